@@ -1,0 +1,70 @@
+#include "bridge/jsonrpc/message.h"
+
+#include <utility>
+#include <vector>
+
+#include "bridge/jsonrpc/members.h"
+
+namespace bridge {
+namespace {
+
+std::optional<std::string> DecodeString(absl::string_view text) {
+  std::optional<Json> value = ParseJson(text);
+  if (!value.has_value() || !value->is_string()) {
+    return std::nullopt;
+  }
+  return value->get<std::string>();
+}
+
+}  // namespace
+
+Message Message::Classify(absl::string_view line) {
+  Message message;
+  const std::optional<std::vector<Member>> members = ScanObject(line);
+  if (!members.has_value()) {
+    return message;
+  }
+  const std::optional<absl::string_view> id = FindMember(*members, "id");
+  const std::optional<absl::string_view> result =
+      FindMember(*members, "result");
+  if (const auto method = FindMember(*members, "method"); method.has_value()) {
+    std::optional<std::string> name = DecodeString(*method);
+    if (!name.has_value()) {
+      return message;
+    }
+    message.method_ = *std::move(name);
+    message.kind_ = id.has_value() ? Kind::kRequest : Kind::kNotification;
+    message.params_ = FindMember(*members, "params").value_or("");
+  } else if (id.has_value() &&
+             (result.has_value() || FindMember(*members, "error"))) {
+    message.kind_ = Kind::kResponse;
+    message.result_ = result.value_or("");
+  } else {
+    return message;
+  }
+  message.id_ = id.value_or("");
+  return message;
+}
+
+std::optional<std::string> CanonicalId(absl::string_view id) {
+  const std::optional<Json> value = ParseJson(id);
+  if (!value.has_value() || value->is_structured() || value->is_boolean()) {
+    return std::nullopt;
+  }
+  return Serialize(*value);
+}
+
+std::optional<std::string> StringMember(absl::string_view text,
+                                        absl::string_view name) {
+  const std::optional<std::vector<Member>> members = ScanObject(text);
+  if (!members.has_value()) {
+    return std::nullopt;
+  }
+  const std::optional<absl::string_view> value = FindMember(*members, name);
+  if (!value.has_value()) {
+    return std::nullopt;
+  }
+  return DecodeString(*value);
+}
+
+}  // namespace bridge

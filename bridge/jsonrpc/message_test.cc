@@ -1,0 +1,75 @@
+#include "bridge/jsonrpc/message.h"
+
+#include <optional>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using Kind = Message::Kind;
+
+TEST(MessageTest, KnowsARequest) {
+  const Message message = Message::Classify(
+      R"({"jsonrpc":"2.0","id":0,"method":"a/b","params":{"x": 1}})");
+  EXPECT_EQ(message.kind(), Kind::kRequest);
+  EXPECT_EQ(message.method(), "a/b");
+  EXPECT_EQ(message.id(), "0");
+  EXPECT_EQ(message.params(), "{\"x\": 1}");
+}
+
+TEST(MessageTest, KeepsTheIdAsWritten) {
+  for (const char* id :
+       {"0", "\"0\"", "null", "9223372036854775807", "1.0", "-1", "\"\\u0061\"",
+        "123456789012345678901234567890"}) {
+    const std::string line =
+        std::string("{\"method\":\"m\",\"id\": ") + id + " }";
+    const Message message = Message::Classify(line);
+    EXPECT_EQ(message.kind(), Kind::kRequest) << id;
+    EXPECT_EQ(message.id(), id);
+  }
+}
+
+TEST(MessageTest, KnowsANotification) {
+  const Message message = Message::Classify(R"({"method":"session/cancel"})");
+  EXPECT_EQ(message.kind(), Kind::kNotification);
+  EXPECT_EQ(message.params(), "");
+}
+
+TEST(MessageTest, KnowsAResponse) {
+  const Message result = Message::Classify(R"({"id":1,"result":{"a":2}})");
+  EXPECT_EQ(result.kind(), Kind::kResponse);
+  EXPECT_EQ(result.result(), "{\"a\":2}");
+  const Message error = Message::Classify(R"({"id":null,"error":{}})");
+  EXPECT_EQ(error.kind(), Kind::kResponse);
+  EXPECT_EQ(error.id(), "null");
+  EXPECT_EQ(error.result(), "");
+}
+
+TEST(MessageTest, LeavesEverythingElseAlone) {
+  for (const char* line :
+       {"", "hello", "[{\"id\":1,\"method\":\"m\"}]", "{}", "{\"id\":1}",
+        "{\"method\":1,\"id\":2}", "{\"id\":", "{\"method\":\"a\" \"id\":1}"}) {
+    EXPECT_EQ(Message::Classify(line).kind(), Kind::kOther) << line;
+  }
+}
+
+TEST(CanonicalIdTest, MakesSpellingsComparable) {
+  EXPECT_EQ(CanonicalId("\"a\""), CanonicalId("\"\\u0061\""));
+  EXPECT_NE(CanonicalId("1"), CanonicalId("\"1\""));
+  EXPECT_EQ(CanonicalId("null"), "null");
+  EXPECT_EQ(CanonicalId("{}"), std::nullopt);
+  EXPECT_EQ(CanonicalId("true"), std::nullopt);
+  EXPECT_EQ(CanonicalId(""), std::nullopt);
+}
+
+TEST(StringMemberTest, DecodesAString) {
+  EXPECT_EQ(StringMember(R"({"cwd":"/a\u0020b"})", "cwd"), "/a b");
+  EXPECT_EQ(StringMember(R"({"cwd":1})", "cwd"), std::nullopt);
+  EXPECT_EQ(StringMember(R"({})", "cwd"), std::nullopt);
+  EXPECT_EQ(StringMember("", "cwd"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace bridge

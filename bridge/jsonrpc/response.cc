@@ -1,0 +1,22 @@
+#include "bridge/jsonrpc/response.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace bridge {
+
+std::string ResultLine(absl::string_view id, const Json& result) {
+  return absl::StrCat(R"({"jsonrpc":"2.0","id":)", id, R"(,"result":)",
+                      Serialize(result), "}\n");
+}
+
+std::string ErrorLine(absl::string_view id, const Error& error) {
+  Json body = {{"code", static_cast<int>(error.code)},
+               {"message", error.message}};
+  if (!error.data.is_null()) {
+    body["data"] = error.data;
+  }
+  return absl::StrCat(R"({"jsonrpc":"2.0","id":)", id, R"(,"error":)",
+                      Serialize(body), "}\n");
+}
+
+}  // namespace bridge
