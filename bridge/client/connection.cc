@@ -1,0 +1,165 @@
+#include "bridge/client/connection.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "bridge/client/local_server.h"
+#include "grpcpp/security/credentials.h"
+#include "sandbox/base/status_macros.h"
+
+namespace client {
+namespace {
+
+constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
+constexpr absl::Duration kReconnectInterval = absl::Milliseconds(200);
+constexpr int kMaxMessageBytes = 16 << 20;
+
+struct TlsFile {
+  const char* option;
+  const char* variable;
+  const std::string& path;
+};
+
+absl::StatusOr<std::string> ReadPem(const TlsFile& file) {
+  std::string path = file.path;
+  if (path.empty()) {
+    const char* value = std::getenv(file.variable);
+    path = value == nullptr ? "" : value;
+  }
+  if (path.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a server at HOST:PORT takes mutual TLS: no ", file.option,
+                     " is given, as option or as ", file.variable));
+  }
+  std::ifstream stream(path);
+  std::stringstream content;
+  content << stream.rdbuf();
+  if (!stream.good() || content.str().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.option, " \"", path, "\": not a readable PEM file"));
+  }
+  return content.str();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
+    const ServerAddress& address, const ConnectOptions& options) {
+  if (!address.socket_path.empty()) {
+    return grpc::InsecureChannelCredentials();
+  }
+  grpc::SslCredentialsOptions tls;
+  ASSIGN_OR_RETURN(tls.pem_root_certs,
+                   ReadPem({"--tls-ca", "CORRAL_TLS_CA", options.tls_ca_file}));
+  ASSIGN_OR_RETURN(tls.pem_cert_chain, ReadPem({"--tls-cert", "CORRAL_TLS_CERT",
+                                                options.tls_certificate_file}));
+  ASSIGN_OR_RETURN(tls.pem_private_key, ReadPem({"--tls-key", "CORRAL_TLS_KEY",
+                                                 options.tls_key_file}));
+  return grpc::SslCredentials(tls);
+}
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  // A call is made once: who may repeat it is for the caller to say.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return arguments;
+}
+
+std::chrono::system_clock::time_point ToDeadline(absl::Time time) {
+  return absl::ToChronoTime(time);
+}
+
+// Why a channel does not connect is told only to a call.
+absl::Status WhyNotConnected(grpc::Channel& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(ToDeadline(absl::Now() + absl::Seconds(1)));
+  corral::v1::ServerInfo info;
+  return ToStatus(
+      corral::v1::AdminService::NewStub(
+          std::shared_ptr<grpc::Channel>(&channel, [](grpc::Channel*) {}))
+          ->GetServerInfo(&context, {}, &info));
+}
+
+absl::Status Connect(const ServerAddress& address, grpc::Channel& channel,
+                     absl::Time deadline) {
+  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+      return absl::UnavailableError(
+          absl::StrCat("no server at ", address.text, ": ",
+                       WhyNotConnected(channel).message()));
+    }
+    if (!channel.WaitForStateChange(state, ToDeadline(deadline))) {
+      return absl::UnavailableError(
+          absl::StrCat("the server at ", address.text, " does not answer"));
+    }
+    state = channel.GetState(/*try_to_connect=*/true);
+  }
+  return absl::OkStatus();
+}
+
+// Of a Unix socket it is known at once whether somebody listens.
+absl::Status EnsureListening(const ServerAddress& address,
+                             absl::Time deadline) {
+  if (address.socket_path.empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const bool listening, IsListening(address.socket_path));
+  if (listening) {
+    return absl::OkStatus();
+  }
+  if (!address.is_default) {
+    return absl::UnavailableError(
+        absl::StrCat("no server listens at ", address.text));
+  }
+  const absl::StatusOr<std::string> program = NeighbouringServer();
+  if (!program.ok()) {
+    return absl::UnavailableError(absl::StrCat("no server listens at ",
+                                               address.text, "; ",
+                                               program.status().message()));
+  }
+  return EnsureLocalServer(address.socket_path, *program, deadline);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(
+    const ConnectOptions& options) {
+  const absl::Time deadline = absl::Now() + kConnectTimeout;
+  ASSIGN_OR_RETURN(ServerAddress address, ResolveServerAddress(options.server));
+  ASSIGN_OR_RETURN(const auto credentials, Credentials(address, options));
+  RETURN_IF_ERROR(EnsureListening(address, deadline));
+  std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(address.text, credentials, Arguments());
+  RETURN_IF_ERROR(Connect(address, *channel, deadline));
+  return std::unique_ptr<Connection>(
+      new Connection(std::move(address), std::move(channel)));
+}
+
+Connection::Connection(ServerAddress address,
+                       std::shared_ptr<grpc::Channel> channel)
+    : address_(std::move(address)),
+      channel_(std::move(channel)),
+      sandboxes_(corral::v1::SandboxService::NewStub(channel_)),
+      executions_(corral::v1::ExecutionService::NewStub(channel_)),
+      admin_(corral::v1::AdminService::NewStub(channel_)) {}
+
+bool Connection::Reconnect(absl::Time deadline) {
+  while (absl::Now() < deadline) {
+    if (EnsureListening(address_, deadline).ok() &&
+        Connect(address_, *channel_, deadline).ok()) {
+      return true;
+    }
+    absl::SleepFor(kReconnectInterval);
+  }
+  return false;
+}
+
+}  // namespace client

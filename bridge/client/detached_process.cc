@@ -1,0 +1,115 @@
+#include "bridge/client/detached_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace client {
+namespace {
+
+using sandbox::UniqueFd;
+
+// What the new process reports: its pid at once, and errno if it cannot exec.
+struct Report {
+  pid_t pid;
+  int errno_value;
+};
+
+// Where the daemon finds its ends of what the parent prepared.
+constexpr int kReportDescriptor = 3;
+
+void ResetSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    ::signal(number, SIG_DFL);
+  }
+}
+
+// After fork in a process that may have threads: system calls only.
+[[noreturn]] void BecomeDaemon(char* const* argv, int report, int output) {
+  Report message = {::getpid(), 0};
+  (void)!::write(report, &message, sizeof message);
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  // Above all targets, so that no dup2 closes what the next one needs.
+  const int report_copy = ::fcntl(report, F_DUPFD_CLOEXEC, 10);
+  const int output_copy = ::fcntl(output, F_DUPFD_CLOEXEC, 10);
+  const int null_copy = ::fcntl(null, F_DUPFD_CLOEXEC, 10);
+  ::dup2(null_copy, STDIN_FILENO);
+  ::dup2(output_copy, STDOUT_FILENO);
+  ::dup2(output_copy, STDERR_FILENO);
+  ::dup3(report_copy, kReportDescriptor, O_CLOEXEC);
+  ::close_range(kReportDescriptor + 1, ~0U, 0);
+  (void)!::chdir("/");
+  ResetSignals();
+  ::execv(argv[0], argv);
+  message.errno_value = errno;
+  (void)!::write(kReportDescriptor, &message, sizeof message);
+  ::_exit(127);
+}
+
+// The daemon's pid, or why there is none.
+absl::StatusOr<pid_t> AwaitExec(const UniqueFd& reports,
+                                const std::string& program) {
+  Report report = {};
+  if (::read(reports.get(), &report, sizeof report) != sizeof report) {
+    return absl::InternalError("fork: no daemon process");
+  }
+  const pid_t pid = report.pid;
+  // End of file: exec closed the pipe.
+  if (::read(reports.get(), &report, sizeof report) == sizeof report) {
+    return absl::ErrnoToStatus(report.errno_value,
+                               absl::StrCat("exec(", program, ")"));
+  }
+  return pid;
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> StartDetached(const std::vector<std::string>& argv,
+                                       const UniqueFd& output) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return absl::ErrnoToStatus(errno, "pipe2");
+  }
+  const UniqueFd reports(ends[0]);
+  UniqueFd report(ends[1]);
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return absl::ErrnoToStatus(errno, "fork");
+  }
+  if (child == 0) {
+    // The session's leader ends at once: the daemon can never get a terminal.
+    ::setsid();
+    if (::fork() == 0) {
+      BecomeDaemon(arguments.data(), report.get(), output.get());
+    }
+    ::_exit(0);
+  }
+  report.Reset();
+  ::waitpid(child, nullptr, 0);
+  const absl::StatusOr<pid_t> pid = AwaitExec(reports, argv[0]);
+  if (!pid.ok()) {
+    return pid.status();
+  }
+  // glibc 2.36 declares pidfd_open() for C only.
+  UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+  if (!process.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat(argv[0], " ended at once"));
+  }
+  return process;
+}
+
+}  // namespace client

@@ -1,0 +1,66 @@
+// Stands for corrald: --listen unix:PATH --idle-exit-seconds N. Notes each
+// start in PATH.starts, writes what it was given into PATH.state, and listens
+// until its socket is removed. Instead, if PATH.fail exists, it ends at once.
+
+#include <dirent.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace {
+
+int CountDescriptors() {
+  int count = 0;
+  DIR* directory = ::opendir("/proc/self/fd");
+  while (::readdir(directory) != nullptr) {
+    ++count;
+  }
+  ::closedir(directory);
+  return count - 3;  // ".", ".." and the directory itself
+}
+
+void Append(const std::string& path, const std::string& text) {
+  FILE* file = std::fopen(path.c_str(), "a");
+  std::fputs(text.c_str(), file);
+  std::fclose(file);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    return 2;
+  }
+  const std::string path = std::string(argv[2]).substr(std::strlen("unix:"));
+  char directory[4096];
+  // The line comes as one write: starts are counted by lines.
+  Append(path + ".starts",
+         std::string(argv[3]) + " " + argv[4] +
+             " leader=" + std::to_string(::getsid(0) == ::getpid()) +
+             " fds=" + std::to_string(CountDescriptors()) +
+             " cwd=" + ::getcwd(directory, sizeof directory) + "\n");
+  if (::access((path + ".fail").c_str(), F_OK) == 0) {
+    std::fputs("no luck today\n", stderr);
+    return 1;
+  }
+  const int watch = ::inotify_init1(IN_CLOEXEC);
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) !=
+      0) {
+    std::perror("bind");
+    return 1;
+  }
+  ::inotify_add_watch(watch, path.c_str(), IN_ATTRIB | IN_DELETE_SELF);
+  ::listen(listener, 64);
+  char event[4096];
+  (void)!::read(watch, event, sizeof event);
+  return 0;
+}

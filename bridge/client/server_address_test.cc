@@ -1,0 +1,76 @@
+#include "bridge/client/server_address.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::StatusIs;
+
+class ServerAddressTest : public ::testing::Test {
+ protected:
+  ServerAddressTest() { ::unsetenv("CORRAL_SERVER"); }
+};
+
+TEST_F(ServerAddressTest, PrefersTheOptionToTheEnvironment) {
+  ::setenv("CORRAL_SERVER", "unix:/b", 1);
+  EXPECT_EQ(ResolveServerAddress("unix:/a")->text, "unix:/a");
+  EXPECT_EQ(ResolveServerAddress("")->text, "unix:/b");
+  EXPECT_FALSE(ResolveServerAddress("")->is_default);
+}
+
+TEST_F(ServerAddressTest, FallsBackToTheDefaultSocketOfTheUser) {
+  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  const auto address = ResolveServerAddress("");
+  ASSERT_TRUE(address.ok());
+  EXPECT_TRUE(address->is_default);
+  EXPECT_EQ(address->socket_path, ::geteuid() == 0
+                                      ? "/run/corral/corrald.sock"
+                                      : "/run/user/7/corral/corrald.sock");
+}
+
+TEST_F(ServerAddressTest, MakesSocketPathsAbsolute) {
+  char directory[4096];
+  ASSERT_NE(::getcwd(directory, sizeof directory), nullptr);
+  ASSERT_EQ(::chdir("/tmp"), 0);
+  EXPECT_EQ(ResolveServerAddress("unix:x.sock")->socket_path, "/tmp/x.sock");
+  EXPECT_EQ(ResolveServerAddress("unix:///x.sock")->text, "unix:/x.sock");
+  ASSERT_EQ(::chdir(directory), 0);
+}
+
+TEST_F(ServerAddressTest, TakesHostAndPort) {
+  const auto address = ResolveServerAddress("build.example:7443");
+  ASSERT_TRUE(address.ok());
+  EXPECT_EQ(address->text, "build.example:7443");
+  EXPECT_EQ(address->socket_path, "");
+  EXPECT_TRUE(ResolveServerAddress("[::1]:7443").ok());
+}
+
+TEST_F(ServerAddressTest, RefusesWhatIsNoAddressAndSaysWhatIsOne) {
+  for (const char* text : {"host", "host:0", "host:65536", "host:", ":1",
+                           "/run/x.sock", "http://h:1", "unix:"}) {
+    EXPECT_THAT(ResolveServerAddress(text).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("allowed are unix:PATH and HOST:PORT")))
+        << text;
+  }
+}
+
+TEST_F(ServerAddressTest, RefusesASocketPathThatNoSocketCanHave) {
+  EXPECT_THAT(
+      ResolveServerAddress("unix:/" + std::string(107, 'a')).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("107 bytes")));
+  EXPECT_TRUE(ResolveServerAddress("unix:/" + std::string(106, 'a')).ok());
+}
+
+}  // namespace
+}  // namespace client
