@@ -1,0 +1,48 @@
+// The reference for what gRPC itself costs: a server in this process, on a Unix
+// socket, that does nothing but answer.
+//
+//   GetServerInfo answers at once. StreamOutput sends kStreamBytes in chunks of
+//   64 KiB, as corrald does, from memory.
+
+#ifndef TESTS_BENCHMARKS_BARE_SERVER_H_
+#define TESTS_BENCHMARKS_BARE_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/v1/admin.grpc.pb.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+
+namespace tests {
+
+inline constexpr uint64_t kStreamBytes = uint64_t{1} << 30;
+
+class BareServer {
+ public:
+  // `socket` is the path to listen at.
+  static absl::StatusOr<std::unique_ptr<BareServer>> Start(
+      const std::string& socket);
+  ~BareServer();
+
+  absl::StatusOr<absl::Duration> TimeHop();
+
+  // From the first chunk to the end of the stream.
+  absl::StatusOr<absl::Duration> TimeStream();
+
+ private:
+  BareServer() = default;
+
+  std::unique_ptr<corral::v1::AdminService::CallbackService> admin_service_;
+  std::unique_ptr<corral::v1::ExecutionService::CallbackService>
+      execution_service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<corral::v1::AdminService::Stub> admin_;
+  std::unique_ptr<corral::v1::ExecutionService::Stub> executions_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_BENCHMARKS_BARE_SERVER_H_

@@ -1,0 +1,172 @@
+#include "tests/benchmarks/corral.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+#include "sandbox/base/status_macros.h"
+
+namespace tests {
+namespace {
+
+using ::corral::v1::OutputEvent;
+using ::corral::v1::RunExecutionRequest;
+
+RunExecutionRequest MakeRequest(const std::string& parent,
+                                const std::vector<std::string>& argv) {
+  RunExecutionRequest request;
+  request.set_parent(parent);
+  for (const std::string& argument : argv) {
+    request.mutable_command()->add_argv(argument);
+  }
+  return request;
+}
+
+}  // namespace
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+absl::Status CheckEnd(const OutputEvent& event) {
+  if (!event.has_ended()) {
+    return absl::InternalError("the stream ended before its command");
+  }
+  const corral::v1::Execution& execution = event.ended();
+  if (execution.state() != corral::v1::Execution::EXITED ||
+      !execution.exit().has_code() || execution.exit().code() != 0) {
+    return absl::InternalError(
+        absl::StrCat("the command ended badly: ", execution.DebugString()));
+  }
+  return absl::OkStatus();
+}
+
+Corral::Corral(const std::shared_ptr<grpc::Channel>& channel)
+    : sandboxes_(corral::v1::SandboxService::NewStub(channel)),
+      executions_(corral::v1::ExecutionService::NewStub(channel)) {}
+
+absl::StatusOr<std::string> Corral::CreateSandbox(
+    const std::string& workspace) {
+  grpc::ClientContext context;
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent(kTenant);
+  if (!workspace.empty()) {
+    request.mutable_sandbox()->mutable_workspace()->set_path(workspace);
+  }
+  corral::v1::Sandbox sandbox;
+  RETURN_IF_ERROR(
+      FromGrpc(sandboxes_->CreateSandbox(&context, request, &sandbox)));
+  return sandbox.name();
+}
+
+absl::Status Corral::DeleteSandbox(const std::string& name) {
+  grpc::ClientContext context;
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(name);
+  google::protobuf::Empty response;
+  return FromGrpc(sandboxes_->DeleteSandbox(&context, request, &response));
+}
+
+absl::Status Corral::AwaitNoSandbox() {
+  corral::v1::ListSandboxesRequest request;
+  request.set_parent(kTenant);
+  while (true) {
+    grpc::ClientContext context;
+    corral::v1::ListSandboxesResponse response;
+    RETURN_IF_ERROR(
+        FromGrpc(sandboxes_->ListSandboxes(&context, request, &response)));
+    if (response.sandboxes().empty()) {
+      return absl::OkStatus();
+    }
+    absl::SleepFor(absl::Microseconds(200));
+  }
+}
+
+absl::StatusOr<absl::Duration> Corral::TimeCommand(
+    const std::string& parent, const std::vector<std::string>& argv) {
+  const RunExecutionRequest request = MakeRequest(parent, argv);
+  OutputEvent event;
+  const absl::Time begin = absl::Now();
+  grpc::ClientContext context;
+  auto reader = executions_->RunExecution(&context, request);
+  while (reader->Read(&event)) {
+  }
+  const grpc::Status status = reader->Finish();
+  const absl::Duration elapsed = absl::Now() - begin;
+  RETURN_IF_ERROR(FromGrpc(status));
+  RETURN_IF_ERROR(CheckEnd(event));
+  if (parent != kTenant) {
+    RETURN_IF_ERROR(DeleteExecution(event.ended().name()));
+  }
+  return elapsed;
+}
+
+absl::StatusOr<absl::Duration> Corral::TimeOutput(
+    const std::string& parent, const std::vector<std::string>& argv,
+    uint64_t bytes) {
+  constexpr uint64_t kAcknowledgeEvery = 16 << 20;
+  RunExecutionRequest request = MakeRequest(parent, argv);
+  request.mutable_command()->mutable_output()->set_overflow(
+      corral::v1::OutputPolicy::BLOCK);
+  grpc::ClientContext context;
+  auto reader = executions_->RunExecution(&context, request);
+  OutputEvent event;
+  absl::Time begin = absl::InfiniteFuture();
+  std::string name;
+  uint64_t end = 0;
+  uint64_t acknowledged = 0;
+  while (reader->Read(&event)) {
+    if (event.has_opened()) {
+      name = event.opened().name();
+    }
+    if (event.chunk().data().empty()) {
+      continue;
+    }
+    begin = std::min(begin, absl::Now());
+    if (event.chunk().offset() != end) {
+      return absl::DataLossError(absl::StrCat("no output at offset ", end));
+    }
+    end += event.chunk().data().size();
+    if (end - acknowledged >= kAcknowledgeEvery) {
+      acknowledged = end;
+      RETURN_IF_ERROR(Acknowledge(name, end));
+    }
+  }
+  const absl::Duration elapsed = absl::Now() - begin;
+  RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+  RETURN_IF_ERROR(CheckEnd(event));
+  if (end != bytes) {
+    return absl::DataLossError(absl::StrCat(end, " bytes of ", bytes));
+  }
+  RETURN_IF_ERROR(DeleteExecution(name));
+  return elapsed;
+}
+
+absl::Status Corral::DeleteExecution(const std::string& name) {
+  grpc::ClientContext context;
+  corral::v1::DeleteExecutionRequest request;
+  request.set_name(name);
+  google::protobuf::Empty response;
+  return FromGrpc(executions_->DeleteExecution(&context, request, &response));
+}
+
+absl::Status Corral::Acknowledge(const std::string& name, uint64_t offset) {
+  grpc::ClientContext context;
+  corral::v1::AcknowledgeOutputRequest request;
+  request.set_name(name);
+  corral::v1::StreamCursor* cursor = request.add_cursors();
+  cursor->set_stream(corral::v1::STDOUT);
+  cursor->set_offset(offset);
+  google::protobuf::Empty response;
+  return FromGrpc(executions_->AcknowledgeOutput(&context, request, &response));
+}
+
+}  // namespace tests

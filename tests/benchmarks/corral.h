@@ -1,0 +1,63 @@
+// corrald as a gRPC client sees it: what the benchmarks ask of it.
+//
+// Not thread-safe. A call that fails, or a command that does not exit with 0,
+// is an error.
+
+#ifndef TESTS_BENCHMARKS_CORRAL_H_
+#define TESTS_BENCHMARKS_CORRAL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+
+namespace tests {
+
+class Corral {
+ public:
+  // `channel` leads to the server.
+  explicit Corral(const std::shared_ptr<grpc::Channel>& channel);
+
+  // Returns its name. `workspace` may be empty.
+  absl::StatusOr<std::string> CreateSandbox(const std::string& workspace);
+  absl::Status DeleteSandbox(const std::string& name);
+
+  // Returns when no sandbox is left.
+  absl::Status AwaitNoSandbox();
+
+  // Runs a command and reads its events to the end of the stream. In a sandbox
+  // its record is deleted afterwards; that is not part of the time. With
+  // kTenant as parent it gets a sandbox of its own.
+  absl::StatusOr<absl::Duration> TimeCommand(
+      const std::string& parent, const std::vector<std::string>& argv);
+
+  // The time from the first byte to the end of the stream of a command that
+  // writes exactly `bytes` bytes and waits for its reader.
+  absl::StatusOr<absl::Duration> TimeOutput(
+      const std::string& parent, const std::vector<std::string>& argv,
+      uint64_t bytes);
+
+  static constexpr char kTenant[] = "tenants/default";
+
+ private:
+  absl::Status DeleteExecution(const std::string& name);
+  absl::Status Acknowledge(const std::string& name, uint64_t offset);
+
+  std::unique_ptr<corral::v1::SandboxService::Stub> sandboxes_;
+  std::unique_ptr<corral::v1::ExecutionService::Stub> executions_;
+};
+
+// OK if the event is the end of a command that exited with 0.
+absl::Status CheckEnd(const corral::v1::OutputEvent& event);
+
+absl::Status FromGrpc(const grpc::Status& status);
+
+}  // namespace tests
+
+#endif  // TESTS_BENCHMARKS_CORRAL_H_

@@ -1,0 +1,22 @@
+// The reference for starting a command: posix_spawn, a pipe for its output,
+// waitpid.
+
+#ifndef TESTS_BENCHMARKS_SPAWN_H_
+#define TESTS_BENCHMARKS_SPAWN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace tests {
+
+// The time from before posix_spawn until the output has ended and the
+// process was reaped. argv[0] is a path. Anything but exit status 0 is an
+// error.
+absl::StatusOr<absl::Duration> TimeSpawn(const std::vector<std::string>& argv);
+
+}  // namespace tests
+
+#endif  // TESTS_BENCHMARKS_SPAWN_H_
