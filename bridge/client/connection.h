@@ -29,12 +29,12 @@ namespace client {
 
 struct ConnectOptions {
   // "unix:PATH" or "HOST:PORT"; empty: as described above.
-  std::string server;
+  std::string server = {};
   // For HOST:PORT: PEM files. Empty: $CORRAL_TLS_CA, $CORRAL_TLS_CERT,
   // $CORRAL_TLS_KEY.
-  std::string tls_ca_file;
-  std::string tls_certificate_file;
-  std::string tls_key_file;
+  std::string tls_ca_file = {};
+  std::string tls_certificate_file = {};
+  std::string tls_key_file = {};
 };
 
 class Connection {

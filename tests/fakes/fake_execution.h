@@ -1,0 +1,115 @@
+// A command that a test scripts, with the output, input and signals of a
+// corral.v1 execution. No process: the script is a function on a thread of its
+// own. See fake_server.h.
+//
+// Thread-safe.
+
+#ifndef TESTS_FAKES_FAKE_EXECUTION_H_
+#define TESTS_FAKES_FAKE_EXECUTION_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/string_view.h"
+#include "corral/v1/execution.pb.h"
+#include "grpcpp/support/status.h"
+#include "sandbox/base/mutex.h"
+
+namespace tests {
+
+class FakeExecution {
+ public:
+  using Script = std::function<void(FakeExecution&)>;
+  using Cursors = std::map<corral::v1::Stream, uint64_t>;
+
+  // A `failure`: FAILED_TO_START with it, and no script runs.
+  FakeExecution(std::string name, const corral::v1::Command& command,
+                std::optional<corral::v1::StartFailure> failure, Script script);
+  ~FakeExecution();  // kills it
+
+  FakeExecution(const FakeExecution&) = delete;
+  FakeExecution& operator=(const FakeExecution&) = delete;
+
+  // What a script does. When it returns, the command ends: with code 0 if it
+  // did not say otherwise, by a signal that it did not catch if one came.
+  const corral::v1::Command& command() const { return command_; }
+  // Waits while the overflow policy holds the writer. False: killed.
+  bool Write(corral::v1::Stream stream, absl::string_view data);
+  // To TERMINAL if there is a terminal, else to STDOUT.
+  bool Print(absl::string_view data);
+  // Waits for input; at most `size` bytes. Empty: the input ended, or killed.
+  std::string ReadInput(size_t size);
+  void CloseInput();
+  // From now on signals other than SIGKILL wait for WaitForSignal().
+  void CatchSignals();
+  int WaitForSignal();
+  // Of the next ResizeTerminal that was not taken yet; 0x0: killed.
+  corral::v1::TerminalSize WaitForResize();
+  // Waits to be killed.
+  void Hang();
+  // How it will end.
+  void SetExit(int code, corral::v1::ExitStatus::Cause cause =
+                             corral::v1::ExitStatus::NORMAL);
+  void SetSignalled(int signal, corral::v1::ExitStatus::Cause cause);
+  void SetLost();
+
+  // What the services do. Those that wait return false when interrupted.
+  const std::string& name() const { return name_; }
+  corral::v1::Execution Snapshot();
+  bool WaitUntilEnded();
+  // The next event for these cursors; without a value: with `no_follow`, there
+  // is nothing more.
+  bool NextEvent(Cursors& cursors, bool no_follow,
+                 std::optional<corral::v1::OutputEvent>& event);
+  corral::v1::ReadOutputResponse Read(const corral::v1::ReadOutputRequest&);
+  void Acknowledge(corral::v1::Stream stream, uint64_t offset);
+  grpc::Status WriteInput(const corral::v1::WriteInputRequest& request,
+                          corral::v1::InputState* state);
+  grpc::Status Signal(int signal, corral::v1::ExitStatus::Cause cause =
+                                      corral::v1::ExitStatus::CLIENT_SIGNAL);
+  grpc::Status Resize(const corral::v1::TerminalSize& size);
+  // Lets calls return that wait, until it is called with false.
+  void Interrupt(bool interrupted);
+
+ private:
+  struct Log {
+    uint64_t begin = 0;
+    std::string data;
+    uint64_t end() const { return begin + data.size(); }
+  };
+
+  void Run(const Script& script);
+  bool HasEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  corral::v1::Execution SnapshotLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<corral::v1::OutputEvent> Advance(Cursors& cursors)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string name_;
+  const corral::v1::Command command_;
+
+  sandbox::Mutex mutex_;
+  corral::v1::Execution state_ ABSL_GUARDED_BY(mutex_);
+  std::map<corral::v1::Stream, Log> logs_ ABSL_GUARDED_BY(mutex_);
+  std::string input_ ABSL_GUARDED_BY(mutex_);  // what the pipe holds
+  uint64_t input_accepted_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool input_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool catching_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<int> signals_ ABSL_GUARDED_BY(mutex_);
+  std::deque<corral::v1::TerminalSize> sizes_ ABSL_GUARDED_BY(mutex_);
+  std::optional<corral::v1::ExitStatus> killed_ ABSL_GUARDED_BY(mutex_);
+  std::optional<corral::v1::ExitStatus> exit_ ABSL_GUARDED_BY(mutex_);
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;
+  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_FAKES_FAKE_EXECUTION_H_

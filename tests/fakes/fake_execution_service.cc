@@ -1,0 +1,213 @@
+#include "tests/fakes/fake_execution_service.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tests {
+namespace {
+
+using corral::v1::Execution;
+using corral::v1::OutputEvent;
+using google::protobuf::Empty;
+using grpc::ServerContext;
+using grpc::ServerWriter;
+using grpc::Status;
+using sandbox::MutexLock;
+
+Status NotFound(const std::string& name) {
+  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", name)};
+}
+
+const Status& Interrupted() {
+  static const Status* const status =
+      new Status(grpc::StatusCode::UNAVAILABLE, "the server goes down");
+  return *status;
+}
+
+// Streams until the end; cursors empty: everything that is kept.
+Status Stream(FakeExecution& execution, FakeExecution::Cursors cursors,
+              bool no_follow, ServerWriter<OutputEvent>* writer) {
+  OutputEvent opened;
+  *opened.mutable_opened() = execution.Snapshot();
+  if (cursors.empty()) {
+    for (const auto& stream : opened.opened().streams()) {
+      cursors[stream.stream()] = stream.begin_offset();
+    }
+  }
+  writer->Write(opened);
+  std::optional<OutputEvent> event;
+  do {
+    if (!execution.NextEvent(cursors, no_follow, event)) {
+      return Interrupted();
+    }
+    if (!event.has_value()) {
+      return Status::OK;
+    }
+    if (!writer->Write(*event)) {
+      return Status::CANCELLED;
+    }
+  } while (!event->has_ended());
+  return Status::OK;
+}
+
+}  // namespace
+
+template <typename Function>
+Status FakeServer::Executions::With(const std::string& name,
+                                    Function function) {
+  const std::shared_ptr<FakeExecution> execution = fake_.FindExecution(name);
+  return execution == nullptr ? NotFound(name) : function(*execution);
+}
+
+Status FakeServer::Executions::StartExecution(
+    ServerContext*, const corral::v1::StartExecutionRequest* request,
+    Execution* response) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.starts.push_back(*request);
+  }
+  const auto execution = fake_.Start(request->parent(), request->execution_id(),
+                                     request->command());
+  if (execution == nullptr) {
+    return NotFound(request->parent());
+  }
+  *response = execution->Snapshot();
+  return Status::OK;
+}
+
+Status FakeServer::Executions::RunExecution(
+    ServerContext*, const corral::v1::RunExecutionRequest* request,
+    ServerWriter<OutputEvent>* writer) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.runs.push_back(*request);
+  }
+  const bool own_sandbox = !absl::StrContains(request->parent(), "/sandboxes/");
+  std::string parent = request->parent();
+  if (own_sandbox) {
+    corral::v1::CreateSandboxRequest creation;
+    *creation.mutable_sandbox() = request->sandbox();
+    parent = fake_.Create(creation).name();
+  }
+  const auto execution =
+      fake_.Start(parent, request->execution_id(), request->command());
+  if (execution == nullptr) {
+    return NotFound(parent);
+  }
+  const Status status = Stream(*execution, {}, false, writer);
+  if (own_sandbox && status.ok()) {
+    fake_.DeleteSandbox(parent);
+  }
+  return status;
+}
+
+Status FakeServer::Executions::GetExecution(
+    ServerContext*, const corral::v1::GetExecutionRequest* request,
+    Execution* response) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    *response = execution.Snapshot();
+    return Status::OK;
+  });
+}
+
+Status FakeServer::Executions::ListExecutions(
+    ServerContext*, const corral::v1::ListExecutionsRequest* request,
+    corral::v1::ListExecutionsResponse* response) {
+  MutexLock lock(&fake_.mutex_);
+  for (const auto& [name, execution] : fake_.state_.executions) {
+    if (absl::EndsWith(request->parent(), "/-") ||
+        absl::StartsWith(name, absl::StrCat(request->parent(), "/"))) {
+      *response->add_executions() = execution->Snapshot();
+    }
+  }
+  return Status::OK;
+}
+
+Status FakeServer::Executions::WaitExecution(
+    ServerContext*, const corral::v1::WaitExecutionRequest* request,
+    Execution* response) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    const bool at_once =
+        request->has_timeout() && request->timeout().seconds() == 0;
+    if (!at_once && !execution.WaitUntilEnded()) {
+      return Interrupted();
+    }
+    *response = execution.Snapshot();
+    return Status::OK;
+  });
+}
+
+Status FakeServer::Executions::ReadOutput(
+    ServerContext*, const corral::v1::ReadOutputRequest* request,
+    corral::v1::ReadOutputResponse* response) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    *response = execution.Read(*request);
+    return Status::OK;
+  });
+}
+
+Status FakeServer::Executions::StreamOutput(
+    ServerContext*, const corral::v1::StreamOutputRequest* request,
+    ServerWriter<OutputEvent>* writer) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    FakeExecution::Cursors cursors;
+    for (const auto& cursor : request->cursors()) {
+      cursors[cursor.stream()] = cursor.offset();
+    }
+    return Stream(execution, cursors, request->no_follow(), writer);
+  });
+}
+
+Status FakeServer::Executions::AcknowledgeOutput(
+    ServerContext*, const corral::v1::AcknowledgeOutputRequest* request,
+    Empty*) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    for (const auto& cursor : request->cursors()) {
+      execution.Acknowledge(cursor.stream(), cursor.offset());
+    }
+    return Status::OK;
+  });
+}
+
+Status FakeServer::Executions::WriteInput(
+    ServerContext*, const corral::v1::WriteInputRequest* request,
+    corral::v1::InputState* response) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    return execution.WriteInput(*request, response);
+  });
+}
+
+Status FakeServer::Executions::SignalExecution(
+    ServerContext*, const corral::v1::SignalExecutionRequest* request, Empty*) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.signals.push_back(*request);
+  }
+  return With(request->name(), [&](FakeExecution& execution) {
+    return execution.Signal(request->signal());
+  });
+}
+
+Status FakeServer::Executions::ResizeTerminal(
+    ServerContext*, const corral::v1::ResizeTerminalRequest* request, Empty*) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    return execution.Resize(request->size());
+  });
+}
+
+Status FakeServer::Executions::DeleteExecution(
+    ServerContext*, const corral::v1::DeleteExecutionRequest* request, Empty*) {
+  return With(request->name(), [&](FakeExecution& execution) {
+    execution.Signal(9);
+    execution.WaitUntilEnded();
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.deletions.push_back(request->name());
+    fake_.state_.executions.erase(request->name());
+    return Status::OK;
+  });
+}
+
+}  // namespace tests

@@ -1,0 +1,225 @@
+#include "tests/fakes/fake_server.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "grpcpp/grpcpp.h"
+#include "sandbox/base/log.h"
+#include "tests/fakes/fake_execution_service.h"
+
+namespace tests {
+namespace {
+
+using corral::v1::AdminService;
+using corral::v1::SandboxService;
+using google::protobuf::Empty;
+using grpc::ServerContext;
+using grpc::Status;
+using sandbox::MutexLock;
+
+Status NotFound(const std::string& name) {
+  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", name)};
+}
+
+}  // namespace
+
+class FakeServer::Sandboxes : public SandboxService::Service {
+ public:
+  explicit Sandboxes(FakeServer& fake) : fake_(fake) {}
+
+  Status CreateSandbox(ServerContext*,
+                       const corral::v1::CreateSandboxRequest* request,
+                       corral::v1::Sandbox* response) override {
+    *response = fake_.Create(*request);
+    return Status::OK;
+  }
+
+  Status GetSandbox(ServerContext*,
+                    const corral::v1::GetSandboxRequest* request,
+                    corral::v1::Sandbox* response) override {
+    MutexLock lock(&fake_.mutex_);
+    const auto found = fake_.state_.sandboxes.find(request->name());
+    if (found == fake_.state_.sandboxes.end()) {
+      return NotFound(request->name());
+    }
+    *response = found->second;
+    return Status::OK;
+  }
+
+  Status ListSandboxes(ServerContext*, const corral::v1::ListSandboxesRequest*,
+                       corral::v1::ListSandboxesResponse* response) override {
+    MutexLock lock(&fake_.mutex_);
+    for (const auto& [name, sandbox] : fake_.state_.sandboxes) {
+      *response->add_sandboxes() = sandbox;
+    }
+    return Status::OK;
+  }
+
+  Status DeleteSandbox(ServerContext*,
+                       const corral::v1::DeleteSandboxRequest* request,
+                       Empty*) override {
+    return fake_.DeleteSandbox(request->name()) ? Status::OK
+                                                : NotFound(request->name());
+  }
+
+ private:
+  FakeServer& fake_;
+};
+
+class FakeServer::Admin : public AdminService::Service {
+ public:
+  Status GetServerInfo(ServerContext*, const corral::v1::GetServerInfoRequest*,
+                       corral::v1::ServerInfo* response) override {
+    response->set_version("fake");
+    response->set_kernel("Linux 6.1");
+    auto* feature = response->add_isolation();
+    feature->set_name("user namespace");
+    feature->set_enforced(true);
+    feature->set_required(true);
+    feature = response->add_isolation();
+    feature->set_name("landlock");
+    feature->set_detail("the kernel has none");
+    return Status::OK;
+  }
+};
+
+FakeServer::FakeServer(FakeExecution::Script script)
+    : script_(std::move(script)),
+      sandbox_service_(std::make_unique<Sandboxes>(*this)),
+      execution_service_(std::make_unique<Executions>(*this)),
+      admin_service_(std::make_unique<Admin>()) {
+  char directory[] = "/tmp/fake_server.XXXXXX";
+  CHECK(::mkdtemp(directory) != nullptr);
+  directory_ = directory;
+  address_ = absl::StrCat("unix:", directory_, "/corrald.sock");
+  Start();
+}
+
+FakeServer::~FakeServer() {
+  Stop();
+  ::unlink((directory_ + "/corrald.sock").c_str());
+  ::rmdir(directory_.c_str());
+}
+
+void FakeServer::Start() {
+  InterruptAll(false);
+  grpc::EnableDefaultHealthCheckService(true);
+  server_ = grpc::ServerBuilder()
+                .AddListeningPort(address_, grpc::InsecureServerCredentials())
+                .RegisterService(sandbox_service_.get())
+                .RegisterService(execution_service_.get())
+                .RegisterService(admin_service_.get())
+                .BuildAndStart();
+  CHECK(server_ != nullptr);
+}
+
+void FakeServer::Stop() {
+  if (server_ != nullptr) {
+    InterruptAll(true);
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_.reset();
+  }
+}
+
+void FakeServer::InterruptAll(bool interrupted) {
+  MutexLock lock(&mutex_);
+  for (const auto& [name, execution] : state_.executions) {
+    execution->Interrupt(interrupted);
+  }
+}
+
+corral::v1::Sandbox FakeServer::Create(
+    const corral::v1::CreateSandboxRequest& request) {
+  MutexLock lock(&mutex_);
+  state_.creations.push_back(request);
+  corral::v1::Sandbox sandbox = request.sandbox();
+  sandbox.set_name(absl::StrCat("tenants/default/sandboxes/",
+                                request.sandbox_id().empty()
+                                    ? absl::StrCat("s", state_.next_id++)
+                                    : request.sandbox_id()));
+  sandbox.set_state(corral::v1::Sandbox::READY);
+  sandbox.mutable_create_time()->set_seconds(::time(nullptr));
+  state_.sandboxes[sandbox.name()] = sandbox;
+  return sandbox;
+}
+
+std::shared_ptr<FakeExecution> FakeServer::Start(
+    const std::string& parent, const std::string& id,
+    const corral::v1::Command& command) {
+  MutexLock lock(&mutex_);
+  if (state_.sandboxes.count(parent) == 0) {
+    return nullptr;
+  }
+  int number = 1;
+  std::string name;
+  do {
+    name = absl::StrCat(parent, "/executions/",
+                        id.empty() ? absl::StrCat("e", number++) : id);
+  } while (id.empty() && state_.executions.count(name) > 0);
+  auto execution =
+      std::make_shared<FakeExecution>(name, command, state_.failure, script_);
+  state_.executions[name] = execution;
+  return execution;
+}
+
+bool FakeServer::DeleteSandbox(const std::string& name) {
+  // Outlive the lock: their ends wait for scripts.
+  std::vector<std::shared_ptr<FakeExecution>> doomed;
+  MutexLock lock(&mutex_);
+  const std::string prefix = absl::StrCat(name, "/");
+  for (auto it = state_.executions.begin(); it != state_.executions.end();) {
+    if (absl::StartsWith(it->first, prefix)) {
+      it->second->Signal(9, corral::v1::ExitStatus::SANDBOX_DELETED);
+      doomed.push_back(std::move(it->second));
+      it = state_.executions.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  state_.deletions.push_back(name);
+  return state_.sandboxes.erase(name) > 0;
+}
+
+void FakeServer::FailStarts(const corral::v1::StartFailure& failure) {
+  MutexLock lock(&mutex_);
+  state_.failure = failure;
+}
+
+std::vector<corral::v1::RunExecutionRequest> FakeServer::runs() {
+  MutexLock lock(&mutex_);
+  return state_.runs;
+}
+
+std::vector<corral::v1::StartExecutionRequest> FakeServer::starts() {
+  MutexLock lock(&mutex_);
+  return state_.starts;
+}
+
+std::vector<corral::v1::CreateSandboxRequest> FakeServer::creations() {
+  MutexLock lock(&mutex_);
+  return state_.creations;
+}
+
+std::vector<corral::v1::SignalExecutionRequest> FakeServer::signals() {
+  MutexLock lock(&mutex_);
+  return state_.signals;
+}
+
+std::vector<std::string> FakeServer::deletions() {
+  MutexLock lock(&mutex_);
+  return state_.deletions;
+}
+
+std::shared_ptr<FakeExecution> FakeServer::FindExecution(
+    const std::string& name) {
+  MutexLock lock(&mutex_);
+  const auto found = state_.executions.find(name);
+  return found == state_.executions.end() ? nullptr : found->second;
+}
+
+}  // namespace tests

@@ -1,0 +1,102 @@
+// A corrald for tests of its clients: the services of corral.v1 on a temporary
+// Unix socket, with commands that the test scripts. It answers as the .proto
+// files say in the good cases; it checks no arguments.
+//
+//   FakeServer server([](FakeExecution& command) {
+//     command.Print("hello\n");
+//     command.SetExit(3);
+//   });
+//   client::Connection::Open({server.address()});
+//
+// Sandboxes are named s1, s2, ... and the executions of each e1, e2, ...
+
+#ifndef TESTS_FAKES_FAKE_SERVER_H_
+#define TESTS_FAKES_FAKE_SERVER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "corral/v1/admin.grpc.pb.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "grpcpp/server.h"
+#include "sandbox/base/mutex.h"
+#include "tests/fakes/fake_execution.h"
+
+namespace tests {
+
+class FakeServer {
+ public:
+  // `script` runs for every command.
+  explicit FakeServer(FakeExecution::Script script);
+  ~FakeServer();
+
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+
+  // "unix:PATH".
+  const std::string& address() const { return address_; }
+
+  // Cuts off all clients and stops listening, as when corrald is killed; the
+  // commands go on. Start() lets it listen again.
+  void Stop();
+  void Start();
+
+  // Commands from now on fail to start in this way.
+  void FailStarts(const corral::v1::StartFailure& failure);
+
+  // What clients asked for, oldest first.
+  std::vector<corral::v1::RunExecutionRequest> runs();
+  std::vector<corral::v1::StartExecutionRequest> starts();
+  std::vector<corral::v1::CreateSandboxRequest> creations();
+  std::vector<corral::v1::SignalExecutionRequest> signals();
+  std::vector<std::string> deletions();
+
+  // By full name; empty: there is none.
+  std::shared_ptr<FakeExecution> FindExecution(const std::string& name);
+
+ private:
+  class Sandboxes;
+  class Executions;
+  class Admin;
+  friend class Sandboxes;
+  friend class Executions;
+  friend class Admin;
+
+  struct State {
+    std::optional<corral::v1::StartFailure> failure;
+    std::map<std::string, corral::v1::Sandbox> sandboxes;
+    std::map<std::string, std::shared_ptr<FakeExecution>> executions;
+    int next_id = 1;
+    std::vector<corral::v1::RunExecutionRequest> runs;
+    std::vector<corral::v1::StartExecutionRequest> starts;
+    std::vector<corral::v1::CreateSandboxRequest> creations;
+    std::vector<corral::v1::SignalExecutionRequest> signals;
+    std::vector<std::string> deletions;
+  };
+
+  corral::v1::Sandbox Create(const corral::v1::CreateSandboxRequest& request);
+  std::shared_ptr<FakeExecution> Start(const std::string& parent,
+                                       const std::string& id,
+                                       const corral::v1::Command& command);
+  bool DeleteSandbox(const std::string& name);
+  void InterruptAll(bool interrupted);
+
+  const FakeExecution::Script script_;
+  std::string directory_;
+  std::string address_;
+  sandbox::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Sandboxes> sandbox_service_;
+  std::unique_ptr<Executions> execution_service_;
+  std::unique_ptr<Admin> admin_service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_FAKES_FAKE_SERVER_H_
