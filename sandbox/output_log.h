@@ -13,7 +13,7 @@
 // `begin` before it punches the hole, so bytes that were read are good if `begin` is not beyond their
 // first offset after the read.
 //
-// Neither class is thread-safe.
+// A writer is not thread-safe; a reader may be used by any number of threads.
 
 #ifndef SANDBOX_OUTPUT_LOG_H_
 #define SANDBOX_OUTPUT_LOG_H_

@@ -18,6 +18,7 @@ _ABSL = {
     "absl/status": "absl_status",
     "absl/status:statusor": "absl_statusor",
     "absl/strings": "absl_strings",
+    "absl/strings:cord": "absl_cord",
     "absl/strings:str_format": "absl_str_format",
     "absl/time": "absl_time",
     "absl/types:span": "absl_span",

@@ -1,0 +1,310 @@
+#include "server/conversion.h"
+
+#include <sys/wait.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/validation.h"
+
+namespace server {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+constexpr char kHome[] = "/home/corral";
+
+uint64_t LimitOr(bool present, uint64_t value, uint64_t fallback) {
+  return present ? value : fallback;
+}
+
+// "NAME=value", each name once, in the order of their first mention.
+class Environment {
+ public:
+  void Set(absl::string_view name, absl::string_view value) {
+    const auto [entry, added] =
+        positions_.try_emplace(std::string(name), lines_.size());
+    if (added) {
+      lines_.emplace_back();
+    }
+    lines_[entry->second] = absl::StrCat(name, "=", value);
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::unordered_map<std::string, size_t> positions_;
+  std::vector<std::string> lines_;
+};
+
+Environment CompleteEnvironment(const corral::v1::Command& command) {
+  Environment environment;
+  environment.Set(
+      "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  environment.Set("HOME", kHome);
+  environment.Set("USER", "corral");
+  environment.Set("LOGNAME", "corral");
+  environment.Set("SHELL", "/bin/bash");
+  environment.Set("LANG", "C.UTF-8");
+  if (command.has_terminal()) {
+    environment.Set("TERM", "xterm-256color");
+  }
+  for (const auto& variable : command.environment()) {
+    environment.Set(variable.name(), variable.value());
+  }
+  return environment;
+}
+
+std::string WorkingDirectory(const corral::v1::Command& command,
+                             absl::string_view workspace) {
+  absl::string_view directory = kHome;
+  if (!command.working_directory().empty()) {
+    directory = command.working_directory();
+  } else if (!workspace.empty()) {
+    directory = workspace;
+  }
+  return std::string(StripTrailingSlashes(directory));
+}
+
+void MergeTime(int64_t nanos, google::protobuf::Timestamp* time) {
+  *time = TimeUtil::NanosecondsToTimestamp(nanos);
+}
+
+corral::v1::Execution::State FromWire(wire::ExecutionRecord::State state) {
+  switch (state) {
+    case wire::ExecutionRecord::STARTING:
+      return corral::v1::Execution::STARTING;
+    case wire::ExecutionRecord::RUNNING:
+      return corral::v1::Execution::RUNNING;
+    case wire::ExecutionRecord::EXITED:
+      return corral::v1::Execution::EXITED;
+    case wire::ExecutionRecord::FAILED_TO_START:
+      return corral::v1::Execution::FAILED_TO_START;
+    default:  // the sentinels of protobuf's open enums
+      return corral::v1::Execution::STATE_UNSPECIFIED;
+  }
+}
+
+corral::v1::ExitStatus::Cause FromWire(wire::ExitRecord::Cause cause) {
+  switch (cause) {
+    case wire::ExitRecord::NORMAL:
+      return corral::v1::ExitStatus::NORMAL;
+    case wire::ExitRecord::CLIENT_SIGNAL:
+      return corral::v1::ExitStatus::CLIENT_SIGNAL;
+    case wire::ExitRecord::WALL_TIMEOUT:
+      return corral::v1::ExitStatus::WALL_TIMEOUT;
+    case wire::ExitRecord::OUT_OF_MEMORY:
+      return corral::v1::ExitStatus::OUT_OF_MEMORY;
+    case wire::ExitRecord::SANDBOX_DELETED:
+      return corral::v1::ExitStatus::SANDBOX_DELETED;
+    default:  // the sentinels of protobuf's open enums
+      return corral::v1::ExitStatus::CAUSE_UNSPECIFIED;
+  }
+}
+
+corral::v1::ExitStatus FromWire(const wire::ExitRecord& record) {
+  corral::v1::ExitStatus exit;
+  const int status = record.wait_status();
+  if (WIFSIGNALED(status)) {
+    exit.set_signal(WTERMSIG(status));
+    exit.set_core_dumped(WCOREDUMP(status));
+  } else {
+    exit.set_code(WEXITSTATUS(status));
+  }
+  exit.set_cause(FromWire(record.cause()));
+  exit.set_output_open(record.output_open());
+  return exit;
+}
+
+corral::v1::StartFailure FromWire(const wire::StartFailure& record) {
+  corral::v1::StartFailure failure;
+  failure.set_stage(
+      static_cast<corral::v1::StartFailure::Stage>(record.stage()));
+  failure.set_errno_value(record.errno_value());
+  failure.set_message(
+      absl::StrCat(corral::v1::StartFailure::Stage_Name(failure.stage()), ": ",
+                   strerrordesc_np(record.errno_value()) == nullptr
+                       ? "unknown error"
+                       : strerrordesc_np(record.errno_value())));
+  return failure;
+}
+
+corral::v1::ResourceUsage FromWire(const wire::Usage& record) {
+  corral::v1::ResourceUsage usage;
+  *usage.mutable_user_time() =
+      TimeUtil::NanosecondsToDuration(record.user_time_ns());
+  *usage.mutable_system_time() =
+      TimeUtil::NanosecondsToDuration(record.system_time_ns());
+  *usage.mutable_wall_time() =
+      TimeUtil::NanosecondsToDuration(record.wall_time_ns());
+  usage.set_memory_peak_bytes(record.memory_peak_bytes());
+  usage.set_oom_kills(record.oom_kills());
+  return usage;
+}
+
+int64_t Nanos(const google::protobuf::Duration& duration) {
+  return TimeUtil::DurationToNanoseconds(duration);
+}
+
+}  // namespace
+
+wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
+                         const corral::v1::Limits& defaults) {
+  wire::SandboxSpec spec;
+  if (wanted.has_workspace()) {
+    spec.set_workspace(
+        std::string(StripTrailingSlashes(wanted.workspace().path())));
+    spec.set_workspace_read_only(wanted.workspace().read_only());
+  }
+  const corral::v1::Limits& limits = wanted.limits();
+  spec.set_memory_bytes(LimitOr(limits.has_memory_bytes(),
+                                limits.memory_bytes(),
+                                defaults.memory_bytes()));
+  spec.set_pids(LimitOr(limits.has_pids(), limits.pids(), defaults.pids()));
+  spec.set_cpu_millis(LimitOr(limits.has_cpu_millis(), limits.cpu_millis(),
+                              defaults.cpu_millis()));
+  return spec;
+}
+
+corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
+  corral::v1::Sandbox sandbox;
+  sandbox.set_name(spec.name());
+  if (!spec.workspace().empty()) {
+    sandbox.mutable_workspace()->set_path(spec.workspace());
+    sandbox.mutable_workspace()->set_read_only(spec.workspace_read_only());
+  }
+  corral::v1::Limits* limits = sandbox.mutable_limits();
+  if (spec.memory_bytes() != 0) {
+    limits->set_memory_bytes(spec.memory_bytes());
+  }
+  if (spec.pids() != 0) {
+    limits->set_pids(spec.pids());
+  }
+  if (spec.cpu_millis() != 0) {
+    limits->set_cpu_millis(spec.cpu_millis());
+  }
+  sandbox.set_network(corral::v1::Sandbox::NONE);
+  MergeTime(spec.create_time_ns(), sandbox.mutable_create_time());
+  return sandbox;
+}
+
+wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
+                                absl::string_view workspace) {
+  wire::CommandSpec spec;
+  *spec.mutable_argv() = command.argv();
+  const Environment environment = CompleteEnvironment(command);
+  for (const std::string& line : environment.lines()) {
+    spec.add_environment(line);
+  }
+  spec.set_working_directory(WorkingDirectory(command, workspace));
+  spec.set_terminal_rows(command.terminal().rows());
+  spec.set_terminal_columns(command.terminal().columns());
+  spec.set_open_stdin(command.stdin());
+  spec.set_merge_stderr(command.merge_stderr());
+  spec.set_wall_timeout_ns(Nanos(command.wall_timeout()));
+  spec.set_kill_grace_ns(command.has_kill_grace()
+                             ? Nanos(command.kill_grace())
+                             : absl::ToInt64Nanoseconds(kDefaultKillGrace));
+  spec.set_retain_bytes(command.output().has_retain_bytes()
+                            ? command.output().retain_bytes()
+                            : kDefaultRetainBytes);
+  spec.set_block_when_full(command.output().overflow() ==
+                           corral::v1::OutputPolicy::BLOCK);
+  command.SerializeToString(spec.mutable_original());
+  return spec;
+}
+
+void MergeRecord(const wire::ExecutionRecord& record,
+                 corral::v1::Execution* execution) {
+  execution->set_state(FromWire(record.state()));
+  if (record.create_time_ns() != 0) {
+    MergeTime(record.create_time_ns(), execution->mutable_create_time());
+  }
+  if (record.start_time_ns() != 0) {
+    MergeTime(record.start_time_ns(), execution->mutable_start_time());
+  }
+  if (record.end_time_ns() != 0) {
+    MergeTime(record.end_time_ns(), execution->mutable_end_time());
+  }
+  if (record.has_exit()) {
+    *execution->mutable_exit() = FromWire(record.exit());
+  }
+  if (record.has_failure()) {
+    *execution->mutable_start_failure() = FromWire(record.failure());
+  }
+  if (record.has_usage()) {
+    *execution->mutable_usage() = FromWire(record.usage());
+  }
+  if (record.has_input()) {
+    *execution->mutable_input() = FromWire(record.input());
+  }
+}
+
+std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command) {
+  if (command.has_terminal()) {
+    return {corral::v1::TERMINAL};
+  }
+  if (command.merge_stderr()) {
+    return {corral::v1::STDOUT};
+  }
+  return {corral::v1::STDOUT, corral::v1::STDERR};
+}
+
+const char* LogFileName(corral::v1::Stream stream) {
+  switch (stream) {
+    case corral::v1::STDERR:
+      return "stderr";
+    case corral::v1::TERMINAL:
+      return "terminal";
+    default:
+      return "stdout";
+  }
+}
+
+wire::Stream ToWire(corral::v1::Stream stream) {
+  switch (stream) {
+    case corral::v1::STDERR:
+      return wire::STDERR;
+    case corral::v1::TERMINAL:
+      return wire::TERMINAL;
+    default:
+      return wire::STDOUT;
+  }
+}
+
+corral::v1::InputState FromWire(const wire::InputState& input) {
+  corral::v1::InputState state;
+  state.set_accepted_offset(input.accepted_offset());
+  state.set_closed(input.closed());
+  return state;
+}
+
+wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope) {
+  switch (scope) {
+    case corral::v1::SignalExecutionRequest::LEADER:
+      return wire::Signal::LEADER;
+    case corral::v1::SignalExecutionRequest::FOREGROUND_GROUP:
+      return wire::Signal::FOREGROUND_GROUP;
+    default:
+      return wire::Signal::TREE;
+  }
+}
+
+bool IsEnd(corral::v1::Execution::State state) {
+  return state == corral::v1::Execution::EXITED ||
+         state == corral::v1::Execution::FAILED_TO_START ||
+         state == corral::v1::Execution::LOST;
+}
+
+}  // namespace server

@@ -1,0 +1,52 @@
+// Between corral.v1 and what is said to the supervisor. Requests were validated
+// before.
+
+#ifndef SERVER_CONVERSION_H_
+#define SERVER_CONVERSION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace server {
+
+namespace wire = ::corral::supervisor::v1;
+
+// All of a new sandbox's spec but its directory, id, name, subordinate ids and
+// time. A limit that `wanted` does not name is that of `defaults`.
+wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
+                         const corral::v1::Limits& defaults);
+
+// Without state and failure.
+corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
+
+// `workspace` as for CheckCommand.
+wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
+                                absl::string_view workspace);
+
+// Replaces the state, times, end and input of `execution` by those of `record`.
+void MergeRecord(const wire::ExecutionRecord& record,
+                 corral::v1::Execution* execution);
+
+// The streams that a command has output logs for.
+std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command);
+
+// The name of the stream's log in the directory of the execution.
+const char* LogFileName(corral::v1::Stream stream);
+
+wire::Stream ToWire(corral::v1::Stream stream);
+corral::v1::InputState FromWire(const wire::InputState& input);
+wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);
+
+// EXITED, FAILED_TO_START or LOST.
+bool IsEnd(corral::v1::Execution::State state);
+
+}  // namespace server
+
+#endif  // SERVER_CONVERSION_H_

@@ -1,0 +1,112 @@
+#include "server/flags.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+
+namespace server {
+namespace {
+
+// "--name=value" or "--name" "value".
+struct Argument {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+Argument Split(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    return {text, std::nullopt};
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+absl::StatusOr<uint32_t> ParseSeconds(const Argument& argument) {
+  uint32_t seconds = 0;
+  if (!absl::SimpleAtoi(*argument.value, &seconds)) {
+    return absl::InvalidArgumentError(absl::StrCat(argument.name, ": value \"",
+                                                   *argument.value,
+                                                   "\"; allowed: [0, 86400]"));
+  }
+  return seconds;
+}
+
+absl::Status Apply(const Argument& argument, Flags* flags) {
+  if (argument.name == "--config") {
+    flags->config_file = argument.value;
+  } else if (argument.name == "--listen") {
+    flags->listen = argument.value;
+  } else if (argument.name == "--state-dir") {
+    flags->state_dir = argument.value;
+  } else if (argument.name == "--idle-exit-seconds") {
+    ASSIGN_OR_RETURN(flags->idle_exit_seconds, ParseSeconds(argument));
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown argument \"", argument.name, "\"; see --help"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const char kHelp[] =
+    R"(corrald runs commands in sandboxes, for clients that speak gRPC (corral.v1).
+
+Usage: corrald [FLAG...]
+
+  --config FILE           Configuration in protobuf's text format. Its fields are
+                          described in proto/corral/config/v1/server_config.proto.
+  --listen ADDRESS        Where to listen. unix:PATH: only the user who runs the
+                          server may connect. HOST:PORT: only with mutual TLS, set
+                          up in the configuration.
+                          Default: unix:$XDG_RUNTIME_DIR/corral/corrald.sock, for
+                          root unix:/run/corral/corrald.sock.
+  --state-dir DIR         Directory of what must survive a restart: sandboxes,
+                          records, output. Default: /var/lib/corral.
+  --idle-exit-seconds N   End after N seconds without a sandbox and without a call.
+                          [0, 86400]; 0, the default: never.
+  --help                  Print this and end.
+  --version               Print the version and end.
+
+A flag overrides the field of the configuration with the same meaning. An unknown
+field or a value out of its range stops the start, with file, line and field.
+
+Signals: SIGTERM or SIGINT drains. The server takes no new work, waits until all
+commands have ended, or for drain_seconds (10), or for a second signal; then it
+deletes its sandboxes and ends.
+
+Exit status: 0 after a drain or when idle; 1 if it could not start; 2 for a bad
+command line or configuration.
+)";
+
+absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
+  Flags flags;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--help" || arguments[i] == "-h") {
+      flags.action = Flags::Action::kHelp;
+      return flags;
+    }
+    if (arguments[i] == "--version") {
+      flags.action = Flags::Action::kVersion;
+      return flags;
+    }
+    Argument argument = Split(arguments[i]);
+    if (!argument.value.has_value() && i + 1 < arguments.size()) {
+      argument.value = arguments[++i];
+    }
+    if (!argument.value.has_value()) {
+      argument.value = "";
+    }
+    RETURN_IF_ERROR(Apply(argument, &flags));
+  }
+  return flags;
+}
+
+}  // namespace server
