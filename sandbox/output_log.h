@@ -8,6 +8,7 @@
 //         8  u64      begin: offset of the first byte kept
 //        16  u64      end: one past the last byte written
 //        24  u64      closed: 1 when nothing more will come
+//        32  ...      0
 //
 // little-endian, aligned, written with release order after the data and read with acquire order. The writer moves
 // `begin` before it punches the hole, so bytes that were read are good if `begin` is not beyond their
@@ -73,7 +74,7 @@ class OutputLogWriter {
   size_t Room() const;
 
   // Moves up to Room() bytes that are ready in a non-blocking pipe into the log, without copying them
-  // through this process. Returns how many; 0 at the end of the pipe. Unavailable: nothing is ready.
+  // through this process. Room() must not be 0. Returns how many; 0 at the end of the pipe. Unavailable: nothing is ready.
   absl::StatusOr<size_t> AppendFromPipe(int pipe);
 
   // `size` must not exceed Room().

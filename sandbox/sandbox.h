@@ -46,6 +46,7 @@ class Sandbox {
   using InputDone =
       absl::AnyInvocable<void(absl::Status, const wire::InputState&)>;
 
+  // Disconnects; the sandbox lives on. Callbacks that are outstanding are dropped.
   virtual ~Sandbox() = default;
 
   // OK when the execution runs or failed to start; OnExecution told which.
@@ -55,7 +56,7 @@ class Sandbox {
   virtual void Signal(wire::Signal signal, Done done) = 0;
   virtual void Resize(wire::Resize resize, Done done) = 0;
 
-  // OutOfRange: a gap. FailedPrecondition: input was never open, or the execution has ended.
+  // OutOfRange: a gap. FailedPrecondition: the execution was started without input.
   virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;
@@ -63,8 +64,9 @@ class Sandbox {
   // Kills what is left of the execution, removes its cgroup and its directory.
   virtual void DeleteExecution(const std::string& execution_id, Done done) = 0;
 
-  // Kills everything. OnGone follows. The sandbox's directory is left to the caller.
-  virtual void DeleteSandbox(Done done) = 0;
+  // Kills everything; executions that run end with this cause. OnGone follows. The sandbox's directory is left to
+  // the caller.
+  virtual void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) = 0;
 };
 
 // Makes sandboxes. The server's one seam to the kernel.
@@ -78,7 +80,7 @@ class SandboxFactory {
 
   // Starts a supervisor for `spec`, whose directory exists and holds spec.pb. `created` tells whether the
   // sandbox is ready. The returned Sandbox takes calls after that. `observer` must outlive it; after a
-  // failed creation OnGone comes too.
+  // failed creation OnGone comes too, after `created`. Both may come before Create has returned.
   virtual std::unique_ptr<Sandbox> Create(const wire::SandboxSpec& spec,
                                           SandboxObserver* observer,
                                           Created created) = 0;
