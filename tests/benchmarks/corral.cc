@@ -1,5 +1,6 @@
 #include "tests/benchmarks/corral.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -112,42 +113,45 @@ absl::StatusOr<absl::Duration> Corral::TimeCommand(
 absl::StatusOr<absl::Duration> Corral::TimeOutput(
     const std::string& parent, const std::vector<std::string>& argv,
     uint64_t bytes) {
-  constexpr uint64_t kAcknowledgeEvery = 16 << 20;
   RunExecutionRequest request = MakeRequest(parent, argv);
   request.mutable_command()->mutable_output()->set_overflow(
       corral::v1::OutputPolicy::BLOCK);
   grpc::ClientContext context;
   auto reader = executions_->RunExecution(&context, request);
   OutputEvent event;
-  absl::Time begin = absl::InfiniteFuture();
-  std::string name;
-  uint64_t end = 0;
-  uint64_t acknowledged = 0;
+  Received received;
   while (reader->Read(&event)) {
-    if (event.has_opened()) {
-      name = event.opened().name();
-    }
-    if (event.chunk().data().empty()) {
-      continue;
-    }
-    begin = std::min(begin, absl::Now());
-    if (event.chunk().offset() != end) {
-      return absl::DataLossError(absl::StrCat("no output at offset ", end));
-    }
-    end += event.chunk().data().size();
-    if (end - acknowledged >= kAcknowledgeEvery) {
-      acknowledged = end;
-      RETURN_IF_ERROR(Acknowledge(name, end));
-    }
+    RETURN_IF_ERROR(Receive(event, received));
   }
-  const absl::Duration elapsed = absl::Now() - begin;
+  const absl::Duration elapsed = absl::Now() - received.begin;
   RETURN_IF_ERROR(FromGrpc(reader->Finish()));
   RETURN_IF_ERROR(CheckEnd(event));
-  if (end != bytes) {
-    return absl::DataLossError(absl::StrCat(end, " bytes of ", bytes));
+  if (received.bytes != bytes) {
+    return absl::DataLossError(
+        absl::StrCat(received.bytes, " bytes of ", bytes));
   }
-  RETURN_IF_ERROR(DeleteExecution(name));
   return elapsed;
+}
+
+absl::Status Corral::Receive(const OutputEvent& event, Received& received) {
+  constexpr uint64_t kAcknowledgeEvery = 16 << 20;
+  if (event.has_opened()) {
+    received.execution = event.opened().name();
+  }
+  if (!event.has_chunk()) {
+    return absl::OkStatus();
+  }
+  received.begin = std::min(received.begin, absl::Now());
+  if (event.chunk().offset() != received.bytes) {
+    return absl::DataLossError(
+        absl::StrCat("no output at offset ", received.bytes));
+  }
+  received.bytes += event.chunk().data().size();
+  if (received.bytes - received.acknowledged < kAcknowledgeEvery) {
+    return absl::OkStatus();
+  }
+  received.acknowledged = received.bytes;
+  return Acknowledge(received.execution, received.bytes);
 }
 
 absl::Status Corral::DeleteExecution(const std::string& name) {

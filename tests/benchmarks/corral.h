@@ -46,6 +46,16 @@ class Corral {
   static constexpr char kTenant[] = "tenants/default";
 
  private:
+  // What has come of one command's output.
+  struct Received {
+    std::string execution;
+    uint64_t bytes = 0;
+    uint64_t acknowledged = 0;
+    absl::Time begin = absl::InfiniteFuture();
+  };
+
+  absl::Status Receive(const corral::v1::OutputEvent& event,
+                       Received& received);
   absl::Status DeleteExecution(const std::string& name);
   absl::Status Acknowledge(const std::string& name, uint64_t offset);
 

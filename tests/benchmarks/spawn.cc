@@ -37,6 +37,7 @@ absl::StatusOr<Pipe> MakePipe() {
 
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int output) {
   std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
   for (const std::string& argument : argv) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

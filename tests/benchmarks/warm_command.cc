@@ -1,5 +1,5 @@
-#include <iostream>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
@@ -21,46 +21,62 @@ struct Program {
   Samples spawn;
 };
 
-absl::Status MeasureOnce(Corral& corral, const std::string& sandbox, bool keep,
-                         Program& program) {
-  ASSIGN_OR_RETURN(const absl::Duration spawn, TimeSpawn({program.path}));
-  ASSIGN_OR_RETURN(const absl::Duration command,
-                   corral.TimeCommand(sandbox, {program.path}));
-  if (keep) {
-    program.spawn.Add(absl::ToDoubleMicroseconds(spawn));
-    program.corral.Add(absl::ToDoubleMicroseconds(command));
+class WarmCommand {
+ public:
+  WarmCommand(const Setting& setting, std::string sandbox)
+      : setting_(setting), sandbox_(std::move(sandbox)) {}
+
+  absl::Status Round(bool keep) {
+    RETURN_IF_ERROR(Start(libc_, keep));
+    RETURN_IF_ERROR(Start(nolibc_, keep));
+    ASSIGN_OR_RETURN(const absl::Duration elapsed, setting_.bare.TimeHop());
+    if (keep) {
+      hop_.Add(absl::ToDoubleMicroseconds(elapsed));
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+  void Print() const {
+    PrintRow("/bin/true, posix_spawn", "us", libc_.spawn, "reference");
+    PrintRow("/bin/true, warm sandbox", "us", libc_.corral,
+             AtMost(libc_.corral.Median() / libc_.spawn.Median(), 2));
+    PrintRow("static, no libc, posix_spawn", "us", nolibc_.spawn, "reference");
+    PrintRow("static, no libc, warm sandbox", "us", nolibc_.corral,
+             absl::StrFormat("adds %.0f us, no goal",
+                             nolibc_.corral.Median() - nolibc_.spawn.Median()));
+    PrintRow("an empty gRPC call", "us", hop_, "the least a client can see");
+  }
+
+ private:
+  absl::Status Start(Program& program, bool keep) {
+    ASSIGN_OR_RETURN(const absl::Duration spawn, TimeSpawn({program.path}));
+    ASSIGN_OR_RETURN(const absl::Duration command,
+                     setting_.corral.TimeCommand(sandbox_, {program.path}));
+    if (keep) {
+      program.spawn.Add(absl::ToDoubleMicroseconds(spawn));
+      program.corral.Add(absl::ToDoubleMicroseconds(command));
+    }
+    return absl::OkStatus();
+  }
+
+  const Setting& setting_;
+  const std::string sandbox_;
+  Program libc_{.path = "/bin/true", .corral = {}, .spawn = {}};
+  Program nolibc_{.path = setting_.nolibc_true, .corral = {}, .spawn = {}};
+  Samples hop_;
+};
 
 }  // namespace
 
 absl::Status MeasureWarmCommand(const Setting& setting) {
   ASSIGN_OR_RETURN(const std::string sandbox,
                    setting.corral.CreateSandbox(setting.workspace));
-  Program libc{.path = "/bin/true", .corral = {}, .spawn = {}};
-  Program nolibc{.path = setting.nolibc_true, .corral = {}, .spawn = {}};
-  Samples hop;
+  WarmCommand command(setting, sandbox);
   for (int round = 0; round < kWarmUp + kRounds; ++round) {
-    const bool keep = round >= kWarmUp;
-    RETURN_IF_ERROR(MeasureOnce(setting.corral, sandbox, keep, libc));
-    RETURN_IF_ERROR(MeasureOnce(setting.corral, sandbox, keep, nolibc));
-    ASSIGN_OR_RETURN(const absl::Duration elapsed, setting.bare.TimeHop());
-    if (keep) {
-      hop.Add(absl::ToDoubleMicroseconds(elapsed));
-    }
+    RETURN_IF_ERROR(command.Round(round >= kWarmUp));
   }
-  RETURN_IF_ERROR(setting.corral.DeleteSandbox(sandbox));
-
-  PrintRow("/bin/true, posix_spawn", "us", libc.spawn, "reference");
-  PrintRow("/bin/true, warm sandbox", "us", libc.corral,
-           AtMost(libc.corral.Median() / libc.spawn.Median(), 2));
-  PrintRow("static, no libc, posix_spawn", "us", nolibc.spawn, "reference");
-  PrintRow("static, no libc, warm sandbox", "us", nolibc.corral,
-           absl::StrFormat("adds %.0f us, no goal",
-                           nolibc.corral.Median() - nolibc.spawn.Median()));
-  PrintRow("an empty gRPC call, of the above", "us", hop, "");
-  return absl::OkStatus();
+  command.Print();
+  return setting.corral.DeleteSandbox(sandbox);
 }
 
 }  // namespace tests
