@@ -1,0 +1,290 @@
+#include "sandbox/cgroup.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/small_file.h"
+
+namespace sandbox {
+namespace {
+
+constexpr uint64_t kCpuPeriodUs = 100'000;
+constexpr absl::string_view kTop = "corral";
+
+// The value of a line "key value" of a file, or 0.
+uint64_t ReadKey(const std::string& path, absl::string_view key) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) {
+    return 0;
+  }
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    uint64_t value;
+    if (words.size() == 2 && words[0] == key &&
+        absl::SimpleAtoi(words[1], &value)) {
+      return value;
+    }
+  }
+  return 0;
+}
+
+uint64_t ReadNumber(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  uint64_t value = 0;
+  return text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &value)
+             ? value
+             : 0;
+}
+
+bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+}  // namespace
+
+Cgroup::Cgroup(CgroupVersion version, std::vector<std::string> directories)
+    : version_(version), directories_(std::move(directories)) {}
+
+Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
+  std::swap(version_, other.version_);
+  directories_.swap(other.directories_);
+  entries_.swap(other.entries_);
+  return *this;
+}
+
+Cgroup::~Cgroup() { (void)Remove(); }
+
+absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
+                                      const std::string& name,
+                                      const CgroupLimits& limits) {
+  std::vector<std::string> directories;
+  for (const std::string& parent : host.parents) {
+    const std::string top = absl::StrCat(parent, "/", kTop);
+    if (::mkdir(top.c_str(), 0755) == 0 && host.version == CgroupVersion::kV2) {
+      RETURN_IF_ERROR(WriteSmallFile(top + "/cgroup.subtree_control",
+                                     "+memory +pids +cpu"));
+    }
+    directories.push_back(absl::StrCat(top, "/", name));
+  }
+  Cgroup left_over(host.version, directories);
+  if (Exists(directories[0])) {
+    left_over.Signal(SIGKILL);
+  }
+  RETURN_IF_ERROR(left_over.Remove());
+  Cgroup cgroup(host.version, std::move(directories));
+  RETURN_IF_ERROR(cgroup.Make());
+  RETURN_IF_ERROR(cgroup.SetLimits(limits));
+  if (host.version == CgroupVersion::kV2) {
+    RETURN_IF_ERROR(
+        WriteSmallFile(cgroup.directories_[0] + "/cgroup.subtree_control",
+                       "+memory +pids +cpu"));
+  }
+  return cgroup;
+}
+
+absl::StatusOr<Cgroup> Cgroup::CreateChild(const std::string& name) const {
+  std::vector<std::string> directories;
+  for (const std::string& directory : directories_) {
+    directories.push_back(absl::StrCat(directory, "/", name));
+  }
+  Cgroup child(version_, std::move(directories));
+  RETURN_IF_ERROR(child.Make());
+  return child;
+}
+
+absl::Status Cgroup::Make() {
+  for (const std::string& directory : directories_) {
+    if (::mkdir(directory.c_str(), 0755) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
+    }
+    const bool v2 = version_ == CgroupVersion::kV2;
+    const std::string entry = v2 ? directory : directory + "/tasks";
+    UniqueFd fd(::open(entry.c_str(), v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC
+                                         : O_WRONLY | O_CLOEXEC));
+    if (!fd.valid()) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("open ", entry));
+    }
+    entries_.push_back(std::move(fd));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
+  const bool v2 = version_ == CgroupVersion::kV2;
+  for (const std::string& directory : directories_) {
+    if (limits.memory_bytes != 0 && v2) {
+      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.max",
+                                     absl::StrCat(limits.memory_bytes)));
+    } else if (limits.memory_bytes != 0 &&
+               Exists(directory + "/memory.limit_in_bytes")) {
+      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.limit_in_bytes",
+                                     absl::StrCat(limits.memory_bytes)));
+    }
+    // Without swap accounting there is no file, and with no swap it says nothing.
+    if (limits.memory_bytes != 0 &&
+        Exists(directory + "/memory.memsw.limit_in_bytes")) {
+      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.memsw.limit_in_bytes",
+                                     absl::StrCat(limits.memory_bytes)));
+    }
+    if (Exists(directory + "/memory.swap.max")) {
+      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.swap.max", "0"));
+    }
+    if (limits.pids != 0 && Exists(directory + "/pids.max")) {
+      RETURN_IF_ERROR(
+          WriteSmallFile(directory + "/pids.max", absl::StrCat(limits.pids)));
+    }
+    const uint64_t quota = limits.cpu_millis * kCpuPeriodUs / 1000;
+    if (limits.cpu_millis != 0 && v2) {
+      RETURN_IF_ERROR(WriteSmallFile(directory + "/cpu.max",
+                                     absl::StrCat(quota, " ", kCpuPeriodUs)));
+    } else if (limits.cpu_millis != 0 &&
+               Exists(directory + "/cpu.cfs_quota_us")) {
+      RETURN_IF_ERROR(WriteSmallFile(directory + "/cpu.cfs_quota_us",
+                                     absl::StrCat(quota)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cgroup::Delegate(uid_t uid) {
+  if (version_ == CgroupVersion::kV1) {
+    return absl::OkStatus();
+  }
+  const std::string procs = directories_[0] + "/cgroup.procs";
+  if (::chown(procs.c_str(), uid, static_cast<gid_t>(-1)) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("chown ", procs));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int> Cgroup::EntryFds() const {
+  std::vector<int> fds;
+  for (const UniqueFd& entry : entries_) {
+    fds.push_back(entry.get());
+  }
+  return fds;
+}
+
+absl::Status Cgroup::Enter() const {
+  for (size_t i = 0; i < directories_.size(); ++i) {
+    if (version_ == CgroupVersion::kV2) {
+      RETURN_IF_ERROR(WriteSmallFile(directories_[i] + "/cgroup.procs", "0"));
+    } else if (::write(entries_[i].get(), "0", 1) != 1) {
+      // `tasks` and not `cgroup.procs`: see JoinCgroup in init/spawner.cc.
+      return absl::ErrnoToStatus(errno, absl::StrCat("enter ", directories_[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<pid_t> Cgroup::Pids() const {
+  std::vector<pid_t> pids;
+  if (directories_.empty()) {
+    return pids;
+  }
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(directories_[0] + "/cgroup.procs");
+  if (!text.ok()) {
+    return pids;
+  }
+  for (absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    pid_t pid;
+    if (absl::SimpleAtoi(line, &pid)) {
+      pids.push_back(pid);
+    }
+  }
+  return pids;
+}
+
+void Cgroup::SignalOnce(int signal) const {
+  std::vector<std::pair<pid_t, UniqueFd>> targets;
+  for (const pid_t pid : Pids()) {
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (pidfd.valid()) {
+      targets.emplace_back(pid, std::move(pidfd));
+    }
+  }
+  // A pid may have changed hands between reading and opening; what is still
+  // listed now is what the descriptor stands for.
+  const std::vector<pid_t> still = Pids();
+  for (const auto& [pid, pidfd] : targets) {
+    if (std::find(still.begin(), still.end(), pid) != still.end()) {
+      ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
+    }
+  }
+}
+
+void Cgroup::Signal(int signal) const {
+  if (directories_.empty()) {
+    return;
+  }
+  if (signal != SIGKILL) {
+    SignalOnce(signal);
+    return;
+  }
+  if (version_ == CgroupVersion::kV2 &&
+      WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok()) {
+    return;
+  }
+  for (const std::string& directory : directories_) {
+    if (Exists(directory + "/pids.max")) {
+      (void)WriteSmallFile(directory + "/pids.max", "0");
+    }
+  }
+  constexpr timespec kPause = {0, 200'000};
+  for (int i = 0; i < 5000 && !Pids().empty(); ++i) {
+    SignalOnce(SIGKILL);
+    ::nanosleep(&kPause, nullptr);
+  }
+}
+
+CgroupUsage Cgroup::Usage() const {
+  CgroupUsage usage;
+  for (const std::string& directory : directories_) {
+    if (version_ == CgroupVersion::kV2) {
+      usage.memory_peak_bytes = ReadNumber(directory + "/memory.peak");
+      usage.oom_kills = ReadKey(directory + "/memory.events", "oom_kill");
+      usage.user_time_ns = ReadKey(directory + "/cpu.stat", "user_usec") * 1000;
+      usage.system_time_ns =
+          ReadKey(directory + "/cpu.stat", "system_usec") * 1000;
+      continue;
+    }
+    if (Exists(directory + "/memory.max_usage_in_bytes")) {
+      usage.memory_peak_bytes =
+          ReadNumber(directory + "/memory.max_usage_in_bytes");
+      usage.oom_kills = ReadKey(directory + "/memory.oom_control", "oom_kill");
+    }
+    if (Exists(directory + "/cpuacct.usage_user")) {
+      usage.user_time_ns = ReadNumber(directory + "/cpuacct.usage_user");
+      usage.system_time_ns = ReadNumber(directory + "/cpuacct.usage_sys");
+    }
+  }
+  return usage;
+}
+
+absl::Status Cgroup::Remove() {
+  entries_.clear();
+  for (const std::string& directory : directories_) {
+    if (version_ == CgroupVersion::kV2) {
+      ::rmdir((directory + "/init").c_str());
+    }
+    if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("rmdir ", directory, ": errno ", errno));
+    }
+  }
+  directories_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace sandbox

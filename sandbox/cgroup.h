@@ -1,0 +1,102 @@
+// The control groups of a sandbox: one for the sandbox, below it one for each execution. Works with
+// cgroup v2 and with v1 (one hierarchy for each controller), whichever has the controllers.
+//
+// Sources: Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/*.rst.
+//
+// Not thread-safe.
+
+#ifndef SANDBOX_CGROUP_H_
+#define SANDBOX_CGROUP_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+enum class CgroupVersion { kV1, kV2 };
+
+// Where this host has the controllers, and the group below which Corral makes its own.
+struct CgroupHost {
+  CgroupVersion version = CgroupVersion::kV2;
+  // Directories; v2: one; v1: one for each hierarchy, in the order memory, pids, cpu, cpuacct,
+  // those that are mounted together once.
+  std::vector<std::string> parents;
+
+  // FailedPrecondition: memory, pids or cpu is not there, or cannot be handed on to groups below.
+  static absl::StatusOr<CgroupHost> Find();
+};
+
+struct CgroupLimits {
+  // 0: none.
+  uint64_t memory_bytes = 0;
+  uint64_t pids = 0;
+  uint64_t cpu_millis = 0;
+};
+
+struct CgroupUsage {
+  uint64_t memory_peak_bytes = 0;
+  uint64_t oom_kills = 0;
+  uint64_t user_time_ns = 0;
+  uint64_t system_time_ns = 0;
+};
+
+// One group, in every hierarchy. Removes it when destroyed, if nothing lives in it.
+class Cgroup {
+ public:
+  Cgroup() = default;
+  Cgroup(Cgroup&& other) noexcept = default;
+  Cgroup& operator=(Cgroup&& other) noexcept;
+  ~Cgroup();
+
+  // Makes <parent>/corral/<name>. What is left of a group of this name is killed and removed first.
+  static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
+                                       const std::string& name,
+                                       const CgroupLimits& limits);
+  // Makes a group below this one, without limits of its own.
+  absl::StatusOr<Cgroup> CreateChild(const std::string& name) const;
+
+  // v2: lets `uid` put processes into this group and into those made below it with CLONE_INTO_CGROUP. v1: nothing.
+  absl::Status Delegate(uid_t uid);
+
+  CgroupVersion version() const { return version_; }
+
+  // What a process needs to enter: v2 the directory; v1 each `tasks` file, to write "0" to. Valid as long as this.
+  std::vector<int> EntryFds() const;
+
+  // Moves the calling process into the group.
+  absl::Status Enter() const;
+
+  // Processes in the group, not in those below.
+  std::vector<pid_t> Pids() const;
+
+  // Sends to every process of the group. Processes that come and go meanwhile may be missed, unless
+  // the signal is SIGKILL: then new ones are prevented, and it is repeated until none is left or it has taken 1 s.
+  void Signal(int signal) const;
+
+  CgroupUsage Usage() const;
+
+  // Removes the group. FailedPrecondition: something lives in it. Harmless if repeated.
+  absl::Status Remove();
+
+ private:
+  Cgroup(CgroupVersion version, std::vector<std::string> directories);
+  absl::Status Make();
+  absl::Status SetLimits(const CgroupLimits& limits) const;
+  void SignalOnce(int signal) const;
+
+  CgroupVersion version_ = CgroupVersion::kV2;
+  // Empty: nothing to remove.
+  std::vector<std::string> directories_;
+  std::vector<UniqueFd> entries_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_CGROUP_H_

@@ -1,0 +1,142 @@
+// Where the controllers are.
+
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/small_file.h"
+
+namespace sandbox {
+namespace {
+
+struct Mounts {
+  std::string unified;
+  // controller -> mount point
+  std::map<std::string, std::string> v1;
+};
+
+// Lines of /proc/self/mountinfo: "... mountpoint options ... - type source superoptions"; see proc(5).
+absl::StatusOr<Mounts> FindMounts() {
+  ASSIGN_OR_RETURN(const std::string text,
+                   ReadSmallFile("/proc/self/mountinfo"));
+  Mounts mounts;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> halves =
+        absl::StrSplit(line, absl::MaxSplits(" - ", 1));
+    const std::vector<absl::string_view> left =
+        absl::StrSplit(halves.first, ' ');
+    const std::vector<absl::string_view> right =
+        absl::StrSplit(halves.second, ' ');
+    if (left.size() < 5 || right.size() < 3) {
+      continue;
+    }
+    const std::string point(left[4]);
+    if (right[0] == "cgroup2" && mounts.unified.empty()) {
+      mounts.unified = point;
+    } else if (right[0] == "cgroup") {
+      for (absl::string_view option : absl::StrSplit(right[2], ',')) {
+        mounts.v1.emplace(option, point);
+      }
+    }
+  }
+  return mounts;
+}
+
+// controller ("" for v2) -> this process's group. Lines "id:controllers:path".
+absl::StatusOr<std::map<std::string, std::string>> OwnGroups() {
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile("/proc/self/cgroup"));
+  std::map<std::string, std::string> groups;
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> fields =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() == 3) {
+      for (absl::string_view controller : absl::StrSplit(fields[1], ',')) {
+        groups.emplace(controller, fields[2] == "/" ? "" : fields[2]);
+      }
+    }
+  }
+  return groups;
+}
+
+bool HasWord(const std::string& path, absl::string_view word) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) {
+    return false;
+  }
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(absl::StripAsciiWhitespace(*text), ' ');
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool HandsOn(const std::string& directory) {
+  for (const char* controller : {"memory", "pids", "cpu"}) {
+    if (!HasWord(directory + "/cgroup.controllers", controller)) {
+      return false;
+    }
+    (void)WriteSmallFile(directory + "/cgroup.subtree_control",
+                         absl::StrCat("+", controller));
+    if (!HasWord(directory + "/cgroup.subtree_control", controller)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<CgroupHost> FindV2(const std::string& mount,
+                                  const std::string& own) {
+  // A group that holds processes cannot hand controllers on, unless it is the root (cgroup-v2.rst, "No
+  // Internal Process Constraint"): a login session's, say.
+  for (const std::string& candidate : {mount + own, mount}) {
+    if (HandsOn(candidate)) {
+      return CgroupHost{CgroupVersion::kV2, {candidate}};
+    }
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("cgroup v2 at ", mount, own,
+                   " does not hand on the controllers memory, pids and cpu"));
+}
+
+}  // namespace
+
+absl::StatusOr<CgroupHost> CgroupHost::Find() {
+  ASSIGN_OR_RETURN(const Mounts mounts, FindMounts());
+  ASSIGN_OR_RETURN(auto own, OwnGroups());
+  if (!mounts.unified.empty() &&
+      HasWord(mounts.unified + "/cgroup.controllers", "memory")) {
+    return FindV2(mounts.unified, own[""]);
+  }
+  CgroupHost host;
+  host.version = CgroupVersion::kV1;
+  for (const char* controller : {"memory", "pids", "cpu", "cpuacct"}) {
+    const auto mount = mounts.v1.find(controller);
+    if (mount == mounts.v1.end()) {
+      if (absl::string_view(controller) == "cpuacct") {
+        continue;
+      }
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the cgroup controller ", controller, " is not mounted"));
+    }
+    const std::string parent = mount->second + own[controller];
+    if (std::find(host.parents.begin(), host.parents.end(), parent) ==
+        host.parents.end()) {
+      host.parents.push_back(parent);
+    }
+  }
+  return host;
+}
+
+}  // namespace sandbox

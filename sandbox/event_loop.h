@@ -1,0 +1,73 @@
+// One thread's epoll loop: descriptors, timers and functions posted from other threads.
+//
+// Threading: everything belongs to the thread that calls Run(), except Post() and Stop(), which any thread may
+// call. Callbacks run on that thread, one at a time, and may add, change and remove watches and timers.
+
+#ifndef SANDBOX_EVENT_LOOP_H_
+#define SANDBOX_EVENT_LOOP_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+class EventLoop {
+ public:
+  // Gets the EPOLL* bits that are ready.
+  using OnReady = std::function<void(uint32_t events)>;
+  using Function = absl::AnyInvocable<void()>;
+  using TimerId = std::pair<int64_t, uint64_t>;
+
+  static absl::StatusOr<std::unique_ptr<EventLoop>> Create();
+
+  // `events` are EPOLL* bits; EPOLLERR and EPOLLHUP are always reported. `fd` is not owned and must be
+  // watched once at most; Unwatch() comes before it is closed.
+  void Watch(int fd, uint32_t events, OnReady on_ready);
+  void SetEvents(int fd, uint32_t events);
+  void Unwatch(int fd);
+
+  // Calls `function` once, `delay` from now by the monotonic clock.
+  TimerId After(absl::Duration delay, Function function);
+  void Cancel(TimerId timer);
+
+  // Runs `function` on the loop's thread, after what was posted before.
+  void Post(Function function);
+
+  // Runs until Stop(). What was posted before Stop() is run.
+  void Run();
+  void Stop();
+
+ private:
+  EventLoop(UniqueFd epoll, UniqueFd wakeup);
+
+  void RunPosted();
+  void RunTimers();
+  int Timeout() const;
+
+  const UniqueFd epoll_;
+  const UniqueFd wakeup_;
+  // shared_ptr: a callback may remove its own watch.
+  std::map<int, std::shared_ptr<OnReady>> watches_;
+  // Keys: nanoseconds of the monotonic clock, and a number that makes them differ.
+  std::map<TimerId, Function> timers_;
+  uint64_t next_timer_ = 0;
+  bool stopping_ = false;
+
+  Mutex mutex_;
+  std::vector<Function> posted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_EVENT_LOOP_H_

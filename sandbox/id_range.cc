@@ -1,0 +1,43 @@
+#include "sandbox/id_range.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/namespaces.h"
+
+namespace sandbox {
+namespace {
+
+// Above what distributions hand out in /etc/subuid and what systemd gives to
+// containers (systemd's UIDS-GIDS document), below 2^31.
+constexpr uint32_t kLowest = 0x70000000;
+constexpr uint32_t kCount = 4095;
+constexpr const char* kDirectory = "/run/corral/ids";
+
+}  // namespace
+
+absl::StatusOr<IdRange> IdRange::Acquire(uint32_t hint) {
+  ::mkdir("/run/corral", 0700);
+  ::mkdir(kDirectory, 0700);
+  const uint32_t start =
+      hint > kLowest ? (hint - kLowest) / kIdRange % kCount : 0;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    const uint32_t number = (start + i) % kCount;
+    const std::string path = absl::StrCat(kDirectory, "/", number);
+    UniqueFd lock(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock.valid()) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+    }
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+      return IdRange(kLowest + number * kIdRange, std::move(lock));
+    }
+  }
+  return absl::ResourceExhaustedError("all ranges of subordinate ids are taken");
+}
+
+}  // namespace sandbox

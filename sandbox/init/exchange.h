@@ -1,0 +1,62 @@
+// What the supervisor and the spawner say to each other.
+//
+// Memory that both map (a memfd) holds one request at a time; a packet on a SOCK_SEQPACKET pair hands it
+// over, with its descriptors (SCM_RIGHTS), and a packet comes back when the command executes or is known not to.
+//
+// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup: with v1 a `tasks` file
+// opened for writing for each hierarchy, with v2 the cgroup's directory.
+// Descriptor of an answer: the command's pidfd, if there is a process.
+
+#ifndef SANDBOX_INIT_EXCHANGE_H_
+#define SANDBOX_INIT_EXCHANGE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace sandbox {
+
+// Enough for 1 MiB of strings and a pointer for each of 512 Ki one-byte strings; pages are only there when touched.
+constexpr size_t kExchangeSize = size_t{6} << 20;
+// Strings begin here, the request's header stands before.
+constexpr size_t kExchangeStrings = 4096;
+
+// Where the spawner has its descriptors when it is executed.
+constexpr int kSpawnerSocket = 3;
+constexpr int kSpawnerExchange = 4;
+
+// The user and group of commands, inside; the spawner's and init's is 0.
+constexpr uint32_t kCommandId = 1000;
+
+constexpr int kMaxSpawnFds = 3 + 8;
+
+struct SpawnRequest {
+  // NUL-terminated strings from kExchangeStrings on: working directory, argv, environment.
+  uint32_t argument_count;
+  uint32_t environment_count;
+  uint32_t strings_size;
+  // Offset of the PATH to search, a NUL-terminated list; 0: argv[0] has a slash.
+  uint32_t path_offset;
+  // 1: the cgroup descriptor is a v2 directory. 0: v1 `tasks` files.
+  uint32_t cgroup_v2;
+  // 1: descriptor 0 is a terminal to become the controlling one.
+  uint32_t terminal;
+};
+
+// The numbers are StartFailure.Stage's.
+enum class SpawnStage : int32_t {
+  kNone = 0,
+  kCgroup = 2,
+  kClone = 3,
+  kPrepare = 4,
+  kChdir = 5,
+  kExec = 6,
+};
+
+struct SpawnAnswer {
+  SpawnStage stage;  // kNone: it executes
+  int32_t error;     // errno
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_INIT_EXCHANGE_H_

@@ -1,0 +1,306 @@
+// The fork server of a sandbox: exists before anything untrusted runs in it, and starts every command on request of
+// the supervisor. It is already confined; what remains for each command is vfork, a few
+// descriptors and exec. Children are made with CLONE_PARENT, so that the supervisor reaps them.
+//
+// Between clone and exec the child shares this process's memory. It has another user id than the spawner by
+// then, but the memory stays non-dumpable, so nothing inside can trace it.
+
+#include <asm/ioctls.h>
+#include <asm/unistd.h>
+#include <linux/capability.h>
+#include <linux/errno.h>
+#include <linux/filter.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/uio.h>
+
+#include "sandbox/init/exchange.h"
+#include "sandbox/init/syscall.h"
+#include "sandbox/seccomp/command_filter.inc"
+
+namespace sandbox::init {
+namespace {
+
+// The kernel's struct msghdr and cmsghdr; <sys/socket.h> is the C library's.
+struct Message {
+  void* name;
+  int name_size;
+  iovec* vectors;
+  size_t vector_count;
+  void* control;
+  size_t control_size;
+  unsigned flags;
+};
+
+struct ControlFds {
+  size_t size;
+  int level;
+  int type;
+  int fds[kMaxSpawnFds];
+};
+
+constexpr int kSolSocket = 1;
+constexpr int kScmRights = 1;
+constexpr int kMsgCmsgCloexec = 0x40000000;
+constexpr int kMsgNosignal = 0x4000;
+constexpr size_t kControlHeader = offsetof(ControlFds, fds);
+constexpr size_t kPathMax = 4096;
+
+struct Spawn {
+  char* exchange;
+  SpawnRequest request;
+  int fds[kMaxSpawnFds];
+  int fd_count;
+  const char* working_directory;
+  char** arguments;
+  char** environment;
+  SpawnAnswer answer;
+};
+
+Spawn spawn;
+char program_path[kPathMax];
+alignas(16) char child_stack[32768];
+
+int Fail(SpawnStage stage, long result) {
+  spawn.answer = {stage, static_cast<int32_t>(-result)};
+  return 1;
+}
+
+long JoinCgroup() {
+  if (spawn.request.cgroup_v2 != 0) {
+    return 0;  // CLONE_INTO_CGROUP did it
+  }
+  for (int i = 3; i < spawn.fd_count; ++i) {
+    // "0" is the writer itself. For a single thread the kernel then takes no
+    // global lock, which would wait for an RCU grace period.
+    const long result = Syscall(__NR_write, spawn.fds[i], Address("0"), 1);
+    if (result < 0) {
+      return result;
+    }
+  }
+  return 0;
+}
+
+long BecomeCommand() {
+  long result = 0;
+  for (int i = 0; i < 3 && result >= 0; ++i) {
+    result = Syscall(__NR_dup3, spawn.fds[i], i, 0);
+  }
+  if (result >= 0) {
+    result = Syscall(__NR_close_range, 3, ~0U, 0);
+  }
+  if (result >= 0) {
+    result = Syscall(__NR_setsid);
+  }
+  if (result >= 0 && spawn.request.terminal != 0) {
+    result = Syscall(__NR_ioctl, 0, TIOCSCTTY, 0);
+  }
+  if (result >= 0) {
+    result = Syscall(__NR_setgroups, 0, 0);
+  }
+  if (result >= 0) {
+    result = Syscall(__NR_setresgid, kCommandId, kCommandId, kCommandId);
+  }
+  // Leaving user id 0 empties the permitted and effective capabilities.
+  if (result >= 0) {
+    result = Syscall(__NR_setresuid, kCommandId, kCommandId, kCommandId);
+  }
+  return result;
+}
+
+long RestrictCommand() {
+  sock_fprog program = {sizeof(kCommandFilter) / sizeof(kCommandFilter[0]),
+                        const_cast<sock_filter*>(kCommandFilter)};
+  return Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, Address(&program));
+}
+
+// program_path = directory[0..size) + "/" + name. False: too long.
+bool JoinPath(const char* directory, size_t size, const char* name) {
+  size_t at = 0;
+  for (; at < size && at + 1 < kPathMax; ++at) {
+    program_path[at] = directory[at];
+  }
+  if (size > 0 && at + 1 < kPathMax) {
+    program_path[at++] = '/';
+  }
+  for (; *name != '\0' && at + 1 < kPathMax; ++name) {
+    program_path[at++] = *name;
+  }
+  program_path[at] = '\0';
+  return *name == '\0';
+}
+
+long Execute(const char* path) {
+  return Syscall(__NR_execve, Address(path), Address(spawn.arguments),
+                 Address(spawn.environment));
+}
+
+// As execvp(3) does it: the first that can be executed; else EACCES if one was
+// there; else ENOENT.
+long SearchAndExecute(const char* directories) {
+  long failure = -ENOENT;
+  for (;;) {
+    size_t size = 0;
+    while (directories[size] != '\0' && directories[size] != ':') {
+      ++size;
+    }
+    const long result = JoinPath(directories, size, spawn.arguments[0])
+                            ? Execute(program_path)
+                            : -ENAMETOOLONG;
+    if (result == -EACCES) {
+      failure = result;
+    } else if (result != -ENOENT && result != -ENOTDIR &&
+               result != -ENAMETOOLONG) {
+      return result;
+    }
+    if (directories[size] == '\0') {
+      return failure;
+    }
+    directories += size + 1;
+  }
+}
+
+int RunChild(void*) {
+  long result = JoinCgroup();
+  if (result < 0) {
+    return Fail(SpawnStage::kCgroup, result);
+  }
+  result = BecomeCommand();
+  if (result < 0) {
+    return Fail(SpawnStage::kPrepare, result);
+  }
+  result = Syscall(__NR_chdir, Address(spawn.working_directory));
+  if (result < 0) {
+    return Fail(SpawnStage::kChdir, result);
+  }
+  result = RestrictCommand();
+  if (result < 0) {
+    return Fail(SpawnStage::kPrepare, result);
+  }
+  result = spawn.request.path_offset != 0
+               ? SearchAndExecute(spawn.exchange + spawn.request.path_offset)
+               : Execute(spawn.arguments[0]);
+  return Fail(SpawnStage::kExec, result);
+}
+
+// Makes the pointer tables behind the strings. The supervisor has left room.
+void LayOut() {
+  char* string = spawn.exchange + kExchangeStrings;
+  const uint64_t strings_end =
+      (kExchangeStrings + spawn.request.strings_size + 7) & ~uint64_t{7};
+  auto** table = reinterpret_cast<char**>(spawn.exchange + strings_end);
+  auto next = [&string] {
+    char* found = string;
+    while (*string++ != '\0') {
+    }
+    return found;
+  };
+  spawn.working_directory = next();
+  spawn.arguments = table;
+  for (uint32_t i = 0; i < spawn.request.argument_count; ++i) {
+    *table++ = next();
+  }
+  *table++ = nullptr;
+  spawn.environment = table;
+  for (uint32_t i = 0; i < spawn.request.environment_count; ++i) {
+    *table++ = next();
+  }
+  *table = nullptr;
+}
+
+// Returns the pidfd, or -1.
+int Start() {
+  spawn.request = *reinterpret_cast<SpawnRequest*>(spawn.exchange);
+  LayOut();
+  spawn.answer = {SpawnStage::kNone, 0};
+  int pidfd = -1;
+  clone_args arguments = {};
+  arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PIDFD;
+  arguments.pidfd = static_cast<uint64_t>(Address(&pidfd));
+  arguments.stack = static_cast<uint64_t>(Address(child_stack));
+  arguments.stack_size = sizeof(child_stack);
+  if (spawn.request.cgroup_v2 != 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<uint64_t>(spawn.fds[3]);
+  }
+  const long result =
+      CloneRunning(&arguments, sizeof(arguments), RunChild, nullptr);
+  if (result < 0) {
+    Fail(SpawnStage::kClone, result);
+  }
+  return pidfd;
+}
+
+// False: the supervisor is gone.
+bool ReceiveRequest() {
+  ControlFds control;
+  char byte;
+  iovec vector = {&byte, 1};
+  Message message = {nullptr, 0, &vector, 1, &control, sizeof(control), 0};
+  if (Syscall(__NR_recvmsg, kSpawnerSocket, Address(&message),
+              kMsgCmsgCloexec) != 1 ||
+      message.control_size < kControlHeader) {
+    return false;
+  }
+  spawn.fd_count = static_cast<int>((control.size - kControlHeader) / sizeof(int));
+  for (int i = 0; i < spawn.fd_count; ++i) {
+    spawn.fds[i] = control.fds[i];
+  }
+  return true;
+}
+
+void SendAnswer(int pidfd) {
+  ControlFds control = {kControlHeader + sizeof(int), kSolSocket, kScmRights, {pidfd}};
+  iovec vector = {&spawn.answer, sizeof(spawn.answer)};
+  Message message = {nullptr, 0, &vector, 1, nullptr, 0, 0};
+  if (pidfd >= 0) {
+    message.control = &control;
+    message.control_size = (kControlHeader + sizeof(int) + 7) & ~size_t{7};
+  }
+  Syscall(__NR_sendmsg, kSpawnerSocket, Address(&message), kMsgNosignal);
+}
+
+// Executing this program kept SETPCAP only for this.
+bool GiveUpCapabilities() {
+  const long bounding[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP};
+  for (const long capability : bounding) {
+    if (Syscall(__NR_prctl, PR_CAPBSET_DROP, capability) != 0) {
+      return false;
+    }
+  }
+  const uint32_t kept = (1U << CAP_SETUID) | (1U << CAP_SETGID);
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {{kept, kept, 0}, {0, 0, 0}};
+  return Syscall(__NR_capset, Address(&header), Address(data)) == 0;
+}
+
+}  // namespace
+
+int RunSpawner() {
+  const long exchange =
+      Syscall(__NR_mmap, 0, kExchangeSize, PROT_READ | PROT_WRITE, MAP_SHARED,
+              kSpawnerExchange, 0);
+  if (exchange < 0 || !GiveUpCapabilities() ||
+      Syscall(__NR_prctl, PR_SET_DUMPABLE, 0) != 0) {
+    return 1;
+  }
+  Syscall(__NR_close, kSpawnerExchange);
+  spawn.exchange = reinterpret_cast<char*>(exchange);
+  SendAnswer(-1);  // ready
+  while (ReceiveRequest()) {
+    const int pidfd = Start();
+    for (int i = 0; i < spawn.fd_count; ++i) {
+      Syscall(__NR_close, spawn.fds[i]);
+    }
+    spawn.fd_count = 0;
+    SendAnswer(pidfd);
+    if (pidfd >= 0) {
+      Syscall(__NR_close, pidfd);
+    }
+  }
+  return 0;
+}
+
+}  // namespace sandbox::init

@@ -1,0 +1,31 @@
+// A pseudoterminal of a sandbox's own devpts.
+
+#ifndef SANDBOX_PTY_H_
+#define SANDBOX_PTY_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+struct Pty {
+  // Non-blocking.
+  UniqueFd master;
+  UniqueFd slave;
+};
+
+// `devpts` is the directory of a mounted devpts. The slave is opened through the master and not by its name, which
+// the sandbox could have replaced.
+absl::StatusOr<Pty> OpenPty(int devpts, uint32_t rows, uint32_t columns);
+
+absl::Status ResizePty(int master, uint32_t rows, uint32_t columns);
+
+// Sends `signal` to the foreground process group of the terminal.
+absl::Status SignalForeground(int master, int signal);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_PTY_H_

@@ -1,0 +1,258 @@
+#include "sandbox/supervisor/construction.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <initializer_list>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/init/init_image.h"
+#include "sandbox/privileges.h"
+#include "sandbox/seccomp/seccomp.h"
+#include "sandbox/supervisor/fd_passing.h"
+
+namespace sandbox {
+namespace {
+
+// Since Linux 6.3; without it a host may be set to refuse executing a memfd.
+constexpr unsigned kMfdExec = 0x10;
+// Above what the program wants its descriptors to be.
+constexpr int kAbove = 16;
+
+// What a child says before it executes, packed: an absl::StatusCode and a text.
+struct Report {
+  int32_t code;
+  char text[500];
+};
+
+struct SocketPair {
+  UniqueFd ours;
+  UniqueFd theirs;
+};
+
+absl::StatusOr<SocketPair> MakePair() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
+  }
+  return SocketPair{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// The program, sealed: what runs inside can never be written, and no file of the host is executed there.
+absl::StatusOr<UniqueFd> MakeImage() {
+  const absl::string_view image = InitImage();
+  UniqueFd memfd(::memfd_create("corral-init",
+                                MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdExec));
+  if (!memfd.valid() && errno == EINVAL) {
+    memfd.Reset(::memfd_create("corral-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  }
+  if (!memfd.valid() ||
+      ::write(memfd.get(), image.data(), image.size()) !=
+          static_cast<ssize_t>(image.size()) ||
+      ::fcntl(memfd.get(), F_ADD_SEALS,
+              F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
+    return absl::ErrnoToStatus(errno, "memfd of corral-init");
+  }
+  return memfd;
+}
+
+absl::StatusOr<UniqueFd> MakeExchange() {
+  UniqueFd memfd(::memfd_create("corral-exchange", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memfd.valid() || ::ftruncate(memfd.get(), kExchangeSize) != 0 ||
+      ::fcntl(memfd.get(), F_ADD_SEALS,
+              F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    return absl::ErrnoToStatus(errno, "memfd of the exchange");
+  }
+  return memfd;
+}
+
+void SendReport(int socket, const absl::Status& status, int fd) {
+  Report report = {static_cast<int32_t>(status.code()), {}};
+  const std::string text(status.message());
+  std::strncpy(report.text, text.c_str(), sizeof(report.text) - 1);
+  (void)SendWithFds(socket, &report, sizeof(report),
+                    fd >= 0 ? std::vector<int>{fd} : std::vector<int>{});
+}
+
+// The child's report, and the descriptor it sent, if any.
+absl::StatusOr<UniqueFd> ReceiveReport(int socket, const char* who) {
+  Report report = {};
+  ASSIGN_OR_RETURN(ReceivedPacket packet,
+                   ReceiveWithFds(socket, &report, sizeof(report)));
+  if (packet.size != sizeof(report)) {
+    return absl::InternalError(absl::StrCat(who, " ended during set-up"));
+  }
+  if (report.code != 0) {
+    return absl::Status(static_cast<absl::StatusCode>(report.code),
+                        absl::StrCat(who, ": ", report.text));
+  }
+  return packet.fds.empty() ? UniqueFd() : std::move(packet.fds[0]);
+}
+
+// Puts /dev/null on 0 to 2 and `fds` on 3 and up; all else closes on exec.
+absl::Status ArrangeFds(std::initializer_list<int> fds) {
+  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  int next = 0;
+  bool done = null.valid();
+  for (; done && next < 3; ++next) {
+    done = ::dup2(null.get(), next) == next;
+  }
+  for (auto fd = fds.begin(); done && fd != fds.end(); ++fd, ++next) {
+    done = ::dup2(*fd, next) == next;
+  }
+  return done ? absl::OkStatus()
+              : absl::ErrnoToStatus(errno, "arrange descriptors");
+}
+
+absl::Status Confine(std::initializer_list<int> capabilities) {
+  RETURN_IF_ERROR(SetResourceLimits());
+  RETURN_IF_ERROR(KeepOnly(capabilities));
+  return seccomp::LoadProfile();
+}
+
+absl::Status ExecuteImage(int image, const char* role) {
+  char* const arguments[] = {const_cast<char*>(role), nullptr};
+  char* const environment[] = {nullptr};
+  ::syscall(SYS_execveat, image, "", arguments, environment, AT_EMPTY_PATH);
+  return absl::ErrnoToStatus(errno, "execute corral-init");
+}
+
+absl::Status BecomeInit(const Plan& plan, const Cgroup& home, HostTrees trees,
+                        int image, int socket) {
+  RETURN_IF_ERROR(DieWithParent());
+  char go;
+  if (::read(socket, &go, 1) != 1) {
+    return absl::CancelledError("the supervisor is gone");
+  }
+  if (home.version() == CgroupVersion::kV1) {
+    RETURN_IF_ERROR(home.Enter());
+  }
+  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  RETURN_IF_ERROR(DieWithParent());
+  RETURN_IF_ERROR(FinishNamespaces(plan.host_name));
+  ASSIGN_OR_RETURN(const UniqueFd devpts,
+                   Build(std::move(trees), plan.tmpfs_bytes));
+  RETURN_IF_ERROR(ArrangeFds({}));
+  RETURN_IF_ERROR(Confine({}));
+  SendReport(socket, absl::OkStatus(), devpts.get());
+  return ExecuteImage(image, "i");
+}
+
+absl::Status BecomeSpawner(int image, int socket, int exchange,
+                           const Cgroup& home) {
+  if (home.version() == CgroupVersion::kV1) {
+    RETURN_IF_ERROR(home.Enter());
+  }
+  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  RETURN_IF_ERROR(DieWithParent());
+  RETURN_IF_ERROR(ArrangeFds({socket, exchange}));
+  // SETPCAP only to empty the bounding set after the exec, which takes user
+  // 0's capabilities from it.
+  RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
+  return ExecuteImage(image, "s");
+}
+
+UniqueFd Raised(const UniqueFd& fd) {
+  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
+}
+
+[[noreturn]] void EndChild(int socket, const absl::Status& status) {
+  SendReport(socket, status, -1);
+  ::_exit(1);
+}
+
+int EntryForClone(const Cgroup& home) {
+  return home.version() == CgroupVersion::kV2 ? home.EntryFds()[0] : -1;
+}
+
+absl::Status StartInit(const Plan& plan, const Cgroup& home, int image,
+                       Construction& made) {
+  ASSIGN_OR_RETURN(HostTrees trees, Gather(plan.workspace, plan.first_id));
+  ASSIGN_OR_RETURN(SocketPair pair, MakePair());
+  absl::StatusOr<Child> child = CloneIntoNamespaces(EntryForClone(home));
+  if (!child.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("namespaces: ", child.status().message()));
+  }
+  if (child->pid == 0) {
+    pair.ours.Reset();
+    EndChild(pair.theirs.get(), BecomeInit(plan, home, std::move(trees), image,
+                                           pair.theirs.get()));
+  }
+  made.init = *std::move(child);
+  pair.theirs.Reset();
+  RETURN_IF_ERROR(MapIds(made.init.pid, plan.first_id));
+  if (::write(pair.ours.get(), "g", 1) != 1) {
+    return absl::InternalError("init ended before it was set up");
+  }
+  ASSIGN_OR_RETURN(made.devpts, ReceiveReport(pair.ours.get(), "init"));
+  return absl::OkStatus();
+}
+
+absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
+  ASSIGN_OR_RETURN(SocketPair pair, MakePair());
+  ASSIGN_OR_RETURN(made.exchange, MakeExchange());
+  UniqueFd socket = Raised(pair.theirs);
+  const UniqueFd exchange = Raised(made.exchange);
+  absl::StatusOr<Child> child =
+      ForkInto(made.init.pidfd.get(), EntryForClone(home));
+  if (!child.ok()) {
+    return child.status();
+  }
+  if (child->pid == 0) {
+    EndChild(socket.get(), BecomeSpawner(image, socket.get(), exchange.get(), home));
+  }
+  made.spawner = *std::move(child);
+  pair.theirs.Reset();
+  socket.Reset();
+  // Its first packet is the program's own, shorter than a report: it runs.
+  Report report = {};
+  ASSIGN_OR_RETURN(const ReceivedPacket packet,
+                   ReceiveWithFds(pair.ours.get(), &report, sizeof(report)));
+  if (packet.size != sizeof(SpawnAnswer)) {
+    return absl::InternalError(absl::StrCat("spawner: ", report.text));
+  }
+  made.spawner_socket = std::move(pair.ours);
+  return absl::OkStatus();
+}
+
+void Abandon(Construction& made) {
+  for (Child* child : {&made.spawner, &made.init}) {
+    if (child->pidfd.valid()) {
+      ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGKILL, nullptr, 0);
+      siginfo_t info;
+      ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Construction> Construct(const Plan& plan, const Cgroup& home) {
+  Construction made;
+  ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
+  const UniqueFd image = Raised(low);
+  absl::Status status = StartInit(plan, home, image.get(), made);
+  if (status.ok()) {
+    status = StartSpawner(home, image.get(), made);
+  }
+  if (!status.ok()) {
+    Abandon(made);
+    return status;
+  }
+  return made;
+}
+
+}  // namespace sandbox

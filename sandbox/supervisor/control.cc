@@ -1,0 +1,154 @@
+#include "sandbox/supervisor/control.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/log.h"
+
+namespace sandbox {
+
+Control::Control(EventLoop* loop, PacketSocket first, OnRequest on_request,
+                 std::function<wire::Snapshot()> snapshot)
+    : loop_(loop),
+      on_request_(std::move(on_request)),
+      snapshot_(std::move(snapshot)) {
+  Adopt(std::move(first));
+}
+
+Control::~Control() {
+  Disconnect();
+  if (listener_.valid()) {
+    loop_->Unwatch(listener_.get());
+  }
+}
+
+absl::Status Control::Listen(const std::string& directory) {
+  UniqueFd parent(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  listener_.Reset(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!parent.valid() || !listener_.valid()) {
+    return absl::ErrnoToStatus(errno, "control socket");
+  }
+  ::unlinkat(parent.get(), "control.sock", 0);
+  // Through the descriptor: sun_path is short. See PacketSocket::Connect.
+  const std::string path =
+      absl::StrCat("/proc/self/fd/", parent.get(), "/control.sock");
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
+             sizeof(address)) != 0 ||
+      ::listen(listener_.get(), 4) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("bind ", directory, "/control.sock"));
+  }
+  loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { Accept(); });
+  return absl::OkStatus();
+}
+
+void Control::Accept() {
+  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr,
+                        SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd.valid()) {
+    return;
+  }
+  Disconnect();
+  Adopt(PacketSocket(std::move(fd)));
+  wire::FromSupervisor hello;
+  *hello.mutable_snapshot() = snapshot_();
+  Send(std::move(hello));
+}
+
+void Control::Adopt(PacketSocket socket) {
+  socket_ = std::move(socket);
+  waiting_ = false;
+  loop_->Watch(socket_.fd(), EPOLLIN, [this](uint32_t events) { OnReady(events); });
+}
+
+void Control::OnReady(uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    Flush();
+  }
+  if (socket_.valid() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    Receive();
+  }
+}
+
+void Control::Receive() {
+  const int fd = socket_.fd();
+  while (socket_.valid() && socket_.fd() == fd) {
+    wire::ToSupervisor request;
+    const absl::StatusOr<bool> got = socket_.Receive(&request);
+    if (!got.ok()) {
+      Disconnect();
+      return;
+    }
+    if (!*got) {
+      return;
+    }
+    on_request_(std::move(request));
+  }
+}
+
+void Control::Send(wire::FromSupervisor message) {
+  if (socket_.valid()) {
+    queue_.push_back(std::move(message));
+    Flush();
+  }
+}
+
+void Control::SendOutputChanged(const std::string& execution_id) {
+  if (socket_.valid()) {
+    changed_.insert(execution_id);
+    Flush();
+  }
+}
+
+void Control::Flush() {
+  while (socket_.valid() && !idle()) {
+    const bool queued = !queue_.empty();
+    wire::FromSupervisor changes;
+    if (!queued) {
+      for (const std::string& id : changed_) {
+        changes.mutable_output_changed()->add_execution_ids(id);
+      }
+    }
+    const absl::Status sent = socket_.Send(queued ? queue_.front() : changes);
+    if (absl::IsUnavailable(sent)) {
+      break;
+    }
+    if (!sent.ok()) {
+      LOG(WARNING) << "control socket: " << sent.ToString();
+      Disconnect();
+      return;
+    }
+    if (queued) {
+      queue_.pop_front();
+    } else {
+      changed_.clear();
+    }
+  }
+  const bool wait = socket_.valid() && !idle();
+  if (socket_.valid() && wait != waiting_) {
+    waiting_ = wait;
+    loop_->SetEvents(socket_.fd(), wait ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+}
+
+void Control::Disconnect() {
+  if (socket_.valid()) {
+    loop_->Unwatch(socket_.fd());
+    socket_ = PacketSocket();
+  }
+  queue_.clear();
+  changed_.clear();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,66 @@
+// The supervisor's side of the control socket: one connection at a time, the newest.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_CONTROL_H_
+#define SANDBOX_SUPERVISOR_CONTROL_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/event_loop.h"
+#include "sandbox/packet_socket.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class Control {
+ public:
+  using OnRequest = std::function<void(wire::ToSupervisor)>;
+
+  // `snapshot` is sent first on each connection that is accepted.
+  Control(EventLoop* loop, PacketSocket first, OnRequest on_request,
+          std::function<wire::Snapshot()> snapshot);
+  ~Control();
+
+  // Takes connections to <directory>/control.sock from now on.
+  absl::Status Listen(const std::string& directory);
+
+  // Never blocks and never loses: what the peer does not read now waits. Without a peer it is dropped.
+  void Send(wire::FromSupervisor message);
+  // At most one such message waits, whatever number of times this is called.
+  void SendOutputChanged(const std::string& execution_id);
+
+  bool connected() const { return socket_.valid(); }
+  // Nothing waits to be sent.
+  bool idle() const { return queue_.empty() && changed_.empty(); }
+
+ private:
+  void Adopt(PacketSocket socket);
+  void OnReady(uint32_t events);
+  void Accept();
+  void Receive();
+  void Flush();
+  void Disconnect();
+
+  EventLoop* const loop_;
+  const OnRequest on_request_;
+  const std::function<wire::Snapshot()> snapshot_;
+  PacketSocket socket_;
+  UniqueFd listener_;
+  bool waiting_ = false;
+  std::deque<wire::FromSupervisor> queue_;
+  std::set<std::string> changed_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_CONTROL_H_

@@ -1,0 +1,474 @@
+#include "sandbox/supervisor/execution.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/pty.h"
+#include "sandbox/small_file.h"
+
+namespace sandbox {
+namespace {
+
+// How long a descendant that holds the pipe holds back the end.
+constexpr absl::Duration kDrain = absl::Seconds(2);
+
+int64_t UnixNanoseconds() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+int64_t Nanoseconds(const timeval& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000;
+}
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) {
+    return absl::ErrnoToStatus(errno, "pipe2");
+  }
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// Only our end: the command's is its own, and must block.
+void SetNonBlocking(const UniqueFd& fd) {
+  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+}
+
+// As waitpid(2) would have it.
+int WaitStatus(const siginfo_t& info) {
+  switch (info.si_code) {
+    case CLD_EXITED:
+      return (info.si_status & 0xff) << 8;
+    case CLD_DUMPED:
+      return info.si_status | 0x80;
+    default:
+      return info.si_status;
+  }
+}
+
+// The C library's waitid has no usage.
+int Reap(int pidfd, rusage* usage) {
+  siginfo_t info = {};
+  long result;
+  do {
+    result = ::syscall(SYS_waitid, P_PIDFD, pidfd, &info, WEXITED, usage);
+  } while (result != 0 && errno == EINTR);
+  CHECK(result == 0) << "waitid: errno " << errno;
+  return WaitStatus(info);
+}
+
+}  // namespace
+
+Execution::Execution(const ExecutionHost* host, wire::StartExecution start)
+    : host_(host),
+      directory_(absl::StrCat(host->directory, "/", start.id())),
+      command_(std::move(*start.mutable_command())) {
+  record_.set_id(start.id());
+  record_.set_create_time_ns(UnixNanoseconds());
+}
+
+Execution::~Execution() {
+  for (const auto& timer : {wall_timer_, kill_timer_, drain_timer_}) {
+    if (timer.has_value()) {
+      host_->loop->Cancel(*timer);
+    }
+  }
+  if (pidfd_.valid()) {
+    host_->loop->Unwatch(pidfd_.get());
+  }
+}
+
+bool Execution::ended() const {
+  return record_.state() == wire::ExecutionRecord::EXITED ||
+         record_.state() == wire::ExecutionRecord::FAILED_TO_START;
+}
+
+void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
+  if (::mkdir(directory_.c_str(), 0700) != 0) {
+    done(absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory_)));
+    return;
+  }
+  const absl::Status prepared = Prepare();
+  if (!prepared.ok()) {
+    outputs_.clear();
+    RemoveCgroup();
+    RemoveFiles();
+    done(prepared);
+    return;
+  }
+  Spawner::Job job;
+  job.command = &command_;
+  for (const UniqueFd& fd : command_fds_) {
+    job.fds.push_back(fd.get());
+  }
+  for (const int entry : cgroup_.EntryFds()) {
+    job.fds.push_back(entry);
+  }
+  job.cgroup_v2 = cgroup_.version() == CgroupVersion::kV2;
+  job.done = [this, done = std::move(done)](UniqueFd pidfd,
+                                            SpawnAnswer answer) mutable {
+    OnSpawned(std::move(pidfd), answer, std::move(done));
+  };
+  host_->spawner->Spawn(std::move(job));
+}
+
+absl::Status Execution::Prepare() {
+  ASSIGN_OR_RETURN(cgroup_,
+                   host_->cgroup->CreateChild(absl::StrCat("e-", record_.id())));
+  RETURN_IF_ERROR(cgroup_.Delegate(host_->first_id));
+  RETURN_IF_ERROR(command_.terminal_rows() != 0 ? PrepareTerminal()
+                                                : PreparePipes());
+  wire::ExecutionRecord start = record_;
+  *start.mutable_command() = command_;
+  return ReplaceFile(directory_ + "/start.pb", start.SerializeAsString(),
+                     Durability::kProcess);
+}
+
+absl::Status Execution::AddOutput(wire::Stream kind, const char* name,
+                                  UniqueFd source) {
+  UniqueFd directory(
+      ::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  ASSIGN_OR_RETURN(
+      OutputLogWriter log,
+      OutputLogWriter::Create(directory.get(), name, command_.retain_bytes(),
+                              command_.block_when_full()));
+  SetNonBlocking(source);
+  outputs_.push_back(std::make_unique<OutputChannel>(
+      host_->loop, kind, std::move(source), std::move(log),
+      [this] { OnOutput(); }));
+  record_.add_streams(kind);
+  return absl::OkStatus();
+}
+
+absl::Status Execution::PreparePipes() {
+  UniqueFd standard_input;
+  if (command_.open_stdin()) {
+    ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+    SetNonBlocking(pipe.write);
+    standard_input = std::move(pipe.read);
+    input_ = std::make_unique<InputChannel>(host_->loop, std::move(pipe.write),
+                                            /*terminal=*/false);
+  } else {
+    standard_input.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  RETURN_IF_ERROR(AddOutput(wire::STDOUT, "stdout", std::move(out.read)));
+  UniqueFd standard_error;
+  if (command_.merge_stderr()) {
+    standard_error.Reset(::fcntl(out.write.get(), F_DUPFD_CLOEXEC, 3));
+  } else {
+    ASSIGN_OR_RETURN(Pipe error, MakePipe());
+    RETURN_IF_ERROR(AddOutput(wire::STDERR, "stderr", std::move(error.read)));
+    standard_error = std::move(error.write);
+  }
+  if (!standard_input.valid() || !standard_error.valid()) {
+    return absl::ErrnoToStatus(errno, "standard input and error");
+  }
+  command_fds_.push_back(std::move(standard_input));
+  command_fds_.push_back(std::move(out.write));
+  command_fds_.push_back(std::move(standard_error));
+  return absl::OkStatus();
+}
+
+absl::Status Execution::PrepareTerminal() {
+  ASSIGN_OR_RETURN(Pty pty, OpenPty(host_->devpts, command_.terminal_rows(),
+                                    command_.terminal_columns()));
+  // The loop watches a descriptor once: input has one of its own.
+  UniqueFd sink(::fcntl(pty.master.get(), F_DUPFD_CLOEXEC, 3));
+  input_ = std::make_unique<InputChannel>(host_->loop, std::move(sink),
+                                          /*terminal=*/true);
+  RETURN_IF_ERROR(
+      AddOutput(wire::TERMINAL, "terminal", std::move(pty.master)));
+  for (int i = 0; i < 3; ++i) {
+    command_fds_.emplace_back(::fcntl(pty.slave.get(), F_DUPFD_CLOEXEC, 3));
+  }
+  return absl::OkStatus();
+}
+
+void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
+                          absl::AnyInvocable<void(absl::Status)> done) {
+  command_fds_.clear();
+  const int64_t wall_timeout_ns = command_.wall_timeout_ns();
+  const int64_t kill_grace_ns = command_.kill_grace_ns();
+  command_.Clear();
+  command_.set_wall_timeout_ns(wall_timeout_ns);
+  command_.set_kill_grace_ns(kill_grace_ns);
+  if (answer.stage != SpawnStage::kNone) {
+    OnFailedToStart(pidfd, answer);
+  } else {
+    OnRunning(std::move(pidfd));
+  }
+  done(absl::OkStatus());
+}
+
+void Execution::OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer) {
+  if (pidfd.valid()) {
+    Reap(pidfd.get(), nullptr);
+  }
+  for (const auto& output : outputs_) {
+    output->Close();
+  }
+  if (input_ != nullptr) {
+    input_->Close();
+  }
+  record_.mutable_failure()->set_stage(
+      static_cast<wire::StartFailure::Stage>(answer.stage));
+  record_.mutable_failure()->set_errno_value(answer.error);
+  record_.set_end_time_ns(UnixNanoseconds());
+  RemoveCgroup();
+  SetState(wire::ExecutionRecord::FAILED_TO_START);
+}
+
+void Execution::OnRunning(UniqueFd pidfd) {
+  pidfd_ = std::move(pidfd);
+  host_->loop->Watch(pidfd_.get(), EPOLLIN, [this](uint32_t) { OnExit(); });
+  record_.set_start_time_ns(UnixNanoseconds());
+  if (command_.wall_timeout_ns() > 0) {
+    wall_timer_ = host_->loop->After(
+        absl::Nanoseconds(command_.wall_timeout_ns()), [this] { OnWallTimeout(); });
+  }
+  SetState(wire::ExecutionRecord::RUNNING);
+  if (condemned_.has_value()) {
+    Kill();  // asked for while it was being started
+  }
+}
+
+void Execution::OnWallTimeout() {
+  wall_timer_.reset();
+  timed_out_ = !reaped_;
+  cgroup_.Signal(SIGTERM);
+  KillAfter(absl::Nanoseconds(command_.kill_grace_ns()));
+}
+
+void Execution::KillAfter(absl::Duration grace) {
+  if (kill_timer_.has_value()) {
+    host_->loop->Cancel(*kill_timer_);
+  }
+  kill_timer_ = host_->loop->After(grace, [this] {
+    kill_timer_.reset();
+    cgroup_.Signal(SIGKILL);
+  });
+}
+
+void Execution::OnExit() {
+  rusage usage = {};
+  wait_status_ = Reap(pidfd_.get(), &usage);
+  host_->loop->Unwatch(pidfd_.get());
+  pidfd_.Reset();
+  reaped_ = true;
+  record_.set_end_time_ns(UnixNanoseconds());
+  const CgroupUsage total = cgroup_.Usage();
+  wire::Usage* used = record_.mutable_usage();
+  // Without cpuacct the kernel counts only who was waited for.
+  used->set_user_time_ns(std::max<int64_t>(
+      static_cast<int64_t>(total.user_time_ns), Nanoseconds(usage.ru_utime)));
+  used->set_system_time_ns(std::max<int64_t>(
+      static_cast<int64_t>(total.system_time_ns), Nanoseconds(usage.ru_stime)));
+  used->set_wall_time_ns(record_.end_time_ns() - record_.start_time_ns());
+  used->set_memory_peak_bytes(total.memory_peak_bytes);
+  used->set_oom_kills(total.oom_kills);
+  if (input_ != nullptr) {
+    input_->Close();
+  }
+  Drain();
+}
+
+void Execution::Drain() {
+  for (const auto& output : outputs_) {
+    output->Pump();
+    // Nobody will read what is deleted.
+    if (condemned_.has_value()) {
+      output->Close();
+    }
+  }
+  if (!ended() && !OutputClosed()) {
+    drain_timer_ = host_->loop->After(kDrain, [this] { OnDrainTimeout(); });
+  }
+}
+
+void Execution::OnDrainTimeout() {
+  drain_timer_.reset();
+  const bool blocked =
+      std::any_of(outputs_.begin(), outputs_.end(),
+                  [](const auto& output) { return output->blocked(); });
+  if (blocked) {
+    drain_timer_ = host_->loop->After(kDrain, [this] { OnDrainTimeout(); });
+    return;
+  }
+  Finish(/*output_open=*/true);
+}
+
+void Execution::OnOutput() {
+  host_->on_output(record_.id());
+  if (reaped_ && !ended() && OutputClosed()) {
+    Finish(/*output_open=*/false);
+  }
+}
+
+bool Execution::OutputClosed() const {
+  return std::all_of(outputs_.begin(), outputs_.end(),
+                     [](const auto& output) { return output->closed(); });
+}
+
+wire::ExitRecord::Cause Execution::Cause() const {
+  const bool signalled = WIFSIGNALED(wait_status_);
+  const bool killed = signalled && WTERMSIG(wait_status_) == SIGKILL;
+  if (killed && condemned_.has_value()) {
+    return *condemned_;
+  }
+  if (timed_out_) {
+    return wire::ExitRecord::WALL_TIMEOUT;
+  }
+  if (signalled && client_signals_.count(WTERMSIG(wait_status_)) != 0) {
+    return wire::ExitRecord::CLIENT_SIGNAL;
+  }
+  if (killed && record_.usage().oom_kills() > 0) {
+    return wire::ExitRecord::OUT_OF_MEMORY;
+  }
+  return wire::ExitRecord::NORMAL;
+}
+
+void Execution::Finish(bool output_open) {
+  if (drain_timer_.has_value()) {
+    host_->loop->Cancel(*drain_timer_);
+    drain_timer_.reset();
+  }
+  wire::ExitRecord* exit = record_.mutable_exit();
+  exit->set_wait_status(wait_status_);
+  exit->set_cause(Cause());
+  exit->set_output_open(output_open);
+  if (RemoveCgroup() && kill_timer_.has_value()) {
+    host_->loop->Cancel(*kill_timer_);
+    kill_timer_.reset();
+  }
+  SetState(wire::ExecutionRecord::EXITED);
+}
+
+void Execution::SetState(wire::ExecutionRecord::State state) {
+  record_.set_state(state);
+  if (input_ != nullptr) {
+    *record_.mutable_input() = input_->state();
+  }
+  if (ended()) {
+    WriteEnd();
+  }
+  host_->on_state(record_);
+}
+
+void Execution::WriteEnd() {
+  const absl::Status written =
+      ReplaceFile(directory_ + "/exit.pb", record_.SerializeAsString(),
+                  Durability::kProcess);
+  if (!written.ok()) {
+    LOG(ERROR) << "end of " << record_.id() << ": " << written.ToString();
+  }
+}
+
+absl::Status Execution::Signal(const wire::Signal& signal) {
+  const bool gone = record_.state() == wire::ExecutionRecord::FAILED_TO_START ||
+                    (reaped_ && cgroup_.Pids().empty());
+  if (gone || (reaped_ && signal.scope() != wire::Signal::TREE)) {
+    return absl::FailedPreconditionError("nothing of it runs any more");
+  }
+  if (signal.signal() != 0) {
+    client_signals_.insert(signal.signal());
+  }
+  switch (signal.scope()) {
+    case wire::Signal::LEADER:
+      ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr, 0);
+      break;
+    case wire::Signal::FOREGROUND_GROUP: {
+      OutputChannel* terminal = FindOutput(wire::TERMINAL);
+      if (terminal == nullptr || terminal->closed()) {
+        return absl::FailedPreconditionError("it has no terminal");
+      }
+      RETURN_IF_ERROR(SignalForeground(terminal->source(), signal.signal()));
+      break;
+    }
+    default:
+      cgroup_.Signal(signal.signal());
+  }
+  if (signal.kill_after_ns() >= 0) {
+    client_signals_.insert(SIGKILL);
+    KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
+  }
+  return absl::OkStatus();
+}
+
+OutputChannel* Execution::FindOutput(wire::Stream stream) {
+  for (const auto& output : outputs_) {
+    if (output->kind() == stream) {
+      return output.get();
+    }
+  }
+  return nullptr;
+}
+
+absl::Status Execution::Resize(uint32_t rows, uint32_t columns) {
+  const OutputChannel* terminal = FindOutput(wire::TERMINAL);
+  if (terminal == nullptr || terminal->closed()) {
+    return absl::FailedPreconditionError("it has no terminal");
+  }
+  return ResizePty(terminal->source(), rows, columns);
+}
+
+void Execution::WriteInput(const wire::WriteInput& input,
+                           InputChannel::Done done) {
+  if (input_ == nullptr) {
+    done(absl::FailedPreconditionError("it was started without input"),
+         wire::InputState());
+    return;
+  }
+  input_->Write(input.offset(), input.data(), input.eof(), std::move(done));
+}
+
+void Execution::Acknowledge(wire::Stream stream, uint64_t offset) {
+  OutputChannel* output = FindOutput(stream);
+  if (output != nullptr) {
+    output->Acknowledge(offset);
+  }
+}
+
+void Execution::Condemn(wire::ExitRecord::Cause cause) {
+  if (!condemned_.has_value()) {
+    condemned_ = cause;
+  }
+  if (reaped_) {
+    Drain();
+  }
+}
+
+void Execution::Kill() { cgroup_.Signal(SIGKILL); }
+
+bool Execution::RemoveCgroup() { return cgroup_.Remove().ok(); }
+
+void Execution::RemoveFiles() {
+  for (const char* name :
+       {"stdout", "stderr", "terminal", "start.pb", "exit.pb"}) {
+    ::unlink(absl::StrCat(directory_, "/", name).c_str());
+  }
+  ::rmdir(directory_.c_str());
+}
+
+}  // namespace sandbox

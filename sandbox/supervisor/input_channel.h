@@ -1,0 +1,63 @@
+// A command's standard input: a pipe, or its terminal's master.
+//
+// For the event loop's thread. Not movable: the loop refers to it.
+
+#ifndef SANDBOX_SUPERVISOR_INPUT_CHANNEL_H_
+#define SANDBOX_SUPERVISOR_INPUT_CHANNEL_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/event_loop.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class InputChannel {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status, wire::InputState)>;
+
+  // `sink` is non-blocking. A terminal is not closed at the end of the input.
+  InputChannel(EventLoop* loop, UniqueFd sink, bool terminal);
+  ~InputChannel();
+  InputChannel(const InputChannel&) = delete;
+  InputChannel& operator=(const InputChannel&) = delete;
+
+  // Calls `done` when the command's side has taken everything up to the end of `data`, or takes no more.
+  // OutOfRange: a gap.
+  void Write(uint64_t offset, const std::string& data, bool eof, Done done);
+
+  // Takes no more, and answers who waits.
+  void Close();
+
+  wire::InputState state() const;
+
+ private:
+  struct Waiter {
+    uint64_t until;
+    Done done;
+  };
+  void Pump();
+  void Answer();
+  void WatchSink(bool watch);
+
+  EventLoop* const loop_;
+  UniqueFd sink_;
+  const bool terminal_;
+  bool watched_ = false;
+  bool eof_ = false;
+  uint64_t accepted_ = 0;
+  // Bytes from accepted_ on that the sink has not taken.
+  std::string pending_;
+  std::deque<Waiter> waiters_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_INPUT_CHANNEL_H_

@@ -1,0 +1,59 @@
+// corral-supervisor: owns one sandbox. Started by corrald, outlives it.
+//
+// Descriptor 3 is the control socket; see proto/corral/supervisor/v1/supervisor.proto.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/event_loop.h"
+#include "sandbox/packet_socket.h"
+#include "sandbox/supervisor/supervisor.h"
+
+namespace {
+
+constexpr int kControl = 3;
+
+// Nothing of the terminal or of corrald's process group reaches a sandbox.
+void Detach() {
+  ::setsid();
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::umask(077);
+  // Each running command takes up to six descriptors.
+  rlimit files;
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+}  // namespace
+
+int main() {
+  Detach();
+  if (::fcntl(kControl, F_SETFD, FD_CLOEXEC) != 0 || ::chdir("/") != 0) {
+    LOG(ERROR) << "corral-supervisor is started by corrald, not by hand";
+    return 2;
+  }
+  absl::StatusOr<std::unique_ptr<sandbox::EventLoop>> loop =
+      sandbox::EventLoop::Create();
+  if (!loop.ok()) {
+    LOG(ERROR) << loop.status().ToString();
+    return 1;
+  }
+  sandbox::Supervisor supervisor(
+      *std::move(loop), sandbox::PacketSocket(sandbox::UniqueFd(kControl)));
+  supervisor.Run();
+  return 0;
+}

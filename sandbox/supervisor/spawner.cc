@@ -1,0 +1,157 @@
+#include "sandbox/supervisor/spawner.h"
+
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/supervisor/fd_passing.h"
+
+namespace sandbox {
+namespace {
+
+// What execvp(3) searches when there is no PATH.
+constexpr absl::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+
+// Pages beyond this were touched by a large request and are given back.
+constexpr size_t kKeptPages = size_t{64} << 10;
+
+// Appends NUL-terminated strings to the exchange.
+class StringWriter {
+ public:
+  explicit StringWriter(char* exchange) : exchange_(exchange) {}
+
+  // Returns the string's offset.
+  uint32_t Add(absl::string_view text) {
+    const size_t at = end_;
+    // The pointer table comes behind: 8 bytes for each string.
+    if (kExchangeSize - end_ < text.size() + 64) {
+      full_ = true;
+      return 0;
+    }
+    std::memcpy(exchange_ + at, text.data(), text.size());
+    exchange_[at + text.size()] = '\0';
+    end_ = at + text.size() + 1;
+    return static_cast<uint32_t>(at);
+  }
+  size_t end() const { return end_; }
+  bool full() const { return full_; }
+
+ private:
+  char* const exchange_;
+  size_t end_ = kExchangeStrings;
+  bool full_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Spawner>> Spawner::Create(
+    EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
+    absl::AnyInvocable<void()> lost) {
+  void* memory = ::mmap(nullptr, kExchangeSize, PROT_READ | PROT_WRITE,
+                        MAP_SHARED, exchange.get(), 0);
+  if (memory == MAP_FAILED) {
+    return absl::ErrnoToStatus(errno, "mmap(exchange)");
+  }
+  return std::unique_ptr<Spawner>(new Spawner(
+      loop, std::move(socket), static_cast<char*>(memory), std::move(lost)));
+}
+
+Spawner::Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
+                 absl::AnyInvocable<void()> lost)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      exchange_(exchange),
+      lost_(std::move(lost)) {
+  loop_->Watch(socket_.get(), EPOLLIN, [this](uint32_t) { OnAnswer(); });
+}
+
+Spawner::~Spawner() {
+  loop_->Unwatch(socket_.get());
+  ::munmap(exchange_, kExchangeSize);
+}
+
+void Spawner::Spawn(Job job) {
+  jobs_.push_back(std::move(job));
+  if (jobs_.size() == 1) {
+    SendNext();
+  }
+}
+
+void Spawner::SendNext() {
+  while (!jobs_.empty()) {
+    Job& job = jobs_.front();
+    const char go = 'g';
+    if (Write(job)) {
+      // If the spawner is gone, the end of its socket says so.
+      (void)SendWithFds(socket_.get(), &go, 1, job.fds);
+      return;
+    }
+    Job refused = std::move(job);
+    jobs_.pop_front();
+    refused.done(UniqueFd(), {SpawnStage::kExec, E2BIG});
+  }
+}
+
+bool Spawner::Write(const Job& job) {
+  const wire::CommandSpec& command = *job.command;
+  SpawnRequest request = {};
+  request.argument_count = static_cast<uint32_t>(command.argv_size());
+  request.environment_count = static_cast<uint32_t>(command.environment_size());
+  request.cgroup_v2 = job.cgroup_v2 ? 1 : 0;
+  request.terminal = command.terminal_rows() != 0 ? 1 : 0;
+  StringWriter writer(exchange_);
+  writer.Add(command.working_directory());
+  for (const std::string& argument : command.argv()) {
+    writer.Add(argument);
+  }
+  uint32_t path = 0;
+  constexpr absl::string_view kPath = "PATH=";
+  for (const std::string& variable : command.environment()) {
+    const uint32_t at = writer.Add(variable);
+    if (absl::StartsWith(variable, kPath)) {
+      path = at + static_cast<uint32_t>(kPath.size());
+    }
+  }
+  request.strings_size = static_cast<uint32_t>(writer.end() - kExchangeStrings);
+  const size_t pointers =
+      8 * (size_t{request.argument_count} + request.environment_count + 2);
+  if (writer.full() || writer.end() + 8 + pointers + 64 > kExchangeSize) {
+    return false;
+  }
+  if (!absl::StrContains(command.argv(0), '/')) {
+    // Behind the table, where nothing else is.
+    const size_t behind = (writer.end() + 15) / 8 * 8 + pointers;
+    if (path == 0) {
+      std::memcpy(exchange_ + behind, kDefaultPath.data(), kDefaultPath.size());
+      exchange_[behind + kDefaultPath.size()] = '\0';
+      path = static_cast<uint32_t>(behind);
+    }
+    request.path_offset = path;
+  }
+  std::memcpy(exchange_, &request, sizeof(request));
+  return true;
+}
+
+void Spawner::OnAnswer() {
+  SpawnAnswer answer = {};
+  absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(socket_.get(), &answer, sizeof(answer));
+  if (!packet.ok() || packet->size != sizeof(answer) || jobs_.empty()) {
+    loop_->Unwatch(socket_.get());
+    lost_();
+    return;
+  }
+  ::madvise(exchange_ + kKeptPages, kExchangeSize - kKeptPages, MADV_REMOVE);
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  // The next may start while this one is looked after.
+  SendNext();
+  job.done(packet->fds.empty() ? UniqueFd() : std::move(packet->fds[0]), answer);
+}
+
+}  // namespace sandbox

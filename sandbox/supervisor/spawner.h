@@ -1,0 +1,64 @@
+// The supervisor's end of the spawner: commands are asked for here. One is under way at a time, others wait in order.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_SPAWNER_H_
+#define SANDBOX_SUPERVISOR_SPAWNER_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/event_loop.h"
+#include "sandbox/init/exchange.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class Spawner {
+ public:
+  // What a command starts with. Descriptors and strings must remain until `done` is called.
+  struct Job {
+    const wire::CommandSpec* command = nullptr;
+    // Standard input, output and error, then the cgroup's (Cgroup::EntryFds).
+    std::vector<int> fds;
+    bool cgroup_v2 = false;
+    // The command's pidfd, invalid if there never was a process; and whether it executes.
+    absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;
+  };
+
+  // `lost` is called when the spawner ends.
+  static absl::StatusOr<std::unique_ptr<Spawner>> Create(
+      EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
+      absl::AnyInvocable<void()> lost);
+  ~Spawner();
+
+  void Spawn(Job job);
+
+ private:
+  Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
+          absl::AnyInvocable<void()> lost);
+
+  void SendNext();
+  // False: it does not fit.
+  bool Write(const Job& job);
+  void OnAnswer();
+
+  EventLoop* const loop_;
+  const UniqueFd socket_;
+  char* const exchange_;
+  absl::AnyInvocable<void()> lost_;
+  // The first is under way.
+  std::deque<Job> jobs_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_SPAWNER_H_

@@ -1,0 +1,358 @@
+#include "sandbox/supervisor/supervisor.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+// Between attempts to remove a group whose processes were killed just now.
+constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
+
+uint64_t TmpfsBytes(const wire::SandboxSpec& spec) {
+  struct sysinfo host;
+  ::sysinfo(&host);
+  const uint64_t memory = uint64_t{host.totalram} * host.mem_unit;
+  return (spec.memory_bytes() != 0 ? spec.memory_bytes() : memory) / 2;
+}
+
+void KillAndReap(Child& child) {
+  if (!child.pidfd.valid()) {
+    return;
+  }
+  ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
+  child.pidfd.Reset();
+}
+
+}  // namespace
+
+Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
+    : loop_(std::move(loop)),
+      control_(
+          loop_.get(), std::move(control),
+          [this](wire::ToSupervisor request) { OnRequest(std::move(request)); },
+          [this] { return Snapshot(); }) {}
+
+Supervisor::~Supervisor() = default;
+
+void Supervisor::Run() { loop_->Run(); }
+
+void Supervisor::OnRequest(wire::ToSupervisor request) {
+  const uint64_t id = request.request_id();
+  switch (request.request_case()) {
+    case wire::ToSupervisor::kCreateSandbox:
+      CreateSandbox(id, std::move(*request.mutable_create_sandbox()));
+      break;
+    case wire::ToSupervisor::kStartExecution:
+      StartExecution(id, std::move(*request.mutable_start_execution()));
+      break;
+    case wire::ToSupervisor::kSignal:
+      With(id, request.signal().execution_id(), [&](Execution& execution) {
+        Reply(id, execution.Signal(request.signal()));
+      });
+      break;
+    case wire::ToSupervisor::kResize:
+      With(id, request.resize().execution_id(), [&](Execution& execution) {
+        Reply(id, execution.Resize(request.resize().rows(),
+                                   request.resize().columns()));
+      });
+      break;
+    case wire::ToSupervisor::kWriteInput:
+      With(id, request.write_input().execution_id(), [&](Execution& execution) {
+        execution.WriteInput(
+            request.write_input(),
+            [this, id](absl::Status status, wire::InputState input) {
+              ReplyInput(id, status, input);
+            });
+      });
+      break;
+    case wire::ToSupervisor::kAcknowledge: {
+      const auto found =
+          executions_.find(request.acknowledge().execution_id());
+      if (found != executions_.end()) {
+        found->second->Acknowledge(request.acknowledge().stream(),
+                                   request.acknowledge().offset());
+      }
+      break;
+    }
+    case wire::ToSupervisor::kDeleteExecution:
+      DeleteExecution(id, request.delete_execution().execution_id());
+      break;
+    case wire::ToSupervisor::kDeleteSandbox:
+      DeleteSandbox(id, request.delete_sandbox().cause());
+      break;
+    case wire::ToSupervisor::REQUEST_NOT_SET:
+      Reply(id, absl::UnimplementedError("this supervisor does not know the request"));
+      break;
+  }
+}
+
+void Supervisor::Reply(uint64_t request_id, const absl::Status& status) {
+  ReplyInput(request_id, status, wire::InputState());
+}
+
+void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
+                            const wire::InputState& input) {
+  wire::FromSupervisor message;
+  wire::Reply* reply = message.mutable_reply();
+  reply->set_request_id(request_id);
+  reply->set_code(static_cast<int>(status.code()));
+  reply->set_message(std::string(status.message()));
+  *reply->mutable_input() = input;
+  control_.Send(std::move(message));
+}
+
+template <typename Action>
+void Supervisor::With(uint64_t request_id, const std::string& id,
+                      Action action) {
+  const auto found = executions_.find(id);
+  if (found == executions_.end()) {
+    Reply(request_id, absl::NotFoundError(absl::StrCat("no execution ", id)));
+    return;
+  }
+  action(*found->second);
+}
+
+void Supervisor::CreateSandbox(uint64_t request_id, wire::SandboxSpec spec) {
+  const absl::Status made =
+      state_ == State::kNew
+          ? Make(spec)
+          : absl::FailedPreconditionError("the sandbox was created before");
+  Reply(request_id, made);
+  if (state_ == State::kNew) {
+    state_ = made.ok() ? State::kReady : State::kEnded;
+  }
+  if (!made.ok() && state_ == State::kEnded) {
+    CleanUp();
+    loop_->Stop();
+  }
+}
+
+absl::Status Supervisor::Make(const wire::SandboxSpec& spec) {
+  directory_ = spec.directory();
+  host_.directory = directory_ + "/executions";
+  if (::mkdir(host_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", host_.directory));
+  }
+  ASSIGN_OR_RETURN(ids_, IdRange::Acquire(spec.first_id()));
+  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
+  CgroupLimits limits;
+  limits.memory_bytes = spec.memory_bytes();
+  limits.pids = spec.pids();
+  limits.cpu_millis = spec.cpu_millis();
+  // The range is this sandbox's alone on this host, so the name is too.
+  ASSIGN_OR_RETURN(
+      cgroup_, Cgroup::Create(
+                   host, absl::StrCat(spec.id(), "-", ids_.first_id() >> 16),
+                   limits));
+  RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
+  if (host.version == CgroupVersion::kV2) {
+    ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));
+    RETURN_IF_ERROR(home_.Delegate(ids_.first_id()));
+  }
+  Plan plan;
+  plan.workspace.path = spec.workspace();
+  plan.workspace.read_only = spec.workspace_read_only();
+  plan.host_name = spec.id();
+  plan.first_id = ids_.first_id();
+  plan.tmpfs_bytes = TmpfsBytes(spec);
+  ASSIGN_OR_RETURN(
+      construction_,
+      Construct(plan, host.version == CgroupVersion::kV2 ? home_ : cgroup_));
+  ASSIGN_OR_RETURN(
+      spawner_,
+      Spawner::Create(loop_.get(), std::move(construction_.spawner_socket),
+                      construction_.exchange,
+                      [this] { Fail("the spawner died"); }));
+  loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
+               [this](uint32_t) { OnInitExit(); });
+  host_.loop = loop_.get();
+  host_.spawner = spawner_.get();
+  host_.cgroup = &cgroup_;
+  host_.first_id = ids_.first_id();
+  host_.devpts = construction_.devpts.get();
+  host_.on_state = [this](const wire::ExecutionRecord& record) {
+    OnState(record);
+  };
+  host_.on_output = [this](const std::string& id) {
+    control_.SendOutputChanged(id);
+  };
+  return control_.Listen(directory_);
+}
+
+void Supervisor::StartExecution(uint64_t request_id,
+                                wire::StartExecution start) {
+  const std::string id = start.id();
+  if (state_ != State::kReady) {
+    Reply(request_id, absl::FailedPreconditionError("the sandbox is not ready"));
+    return;
+  }
+  if (executions_.count(id) != 0) {
+    Reply(request_id, absl::AlreadyExistsError(absl::StrCat("execution ", id)));
+    return;
+  }
+  auto& execution = executions_[id];
+  execution = std::make_unique<Execution>(&host_, std::move(start));
+  execution->Start([this, id, request_id](absl::Status status) {
+    Reply(request_id, status);
+    if (!status.ok()) {
+      loop_->Post([this, id] { executions_.erase(id); });
+    }
+  });
+}
+
+void Supervisor::OnState(const wire::ExecutionRecord& record) {
+  wire::FromSupervisor message;
+  *message.mutable_execution() = record;
+  control_.Send(std::move(message));
+  const std::string id = record.id();
+  const auto found = executions_.find(id);
+  if (found == executions_.end() || !found->second->ended()) {
+    return;
+  }
+  // Posted: the execution is on the stack.
+  loop_->Post([this, id] {
+    if (removals_.count(id) != 0) {
+      TryRemove(id);
+    }
+    TryEnd();
+  });
+}
+
+void Supervisor::DeleteExecution(uint64_t request_id, const std::string& id) {
+  With(request_id, id, [&](Execution& execution) {
+    removals_[id].push_back(request_id);
+    if (removals_[id].size() > 1) {
+      return;
+    }
+    execution.Condemn(wire::ExitRecord::CLIENT_SIGNAL);
+    execution.Kill();
+    loop_->Post([this, id] { TryRemove(id); });
+  });
+}
+
+void Supervisor::TryRemove(const std::string& id) {
+  const auto found = executions_.find(id);
+  if (found == executions_.end() || !found->second->ended()) {
+    return;  // its end comes here again
+  }
+  if (!found->second->RemoveCgroup()) {
+    found->second->Kill();
+    loop_->After(kRemoveRetry, [this, id] { TryRemove(id); });
+    return;
+  }
+  found->second->RemoveFiles();
+  executions_.erase(found);
+  for (const uint64_t request : removals_[id]) {
+    Reply(request, absl::OkStatus());
+  }
+  removals_.erase(id);
+}
+
+void Supervisor::DeleteSandbox(uint64_t request_id,
+                               wire::ExitRecord::Cause cause) {
+  delete_requests_.push_back(request_id);
+  if (state_ != State::kReady) {
+    TryEnd();
+    return;
+  }
+  state_ = State::kDeleting;
+  for (const auto& [id, execution] : executions_) {
+    execution->Condemn(cause);
+  }
+  // Init takes everything along, the commands too: they are in its pid
+  // namespace. It ends when all of them, and the spawner, were reaped.
+  ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
+            nullptr, 0);
+  spawner_.reset();
+  KillAndReap(construction_.spawner);
+  TryEnd();
+}
+
+void Supervisor::OnInitExit() {
+  if (state_ != State::kDeleting) {
+    Fail("init died");
+    return;
+  }
+  loop_->Unwatch(construction_.init.pidfd.get());
+  KillAndReap(construction_.init);
+  init_reaped_ = true;
+  TryEnd();
+}
+
+void Supervisor::TryEnd() {
+  if (state_ != State::kDeleting || !init_reaped_) {
+    return;
+  }
+  for (const auto& [id, execution] : executions_) {
+    if (execution->record().state() == wire::ExecutionRecord::RUNNING) {
+      return;
+    }
+  }
+  state_ = State::kEnded;
+  CleanUp();
+  for (const uint64_t request : delete_requests_) {
+    Reply(request, absl::OkStatus());
+  }
+  loop_->Stop();
+}
+
+void Supervisor::Fail(const std::string& why) {
+  if (state_ != State::kReady) {
+    return;
+  }
+  LOG(ERROR) << "sandbox failed: " << why;
+  state_ = State::kEnded;
+  wire::FromSupervisor message;
+  message.mutable_failed()->set_message(why);
+  control_.Send(std::move(message));
+  CleanUp();
+  loop_->Stop();
+}
+
+void Supervisor::CleanUp() {
+  if (construction_.init.pidfd.valid()) {
+    loop_->Unwatch(construction_.init.pidfd.get());
+    ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
+              nullptr, 0);
+  }
+  KillAndReap(construction_.spawner);
+  // Commands are children of ours, and init ends only after they were reaped.
+  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+  for (const auto& [id, execution] : executions_) {
+    execution->RemoveCgroup();
+  }
+  (void)home_.Remove();
+  const absl::Status removed = cgroup_.Remove();
+  if (!removed.ok()) {
+    LOG(WARNING) << removed.ToString();
+  }
+  ::unlink((directory_ + "/control.sock").c_str());
+}
+
+wire::Snapshot Supervisor::Snapshot() const {
+  wire::Snapshot snapshot;
+  snapshot.set_ready(state_ == State::kReady);
+  for (const auto& [id, execution] : executions_) {
+    *snapshot.add_executions() = execution->record();
+  }
+  return snapshot;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,83 @@
+// One sandbox, from birth to death: answers corrald's requests, owns the executions.
+//
+// For one thread, which calls Run().
+
+#ifndef SANDBOX_SUPERVISOR_SUPERVISOR_H_
+#define SANDBOX_SUPERVISOR_SUPERVISOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/event_loop.h"
+#include "sandbox/id_range.h"
+#include "sandbox/packet_socket.h"
+#include "sandbox/supervisor/construction.h"
+#include "sandbox/supervisor/control.h"
+#include "sandbox/supervisor/execution.h"
+#include "sandbox/supervisor/spawner.h"
+
+namespace sandbox {
+
+class Supervisor {
+ public:
+  Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control);
+  ~Supervisor();
+
+  // Returns when the sandbox was deleted, could not be made or has failed: then nothing of it is left.
+  void Run();
+
+ private:
+  enum class State { kNew, kReady, kDeleting, kEnded };
+
+  void OnRequest(wire::ToSupervisor request);
+  void Reply(uint64_t request_id, const absl::Status& status);
+  void ReplyInput(uint64_t request_id, const absl::Status& status,
+                  const wire::InputState& input);
+
+  void CreateSandbox(uint64_t request_id, wire::SandboxSpec spec);
+  absl::Status Make(const wire::SandboxSpec& spec);
+  void StartExecution(uint64_t request_id, wire::StartExecution start);
+  void DeleteExecution(uint64_t request_id, const std::string& id);
+  void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
+
+  // Calls `action` with the execution, or answers NotFound.
+  template <typename Action>
+  void With(uint64_t request_id, const std::string& id, Action action);
+
+  void OnState(const wire::ExecutionRecord& record);
+  void TryRemove(const std::string& id);
+  void OnInitExit();
+  void Fail(const std::string& why);
+  // Ends the run when nothing is left to wait for.
+  void TryEnd();
+  // Kills and reaps init and spawner; removes the cgroups.
+  void CleanUp();
+  wire::Snapshot Snapshot() const;
+
+  const std::unique_ptr<EventLoop> loop_;
+  State state_ = State::kNew;
+  std::string directory_;
+  IdRange ids_;
+  Cgroup cgroup_;
+  // v2: of init and spawner, since a group with controllers for groups below holds no processes.
+  Cgroup home_;
+  Construction construction_;
+  std::unique_ptr<Spawner> spawner_;
+  bool init_reaped_ = false;
+  ExecutionHost host_;
+  std::map<std::string, std::unique_ptr<Execution>> executions_;
+  // Executions that are to be forgotten, and the requests that wait for it.
+  std::map<std::string, std::vector<uint64_t>> removals_;
+  std::vector<uint64_t> delete_requests_;
+  Control control_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_SUPERVISOR_H_
