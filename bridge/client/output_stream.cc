@@ -1,5 +1,6 @@
 #include "bridge/client/output_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@ using corral::v1::OutputEvent;
 using sandbox::MutexLock;
 
 constexpr absl::Duration kReconnectTimeout = absl::Seconds(30);
+constexpr absl::Duration kReconnectSlice = absl::Milliseconds(500);
 // Between two attempts at a server that accepts connections and then fails.
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr absl::Duration kAcknowledgeTimeout = absl::Seconds(5);
@@ -104,7 +106,25 @@ bool OutputStream::ShouldResume(const grpc::Status& status) {
   const bool lost = status.ok() ||
                     status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                     status.error_code() == grpc::StatusCode::CANCELLED;
-  return lost && opened_ && !cancelled_;
+  // A command that may have been started must not be started again.
+  const bool repeatable = opened_ || !run_.has_value();
+  return lost && repeatable && !cancelled_;
+}
+
+bool OutputStream::IsCancelled() {
+  MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
+// In slices, since only between them it is seen that the stream was cancelled.
+bool OutputStream::AwaitServer(absl::Time deadline) {
+  while (!IsCancelled() && absl::Now() < deadline) {
+    if (connection_.Reconnect(
+            std::min(absl::Now() + kReconnectSlice, deadline))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 absl::Status OutputStream::Resume() {
@@ -114,13 +134,15 @@ absl::Status OutputStream::Resume() {
   } else {
     absl::SleepFor(kRetryInterval);
   }
-  if (!connection_.Reconnect(lost_since_ + kReconnectTimeout)) {
+  if (!AwaitServer(lost_since_ + kReconnectTimeout)) {
     ended_ = true;
     return absl::UnavailableError(absl::StrCat(
         "the server at ", connection_.address(), " has been gone for ",
         absl::FormatDuration(kReconnectTimeout)));
   }
-  follow_.clear_cursors();
+  if (opened_) {
+    follow_.clear_cursors();
+  }
   for (const auto& [stream, offset] : cursors_) {
     corral::v1::StreamCursor* cursor = follow_.add_cursors();
     cursor->set_stream(stream);

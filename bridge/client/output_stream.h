@@ -43,8 +43,8 @@ class OutputStream {
   // stream is over (after `ended`; or all was sent that no_follow asked for).
   //
   // Errors: those of RunExecution and StreamOutput; Unavailable: the server
-  // was gone for 30 s, or before `opened`; Cancelled; DataLoss: the server
-  // left out bytes.
+  // was gone for 30 s, or before `opened` of a command to start; Cancelled;
+  // DataLoss: the server left out bytes.
   absl::StatusOr<std::optional<corral::v1::OutputEvent>> Next();
 
   // From now on the server is told again and again what need not be kept
@@ -65,6 +65,8 @@ class OutputStream {
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Resume();
+  bool AwaitServer(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsCancelled() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Accept(const corral::v1::OutputEvent& event);
   void Open(const corral::v1::Execution& opened);
   absl::Status AcceptChunk(const corral::v1::Chunk& chunk);

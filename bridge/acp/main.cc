@@ -1,0 +1,66 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bridge/acp/agent_process.h"
+#include "bridge/acp/event_loop.h"
+#include "bridge/acp/options.h"
+#include "bridge/acp/relay.h"
+#include "bridge/acp/termination.h"
+
+namespace {
+
+constexpr int kUsageStatus = 2;
+constexpr int kFailureStatus = 125;
+constexpr int kNotExecutableStatus = 126;
+constexpr int kNotFoundStatus = 127;
+
+void Complain(const absl::Status& status) {
+  std::fprintf(stderr, "corral-acp: %s\n",
+               std::string(status.message()).c_str());
+}
+
+int Run(bridge::Options options) {
+  absl::StatusOr<sandbox::UniqueFd> termination = bridge::CatchTermination();
+  if (!termination.ok()) {
+    Complain(termination.status());
+    return kFailureStatus;
+  }
+  absl::StatusOr<bridge::AgentProcess> agent =
+      bridge::AgentProcess::Start(options.agent);
+  if (!agent.ok()) {
+    Complain(agent.status());
+    return absl::IsNotFound(agent.status()) ? kNotFoundStatus
+                                            : kNotExecutableStatus;
+  }
+  bridge::EventLoop loop;
+  bridge::Relay relay(&loop, std::move(options.bridge), *std::move(agent),
+                      {STDIN_FILENO, STDOUT_FILENO, termination->get()});
+  return relay.Run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::error_code no_directory;
+  absl::StatusOr<bridge::Options> options = bridge::ParseOptions(
+      std::vector<std::string>(argv + 1, argv + argc),
+      std::filesystem::current_path(no_directory).string());
+  if (!options.ok()) {
+    Complain(options.status());
+    std::fputs("Try corral-acp --help.\n", stderr);
+    return kUsageStatus;
+  }
+  if (options->help) {
+    std::fputs(bridge::kHelp, stdout);
+    return 0;
+  }
+  return Run(*std::move(options));
+}

@@ -1,0 +1,86 @@
+#ifndef BRIDGE_ACP_SERVER_CALLS_H_
+#define BRIDGE_ACP_SERVER_CALLS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "bridge/acp/event_loop.h"
+#include "bridge/client/connection.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+
+namespace bridge {
+
+// The calls of a corrald that the bridge makes, without ever blocking: each
+// answer runs on the loop. A call waits for a server that is being restarted,
+// as long as its own deadline allows.
+//
+// For the loop's thread. Destroyed only when idle().
+class ServerCalls {
+ public:
+  template <typename Response>
+  using Done = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
+
+  ServerCalls(EventLoop* loop, client::ConnectOptions options);
+  ~ServerCalls();
+
+  ServerCalls(const ServerCalls&) = delete;
+  ServerCalls& operator=(const ServerCalls&) = delete;
+
+  // Connects first, or again, which may start a local server.
+  void CreateSandbox(const corral::v1::CreateSandboxRequest& request,
+                     Done<corral::v1::Sandbox> done);
+
+  // Only after CreateSandbox has succeeded.
+  void StartExecution(const corral::v1::StartExecutionRequest& request,
+                      Done<corral::v1::Execution> done);
+  void SignalExecution(const corral::v1::SignalExecutionRequest& request,
+                       Done<google::protobuf::Empty> done);
+  void DeleteExecution(const std::string& name,
+                       Done<google::protobuf::Empty> done);
+  void DeleteSandbox(const std::string& name,
+                     Done<google::protobuf::Empty> done);
+  client::Connection& connection() { return *connection_; }
+
+  // No answer is outstanding.
+  bool idle() const { return outstanding_ == 0; }
+
+ private:
+  template <typename Request, typename Response>
+  struct Call {
+    grpc::ClientContext context;
+    Request request;
+    Response response;
+    Done<Response> done;
+  };
+
+  // Makes one call of a stub's async() interface.
+  template <typename Async, typename Request, typename Response>
+  void Make(Async* async,
+            void (Async::*method)(grpc::ClientContext*, const Request*,
+                                  Response*, std::function<void(grpc::Status)>),
+            const Request& request, absl::Duration timeout,
+            Done<Response> done);
+
+  // Runs `done` when there is a connection, or with the reason why there is
+  // none.
+  void Connect(absl::AnyInvocable<void(absl::Status)> done);
+
+  EventLoop* const loop_;
+  const client::ConnectOptions options_;
+  // Set once; replaced never, since streams refer to it.
+  std::unique_ptr<client::Connection> connection_;
+  int outstanding_ = 0;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_SERVER_CALLS_H_

@@ -1,0 +1,78 @@
+#include "bridge/acp/session_sandbox.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "bridge/client/resource_name.h"
+#include "sandbox/base/log.h"
+
+namespace bridge {
+namespace {
+
+void DeleteByName(ServerCalls& calls, const std::string& name) {
+  calls.DeleteSandbox(name, [name](const auto& deleted) {
+    if (!deleted.ok() && !absl::IsNotFound(deleted.status())) {
+      LOG(WARNING) << name << " was not deleted: " << deleted.status();
+    }
+  });
+}
+
+}  // namespace
+
+void SessionSandbox::WhenReady(Done done) {
+  if (deleted_) {
+    done(absl::CancelledError("the session is closed"));
+    return;
+  }
+  if (!name_.empty()) {
+    done(name_);
+    return;
+  }
+  waiting_.push_back(std::move(done));
+  if (creating_) {
+    return;
+  }
+  creating_ = true;
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent(client::kTenant);
+  *request.mutable_sandbox() = wanted_;
+  calls_->CreateSandbox(request, [self = shared_from_this()](
+                                     absl::StatusOr<corral::v1::Sandbox> made) {
+    self->OnCreated(std::move(made));
+  });
+}
+
+void SessionSandbox::OnCreated(absl::StatusOr<corral::v1::Sandbox> created) {
+  creating_ = false;
+  absl::StatusOr<std::string> answer = created.status();
+  if (created.ok() && deleted_) {
+    DeleteByName(*calls_, created->name());
+    answer = absl::CancelledError("the session is closed");
+  } else if (created.ok()) {
+    name_ = created->name();
+    answer = name_;
+  } else {
+    LOG(ERROR) << "no sandbox: " << created.status();
+  }
+  for (Done& done : std::exchange(waiting_, {})) {
+    done(answer);
+  }
+}
+
+void SessionSandbox::GiveUp(const std::string& name) {
+  if (name_ == name) {
+    given_up_.push_back(std::exchange(name_, ""));
+  }
+}
+
+void SessionSandbox::Delete() {
+  deleted_ = true;
+  GiveUp(name_);
+  for (const std::string& name : std::exchange(given_up_, {})) {
+    if (!name.empty()) {
+      DeleteByName(*calls_, name);
+    }
+  }
+}
+
+}  // namespace bridge
