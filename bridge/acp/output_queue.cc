@@ -12,6 +12,8 @@ namespace bridge {
 namespace {
 
 constexpr int kMaxWrites = 64;
+// Short lines are joined up to this, so that not each takes a system call.
+constexpr size_t kJoinedBytes = 64 << 10;
 
 // Whether a pipe takes PIPE_BUF bytes without blocking; see pipe(7).
 bool IsWritable(int fd) {
@@ -22,8 +24,14 @@ bool IsWritable(int fd) {
 }  // namespace
 
 void OutputQueue::Push(std::string bytes) {
-  if (!bytes.empty()) {
-    size_ += bytes.size();
+  if (bytes.empty()) {
+    return;
+  }
+  size_ += bytes.size();
+  if (!pieces_.empty() &&
+      pieces_.back().size() + bytes.size() <= kJoinedBytes) {
+    pieces_.back() += bytes;
+  } else {
     pieces_.push_back(std::move(bytes));
   }
 }

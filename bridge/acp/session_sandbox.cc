@@ -44,15 +44,15 @@ void SessionSandbox::WhenReady(Done done) {
 
 void SessionSandbox::OnCreated(absl::StatusOr<corral::v1::Sandbox> created) {
   creating_ = false;
-  absl::StatusOr<std::string> answer = created.status();
-  if (created.ok() && deleted_) {
-    DeleteByName(*calls_, created->name());
-    answer = absl::CancelledError("the session is closed");
-  } else if (created.ok()) {
-    name_ = created->name();
-    answer = name_;
-  } else {
+  absl::StatusOr<std::string> answer =
+      absl::CancelledError("the session is closed");
+  if (!created.ok()) {
     LOG(ERROR) << "no sandbox: " << created.status();
+    answer = created.status();
+  } else if (deleted_) {
+    DeleteByName(*calls_, created->name());
+  } else {
+    answer = name_ = created->name();
   }
   for (Done& done : std::exchange(waiting_, {})) {
     done(answer);

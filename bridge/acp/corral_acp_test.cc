@@ -1,0 +1,247 @@
+// The program corral-acp between a client on its pipes and an agent: with `cat`
+// for an agent, what the client says comes back as if the agent had said it.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace bridge {
+namespace {
+
+using ::sandbox::UniqueFd;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr char kProgram[] = "bridge/acp/corral_acp_under_test";
+
+class CorralAcp {
+ public:
+  explicit CorralAcp(std::vector<std::string> arguments) {
+    int input[2];
+    int output[2];
+    EXPECT_EQ(::pipe2(input, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(output, O_CLOEXEC), 0);
+    arguments.insert(arguments.begin(), kProgram);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) {
+      argv.push_back(argument.data());
+    }
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(input[0], STDIN_FILENO);
+      ::dup2(output[1], STDOUT_FILENO);
+      ::execv(kProgram, argv.data());
+      ::_exit(99);
+    }
+    ::close(input[0]);
+    ::close(output[1]);
+    input_.Reset(input[1]);
+    output_.Reset(output[0]);
+  }
+  ~CorralAcp() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      Wait();
+    }
+  }
+
+  void Write(absl::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t size = ::write(input_.get(), bytes.data(), bytes.size());
+      ASSERT_GT(size, 0);
+      bytes.remove_prefix(size);
+    }
+  }
+  void CloseInput() { input_.Reset(); }
+
+  // Up to and with the next newline; what is left at the end of the stream.
+  std::string ReadLine() {
+    size_t newline = buffer_.find('\n');
+    while (newline == std::string::npos && Fill()) {
+      newline = buffer_.find('\n');
+    }
+    std::string line = buffer_.substr(0, newline + 1);
+    if (newline == std::string::npos) {
+      line = buffer_;
+    }
+    buffer_.erase(0, line.size());
+    return line;
+  }
+
+  std::string ReadAll() {
+    while (Fill()) {
+    }
+    return std::exchange(buffer_, "");
+  }
+
+  void Signal(int number) const { ::kill(pid_, number); }
+
+  int Wait() {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
+    pid_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  bool Fill() {
+    std::string bytes(1 << 16, 0);
+    const ssize_t size = ::read(output_.get(), bytes.data(), bytes.size());
+    buffer_.append(bytes, 0, size > 0 ? size : 0);
+    return size > 0;
+  }
+
+  pid_t pid_ = 0;
+  UniqueFd input_;
+  UniqueFd output_;
+  std::string buffer_;
+};
+
+void Hang(tests::FakeExecution& command) { command.Hang(); }
+
+std::string CreateTerminal(const char* id) {
+  return absl::StrCat(
+      R"({"jsonrpc":"2.0","id":)", id,
+      R"(,"method":"terminal/create","params":{"sessionId":"s",)"
+      R"("cwd":"/w","command":"hang"}})",
+      "\n");
+}
+
+TEST(CorralAcpTest, KeepsEveryByteInBothDirections) {
+  CorralAcp program({"--", "cat"});
+  const std::string bytes("{\"a\": 1}\r\n\n \n\xff\0x\nnot json\nlast", 29);
+  program.Write(bytes);
+  program.CloseInput();
+  EXPECT_EQ(program.ReadAll(), bytes);
+  EXPECT_EQ(program.Wait(), 0);
+}
+
+TEST(CorralAcpTest, TakesMessagesByteByByteAndTwoAtOnce) {
+  CorralAcp program({"--", "cat"});
+  for (const char byte : std::string("{\"id\":1,\"result\":0}\n")) {
+    program.Write(std::string(1, byte));
+  }
+  EXPECT_EQ(program.ReadLine(), "{\"id\":1,\"result\":0}\n");
+  program.Write("{}\n[]\n");
+  EXPECT_EQ(program.ReadLine(), "{}\n");
+  EXPECT_EQ(program.ReadLine(), "[]\n");
+}
+
+TEST(CorralAcpTest, AnswersTheAgentsTerminals) {
+  tests::FakeServer server(Hang);
+  CorralAcp program({"--server", server.address(), "--", "cat"});
+  program.Write(CreateTerminal("\"x\""));
+  EXPECT_EQ(program.ReadLine(),
+            "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{\"terminalId\":"
+            "\"s1.e1\"}}\n");
+  program.CloseInput();
+  EXPECT_EQ(program.ReadAll(), "");
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_THAT(server.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
+}
+
+TEST(CorralAcpTest, RefusesALongLineAndGoesOn) {
+  CorralAcp program({"--", "cat"});
+  const std::string piece(1 << 20, 'x');
+  for (int i = 0; i < 40; ++i) {
+    program.Write(piece);
+  }
+  program.Write("\nnext\n");
+  EXPECT_THAT(program.ReadLine(), HasSubstr("\"code\":-32600"));
+  EXPECT_EQ(program.ReadLine(), "next\n");
+}
+
+TEST(CorralAcpTest, TellsTheAgentOfItsLongLine) {
+  CorralAcp program({"--", "sh", "-c",
+                     "head -c 40000000 /dev/zero; echo; read -r answer; "
+                     "echo \"got $answer\""});
+  EXPECT_THAT(program.ReadLine(), HasSubstr("got {\"jsonrpc\":\"2.0\",\"id\":"
+                                            "null,\"error\":{\"code\":-32600"));
+}
+
+TEST(CorralAcpTest, CarriesMuchToAClientThatReadsLate) {
+  CorralAcp program({"--", "sh", "-c", "seq 2000000"});
+  EXPECT_EQ(program.ReadLine(), "1\n");
+  EXPECT_TRUE(absl::EndsWith(program.ReadAll(), "\n2000000\n"));
+  EXPECT_EQ(program.Wait(), 0);
+}
+
+TEST(CorralAcpTest, EndsWithTheAgentsStatus) {
+  EXPECT_EQ(CorralAcp({"--", "sh", "-c", "exit 7"}).Wait(), 7);
+  EXPECT_EQ(CorralAcp({"--", "sh", "-c", "kill -TERM $$"}).Wait(), 128 + 15);
+  EXPECT_EQ(CorralAcp({"--", "/nonexistent/agent"}).Wait(), 127);
+  EXPECT_EQ(CorralAcp({"--", "/"}).Wait(), 126);
+  EXPECT_EQ(CorralAcp({"--nonsense"}).Wait(), 2);
+  EXPECT_EQ(CorralAcp({"--help"}).Wait(), 0);
+}
+
+TEST(CorralAcpTest, PassesOnWhatTheAgentWroteBeforeItEnded) {
+  CorralAcp program({"--", "sh", "-c", "echo one; printf two; exit 3"});
+  EXPECT_EQ(program.ReadAll(), "one\ntwo");
+  EXPECT_EQ(program.Wait(), 3);
+}
+
+TEST(CorralAcpTest, DoesNotWaitForALeftoverThatHoldsTheOutput) {
+  CorralAcp program({"--", "sh", "-c", "sleep 1000 & echo started"});
+  EXPECT_EQ(program.ReadAll(), "started\n");
+  EXPECT_EQ(program.Wait(), 0);
+}
+
+TEST(CorralAcpTest, EndsAnAgentThatIgnoresTheEndOfItsInput) {
+  CorralAcp program({"--", "sh", "-c", "echo up; exec sleep 1000"});
+  EXPECT_EQ(program.ReadLine(), "up\n");
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 128 + SIGTERM);
+}
+
+TEST(CorralAcpTest, KillsAnAgentThatIgnoresSigterm) {
+  tests::FakeServer server(Hang);
+  CorralAcp program({"--server", server.address(), "--", "sh", "-c",
+                     "trap '' TERM; cat; echo eof; while :; do sleep 1; done"});
+  program.Write(CreateTerminal("1"));
+  EXPECT_THAT(program.ReadLine(), HasSubstr("terminalId"));
+  program.CloseInput();
+  EXPECT_EQ(program.ReadLine(), "eof\n");
+  EXPECT_EQ(program.Wait(), 128 + SIGKILL);
+  EXPECT_THAT(server.deletions(), SizeIs(1));
+}
+
+TEST(CorralAcpTest, EndsInOrderWhenItIsTerminated) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    tests::FakeServer server(Hang);
+    CorralAcp program({"--server", server.address(), "--", "cat"});
+    program.Write(CreateTerminal("1"));
+    EXPECT_THAT(program.ReadLine(), HasSubstr("terminalId"));
+    program.Signal(number);
+    EXPECT_EQ(program.Wait(), 0);
+    EXPECT_THAT(server.deletions(), SizeIs(1));
+  }
+}
+
+TEST(CorralAcpTest, GivesTheAgentDefaultSignalDispositions) {
+  CorralAcp program(
+      {"--", "grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"});
+  EXPECT_THAT(program.ReadLine(), HasSubstr("SigBlk:\t0000000000000000"));
+  // Signals above 31 are not ours.
+  EXPECT_THAT(program.ReadLine(),
+              ContainsRegex("SigIgn:\t........[08]0000000\n"));
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,87 @@
+#include "bridge/acp/options.h"
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+TEST(ParseOptionsTest, ReadsEveryOption) {
+  const auto options =
+      ParseOptions({"--server",    "unix:/s",    "--workspace=sub/../w",
+                    "--read-only", "--memory",   "512M",
+                    "--pids=100",  "--cpus",     "1.5",
+                    "--timeout",   "1m30s",      "--tls-ca",
+                    "ca",          "--tls-cert", "cert",
+                    "--tls-key",   "key",        "--",
+                    "agent",       "--memory",   "--"},
+                   "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  const BridgeOptions& bridge = options->bridge;
+  EXPECT_EQ(bridge.server.server, "unix:/s");
+  EXPECT_EQ(bridge.server.tls_ca_file, "ca");
+  EXPECT_EQ(bridge.server.tls_certificate_file, "cert");
+  EXPECT_EQ(bridge.server.tls_key_file, "key");
+  EXPECT_EQ(bridge.workplace.workspace, "/d/w");
+  EXPECT_TRUE(bridge.workplace.read_only);
+  EXPECT_EQ(bridge.workplace.limits.memory_bytes(), 512u << 20);
+  EXPECT_EQ(bridge.workplace.limits.pids(), 100u);
+  EXPECT_EQ(bridge.workplace.limits.cpu_millis(), 1500u);
+  EXPECT_EQ(bridge.command_timeout, absl::Seconds(90));
+  EXPECT_THAT(options->agent, ElementsAre("agent", "--memory", "--"));
+}
+
+TEST(ParseOptionsTest, LeavesOutWhatIsNotGiven) {
+  const auto options = ParseOptions({"agent", "--help"}, "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  EXPECT_FALSE(options->help);
+  EXPECT_THAT(options->agent, ElementsAre("agent", "--help"));
+  EXPECT_EQ(options->bridge.workplace.workspace, "");
+  EXPECT_FALSE(options->bridge.workplace.limits.has_memory_bytes());
+  EXPECT_EQ(options->bridge.command_timeout, absl::InfiniteDuration());
+}
+
+TEST(ParseOptionsTest, HelpsWithoutAnAgent) {
+  EXPECT_TRUE(ParseOptions({"--help"}, "/d")->help);
+}
+
+TEST(ParseOptionsTest, NamesWhatIsWrong) {
+  const struct {
+    std::vector<std::string> arguments;
+    const char* message;
+  } cases[] = {
+      {{}, "no agent"},
+      {{"--"}, "no agent"},
+      {{"--", ""}, "no agent"},
+      {{"--nope", "a"}, "no option --nope"},
+      {{"--read-only=1", "a"}, "no option --read-only=1"},
+      {{"--memory"}, "--memory takes a value"},
+      {{"--memory", "x", "a"}, "--memory is \"x\""},
+      {{"--memory", "", "a"}, "--memory is \"\""},
+      {{"--memory", "0", "a"}, "--memory is \"0\""},
+      {{"--memory", "-1M", "a"}, "--memory is \"-1M\""},
+      {{"--memory", "99999999999T", "a"}, "--memory is \"99999999999T\""},
+      {{"--pids", "1.5", "a"}, "--pids is \"1.5\""},
+      {{"--cpus", "0", "a"}, "--cpus is \"0\""},
+      {{"--cpus", "nan", "a"}, "--cpus is \"nan\""},
+      {{"--timeout", "30", "a"}, "--timeout is \"30\""},
+      {{"--timeout", "-1s", "a"}, "--timeout is \"-1s\""},
+      {{"--timeout", "inf", "a"}, "--timeout is \"inf\""},
+  };
+  for (const auto& example : cases) {
+    EXPECT_THAT(ParseOptions(example.arguments, "/d").status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(example.message)));
+  }
+}
+
+}  // namespace
+}  // namespace bridge
