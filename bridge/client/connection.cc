@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bridge/client/local_server.h"
+#include "grpc/grpc.h"
 #include "grpcpp/security/credentials.h"
 #include "sandbox/base/status_macros.h"
 
@@ -72,6 +73,13 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
+// gRPC shuts down when its last object goes, and that may wait 10 s for a
+// poller that a full socket needed (run_poller in tcp_posix.cc). It is never
+// shut down.
+void KeepGrpc() {
+  [[maybe_unused]] static const bool kept = (::grpc_init(), true);
+}
+
 std::chrono::system_clock::time_point ToDeadline(absl::Time time) {
   return absl::ToChronoTime(time);
 }
@@ -132,6 +140,7 @@ absl::Status EnsureListening(const ServerAddress& address,
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(
     const ConnectOptions& options) {
+  KeepGrpc();
   const absl::Time deadline = absl::Now() + kConnectTimeout;
   ASSIGN_OR_RETURN(ServerAddress address, ResolveServerAddress(options.server));
   ASSIGN_OR_RETURN(const auto credentials, Credentials(address, options));

@@ -141,7 +141,8 @@ absl::Status OutputStream::Resume() {
         absl::FormatDuration(kReconnectTimeout)));
   }
   if (opened_) {
-    follow_.clear_cursors();
+    resumed_ = true;
+  follow_.clear_cursors();
   }
   for (const auto& [stream, offset] : cursors_) {
     corral::v1::StreamCursor* cursor = follow_.add_cursors();

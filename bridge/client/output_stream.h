@@ -55,6 +55,9 @@ class OutputStream {
   // Makes a pending and every later Next() fail with Cancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The server was gone for a while.
+  bool resumed() const { return resumed_; }
+
   // Of the next byte wanted of each stream, since `opened`.
   const std::map<corral::v1::Stream, uint64_t>& cursors() const {
     return cursors_;
@@ -80,6 +83,7 @@ class OutputStream {
 
   bool opened_ = false;
   bool ended_ = false;
+  bool resumed_ = false;
   // Since when the server has been gone; infinite: it has not.
   absl::Time lost_since_ = absl::InfiniteFuture();
   std::map<corral::v1::Stream, uint64_t> cursors_;

@@ -1,0 +1,51 @@
+// Signals and window sizes from here to a command.
+
+#ifndef BRIDGE_CLI_EXECUTION_CONTROL_H_
+#define BRIDGE_CLI_EXECUTION_CONTROL_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "bridge/client/connection.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// Thread-safe; calls block for as long as the server takes, at most 2 s.
+class ExecutionControl {
+ public:
+  // `give_up` is called when the user wants to be rid of a command that cannot
+  // be reached.
+  ExecutionControl(client::Connection& connection,
+                   std::function<void()> give_up);
+
+  // What came before is passed on now.
+  void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // SIGWINCH sets the size of the command's terminal. Any other signal goes to
+  // the whole tree, and a third SIGINT within 2 s as SIGKILL.
+  void Forward(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // SIGKILL for the whole tree.
+  void Kill() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // The signal to send for this one, by what came before.
+  int Escalate(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(const std::string& name, int signal);
+
+  client::Connection& connection_;
+  const std::function<void()> give_up_;
+
+  sandbox::Mutex mutex_;
+  std::string name_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int> pending_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Time> interrupts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_EXECUTION_CONTROL_H_

@@ -1,0 +1,34 @@
+// How a command ended, for a shell: an exit status, and words where the status
+// does not say it all.
+
+#ifndef BRIDGE_CLI_EXIT_REPORT_H_
+#define BRIDGE_CLI_EXIT_REPORT_H_
+
+#include <string>
+
+#include "corral/v1/execution.pb.h"
+
+namespace bridge {
+
+// Corral itself failed.
+inline constexpr int kCorralFailed = 125;
+// Wrong usage of the command line.
+inline constexpr int kUsageError = 2;
+// As a program dies in a pipeline when nobody reads its output: 128 + SIGPIPE.
+inline constexpr int kBrokenPipe = 141;
+
+// The command's code; 128+n of a signal; 127 if there is no such program and
+// 126 if it could not be executed; 125 if Corral failed or the truth was lost.
+// `execution` has ended.
+int ExitCode(const corral::v1::Execution& execution);
+
+// One line without a newline, or empty when the code says it all.
+std::string ExplainEnd(const corral::v1::Execution& execution);
+
+// For a table: "running", "exited 0", "SIGKILL (timeout)", "failed: ENOENT",
+// "lost".
+std::string StateText(const corral::v1::Execution& execution);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_EXIT_REPORT_H_

@@ -1,0 +1,155 @@
+#include "bridge/cli/input_forwarder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "sandbox/base/log.h"
+
+namespace bridge {
+namespace {
+
+using sandbox::MutexLock;
+using sandbox::UniqueFd;
+
+constexpr size_t kReadBytes = 65536;
+constexpr absl::Duration kReconnectTimeout = absl::Seconds(30);
+constexpr char kTypedEnd = '\x04';  // Ctrl-D
+
+// Standard input without O_NONBLOCK may block even after poll(2), when another
+// process that shares it is faster; and the flag belongs to all who share it.
+// A pipe or a terminal can be opened once more, which makes it ours.
+UniqueFd ReopenInput() {
+  struct stat status;
+  if (::fstat(STDIN_FILENO, &status) != 0 ||
+      !(S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))) {
+    return UniqueFd();
+  }
+  return UniqueFd(
+      ::open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+}  // namespace
+
+InputForwarder::InputForwarder(client::Connection& connection,
+                               std::string execution_name, bool terminal)
+    : connection_(connection),
+      name_(std::move(execution_name)),
+      terminal_(terminal),
+      input_(ReopenInput()),
+      stop_(::eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { Run(); }) {}
+
+InputForwarder::~InputForwarder() {
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+    if (context_ != nullptr) {
+      context_->TryCancel();
+    }
+  }
+  CHECK(::eventfd_write(stop_.get(), 1) == 0);
+  thread_.join();
+}
+
+bool InputForwarder::stopped() {
+  MutexLock lock(&mutex_);
+  return stopped_;
+}
+
+void InputForwarder::Run() {
+  bool wanted = true;
+  while (wanted) {
+    const std::string data = Read();
+    if (stopped()) {
+      return;
+    }
+    if (!data.empty()) {
+      wanted = Write(data, false);
+      continue;
+    }
+    if (terminal_) {
+      // Within a line the first one only hands over what there is of it.
+      Write(std::string(last_ == '\n' ? 1 : 2, kTypedEnd), false);
+    } else {
+      Write("", true);
+    }
+    return;
+  }
+}
+
+bool InputForwarder::WaitForInput() {
+  pollfd items[] = {
+      {input_.valid() ? input_.get() : STDIN_FILENO, POLLIN, 0},
+      {stop_.get(), POLLIN, 0},
+  };
+  while (::poll(items, 2, -1) < 0) {
+    if (errno != EINTR) {
+      return false;
+    }
+  }
+  return items[1].revents == 0;
+}
+
+std::string InputForwarder::Read() {
+  std::string data(kReadBytes, '\0');
+  while (WaitForInput()) {
+    const ssize_t size = ::read(input_.valid() ? input_.get() : STDIN_FILENO,
+                                data.data(), data.size());
+    if (size >= 0) {
+      data.resize(size);
+      return data;
+    }
+    if (errno != EAGAIN && errno != EINTR) {
+      // Of a terminal that is gone (EIO), as of any other input: it has ended.
+      break;
+    }
+  }
+  return "";
+}
+
+grpc::Status InputForwarder::WriteOnce(
+    const corral::v1::WriteInputRequest& request,
+    corral::v1::InputState* state) {
+  grpc::ClientContext* context = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    if (stopped_) {
+      return grpc::Status::CANCELLED;
+    }
+    context_ = std::make_unique<grpc::ClientContext>();
+    context = context_.get();
+  }
+  return connection_.executions().WriteInput(context, request, state);
+}
+
+bool InputForwarder::Write(const std::string& data, bool eof) {
+  corral::v1::WriteInputRequest request;
+  request.set_name(name_);
+  request.set_offset(offset_);
+  request.set_data(data);
+  request.set_eof(eof);
+  for (;;) {
+    corral::v1::InputState state;
+    const grpc::Status status = WriteOnce(request, &state);
+    if (status.ok()) {
+      offset_ += data.size();
+      last_ = data.empty() ? last_ : data.back();
+      return !state.closed();
+    }
+    // Written at an offset: what arrived before is not taken twice.
+    if (stopped() || status.error_code() != grpc::StatusCode::UNAVAILABLE ||
+        !connection_.Reconnect(absl::Now() + kReconnectTimeout)) {
+      return false;
+    }
+  }
+}
+
+}  // namespace bridge

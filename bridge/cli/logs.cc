@@ -1,0 +1,142 @@
+#include <unistd.h>
+
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/cli/exit_report.h"
+#include "bridge/cli/output_writer.h"
+#include "bridge/cli/quantity.h"
+#include "bridge/cli/subcommand.h"
+#include "bridge/client/output_stream.h"
+#include "bridge/client/resource_name.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::OutputEvent;
+using corral::v1::Stream;
+
+struct LogsOptions {
+  bool follow = false;
+  bool only_stdout = false;
+  bool only_stderr = false;
+  std::optional<uint64_t> from;
+};
+
+void AddTo(OptionTable& table, LogsOptions& options) {
+  table.Flag('f', "follow", "Go on until the command has ended.",
+             options.follow);
+  table.Value(
+      0, "from", "OFFSET",
+      "Begin at this byte of the stream, counted from 0. Default: with\n"
+      "the oldest that is kept.",
+      [&options](absl::string_view value) -> absl::Status {
+        ASSIGN_OR_RETURN(options.from, ParseCount(value));
+        return absl::OkStatus();
+      });
+  table.Flag(0, "stdout", "Only standard output.", options.only_stdout);
+  table.Flag(0, "stderr", "Only standard error.", options.only_stderr);
+}
+
+bool IsWanted(Stream stream, const LogsOptions& options) {
+  return stream == corral::v1::STDERR ? !options.only_stdout
+                                      : !options.only_stderr;
+}
+
+absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
+    client::Connection& connection, const std::string& name,
+    const LogsOptions& options) {
+  grpc::ClientContext context;
+  corral::v1::GetExecutionRequest get;
+  corral::v1::Execution execution;
+  get.set_name(name);
+  RETURN_IF_ERROR(client::ToStatus(
+      connection.executions().GetExecution(&context, get, &execution)));
+  corral::v1::StreamOutputRequest request;
+  request.set_name(name);
+  request.set_no_follow(!options.follow);
+  for (const corral::v1::StreamState& state : execution.streams()) {
+    if (IsWanted(state.stream(), options)) {
+      corral::v1::StreamCursor* cursor = request.add_cursors();
+      cursor->set_stream(state.stream());
+      cursor->set_offset(options.from.value_or(state.begin_offset()));
+    }
+  }
+  if (request.cursors().empty() && execution.streams_size() > 0) {
+    return absl::NotFoundError(
+        absl::StrCat(client::ShortName(name), " has no separate ",
+                     options.only_stderr ? "standard error" : "output"));
+  }
+  if (options.from.has_value() && request.cursors_size() > 1) {
+    return UsageError("--from is of one stream: add --stdout or --stderr");
+  }
+  return request;
+}
+
+absl::Status PrintGap(const corral::v1::Gap& gap) {
+  return WriteAll(STDERR_FILENO,
+                  absl::StrCat("corral: bytes ", gap.begin_offset(), " to ",
+                               gap.end_offset(), " of ",
+                               absl::AsciiStrToLower(Stream_Name(gap.stream())),
+                               " are no longer kept\n"));
+}
+
+absl::StatusOr<int> PrintAll(client::OutputStream& stream) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream.Next());
+    if (!event.has_value() || event->has_ended()) {
+      return 0;
+    }
+    absl::Status status;
+    if (event->has_chunk()) {
+      status = WriteChunk(event->chunk());
+    } else if (event->has_gap()) {
+      status = PrintGap(event->gap());
+    }
+    if (absl::IsAborted(status)) {
+      return kBrokenPipe;
+    }
+    RETURN_IF_ERROR(status);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> Logs(Invocation invocation) {
+  OptionTable table(
+      "logs", "[OPTIONS] EXECUTION",
+      "Prints the output of an execution: standard error to standard error, "
+      "all\n"
+      "else to standard output. EXECUTION is SANDBOX/EXECUTION, as in s1/e2.");
+  LogsOptions options;
+  AddTo(table, options);
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+  if (options.only_stdout && options.only_stderr) {
+    return UsageError("--stdout and --stderr exclude each other");
+  }
+  if (arguments.positionals.size() != 1) {
+    return UsageError("corral logs takes one EXECUTION");
+  }
+  const absl::StatusOr<std::string> name =
+      client::ExecutionName(arguments.positionals[0]);
+  if (!name.ok()) {
+    return UsageError(name.status().message());
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
+                   BuildRequest(*connection, *name, options));
+  if (request.cursors().empty()) {
+    return 0;  // it never had output
+  }
+  client::OutputStream stream(*connection, request);
+  return PrintAll(stream);
+}
+
+}  // namespace bridge

@@ -1,0 +1,129 @@
+// corral: runs commands in sandboxes. corral --help tells the rest.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bridge/cli/exit_report.h"
+#include "bridge/cli/option_table.h"
+#include "bridge/cli/output_writer.h"
+#include "bridge/cli/subcommand.h"
+#include "grpc/support/log.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+constexpr char kVersion[] = "corral 0.1.0\n";
+
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  absl::StatusOr<int> (*run)(Invocation);
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"run", "Run a command in a sandbox of its own", Run},
+    {"create", "Create a sandbox", Create},
+    {"exec", "Run a command in a sandbox that exists", Exec},
+    {"ps", "List sandboxes and executions", Ps},
+    {"logs", "Print the output of an execution", Logs},
+    {"wait", "Wait for the end of an execution", Wait},
+    {"kill", "Send a signal to an execution", Kill},
+    {"rm", "Remove sandboxes and executions", Remove},
+    {"info", "Show what the server enforces on its host", Info},
+};
+
+std::string Summary() {
+  std::string text =
+      "Runs commands in sandboxes: in a workspace directory, away from all "
+      "else.\n"
+      "\n"
+      "  corral run -- make -j2        in the current directory\n"
+      "\n"
+      "Commands (corral COMMAND --help tells more):";
+  for (const Subcommand& subcommand : kSubcommands) {
+    absl::StrAppend(&text, absl::StrFormat("\n  %-10s%s", subcommand.name,
+                                           subcommand.summary));
+  }
+  return text;
+}
+
+const Subcommand* Find(const std::string& name) {
+  for (const Subcommand& subcommand : kSubcommands) {
+    if (name == subcommand.name) {
+      return &subcommand;
+    }
+  }
+  return nullptr;
+}
+
+absl::StatusOr<int> Dispatch(const std::vector<std::string>& words) {
+  Invocation invocation;
+  bool version = false;
+  OptionTable table("", "[OPTIONS] COMMAND [ARG...]", Summary());
+  AddServerOptions(table, invocation.server);
+  table.Flag(0, "version", "Show the version.", version);
+  table.TakeCommandAfter(0);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+  if (version) {
+    return Print(kVersion);
+  }
+  if (arguments.command.empty()) {
+    return UsageError("no command is given; see corral --help");
+  }
+  const std::string& name = arguments.command[0];
+  const Subcommand* subcommand = Find(name);
+  if (subcommand == nullptr) {
+    return UsageError(
+        absl::StrCat("unknown command \"", name, "\"; see corral --help"));
+  }
+  invocation.words.assign(std::next(arguments.command.begin()),
+                          arguments.command.end());
+  return subcommand->run(std::move(invocation));
+}
+
+// A descriptor 0, 1 or 2 that is closed would be given to a socket. What takes
+// its place fails as a closed one does.
+void OccupyStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) {
+      ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
+
+int Main(const std::vector<std::string>& words) {
+  OccupyStandardDescriptors();
+  // Writing into a closed pipe is an error that is handled where it happens.
+  ::signal(SIGPIPE, SIG_IGN);
+  // What fails is told by the calls, in our words.
+  ::gpr_set_log_function([](gpr_log_func_args*) {});
+  const absl::StatusOr<int> code = Dispatch(words);
+  if (code.ok()) {
+    return *code;
+  }
+  if (absl::IsAborted(code.status())) {
+    return kBrokenPipe;
+  }
+  WriteAll(STDERR_FILENO,
+           absl::StrCat("corral: ", code.status().message(), "\n"))
+      .IgnoreError();
+  return IsUsageError(code.status()) ? kUsageError : kCorralFailed;
+}
+
+}  // namespace
+}  // namespace bridge
+
+int main(int argc, char** argv) {
+  return bridge::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,65 @@
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/cli/subcommand.h"
+#include "bridge/client/resource_name.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+absl::Status RemoveOne(client::Connection& connection,
+                       const std::string& name) {
+  grpc::ClientContext context;
+  google::protobuf::Empty empty;
+  if (absl::StrContains(name, "/executions/")) {
+    corral::v1::DeleteExecutionRequest request;
+    request.set_name(name);
+    return client::ToStatus(
+        connection.executions().DeleteExecution(&context, request, &empty));
+  }
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(name);
+  return client::ToStatus(
+      connection.sandboxes().DeleteSandbox(&context, request, &empty));
+}
+
+}  // namespace
+
+absl::StatusOr<int> Remove(Invocation invocation) {
+  OptionTable table("rm", "[OPTIONS] SANDBOX|EXECUTION...",
+                    "Removes sandboxes (s1) and executions (s1/e2): kills what "
+                    "runs there with\n"
+                    "SIGKILL, and deletes its output and its records. A "
+                    "workspace is left alone.");
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+  if (arguments.positionals.empty()) {
+    return UsageError("corral rm takes at least one SANDBOX or EXECUTION");
+  }
+  std::vector<std::string> names;
+  for (const std::string& word : arguments.positionals) {
+    absl::StatusOr<std::string> name = client::SandboxName(word);
+    if (!name.ok()) {
+      name = client::ExecutionName(word);
+    }
+    if (!name.ok()) {
+      return UsageError(absl::StrCat("\"", word,
+                                     "\": allowed are SANDBOX and "
+                                     "SANDBOX/EXECUTION, of a-z, 0-9 and -"));
+    }
+    names.push_back(*std::move(name));
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  absl::Status first_error;
+  for (const std::string& name : names) {
+    first_error.Update(RemoveOne(*connection, name));
+  }
+  RETURN_IF_ERROR(first_error);
+  return 0;
+}
+
+}  // namespace bridge

@@ -1,0 +1,41 @@
+#include "bridge/cli/attached_command.h"
+#include "bridge/cli/command_options.h"
+#include "bridge/cli/sandbox_options.h"
+#include "bridge/cli/subcommand.h"
+#include "bridge/client/resource_name.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+
+absl::StatusOr<int> Run(Invocation invocation) {
+  OptionTable table(
+      "run", "[OPTIONS] [--] CMD [ARG...]",
+      "Runs a command in a sandbox of its own, as if it ran here: input, "
+      "output\n"
+      "and signals are passed on, and the exit status is the command's (128+n\n"
+      "for a signal; 126, 127 if it cannot be executed; 125 if Corral "
+      "failed).");
+  SandboxOptions sandbox_options;
+  CommandOptions command_options;
+  sandbox_options.AddTo(table);
+  command_options.AddTo(table);
+  AddServerOptions(table, invocation.server);
+  table.TakeCommandAfter(0);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+
+  corral::v1::RunExecutionRequest request;
+  request.set_parent(client::kTenant);
+  ASSIGN_OR_RETURN(*request.mutable_sandbox(), sandbox_options.Build());
+  ASSIGN_OR_RETURN(*request.mutable_command(),
+                   command_options.Build(arguments.command,
+                                         request.sandbox().workspace().path(),
+                                         /*attached=*/true));
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  return RunAttached(*connection, request);
+}
+
+}  // namespace bridge

@@ -1,0 +1,31 @@
+// The options that say what a sandbox is: workspace and limits.
+
+#ifndef BRIDGE_CLI_SANDBOX_OPTIONS_H_
+#define BRIDGE_CLI_SANDBOX_OPTIONS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bridge/cli/option_table.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace bridge {
+
+class SandboxOptions {
+ public:
+  // The table refers to this object.
+  void AddTo(OptionTable& table);
+
+  // After Parse(): what to ask the server for.
+  absl::StatusOr<corral::v1::Sandbox> Build() const;
+
+ private:
+  corral::v1::Limits limits_;
+  std::string workspace_;  // empty: the current directory
+  bool no_workspace_ = false;
+  bool read_only_ = false;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_SANDBOX_OPTIONS_H_

@@ -1,0 +1,25 @@
+// Signals and errno values by their names.
+
+#ifndef BRIDGE_CLI_SIGNAL_NAME_H_
+#define BRIDGE_CLI_SIGNAL_NAME_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace bridge {
+
+// "TERM", "SIGTERM", "term", "RTMIN+1" or "15". The error (InvalidArgument)
+// says what is allowed.
+absl::StatusOr<int> ParseSignal(absl::string_view text);
+
+// "SIGTERM"; "signal 40" of one without a name.
+std::string SignalName(int number);
+
+// "ENOENT"; "errno 999" of one without a name.
+std::string ErrnoName(int value);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_SIGNAL_NAME_H_

@@ -1,0 +1,47 @@
+// The commands of the command line. Each parses its own words and returns the
+// exit status; an error is printed by main: 2 for a usage error, else 125.
+
+#ifndef BRIDGE_CLI_SUBCOMMAND_H_
+#define BRIDGE_CLI_SUBCOMMAND_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bridge/cli/option_table.h"
+#include "bridge/client/connection.h"
+
+namespace bridge {
+
+struct Invocation {
+  // What the options before the command's name say.
+  client::ConnectOptions server;
+  std::vector<std::string> words;
+};
+
+absl::StatusOr<int> Run(Invocation invocation);
+absl::StatusOr<int> Create(Invocation invocation);
+absl::StatusOr<int> Exec(Invocation invocation);
+absl::StatusOr<int> Ps(Invocation invocation);
+absl::StatusOr<int> Logs(Invocation invocation);
+absl::StatusOr<int> Wait(Invocation invocation);
+absl::StatusOr<int> Kill(Invocation invocation);
+absl::StatusOr<int> Remove(Invocation invocation);
+absl::StatusOr<int> Info(Invocation invocation);
+
+// What they share.
+
+// --server and the TLS files, which every command takes.
+void AddServerOptions(OptionTable& table, client::ConnectOptions& options);
+
+// Prints to standard output. Exit status 0.
+absl::StatusOr<int> Print(const std::string& text);
+
+// One line of JSON with the field names of the .proto files.
+absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_SUBCOMMAND_H_
