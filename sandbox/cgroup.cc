@@ -1,5 +1,6 @@
 #include "sandbox/cgroup.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -48,6 +49,21 @@ uint64_t ReadNumber(const std::string& path) {
              : 0;
 }
 
+std::vector<std::string> Subdirectories(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* directory = ::opendir(path.c_str());
+  if (directory == nullptr) {
+    return names;
+  }
+  while (const dirent* entry = ::readdir(directory)) {
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  ::closedir(directory);
+  return names;
+}
+
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 }  // namespace
@@ -76,11 +92,7 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
     }
     directories.push_back(absl::StrCat(top, "/", name));
   }
-  Cgroup left_over(host.version, directories);
-  if (Exists(directories[0])) {
-    left_over.Signal(SIGKILL);
-  }
-  RETURN_IF_ERROR(left_over.Remove());
+  RETURN_IF_ERROR(RemoveLeftOver(host.version, directories));
   Cgroup cgroup(host.version, std::move(directories));
   RETURN_IF_ERROR(cgroup.Make());
   RETURN_IF_ERROR(cgroup.SetLimits(limits));
@@ -90,6 +102,21 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
                        "+memory +pids +cpu"));
   }
   return cgroup;
+}
+
+absl::Status Cgroup::RemoveLeftOver(
+    CgroupVersion version, const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories) {
+    Cgroup group(version, {directory});
+    for (const std::string& name : Subdirectories(directory)) {
+      Cgroup child(version, {absl::StrCat(directory, "/", name)});
+      child.Signal(SIGKILL);
+      RETURN_IF_ERROR(child.Remove());
+    }
+    group.Signal(SIGKILL);
+    RETURN_IF_ERROR(group.Remove());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Cgroup> Cgroup::CreateChild(const std::string& name) const {

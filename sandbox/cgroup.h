@@ -87,6 +87,8 @@ class Cgroup {
 
  private:
   Cgroup(CgroupVersion version, std::vector<std::string> directories);
+  static absl::Status RemoveLeftOver(
+      CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
   absl::Status SetLimits(const CgroupLimits& limits) const;
   void SignalOnce(int signal) const;

@@ -302,7 +302,12 @@ void Execution::Drain() {
       output->Close();
     }
   }
-  if (!ended() && !OutputClosed()) {
+  if (ended()) {
+    return;
+  }
+  if (OutputClosed()) {
+    Finish(/*output_open=*/false);
+  } else if (!drain_timer_.has_value()) {
     drain_timer_ = host_->loop->After(kDrain, [this] { OnDrainTimeout(); });
   }
 }

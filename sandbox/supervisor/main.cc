@@ -22,6 +22,8 @@
 namespace {
 
 constexpr int kControl = 3;
+// This program itself, which is executed by descriptor.
+constexpr int kImage = 4;
 
 // Nothing of the terminal or of corrald's process group reaches a sandbox.
 void Detach() {
@@ -42,6 +44,7 @@ void Detach() {
 
 int main() {
   Detach();
+  ::close(kImage);
   if (::fcntl(kControl, F_SETFD, FD_CLOEXEC) != 0 || ::chdir("/") != 0) {
     LOG(ERROR) << "corral-supervisor is started by corrald, not by hand";
     return 2;

@@ -1,0 +1,157 @@
+#include "sandbox/supervisor_client.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/packet_socket.h"
+#include "sandbox/supervisor/supervisor_image.h"
+#include "sandbox/supervisor_link.h"
+
+namespace sandbox {
+namespace {
+
+// A sandbox whose supervisor could not even be started.
+class StillbornSandbox : public Sandbox {
+ public:
+  void Start(wire::StartExecution, Done done) override { Refuse(std::move(done)); }
+  void Signal(wire::Signal, Done done) override { Refuse(std::move(done)); }
+  void Resize(wire::Resize, Done done) override { Refuse(std::move(done)); }
+  void WriteInput(wire::WriteInput, InputDone done) override {
+    done(absl::UnavailableError("no supervisor"), wire::InputState());
+  }
+  void Acknowledge(wire::Acknowledge) override {}
+  void DeleteExecution(const std::string&, Done done) override {
+    Refuse(std::move(done));
+  }
+  void DeleteSandbox(wire::ExitRecord::Cause, Done done) override {
+    Refuse(std::move(done));
+  }
+
+ private:
+  static void Refuse(Done done) {
+    done(absl::UnavailableError("no supervisor"));
+  }
+};
+
+absl::StatusOr<UniqueFd> MakeImage() {
+  const absl::string_view image = SupervisorImage();
+  UniqueFd memfd(::memfd_create("corral-supervisor", MFD_CLOEXEC));
+  if (!memfd.valid() || ::write(memfd.get(), image.data(), image.size()) !=
+                            static_cast<ssize_t>(image.size())) {
+    return absl::ErrnoToStatus(errno, "memfd of corral-supervisor");
+  }
+  // Executing a file that is open for writing is refused (ETXTBSY).
+  UniqueFd read_only(::open(absl::StrCat("/proc/self/fd/", memfd.get()).c_str(),
+                            O_RDONLY | O_CLOEXEC));
+  if (!read_only.valid()) {
+    return absl::ErrnoToStatus(errno, "reopen memfd");
+  }
+  return read_only;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SupervisorClientFactory>>
+SupervisorClientFactory::Create() {
+  ASSIGN_OR_RETURN(std::unique_ptr<EventLoop> loop, EventLoop::Create());
+  ASSIGN_OR_RETURN(UniqueFd image, MakeImage());
+  return std::unique_ptr<SupervisorClientFactory>(
+      new SupervisorClientFactory(std::move(loop), std::move(image)));
+}
+
+SupervisorClientFactory::SupervisorClientFactory(
+    std::unique_ptr<EventLoop> loop, UniqueFd image)
+    : loop_(std::move(loop)),
+      image_(std::move(image)),
+      thread_([this] { loop_->Run(); }) {}
+
+SupervisorClientFactory::~SupervisorClientFactory() {
+  loop_->Stop();
+  thread_.join();
+}
+
+absl::Status SupervisorClientFactory::StartSupervisor(const UniqueFd& control) {
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, 0, 1);
+  ::posix_spawn_file_actions_adddup2(&actions, control.get(), 3);
+  // The program must be open when the child executes it; it closes it then.
+  ::posix_spawn_file_actions_adddup2(&actions, image_.get(), 4);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, 5);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  char name[] = "corral-supervisor";
+  char* const arguments[] = {name, nullptr};
+  char* const environment[] = {nullptr};
+  pid_t pid;
+  const int error = ::posix_spawn(&pid, "/proc/self/fd/4", &actions, &attributes,
+                                  arguments, environment);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    return absl::ErrnoToStatus(error, "start corral-supervisor");
+  }
+  auto pidfd = std::make_shared<UniqueFd>(
+      static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  loop_->Post([this, pidfd] {
+    loop_->Watch(pidfd->get(), EPOLLIN, [this, pidfd](uint32_t) {
+      siginfo_t info;
+      ::waitid(P_PIDFD, static_cast<id_t>(pidfd->get()), &info, WEXITED);
+      loop_->Unwatch(pidfd->get());
+      pidfd->Reset();
+    });
+  });
+  return absl::OkStatus();
+}
+
+std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
+    const wire::SandboxSpec& spec, SandboxObserver* observer,
+    Created created) {
+  absl::StatusOr<std::pair<PacketSocket, PacketSocket>> pair =
+      PacketSocket::Pair();
+  absl::Status started = pair.status();
+  if (started.ok()) {
+    // Above 3, so that putting it on 3 clears its close-on-exec flag.
+    const UniqueFd control(
+        ::fcntl(pair->second.fd(), F_DUPFD_CLOEXEC, 16));
+    started = StartSupervisor(control);
+  }
+  if (!started.ok()) {
+    loop_->Post([started, observer, created = std::move(created)]() mutable {
+      created(started);
+      observer->OnGone(started);
+    });
+    return std::make_unique<StillbornSandbox>();
+  }
+  auto link = std::make_unique<SupervisorLink>(
+      loop_.get(), thread_.get_id(), std::move(pair->first), observer);
+  link->Create(spec, std::move(created));
+  return link;
+}
+
+absl::StatusOr<std::unique_ptr<Sandbox>> SupervisorClientFactory::Adopt(
+    const wire::SandboxSpec& spec, SandboxObserver* observer) {
+  ASSIGN_OR_RETURN(PacketSocket socket,
+                   PacketSocket::Connect(spec.directory(), "control.sock"));
+  return std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
+                                          std::move(socket), observer);
+}
+
+}  // namespace sandbox

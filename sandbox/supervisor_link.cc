@@ -1,0 +1,234 @@
+#include "sandbox/supervisor_link.h"
+
+#include <sys/epoll.h>
+
+#include <utility>
+
+#include "sandbox/base/log.h"
+
+namespace sandbox {
+namespace {
+
+Sandbox::InputDone WithoutInput(Sandbox::Done done) {
+  return [done = std::move(done)](absl::Status status,
+                                  const wire::InputState&) mutable {
+    done(std::move(status));
+  };
+}
+
+absl::Status LostStatus() {
+  return absl::UnavailableError("the sandbox's supervisor is gone");
+}
+
+}  // namespace
+
+SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
+                               PacketSocket socket, SandboxObserver* observer)
+    : loop_(loop),
+      loop_thread_(loop_thread),
+      socket_(std::move(socket)),
+      observer_(observer) {
+  loop_->Post([this] {
+    loop_->Watch(socket_.fd(), EPOLLIN,
+                 [this](uint32_t events) { OnReady(events); });
+  });
+}
+
+SupervisorLink::~SupervisorLink() {
+  if (std::this_thread::get_id() == loop_thread_) {
+    loop_->Unwatch(socket_.fd());
+    return;
+  }
+  Mutex mutex;
+  bool done = false;
+  loop_->Post([&] {
+    loop_->Unwatch(socket_.fd());
+    MutexLock lock(&mutex);
+    done = true;
+    mutex.Signal();
+  });
+  MutexLock lock(&mutex);
+  mutex.Await([&] { return done; });
+}
+
+void SupervisorLink::Request(wire::ToSupervisor request, InputDone done) {
+  {
+    MutexLock lock(&mutex_);
+    if (!gone_) {
+      request.set_request_id(next_request_++);
+      if (request.has_delete_sandbox()) {
+        delete_request_ = request.request_id();
+      }
+      pending_.emplace(request.request_id(), std::move(done));
+      Send(request);
+      return;
+    }
+  }
+  loop_->Post([done = std::move(done)]() mutable {
+    done(LostStatus(), wire::InputState());
+  });
+}
+
+void SupervisorLink::Send(const wire::ToSupervisor& request) {
+  if (unsent_.empty() && !absl::IsUnavailable(socket_.Send(request))) {
+    return;  // sent, or the end of the socket will tell
+  }
+  unsent_.push_back(request);
+  if (unsent_.size() == 1) {
+    loop_->Post([this] {
+      if (!ended_) {
+        loop_->SetEvents(socket_.fd(), EPOLLIN | EPOLLOUT);
+      }
+    });
+  }
+}
+
+void SupervisorLink::Flush() {
+  MutexLock lock(&mutex_);
+  while (!unsent_.empty()) {
+    if (absl::IsUnavailable(socket_.Send(unsent_.front()))) {
+      return;
+    }
+    unsent_.pop_front();
+  }
+  loop_->SetEvents(socket_.fd(), EPOLLIN);
+}
+
+void SupervisorLink::OnReady(uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    Flush();
+  }
+  if ((events & ~EPOLLOUT) != 0) {
+    Receive();
+  }
+}
+
+void SupervisorLink::Receive() {
+  // One message a turn: the observer may destroy this.
+  wire::FromSupervisor message;
+  const absl::StatusOr<bool> got = socket_.Receive(&message);
+  if (!got.ok()) {
+    OnEnd(got.status());
+    return;
+  }
+  if (*got) {
+    OnMessage(message);
+  }
+}
+
+void SupervisorLink::OnMessage(const wire::FromSupervisor& message) {
+  switch (message.message_case()) {
+    case wire::FromSupervisor::kSnapshot:
+      observer_->OnSnapshot(message.snapshot());
+      break;
+    case wire::FromSupervisor::kReply:
+      OnReply(message.reply());
+      break;
+    case wire::FromSupervisor::kExecution:
+      observer_->OnExecution(message.execution());
+      break;
+    case wire::FromSupervisor::kOutputChanged:
+      for (const std::string& id : message.output_changed().execution_ids()) {
+        observer_->OnOutput(id);
+      }
+      break;
+    case wire::FromSupervisor::kFailed:
+      end_ = absl::InternalError(message.failed().message());
+      break;
+    case wire::FromSupervisor::MESSAGE_NOT_SET:
+      break;  // of a newer supervisor
+  }
+}
+
+void SupervisorLink::OnReply(const wire::Reply& reply) {
+  InputDone done;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = pending_.find(reply.request_id());
+    if (found == pending_.end()) {
+      return;
+    }
+    done = std::move(found->second);
+    pending_.erase(found);
+  }
+  done(absl::Status(static_cast<absl::StatusCode>(reply.code()),
+                    reply.message()),
+       reply.input());
+}
+
+void SupervisorLink::OnEnd(const absl::Status& why) {
+  ended_ = true;
+  loop_->Unwatch(socket_.fd());
+  std::map<uint64_t, InputDone> pending;
+  bool asked;
+  {
+    MutexLock lock(&mutex_);
+    gone_ = true;
+    pending.swap(pending_);
+    // Its reply came: it is not among the pending.
+    asked = delete_request_ != 0 && pending.count(delete_request_) == 0;
+  }
+  for (auto& [id, done] : pending) {
+    done(LostStatus(), wire::InputState());
+  }
+  if (!asked && end_.ok()) {
+    end_ = absl::UnavailableError("the supervisor ended unasked");
+    LOG(WARNING) << "a supervisor is gone: " << why.ToString();
+  }
+  observer_->OnGone(end_);
+}
+
+void SupervisorLink::Create(const wire::SandboxSpec& spec, Done done) {
+  wire::ToSupervisor request;
+  *request.mutable_create_sandbox() = spec;
+  Request(std::move(request), WithoutInput(std::move(done)));
+}
+
+void SupervisorLink::Start(wire::StartExecution start, Done done) {
+  wire::ToSupervisor request;
+  *request.mutable_start_execution() = std::move(start);
+  Request(std::move(request), WithoutInput(std::move(done)));
+}
+
+void SupervisorLink::Signal(wire::Signal signal, Done done) {
+  wire::ToSupervisor request;
+  *request.mutable_signal() = std::move(signal);
+  Request(std::move(request), WithoutInput(std::move(done)));
+}
+
+void SupervisorLink::Resize(wire::Resize resize, Done done) {
+  wire::ToSupervisor request;
+  *request.mutable_resize() = std::move(resize);
+  Request(std::move(request), WithoutInput(std::move(done)));
+}
+
+void SupervisorLink::WriteInput(wire::WriteInput input, InputDone done) {
+  wire::ToSupervisor request;
+  *request.mutable_write_input() = std::move(input);
+  Request(std::move(request), std::move(done));
+}
+
+void SupervisorLink::Acknowledge(wire::Acknowledge acknowledge) {
+  wire::ToSupervisor request;
+  *request.mutable_acknowledge() = std::move(acknowledge);
+  MutexLock lock(&mutex_);
+  if (!gone_) {
+    request.set_request_id(next_request_++);
+    Send(request);
+  }
+}
+
+void SupervisorLink::DeleteExecution(const std::string& execution_id,
+                                     Done done) {
+  wire::ToSupervisor request;
+  request.mutable_delete_execution()->set_execution_id(execution_id);
+  Request(std::move(request), WithoutInput(std::move(done)));
+}
+
+void SupervisorLink::DeleteSandbox(wire::ExitRecord::Cause cause, Done done) {
+  wire::ToSupervisor request;
+  request.mutable_delete_sandbox()->set_cause(cause);
+  Request(std::move(request), WithoutInput(std::move(done)));
+}
+
+}  // namespace sandbox

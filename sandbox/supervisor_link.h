@@ -1,0 +1,71 @@
+// The connection to one supervisor, as a Sandbox.
+
+#ifndef SANDBOX_SUPERVISOR_LINK_H_
+#define SANDBOX_SUPERVISOR_LINK_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/event_loop.h"
+#include "sandbox/packet_socket.h"
+#include "sandbox/sandbox.h"
+
+namespace sandbox {
+
+class SupervisorLink : public Sandbox {
+ public:
+  // Begins to listen on `loop`, whose thread is `loop_thread`.
+  SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
+                 PacketSocket socket, SandboxObserver* observer);
+  // Waits for a callback that runs, unless it is called from one.
+  ~SupervisorLink() override;
+
+  void Create(const wire::SandboxSpec& spec, Done done);
+
+  void Start(wire::StartExecution start, Done done) override;
+  void Signal(wire::Signal signal, Done done) override;
+  void Resize(wire::Resize resize, Done done) override;
+  void WriteInput(wire::WriteInput input, InputDone done) override;
+  void Acknowledge(wire::Acknowledge acknowledge) override;
+  void DeleteExecution(const std::string& execution_id, Done done) override;
+  void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) override;
+
+ private:
+  void Request(wire::ToSupervisor request, InputDone done);
+  void Send(const wire::ToSupervisor& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnReady(uint32_t events);
+  void Flush();
+  void Receive();
+  void OnMessage(const wire::FromSupervisor& message);
+  void OnReply(const wire::Reply& reply);
+  void OnEnd(const absl::Status& why);
+
+  EventLoop* const loop_;
+  const std::thread::id loop_thread_;
+  PacketSocket socket_;
+  SandboxObserver* const observer_;
+
+  // The loop's thread only.
+  bool ended_ = false;
+  absl::Status end_;
+
+  Mutex mutex_;
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t delete_request_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, InputDone> pending_ ABSL_GUARDED_BY(mutex_);
+  // What the socket did not take.
+  std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_LINK_H_
