@@ -44,7 +44,8 @@ uint64_t ReadKey(const std::string& path, absl::string_view key) {
 uint64_t ReadNumber(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadSmallFile(path);
   uint64_t value = 0;
-  return text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &value)
+  return text.ok() &&
+                 absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &value)
              ? value
              : 0;
 }
@@ -64,7 +65,9 @@ std::vector<std::string> Subdirectories(const std::string& path) {
   return names;
 }
 
-bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+bool Exists(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
 
 }  // namespace
 
@@ -157,7 +160,8 @@ absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
       RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.limit_in_bytes",
                                      absl::StrCat(limits.memory_bytes)));
     }
-    // Without swap accounting there is no file, and with no swap it says nothing.
+    // Without swap accounting there is no file, and with no swap it says
+    // nothing.
     if (limits.memory_bytes != 0 &&
         Exists(directory + "/memory.memsw.limit_in_bytes")) {
       RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.memsw.limit_in_bytes",
@@ -176,8 +180,8 @@ absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
                                      absl::StrCat(quota, " ", kCpuPeriodUs)));
     } else if (limits.cpu_millis != 0 &&
                Exists(directory + "/cpu.cfs_quota_us")) {
-      RETURN_IF_ERROR(WriteSmallFile(directory + "/cpu.cfs_quota_us",
-                                     absl::StrCat(quota)));
+      RETURN_IF_ERROR(
+          WriteSmallFile(directory + "/cpu.cfs_quota_us", absl::StrCat(quota)));
     }
   }
   return absl::OkStatus();
@@ -208,7 +212,8 @@ absl::Status Cgroup::Enter() const {
       RETURN_IF_ERROR(WriteSmallFile(directories_[i] + "/cgroup.procs", "0"));
     } else if (::write(entries_[i].get(), "0", 1) != 1) {
       // `tasks` and not `cgroup.procs`: see JoinCgroup in init/spawner.cc.
-      return absl::ErrnoToStatus(errno, absl::StrCat("enter ", directories_[i]));
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrCat("enter ", directories_[i]));
     }
   }
   return absl::OkStatus();
@@ -224,7 +229,8 @@ std::vector<pid_t> Cgroup::Pids() const {
   if (!text.ok()) {
     return pids;
   }
-  for (absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+  for (absl::string_view line :
+       absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
     pid_t pid;
     if (absl::SimpleAtoi(line, &pid)) {
       pids.push_back(pid);

@@ -1,5 +1,6 @@
-// The control groups of a sandbox: one for the sandbox, below it one for each execution. Works with
-// cgroup v2 and with v1 (one hierarchy for each controller), whichever has the controllers.
+// The control groups of a sandbox: one for the sandbox, below it one for each
+// execution. Works with cgroup v2 and with v1 (one hierarchy for each
+// controller), whichever has the controllers.
 //
 // Sources: Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/*.rst.
 //
@@ -22,14 +23,16 @@ namespace sandbox {
 
 enum class CgroupVersion { kV1, kV2 };
 
-// Where this host has the controllers, and the group below which Corral makes its own.
+// Where this host has the controllers, and the group below which Corral makes
+// its own.
 struct CgroupHost {
   CgroupVersion version = CgroupVersion::kV2;
-  // Directories; v2: one; v1: one for each hierarchy, in the order memory, pids, cpu, cpuacct,
-  // those that are mounted together once.
+  // Directories; v2: one; v1: one for each hierarchy, in the order memory,
+  // pids, cpu, cpuacct, those that are mounted together once.
   std::vector<std::string> parents;
 
-  // FailedPrecondition: memory, pids or cpu is not there, or cannot be handed on to groups below.
+  // FailedPrecondition: memory, pids or cpu is not there, or cannot be handed
+  // on to groups below.
   static absl::StatusOr<CgroupHost> Find();
 };
 
@@ -47,7 +50,8 @@ struct CgroupUsage {
   uint64_t system_time_ns = 0;
 };
 
-// One group, in every hierarchy. Removes it when destroyed, if nothing lives in it.
+// One group, in every hierarchy. Removes it when destroyed, if nothing lives in
+// it.
 class Cgroup {
  public:
   Cgroup() = default;
@@ -55,19 +59,22 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& other) noexcept;
   ~Cgroup();
 
-  // Makes <parent>/corral/<name>. What is left of a group of this name is killed and removed first.
+  // Makes <parent>/corral/<name>. What is left of a group of this name is
+  // killed and removed first.
   static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
                                        const std::string& name,
                                        const CgroupLimits& limits);
   // Makes a group below this one, without limits of its own.
   absl::StatusOr<Cgroup> CreateChild(const std::string& name) const;
 
-  // v2: lets `uid` put processes into this group and into those made below it with CLONE_INTO_CGROUP. v1: nothing.
+  // v2: lets `uid` put processes into this group and into those made below it
+  // with CLONE_INTO_CGROUP. v1: nothing.
   absl::Status Delegate(uid_t uid);
 
   CgroupVersion version() const { return version_; }
 
-  // What a process needs to enter: v2 the directory; v1 each `tasks` file, to write "0" to. Valid as long as this.
+  // What a process needs to enter: v2 the directory; v1 each `tasks` file, to
+  // write "0" to. Valid as long as this.
   std::vector<int> EntryFds() const;
 
   // Moves the calling process into the group.
@@ -76,13 +83,15 @@ class Cgroup {
   // Processes in the group, not in those below.
   std::vector<pid_t> Pids() const;
 
-  // Sends to every process of the group. Processes that come and go meanwhile may be missed, unless
-  // the signal is SIGKILL: then new ones are prevented, and it is repeated until none is left or it has taken 1 s.
+  // Sends to every process of the group. Processes that come and go meanwhile
+  // may be missed, unless the signal is SIGKILL: then new ones are prevented,
+  // and it is repeated until none is left or it has taken 1 s.
   void Signal(int signal) const;
 
   CgroupUsage Usage() const;
 
-  // Removes the group. FailedPrecondition: something lives in it. Harmless if repeated.
+  // Removes the group. FailedPrecondition: something lives in it. Harmless if
+  // repeated.
   absl::Status Remove();
 
  private:

@@ -1,8 +1,8 @@
 // Where the controllers are.
 
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <linux/magic.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ struct Mounts {
   std::map<std::string, std::string> v1;
 };
 
-// Lines of /proc/self/mountinfo: "... mountpoint options ... - type source superoptions"; see proc(5).
+// Lines of /proc/self/mountinfo: "... mountpoint options ... - type source
+// superoptions"; see proc(5).
 absl::StatusOr<Mounts> FindMounts() {
   ASSIGN_OR_RETURN(const std::string text,
                    ReadSmallFile("/proc/self/mountinfo"));
@@ -98,8 +99,9 @@ bool HandsOn(const std::string& directory) {
 
 absl::StatusOr<CgroupHost> FindV2(const std::string& mount,
                                   const std::string& own) {
-  // A group that holds processes cannot hand controllers on, unless it is the root (cgroup-v2.rst, "No
-  // Internal Process Constraint"): a login session's, say.
+  // A group that holds processes cannot hand controllers on, unless it is the
+  // root (cgroup-v2.rst, "No Internal Process Constraint"): a login session's,
+  // say.
   for (const std::string& candidate : {mount + own, mount}) {
     if (HandsOn(candidate)) {
       return CgroupHost{CgroupVersion::kV2, {candidate}};

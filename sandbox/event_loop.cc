@@ -63,9 +63,8 @@ void EventLoop::Unwatch(int fd) {
 
 EventLoop::TimerId EventLoop::After(absl::Duration delay, Function function) {
   const int64_t now = MonotonicNanoseconds();
-  const int64_t at =
-      now + std::min(absl::ToInt64Nanoseconds(delay),
-                     std::numeric_limits<int64_t>::max() - now);
+  const int64_t at = now + std::min(absl::ToInt64Nanoseconds(delay),
+                                    std::numeric_limits<int64_t>::max() - now);
   const TimerId id(at, next_timer_++);
   timers_.emplace(id, std::move(function));
   return id;
@@ -113,8 +112,8 @@ int EventLoop::Timeout() const {
   }
   const int64_t left = timers_.begin()->first.first - MonotonicNanoseconds();
   // Rounded up, so that a timer is due when epoll_wait returns.
-  return static_cast<int>(std::clamp<int64_t>((left + 999'999) / 1'000'000, 0,
-                                              1'000'000'000));
+  return static_cast<int>(
+      std::clamp<int64_t>((left + 999'999) / 1'000'000, 0, 1'000'000'000));
 }
 
 void EventLoop::Run() {

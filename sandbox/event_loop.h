@@ -1,7 +1,9 @@
-// One thread's epoll loop: descriptors, timers and functions posted from other threads.
+// One thread's epoll loop: descriptors, timers and functions posted from other
+// threads.
 //
-// Threading: everything belongs to the thread that calls Run(), except Post() and Stop(), which any thread may
-// call. Callbacks run on that thread, one at a time, and may add, change and remove watches and timers.
+// Threading: everything belongs to the thread that calls Run(), except Post()
+// and Stop(), which any thread may call. Callbacks run on that thread, one at a
+// time, and may add, change and remove watches and timers.
 
 #ifndef SANDBOX_EVENT_LOOP_H_
 #define SANDBOX_EVENT_LOOP_H_
@@ -31,8 +33,9 @@ class EventLoop {
 
   static absl::StatusOr<std::unique_ptr<EventLoop>> Create();
 
-  // `events` are EPOLL* bits; EPOLLERR and EPOLLHUP are always reported. `fd` is not owned and must be
-  // watched once at most; Unwatch() comes before it is closed.
+  // `events` are EPOLL* bits; EPOLLERR and EPOLLHUP are always reported. `fd`
+  // is not owned and must be watched once at most; Unwatch() comes before it is
+  // closed.
   void Watch(int fd, uint32_t events, OnReady on_ready);
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
@@ -59,7 +62,8 @@ class EventLoop {
   const UniqueFd wakeup_;
   // shared_ptr: a callback may remove its own watch.
   std::map<int, std::shared_ptr<OnReady>> watches_;
-  // Keys: nanoseconds of the monotonic clock, and a number that makes them differ.
+  // Keys: nanoseconds of the monotonic clock, and a number that makes them
+  // differ.
   std::map<TimerId, Function> timers_;
   uint64_t next_timer_ = 0;
   bool stopping_ = false;

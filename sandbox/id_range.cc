@@ -37,7 +37,8 @@ absl::StatusOr<IdRange> IdRange::Acquire(uint32_t hint) {
       return IdRange(kLowest + number * kIdRange, std::move(lock));
     }
   }
-  return absl::ResourceExhaustedError("all ranges of subordinate ids are taken");
+  return absl::ResourceExhaustedError(
+      "all ranges of subordinate ids are taken");
 }
 
 }  // namespace sandbox

@@ -1,6 +1,8 @@
-// A range of kIdRange user and group ids of the host that one sandbox has and nobody else, whichever server made it.
+// A range of kIdRange user and group ids of the host that one sandbox has and
+// nobody else, whichever server made it.
 //
-// Held by a lock on a file in /run/corral/ids, which the kernel gives back when the holder ends.
+// Held by a lock on a file in /run/corral/ids, which the kernel gives back when
+// the holder ends.
 
 #ifndef SANDBOX_ID_RANGE_H_
 #define SANDBOX_ID_RANGE_H_
@@ -18,8 +20,8 @@ class IdRange {
  public:
   IdRange() = default;
 
-  // The first free range, looking from the one that begins with `hint` (0: from the lowest). ResourceExhausted: all
-  // 4096 are taken.
+  // The first free range, looking from the one that begins with `hint` (0: from
+  // the lowest). ResourceExhausted: all 4096 are taken.
   static absl::StatusOr<IdRange> Acquire(uint32_t hint);
 
   uint32_t first_id() const { return first_id_; }

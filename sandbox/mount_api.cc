@@ -71,8 +71,8 @@ absl::StatusOr<UniqueFd> OpenBeneath(int directory, const std::string& path) {
   open_how how = {};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(),
-                                         &how, sizeof(how))));
+  UniqueFd fd(static_cast<int>(
+      ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
   if (!fd.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
   }

@@ -1,5 +1,6 @@
-// The mount system calls that work on descriptors, which glibc 2.36 declares in part and older kernels have since 5.12.
-// See open_tree(2), fsopen(2), mount_setattr(2).
+// The mount system calls that work on descriptors, which glibc 2.36 declares in
+// part and older kernels have since 5.12. See open_tree(2), fsopen(2),
+// mount_setattr(2).
 
 #ifndef SANDBOX_MOUNT_API_H_
 #define SANDBOX_MOUNT_API_H_
@@ -15,7 +16,8 @@
 
 namespace sandbox {
 
-// A detached copy of one mount, from `path` on, without the mounts below it. NotFound: no such path.
+// A detached copy of one mount, from `path` on, without the mounts below it.
+// NotFound: no such path.
 absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
 
 // attributes: MOUNT_ATTR_*; user_namespace: for MOUNT_ATTR_IDMAP, else -1.
@@ -28,7 +30,8 @@ absl::StatusOr<UniqueFd> NewFileSystem(
     const std::vector<std::pair<const char*, std::string>>& options,
     uint64_t attributes);
 
-// Mounts `tree` on `path`, which is resolved below `directory` without following any link.
+// Mounts `tree` on `path`, which is resolved below `directory` without
+// following any link.
 absl::Status MoveTree(int tree, int directory, const std::string& path);
 
 // Opens `path` (O_PATH) below `directory`, following no link.

@@ -27,14 +27,35 @@ constexpr uint64_t kLent =
 // Lent from the host's /etc when there: what tools look up and what holds no
 // secret. Names are exact.
 constexpr const char* kLentEtc[] = {
-    "/etc/alternatives", "/etc/bash.bashrc", "/etc/ca-certificates",
-    "/etc/debian_version", "/etc/ethertypes", "/etc/fonts", "/etc/gai.conf",
-    "/etc/host.conf", "/etc/inputrc", "/etc/java-11-openjdk",
-    "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/ld.so.cache",
-    "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/magic",
-    "/etc/mime.types", "/etc/os-release", "/etc/perl", "/etc/profile",
-    "/etc/protocols", "/etc/python3", "/etc/python3.11", "/etc/rpc",
-    "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/terminfo",
+    "/etc/alternatives",
+    "/etc/bash.bashrc",
+    "/etc/ca-certificates",
+    "/etc/debian_version",
+    "/etc/ethertypes",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/inputrc",
+    "/etc/java-11-openjdk",
+    "/etc/java-17-openjdk",
+    "/etc/java-21-openjdk",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/perl",
+    "/etc/profile",
+    "/etc/protocols",
+    "/etc/python3",
+    "/etc/python3.11",
+    "/etc/rpc",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
     "/etc/timezone",
 };
 
@@ -45,11 +66,11 @@ constexpr const char* kDevices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 constexpr const char* kReadOnlyProc[] = {"proc/sys", "proc/bus", "proc/fs",
                                          "proc/irq", "proc/sysrq-trigger"};
 constexpr const char* kMaskedProcFiles[] = {
-    "proc/interrupts",  "proc/kallsyms",   "proc/kcore",     "proc/key-users",
-    "proc/keys",        "proc/kmsg",       "proc/kpagecgroup",
-    "proc/kpagecount",  "proc/kpageflags", "proc/latency_stats",
-    "proc/sched_debug", "proc/slabinfo",   "proc/timer_list",
-    "proc/vmallocinfo"};
+    "proc/interrupts",    "proc/kallsyms",    "proc/kcore",
+    "proc/key-users",     "proc/keys",        "proc/kmsg",
+    "proc/kpagecgroup",   "proc/kpagecount",  "proc/kpageflags",
+    "proc/latency_stats", "proc/sched_debug", "proc/slabinfo",
+    "proc/timer_list",    "proc/vmallocinfo"};
 constexpr const char* kMaskedProcDirectories[] = {"proc/acpi", "proc/asound",
                                                   "proc/scsi"};
 
@@ -111,9 +132,8 @@ absl::Status LendWorkspace(const WorkspaceMount& workspace, uint32_t first_id,
             .message()));
   }
   ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
-  ASSIGN_OR_RETURN(
-      const UniqueFd map,
-      OwnerMap(status.st_uid, status.st_gid, first_id, kCommandId));
+  ASSIGN_OR_RETURN(const UniqueFd map, OwnerMap(status.st_uid, status.st_gid,
+                                                first_id, kCommandId));
   const uint64_t attributes =
       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
       (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
@@ -128,7 +148,8 @@ absl::Status LendWorkspace(const WorkspaceMount& workspace, uint32_t first_id,
   return absl::OkStatus();
 }
 
-// Makes what is missing of `path` below `root`, each a directory but for the last, if it is not one.
+// Makes what is missing of `path` below `root`, each a directory but for the
+// last, if it is not one.
 absl::Status MakePath(int root, const std::string& path, bool directory) {
   std::string prefix;
   const std::vector<std::string> parts =
@@ -143,19 +164,18 @@ absl::Status MakePath(int root, const std::string& path, bool directory) {
     const int made = file ? ::mknodat(root, prefix.c_str(), S_IFREG | 0444, 0)
                           : ::mkdirat(root, prefix.c_str(), 0755);
     if (!absl::IsNotFound(found) || made != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("no place for ", path, " in a sandbox: ",
-                       absl::IsNotFound(found)
-                           ? absl::ErrnoToStatus(errno, prefix).message()
-                           : found.message()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "no place for ", path, " in a sandbox: ",
+          absl::IsNotFound(found) ? absl::ErrnoToStatus(errno, prefix).message()
+                                  : found.message()));
     }
   }
   return absl::OkStatus();
 }
 
 absl::Status WriteText(int root, const TextFile& file) {
-  UniqueFd fd(::openat(root, file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                       0444));
+  UniqueFd fd(
+      ::openat(root, file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
   const absl::string_view text = file.text;
   if (!fd.valid() || ::write(fd.get(), text.data(), text.size()) !=
                          static_cast<ssize_t>(text.size())) {
@@ -164,7 +184,8 @@ absl::Status WriteText(int root, const TextFile& file) {
   return absl::OkStatus();
 }
 
-absl::Status Link(int root, const std::string& target, const std::string& path) {
+absl::Status Link(int root, const std::string& target,
+                  const std::string& path) {
   if (::symlinkat(target.c_str(), root, path.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("symlink ", path));
   }
@@ -186,10 +207,14 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
     RETURN_IF_ERROR(Link(root, target, path));
   }
   const std::pair<const char*, const char*> links[] = {
-      {"dev/ptmx", "pts/ptmx"},          {"dev/fd", "/proc/self/fd"},
-      {"dev/stdin", "/proc/self/fd/0"},  {"dev/stdout", "/proc/self/fd/1"},
-      {"dev/stderr", "/proc/self/fd/2"}, {"etc/mtab", "/proc/mounts"},
-      {"var/tmp", "/tmp"},               {"var/run", "/run"}};
+      {"dev/ptmx", "pts/ptmx"},
+      {"dev/fd", "/proc/self/fd"},
+      {"dev/stdin", "/proc/self/fd/0"},
+      {"dev/stdout", "/proc/self/fd/1"},
+      {"dev/stderr", "/proc/self/fd/2"},
+      {"etc/mtab", "/proc/mounts"},
+      {"var/tmp", "/tmp"},
+      {"var/run", "/run"}};
   for (const auto& [path, target] : links) {
     RETURN_IF_ERROR(Link(root, target, path));
   }
@@ -237,7 +262,8 @@ absl::Status MountProc(int root) {
 }
 
 absl::Status Pivot(int root) {
-  // pivot_root(".", "."): the old root lies on the new one until it is unmounted; see pivot_root(2).
+  // pivot_root(".", "."): the old root lies on the new one until it is
+  // unmounted; see pivot_root(2).
   if (::fchdir(root) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0 ||
       ::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) {
     return absl::ErrnoToStatus(errno, "pivot_root");
@@ -256,7 +282,8 @@ absl::StatusOr<HostTrees> Gather(const WorkspaceMount& workspace,
     char target[256];
     const ssize_t size = ::readlink(path.c_str(), target, sizeof(target));
     if (size > 0) {
-      host.links.emplace_back(name, std::string(target, static_cast<size_t>(size)));
+      host.links.emplace_back(name,
+                              std::string(target, static_cast<size_t>(size)));
     } else if (errno == EINVAL) {
       RETURN_IF_ERROR(Lend(path, kLent, host));
     }
@@ -285,7 +312,8 @@ absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes) {
   ASSIGN_OR_RETURN(UniqueFd root,
                    NewFileSystem("tmpfs", {{"size", "1m"}, {"mode", "755"}},
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  // A mount takes others only where the namespace has it: on any directory, until it is the root.
+  // A mount takes others only where the namespace has it: on any directory,
+  // until it is the root.
   RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
   RETURN_IF_ERROR(MakeSkeleton(root.get(), trees));
   RETURN_IF_ERROR(MountScratch(root.get(), "tmp", tmpfs_bytes, "1777"));
@@ -295,14 +323,13 @@ absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes) {
     RETURN_IF_ERROR(MakePath(root.get(), tree.target, tree.directory));
     RETURN_IF_ERROR(MoveTree(tree.tree.get(), root.get(), tree.target));
   }
-  ASSIGN_OR_RETURN(
-      UniqueFd devpts,
-      NewFileSystem("devpts",
-                    {{"ptmxmode", "0666"},
-                     {"mode", "0600"},
-                     {"uid", absl::StrCat(kCommandId)},
-                     {"gid", absl::StrCat(kCommandId)}},
-                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  ASSIGN_OR_RETURN(UniqueFd devpts,
+                   NewFileSystem("devpts",
+                                 {{"ptmxmode", "0666"},
+                                  {"mode", "0600"},
+                                  {"uid", absl::StrCat(kCommandId)},
+                                  {"gid", absl::StrCat(kCommandId)}},
+                                 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   RETURN_IF_ERROR(MoveTree(devpts.get(), root.get(), "dev/pts"));
   RETURN_IF_ERROR(MountProc(root.get()));
   RETURN_IF_ERROR(SetMountAttributes(root.get(), MOUNT_ATTR_RDONLY, -1));

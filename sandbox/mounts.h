@@ -1,17 +1,20 @@
 // The file system of a sandbox.
 //
-// Two steps, in two processes: Gather() in the supervisor, with the host's rights, makes detached copies of what the host
-// lends (open_tree), each read-only or idmapped before anything can see it; Build() in the
-// sandbox's own namespaces makes the rest and moves the copies in. Mounts are made on descriptors; no
-// path is resolved in a tree that something inside could have changed, since nothing runs inside yet.
+// Two steps, in two processes: Gather() in the supervisor, with the host's
+// rights, makes detached copies of what the host lends (open_tree), each
+// read-only or idmapped before anything can see it; Build() in the sandbox's
+// own namespaces makes the rest and moves the copies in. Mounts are made on
+// descriptors; no path is resolved in a tree that something inside could have
+// changed, since nothing runs inside yet.
 //
 // What a command sees:
 //   /usr and the links to it (/bin, /lib, ...)   the host's, read-only
-//   /etc               made up, with the host's alternatives, certificates, linker cache and the like
-//   /tmp, /dev/shm, /home/corral, /run, /var/tmp private tmpfs
-//   /dev               null, zero, full, random, urandom, tty and a devpts of its own
-//   /proc              its own, other users' processes invisible, kernel settings read-only, the rest masked
-//   the workspace      at its own path
+//   /etc               made up, with the host's alternatives, certificates,
+//   linker cache and the like /tmp, /dev/shm, /home/corral, /run, /var/tmp
+//   private tmpfs /dev               null, zero, full, random, urandom, tty and
+//   a devpts of its own /proc              its own, other users' processes
+//   invisible, kernel settings read-only, the rest masked the workspace      at
+//   its own path
 
 #ifndef SANDBOX_MOUNTS_H_
 #define SANDBOX_MOUNTS_H_
@@ -45,13 +48,14 @@ struct WorkspaceMount {
   bool read_only = false;
 };
 
-// InvalidArgument: the workspace (not a directory, or where it may not be). FailedPrecondition: the
-// kernel or the workspace's file system cannot do it.
+// InvalidArgument: the workspace (not a directory, or where it may not be).
+// FailedPrecondition: the kernel or the workspace's file system cannot do it.
 absl::StatusOr<HostTrees> Gather(const WorkspaceMount& workspace,
                                  uint32_t first_id);
 
-// In the child, as root of its user namespace. Returns the directory of the sandbox's devpts, for Pty.
-// tmpfs_bytes: the size of each tmpfs; what is in them counts as the sandbox's memory.
+// In the child, as root of its user namespace. Returns the directory of the
+// sandbox's devpts, for Pty. tmpfs_bytes: the size of each tmpfs; what is in
+// them counts as the sandbox's memory.
 absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes);
 
 }  // namespace sandbox

@@ -24,26 +24,31 @@ struct Child {
   UniqueFd pidfd;
 };
 
-// Forks a child into new user, mount, pid, network, ipc and uts namespaces; it is the pid namespace's PID 1.
-// Returns in both. For a single-threaded process. cgroup: the directory of a v2 group to be born in, or -1.
+// Forks a child into new user, mount, pid, network, ipc and uts namespaces; it
+// is the pid namespace's PID 1. Returns in both. For a single-threaded process.
+// cgroup: the directory of a v2 group to be born in, or -1.
 absl::StatusOr<Child> CloneIntoNamespaces(int cgroup);
 
-// Forks a child of the caller into the namespaces of the process behind `pidfd`. Returns in both. The
-// caller's later children belong to that pid namespace too.
+// Forks a child of the caller into the namespaces of the process behind
+// `pidfd`. Returns in both. The caller's later children belong to that pid
+// namespace too.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
 
-// Has the kernel kill the calling process when its parent ends. A change of user or group ids undoes it.
+// Has the kernel kill the calling process when its parent ends. A change of
+// user or group ids undoes it.
 absl::Status DieWithParent();
 
 // Maps ids 0 to kIdRange - 1 of the user namespace of `pid` to first_id and up.
 absl::Status MapIds(pid_t pid, uint32_t first_id);
 
-// A user namespace that, on an idmapped mount, shows files of user `owner` and group `group` as those of the
-// ids first_id + inside, and what these create as the owner's.
+// A user namespace that, on an idmapped mount, shows files of user `owner` and
+// group `group` as those of the ids first_id + inside, and what these create as
+// the owner's.
 absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
                                   uint32_t inside);
 
-// In the child: a cgroup namespace rooted at its present cgroup, the loopback interface up, the host name.
+// In the child: a cgroup namespace rooted at its present cgroup, the loopback
+// interface up, the host name.
 absl::Status FinishNamespaces(const std::string& host_name);
 
 }  // namespace sandbox

@@ -51,9 +51,9 @@ absl::StatusOr<OutputLogHeader> OutputLogHeader::Map(int fd, bool writable) {
   if (status.st_size < static_cast<off_t>(kHeaderSize)) {
     return absl::DataLossError("log without a whole header");
   }
-  void* page = ::mmap(nullptr, kHeaderSize,
-                      writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-                      fd, 0);
+  void* page =
+      ::mmap(nullptr, kHeaderSize,
+             writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) {
     return absl::ErrnoToStatus(errno, "mmap(log)");
   }

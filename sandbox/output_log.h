@@ -1,8 +1,10 @@
-// One output stream of one execution, on disk: a file of 4096 bytes of header and then the stream's
-// bytes, each at 4096 + its offset. What retention drops becomes a hole in the file, so that offsets
-// never change and disk use stays bounded.
+// One output stream of one execution, on disk: a file of 4096 bytes of header
+// and then the stream's bytes, each at 4096 + its offset. What retention drops
+// becomes a hole in the file, so that offsets never change and disk use stays
+// bounded.
 //
-// The header is mapped by the one writer (the supervisor) and by any number of readers in other processes:
+// The header is mapped by the one writer (the supervisor) and by any number of
+// readers in other processes:
 //
 //   byte  0  char[8]  magic "corral\0\1"
 //         8  u64      begin: offset of the first byte kept
@@ -10,9 +12,10 @@
 //        24  u64      closed: 1 when nothing more will come
 //        32  ...      0
 //
-// little-endian, aligned, written with release order after the data and read with acquire order. The writer moves
-// `begin` before it punches the hole, so bytes that were read are good if `begin` is not beyond their
-// first offset after the read.
+// little-endian, aligned, written with release order after the data and read
+// with acquire order. The writer moves `begin` before it punches the hole, so
+// bytes that were read are good if `begin` is not beyond their first offset
+// after the read.
 //
 // A writer is not thread-safe; a reader may be used by any number of threads.
 
@@ -60,8 +63,8 @@ class OutputLogHeader {
   Page* page_ = nullptr;
 };
 
-// Appends. Keeps at least the last retain_bytes, and drops older bytes unless it is told to keep what was
-// not acknowledged.
+// Appends. Keeps at least the last retain_bytes, and drops older bytes unless
+// it is told to keep what was not acknowledged.
 class OutputLogWriter {
  public:
   // Creates `name` in the directory; AlreadyExists if it is there.
@@ -73,8 +76,9 @@ class OutputLogWriter {
   // How much may be appended now: 0 when the log is full and blocks.
   size_t Room() const;
 
-  // Moves up to Room() bytes that are ready in a non-blocking pipe into the log, without copying them
-  // through this process. Room() must not be 0. Returns how many; 0 at the end of the pipe. Unavailable: nothing is ready.
+  // Moves up to Room() bytes that are ready in a non-blocking pipe into the
+  // log, without copying them through this process. Room() must not be 0.
+  // Returns how many; 0 at the end of the pipe. Unavailable: nothing is ready.
   absl::StatusOr<size_t> AppendFromPipe(int pipe);
 
   // `size` must not exceed Room().
@@ -97,7 +101,8 @@ class OutputLogWriter {
   OutputLogHeader header_;
   uint64_t retain_bytes_;
   bool block_when_full_;
-  // Nothing before this must be kept for a caller. Meaningful if block_when_full_.
+  // Nothing before this must be kept for a caller. Meaningful if
+  // block_when_full_.
   uint64_t acknowledged_ = 0;
   // Bytes before this are holes already; at most begin.
   uint64_t punched_ = 0;
@@ -109,8 +114,9 @@ class OutputLogReader {
 
   OutputLogState state() const;
 
-  // Reads up to `size` bytes at `offset` into `buffer`. Returns how many; 0 at the end of what is written.
-  // OutOfRange: `offset` is below what is kept, also if it was dropped during the read.
+  // Reads up to `size` bytes at `offset` into `buffer`. Returns how many; 0 at
+  // the end of what is written. OutOfRange: `offset` is below what is kept,
+  // also if it was dropped during the read.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
 
  private:

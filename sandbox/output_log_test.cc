@@ -30,9 +30,7 @@ class OutputLogTest : public ::testing::Test {
     return *OutputLogWriter::Create(directory_.get(), "stdout", retain_bytes,
                                     block);
   }
-  OutputLogReader Reader() {
-    return *OutputLogReader::Open(path_ + "/stdout");
-  }
+  OutputLogReader Reader() { return *OutputLogReader::Open(path_ + "/stdout"); }
   static std::string Read(const OutputLogReader& reader, uint64_t offset,
                           size_t size) {
     std::string data(size, '\0');

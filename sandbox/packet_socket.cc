@@ -23,7 +23,8 @@ constexpr off_t kMaxMessage = 16 << 20;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
 absl::StatusOr<UniqueFd> ToMemfd(const std::string& data) {
-  UniqueFd memfd(::memfd_create("corral-message", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd memfd(
+      ::memfd_create("corral-message", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memfd.valid() ||
       ::write(memfd.get(), data.data(), data.size()) !=
           static_cast<ssize_t>(data.size()) ||
@@ -38,7 +39,8 @@ absl::StatusOr<std::string> FromMemfd(int memfd) {
   // A sealed memfd cannot change or block while it is read.
   if (::fcntl(memfd, F_GET_SEALS) < kSeals || ::fstat(memfd, &status) != 0 ||
       status.st_size > kMaxMessage) {
-    return absl::InvalidArgumentError("message in a descriptor that is no sealed memfd");
+    return absl::InvalidArgumentError(
+        "message in a descriptor that is no sealed memfd");
   }
   std::string data(static_cast<size_t>(status.st_size), '\0');
   if (::pread(memfd, data.data(), data.size(), 0) !=
@@ -106,8 +108,8 @@ absl::StatusOr<std::pair<PacketSocket, PacketSocket>> PacketSocket::Pair() {
                         PacketSocket(UniqueFd(fds[1])));
 }
 
-absl::StatusOr<PacketSocket> PacketSocket::Connect(
-    const std::string& directory, const std::string& name) {
+absl::StatusOr<PacketSocket> PacketSocket::Connect(const std::string& directory,
+                                                   const std::string& name) {
   UniqueFd parent(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("open ", directory));

@@ -1,6 +1,8 @@
-// The socket between corrald and a supervisor: whole messages, as supervisor.proto describes it.
+// The socket between corrald and a supervisor: whole messages, as
+// supervisor.proto describes it.
 //
-// Not thread-safe, except that Send and Receive may be called from two threads at a time.
+// Not thread-safe, except that Send and Receive may be called from two threads
+// at a time.
 
 #ifndef SANDBOX_PACKET_SOCKET_H_
 #define SANDBOX_PACKET_SOCKET_H_
@@ -29,11 +31,13 @@ class PacketSocket {
   bool valid() const { return fd_.valid(); }
   int fd() const { return fd_.get(); }
 
-  // Unavailable: the peer does not read, nothing was sent. FailedPrecondition: the peer is gone.
+  // Unavailable: the peer does not read, nothing was sent. FailedPrecondition:
+  // the peer is gone.
   absl::Status Send(const google::protobuf::MessageLite& message);
 
-  // True: `message` is the next one. False: nothing is there now. FailedPrecondition: the
-  // peer is gone. Descriptors that come with a packet are closed, but for the memfd of a large message.
+  // True: `message` is the next one. False: nothing is there now.
+  // FailedPrecondition: the peer is gone. Descriptors that come with a packet
+  // are closed, but for the memfd of a large message.
   absl::StatusOr<bool> Receive(google::protobuf::MessageLite* message);
 
  private:

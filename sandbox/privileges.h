@@ -11,14 +11,17 @@
 
 namespace sandbox {
 
-// Becomes user and group 0 of the user namespace that the process is in, without supplementary groups.
+// Becomes user and group 0 of the user namespace that the process is in,
+// without supplementary groups.
 absl::Status BecomeNamespaceRoot();
 
-// Leaves only these capabilities (CAP_*) in the permitted, effective and bounding sets, and sets no_new_privs.
-// A program executed as user 0 has them too.
+// Leaves only these capabilities (CAP_*) in the permitted, effective and
+// bounding sets, and sets no_new_privs. A program executed as user 0 has them
+// too.
 absl::Status KeepOnly(std::initializer_list<int> capabilities);
 
-// Resource limits that commands start with: no core dumps, and usual numbers whatever the host's are.
+// Resource limits that commands start with: no core dumps, and usual numbers
+// whatever the host's are.
 absl::Status SetResourceLimits();
 
 }  // namespace sandbox

@@ -17,8 +17,8 @@ struct Pty {
   UniqueFd slave;
 };
 
-// `devpts` is the directory of a mounted devpts. The slave is opened through the master and not by its name, which
-// the sandbox could have replaced.
+// `devpts` is the directory of a mounted devpts. The slave is opened through
+// the master and not by its name, which the sandbox could have replaced.
 absl::StatusOr<Pty> OpenPty(int devpts, uint32_t rows, uint32_t columns);
 
 absl::Status ResizePty(int master, uint32_t rows, uint32_t columns);

@@ -1,9 +1,11 @@
-// What the server needs of one sandbox, whatever makes it: see supervisor_client.h for the real one and
-// tests/fakes/fake_sandbox.h for tests.
+// What the server needs of one sandbox, whatever makes it: see
+// supervisor_client.h for the real one and tests/fakes/fake_sandbox.h for
+// tests.
 //
-// Threading: the methods may be called from any thread and never block. Callbacks and the observer's
-// methods run on one thread at a time (the event loop's), never from inside a method of Sandbox, and
-// must not block either. A callback is called exactly once; with kUnavailable if the supervisor is lost.
+// Threading: the methods may be called from any thread and never block.
+// Callbacks and the observer's methods run on one thread at a time (the event
+// loop's), never from inside a method of Sandbox, and must not block either. A
+// callback is called exactly once; with kUnavailable if the supervisor is lost.
 
 #ifndef SANDBOX_SANDBOX_H_
 #define SANDBOX_SANDBOX_H_
@@ -24,19 +26,19 @@ class SandboxObserver {
  public:
   virtual ~SandboxObserver() = default;
 
-  // The executions that a supervisor knows, when the server connects to one that it did not start.
-  // First call, if it comes at all.
+  // The executions that a supervisor knows, when the server connects to one
+  // that it did not start. First call, if it comes at all.
   virtual void OnSnapshot(const wire::Snapshot& snapshot) = 0;
 
-  // The execution's state is now this. A state never goes back. Comes before the callback of the
-  // call that caused it.
+  // The execution's state is now this. A state never goes back. Comes before
+  // the callback of the call that caused it.
   virtual void OnExecution(const wire::ExecutionRecord& record) = 0;
 
   // The logs of this execution changed; their headers say how.
   virtual void OnOutput(const std::string& execution_id) = 0;
 
-  // Last call, exactly once: the supervisor is gone, and everything in the sandbox with it. OK if it was
-  // asked to (DeleteSandbox).
+  // Last call, exactly once: the supervisor is gone, and everything in the
+  // sandbox with it. OK if it was asked to (DeleteSandbox).
   virtual void OnGone(const absl::Status& why) = 0;
 };
 
@@ -46,17 +48,20 @@ class Sandbox {
   using InputDone =
       absl::AnyInvocable<void(absl::Status, const wire::InputState&)>;
 
-  // Disconnects; the sandbox lives on. Callbacks that are outstanding are dropped.
+  // Disconnects; the sandbox lives on. Callbacks that are outstanding are
+  // dropped.
   virtual ~Sandbox() = default;
 
   // OK when the execution runs or failed to start; OnExecution told which.
   virtual void Start(wire::StartExecution start, Done done) = 0;
 
-  // NotFound: no such execution. FailedPrecondition: it has ended, with all its descendants.
+  // NotFound: no such execution. FailedPrecondition: it has ended, with all its
+  // descendants.
   virtual void Signal(wire::Signal signal, Done done) = 0;
   virtual void Resize(wire::Resize resize, Done done) = 0;
 
-  // OutOfRange: a gap. FailedPrecondition: the execution was started without input.
+  // OutOfRange: a gap. FailedPrecondition: the execution was started without
+  // input.
   virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;
@@ -64,29 +69,32 @@ class Sandbox {
   // Kills what is left of the execution, removes its cgroup and its directory.
   virtual void DeleteExecution(const std::string& execution_id, Done done) = 0;
 
-  // Kills everything; executions that run end with this cause. OnGone follows. The sandbox's directory is left to
-  // the caller.
+  // Kills everything; executions that run end with this cause. OnGone follows.
+  // The sandbox's directory is left to the caller.
   virtual void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) = 0;
 };
 
 // Makes sandboxes. The server's one seam to the kernel.
 class SandboxFactory {
  public:
-  // The sandbox, or what kept it from being made: InvalidArgument (the workspace), FailedPrecondition
-  // (the host cannot enforce something), Internal.
+  // The sandbox, or what kept it from being made: InvalidArgument (the
+  // workspace), FailedPrecondition (the host cannot enforce something),
+  // Internal.
   using Created = absl::AnyInvocable<void(absl::Status)>;
 
   virtual ~SandboxFactory() = default;
 
-  // Starts a supervisor for `spec`, whose directory exists and holds spec.pb. `created` tells whether the
-  // sandbox is ready. The returned Sandbox takes calls after that. `observer` must outlive it; after a
-  // failed creation OnGone comes too, after `created`. Both may come before Create has returned.
+  // Starts a supervisor for `spec`, whose directory exists and holds spec.pb.
+  // `created` tells whether the sandbox is ready. The returned Sandbox takes
+  // calls after that. `observer` must outlive it; after a failed creation
+  // OnGone comes too, after `created`. Both may come before Create has
+  // returned.
   virtual std::unique_ptr<Sandbox> Create(const wire::SandboxSpec& spec,
                                           SandboxObserver* observer,
                                           Created created) = 0;
 
-  // Connects to the supervisor that serves spec.directory. OnSnapshot is the first call. NotFound:
-  // no supervisor lives there.
+  // Connects to the supervisor that serves spec.directory. OnSnapshot is the
+  // first call. NotFound: no supervisor lives there.
   virtual absl::StatusOr<std::unique_ptr<Sandbox>> Adopt(
       const wire::SandboxSpec& spec, SandboxObserver* observer) = 0;
 };

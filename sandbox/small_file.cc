@@ -75,7 +75,8 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view data,
   }
   if (durability == Durability::kMachine) {
     const std::string parent = path.substr(0, path.rfind('/'));
-    UniqueFd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UniqueFd directory(
+        ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.valid() || ::fsync(directory.get()) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("fsync ", parent));
     }

@@ -14,7 +14,8 @@ namespace sandbox {
 // At most 4 MiB.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
-// Writes into a file that exists, in one write(2): what files of proc and cgroup want.
+// Writes into a file that exists, in one write(2): what files of proc and
+// cgroup want.
 absl::Status WriteSmallFile(const std::string& path, absl::string_view data);
 
 enum class Durability {
@@ -24,7 +25,8 @@ enum class Durability {
   kMachine,
 };
 
-// Replaces `path` by a file with this content, mode 0600: written beside it and renamed.
+// Replaces `path` by a file with this content, mode 0600: written beside it and
+// renamed.
 absl::Status ReplaceFile(const std::string& path, absl::string_view data,
                          Durability durability);
 

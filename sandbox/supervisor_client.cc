@@ -25,7 +25,9 @@ namespace {
 // A sandbox whose supervisor could not even be started.
 class StillbornSandbox : public Sandbox {
  public:
-  void Start(wire::StartExecution, Done done) override { Refuse(std::move(done)); }
+  void Start(wire::StartExecution, Done done) override {
+    Refuse(std::move(done));
+  }
   void Signal(wire::Signal, Done done) override { Refuse(std::move(done)); }
   void Resize(wire::Resize, Done done) override { Refuse(std::move(done)); }
   void WriteInput(wire::WriteInput, InputDone done) override {
@@ -101,8 +103,8 @@ absl::Status SupervisorClientFactory::StartSupervisor(const UniqueFd& control) {
   char* const arguments[] = {name, nullptr};
   char* const environment[] = {nullptr};
   pid_t pid;
-  const int error = ::posix_spawn(&pid, "/proc/self/fd/4", &actions, &attributes,
-                                  arguments, environment);
+  const int error = ::posix_spawn(&pid, "/proc/self/fd/4", &actions,
+                                  &attributes, arguments, environment);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
@@ -122,15 +124,13 @@ absl::Status SupervisorClientFactory::StartSupervisor(const UniqueFd& control) {
 }
 
 std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
-    const wire::SandboxSpec& spec, SandboxObserver* observer,
-    Created created) {
+    const wire::SandboxSpec& spec, SandboxObserver* observer, Created created) {
   absl::StatusOr<std::pair<PacketSocket, PacketSocket>> pair =
       PacketSocket::Pair();
   absl::Status started = pair.status();
   if (started.ok()) {
     // Above 3, so that putting it on 3 clears its close-on-exec flag.
-    const UniqueFd control(
-        ::fcntl(pair->second.fd(), F_DUPFD_CLOEXEC, 16));
+    const UniqueFd control(::fcntl(pair->second.fd(), F_DUPFD_CLOEXEC, 16));
     started = StartSupervisor(control);
   }
   if (!started.ok()) {

@@ -1,4 +1,5 @@
-// The real sandboxes: each is served by a corral-supervisor process, which this starts or finds.
+// The real sandboxes: each is served by a corral-supervisor process, which this
+// starts or finds.
 
 #ifndef SANDBOX_SUPERVISOR_CLIENT_H_
 #define SANDBOX_SUPERVISOR_CLIENT_H_
@@ -13,9 +14,11 @@
 
 namespace sandbox {
 
-// Owns the event loop's thread, on which all callbacks of its sandboxes run. The sandboxes must be destroyed before it.
+// Owns the event loop's thread, on which all callbacks of its sandboxes run.
+// The sandboxes must be destroyed before it.
 //
-// Create() starts a process, which takes about a millisecond: not for a gRPC reaction.
+// Create() starts a process, which takes about a millisecond: not for a gRPC
+// reaction.
 class SupervisorClientFactory : public SandboxFactory {
  public:
   static absl::StatusOr<std::unique_ptr<SupervisorClientFactory>> Create();
@@ -29,11 +32,13 @@ class SupervisorClientFactory : public SandboxFactory {
 
  private:
   SupervisorClientFactory(std::unique_ptr<EventLoop> loop, UniqueFd image);
-  // Starts a supervisor whose control socket is `control`, and reaps it when it ends.
+  // Starts a supervisor whose control socket is `control`, and reaps it when it
+  // ends.
   absl::Status StartSupervisor(const UniqueFd& control);
 
   const std::unique_ptr<EventLoop> loop_;
-  // The supervisor's program. A memfd: an upgrade that replaces files does not mix versions.
+  // The supervisor's program. A memfd: an upgrade that replaces files does not
+  // mix versions.
   const UniqueFd image_;
   std::thread thread_;
 };

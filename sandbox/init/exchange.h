@@ -1,11 +1,13 @@
 // What the supervisor and the spawner say to each other.
 //
-// Memory that both map (a memfd) holds one request at a time; a packet on a SOCK_SEQPACKET pair hands it
-// over, with its descriptors (SCM_RIGHTS), and a packet comes back when the command executes or is known not to.
+// Memory that both map (a memfd) holds one request at a time; a packet on a
+// SOCK_SEQPACKET pair hands it over, with its descriptors (SCM_RIGHTS), and a
+// packet comes back when the command executes or is known not to.
 //
-// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup: with v1 a `tasks` file
-// opened for writing for each hierarchy, with v2 the cgroup's directory.
-// Descriptor of an answer: the command's pidfd, if there is a process.
+// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup:
+// with v1 a `tasks` file opened for writing for each hierarchy, with v2 the
+// cgroup's directory. Descriptor of an answer: the command's pidfd, if there is
+// a process.
 
 #ifndef SANDBOX_INIT_EXCHANGE_H_
 #define SANDBOX_INIT_EXCHANGE_H_
@@ -15,7 +17,8 @@
 
 namespace sandbox {
 
-// Enough for 1 MiB of strings and a pointer for each of 512 Ki one-byte strings; pages are only there when touched.
+// Enough for 1 MiB of strings and a pointer for each of 512 Ki one-byte
+// strings; pages are only there when touched.
 constexpr size_t kExchangeSize = size_t{6} << 20;
 // Strings begin here, the request's header stands before.
 constexpr size_t kExchangeStrings = 4096;
@@ -30,11 +33,13 @@ constexpr uint32_t kCommandId = 1000;
 constexpr int kMaxSpawnFds = 3 + 8;
 
 struct SpawnRequest {
-  // NUL-terminated strings from kExchangeStrings on: working directory, argv, environment.
+  // NUL-terminated strings from kExchangeStrings on: working directory, argv,
+  // environment.
   uint32_t argument_count;
   uint32_t environment_count;
   uint32_t strings_size;
-  // Offset of the PATH to search, a NUL-terminated list; 0: argv[0] has a slash.
+  // Offset of the PATH to search, a NUL-terminated list; 0: argv[0] has a
+  // slash.
   uint32_t path_offset;
   // 1: the cgroup descriptor is a v2 directory. 0: v1 `tasks` files.
   uint32_t cgroup_v2;

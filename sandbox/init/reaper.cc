@@ -1,6 +1,7 @@
-// PID 1 of a sandbox. Orphans become its children; ignoring SIGCHLD makes the kernel reap them at once, so
-// that no zombie counts against pids.max. It has no capability, and a signal from inside does not reach it: the
-// kernel drops what PID 1 has no reaction to.
+// PID 1 of a sandbox. Orphans become its children; ignoring SIGCHLD makes the
+// kernel reap them at once, so that no zombie counts against pids.max. It has
+// no capability, and a signal from inside does not reach it: the kernel drops
+// what PID 1 has no reaction to.
 
 #include <asm/unistd.h>
 #include <linux/prctl.h>

@@ -1,9 +1,11 @@
-// The fork server of a sandbox: exists before anything untrusted runs in it, and starts every command on request of
-// the supervisor. It is already confined; what remains for each command is vfork, a few
-// descriptors and exec. Children are made with CLONE_PARENT, so that the supervisor reaps them.
+// The fork server of a sandbox: exists before anything untrusted runs in it,
+// and starts every command on request of the supervisor. It is already
+// confined; what remains for each command is vfork, a few descriptors and exec.
+// Children are made with CLONE_PARENT, so that the supervisor reaps them.
 //
-// Between clone and exec the child shares this process's memory. It has another user id than the spawner by
-// then, but the memory stays non-dumpable, so nothing inside can trace it.
+// Between clone and exec the child shares this process's memory. It has another
+// user id than the spawner by then, but the memory stays non-dumpable, so
+// nothing inside can trace it.
 
 #include <asm/ioctls.h>
 #include <asm/unistd.h>
@@ -244,7 +246,8 @@ bool ReceiveRequest() {
       message.control_size < kControlHeader) {
     return false;
   }
-  spawn.fd_count = static_cast<int>((control.size - kControlHeader) / sizeof(int));
+  spawn.fd_count =
+      static_cast<int>((control.size - kControlHeader) / sizeof(int));
   for (int i = 0; i < spawn.fd_count; ++i) {
     spawn.fds[i] = control.fds[i];
   }
@@ -252,7 +255,8 @@ bool ReceiveRequest() {
 }
 
 void SendAnswer(int pidfd) {
-  ControlFds control = {kControlHeader + sizeof(int), kSolSocket, kScmRights, {pidfd}};
+  ControlFds control = {
+      kControlHeader + sizeof(int), kSolSocket, kScmRights, {pidfd}};
   iovec vector = {&spawn.answer, sizeof(spawn.answer)};
   Message message = {nullptr, 0, &vector, 1, nullptr, 0, 0};
   if (pidfd >= 0) {

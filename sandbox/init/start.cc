@@ -8,7 +8,8 @@ extern "C" {
 
 [[gnu::used]] [[noreturn]] void StartWithStack(const long* stack) {
   // stack: argc, argv[0], ... One letter names the role.
-  const char* role = stack[0] > 0 ? reinterpret_cast<const char*>(stack[1]) : "";
+  const char* role =
+      stack[0] > 0 ? reinterpret_cast<const char*>(stack[1]) : "";
   int status = 2;
   if (role[0] == 'i') {
     status = sandbox::init::RunInit();
@@ -61,8 +62,8 @@ long CloneRunning(void* arguments, size_t size, int (*entry)(void*),
       "hlt\n"
       "1:\n"
       : "=a"(result)
-      : "a"(__NR_clone3), "D"(arguments), "S"(size), "r"(r12), "r"(r13),
-        [exit] "i"(__NR_exit)
+      : "a"(__NR_clone3), "D"(arguments), "S"(size), "r"(r12),
+        "r"(r13), [exit] "i"(__NR_exit)
       : "rcx", "r11", "memory");
   return result;
 }

@@ -1,6 +1,7 @@
-// System calls without a C library. corral-init has none: it is executed twice for every sandbox, and
-// the start-up of a static glibc alone takes ten times what executing these few pages takes; and what
-// is not there cannot be attacked.
+// System calls without a C library. corral-init has none: it is executed twice
+// for every sandbox, and the start-up of a static glibc alone takes ten times
+// what executing these few pages takes; and what is not there cannot be
+// attacked.
 //
 // Return values are the kernel's: -errno on failure. x86-64 only.
 
@@ -30,8 +31,9 @@ long Address(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
 
-// clone3 for a child that shares our memory and must not share our stack: it runs entry(argument) on the stack
-// that `arguments` names, and exits with what that returns. The parent goes on as from clone3.
+// clone3 for a child that shares our memory and must not share our stack: it
+// runs entry(argument) on the stack that `arguments` names, and exits with what
+// that returns. The parent goes on as from clone3.
 long CloneRunning(void* arguments, size_t size, int (*entry)(void*),
                   void* argument);
 

@@ -1,5 +1,6 @@
-// Build tool: compiles the profile with libseccomp to BPF programs, as C++ arrays. Building a filter
-// costs some milliseconds, loading a built one some microseconds.
+// Build tool: compiles the profile with libseccomp to BPF programs, as C++
+// arrays. Building a filter costs some milliseconds, loading a built one some
+// microseconds.
 //
 //   compile_profile allow|deny|command NAME > file.inc
 
@@ -44,7 +45,8 @@ void Check(int result, const char* what) {
 class Filter {
  public:
   explicit Filter(uint32_t otherwise) : context_(seccomp_init(otherwise)) {
-    // A foreign architecture's number means another call here. x32 counts as foreign.
+    // A foreign architecture's number means another call here. x32 counts as
+    // foreign.
     Check(seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, kAbsentAction),
           "bad architecture");
     Check(seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
@@ -66,8 +68,8 @@ class Filter {
     Check(seccomp_export_bpf(context_, file), "export");
     std::vector<sock_filter> program(
         static_cast<size_t>(::lseek(file, 0, SEEK_END)) / sizeof(sock_filter));
-    if (::pread(file, program.data(), program.size() * sizeof(sock_filter),
-                0) < 0) {
+    if (::pread(file, program.data(), program.size() * sizeof(sock_filter), 0) <
+        0) {
       Check(-errno, "read");
     }
     ::close(file);
@@ -82,8 +84,9 @@ int Number(const char* name) {
   return seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, name);
 }
 
-// Only these families, and of netlink only NETLINK_ROUTE: others have been ways into the kernel (AF_ALG, AF_PACKET, ...)
-// or out of the machine (AF_VSOCK). All 64 bits count, since the kernel drops the upper ones.
+// Only these families, and of netlink only NETLINK_ROUTE: others have been ways
+// into the kernel (AF_ALG, AF_PACKET, ...) or out of the machine (AF_VSOCK).
+// All 64 bits count, since the kernel drops the upper ones.
 void AddSockets(Filter& filter) {
   const int socket = SCMP_SYS(socket);
   const std::set<uint64_t> allowed = {AF_UNIX, AF_INET, AF_INET6};
@@ -113,7 +116,8 @@ void AddClone(Filter& filter) {
              {SCMP_A0(SCMP_CMP_MASKED_EQ, all, 0)});
 }
 
-// PER_LINUX, PER_LINUX32, UNAME26 and both, and the query; not ADDR_NO_RANDOMIZE or READ_IMPLIES_EXEC.
+// PER_LINUX, PER_LINUX32, UNAME26 and both, and the query; not
+// ADDR_NO_RANDOMIZE or READ_IMPLIES_EXEC.
 void AddPersonality(Filter& filter) {
   for (uint64_t persona :
        std::initializer_list<uint64_t>{0, 8, 0x20000, 0x20008, 0xffffffff}) {
@@ -142,7 +146,8 @@ std::vector<sock_filter> Allow() {
   AddSockets(filter);
   AddClone(filter);
   AddPersonality(filter);
-  // A call that exists is refused by policy; one that nobody knows yet is absent.
+  // A call that exists is refused by policy; one that nobody knows yet is
+  // absent.
   for (int number = 0; number < kNumbers; ++number) {
     char* name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number);
     if (name != nullptr && named.count(number) == 0) {
@@ -153,8 +158,8 @@ std::vector<sock_filter> Allow() {
   return filter.Export();
 }
 
-// On the host a workspace is not mounted nosuid: a setuid file that a command made there would be one for
-// the workspace's owner.
+// On the host a workspace is not mounted nosuid: a setuid file that a command
+// made there would be one for the workspace's owner.
 void DenySetuidModes(Filter& filter) {
   for (uint64_t bits : std::initializer_list<uint64_t>{04000, 02000}) {
     const auto mode = [bits](unsigned argument) {
@@ -166,7 +171,8 @@ void DenySetuidModes(Filter& filter) {
     filter.Add(kRefuse, SCMP_SYS(creat), {mode(1)});
     filter.Add(kRefuse, SCMP_SYS(mknod), {mode(1)});
     filter.Add(kRefuse, SCMP_SYS(mknodat), {mode(2)});
-    // Without one of these flags the mode is whatever the register held. The second is __O_TMPFILE.
+    // Without one of these flags the mode is whatever the register held. The
+    // second is __O_TMPFILE.
     for (uint64_t flag : std::initializer_list<uint64_t>{O_CREAT, 020000000}) {
       filter.Add(kRefuse, SCMP_SYS(open),
                  {SCMP_A1(SCMP_CMP_MASKED_EQ, flag, flag), mode(2)});
@@ -178,7 +184,8 @@ void DenySetuidModes(Filter& filter) {
 
 std::vector<sock_filter> Deny() {
   Filter filter(SCMP_ACT_ALLOW);
-  // Types into the terminal that a command shares with others. The kernel looks at the low 32 bits only.
+  // Types into the terminal that a command shares with others. The kernel looks
+  // at the low 32 bits only.
   for (uint64_t request : std::initializer_list<uint64_t>{TIOCSTI, TIOCLINUX}) {
     filter.Add(kRefuse, SCMP_SYS(ioctl),
                {SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, request)});

@@ -28,7 +28,8 @@ absl::Status Load(const sock_filter* program, size_t size) {
 
 absl::Status LoadProfile() {
   // The kernel runs every filter and takes the strictest answer. Rules that
-  // refuse some arguments of an allowed call need a filter of their own: libseccomp has no "not equal, masked".
+  // refuse some arguments of an allowed call need a filter of their own:
+  // libseccomp has no "not equal, masked".
   RETURN_IF_ERROR(Load(kDenyFilter, std::size(kDenyFilter)));
   return Load(kAllowFilter, std::size(kAllowFilter));
 }

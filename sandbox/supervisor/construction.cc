@@ -50,7 +50,8 @@ absl::StatusOr<SocketPair> MakePair() {
   return SocketPair{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-// The program, sealed: what runs inside can never be written, and no file of the host is executed there.
+// The program, sealed: what runs inside can never be written, and no file of
+// the host is executed there.
 absl::StatusOr<UniqueFd> MakeImage() {
   const absl::string_view image = InitImage();
   UniqueFd memfd(::memfd_create("corral-init",
@@ -69,7 +70,8 @@ absl::StatusOr<UniqueFd> MakeImage() {
 }
 
 absl::StatusOr<UniqueFd> MakeExchange() {
-  UniqueFd memfd(::memfd_create("corral-exchange", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd memfd(
+      ::memfd_create("corral-exchange", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memfd.valid() || ::ftruncate(memfd.get(), kExchangeSize) != 0 ||
       ::fcntl(memfd.get(), F_ADD_SEALS,
               F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
@@ -212,7 +214,8 @@ absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
     return child.status();
   }
   if (child->pid == 0) {
-    EndChild(socket.get(), BecomeSpawner(image, socket.get(), exchange.get(), home));
+    EndChild(socket.get(),
+             BecomeSpawner(image, socket.get(), exchange.get(), home));
   }
   made.spawner = *std::move(child);
   pair.theirs.Reset();

@@ -1,5 +1,5 @@
-// How a sandbox comes to be: namespaces, ids, mounts, init and spawner, in this order, each step in a state in which
-// nothing untrusted runs yet.
+// How a sandbox comes to be: namespaces, ids, mounts, init and spawner, in this
+// order, each step in a state in which nothing untrusted runs yet.
 //
 // For the supervisor's one thread.
 
@@ -35,8 +35,9 @@ struct Construction {
   UniqueFd devpts;
 };
 
-// `home` is the group that init and spawner live in. On failure nothing is left. InvalidArgument, FailedPrecondition: as
-// Gather() says, and FailedPrecondition for what the kernel refuses.
+// `home` is the group that init and spawner live in. On failure nothing is
+// left. InvalidArgument, FailedPrecondition: as Gather() says, and
+// FailedPrecondition for what the kernel refuses.
 absl::StatusOr<Construction> Construct(const Plan& plan, const Cgroup& home);
 
 }  // namespace sandbox

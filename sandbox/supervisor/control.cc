@@ -47,7 +47,8 @@ absl::Status Control::Listen(const std::string& directory) {
   if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
              sizeof(address)) != 0 ||
       ::listen(listener_.get(), 4) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("bind ", directory, "/control.sock"));
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("bind ", directory, "/control.sock"));
   }
   loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { Accept(); });
   return absl::OkStatus();
@@ -69,7 +70,8 @@ void Control::Accept() {
 void Control::Adopt(PacketSocket socket) {
   socket_ = std::move(socket);
   waiting_ = false;
-  loop_->Watch(socket_.fd(), EPOLLIN, [this](uint32_t events) { OnReady(events); });
+  loop_->Watch(socket_.fd(), EPOLLIN,
+               [this](uint32_t events) { OnReady(events); });
 }
 
 void Control::OnReady(uint32_t events) {

@@ -1,4 +1,5 @@
-// The supervisor's side of the control socket: one connection at a time, the newest.
+// The supervisor's side of the control socket: one connection at a time, the
+// newest.
 //
 // For the event loop's thread.
 
@@ -34,7 +35,8 @@ class Control {
   // Takes connections to <directory>/control.sock from now on.
   absl::Status Listen(const std::string& directory);
 
-  // Never blocks and never loses: what the peer does not read now waits. Without a peer it is dropped.
+  // Never blocks and never loses: what the peer does not read now waits.
+  // Without a peer it is dropped.
   void Send(wire::FromSupervisor message);
   // At most one such message waits, whatever number of times this is called.
   void SendOutputChanged(const std::string& execution_id);

@@ -134,8 +134,8 @@ void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
 }
 
 absl::Status Execution::Prepare() {
-  ASSIGN_OR_RETURN(cgroup_,
-                   host_->cgroup->CreateChild(absl::StrCat("e-", record_.id())));
+  ASSIGN_OR_RETURN(
+      cgroup_, host_->cgroup->CreateChild(absl::StrCat("e-", record_.id())));
   RETURN_IF_ERROR(cgroup_.Delegate(host_->first_id));
   RETURN_IF_ERROR(command_.terminal_rows() != 0 ? PrepareTerminal()
                                                 : PreparePipes());
@@ -154,9 +154,9 @@ absl::Status Execution::AddOutput(wire::Stream kind, const char* name,
       OutputLogWriter::Create(directory.get(), name, command_.retain_bytes(),
                               command_.block_when_full()));
   SetNonBlocking(source);
-  outputs_.push_back(std::make_unique<OutputChannel>(
-      host_->loop, kind, std::move(source), std::move(log),
-      [this] { OnOutput(); }));
+  outputs_.push_back(
+      std::make_unique<OutputChannel>(host_->loop, kind, std::move(source),
+                                      std::move(log), [this] { OnOutput(); }));
   record_.add_streams(kind);
   return absl::OkStatus();
 }
@@ -198,8 +198,7 @@ absl::Status Execution::PrepareTerminal() {
   UniqueFd sink(::fcntl(pty.master.get(), F_DUPFD_CLOEXEC, 3));
   input_ = std::make_unique<InputChannel>(host_->loop, std::move(sink),
                                           /*terminal=*/true);
-  RETURN_IF_ERROR(
-      AddOutput(wire::TERMINAL, "terminal", std::move(pty.master)));
+  RETURN_IF_ERROR(AddOutput(wire::TERMINAL, "terminal", std::move(pty.master)));
   for (int i = 0; i < 3; ++i) {
     command_fds_.emplace_back(::fcntl(pty.slave.get(), F_DUPFD_CLOEXEC, 3));
   }
@@ -245,8 +244,9 @@ void Execution::OnRunning(UniqueFd pidfd) {
   host_->loop->Watch(pidfd_.get(), EPOLLIN, [this](uint32_t) { OnExit(); });
   record_.set_start_time_ns(UnixNanoseconds());
   if (command_.wall_timeout_ns() > 0) {
-    wall_timer_ = host_->loop->After(
-        absl::Nanoseconds(command_.wall_timeout_ns()), [this] { OnWallTimeout(); });
+    wall_timer_ =
+        host_->loop->After(absl::Nanoseconds(command_.wall_timeout_ns()),
+                           [this] { OnWallTimeout(); });
   }
   SetState(wire::ExecutionRecord::RUNNING);
   if (condemned_.has_value()) {
@@ -401,7 +401,8 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
   }
   switch (signal.scope()) {
     case wire::Signal::LEADER:
-      ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr, 0);
+      ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr,
+                0);
       break;
     case wire::Signal::FOREGROUND_GROUP: {
       OutputChannel* terminal = FindOutput(wire::TERMINAL);

@@ -1,9 +1,11 @@
-// One command of the sandbox, from its request to its end and beyond: descendants may outlive it.
+// One command of the sandbox, from its request to its end and beyond:
+// descendants may outlive it.
 //
 //   STARTING -> RUNNING -> EXITED
 //           \-> FAILED_TO_START
 //
-// EXITED is told after the command was reaped and its output closed, or given up after kDrain.
+// EXITED is told after the command was reaped and its output closed, or given
+// up after kDrain.
 //
 // For the event loop's thread. Not movable: the loop refers to it.
 
@@ -51,7 +53,8 @@ class Execution {
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
-  // OK when the command runs or failed to start; on_state told which. An error: nothing was started, and nothing of it is left.
+  // OK when the command runs or failed to start; on_state told which. An error:
+  // nothing was started, and nothing of it is left.
   void Start(absl::AnyInvocable<void(absl::Status)> done);
 
   const wire::ExecutionRecord& record() const { return record_; }

@@ -26,8 +26,8 @@ void InputChannel::Write(uint64_t offset, const std::string& data, bool eof,
                          Done done) {
   const uint64_t next = accepted_ + pending_.size();
   if (offset > next) {
-    done(absl::OutOfRangeError(
-             absl::StrCat("input at offset ", offset, " leaves a gap after ", next)),
+    done(absl::OutOfRangeError(absl::StrCat("input at offset ", offset,
+                                            " leaves a gap after ", next)),
          state());
     return;
   }
@@ -42,7 +42,8 @@ void InputChannel::Write(uint64_t offset, const std::string& data, bool eof,
 
 void InputChannel::Pump() {
   while (sink_.valid() && !pending_.empty()) {
-    const ssize_t taken = ::write(sink_.get(), pending_.data(), pending_.size());
+    const ssize_t taken =
+        ::write(sink_.get(), pending_.data(), pending_.size());
     if (taken < 0 && errno == EAGAIN) {
       WatchSink(true);
       Answer();

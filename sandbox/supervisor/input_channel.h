@@ -29,8 +29,8 @@ class InputChannel {
   InputChannel(const InputChannel&) = delete;
   InputChannel& operator=(const InputChannel&) = delete;
 
-  // Calls `done` when the command's side has taken everything up to the end of `data`, or takes no more.
-  // OutOfRange: a gap.
+  // Calls `done` when the command's side has taken everything up to the end of
+  // `data`, or takes no more. OutOfRange: a gap.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
 
   // Takes no more, and answers who waits.

@@ -1,6 +1,7 @@
 // corral-supervisor: owns one sandbox. Started by corrald, outlives it.
 //
-// Descriptor 3 is the control socket; see proto/corral/supervisor/v1/supervisor.proto.
+// Descriptor 3 is the control socket; see
+// proto/corral/supervisor/v1/supervisor.proto.
 
 #include <fcntl.h>
 #include <signal.h>

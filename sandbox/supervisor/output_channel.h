@@ -1,4 +1,5 @@
-// One output stream of a running command: from its pipe, or from its terminal's master, into its log.
+// One output stream of a running command: from its pipe, or from its terminal's
+// master, into its log.
 //
 // For the event loop's thread. Not movable: the loop refers to it.
 
@@ -20,7 +21,8 @@ namespace wire = ::corral::supervisor::v1;
 
 class OutputChannel {
  public:
-  // `source` is non-blocking. `changed` is called when the log grew or was closed.
+  // `source` is non-blocking. `changed` is called when the log grew or was
+  // closed.
   OutputChannel(EventLoop* loop, wire::Stream kind, UniqueFd source,
                 OutputLogWriter log, std::function<void()> changed);
   ~OutputChannel();

@@ -151,7 +151,8 @@ void Spawner::OnAnswer() {
   jobs_.pop_front();
   // The next may start while this one is looked after.
   SendNext();
-  job.done(packet->fds.empty() ? UniqueFd() : std::move(packet->fds[0]), answer);
+  job.done(packet->fds.empty() ? UniqueFd() : std::move(packet->fds[0]),
+           answer);
 }
 
 }  // namespace sandbox

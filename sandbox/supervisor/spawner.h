@@ -1,4 +1,5 @@
-// The supervisor's end of the spawner: commands are asked for here. One is under way at a time, others wait in order.
+// The supervisor's end of the spawner: commands are asked for here. One is
+// under way at a time, others wait in order.
 //
 // For the event loop's thread.
 
@@ -24,13 +25,15 @@ namespace wire = ::corral::supervisor::v1;
 
 class Spawner {
  public:
-  // What a command starts with. Descriptors and strings must remain until `done` is called.
+  // What a command starts with. Descriptors and strings must remain until
+  // `done` is called.
   struct Job {
     const wire::CommandSpec* command = nullptr;
     // Standard input, output and error, then the cgroup's (Cgroup::EntryFds).
     std::vector<int> fds;
     bool cgroup_v2 = false;
-    // The command's pidfd, invalid if there never was a process; and whether it executes.
+    // The command's pidfd, invalid if there never was a process; and whether it
+    // executes.
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;
   };
 

@@ -82,8 +82,7 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
       });
       break;
     case wire::ToSupervisor::kAcknowledge: {
-      const auto found =
-          executions_.find(request.acknowledge().execution_id());
+      const auto found = executions_.find(request.acknowledge().execution_id());
       if (found != executions_.end()) {
         found->second->Acknowledge(request.acknowledge().stream(),
                                    request.acknowledge().offset());
@@ -97,7 +96,8 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
       DeleteSandbox(id, request.delete_sandbox().cause());
       break;
     case wire::ToSupervisor::REQUEST_NOT_SET:
-      Reply(id, absl::UnimplementedError("this supervisor does not know the request"));
+      Reply(id, absl::UnimplementedError(
+                    "this supervisor does not know the request"));
       break;
   }
 }
@@ -157,9 +157,9 @@ absl::Status Supervisor::Make(const wire::SandboxSpec& spec) {
   limits.cpu_millis = spec.cpu_millis();
   // The range is this sandbox's alone on this host, so the name is too.
   ASSIGN_OR_RETURN(
-      cgroup_, Cgroup::Create(
-                   host, absl::StrCat(spec.id(), "-", ids_.first_id() >> 16),
-                   limits));
+      cgroup_,
+      Cgroup::Create(host, absl::StrCat(spec.id(), "-", ids_.first_id() >> 16),
+                     limits));
   RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
   if (host.version == CgroupVersion::kV2) {
     ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));
@@ -199,7 +199,8 @@ void Supervisor::StartExecution(uint64_t request_id,
                                 wire::StartExecution start) {
   const std::string id = start.id();
   if (state_ != State::kReady) {
-    Reply(request_id, absl::FailedPreconditionError("the sandbox is not ready"));
+    Reply(request_id,
+          absl::FailedPreconditionError("the sandbox is not ready"));
     return;
   }
   if (executions_.count(id) != 0) {

@@ -1,4 +1,5 @@
-// One sandbox, from birth to death: answers corrald's requests, owns the executions.
+// One sandbox, from birth to death: answers corrald's requests, owns the
+// executions.
 //
 // For one thread, which calls Run().
 
@@ -29,7 +30,8 @@ class Supervisor {
   Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control);
   ~Supervisor();
 
-  // Returns when the sandbox was deleted, could not be made or has failed: then nothing of it is left.
+  // Returns when the sandbox was deleted, could not be made or has failed: then
+  // nothing of it is left.
   void Run();
 
  private:
@@ -65,7 +67,8 @@ class Supervisor {
   std::string directory_;
   IdRange ids_;
   Cgroup cgroup_;
-  // v2: of init and spawner, since a group with controllers for groups below holds no processes.
+  // v2: of init and spawner, since a group with controllers for groups below
+  // holds no processes.
   Cgroup home_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
