@@ -324,6 +324,7 @@ TEST_F(BridgeTest, RefusesUnknownMethodsAndIds) {
 
 TEST_F(BridgeTest, KeepsTheTerminalAfterAKill) {
   const std::string terminal = Terminal("hang");
+  AskUntil(terminal, "started\n");
   EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
   EXPECT_EQ(Ask("wait_for_exit", terminal)["result"],
             (Json{{"exitCode", nullptr}, {"signal", "SIGTERM"}}));

@@ -10,10 +10,10 @@ using corral::v1::ExecutionService;
 using corral::v1::SandboxService;
 using google::protobuf::Empty;
 
-constexpr absl::Duration kTimeout = absl::Seconds(30);
+// The end of the bridge, too, waits for its calls.
+constexpr absl::Duration kTimeout = absl::Seconds(15);
 constexpr absl::Duration kReconnectTimeout = absl::Seconds(10);
-// The bridge is about to end and its client waits for that.
-constexpr absl::Duration kDeleteTimeout = absl::Seconds(10);
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(200);
 
 using AsyncSandboxes = SandboxService::StubInterface::async_interface;
 using AsyncExecutions = ExecutionService::StubInterface::async_interface;
@@ -26,69 +26,94 @@ ServerCalls::ServerCalls(EventLoop* loop, client::ConnectOptions options)
 ServerCalls::~ServerCalls() { CHECK(idle()) << "calls are outstanding"; }
 
 template <typename Async, typename Request, typename Response>
-void ServerCalls::Make(Async* async,
-                       void (Async::*method)(grpc::ClientContext*,
-                                             const Request*, Response*,
-                                             std::function<void(grpc::Status)>),
-                       const Request& request, absl::Duration timeout,
-                       Done<Response> done) {
-  auto call = std::make_shared<Call<Request, Response>>();
-  call->request = request;
-  call->done = std::move(done);
-  call->context.set_wait_for_ready(true);
-  call->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+void ServerCalls::Make(std::unique_ptr<Call<Async, Request, Response>> call) {
   ++outstanding_;
-  const auto finish = [this, call](const grpc::Status& status) {
-    --outstanding_;
-    if (status.ok()) {
-      call->done(std::move(call->response));
-    } else {
-      call->done(client::ToStatus(status));
-    }
-  };
-  (async->*method)(&call->context, &call->request, &call->response,
-                   [this, finish](grpc::Status status) {
-                     loop_->Post([finish, status] { finish(status); });
-                   });
+  // Only the loop ever owns it: a context must not be destroyed on gRPC's own
+  // thread, where it could be the last to hold the channel.
+  auto* pending = call.release();
+  pending->context.emplace();
+  pending->context->set_wait_for_ready(true);
+  pending->context->set_deadline(absl::ToChronoTime(pending->deadline));
+  (pending->async->*pending->method)(
+      &*pending->context, &pending->request, &pending->response,
+      [this, pending](const grpc::Status& status) {
+        loop_->Post([this, pending, status] {
+          Finish(std::unique_ptr<Call<Async, Request, Response>>(pending),
+                 status);
+        });
+      });
+}
+
+template <typename Async, typename Request, typename Response>
+void ServerCalls::Finish(std::unique_ptr<Call<Async, Request, Response>> call,
+                         const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+      call->repeatable && absl::Now() + kRetryInterval < call->deadline) {
+    loop_->After(kRetryInterval, [this, call = std::move(call)]() mutable {
+      --outstanding_;
+      Make(std::move(call));
+    });
+    return;
+  }
+  --outstanding_;
+  if (status.ok()) {
+    call->done(std::move(call->response));
+  } else {
+    call->done(client::ToStatus(status));
+  }
+}
+
+template <typename Async, typename Request, typename Response>
+void ServerCalls::Begin(Async* async, Method<Async, Request, Response> method,
+                        const Request& request, Repeat repeat,
+                        Done<Response> done) {
+  auto call = std::make_unique<Call<Async, Request, Response>>();
+  call->async = async;
+  call->method = method;
+  call->request = request;
+  call->deadline = absl::Now() + kTimeout;
+  call->repeatable = repeat == Repeat::kYes;
+  call->done = std::move(done);
+  Make(std::move(call));
 }
 
 void ServerCalls::CreateSandbox(const corral::v1::CreateSandboxRequest& request,
                                 Done<corral::v1::Sandbox> done) {
   Connect([this, request, done = std::move(done)](absl::Status status) mutable {
-    if (!status.ok()) {
+    if (status.ok()) {
+      Begin(connection_->sandboxes().async(), &AsyncSandboxes::CreateSandbox,
+            request, Repeat::kNo, std::move(done));
+    } else {
       done(status);
-      return;
     }
-    Make(connection_->sandboxes().async(), &AsyncSandboxes::CreateSandbox,
-         request, kTimeout, std::move(done));
   });
 }
 
 void ServerCalls::StartExecution(
     const corral::v1::StartExecutionRequest& request,
     Done<corral::v1::Execution> done) {
-  Make(connection_->executions().async(), &AsyncExecutions::StartExecution,
-       request, kTimeout, std::move(done));
+  Begin(connection_->executions().async(), &AsyncExecutions::StartExecution,
+        request, Repeat::kNo, std::move(done));
 }
 
 void ServerCalls::SignalExecution(
     const corral::v1::SignalExecutionRequest& request, Done<Empty> done) {
-  Make(connection_->executions().async(), &AsyncExecutions::SignalExecution,
-       request, kTimeout, std::move(done));
+  Begin(connection_->executions().async(), &AsyncExecutions::SignalExecution,
+        request, Repeat::kYes, std::move(done));
 }
 
 void ServerCalls::DeleteExecution(const std::string& name, Done<Empty> done) {
   corral::v1::DeleteExecutionRequest request;
   request.set_name(name);
-  Make(connection_->executions().async(), &AsyncExecutions::DeleteExecution,
-       request, kDeleteTimeout, std::move(done));
+  Begin(connection_->executions().async(), &AsyncExecutions::DeleteExecution,
+        request, Repeat::kYes, std::move(done));
 }
 
 void ServerCalls::DeleteSandbox(const std::string& name, Done<Empty> done) {
   corral::v1::DeleteSandboxRequest request;
   request.set_name(name);
-  Make(connection_->sandboxes().async(), &AsyncSandboxes::DeleteSandbox,
-       request, kDeleteTimeout, std::move(done));
+  Begin(connection_->sandboxes().async(), &AsyncSandboxes::DeleteSandbox,
+        request, Repeat::kYes, std::move(done));
 }
 
 void ServerCalls::Connect(absl::AnyInvocable<void(absl::Status)> done) {

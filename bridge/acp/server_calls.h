@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,21 +55,33 @@ class ServerCalls {
   bool idle() const { return outstanding_ == 0; }
 
  private:
-  template <typename Request, typename Response>
-  struct Call {
-    grpc::ClientContext context;
-    Request request;
-    Response response;
-    Done<Response> done;
-  };
-
-  // Makes one call of a stub's async() interface.
+  // One call of a stub's async() interface.
   template <typename Async, typename Request, typename Response>
-  void Make(Async* async,
-            void (Async::*method)(grpc::ClientContext*, const Request*,
-                                  Response*, std::function<void(grpc::Status)>),
-            const Request& request, absl::Duration timeout,
-            Done<Response> done);
+  using Method = void (Async::*)(grpc::ClientContext*, const Request*,
+                                 Response*, std::function<void(grpc::Status)>);
+  template <typename Async, typename Request, typename Response>
+  struct Call {
+    Async* async;
+    Method<Async, Request, Response> method;
+    Request request;
+    absl::Time deadline;
+    // The server going away does not end it, since to be made twice does no
+    // harm.
+    bool repeatable;
+    Done<Response> done;
+    Response response;
+    std::optional<grpc::ClientContext> context;
+  };
+  enum class Repeat { kNo, kYes };
+
+  template <typename Async, typename Request, typename Response>
+  void Begin(Async* async, Method<Async, Request, Response> method,
+             const Request& request, Repeat repeat, Done<Response> done);
+  template <typename Async, typename Request, typename Response>
+  void Make(std::unique_ptr<Call<Async, Request, Response>> call);
+  template <typename Async, typename Request, typename Response>
+  void Finish(std::unique_ptr<Call<Async, Request, Response>> call,
+              const grpc::Status& status);
 
   // Runs `done` when there is a connection, or with the reason why there is
   // none.
