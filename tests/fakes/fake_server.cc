@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "grpc/grpc.h"
 #include "grpcpp/grpcpp.h"
 #include "sandbox/base/log.h"
 #include "tests/fakes/fake_execution_service.h"
@@ -93,6 +94,8 @@ FakeServer::FakeServer(FakeExecution::Script script)
       sandbox_service_(std::make_unique<Sandboxes>(*this)),
       execution_service_(std::make_unique<Executions>(*this)),
       admin_service_(std::make_unique<Admin>()) {
+  // Never shut down: that may wait 10 s for a poller of gRPC's own.
+  ::grpc_init();
   char directory[] = "/tmp/fake_server.XXXXXX";
   CHECK(::mkdtemp(directory) != nullptr);
   directory_ = directory;

@@ -1,0 +1,61 @@
+// The program corral as a child process of a test.
+
+#ifndef BRIDGE_CLI_CORRAL_PROCESS_H_
+#define BRIDGE_CLI_CORRAL_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+
+// Input, output and error are pipes, or one terminal of 30 x 100.
+class CorralProcess {
+ public:
+  enum class Io { kPipes, kTerminal };
+
+  // `server`: an address.
+  CorralProcess(const std::string& server, std::vector<std::string> arguments,
+                Io io = Io::kPipes);
+  ~CorralProcess();  // kills it
+
+  CorralProcess(const CorralProcess&) = delete;
+  CorralProcess& operator=(const CorralProcess&) = delete;
+
+  // Our ends. Of a terminal: its other side, all the same one.
+  int input() const { return input_.get(); }
+  int output() const { return output_.get(); }
+  // Corral's side of the terminal, to look at its mode.
+  int terminal() const { return terminal_.get(); }
+
+  void Write(absl::string_view data);
+  void CloseInput() { input_.Reset(); }
+  void CloseOutput() { output_.Reset(); }
+
+  // Reads until `text` was output; what was read before and with it.
+  std::string ReadUntil(absl::string_view text);
+  std::string ReadOutput();  // to its end
+  std::string ReadError();   // to its end
+
+  void Signal(int number);
+  // The exit status as a shell has it, 1000+n for a signal.
+  int Wait();
+
+  // Highest so far, in bytes. Of a process that was not waited for.
+  size_t PeakMemory();
+
+ private:
+  pid_t pid_ = -1;
+  sandbox::UniqueFd input_;
+  sandbox::UniqueFd output_;
+  sandbox::UniqueFd error_;
+  sandbox::UniqueFd terminal_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_CORRAL_PROCESS_H_

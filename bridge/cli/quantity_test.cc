@@ -1,0 +1,69 @@
+#include "bridge/cli/quantity.h"
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+TEST(QuantityTest, ParsesBytes) {
+  EXPECT_EQ(*ParseBytes("100"), 100);
+  EXPECT_EQ(*ParseBytes("512M"), 512 << 20);
+  EXPECT_EQ(*ParseBytes("1.5G"), uint64_t{3} << 29);
+  EXPECT_EQ(*ParseBytes("64k"), 65536);
+  EXPECT_EQ(*ParseBytes("2TiB"), uint64_t{2} << 40);
+  EXPECT_EQ(*ParseBytes("3KB"), 3072);
+  EXPECT_EQ(*ParseBytes("7B"), 7);
+}
+
+TEST(QuantityTest, RefusesWhatIsNoSize) {
+  for (const char* text :
+       {"", "M", "12Q", "-1", "+1", "1.5", "1..5G", " 1", "1 M", "1e3", "0x10",
+        "inf", "nan", "1MM", "99999999999999999999999", "9999999P"}) {
+    EXPECT_FALSE(ParseBytes(text).ok()) << text;
+  }
+}
+
+TEST(QuantityTest, ParsesDurations) {
+  EXPECT_EQ(*ParseDuration("30s"), absl::Seconds(30));
+  EXPECT_EQ(*ParseDuration("30"), absl::Seconds(30));
+  EXPECT_EQ(*ParseDuration("5m"), absl::Minutes(5));
+  EXPECT_EQ(*ParseDuration("250ms"), absl::Milliseconds(250));
+  EXPECT_EQ(*ParseDuration("1h30m"), absl::Minutes(90));
+  EXPECT_EQ(*ParseDuration("2d"), absl::Hours(48));
+  EXPECT_EQ(*ParseDuration("1.5s"), absl::Milliseconds(1500));
+}
+
+TEST(QuantityTest, RefusesWhatIsNoDuration) {
+  for (const char* text : {"", "s", "1y", "-1s", "1 s", "s1", "1e9s", "inf"}) {
+    EXPECT_FALSE(ParseDuration(text).ok()) << text;
+  }
+}
+
+TEST(QuantityTest, ParsesCpus) {
+  EXPECT_EQ(*ParseCpuMillis("1.5"), 1500);
+  EXPECT_EQ(*ParseCpuMillis("2"), 2000);
+  EXPECT_EQ(*ParseCpuMillis("0.01"), 10);
+  for (const char* text : {"", "1.5x", "-1", "inf", ".5"}) {
+    EXPECT_FALSE(ParseCpuMillis(text).ok()) << text;
+  }
+}
+
+TEST(QuantityTest, ParsesCounts) {
+  EXPECT_EQ(*ParseCount("0"), 0);
+  EXPECT_EQ(*ParseCount("18446744073709551615"), ~uint64_t{0});
+  for (const char* text : {"", "-1", "+1", "1.0", "18446744073709551616"}) {
+    EXPECT_FALSE(ParseCount(text).ok()) << text;
+  }
+}
+
+TEST(QuantityTest, FormatsForPeople) {
+  EXPECT_EQ(FormatBytes(100), "100 bytes");
+  EXPECT_EQ(FormatBytes(512 << 20), "512 MiB");
+  EXPECT_EQ(FormatBytes(uint64_t{3} << 29), "1.5 GiB");
+  EXPECT_EQ(FormatAge(absl::Seconds(-1)), "0s");
+  EXPECT_EQ(FormatAge(absl::Seconds(125)), "2m5s");
+  EXPECT_EQ(FormatAge(absl::Hours(76)), "3d4h");
+}
+
+}  // namespace
+}  // namespace bridge

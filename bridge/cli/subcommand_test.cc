@@ -1,0 +1,172 @@
+// The other commands of corral, the program, against a fake server.
+
+#include <signal.h>
+
+#include <string>
+
+#include "bridge/cli/corral_process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::tests::FakeExecution;
+using ::tests::FakeServer;
+
+constexpr char kExecution[] = "tenants/default/sandboxes/s1/executions/e1";
+
+// A server with the sandbox s1 and a detached command s1/e1 in it, which prints
+// and waits for a signal.
+class SubcommandTest : public ::testing::Test {
+ protected:
+  SubcommandTest()
+      : server_([](FakeExecution& command) {
+          command.CatchSignals();
+          command.Write(corral::v1::STDOUT, "0123456789");
+          command.Write(corral::v1::STDERR, "oops");
+          command.SetExit(command.WaitForSignal());
+        }) {
+    EXPECT_EQ(Output({"create", "-w", "/tmp"}), "s1\n");
+    EXPECT_EQ(Output({"exec", "-d", "s1", "cmd", "arg"}), "s1/e1\n");
+  }
+
+  std::string Output(const std::vector<std::string>& arguments,
+                     int expected = 0) {
+    CorralProcess corral(server_.address(), arguments);
+    std::string output = corral.ReadOutput();
+    error_ = corral.ReadError();
+    EXPECT_EQ(corral.Wait(), expected) << error_;
+    return output;
+  }
+
+  FakeServer server_;
+  std::string error_;  // of the last one
+};
+
+TEST_F(SubcommandTest, DetachedCommandsNeverWaitForAReader) {
+  const auto command = server_.starts().at(0).command();
+  EXPECT_NE(command.output().overflow(), corral::v1::OutputPolicy::BLOCK);
+  EXPECT_FALSE(command.stdin());
+}
+
+TEST_F(SubcommandTest, ExecRunsInASandboxThatExists) {
+  EXPECT_EQ(server_.starts().at(0).parent(), "tenants/default/sandboxes/s1");
+  CorralProcess corral(server_.address(), {"exec", "s1", "--", "x"});
+  corral.ReadUntil("9");
+  corral.Signal(SIGQUIT);
+  EXPECT_EQ(corral.Wait(), SIGQUIT);
+  EXPECT_EQ(server_.runs().at(0).parent(), "tenants/default/sandboxes/s1");
+  EXPECT_TRUE(server_.deletions().empty());
+}
+
+TEST_F(SubcommandTest, ExecSaysThatThereIsNoSuchSandbox) {
+  Output({"exec", "s9", "true"}, 125);
+  EXPECT_THAT(error_, HasSubstr("s9"));
+}
+
+TEST_F(SubcommandTest, PsListsSandboxesAndExecutions) {
+  EXPECT_THAT(Output({"ps"}),
+              AllOf(ContainsRegex("NAME  *STATE  *AGE  *COMMAND\n"),
+                    ContainsRegex("s1  *ready  *[0-9]*s  *\\[/tmp\\]\n"),
+                    ContainsRegex("s1/e1  *running  *[0-9]*s  *cmd arg\n")));
+}
+
+TEST_F(SubcommandTest, PsPrintsJson) {
+  EXPECT_THAT(
+      Output({"ps", "--json"}),
+      AllOf(HasSubstr("{\"sandboxes\":[{\"name\":"),
+            HasSubstr("\"create_time\":"), HasSubstr("\"executions\":[{")));
+}
+
+TEST_F(SubcommandTest, LogsPrintsWhatThereIs) {
+  EXPECT_EQ(Output({"logs", "s1/e1"}), "0123456789");
+  EXPECT_EQ(error_, "oops");
+  EXPECT_EQ(Output({"logs", "--stderr", "s1/e1"}), "");
+  EXPECT_EQ(error_, "oops");
+  EXPECT_EQ(Output({"logs", "--stdout", "--from", "7", kExecution}), "789");
+}
+
+TEST_F(SubcommandTest, LogsFollowsToTheEnd) {
+  CorralProcess logs(server_.address(), {"logs", "-f", "s1/e1"});
+  logs.ReadUntil("9");
+  Output({"kill", "s1/e1"});
+  EXPECT_EQ(logs.Wait(), 0);
+}
+
+TEST_F(SubcommandTest, LogsTakesAnOffsetOfOneStreamOnly) {
+  Output({"logs", "--from", "7", "s1/e1"}, 2);
+  EXPECT_THAT(error_, HasSubstr("--stdout or --stderr"));
+}
+
+TEST_F(SubcommandTest, KillSendsASignalAndWaitGivesTheStatus) {
+  CorralProcess wait(server_.address(), {"wait", "s1/e1"});
+  Output({"kill", "-s", "USR1", "--leader", "s1/e1"});
+  EXPECT_EQ(wait.Wait(), SIGUSR1);
+  EXPECT_EQ(server_.signals().at(0).scope(),
+            corral::v1::SignalExecutionRequest::LEADER);
+}
+
+TEST_F(SubcommandTest, WaitGoesOnAfterTheServerWasRestarted) {
+  CorralProcess wait(server_.address(), {"wait", "--json", "s1/e1"});
+  server_.Stop();
+  server_.Start();
+  Output({"kill", "s1/e1"});
+  EXPECT_THAT(wait.ReadOutput(), HasSubstr("\"state\":\"EXITED\""));
+  EXPECT_EQ(wait.Wait(), SIGTERM);
+}
+
+TEST_F(SubcommandTest, RmRemovesExecutionsAndSandboxes) {
+  Output({"rm", "s1/e1", "s1"});
+  EXPECT_THAT(
+      server_.deletions(),
+      ::testing::ElementsAre(kExecution, "tenants/default/sandboxes/s1"));
+  Output({"rm", "s1"}, 125);
+}
+
+TEST_F(SubcommandTest, InfoShowsWhatIsEnforced) {
+  EXPECT_THAT(Output({"info"}),
+              AllOf(ContainsRegex("kernel  *Linux 6.1\n"),
+                    ContainsRegex("user namespace  *yes  *yes"),
+                    ContainsRegex("landlock  *no  *no  *the kernel has none")));
+  EXPECT_THAT(Output({"info", "--json"}), HasSubstr("\"version\":\"fake\""));
+}
+
+TEST_F(SubcommandTest, WrongUsageEndsWithTwoAndNamesWhatIsWrong) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"run", "--memory", "12Q", "x"},   {"run", "--pids", "7", "x"},
+      {"run", "--cpus", "0", "x"},       {"run", "--timeout", "1y", "x"},
+      {"run", "--network", "host", "x"}, {"run", "--env", "=x", "x"},
+      {"kill", "-s", "NOPE", "s1/e1"},   {"logs", "--from", "-1", "s1/e1"}};
+  for (const auto& arguments : wrong) {
+    Output(arguments, 2);
+    EXPECT_THAT(error_, AllOf(HasSubstr(arguments[1]), HasSubstr(arguments[2]),
+                              HasSubstr("allowed is")));
+  }
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"nope"},
+                                             {"run"},
+                                             {"run", "--nope"},
+                                             {"exec"},
+                                             {"rm", "A/b/c"},
+                                             {"wait", "s1"},
+                                             {"run", "-t", "-T", "x"}}) {
+    Output(arguments, 2);
+  }
+}
+
+TEST_F(SubcommandTest, EachCommandHasHelp) {
+  for (const char* name :
+       {"run", "create", "exec", "ps", "logs", "wait", "kill", "rm", "info"}) {
+    EXPECT_THAT(Output({name, "--help"}),
+                HasSubstr(std::string("Usage: corral ") + name));
+  }
+}
+
+}  // namespace
+}  // namespace bridge

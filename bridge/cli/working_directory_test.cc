@@ -1,0 +1,64 @@
+#include "bridge/cli/working_directory.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+// In a directory `real`, which `link` points to.
+class WorkingDirectoryTest : public ::testing::Test {
+ protected:
+  WorkingDirectoryTest() {
+    char name[] = "/tmp/working_directory_test.XXXXXX";
+    base_ = ::mkdtemp(name);
+    ::mkdir((base_ + "/real").c_str(), 0700);
+    (void)!::symlink("real", (base_ + "/link").c_str());
+    (void)!::chdir((base_ + "/link").c_str());
+  }
+  ~WorkingDirectoryTest() override {
+    (void)!::chdir("/");
+    ::unlink((base_ + "/link").c_str());
+    ::rmdir((base_ + "/real").c_str());
+    ::rmdir(base_.c_str());
+  }
+
+  std::string base_;
+};
+
+TEST_F(WorkingDirectoryTest, TrustsPwdIfItIsTheCurrentDirectory) {
+  ::setenv("PWD", (base_ + "/link").c_str(), 1);
+  EXPECT_EQ(*CurrentDirectory(), base_ + "/link");
+  EXPECT_EQ(*AbsolutePath("x"), base_ + "/link/x");
+}
+
+TEST_F(WorkingDirectoryTest, DoesNotTrustAnotherPwd) {
+  for (const std::string& pwd : {std::string("/"), std::string("."),
+                                 base_ + "/none", base_ + "/real/../link"}) {
+    ::setenv("PWD", pwd.c_str(), 1);
+    EXPECT_EQ(*CurrentDirectory(), base_ + "/real") << pwd;
+  }
+  ::unsetenv("PWD");
+  EXPECT_EQ(*CurrentDirectory(), base_ + "/real");
+}
+
+TEST_F(WorkingDirectoryTest, MakesPathsAbsoluteAndPlain) {
+  EXPECT_EQ(*AbsolutePath("/a/./b//c/"), "/a/b/c");
+  EXPECT_EQ(*AbsolutePath("/"), "/");
+  EXPECT_EQ(*AbsolutePath(base_ + "/link/.."), base_);
+  EXPECT_FALSE(AbsolutePath("/nowhere/../x").ok());
+}
+
+TEST_F(WorkingDirectoryTest, TellsWhatIsWithin) {
+  EXPECT_TRUE(IsWithin("/a", "/a"));
+  EXPECT_TRUE(IsWithin("/a/b", "/a"));
+  EXPECT_TRUE(IsWithin("/a", "/"));
+  EXPECT_FALSE(IsWithin("/ab", "/a"));
+  EXPECT_FALSE(IsWithin("/", "/a"));
+}
+
+}  // namespace
+}  // namespace bridge
