@@ -53,7 +53,7 @@ class Recorder : public SandboxObserver {
 
   wire::ExecutionRecord WaitForEnd(const std::string& id) {
     MutexLock lock(&mutex_);
-    mutex_.Await([&] {
+    mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       const auto state = records_[id].state();
       return gone_ != nullptr || state == wire::ExecutionRecord::EXITED ||
              state == wire::ExecutionRecord::FAILED_TO_START;
@@ -62,12 +62,16 @@ class Recorder : public SandboxObserver {
   }
   wire::Snapshot WaitForSnapshot() {
     MutexLock lock(&mutex_);
-    mutex_.Await([&] { return !snapshots_.empty(); });
+    mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !snapshots_.empty();
+    });
     return snapshots_.back();
   }
   absl::Status WaitForGone() {
     MutexLock lock(&mutex_);
-    mutex_.Await([&] { return gone_ != nullptr; });
+    mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return gone_ != nullptr;
+    });
     return *gone_;
   }
 
@@ -91,7 +95,8 @@ class Outcome {
   }
   absl::Status Wait() {
     MutexLock lock(&mutex_);
-    mutex_.Await([this] { return done_; });
+    mutex_.Await([this]()
+                     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_; });
     return status_;
   }
 

@@ -28,7 +28,9 @@ bool OutputFollower::Shared::IsStopped() {
 // False: the follower is gone.
 bool OutputFollower::Shared::AwaitHandled() {
   MutexLock lock(&mutex);
-  mutex.Await([this] { return handled || stopped; });
+  mutex.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return handled || stopped;
+  });
   handled = false;
   return !stopped;
 }

@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// There is no memset that gcc could call in place of a loop.
+#ifndef __clang__
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
 namespace sandbox::init {
 
 inline long Syscall(long number, long a = 0, long b = 0, long c = 0, long d = 0,

@@ -93,7 +93,9 @@ bool FakeExecution::Write(Stream stream, absl::string_view data) {
   Log& log = logs_[stream];
   while (!data.empty()) {
     if (block) {
-      mutex_.Await([&] { return log.data.size() < retain || killed_; });
+      mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return log.data.size() < retain || killed_;
+      });
     }
     if (killed_) {
       return false;
@@ -121,7 +123,9 @@ bool FakeExecution::Print(absl::string_view data) {
 
 std::string FakeExecution::ReadInput(size_t size) {
   MutexLock lock(&mutex_);
-  mutex_.Await([&] { return !input_.empty() || input_ended_ || killed_; });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !input_.empty() || input_ended_ || killed_;
+  });
   std::string data = input_.substr(0, size);
   input_.erase(0, data.size());
   mutex_.Signal();
@@ -141,7 +145,9 @@ void FakeExecution::CatchSignals() {
 
 int FakeExecution::WaitForSignal() {
   MutexLock lock(&mutex_);
-  mutex_.Await([&] { return !signals_.empty() || killed_; });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !signals_.empty() || killed_;
+  });
   if (signals_.empty()) {
     return SIGKILL;
   }
@@ -152,7 +158,9 @@ int FakeExecution::WaitForSignal() {
 
 corral::v1::TerminalSize FakeExecution::WaitForResize() {
   MutexLock lock(&mutex_);
-  mutex_.Await([&] { return !sizes_.empty() || killed_; });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !sizes_.empty() || killed_;
+  });
   if (sizes_.empty()) {
     return {};
   }
@@ -163,7 +171,9 @@ corral::v1::TerminalSize FakeExecution::WaitForResize() {
 
 void FakeExecution::Hang() {
   MutexLock lock(&mutex_);
-  mutex_.Await([&] { return killed_.has_value(); });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return killed_.has_value();
+  });
 }
 
 void FakeExecution::SetExit(int code, ExitStatus::Cause cause) {
@@ -204,7 +214,9 @@ Execution FakeExecution::Snapshot() {
 
 bool FakeExecution::WaitUntilEnded() {
   MutexLock lock(&mutex_);
-  mutex_.Await([&] { return HasEnded() || interrupted_; });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return HasEnded() || interrupted_;
+  });
   return HasEnded();
 }
 
@@ -240,7 +252,7 @@ bool FakeExecution::NextEvent(Cursors& cursors, bool no_follow,
                               std::optional<OutputEvent>& event) {
   MutexLock lock(&mutex_);
   event.reset();
-  mutex_.Await([&] {
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!interrupted_) {
       event = Advance(cursors);
     }
@@ -298,7 +310,7 @@ grpc::Status FakeExecution::WriteInput(
     input_ += piece;
     input_accepted_ += piece.size();
     mutex_.Signal();
-    mutex_.Await([&] {
+    mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return input_.size() < kPipeBytes || interrupted_ || input_closed_;
     });
   }
