@@ -17,6 +17,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/output_log.h"
 #include "server/validation.h"
 
 namespace server {
@@ -249,6 +250,16 @@ void MergeRecord(const wire::ExecutionRecord& record,
   if (record.has_input()) {
     *execution->mutable_input() = FromWire(record.input());
   }
+}
+
+corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
+                                      const sandbox::OutputLogState& state) {
+  corral::v1::StreamState result;
+  result.set_stream(stream);
+  result.set_begin_offset(state.begin);
+  result.set_end_offset(state.end);
+  result.set_closed(state.closed);
+  return result;
 }
 
 std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command) {

@@ -13,6 +13,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "sandbox/output_log.h"
 
 namespace server {
 
@@ -33,6 +34,9 @@ wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
 // Replaces the state, times, end and input of `execution` by those of `record`.
 void MergeRecord(const wire::ExecutionRecord& record,
                  corral::v1::Execution* execution);
+
+corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
+                                      const sandbox::OutputLogState& state);
 
 // The streams that a command has output logs for.
 std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command);

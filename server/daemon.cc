@@ -1,0 +1,127 @@
+#include "server/daemon.h"
+
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/config/v1/server_config.pb.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/admin.pb.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/isolation.h"
+#include "sandbox/sandbox.h"
+#include "server/activity.h"
+#include "server/config.h"
+#include "server/listener.h"
+#include "server/sandboxes.h"
+#include "server/state_directory.h"
+#include "server/version.h"
+
+namespace server {
+namespace {
+
+constexpr int kWorkers = 2;
+constexpr int kKeepaliveMillis = 30'000;
+constexpr int kMinPingMillis = 10'000;
+// For the kernel to kill what is left, and for its logs to be removed.
+constexpr absl::Duration kDeletionPatience = absl::Seconds(30);
+
+Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
+  Sandboxes::Options options;
+  options.default_limits = DefaultLimits(config);
+  options.max_sandboxes = config.max_sandboxes();
+  options.max_executions_per_sandbox = config.max_executions_per_sandbox();
+  return options;
+}
+
+corral::v1::ServerInfo FixedInfo(
+    const corral::config::v1::ServerConfig& config,
+    const std::vector<sandbox::IsolationFeature>& isolation) {
+  corral::v1::ServerInfo info;
+  info.set_version(kVersion);
+  utsname kernel = {};
+  ::uname(&kernel);
+  info.set_kernel(absl::StrCat(kernel.sysname, " ", kernel.release, " ",
+                               kernel.version, " ", kernel.machine));
+  for (const sandbox::IsolationFeature& feature : isolation) {
+    corral::v1::IsolationFeature* entry = info.add_isolation();
+    entry->set_name(feature.name);
+    entry->set_enforced(feature.enforced);
+    entry->set_required(feature.required);
+    entry->set_detail(feature.detail);
+  }
+  *info.mutable_default_limits() = DefaultLimits(config);
+  return info;
+}
+
+}  // namespace
+
+Daemon::Daemon(const corral::config::v1::ServerConfig& config,
+               const std::vector<sandbox::IsolationFeature>& isolation,
+               sandbox::SandboxFactory* factory, const StateDirectory* state)
+    : drain_for_(absl::Seconds(config.drain_seconds())),
+      activity_(&timers_, absl::Seconds(config.idle_exit_seconds())),
+      creators_(kWorkers),
+      removers_(kWorkers),
+      sandboxes_({factory, state, &activity_, &timers_, &creators_, &removers_},
+                 ToOptions(config)),
+      sandbox_service_(&sandboxes_, &activity_),
+      execution_service_(&sandboxes_, &timers_, &activity_),
+      admin_service_(FixedInfo(config, isolation), &sandboxes_.registry(),
+                     &activity_) {}
+
+Daemon::~Daemon() {
+  if (server_ != nullptr) {
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Wait();
+  }
+  // Nothing runs any more that could use the members, which are destroyed after
+  // this.
+  timers_.Stop();
+  creators_.Stop();
+  removers_.Stop();
+}
+
+absl::Status Daemon::Start(const Listener& listener) {
+  sandboxes_.Recover();
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&sandbox_service_);
+  builder.RegisterService(&execution_service_);
+  builder.RegisterService(&admin_service_);
+  // A client whose machine vanished is noticed, and a stream that waits for
+  // output is not a flood of pings.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
+  ASSIGN_OR_RETURN(server_, listener.Start(&builder));
+  return absl::OkStatus();
+}
+
+void Daemon::RunToTheEnd() {
+  activity_.AwaitStop();
+  LOG(INFO) << "draining";
+  server_->GetHealthCheckService()->SetServingStatus(false);
+  activity_.Drain(drain_for_);
+  sandboxes_.DeleteAll(sandbox::wire::ExitRecord::SERVER_SHUTDOWN);
+  if (!activity_.AwaitNoSandbox(kDeletionPatience)) {
+    LOG(ERROR) << "a supervisor does not answer; its sandbox is left";
+    std::_Exit(EXIT_FAILURE);
+  }
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+}
+
+}  // namespace server

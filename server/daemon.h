@@ -1,0 +1,62 @@
+// The whole server, from the recovery of what an earlier one left to the end of
+// a drain.
+
+#ifndef SERVER_DAEMON_H_
+#define SERVER_DAEMON_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "corral/config/v1/server_config.pb.h"
+#include "grpcpp/server.h"
+#include "sandbox/isolation.h"
+#include "sandbox/sandbox.h"
+#include "server/activity.h"
+#include "server/admin_service.h"
+#include "server/execution_service.h"
+#include "server/listener.h"
+#include "server/sandbox_service.h"
+#include "server/sandboxes.h"
+#include "server/state_directory.h"
+#include "server/thread_timer_queue.h"
+#include "server/worker_pool.h"
+
+namespace server {
+
+// Not thread-safe, but for activity().
+class Daemon {
+ public:
+  // `config` is complete. `factory` and `state` must outlive this object.
+  Daemon(const corral::config::v1::ServerConfig& config,
+         const std::vector<sandbox::IsolationFeature>& isolation,
+         sandbox::SandboxFactory* factory, const StateDirectory* state);
+  ~Daemon();
+
+  Activity* activity() { return &activity_; }
+
+  // Takes over what an earlier server left, then serves.
+  absl::Status Start(const Listener& listener);
+
+  // Blocks until a stop is requested or the server was idle for long enough;
+  // then drains.
+  void RunToTheEnd();
+
+ private:
+  const absl::Duration drain_for_;
+  ThreadTimerQueue timers_;
+  Activity activity_;
+  // Supervisors are started while directories of thousands of logs are removed.
+  WorkerPool creators_;
+  WorkerPool removers_;
+  Sandboxes sandboxes_;
+  SandboxService sandbox_service_;
+  ExecutionService execution_service_;
+  AdminService admin_service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_DAEMON_H_

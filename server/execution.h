@@ -1,0 +1,100 @@
+// One execution as the server knows it: what the supervisor last said of it,
+// its output logs, and who watches it.
+//
+// Thread-safe. Watchers are called on the thread that changed the execution,
+// without a lock held.
+
+#ifndef SERVER_EXECUTION_H_
+#define SERVER_EXECUTION_H_
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/output_log.h"
+
+namespace server {
+
+class ExecutionWatcher {
+ public:
+  virtual ~ExecutionWatcher() = default;
+
+  // The execution or its output is not what it was. Must not block.
+  virtual void OnChange() = 0;
+};
+
+class Execution {
+ public:
+  using LogReader = std::shared_ptr<const sandbox::OutputLogReader>;
+
+  // `directory` holds the output logs. STARTING, created now.
+  Execution(std::string name, std::string directory,
+            corral::v1::Command command);
+
+  const std::string& name() const { return name_; }
+  const std::string& directory() const { return directory_; }
+  const corral::v1::Command& command() const { return command_; }
+  bool has_stream(corral::v1::Stream stream) const;
+  bool takes_input() const {
+    return command_.stdin() || command_.has_terminal();
+  }
+
+  corral::v1::Execution::State state() const;
+  bool ended() const;
+
+  // All of it, its output's state included.
+  corral::v1::Execution Describe() const;
+
+  corral::v1::InputState input() const;
+
+  // The log of a stream that the command has. NotFound: it was never made, or
+  // is deleted.
+  absl::StatusOr<LogReader> OpenLog(corral::v1::Stream stream) const;
+
+  // The state is now what `record` says, unless it ended before. True: this is
+  // its end.
+  bool Update(const corral::supervisor::v1::ExecutionRecord& record);
+  // True: it had not ended, and now is LOST.
+  bool MarkLost();
+  void UpdateInput(const corral::v1::InputState& input);
+
+  // Calls every watcher.
+  void Notify();
+
+  // A watcher that is gone need not be removed.
+  void Watch(std::weak_ptr<ExecutionWatcher> watcher);
+  void Unwatch(const ExecutionWatcher* watcher);
+
+ private:
+  struct Watching {
+    const ExecutionWatcher* key;
+    std::weak_ptr<ExecutionWatcher> watcher;
+  };
+
+  std::vector<corral::v1::StreamState> StreamStates() const;
+
+  const std::string name_;
+  const std::string directory_;
+  const corral::v1::Command command_;
+  const std::vector<corral::v1::Stream> streams_;
+
+  mutable sandbox::Mutex mutex_;
+  // Without name, command and streams.
+  corral::v1::Execution record_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Watching> watchers_ ABSL_GUARDED_BY(mutex_);
+  // By stream: the log while somebody reads it. Readers share one, so that many
+  // cost no more descriptors than one.
+  mutable std::array<std::weak_ptr<const sandbox::OutputLogReader>,
+                     corral::v1::Stream_ARRAYSIZE>
+      logs_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace server
+
+#endif  // SERVER_EXECUTION_H_

@@ -1,0 +1,223 @@
+// The calls of ExecutionService that act on a running command.
+
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/error_reason.pb.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/sandbox.h"
+#include "server/activity.h"
+#include "server/conversion.h"
+#include "server/errors.h"
+#include "server/execution.h"
+#include "server/execution_service.h"
+#include "server/unary_reply.h"
+#include "server/validation.h"
+
+namespace server {
+namespace {
+
+constexpr size_t kMaxInputBytes = 1 << 20;
+constexpr uint64_t kLastSignal = 64;
+
+absl::Status Precondition(corral::v1::ErrorReason reason,
+                          const Execution& execution, const char* what) {
+  return Error(absl::StatusCode::kFailedPrecondition, reason,
+               absl::StrCat(execution.name(), what),
+               {{"name", execution.name()}});
+}
+
+absl::Status HasEnded(const Execution& execution) {
+  return Precondition(corral::v1::EXECUTION_ENDED, execution, " has ended");
+}
+
+absl::Status CheckTerminal(const Execution& execution) {
+  return execution.command().has_terminal()
+             ? absl::OkStatus()
+             : Precondition(corral::v1::NOT_A_TERMINAL, execution,
+                            " has no terminal");
+}
+
+// The answer of the supervisor to a signal or a resize.
+absl::Status ToControlError(const Execution& execution,
+                            const absl::Status& status) {
+  if (absl::IsFailedPrecondition(status) || absl::IsUnavailable(status)) {
+    return HasEnded(execution);
+  }
+  if (absl::IsNotFound(status)) {
+    return ExecutionNotFound(execution.name());
+  }
+  return status.ok() ? status : ServerFault(execution.name(), status);
+}
+
+absl::Status CheckInput(const corral::v1::WriteInputRequest& request,
+                        const Execution& execution) {
+  if (request.data().size() > kMaxInputBytes) {
+    return InvalidField("data", absl::StrCat(request.data().size(), " bytes"),
+                        "at most 1048576 bytes");
+  }
+  if (!execution.takes_input()) {
+    return Precondition(corral::v1::INPUT_CLOSED, execution,
+                        " was started without stdin");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ToInputError(const corral::v1::WriteInputRequest& request,
+                          const Execution& execution,
+                          const absl::Status& status,
+                          const wire::InputState& input) {
+  if (absl::IsOutOfRange(status)) {
+    return OffsetOutOfRange("input", request.offset(), input.accepted_offset());
+  }
+  if (absl::IsNotFound(status)) {
+    return ExecutionNotFound(execution.name());
+  }
+  return status.ok() ? status : ServerFault(execution.name(), status);
+}
+
+// An execution that is over takes no input, which is no error.
+corral::v1::InputState ClosedInput(const Execution& execution) {
+  corral::v1::InputState input = execution.input();
+  input.set_closed(true);
+  return input;
+}
+
+absl::StatusOr<wire::Signal> ToSignal(
+    const corral::v1::SignalExecutionRequest& request,
+    const Execution& execution) {
+  wire::Signal signal;
+  if (request.signal() < 1 ||
+      static_cast<uint64_t>(request.signal()) > kLastSignal) {
+    return InvalidField("signal", absl::StrCat(request.signal()), "[1, 64]");
+  }
+  if (!corral::v1::SignalExecutionRequest::Scope_IsValid(request.scope())) {
+    return InvalidField("scope", absl::StrCat(request.scope()),
+                        "TREE, LEADER, FOREGROUND_GROUP");
+  }
+  signal.set_kill_after_ns(-1);
+  if (request.has_kill_after()) {
+    ASSIGN_OR_RETURN(const absl::Duration kill_after,
+                     CheckDuration("kill_after", request.kill_after(),
+                                   absl::ZeroDuration(), absl::Hours(1)));
+    signal.set_kill_after_ns(absl::ToInt64Nanoseconds(kill_after));
+  }
+  if (request.scope() == corral::v1::SignalExecutionRequest::FOREGROUND_GROUP) {
+    RETURN_IF_ERROR(CheckTerminal(execution));
+  }
+  signal.set_signal(request.signal());
+  signal.set_scope(ToWire(request.scope()));
+  return signal;
+}
+
+}  // namespace
+
+ExecutionService::UnaryReactor* ExecutionService::WriteInput(
+    Context* context, const corral::v1::WriteInputRequest* request,
+    corral::v1::InputState* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  absl::Status status = found.status();
+  if (found.ok()) {
+    status = CheckInput(*request, *found->execution);
+  }
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  const auto sandbox = found->session->sandbox();
+  if (sandbox == nullptr) {
+    *response = ClosedInput(*found->execution);
+    return Reply(context, absl::OkStatus());
+  }
+  wire::WriteInput input;
+  input.set_execution_id(found->id);
+  input.set_offset(request->offset());
+  input.set_data(request->data());
+  input.set_eof(request->eof());
+  UnaryReactor* reactor = context->DefaultReactor();
+  sandbox->WriteInput(
+      std::move(input),
+      [request, response, execution = found->execution,
+       reply = ReplyLater(reactor, std::move(call))](
+          const absl::Status& done, const wire::InputState& taken) mutable {
+        if (done.ok()) {
+          *response = FromWire(taken);
+          execution->UpdateInput(*response);
+        } else if (absl::IsUnavailable(done)) {
+          *response = ClosedInput(*execution);
+          reply(absl::OkStatus());
+          return;
+        }
+        reply(ToInputError(*request, *execution, done, taken));
+      });
+  return reactor;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::SignalExecution(
+    Context* context, const corral::v1::SignalExecutionRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  absl::StatusOr<wire::Signal> signal = ToSignal(*request, *found->execution);
+  if (!signal.ok()) {
+    return Reply(context, signal.status());
+  }
+  const auto sandbox = found->session->sandbox();
+  if (sandbox == nullptr) {
+    return Reply(context, HasEnded(*found->execution));
+  }
+  signal->set_execution_id(found->id);
+  UnaryReactor* reactor = context->DefaultReactor();
+  sandbox->Signal(*std::move(signal),
+                  [execution = found->execution,
+                   reply = ReplyLater(reactor, std::move(call))](
+                      const absl::Status& done) mutable {
+                    reply(ToControlError(*execution, done));
+                  });
+  return reactor;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::ResizeTerminal(
+    Context* context, const corral::v1::ResizeTerminalRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  absl::Status status = found.status();
+  status.Update(CheckTerminalSize("size", request->size()));
+  if (status.ok()) {
+    status = CheckTerminal(*found->execution);
+  }
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  const auto sandbox = found->session->sandbox();
+  if (sandbox == nullptr) {
+    return Reply(context, HasEnded(*found->execution));
+  }
+  wire::Resize resize;
+  resize.set_execution_id(found->id);
+  resize.set_rows(request->size().rows());
+  resize.set_columns(request->size().columns());
+  UnaryReactor* reactor = context->DefaultReactor();
+  sandbox->Resize(std::move(resize),
+                  [execution = found->execution,
+                   reply = ReplyLater(reactor, std::move(call))](
+                      const absl::Status& done) mutable {
+                    reply(ToControlError(*execution, done));
+                  });
+  return reactor;
+}
+
+}  // namespace server

@@ -1,0 +1,222 @@
+#include "server/execution_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/sandbox.h"
+#include "server/activity.h"
+#include "server/errors.h"
+#include "server/execution.h"
+#include "server/execution_list.h"
+#include "server/names.h"
+#include "server/output_follower.h"
+#include "server/output_stream.h"
+#include "server/registry.h"
+#include "server/sandboxes.h"
+#include "server/session.h"
+#include "server/unary_reply.h"
+#include "server/validation.h"
+#include "server/wait_call.h"
+
+namespace server {
+namespace {
+
+// Starts a validated command and streams its output.
+void RunIn(const std::shared_ptr<Session>& session, const std::string& id,
+           const corral::v1::Command& command,
+           const std::shared_ptr<OutputStream>& stream) {
+  std::shared_ptr<Execution> execution = session->Start(
+      id, command,
+      [stream](const absl::StatusOr<std::shared_ptr<Execution>>& started) {
+        stream->Fail(started.status());
+      });
+  if (execution != nullptr) {
+    FollowIn(session,
+             OutputFollower::Create(std::move(execution), {}, /*follow=*/true),
+             stream);
+  } else if (session->spec().ephemeral()) {
+    session->Delete(sandbox::wire::ExitRecord::SANDBOX_DELETED,
+                    [](const absl::Status&) {});
+  }
+}
+
+}  // namespace
+
+void FollowIn(const std::shared_ptr<Session>& session,
+              absl::StatusOr<OutputFollower> follower,
+              const std::shared_ptr<OutputStream>& stream) {
+  OutputStream::Over over;
+  if (session->spec().ephemeral()) {
+    session->BeginViewing();
+    over = [session](bool ended_was_sent) {
+      session->EndViewing(ended_was_sent);
+    };
+  }
+  stream->Follow(std::move(follower), std::move(over));
+}
+
+absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
+    const std::string& name) {
+  ASSIGN_OR_RETURN(const ExecutionName parts, ParseExecutionName("name", name));
+  Found found;
+  found.id = parts.execution;
+  found.session = sandboxes_->registry().Find(parts.sandbox);
+  if (found.session != nullptr) {
+    found.execution = found.session->FindExecution(parts.execution);
+  }
+  if (found.execution == nullptr) {
+    return ExecutionNotFound(name);
+  }
+  return found;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> ExecutionService::FindParent(
+    const std::string& parent) {
+  ASSIGN_OR_RETURN(const std::string id, ParseSandboxName("parent", parent));
+  std::shared_ptr<Session> session = sandboxes_->registry().Find(id);
+  if (session == nullptr) {
+    return SandboxNotFound(parent);
+  }
+  return session;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::StartExecution(
+    Context* context, const corral::v1::StartExecutionRequest* request,
+    corral::v1::Execution* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<std::shared_ptr<Session>> session =
+      FindParent(request->parent());
+  absl::Status status = session.status();
+  status.Update(CheckChosenId("execution_id", request->execution_id()));
+  if (status.ok()) {
+    status = CheckCommand("command", request->command(),
+                          (*session)->spec().workspace());
+  }
+  status.Update(activity_->AdmitWork());
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  (*session)->Start(
+      request->execution_id(), request->command(),
+      [response, reply = ReplyLater(reactor, std::move(call))](
+          const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
+        if (execution.ok()) {
+          *response = (*execution)->Describe();
+        }
+        reply(execution.status());
+      });
+  return reactor;
+}
+
+absl::Status ExecutionService::RunInExisting(
+    const corral::v1::RunExecutionRequest& request,
+    const std::shared_ptr<OutputStream>& stream) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Session> session,
+                   FindParent(request.parent()));
+  if (!request.sandbox_id().empty() || request.has_sandbox()) {
+    return InvalidField("parent", request.parent(),
+                        "a tenant, if sandbox or sandbox_id is set");
+  }
+  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(
+      CheckCommand("command", request.command(), session->spec().workspace()));
+  RETURN_IF_ERROR(activity_->AdmitWork());
+  RunIn(session, request.execution_id(), request.command(), stream);
+  return absl::OkStatus();
+}
+
+absl::Status ExecutionService::RunInNew(
+    const corral::v1::RunExecutionRequest& request,
+    const std::shared_ptr<OutputStream>& stream) {
+  RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
+  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
+  RETURN_IF_ERROR(CheckCommand("command", request.command(),
+                               request.sandbox().workspace().path()));
+  RETURN_IF_ERROR(activity_->AdmitWork());
+  sandboxes_->Create(
+      request.sandbox(), request.sandbox_id(), /*ephemeral=*/true,
+      [stream, id = request.execution_id(), command = request.command()](
+          const absl::StatusOr<std::shared_ptr<Session>>& session) {
+        if (session.ok()) {
+          RunIn(*session, id, command, stream);
+        } else {
+          stream->Fail(session.status());
+        }
+      });
+  return absl::OkStatus();
+}
+
+ExecutionService::OutputReactor* ExecutionService::RunExecution(
+    Context* /*context*/, const corral::v1::RunExecutionRequest* request) {
+  const std::shared_ptr<OutputStream> stream =
+      OutputStream::Create(timers_, activity_->BeginCall());
+  stream->Fail(IsTenantName(request->parent())
+                   ? RunInNew(*request, stream)
+                   : RunInExisting(*request, stream));
+  return stream.get();
+}
+
+ExecutionService::UnaryReactor* ExecutionService::GetExecution(
+    Context* context, const corral::v1::GetExecutionRequest* request,
+    corral::v1::Execution* response) {
+  const Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (found.ok()) {
+    *response = found->execution->Describe();
+  }
+  return Reply(context, found.status());
+}
+
+ExecutionService::UnaryReactor* ExecutionService::ListExecutions(
+    Context* context, const corral::v1::ListExecutionsRequest* request,
+    corral::v1::ListExecutionsResponse* response) {
+  const Activity::Call call = activity_->BeginCall();
+  return Reply(context, ListPage(sandboxes_->registry(), *request, response));
+}
+
+ExecutionService::UnaryReactor* ExecutionService::WaitExecution(
+    Context* context, const corral::v1::WaitExecutionRequest* request,
+    corral::v1::Execution* response) {
+  Activity::Call call = activity_->BeginCall();
+  absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  std::optional<absl::Duration> timeout;
+  if (request->has_timeout()) {
+    const absl::StatusOr<absl::Duration> wanted = CheckDuration(
+        "timeout", request->timeout(), absl::ZeroDuration(), kYear);
+    if (!wanted.ok()) {
+      return Reply(context, wanted.status());
+    }
+    timeout = *wanted;
+  }
+  return WaitCall::Begin(std::move(found->execution), timeout, response,
+                         timers_, std::move(call));
+}
+
+ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(
+    Context* context, const corral::v1::DeleteExecutionRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  found->session->DeleteExecution(found->id,
+                                  ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+}  // namespace server

@@ -1,0 +1,164 @@
+// One sandbox as the server knows it: its state, its executions, and the way to
+// its supervisor. It only holds state and delegates; sandboxes.h makes and
+// deletes sandboxes.
+//
+// Thread-safe; nothing here blocks, unless said otherwise. Callbacks are called
+// without a lock held.
+
+#ifndef SERVER_SESSION_H_
+#define SERVER_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/sandbox.h"
+#include "server/activity.h"
+#include "server/execution.h"
+#include "server/state_directory.h"
+#include "server/timer_queue.h"
+#include "server/worker_pool.h"
+
+namespace server {
+
+class Session final : public sandbox::SandboxObserver,
+                      public std::enable_shared_from_this<Session> {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+  using Started =
+      absl::AnyInvocable<void(absl::StatusOr<std::shared_ptr<Execution>>)>;
+  using State = corral::v1::Sandbox::State;
+  using ExecutionPtr = std::shared_ptr<Execution>;
+
+  // What a session needs of the server. All must outlive it.
+  struct Environment {
+    Activity* activity;
+    TimerQueue* timers;
+    // For the disk.
+    WorkerPool* workers;
+    const StateDirectory* state;
+    uint32_t max_executions;
+    // A sandbox that is to be deleted has no process left. Called once; what it
+    // calls must end with FinishDeletion.
+    std::function<void(std::shared_ptr<Session>)> on_emptied;
+  };
+
+  // How long an ephemeral sandbox stays without a stream of its command's
+  // output.
+  static constexpr absl::Duration kUnwatchedLifetime = absl::Seconds(60);
+
+  // CREATING. `ready` is called when it is READY, or with what kept it from
+  // that; it is then deleted. Of one that is adopted: when its executions are
+  // known.
+  Session(sandbox::wire::SandboxSpec spec, const Environment& environment,
+          Done ready);
+
+  const std::string& id() const { return spec_.id(); }
+  const sandbox::wire::SandboxSpec& spec() const { return spec_; }
+  corral::v1::Sandbox Describe() const;
+
+  // The callback of SandboxFactory::Create.
+  void OnCreated(const absl::Status& status);
+  // What Create or Adopt returned; null if there is no supervisor, OnGone
+  // follows then.
+  void Attach(std::unique_ptr<sandbox::Sandbox> sandbox);
+
+  // Null: the supervisor is gone. Its methods may be called at any time.
+  std::shared_ptr<sandbox::Sandbox> sandbox() const;
+
+  // Starts a command, validated before. Empty `id`: one is made up. `started`
+  // gets the execution when it runs or failed to start, or SANDBOX_NOT_READY,
+  // EXECUTION_EXISTS, TOO_MANY_EXECUTIONS or SERVER_FAULT. Returns the
+  // execution, or null if `started` got one of the first three already.
+  ExecutionPtr Start(const std::string& id, const corral::v1::Command& command,
+                     Started started);
+
+  // Null: there is none.
+  ExecutionPtr FindExecution(const std::string& id) const;
+
+  // At most `limit` executions with ids after `after`, in their order.
+  std::vector<ExecutionPtr> ListExecutions(const std::string& after,
+                                           size_t limit) const;
+  size_t execution_count() const;
+
+  // EXECUTION_NOT_FOUND, or OK when nothing of it is left.
+  void DeleteExecution(const std::string& id, Done done);
+
+  // Kills everything; what runs ends with `cause`. OK when nothing of the
+  // sandbox is left.
+  void Delete(sandbox::wire::ExitRecord::Cause cause, Done done);
+  // Nothing is left. Answers who waits for that.
+  void FinishDeletion();
+
+  // The output of an ephemeral sandbox's command is streamed from now on; the
+  // stream ended, after its last event or before. Without streams for long
+  // enough, or after the last event, it is deleted.
+  void BeginViewing();
+  void EndViewing(bool saw_the_end);
+
+  // Takes in the executions that the disk knows, before a sandbox of an earlier
+  // server is adopted. May block.
+  void LoadRecords();
+  // Ends what has no end with the one that the disk knows, or as LOST, and
+  // drops the Sandbox. The supervisor must be gone. May block.
+  void EndWithoutSupervisor();
+
+  // SandboxObserver, called by the event loop.
+  void OnSnapshot(const sandbox::wire::Snapshot& snapshot) override;
+  void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
+  void OnOutput(const std::string& execution_id) override;
+  void OnGone(const absl::Status& why) override;
+
+ private:
+  absl::StatusOr<ExecutionPtr> Admit(const std::string& id,
+                                     const corral::v1::Command& command);
+  absl::Status OnStarted(const ExecutionPtr& execution, const std::string& id,
+                         const absl::Status& status);
+  void OnExecutionDeleted(const std::string& id, const absl::Status& status);
+  void Lose(const ExecutionPtr& execution);
+  void MaybeReady();
+  void MaybeEmptied();
+
+  const sandbox::wire::SandboxSpec spec_;
+  const Environment environment_;
+
+  mutable sandbox::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = corral::v1::Sandbox::CREATING;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<sandbox::Sandbox> sandbox_ ABSL_GUARDED_BY(mutex_);
+  // LoadRecords was called.
+  bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
+  // The factory or the supervisor said that the sandbox is ready.
+  bool created_ ABSL_GUARDED_BY(mutex_) = false;
+  // Attach was called.
+  bool attached_ ABSL_GUARDED_BY(mutex_) = false;
+  // No process of the sandbox is left, and no callback will come.
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+  bool emptied_ ABSL_GUARDED_BY(mutex_) = false;
+  bool deleted_ ABSL_GUARDED_BY(mutex_) = false;
+  Done ready_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Done> deletion_waiters_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, ExecutionPtr> executions_ ABSL_GUARDED_BY(mutex_);
+  // By id: who waits for the deletion of an execution.
+  std::map<std::string, std::vector<Done>> execution_deletions_
+      ABSL_GUARDED_BY(mutex_);
+  int viewers_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Counts the calls of BeginViewing.
+  uint64_t viewings_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace server
+
+#endif  // SERVER_SESSION_H_

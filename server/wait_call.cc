@@ -1,0 +1,84 @@
+#include "server/wait_call.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "grpcpp/support/status.h"
+#include "sandbox/base/mutex.h"
+#include "server/activity.h"
+#include "server/execution.h"
+#include "server/timer_queue.h"
+
+namespace server {
+
+using sandbox::MutexLock;
+
+grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
+                                          std::optional<absl::Duration> timeout,
+                                          corral::v1::Execution* response,
+                                          TimerQueue* timers,
+                                          Activity::Call call) {
+  // make_shared cannot reach the constructor.
+  std::shared_ptr<WaitCall> wait(
+      new WaitCall(std::move(execution), response, timers, std::move(call)));
+  wait->self_ = wait;
+  if (timeout.has_value()) {
+    MutexLock lock(&wait->mutex_);
+    wait->timer_ =
+        timers->RunAfter(*timeout, [weak = std::weak_ptr<WaitCall>(wait)] {
+          if (const auto self = weak.lock(); self != nullptr) {
+            self->OnTimeout();
+          }
+        });
+  }
+  // Before the state is looked at, so that no change is missed.
+  wait->execution_->Watch(wait);
+  wait->OnChange();
+  return wait.get();
+}
+
+void WaitCall::OnChange() {
+  MutexLock lock(&mutex_);
+  MaybeAdvance();
+}
+
+void WaitCall::OnTimeout() {
+  MutexLock lock(&mutex_);
+  timed_out_ = true;
+  MaybeAdvance();
+}
+
+void WaitCall::OnCancel() {
+  MutexLock lock(&mutex_);
+  cancelled_ = true;
+  MaybeAdvance();
+}
+
+void WaitCall::OnDone() {
+  {
+    MutexLock lock(&mutex_);
+    timers_->Cancel(timer_);
+  }
+  execution_->Unwatch(this);
+  call_.reset();
+  self_.reset();  // the last use of this object
+}
+
+void WaitCall::MaybeAdvance() {
+  if (finished_) {
+    return;
+  }
+  if (cancelled_) {
+    finished_ = true;
+    Finish(grpc::Status::CANCELLED);
+  } else if (timed_out_ || execution_->ended()) {
+    finished_ = true;
+    *response_ = execution_->Describe();
+    Finish(grpc::Status::OK);
+  }
+}
+
+}  // namespace server
