@@ -92,13 +92,13 @@ void AddSockets(Filter& filter) {
   const std::set<uint64_t> allowed = {AF_UNIX, AF_INET, AF_INET6};
   for (uint64_t family = 0; family < AF_NETLINK; ++family) {
     filter.Add(allowed.count(family) != 0 ? SCMP_ACT_ALLOW : kRefuse, socket,
-               {SCMP_A0(SCMP_CMP_EQ, family)});
+               {SCMP_A0(SCMP_CMP_EQ, family, 0)});
   }
   filter.Add(SCMP_ACT_ALLOW, socket,
-             {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0)});
+             {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0), SCMP_A2(SCMP_CMP_EQ, 0, 0)});
   filter.Add(kRefuse, socket,
-             {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, 0)});
-  filter.Add(kRefuse, socket, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK)});
+             {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0), SCMP_A2(SCMP_CMP_NE, 0, 0)});
+  filter.Add(kRefuse, socket, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK, 0)});
 }
 
 // No new namespaces: a user namespace opens the kernel's privileged surface.
@@ -122,7 +122,7 @@ void AddPersonality(Filter& filter) {
   for (uint64_t persona :
        std::initializer_list<uint64_t>{0, 8, 0x20000, 0x20008, 0xffffffff}) {
     filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(personality),
-               {SCMP_A0(SCMP_CMP_EQ, persona)});
+               {SCMP_A0(SCMP_CMP_EQ, persona, 0)});
   }
 }
 
