@@ -84,8 +84,7 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
 Cgroup::~Cgroup() { (void)Remove(); }
 
 absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
-                                      const std::string& name,
-                                      const CgroupLimits& limits) {
+                                      const std::string& name) {
   std::vector<std::string> directories;
   for (const std::string& parent : host.parents) {
     const std::string top = absl::StrCat(parent, "/", kTop);
@@ -98,7 +97,6 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
   RETURN_IF_ERROR(RemoveLeftOver(host.version, directories));
   Cgroup cgroup(host.version, std::move(directories));
   RETURN_IF_ERROR(cgroup.Make());
-  RETURN_IF_ERROR(cgroup.SetLimits(limits));
   if (host.version == CgroupVersion::kV2) {
     RETURN_IF_ERROR(
         WriteSmallFile(cgroup.directories_[0] + "/cgroup.subtree_control",

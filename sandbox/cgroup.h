@@ -62,8 +62,10 @@ class Cgroup {
   // Makes <parent>/corral/<name>. What is left of a group of this name is
   // killed and removed first.
   static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
-                                       const std::string& name,
-                                       const CgroupLimits& limits);
+                                       const std::string& name);
+
+  // Sets those that are given.
+  absl::Status SetLimits(const CgroupLimits& limits) const;
   // Makes a group below this one, without limits of its own.
   absl::StatusOr<Cgroup> CreateChild(const std::string& name) const;
 
@@ -72,6 +74,8 @@ class Cgroup {
   absl::Status Delegate(uid_t uid);
 
   CgroupVersion version() const { return version_; }
+  // There is one.
+  bool valid() const { return !directories_.empty(); }
 
   // What a process needs to enter: v2 the directory; v1 each `tasks` file, to
   // write "0" to. Valid as long as this.
@@ -99,7 +103,6 @@ class Cgroup {
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
-  absl::Status SetLimits(const CgroupLimits& limits) const;
   void SignalOnce(int signal) const;
 
   CgroupVersion version_ = CgroupVersion::kV2;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -20,11 +21,11 @@ constexpr const char* kDirectory = "/run/corral/ids";
 
 }  // namespace
 
-absl::StatusOr<IdRange> IdRange::Acquire(uint32_t hint) {
+absl::StatusOr<IdRange> IdRange::Acquire() {
   ::mkdir("/run/corral", 0700);
   ::mkdir(kDirectory, 0700);
-  const uint32_t start =
-      hint > kLowest ? (hint - kLowest) / kIdRange % kCount : 0;
+  // Not all from the same end: a thousand taken ones would be tried first.
+  const auto start = static_cast<uint32_t>(::getpid());
   for (uint32_t i = 0; i < kCount; ++i) {
     const uint32_t number = (start + i) % kCount;
     const std::string path = absl::StrCat(kDirectory, "/", number);

@@ -20,9 +20,8 @@ class IdRange {
  public:
   IdRange() = default;
 
-  // The first free range, looking from the one that begins with `hint` (0: from
-  // the lowest). ResourceExhausted: all 4096 are taken.
-  static absl::StatusOr<IdRange> Acquire(uint32_t hint);
+  // A free range. ResourceExhausted: all are taken.
+  static absl::StatusOr<IdRange> Acquire();
 
   uint32_t first_id() const { return first_id_; }
 

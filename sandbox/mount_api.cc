@@ -39,6 +39,16 @@ absl::Status SetMountAttributes(int tree, uint64_t attributes,
   return absl::OkStatus();
 }
 
+absl::Status SetReadOnly(int tree, bool read_only) {
+  mount_attr attr = {};
+  (read_only ? attr.attr_set : attr.attr_clr) = MOUNT_ATTR_RDONLY;
+  if (::syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr,
+                sizeof(attr)) != 0) {
+    return absl::ErrnoToStatus(errno, "mount_setattr(read-only)");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<UniqueFd> NewFileSystem(
     const char* type,
     const std::vector<std::pair<const char*, std::string>>& options,

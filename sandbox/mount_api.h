@@ -24,6 +24,8 @@ absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
 absl::Status SetMountAttributes(int tree, uint64_t attributes,
                                 int user_namespace);
 
+absl::Status SetReadOnly(int tree, bool read_only);
+
 // A new file system, detached: fsopen, options, fsmount.
 absl::StatusOr<UniqueFd> NewFileSystem(
     const char* type,

@@ -119,35 +119,6 @@ absl::Status CheckWorkspacePath(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status LendWorkspace(const WorkspaceMount& workspace, uint32_t first_id,
-                           HostTrees& host) {
-  RETURN_IF_ERROR(CheckWorkspacePath(workspace.path));
-  UniqueFd directory(
-      ::open(workspace.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat status;
-  if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "workspace ", workspace.path, ": ",
-        absl::ErrnoToStatus(errno, "not a directory that can be opened")
-            .message()));
-  }
-  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
-  ASSIGN_OR_RETURN(const UniqueFd map, OwnerMap(status.st_uid, status.st_gid,
-                                                first_id, kCommandId));
-  const uint64_t attributes =
-      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-      (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
-  const absl::Status mapped =
-      SetMountAttributes(tree.get(), attributes, map.get());
-  if (!mapped.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "workspace ", workspace.path,
-        ": its file system has no idmapped mounts: ", mapped.message()));
-  }
-  host.trees.push_back({std::move(tree), workspace.path, true});
-  return absl::OkStatus();
-}
-
 // Makes what is missing of `path` below `root`, each a directory but for the
 // last, if it is not one.
 absl::Status MakePath(int root, const std::string& path, bool directory) {
@@ -221,12 +192,10 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
   return absl::OkStatus();
 }
 
-absl::Status MountScratch(int root, const std::string& path,
-                          uint64_t tmpfs_bytes, const char* mode) {
+absl::Status MountScratch(int root, const std::string& path, const char* mode) {
   ASSIGN_OR_RETURN(const UniqueFd tmpfs,
                    NewFileSystem("tmpfs",
-                                 {{"size", absl::StrCat(tmpfs_bytes)},
-                                  {"nr_inodes", "1048576"},
+                                 {{"nr_inodes", "1048576"},
                                   {"mode", mode},
                                   {"uid", absl::StrCat(kCommandId)},
                                   {"gid", absl::StrCat(kCommandId)}},
@@ -273,8 +242,7 @@ absl::Status Pivot(int root) {
 
 }  // namespace
 
-absl::StatusOr<HostTrees> Gather(const WorkspaceMount& workspace,
-                                 uint32_t first_id) {
+absl::StatusOr<HostTrees> Gather() {
   HostTrees host;
   RETURN_IF_ERROR(Lend("/usr", kLent, host));
   for (const char* name : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) {
@@ -297,13 +265,10 @@ absl::StatusOr<HostTrees> Gather(const WorkspaceMount& workspace,
   for (const char* path : kDevices) {
     RETURN_IF_ERROR(Lend(path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, host));
   }
-  if (!workspace.path.empty()) {
-    RETURN_IF_ERROR(LendWorkspace(workspace, first_id, host));
-  }
   return host;
 }
 
-absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes) {
+absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::chdir("/") != 0) {
     return absl::ErrnoToStatus(errno, "make the mounts private");
@@ -315,11 +280,11 @@ absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes) {
   // A mount takes others only where the namespace has it: on any directory,
   // until it is the root.
   RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
-  RETURN_IF_ERROR(MakeSkeleton(root.get(), trees));
-  RETURN_IF_ERROR(MountScratch(root.get(), "tmp", tmpfs_bytes, "1777"));
-  RETURN_IF_ERROR(MountScratch(root.get(), "dev/shm", tmpfs_bytes, "1777"));
-  RETURN_IF_ERROR(MountScratch(root.get(), "home/corral", tmpfs_bytes, "755"));
-  for (const HostTree& tree : trees.trees) {
+  RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
+  RETURN_IF_ERROR(MountScratch(root.get(), "tmp", "1777"));
+  RETURN_IF_ERROR(MountScratch(root.get(), "dev/shm", "1777"));
+  RETURN_IF_ERROR(MountScratch(root.get(), "home/corral", "755"));
+  for (const HostTree& tree : host.trees) {
     RETURN_IF_ERROR(MakePath(root.get(), tree.target, tree.directory));
     RETURN_IF_ERROR(MoveTree(tree.tree.get(), root.get(), tree.target));
   }
@@ -332,10 +297,46 @@ absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes) {
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   RETURN_IF_ERROR(MoveTree(devpts.get(), root.get(), "dev/pts"));
   RETURN_IF_ERROR(MountProc(root.get()));
-  RETURN_IF_ERROR(SetMountAttributes(root.get(), MOUNT_ATTR_RDONLY, -1));
+  RETURN_IF_ERROR(SetReadOnly(root.get(), true));
   RETURN_IF_ERROR(Pivot(root.get()));
   ::umask(022);
-  return devpts;
+  return SandboxTree{std::move(devpts), std::move(root)};
+}
+
+absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
+  RETURN_IF_ERROR(CheckWorkspacePath(workspace.path));
+  UniqueFd directory(
+      ::open(workspace.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat status;
+  if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "workspace ", workspace.path, ": ",
+        absl::ErrnoToStatus(errno, "not a directory that can be opened")
+            .message()));
+  }
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
+  ASSIGN_OR_RETURN(
+      const UniqueFd map,
+      OwnerMap(status.st_uid, status.st_gid, workspace.first_id, kCommandId));
+  const uint64_t attributes =
+      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+      (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
+  const absl::Status mapped =
+      SetMountAttributes(tree.get(), attributes, map.get());
+  if (!mapped.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "workspace ", workspace.path,
+        ": its file system has no idmapped mounts: ", mapped.message()));
+  }
+  return HostTree{std::move(tree), workspace.path, true};
+}
+
+absl::Status Attach(int root, const HostTree& tree) {
+  ::umask(022);
+  RETURN_IF_ERROR(SetReadOnly(root, false));
+  RETURN_IF_ERROR(MakePath(root, tree.target, tree.directory));
+  RETURN_IF_ERROR(MoveTree(tree.tree.get(), root, tree.target));
+  return SetReadOnly(root, true);
 }
 
 }  // namespace sandbox

@@ -43,20 +43,33 @@ struct HostTrees {
 };
 
 struct WorkspaceMount {
-  // Empty: none.
   std::string path;
   bool read_only = false;
+  // Of the sandbox.
+  uint32_t first_id = 0;
 };
 
-// InvalidArgument: the workspace (not a directory, or where it may not be).
-// FailedPrecondition: the kernel or the workspace's file system cannot do it.
-absl::StatusOr<HostTrees> Gather(const WorkspaceMount& workspace,
-                                 uint32_t first_id);
+struct SandboxTree {
+  // The directory of the sandbox's devpts, for OpenPty.
+  UniqueFd devpts;
+  // The root's mount.
+  UniqueFd root;
+};
 
-// In the child, as root of its user namespace. Returns the directory of the
-// sandbox's devpts, for Pty. tmpfs_bytes: the size of each tmpfs; what is in
-// them counts as the sandbox's memory.
-absl::StatusOr<UniqueFd> Build(HostTrees trees, uint64_t tmpfs_bytes);
+// FailedPrecondition: the kernel cannot do it.
+absl::StatusOr<HostTrees> Gather();
+
+// In the child, as root of its user namespace.
+absl::StatusOr<SandboxTree> Build(const HostTrees& host);
+
+// InvalidArgument: not a directory, or one that may not be a workspace.
+// FailedPrecondition: its file system has no idmapped mounts.
+absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
+
+// Puts one more tree below the root. In a process that entered the sandbox's
+// namespaces, as root of its user namespace, and before anything untrusted runs
+// there. InvalidArgument: there is no place for it.
+absl::Status Attach(int root, const HostTree& tree);
 
 }  // namespace sandbox
 

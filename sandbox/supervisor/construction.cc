@@ -14,6 +14,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
@@ -28,6 +29,8 @@ namespace {
 
 // Since Linux 6.3; without it a host may be set to refuse executing a memfd.
 constexpr unsigned kMfdExec = 0x10;
+// All sandboxes have the same: they are made before it is known for whom.
+constexpr const char* kHostName = "corral";
 // Above what the program wants its descriptors to be.
 constexpr int kAbove = 16;
 
@@ -80,16 +83,17 @@ absl::StatusOr<UniqueFd> MakeExchange() {
   return memfd;
 }
 
-void SendReport(int socket, const absl::Status& status, int fd) {
+void SendReport(int socket, const absl::Status& status,
+                const std::vector<int>& fds) {
   Report report = {static_cast<int32_t>(status.code()), {}};
   const std::string text(status.message());
   std::strncpy(report.text, text.c_str(), sizeof(report.text) - 1);
-  (void)SendWithFds(socket, &report, sizeof(report),
-                    fd >= 0 ? std::vector<int>{fd} : std::vector<int>{});
+  (void)SendWithFds(socket, &report, sizeof(report), fds);
 }
 
-// The child's report, and the descriptor it sent, if any.
-absl::StatusOr<UniqueFd> ReceiveReport(int socket, const char* who) {
+// The descriptors that came with a child's report of success.
+absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
+                                                    const char* who) {
   Report report = {};
   ASSIGN_OR_RETURN(ReceivedPacket packet,
                    ReceiveWithFds(socket, &report, sizeof(report)));
@@ -100,7 +104,7 @@ absl::StatusOr<UniqueFd> ReceiveReport(int socket, const char* who) {
     return absl::Status(static_cast<absl::StatusCode>(report.code),
                         absl::StrCat(who, ": ", report.text));
   }
-  return packet.fds.empty() ? UniqueFd() : std::move(packet.fds[0]);
+  return std::move(packet.fds);
 }
 
 // Puts /dev/null on 0 to 2 and `fds` on 3 and up; all else closes on exec.
@@ -131,8 +135,8 @@ absl::Status ExecuteImage(int image, const char* role) {
   return absl::ErrnoToStatus(errno, "execute corral-init");
 }
 
-absl::Status BecomeInit(const Plan& plan, const Cgroup& home, HostTrees trees,
-                        int image, int socket) {
+absl::Status BecomeInit(const Cgroup& home, const HostTrees& host, int image,
+                        int socket) {
   RETURN_IF_ERROR(DieWithParent());
   char go;
   if (::read(socket, &go, 1) != 1) {
@@ -143,12 +147,11 @@ absl::Status BecomeInit(const Plan& plan, const Cgroup& home, HostTrees trees,
   }
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
-  RETURN_IF_ERROR(FinishNamespaces(plan.host_name));
-  ASSIGN_OR_RETURN(const UniqueFd devpts,
-                   Build(std::move(trees), plan.tmpfs_bytes));
+  RETURN_IF_ERROR(FinishNamespaces(kHostName));
+  ASSIGN_OR_RETURN(const SandboxTree tree, Build(host));
   RETURN_IF_ERROR(ArrangeFds({}));
   RETURN_IF_ERROR(Confine({}));
-  SendReport(socket, absl::OkStatus(), devpts.get());
+  SendReport(socket, absl::OkStatus(), {tree.devpts.get(), tree.root.get()});
   return ExecuteImage(image, "i");
 }
 
@@ -171,7 +174,7 @@ UniqueFd Raised(const UniqueFd& fd) {
 }
 
 [[noreturn]] void EndChild(int socket, const absl::Status& status) {
-  SendReport(socket, status, -1);
+  SendReport(socket, status, {});
   ::_exit(1);
 }
 
@@ -179,9 +182,9 @@ int EntryForClone(const Cgroup& home) {
   return home.version() == CgroupVersion::kV2 ? home.EntryFds()[0] : -1;
 }
 
-absl::Status StartInit(const Plan& plan, const Cgroup& home, int image,
+absl::Status StartInit(uint32_t first_id, const Cgroup& home, int image,
                        Construction& made) {
-  ASSIGN_OR_RETURN(HostTrees trees, Gather(plan.workspace, plan.first_id));
+  ASSIGN_OR_RETURN(const HostTrees host, Gather());
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
   absl::StatusOr<Child> child = CloneIntoNamespaces(EntryForClone(home));
   if (!child.ok()) {
@@ -190,16 +193,22 @@ absl::Status StartInit(const Plan& plan, const Cgroup& home, int image,
   }
   if (child->pid == 0) {
     pair.ours.Reset();
-    EndChild(pair.theirs.get(), BecomeInit(plan, home, std::move(trees), image,
-                                           pair.theirs.get()));
+    EndChild(pair.theirs.get(),
+             BecomeInit(home, host, image, pair.theirs.get()));
   }
   made.init = *std::move(child);
   pair.theirs.Reset();
-  RETURN_IF_ERROR(MapIds(made.init.pid, plan.first_id));
+  RETURN_IF_ERROR(MapIds(made.init.pid, first_id));
   if (::write(pair.ours.get(), "g", 1) != 1) {
     return absl::InternalError("init ended before it was set up");
   }
-  ASSIGN_OR_RETURN(made.devpts, ReceiveReport(pair.ours.get(), "init"));
+  ASSIGN_OR_RETURN(std::vector<UniqueFd> fds,
+                   ReceiveReport(pair.ours.get(), "init"));
+  if (fds.size() != 2) {
+    return absl::InternalError("init sent no descriptors");
+  }
+  made.devpts = std::move(fds[0]);
+  made.root = std::move(fds[1]);
   return absl::OkStatus();
 }
 
@@ -243,11 +252,11 @@ void Abandon(Construction& made) {
 
 }  // namespace
 
-absl::StatusOr<Construction> Construct(const Plan& plan, const Cgroup& home) {
+absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& home) {
   Construction made;
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
   const UniqueFd image = Raised(low);
-  absl::Status status = StartInit(plan, home, image.get(), made);
+  absl::Status status = StartInit(first_id, home, image.get(), made);
   if (status.ok()) {
     status = StartSpawner(home, image.get(), made);
   }
@@ -256,6 +265,29 @@ absl::StatusOr<Construction> Construct(const Plan& plan, const Cgroup& home) {
     return status;
   }
   return made;
+}
+
+absl::Status AddWorkspace(const Construction& made,
+                          const WorkspaceMount& workspace) {
+  ASSIGN_OR_RETURN(const HostTree tree, LendWorkspace(workspace));
+  ASSIGN_OR_RETURN(SocketPair pair, MakePair());
+  absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
+  if (!child.ok()) {
+    return child.status();
+  }
+  if (child->pid == 0) {
+    absl::Status attached = BecomeNamespaceRoot();
+    if (attached.ok()) {
+      attached = Attach(made.root.get(), tree);
+    }
+    EndChild(pair.theirs.get(), attached);
+  }
+  pair.theirs.Reset();
+  const absl::Status attached =
+      ReceiveReport(pair.ours.get(), "mount the workspace").status();
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
+  return attached;
 }
 
 }  // namespace sandbox

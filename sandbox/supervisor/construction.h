@@ -17,13 +17,6 @@
 
 namespace sandbox {
 
-struct Plan {
-  WorkspaceMount workspace;
-  std::string host_name;
-  uint32_t first_id = 0;
-  uint64_t tmpfs_bytes = 0;
-};
-
 struct Construction {
   // PID 1: killing it kills everything in the sandbox.
   Child init;
@@ -31,14 +24,19 @@ struct Construction {
   // To the spawner; see init/exchange.h. It has said that it is ready.
   UniqueFd spawner_socket;
   UniqueFd exchange;
-  // The directory of the sandbox's devpts.
+  // The directory of the sandbox's devpts, and its root's mount.
   UniqueFd devpts;
+  UniqueFd root;
 };
 
 // `home` is the group that init and spawner live in. On failure nothing is
-// left. InvalidArgument, FailedPrecondition: as Gather() says, and
-// FailedPrecondition for what the kernel refuses.
-absl::StatusOr<Construction> Construct(const Plan& plan, const Cgroup& home);
+// left. FailedPrecondition: what the kernel refuses.
+absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& home);
+
+// Mounts the workspace. Before the first command. Errors as LendWorkspace() and
+// Attach() say.
+absl::Status AddWorkspace(const Construction& made,
+                          const WorkspaceMount& workspace);
 
 }  // namespace sandbox
 

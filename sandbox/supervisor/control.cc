@@ -16,10 +16,12 @@
 namespace sandbox {
 
 Control::Control(EventLoop* loop, PacketSocket first, OnRequest on_request,
-                 std::function<wire::Snapshot()> snapshot)
+                 std::function<wire::Snapshot()> snapshot,
+                 std::function<void()> disconnected)
     : loop_(loop),
       on_request_(std::move(on_request)),
-      snapshot_(std::move(snapshot)) {
+      snapshot_(std::move(snapshot)),
+      disconnected_(std::move(disconnected)) {
   Adopt(std::move(first));
 }
 
@@ -90,6 +92,7 @@ void Control::Receive() {
     const absl::StatusOr<bool> got = socket_.Receive(&request);
     if (!got.ok()) {
       Disconnect();
+      disconnected_();
       return;
     }
     if (!*got) {

@@ -28,8 +28,10 @@ class Control {
   using OnRequest = std::function<void(wire::ToSupervisor)>;
 
   // `snapshot` is sent first on each connection that is accepted.
+  // `disconnected` is called when the peer is gone.
   Control(EventLoop* loop, PacketSocket first, OnRequest on_request,
-          std::function<wire::Snapshot()> snapshot);
+          std::function<wire::Snapshot()> snapshot,
+          std::function<void()> disconnected);
   ~Control();
 
   // Takes connections to <directory>/control.sock from now on.
@@ -56,6 +58,7 @@ class Control {
   EventLoop* const loop_;
   const OnRequest on_request_;
   const std::function<wire::Snapshot()> snapshot_;
+  const std::function<void()> disconnected_;
   PacketSocket socket_;
   UniqueFd listener_;
   bool waiting_ = false;

@@ -80,7 +80,14 @@ int Reap(int pidfd, rusage* usage) {
 
 }  // namespace
 
-Execution::Execution(const ExecutionHost* host, wire::StartExecution start)
+absl::StatusOr<Cgroup> ExecutionHost::MakeCgroup() {
+  ASSIGN_OR_RETURN(Cgroup made,
+                   cgroup->CreateChild(absl::StrCat("e-", next_cgroup++)));
+  RETURN_IF_ERROR(made.Delegate(first_id));
+  return made;
+}
+
+Execution::Execution(ExecutionHost* host, wire::StartExecution start)
     : host_(host),
       directory_(absl::StrCat(host->directory, "/", start.id())),
       command_(std::move(*start.mutable_command())) {
@@ -134,9 +141,11 @@ void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
 }
 
 absl::Status Execution::Prepare() {
-  ASSIGN_OR_RETURN(
-      cgroup_, host_->cgroup->CreateChild(absl::StrCat("e-", record_.id())));
-  RETURN_IF_ERROR(cgroup_.Delegate(host_->first_id));
+  if (host_->spare_cgroup.valid()) {
+    cgroup_ = std::move(host_->spare_cgroup);
+  } else {
+    ASSIGN_OR_RETURN(cgroup_, host_->MakeCgroup());
+  }
   RETURN_IF_ERROR(command_.terminal_rows() != 0 ? PrepareTerminal()
                                                 : PreparePipes());
   wire::ExecutionRecord start = record_;
@@ -363,10 +372,6 @@ void Execution::Finish(bool output_open) {
   exit->set_wait_status(wait_status_);
   exit->set_cause(Cause());
   exit->set_output_open(output_open);
-  if (RemoveCgroup() && kill_timer_.has_value()) {
-    host_->loop->Cancel(*kill_timer_);
-    kill_timer_.reset();
-  }
   SetState(wire::ExecutionRecord::EXITED);
 }
 
@@ -467,7 +472,16 @@ void Execution::Condemn(wire::ExitRecord::Cause cause) {
 
 void Execution::Kill() { cgroup_.Signal(SIGKILL); }
 
-bool Execution::RemoveCgroup() { return cgroup_.Remove().ok(); }
+bool Execution::RemoveCgroup() {
+  if (!cgroup_.Remove().ok()) {
+    return false;
+  }
+  if (kill_timer_.has_value()) {
+    host_->loop->Cancel(*kill_timer_);
+    kill_timer_.reset();
+  }
+  return true;
+}
 
 void Execution::RemoveFiles() {
   for (const char* name :

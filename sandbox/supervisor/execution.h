@@ -22,6 +22,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/cgroup.h"
@@ -36,7 +37,11 @@ namespace sandbox {
 struct ExecutionHost {
   EventLoop* loop = nullptr;
   Spawner* spawner = nullptr;
-  const Cgroup* cgroup = nullptr;
+  Cgroup* cgroup = nullptr;
+  // Made ahead; taken by the next execution.
+  Cgroup spare_cgroup;
+  // Numbers the groups of executions.
+  uint64_t next_cgroup = 0;
   // The spawner's user id.
   uint32_t first_id = 0;
   int devpts = -1;
@@ -44,11 +49,14 @@ struct ExecutionHost {
   std::string directory;
   std::function<void(const wire::ExecutionRecord&)> on_state;
   std::function<void(const std::string& id)> on_output;
+
+  // A group for one execution.
+  absl::StatusOr<Cgroup> MakeCgroup();
 };
 
 class Execution {
  public:
-  Execution(const ExecutionHost* host, wire::StartExecution start);
+  Execution(ExecutionHost* host, wire::StartExecution start);
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -70,7 +78,8 @@ class Execution {
   // Kills the whole tree.
   void Kill();
 
-  // Removes the cgroup if nothing lives in it. False: something does.
+  // Removes the cgroup if nothing lives in it. False: something does. Only when
+  // it has ended.
   bool RemoveCgroup();
   // Removes everything on disk. Only when it has ended.
   void RemoveFiles();
@@ -97,7 +106,7 @@ class Execution {
   OutputChannel* FindOutput(wire::Stream stream);
   void KillAfter(absl::Duration grace);
 
-  const ExecutionHost* const host_;
+  ExecutionHost* const host_;
   const std::string directory_;
   // Emptied once it runs: start.pb has it.
   wire::CommandSpec command_;

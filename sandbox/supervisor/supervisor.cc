@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,13 +20,6 @@ namespace {
 
 // Between attempts to remove a group whose processes were killed just now.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
-
-uint64_t TmpfsBytes(const wire::SandboxSpec& spec) {
-  struct sysinfo host;
-  ::sysinfo(&host);
-  const uint64_t memory = uint64_t{host.totalram} * host.mem_unit;
-  return (spec.memory_bytes() != 0 ? spec.memory_bytes() : memory) / 2;
-}
 
 void KillAndReap(Child& child) {
   if (!child.pidfd.valid()) {
@@ -46,17 +38,21 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
       control_(
           loop_.get(), std::move(control),
           [this](wire::ToSupervisor request) { OnRequest(std::move(request)); },
-          [this] { return Snapshot(); }) {}
+          [this] { return Snapshot(); }, [this] { OnDisconnect(); }) {}
 
 Supervisor::~Supervisor() = default;
 
-void Supervisor::Run() { loop_->Run(); }
+void Supervisor::Run() {
+  // Before the request is read: a server keeps one that has come this far.
+  prepared_ = Prepare();
+  loop_->Run();
+}
 
 void Supervisor::OnRequest(wire::ToSupervisor request) {
   const uint64_t id = request.request_id();
   switch (request.request_case()) {
     case wire::ToSupervisor::kCreateSandbox:
-      CreateSandbox(id, std::move(*request.mutable_create_sandbox()));
+      CreateSandbox(id, request.create_sandbox());
       break;
     case wire::ToSupervisor::kStartExecution:
       StartExecution(id, std::move(*request.mutable_start_execution()));
@@ -128,61 +124,23 @@ void Supervisor::With(uint64_t request_id, const std::string& id,
   action(*found->second);
 }
 
-void Supervisor::CreateSandbox(uint64_t request_id, wire::SandboxSpec spec) {
-  const absl::Status made =
-      state_ == State::kNew
-          ? Make(spec)
-          : absl::FailedPreconditionError("the sandbox was created before");
-  Reply(request_id, made);
-  if (state_ == State::kNew) {
-    state_ = made.ok() ? State::kReady : State::kEnded;
-  }
-  if (!made.ok() && state_ == State::kEnded) {
-    CleanUp();
-    loop_->Stop();
-  }
-}
-
-absl::Status Supervisor::Make(const wire::SandboxSpec& spec) {
-  directory_ = spec.directory();
-  host_.directory = directory_ + "/executions";
-  if (::mkdir(host_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", host_.directory));
-  }
-  ASSIGN_OR_RETURN(ids_, IdRange::Acquire(spec.first_id()));
+absl::Status Supervisor::Prepare() {
+  ASSIGN_OR_RETURN(ids_, IdRange::Acquire());
   ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
-  CgroupLimits limits;
-  limits.memory_bytes = spec.memory_bytes();
-  limits.pids = spec.pids();
-  limits.cpu_millis = spec.cpu_millis();
   // The range is this sandbox's alone on this host, so the name is too.
   ASSIGN_OR_RETURN(
       cgroup_,
-      Cgroup::Create(host, absl::StrCat(spec.id(), "-", ids_.first_id() >> 16),
-                     limits));
+      Cgroup::Create(host, absl::StrCat("sandbox-", ids_.first_id() >> 16)));
   RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
   if (host.version == CgroupVersion::kV2) {
     ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));
     RETURN_IF_ERROR(home_.Delegate(ids_.first_id()));
   }
-  Plan plan;
-  plan.workspace.path = spec.workspace();
-  plan.workspace.read_only = spec.workspace_read_only();
-  plan.host_name = spec.id();
-  plan.first_id = ids_.first_id();
-  plan.tmpfs_bytes = TmpfsBytes(spec);
   ASSIGN_OR_RETURN(
       construction_,
-      Construct(plan, host.version == CgroupVersion::kV2 ? home_ : cgroup_));
-  ASSIGN_OR_RETURN(
-      spawner_,
-      Spawner::Create(loop_.get(), std::move(construction_.spawner_socket),
-                      construction_.exchange,
-                      [this] { Fail("the spawner died"); }));
-  loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
-               [this](uint32_t) { OnInitExit(); });
+      Construct(ids_.first_id(),
+                host.version == CgroupVersion::kV2 ? home_ : cgroup_));
   host_.loop = loop_.get();
-  host_.spawner = spawner_.get();
   host_.cgroup = &cgroup_;
   host_.first_id = ids_.first_id();
   host_.devpts = construction_.devpts.get();
@@ -192,7 +150,70 @@ absl::Status Supervisor::Make(const wire::SandboxSpec& spec) {
   host_.on_output = [this](const std::string& id) {
     control_.SendOutputChanged(id);
   };
+  loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
+               [this](uint32_t) { OnInitExit(); });
+  return StartSpawner();
+}
+
+absl::Status Supervisor::StartSpawner() {
+  ASSIGN_OR_RETURN(
+      spawner_,
+      Spawner::Create(loop_.get(), std::move(construction_.spawner_socket),
+                      construction_.exchange,
+                      [this] { Fail("the spawner died"); }));
+  host_.spawner = spawner_.get();
+  MakeSpareCgroup();
+  return absl::OkStatus();
+}
+
+void Supervisor::MakeSpareCgroup() {
+  absl::StatusOr<Cgroup> spare = host_.MakeCgroup();
+  if (spare.ok()) {
+    host_.spare_cgroup = *std::move(spare);
+  }
+}
+
+void Supervisor::CreateSandbox(uint64_t request_id,
+                               const wire::SandboxSpec& spec) {
+  if (state_ != State::kNew) {
+    Reply(request_id,
+          absl::FailedPreconditionError("the sandbox was created before"));
+    return;
+  }
+  const absl::Status claimed = prepared_.ok() ? Claim(spec) : prepared_;
+  Reply(request_id, claimed);
+  state_ = claimed.ok() ? State::kReady : State::kEnded;
+  if (!claimed.ok()) {
+    CleanUp();
+    loop_->Stop();
+  }
+}
+
+absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
+  directory_ = spec.directory();
+  host_.directory = directory_ + "/executions";
+  if (::mkdir(host_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", host_.directory));
+  }
+  CgroupLimits limits;
+  limits.memory_bytes = spec.memory_bytes();
+  limits.pids = spec.pids();
+  limits.cpu_millis = spec.cpu_millis();
+  RETURN_IF_ERROR(cgroup_.SetLimits(limits));
+  if (!spec.workspace().empty()) {
+    RETURN_IF_ERROR(AddWorkspace(
+        construction_,
+        {spec.workspace(), spec.workspace_read_only(), ids_.first_id()}));
+  }
   return control_.Listen(directory_);
+}
+
+void Supervisor::OnDisconnect() {
+  if (state_ == State::kNew) {
+    state_ = State::kEnded;
+    CleanUp();
+    loop_->Stop();
+  }
 }
 
 void Supervisor::StartExecution(uint64_t request_id,
@@ -211,6 +232,11 @@ void Supervisor::StartExecution(uint64_t request_id,
   execution = std::make_unique<Execution>(&host_, std::move(start));
   execution->Start([this, id, request_id](absl::Status status) {
     Reply(request_id, status);
+    loop_->Post([this] {
+      if (state_ == State::kReady && !host_.spare_cgroup.valid()) {
+        MakeSpareCgroup();
+      }
+    });
     if (!status.ok()) {
       loop_->Post([this, id] { executions_.erase(id); });
     }
@@ -226,8 +252,13 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   if (found == executions_.end() || !found->second->ended()) {
     return;
   }
-  // Posted: the execution is on the stack.
+  // Posted: the execution is on the stack, and the end is told before it is
+  // cleaned up after.
   loop_->Post([this, id] {
+    const auto ended = executions_.find(id);
+    if (ended != executions_.end()) {
+      ended->second->RemoveCgroup();
+    }
     if (removals_.count(id) != 0) {
       TryRemove(id);
     }
@@ -314,6 +345,10 @@ void Supervisor::TryEnd() {
 }
 
 void Supervisor::Fail(const std::string& why) {
+  if (state_ == State::kNew) {
+    prepared_ = absl::InternalError(why);
+    return;
+  }
   if (state_ != State::kReady) {
     return;
   }
@@ -339,12 +374,15 @@ void Supervisor::CleanUp() {
   for (const auto& [id, execution] : executions_) {
     execution->RemoveCgroup();
   }
+  (void)host_.spare_cgroup.Remove();
   (void)home_.Remove();
   const absl::Status removed = cgroup_.Remove();
   if (!removed.ok()) {
     LOG(WARNING) << removed.ToString();
   }
-  ::unlink((directory_ + "/control.sock").c_str());
+  if (!directory_.empty()) {
+    ::unlink((directory_ + "/control.sock").c_str());
+  }
 }
 
 wire::Snapshot Supervisor::Snapshot() const {

@@ -42,8 +42,12 @@ class Supervisor {
   void ReplyInput(uint64_t request_id, const absl::Status& status,
                   const wire::InputState& input);
 
-  void CreateSandbox(uint64_t request_id, wire::SandboxSpec spec);
-  absl::Status Make(const wire::SandboxSpec& spec);
+  // Makes a sandbox that lacks only what is particular to one: the workspace
+  // and the limits.
+  absl::Status Prepare();
+  absl::Status StartSpawner();
+  void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
+  absl::Status Claim(const wire::SandboxSpec& spec);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
   void DeleteExecution(uint64_t request_id, const std::string& id);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
@@ -56,6 +60,10 @@ class Supervisor {
   void TryRemove(const std::string& id);
   void OnInitExit();
   void Fail(const std::string& why);
+  // The server ended without having claimed what was prepared.
+  void OnDisconnect();
+  // Makes the next execution's cgroup ahead of its request.
+  void MakeSpareCgroup();
   // Ends the run when nothing is left to wait for.
   void TryEnd();
   // Kills and reaps init and spawner; removes the cgroups.
@@ -64,6 +72,7 @@ class Supervisor {
 
   const std::unique_ptr<EventLoop> loop_;
   State state_ = State::kNew;
+  absl::Status prepared_;
   std::string directory_;
   IdRange ids_;
   Cgroup cgroup_;
