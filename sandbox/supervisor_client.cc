@@ -77,14 +77,50 @@ SupervisorClientFactory::SupervisorClientFactory(
     std::unique_ptr<EventLoop> loop, UniqueFd image)
     : loop_(std::move(loop)),
       image_(std::move(image)),
-      thread_([this] { loop_->Run(); }) {}
+      thread_([this] { loop_->Run(); }),
+      spare_thread_([this] { KeepSpare(); }) {}
 
 SupervisorClientFactory::~SupervisorClientFactory() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    mutex_.Signal();
+  }
+  spare_thread_.join();
+  {
+    // Closing its socket ends the spare.
+    MutexLock lock(&mutex_);
+    spare_ = PacketSocket();
+  }
   loop_->Stop();
   thread_.join();
 }
 
-absl::Status SupervisorClientFactory::StartSupervisor(const UniqueFd& control) {
+void SupervisorClientFactory::KeepSpare() {
+  for (;;) {
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        return stopping_ || !spare_.valid();
+      });
+      if (stopping_) {
+        return;
+      }
+    }
+    absl::StatusOr<PacketSocket> started = StartSupervisor();
+    if (!started.ok()) {
+      LOG(ERROR) << "no supervisor ahead: " << started.status().ToString();
+      return;  // Create() tries, and tells its caller
+    }
+    MutexLock lock(&mutex_);
+    spare_ = *std::move(started);
+  }
+}
+
+absl::StatusOr<PacketSocket> SupervisorClientFactory::StartSupervisor() {
+  ASSIGN_OR_RETURN(auto pair, PacketSocket::Pair());
+  // Above 3, so that putting it on 3 clears its close-on-exec flag.
+  const UniqueFd control(::fcntl(pair.second.fd(), F_DUPFD_CLOEXEC, 16));
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
@@ -120,28 +156,29 @@ absl::Status SupervisorClientFactory::StartSupervisor(const UniqueFd& control) {
       pidfd->Reset();
     });
   });
-  return absl::OkStatus();
+  return std::move(pair.first);
 }
 
 std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
     const wire::SandboxSpec& spec, SandboxObserver* observer, Created created) {
-  absl::StatusOr<std::pair<PacketSocket, PacketSocket>> pair =
-      PacketSocket::Pair();
-  absl::Status started = pair.status();
-  if (started.ok()) {
-    // Above 3, so that putting it on 3 clears its close-on-exec flag.
-    const UniqueFd control(::fcntl(pair->second.fd(), F_DUPFD_CLOEXEC, 16));
-    started = StartSupervisor(control);
+  PacketSocket spare;
+  {
+    MutexLock lock(&mutex_);
+    std::swap(spare, spare_);
+    mutex_.Signal();
   }
-  if (!started.ok()) {
-    loop_->Post([started, observer, created = std::move(created)]() mutable {
+  absl::StatusOr<PacketSocket> socket =
+      spare.valid() ? std::move(spare) : StartSupervisor();
+  if (!socket.ok()) {
+    loop_->Post([started = socket.status(), observer,
+                 created = std::move(created)]() mutable {
       created(started);
       observer->OnGone(started);
     });
     return std::make_unique<StillbornSandbox>();
   }
-  auto link = std::make_unique<SupervisorLink>(
-      loop_.get(), thread_.get_id(), std::move(pair->first), observer);
+  auto link = std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
+                                               *std::move(socket), observer);
   link->Create(spec, std::move(created));
   return link;
 }

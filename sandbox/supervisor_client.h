@@ -7,9 +7,12 @@
 #include <memory>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "sandbox/base/mutex.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/event_loop.h"
+#include "sandbox/packet_socket.h"
 #include "sandbox/sandbox.h"
 
 namespace sandbox {
@@ -17,8 +20,9 @@ namespace sandbox {
 // Owns the event loop's thread, on which all callbacks of its sandboxes run.
 // The sandboxes must be destroyed before it.
 //
-// Create() starts a process, which takes about a millisecond: not for a gRPC
-// reaction.
+// It keeps one supervisor ahead, with a sandbox prepared but for its workspace
+// and limits. Without one at hand Create() starts a process, which takes about
+// a millisecond: not for a gRPC reaction.
 class SupervisorClientFactory : public SandboxFactory {
  public:
   static absl::StatusOr<std::unique_ptr<SupervisorClientFactory>> Create();
@@ -32,15 +36,21 @@ class SupervisorClientFactory : public SandboxFactory {
 
  private:
   SupervisorClientFactory(std::unique_ptr<EventLoop> loop, UniqueFd image);
-  // Starts a supervisor whose control socket is `control`, and reaps it when it
+  // Starts a supervisor and returns its control socket. It is reaped when it
   // ends.
-  absl::Status StartSupervisor(const UniqueFd& control);
+  absl::StatusOr<PacketSocket> StartSupervisor();
+  // Makes spares until it is told to stop.
+  void KeepSpare();
 
   const std::unique_ptr<EventLoop> loop_;
   // The supervisor's program. A memfd: an upgrade that replaces files does not
   // mix versions.
   const UniqueFd image_;
   std::thread thread_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  PacketSocket spare_ ABSL_GUARDED_BY(mutex_);
+  std::thread spare_thread_;
 };
 
 }  // namespace sandbox
