@@ -99,15 +99,22 @@ void AddSockets(Filter& filter) {
   filter.Add(kRefuse, socket,
              {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0), SCMP_A2(SCMP_CMP_NE, 0, 0)});
   filter.Add(kRefuse, socket, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK, 0)});
+  // Of the families that have pairs, only this one has a use. The kernel makes
+  // a socket, and loads its module, before it finds that a family has none.
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(socketpair),
+             {SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0)});
+  filter.Add(kRefuse, SCMP_SYS(socketpair), {SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0)});
 }
 
-// No new namespaces: a user namespace opens the kernel's privileged surface.
+// No new namespaces: a user namespace opens the kernel's privileged surface. No
+// CLONE_PARENT: the supervisor is a command's parent, and would get children
+// that it does not know and does not reap.
 void AddClone(Filter& filter) {
-  const std::initializer_list<uint64_t> namespaces = {
-      0x00000080, 0x00020000, 0x02000000, 0x04000000,
+  const std::initializer_list<uint64_t> refused = {
+      0x00000080, 0x00008000, 0x00020000, 0x02000000, 0x04000000,
       0x08000000, 0x10000000, 0x20000000, 0x40000000};
   uint64_t all = 0;
-  for (uint64_t bit : namespaces) {
+  for (uint64_t bit : refused) {
     all |= bit;
     filter.Add(kRefuse, SCMP_SYS(clone),
                {SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)});
@@ -128,8 +135,8 @@ void AddPersonality(Filter& filter) {
 
 std::vector<sock_filter> Allow() {
   Filter filter(kAbsentAction);
-  std::set<int> named = {SCMP_SYS(socket), SCMP_SYS(clone),
-                         SCMP_SYS(personality)};
+  std::set<int> named = {SCMP_SYS(socket), SCMP_SYS(socketpair),
+                         SCMP_SYS(clone), SCMP_SYS(personality)};
   for (const char* name : kAllowed) {
     const int number = Number(name);
     Check(number, name);

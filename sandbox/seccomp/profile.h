@@ -272,7 +272,6 @@ inline constexpr const char* kAllowed[] = {
     "sigaltstack",
     "signalfd",
     "signalfd4",
-    "socketpair",
     "splice",
     "stat",
     "statfs",

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,6 +164,7 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(ArrangeFds({socket, exchange}));
+  ::umask(022);  // commands'
   // SETPCAP only to empty the bounding set after the exec, which takes user
   // 0's capabilities from it.
   RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));

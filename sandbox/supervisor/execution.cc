@@ -26,6 +26,7 @@ namespace {
 
 // How long a descendant that holds the pipe holds back the end.
 constexpr absl::Duration kDrain = absl::Seconds(2);
+constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
   timespec now;
@@ -67,15 +68,17 @@ int WaitStatus(const siginfo_t& info) {
   }
 }
 
-// The C library's waitid has no usage.
-int Reap(int pidfd, rusage* usage) {
+// Nothing: it has not ended, or a tracer has yet to learn that it has.
+std::optional<int> Reap(int pidfd, int options, rusage* usage) {
   siginfo_t info = {};
   long result;
   do {
-    result = ::syscall(SYS_waitid, P_PIDFD, pidfd, &info, WEXITED, usage);
+    // The C library's waitid has no usage.
+    result =
+        ::syscall(SYS_waitid, P_PIDFD, pidfd, &info, WEXITED | options, usage);
   } while (result != 0 && errno == EINTR);
   CHECK(result == 0) << "waitid: errno " << errno;
-  return WaitStatus(info);
+  return info.si_pid != 0 ? std::optional<int>(WaitStatus(info)) : std::nullopt;
 }
 
 }  // namespace
@@ -96,7 +99,8 @@ Execution::Execution(ExecutionHost* host, wire::StartExecution start)
 }
 
 Execution::~Execution() {
-  for (const auto& timer : {wall_timer_, kill_timer_, drain_timer_}) {
+  for (const auto& timer :
+       {wall_timer_, kill_timer_, drain_timer_, reap_timer_}) {
     if (timer.has_value()) {
       host_->loop->Cancel(*timer);
     }
@@ -232,7 +236,7 @@ void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
 
 void Execution::OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer) {
   if (pidfd.valid()) {
-    Reap(pidfd.get(), nullptr);
+    Reap(pidfd.get(), 0, nullptr);
   }
   for (const auto& output : outputs_) {
     output->Close();
@@ -281,9 +285,19 @@ void Execution::KillAfter(absl::Duration grace) {
 }
 
 void Execution::OnExit() {
-  rusage usage = {};
-  wait_status_ = Reap(pidfd_.get(), &usage);
   host_->loop->Unwatch(pidfd_.get());
+  rusage usage = {};
+  const std::optional<int> status = Reap(pidfd_.get(), WNOHANG, &usage);
+  if (!status.has_value()) {
+    // A tracer inside may take as long as it likes, so never wait for it. The
+    // descriptor stays ready, and says nothing when the tracer lets go.
+    reap_timer_ = host_->loop->After(kReapRetry, [this] {
+      reap_timer_.reset();
+      OnExit();
+    });
+    return;
+  }
+  wait_status_ = *status;
   pidfd_.Reset();
   reaped_ = true;
   record_.set_end_time_ns(UnixNanoseconds());

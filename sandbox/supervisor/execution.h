@@ -126,6 +126,7 @@ class Execution {
   std::optional<EventLoop::TimerId> wall_timer_;
   std::optional<EventLoop::TimerId> kill_timer_;
   std::optional<EventLoop::TimerId> drain_timer_;
+  std::optional<EventLoop::TimerId> reap_timer_;
 };
 
 }  // namespace sandbox
