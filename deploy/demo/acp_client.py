@@ -7,10 +7,13 @@ The client is what an editor would be: it starts corral-acp, which starts the ag
 terminals of its own. CORRAL_SERVER names the server.
 """
 import argparse
+import base64
 import json
 import subprocess
 import sys
 import time
+
+BOLD, PLAIN = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
 
 
 class Connection:
@@ -51,7 +54,7 @@ class Transcript:
             return
         update = message["params"]["update"]
         if update["sessionUpdate"] == "tool_call":
-            print(f"\n\033[1m$ {update['title']}\033[0m", flush=True)
+            print(f"\n{BOLD}$ {update['title']}{PLAIN}", flush=True)
             self.commands.append({"line": update["title"], "begun": time.monotonic()})
         elif update["sessionUpdate"] == "agent_message_chunk":
             sys.stdout.write(update["content"]["text"])
@@ -64,13 +67,14 @@ class Transcript:
 
 def peak_memory(corral):
     """The peak memory of every execution by its command line, as the server counted it."""
-    executions = json.loads(subprocess.run([corral, "ps", "--json"], check=True, capture_output=True).stdout)
-    return {execution["command"]["argv"][-1]: int(execution["usage"]["memoryPeakBytes"])
-            for execution in executions if "usage" in execution}
+    listed = json.loads(subprocess.run([corral, "ps", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    return {base64.b64decode(execution["command"]["argv"][-1]).decode():
+            int(execution["usage"]["memory_peak_bytes"])
+            for execution in listed["executions"] if "usage" in execution}
 
 
 def summarize(commands, memory):
-    print("\n\033[1mcommand                    ended      time   peak memory\033[0m")
+    print(f"\n{BOLD}command                    ended      time   peak memory{PLAIN}")
     for command in commands:
         end = command["exit"]
         ended = f"exit {end['exitCode']}" if end.get("signal") is None else end["signal"]
