@@ -131,14 +131,19 @@ absl::Status MakePath(int root, const std::string& path, bool directory) {
     if (found.ok()) {
       continue;
     }
+    // Only below what was opened without following a link: a link in this tree
+    // would still lead to the host's.
+    if (!absl::IsNotFound(found)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "no place for ", path, " in a sandbox: ", found.message()));
+    }
     const bool file = !directory && i + 1 == parts.size();
     const int made = file ? ::mknodat(root, prefix.c_str(), S_IFREG | 0444, 0)
                           : ::mkdirat(root, prefix.c_str(), 0755);
-    if (!absl::IsNotFound(found) || made != 0) {
+    if (made != 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "no place for ", path, " in a sandbox: ",
-          absl::IsNotFound(found) ? absl::ErrnoToStatus(errno, prefix).message()
-                                  : found.message()));
+          "no place for ", path,
+          " in a sandbox: ", absl::ErrnoToStatus(errno, prefix).message()));
     }
   }
   return absl::OkStatus();
