@@ -281,24 +281,22 @@ void Cgroup::Signal(int signal) const {
 
 CgroupUsage Cgroup::Usage() const {
   CgroupUsage usage;
-  for (const std::string& directory : directories_) {
-    if (version_ == CgroupVersion::kV2) {
-      usage.memory_peak_bytes = ReadNumber(directory + "/memory.peak");
-      usage.oom_kills = ReadKey(directory + "/memory.events", "oom_kill");
-      usage.user_time_ns = ReadKey(directory + "/cpu.stat", "user_usec") * 1000;
-      usage.system_time_ns =
-          ReadKey(directory + "/cpu.stat", "system_usec") * 1000;
-      continue;
-    }
-    if (Exists(directory + "/memory.max_usage_in_bytes")) {
-      usage.memory_peak_bytes =
-          ReadNumber(directory + "/memory.max_usage_in_bytes");
-      usage.oom_kills = ReadKey(directory + "/memory.oom_control", "oom_kill");
-    }
-    if (Exists(directory + "/cpuacct.usage_user")) {
-      usage.user_time_ns = ReadNumber(directory + "/cpuacct.usage_user");
-      usage.system_time_ns = ReadNumber(directory + "/cpuacct.usage_sys");
-    }
+  if (directories_.empty()) {
+    return usage;
+  }
+  // v1: memory is the first hierarchy, cpuacct, if there is one, the last.
+  const std::string& memory = directories_.front();
+  const std::string& cpu = directories_.back();
+  if (version_ == CgroupVersion::kV2) {
+    usage.memory_peak_bytes = ReadNumber(memory + "/memory.peak");
+    usage.oom_kills = ReadKey(memory + "/memory.events", "oom_kill");
+    usage.user_time_ns = ReadKey(cpu + "/cpu.stat", "user_usec") * 1000;
+    usage.system_time_ns = ReadKey(cpu + "/cpu.stat", "system_usec") * 1000;
+  } else {
+    usage.memory_peak_bytes = ReadNumber(memory + "/memory.max_usage_in_bytes");
+    usage.oom_kills = ReadKey(memory + "/memory.oom_control", "oom_kill");
+    usage.user_time_ns = ReadNumber(cpu + "/cpuacct.usage_user");
+    usage.system_time_ns = ReadNumber(cpu + "/cpuacct.usage_sys");
   }
   return usage;
 }

@@ -97,6 +97,16 @@ void EventLoop::RunPosted() {
   }
 }
 
+void EventLoop::RunDeferred() {
+  while (!deferred_.empty()) {
+    std::vector<Function> deferred;
+    deferred.swap(deferred_);
+    for (Function& function : deferred) {
+      function();
+    }
+  }
+}
+
 void EventLoop::RunTimers() {
   const int64_t now = MonotonicNanoseconds();
   while (!timers_.empty() && timers_.begin()->first.first <= now) {
@@ -128,9 +138,11 @@ void EventLoop::Run() {
       if (watch != watches_.end()) {
         const std::shared_ptr<OnReady> on_ready = watch->second;
         (*on_ready)(events[i].events);
+        RunDeferred();
       }
     }
     RunTimers();
+    RunDeferred();
   }
 }
 

@@ -47,6 +47,10 @@ class EventLoop {
   // Runs `function` on the loop's thread, after what was posted before.
   void Post(Function function);
 
+  // Runs `function` after the callback that runs now. For the loop's thread;
+  // spares the system calls of Post().
+  void Defer(Function function) { deferred_.push_back(std::move(function)); }
+
   // Runs until Stop(). What was posted before Stop() is run.
   void Run();
   void Stop();
@@ -55,6 +59,7 @@ class EventLoop {
   EventLoop(UniqueFd epoll, UniqueFd wakeup);
 
   void RunPosted();
+  void RunDeferred();
   void RunTimers();
   int Timeout() const;
 
@@ -67,6 +72,7 @@ class EventLoop {
   std::map<TimerId, Function> timers_;
   uint64_t next_timer_ = 0;
   bool stopping_ = false;
+  std::vector<Function> deferred_;
 
   Mutex mutex_;
   std::vector<Function> posted_ ABSL_GUARDED_BY(mutex_);

@@ -21,8 +21,10 @@ constexpr char kMagic[8] = {'c', 'o', 'r', 'r', 'a', 'l', '\0', '\1'};
 constexpr size_t kHeaderSize = 4096;
 // What one call moves at most, so that one busy stream does not starve others.
 constexpr size_t kMaxAppend = size_t{1} << 20;
-// Holes are punched in steps: each costs a system call and a journal entry.
-constexpr uint64_t kPunchStep = uint64_t{1} << 20;
+// Holes are punched in steps, since each costs a journal entry: an eighth of
+// what is kept, within these.
+constexpr uint64_t kMinStep = uint64_t{64} << 10;
+constexpr uint64_t kMaxStep = uint64_t{8} << 20;
 
 static_assert(sizeof(OutputLogHeader::Page) == 32);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
@@ -161,7 +163,8 @@ void OutputLogWriter::Drop() {
     keep = std::max(keep, acknowledged_);
   }
   // Whole steps only: begin is where the file really begins to have data.
-  keep -= keep % kPunchStep;
+  const uint64_t step = std::clamp(retain_bytes_ / 8, kMinStep, kMaxStep);
+  keep -= keep % (step - step % kMinStep);
   if (keep <= now.begin) {
     return;
   }

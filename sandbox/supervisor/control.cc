@@ -104,6 +104,10 @@ void Control::Receive() {
 
 void Control::Send(wire::FromSupervisor message) {
   if (socket_.valid()) {
+    if (message.execution().has_exit()) {
+      // Its reader looks at the logs anyway.
+      changed_.erase(message.execution().id());
+    }
     queue_.push_back(std::move(message));
     Flush();
   }
@@ -111,8 +115,10 @@ void Control::Send(wire::FromSupervisor message) {
 
 void Control::SendOutputChanged(const std::string& execution_id) {
   if (socket_.valid()) {
+    if (changed_.empty()) {
+      loop_->Defer([this] { Flush(); });
+    }
     changed_.insert(execution_id);
-    Flush();
   }
 }
 

@@ -26,6 +26,7 @@ namespace {
 
 // How long a descendant that holds the pipe holds back the end.
 constexpr absl::Duration kDrain = absl::Seconds(2);
+constexpr int kPipeSize = 256 << 10;
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
@@ -48,6 +49,9 @@ absl::StatusOr<Pipe> MakePipe() {
   if (::pipe2(fds, O_CLOEXEC) != 0) {
     return absl::ErrnoToStatus(errno, "pipe2");
   }
+  // A writer that can run ahead is switched to less often. Fails on a host
+  // that allows less, and then it is what it is.
+  ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
   return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 

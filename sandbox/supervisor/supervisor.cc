@@ -232,13 +232,13 @@ void Supervisor::StartExecution(uint64_t request_id,
   execution = std::make_unique<Execution>(&host_, std::move(start));
   execution->Start([this, id, request_id](absl::Status status) {
     Reply(request_id, status);
-    loop_->Post([this] {
+    loop_->Defer([this] {
       if (state_ == State::kReady && !host_.spare_cgroup.valid()) {
         MakeSpareCgroup();
       }
     });
     if (!status.ok()) {
-      loop_->Post([this, id] { executions_.erase(id); });
+      loop_->Defer([this, id] { executions_.erase(id); });
     }
   });
 }
@@ -254,7 +254,7 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   }
   // Posted: the execution is on the stack, and the end is told before it is
   // cleaned up after.
-  loop_->Post([this, id] {
+  loop_->Defer([this, id] {
     const auto ended = executions_.find(id);
     if (ended != executions_.end()) {
       ended->second->RemoveCgroup();
@@ -274,7 +274,7 @@ void Supervisor::DeleteExecution(uint64_t request_id, const std::string& id) {
     }
     execution.Condemn(wire::ExitRecord::CLIENT_SIGNAL);
     execution.Kill();
-    loop_->Post([this, id] { TryRemove(id); });
+    loop_->Defer([this, id] { TryRemove(id); });
   });
 }
 
