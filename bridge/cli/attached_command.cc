@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "bridge/cli/input_forwarder.h"
 #include "bridge/cli/output_writer.h"
 #include "bridge/cli/signal_catcher.h"
+#include "bridge/cli/signal_name.h"
 #include "bridge/cli/terminal.h"
 #include "bridge/client/output_stream.h"
 #include "bridge/client/resource_name.h"
@@ -70,10 +72,14 @@ class Attachment {
   // Why output could not be written; the command was killed then.
   const absl::Status& write_status() const { return write_status_; }
 
+  // Of a signal that could not be passed on, which ended Run(); 0: none.
+  int undelivered_signal() { return control_.undelivered_signal(); }
+  bool opened() const { return opened_; }
   bool resumed() const { return stream_.resumed(); }
 
  private:
   void Open(const Execution& opened) {
+    opened_ = true;
     control_.SetExecution(opened.name());
     if (has_input_ && opened.state() == Execution::RUNNING) {
       input_ = std::make_unique<InputForwarder>(connection_, opened.name(),
@@ -84,6 +90,7 @@ class Attachment {
   client::Connection& connection_;
   const bool has_terminal_;
   const bool has_input_;
+  bool opened_ = false;
   absl::Status write_status_;
   std::optional<RawTerminal> raw_terminal_;
   client::OutputStream stream_;
@@ -103,31 +110,62 @@ void DeleteOwnSandbox(client::Connection& connection,
   connection.sandboxes().DeleteSandbox(&context, request, &empty);
 }
 
+// How the attachment ended; the terminal is as it was again.
+struct Outcome {
+  absl::StatusOr<Execution> ended;
+  absl::Status write_status;
+  int undelivered_signal;
+  bool opened;
+  bool resumed;
+};
+
+Outcome Attach(client::Connection& connection,
+               const corral::v1::RunExecutionRequest& request) {
+  Attachment attachment(connection, request);
+  absl::StatusOr<Execution> ended = attachment.Run();
+  return {std::move(ended), attachment.write_status(),
+          attachment.undelivered_signal(), attachment.opened(),
+          attachment.resumed()};
+}
+
+// Of a command whose end was not seen.
+absl::StatusOr<int> ReportLoss(const Outcome& outcome) {
+  if (!absl::IsCancelled(outcome.ended.status()) ||
+      outcome.undelivered_signal == 0) {
+    return outcome.ended.status();
+  }
+  if (!outcome.opened) {
+    return 128 + outcome.undelivered_signal;
+  }
+  return absl::UnavailableError(absl::StrCat(
+      SignalName(outcome.undelivered_signal),
+      " could not be passed on, the server does not answer; the command may "
+      "still run"));
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunAttached(
     client::Connection& connection,
     const corral::v1::RunExecutionRequest& request) {
-  auto attachment = std::make_unique<Attachment>(connection, request);
-  const absl::StatusOr<Execution> ended = attachment->Run();
-  const absl::Status write_status = attachment->write_status();
-  const bool resumed = attachment->resumed();
-  attachment.reset();
-  RETURN_IF_ERROR(ended.status());
-  if (resumed && !absl::StrContains(request.parent(), "/sandboxes/")) {
-    DeleteOwnSandbox(connection, ended->name());
+  const Outcome outcome = Attach(connection, request);
+  if (!outcome.ended.ok()) {
+    return ReportLoss(outcome);
   }
-  if (absl::IsAborted(write_status)) {
+  if (outcome.resumed && !absl::StrContains(request.parent(), "/sandboxes/")) {
+    DeleteOwnSandbox(connection, outcome.ended->name());
+  }
+  if (absl::IsAborted(outcome.write_status)) {
     return kBrokenPipe;
   }
-  RETURN_IF_ERROR(write_status);
-  const std::string explanation = ExplainEnd(*ended);
+  RETURN_IF_ERROR(outcome.write_status);
+  const std::string explanation = ExplainEnd(*outcome.ended);
   if (!explanation.empty()) {
     // Nothing can be done about a standard error that fails.
     WriteAll(STDERR_FILENO, absl::StrCat("corral: ", explanation, "\n"))
         .IgnoreError();
   }
-  return ExitCode(*ended);
+  return ExitCode(*outcome.ended);
 }
 
 }  // namespace bridge

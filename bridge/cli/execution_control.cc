@@ -23,15 +23,13 @@ ExecutionControl::ExecutionControl(client::Connection& connection,
     : connection_(connection), give_up_(std::move(give_up)) {}
 
 void ExecutionControl::SetExecution(const std::string& name) {
-  std::vector<int> pending;
-  {
-    MutexLock lock(&mutex_);
-    name_ = name;
-    pending.swap(pending_);
-  }
-  for (const int signal : pending) {
-    Send(name, signal);
-  }
+  MutexLock lock(&mutex_);
+  name_ = name;
+}
+
+int ExecutionControl::undelivered_signal() {
+  MutexLock lock(&mutex_);
+  return undelivered_signal_;
 }
 
 int ExecutionControl::Escalate(int signal) {
@@ -53,50 +51,51 @@ void ExecutionControl::Forward(int signal) {
     MutexLock lock(&mutex_);
     signal = Escalate(signal);
     name = name_;
-    if (name.empty() && signal != SIGKILL && signal != SIGWINCH) {
-      pending_.push_back(signal);
-    }
   }
-  if (!name.empty()) {
-    Send(name, signal);
-  } else if (signal == SIGKILL) {
+  if (signal == SIGWINCH) {
+    Resize(name);
+  } else if (name.empty() || !Send(name, signal)) {
+    {
+      MutexLock lock(&mutex_);
+      undelivered_signal_ =
+          undelivered_signal_ == 0 ? signal : undelivered_signal_;
+    }
     give_up_();
   }
 }
 
-void ExecutionControl::Kill() {
-  std::string name;
-  {
-    MutexLock lock(&mutex_);
-    name = name_;
-  }
-  Send(name, SIGKILL);
+void ExecutionControl::Resize(const std::string& name) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+  corral::v1::ResizeTerminalRequest request;
+  request.set_name(name);
+  *request.mutable_size() = GetTerminalSize();
+  google::protobuf::Empty empty;
+  // A command that has not begun, has ended or has no terminal needs no size.
+  connection_.executions().ResizeTerminal(&context, request, &empty);
 }
 
-void ExecutionControl::Send(const std::string& name, int signal) {
+grpc::Status ExecutionControl::SendOnce(
+    const corral::v1::SignalExecutionRequest& request) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
   google::protobuf::Empty empty;
-  if (signal == SIGWINCH) {
-    corral::v1::ResizeTerminalRequest request;
-    request.set_name(name);
-    *request.mutable_size() = GetTerminalSize();
-    // A command that has ended, or has no terminal, needs no size.
-    connection_.executions().ResizeTerminal(&context, request, &empty);
-    return;
-  }
+  return connection_.executions().SignalExecution(&context, request, &empty);
+}
+
+bool ExecutionControl::Send(const std::string& name, int signal) {
   corral::v1::SignalExecutionRequest request;
   request.set_name(name);
   request.set_signal(signal);
   request.set_scope(corral::v1::SignalExecutionRequest::TREE);
-  const grpc::Status status =
-      connection_.executions().SignalExecution(&context, request, &empty);
-  const bool unreachable =
-      status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-      status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-  if (unreachable && signal == SIGKILL) {
-    give_up_();
+  grpc::Status status = SendOnce(request);
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+      connection_.Reconnect(absl::Now() + kCallTimeout)) {
+    status = SendOnce(request);
   }
+  // Other errors say that there is nothing left to signal.
+  return status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+         status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
 }
 
 }  // namespace bridge

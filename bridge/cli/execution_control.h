@@ -3,6 +3,8 @@
 #ifndef BRIDGE_CLI_EXECUTION_CONTROL_H_
 #define BRIDGE_CLI_EXECUTION_CONTROL_H_
 
+#include <signal.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,15 +16,14 @@
 
 namespace bridge {
 
-// Thread-safe; calls block for as long as the server takes, at most 2 s.
+// Thread-safe; calls block for as long as the server takes, at most 6 s.
 class ExecutionControl {
  public:
-  // `give_up` is called when the user wants to be rid of a command that cannot
-  // be reached.
+  // `give_up` is called, once or more, when a signal cannot be passed on: since
+  // the command is not known to run yet, or the server cannot be reached.
   ExecutionControl(client::Connection& connection,
                    std::function<void()> give_up);
 
-  // What came before is passed on now.
   void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // SIGWINCH sets the size of the command's terminal. Any other signal goes to
@@ -30,20 +31,26 @@ class ExecutionControl {
   void Forward(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // SIGKILL for the whole tree.
-  void Kill() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Kill() { Forward(SIGKILL); }
+
+  // The signal for which `give_up` was called first; 0: it was not.
+  int undelivered_signal() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // The signal to send for this one, by what came before.
   int Escalate(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send(const std::string& name, int signal);
+  void Resize(const std::string& name);
+  // False: the server cannot be reached.
+  bool Send(const std::string& name, int signal);
+  grpc::Status SendOnce(const corral::v1::SignalExecutionRequest& request);
 
   client::Connection& connection_;
   const std::function<void()> give_up_;
 
   sandbox::Mutex mutex_;
   std::string name_ ABSL_GUARDED_BY(mutex_);
-  std::vector<int> pending_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Time> interrupts_ ABSL_GUARDED_BY(mutex_);
+  int undelivered_signal_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace bridge

@@ -32,9 +32,8 @@ std::string ExplainStartFailure(const Execution& execution) {
   const std::string& subject = failure.stage() == StartFailure::CHDIR
                                    ? execution.command().working_directory()
                                    : execution.command().argv(0);
-  return absl::StrCat(subject, ": cannot start, ", StageText(failure.stage()),
-                      " failed with ", ErrnoName(failure.errno_value()),
-                      failure.message().empty() ? "" : ": ", failure.message());
+  return absl::StrCat(subject, ": ", StageText(failure.stage()),
+                      " failed: ", ErrnoText(failure.errno_value()));
 }
 
 std::string HowText(const ExitStatus& exit) {

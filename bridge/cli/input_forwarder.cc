@@ -146,7 +146,8 @@ bool InputForwarder::Write(const std::string& data, bool eof) {
     }
     // Written at an offset: what arrived before is not taken twice.
     if (stopped() || status.error_code() != grpc::StatusCode::UNAVAILABLE ||
-        !connection_.Reconnect(absl::Now() + kReconnectTimeout)) {
+        !connection_.Reconnect(absl::Now() + kReconnectTimeout,
+                               [this] { return stopped(); })) {
       return false;
     }
   }

@@ -100,8 +100,10 @@ TEST(RunTest, ReportsWhatCannotBeExecutedAsShellsDo) {
   failure.set_errno_value(ENOENT);
   server.FailStarts(failure);
   CorralProcess missing(server.address(), {"run", "nope"});
-  EXPECT_THAT(missing.ReadError(),
-              AllOf(HasSubstr("nope"), HasSubstr("exec failed with ENOENT")));
+  EXPECT_THAT(
+      missing.ReadError(),
+      AllOf(HasSubstr("nope"),
+            HasSubstr("exec failed: No such file or directory (ENOENT)")));
   EXPECT_EQ(missing.Wait(), 127);
 
   failure.set_errno_value(EACCES);
@@ -189,6 +191,28 @@ TEST(RunTest, KillsAtTheThirdInterruptInQuickSuccession) {
   EXPECT_EQ(signals[0].signal(), SIGINT);
   EXPECT_EQ(signals[1].signal(), SIGINT);
   EXPECT_EQ(signals.back().signal(), SIGKILL);
+}
+
+TEST(RunTest, EndsByASignalWhenTheServerDoesNotAnswer) {
+  FakeServer server([](FakeExecution&) {});
+  server.HoldRuns();
+  CorralProcess corral(server.address(), {"run", "cmd"});
+  server.WaitForRun();
+  corral.Signal(SIGTERM);
+  EXPECT_EQ(corral.Wait(), 143);
+}
+
+TEST(RunTest, SaysThatASignalCouldNotBePassedOn) {
+  FakeServer server([](FakeExecution& command) {
+    command.Print("ready");
+    command.Hang();
+  });
+  CorralProcess corral(server.address(), {"run", "cmd"});
+  corral.ReadUntil("ready");
+  server.Stop();
+  corral.Signal(SIGTERM);
+  EXPECT_THAT(corral.ReadError(), HasSubstr("SIGTERM could not be passed on"));
+  EXPECT_EQ(corral.Wait(), 125);
 }
 
 TEST(RunTest, LosesNothingToASlowReaderAndNeedsNoMemoryForIt) {

@@ -54,4 +54,10 @@ std::string ErrnoName(int value) {
   return name == nullptr ? absl::StrCat("errno ", value) : name;
 }
 
+std::string ErrnoText(int value) {
+  const char* text = ::strerrordesc_np(value);
+  return text == nullptr ? ErrnoName(value)
+                         : absl::StrCat(text, " (", ErrnoName(value), ")");
+}
+
 }  // namespace bridge

@@ -20,6 +20,9 @@ std::string SignalName(int number);
 // "ENOENT"; "errno 999" of one without a name.
 std::string ErrnoName(int value);
 
+// "No such file or directory (ENOENT)".
+std::string ErrnoText(int value);
+
 }  // namespace bridge
 
 #endif  // BRIDGE_CLI_SIGNAL_NAME_H_

@@ -29,6 +29,8 @@ TEST(SignalNameTest, NamesThem) {
   EXPECT_EQ(SignalName(40), "signal 40");
   EXPECT_EQ(ErrnoName(ENOENT), "ENOENT");
   EXPECT_EQ(ErrnoName(9999), "errno 9999");
+  EXPECT_EQ(ErrnoText(ENOENT), "No such file or directory (ENOENT)");
+  EXPECT_EQ(ErrnoText(9999), "errno 9999");
 }
 
 }  // namespace

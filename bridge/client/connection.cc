@@ -160,8 +160,9 @@ Connection::Connection(ServerAddress address,
       executions_(corral::v1::ExecutionService::NewStub(channel_)),
       admin_(corral::v1::AdminService::NewStub(channel_)) {}
 
-bool Connection::Reconnect(absl::Time deadline) {
-  while (absl::Now() < deadline) {
+bool Connection::Reconnect(absl::Time deadline,
+                           const std::function<bool()>& abandoned) {
+  while (absl::Now() < deadline && !abandoned()) {
     if (EnsureListening(address_, deadline).ok() &&
         Connect(address_, *channel_, deadline).ok()) {
       return true;

@@ -12,6 +12,7 @@
 #ifndef BRIDGE_CLIENT_CONNECTION_H_
 #define BRIDGE_CLIENT_CONNECTION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -56,8 +57,11 @@ class Connection {
 
   // Waits until calls can be made again, after one of them ended with
   // UNAVAILABLE: for a server that is being restarted, and on the default
-  // socket by starting one. False: not by `deadline`.
-  bool Reconnect(absl::Time deadline);
+  // socket by starting one. False: not by `deadline`, or `abandoned` (asked
+  // several times a second) says that nobody waits any more.
+  bool Reconnect(
+      absl::Time deadline,
+      const std::function<bool()>& abandoned = [] { return false; });
 
  private:
   Connection(ServerAddress address, std::shared_ptr<grpc::Channel> channel);

@@ -1,6 +1,5 @@
 #include "bridge/client/output_stream.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,7 +14,6 @@ using corral::v1::OutputEvent;
 using sandbox::MutexLock;
 
 constexpr absl::Duration kReconnectTimeout = absl::Seconds(30);
-constexpr absl::Duration kReconnectSlice = absl::Milliseconds(500);
 // Between two attempts at a server that accepts connections and then fails.
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr absl::Duration kAcknowledgeTimeout = absl::Seconds(5);
@@ -24,15 +22,11 @@ constexpr absl::Duration kAcknowledgeTimeout = absl::Seconds(5);
 
 OutputStream::OutputStream(Connection& connection,
                            const corral::v1::RunExecutionRequest& request)
-    : connection_(connection), run_(request) {
-  Begin();
-}
+    : connection_(connection), run_(request) {}
 
 OutputStream::OutputStream(Connection& connection,
                            const corral::v1::StreamOutputRequest& request)
-    : connection_(connection), follow_(request) {
-  Begin();
-}
+    : connection_(connection), follow_(request) {}
 
 OutputStream::~OutputStream() {
   Cancel();
@@ -60,7 +54,14 @@ void OutputStream::Begin() {
 void OutputStream::Cancel() {
   MutexLock lock(&mutex_);
   cancelled_ = true;
-  context_->TryCancel();
+  if (context_ != nullptr) {
+    context_->TryCancel();
+  }
+}
+
+bool OutputStream::cancelled() {
+  MutexLock lock(&mutex_);
+  return cancelled_;
 }
 
 grpc::Status OutputStream::Finish() {
@@ -74,6 +75,9 @@ grpc::Status OutputStream::Finish() {
 }
 
 absl::StatusOr<std::optional<OutputEvent>> OutputStream::Next() {
+  if (reader_ == nullptr && !ended_) {
+    Begin();
+  }
   MaybeAcknowledge();
   while (!ended_) {
     OutputEvent event;
@@ -101,30 +105,13 @@ absl::StatusOr<std::optional<OutputEvent>> OutputStream::Next() {
 }
 
 bool OutputStream::ShouldResume(const grpc::Status& status) {
-  MutexLock lock(&mutex_);
   // A server that is shut down ends its calls in one of these ways.
   const bool lost = status.ok() ||
                     status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                     status.error_code() == grpc::StatusCode::CANCELLED;
   // A command that may have been started must not be started again.
   const bool repeatable = opened_ || !run_.has_value();
-  return lost && repeatable && !cancelled_;
-}
-
-bool OutputStream::IsCancelled() {
-  MutexLock lock(&mutex_);
-  return cancelled_;
-}
-
-// In slices, since only between them it is seen that the stream was cancelled.
-bool OutputStream::AwaitServer(absl::Time deadline) {
-  while (!IsCancelled() && absl::Now() < deadline) {
-    if (connection_.Reconnect(
-            std::min(absl::Now() + kReconnectSlice, deadline))) {
-      return true;
-    }
-  }
-  return false;
+  return lost && repeatable && !cancelled();
 }
 
 absl::Status OutputStream::Resume() {
@@ -134,15 +121,18 @@ absl::Status OutputStream::Resume() {
   } else {
     absl::SleepFor(kRetryInterval);
   }
-  if (!AwaitServer(lost_since_ + kReconnectTimeout)) {
+  if (!connection_.Reconnect(lost_since_ + kReconnectTimeout,
+                             [this] { return cancelled(); })) {
     ended_ = true;
-    return absl::UnavailableError(absl::StrCat(
-        "the server at ", connection_.address(), " has been gone for ",
-        absl::FormatDuration(kReconnectTimeout)));
+    return cancelled() ? absl::CancelledError("cancelled")
+                       : absl::UnavailableError(absl::StrCat(
+                             "the server at ", connection_.address(),
+                             " has been gone for ",
+                             absl::FormatDuration(kReconnectTimeout)));
   }
   if (opened_) {
     resumed_ = true;
-  follow_.clear_cursors();
+    follow_.clear_cursors();
   }
   for (const auto& [stream, offset] : cursors_) {
     corral::v1::StreamCursor* cursor = follow_.add_cursors();

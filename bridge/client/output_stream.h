@@ -27,7 +27,8 @@ namespace client {
 
 class OutputStream {
  public:
-  // Starts a command. The connection must outlive the stream.
+  // Starts a command, with the first Next(). The connection must outlive the
+  // stream.
   OutputStream(Connection& connection,
                const corral::v1::RunExecutionRequest& request);
   // Follows one that exists.
@@ -68,12 +69,11 @@ class OutputStream {
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Resume();
-  bool AwaitServer(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsCancelled() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Accept(const corral::v1::OutputEvent& event);
   void Open(const corral::v1::Execution& opened);
   absl::Status AcceptChunk(const corral::v1::Chunk& chunk);
   void MaybeAcknowledge();
+  bool cancelled() ABSL_LOCKS_EXCLUDED(mutex_);
   bool ShouldResume(const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   grpc::Status Finish();
 

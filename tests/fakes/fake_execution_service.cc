@@ -84,6 +84,9 @@ Status FakeServer::Executions::RunExecution(
   {
     MutexLock lock(&fake_.mutex_);
     fake_.state_.runs.push_back(*request);
+    fake_.mutex_.Signal();
+    fake_.mutex_.Await(
+        [this] { return !fake_.state_.hold_runs || fake_.state_.stopping; });
   }
   const bool own_sandbox = !absl::StrContains(request->parent(), "/sandboxes/");
   std::string parent = request->parent();

@@ -129,8 +129,20 @@ void FakeServer::Stop() {
   }
 }
 
+void FakeServer::HoldRuns() {
+  MutexLock lock(&mutex_);
+  state_.hold_runs = true;
+}
+
+void FakeServer::WaitForRun() {
+  MutexLock lock(&mutex_);
+  mutex_.Await([this] { return !state_.runs.empty(); });
+}
+
 void FakeServer::InterruptAll(bool interrupted) {
   MutexLock lock(&mutex_);
+  state_.stopping = interrupted;
+  mutex_.Signal();
   for (const auto& [name, execution] : state_.executions) {
     execution->Interrupt(interrupted);
   }

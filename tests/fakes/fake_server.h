@@ -49,6 +49,11 @@ class FakeServer {
   // Commands from now on fail to start in this way.
   void FailStarts(const corral::v1::StartFailure& failure);
 
+  // RunExecution calls from now on are not answered.
+  void HoldRuns();
+  // Until there was one.
+  void WaitForRun();
+
   // What clients asked for, oldest first.
   std::vector<corral::v1::RunExecutionRequest> runs();
   std::vector<corral::v1::StartExecutionRequest> starts();
@@ -72,6 +77,8 @@ class FakeServer {
     std::map<std::string, corral::v1::Sandbox> sandboxes;
     std::map<std::string, std::shared_ptr<FakeExecution>> executions;
     int next_id = 1;
+    bool hold_runs = false;
+    bool stopping = false;
     std::vector<corral::v1::RunExecutionRequest> runs;
     std::vector<corral::v1::StartExecutionRequest> starts;
     std::vector<corral::v1::CreateSandboxRequest> creations;

@@ -1,0 +1,64 @@
+// A SandboxFactory of FakeSupervisors, on an event loop of its own as the real
+// one.
+//
+// Thread-safe.
+
+#ifndef TESTS_FAKES_FAKE_SANDBOX_H_
+#define TESTS_FAKES_FAKE_SANDBOX_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/event_loop.h"
+#include "sandbox/sandbox.h"
+#include "tests/fakes/fake_supervisor.h"
+
+namespace tests {
+
+class FakeSandboxFactory : public sandbox::SandboxFactory {
+ public:
+  FakeSandboxFactory();
+  // All sandboxes must have been destroyed.
+  ~FakeSandboxFactory() override;
+
+  std::unique_ptr<sandbox::Sandbox> Create(
+      const sandbox::wire::SandboxSpec& spec,
+      sandbox::SandboxObserver* observer, Created created) override;
+  absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> Adopt(
+      const sandbox::wire::SandboxSpec& spec,
+      sandbox::SandboxObserver* observer) override;
+
+  // Creations fail with this from now on.
+  void FailCreations(const absl::Status& status);
+
+  // Calls `function` with the supervisor of a sandbox, on the event loop, and
+  // returns when it has returned.
+  void With(const std::string& sandbox,
+            const std::function<void(FakeSupervisor&)>& function);
+
+  // Shorthands of With, for an execution's name.
+  void Write(const std::string& execution_name, sandbox::wire::Stream stream,
+             const std::string& bytes);
+  void Exit(const std::string& execution_name, int code);
+
+ private:
+  class Connection;
+
+  void RunOnLoop(const std::function<void()>& function);
+
+  const std::unique_ptr<sandbox::EventLoop> loop_;
+  // The loop's thread only. By directory; they live on without a server.
+  std::map<std::string, std::shared_ptr<FakeSupervisor>> supervisors_;
+  absl::Status creation_error_;
+  std::thread thread_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_FAKES_FAKE_SANDBOX_H_

@@ -1,0 +1,233 @@
+#include "tests/fakes/fake_supervisor.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/output_log.h"
+#include "sandbox/sandbox.h"
+
+namespace tests {
+
+namespace wire = sandbox::wire;
+
+namespace {
+
+const char* FileName(wire::Stream stream) {
+  switch (stream) {
+    case wire::STDERR:
+      return "stderr";
+    case wire::TERMINAL:
+      return "terminal";
+    default:
+      return "stdout";
+  }
+}
+
+bool HasEnded(const wire::ExecutionRecord& record) {
+  return record.state() == wire::ExecutionRecord::EXITED ||
+         record.state() == wire::ExecutionRecord::FAILED_TO_START;
+}
+
+int64_t NowNanos() { return absl::ToUnixNanos(absl::Now()); }
+
+void WriteRecord(const std::string& path, const wire::ExecutionRecord& record) {
+  std::ofstream(path, std::ios::binary) << record.SerializeAsString();
+}
+
+}  // namespace
+
+std::string FakeSupervisor::Directory(const std::string& execution) const {
+  return absl::StrCat(spec_.directory(), "/executions/", execution);
+}
+
+wire::Snapshot FakeSupervisor::Snapshot() const {
+  wire::Snapshot snapshot;
+  snapshot.set_ready(true);
+  for (const auto& [id, running] : executions_) {
+    *snapshot.add_executions() = running.record;
+    snapshot.mutable_executions()->rbegin()->clear_command();
+  }
+  return snapshot;
+}
+
+void FakeSupervisor::CreateLogs(const std::string& directory,
+                                Running* running) {
+  const wire::CommandSpec& command = running->record.command();
+  std::vector<wire::Stream> streams = {wire::STDOUT};
+  if (command.terminal_rows() > 0) {
+    streams = {wire::TERMINAL};
+  } else if (!command.merge_stderr()) {
+    streams.push_back(wire::STDERR);
+  }
+  const sandbox::UniqueFd fd(
+      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const wire::Stream stream : streams) {
+    auto log = sandbox::OutputLogWriter::Create(fd.get(), FileName(stream),
+                                                command.retain_bytes(),
+                                                command.block_when_full());
+    CHECK(log.ok()) << log.status().message();
+    running->logs.emplace(stream, *std::move(log));
+    running->record.add_streams(stream);
+  }
+}
+
+void FakeSupervisor::Tell(const Running& running) {
+  if (observer_ != nullptr) {
+    wire::ExecutionRecord record = running.record;
+    record.clear_command();
+    observer_->OnExecution(record);
+  }
+}
+
+absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
+  if (executions_.count(start.id()) != 0) {
+    return absl::AlreadyExistsError(start.id());
+  }
+  Running& running = executions_[start.id()];
+  running.record.set_id(start.id());
+  running.record.set_create_time_ns(NowNanos());
+  *running.record.mutable_command() = start.command();
+  const std::string directory = Directory(start.id());
+  std::filesystem::create_directories(directory);
+  WriteRecord(absl::StrCat(directory, "/start.pb"), running.record);
+  if (failure_.errno_value() != 0) {
+    running.record.set_state(wire::ExecutionRecord::FAILED_TO_START);
+    *running.record.mutable_failure() = failure_;
+    Tell(running);
+    return absl::OkStatus();
+  }
+  CreateLogs(directory, &running);
+  running.record.set_state(wire::ExecutionRecord::RUNNING);
+  running.record.set_start_time_ns(NowNanos());
+  Tell(running);
+  return absl::OkStatus();
+}
+
+void FakeSupervisor::Write(const std::string& execution, wire::Stream stream,
+                           const std::string& bytes) {
+  sandbox::OutputLogWriter& log = executions_.at(execution).logs.at(stream);
+  const absl::Status status = log.Append(bytes.data(), bytes.size());
+  CHECK(status.ok()) << status.message();
+  if (observer_ != nullptr) {
+    observer_->OnOutput(execution);
+  }
+}
+
+void FakeSupervisor::End(const std::string& execution, int wait_status,
+                         wire::ExitRecord::Cause cause) {
+  Running& running = executions_.at(execution);
+  for (auto& [stream, log] : running.logs) {
+    log.Close();
+  }
+  running.record.set_state(wire::ExecutionRecord::EXITED);
+  running.record.set_end_time_ns(NowNanos());
+  running.record.mutable_exit()->set_wait_status(wait_status);
+  running.record.mutable_exit()->set_cause(cause);
+  running.record.mutable_usage()->set_wall_time_ns(
+      running.record.end_time_ns() - running.record.start_time_ns());
+  wire::ExecutionRecord end = running.record;
+  end.clear_command();
+  WriteRecord(absl::StrCat(Directory(execution), "/exit.pb"), end);
+  Tell(running);
+}
+
+void FakeSupervisor::Die(const absl::Status& why) {
+  alive_ = false;
+  executions_.clear();
+  for (sandbox::Sandbox::InputDone& done : held_inputs_) {
+    done(absl::UnavailableError("died"), wire::InputState());
+  }
+  held_inputs_.clear();
+  if (sandbox::SandboxObserver* observer = std::exchange(observer_, nullptr);
+      observer != nullptr) {
+    observer->OnGone(why);
+  }
+}
+
+absl::Status FakeSupervisor::Signal(const wire::Signal& signal) {
+  const auto found = executions_.find(signal.execution_id());
+  if (found == executions_.end()) {
+    return absl::NotFoundError(signal.execution_id());
+  }
+  if (HasEnded(found->second.record)) {
+    return absl::FailedPreconditionError("ended");
+  }
+  last_signal_ = signal;
+  if (signal.signal() == SIGKILL) {
+    End(signal.execution_id(), SIGKILL, wire::ExitRecord::CLIENT_SIGNAL);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FakeSupervisor::Resize(const wire::Resize& resize) {
+  if (HasEnded(executions_.at(resize.execution_id()).record)) {
+    return absl::FailedPreconditionError("ended");
+  }
+  last_resize_ = resize;
+  return absl::OkStatus();
+}
+
+void FakeSupervisor::WriteInput(const wire::WriteInput& input,
+                                sandbox::Sandbox::InputDone done) {
+  wire::ExecutionRecord& record = executions_.at(input.execution_id()).record;
+  wire::InputState* state = record.mutable_input();
+  const uint64_t end = input.offset() + input.data().size();
+  if (HasEnded(record)) {
+    state->set_closed(true);
+  } else if (input.offset() > state->accepted_offset()) {
+    done(absl::OutOfRangeError("gap"), *state);
+    return;
+  } else if (hold_input_) {
+    held_inputs_.push_back(std::move(done));
+    return;
+  } else if (!state->closed()) {
+    state->set_accepted_offset(std::max(end, state->accepted_offset()));
+    state->set_closed(input.eof());
+  }
+  done(absl::OkStatus(), *state);
+}
+
+void FakeSupervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
+  last_acknowledge_ = acknowledge;
+  executions_.at(acknowledge.execution_id())
+      .logs.at(acknowledge.stream())
+      .Acknowledge(acknowledge.offset());
+}
+
+absl::Status FakeSupervisor::DeleteExecution(const std::string& execution) {
+  const auto found = executions_.find(execution);
+  if (found == executions_.end()) {
+    return absl::NotFoundError(execution);
+  }
+  if (!HasEnded(found->second.record)) {
+    End(execution, SIGKILL, wire::ExitRecord::CLIENT_SIGNAL);
+  }
+  executions_.erase(found);
+  std::filesystem::remove_all(Directory(execution));
+  return absl::OkStatus();
+}
+
+void FakeSupervisor::DeleteSandbox(wire::ExitRecord::Cause cause) {
+  for (const auto& [id, running] : executions_) {
+    if (!HasEnded(running.record)) {
+      End(id, SIGKILL, cause);
+    }
+  }
+}
+
+}  // namespace tests

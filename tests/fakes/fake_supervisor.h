@@ -1,0 +1,96 @@
+// What a supervisor does, without processes: keeps real records and output logs
+// in the sandbox's directory, and lets a test say what its commands write and
+// how they end.
+//
+// Lives on one event loop: every method but the constructor belongs to its
+// thread.
+
+#ifndef TESTS_FAKES_FAKE_SUPERVISOR_H_
+#define TESTS_FAKES_FAKE_SUPERVISOR_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/output_log.h"
+#include "sandbox/sandbox.h"
+
+namespace tests {
+
+class FakeSupervisor {
+ public:
+  explicit FakeSupervisor(sandbox::wire::SandboxSpec spec)
+      : spec_(std::move(spec)) {}
+
+  const sandbox::wire::SandboxSpec& spec() const { return spec_; }
+
+  // Null: nobody is connected.
+  void Connect(sandbox::SandboxObserver* observer) { observer_ = observer; }
+  bool connected() const { return observer_ != nullptr; }
+  bool alive() const { return alive_; }
+  sandbox::wire::Snapshot Snapshot() const;
+
+  // Starts fail with this from now on.
+  void FailStarts(const sandbox::wire::StartFailure& failure) {
+    failure_ = failure;
+  }
+  // Inputs wait from now on, as those of a command that does not read.
+  void HoldInput() { hold_input_ = true; }
+
+  void Write(const std::string& execution, sandbox::wire::Stream stream,
+             const std::string& bytes);
+  // As of wait(2).
+  void End(const std::string& execution, int wait_status,
+           sandbox::wire::ExitRecord::Cause cause);
+  // The supervisor and all it runs are gone, as by SIGKILL.
+  void Die(const absl::Status& why);
+
+  // The last of each that was asked for.
+  const sandbox::wire::Signal& last_signal() const { return last_signal_; }
+  const sandbox::wire::Resize& last_resize() const { return last_resize_; }
+  const sandbox::wire::Acknowledge& last_acknowledge() const {
+    return last_acknowledge_;
+  }
+  const sandbox::wire::CommandSpec& command(
+      const std::string& execution) const {
+    return executions_.at(execution).record.command();
+  }
+
+  // As sandbox::Sandbox has them, answered at once.
+  absl::Status Start(const sandbox::wire::StartExecution& start);
+  absl::Status Signal(const sandbox::wire::Signal& signal);
+  absl::Status Resize(const sandbox::wire::Resize& resize);
+  void WriteInput(const sandbox::wire::WriteInput& input,
+                  sandbox::Sandbox::InputDone done);
+  void Acknowledge(const sandbox::wire::Acknowledge& acknowledge);
+  absl::Status DeleteExecution(const std::string& execution);
+  void DeleteSandbox(sandbox::wire::ExitRecord::Cause cause);
+
+ private:
+  struct Running {
+    sandbox::wire::ExecutionRecord record;
+    std::map<sandbox::wire::Stream, sandbox::OutputLogWriter> logs;
+  };
+
+  std::string Directory(const std::string& execution) const;
+  void CreateLogs(const std::string& directory, Running* running);
+  void Tell(const Running& running);
+
+  const sandbox::wire::SandboxSpec spec_;
+  sandbox::SandboxObserver* observer_ = nullptr;
+  sandbox::wire::StartFailure failure_;
+  bool hold_input_ = false;
+  bool alive_ = true;
+  std::map<std::string, Running> executions_;
+  std::vector<sandbox::Sandbox::InputDone> held_inputs_;
+  sandbox::wire::Signal last_signal_;
+  sandbox::wire::Resize last_resize_;
+  sandbox::wire::Acknowledge last_acknowledge_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_FAKES_FAKE_SUPERVISOR_H_
