@@ -44,8 +44,8 @@ std::map<pid_t, pid_t> ReadParents() {
   return parents;
 }
 
-std::set<pid_t> Descendants(pid_t root) {
-  const std::map<pid_t, pid_t> parents = ReadParents();
+std::set<pid_t> WithDescendants(pid_t root,
+                                const std::map<pid_t, pid_t>& parents) {
   std::set<pid_t> found = {root};
   size_t before = 0;
   while (found.size() != before) {
@@ -56,7 +56,6 @@ std::set<pid_t> Descendants(pid_t root) {
       }
     }
   }
-  found.erase(root);
   return found;
 }
 
@@ -73,11 +72,8 @@ absl::StatusOr<double> ReadPssKilobytes(pid_t pid) {
   return absl::NotFoundError(absl::StrCat("no Pss in ", path));
 }
 
-absl::StatusOr<double> MeasureOnce(const Setting& setting) {
-  ASSIGN_OR_RETURN(const std::string sandbox,
-                   setting.corral.CreateSandbox(setting.workspace));
-  RETURN_IF_ERROR(setting.corral.TimeCommand(sandbox, {"/bin/true"}).status());
-  const std::set<pid_t> processes = Descendants(setting.server_pid);
+// A supervisor, init and spawner: what a sandbox is while nothing runs in it.
+absl::StatusOr<double> SumKilobytes(const std::set<pid_t>& processes) {
   if (processes.size() != 3) {
     return absl::InternalError(absl::StrCat(
         "a sandbox should be 3 processes and is ", processes.size()));
@@ -87,6 +83,33 @@ absl::StatusOr<double> MeasureOnce(const Setting& setting) {
     ASSIGN_OR_RETURN(const double kilobytes, ReadPssKilobytes(pid));
     sum += kilobytes;
   }
+  return sum;
+}
+
+// The largest sandbox of the server. (It may keep another one ready, which
+// nothing ran in.)
+absl::StatusOr<double> LargestKilobytes(pid_t server_pid) {
+  const std::map<pid_t, pid_t> parents = ReadParents();
+  absl::StatusOr<double> largest =
+      absl::NotFoundError("the server has no child processes");
+  for (const auto& [pid, parent] : parents) {
+    if (parent != server_pid) {
+      continue;
+    }
+    const absl::StatusOr<double> sum =
+        SumKilobytes(WithDescendants(pid, parents));
+    if (!largest.ok() || (sum.ok() && *sum > *largest)) {
+      largest = sum;
+    }
+  }
+  return largest;
+}
+
+absl::StatusOr<double> MeasureOnce(const Setting& setting) {
+  ASSIGN_OR_RETURN(const std::string sandbox,
+                   setting.corral.CreateSandbox(setting.workspace));
+  RETURN_IF_ERROR(setting.corral.TimeCommand(sandbox, {"/bin/true"}).status());
+  const absl::StatusOr<double> sum = LargestKilobytes(setting.server_pid);
   RETURN_IF_ERROR(setting.corral.DeleteSandbox(sandbox));
   return sum;
 }
