@@ -69,6 +69,61 @@ bool Exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
+absl::Status HandOnControllers(const std::string& directory) {
+  return WriteSmallFile(directory + "/cgroup.subtree_control",
+                        "+memory +pids +cpu");
+}
+
+absl::Status Limit(const std::string& path, uint64_t value) {
+  return WriteSmallFile(path, absl::StrCat(value));
+}
+
+uint64_t CpuQuotaUs(const CgroupLimits& limits) {
+  return limits.cpu_millis * kCpuPeriodUs / 1000;
+}
+
+absl::Status SetLimitsV2(const std::string& directory,
+                         const CgroupLimits& limits) {
+  if (limits.memory_bytes != 0) {
+    RETURN_IF_ERROR(Limit(directory + "/memory.max", limits.memory_bytes));
+    // A kernel without swap has no such file.
+    if (Exists(directory + "/memory.swap.max")) {
+      RETURN_IF_ERROR(Limit(directory + "/memory.swap.max", 0));
+    }
+  }
+  if (limits.pids != 0) {
+    RETURN_IF_ERROR(Limit(directory + "/pids.max", limits.pids));
+  }
+  if (limits.cpu_millis != 0) {
+    RETURN_IF_ERROR(
+        WriteSmallFile(directory + "/cpu.max",
+                       absl::StrCat(CpuQuotaUs(limits), " ", kCpuPeriodUs)));
+  }
+  return absl::OkStatus();
+}
+
+// Each directory has the files of the controllers of its hierarchy.
+absl::Status SetLimitsV1(const std::string& directory,
+                         const CgroupLimits& limits) {
+  const std::string memory = directory + "/memory.limit_in_bytes";
+  if (limits.memory_bytes != 0 && Exists(memory)) {
+    RETURN_IF_ERROR(Limit(memory, limits.memory_bytes));
+    // Without swap accounting there is no file, and with no swap it says
+    // nothing.
+    const std::string swap = directory + "/memory.memsw.limit_in_bytes";
+    if (Exists(swap)) {
+      RETURN_IF_ERROR(Limit(swap, limits.memory_bytes));
+    }
+  }
+  if (limits.pids != 0 && Exists(directory + "/pids.max")) {
+    RETURN_IF_ERROR(Limit(directory + "/pids.max", limits.pids));
+  }
+  if (limits.cpu_millis != 0 && Exists(directory + "/cpu.cfs_quota_us")) {
+    RETURN_IF_ERROR(Limit(directory + "/cpu.cfs_quota_us", CpuQuotaUs(limits)));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Cgroup::Cgroup(CgroupVersion version, std::vector<std::string> directories)
@@ -88,20 +143,17 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
   std::vector<std::string> directories;
   for (const std::string& parent : host.parents) {
     const std::string top = absl::StrCat(parent, "/", kTop);
-    if (::mkdir(top.c_str(), 0755) == 0 && host.version == CgroupVersion::kV2) {
-      RETURN_IF_ERROR(WriteSmallFile(top + "/cgroup.subtree_control",
-                                     "+memory +pids +cpu"));
+    if (::mkdir(top.c_str(), 0755) != 0 && errno != EEXIST) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", top));
+    }
+    if (host.version == CgroupVersion::kV2) {
+      RETURN_IF_ERROR(HandOnControllers(top));
     }
     directories.push_back(absl::StrCat(top, "/", name));
   }
   RETURN_IF_ERROR(RemoveLeftOver(host.version, directories));
   Cgroup cgroup(host.version, std::move(directories));
   RETURN_IF_ERROR(cgroup.Make());
-  if (host.version == CgroupVersion::kV2) {
-    RETURN_IF_ERROR(
-        WriteSmallFile(cgroup.directories_[0] + "/cgroup.subtree_control",
-                       "+memory +pids +cpu"));
-  }
   return cgroup;
 }
 
@@ -147,40 +199,16 @@ absl::Status Cgroup::Make() {
   return absl::OkStatus();
 }
 
+absl::Status Cgroup::HandOn() const {
+  return version_ == CgroupVersion::kV2 ? HandOnControllers(directories_[0])
+                                        : absl::OkStatus();
+}
+
 absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
-  const bool v2 = version_ == CgroupVersion::kV2;
   for (const std::string& directory : directories_) {
-    if (limits.memory_bytes != 0 && v2) {
-      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.max",
-                                     absl::StrCat(limits.memory_bytes)));
-    } else if (limits.memory_bytes != 0 &&
-               Exists(directory + "/memory.limit_in_bytes")) {
-      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.limit_in_bytes",
-                                     absl::StrCat(limits.memory_bytes)));
-    }
-    // Without swap accounting there is no file, and with no swap it says
-    // nothing.
-    if (limits.memory_bytes != 0 &&
-        Exists(directory + "/memory.memsw.limit_in_bytes")) {
-      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.memsw.limit_in_bytes",
-                                     absl::StrCat(limits.memory_bytes)));
-    }
-    if (Exists(directory + "/memory.swap.max")) {
-      RETURN_IF_ERROR(WriteSmallFile(directory + "/memory.swap.max", "0"));
-    }
-    if (limits.pids != 0 && Exists(directory + "/pids.max")) {
-      RETURN_IF_ERROR(
-          WriteSmallFile(directory + "/pids.max", absl::StrCat(limits.pids)));
-    }
-    const uint64_t quota = limits.cpu_millis * kCpuPeriodUs / 1000;
-    if (limits.cpu_millis != 0 && v2) {
-      RETURN_IF_ERROR(WriteSmallFile(directory + "/cpu.max",
-                                     absl::StrCat(quota, " ", kCpuPeriodUs)));
-    } else if (limits.cpu_millis != 0 &&
-               Exists(directory + "/cpu.cfs_quota_us")) {
-      RETURN_IF_ERROR(
-          WriteSmallFile(directory + "/cpu.cfs_quota_us", absl::StrCat(quota)));
-    }
+    RETURN_IF_ERROR(version_ == CgroupVersion::kV2
+                        ? SetLimitsV2(directory, limits)
+                        : SetLimitsV1(directory, limits));
   }
   return absl::OkStatus();
 }
@@ -205,16 +233,24 @@ std::vector<int> Cgroup::EntryFds() const {
 }
 
 absl::Status Cgroup::Enter() const {
+  if (version_ == CgroupVersion::kV2) {
+    return absl::OkStatus();
+  }
   for (size_t i = 0; i < directories_.size(); ++i) {
-    if (version_ == CgroupVersion::kV2) {
-      RETURN_IF_ERROR(WriteSmallFile(directories_[i] + "/cgroup.procs", "0"));
-    } else if (::write(entries_[i].get(), "0", 1) != 1) {
-      // `tasks` and not `cgroup.procs`: see JoinCgroup in init/spawner.cc.
+    // `tasks` and not `cgroup.procs`: see JoinCgroup in init/spawner.cc.
+    if (::write(entries_[i].get(), "0", 1) != 1) {
       return absl::ErrnoToStatus(errno,
                                  absl::StrCat("enter ", directories_[i]));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status Cgroup::Take(pid_t pid) const {
+  return version_ == CgroupVersion::kV2
+             ? WriteSmallFile(directories_[0] + "/cgroup.procs",
+                              absl::StrCat(pid))
+             : absl::OkStatus();
 }
 
 std::vector<pid_t> Cgroup::Pids() const {
@@ -263,18 +299,21 @@ void Cgroup::Signal(int signal) const {
     SignalOnce(signal);
     return;
   }
-  if (version_ == CgroupVersion::kV2 &&
-      WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok()) {
-    return;
-  }
-  for (const std::string& directory : directories_) {
-    if (Exists(directory + "/pids.max")) {
-      (void)WriteSmallFile(directory + "/pids.max", "0");
+  const bool killed =
+      version_ == CgroupVersion::kV2 &&
+      WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok();
+  if (!killed) {
+    for (const std::string& directory : directories_) {
+      if (Exists(directory + "/pids.max")) {
+        (void)WriteSmallFile(directory + "/pids.max", "0");
+      }
     }
   }
   constexpr timespec kPause = {0, 200'000};
   for (int i = 0; i < 5000 && !Pids().empty(); ++i) {
-    SignalOnce(SIGKILL);
+    if (!killed) {
+      SignalOnce(SIGKILL);
+    }
     ::nanosleep(&kPause, nullptr);
   }
 }
@@ -304,9 +343,6 @@ CgroupUsage Cgroup::Usage() const {
 absl::Status Cgroup::Remove() {
   entries_.clear();
   for (const std::string& directory : directories_) {
-    if (version_ == CgroupVersion::kV2) {
-      ::rmdir((directory + "/init").c_str());
-    }
     if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
       return absl::FailedPreconditionError(
           absl::StrCat("rmdir ", directory, ": errno ", errno));

@@ -66,6 +66,9 @@ class Cgroup {
 
   // Sets those that are given.
   absl::Status SetLimits(const CgroupLimits& limits) const;
+  // v2: lets groups below have the controllers; from then on nothing may live
+  // in this one. v1: nothing.
+  absl::Status HandOn() const;
   // Makes a group below this one, without limits of its own.
   absl::StatusOr<Cgroup> CreateChild(const std::string& name) const;
 
@@ -81,15 +84,19 @@ class Cgroup {
   // write "0" to. Valid as long as this.
   std::vector<int> EntryFds() const;
 
-  // Moves the calling process into the group.
+  // v1: moves the calling process into the group. v2: nothing, it is to be born
+  // there.
   absl::Status Enter() const;
+  // v2: moves a process here from another group. Slow: this may wait for an RCU
+  // grace period. v1: nothing.
+  absl::Status Take(pid_t pid) const;
 
   // Processes in the group, not in those below.
   std::vector<pid_t> Pids() const;
 
   // Sends to every process of the group. Processes that come and go meanwhile
   // may be missed, unless the signal is SIGKILL: then new ones are prevented,
-  // and it is repeated until none is left or it has taken 1 s.
+  // and it returns when none is left or it has taken 1 s.
   void Signal(int signal) const;
 
   CgroupUsage Usage() const;

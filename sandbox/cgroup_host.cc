@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/small_file.h"
@@ -23,14 +23,29 @@
 namespace sandbox {
 namespace {
 
-struct Mounts {
-  std::string unified;
-  // controller -> mount point
-  std::map<std::string, std::string> v1;
+struct Mount {
+  std::string point;
+  // The group that is seen there: "" for the hierarchy's root.
+  std::string root;
+
+  // The directory of `group`, a path as /proc/self/cgroup has it.
+  std::string Directory(absl::string_view group) const {
+    return absl::StrCat(point, absl::StripPrefix(group, root));
+  }
 };
 
-// Lines of /proc/self/mountinfo: "... mountpoint options ... - type source
-// superoptions"; see proc(5).
+struct Mounts {
+  Mount unified;
+  // controller ->
+  std::map<std::string, Mount> v1;
+};
+
+std::string WithoutSlash(absl::string_view path) {
+  return path == "/" ? "" : std::string(path);
+}
+
+// Lines of /proc/self/mountinfo: "id parent device root mountpoint options ...
+// - type source superoptions"; see proc(5).
 absl::StatusOr<Mounts> FindMounts() {
   ASSIGN_OR_RETURN(const std::string text,
                    ReadSmallFile("/proc/self/mountinfo"));
@@ -45,12 +60,12 @@ absl::StatusOr<Mounts> FindMounts() {
     if (left.size() < 5 || right.size() < 3) {
       continue;
     }
-    const std::string point(left[4]);
-    if (right[0] == "cgroup2" && mounts.unified.empty()) {
-      mounts.unified = point;
+    const Mount mount = {std::string(left[4]), WithoutSlash(left[3])};
+    if (right[0] == "cgroup2" && mounts.unified.point.empty()) {
+      mounts.unified = mount;
     } else if (right[0] == "cgroup") {
       for (absl::string_view option : absl::StrSplit(right[2], ',')) {
-        mounts.v1.emplace(option, point);
+        mounts.v1.emplace(option, mount);
       }
     }
   }
@@ -66,7 +81,7 @@ absl::StatusOr<std::map<std::string, std::string>> OwnGroups() {
         absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() == 3) {
       for (absl::string_view controller : absl::StrSplit(fields[1], ',')) {
-        groups.emplace(controller, fields[2] == "/" ? "" : fields[2]);
+        groups.emplace(controller, WithoutSlash(fields[2]));
       }
     }
   }
@@ -83,33 +98,35 @@ bool HasWord(const std::string& path, absl::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool HandsOn(const std::string& directory) {
+absl::Status TryToHandOn(const std::string& directory) {
   for (const char* controller : {"memory", "pids", "cpu"}) {
     if (!HasWord(directory + "/cgroup.controllers", controller)) {
-      return false;
+      return absl::FailedPreconditionError(
+          absl::StrCat(directory, "/cgroup.controllers lacks ", controller));
     }
-    (void)WriteSmallFile(directory + "/cgroup.subtree_control",
-                         absl::StrCat("+", controller));
-    if (!HasWord(directory + "/cgroup.subtree_control", controller)) {
-      return false;
+    const std::string handed_on = directory + "/cgroup.subtree_control";
+    if (!HasWord(handed_on, controller)) {
+      RETURN_IF_ERROR(WriteSmallFile(handed_on, absl::StrCat("+", controller)));
     }
   }
-  return true;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<CgroupHost> FindV2(const std::string& mount,
-                                  const std::string& own) {
+absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
   // A group that holds processes cannot hand controllers on, unless it is the
   // root (cgroup-v2.rst, "No Internal Process Constraint"): a login session's,
   // say.
-  for (const std::string& candidate : {mount + own, mount}) {
-    if (HandsOn(candidate)) {
+  std::string why;
+  for (const std::string& candidate : {mount.Directory(own), mount.point}) {
+    const absl::Status handed_on = TryToHandOn(candidate);
+    if (handed_on.ok()) {
       return CgroupHost{CgroupVersion::kV2, {candidate}};
     }
+    absl::StrAppend(&why, why.empty() ? "" : "; ", handed_on.message());
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("cgroup v2 at ", mount, own,
-                   " does not hand on the controllers memory, pids and cpu"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no cgroup v2 group hands on the controllers memory, pids and cpu: ",
+      why));
 }
 
 }  // namespace
@@ -117,8 +134,8 @@ absl::StatusOr<CgroupHost> FindV2(const std::string& mount,
 absl::StatusOr<CgroupHost> CgroupHost::Find() {
   ASSIGN_OR_RETURN(const Mounts mounts, FindMounts());
   ASSIGN_OR_RETURN(auto own, OwnGroups());
-  if (!mounts.unified.empty() &&
-      HasWord(mounts.unified + "/cgroup.controllers", "memory")) {
+  if (!mounts.unified.point.empty() &&
+      HasWord(mounts.unified.point + "/cgroup.controllers", "memory")) {
     return FindV2(mounts.unified, own[""]);
   }
   CgroupHost host;
@@ -132,7 +149,7 @@ absl::StatusOr<CgroupHost> CgroupHost::Find() {
       return absl::FailedPreconditionError(absl::StrCat(
           "the cgroup controller ", controller, " is not mounted"));
     }
-    const std::string parent = mount->second + own[controller];
+    const std::string parent = mount->second.Directory(own[controller]);
     if (std::find(host.parents.begin(), host.parents.end(), parent) ==
         host.parents.end()) {
       host.parents.push_back(parent);

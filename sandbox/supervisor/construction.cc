@@ -136,16 +136,14 @@ absl::Status ExecuteImage(int image, const char* role) {
   return absl::ErrnoToStatus(errno, "execute corral-init");
 }
 
-absl::Status BecomeInit(const Cgroup& home, const HostTrees& host, int image,
+absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
                         int socket) {
   RETURN_IF_ERROR(DieWithParent());
   char go;
   if (::read(socket, &go, 1) != 1) {
     return absl::CancelledError("the supervisor is gone");
   }
-  if (home.version() == CgroupVersion::kV1) {
-    RETURN_IF_ERROR(home.Enter());
-  }
+  RETURN_IF_ERROR(cgroup.Enter());
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(FinishNamespaces(kHostName));
@@ -158,9 +156,7 @@ absl::Status BecomeInit(const Cgroup& home, const HostTrees& host, int image,
 
 absl::Status BecomeSpawner(int image, int socket, int exchange,
                            const Cgroup& home) {
-  if (home.version() == CgroupVersion::kV1) {
-    RETURN_IF_ERROR(home.Enter());
-  }
+  RETURN_IF_ERROR(home.Enter());
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(ArrangeFds({socket, exchange}));
@@ -184,11 +180,11 @@ int EntryForClone(const Cgroup& home) {
   return home.version() == CgroupVersion::kV2 ? home.EntryFds()[0] : -1;
 }
 
-absl::Status StartInit(uint32_t first_id, const Cgroup& home, int image,
+absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
                        Construction& made) {
   ASSIGN_OR_RETURN(const HostTrees host, Gather());
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
-  absl::StatusOr<Child> child = CloneIntoNamespaces(EntryForClone(home));
+  absl::StatusOr<Child> child = CloneIntoNamespaces(EntryForClone(cgroup));
   if (!child.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("namespaces: ", child.status().message()));
@@ -196,7 +192,7 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& home, int image,
   if (child->pid == 0) {
     pair.ours.Reset();
     EndChild(pair.theirs.get(),
-             BecomeInit(home, host, image, pair.theirs.get()));
+             BecomeInit(cgroup, host, image, pair.theirs.get()));
   }
   made.init = *std::move(child);
   pair.theirs.Reset();
@@ -254,11 +250,22 @@ void Abandon(Construction& made) {
 
 }  // namespace
 
-absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& home) {
+absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
+                                       const Cgroup& home) {
   Construction made;
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
   const UniqueFd image = Raised(low);
-  absl::Status status = StartInit(first_id, home, image.get(), made);
+  absl::Status status = StartInit(first_id, cgroup, image.get(), made);
+  // With v2, init was born in the sandbox's group, so that its cgroup namespace
+  // is rooted there: nobody may put a process into a group that is not in its
+  // cgroup namespace, and the spawner shares init's. Now it must leave: a group
+  // that holds a process hands no controllers on.
+  if (status.ok()) {
+    status = home.Take(made.init.pid);
+  }
+  if (status.ok()) {
+    status = cgroup.HandOn();
+  }
   if (status.ok()) {
     status = StartSpawner(home, image.get(), made);
   }

@@ -29,9 +29,12 @@ struct Construction {
   UniqueFd root;
 };
 
-// `home` is the group that init and spawner live in. On failure nothing is
-// left. FailedPrecondition: what the kernel refuses.
-absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& home);
+// `cgroup` is the sandbox's group, the root of its cgroup namespace; `home` the
+// one that init and spawner live in: with v2 one below, since a group that
+// hands controllers on holds no process; with v1 the same. On failure nothing
+// is left. FailedPrecondition: what the kernel refuses.
+absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
+                                       const Cgroup& home);
 
 // Mounts the workspace. Before the first command. Errors as LendWorkspace() and
 // Attach() say.

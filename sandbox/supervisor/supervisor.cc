@@ -134,11 +134,10 @@ absl::Status Supervisor::Prepare() {
   RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
   if (host.version == CgroupVersion::kV2) {
     ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));
-    RETURN_IF_ERROR(home_.Delegate(ids_.first_id()));
   }
   ASSIGN_OR_RETURN(
       construction_,
-      Construct(ids_.first_id(),
+      Construct(ids_.first_id(), cgroup_,
                 host.version == CgroupVersion::kV2 ? home_ : cgroup_));
   host_.loop = loop_.get();
   host_.cgroup = &cgroup_;
@@ -232,7 +231,7 @@ void Supervisor::StartExecution(uint64_t request_id,
   execution = std::make_unique<Execution>(&host_, std::move(start));
   execution->Start([this, id, request_id](absl::Status status) {
     Reply(request_id, status);
-    loop_->Defer([this] {
+    loop_->WhenIdle([this] {
       if (state_ == State::kReady && !host_.spare_cgroup.valid()) {
         MakeSpareCgroup();
       }
@@ -252,13 +251,14 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   if (found == executions_.end() || !found->second->ended()) {
     return;
   }
-  // Posted: the execution is on the stack, and the end is told before it is
-  // cleaned up after.
-  loop_->Defer([this, id] {
+  loop_->WhenIdle([this, id] {
     const auto ended = executions_.find(id);
     if (ended != executions_.end()) {
       ended->second->RemoveCgroup();
     }
+  });
+  // Deferred: the execution is on the stack.
+  loop_->Defer([this, id] {
     if (removals_.count(id) != 0) {
       TryRemove(id);
     }
