@@ -48,6 +48,7 @@ void Configure(posix_spawnattr_t& attributes) {
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int input,
                             int output) {
   std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
   for (const std::string& argument : argv) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

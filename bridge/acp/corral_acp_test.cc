@@ -38,6 +38,7 @@ class CorralAcp {
     EXPECT_EQ(::pipe2(output, O_CLOEXEC), 0);
     arguments.insert(arguments.begin(), kProgram);
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) {
       argv.push_back(argument.data());
     }
@@ -222,17 +223,20 @@ TEST(CorralAcpTest, KillsAnAgentThatIgnoresSigterm) {
   EXPECT_THAT(server.deletions(), SizeIs(1));
 }
 
-TEST(CorralAcpTest, EndsInOrderWhenItIsTerminated) {
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
-    tests::FakeServer server(Hang);
-    CorralAcp program({"--server", server.address(), "--", "cat"});
-    program.Write(CreateTerminal("1"));
-    EXPECT_THAT(program.ReadLine(), HasSubstr("terminalId"));
-    program.Signal(number);
-    EXPECT_EQ(program.Wait(), 0);
-    EXPECT_THAT(server.deletions(), SizeIs(1));
-  }
+class CorralAcpSignalTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(CorralAcpSignalTest, EndsInOrder) {
+  tests::FakeServer server(Hang);
+  CorralAcp program({"--server", server.address(), "--", "cat"});
+  program.Write(CreateTerminal("1"));
+  EXPECT_THAT(program.ReadLine(), HasSubstr("terminalId"));
+  program.Signal(GetParam());
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_THAT(server.deletions(), SizeIs(1));
 }
+
+INSTANTIATE_TEST_SUITE_P(Termination, CorralAcpSignalTest,
+                         ::testing::Values(SIGTERM, SIGINT, SIGHUP));
 
 TEST(CorralAcpTest, GivesTheAgentDefaultSignalDispositions) {
   CorralAcp program(

@@ -68,7 +68,7 @@ std::string EditInitialize(absl::string_view line) {
   const absl::string_view params = Message::Classify(line).params();
   const std::optional<std::vector<Member>> members = ScanObject(params);
   if (!members.has_value() || !IsJson(line)) {
-    return std::string(line);
+    return static_cast<std::string>(line);
   }
   std::vector<Edit> edits;
   bool has_capabilities = false;

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     return kUsageStatus;
   }
   if (options->help) {
-    std::fputs(bridge::kHelp, stdout);
+    std::fputs(bridge::HelpText(), stdout);
     return 0;
   }
   return Run(*std::move(options));

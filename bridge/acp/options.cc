@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <utility>
@@ -16,7 +17,9 @@
 
 namespace bridge {
 
-const char kHelp[] =
+namespace {
+
+constexpr char kHelp[] =
     R"(usage: corral-acp [options] -- AGENT [ARGUMENTS]
 
 Runs an ACP agent whose terminals are commands in Corral's sandboxes. Give it to
@@ -41,8 +44,6 @@ corrald, and passes on everything else as it is.
 Each ACP session has a sandbox of its own. Exit status: the agent's, or 128 + n
 if signal n ended it; 127 if there is no such agent; 2 for a wrong option.
 )";
-
-namespace {
 
 using Setter = std::function<absl::Status(const std::string&, Options&)>;
 
@@ -115,7 +116,7 @@ Setter Text(Field field) {
 }
 
 const std::map<std::string, Setter>& Setters() {
-  static const auto* const kSetters = new std::map<std::string, Setter>{
+  static const auto* const setters = new std::map<std::string, Setter>{
       {"--server",
        Text([](Options & o) -> auto& { return o.bridge.server.server; })},
       {"--workspace",
@@ -132,47 +133,54 @@ const std::map<std::string, Setter>& Setters() {
       {"--cpus", SetCpus},
       {"--timeout", SetTimeout},
   };
-  return *kSetters;
+  return *setters;
 }
 
-// The position behind the options.
-absl::StatusOr<size_t> ReadOptions(const std::vector<std::string>& arguments,
-                                   Options& options) {
-  size_t at = 0;
-  while (at < arguments.size() && absl::StartsWith(arguments[at], "-")) {
-    const std::string name = arguments[at].substr(0, arguments[at].find('='));
-    const bool has_value = name.size() < arguments[at].size();
-    const auto setter = Setters().find(name);
-    if (arguments[at] == "--") {
-      return at + 1;
-    }
-    if (arguments[at] == "--help" || arguments[at] == "-h") {
-      options.help = true;
-    } else if (arguments[at] == "--read-only") {
-      options.bridge.workplace.read_only = true;
-    } else if (setter == Setters().end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no option ", arguments[at]));
-    } else if (has_value) {
-      RETURN_IF_ERROR(
-          setter->second(arguments[at].substr(name.size() + 1), options));
-    } else if (at + 1 == arguments.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " takes a value"));
-    } else {
-      RETURN_IF_ERROR(setter->second(arguments[++at], options));
-    }
-    ++at;
+// Reads the option at the front of `rest` and takes it off.
+absl::Status ReadOption(std::deque<std::string>& rest, Options& options) {
+  const std::string word = rest.front();
+  rest.pop_front();
+  if (word == "--help" || word == "-h") {
+    options.help = true;
+    return absl::OkStatus();
   }
-  return at;
+  if (word == "--read-only") {
+    options.bridge.workplace.read_only = true;
+    return absl::OkStatus();
+  }
+  const size_t equals = word.find('=');
+  const auto setter = Setters().find(word.substr(0, equals));
+  if (setter == Setters().end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no option ", word));
+  }
+  if (equals != std::string::npos) {
+    return setter->second(word.substr(equals + 1), options);
+  }
+  if (rest.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(word, " takes a value"));
+  }
+  const std::string value = rest.front();
+  rest.pop_front();
+  return setter->second(value, options);
 }
 
 }  // namespace
 
+const char* HelpText() { return kHelp; }
+
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory) {
   Options options;
-  ASSIGN_OR_RETURN(const size_t end, ReadOptions(arguments, options));
-  options.agent.assign(arguments.begin() + end, arguments.end());
+  std::deque<std::string> rest(arguments.begin(), arguments.end());
+  while (!rest.empty() && rest.front() != "--" &&
+         absl::StartsWith(rest.front(), "-")) {
+    RETURN_IF_ERROR(ReadOption(rest, options));
+  }
+  if (!rest.empty() && rest.front() == "--") {
+    rest.pop_front();
+  }
+  options.agent.assign(rest.begin(), rest.end());
   if (options.help) {
     return options;
   }

@@ -23,7 +23,7 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory);
 
 // What --help prints.
-extern const char kHelp[];
+const char* HelpText();
 
 }  // namespace bridge
 

@@ -10,25 +10,28 @@ std::optional<std::string> Sessions::OnRequest(const Message& request) {
   if (!id.has_value() || !absl::StartsWith(method, "session/")) {
     return std::nullopt;
   }
-  const std::optional<std::string> session_id =
-      StringMember(request.params(), "sessionId");
-  const std::optional<std::string> cwd = StringMember(request.params(), "cwd");
+  const std::string session_id =
+      StringMember(request.params(), "sessionId").value_or("");
+  const std::string cwd = StringMember(request.params(), "cwd").value_or("");
   if (method == "session/new" || method == "session/fork") {
-    if (cwd.has_value()) {
-      pending_[*id] = {Pending::Kind::kOpen, *cwd, ""};
-    }
+    pending_[*id] = {Pending::Kind::kOpen, cwd, ""};
   } else if (method == "session/close" || method == "session/delete") {
-    if (session_id.has_value()) {
-      pending_[*id] = {Pending::Kind::kClose, "", *session_id};
-    }
+    pending_[*id] = {Pending::Kind::kClose, "", session_id};
   } else if (method == "session/load" || method == "session/resume") {
-    if (session_id.has_value() && cwd.has_value()) {
-      const std::optional<std::string> before = Cwd(*session_id);
-      cwds_[*session_id] = *cwd;
-      if (before.has_value() && before != cwd) {
-        return session_id;
-      }
-    }
+    return Reopen(session_id, cwd);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Sessions::Reopen(const std::string& session_id,
+                                            const std::string& cwd) {
+  if (session_id.empty() || cwd.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<std::string> before = Cwd(session_id);
+  Open(session_id, cwd);
+  if (before.has_value() && before != cwd) {
+    return session_id;
   }
   return std::nullopt;
 }
@@ -46,8 +49,8 @@ std::optional<std::string> Sessions::OnResponse(const Message& response) {
   switch (pending.kind) {
     case Pending::Kind::kOpen:
       if (const auto session_id = StringMember(response.result(), "sessionId");
-          session_id.has_value()) {
-        cwds_[*session_id] = pending.cwd;
+          session_id.has_value() && !pending.cwd.empty()) {
+        Open(*session_id, pending.cwd);
       }
       return std::nullopt;
     case Pending::Kind::kClose:

@@ -33,6 +33,9 @@ class Sessions {
   std::optional<std::string> Cwd(const std::string& session_id) const;
 
  private:
+  std::optional<std::string> Reopen(const std::string& session_id,
+                                    const std::string& cwd);
+
   // What to do when the agent answers a request with success.
   struct Pending {
     enum class Kind { kOpen, kClose };

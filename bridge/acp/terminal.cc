@@ -31,9 +31,9 @@ std::vector<std::string> Terminal::Exit(ExitStatus exit_status) {
   return End(State::kExited);
 }
 
-std::vector<std::string> Terminal::Lose(std::string reason) {
+std::vector<std::string> Terminal::Lose(absl::string_view reason) {
   if (state_ == State::kRunning) {
-    lost_reason_ = std::move(reason);
+    lost_reason_ = static_cast<std::string>(reason);
   }
   return End(State::kLost);
 }

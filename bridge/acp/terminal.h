@@ -37,11 +37,11 @@ class Terminal {
   // Both do nothing unless the terminal is running, and return the waits that
   // are to be answered now.
   std::vector<std::string> Exit(ExitStatus exit_status);
-  std::vector<std::string> Lose(std::string reason);
+  std::vector<std::string> Lose(absl::string_view reason);
 
   // Adds the id of a request, as written, that is to be answered at the end.
   // Only while running.
-  void AddWait(std::string id) { waits_.push_back(std::move(id)); }
+  void AddWait(absl::string_view id) { waits_.emplace_back(id); }
 
   // The same id in any spelling. False: nobody waits with that id.
   bool RemoveWait(absl::string_view id);

@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::tests::IsOk;
 using ::tests::StatusIs;
@@ -41,8 +40,7 @@ TEST(ParseCreateTerminalTest, TakesMissingAndNullAlike) {
        {"", R"(,"args":null,"env":null,"cwd":null,"outputByteLimit":null)"}) {
     const auto params = Create(more);
     ASSERT_THAT(params.status(), IsOk());
-    EXPECT_THAT(params->arguments, IsEmpty());
-    EXPECT_THAT(params->environment, IsEmpty());
+    EXPECT_TRUE(params->arguments.empty() && params->environment.empty());
     EXPECT_EQ(params->cwd, "");
     EXPECT_EQ(params->output_byte_limit, kDefaultOutputByteLimit);
   }

@@ -96,7 +96,8 @@ void Terminals::Create(absl::string_view id, absl::string_view params) {
     return;
   }
   const auto creation = std::make_shared<Creation>(
-      Creation{std::string(id), parsed->session_id, parsed->output_byte_limit});
+      Creation{static_cast<std::string>(id), parsed->session_id,
+               parsed->output_byte_limit});
   creations_[CanonicalId(id).value_or("")] = creation;
   starter_->Start(*parsed, [this, creation](const auto& started) {
     OnStarted(creation, started);
@@ -134,7 +135,7 @@ void Terminals::Open(const Creation& creation,
         // Of a released terminal it is known what ended its command.
         OnEnd(entry, entry->released
                          ? entry->terminal.Exit({std::nullopt, "SIGKILL"})
-                         : entry->terminal.Lose(std::string(status.message())));
+                         : entry->terminal.Lose(status.message()));
       });
   Reply(creation.id, {{"terminalId", entry->id}});
 }
@@ -174,7 +175,7 @@ void Terminals::OnReference(const Message& request) {
 }
 
 void Terminals::Output(absl::string_view id, const Terminal& terminal) {
-  Json result = {{"output", std::string(terminal.output())},
+  Json result = {{"output", static_cast<std::string>(terminal.output())},
                  {"truncated", terminal.truncated()}};
   if (terminal.state() != Terminal::State::kRunning) {
     result["exitStatus"] = ToJson(terminal.exit_status());
@@ -184,7 +185,7 @@ void Terminals::Output(absl::string_view id, const Terminal& terminal) {
 
 void Terminals::WaitForExit(absl::string_view id, Terminal& terminal) {
   if (terminal.state() == Terminal::State::kRunning) {
-    terminal.AddWait(std::string(id));
+    terminal.AddWait(id);
   } else {
     AnswerWait(id, terminal);
   }

@@ -117,7 +117,7 @@ class Scanner {
 
 std::optional<std::string> DecodeName(absl::string_view quoted) {
   if (!absl::StrContains(quoted, '\\')) {
-    return std::string(quoted.substr(1, quoted.size() - 2));
+    return static_cast<std::string>(quoted.substr(1, quoted.size() - 2));
   }
   std::optional<Json> name = ParseJson(quoted);
   if (!name.has_value()) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,7 +20,7 @@ std::vector<std::string> Scan(absl::string_view text) {
     return {"none"};
   }
   for (const Member& member : *members) {
-    found.push_back(member.name + "=" + std::string(member.value));
+    found.push_back(absl::StrCat(member.name, "=", member.value));
   }
   return found;
 }
