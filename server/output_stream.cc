@@ -126,6 +126,7 @@ void OutputStream::WriteNext() {
   }
   switch (*next) {
     case OutputFollower::Next::kEvent:
+      heartbeat_due_ = false;
       writing_ = true;
       StartWrite(&event_);
       return;
@@ -166,7 +167,7 @@ void OutputStream::OnHeartbeatTimer() {
   }
   if (timers_->Now() - last_write_ >=
       absl::ToChronoNanoseconds(kHeartbeatInterval)) {
-    heartbeat_due_ = !writing_;
+    heartbeat_due_ = true;
     last_write_ = timers_->Now();
     MaybeAdvance();
   }

@@ -30,6 +30,7 @@ class FakeTimerQueue : public server::TimerQueue {
     functions_.emplace(
         std::make_pair(now_ + absl::ToChronoNanoseconds(delay), id),
         std::move(function));
+    mutex_.Signal();
     return id;
   }
 
@@ -54,11 +55,11 @@ class FakeTimerQueue : public server::TimerQueue {
     }
   }
 
-  // Blocks until a function waits.
-  void AwaitTimer() {
+  // Blocks until `count` functions wait.
+  void AwaitTimers(size_t count) {
     sandbox::MutexLock lock(&mutex_);
-    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !functions_.empty();
+    mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return functions_.size() >= count;
     });
   }
 
