@@ -1,0 +1,86 @@
+#include "server/activity.h"
+
+#include <future>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "corral/v1/error_reason.pb.h"
+#include "gtest/gtest.h"
+#include "server/errors.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+namespace {
+
+class ActivityTest : public ::testing::Test {
+ protected:
+  // Whether AwaitStop returned.
+  bool stopped() {
+    return stop_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+
+  tests::FakeTimerQueue timers_;
+  Activity activity_{&timers_, absl::Seconds(10)};
+  std::future<void> stop_ =
+      std::async(std::launch::async, [this] { activity_.AwaitStop(); });
+};
+
+TEST_F(ActivityTest, StopsWhenItWasIdleForLongEnough) {
+  timers_.Advance(absl::Seconds(10));
+  stop_.wait();
+}
+
+TEST_F(ActivityTest, IsNotIdleDuringACallOrWithASandbox) {
+  {
+    const Activity::Call call = activity_.BeginCall();
+    timers_.Advance(absl::Seconds(20));
+  }
+  activity_.SandboxAdded();
+  timers_.Advance(absl::Seconds(20));
+  EXPECT_FALSE(stopped());
+  activity_.SandboxRemoved();
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_FALSE(stopped());
+  timers_.Advance(absl::Seconds(1));
+  stop_.wait();
+}
+
+TEST_F(ActivityTest, EachCallBeginsTheIdleTimeAnew) {
+  timers_.Advance(absl::Seconds(9));
+  activity_.BeginCall().reset();
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_FALSE(stopped());
+  timers_.Advance(absl::Seconds(1));
+  stop_.wait();
+}
+
+TEST_F(ActivityTest, ADrainEndsWithTheLastCommand) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  stop_.wait();
+  std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
+  activity_.CommandEnded();
+  drain.join();
+  EXPECT_EQ(ReasonOf(activity_.AdmitWork()), corral::v1::SERVER_DRAINING);
+}
+
+TEST_F(ActivityTest, ADrainEndsWithItsTime) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  std::thread drain([this] { activity_.Drain(absl::Seconds(5)); });
+  timers_.AwaitTimers(2);
+  timers_.Advance(absl::Seconds(5));
+  drain.join();
+}
+
+TEST_F(ActivityTest, ADrainEndsWithTheSecondRequest) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
+  activity_.RequestStop();
+  drain.join();
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,136 @@
+// The whole server on a Unix socket.
+
+#include "server/daemon.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/config/v1/server_config.pb.h"
+#include "corral/v1/admin.grpc.pb.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/isolation.h"
+#include "server/config.h"
+#include "server/flags.h"
+#include "server/listener.h"
+#include "server/state_directory.h"
+#include "tests/fakes/fake_sandbox.h"
+#include "tests/status_matchers.h"
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+class DaemonTest : public ::testing::Test {
+ protected:
+  DaemonTest() {
+    char name[] = "/tmp/corral_daemon_XXXXXX";
+    path_ = ::mkdtemp(name);
+    Flags flags;
+    flags.listen = absl::StrCat("unix:", socket());
+    flags.state_dir = absl::StrCat(path_, "/state");
+    config_ = ParseConfig("", "", flags).value();
+    state_ = StateDirectory::Open(config_.state_dir()).value();
+  }
+  ~DaemonTest() override {
+    daemon_.reset();
+    std::filesystem::remove_all(path_);
+  }
+
+  std::string socket() const { return absl::StrCat(path_, "/run/sock"); }
+
+  void Serve() {
+    sandbox::IsolationFeature feature;
+    feature.name = "seccomp";
+    feature.enforced = true;
+    daemon_ = std::make_unique<Daemon>(
+        config_, std::vector<sandbox::IsolationFeature>{feature}, &factory_,
+        state_.get());
+    const absl::StatusOr<Listener> listener = Listener::Prepare(config_);
+    ASSERT_THAT(listener.status(), IsOk());
+    ASSERT_THAT(daemon_->Start(*listener), IsOk());
+  }
+
+  std::string path_;
+  corral::config::v1::ServerConfig config_;
+  tests::FakeSandboxFactory factory_;
+  std::unique_ptr<StateDirectory> state_;
+  std::unique_ptr<Daemon> daemon_;
+};
+
+TEST_F(DaemonTest, ServesItsOwnerAlone) {
+  Serve();
+  struct stat info = {};
+  ASSERT_EQ(::stat(socket().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600);
+  ASSERT_EQ(::stat(absl::StrCat(path_, "/run").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700);
+
+  const auto stub = corral::v1::AdminService::NewStub(grpc::CreateChannel(
+      config_.listen(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  corral::v1::ServerInfo response;
+  ASSERT_TRUE(stub->GetServerInfo(&context, corral::v1::GetServerInfoRequest(),
+                                  &response)
+                  .ok());
+  EXPECT_EQ(response.isolation(0).name(), "seccomp");
+  EXPECT_EQ(response.default_limits().pids(), 4096);
+  EXPECT_THAT(response.kernel(), HasSubstr("Linux"));
+}
+
+TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {
+  Serve();
+  EXPECT_THAT(Listener::Prepare(config_).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(socket())));
+}
+
+TEST_F(DaemonTest, RemovesAStaleSocketButNoFile) {
+  std::filesystem::create_directories(absl::StrCat(path_, "/run"));
+  std::ofstream(socket()) << "precious";
+  EXPECT_THAT(
+      Listener::Prepare(config_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a socket")));
+  std::filesystem::remove(socket());
+
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const sandbox::UniqueFd stale(::socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(::bind(stale.get(), reinterpret_cast<const sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  Serve();
+}
+
+TEST_F(DaemonTest, EndsWhenItIsAsked) {
+  Serve();
+  std::thread server([this] { daemon_->RunToTheEnd(); });
+  daemon_->activity()->RequestStop();
+  server.join();
+}
+
+TEST_F(DaemonTest, NamesTheCertificateThatItCannotRead) {
+  config_.set_listen("localhost:4444");
+  config_.mutable_tls()->set_client_ca_file(absl::StrCat(path_, "/ca.pem"));
+  EXPECT_THAT(
+      Listener::Prepare(config_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/ca.pem")));
+}
+
+}  // namespace
+}  // namespace server
