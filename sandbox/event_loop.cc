@@ -117,6 +117,9 @@ void EventLoop::RunTimers() {
 }
 
 int EventLoop::Timeout() const {
+  if (!idle_.empty()) {
+    return 0;
+  }
   if (timers_.empty()) {
     return -1;
   }
@@ -142,6 +145,11 @@ void EventLoop::Run() {
       }
     }
     RunTimers();
+    if (count == 0 && !idle_.empty()) {
+      Function function = std::move(idle_.front());
+      idle_.pop_front();
+      function();
+    }
     RunDeferred();
   }
 }

@@ -9,6 +9,7 @@
 #define SANDBOX_EVENT_LOOP_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,6 +52,10 @@ class EventLoop {
   // spares the system calls of Post().
   void Defer(Function function) { deferred_.push_back(std::move(function)); }
 
+  // Runs `function` when nothing else is to be done, after what was given
+  // before. For the loop's thread.
+  void WhenIdle(Function function) { idle_.push_back(std::move(function)); }
+
   // Runs until Stop(). What was posted before Stop() is run.
   void Run();
   void Stop();
@@ -73,6 +78,7 @@ class EventLoop {
   uint64_t next_timer_ = 0;
   bool stopping_ = false;
   std::vector<Function> deferred_;
+  std::deque<Function> idle_;
 
   Mutex mutex_;
   std::vector<Function> posted_ ABSL_GUARDED_BY(mutex_);
