@@ -1,0 +1,373 @@
+// An ACP client on the official library without terminals of its own, and what it checks: each check
+// launches the command given after the script (corral-acp with the scripted agent) and prints PASS or
+// FAIL.
+//
+//   node client.mjs WORKSPACE COMMAND [ARGUMENTS]
+import * as acp from "@agentclientprotocol/sdk";
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { Readable, Writable } from "node:stream";
+
+const { methods } = acp;
+const [workspace, command, ...args] = process.argv.slice(2);
+const checkTimeoutMs = 60_000;
+
+// Runs `use` with a launched agent; ends it afterwards.
+async function withAgent(use, handlers = (app) => app) {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const exited = new Promise((resolve) => child.on("exit", (code, signal) => resolve({ code, signal })));
+  const texts = [];
+  const listeners = [];
+  const app = handlers(acp.client({ name: "interop-client" })).onNotification(
+    methods.client.session.update,
+    ({ params }) => {
+      const { update } = params;
+      if (update.sessionUpdate === "agent_message_chunk") {
+        texts.push(update.content.text);
+      }
+      listeners.forEach((listener) => listener(update));
+    },
+  );
+  const connection = app.connect(acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+  const { agent } = connection;
+  const initialized = await agent.request(methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientCapabilities: { fs: { readTextFile: true, writeTextFile: false }, terminal: false, _meta: { kept: 1 } },
+  });
+  const open = async (cwd = workspace) =>
+    (await agent.request(methods.agent.session.new, { cwd, mcpServers: [] })).sessionId;
+  const prompt = (sessionId, script) =>
+    agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text: script }] });
+  // What the script returned.
+  const script = async (text, sessionId) => {
+    await prompt(sessionId ?? (await open()), text);
+    const told = JSON.parse(texts.pop());
+    if ("threw" in told) {
+      throw new Error(`the agent: ${JSON.stringify(told.threw)}`);
+    }
+    return told.returned;
+  };
+  try {
+    return await use({ agent, child, exited, initialized, listeners, open, prompt, script, texts });
+  } finally {
+    child.stdin.end();
+    await exited;
+  }
+}
+
+let failed = false;
+async function check(name, body) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done in ${checkTimeoutMs} ms`)), checkTimeoutMs);
+  });
+  try {
+    await Promise.race([body(), late]);
+    console.log(`PASS sdk: ${name}`);
+  } catch (error) {
+    failed = true;
+    console.log(`FAIL sdk: ${name}: ${String(error.message).split("\n").join(" ")}`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const exited = (code) => ({ exitCode: code, signal: null });
+const killed = (signal) => ({ exitCode: null, signal });
+
+await check("the agent is told of a terminal and of nothing else", () =>
+  withAgent(async ({ script }) => {
+    const initialize = await script("return agent.initialize");
+    assert.deepEqual(initialize.clientCapabilities, {
+      ...initialize.clientCapabilities,
+      fs: { readTextFile: true, writeTextFile: false },
+      terminal: true,
+      _meta: { kept: 1 },
+    });
+  }),
+);
+
+await check("a program with arguments", () =>
+  withAgent(async ({ script }) => {
+    assert.deepEqual(await script(`return agent.run({ command: "printf", args: ["%s-%s", "a b", "c"] })`), {
+      exit: exited(0),
+      output: "a b-c",
+      truncated: false,
+      exitStatus: exited(0),
+    });
+  }),
+);
+
+await check("a shell line without arguments, or with an empty list or null", () =>
+  withAgent(async ({ script }) => {
+    for (const args of ["", ", args: []", ", args: null"]) {
+      const ran = await script(`return agent.run({ command: "echo one; echo two >&2; exit 7" ${args} })`);
+      assert.equal(ran.output, "one\ntwo\n");
+      assert.deepEqual(ran.exit, exited(7));
+    }
+  }),
+);
+
+await check("environment as a list and as an object", () =>
+  withAgent(async ({ script }) => {
+    for (const env of [`[{ name: "N", value: "1" }, { name: "N", value: "v w" }]`, `{ N: "v w", X: null }`]) {
+      const ran = await script(`return agent.run({ command: "echo $N $HOME", env: ${env} })`);
+      assert.match(ran.output, /^v w \/.*\n$/);
+    }
+  }),
+);
+
+await check("two sessions work in their own directories", () =>
+  withAgent(async ({ open, script }) => {
+    for (const name of ["one", "two"]) {
+      const directory = path.join(workspace, name);
+      fs.mkdirSync(directory, { recursive: true });
+      const session = await open(directory);
+      const ran = await script(`return agent.run({ command: "pwd; echo x > made; ls .." })`, session);
+      assert.equal(ran.output.split("\n")[0], directory);
+      assert.deepEqual(ran.output.split("\n").slice(1), [name, ""]);
+      assert.equal(fs.readFileSync(path.join(directory, "made"), "utf8"), "x\n");
+    }
+  }),
+);
+
+await check("a relative and an absolute cwd, and one outside", () =>
+  withAgent(async ({ script }) => {
+    fs.mkdirSync(path.join(workspace, "sub"), { recursive: true });
+    const sub = path.join(workspace, "sub");
+    assert.equal((await script(`return agent.run({ command: "pwd", cwd: "sub" })`)).output, `${sub}\n`);
+    assert.equal((await script(`return agent.run({ command: "pwd", cwd: agent.cwd + "/sub" })`)).output, `${sub}\n`);
+    const outside = await script(`return agent.failure(agent.create({ command: "pwd", cwd: "/etc" }))`);
+    assert.equal(outside.code, -32602);
+  }),
+);
+
+await check("output is there while the command runs", () =>
+  withAgent(async ({ script }) => {
+    const seen = await script(`
+      const terminal = await agent.create({ command: "echo early; exec sleep 1000" });
+      let now;
+      do { now = await agent.output(terminal); } while (now.output === "");
+      await agent.release(terminal);
+      return now;`);
+    assert.deepEqual(seen, { output: "early\n", truncated: false });
+  }),
+);
+
+await check("a long output keeps its end, cut between characters", () =>
+  withAgent(async ({ script }) => {
+    const ran = await script(`return agent.run({
+      command: "i=0; while [ $i -lt 2000 ]; do printf '\\u00e9\\u20ac'; i=$((i+1)); done; printf end",
+      outputByteLimit: 101 })`);
+    assert.equal(ran.truncated, true);
+    assert.ok(Buffer.byteLength(ran.output) <= 101 && Buffer.byteLength(ran.output) > 97);
+    assert.match(ran.output, /^€?(é€)*end$/);
+  }),
+);
+
+await check("no output at all with a limit of 0", () =>
+  withAgent(async ({ script }) => {
+    const ran = await script(`return agent.run({ command: "echo x", outputByteLimit: 0 })`);
+    assert.equal(ran.output, "");
+    assert.equal(ran.truncated, true);
+  }),
+);
+
+await check("4 MiB that JSON makes six times as long, as one message", () =>
+  withAgent(async ({ script }) => {
+    const ran = await script(`
+      const ran = await agent.run({ command: "head -c 5000000 /dev/zero", outputByteLimit: 100000000 });
+      return { length: ran.output.length, truncated: ran.truncated }`);
+    assert.deepEqual(ran, { length: 4 << 20, truncated: true });
+  }),
+);
+
+await check("bytes that are not UTF-8", () =>
+  withAgent(async ({ script }) => {
+    assert.equal((await script(`return agent.run({ command: "printf 'a\\\\377b\\\\303'" })`)).output, "a\ufffdb\ufffd");
+  }),
+);
+
+await check("a kill ends the tree and keeps the terminal", () =>
+  withAgent(async ({ script }) => {
+    const seen = await script(`
+      const terminal = await agent.create({ command: "sleep 1000 & echo up; wait" });
+      while ((await agent.output(terminal)).output === "") {}
+      await agent.kill(terminal);
+      const exit = await agent.wait(terminal);
+      await agent.kill(terminal);
+      const output = await agent.output(terminal);
+      await agent.release(terminal);
+      return { exit, output }`);
+    assert.deepEqual(seen, {
+      exit: killed("SIGTERM"),
+      output: { output: "up\n", truncated: false, exitStatus: killed("SIGTERM") },
+    });
+  }),
+);
+
+await check("a command that ignores SIGTERM is killed for good", () =>
+  withAgent(async ({ script }) => {
+    const exit = await script(`
+      const terminal = await agent.create({ command: "trap '' TERM; echo up; while :; do sleep 1; done" });
+      while ((await agent.output(terminal)).output === "") {}
+      await agent.kill(terminal);
+      return agent.wait(terminal)`);
+    assert.deepEqual(exit, killed("SIGKILL"));
+  }),
+);
+
+await check("a release answers pending waits and forgets the terminal", () =>
+  withAgent(async ({ script }) => {
+    const seen = await script(`
+      const terminal = await agent.create({ command: "sleep", args: ["1000"] });
+      const waits = [agent.wait(terminal), agent.wait(terminal)];
+      await agent.release(terminal);
+      return {
+        waits: await Promise.all(waits),
+        again: await agent.release(terminal),
+        output: (await agent.failure(agent.output(terminal))).code,
+        wait: (await agent.failure(agent.wait(terminal))).code,
+        kill: (await agent.failure(agent.kill(terminal))).code,
+        unknown: (await agent.failure(agent.release("never"))).code,
+      }`);
+    assert.deepEqual(seen, {
+      waits: [killed("SIGKILL"), killed("SIGKILL")],
+      again: {},
+      output: -32002,
+      wait: -32002,
+      kill: -32002,
+      unknown: -32002,
+    });
+  }),
+);
+
+await check("a cancelled wait leaves the command alone", () =>
+  withAgent(async ({ script }) => {
+    const seen = await script(`
+      const terminal = await agent.create({ command: "read -r line < go; echo $line" });
+      const abort = new AbortController();
+      const wait = agent.failure(agent.wait(terminal, { cancellationSignal: abort.signal }));
+      abort.abort();
+      const cancelled = (await wait).code;
+      const { exitStatus } = await agent.output(terminal);
+      return { cancelled, exitStatus: exitStatus ?? null }`);
+    assert.equal(seen.cancelled, -32800);
+  }),
+);
+
+await check("a missing program, a directory and a script without its interpreter", () =>
+  withAgent(async ({ script }) => {
+    fs.writeFileSync(path.join(workspace, "broken"), "#!/nonexistent/sh\n", { mode: 0o755 });
+    for (const [program, name] of [
+      ["/nonexistent/program", "ENOENT"],
+      ["nonexistent-program", "ENOENT"],
+      ["/usr", "EACCES"],
+      ["./broken", "ENOENT"],
+    ]) {
+      const failure = await script(`return agent.failure(agent.create({ command: "${program}", args: ["x"] }))`);
+      assert.equal(failure.code, -32603);
+      assert.ok(failure.data.details.startsWith(`spawn ${program} ${name}`), failure.data.details);
+    }
+  }),
+);
+
+await check("bad parameters", () =>
+  withAgent(async ({ script }) => {
+    for (const params of [
+      `{ command: "" }`,
+      `{}`,
+      `{ command: "x", args: "y" }`,
+      `{ command: "x", outputByteLimit: -1 }`,
+      `{ command: "a\\u0000b", args: ["x"] }`,
+    ]) {
+      assert.equal((await script(`return agent.failure(agent.create(${params}))`)).code, -32602, params);
+    }
+    const unknown = await script(
+      `return agent.failure(agent.call("terminal/create", { sessionId: "nobody", command: "ls" }))`,
+    );
+    assert.equal(unknown.code, -32002);
+    assert.equal((await script(`return agent.failure(agent.call("terminal/nonsense", {}))`)).code, -32601);
+  }),
+);
+
+await check("fifty commands at once", () =>
+  withAgent(async ({ script }) => {
+    const outputs = await script(`
+      const runs = Array.from({ length: 50 }, (_, i) => agent.run({ command: "echo", args: [String(i)] }));
+      return (await Promise.all(runs)).map((run) => run.output)`);
+    assert.deepEqual(
+      outputs,
+      Array.from({ length: 50 }, (_, i) => `${i}\n`),
+    );
+  }),
+);
+
+await check("the end comes after the last byte", () =>
+  withAgent(async ({ script }) => {
+    const complete = await script(`
+      let complete = 0;
+      for (let i = 0; i < 30; ++i) {
+        const ran = await agent.run({ command: "seq 20000", outputByteLimit: 1000000 });
+        complete += ran.output.endsWith("\\n20000\\n") ? 1 : 0;
+      }
+      return complete`);
+    assert.equal(complete, 30);
+  }),
+);
+
+await check("requests that are not the bridge's pass in both directions", () =>
+  withAgent(
+    async ({ agent, script }) => {
+      assert.deepEqual(await agent.request("_test/echo", { a: [1, "é", null] }), { a: [1, "é", null] });
+      const seen = await script(`
+        const read = await agent.call("fs/read_text_file", { path: agent.cwd + "/file" });
+        const asked = await agent.call("session/request_permission", {
+          toolCall: { toolCallId: "t" }, options: [{ optionId: "o", name: "yes", kind: "allow_once" }] });
+        const missing = await agent.failure(agent.call("_nobody/knows", {}));
+        return { read, asked, missing: missing.code }`);
+      assert.equal(seen.read.content, `${workspace}/file`);
+      assert.deepEqual(seen.asked.outcome, { outcome: "selected", optionId: "o" });
+      assert.equal(seen.missing, -32601);
+    },
+    (app) =>
+      app
+        .onRequest(methods.client.fs.readTextFile, ({ params }) => ({ content: params.path }))
+        .onRequest(methods.client.session.requestPermission, ({ params }) => ({
+          outcome: { outcome: "selected", optionId: params.options[0].optionId },
+        })),
+  ),
+);
+
+await check("a cancelled turn whose agent kills its command", () =>
+  withAgent(async ({ agent, listeners, open, prompt, texts }) => {
+    const sessionId = await open();
+    const running = new Promise((resolve) => listeners.push(resolve));
+    const turn = prompt(
+      sessionId,
+      `const terminal = await agent.create({ command: "sleep", args: ["1000"] });
+       await agent.say("running");
+       await agent.cancelled;
+       await agent.kill(terminal);
+       return agent.wait(terminal)`,
+    );
+    await running;
+    await agent.notify(methods.agent.session.cancel, { sessionId });
+    assert.equal((await turn).stopReason, "cancelled");
+    assert.deepEqual(JSON.parse(texts.pop()).returned, killed("SIGTERM"));
+  }),
+);
+
+await check("nothing is left when the client terminates the bridge", () =>
+  withAgent(async ({ child, exited: end, script }) => {
+    await script(`await agent.create({ command: "trap '' TERM; touch alive; while :; do sleep 1; done" })`);
+    child.kill("SIGTERM");
+    const { code, signal } = await end;
+    assert.equal(signal, null);
+    assert.ok(code === 0 || code > 128, `exit code ${code}`);
+  }),
+);
+
+process.exitCode = failed ? 1 : 0;
