@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,9 @@ void ResetSignals() {
 [[noreturn]] void BecomeDaemon(char* const* argv, int report, int output) {
   Report message = {::getpid(), 0};
   (void)!::write(report, &message, sizeof message);
+  // A process that has ended cannot be opened any more, so wait until it was.
+  char go = 0;
+  (void)!::read(report, &go, sizeof go);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   // Above all targets, so that no dup2 closes what the next one needs.
   const int report_copy = ::fcntl(report, F_DUPFD_CLOEXEC, 10);
@@ -54,20 +58,26 @@ void ResetSignals() {
   ::_exit(127);
 }
 
-// The daemon's pid, or why there is none.
-absl::StatusOr<pid_t> AwaitExec(const UniqueFd& reports,
-                                const std::string& program) {
+// The daemon's pidfd, or why there is none.
+absl::StatusOr<UniqueFd> AwaitExec(const UniqueFd& reports,
+                                   const std::string& program) {
   Report report = {};
   if (::read(reports.get(), &report, sizeof report) != sizeof report) {
     return absl::InternalError("fork: no daemon process");
   }
-  const pid_t pid = report.pid;
-  // End of file: exec closed the pipe.
+  // glibc 2.36 declares pidfd_open() for C only.
+  UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, report.pid, 0)));
+  if (!process.valid()) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("pidfd_open(", program, ")"));
+  }
+  ::send(reports.get(), "", 1, MSG_NOSIGNAL);
+  // End of file: exec closed the socket.
   if (::read(reports.get(), &report, sizeof report) == sizeof report) {
     return absl::ErrnoToStatus(report.errno_value,
                                absl::StrCat("exec(", program, ")"));
   }
-  return pid;
+  return process;
 }
 
 }  // namespace
@@ -75,8 +85,8 @@ absl::StatusOr<pid_t> AwaitExec(const UniqueFd& reports,
 absl::StatusOr<UniqueFd> StartDetached(const std::vector<std::string>& argv,
                                        const UniqueFd& output) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return absl::ErrnoToStatus(errno, "pipe2");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
   }
   const UniqueFd reports(ends[0]);
   UniqueFd report(ends[1]);
@@ -91,6 +101,8 @@ absl::StatusOr<UniqueFd> StartDetached(const std::vector<std::string>& argv,
     return absl::ErrnoToStatus(errno, "fork");
   }
   if (child == 0) {
+    // Else the daemon would not see that the parent is gone.
+    ::close(reports.get());
     // The session's leader ends at once: the daemon can never get a terminal.
     ::setsid();
     if (::fork() == 0) {
@@ -100,16 +112,7 @@ absl::StatusOr<UniqueFd> StartDetached(const std::vector<std::string>& argv,
   }
   report.Reset();
   ::waitpid(child, nullptr, 0);
-  const absl::StatusOr<pid_t> pid = AwaitExec(reports, argv[0]);
-  if (!pid.ok()) {
-    return pid.status();
-  }
-  // glibc 2.36 declares pidfd_open() for C only.
-  UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-  if (!process.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat(argv[0], " ended at once"));
-  }
-  return process;
+  return AwaitExec(reports, argv[0]);
 }
 
 }  // namespace client
