@@ -19,7 +19,6 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/pty.h"
-#include "sandbox/small_file.h"
 
 namespace sandbox {
 namespace {
@@ -27,6 +26,7 @@ namespace {
 // How long a descendant that holds the pipe holds back the end.
 constexpr absl::Duration kDrain = absl::Seconds(2);
 constexpr int kPipeSize = 256 << 10;
+constexpr const char* kNewEnd = "exit.pb.new";
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
@@ -58,6 +58,27 @@ absl::StatusOr<Pipe> MakePipe() {
 // Only our end: the command's is its own, and must block.
 void SetNonBlocking(const UniqueFd& fd) {
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+}
+
+const char* LogName(wire::Stream kind) {
+  switch (kind) {
+    case wire::STDERR:
+      return "stderr";
+    case wire::TERMINAL:
+      return "terminal";
+    default:
+      return "stdout";
+  }
+}
+
+absl::Status WriteAll(const UniqueFd& file, const std::string& data,
+                      const char* name) {
+  const ssize_t written = ::write(file.get(), data.data(), data.size());
+  if (written != static_cast<ssize_t>(data.size())) {
+    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
+                               absl::StrCat("write ", name));
+  }
+  return absl::OkStatus();
 }
 
 // As waitpid(2) would have it.
@@ -126,9 +147,7 @@ void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
   }
   const absl::Status prepared = Prepare();
   if (!prepared.ok()) {
-    outputs_.clear();
-    RemoveCgroup();
-    RemoveFiles();
+    Abandon(UniqueFd());
     done(prepared);
     return;
   }
@@ -146,6 +165,19 @@ void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
     OnSpawned(std::move(pidfd), answer, std::move(done));
   };
   host_->spawner->Spawn(std::move(job));
+  // Creating files takes as long as starting a program: both at a time.
+  files_ = OpenFiles();
+}
+
+void Execution::Abandon(const UniqueFd& pidfd) {
+  Kill();
+  if (pidfd.valid()) {
+    Reap(pidfd.get(), 0, nullptr);
+  }
+  sources_.clear();
+  outputs_.clear();
+  RemoveCgroup();
+  RemoveFiles();
 }
 
 absl::Status Execution::Prepare() {
@@ -158,24 +190,37 @@ absl::Status Execution::Prepare() {
                                                 : PreparePipes());
   wire::ExecutionRecord start = record_;
   *start.mutable_command() = command_;
-  return ReplaceFile(directory_ + "/start.pb", start.SerializeAsString(),
-                     Durability::kProcess);
+  // Not renamed into place: what does not parse was never begun.
+  UniqueFd file(::open((directory_ + "/start.pb").c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  return WriteAll(file, start.SerializeAsString(), "start.pb");
 }
 
-absl::Status Execution::AddOutput(wire::Stream kind, const char* name,
-                                  UniqueFd source) {
+void Execution::AddOutput(wire::Stream kind, UniqueFd source) {
+  SetNonBlocking(source);
+  sources_.push_back(std::move(source));
+  record_.add_streams(kind);
+}
+
+absl::Status Execution::OpenFiles() {
   UniqueFd directory(
       ::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  ASSIGN_OR_RETURN(
-      OutputLogWriter log,
-      OutputLogWriter::Create(directory.get(), name, command_.retain_bytes(),
-                              command_.block_when_full()));
-  SetNonBlocking(source);
-  outputs_.push_back(
-      std::make_unique<OutputChannel>(host_->loop, kind, std::move(source),
-                                      std::move(log), [this] { OnOutput(); }));
-  record_.add_streams(kind);
-  return absl::OkStatus();
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const wire::Stream kind = record_.streams(static_cast<int>(i));
+    ASSIGN_OR_RETURN(OutputLogWriter log,
+                     OutputLogWriter::Create(directory.get(), LogName(kind),
+                                             command_.retain_bytes(),
+                                             command_.block_when_full()));
+    outputs_.push_back(std::make_unique<OutputChannel>(
+        host_->loop, kind, std::move(sources_[i]), std::move(log),
+        [this] { OnOutput(); }));
+  }
+  sources_.clear();
+  end_file_.Reset(::openat(directory.get(), kNewEnd,
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  return end_file_.valid()
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("create ", kNewEnd));
 }
 
 absl::Status Execution::PreparePipes() {
@@ -190,13 +235,13 @@ absl::Status Execution::PreparePipes() {
     standard_input.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   }
   ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  RETURN_IF_ERROR(AddOutput(wire::STDOUT, "stdout", std::move(out.read)));
+  AddOutput(wire::STDOUT, std::move(out.read));
   UniqueFd standard_error;
   if (command_.merge_stderr()) {
     standard_error.Reset(::fcntl(out.write.get(), F_DUPFD_CLOEXEC, 3));
   } else {
     ASSIGN_OR_RETURN(Pipe error, MakePipe());
-    RETURN_IF_ERROR(AddOutput(wire::STDERR, "stderr", std::move(error.read)));
+    AddOutput(wire::STDERR, std::move(error.read));
     standard_error = std::move(error.write);
   }
   if (!standard_input.valid() || !standard_error.valid()) {
@@ -215,7 +260,7 @@ absl::Status Execution::PrepareTerminal() {
   UniqueFd sink(::fcntl(pty.master.get(), F_DUPFD_CLOEXEC, 3));
   input_ = std::make_unique<InputChannel>(host_->loop, std::move(sink),
                                           /*terminal=*/true);
-  RETURN_IF_ERROR(AddOutput(wire::TERMINAL, "terminal", std::move(pty.master)));
+  AddOutput(wire::TERMINAL, std::move(pty.master));
   for (int i = 0; i < 3; ++i) {
     command_fds_.emplace_back(::fcntl(pty.slave.get(), F_DUPFD_CLOEXEC, 3));
   }
@@ -230,6 +275,11 @@ void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
   command_.Clear();
   command_.set_wall_timeout_ns(wall_timeout_ns);
   command_.set_kill_grace_ns(kill_grace_ns);
+  if (!files_.ok()) {
+    Abandon(pidfd);
+    done(files_);
+    return;
+  }
   if (answer.stage != SpawnStage::kNone) {
     OnFailedToStart(pidfd, answer);
   } else {
@@ -405,9 +455,13 @@ void Execution::SetState(wire::ExecutionRecord::State state) {
 }
 
 void Execution::WriteEnd() {
-  const absl::Status written =
-      ReplaceFile(directory_ + "/exit.pb", record_.SerializeAsString(),
-                  Durability::kProcess);
+  absl::Status written =
+      WriteAll(end_file_, record_.SerializeAsString(), kNewEnd);
+  if (written.ok() && ::rename(absl::StrCat(directory_, "/", kNewEnd).c_str(),
+                               (directory_ + "/exit.pb").c_str()) != 0) {
+    written = absl::ErrnoToStatus(errno, "rename");
+  }
+  end_file_.Reset();
   if (!written.ok()) {
     LOG(ERROR) << "end of " << record_.id() << ": " << written.ToString();
   }
@@ -503,7 +557,7 @@ bool Execution::RemoveCgroup() {
 
 void Execution::RemoveFiles() {
   for (const char* name :
-       {"stdout", "stderr", "terminal", "start.pb", "exit.pb"}) {
+       {"stdout", "stderr", "terminal", "start.pb", "exit.pb", kNewEnd}) {
     ::unlink(absl::StrCat(directory_, "/", name).c_str());
   }
   ::rmdir(directory_.c_str());

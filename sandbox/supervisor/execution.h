@@ -88,7 +88,11 @@ class Execution {
   absl::Status Prepare();
   absl::Status PreparePipes();
   absl::Status PrepareTerminal();
-  absl::Status AddOutput(wire::Stream kind, const char* name, UniqueFd source);
+  void AddOutput(wire::Stream kind, UniqueFd source);
+  // What the command's first byte and its end need, made while it is started.
+  absl::Status OpenFiles();
+  // Nothing of it is left.
+  void Abandon(const UniqueFd& pidfd);
   void OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
                  absl::AnyInvocable<void(absl::Status)> done);
   void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);
@@ -114,6 +118,13 @@ class Execution {
   Cgroup cgroup_;
   // The command's own ends, until it has them.
   std::vector<UniqueFd> command_fds_;
+  // Our ends of its output, in the order of record_.streams, until there are
+  // logs.
+  std::vector<UniqueFd> sources_;
+  // Of OpenFiles().
+  absl::Status files_;
+  // To become exit.pb.
+  UniqueFd end_file_;
   std::vector<std::unique_ptr<OutputChannel>> outputs_;
   std::unique_ptr<InputChannel> input_;
   UniqueFd pidfd_;
