@@ -123,7 +123,16 @@ absl::Status ArrangeFds(std::initializer_list<int> fds) {
               : absl::ErrnoToStatus(errno, "arrange descriptors");
 }
 
+// Signals that are ignored stay so across execve(2). What the supervisor and
+// whoever started corrald ignore is not for the commands to inherit.
+void ResetSignals() {
+  for (int number = 1; number < NSIG; ++number) {
+    ::signal(number, SIG_DFL);
+  }
+}
+
 absl::Status Confine(std::initializer_list<int> capabilities) {
+  ResetSignals();
   RETURN_IF_ERROR(SetResourceLimits());
   RETURN_IF_ERROR(KeepOnly(capabilities));
   return seccomp::LoadProfile();
