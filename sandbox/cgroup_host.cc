@@ -116,17 +116,16 @@ absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
   // A group that holds processes cannot hand controllers on, unless it is the
   // root (cgroup-v2.rst, "No Internal Process Constraint"): a login session's,
   // say.
-  std::string why;
-  for (const std::string& candidate : {mount.Directory(own), mount.point}) {
-    const absl::Status handed_on = TryToHandOn(candidate);
-    if (handed_on.ok()) {
+  const std::string candidates[] = {mount.Directory(own), mount.point};
+  for (const std::string& candidate : candidates) {
+    if (TryToHandOn(candidate).ok()) {
       return CgroupHost{CgroupVersion::kV2, {candidate}};
     }
-    absl::StrAppend(&why, why.empty() ? "" : "; ", handed_on.message());
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "no cgroup v2 group hands on the controllers memory, pids and cpu: ",
-      why));
+      TryToHandOn(mount.point).message(),
+      "; in a container, its processes must be in a group below that one"));
 }
 
 }  // namespace

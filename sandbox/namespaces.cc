@@ -36,7 +36,9 @@ absl::StatusOr<Child> Clone(uint64_t flags, int cgroup) {
   }
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof(arguments));
   if (pid < 0) {
-    return absl::ErrnoToStatus(errno, "clone3");
+    return absl::ErrnoToStatus(
+        errno, errno == ENOSPC ? "clone3: a limit in /proc/sys/user/ is reached"
+                               : "clone3");
   }
   Child child;
   child.pid = static_cast<pid_t>(pid);
