@@ -160,12 +160,12 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
 absl::Status Cgroup::RemoveLeftOver(
     CgroupVersion version, const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) {
-    Cgroup group(version, {directory});
+    std::vector<std::string> below;
     for (const std::string& name : Subdirectories(directory)) {
-      Cgroup child(version, {absl::StrCat(directory, "/", name)});
-      child.Signal(SIGKILL);
-      RETURN_IF_ERROR(child.Remove());
+      below.push_back(absl::StrCat(directory, "/", name));
     }
+    RETURN_IF_ERROR(RemoveLeftOver(version, below));
+    Cgroup group(version, {directory});
     group.Signal(SIGKILL);
     RETURN_IF_ERROR(group.Remove());
   }

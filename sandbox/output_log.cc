@@ -66,10 +66,8 @@ absl::StatusOr<OutputLogHeader> OutputLogHeader::Map(int fd, bool writable) {
   return header;
 }
 
-absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(int directory,
-                                                        const std::string& name,
-                                                        uint64_t retain_bytes,
-                                                        bool block_when_full) {
+absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(
+    int directory, const std::string& name) {
   UniqueFd file(::openat(directory, name.c_str(),
                          O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                          0600));
@@ -86,16 +84,17 @@ absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(int directory,
   }
   ASSIGN_OR_RETURN(OutputLogHeader mapped,
                    OutputLogHeader::Map(file.get(), /*writable=*/true));
-  return OutputLogWriter(std::move(file), std::move(mapped), retain_bytes,
-                         block_when_full);
+  return OutputLogWriter(std::move(file), std::move(mapped));
 }
 
-OutputLogWriter::OutputLogWriter(UniqueFd file, OutputLogHeader header,
-                                 uint64_t retain_bytes, bool block_when_full)
-    : file_(std::move(file)),
-      header_(std::move(header)),
-      retain_bytes_(retain_bytes),
-      block_when_full_(block_when_full) {}
+OutputLogWriter::OutputLogWriter(UniqueFd file, OutputLogHeader header)
+    : file_(std::move(file)), header_(std::move(header)) {}
+
+void OutputLogWriter::SetRetention(uint64_t retain_bytes,
+                                   bool block_when_full) {
+  retain_bytes_ = retain_bytes;
+  block_when_full_ = block_when_full;
+}
 
 size_t OutputLogWriter::Room() const {
   if (!block_when_full_) {

@@ -69,9 +69,10 @@ class OutputLogWriter {
  public:
   // Creates `name` in the directory; AlreadyExists if it is there.
   static absl::StatusOr<OutputLogWriter> Create(int directory,
-                                                const std::string& name,
-                                                uint64_t retain_bytes,
-                                                bool block_when_full);
+                                                const std::string& name);
+
+  // What to keep; until it is told, everything.
+  void SetRetention(uint64_t retain_bytes, bool block_when_full);
 
   // How much may be appended now: 0 when the log is full and blocks.
   size_t Room() const;
@@ -92,15 +93,14 @@ class OutputLogWriter {
   OutputLogState state() const;
 
  private:
-  OutputLogWriter(UniqueFd file, OutputLogHeader header, uint64_t retain_bytes,
-                  bool block_when_full);
+  OutputLogWriter(UniqueFd file, OutputLogHeader header);
   void Advance(size_t size);
   void Drop();
 
   UniqueFd file_;
   OutputLogHeader header_;
-  uint64_t retain_bytes_;
-  bool block_when_full_;
+  uint64_t retain_bytes_ = UINT64_MAX;
+  bool block_when_full_ = false;
   // Nothing before this must be kept for a caller. Meaningful if
   // block_when_full_.
   uint64_t acknowledged_ = 0;

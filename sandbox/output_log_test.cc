@@ -27,8 +27,10 @@ class OutputLogTest : public ::testing::Test {
   OutputLogTest() : directory_(::open(path_.c_str(), O_PATH | O_CLOEXEC)) {}
 
   OutputLogWriter Writer(uint64_t retain_bytes, bool block = false) {
-    return *OutputLogWriter::Create(directory_.get(), "stdout", retain_bytes,
-                                    block);
+    OutputLogWriter writer =
+        *OutputLogWriter::Create(directory_.get(), "stdout");
+    writer.SetRetention(retain_bytes, block);
+    return writer;
   }
   OutputLogReader Reader() { return *OutputLogReader::Open(path_ + "/stdout"); }
   static std::string Read(const OutputLogReader& reader, uint64_t offset,

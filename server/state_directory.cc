@@ -166,7 +166,8 @@ std::vector<ExecutionRecord> StateDirectory::ReadRecords(
     }
     ExecutionRecord end;
     if (ReadMessage(absl::StrCat(path, "/exit.pb"), &end)) {
-      record.MergeFrom(end);
+      *end.mutable_command() = std::move(*record.mutable_command());
+      record = std::move(end);
     }
     records.push_back(std::move(record));
   }

@@ -26,7 +26,6 @@ namespace {
 // How long a descendant that holds the pipe holds back the end.
 constexpr absl::Duration kDrain = absl::Seconds(2);
 constexpr int kPipeSize = 256 << 10;
-constexpr const char* kNewEnd = "exit.pb.new";
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
@@ -60,27 +59,6 @@ void SetNonBlocking(const UniqueFd& fd) {
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
-const char* LogName(wire::Stream kind) {
-  switch (kind) {
-    case wire::STDERR:
-      return "stderr";
-    case wire::TERMINAL:
-      return "terminal";
-    default:
-      return "stdout";
-  }
-}
-
-absl::Status WriteAll(const UniqueFd& file, const std::string& data,
-                      const char* name) {
-  const ssize_t written = ::write(file.get(), data.data(), data.size());
-  if (written != static_cast<ssize_t>(data.size())) {
-    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
-                               absl::StrCat("write ", name));
-  }
-  return absl::OkStatus();
-}
-
 // As waitpid(2) would have it.
 int WaitStatus(const siginfo_t& info) {
   switch (info.si_code) {
@@ -110,15 +88,19 @@ std::optional<int> Reap(int pidfd, int options, rusage* usage) {
 
 absl::StatusOr<Cgroup> ExecutionHost::MakeCgroup() {
   ASSIGN_OR_RETURN(Cgroup made,
-                   cgroup->CreateChild(absl::StrCat("e-", next_cgroup++)));
+                   cgroup->CreateChild(absl::StrCat("e-", next_number++)));
   RETURN_IF_ERROR(made.Delegate(first_id));
   return made;
 }
 
+absl::StatusOr<ExecutionFiles> ExecutionHost::MakeFiles() {
+  // No execution's id has a dot.
+  return ExecutionFiles::Create(
+      directory, absl::StrCat(".spare-", next_number++), /*terminal=*/false);
+}
+
 Execution::Execution(ExecutionHost* host, wire::StartExecution start)
-    : host_(host),
-      directory_(absl::StrCat(host->directory, "/", start.id())),
-      command_(std::move(*start.mutable_command())) {
+    : host_(host), command_(std::move(*start.mutable_command())) {
   record_.set_id(start.id());
   record_.set_create_time_ns(UnixNanoseconds());
 }
@@ -141,13 +123,11 @@ bool Execution::ended() const {
 }
 
 void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
-  if (::mkdir(directory_.c_str(), 0700) != 0) {
-    done(absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory_)));
-    return;
-  }
   const absl::Status prepared = Prepare();
   if (!prepared.ok()) {
-    Abandon(UniqueFd());
+    outputs_.clear();
+    RemoveCgroup();
+    RemoveFiles();
     done(prepared);
     return;
   }
@@ -165,22 +145,18 @@ void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
     OnSpawned(std::move(pidfd), answer, std::move(done));
   };
   host_->spawner->Spawn(std::move(job));
-  // Creating files takes as long as starting a program: both at a time.
-  files_ = OpenFiles();
-}
-
-void Execution::Abandon(const UniqueFd& pidfd) {
-  Kill();
-  if (pidfd.valid()) {
-    Reap(pidfd.get(), 0, nullptr);
-  }
-  sources_.clear();
-  outputs_.clear();
-  RemoveCgroup();
-  RemoveFiles();
 }
 
 absl::Status Execution::Prepare() {
+  const bool terminal = command_.terminal_rows() != 0;
+  if (!terminal && host_->spare_files.valid()) {
+    RETURN_IF_ERROR(host_->spare_files.Rename(host_->directory, record_.id()));
+    files_ = std::move(host_->spare_files);
+    host_->spare_files = ExecutionFiles();
+  } else {
+    ASSIGN_OR_RETURN(files_, ExecutionFiles::Create(host_->directory,
+                                                    record_.id(), terminal));
+  }
   if (host_->spare_cgroup.valid()) {
     cgroup_ = std::move(host_->spare_cgroup);
   } else {
@@ -190,37 +166,17 @@ absl::Status Execution::Prepare() {
                                                 : PreparePipes());
   wire::ExecutionRecord start = record_;
   *start.mutable_command() = command_;
-  // Not renamed into place: what does not parse was never begun.
-  UniqueFd file(::open((directory_ + "/start.pb").c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  return WriteAll(file, start.SerializeAsString(), "start.pb");
+  return files_.WriteStart(start);
 }
 
 void Execution::AddOutput(wire::Stream kind, UniqueFd source) {
   SetNonBlocking(source);
-  sources_.push_back(std::move(source));
+  OutputLogWriter log = files_.TakeLog(kind);
+  log.SetRetention(command_.retain_bytes(), command_.block_when_full());
+  outputs_.push_back(
+      std::make_unique<OutputChannel>(host_->loop, kind, std::move(source),
+                                      std::move(log), [this] { OnOutput(); }));
   record_.add_streams(kind);
-}
-
-absl::Status Execution::OpenFiles() {
-  UniqueFd directory(
-      ::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  for (size_t i = 0; i < sources_.size(); ++i) {
-    const wire::Stream kind = record_.streams(static_cast<int>(i));
-    ASSIGN_OR_RETURN(OutputLogWriter log,
-                     OutputLogWriter::Create(directory.get(), LogName(kind),
-                                             command_.retain_bytes(),
-                                             command_.block_when_full()));
-    outputs_.push_back(std::make_unique<OutputChannel>(
-        host_->loop, kind, std::move(sources_[i]), std::move(log),
-        [this] { OnOutput(); }));
-  }
-  sources_.clear();
-  end_file_.Reset(::openat(directory.get(), kNewEnd,
-                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  return end_file_.valid()
-             ? absl::OkStatus()
-             : absl::ErrnoToStatus(errno, absl::StrCat("create ", kNewEnd));
 }
 
 absl::Status Execution::PreparePipes() {
@@ -275,11 +231,6 @@ void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
   command_.Clear();
   command_.set_wall_timeout_ns(wall_timeout_ns);
   command_.set_kill_grace_ns(kill_grace_ns);
-  if (!files_.ok()) {
-    Abandon(pidfd);
-    done(files_);
-    return;
-  }
   if (answer.stage != SpawnStage::kNone) {
     OnFailedToStart(pidfd, answer);
   } else {
@@ -455,13 +406,7 @@ void Execution::SetState(wire::ExecutionRecord::State state) {
 }
 
 void Execution::WriteEnd() {
-  absl::Status written =
-      WriteAll(end_file_, record_.SerializeAsString(), kNewEnd);
-  if (written.ok() && ::rename(absl::StrCat(directory_, "/", kNewEnd).c_str(),
-                               (directory_ + "/exit.pb").c_str()) != 0) {
-    written = absl::ErrnoToStatus(errno, "rename");
-  }
-  end_file_.Reset();
+  const absl::Status written = files_.WriteEnd(record_);
   if (!written.ok()) {
     LOG(ERROR) << "end of " << record_.id() << ": " << written.ToString();
   }
@@ -556,11 +501,9 @@ bool Execution::RemoveCgroup() {
 }
 
 void Execution::RemoveFiles() {
-  for (const char* name :
-       {"stdout", "stderr", "terminal", "start.pb", "exit.pb", kNewEnd}) {
-    ::unlink(absl::StrCat(directory_, "/", name).c_str());
+  if (files_.valid()) {
+    files_.Remove();
   }
-  ::rmdir(directory_.c_str());
 }
 
 }  // namespace sandbox

@@ -27,6 +27,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/event_loop.h"
+#include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/input_channel.h"
 #include "sandbox/supervisor/output_channel.h"
 #include "sandbox/supervisor/spawner.h"
@@ -40,8 +41,9 @@ struct ExecutionHost {
   Cgroup* cgroup = nullptr;
   // Made ahead; taken by the next execution.
   Cgroup spare_cgroup;
-  // Numbers the groups of executions.
-  uint64_t next_cgroup = 0;
+  ExecutionFiles spare_files;
+  // Numbers the groups of executions and what is made ahead.
+  uint64_t next_number = 0;
   // The spawner's user id.
   uint32_t first_id = 0;
   int devpts = -1;
@@ -50,8 +52,9 @@ struct ExecutionHost {
   std::function<void(const wire::ExecutionRecord&)> on_state;
   std::function<void(const std::string& id)> on_output;
 
-  // A group for one execution.
+  // A group, and files for pipes, for one execution.
   absl::StatusOr<Cgroup> MakeCgroup();
+  absl::StatusOr<ExecutionFiles> MakeFiles();
 };
 
 class Execution {
@@ -89,10 +92,6 @@ class Execution {
   absl::Status PreparePipes();
   absl::Status PrepareTerminal();
   void AddOutput(wire::Stream kind, UniqueFd source);
-  // What the command's first byte and its end need, made while it is started.
-  absl::Status OpenFiles();
-  // Nothing of it is left.
-  void Abandon(const UniqueFd& pidfd);
   void OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
                  absl::AnyInvocable<void(absl::Status)> done);
   void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);
@@ -111,20 +110,13 @@ class Execution {
   void KillAfter(absl::Duration grace);
 
   ExecutionHost* const host_;
-  const std::string directory_;
   // Emptied once it runs: start.pb has it.
   wire::CommandSpec command_;
   wire::ExecutionRecord record_;
   Cgroup cgroup_;
   // The command's own ends, until it has them.
   std::vector<UniqueFd> command_fds_;
-  // Our ends of its output, in the order of record_.streams, until there are
-  // logs.
-  std::vector<UniqueFd> sources_;
-  // Of OpenFiles().
-  absl::Status files_;
-  // To become exit.pb.
-  UniqueFd end_file_;
+  ExecutionFiles files_;
   std::vector<std::unique_ptr<OutputChannel>> outputs_;
   std::unique_ptr<InputChannel> input_;
   UniqueFd pidfd_;

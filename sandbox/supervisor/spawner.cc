@@ -134,6 +134,7 @@ bool Spawner::Write(const Job& job) {
     request.path_offset = path;
   }
   std::memcpy(exchange_, &request, sizeof(request));
+  used_ = writer.end() + pointers;
   return true;
 }
 
@@ -146,7 +147,9 @@ void Spawner::OnAnswer() {
     lost_();
     return;
   }
-  ::madvise(exchange_ + kKeptPages, kExchangeSize - kKeptPages, MADV_REMOVE);
+  if (used_ > kKeptPages) {
+    ::madvise(exchange_ + kKeptPages, kExchangeSize - kKeptPages, MADV_REMOVE);
+  }
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
   // The next may start while this one is looked after.

@@ -58,6 +58,8 @@ class Spawner {
   const UniqueFd socket_;
   char* const exchange_;
   absl::AnyInvocable<void()> lost_;
+  // Bytes that the request under way takes.
+  size_t used_ = 0;
   // The first is under way.
   std::deque<Job> jobs_;
 };

@@ -139,8 +139,13 @@ absl::Status Supervisor::Prepare() {
       construction_,
       Construct(ids_.first_id(), cgroup_,
                 host.version == CgroupVersion::kV2 ? home_ : cgroup_));
+  // The limits are the commands' alone: were init and the spawner below them,
+  // they would be all that is left to kill once files in memory or shared
+  // memory, which no process holds, have used it up.
+  ASSIGN_OR_RETURN(commands_, cgroup_.CreateChild("run"));
+  RETURN_IF_ERROR(commands_.HandOn());
   host_.loop = loop_.get();
-  host_.cgroup = &cgroup_;
+  host_.cgroup = &commands_;
   host_.first_id = ids_.first_id();
   host_.devpts = construction_.devpts.get();
   host_.on_state = [this](const wire::ExecutionRecord& record) {
@@ -166,9 +171,22 @@ absl::Status Supervisor::StartSpawner() {
 }
 
 void Supervisor::MakeSpareCgroup() {
+  if (host_.spare_cgroup.valid()) {
+    return;
+  }
   absl::StatusOr<Cgroup> spare = host_.MakeCgroup();
   if (spare.ok()) {
     host_.spare_cgroup = *std::move(spare);
+  }
+}
+
+void Supervisor::MakeSpareFiles() {
+  if (host_.spare_files.valid()) {
+    return;
+  }
+  absl::StatusOr<ExecutionFiles> spare = host_.MakeFiles();
+  if (spare.ok()) {
+    host_.spare_files = *std::move(spare);
   }
 }
 
@@ -198,7 +216,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.memory_bytes = spec.memory_bytes();
   limits.pids = spec.pids();
   limits.cpu_millis = spec.cpu_millis();
-  RETURN_IF_ERROR(cgroup_.SetLimits(limits));
+  RETURN_IF_ERROR(commands_.SetLimits(limits));
   if (!spec.workspace().empty()) {
     RETURN_IF_ERROR(AddWorkspace(
         construction_,
@@ -229,13 +247,18 @@ void Supervisor::StartExecution(uint64_t request_id,
   }
   auto& execution = executions_[id];
   execution = std::make_unique<Execution>(&host_, std::move(start));
+  loop_->WhenIdle([this] {
+    if (state_ == State::kReady) {
+      MakeSpareFiles();
+    }
+  });
+  loop_->WhenIdle([this] {
+    if (state_ == State::kReady) {
+      MakeSpareCgroup();
+    }
+  });
   execution->Start([this, id, request_id](absl::Status status) {
     Reply(request_id, status);
-    loop_->WhenIdle([this] {
-      if (state_ == State::kReady && !host_.spare_cgroup.valid()) {
-        MakeSpareCgroup();
-      }
-    });
     if (!status.ok()) {
       loop_->Defer([this, id] { executions_.erase(id); });
     }
@@ -308,7 +331,7 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
     execution->Condemn(cause);
   }
   // Init takes everything along, the commands too: they are in its pid
-  // namespace. It ends when all of them, and the spawner, were reaped.
+  // namespace.
   ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
             nullptr, 0);
   spawner_.reset();
@@ -323,12 +346,10 @@ void Supervisor::OnInitExit() {
   }
   loop_->Unwatch(construction_.init.pidfd.get());
   KillAndReap(construction_.init);
-  init_reaped_ = true;
-  TryEnd();
 }
 
 void Supervisor::TryEnd() {
-  if (state_ != State::kDeleting || !init_reaped_) {
+  if (state_ != State::kDeleting) {
     return;
   }
   for (const auto& [id, execution] : executions_) {
@@ -358,6 +379,8 @@ void Supervisor::Fail(const std::string& why) {
   message.mutable_failed()->set_message(why);
   control_.Send(std::move(message));
   CleanUp();
+  // How they ended was not seen: they have no end to tell.
+  executions_.clear();
   loop_->Stop();
 }
 
@@ -368,13 +391,15 @@ void Supervisor::CleanUp() {
               nullptr, 0);
   }
   KillAndReap(construction_.spawner);
-  // Commands are children of ours, and init ends only after they were reaped.
+  // Commands are children of ours, also one that was only being started, and
+  // init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
   for (const auto& [id, execution] : executions_) {
     execution->RemoveCgroup();
   }
   (void)host_.spare_cgroup.Remove();
+  (void)commands_.Remove();
   (void)home_.Remove();
   const absl::Status removed = cgroup_.Remove();
   if (!removed.ok()) {

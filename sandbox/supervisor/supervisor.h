@@ -62,8 +62,9 @@ class Supervisor {
   void Fail(const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
-  // Makes the next execution's cgroup ahead of its request.
+  // Make what the next execution needs ahead of its request.
   void MakeSpareCgroup();
+  void MakeSpareFiles();
   // Ends the run when nothing is left to wait for.
   void TryEnd();
   // Kills and reaps init and spawner; removes the cgroups.
@@ -79,9 +80,9 @@ class Supervisor {
   // v2: of init and spawner, since a group with controllers for groups below
   // holds no processes.
   Cgroup home_;
+  Cgroup commands_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
-  bool init_reaped_ = false;
   ExecutionHost host_;
   std::map<std::string, std::unique_ptr<Execution>> executions_;
   // Executions that are to be forgotten, and the requests that wait for it.

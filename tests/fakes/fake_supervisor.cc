@@ -77,10 +77,9 @@ void FakeSupervisor::CreateLogs(const std::string& directory,
   const sandbox::UniqueFd fd(
       ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (const wire::Stream stream : streams) {
-    auto log = sandbox::OutputLogWriter::Create(fd.get(), FileName(stream),
-                                                command.retain_bytes(),
-                                                command.block_when_full());
+    auto log = sandbox::OutputLogWriter::Create(fd.get(), FileName(stream));
     CHECK(log.ok()) << log.status().message();
+    log->SetRetention(command.retain_bytes(), command.block_when_full());
     running->logs.emplace(stream, *std::move(log));
     running->record.add_streams(stream);
   }

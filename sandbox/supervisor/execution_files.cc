@@ -1,0 +1,126 @@
+#include "sandbox/supervisor/execution_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+constexpr const char* kStart = "start.pb";
+constexpr const char* kEnd = "exit.pb";
+constexpr const char* kNewEnd = "exit.pb.new";
+
+const char* LogName(wire::Stream stream) {
+  switch (stream) {
+    case wire::STDERR:
+      return "stderr";
+    case wire::TERMINAL:
+      return "terminal";
+    default:
+      return "stdout";
+  }
+}
+
+absl::StatusOr<UniqueFd> CreateFile(int directory, const char* name) {
+  UniqueFd file(
+      ::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("create ", name));
+  }
+  return file;
+}
+
+absl::Status WriteRecord(UniqueFd file, const wire::ExecutionRecord& record,
+                         const char* name) {
+  const std::string data = record.SerializeAsString();
+  const ssize_t written = ::write(file.get(), data.data(), data.size());
+  if (written != static_cast<ssize_t>(data.size())) {
+    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
+                               absl::StrCat("write ", name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ExecutionFiles> ExecutionFiles::Create(const std::string& parent,
+                                                      const std::string& name,
+                                                      bool terminal) {
+  const std::string path = absl::StrCat(parent, "/", name);
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", path));
+  }
+  ExecutionFiles files;
+  files.directory_ = path;
+  const auto fill = [&]() -> absl::Status {
+    const UniqueFd directory(
+        ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    ASSIGN_OR_RETURN(files.start_, CreateFile(directory.get(), kStart));
+    ASSIGN_OR_RETURN(files.end_, CreateFile(directory.get(), kNewEnd));
+    const std::vector<wire::Stream> streams =
+        terminal ? std::vector<wire::Stream>{wire::TERMINAL}
+                 : std::vector<wire::Stream>{wire::STDOUT, wire::STDERR};
+    for (const wire::Stream stream : streams) {
+      ASSIGN_OR_RETURN(
+          OutputLogWriter log,
+          OutputLogWriter::Create(directory.get(), LogName(stream)));
+      files.logs_.emplace(stream, std::move(log));
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status filled = fill();
+  if (!filled.ok()) {
+    files.Remove();
+    return filled;
+  }
+  return files;
+}
+
+absl::Status ExecutionFiles::Rename(const std::string& parent,
+                                    const std::string& name) {
+  const std::string path = absl::StrCat(parent, "/", name);
+  if (::renameat2(AT_FDCWD, directory_.c_str(), AT_FDCWD, path.c_str(),
+                  RENAME_NOREPLACE) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("rename to ", path));
+  }
+  directory_ = path;
+  return absl::OkStatus();
+}
+
+OutputLogWriter ExecutionFiles::TakeLog(wire::Stream stream) {
+  return std::move(logs_.extract(stream).mapped());
+}
+
+absl::Status ExecutionFiles::WriteStart(const wire::ExecutionRecord& record) {
+  return WriteRecord(std::move(start_), record, kStart);
+}
+
+absl::Status ExecutionFiles::WriteEnd(const wire::ExecutionRecord& record) {
+  RETURN_IF_ERROR(WriteRecord(std::move(end_), record, kNewEnd));
+  if (::rename(absl::StrCat(directory_, "/", kNewEnd).c_str(),
+               absl::StrCat(directory_, "/", kEnd).c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("rename to ", kEnd));
+  }
+  return absl::OkStatus();
+}
+
+void ExecutionFiles::Remove() {
+  logs_.clear();
+  for (const char* name :
+       {"stdout", "stderr", "terminal", kStart, kEnd, kNewEnd}) {
+    ::unlink(absl::StrCat(directory_, "/", name).c_str());
+  }
+  ::rmdir(directory_.c_str());
+  directory_.clear();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,59 @@
+// What an execution has on disk: a directory with its two records and its logs.
+//
+// Creating five files takes longer than starting a program, so a set is made
+// ahead under another name and renamed when it is known for whom. Until its
+// start.pb is written, a set is nobody's.
+//
+// Not thread-safe.
+
+#ifndef SANDBOX_SUPERVISOR_EXECUTION_FILES_H_
+#define SANDBOX_SUPERVISOR_EXECUTION_FILES_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/output_log.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class ExecutionFiles {
+ public:
+  ExecutionFiles() = default;
+
+  // Makes a set in the directory `parent`/`name`, which must not exist, with
+  // the logs STDOUT and STDERR, or TERMINAL. What fails leaves nothing.
+  static absl::StatusOr<ExecutionFiles> Create(const std::string& parent,
+                                               const std::string& name,
+                                               bool terminal);
+
+  // There is a set.
+  bool valid() const { return !directory_.empty(); }
+
+  // AlreadyExists if `name` does.
+  absl::Status Rename(const std::string& parent, const std::string& name);
+
+  // The log is the caller's from now on. Once for each stream.
+  OutputLogWriter TakeLog(wire::Stream stream);
+
+  // Each once. The end appears whole or not at all.
+  absl::Status WriteStart(const wire::ExecutionRecord& record);
+  absl::Status WriteEnd(const wire::ExecutionRecord& record);
+
+  void Remove();
+
+ private:
+  std::string directory_;
+  UniqueFd start_;
+  UniqueFd end_;
+  std::map<wire::Stream, OutputLogWriter> logs_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_EXECUTION_FILES_H_
