@@ -1,6 +1,7 @@
-// The control groups of a sandbox: one for the sandbox, below it one for all its
-// commands, which has the limits, and below that one for each execution. Works with cgroup v2 and with v1 (one hierarchy for each
-// controller), whichever has the controllers.
+// The control groups of a sandbox: one for the sandbox, below it one for all
+// its commands, which has the limits, and below that one for each execution.
+// Works with cgroup v2 and with v1 (one hierarchy for each controller),
+// whichever has the controllers.
 //
 // Sources: Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/*.rst.
 //
