@@ -12,6 +12,22 @@
 #include "sandbox/base/status_macros.h"
 
 namespace sandbox {
+namespace {
+
+absl::Status SetOptions(
+    int context, const char* what,
+    const std::vector<std::pair<const char*, std::string>>& options) {
+  for (const auto& [key, value] : options) {
+    if (::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key,
+                  value.c_str(), 0) != 0) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("fsconfig(", what, ", ", key, "=", value, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path) {
   const unsigned flags =
@@ -58,13 +74,7 @@ absl::StatusOr<UniqueFd> NewFileSystem(
   if (!context.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("fsopen(", type, ")"));
   }
-  for (const auto& [key, value] : options) {
-    if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, key,
-                  value.c_str(), 0) != 0) {
-      return absl::ErrnoToStatus(
-          errno, absl::StrCat("fsconfig(", type, ", ", key, "=", value, ")"));
-    }
-  }
+  RETURN_IF_ERROR(SetOptions(context.get(), type, options));
   if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr,
                 nullptr, 0) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("create ", type));
@@ -75,6 +85,22 @@ absl::StatusOr<UniqueFd> NewFileSystem(
     return absl::ErrnoToStatus(errno, absl::StrCat("fsmount(", type, ")"));
   }
   return tree;
+}
+
+absl::Status Reconfigure(
+    int directory, const char* path,
+    const std::vector<std::pair<const char*, std::string>>& options) {
+  UniqueFd context(static_cast<int>(::syscall(
+      SYS_fspick, directory, path, FSPICK_CLOEXEC | FSPICK_SYMLINK_NOFOLLOW)));
+  if (!context.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("fspick(", path, ")"));
+  }
+  RETURN_IF_ERROR(SetOptions(context.get(), path, options));
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_RECONFIGURE, nullptr,
+                nullptr, 0) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("reconfigure ", path));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<UniqueFd> OpenBeneath(int directory, const std::string& path) {

@@ -32,6 +32,12 @@ absl::StatusOr<UniqueFd> NewFileSystem(
     const std::vector<std::pair<const char*, std::string>>& options,
     uint64_t attributes);
 
+// Changes options of the file system whose mount is at `path` below
+// `directory`.
+absl::Status Reconfigure(
+    int directory, const char* path,
+    const std::vector<std::pair<const char*, std::string>>& options);
+
 // Mounts `tree` on `path`, which is resolved below `directory` without
 // following any link.
 absl::Status MoveTree(int tree, int directory, const std::string& path);

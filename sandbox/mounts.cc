@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -92,6 +93,16 @@ constexpr TextFile kMadeUpEtc[] = {
     {"etc/resolv.conf", ""},
     {"etc/shells", "/bin/sh\n/bin/bash\n"},
 };
+
+// Writable places of the sandbox's own.
+struct Scratch {
+  const char* name;
+  const char* path;
+  mode_t mode;
+};
+constexpr Scratch kScratch[] = {{"tmp", "tmp", 01777},
+                                {"shm", "dev/shm", 01777},
+                                {"home", "home/corral", 0755}};
 
 absl::Status Lend(const std::string& path, uint64_t attributes,
                   HostTrees& host) {
@@ -197,15 +208,29 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
   return absl::OkStatus();
 }
 
-absl::Status MountScratch(int root, const std::string& path, const char* mode) {
+// One file system for all of them, so that they share one limit.
+absl::Status MountScratch(int root) {
   ASSIGN_OR_RETURN(const UniqueFd tmpfs,
-                   NewFileSystem("tmpfs",
-                                 {{"nr_inodes", "1048576"},
-                                  {"mode", mode},
-                                  {"uid", absl::StrCat(kCommandId)},
-                                  {"gid", absl::StrCat(kCommandId)}},
+                   NewFileSystem("tmpfs", {{"mode", "755"}},
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  return MoveTree(tmpfs.get(), root, path);
+  // Only of what is mounted can copies be made.
+  RETURN_IF_ERROR(MoveTree(tmpfs.get(), root, "home"));
+  std::vector<UniqueFd> parts;
+  for (const Scratch& scratch : kScratch) {
+    if (::mkdirat(tmpfs.get(), scratch.name, scratch.mode) != 0 ||
+        ::fchownat(tmpfs.get(), scratch.name, kCommandId, kCommandId, 0) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", scratch.path));
+    }
+    ASSIGN_OR_RETURN(UniqueFd part, CopyTree(tmpfs.get(), scratch.name));
+    parts.push_back(std::move(part));
+  }
+  if (::fchdir(root) != 0 || ::umount2("home", MNT_DETACH) != 0) {
+    return absl::ErrnoToStatus(errno, "umount of the scratch space");
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    RETURN_IF_ERROR(MoveTree(parts[i].get(), root, kScratch[i].path));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CoverWith(int root, const char* cover, const char* path) {
@@ -286,9 +311,7 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   // until it is the root.
   RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
   RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
-  RETURN_IF_ERROR(MountScratch(root.get(), "tmp", "1777"));
-  RETURN_IF_ERROR(MountScratch(root.get(), "dev/shm", "1777"));
-  RETURN_IF_ERROR(MountScratch(root.get(), "home/corral", "755"));
+  RETURN_IF_ERROR(MountScratch(root.get()));
   for (const HostTree& tree : host.trees) {
     RETURN_IF_ERROR(MakePath(root.get(), tree.target, tree.directory));
     RETURN_IF_ERROR(MoveTree(tree.tree.get(), root.get(), tree.target));
@@ -319,6 +342,16 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
         absl::ErrnoToStatus(errno, "not a directory that can be opened")
             .message()));
   }
+  // Where links and ".." led.
+  char real[PATH_MAX];
+  const ssize_t size =
+      ::readlink(absl::StrCat("/proc/self/fd/", directory.get()).c_str(), real,
+                 sizeof(real));
+  if (size < 0) {
+    return absl::ErrnoToStatus(errno, "path of the workspace");
+  }
+  RETURN_IF_ERROR(
+      CheckWorkspacePath(std::string(real, static_cast<size_t>(size))));
   ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
   ASSIGN_OR_RETURN(
       const UniqueFd map,
@@ -334,6 +367,16 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
         ": its file system has no idmapped mounts: ", mapped.message()));
   }
   return HostTree{std::move(tree), workspace.path, true};
+}
+
+absl::Status LimitScratch(int root, uint64_t memory_bytes) {
+  // What is in it counts as memory, and no process that could be killed for it
+  // holds it: the rest is for commands. An empty file takes a quarter of a
+  // page.
+  const uint64_t size = memory_bytes / 8 * 5;
+  return Reconfigure(
+      root, kScratch[0].path,
+      {{"size", absl::StrCat(size)}, {"nr_inodes", absl::StrCat(size / 4096)}});
 }
 
 absl::Status Attach(int root, const HostTree& tree) {

@@ -66,6 +66,10 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 // FailedPrecondition: its file system has no idmapped mounts.
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 
+// Limits what /tmp, /dev/shm and /home/corral hold together, for a sandbox with
+// this much memory. In the same place as Attach().
+absl::Status LimitScratch(int root, uint64_t memory_bytes);
+
 // Puts one more tree below the root. In a process that entered the sandbox's
 // namespaces, as root of its user namespace, and before anything untrusted runs
 // there. InvalidArgument: there is no place for it.

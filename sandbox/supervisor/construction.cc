@@ -247,6 +247,15 @@ absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
   return absl::OkStatus();
 }
 
+absl::Status CompleteInside(int root, const HostTree& workspace,
+                            uint64_t memory_bytes) {
+  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  if (memory_bytes != 0) {
+    RETURN_IF_ERROR(LimitScratch(root, memory_bytes));
+  }
+  return workspace.tree.valid() ? Attach(root, workspace) : absl::OkStatus();
+}
+
 void Abandon(Construction& made) {
   for (Child* child : {&made.spawner, &made.init}) {
     if (child->pidfd.valid()) {
@@ -285,27 +294,27 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
   return made;
 }
 
-absl::Status AddWorkspace(const Construction& made,
-                          const WorkspaceMount& workspace) {
-  ASSIGN_OR_RETURN(const HostTree tree, LendWorkspace(workspace));
+absl::Status Complete(const Construction& made,
+                      const Particulars& particulars) {
+  HostTree workspace;
+  if (!particulars.workspace.path.empty()) {
+    ASSIGN_OR_RETURN(workspace, LendWorkspace(particulars.workspace));
+  }
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
   absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
   if (!child.ok()) {
     return child.status();
   }
   if (child->pid == 0) {
-    absl::Status attached = BecomeNamespaceRoot();
-    if (attached.ok()) {
-      attached = Attach(made.root.get(), tree);
-    }
-    EndChild(pair.theirs.get(), attached);
+    EndChild(pair.theirs.get(), CompleteInside(made.root.get(), workspace,
+                                               particulars.memory_bytes));
   }
   pair.theirs.Reset();
-  const absl::Status attached =
-      ReceiveReport(pair.ours.get(), "mount the workspace").status();
+  const absl::Status completed =
+      ReceiveReport(pair.ours.get(), "complete the mounts").status();
   siginfo_t info;
   ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
-  return attached;
+  return completed;
 }
 
 }  // namespace sandbox

@@ -36,10 +36,16 @@ struct Construction {
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);
 
-// Mounts the workspace. Before the first command. Errors as LendWorkspace() and
-// Attach() say.
-absl::Status AddWorkspace(const Construction& made,
-                          const WorkspaceMount& workspace);
+// What is particular to one sandbox.
+struct Particulars {
+  // No path: none.
+  WorkspaceMount workspace;
+  // 0: no limit.
+  uint64_t memory_bytes = 0;
+};
+
+// Before the first command. Errors as LendWorkspace() and Attach() say.
+absl::Status Complete(const Construction& made, const Particulars& particulars);
 
 }  // namespace sandbox
 

@@ -217,11 +217,10 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.pids = spec.pids();
   limits.cpu_millis = spec.cpu_millis();
   RETURN_IF_ERROR(commands_.SetLimits(limits));
-  if (!spec.workspace().empty()) {
-    RETURN_IF_ERROR(AddWorkspace(
-        construction_,
-        {spec.workspace(), spec.workspace_read_only(), ids_.first_id()}));
-  }
+  RETURN_IF_ERROR(
+      Complete(construction_,
+               {{spec.workspace(), spec.workspace_read_only(), ids_.first_id()},
+                spec.memory_bytes()}));
   return control_.Listen(directory_);
 }
 
