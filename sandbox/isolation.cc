@@ -69,7 +69,7 @@ std::vector<IsolationFeature> ProbeIsolation() {
               ::geteuid() == 0
                   ? absl::OkStatus()
                   : absl::PermissionDeniedError("corrald does not run as root"),
-              "corrald may make namespaces for others' ids"));
+              "it may map ids that are not its own"));
   const std::pair<const char*, int> namespaces[] = {
       {"user namespace", CLONE_NEWUSER},    {"mount namespace", CLONE_NEWNS},
       {"pid namespace", CLONE_NEWPID},      {"network namespace", CLONE_NEWNET},
