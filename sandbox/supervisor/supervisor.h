@@ -81,7 +81,6 @@ class Supervisor {
   // holds no processes.
   Cgroup home_;
   Cgroup commands_;
-  Cgroup commands_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
   ExecutionHost host_;
