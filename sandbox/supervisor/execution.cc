@@ -1,10 +1,7 @@
 #include "sandbox/supervisor/execution.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,14 +15,14 @@
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/pty.h"
+#include "sandbox/supervisor/command_streams.h"
+#include "sandbox/supervisor/reap.h"
 
 namespace sandbox {
 namespace {
 
 // How long a descendant that holds the pipe holds back the end.
 constexpr absl::Duration kDrain = absl::Seconds(2);
-constexpr int kPipeSize = 256 << 10;
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
@@ -36,52 +33,6 @@ int64_t UnixNanoseconds() {
 
 int64_t Nanoseconds(const timeval& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000;
-}
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-absl::StatusOr<Pipe> MakePipe() {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) {
-    return absl::ErrnoToStatus(errno, "pipe2");
-  }
-  // A writer that can run ahead is switched to less often. Fails on a host
-  // that allows less, and then it is what it is.
-  ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
-
-// Only our end: the command's is its own, and must block.
-void SetNonBlocking(const UniqueFd& fd) {
-  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-}
-
-// As waitpid(2) would have it.
-int WaitStatus(const siginfo_t& info) {
-  switch (info.si_code) {
-    case CLD_EXITED:
-      return (info.si_status & 0xff) << 8;
-    case CLD_DUMPED:
-      return info.si_status | 0x80;
-    default:
-      return info.si_status;
-  }
-}
-
-// Nothing: it has not ended, or a tracer has yet to learn that it has.
-std::optional<int> Reap(int pidfd, int options, rusage* usage) {
-  siginfo_t info = {};
-  long result;
-  do {
-    // The C library's waitid has no usage.
-    result =
-        ::syscall(SYS_waitid, P_PIDFD, pidfd, &info, WEXITED | options, usage);
-  } while (result != 0 && errno == EINTR);
-  CHECK(result == 0) << "waitid: errno " << errno;
-  return info.si_pid != 0 ? std::optional<int>(WaitStatus(info)) : std::nullopt;
 }
 
 }  // namespace
@@ -162,64 +113,33 @@ absl::Status Execution::Prepare() {
   } else {
     ASSIGN_OR_RETURN(cgroup_, host_->MakeCgroup());
   }
-  RETURN_IF_ERROR(command_.terminal_rows() != 0 ? PrepareTerminal()
-                                                : PreparePipes());
+  RETURN_IF_ERROR(OpenStreams());
   wire::ExecutionRecord start = record_;
   *start.mutable_command() = command_;
   return files_.WriteStart(start);
 }
 
-void Execution::AddOutput(wire::Stream kind, UniqueFd source) {
-  SetNonBlocking(source);
-  OutputLogWriter log = files_.TakeLog(kind);
-  log.SetRetention(command_.retain_bytes(), command_.block_when_full());
-  outputs_.push_back(
-      std::make_unique<OutputChannel>(host_->loop, kind, std::move(source),
-                                      std::move(log), [this] { OnOutput(); }));
-  record_.add_streams(kind);
-}
-
-absl::Status Execution::PreparePipes() {
-  UniqueFd standard_input;
-  if (command_.open_stdin()) {
-    ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
-    SetNonBlocking(pipe.write);
-    standard_input = std::move(pipe.read);
-    input_ = std::make_unique<InputChannel>(host_->loop, std::move(pipe.write),
-                                            /*terminal=*/false);
-  } else {
-    standard_input.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+absl::Status Execution::OpenStreams() {
+  const bool terminal = command_.terminal_rows() != 0;
+  ASSIGN_OR_RETURN(
+      CommandStreams streams,
+      terminal ? OpenTerminal(host_->devpts, command_.terminal_rows(),
+                              command_.terminal_columns())
+               : OpenPipes(command_.open_stdin(), command_.merge_stderr()));
+  command_fds_ = std::move(streams.command);
+  if (streams.input.valid()) {
+    input_ = std::make_unique<InputChannel>(host_->loop,
+                                            std::move(streams.input), terminal);
   }
-  ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  AddOutput(wire::STDOUT, std::move(out.read));
-  UniqueFd standard_error;
-  if (command_.merge_stderr()) {
-    standard_error.Reset(::fcntl(out.write.get(), F_DUPFD_CLOEXEC, 3));
-  } else {
-    ASSIGN_OR_RETURN(Pipe error, MakePipe());
-    AddOutput(wire::STDERR, std::move(error.read));
-    standard_error = std::move(error.write);
+  for (auto& [kind, source] : streams.outputs) {
+    OutputLogWriter log = files_.TakeLog(kind);
+    log.SetRetention(command_.retain_bytes(), command_.block_when_full());
+    outputs_.push_back(std::make_unique<OutputChannel>(
+        host_->loop, kind, std::move(source), std::move(log),
+        [this] { OnOutput(); }));
+    record_.add_streams(kind);
   }
-  if (!standard_input.valid() || !standard_error.valid()) {
-    return absl::ErrnoToStatus(errno, "standard input and error");
-  }
-  command_fds_.push_back(std::move(standard_input));
-  command_fds_.push_back(std::move(out.write));
-  command_fds_.push_back(std::move(standard_error));
-  return absl::OkStatus();
-}
-
-absl::Status Execution::PrepareTerminal() {
-  ASSIGN_OR_RETURN(Pty pty, OpenPty(host_->devpts, command_.terminal_rows(),
-                                    command_.terminal_columns()));
-  // The loop watches a descriptor once: input has one of its own.
-  UniqueFd sink(::fcntl(pty.master.get(), F_DUPFD_CLOEXEC, 3));
-  input_ = std::make_unique<InputChannel>(host_->loop, std::move(sink),
-                                          /*terminal=*/true);
-  AddOutput(wire::TERMINAL, std::move(pty.master));
-  for (int i = 0; i < 3; ++i) {
-    command_fds_.emplace_back(::fcntl(pty.slave.get(), F_DUPFD_CLOEXEC, 3));
-  }
+  files_.CloseUntakenLogs();
   return absl::OkStatus();
 }
 
@@ -241,7 +161,7 @@ void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
 
 void Execution::OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer) {
   if (pidfd.valid()) {
-    Reap(pidfd.get(), 0, nullptr);
+    Reap(pidfd.get(), 0);
   }
   for (const auto& output : outputs_) {
     output->Close();
@@ -274,7 +194,7 @@ void Execution::OnRunning(UniqueFd pidfd) {
 
 void Execution::OnWallTimeout() {
   wall_timer_.reset();
-  timed_out_ = !reaped_;
+  timed_out_ = true;
   cgroup_.Signal(SIGTERM);
   KillAfter(absl::Nanoseconds(command_.kill_grace_ns()));
 }
@@ -291,9 +211,8 @@ void Execution::KillAfter(absl::Duration grace) {
 
 void Execution::OnExit() {
   host_->loop->Unwatch(pidfd_.get());
-  rusage usage = {};
-  const std::optional<int> status = Reap(pidfd_.get(), WNOHANG, &usage);
-  if (!status.has_value()) {
+  const std::optional<Reaped> reaped = Reap(pidfd_.get(), WNOHANG);
+  if (!reaped.has_value()) {
     // A tracer inside may take as long as it likes, so never wait for it. The
     // descriptor stays ready, and says nothing when the tracer lets go.
     reap_timer_ = host_->loop->After(kReapRetry, [this] {
@@ -302,17 +221,23 @@ void Execution::OnExit() {
     });
     return;
   }
-  wait_status_ = *status;
+  wait_status_ = reaped->wait_status;
   pidfd_.Reset();
   reaped_ = true;
+  if (wall_timer_.has_value()) {
+    host_->loop->Cancel(*wall_timer_);
+    wall_timer_.reset();
+  }
   record_.set_end_time_ns(UnixNanoseconds());
   const CgroupUsage total = cgroup_.Usage();
   wire::Usage* used = record_.mutable_usage();
   // Without cpuacct the kernel counts only who was waited for.
-  used->set_user_time_ns(std::max<int64_t>(
-      static_cast<int64_t>(total.user_time_ns), Nanoseconds(usage.ru_utime)));
-  used->set_system_time_ns(std::max<int64_t>(
-      static_cast<int64_t>(total.system_time_ns), Nanoseconds(usage.ru_stime)));
+  used->set_user_time_ns(
+      std::max<int64_t>(static_cast<int64_t>(total.user_time_ns),
+                        Nanoseconds(reaped->usage.ru_utime)));
+  used->set_system_time_ns(
+      std::max<int64_t>(static_cast<int64_t>(total.system_time_ns),
+                        Nanoseconds(reaped->usage.ru_stime)));
   used->set_wall_time_ns(record_.end_time_ns() - record_.start_time_ns());
   used->set_memory_peak_bytes(total.memory_peak_bytes);
   used->set_oom_kills(total.oom_kills);
@@ -411,83 +336,6 @@ void Execution::WriteEnd() {
     LOG(ERROR) << "end of " << record_.id() << ": " << written.ToString();
   }
 }
-
-absl::Status Execution::Signal(const wire::Signal& signal) {
-  const bool gone = record_.state() == wire::ExecutionRecord::FAILED_TO_START ||
-                    (reaped_ && cgroup_.Pids().empty());
-  if (gone || (reaped_ && signal.scope() != wire::Signal::TREE)) {
-    return absl::FailedPreconditionError("nothing of it runs any more");
-  }
-  if (signal.signal() != 0) {
-    client_signals_.insert(signal.signal());
-  }
-  switch (signal.scope()) {
-    case wire::Signal::LEADER:
-      ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr,
-                0);
-      break;
-    case wire::Signal::FOREGROUND_GROUP: {
-      OutputChannel* terminal = FindOutput(wire::TERMINAL);
-      if (terminal == nullptr || terminal->closed()) {
-        return absl::FailedPreconditionError("it has no terminal");
-      }
-      RETURN_IF_ERROR(SignalForeground(terminal->source(), signal.signal()));
-      break;
-    }
-    default:
-      cgroup_.Signal(signal.signal());
-  }
-  if (signal.kill_after_ns() >= 0) {
-    client_signals_.insert(SIGKILL);
-    KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
-  }
-  return absl::OkStatus();
-}
-
-OutputChannel* Execution::FindOutput(wire::Stream stream) {
-  for (const auto& output : outputs_) {
-    if (output->kind() == stream) {
-      return output.get();
-    }
-  }
-  return nullptr;
-}
-
-absl::Status Execution::Resize(uint32_t rows, uint32_t columns) {
-  const OutputChannel* terminal = FindOutput(wire::TERMINAL);
-  if (terminal == nullptr || terminal->closed()) {
-    return absl::FailedPreconditionError("it has no terminal");
-  }
-  return ResizePty(terminal->source(), rows, columns);
-}
-
-void Execution::WriteInput(const wire::WriteInput& input,
-                           InputChannel::Done done) {
-  if (input_ == nullptr) {
-    done(absl::FailedPreconditionError("it was started without input"),
-         wire::InputState());
-    return;
-  }
-  input_->Write(input.offset(), input.data(), input.eof(), std::move(done));
-}
-
-void Execution::Acknowledge(wire::Stream stream, uint64_t offset) {
-  OutputChannel* output = FindOutput(stream);
-  if (output != nullptr) {
-    output->Acknowledge(offset);
-  }
-}
-
-void Execution::Condemn(wire::ExitRecord::Cause cause) {
-  if (!condemned_.has_value()) {
-    condemned_ = cause;
-  }
-  if (reaped_) {
-    Drain();
-  }
-}
-
-void Execution::Kill() { cgroup_.Signal(SIGKILL); }
 
 bool Execution::RemoveCgroup() {
   if (!cgroup_.Remove().ok()) {

@@ -89,9 +89,7 @@ class Execution {
 
  private:
   absl::Status Prepare();
-  absl::Status PreparePipes();
-  absl::Status PrepareTerminal();
-  void AddOutput(wire::Stream kind, UniqueFd source);
+  absl::Status OpenStreams();
   void OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
                  absl::AnyInvocable<void(absl::Status)> done);
   void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);

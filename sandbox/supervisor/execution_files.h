@@ -40,6 +40,7 @@ class ExecutionFiles {
 
   // The log is the caller's from now on. Once for each stream.
   OutputLogWriter TakeLog(wire::Stream stream);
+  void CloseUntakenLogs() { logs_.clear(); }
 
   // Each once. The end appears whole or not at all.
   absl::Status WriteStart(const wire::ExecutionRecord& record);

@@ -1,0 +1,90 @@
+#include "sandbox/supervisor/command_streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "sandbox/base/status_macros.h"
+#include "sandbox/pty.h"
+
+namespace sandbox {
+namespace {
+
+constexpr int kPipeSize = 256 << 10;
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) {
+    return absl::ErrnoToStatus(errno, "pipe2");
+  }
+  // A writer that can run ahead is switched to less often. Fails on a host
+  // that allows less, and then it is what it is.
+  ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// Only our end: the command's is its own, and must block.
+UniqueFd NonBlocking(UniqueFd fd) {
+  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+  return fd;
+}
+
+absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd) {
+  UniqueFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy.valid()) {
+    return absl::ErrnoToStatus(errno, "duplicate a descriptor");
+  }
+  return copy;
+}
+
+}  // namespace
+
+absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr) {
+  CommandStreams streams;
+  if (open_stdin) {
+    ASSIGN_OR_RETURN(Pipe in, MakePipe());
+    streams.input = NonBlocking(std::move(in.write));
+    streams.command.push_back(std::move(in.read));
+  } else {
+    UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!null.valid()) {
+      return absl::ErrnoToStatus(errno, "open /dev/null");
+    }
+    streams.command.push_back(std::move(null));
+  }
+  ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  streams.outputs.emplace_back(wire::STDOUT, NonBlocking(std::move(out.read)));
+  streams.command.push_back(std::move(out.write));
+  if (merge_stderr) {
+    ASSIGN_OR_RETURN(UniqueFd same, Duplicate(streams.command[1]));
+    streams.command.push_back(std::move(same));
+    return streams;
+  }
+  ASSIGN_OR_RETURN(Pipe error, MakePipe());
+  streams.outputs.emplace_back(wire::STDERR,
+                               NonBlocking(std::move(error.read)));
+  streams.command.push_back(std::move(error.write));
+  return streams;
+}
+
+absl::StatusOr<CommandStreams> OpenTerminal(int devpts, uint32_t rows,
+                                            uint32_t columns) {
+  ASSIGN_OR_RETURN(Pty pty, OpenPty(devpts, rows, columns));
+  CommandStreams streams;
+  // An event loop watches a descriptor once: input has one of its own.
+  ASSIGN_OR_RETURN(streams.input, Duplicate(pty.master));
+  streams.outputs.emplace_back(wire::TERMINAL, std::move(pty.master));
+  for (int i = 0; i < 3; ++i) {
+    ASSIGN_OR_RETURN(UniqueFd end, Duplicate(pty.slave));
+    streams.command.push_back(std::move(end));
+  }
+  return streams;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,36 @@
+// A command's standard input, output and error, and our ends of them.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_
+#define SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+struct CommandStreams {
+  // The command's 0, 1 and 2. They block.
+  std::vector<UniqueFd> command;
+  // Ours do not. No input: invalid.
+  UniqueFd input;
+  std::vector<std::pair<wire::Stream, UniqueFd>> outputs;
+};
+
+// Pipes. Without `open_stdin` the input is /dev/null; with `merge_stderr` there
+// is one output.
+absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr);
+
+// A terminal of the devpts whose directory is `devpts`.
+absl::StatusOr<CommandStreams> OpenTerminal(int devpts, uint32_t rows,
+                                            uint32_t columns);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_

@@ -1,0 +1,94 @@
+// What can be asked of an execution.
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/pty.h"
+#include "sandbox/supervisor/execution.h"
+
+namespace sandbox {
+
+absl::Status Execution::Signal(const wire::Signal& signal) {
+  const bool gone = record_.state() == wire::ExecutionRecord::FAILED_TO_START ||
+                    (reaped_ && cgroup_.Pids().empty());
+  if (gone || (reaped_ && signal.scope() != wire::Signal::TREE)) {
+    return absl::FailedPreconditionError("nothing of it runs any more");
+  }
+  if (signal.signal() != 0) {
+    client_signals_.insert(signal.signal());
+  }
+  switch (signal.scope()) {
+    case wire::Signal::LEADER:
+      ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr,
+                0);
+      break;
+    case wire::Signal::FOREGROUND_GROUP: {
+      OutputChannel* terminal = FindOutput(wire::TERMINAL);
+      if (terminal == nullptr || terminal->closed()) {
+        return absl::FailedPreconditionError("it has no terminal");
+      }
+      RETURN_IF_ERROR(SignalForeground(terminal->source(), signal.signal()));
+      break;
+    }
+    default:
+      cgroup_.Signal(signal.signal());
+  }
+  if (signal.kill_after_ns() >= 0) {
+    client_signals_.insert(SIGKILL);
+    KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
+  }
+  return absl::OkStatus();
+}
+
+OutputChannel* Execution::FindOutput(wire::Stream stream) {
+  for (const auto& output : outputs_) {
+    if (output->kind() == stream) {
+      return output.get();
+    }
+  }
+  return nullptr;
+}
+
+absl::Status Execution::Resize(uint32_t rows, uint32_t columns) {
+  const OutputChannel* terminal = FindOutput(wire::TERMINAL);
+  if (terminal == nullptr || terminal->closed()) {
+    return absl::FailedPreconditionError("it has no terminal");
+  }
+  return ResizePty(terminal->source(), rows, columns);
+}
+
+void Execution::WriteInput(const wire::WriteInput& input,
+                           InputChannel::Done done) {
+  if (input_ == nullptr) {
+    done(absl::FailedPreconditionError("it was started without input"),
+         wire::InputState());
+    return;
+  }
+  input_->Write(input.offset(), input.data(), input.eof(), std::move(done));
+}
+
+void Execution::Acknowledge(wire::Stream stream, uint64_t offset) {
+  OutputChannel* output = FindOutput(stream);
+  if (output != nullptr) {
+    output->Acknowledge(offset);
+  }
+}
+
+void Execution::Condemn(wire::ExitRecord::Cause cause) {
+  if (!condemned_.has_value()) {
+    condemned_ = cause;
+  }
+  if (reaped_) {
+    Drain();
+  }
+}
+
+void Execution::Kill() { cgroup_.Signal(SIGKILL); }
+
+}  // namespace sandbox
