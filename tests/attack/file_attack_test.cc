@@ -1,0 +1,203 @@
+// Files, mounts and /proc.
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/attack/attack_test.h"
+#include "tests/attack/host_processes.h"
+
+namespace tests {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(AttackTest, CannotReachTheHostsFiles) {
+  Create();
+  for (const char* path :
+       {"/etc/shadow", "/etc/machine-id", "/etc/ssh", "/etc/hostname",
+        "/etc/sudoers", "/root", "/var/lib", "/var/log", "/boot", "/srv",
+        "/opt", "/sys", "/run/corral", "/proc/1", "/proc/2"}) {
+    EXPECT_THAT(Shell(absl::StrCat("ls ", path)),
+                EndsWith("No such file or directory\n"))
+        << path;
+  }
+  EXPECT_EQ(Shell("ls /run /var/run"), "/run:\n\n/var/run:\n");
+  // Only the way to the workspace, not what lies beside it.
+  EXPECT_EQ(Shell(absl::StrCat("ls -a ", sandbox_.directory())),
+            ".\n..\nwork\n");
+  EXPECT_EQ(Shell("cat /etc/passwd | cut -d: -f1"), "root\ncorral\nnobody\n");
+}
+
+TEST_F(AttackTest, CannotWriteOutsideItsOwnDirectories) {
+  Create();
+  for (const char* path :
+       {"/x", "/usr/x", "/usr/local/x", "/etc/x", "/dev/x", "/run/x", "/home/x",
+        "/etc/passwd", "/usr/bin/id", "/etc/ld.so.cache", "/var/x"}) {
+    EXPECT_THAT(Shell(absl::StrCat("echo x > ", path)),
+                testing::AnyOf(HasSubstr("Read-only file system"),
+                               HasSubstr("Permission denied")))
+        << path;
+  }
+  EXPECT_FALSE(std::filesystem::exists("/usr/x"));
+  for (const char* path : {"/tmp", "/var/tmp", "/dev/shm", "/home/corral"}) {
+    EXPECT_EQ(Shell(absl::StrCat("echo x > ", path, "/x && echo wrote")),
+              "wrote\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists("/dev/shm/x"));
+}
+
+TEST_F(AttackTest, CannotLinkAHostsFileIntoItsWorkspace) {
+  Create();
+  EXPECT_THAT(Shell("ln /usr/bin/id id"), HasSubstr("cross-device link"));
+  EXPECT_THAT(Shell("ln /etc/passwd /tmp/passwd"),
+              HasSubstr("cross-device link"));
+}
+
+TEST_F(AttackTest, CannotMakeSetuidFilesForTheHost) {
+  Create();
+  const std::string told = Attack("setuid-bits");
+  EXPECT_EQ(told,
+            "chmod: EPERM\n"
+            "chmod, setgid: EPERM\n"
+            "chmod, high bits: EPERM\n"
+            "fchmod: EPERM\n"
+            "fchmodat: EPERM\n"
+            "fchmodat2: ENOSYS\n"
+            "creat: EPERM\n"
+            "open: EPERM\n"
+            "open, setgid: EPERM\n"
+            "openat: EPERM\n"
+            "openat, excl: EPERM\n"
+            "open tmpfile: EPERM\n"
+            "openat tmpfile: EPERM\n"
+            "open half tmpfile: EPERM\n"
+            "mknod: EPERM\n"
+            "mknodat: EPERM\n"
+            "security.capability: EINVAL\n"
+            "trusted.x: EPERM\n"
+            "mkdir: 0\n"
+            "plain chmod: 0\n"
+            "chown: EOVERFLOW\n");
+  for (const auto& entry :
+       std::filesystem::directory_iterator(sandbox_.workspace())) {
+    struct stat status;
+    ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & (S_ISUID | S_ISGID), 0u) << entry.path();
+  }
+}
+
+TEST_F(AttackTest, CannotMakeOrFindDevices) {
+  Create();
+  EXPECT_EQ(Attack("devices"),
+            "mknod mem: EPERM\n"
+            "mknod null: EPERM\n"
+            "mknod sda: EPERM\n"
+            "mkfifo: 0\n"
+            "/dev/mem: ENOENT\n"
+            "/dev/kmsg: ENOENT\n"
+            "/dev/kvm: ENOENT\n"
+            "/dev/vsock: ENOENT\n"
+            "/dev/fuse: ENOENT\n"
+            "/dev/console: ENOENT\n"
+            "/dev/loop0: ENOENT\n");
+  EXPECT_EQ(Shell("stat -c '%n %F' /dev/* | grep -v link"),
+            "/dev/full character special file\n"
+            "/dev/null character special file\n"
+            "/dev/pts directory\n"
+            "/dev/random character special file\n"
+            "/dev/shm directory\n"
+            "/dev/tty character special file\n"
+            "/dev/urandom character special file\n"
+            "/dev/zero character special file\n");
+}
+
+TEST_F(AttackTest, InheritsNoDescriptorButItsThree) {
+  Create();
+  EXPECT_EQ(Attack("descriptors"), "0 /dev/null\n1 pipe\n2 pipe\n");
+}
+
+TEST_F(AttackTest, FindsNoSecretsInProc) {
+  Create();
+  for (const char* name :
+       {"kcore", "keys", "timer_list", "kallsyms", "sched_debug", "slabinfo",
+        "interrupts", "kmsg", "vmallocinfo", "kpagecount", "acpi/x",
+        "scsi/scsi"}) {
+    const std::string path = absl::StrCat("/proc/", name);
+    // Masked by an empty file, or not there.
+    EXPECT_EQ(Shell(absl::StrCat("cat ", path, " 2>/dev/null | head -c 100")),
+              "")
+        << path;
+  }
+  EXPECT_EQ(Shell("ls -A /proc/acpi /proc/scsi 2>/dev/null | grep -v :"), "");
+}
+
+TEST_F(AttackTest, CannotChangeTheKernelsSettings) {
+  Create();
+  for (const char* name :
+       {"sys/kernel/core_pattern", "sys/kernel/hostname", "sys/vm/drop_caches",
+        "sysrq-trigger", "irq/default_smp_affinity",
+        "sys/net/ipv4/ip_forward"}) {
+    EXPECT_THAT(Shell(absl::StrCat("echo x > /proc/", name)),
+                testing::AnyOf(HasSubstr("Read-only file system"),
+                               HasSubstr("Permission denied"),
+                               HasSubstr("nonexistent")))
+        << name;
+  }
+  EXPECT_THAT(Shell("ls /sys/fs/cgroup"), HasSubstr("No such file"));
+  EXPECT_THAT(Shell("cat /proc/self/cgroup"), Not(HasSubstr("corral")));
+}
+
+TEST_F(AttackTest, TellsLittleOfTheHost) {
+  Create();
+  EXPECT_EQ(Shell("hostname"), "corral\n");
+  EXPECT_THAT(Shell("cat /etc/machine-id"), HasSubstr("No such file"));
+  EXPECT_EQ(Shell("cat /proc/sys/kernel/domainname"), "(none)\n");
+}
+
+// See CVE-2019-5736: between vfork and exec a child still executes corral-init.
+TEST_F(AttackTest, CannotGetHoldOfInitsProgram) {
+  Create();
+  // "s" and "i" would be roles of the program.
+  Shell("ln -s /proc/self/exe i; ln -s /proc/self/exe s");
+  Shell("printf '#!/proc/self/exe\\n' > script; chmod +x script");
+  EXPECT_EQ(sandbox_.Run(sandbox_.Command("self", {"/proc/self/exe"}))
+                .exit()
+                .wait_status(),
+            2 << 8);
+  EXPECT_EQ(
+      sandbox_
+          .Run(sandbox_.Command("script", {sandbox_.workspace() + "/script"}))
+          .exit()
+          .wait_status(),
+      2 << 8);
+  auto role = [this](const std::string& name) {
+    sandbox::wire::StartExecution start = sandbox_.Command(name, {name});
+    start.mutable_command()->clear_environment();
+    start.mutable_command()->add_environment("PATH=" + sandbox_.workspace());
+    return start;
+  };
+  EXPECT_NE(sandbox_.Run(role("s")).exit().wait_status(), 0);
+  // It stays, as a command like any other.
+  ASSERT_TRUE(sandbox_.Start(role("i")).ok());
+  EXPECT_EQ(Shell("readlink /proc/[0-9]*/exe | grep -c corral-init"), "0\n");
+  ExpectUsable();
+}
+
+TEST_F(AttackTest, SurvivesNamesAndDepthsThatBreakTools) {
+  Create();
+  EXPECT_EQ(Shell("cd /tmp; $OLDPWD/attack deep-directory"), "levels: 10000\n");
+  EXPECT_EQ(Shell("mkdir \"$(printf 'a\\nb\\377')\" && "
+                  "touch $(head -c 255 /dev/zero | tr '\\0' x) && echo made"),
+            "made\n");
+  EXPECT_EQ(Attack("inodes 5000"), "made: 5000\n");
+  EXPECT_TRUE(sandbox_.Delete().ok());
+}
+
+}  // namespace
+}  // namespace tests

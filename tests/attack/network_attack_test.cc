@@ -1,0 +1,75 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/attack/attack_test.h"
+
+namespace tests {
+namespace {
+
+TEST_F(AttackTest, MakesSocketsOfTheAllowedFamiliesOnly) {
+  Create();
+  // AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+  EXPECT_EQ(Attack("families"), "socket: 1 2 10 16\nsocketpair: 1\n");
+  EXPECT_EQ(Attack("sockets"),
+            "vsock: EPERM\n"
+            "vsock, high bits: EPERM\n"
+            "alg: EPERM\n"
+            "packet: EPERM\n"
+            "raw icmp: EPERM\n"
+            "raw ip6: EPERM\n"
+            "netlink xfrm: EPERM\n"
+            "netlink netfilter: EPERM\n"
+            "netlink audit: EPERM\n"
+            "netlink, high bits: EPERM\n");
+}
+
+TEST_F(AttackTest, CannotReachTheHostsServices) {
+  sandbox::UniqueFd listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_any;
+  socklen_t size = sizeof(address);
+  // Takes 127.0.0.1 too.
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address),
+                          &size),
+            0);
+  Create();
+  EXPECT_EQ(Attack(absl::StrCat("host ", ntohs(address.sin6_port))),
+            "127.0.0.1: ECONNREFUSED\n"
+            "::1: ECONNREFUSED\n"
+            "169.254.169.254: ENETUNREACH\n"
+            "10.0.0.1: ENETUNREACH\n"
+            "8.8.8.8: ENETUNREACH\n"
+            "2001:db8::1: ENETUNREACH\n");
+  EXPECT_EQ(Attack("loopback"), "own loopback: 0\n");
+}
+
+TEST_F(AttackTest, CannotReachTheHostsAbstractSockets) {
+  const std::string name =
+      absl::StrCat("corral-attack-", static_cast<int>(::getpid()));
+  sandbox::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  Create();
+  EXPECT_EQ(Attack("abstract-connect " + name), "connect: ECONNREFUSED\n");
+  EXPECT_EQ(Shell("cat /proc/net/unix | wc -l"), "1\n");
+}
+
+}  // namespace
+}  // namespace tests

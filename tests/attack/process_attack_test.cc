@@ -1,0 +1,181 @@
+// Against other processes: init, the spawner, the supervisor.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/attack/attack_test.h"
+#include "tests/attack/host_processes.h"
+#include "tests/status_matchers.h"
+
+namespace tests {
+namespace {
+
+using ::sandbox::wire::ExecutionRecord;
+using ::sandbox::wire::ExitRecord;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ProcessAttackTest : public AttackTest {
+ protected:
+  // A command that stays, and what the host sees of it.
+  HostProcess StartWitness() {
+    const std::string mark = absl::StrCat("corral-witness-", ::getpid());
+    sandbox::wire::StartExecution start =
+        sandbox_.Shell("witness", "echo here; sleep 1000; : " + mark);
+    EXPECT_THAT(sandbox_.Start(start), IsOk());
+    EXPECT_TRUE(sandbox_.WaitForText("witness", "stdout", "here"));
+    const std::optional<HostProcess> witness = FindProcess(mark);
+    EXPECT_TRUE(witness.has_value());
+    return witness.value_or(HostProcess());
+  }
+};
+
+TEST_F(ProcessAttackTest, CannotTouchInitOrTheSpawner) {
+  Create();
+  for (const char* pid : {"1", "2", "3"}) {
+    const std::string told = Attack(absl::StrCat("assault ", pid));
+    EXPECT_THAT(told, testing::Not(testing::ContainsRegex(": [0-9]"))) << pid;
+  }
+  EXPECT_EQ(Attack("assault 1"),
+            "seize: EPERM\n"
+            "attach: EPERM\n"
+            "readv: EPERM\n"
+            "writev: EPERM\n"
+            "kill 0: EPERM\n"
+            "stop: EPERM\n"
+            "kill: EPERM\n"
+            "tgkill: EPERM\n"
+            "pidfd kill: EPERM\n"
+            "affinity: EPERM\n"
+            "setpgid: ESRCH\n");
+  EXPECT_EQ(Shell("set -- /proc/[0-9]*; echo $#"), "1\n");
+  ExpectUsable();
+}
+
+TEST_F(ProcessAttackTest, CanTraceItsOwnChildren) {
+  Create();
+  EXPECT_EQ(Attack("own-child"), "seize: 0\n");
+}
+
+TEST_F(ProcessAttackTest, HasIdsOfTheHostThatNobodyElseHas) {
+  Create();
+  const HostProcess witness = StartWitness();
+  EXPECT_GE(witness.user, 0x70000000u);
+  for (const HostProcess& process : ProcessesOfSandbox(witness.user)) {
+    EXPECT_NE(process.user, ::getuid());
+  }
+}
+
+TEST_F(ProcessAttackTest, KillingEverythingKillsOnlyCommands) {
+  Create();
+  StartWitness();
+  Attack("kill-all");
+  EXPECT_EQ(sandbox_.WaitForEnd("witness").exit().wait_status(), SIGKILL);
+  ExpectUsable();
+}
+
+TEST_F(ProcessAttackTest, CannotGiveItsSupervisorChildren) {
+  Create();
+  EXPECT_EQ(Attack("parents-child"), "clone: EPERM\n");
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+}
+
+TEST_F(ProcessAttackTest, CannotHoldItsSupervisorUpByATracer) {
+  Create();
+  ASSERT_THAT(sandbox_.Start(AttackRequest("traced", "traced-end")), IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("traced", "stdout", "traced: 1"));
+  ExpectUsable();
+  // The tracer is killed with the tree, and lets the end be seen.
+  EXPECT_THAT(sandbox_.DeleteExecution("traced"), IsOk());
+  const ExecutionRecord end = sandbox_.WaitForEnd("traced");
+  EXPECT_EQ(end.state(), ExecutionRecord::EXITED);
+  EXPECT_EQ(end.exit().wait_status(), 5 << 8);
+}
+
+TEST_F(ProcessAttackTest, CannotHideADescendantFromTheEnd) {
+  Create();
+  const HostProcess witness = StartWitness();
+  const size_t before = ProcessesOfSandbox(witness.user).size();
+  EXPECT_EQ(Attack("daemon"), "daemon: 0\n");
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), SizeIs(before + 1));
+  EXPECT_THAT(sandbox_.DeleteExecution("e1"), IsOk());
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), SizeIs(before));
+  EXPECT_EQ(Attack("daemon"), "daemon: 0\n");
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
+}
+
+TEST_F(ProcessAttackTest, IsKilledInWhateverStateItHides) {
+  Create();
+  for (const char* attack : {"vfork-parent", "stopped", "daemon"}) {
+    sandbox::wire::StartExecution start =
+        AttackRequest(attack, absl::StrCat(attack, "; exec sleep 1000"));
+    if (std::string(attack) == "daemon") {
+      start = sandbox_.Shell(attack,
+                             "trap '' TERM; ./attack daemon; "
+                             "while :; do sleep 1000; done");
+    }
+    start.mutable_command()->set_wall_timeout_ns(200'000'000);
+    start.mutable_command()->set_kill_grace_ns(100'000'000);
+    const ExecutionRecord end = sandbox_.Run(start);
+    EXPECT_EQ(end.exit().cause(), ExitRecord::WALL_TIMEOUT) << attack;
+    EXPECT_FALSE(end.exit().output_open()) << attack;
+  }
+  ExpectUsable();
+}
+
+TEST_F(ProcessAttackTest, StoppingWhatIsBeingStartedHurtsOnlyItsOwnSandbox) {
+  Create();
+  const HostProcess witness = StartWitness();
+  ASSERT_THAT(sandbox_.Start(AttackRequest("stopper", "stop-all")), IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("stopper", "stdout", "stopping"));
+  // These may be stopped before they execute, and the answers be withheld.
+  sandbox::Outcome outcomes[5];
+  for (int i = 0; i < 5; ++i) {
+    sandbox_.sandbox().Start(sandbox_.Shell(absl::StrCat("s", i), "echo hi"),
+                             outcomes[i].Callback());
+  }
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
+}
+
+TEST_F(ProcessAttackTest, NothingOutlivesItsSupervisor) {
+  Create();
+  const HostProcess witness = StartWitness();
+  EXPECT_EQ(Attack("daemon"), "daemon: 0\n");
+  const std::vector<HostProcess> processes = ProcessesOfSandbox(witness.user);
+  ASSERT_EQ(::kill(witness.parent, SIGKILL), 0);
+  EXPECT_FALSE(sandbox_.recorder().WaitForGone().ok());
+  sandbox_.Forget();
+  // The kernel kills init with its parent, and everything with init.
+  WaitForEnd(processes);
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
+}
+
+TEST_F(ProcessAttackTest, TheEndOfInitIsTheEndOfItsSandbox) {
+  Create();
+  const HostProcess witness = StartWitness();
+  for (const HostProcess& process : ProcessesOfSandbox(witness.user)) {
+    if (process.user % 65536 == 0) {
+      ::kill(process.pid, SIGKILL);
+    }
+  }
+  EXPECT_FALSE(sandbox_.recorder().WaitForGone().ok());
+  // Its own end may have been seen before the sandbox's, and then told as it
+  // was.
+  const ExecutionRecord end = sandbox_.WaitForEnd("witness");
+  EXPECT_TRUE(end.state() != ExecutionRecord::EXITED ||
+              end.exit().wait_status() == SIGKILL);
+  sandbox_.Forget();
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tests

@@ -1,0 +1,162 @@
+// Without end, until a limit. Everything here is bounded twice: by the limit
+// that is tested, and by what the payload takes at most.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/output_log.h"
+#include "tests/attack/attack_test.h"
+#include "tests/status_matchers.h"
+
+namespace tests {
+namespace {
+
+using ::sandbox::wire::ExecutionRecord;
+using ::sandbox::wire::ExitRecord;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+TEST_F(AttackTest, AForkBombEndsWithItsSandbox) {
+  spec().set_pids(50);
+  Create();
+  sandbox::wire::StartExecution bomb = AttackRequest("bomb", "fork-bomb");
+  bomb.mutable_command()->set_wall_timeout_ns(300'000'000);
+  bomb.mutable_command()->set_kill_grace_ns(0);
+  const ExecutionRecord end = sandbox_.Run(bomb);
+  EXPECT_EQ(end.exit().cause(), ExitRecord::WALL_TIMEOUT);
+  EXPECT_FALSE(end.exit().output_open());
+  ExpectUsable();
+  // And while it is at full strength.
+  ASSERT_THAT(sandbox_.Start(AttackRequest("again", "fork-bomb")), IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("again", "stdout", "bomb"));
+  EXPECT_THAT(sandbox_.DeleteExecution("again"), IsOk());
+  ExpectUsable();
+  ASSERT_THAT(sandbox_.Start(AttackRequest("last", "fork-bomb")), IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("last", "stdout", "bomb"));
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+}
+
+TEST_F(AttackTest, ThreadsAndZombiesCountAsProcesses) {
+  spec().set_pids(50);
+  Create();
+  EXPECT_EQ(Attack("thread-bomb"), "thread: EAGAIN\nmade: few\n");
+  ExpectUsable();
+  EXPECT_EQ(Attack("zombies 200"), "fork: EAGAIN\nmade: some\n");
+  // Init has reaped them.
+  EXPECT_EQ(Attack("zombies 30"), "made: all\n");
+  EXPECT_EQ(Attack("zombies 30"), "made: all\n");
+}
+
+TEST_F(AttackTest, AMemoryBombIsKilledAndToldApart) {
+  spec().set_memory_bytes(48 * kMiB);
+  Create();
+  for (const char* bomb :
+       {"memory 200", "memfd-memory 200", "shared-memory 200", "pipes"}) {
+    EXPECT_EQ(Attack(bomb), "") << bomb;
+    EXPECT_EQ(last_.exit().wait_status(), SIGKILL) << bomb;
+    EXPECT_EQ(last_.exit().cause(), ExitRecord::OUT_OF_MEMORY) << bomb;
+    EXPECT_GT(last_.usage().oom_kills(), 0u) << bomb;
+    EXPECT_LE(last_.usage().memory_peak_bytes(), 48 * kMiB) << bomb;
+    ExpectUsable();
+  }
+}
+
+TEST_F(AttackTest, AKilledChildShowsInTheCount) {
+  spec().set_memory_bytes(48 * kMiB);
+  Create();
+  Shell("./attack memory 200; exit 0");
+  EXPECT_EQ(last_.exit().wait_status(), 0);
+  EXPECT_EQ(last_.exit().cause(), ExitRecord::NORMAL);
+  EXPECT_EQ(last_.usage().oom_kills(), 1u);
+}
+
+// tail keeps nothing of a file that it can seek in, /dev/zero included.
+TEST_F(AttackTest, WhatOnlyPassesThroughIsNotMemory) {
+  spec().set_memory_bytes(32 * kMiB);
+  Create();
+  Shell("tail -c 256M /dev/zero | wc -c");
+  EXPECT_EQ(last_.exit().wait_status(), 0);
+  EXPECT_EQ(last_.usage().oom_kills(), 0u);
+}
+
+TEST_F(AttackTest, FilesInMemoryCountAsMemory) {
+  spec().set_memory_bytes(64 * kMiB);
+  Create();
+  for (const char* directory : {"/tmp", "/dev/shm", "/home/corral"}) {
+    Shell(absl::StrCat("head -c 300M /dev/zero > ", directory, "/bomb"));
+    EXPECT_NE(last_.exit().wait_status(), 0) << directory;
+    EXPECT_LE(last_.usage().memory_peak_bytes(), 64 * kMiB);
+  }
+  // What the files hold is held until they are removed: commands may fail for
+  // want of memory, but the sandbox lives, and it can be deleted.
+  for (int i = 0; i < 10; ++i) {
+    Shell("true");
+    ASSERT_NE(last_.state(), ExecutionRecord::STARTING) << i;
+  }
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+}
+
+TEST_F(AttackTest, RunsOutOfDescriptorsAlone) {
+  Create();
+  EXPECT_EQ(Attack("descriptor-bomb"), "dup: EMFILE\nmade: 1021\n");
+  EXPECT_EQ(Attack("descriptors-in-flight"), "send: ETOOMANYREFS\nsent: few\n");
+}
+
+TEST_F(AttackTest, LeavesNoCore) {
+  spec().set_memory_bytes(256 * kMiB);
+  Create();
+  Attack("crash");
+  EXPECT_EQ(last_.exit().wait_status(), SIGSEGV);  // without the bit for a core
+  EXPECT_EQ(Shell("ls"), "attack\n");
+}
+
+TEST_F(AttackTest, AFloodOfOutputCostsWhatIsKept) {
+  Create();
+  sandbox::wire::StartExecution flood =
+      sandbox_.Shell("flood", "yes & yes >&2 & sleep 0.5; kill $!; kill %1");
+  flood.mutable_command()->set_retain_bytes(kMiB);
+  flood.mutable_command()->set_wall_timeout_ns(2'000'000'000);
+  flood.mutable_command()->set_kill_grace_ns(0);
+  sandbox_.Run(flood);
+  for (const char* stream : {"stdout", "stderr"}) {
+    const std::string path =
+        absl::StrCat(sandbox_.directory(), "/executions/flood/", stream);
+    const auto log = sandbox::OutputLogReader::Open(path);
+    ASSERT_THAT(log.status(), IsOk());
+    EXPECT_GT(log->state().end, 8 * kMiB);
+    struct stat status;
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_LT(static_cast<uint64_t>(status.st_blocks) * 512, 4 * kMiB);
+  }
+  ExpectUsable();
+}
+
+TEST_F(AttackTest, TooManyArgumentsAreRefusedByTheKernelsRules) {
+  Create();
+  sandbox::wire::StartExecution start =
+      sandbox_.Command("one", {"/bin/echo", std::string(200'000, 'x')});
+  ExecutionRecord end = sandbox_.Run(start);
+  EXPECT_EQ(end.state(), ExecutionRecord::FAILED_TO_START);
+  EXPECT_EQ(end.failure().errno_value(), E2BIG);
+  std::vector<std::string> many(100'000, "x");
+  many[0] = "/bin/true";
+  end = sandbox_.Run(sandbox_.Command("many", many));
+  EXPECT_EQ(end.exit().wait_status(), 0);
+  many.assign(60, std::string(100'000, 'x'));
+  many[0] = "/bin/true";
+  end = sandbox_.Run(sandbox_.Command("large", many));
+  EXPECT_EQ(end.failure().errno_value(), E2BIG);
+  end = sandbox_.Run(
+      sandbox_.Command("name", {"/bin/" + std::string(5000, 'x')}));
+  EXPECT_EQ(end.failure().errno_value(), ENAMETOOLONG);
+  ExpectUsable();
+}
+
+}  // namespace
+}  // namespace tests

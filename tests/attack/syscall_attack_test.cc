@@ -1,0 +1,109 @@
+// System calls that a command must not have.
+
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/attack/attack_test.h"
+
+namespace tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(AttackTest, CannotMakeAnAdministratorsSystemCalls) {
+  Create();
+  // Each that is not refused with EPERM would be named.
+  EXPECT_EQ(Attack("refused"), "55 calls\n");
+}
+
+TEST_F(AttackTest, SeesNewAndUnknownSystemCallsAsAbsent) {
+  Create();
+  EXPECT_EQ(Attack("absent"), "12 calls\n");
+}
+
+TEST_F(AttackTest, CannotMakeSystemCallsOfAnotherArchitecture) {
+  Create();
+  EXPECT_EQ(Attack("foreign"),
+            "i386 getpid: ENOSYS\n"
+            "i386 open: ENOSYS\n"
+            "i386 mount: ENOSYS\n"
+            "i386 socketcall: ENOSYS\n"
+            "i386 socket(AF_VSOCK): ENOSYS\n"
+            "i386 ptrace: ENOSYS\n"
+            "x32 getpid: ENOSYS\n"
+            "x32 ptrace: ENOSYS\n"
+            "x32 ioctl: ENOSYS\n");
+}
+
+TEST_F(AttackTest, CannotMakeNamespaces) {
+  Create();
+  const std::string told = Attack("namespaces");
+  EXPECT_THAT(told, HasSubstr("clone user, mount and net: EPERM\n"));
+  for (const char* name :
+       {"time", "mount", "cgroup", "uts", "ipc", "user", "pid", "net"}) {
+    EXPECT_THAT(told, HasSubstr(std::string("unshare ") + name + ": EPERM\n"));
+    EXPECT_THAT(told, HasSubstr(std::string("clone ") + name + ": EPERM\n"));
+  }
+}
+
+TEST_F(AttackTest, CannotBecomeAnotherUserOrGainACapability) {
+  Create();
+  EXPECT_EQ(Attack("identity"),
+            "setuid(0): EPERM\n"
+            "setuid(1): EPERM\n"
+            "setresuid(-1,0,-1): EPERM\n"
+            "setresgid(0,0,0): EPERM\n"
+            "setgroups: EPERM\n"
+            "setfsuid(0): 1000\n"
+            "setfsuid(again): 1000\n"
+            "capset: EPERM\n"
+            "ambient: EPERM\n"
+            "securebits: EPERM\n"
+            "no_new_privs off: EINVAL\n"
+            "PR_SET_MM: EPERM\n"
+            "seccomp off: EINVAL\n");
+  EXPECT_EQ(Shell("grep -E '^(Groups|Cap|NoNewPrivs|Seccomp:)' "
+                  "/proc/self/status | tr -d '\\t '"),
+            "Groups:\n"
+            "CapInh:0000000000000000\n"
+            "CapPrm:0000000000000000\n"
+            "CapEff:0000000000000000\n"
+            "CapBnd:0000000000000000\n"
+            "CapAmb:0000000000000000\n"
+            "NoNewPrivs:1\n"
+            "Seccomp:2\n");
+}
+
+TEST_F(AttackTest, GainsNothingFromASetuidProgram) {
+  Create();
+  const std::filesystem::path program = sandbox_.workspace() + "/id";
+  std::filesystem::copy("/usr/bin/id", program);
+  std::filesystem::permissions(program, std::filesystem::perms::all |
+                                            std::filesystem::perms::set_uid |
+                                            std::filesystem::perms::set_gid);
+  EXPECT_EQ(Shell("./id"),
+            "uid=1000(corral) gid=1000(corral) groups=1000(corral)\n");
+}
+
+TEST_F(AttackTest, CannotRaiseItsPriorityOrItsLimits) {
+  Create();
+  EXPECT_EQ(Attack("priorities"),
+            "SCHED_FIFO: EPERM\n"
+            "nice -10: EACCES\n"
+            "ioprio RT: EPERM\n"
+            "raise NOFILE: EPERM\n"
+            "raise MEMLOCK: EPERM\n"
+            "raise CORE: EPERM\n");
+  EXPECT_EQ(Shell("echo -1000 2>/dev/null > /proc/self/oom_score_adj; "
+                  "cat /proc/self/oom_score_adj"),
+            "0\n");
+}
+
+TEST_F(AttackTest, IsFilteredInAProgramWithoutAFile) {
+  Create();
+  EXPECT_EQ(Attack("memfd"), "55 calls\n");
+}
+
+}  // namespace
+}  // namespace tests

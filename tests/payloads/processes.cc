@@ -1,0 +1,256 @@
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/payloads/payload.h"
+
+namespace payloads {
+namespace {
+
+[[noreturn]] void Stay() {
+  for (;;) {
+    ::pause();
+  }
+}
+
+void Say(const char* text) {
+  std::printf("%s\n", text);
+  std::fflush(stdout);
+}
+
+// argv[1]: a pid.
+int Assault(int, char** argv) {
+  const pid_t pid = std::atoi(argv[1]);
+  Tell("seize", ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr));
+  Tell("attach", ::ptrace(PTRACE_ATTACH, pid, nullptr, nullptr));
+  char byte;
+  iovec local = {&byte, 1};
+  iovec remote = {reinterpret_cast<void*>(0x400000), 1};
+  Tell("readv", ::process_vm_readv(pid, &local, 1, &remote, 1, 0));
+  Tell("writev", ::process_vm_writev(pid, &local, 1, &remote, 1, 0));
+  Tell("kill 0", ::kill(pid, 0));
+  Tell("stop", ::kill(pid, SIGSTOP));
+  Tell("kill", ::kill(pid, SIGKILL));
+  Tell("tgkill", ::syscall(SYS_tgkill, pid, pid, SIGKILL));
+  const long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
+  Tell("pidfd kill",
+       ::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
+  Tell("affinity", ::sched_setaffinity(pid, 0, nullptr));
+  Tell("setpgid", ::setpgid(pid, 0));
+  return 0;
+}
+
+// A child that would be the supervisor's.
+int ParentsChild(int, char**) {
+  const long child = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) {
+    ::_exit(0);
+  }
+  Tell("clone", child);
+  return 0;
+}
+
+// Ends as a zombie that only its tracer can reap, and the tracer does not.
+int TracedEnd(int, char**) {
+  const pid_t leader = ::getpid();
+  int ready[2];
+  if (::pipe(ready) != 0) {
+    return 1;
+  }
+  if (::fork() == 0) {
+    ::setsid();
+    if (::ptrace(PTRACE_SEIZE, leader, nullptr, nullptr) == 0 &&
+        ::write(ready[1], "x", 1) == 1) {
+      for (int fd = 0; fd < 16; ++fd) {
+        ::close(fd);
+      }
+      Stay();
+    }
+    ::_exit(1);
+  }
+  ::close(ready[1]);
+  char byte;
+  std::printf("traced: %zd\n", ::read(ready[0], &byte, 1));
+  return 5;
+}
+
+// Leaves a descendant that nothing but the kernel can find.
+int Daemon(int, char**) {
+  int ready[2];
+  if (::pipe(ready) != 0) {
+    return 1;
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (::fork() != 0) {
+      if (i == 0) {
+        // Until the descendant has closed all it had.
+        ::close(ready[1]);
+        char byte;
+        std::printf("daemon: %zd\n", ::read(ready[0], &byte, 1));
+        std::fflush(stdout);
+      }
+      ::_exit(0);
+    }
+    ::setsid();
+  }
+  for (int signal = 1; signal < 64; ++signal) {
+    ::signal(signal, SIG_IGN);
+  }
+  ::prctl(PR_SET_PDEATHSIG, 0);
+  ::prctl(PR_SET_NAME, "quiet");
+  for (int fd = 0; fd < 16; ++fd) {
+    ::close(fd);
+  }
+  Stay();
+}
+
+// argv[1]: how many children to leave unreaped, at most.
+int Zombies(int, char** argv) {
+  const int wanted = std::atoi(argv[1]);
+  int made = 0;
+  for (; made < wanted; ++made) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::_exit(0);
+    }
+    if (child < 0) {
+      Tell("fork", -1);
+      break;
+    }
+  }
+  std::printf("made: %s\n", made < wanted ? "some" : "all");
+  return 0;
+}
+
+int ForkBomb(int, char**) {
+  Say("bomb");
+  for (;;) {
+    ::fork();
+  }
+}
+
+void* Idle(void*) { Stay(); }
+
+int ThreadBomb(int, char**) {
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, 1 << 16);
+  int made = 0;
+  pthread_t thread;
+  int error = 0;
+  while (made < 100000 &&
+         (error = ::pthread_create(&thread, &attributes, Idle, nullptr)) == 0) {
+    ++made;
+  }
+  errno = error;
+  Tell("thread", -1);
+  std::printf("made: %s\n", made < 1000 ? "few" : "many");
+  std::fflush(stdout);
+  ::_exit(0);
+}
+
+// A parent that no signal but a fatal one interrupts.
+int VforkParent(int, char**) {
+  Say("vfork");
+  if (::vfork() == 0) {  // NOLINT: on purpose
+    for (;;) {
+      ::syscall(SYS_pause);
+    }
+  }
+  return 0;
+}
+
+int Stopped(int, char**) {
+  ::signal(SIGTERM, SIG_IGN);
+  Say("stopping");
+  ::raise(SIGSTOP);
+  Stay();
+}
+
+// Shoots at everything that it may reach.
+int KillAll(int, char**) {
+  Say("shooting");
+  ::kill(-1, SIGKILL);
+  return 0;
+}
+
+// Stops everything it may reach, again and again: also what the spawner is just
+// starting.
+int StopAll(int, char**) {
+  Say("stopping");
+  for (;;) {
+    ::kill(-1, SIGSTOP);
+  }
+}
+
+int Crash(int, char**) {
+  const size_t size = size_t{64} << 20;
+  char* memory =
+      static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::memset(memory, 1, size);
+  ::raise(SIGSEGV);
+  return 0;
+}
+
+// Itself from a memfd: still filtered?
+int Memfd(int, char**) {
+  const int memfd = ::memfd_create("self", 0);
+  const int self = ::open("/proc/self/exe", O_RDONLY);
+  char buffer[1 << 16];
+  for (ssize_t got; (got = ::read(self, buffer, sizeof(buffer))) > 0;) {
+    if (::write(memfd, buffer, static_cast<size_t>(got)) != got) {
+      return 1;
+    }
+  }
+  char* const arguments[] = {const_cast<char*>("attack"),
+                             const_cast<char*>("refused"), nullptr};
+  char* const environment[] = {nullptr};
+  ::syscall(SYS_execveat, memfd, "", arguments, environment, AT_EMPTY_PATH);
+  Tell("execveat", -1);
+  return 1;
+}
+
+int OwnChild(int, char**) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Stay();
+  }
+  Tell("seize", ::ptrace(PTRACE_SEIZE, child, nullptr, nullptr));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  return 0;
+}
+
+}  // namespace
+
+const Entry kProcesses[] = {{"assault", Assault},
+                            {"parents-child", ParentsChild},
+                            {"traced-end", TracedEnd},
+                            {"daemon", Daemon},
+                            {"zombies", Zombies},
+                            {"fork-bomb", ForkBomb},
+                            {"thread-bomb", ThreadBomb},
+                            {"vfork-parent", VforkParent},
+                            {"stopped", Stopped},
+                            {"kill-all", KillAll},
+                            {"stop-all", StopAll},
+                            {"crash", Crash},
+                            {"memfd", Memfd},
+                            {"own-child", OwnChild},
+                            {nullptr, nullptr}};
+
+}  // namespace payloads

@@ -1,0 +1,146 @@
+// Each takes without end what the sandbox's limits should bound.
+
+#include <fcntl.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/payloads/payload.h"
+
+namespace payloads {
+namespace {
+
+constexpr size_t kStep = size_t{4} << 20;
+
+// argv[1]: MiB to take at most.
+size_t Bound(int argc, char** argv) {
+  return (argc > 1 ? static_cast<size_t>(std::atoi(argv[1])) : 0) << 20;
+}
+
+int Memory(int argc, char** argv) {
+  for (size_t taken = 0; taken < Bound(argc, argv); taken += kStep) {
+    void* memory = ::mmap(nullptr, kStep, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      Tell("mmap", -1);
+      return 1;
+    }
+    std::memset(memory, 1, kStep);
+  }
+  std::printf("taken\n");
+  return 0;
+}
+
+int MemfdMemory(int argc, char** argv) {
+  static char buffer[kStep];
+  const int memfd = ::memfd_create("bomb", 0);
+  for (size_t taken = 0; taken < Bound(argc, argv); taken += kStep) {
+    if (::write(memfd, buffer, kStep) < 0) {
+      Tell("write", -1);
+      return 1;
+    }
+  }
+  std::printf("taken\n");
+  return 0;
+}
+
+int SharedMemory(int argc, char** argv) {
+  for (size_t taken = 0; taken < Bound(argc, argv); taken += kStep) {
+    const int segment = ::shmget(IPC_PRIVATE, kStep, 0600);
+    void* memory = segment < 0 ? nullptr : ::shmat(segment, nullptr, 0);
+    if (segment < 0 || memory == reinterpret_cast<void*>(-1)) {
+      Tell("shmget", -1);
+      return 1;
+    }
+    // Goes with the last process.
+    ::shmctl(segment, IPC_RMID, nullptr);
+    std::memset(memory, 1, kStep);
+  }
+  std::printf("taken\n");
+  return 0;
+}
+
+// Fills pipes until no memory or no descriptor is left.
+int Pipes(int, char**) {
+  static char buffer[1 << 20];
+  const rlimit files = {65536, 65536};
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  for (int i = 0; i < 2000; ++i) {
+    int fds[2];
+    if (::pipe2(fds, O_NONBLOCK) != 0) {
+      Tell("pipe", -1);
+      return 1;
+    }
+    ::fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
+    if (::write(fds[1], buffer, sizeof(buffer)) < 0) {
+      Tell("write", -1);
+      return 1;
+    }
+  }
+  std::printf("taken\n");
+  return 0;
+}
+
+int Descriptors(int, char**) {
+  int made = 0;
+  while (::dup(0) >= 0) {
+    ++made;
+  }
+  Tell("dup", -1);
+  std::printf("made: %d\n", made);
+  return 0;
+}
+
+// Descriptors in flight, which no process has open.
+int DescriptorsInFlight(int, char**) {
+  int pair[2];
+  ::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair);
+  alignas(cmsghdr) char control[CMSG_SPACE(253 * sizeof(int))] = {};
+  char byte = 'x';
+  iovec vector = {&byte, 1};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(253 * sizeof(int));
+  for (int i = 0; i < 253; ++i) {
+    std::memcpy(CMSG_DATA(header) + static_cast<size_t>(i) * sizeof(int),
+                &pair[0], sizeof(int));
+  }
+  int sent = 0;
+  for (int fresh[2]; sent < 100000; ++sent) {
+    // A queue takes few packets: a new one for each.
+    if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, fresh) != 0 ||
+        ::sendmsg(fresh[0], &message, 0) < 0) {
+      break;
+    }
+  }
+  Tell("send", -1);
+  std::printf("sent: %s\n", sent < 5000 ? "few" : "many");
+  return 0;
+}
+
+}  // namespace
+
+const Entry kResources[] = {{"memory", Memory},
+                            {"memfd-memory", MemfdMemory},
+                            {"shared-memory", SharedMemory},
+                            {"pipes", Pipes},
+                            {"descriptor-bomb", Descriptors},
+                            {"descriptors-in-flight", DescriptorsInFlight},
+                            {nullptr, nullptr}};
+
+}  // namespace payloads
