@@ -27,7 +27,7 @@ Error Cancelled() {
 }
 
 Error FromStatus(const absl::Status& status) {
-  const Json data = {{"details", std::string(status.message())},
+  const Json data = {{"details", static_cast<std::string>(status.message())},
                      {"reason", absl::StatusCodeToString(status.code())}};
   if (absl::IsInvalidArgument(status)) {
     return {ErrorCode::kInvalidParams, "Invalid params", data};

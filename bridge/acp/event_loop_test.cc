@@ -1,18 +1,15 @@
 #include "bridge/acp/event_loop.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include <thread>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace bridge {
 namespace {
-
-using ::testing::ElementsAre;
 
 void Round(EventLoop& loop) {
   std::vector<pollfd> none;
@@ -52,18 +49,14 @@ TEST(EventLoopTest, RunsTimersInTheOrderOfTheirTimes) {
 
 TEST(EventLoopTest, ReportsReadyDescriptors) {
   EventLoop loop;
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  sandbox::UniqueFd reader(ends[0]);
-  sandbox::UniqueFd writer(ends[1]);
-  std::vector<pollfd> descriptors = {{reader.get(), POLLIN, 0}};
-  loop.Post([] {});
+  const sandbox::UniqueFd silent(::eventfd(0, EFD_CLOEXEC));
+  const sandbox::UniqueFd ready(::eventfd(1, EFD_CLOEXEC));
+  std::vector<pollfd> descriptors = {{silent.get(), POLLIN, 0},
+                                     {ready.get(), POLLIN, 0}};
   loop.RunOnce(descriptors);
-  EXPECT_EQ(descriptors.size(), 1u);
+  ASSERT_EQ(descriptors.size(), 2u);
   EXPECT_EQ(descriptors[0].revents, 0);
-  ASSERT_EQ(::write(writer.get(), "x", 1), 1);
-  loop.RunOnce(descriptors);
-  EXPECT_EQ(descriptors[0].revents, POLLIN);
+  EXPECT_EQ(descriptors[1].revents, POLLIN);
 }
 
 TEST(EventLoopTest, DropsWhatDidNotRun) {

@@ -24,7 +24,7 @@ constexpr int kNotFoundStatus = 127;
 
 void Complain(const absl::Status& status) {
   std::fprintf(stderr, "corral-acp: %s\n",
-               std::string(status.message()).c_str());
+               static_cast<std::string>(status.message()).c_str());
 }
 
 int Run(bridge::Options options) {

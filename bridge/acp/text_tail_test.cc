@@ -16,13 +16,18 @@ bool StartsACharacter(absl::string_view text) {
          (static_cast<unsigned char>(text.front()) & 0xC0) != 0x80;
 }
 
+// Whether it is the end of the text, whole characters, and no character less
+// than fits.
+bool IsGoodCut(absl::string_view cut, size_t limit) {
+  return absl::EndsWith(kText, cut) && StartsACharacter(cut) &&
+         cut.size() <= limit && cut.size() + 4 > limit;
+}
+
 TEST(TextTailTest, CutsBetweenCharactersAtEveryLimit) {
   for (size_t limit = 0; limit <= kText.size(); ++limit) {
     TextTail tail(limit);
     tail.Append(kText);
-    const absl::string_view text = tail.text();
-    EXPECT_TRUE(text.size() <= limit && text.size() + 4 > limit) << limit;
-    EXPECT_TRUE(absl::EndsWith(kText, text) && StartsACharacter(text)) << limit;
+    EXPECT_TRUE(IsGoodCut(tail.text(), limit)) << limit;
     EXPECT_EQ(tail.truncated(), limit < kText.size());
   }
 }

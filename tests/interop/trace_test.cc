@@ -1,0 +1,130 @@
+// Replays conversations of third-party peers, without the peers. A trace has
+// one line for each message:
+//   client> LINE   what the client said          client< LINE   what it must
+//   get agent> LINE    what the agent said           agent< LINE    what it
+//   must get
+// What one side gets comes in this order; between the two sides only causes
+// come before effects.
+
+#include <deque>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "bridge/acp/bridge.h"
+#include "bridge/acp/event_loop.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace tests {
+namespace {
+
+struct Outcome {
+  std::string output;
+  int code;
+};
+
+// What the commands of the traces do. All others run until they are killed.
+void Script(FakeExecution& command) {
+  static const auto* const outcomes = new std::map<std::string, Outcome>{
+      {"printf %s é", {"é", 0}},
+      {"/bin/sh -c echo out; exit 3", {"out\n", 3}},
+  };
+  const auto outcome =
+      outcomes->find(absl::StrJoin(command.command().argv(), " "));
+  if (outcome == outcomes->end()) {
+    command.Hang();
+    return;
+  }
+  command.Print(outcome->second.output);
+  command.SetExit(outcome->second.code);
+}
+
+class TraceTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  ~TraceTest() override {
+    bridge_.Close();
+    while (!bridge_.idle()) {
+      Round();
+    }
+  }
+
+  void Round() {
+    std::vector<pollfd> none;
+    loop_.RunOnce(none);
+  }
+
+  std::string Next(std::deque<std::string>& received) {
+    while (received.empty()) {
+      Round();
+    }
+    std::string line = received.front();
+    received.pop_front();
+    return line;
+  }
+
+  // Learns the id of a terminal that was just created.
+  void Bind(const std::string& expected, const std::string& received) {
+    static const auto* const created =
+        new std::regex(R"re("result":\{"terminalId":"([^"]*)"\})re");
+    std::smatch name;
+    std::smatch id;
+    if (std::regex_search(expected, name, *created) &&
+        std::regex_search(received, id, *created)) {
+      terminals_.emplace_back(name[1], id[1]);
+    }
+  }
+
+  void Replay(const std::string& event, const std::string& line) {
+    if (event == "client>") {
+      bridge_.OnClientLine(absl::StrReplaceAll(line, terminals_));
+    } else if (event == "agent>") {
+      bridge_.OnAgentLine(absl::StrReplaceAll(line, terminals_));
+    } else {
+      const std::string received = Next(event == "client<" ? client_ : agent_);
+      Bind(line, received);
+      EXPECT_EQ(received, absl::StrReplaceAll(line, terminals_));
+    }
+  }
+
+  FakeServer server_{Script};
+  bridge::EventLoop loop_;
+  // Their names in the trace, and their ids.
+  std::vector<std::pair<std::string, std::string>> terminals_;
+  std::deque<std::string> client_;
+  std::deque<std::string> agent_;
+  bridge::Bridge bridge_{
+      &loop_,
+      {{server_.address()}, {}, absl::InfiniteDuration()},
+      [this](std::string line) { client_.push_back(std::move(line)); },
+      [this](std::string line) { agent_.push_back(std::move(line)); }};
+};
+
+TEST_P(TraceTest, Replays) {
+  std::ifstream trace(GetParam());
+  ASSERT_TRUE(trace.is_open()) << GetParam();
+  for (std::string line; std::getline(trace, line);) {
+    if (absl::StartsWith(line, "#")) {
+      continue;
+    }
+    const size_t space = line.find(' ');
+    Replay(line.substr(0, space), line.substr(space + 1) + "\n");
+  }
+  EXPECT_TRUE(client_.empty() && agent_.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Peers, TraceTest,
+                         ::testing::Values("tests/interop/traces/acpx.trace",
+                                           "tests/interop/traces/agents.trace",
+                                           "tests/interop/traces/sdk.trace"));
+
+}  // namespace
+}  // namespace tests
