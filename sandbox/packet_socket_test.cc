@@ -1,0 +1,142 @@
+#include "sandbox/packet_socket.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+namespace wire = ::corral::supervisor::v1;
+
+using ::testing::_;
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+wire::WriteInput Message(size_t size) {
+  wire::WriteInput message;
+  message.set_offset(7);
+  message.set_data(std::string(size, 'x'));
+  return message;
+}
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+// A packet as somebody else would send it.
+void SendRaw(int socket, const std::string& data, const std::vector<int>& fds) {
+  iovec vector = {const_cast<char*>(data.data()), data.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(64 * sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  }
+  ASSERT_GE(::sendmsg(socket, &message, 0), 0);
+}
+
+class PacketSocketTest : public ::testing::Test {
+ protected:
+  PacketSocketTest() { std::tie(ours_, theirs_) = *PacketSocket::Pair(); }
+
+  PacketSocket ours_;
+  PacketSocket theirs_;
+  wire::WriteInput received_;
+};
+
+TEST_F(PacketSocketTest, PassesMessagesWholeAndInOrder) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{64} << 10,
+                            (size_t{64} << 10) + 1, size_t{4} << 20}) {
+    ASSERT_THAT(ours_.Send(Message(size)), IsOk()) << size;
+  }
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{64} << 10,
+                            (size_t{64} << 10) + 1, size_t{4} << 20}) {
+    ASSERT_TRUE(*theirs_.Receive(&received_)) << size;
+    EXPECT_EQ(received_.data().size(), size);
+    EXPECT_EQ(received_.offset(), 7u);
+  }
+  EXPECT_FALSE(*theirs_.Receive(&received_));
+}
+
+TEST_F(PacketSocketTest, SaysWhenThePeerDoesNotRead) {
+  absl::Status sent;
+  for (int i = 0; i < 100'000 && sent.ok(); ++i) {
+    sent = ours_.Send(Message(1000));
+  }
+  EXPECT_THAT(sent, StatusIs(absl::StatusCode::kUnavailable, _));
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+}
+
+TEST_F(PacketSocketTest, SaysWhenThePeerIsGone) {
+  ASSERT_THAT(ours_.Send(Message(1)), IsOk());
+  ours_ = PacketSocket();
+  EXPECT_TRUE(*theirs_.Receive(&received_));
+  EXPECT_THAT(theirs_.Receive(&received_).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  EXPECT_THAT(theirs_.Send(Message(1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(PacketSocketTest, ClosesDescriptorsThatItDidNotAskFor) {
+  const std::string data = Message(1).SerializeAsString();
+  const size_t before = OpenDescriptors();
+  SendRaw(ours_.fd(), data, {0});
+  SendRaw(ours_.fd(), data, {0, 1, 2, 0, 1, 2, 0, 1, 2});
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(PacketSocketTest, ReadsNoDescriptorThatCouldChangeOrBlock) {
+  UniqueFd memfd(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  SendRaw(ours_.fd(), "", {memfd.get()});
+  EXPECT_THAT(
+      theirs_.Receive(&received_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sealed")));
+  UniqueFd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  SendRaw(ours_.fd(), "", {zero.get()});
+  EXPECT_THAT(
+      theirs_.Receive(&received_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sealed")));
+}
+
+TEST_F(PacketSocketTest, RefusesWhatDoesNotParse) {
+  SendRaw(ours_.fd(), "\xff\xff\xff", {});
+  EXPECT_THAT(theirs_.Receive(&received_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parse")));
+}
+
+TEST_F(PacketSocketTest, FindsNobodyWhereNobodyListens) {
+  EXPECT_THAT(PacketSocket::Connect(::testing::TempDir(), "nobody").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("nobody")));
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,127 @@
+#include "sandbox/supervisor/input_channel.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+class InputChannelTest : public ::testing::Test {
+ protected:
+  InputChannelTest() {
+    ::signal(SIGPIPE, SIG_IGN);
+    int fds[2];
+    EXPECT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+    command_.Reset(fds[0]);
+    channel_ = std::make_unique<InputChannel>(loop_.get(), UniqueFd(fds[1]),
+                                              /*terminal=*/false);
+  }
+
+  void Write(uint64_t offset, const std::string& data, bool eof = false) {
+    answer_.reset();
+    channel_->Write(offset, data, eof,
+                    [this](absl::Status status, const wire::InputState& state) {
+                      answer_ = std::move(status);
+                      state_ = state;
+                    });
+  }
+  // What the command finds; "EOF" at the end.
+  std::string Read() {
+    std::string data(1 << 20, '\0');
+    const ssize_t got = ::read(command_.get(), data.data(), data.size());
+    if (got == 0) {
+      return "EOF";
+    }
+    data.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return data;
+  }
+
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  UniqueFd command_;
+  std::unique_ptr<InputChannel> channel_;
+  std::optional<absl::Status> answer_;
+  wire::InputState state_;
+};
+
+TEST_F(InputChannelTest, PassesEachByteOnce) {
+  Write(0, "hello");
+  EXPECT_THAT(*answer_, IsOk());
+  Write(3, "lo world");
+  Write(0, "hello");
+  EXPECT_EQ(state_.accepted_offset(), 11u);
+  EXPECT_EQ(Read(), "hello world");
+}
+
+TEST_F(InputChannelTest, RefusesAGap) {
+  Write(1, "x");
+  EXPECT_THAT(*answer_, StatusIs(absl::StatusCode::kOutOfRange,
+                                 HasSubstr("gap after 0")));
+  EXPECT_EQ(Read(), "");
+}
+
+TEST_F(InputChannelTest, ClosesAfterTheLastByte) {
+  Write(0, "bye", true);
+  EXPECT_TRUE(state_.closed());
+  EXPECT_EQ(Read(), "bye");
+  EXPECT_EQ(Read(), "EOF");
+  Write(3, "more");
+  EXPECT_THAT(*answer_, IsOk());
+  EXPECT_TRUE(state_.closed());
+}
+
+TEST_F(InputChannelTest, WaitsForACommandThatReadsSlowly) {
+  const std::string much(size_t{1} << 20, 'x');
+  Write(0, much);
+  EXPECT_FALSE(answer_.has_value());
+  size_t read = 0;
+  // The loop ends when the answer comes.
+  channel_->Write(
+      much.size(), "", false,
+      [this](absl::Status, const wire::InputState&) { loop_->Stop(); });
+  std::function<void()> reader = [&] {
+    read += Read().size();
+    loop_->After(absl::ZeroDuration(), [&] { reader(); });
+  };
+  reader();
+  loop_->Run();
+  ASSERT_TRUE(answer_.has_value());
+  EXPECT_THAT(*answer_, IsOk());
+  EXPECT_EQ(state_.accepted_offset(), much.size());
+  EXPECT_EQ(read + Read().size(), much.size());
+}
+
+TEST_F(InputChannelTest, TreatsACommandThatClosedItsInputAsAState) {
+  command_.Reset();
+  Write(0, "x");
+  EXPECT_THAT(*answer_, IsOk());
+  EXPECT_TRUE(state_.closed());
+  EXPECT_EQ(state_.accepted_offset(), 0u);
+}
+
+TEST_F(InputChannelTest, AnswersWhoWaitsWhenItIsClosed) {
+  Write(0, std::string(size_t{1} << 20, 'x'));
+  EXPECT_FALSE(answer_.has_value());
+  channel_->Close();
+  ASSERT_TRUE(answer_.has_value());
+  EXPECT_TRUE(state_.closed());
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,174 @@
+// The supervisor's end, against a spawner that the test plays. The real one is
+// in every test of a sandbox.
+
+#include "sandbox/supervisor/spawner.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/supervisor/fd_passing.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::ElementsAre;
+
+class SpawnerTest : public ::testing::Test {
+ protected:
+  SpawnerTest() {
+    int fds[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    theirs_.Reset(fds[1]);
+    UniqueFd exchange(::memfd_create("exchange", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(exchange.get(), kExchangeSize), 0);
+    exchange_ = static_cast<char*>(::mmap(nullptr, kExchangeSize, PROT_READ,
+                                          MAP_SHARED, exchange.get(), 0));
+    spawner_ =
+        *Spawner::Create(loop_.get(), UniqueFd(fds[0]), exchange, [this] {
+          lost_ = true;
+          loop_->Stop();
+        });
+    command_.add_argv("/bin/true");
+    command_.set_working_directory("/tmp");
+  }
+  ~SpawnerTest() override { ::munmap(exchange_, kExchangeSize); }
+
+  Spawner::Job Job(const wire::CommandSpec& command) {
+    Spawner::Job job;
+    job.command = &command;
+    job.fds = {0, 1, 2};
+    job.done = [this](UniqueFd pidfd, SpawnAnswer answer) {
+      answers_.push_back(answer.error);
+      pidfd_ = std::move(pidfd);
+      loop_->Stop();
+    };
+    return job;
+  }
+  SpawnRequest Request() const {
+    SpawnRequest request;
+    std::memcpy(&request, exchange_, sizeof(request));
+    return request;
+  }
+  // The strings of the request, with a '|' behind each.
+  std::string Strings() const {
+    std::string text(exchange_ + kExchangeStrings, Request().strings_size);
+    for (char& c : text) {
+      c = c == '\0' ? '|' : c;
+    }
+    return text;
+  }
+  size_t Requests() {
+    size_t count = 0;
+    char byte;
+    while (::recv(theirs_.get(), &byte, 1, MSG_DONTWAIT) == 1) {
+      ++count;
+    }
+    return count;
+  }
+  void Answer(int error, const std::vector<int>& fds) {
+    const SpawnAnswer answer = {
+        error == 0 ? SpawnStage::kNone : SpawnStage::kExec, error};
+    ASSERT_TRUE(SendWithFds(theirs_.get(), &answer, sizeof(answer), fds).ok());
+  }
+
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  UniqueFd theirs_;
+  char* exchange_ = nullptr;
+  std::unique_ptr<Spawner> spawner_;
+  wire::CommandSpec command_;
+  std::vector<int> answers_;
+  UniqueFd pidfd_;
+  bool lost_ = false;
+};
+
+TEST_F(SpawnerTest, HandsOverTheCommandAndItsDescriptors) {
+  command_.add_argv("");
+  command_.add_environment("A=1");
+  command_.set_terminal_rows(24);
+  spawner_->Spawn(Job(command_));
+  char byte;
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(theirs_.get(), &byte, 1);
+  ASSERT_TRUE(packet.ok()) << packet.status();
+  EXPECT_EQ(packet->fds.size(), 3u);
+  EXPECT_EQ(Strings(), "/tmp|/bin/true||A=1|");
+  EXPECT_EQ(Request().argument_count, 2u);
+  EXPECT_EQ(Request().environment_count, 1u);
+  EXPECT_EQ(Request().path_offset, 0u);
+  EXPECT_EQ(Request().terminal, 1u);
+}
+
+TEST_F(SpawnerTest, GivesTheSearchPathOfAProgramWithoutASlash) {
+  command_.set_argv(0, "true");
+  command_.add_environment("XPATH=/no");
+  command_.add_environment("PATH=/a:/b");
+  spawner_->Spawn(Job(command_));
+  EXPECT_STREQ(exchange_ + Request().path_offset, "/a:/b");
+  Answer(ENOENT, {});
+  loop_->Run();
+  EXPECT_THAT(answers_, ElementsAre(ENOENT));
+  EXPECT_FALSE(pidfd_.valid());
+}
+
+TEST_F(SpawnerTest, SearchesTheUsualPlacesWithoutAPath) {
+  command_.set_argv(0, "true");
+  spawner_->Spawn(Job(command_));
+  EXPECT_STREQ(exchange_ + Request().path_offset,
+               "/usr/local/bin:/usr/bin:/bin");
+}
+
+TEST_F(SpawnerTest, AsksForOneAtATime) {
+  wire::CommandSpec second = command_;
+  second.set_argv(0, "/bin/second");
+  spawner_->Spawn(Job(command_));
+  spawner_->Spawn(Job(second));
+  EXPECT_EQ(Requests(), 1u);
+  EXPECT_EQ(Strings(), "/tmp|/bin/true|");
+  Answer(0, {0});
+  loop_->Run();
+  EXPECT_TRUE(pidfd_.valid());
+  EXPECT_EQ(Requests(), 1u);
+  EXPECT_EQ(Strings(), "/tmp|/bin/second|");
+}
+
+TEST_F(SpawnerTest, RefusesWhatDoesNotFitAndGoesOn) {
+  wire::CommandSpec large = command_;
+  large.add_argv(std::string(kExchangeSize, 'x'));
+  wire::CommandSpec many = command_;
+  for (int i = 0; i < 700'000; ++i) {
+    many.add_argv("");
+  }
+  spawner_->Spawn(Job(large));
+  spawner_->Spawn(Job(many));
+  EXPECT_THAT(answers_, ElementsAre(E2BIG, E2BIG));
+  EXPECT_EQ(Requests(), 0u);
+  spawner_->Spawn(Job(command_));
+  EXPECT_EQ(Requests(), 1u);
+}
+
+TEST_F(SpawnerTest, SaysThatTheSpawnerEnded) {
+  spawner_->Spawn(Job(command_));
+  theirs_.Reset();
+  loop_->Run();
+  EXPECT_TRUE(lost_);
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, TakesAnAnswerThatNobodyAskedForAsTheEnd) {
+  Answer(0, {});
+  loop_->Run();
+  EXPECT_TRUE(lost_);
+}
+
+}  // namespace
+}  // namespace sandbox
