@@ -21,6 +21,9 @@ using ::sandbox::wire::ExitRecord;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kMiB = 1 << 20;
+// The kernel's peak of a v2 group counts what the group above refused, too: 64
+// pages for each CPU that asks at the time.
+constexpr uint64_t kRefused = 2 * kMiB;
 
 TEST_F(AttackTest, AForkBombEndsWithItsSandbox) {
   spec().set_pids(50);
@@ -62,7 +65,7 @@ TEST_F(AttackTest, AMemoryBombIsKilledAndToldApart) {
     EXPECT_EQ(last_.exit().wait_status(), SIGKILL) << bomb;
     EXPECT_EQ(last_.exit().cause(), ExitRecord::OUT_OF_MEMORY) << bomb;
     EXPECT_GT(last_.usage().oom_kills(), 0u) << bomb;
-    EXPECT_LE(last_.usage().memory_peak_bytes(), 48 * kMiB) << bomb;
+    EXPECT_LE(last_.usage().memory_peak_bytes(), 48 * kMiB + kRefused) << bomb;
     ExpectUsable();
   }
 }
@@ -80,7 +83,7 @@ TEST_F(AttackTest, AKilledChildShowsInTheCount) {
 TEST_F(AttackTest, WhatOnlyPassesThroughIsNotMemory) {
   spec().set_memory_bytes(32 * kMiB);
   Create();
-  Shell("tail -c 256M /dev/zero | wc -c");
+  Shell("tail -c 64M /dev/zero | wc -c");
   EXPECT_EQ(last_.exit().wait_status(), 0);
   EXPECT_EQ(last_.usage().oom_kills(), 0u);
 }
@@ -91,7 +94,7 @@ TEST_F(AttackTest, FilesInMemoryCountAsMemory) {
   for (const char* directory : {"/tmp", "/dev/shm", "/home/corral"}) {
     Shell(absl::StrCat("head -c 300M /dev/zero > ", directory, "/bomb"));
     EXPECT_NE(last_.exit().wait_status(), 0) << directory;
-    EXPECT_LE(last_.usage().memory_peak_bytes(), 64 * kMiB);
+    EXPECT_LE(last_.usage().memory_peak_bytes(), 64 * kMiB + kRefused);
   }
   // What the files hold is held until they are removed: commands may fail for
   // want of memory, but the sandbox lives, and it can be deleted.
@@ -118,18 +121,16 @@ TEST_F(AttackTest, LeavesNoCore) {
 
 TEST_F(AttackTest, AFloodOfOutputCostsWhatIsKept) {
   Create();
-  sandbox::wire::StartExecution flood =
-      sandbox_.Shell("flood", "yes & yes >&2 & sleep 0.5; kill $!; kill %1");
+  sandbox::wire::StartExecution flood = sandbox_.Shell(
+      "flood", "yes | head -c 16M & yes | head -c 16M >&2; wait");
   flood.mutable_command()->set_retain_bytes(kMiB);
-  flood.mutable_command()->set_wall_timeout_ns(2'000'000'000);
-  flood.mutable_command()->set_kill_grace_ns(0);
   sandbox_.Run(flood);
   for (const char* stream : {"stdout", "stderr"}) {
     const std::string path =
         absl::StrCat(sandbox_.directory(), "/executions/flood/", stream);
     const auto log = sandbox::OutputLogReader::Open(path);
     ASSERT_THAT(log.status(), IsOk());
-    EXPECT_GT(log->state().end, 8 * kMiB);
+    EXPECT_EQ(log->state().end, 16 * kMiB);
     struct stat status;
     ASSERT_EQ(::stat(path.c_str(), &status), 0);
     EXPECT_LT(static_cast<uint64_t>(status.st_blocks) * 512, 4 * kMiB);
