@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "corral/config/v1/server_config.pb.h"
 #include "corral/v1/admin.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -91,6 +93,27 @@ TEST_F(DaemonTest, ServesItsOwnerAlone) {
   EXPECT_EQ(response.isolation(0).name(), "seccomp");
   EXPECT_EQ(response.default_limits().pids(), 4096);
   EXPECT_THAT(response.kernel(), HasSubstr("Linux"));
+}
+
+TEST_F(DaemonTest, TellsItsHealth) {
+  Serve();
+  grpc::GenericStub stub(grpc::CreateChannel(
+      config_.listen(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  // An empty HealthCheckRequest asks for the server as a whole.
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  std::promise<grpc::Status> done;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(),
+                 &request, &response,
+                 [&](const grpc::Status& status) { done.set_value(status); });
+  const grpc::Status status = done.get_future().get();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice slice;
+  ASSERT_TRUE(response.DumpToSingleSlice(&slice).ok());
+  // status: SERVING
+  EXPECT_EQ(std::string(slice.begin(), slice.end()), "\x08\x01");
 }
 
 TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {

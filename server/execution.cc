@@ -54,7 +54,7 @@ corral::v1::Execution Execution::Describe() const {
   description.set_name(name_);
   *description.mutable_command() = command_;
   if (description.state() != corral::v1::Execution::STARTING) {
-    for (corral::v1::StreamState& state : StreamStates()) {
+    for (corral::v1::StreamState& state : StreamStates(description.state())) {
       *description.add_streams() = std::move(state);
     }
   }
@@ -139,7 +139,16 @@ void Execution::Unwatch(const ExecutionWatcher* watcher) {
                   watchers_.end());
 }
 
-std::vector<corral::v1::StreamState> Execution::StreamStates() const {
+std::vector<corral::v1::StreamState> Execution::StreamStates(
+    corral::v1::Execution::State state) const {
+  {
+    sandbox::MutexLock lock(&mutex_);
+    if (!final_streams_.empty()) {
+      return final_streams_;
+    }
+  }
+  bool final = IsEnd(state) &&
+               command_.output().overflow() != corral::v1::OutputPolicy::BLOCK;
   std::vector<corral::v1::StreamState> states;
   for (const corral::v1::Stream stream : streams_) {
     const absl::StatusOr<LogReader> log = OpenLog(stream);
@@ -147,6 +156,14 @@ std::vector<corral::v1::StreamState> Execution::StreamStates() const {
       continue;  // a start that failed early made no log
     }
     states.push_back(ToStreamState(stream, (*log)->state()));
+    if (state == corral::v1::Execution::LOST) {
+      states.back().set_closed(true);
+    }
+    final = final && states.back().closed();
+  }
+  if (final) {
+    sandbox::MutexLock lock(&mutex_);
+    final_streams_ = states;
   }
   return states;
 }

@@ -77,7 +77,8 @@ class Execution {
     std::weak_ptr<ExecutionWatcher> watcher;
   };
 
-  std::vector<corral::v1::StreamState> StreamStates() const;
+  std::vector<corral::v1::StreamState> StreamStates(
+      corral::v1::Execution::State state) const;
 
   const std::string name_;
   const std::string directory_;
@@ -88,6 +89,10 @@ class Execution {
   // Without name, command and streams.
   corral::v1::Execution record_ ABSL_GUARDED_BY(mutex_);
   std::vector<Watching> watchers_ ABSL_GUARDED_BY(mutex_);
+  // What the logs of an ended execution say, once that cannot change: a list of
+  // thousands opens no file.
+  mutable std::vector<corral::v1::StreamState> final_streams_
+      ABSL_GUARDED_BY(mutex_);
   // By stream: the log while somebody reads it. Readers share one, so that many
   // cost no more descriptors than one.
   mutable std::array<std::weak_ptr<const sandbox::OutputLogReader>,

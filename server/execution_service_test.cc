@@ -37,47 +37,12 @@ class ExecutionServiceTest : public ServerFixture {
                 response);
   }
 
-  grpc::Status Write(const std::string& name, uint64_t offset,
-                     const std::string& data, corral::v1::InputState* response,
-                     bool eof = false) {
-    corral::v1::WriteInputRequest request;
-    request.set_name(name);
-    request.set_offset(offset);
-    request.set_data(data);
-    request.set_eof(eof);
-    return Call(execution_stub_.get(), &ExecutionStub::WriteInput, request,
-                response);
-  }
-
-  grpc::Status Signal(const corral::v1::SignalExecutionRequest& request) {
-    google::protobuf::Empty response;
-    return Call(execution_stub_.get(), &ExecutionStub::SignalExecution, request,
-                &response);
-  }
-
-  grpc::Status Resize(const std::string& name, uint32_t rows,
-                      uint32_t columns) {
-    corral::v1::ResizeTerminalRequest request;
-    request.set_name(name);
-    request.mutable_size()->set_rows(rows);
-    request.mutable_size()->set_columns(columns);
-    google::protobuf::Empty response;
-    return Call(execution_stub_.get(), &ExecutionStub::ResizeTerminal, request,
-                &response);
-  }
-
   grpc::Status Delete(const std::string& name) {
     corral::v1::DeleteExecutionRequest request;
     request.set_name(name);
     google::protobuf::Empty response;
     return Call(execution_stub_.get(), &ExecutionStub::DeleteExecution, request,
                 &response);
-  }
-
-  std::string StartWithInput() {
-    corral::v1::Command command = Command({"cat"});
-    command.set_stdin(true);
-    return StartExecution(CreateSandbox("box"), command);
   }
 
   static corral::v1::RunExecutionRequest RunInNewSandbox() {
@@ -229,92 +194,6 @@ TEST_F(ExecutionServiceTest, DeletingAnswersItsWaitersWithItsEnd) {
   waiter.join();
   EXPECT_EQ(end.exit().cause(), corral::v1::ExitStatus::CLIENT_SIGNAL);
   EXPECT_EQ(Reason(Delete(name)), "EXECUTION_NOT_FOUND");
-}
-
-TEST_F(ExecutionServiceTest, WritesInputAtItsOffset) {
-  const std::string name = StartWithInput();
-  corral::v1::InputState state;
-  ASSERT_TRUE(Write(name, 0, "hello", &state).ok());
-  EXPECT_EQ(state.accepted_offset(), 5);
-  ASSERT_TRUE(Write(name, 0, "hello", &state).ok());
-  EXPECT_EQ(state.accepted_offset(), 5);
-  const grpc::Status gap = Write(name, 6, "x", &state);
-  EXPECT_EQ(gap.error_code(), grpc::StatusCode::OUT_OF_RANGE);
-  EXPECT_EQ(Reason(gap), "OFFSET_OUT_OF_RANGE");
-  ASSERT_TRUE(Write(name, 5, "", &state, /*eof=*/true).ok());
-  EXPECT_TRUE(state.closed());
-  EXPECT_TRUE(Get(name).input().closed());
-  ASSERT_TRUE(Write(name, 5, "too late", &state).ok());
-  EXPECT_EQ(state.accepted_offset(), 5);
-}
-
-TEST_F(ExecutionServiceTest, RefusesInputThatNobodyTakes) {
-  const std::string name = StartOne();
-  corral::v1::InputState state;
-  EXPECT_EQ(Reason(Write(name, 0, "x", &state)), "INPUT_CLOSED");
-  EXPECT_EQ(Field(Write(name, 0, std::string((1 << 20) + 1, 'x'), &state)),
-            "data");
-}
-
-TEST_F(ExecutionServiceTest, AHeldInputHoldsUpNoOtherCall) {
-  const std::string name = StartWithInput();
-  factory_.With("box",
-                [](FakeSupervisor& supervisor) { supervisor.HoldInput(); });
-  corral::v1::InputState state;
-  grpc::Status status;
-  std::thread writer([&] { status = Write(name, 0, "x", &state); });
-  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
-  factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.Die(absl::UnavailableError("died"));
-  });
-  writer.join();
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(state.closed());
-}
-
-TEST_F(ExecutionServiceTest, SendsASignal) {
-  const std::string sandbox = CreateSandbox("box");
-  const std::string name = StartExecution(sandbox, Command());
-  corral::v1::SignalExecutionRequest request;
-  request.set_name(name);
-  request.set_signal(SIGTERM);
-  request.mutable_kill_after()->set_seconds(5);
-  ASSERT_TRUE(Signal(request).ok());
-  factory_.With("box", [](FakeSupervisor& supervisor) {
-    EXPECT_EQ(supervisor.last_signal().signal(), SIGTERM);
-    EXPECT_EQ(supervisor.last_signal().scope(), wire::Signal::TREE);
-    EXPECT_EQ(supervisor.last_signal().kill_after_ns(), 5'000'000'000);
-  });
-  request.set_scope(corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
-  EXPECT_EQ(Reason(Signal(request)), "NOT_A_TERMINAL");
-  request.set_scope(corral::v1::SignalExecutionRequest::LEADER);
-  request.set_signal(65);
-  EXPECT_EQ(Field(Signal(request)), "signal");
-  request.set_signal(SIGKILL);
-  request.mutable_kill_after()->set_seconds(3601);
-  EXPECT_EQ(Field(Signal(request)), "kill_after");
-  request.clear_kill_after();
-  ASSERT_TRUE(Signal(request).ok());
-  EXPECT_EQ(Wait(name).exit().cause(), corral::v1::ExitStatus::CLIENT_SIGNAL);
-  EXPECT_EQ(Reason(Signal(request)), "EXECUTION_ENDED");
-}
-
-TEST_F(ExecutionServiceTest, ResizesATerminalOnly) {
-  corral::v1::Command command = Command();
-  command.mutable_terminal()->set_rows(24);
-  command.mutable_terminal()->set_columns(80);
-  const std::string sandbox = CreateSandbox("box");
-  const std::string name = StartExecution(sandbox, command);
-  ASSERT_TRUE(Resize(name, 50, 100).ok());
-  factory_.With("box", [](FakeSupervisor& supervisor) {
-    EXPECT_EQ(supervisor.last_resize().rows(), 50);
-    EXPECT_EQ(supervisor.last_resize().columns(), 100);
-  });
-  EXPECT_EQ(Field(Resize(name, 0, 100)), "size.rows");
-  EXPECT_EQ(Reason(Resize(StartExecution(sandbox, Command()), 50, 100)),
-            "NOT_A_TERMINAL");
-  factory_.Exit(name, 0);
-  EXPECT_EQ(Reason(Resize(name, 50, 100)), "EXECUTION_ENDED");
 }
 
 TEST_F(ExecutionServiceTest, ListsPageByPage) {

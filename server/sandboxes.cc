@@ -80,10 +80,13 @@ void Sandboxes::Create(const corral::v1::Sandbox& wanted, const std::string& id,
         return std::make_shared<Session>(
             spec, SessionEnvironment(),
             [this, chosen_id, spec, answer](const absl::Status& status) {
-              if (status.ok()) {
-                (*answer)(registry_.Find(chosen_id));
-              } else {
+              auto session = registry_.Find(chosen_id);
+              if (!status.ok()) {
                 (*answer)(ToCreationError(spec, status));
+              } else if (session == nullptr) {
+                (*answer)(SandboxNotFound(spec.name()));
+              } else {
+                (*answer)(std::move(session));
               }
             });
       });
