@@ -18,8 +18,15 @@ const checkTimeoutMs = 60_000;
 async function withAgent(use, handlers = (app) => app) {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const exited = new Promise((resolve) => child.on("exit", (code, signal) => resolve({ code, signal })));
+  // What the agent said and nobody has taken yet. The library may hand over the end of a turn first.
   const texts = [];
   const listeners = [];
+  const nextText = async () => {
+    while (texts.length === 0) {
+      await new Promise((resolve) => listeners.push(resolve));
+    }
+    return texts.shift();
+  };
   const app = handlers(acp.client({ name: "interop-client" })).onNotification(
     methods.client.session.update,
     ({ params }) => {
@@ -43,14 +50,14 @@ async function withAgent(use, handlers = (app) => app) {
   // What the script returned.
   const script = async (text, sessionId) => {
     await prompt(sessionId ?? (await open()), text);
-    const told = JSON.parse(texts.pop());
+    const told = JSON.parse(await nextText());
     if ("threw" in told) {
       throw new Error(`the agent: ${JSON.stringify(told.threw)}`);
     }
     return told.returned;
   };
   try {
-    return await use({ agent, child, exited, initialized, listeners, open, prompt, script, texts });
+    return await use({ agent, child, exited, initialized, nextText, open, prompt, script });
   } finally {
     child.stdin.end();
     await exited;
@@ -247,14 +254,19 @@ await check("a release answers pending waits and forgets the terminal", () =>
 await check("a cancelled wait leaves the command alone", () =>
   withAgent(async ({ script }) => {
     const seen = await script(`
-      const terminal = await agent.create({ command: "read -r line < go; echo $line" });
+      const terminal = await agent.create({ command: "sleep", args: ["1000"] });
       const abort = new AbortController();
       const wait = agent.failure(agent.wait(terminal, { cancellationSignal: abort.signal }));
       abort.abort();
       const cancelled = (await wait).code;
-      const { exitStatus } = await agent.output(terminal);
-      return { cancelled, exitStatus: exitStatus ?? null }`);
-    assert.equal(seen.cancelled, -32800);
+      const output = await agent.output(terminal);
+      await agent.kill(terminal);
+      return { cancelled, output, exit: await agent.wait(terminal) }`);
+    assert.deepEqual(seen, {
+      cancelled: -32800,
+      output: { output: "", truncated: false },
+      exit: killed("SIGTERM"),
+    });
   }),
 );
 
@@ -342,9 +354,8 @@ await check("requests that are not the bridge's pass in both directions", () =>
 );
 
 await check("a cancelled turn whose agent kills its command", () =>
-  withAgent(async ({ agent, listeners, open, prompt, texts }) => {
+  withAgent(async ({ agent, nextText, open, prompt }) => {
     const sessionId = await open();
-    const running = new Promise((resolve) => listeners.push(resolve));
     const turn = prompt(
       sessionId,
       `const terminal = await agent.create({ command: "sleep", args: ["1000"] });
@@ -353,10 +364,10 @@ await check("a cancelled turn whose agent kills its command", () =>
        await agent.kill(terminal);
        return agent.wait(terminal)`,
     );
-    await running;
+    assert.equal(await nextText(), "running");
     await agent.notify(methods.agent.session.cancel, { sessionId });
     assert.equal((await turn).stopReason, "cancelled");
-    assert.deepEqual(JSON.parse(texts.pop()).returned, killed("SIGTERM"));
+    assert.deepEqual(JSON.parse(await nextText()).returned, killed("SIGTERM"));
   }),
 );
 
