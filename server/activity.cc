@@ -106,11 +106,13 @@ void Activity::MaybeIdle() {
 }
 
 void Activity::ArmDeadline(absl::Duration longest) {
+  // The timer of an earlier deadline may fire in spite of Cancel.
+  const uint64_t deadline = ++deadlines_;
   timers_->Cancel(deadline_timer_);
   deadline_passed_ = false;
-  deadline_timer_ = timers_->RunAfter(longest, [this] {
+  deadline_timer_ = timers_->RunAfter(longest, [this, deadline] {
     sandbox::MutexLock lock(&mutex_);
-    deadline_passed_ = true;
+    deadline_passed_ = deadline_passed_ || deadline == deadlines_;
     mutex_.Signal();
   });
 }

@@ -79,6 +79,8 @@ class Activity {
   uint64_t idle_period_ ABSL_GUARDED_BY(mutex_) = 0;
   bool idle_too_long_ ABSL_GUARDED_BY(mutex_) = false;
   bool deadline_passed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Counts the deadlines that were set.
+  uint64_t deadlines_ ABSL_GUARDED_BY(mutex_) = 0;
   // 0: none.
   TimerQueue::Id idle_timer_ ABSL_GUARDED_BY(mutex_) = 0;
   TimerQueue::Id deadline_timer_ ABSL_GUARDED_BY(mutex_) = 0;

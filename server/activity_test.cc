@@ -82,5 +82,25 @@ TEST_F(ActivityTest, ADrainEndsWithTheSecondRequest) {
   drain.join();
 }
 
+// As if every timer fired at the moment at which it is cancelled.
+class LateTimerQueue final : public tests::FakeTimerQueue {
+ public:
+  void Cancel(Id) override {}
+};
+
+TEST(ActivityDeadlineTest, ConcernsNoLaterWait) {
+  LateTimerQueue timers;
+  Activity activity(&timers, absl::ZeroDuration());
+  activity.SandboxAdded();
+  activity.Drain(absl::Seconds(5));
+  auto emptied = std::async(std::launch::async, [&activity] {
+    return activity.AwaitNoSandbox(absl::Seconds(30));
+  });
+  timers.AwaitTimers(2);
+  timers.Advance(absl::Seconds(10));
+  activity.SandboxRemoved();
+  EXPECT_TRUE(emptied.get());
+}
+
 }  // namespace
 }  // namespace server
