@@ -109,6 +109,8 @@ corral::v1::ExitStatus::Cause FromWire(wire::ExitRecord::Cause cause) {
       return corral::v1::ExitStatus::OUT_OF_MEMORY;
     case wire::ExitRecord::SANDBOX_DELETED:
       return corral::v1::ExitStatus::SANDBOX_DELETED;
+    case wire::ExitRecord::SERVER_SHUTDOWN:
+      return corral::v1::ExitStatus::SERVER_SHUTDOWN;
     default:  // the sentinels of protobuf's open enums
       return corral::v1::ExitStatus::CAUSE_UNSPECIFIED;
   }

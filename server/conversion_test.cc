@@ -105,5 +105,17 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
   EXPECT_EQ(sandbox.workspace().path(), "/work");
 }
 
+TEST(ConversionTest, KnowsEveryCauseByItsName) {
+  for (int i = 0; i <= wire::ExitRecord::Cause_MAX; ++i) {
+    wire::ExecutionRecord record;
+    record.set_state(wire::ExecutionRecord::EXITED);
+    record.mutable_exit()->set_cause(static_cast<wire::ExitRecord::Cause>(i));
+    corral::v1::Execution execution;
+    MergeRecord(record, &execution);
+    EXPECT_EQ(corral::v1::ExitStatus::Cause_Name(execution.exit().cause()),
+              wire::ExitRecord::Cause_Name(record.exit().cause()));
+  }
+}
+
 }  // namespace
 }  // namespace server
