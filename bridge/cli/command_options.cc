@@ -19,8 +19,8 @@ constexpr uint64_t kRetainBytes = 16 << 20;
 void Add(corral::v1::Command& command, absl::string_view name,
          absl::string_view value) {
   corral::v1::EnvironmentVariable* variable = command.add_environment();
-  variable->set_name(std::string(name));
-  variable->set_value(std::string(value));
+  variable->set_name(name.data(), name.size());
+  variable->set_value(value.data(), value.size());
 }
 
 bool Has(const corral::v1::Command& command, absl::string_view name) {
@@ -41,8 +41,10 @@ absl::Status CommandOptions::AddEnvironment(absl::string_view text) {
   }
   if (equals != absl::string_view::npos) {
     Add(command_, text.substr(0, equals), text.substr(equals + 1));
-  } else if (const char* value = std::getenv(std::string(text).c_str());
-             value != nullptr) {
+    return absl::OkStatus();
+  }
+  const auto variable = static_cast<std::string>(text);
+  if (const char* value = std::getenv(variable.c_str()); value != nullptr) {
     Add(command_, text, value);
   }
   return absl::OkStatus();

@@ -24,10 +24,6 @@ absl::StatusOr<int> Create(Invocation invocation) {
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (!arguments.positionals.empty()) {
-    return UsageError(absl::StrCat("\"", arguments.positionals[0],
-                                   "\": corral create takes only options"));
-  }
 
   request.set_parent(client::kTenant);
   ASSIGN_OR_RETURN(*request.mutable_sandbox(), sandbox_options.Build());

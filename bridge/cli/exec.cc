@@ -57,24 +57,17 @@ absl::StatusOr<int> Exec(Invocation invocation) {
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (arguments.positionals.empty()) {
-    return UsageError("no sandbox is given; see corral exec --help");
-  }
   if (json && !detach) {
     return UsageError("--json goes with --detach only");
   }
 
   corral::v1::RunExecutionRequest request;
-  const absl::StatusOr<std::string> parent =
-      client::SandboxName(arguments.positionals[0]);
-  if (!parent.ok()) {
-    return UsageError(parent.status().message());
-  }
-  request.set_parent(*parent);
+  ASSIGN_OR_RETURN(*request.mutable_parent(),
+                   SandboxArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const std::string workspace,
-                   WorkspaceOf(*connection, *parent));
+                   WorkspaceOf(*connection, request.parent()));
   ASSIGN_OR_RETURN(
       *request.mutable_command(),
       command_options.Build(arguments.command, workspace, !detach));

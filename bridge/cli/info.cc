@@ -18,7 +18,8 @@ std::string LimitsText(const corral::v1::Limits& limits) {
       limits.has_pids() ? absl::StrCat(limits.pids()) : "any number of",
       " processes, ",
       limits.has_cpu_millis()
-          ? absl::StrFormat("%.4g", limits.cpu_millis() / 1000.0)
+          ? absl::StrFormat("%.4g",
+                            static_cast<double>(limits.cpu_millis()) / 1000)
           : "all",
       " CPUs");
 }
@@ -52,10 +53,6 @@ absl::StatusOr<int> Info(Invocation invocation) {
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
     return Print(table.Help());
-  }
-  if (!arguments.positionals.empty()) {
-    return UsageError(absl::StrCat("\"", arguments.positionals[0],
-                                   "\": corral info takes only options"));
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));

@@ -1,11 +1,23 @@
 #include <signal.h>
 
+#include <cstdint>
+
 #include "bridge/cli/signal_name.h"
 #include "bridge/cli/subcommand.h"
-#include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
+namespace {
+
+absl::Status Send(client::Connection& connection,
+                  const corral::v1::SignalExecutionRequest& request) {
+  grpc::ClientContext context;
+  google::protobuf::Empty empty;
+  return client::ToStatus(
+      connection.executions().SignalExecution(&context, request, &empty));
+}
+
+}  // namespace
 
 absl::StatusOr<int> Kill(Invocation invocation) {
   OptionTable table("kill", "[OPTIONS] EXECUTION...",
@@ -18,35 +30,26 @@ absl::StatusOr<int> Kill(Invocation invocation) {
                 return absl::OkStatus();
               });
   table.Flag(0, "leader", "Only to the command's first process.", leader);
+  table.TakePositionals(1, SIZE_MAX);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (arguments.positionals.empty()) {
-    return UsageError("corral kill takes at least one EXECUTION");
-  }
   std::vector<std::string> names;
   for (const std::string& word : arguments.positionals) {
-    const absl::StatusOr<std::string> name = client::ExecutionName(word);
-    if (!name.ok()) {
-      return UsageError(name.status().message());
-    }
-    names.push_back(*name);
+    ASSIGN_OR_RETURN(names.emplace_back(), ExecutionArgument(word));
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
+  corral::v1::SignalExecutionRequest request;
+  request.set_signal(signal);
+  request.set_scope(leader ? corral::v1::SignalExecutionRequest::LEADER
+                           : corral::v1::SignalExecutionRequest::TREE);
   absl::Status first_error;
   for (const std::string& name : names) {
-    corral::v1::SignalExecutionRequest request;
     request.set_name(name);
-    request.set_signal(signal);
-    request.set_scope(leader ? corral::v1::SignalExecutionRequest::LEADER
-                             : corral::v1::SignalExecutionRequest::TREE);
-    grpc::ClientContext context;
-    google::protobuf::Empty empty;
-    first_error.Update(client::ToStatus(
-        connection->executions().SignalExecution(&context, request, &empty)));
+    first_error.Update(Send(*connection, request));
   }
   RETURN_IF_ERROR(first_error);
   return 0;

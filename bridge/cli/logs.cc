@@ -4,7 +4,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
 #include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
@@ -83,22 +82,21 @@ absl::Status PrintGap(const corral::v1::Gap& gap) {
                                " are no longer kept\n"));
 }
 
+absl::Status PrintEvent(const OutputEvent& event) {
+  if (event.has_chunk()) {
+    return WriteChunk(event.chunk());
+  }
+  return event.has_gap() ? PrintGap(event.gap()) : absl::OkStatus();
+}
+
 absl::StatusOr<int> PrintAll(client::OutputStream& stream) {
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream.Next());
     if (!event.has_value() || event->has_ended()) {
       return 0;
     }
-    absl::Status status;
-    if (event->has_chunk()) {
-      status = WriteChunk(event->chunk());
-    } else if (event->has_gap()) {
-      status = PrintGap(event->gap());
-    }
-    if (absl::IsAborted(status)) {
-      return kBrokenPipe;
-    }
-    RETURN_IF_ERROR(status);
+    // Aborted, if nobody reads: main() knows the exit status for it.
+    RETURN_IF_ERROR(PrintEvent(*event));
   }
 }
 
@@ -112,6 +110,7 @@ absl::StatusOr<int> Logs(Invocation invocation) {
       "else to standard output. EXECUTION is SANDBOX/EXECUTION, as in s1/e2.");
   LogsOptions options;
   AddTo(table, options);
+  table.TakePositionals(1, 1);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
@@ -120,18 +119,12 @@ absl::StatusOr<int> Logs(Invocation invocation) {
   if (options.only_stdout && options.only_stderr) {
     return UsageError("--stdout and --stderr exclude each other");
   }
-  if (arguments.positionals.size() != 1) {
-    return UsageError("corral logs takes one EXECUTION");
-  }
-  const absl::StatusOr<std::string> name =
-      client::ExecutionName(arguments.positionals[0]);
-  if (!name.ok()) {
-    return UsageError(name.status().message());
-  }
+  ASSIGN_OR_RETURN(const std::string name,
+                   ExecutionArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
-                   BuildRequest(*connection, *name, options));
+                   BuildRequest(*connection, name, options));
   if (request.cursors().empty()) {
     return 0;  // it never had output
   }

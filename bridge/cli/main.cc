@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bridge/cli/exit_report.h"
@@ -93,13 +94,20 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& words) {
 }
 
 // A descriptor 0, 1 or 2 that is closed would be given to a socket. What takes
-// its place fails as a closed one does.
+// its place fails as a closed one does, but for errors, which go nowhere.
 void OccupyStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0) {
-      ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+      ::open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
     }
   }
+}
+
+// What the server says of a field, in terms of the options.
+absl::string_view Hint(const absl::Status& status) {
+  return absl::StartsWith(status.message(), "sandbox.workspace.path")
+             ? "; --workspace DIR names another, --no-workspace does without"
+             : "";
 }
 
 int Main(const std::vector<std::string>& words) {
@@ -115,8 +123,8 @@ int Main(const std::vector<std::string>& words) {
   if (absl::IsAborted(code.status())) {
     return kBrokenPipe;
   }
-  WriteAll(STDERR_FILENO,
-           absl::StrCat("corral: ", code.status().message(), "\n"))
+  WriteAll(STDERR_FILENO, absl::StrCat("corral: ", code.status().message(),
+                                       Hint(code.status()), "\n"))
       .IgnoreError();
   return IsUsageError(code.status()) ? kUsageError : kCorralFailed;
 }

@@ -54,7 +54,7 @@ void OptionTable::Text(char short_name, std::string name,
                        std::string& target) {
   Value(short_name, std::move(name), std::move(placeholder), std::move(help),
         [&target](absl::string_view value) {
-          target = std::string(value);
+          target = static_cast<std::string>(value);
           return absl::OkStatus();
         });
 }
@@ -95,7 +95,8 @@ class OptionTable::Parser {
         RETURN_IF_ERROR(Long(absl::string_view(word).substr(2)));
       } else if (word.size() > 1 && word[0] == '-') {
         RETURN_IF_ERROR(Short(absl::string_view(word).substr(1)));
-      } else if (arguments_.positionals.size() == table_.max_positionals_) {
+      } else if (table_.takes_command_ &&
+                 arguments_.positionals.size() == table_.max_positionals_) {
         TakeCommand(next_ - 1);
       } else {
         arguments_.positionals.push_back(word);
@@ -106,9 +107,8 @@ class OptionTable::Parser {
 
  private:
   void TakeCommand(size_t begin) {
-    auto& target = table_.max_positionals_ == static_cast<size_t>(-1)
-                       ? arguments_.positionals
-                       : arguments_.command;
+    auto& target =
+        table_.takes_command_ ? arguments_.command : arguments_.positionals;
     target.insert(target.end(), words_.begin() + begin, words_.end());
     next_ = words_.size();
   }
@@ -178,7 +178,13 @@ class OptionTable::Parser {
 
 absl::StatusOr<Arguments> OptionTable::Parse(
     const std::vector<std::string>& words) const {
-  return Parser(*this, words).Parse();
+  ASSIGN_OR_RETURN(Arguments arguments, Parser(*this, words).Parse());
+  const size_t count = arguments.positionals.size();
+  if (!arguments.help &&
+      (count < min_positionals_ || count > max_positionals_)) {
+    return UsageError(absl::StrCat("usage: corral ", command_, " ", synopsis_));
+  }
+  return arguments;
 }
 
 std::string OptionTable::Help() const {

@@ -45,8 +45,16 @@ class OptionTable {
   void Text(char short_name, std::string name, std::string placeholder,
             std::string help, std::string& target);
 
-  // What follows this many positionals is a command. Default: nothing is.
-  void TakeCommandAfter(size_t positionals) { max_positionals_ = positionals; }
+  // How many positionals there must be. Default: none.
+  void TakePositionals(size_t min, size_t max) {
+    min_positionals_ = min;
+    max_positionals_ = max;
+  }
+  // What follows this many positionals is a command.
+  void TakeCommandAfter(size_t positionals) {
+    TakePositionals(positionals, positionals);
+    takes_command_ = true;
+  }
 
   // A usage error (see IsUsageError) names the option, the value and what is
   // allowed.
@@ -71,7 +79,9 @@ class OptionTable {
   const std::string command_;
   const std::string synopsis_;
   const std::string summary_;
-  size_t max_positionals_ = static_cast<size_t>(-1);
+  size_t min_positionals_ = 0;
+  size_t max_positionals_ = 0;
+  bool takes_command_ = false;
   std::vector<Option> options_;
 };
 

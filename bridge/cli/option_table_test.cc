@@ -15,6 +15,7 @@ using ::testing::IsEmpty;
 class OptionTableTest : public ::testing::Test {
  protected:
   OptionTableTest() : table_("cmd", "[OPTIONS]", "Does it.") {
+    table_.TakePositionals(0, 4);
     table_.Flag('f', "flag", "A flag.", flag_);
     table_.Flag('g', "other", "Another.", other_);
     table_.Text('t', "text", "TEXT", "A text.", text_);
@@ -27,7 +28,14 @@ class OptionTableTest : public ::testing::Test {
   std::string Error(const std::vector<std::string>& words) {
     const auto arguments = table_.Parse(words);
     EXPECT_TRUE(IsUsageError(arguments.status()));
-    return std::string(arguments.status().message());
+    return static_cast<std::string>(arguments.status().message());
+  }
+
+  // What --text was given as.
+  std::string Text(const std::vector<std::string>& words) {
+    text_ = "unset";
+    EXPECT_TRUE(table_.Parse(words).ok());
+    return text_;
   }
 
   OptionTable table_;
@@ -36,21 +44,31 @@ class OptionTableTest : public ::testing::Test {
   std::string text_;
 };
 
-TEST_F(OptionTableTest, TakesAllSpellings) {
+TEST_F(OptionTableTest, TakesAllSpellingsOfAValue) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{
-           {"--text", "x"}, {"--text=x"}, {"-t", "x"}, {"-tx"}, {"-ftx"}}) {
-    text_.clear();
-    ASSERT_TRUE(table_.Parse(words).ok());
-    EXPECT_EQ(text_, "x");
+           {"--text", "x"}, {"--text=x"}, {"-t", "x"}, {"-tx"}}) {
+    EXPECT_EQ(Text(words), "x");
   }
+  EXPECT_EQ(Text({"--text="}), "");
+}
+
+TEST_F(OptionTableTest, TakesJoinedFlags) {
+  EXPECT_EQ(Text({"-fgtx"}), "x");
   EXPECT_TRUE(flag_);
-  ASSERT_TRUE(table_.Parse({"-fg"}).ok());
   EXPECT_TRUE(other_);
-  ASSERT_TRUE(table_.Parse({"--text="}).ok());
-  EXPECT_EQ(text_, "");
-  ASSERT_TRUE(table_.Parse({"--text", "--flag"}).ok());
-  EXPECT_EQ(text_, "--flag");
+}
+
+TEST_F(OptionTableTest, TakesAValueThatLooksLikeAnOption) {
+  EXPECT_EQ(Text({"--text", "--flag"}), "--flag");
+  EXPECT_FALSE(flag_);
+}
+
+TEST_F(OptionTableTest, RefusesAWrongNumberOfPositionals) {
+  table_.TakePositionals(1, 2);
+  EXPECT_EQ(Error({}), "usage: corral cmd [OPTIONS]");
+  EXPECT_EQ(Error({"a", "b", "c"}), "usage: corral cmd [OPTIONS]");
+  EXPECT_TRUE(table_.Parse({"--help"}).ok());
 }
 
 TEST_F(OptionTableTest, TakesOptionsBetweenPositionals) {
@@ -62,20 +80,26 @@ TEST_F(OptionTableTest, TakesOptionsBetweenPositionals) {
 
 TEST_F(OptionTableTest, LeavesTheWordsOfACommandAlone) {
   table_.TakeCommandAfter(1);
-  auto arguments = table_.Parse({"a", "-f", "b", "-g", "--", "c"});
+  const auto arguments = table_.Parse({"a", "-f", "b", "-g", "--", "c"});
   EXPECT_THAT(arguments->positionals, ElementsAre("a"));
   EXPECT_THAT(arguments->command, ElementsAre("b", "-g", "--", "c"));
-  arguments = table_.Parse({"a", "--", "-g"});
-  EXPECT_THAT(arguments->command, ElementsAre("-g"));
-  EXPECT_TRUE(flag_);
-  EXPECT_FALSE(other_);
-  EXPECT_THAT(table_.Parse({"a"})->command, IsEmpty());
+  EXPECT_TRUE(flag_ && !other_);
 }
 
-TEST_F(OptionTableTest, NamesWhatIsWrong) {
+TEST_F(OptionTableTest, TakesACommandAfterTwoHyphens) {
+  table_.TakeCommandAfter(1);
+  EXPECT_THAT(table_.Parse({"a", "--", "-g"})->command, ElementsAre("-g"));
+  EXPECT_THAT(table_.Parse({"a"})->command, IsEmpty());
+  EXPECT_FALSE(other_);
+}
+
+TEST_F(OptionTableTest, NamesAnUnknownOption) {
   EXPECT_THAT(Error({"--nope"}),
               AllOf(HasSubstr("--nope"), HasSubstr("corral cmd --help")));
   EXPECT_THAT(Error({"-fx"}), HasSubstr("-x"));
+}
+
+TEST_F(OptionTableTest, NamesAWrongValue) {
   EXPECT_THAT(Error({"--flag=1"}), HasSubstr("--flag takes no value"));
   EXPECT_THAT(Error({"--text"}), HasSubstr("--text takes a value: TEXT"));
   EXPECT_EQ(Error({"--odd", "2"}), "--odd \"2\": allowed is 1");

@@ -126,10 +126,6 @@ absl::StatusOr<int> Ps(Invocation invocation) {
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (!arguments.positionals.empty()) {
-    return UsageError(absl::StrCat("\"", arguments.positionals[0],
-                                   "\": corral ps takes only options"));
-  }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const std::vector<Sandbox> sandboxes,

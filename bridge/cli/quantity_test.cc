@@ -1,18 +1,26 @@
 #include "bridge/cli/quantity.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace bridge {
 namespace {
 
 TEST(QuantityTest, ParsesBytes) {
-  EXPECT_EQ(*ParseBytes("100"), 100);
-  EXPECT_EQ(*ParseBytes("512M"), 512 << 20);
-  EXPECT_EQ(*ParseBytes("1.5G"), uint64_t{3} << 29);
-  EXPECT_EQ(*ParseBytes("64k"), 65536);
-  EXPECT_EQ(*ParseBytes("2TiB"), uint64_t{2} << 40);
-  EXPECT_EQ(*ParseBytes("3KB"), 3072);
-  EXPECT_EQ(*ParseBytes("7B"), 7);
+  const std::vector<std::pair<std::string, uint64_t>> cases = {
+      {"100", 100},
+      {"512M", 512 << 20},
+      {"64k", 65536},
+      {"1.5G", uint64_t{3} << 29},
+      {"7B", 7},
+      {"3KB", 3072},
+      {"2TiB", uint64_t{2} << 40}};
+  for (const auto& [text, bytes] : cases) {
+    EXPECT_EQ(*ParseBytes(text), bytes) << text;
+  }
 }
 
 TEST(QuantityTest, RefusesWhatIsNoSize) {
@@ -24,13 +32,14 @@ TEST(QuantityTest, RefusesWhatIsNoSize) {
 }
 
 TEST(QuantityTest, ParsesDurations) {
-  EXPECT_EQ(*ParseDuration("30s"), absl::Seconds(30));
-  EXPECT_EQ(*ParseDuration("30"), absl::Seconds(30));
-  EXPECT_EQ(*ParseDuration("5m"), absl::Minutes(5));
-  EXPECT_EQ(*ParseDuration("250ms"), absl::Milliseconds(250));
-  EXPECT_EQ(*ParseDuration("1h30m"), absl::Minutes(90));
-  EXPECT_EQ(*ParseDuration("2d"), absl::Hours(48));
-  EXPECT_EQ(*ParseDuration("1.5s"), absl::Milliseconds(1500));
+  const std::vector<std::pair<std::string, absl::Duration>> cases = {
+      {"30s", absl::Seconds(30)},        {"250ms", absl::Milliseconds(250)},
+      {"5m", absl::Minutes(5)},          {"2d", absl::Hours(48)},
+      {"30", absl::Seconds(30)},         {"1h30m", absl::Minutes(90)},
+      {"1.5s", absl::Milliseconds(1500)}};
+  for (const auto& [text, duration] : cases) {
+    EXPECT_EQ(*ParseDuration(text), duration) << text;
+  }
 }
 
 TEST(QuantityTest, RefusesWhatIsNoDuration) {
@@ -43,6 +52,9 @@ TEST(QuantityTest, ParsesCpus) {
   EXPECT_EQ(*ParseCpuMillis("1.5"), 1500);
   EXPECT_EQ(*ParseCpuMillis("2"), 2000);
   EXPECT_EQ(*ParseCpuMillis("0.01"), 10);
+}
+
+TEST(QuantityTest, RefusesWhatIsNoNumberOfCpus) {
   for (const char* text : {"", "1.5x", "-1", "inf", ".5"}) {
     EXPECT_FALSE(ParseCpuMillis(text).ok()) << text;
   }
@@ -56,10 +68,13 @@ TEST(QuantityTest, ParsesCounts) {
   }
 }
 
-TEST(QuantityTest, FormatsForPeople) {
+TEST(QuantityTest, FormatsBytes) {
   EXPECT_EQ(FormatBytes(100), "100 bytes");
   EXPECT_EQ(FormatBytes(512 << 20), "512 MiB");
   EXPECT_EQ(FormatBytes(uint64_t{3} << 29), "1.5 GiB");
+}
+
+TEST(QuantityTest, FormatsAges) {
   EXPECT_EQ(FormatAge(absl::Seconds(-1)), "0s");
   EXPECT_EQ(FormatAge(absl::Seconds(125)), "2m5s");
   EXPECT_EQ(FormatAge(absl::Hours(76)), "3d4h");

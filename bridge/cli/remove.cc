@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/subcommand.h"
@@ -6,6 +8,18 @@
 
 namespace bridge {
 namespace {
+
+absl::StatusOr<std::string> EitherName(const std::string& word) {
+  for (const absl::StatusOr<std::string>& name :
+       {client::SandboxName(word), client::ExecutionName(word)}) {
+    if (name.ok()) {
+      return name;
+    }
+  }
+  return UsageError(absl::StrCat("\"", word,
+                                 "\": allowed are SANDBOX and "
+                                 "SANDBOX/EXECUTION, of a-z, 0-9 and -"));
+}
 
 absl::Status RemoveOne(client::Connection& connection,
                        const std::string& name) {
@@ -31,26 +45,15 @@ absl::StatusOr<int> Remove(Invocation invocation) {
                     "runs there with\n"
                     "SIGKILL, and deletes its output and its records. A "
                     "workspace is left alone.");
+  table.TakePositionals(1, SIZE_MAX);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (arguments.positionals.empty()) {
-    return UsageError("corral rm takes at least one SANDBOX or EXECUTION");
-  }
   std::vector<std::string> names;
   for (const std::string& word : arguments.positionals) {
-    absl::StatusOr<std::string> name = client::SandboxName(word);
-    if (!name.ok()) {
-      name = client::ExecutionName(word);
-    }
-    if (!name.ok()) {
-      return UsageError(absl::StrCat("\"", word,
-                                     "\": allowed are SANDBOX and "
-                                     "SANDBOX/EXECUTION, of a-z, 0-9 and -"));
-    }
-    names.push_back(*std::move(name));
+    ASSIGN_OR_RETURN(names.emplace_back(), EitherName(word));
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "bridge/cli/output_writer.h"
+#include "bridge/client/resource_name.h"
 #include "google/protobuf/util/json_util.h"
 #include "sandbox/base/status_macros.h"
 
@@ -22,6 +23,16 @@ void AddServerOptions(OptionTable& table, client::ConnectOptions& options) {
              options.tls_certificate_file);
   table.Text(0, "tls-key", "FILE", "Its key. Default: $CORRAL_TLS_KEY.",
              options.tls_key_file);
+}
+
+absl::StatusOr<std::string> SandboxArgument(const std::string& word) {
+  const absl::StatusOr<std::string> name = client::SandboxName(word);
+  return name.ok() ? name : UsageError(name.status().message());
+}
+
+absl::StatusOr<std::string> ExecutionArgument(const std::string& word) {
+  const absl::StatusOr<std::string> name = client::ExecutionName(word);
+  return name.ok() ? name : UsageError(name.status().message());
 }
 
 absl::StatusOr<int> Print(const std::string& text) {

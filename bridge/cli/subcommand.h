@@ -36,6 +36,10 @@ absl::StatusOr<int> Info(Invocation invocation);
 // --server and the TLS files, which every command takes.
 void AddServerOptions(OptionTable& table, client::ConnectOptions& options);
 
+// The full name; a usage error if it is none.
+absl::StatusOr<std::string> SandboxArgument(const std::string& word);
+absl::StatusOr<std::string> ExecutionArgument(const std::string& word);
+
 // Prints to standard output. Exit status 0.
 absl::StatusOr<int> Print(const std::string& text);
 

@@ -21,7 +21,10 @@ bool HasInput() {
   }
   const bool is_null =
       S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
-  return !is_null;
+  // If the descriptor was closed, gRPC made it an eventfd before main() began;
+  // that is a file of no type.
+  const bool is_anonymous = (status.st_mode & S_IFMT) == 0;
+  return !is_null && !is_anonymous;
 }
 
 corral::v1::TerminalSize GetTerminalSize() {

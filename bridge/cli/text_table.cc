@@ -2,10 +2,25 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace bridge {
+namespace {
+
+// Control characters could do anything to the reader's terminal.
+std::string Printable(const std::string& cell) {
+  std::string text;
+  for (const char c : cell) {
+    absl::StrAppend(&text, absl::ascii_iscntrl(c)
+                               ? absl::CHexEscape(std::string(1, c))
+                               : std::string(1, c));
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows,
                         size_t width) {
@@ -13,14 +28,14 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows,
   for (const std::vector<std::string>& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], absl::Utf8SafeCHexEscape(row[i]).size());
+      widths[i] = std::max(widths[i], Printable(row[i]).size());
     }
   }
   std::string text;
   for (const std::vector<std::string>& row : rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      std::string cell = absl::Utf8SafeCHexEscape(row[i]);
+      std::string cell = Printable(row[i]);
       if (i + 1 < row.size()) {
         cell.resize(widths[i] + 2, ' ');
       }

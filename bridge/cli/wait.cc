@@ -5,7 +5,6 @@
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
 #include "bridge/cli/subcommand.h"
-#include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -33,6 +32,17 @@ absl::StatusOr<corral::v1::Execution> AwaitEnd(client::Connection& connection,
   }
 }
 
+absl::Status Report(const corral::v1::Execution& execution, bool json) {
+  if (json) {
+    ASSIGN_OR_RETURN(const std::string text, ToJson(execution));
+    return Print(absl::StrCat(text, "\n")).status();
+  }
+  const std::string text = ExplainEnd(execution);
+  return text.empty()
+             ? absl::OkStatus()
+             : WriteAll(STDERR_FILENO, absl::StrCat("corral: ", text, "\n"));
+}
+
 }  // namespace
 
 absl::StatusOr<int> Wait(Invocation invocation) {
@@ -43,30 +53,19 @@ absl::StatusOr<int> Wait(Invocation invocation) {
   table.Flag(0, "json",
              "Print the Execution as JSON. Fields of type bytes are base64.",
              json);
+  table.TakePositionals(1, 1);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (arguments.positionals.size() != 1) {
-    return UsageError("corral wait takes one EXECUTION");
-  }
-  const absl::StatusOr<std::string> name =
-      client::ExecutionName(arguments.positionals[0]);
-  if (!name.ok()) {
-    return UsageError(name.status().message());
-  }
+  ASSIGN_OR_RETURN(const std::string name,
+                   ExecutionArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const corral::v1::Execution execution,
-                   AwaitEnd(*connection, *name));
-  if (json) {
-    ASSIGN_OR_RETURN(const std::string text, ToJson(execution));
-    RETURN_IF_ERROR(Print(absl::StrCat(text, "\n")).status());
-  } else if (const std::string text = ExplainEnd(execution); !text.empty()) {
-    RETURN_IF_ERROR(
-        WriteAll(STDERR_FILENO, absl::StrCat("corral: ", text, "\n")));
-  }
+                   AwaitEnd(*connection, name));
+  RETURN_IF_ERROR(Report(execution, json));
   return ExitCode(execution);
 }
 

@@ -17,7 +17,6 @@
 namespace client {
 namespace {
 
-using corral::v1::OutputEvent;
 using ::testing::HasSubstr;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
@@ -65,7 +64,15 @@ TEST(OutputStreamTest, GivesOpenedOutputAndEnd) {
   EXPECT_EQ((*stream.Next())->opened().name(), kExecution);
   EXPECT_EQ((*stream.Next())->chunk().data(), "hello");
   EXPECT_EQ((*stream.Next())->ended().exit().code(), 7);
-  EXPECT_EQ(*stream.Next(), std::nullopt);
+}
+
+TEST(OutputStreamTest, IsOverAfterTheEnd) {
+  FakeServer server([](FakeExecution&) {});
+  const auto connection = Connect(server);
+  OutputStream stream(*connection, RunRequest());
+  EXPECT_TRUE(stream.Next().ok());
+  EXPECT_TRUE((*stream.Next())->has_ended());
+  EXPECT_FALSE(stream.Next()->has_value());
 }
 
 TEST(OutputStreamTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
@@ -78,7 +85,7 @@ TEST(OutputStreamTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
   auto run = RunRequest();
   run.mutable_command()->set_stdin(true);
   OutputStream stream(*connection, run);
-  EXPECT_TRUE((*stream.Next())->has_opened());
+  EXPECT_TRUE(stream.Next().ok());  // opened
   EXPECT_EQ((*stream.Next())->chunk().data(), "before ");
 
   server.Stop();

@@ -81,11 +81,11 @@ std::string SandboxOf(absl::string_view execution_name) {
 std::string ShortName(absl::string_view name) {
   const Ids ids = Split(name);
   if (ids.sandbox.empty()) {
-    return std::string(name);
+    return static_cast<std::string>(name);
   }
   return ids.execution.has_value()
              ? absl::StrCat(ids.sandbox, "/", *ids.execution)
-             : std::string(ids.sandbox);
+             : static_cast<std::string>(ids.sandbox);
 }
 
 }  // namespace client

@@ -85,8 +85,9 @@ Status FakeServer::Executions::RunExecution(
     MutexLock lock(&fake_.mutex_);
     fake_.state_.runs.push_back(*request);
     fake_.mutex_.Signal();
-    fake_.mutex_.Await(
-        [this] { return !fake_.state_.hold_runs || fake_.state_.stopping; });
+    fake_.mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(fake_.mutex_) {
+      return !fake_.state_.hold_runs || fake_.state_.stopping;
+    });
   }
   const bool own_sandbox = !absl::StrContains(request->parent(), "/sandboxes/");
   std::string parent = request->parent();
@@ -100,7 +101,7 @@ Status FakeServer::Executions::RunExecution(
   if (execution == nullptr) {
     return NotFound(parent);
   }
-  const Status status = Stream(*execution, {}, false, writer);
+  Status status = Stream(*execution, {}, false, writer);
   if (own_sandbox && status.ok()) {
     fake_.DeleteSandbox(parent);
   }

@@ -136,7 +136,9 @@ void FakeServer::HoldRuns() {
 
 void FakeServer::WaitForRun() {
   MutexLock lock(&mutex_);
-  mutex_.Await([this] { return !state_.runs.empty(); });
+  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !state_.runs.empty();
+  });
 }
 
 void FakeServer::InterruptAll(bool interrupted) {
