@@ -1,0 +1,189 @@
+#include "tests/integration/corrald.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/log.h"
+
+namespace tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+
+std::string ReadLink(const std::string& path) {
+  std::error_code error;
+  return fs::read_symlink(path, error).string();
+}
+
+std::vector<std::string> OpenFiles(pid_t pid) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator i(absl::StrCat("/proc/", pid, "/fd"), error), end;
+       !error && i != end; i.increment(error)) {
+    files.push_back(ReadLink(i->path()));
+  }
+  return files;
+}
+
+// 0: there is none.
+ino_t InodeOf(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
+}  // namespace
+
+Corrald::Corrald(const std::string& configuration) {
+  char path[] = "/tmp/corral-integration-XXXXXX";
+  CHECK(::mkdtemp(path) != nullptr);
+  directory_ = path;
+  CHECK(::mkdir(workspace().c_str(), 0755) == 0);
+  WriteFile(config_file(), configuration);
+}
+
+Corrald::~Corrald() {
+  if (IsRunning()) {
+    Kill();
+  }
+  for (const pid_t pid : Supervisors()) {
+    ::kill(pid, SIGKILL);
+  }
+  std::error_code error;
+  fs::remove_all(directory_, error);
+}
+
+void Corrald::Launch(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "./corrald");
+  process_ = std::make_unique<Process>(
+      std::move(arguments), std::vector<std::string>{}, directory_ + "/log");
+  process_->CloseInput();
+}
+
+void Corrald::Start() {
+  Launch({"--listen", address(), "--state-dir", state_directory(), "--config",
+          config_file()});
+  const std::shared_ptr<grpc::Channel> channel = Connect();
+  while (IsRunning() &&
+         !channel->WaitForConnected(std::chrono::system_clock::now() +
+                                    std::chrono::milliseconds(50))) {
+  }
+  ASSERT_TRUE(IsRunning()) << log();
+}
+
+void Corrald::Kill() {
+  NoteCgroups();
+  process_->Signal(SIGKILL);
+  process_->Wait();
+}
+
+void Corrald::End() {
+  NoteCgroups();
+  Signal(SIGTERM);
+  EXPECT_EQ(Wait(), 0) << log();
+  ExpectNothingLeft();
+}
+
+void Corrald::ExpectNothingLeft() {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!Supervisors().empty() && absl::Now() < deadline) {
+    absl::SleepFor(kPollInterval);
+  }
+  EXPECT_TRUE(Supervisors().empty());
+  for (const auto& [path, inode] : cgroups_) {
+    EXPECT_NE(InodeOf(path), inode) << path;
+  }
+  EXPECT_FALSE(absl::StrContains(ReadFile("/proc/self/mounts"), directory_));
+  EXPECT_TRUE(fs::is_empty(state_directory() + "/sandboxes"));
+  EXPECT_FALSE(fs::exists(socket_path()));
+}
+
+std::shared_ptr<grpc::Channel> Corrald::Connect() const {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
+  return grpc::CreateCustomChannel(
+      address(), grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::string Corrald::log() const { return ReadFile(directory_ + "/log"); }
+
+// They inherit the server's standard error, and nothing else does.
+std::vector<pid_t> Corrald::Supervisors() const {
+  std::vector<pid_t> pids;
+  std::error_code error;
+  for (fs::directory_iterator i("/proc", error), end; !error && i != end;
+       i.increment(error)) {
+    const std::string entry = i->path();
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(i->path().filename().string(), &pid) &&
+        pid != ::getpid() && !(process_ && pid == process_->pid()) &&
+        ReadLink(entry + "/fd/2") == directory_ + "/log") {
+      pids.push_back(pid);
+    }
+  }
+  return pids;
+}
+
+void Corrald::KillBusySupervisors() const {
+  for (const pid_t pid : Supervisors()) {
+    for (const std::string& file : OpenFiles(pid)) {
+      // A log of output.
+      if (absl::StartsWith(file, state_directory())) {
+        ::kill(pid, SIGKILL);
+      }
+    }
+  }
+}
+
+void Corrald::NoteCgroups() {
+  for (const pid_t pid : Supervisors()) {
+    for (const std::string& file : OpenFiles(pid)) {
+      // v1: its file of members; v2: the group itself.
+      const std::string group(absl::StripSuffix(file, "/tasks"));
+      const ino_t inode = InodeOf(group);
+      if (absl::StartsWith(group, "/sys/fs/cgroup/") && inode != 0) {
+        cgroups_[group] = inode;
+      }
+    }
+  }
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream file(path);
+  file << content;
+  CHECK(file.flush().good());
+}
+
+}  // namespace tests

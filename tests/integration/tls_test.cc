@@ -1,0 +1,119 @@
+// A server on TCP, where both sides must show a certificate.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/client/connection.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/integration/integration_test.h"
+#include "tests/status_matchers.h"
+
+namespace tests {
+namespace {
+
+using ::testing::_;
+
+// One that nobody listened on a moment ago.
+int FreePort() {
+  const sandbox::UniqueFd socket(
+      ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size),
+            0);
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ::ntohs(address.sin_port);
+}
+
+class TlsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Process({"sh", "-c", "command -v openssl"}).Wait() != 0) {
+      GTEST_SKIP() << "there is no openssl command to make certificates with";
+    }
+    MakeAuthority("ca");
+    MakeCertificate("server", "ca");
+    MakeCertificate("client", "ca");
+    MakeAuthority("other-ca");
+    MakeCertificate("stranger", "other-ca");
+    address_ = absl::StrCat("127.0.0.1:", FreePort());
+    WriteFile(
+        server_.config_file(),
+        absl::StrCat("tls { certificate_chain_file: \"", Path("server.pem"),
+                     "\" private_key_file: \"", Path("server.key"),
+                     "\" client_ca_file: \"", Path("ca.pem"), "\" }"));
+    server_.Launch({"--config", server_.config_file(), "--listen", address_,
+                    "--state-dir", server_.state_directory()});
+  }
+
+  std::string Path(const std::string& file) const {
+    return absl::StrCat(server_.directory(), "/", file);
+  }
+
+  void MakeAuthority(const std::string& name) {
+    RunProgram({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                "/CN=" + name, "-keyout", Path(name + ".key"), "-out",
+                Path(name + ".pem")});
+  }
+
+  void MakeCertificate(const std::string& name, const std::string& authority) {
+    RunProgram({"openssl", "req", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+                "/CN=" + name, "-keyout", Path(name + ".key"), "-out",
+                Path(name + ".csr")});
+    WriteFile(Path("extensions"), "subjectAltName=IP:127.0.0.1\n");
+    RunProgram({"openssl", "x509", "-req", "-in", Path(name + ".csr"), "-CA",
+                Path(authority + ".pem"), "-CAkey", Path(authority + ".key"),
+                "-CAcreateserial", "-days", "2", "-extfile", Path("extensions"),
+                "-out", Path(name + ".pem")});
+  }
+
+  client::ConnectOptions As(const std::string& name) const {
+    return {address_, Path("ca.pem"), Path(name + ".pem"), Path(name + ".key")};
+  }
+
+  Corrald server_;
+  std::string address_;
+};
+
+TEST_F(TlsTest, LetsThoseInWhoShowAGoodCertificate) {
+  absl::StatusOr<std::unique_ptr<client::Connection>> connection =
+      client::Connection::Open(As("client"));
+  while (!connection.ok() && server_.IsRunning()) {
+    connection = client::Connection::Open(As("client"));
+  }
+  ASSERT_THAT(connection, IsOk()) << server_.log();
+  grpc::ClientContext context;
+  corral::v1::ServerInfo info;
+  EXPECT_TRUE((*connection)->admin().GetServerInfo(&context, {}, &info).ok());
+  EXPECT_NE(info.version(), "");
+
+  EXPECT_THAT(client::Connection::Open(As("stranger")).status(),
+              StatusIs(absl::StatusCode::kUnavailable, _));
+  // Nor without a certificate, or without TLS.
+  grpc::SslCredentialsOptions anonymous;
+  anonymous.pem_root_certs = ReadFile(Path("ca.pem"));
+  for (const auto& credentials :
+       {grpc::SslCredentials(anonymous), grpc::InsecureChannelCredentials()}) {
+    grpc::ClientContext call;
+    const auto admin = corral::v1::AdminService::NewStub(
+        grpc::CreateChannel(address_, credentials));
+    EXPECT_EQ(admin->GetServerInfo(&call, {}, &info).error_code(),
+              grpc::StatusCode::UNAVAILABLE);
+  }
+}
+
+}  // namespace
+}  // namespace tests
