@@ -35,31 +35,34 @@ class CgroupTest : public ::testing::Test {
       GTEST_SKIP() << host.status();
     }
     host_ = *std::move(host);
-    if (host_.version == CgroupVersion::kV2) {
-      GTEST_SKIP() << "processes are born into v2 groups: see the attack tests";
-    }
   }
 
-  // A process in the group that stays, in the given number of them.
-  pid_t StartIn(const Cgroup& cgroup) {
-    int ready[2];
-    EXPECT_EQ(::pipe(ready), 0);
+  // A process in the group that then does `then` and ends with what it returns.
+  pid_t StartIn(const Cgroup& cgroup, int (*then)()) {
+    int entered[2];
+    int go[2];
+    EXPECT_EQ(::pipe(entered), 0);
+    EXPECT_EQ(::pipe(go), 0);
     const pid_t child = ::fork();
+    char byte = 'n';
     if (child == 0) {
-      const bool entered = cgroup.Enter().ok();
-      [[maybe_unused]] const ssize_t told =
-          ::write(ready[1], entered ? "y" : "n", 1);
-      for (;;) {
-        ::pause();
-      }
+      // v1: the process itself; v2: from outside.
+      byte = cgroup.Enter().ok() ? 'y' : 'n';
+      const bool told = ::write(entered[1], &byte, 1) == 1;
+      ::_exit(told && ::read(go[0], &byte, 1) == 1 ? then() : 2);
     }
-    char entered = 'n';
-    EXPECT_EQ(::read(ready[0], &entered, 1), 1);
-    EXPECT_EQ(entered, 'y');
-    ::close(ready[0]);
-    ::close(ready[1]);
+    EXPECT_EQ(::read(entered[0], &byte, 1), 1);
+    EXPECT_EQ(byte, 'y');
+    EXPECT_THAT(cgroup.Take(child), IsOk());
+    EXPECT_EQ(::write(go[1], "g", 1), 1);
+    for (const int fd : {entered[0], entered[1], go[0], go[1]}) {
+      ::close(fd);
+    }
     return child;
   }
+  // One that stays.
+  pid_t StartIn(const Cgroup& cgroup) { return StartIn(cgroup, ::pause); }
+
   static int Reap(pid_t child) {
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
@@ -110,12 +113,7 @@ TEST_F(CgroupTest, LimitsProcesses) {
   limits.pids = 1;
   limits.cpu_millis = 500;
   ASSERT_THAT(group->SetLimits(limits), IsOk());
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const bool entered = group->Enter().ok();
-    ::_exit(entered && ::fork() < 0 ? 0 : 1);
-  }
-  EXPECT_EQ(Reap(child), 0);
+  EXPECT_EQ(Reap(StartIn(*group, [] { return ::fork() < 0 ? 0 : 1; })), 0);
   EXPECT_GT(group->Usage().memory_peak_bytes, 0u);
   EXPECT_LE(group->Usage().memory_peak_bytes, uint64_t{64} << 20);
 }
