@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "sandbox/base/status_macros.h"
 
 namespace server {
@@ -54,9 +55,7 @@ absl::Status Apply(const Argument& argument, Flags* flags) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-const char kHelp[] =
+constexpr char kHelp[] =
     R"(corrald runs commands in sandboxes, for clients that speak gRPC (corral.v1).
 
 Usage: corrald [FLAG...]
@@ -86,6 +85,20 @@ Exit status: 0 after a drain or when idle; 1 if it could not start; 2 for a bad
 command line or configuration.
 )";
 
+// The argument at *i, with its value, which may be the one after it.
+Argument Take(const std::vector<std::string>& arguments, size_t* i) {
+  Argument argument = Split(arguments[*i]);
+  if (!argument.value.has_value()) {
+    const bool has_next = *i + 1 < arguments.size();
+    argument.value = has_next ? arguments[++*i] : "";
+  }
+  return argument;
+}
+
+}  // namespace
+
+absl::string_view HelpText() { return kHelp; }
+
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
   Flags flags;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -97,14 +110,7 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
       flags.action = Flags::Action::kVersion;
       return flags;
     }
-    Argument argument = Split(arguments[i]);
-    if (!argument.value.has_value() && i + 1 < arguments.size()) {
-      argument.value = arguments[++i];
-    }
-    if (!argument.value.has_value()) {
-      argument.value = "";
-    }
-    RETURN_IF_ERROR(Apply(argument, &flags));
+    RETURN_IF_ERROR(Apply(Take(arguments, &i), &flags));
   }
   return flags;
 }

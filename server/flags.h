@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace server {
 
@@ -21,7 +22,8 @@ struct Flags {
   std::optional<uint32_t> idle_exit_seconds;
 };
 
-extern const char kHelp[];
+// What --help prints.
+absl::string_view HelpText();
 
 // `arguments` without the program's name. InvalidArgument names the flag.
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments);

@@ -67,7 +67,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   switch (flags->action) {
     case Flags::Action::kHelp:
-      std::cout << kHelp;
+      std::cout << HelpText();
       return 0;
     case Flags::Action::kVersion:
       std::cout << "corrald " << kVersion << "\n";

@@ -183,22 +183,21 @@ size_t Session::execution_count() const {
 }
 
 void Session::DeleteExecution(const std::string& id, Done done) {
-  bool found = false;
-  bool first = false;
+  Done refused;
   {
     MutexLock lock(&mutex_);
-    found = executions_.count(id) != 0;
-    if (found) {
+    if (executions_.count(id) == 0) {
+      refused = std::move(done);
+    } else {
       std::vector<Done>& waiters = execution_deletions_[id];
       waiters.push_back(std::move(done));
-      first = waiters.size() == 1;
+      if (waiters.size() > 1) {
+        return;  // the first one asked already
+      }
     }
   }
-  if (!found) {
-    done(ExecutionNotFound(FormatExecutionName(spec_.id(), id)));
-    return;
-  }
-  if (!first) {
+  if (refused != nullptr) {
+    refused(ExecutionNotFound(FormatExecutionName(spec_.id(), id)));
     return;
   }
   auto deleted = [self = shared_from_this(), id](const absl::Status& status) {
@@ -248,11 +247,12 @@ void Session::OnExecutionDeleted(const std::string& id,
 
 void Session::Delete(wire::ExitRecord::Cause cause, Done done) {
   std::shared_ptr<sandbox::Sandbox> sandbox;
-  bool deleted = false;
+  Done too_late;
   {
     MutexLock lock(&mutex_);
-    deleted = deleted_;
-    if (!deleted) {
+    if (deleted_) {
+      too_late = std::move(done);
+    } else {
       deletion_waiters_.push_back(std::move(done));
       if (state_ == Sandbox::CREATING || state_ == Sandbox::DELETING) {
         return;  // MaybeReady and MaybeEmptied go on
@@ -261,8 +261,8 @@ void Session::Delete(wire::ExitRecord::Cause cause, Done done) {
       sandbox = gone_ ? nullptr : sandbox_;
     }
   }
-  if (deleted) {
-    done(absl::OkStatus());
+  if (too_late != nullptr) {
+    too_late(absl::OkStatus());
     return;
   }
   if (sandbox != nullptr) {
