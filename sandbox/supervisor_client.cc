@@ -1,6 +1,7 @@
 #include "sandbox/supervisor_client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -46,6 +47,13 @@ class StillbornSandbox : public Sandbox {
     done(absl::UnavailableError("no supervisor"));
   }
 };
+
+// A supervisor that was not asked for anything says nothing: what can be read
+// from it is its end.
+bool IsAlive(const PacketSocket& supervisor) {
+  pollfd poll = {supervisor.fd(), POLLIN, 0};
+  return supervisor.valid() && ::poll(&poll, 1, 0) == 0;
+}
 
 absl::StatusOr<UniqueFd> MakeImage() {
   const absl::string_view image = SupervisorImage();
@@ -168,7 +176,7 @@ std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
     mutex_.Signal();
   }
   absl::StatusOr<PacketSocket> socket =
-      spare.valid() ? std::move(spare) : StartSupervisor();
+      IsAlive(spare) ? std::move(spare) : StartSupervisor();
   if (!socket.ok()) {
     loop_->Post([started = socket.status(), observer,
                  created = std::move(created)]() mutable {

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -200,6 +203,25 @@ TEST_F(SupervisorClientTest, TellsAgainToWhoConnectsLater) {
                             outcome.Callback());
   EXPECT_THAT(outcome.Wait(), IsOk());
   EXPECT_THAT(second.WaitForGone(), IsOk());
+}
+
+// The only children of this process before a sandbox is made are supervisors
+// that were started ahead.
+TEST_F(SupervisorClientTest, DoesWithoutAPreparedSupervisorThatDied) {
+  int killed = 0;
+  while (killed == 0) {
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream children(task.path() / "children");
+      for (pid_t child; children >> child; ++killed) {
+        ASSERT_EQ(::kill(child, SIGKILL), 0);
+        while (::kill(child, 0) == 0) {
+        }
+      }
+    }
+  }
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
 }
 
 TEST_F(SupervisorClientTest, RefusesAWorkspaceThatIsNotThere) {
