@@ -208,6 +208,14 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<UniqueFd> MakeScratch(int tmpfs, const Scratch& scratch) {
+  if (::mkdirat(tmpfs, scratch.name, scratch.mode) != 0 ||
+      ::fchownat(tmpfs, scratch.name, kCommandId, kCommandId, 0) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", scratch.path));
+  }
+  return CopyTree(tmpfs, scratch.name);
+}
+
 // One file system for all of them, so that they share one limit.
 absl::Status MountScratch(int root) {
   ASSIGN_OR_RETURN(const UniqueFd tmpfs,
@@ -217,11 +225,7 @@ absl::Status MountScratch(int root) {
   RETURN_IF_ERROR(MoveTree(tmpfs.get(), root, "home"));
   std::vector<UniqueFd> parts;
   for (const Scratch& scratch : kScratch) {
-    if (::mkdirat(tmpfs.get(), scratch.name, scratch.mode) != 0 ||
-        ::fchownat(tmpfs.get(), scratch.name, kCommandId, kCommandId, 0) != 0) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", scratch.path));
-    }
-    ASSIGN_OR_RETURN(UniqueFd part, CopyTree(tmpfs.get(), scratch.name));
+    ASSIGN_OR_RETURN(UniqueFd part, MakeScratch(tmpfs.get(), scratch));
     parts.push_back(std::move(part));
   }
   if (::fchdir(root) != 0 || ::umount2("home", MNT_DETACH) != 0) {

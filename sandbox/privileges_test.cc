@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -18,7 +19,15 @@
 namespace sandbox {
 namespace {
 
-using ::testing::ExitedWithCode;
+// Whether `check` holds in a child: for what has no way back.
+bool HoldsInChild(bool (*check)()) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(check() ? 0 : 1);
+  }
+  int status = 1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
 
 // Only what the C library offers between fork and exit; 0 is success.
 bool StatusSays(const char* line) {
@@ -36,27 +45,24 @@ class PrivilegesTest : public ::testing::Test {
 };
 
 TEST_F(PrivilegesTest, LeavesNoCapability) {
-  EXPECT_EXIT(
-      ::_exit(KeepOnly({}).ok() && StatusSays("CapPrm:\t0000000000000000") &&
-                      StatusSays("CapEff:\t0000000000000000") &&
-                      StatusSays("CapInh:\t0000000000000000") &&
-                      StatusSays("CapBnd:\t0000000000000000") &&
-                      StatusSays("CapAmb:\t0000000000000000") &&
-                      StatusSays("NoNewPrivs:\t1")
-                  ? 0
-                  : 1),
-      ExitedWithCode(0), "");
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({}).ok() && StatusSays("CapPrm:\t0000000000000000") &&
+           StatusSays("CapEff:\t0000000000000000") &&
+           StatusSays("CapInh:\t0000000000000000") &&
+           StatusSays("CapBnd:\t0000000000000000") &&
+           StatusSays("CapAmb:\t0000000000000000") &&
+           StatusSays("NoNewPrivs:\t1");
+  }));
 }
 
 TEST_F(PrivilegesTest, LeavesTheCapabilitiesThatAreNamed) {
-  EXPECT_EXIT(::_exit(KeepOnly({CAP_SETUID, CAP_SETGID}).ok() &&
-                              StatusSays("CapPrm:\t00000000000000c0") &&
-                              StatusSays("CapEff:\t00000000000000c0") &&
-                              StatusSays("CapBnd:\t00000000000000c0") &&
-                              ::chroot("/") != 0 && ::setuid(1000) == 0
-                          ? 0
-                          : 1),
-              ExitedWithCode(0), "");
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({CAP_SETUID, CAP_SETGID}).ok() &&
+           StatusSays("CapPrm:\t00000000000000c0") &&
+           StatusSays("CapEff:\t00000000000000c0") &&
+           StatusSays("CapBnd:\t00000000000000c0") && ::chroot("/") != 0 &&
+           ::setuid(1000) == 0;
+  }));
 }
 
 rlimit Get(__rlimit_resource resource) {
@@ -66,12 +72,10 @@ rlimit Get(__rlimit_resource resource) {
 }
 
 TEST_F(PrivilegesTest, AllowsNoCoreAndSetsUsualLimits) {
-  EXPECT_EXIT(
-      ::_exit(SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 0 &&
-                      Get(RLIMIT_NOFILE).rlim_cur == 1024
-                  ? 0
-                  : 1),
-      ExitedWithCode(0), "");
+  EXPECT_TRUE(HoldsInChild([] {
+    return SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 0 &&
+           Get(RLIMIT_NOFILE).rlim_cur == 1024;
+  }));
 }
 
 bool SetLow() {
@@ -80,12 +84,11 @@ bool SetLow() {
 }
 
 TEST_F(PrivilegesTest, RaisesNoLimitAboveTheHosts) {
-  EXPECT_EXIT(::_exit(SetLow() && SetResourceLimits().ok() &&
-                              Get(RLIMIT_NOFILE).rlim_cur == 200 &&
-                              Get(RLIMIT_NOFILE).rlim_max == 200
-                          ? 0
-                          : 1),
-              ExitedWithCode(0), "");
+  EXPECT_TRUE(HoldsInChild([] {
+    return SetLow() && SetResourceLimits().ok() &&
+           Get(RLIMIT_NOFILE).rlim_cur == 200 &&
+           Get(RLIMIT_NOFILE).rlim_max == 200;
+  }));
 }
 
 }  // namespace

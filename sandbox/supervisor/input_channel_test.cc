@@ -94,7 +94,7 @@ TEST_F(InputChannelTest, WaitsForACommandThatReadsSlowly) {
   // The loop ends when the answer comes.
   channel_->Write(
       much.size(), "", false,
-      [this](absl::Status, const wire::InputState&) { loop_->Stop(); });
+      [this](const absl::Status&, const wire::InputState&) { loop_->Stop(); });
   std::function<void()> reader = [&] {
     read += Read().size();
     loop_->After(absl::ZeroDuration(), [&] { reader(); });
