@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/packet_socket.h"
@@ -22,6 +24,8 @@
 
 namespace sandbox {
 namespace {
+
+constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
 
 // A sandbox whose supervisor could not even be started.
 class StillbornSandbox : public Sandbox {
@@ -115,6 +119,9 @@ void SupervisorClientFactory::KeepSpare() {
         return;
       }
     }
+    // What the last one was taken for goes first: on few cores the two would
+    // slow each other down.
+    absl::SleepFor(kSpareDelay);
     absl::StatusOr<PacketSocket> started = StartSupervisor();
     if (!started.ok()) {
       LOG(ERROR) << "no supervisor ahead: " << started.status().ToString();

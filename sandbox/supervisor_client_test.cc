@@ -2,7 +2,9 @@
 
 #include "sandbox/supervisor_client.h"
 
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_fixture.h"
 #include "tests/status_matchers.h"
@@ -205,20 +208,29 @@ TEST_F(SupervisorClientTest, TellsAgainToWhoConnectsLater) {
   EXPECT_THAT(second.WaitForGone(), IsOk());
 }
 
-// The only children of this process before a sandbox is made are supervisors
-// that were started ahead.
-TEST_F(SupervisorClientTest, DoesWithoutAPreparedSupervisorThatDied) {
+// Kills the children that live, and waits until they do not. How many.
+int KillChildren() {
   int killed = 0;
-  while (killed == 0) {
-    for (const auto& task :
-         std::filesystem::directory_iterator("/proc/self/task")) {
-      std::ifstream children(task.path() / "children");
-      for (pid_t child; children >> child; ++killed) {
-        ASSERT_EQ(::kill(child, SIGKILL), 0);
-        while (::kill(child, 0) == 0) {
-        }
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child; children >> child;) {
+      const UniqueFd pidfd(
+          static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+      pollfd ended = {pidfd.get(), POLLIN, 0};
+      if (!pidfd.valid() || ::poll(&ended, 1, 0) != 0) {
+        continue;  // of an earlier test
       }
+      ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+      killed += ::poll(&ended, 1, /*timeout_ms=*/10000);
     }
+  }
+  return killed;
+}
+
+TEST_F(SupervisorClientTest, DoesWithoutAPreparedSupervisorThatDied) {
+  // Before a sandbox is made this process has no other children.
+  while (KillChildren() == 0) {
   }
   ASSERT_THAT(Create(), IsOk());
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
