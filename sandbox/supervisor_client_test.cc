@@ -12,9 +12,11 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -208,21 +210,42 @@ TEST_F(SupervisorClientTest, TellsAgainToWhoConnectsLater) {
   EXPECT_THAT(second.WaitForGone(), IsOk());
 }
 
-// Kills the children that live, and waits until they do not. How many.
-int KillChildren() {
+std::vector<pid_t> ReadChildren(const std::filesystem::path& task) {
+  std::ifstream file(task / "children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+UniqueFd OpenProcess(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// Waits up to `timeout_ms`. False: it lives, or there never was one.
+bool HasEnded(const UniqueFd& process, int timeout_ms) {
+  pollfd ended = {process.get(), POLLIN, 0};
+  return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
+}
+
+// Kills the supervisors that live and have an init and a spawner, and waits
+// until these are gone too: until they execute, they hold its socket. How many.
+int KillSupervisors() {
   int killed = 0;
   for (const auto& task :
        std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream children(task.path() / "children");
-    for (pid_t child; children >> child;) {
-      const UniqueFd pidfd(
-          static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-      pollfd ended = {pidfd.get(), POLLIN, 0};
-      if (!pidfd.valid() || ::poll(&ended, 1, 0) != 0) {
-        continue;  // of an earlier test
+    for (const pid_t child : ReadChildren(task.path())) {
+      const std::string id = std::to_string(child);
+      std::vector<UniqueFd> inside;
+      for (const pid_t pid : ReadChildren("/proc/" + id + "/task/" + id)) {
+        inside.push_back(OpenProcess(pid));
       }
-      ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
-      killed += ::poll(&ended, 1, /*timeout_ms=*/10000);
+      const UniqueFd supervisor = OpenProcess(child);
+      if (inside.size() < 2 || HasEnded(supervisor, 0)) {
+        continue;
+      }
+      ::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGKILL, nullptr, 0);
+      killed += HasEnded(supervisor, 10000) ? 1 : 0;
+      for (const UniqueFd& process : inside) {
+        HasEnded(process, 10000);
+      }
     }
   }
   return killed;
@@ -230,7 +253,7 @@ int KillChildren() {
 
 TEST_F(SupervisorClientTest, DoesWithoutAPreparedSupervisorThatDied) {
   // Before a sandbox is made this process has no other children.
-  while (KillChildren() == 0) {
+  while (KillSupervisors() == 0) {
   }
   ASSERT_THAT(Create(), IsOk());
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
