@@ -19,8 +19,8 @@ namespace server {
 
 namespace wire = ::corral::supervisor::v1;
 
-// All of a new sandbox's spec but its directory, id, name, subordinate ids and
-// time. A limit that `wanted` does not name is that of `defaults`.
+// All of a new sandbox's spec but its directory, id, name and time. A limit
+// that `wanted` does not name is that of `defaults`.
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
                          const corral::v1::Limits& defaults);
 

@@ -85,14 +85,6 @@ TEST_F(RecoveryTest, RemovesASandboxThatWasNeverMade) {
   EXPECT_EQ(sandboxes_->registry().size(), 0);
 }
 
-TEST_F(RecoveryTest, NewSandboxesShareNoIdsWithTheOld) {
-  CreateSandbox("old");
-  Restart();
-  CreateSandbox("new");
-  EXPECT_NE(sandboxes_->registry().Find("old")->spec().first_id(),
-            sandboxes_->registry().Find("new")->spec().first_id());
-}
-
 TEST_F(RecoveryTest, ASandboxMadeForOneCommandIsStillDeletedUnwatched) {
   corral::v1::RunExecutionRequest request;
   request.set_parent("tenants/default");

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,25 +25,19 @@ absl::StatusOr<Registry::SessionPtr> Registry::Add(const std::string& id,
   if (sessions_.count(chosen) != 0) {
     return SandboxExists(FormatSandboxName(chosen));
   }
-  std::optional<uint32_t> first_id;
-  if (sessions_.size() < max_sandboxes_) {
-    first_id = subordinate_ids_.Take();
-  }
-  if (!first_id.has_value()) {
+  if (sessions_.size() >= max_sandboxes_) {
     return QuotaExceeded(
         corral::v1::TOO_MANY_SANDBOXES, kTenantName,
         absl::StrCat("at most ", max_sandboxes_, " sandboxes exist at a time"));
   }
-  SessionPtr session = make(chosen, *first_id);
+  SessionPtr session = make(chosen);
   sessions_.emplace(chosen, session);
   return session;
 }
 
 bool Registry::AddExisting(const SessionPtr& session) {
   MutexLock lock(&mutex_);
-  return sessions_.count(session->id()) == 0 &&
-         subordinate_ids_.Claim(session->spec().first_id()) &&
-         sessions_.emplace(session->id(), session).second;
+  return sessions_.emplace(session->id(), session).second;
 }
 
 void Registry::Remove(const Session& session) {
@@ -54,7 +47,6 @@ void Registry::Remove(const Session& session) {
   if (found != sessions_.end() && found->second.get() == &session) {
     removed = std::move(found->second);
     sessions_.erase(found);
-    subordinate_ids_.Release(session.spec().first_id());
   }
 }
 

@@ -1,5 +1,4 @@
-// The sandboxes that exist, by id, each with a range of subordinate ids that no
-// other has.
+// The sandboxes that exist, by id.
 //
 // Thread-safe; nothing here blocks.
 
@@ -16,7 +15,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/mutex.h"
-#include "server/ids.h"
 #include "server/session.h"
 
 namespace server {
@@ -24,18 +22,15 @@ namespace server {
 class Registry {
  public:
   using SessionPtr = std::shared_ptr<Session>;
-  // Makes the session with this id and these subordinate ids. Must be quick,
-  // and not come back here.
-  using Make =
-      std::function<SessionPtr(const std::string& id, uint32_t first_id)>;
+  // Makes the session with this id. Must be quick, and not come back here.
+  using Make = std::function<SessionPtr(const std::string& id)>;
 
   explicit Registry(uint32_t max_sandboxes) : max_sandboxes_(max_sandboxes) {}
 
   // Empty `id`: one is made up. SANDBOX_EXISTS, TOO_MANY_SANDBOXES.
   absl::StatusOr<SessionPtr> Add(const std::string& id, const Make& make);
 
-  // A session of an earlier server. False: its id or its subordinate ids are
-  // taken.
+  // A session of an earlier server. False: its id is taken.
   bool AddExisting(const SessionPtr& session);
 
   void Remove(const Session& session);
@@ -51,7 +46,6 @@ class Registry {
   const uint32_t max_sandboxes_;
   mutable sandbox::Mutex mutex_;
   std::map<std::string, SessionPtr> sessions_ ABSL_GUARDED_BY(mutex_);
-  SubordinateIds subordinate_ids_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace server

@@ -69,12 +69,11 @@ void Sandboxes::Create(const corral::v1::Sandbox& wanted, const std::string& id,
   // Shared: the session needs it before it is known whether there is a session.
   auto answer = std::make_shared<Created>(std::move(created));
   const absl::StatusOr<std::shared_ptr<Session>> session =
-      registry_.Add(id, [&](const std::string& chosen_id, uint32_t first_id) {
+      registry_.Add(id, [&](const std::string& chosen_id) {
         wire::SandboxSpec spec = ToSpec(wanted, options_.default_limits);
         spec.set_directory(environment_.state->SandboxPath(chosen_id));
         spec.set_id(chosen_id);
         spec.set_name(FormatSandboxName(chosen_id));
-        spec.set_first_id(first_id);
         spec.set_create_time_ns(absl::ToUnixNanos(absl::Now()));
         spec.set_ephemeral(ephemeral);
         return std::make_shared<Session>(
