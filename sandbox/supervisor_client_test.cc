@@ -234,7 +234,8 @@ int KillSupervisors() {
     for (const pid_t child : ReadChildren(task.path())) {
       const std::string id = std::to_string(child);
       std::vector<UniqueFd> inside;
-      for (const pid_t pid : ReadChildren("/proc/" + id + "/task/" + id)) {
+      for (const pid_t pid :
+           ReadChildren(absl::StrCat("/proc/", id, "/task/", id))) {
         inside.push_back(OpenProcess(pid));
       }
       const UniqueFd supervisor = OpenProcess(child);

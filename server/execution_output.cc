@@ -27,7 +27,6 @@ namespace {
 
 using corral::v1::ReadOutputRequest;
 using corral::v1::ReadOutputResponse;
-using corral::v1::Stream;
 
 constexpr uint32_t kDefaultWindow = 64 << 10;
 constexpr uint32_t kMaxWindow = 2 << 20;

@@ -105,6 +105,7 @@ TEST_F(OutputServiceTest, AnOvertakenReaderGetsAGap) {
 TEST_F(OutputServiceTest, ManyReadersGetTheSame) {
   const std::string name = StartOne();
   std::vector<std::unique_ptr<OutputCall>> calls;
+  calls.reserve(20);
   for (int i = 0; i < 20; ++i) {
     calls.push_back(Stream(name));
   }

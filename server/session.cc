@@ -57,7 +57,7 @@ void Session::OnCreated(const absl::Status& status) {
     created_ = true;
     if (!status.ok()) {
       state_ = Sandbox::DELETING;
-      deletion_waiters_.push_back(
+      deletion_waiters_.emplace_back(
           [ready = std::move(ready_), status](const absl::Status&) mutable {
             ready(status);
           });

@@ -79,7 +79,8 @@ void ServerCalls::Begin(Async* async, Method<Async, Request, Response> method,
 
 void ServerCalls::CreateSandbox(const corral::v1::CreateSandboxRequest& request,
                                 Done<corral::v1::Sandbox> done) {
-  Connect([this, request, done = std::move(done)](absl::Status status) mutable {
+  Connect([this, request,
+           done = std::move(done)](const absl::Status& status) mutable {
     if (status.ok()) {
       Begin(connection_->sandboxes().async(), &AsyncSandboxes::CreateSandbox,
             request, Repeat::kNo, std::move(done));

@@ -39,9 +39,9 @@ absl::StatusOr<Json> ParseObject(absl::string_view params) {
 
 // Null if there is no such member.
 const Json& Field(const Json& object, const char* name) {
-  static const Json* const kNull = new Json(nullptr);
+  static const Json* const null = new Json(nullptr);
   const auto field = object.find(name);
-  return field == object.end() ? *kNull : *field;
+  return field == object.end() ? *null : *field;
 }
 
 absl::StatusOr<std::string> NonEmptyString(const Json& object,

@@ -15,8 +15,6 @@
 #include "absl/strings/strip.h"
 #include "sandbox/base/log.h"
 
-extern char** environ;
-
 namespace bridge {
 namespace {
 
@@ -43,6 +41,7 @@ pid_t Spawn(std::vector<std::string> words, int input, int output, int error) {
   ::posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) {
     argv.push_back(word.data());
   }

@@ -109,7 +109,8 @@ class OptionTable::Parser {
   void TakeCommand(size_t begin) {
     auto& target =
         table_.takes_command_ ? arguments_.command : arguments_.positionals;
-    target.insert(target.end(), words_.begin() + begin, words_.end());
+    target.insert(target.end(), words_.begin() + static_cast<ptrdiff_t>(begin),
+                  words_.end());
     next_ = words_.size();
   }
 

@@ -258,7 +258,8 @@ TEST(RunTest, LosesNothingToASlowReaderAndNeedsNoMemoryForIt) {
     early_peak = i == 20 ? corral.PeakMemory() : early_peak;
   }
   EXPECT_EQ(equal_blocks, kBlocks);
-  EXPECT_LT(corral.PeakMemory() - early_peak, 16 << 20);
+  // Of the 100 MiB that pass through.
+  EXPECT_LT(corral.PeakMemory() - early_peak, 32 << 20);
   EXPECT_EQ(Outcome(corral), "0||");
 }
 

@@ -41,7 +41,7 @@ void Catch(int number) {
 
 }  // namespace
 
-SignalCatcher::SignalCatcher(std::vector<int> signals,
+SignalCatcher::SignalCatcher(const std::vector<int>& signals,
                              std::function<void(int)> on_signal)
     : on_signal_(std::move(on_signal)) {
   int ends[2];

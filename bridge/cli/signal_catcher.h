@@ -16,7 +16,7 @@ namespace bridge {
 class SignalCatcher {
  public:
   // `on_signal` may block: further signals wait in their order.
-  SignalCatcher(std::vector<int> signals,
+  SignalCatcher(const std::vector<int>& signals,
                 std::function<void(int number)> on_signal);
   // Waits for `on_signal` to return. The signals have no effect from then on.
   ~SignalCatcher();

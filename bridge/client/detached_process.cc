@@ -91,6 +91,7 @@ absl::StatusOr<UniqueFd> StartDetached(const std::vector<std::string>& argv,
   const UniqueFd reports(ends[0]);
   UniqueFd report(ends[1]);
   std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
   for (const std::string& argument : argv) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

@@ -69,7 +69,7 @@ grpc::Status OutputStream::Finish() {
   OutputEvent event;
   while (reader_->Read(&event)) {
   }
-  const grpc::Status status = reader_->Finish();
+  grpc::Status status = reader_->Finish();
   reader_.reset();
   return status;
 }

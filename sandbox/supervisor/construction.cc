@@ -310,7 +310,7 @@ absl::Status Complete(const Construction& made,
                                                particulars.memory_bytes));
   }
   pair.theirs.Reset();
-  const absl::Status completed =
+  absl::Status completed =
       ReceiveReport(pair.ours.get(), "complete the mounts").status();
   siginfo_t info;
   ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);

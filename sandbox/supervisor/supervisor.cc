@@ -70,11 +70,11 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
       break;
     case wire::ToSupervisor::kWriteInput:
       With(id, request.write_input().execution_id(), [&](Execution& execution) {
-        execution.WriteInput(
-            request.write_input(),
-            [this, id](absl::Status status, wire::InputState input) {
-              ReplyInput(id, status, input);
-            });
+        execution.WriteInput(request.write_input(),
+                             [this, id](const absl::Status& status,
+                                        const wire::InputState& input) {
+                               ReplyInput(id, status, input);
+                             });
       });
       break;
     case wire::ToSupervisor::kAcknowledge: {
@@ -256,7 +256,7 @@ void Supervisor::StartExecution(uint64_t request_id,
       MakeSpareCgroup();
     }
   });
-  execution->Start([this, id, request_id](absl::Status status) {
+  execution->Start([this, id, request_id](const absl::Status& status) {
     Reply(request_id, status);
     if (!status.ok()) {
       loop_->Defer([this, id] { executions_.erase(id); });
@@ -268,7 +268,7 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   wire::FromSupervisor message;
   *message.mutable_execution() = record;
   control_.Send(std::move(message));
-  const std::string id = record.id();
+  const std::string& id = record.id();
   const auto found = executions_.find(id);
   if (found == executions_.end() || !found->second->ended()) {
     return;

@@ -18,7 +18,6 @@ namespace {
 
 using ::sandbox::wire::ExecutionRecord;
 using ::sandbox::wire::ExitRecord;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 

@@ -18,7 +18,6 @@ namespace {
 
 using ::sandbox::wire::ExecutionRecord;
 using ::sandbox::wire::ExitRecord;
-using ::testing::HasSubstr;
 
 constexpr uint64_t kMiB = 1 << 20;
 // The kernel's peak of a v2 group counts what the group above refused, too: 64

@@ -96,8 +96,7 @@ absl::StatusOr<double> LargestKilobytes(pid_t server_pid) {
     if (parent != server_pid) {
       continue;
     }
-    const absl::StatusOr<double> sum =
-        SumKilobytes(WithDescendants(pid, parents));
+    absl::StatusOr<double> sum = SumKilobytes(WithDescendants(pid, parents));
     if (!largest.ok() || (sum.ok() && *sum > *largest)) {
       largest = sum;
     }
@@ -109,7 +108,7 @@ absl::StatusOr<double> MeasureOnce(const Setting& setting) {
   ASSIGN_OR_RETURN(const std::string sandbox,
                    setting.corral.CreateSandbox(setting.workspace));
   RETURN_IF_ERROR(setting.corral.TimeCommand(sandbox, {"/bin/true"}).status());
-  const absl::StatusOr<double> sum = LargestKilobytes(setting.server_pid);
+  absl::StatusOr<double> sum = LargestKilobytes(setting.server_pid);
   RETURN_IF_ERROR(setting.corral.DeleteSandbox(sandbox));
   return sum;
 }

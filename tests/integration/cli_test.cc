@@ -157,9 +157,9 @@ TEST_F(CliTest, LooksAfterWhatRunsInTheBackground) {
 
 TEST_F(CliTest, KilledLeavesTheCommandOfALastingSandboxRunning) {
   Corral({"create", "-n", "box", "-w", server_.workspace()});
-  const auto exec = Begin({"exec", "box", "--", "sh", "-c",
-                           "echo up; while [ ! -e go ]; do sleep 0.02; done; "
-                           "echo done; exit 11"});
+  const std::string script =
+      "echo up; while [ ! -e go ]; do sleep 0.02; done; echo done; exit 11";
+  const auto exec = Begin({"exec", "box", "--", "sh", "-c", script});
   EXPECT_EQ(exec->ReadLine(), "up\n");
   exec->Signal(SIGKILL);
   exec->Wait();
@@ -178,9 +178,9 @@ TEST_F(CliTest, KilledLeavesTheCommandOfALastingSandboxRunning) {
 
 TEST_F(CliTest, GoesOnWhereItWasWhenTheServerIsKilledAndStartedAgain) {
   Corral({"create", "-n", "box", "-w", server_.workspace()});
-  const auto exec = Begin({"exec", "box", "--", "sh", "-c",
-                           "echo up; while [ ! -e go ]; do sleep 0.02; done; "
-                           "seq 100; exit 12"});
+  const std::string script =
+      "echo up; while [ ! -e go ]; do sleep 0.02; done; seq 100; exit 12";
+  const auto exec = Begin({"exec", "box", "--", "sh", "-c", script});
   EXPECT_EQ(exec->ReadLine(), "up\n");
   server_.Kill();
   WriteFile(server_.workspace() + "/go", "");

@@ -25,8 +25,7 @@ class EndingTest : public IntegrationTest {
  protected:
   // Starts it in a new sandbox and waits for the line "ready".
   std::string StartReady(const std::string& script) {
-    const std::string name =
-        client_->Start(CreateSandbox(), Shell(script)).name();
+    std::string name = client_->Start(CreateSandbox(), Shell(script)).name();
     client_->Stream(name)->ReadUntil(STDOUT, "ready\n");
     return name;
   }

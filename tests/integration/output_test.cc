@@ -236,6 +236,7 @@ TEST_F(OutputTest, CanBeReadFromAnyOffset) {
   std::vector<std::unique_ptr<OutputCall>> calls;
   const std::vector<uint64_t> offsets = {
       0, 1, 65535, 65536, 65537, 1'000'000, bytes.size() - 1, bytes.size()};
+  calls.reserve(offsets.size());
   for (const uint64_t offset : offsets) {
     calls.push_back(StreamFrom(name, offset));
   }
@@ -272,6 +273,7 @@ TEST_F(OutputTest, OfATerminalFollowsItsSize) {
 TEST_F(OutputTest, OfFiftyCommandsAtOnceIsEachItsOwn) {
   const std::string sandbox = CreateSandbox();
   std::vector<std::thread> threads;
+  threads.reserve(50);
   for (int i = 0; i < 50; ++i) {
     threads.emplace_back([this, &sandbox, i] {
       auto call = client_->Run(

@@ -14,8 +14,6 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/log.h"
 
-extern char** environ;
-
 namespace tests {
 namespace {
 
