@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/sandbox.h"
+#include "server/conversion.h"
 #include "server/server_fixture.h"
 #include "server/session.h"
 #include "tests/fakes/fake_supervisor.h"
@@ -75,6 +76,25 @@ TEST_F(RecoveryTest, AnswersForTheExecutionsOfADeadSupervisor) {
   EXPECT_EQ(Get(ended).exit().code(), 4);
   EXPECT_EQ(BytesOf(Stream(running)->Rest(), corral::v1::STDOUT), "kept");
   EXPECT_EQ(sandboxes_->registry().Find("box")->execution_count(), 2);
+}
+
+TEST_F(RecoveryTest, KnowsACommandThatIsStartedWhileItTakesOver) {
+  const std::string sandbox = CreateSandbox("box");
+  const std::string early = StartExecution(sandbox, Command());
+  // The request of the server before was still on its way.
+  factory_.OnAdoption([](FakeSupervisor& supervisor) {
+    wire::StartExecution start;
+    start.set_id("late");
+    *start.mutable_command() = ToCommandSpec(Command({"make", "late"}), "");
+    EXPECT_TRUE(supervisor.Start(start).ok());
+  });
+  Restart();
+  const std::string late = absl::StrCat(sandbox, "/executions/late");
+  EXPECT_EQ(Get(early).state(), corral::v1::Execution::RUNNING);
+  EXPECT_EQ(Get(late).state(), corral::v1::Execution::RUNNING);
+  EXPECT_EQ(Get(late).command().argv(1), "late");
+  factory_.Exit(late, 5);
+  EXPECT_EQ(Wait(late).exit().code(), 5);
 }
 
 TEST_F(RecoveryTest, RemovesASandboxThatWasNeverMade) {

@@ -108,8 +108,8 @@ class Session final : public sandbox::SandboxObserver,
   void BeginViewing();
   void EndViewing(bool saw_the_end);
 
-  // Takes in the executions that the disk knows, before a sandbox of an earlier
-  // server is adopted. May block.
+  // Takes in the executions that the disk knows and this object does not,
+  // before a sandbox of an earlier server is adopted. May block.
   void LoadRecords();
   // Ends what has no end with the one that the disk knows, or as LOST, and
   // drops the Sandbox. The supervisor must be gone. May block.

@@ -1,6 +1,7 @@
 // What a session learns: from the disk when the server starts, and from the
 // supervisor.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,9 @@ void Session::LoadRecords() {
   }
   for (const wire::ExecutionRecord& record :
        environment_.state->ReadRecords(spec_.id())) {
+    if (FindExecution(record.id()) != nullptr) {
+      continue;
+    }
     corral::v1::Command command;
     if (!command.ParseFromString(record.command().original())) {
       LOG(WARNING) << "no command in start.pb of " << spec_.name() << " "
@@ -80,12 +84,24 @@ void Session::EndWithoutSupervisor() {
 }
 
 void Session::OnSnapshot(const wire::Snapshot& snapshot) {
-  std::map<std::string, ExecutionPtr> unknown;
   {
     MutexLock lock(&mutex_);
     if (!adopted_) {
       return;  // of a new supervisor, which knows nothing
     }
+  }
+  const bool complete =
+      std::all_of(snapshot.executions().begin(), snapshot.executions().end(),
+                  [this](const wire::ExecutionRecord& record) {
+                    return FindExecution(record.id()) != nullptr;
+                  });
+  if (!complete) {
+    // Asked for by the server before, and started only after the disk was read.
+    LoadRecords();
+  }
+  std::map<std::string, ExecutionPtr> unknown;
+  {
+    MutexLock lock(&mutex_);
     unknown = executions_;
   }
   for (const wire::ExecutionRecord& record : snapshot.executions()) {

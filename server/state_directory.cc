@@ -88,6 +88,14 @@ bool ReadMessage(const std::string& path,
   return file.good() && message->ParseFromIstream(&file);
 }
 
+// Not if the host went down before all of it was on the disk.
+bool IsWholeEnd(const ExecutionRecord& end, const std::string& id) {
+  return end.id() == id &&
+         ((end.state() == ExecutionRecord::EXITED && end.has_exit()) ||
+          (end.state() == ExecutionRecord::FAILED_TO_START &&
+           end.has_failure()));
+}
+
 std::vector<std::string> ListDirectory(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
@@ -165,7 +173,8 @@ std::vector<ExecutionRecord> StateDirectory::ReadRecords(
       continue;
     }
     ExecutionRecord end;
-    if (ReadMessage(absl::StrCat(path, "/exit.pb"), &end)) {
+    if (ReadMessage(absl::StrCat(path, "/exit.pb"), &end) &&
+        IsWholeEnd(end, id)) {
       *end.mutable_command() = std::move(*record.mutable_command());
       record = std::move(end);
     }

@@ -88,11 +88,29 @@ TEST_F(StateDirectoryTest, AnEndCompletesItsStart) {
   wire::ExecutionRecord end;
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
+  end.mutable_exit()->set_wait_status(256);
   WriteRecord("box", "job", "exit.pb", end);
   const std::vector<wire::ExecutionRecord> records = state_->ReadRecords("box");
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].state(), wire::ExecutionRecord::EXITED);
   EXPECT_EQ(records[0].command().argv(0), "true");
+}
+
+TEST_F(StateDirectoryTest, ATornEndIsNone) {
+  WriteSpec("box");
+  wire::ExecutionRecord start;
+  start.set_id("job");
+  WriteRecord("box", "job", "start.pb", start);
+  wire::ExecutionRecord end;
+  WriteRecord("box", "job", "exit.pb", end);
+  EXPECT_EQ(state_->ReadRecords("box").at(0).state(),
+            wire::ExecutionRecord::STARTING);
+  // All that came before the message that says how.
+  end.set_id("job");
+  end.set_state(wire::ExecutionRecord::EXITED);
+  WriteRecord("box", "job", "exit.pb", end);
+  EXPECT_EQ(state_->ReadRecords("box").at(0).state(),
+            wire::ExecutionRecord::STARTING);
 }
 
 TEST_F(StateDirectoryTest, WhatHasNoReadableStartNeverBegan) {

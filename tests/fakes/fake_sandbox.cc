@@ -144,6 +144,7 @@ absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> FakeSandboxFactory::Adopt(
     const auto found = supervisors_.find(spec.directory());
     if (found != supervisors_.end() && found->second->alive()) {
       supervisor = found->second;
+      on_adoption_(*supervisor);
       supervisor->Connect(observer);
       loop_->Post([supervisor, observer] {
         observer->OnSnapshot(supervisor->Snapshot());
@@ -158,6 +159,11 @@ absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> FakeSandboxFactory::Adopt(
 
 void FakeSandboxFactory::FailCreations(const absl::Status& status) {
   RunOnLoop([&] { creation_error_ = status; });
+}
+
+void FakeSandboxFactory::OnAdoption(
+    std::function<void(FakeSupervisor&)> function) {
+  RunOnLoop([&] { on_adoption_ = std::move(function); });
 }
 
 void FakeSandboxFactory::With(
