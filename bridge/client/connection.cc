@@ -17,7 +17,7 @@ namespace client {
 namespace {
 
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
-constexpr absl::Duration kReconnectInterval = absl::Milliseconds(200);
+constexpr absl::Duration kReconnectInterval = absl::Milliseconds(50);
 constexpr int kMaxMessageBytes = 16 << 20;
 
 struct TlsFile {
@@ -113,6 +113,19 @@ absl::Status Connect(const ServerAddress& address, grpc::Channel& channel,
   return absl::OkStatus();
 }
 
+// Waits, whatever the state: gRPC reads what a new connection sends first only
+// while a thread waits for it, and otherwise once in 5 s.
+bool BecomesReady(grpc::Channel& channel, absl::Time deadline) {
+  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (!channel.WaitForStateChange(state, ToDeadline(deadline))) {
+      return false;
+    }
+    state = channel.GetState(/*try_to_connect=*/true);
+  }
+  return true;
+}
+
 // Of a Unix socket it is known at once whether somebody listens.
 absl::Status EnsureListening(const ServerAddress& address,
                              absl::Time deadline) {
@@ -163,11 +176,14 @@ Connection::Connection(ServerAddress address,
 bool Connection::Reconnect(absl::Time deadline,
                            const std::function<bool()>& abandoned) {
   while (absl::Now() < deadline && !abandoned()) {
-    if (EnsureListening(address_, deadline).ok() &&
-        Connect(address_, *channel_, deadline).ok()) {
+    if (!EnsureListening(address_, deadline).ok()) {
+      absl::SleepFor(kReconnectInterval);
+      continue;
+    }
+    grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
+    if (BecomesReady(*channel_, absl::Now() + kReconnectInterval)) {
       return true;
     }
-    absl::SleepFor(kReconnectInterval);
   }
   return false;
 }
