@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
 
 namespace sandbox {
 
@@ -122,32 +123,36 @@ void Control::SendOutputChanged(const std::string& execution_id) {
   }
 }
 
-void Control::Flush() {
-  while (socket_.valid() && !idle()) {
-    const bool queued = !queue_.empty();
-    wire::FromSupervisor changes;
-    if (!queued) {
-      for (const std::string& id : changed_) {
-        changes.mutable_output_changed()->add_execution_ids(id);
-      }
-    }
-    const absl::Status sent = socket_.Send(queued ? queue_.front() : changes);
-    if (absl::IsUnavailable(sent)) {
-      break;
-    }
-    if (!sent.ok()) {
-      LOG(WARNING) << "control socket: " << sent.ToString();
-      Disconnect();
-      return;
-    }
-    if (queued) {
-      queue_.pop_front();
-    } else {
-      changed_.clear();
-    }
+absl::Status Control::SendNext() {
+  if (!queue_.empty()) {
+    RETURN_IF_ERROR(socket_.Send(queue_.front()));
+    queue_.pop_front();
+    return absl::OkStatus();
   }
-  const bool wait = socket_.valid() && !idle();
-  if (socket_.valid() && wait != waiting_) {
+  wire::FromSupervisor changes;
+  for (const std::string& id : changed_) {
+    changes.mutable_output_changed()->add_execution_ids(id);
+  }
+  RETURN_IF_ERROR(socket_.Send(changes));
+  changed_.clear();
+  return absl::OkStatus();
+}
+
+void Control::Flush() {
+  if (!socket_.valid()) {
+    return;
+  }
+  absl::Status sent;
+  while (sent.ok() && !idle()) {
+    sent = SendNext();
+  }
+  if (!sent.ok() && !absl::IsUnavailable(sent)) {
+    LOG(WARNING) << "control socket: " << sent.ToString();
+    Disconnect();
+    return;
+  }
+  const bool wait = !idle();
+  if (wait != waiting_) {
     waiting_ = wait;
     loop_->SetEvents(socket_.fd(), wait ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }

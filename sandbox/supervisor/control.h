@@ -52,6 +52,8 @@ class Control {
   void OnReady(uint32_t events);
   void Accept();
   void Receive();
+  // Unavailable: the socket takes no more at the moment.
+  absl::Status SendNext();
   void Flush();
   void Disconnect();
 
