@@ -225,28 +225,33 @@ bool HasEnded(const UniqueFd& process, int timeout_ms) {
   return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
 }
 
-// Kills the supervisors that live and have an init and a spawner, and waits
-// until these are gone too: until they execute, they hold its socket. How many.
+// Kills the supervisor if it lives and has an init and a spawner, and waits
+// until these are gone too: until they execute, they hold its socket.
+bool KillSupervisor(pid_t pid) {
+  std::vector<UniqueFd> inside;
+  for (const pid_t child :
+       ReadChildren(absl::StrCat("/proc/", pid, "/task/", pid))) {
+    inside.push_back(OpenProcess(child));
+  }
+  const UniqueFd supervisor = OpenProcess(pid);
+  if (inside.size() < 2 || HasEnded(supervisor, 0)) {
+    return false;
+  }
+  ::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGKILL, nullptr, 0);
+  const bool killed = HasEnded(supervisor, 10000);
+  for (const UniqueFd& process : inside) {
+    HasEnded(process, 10000);
+  }
+  return killed;
+}
+
+// How many of this process's supervisors were killed.
 int KillSupervisors() {
   int killed = 0;
   for (const auto& task :
        std::filesystem::directory_iterator("/proc/self/task")) {
     for (const pid_t child : ReadChildren(task.path())) {
-      const std::string id = std::to_string(child);
-      std::vector<UniqueFd> inside;
-      for (const pid_t pid :
-           ReadChildren(absl::StrCat("/proc/", id, "/task/", id))) {
-        inside.push_back(OpenProcess(pid));
-      }
-      const UniqueFd supervisor = OpenProcess(child);
-      if (inside.size() < 2 || HasEnded(supervisor, 0)) {
-        continue;
-      }
-      ::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGKILL, nullptr, 0);
-      killed += HasEnded(supervisor, 10000) ? 1 : 0;
-      for (const UniqueFd& process : inside) {
-        HasEnded(process, 10000);
-      }
+      killed += KillSupervisor(child) ? 1 : 0;
     }
   }
   return killed;

@@ -81,27 +81,32 @@ absl::StatusOr<std::optional<OutputEvent>> OutputStream::Next() {
   MaybeAcknowledge();
   while (!ended_) {
     OutputEvent event;
-    if (reader_->Read(&event)) {
-      lost_since_ = absl::InfiniteFuture();
-      const bool repeated = event.has_opened() && opened_;
-      RETURN_IF_ERROR(Accept(event));
-      if (!repeated) {
-        return event;
-      }
+    if (!reader_->Read(&event)) {
+      RETURN_IF_ERROR(OnBreak());
       continue;
     }
-    const grpc::Status status = Finish();
-    if (status.ok() && follow_.no_follow()) {
-      ended_ = true;
-    } else if (ShouldResume(status)) {
-      RETURN_IF_ERROR(Resume());
-    } else {
-      ended_ = true;
-      return status.ok() ? absl::UnavailableError("the server ended the stream")
-                         : ToStatus(status);
+    lost_since_ = absl::InfiniteFuture();
+    const bool repeated = event.has_opened() && opened_;
+    RETURN_IF_ERROR(Accept(event));
+    if (!repeated) {
+      return event;
     }
   }
   return std::nullopt;
+}
+
+absl::Status OutputStream::OnBreak() {
+  const grpc::Status status = Finish();
+  if (status.ok() && follow_.no_follow()) {
+    ended_ = true;
+    return absl::OkStatus();
+  }
+  if (ShouldResume(status)) {
+    return Resume();
+  }
+  ended_ = true;
+  return status.ok() ? absl::UnavailableError("the server ended the stream")
+                     : ToStatus(status);
 }
 
 bool OutputStream::ShouldResume(const grpc::Status& status) {

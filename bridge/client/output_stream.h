@@ -76,6 +76,8 @@ class OutputStream {
   bool cancelled() ABSL_LOCKS_EXCLUDED(mutex_);
   bool ShouldResume(const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   grpc::Status Finish();
+  // The server sends no more: goes on with a new call, or ends.
+  absl::Status OnBreak();
 
   Connection& connection_;
   std::optional<corral::v1::RunExecutionRequest> run_;
