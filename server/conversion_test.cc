@@ -24,12 +24,12 @@ corral::v1::Command True() {
 }
 
 TEST(ConversionTest, ACommandGetsTheDefaultsOfItsSandbox) {
-  const wire::CommandSpec spec = ToCommandSpec(True(), "/work");
+  const wire::CommandSpec spec = ToCommandSpec(True(), "/build");
   EXPECT_THAT(
       spec.environment(),
       AllOf(Contains("HOME=/home/corral"), Contains("USER=corral"),
             Contains("SHELL=/bin/bash"), Not(Contains("TERM=xterm-256color"))));
-  EXPECT_EQ(spec.working_directory(), "/work");
+  EXPECT_EQ(spec.working_directory(), "/build");
   EXPECT_EQ(spec.kill_grace_ns(), 2'000'000'000);
   EXPECT_EQ(spec.retain_bytes(), 64 << 20);
   EXPECT_EQ(spec.wall_timeout_ns(), 0);
@@ -60,7 +60,7 @@ TEST(ConversionTest, ATerminalHasATermAndOneStream) {
 }
 
 TEST(ConversionTest, TheOriginalCommandIsKeptForALaterServer) {
-  const wire::CommandSpec spec = ToCommandSpec(True(), "/work");
+  const wire::CommandSpec spec = ToCommandSpec(True(), "/build");
   corral::v1::Command original;
   ASSERT_TRUE(original.ParseFromString(spec.original()));
   EXPECT_EQ(original.argv(0), "true");
@@ -94,7 +94,7 @@ TEST(ConversionTest, AFailedStartSaysWhereAndWhy) {
 TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
   corral::v1::Sandbox wanted;
   wanted.mutable_limits()->set_pids(10);
-  wanted.mutable_workspace()->set_path("/work/");
+  wanted.mutable_workspace()->set_path("/build/");
   corral::v1::Limits defaults;
   defaults.set_pids(99);
   defaults.set_memory_bytes(1 << 30);
@@ -102,7 +102,7 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
   EXPECT_EQ(sandbox.limits().pids(), 10);
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_FALSE(sandbox.limits().has_cpu_millis());
-  EXPECT_EQ(sandbox.workspace().path(), "/work");
+  EXPECT_EQ(sandbox.workspace().path(), "/build");
 }
 
 TEST(ConversionTest, KnowsEveryCauseByItsName) {

@@ -57,13 +57,13 @@ class SandboxServiceTest : public ServerFixture {
 TEST_F(SandboxServiceTest, AnswersWhatIsEnforced) {
   corral::v1::CreateSandboxRequest request = Request();
   request.set_sandbox_id("box");
-  request.mutable_sandbox()->mutable_workspace()->set_path("/work/");
+  request.mutable_sandbox()->mutable_workspace()->set_path("/build/");
   request.mutable_sandbox()->mutable_limits()->set_pids(50);
   corral::v1::Sandbox sandbox;
   ASSERT_TRUE(Create(request, &sandbox).ok());
   EXPECT_EQ(sandbox.name(), "tenants/default/sandboxes/box");
   EXPECT_EQ(sandbox.state(), corral::v1::Sandbox::READY);
-  EXPECT_EQ(sandbox.workspace().path(), "/work");
+  EXPECT_EQ(sandbox.workspace().path(), "/build");
   EXPECT_EQ(sandbox.limits().pids(), 50);
   EXPECT_EQ(sandbox.network(), corral::v1::Sandbox::NONE);
   EXPECT_EQ(Reason(Create(request, &sandbox)), "SANDBOX_EXISTS");

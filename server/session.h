@@ -109,7 +109,8 @@ class Session final : public sandbox::SandboxObserver,
   void EndViewing(bool saw_the_end);
 
   // Takes in the executions that the disk knows and this object does not,
-  // before a sandbox of an earlier server is adopted. May block.
+  // before a sandbox of an earlier server is adopted; OnSnapshot does so again
+  // if one has begun since. Reads the disk: while the server starts only.
   void LoadRecords();
   // Ends what has no end with the one that the disk knows, or as LOST, and
   // drops the Sandbox. The supervisor must be gone. May block.

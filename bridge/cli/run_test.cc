@@ -255,11 +255,11 @@ TEST(RunTest, LosesNothingToASlowReaderAndNeedsNoMemoryForIt) {
   size_t equal_blocks = 0;
   for (size_t i = 0; i < kBlocks; ++i) {
     equal_blocks += ReadBlock(corral.output()) == Block(i) ? 1 : 0;
-    early_peak = i == 20 ? corral.PeakMemory() : early_peak;
+    // By then gRPC's buffers are as large as they get.
+    early_peak = i == kBlocks / 2 ? corral.PeakMemory() : early_peak;
   }
   EXPECT_EQ(equal_blocks, kBlocks);
-  // Of the 100 MiB that pass through.
-  EXPECT_LT(corral.PeakMemory() - early_peak, 32 << 20);
+  EXPECT_LT(corral.PeakMemory() - early_peak, 16 << 20);
   EXPECT_EQ(Outcome(corral), "0||");
 }
 
