@@ -263,7 +263,8 @@ TEST(RunTest, LosesNothingToASlowReaderAndNeedsNoMemoryForIt) {
   }
   EXPECT_EQ(equal_blocks, kBlocks);
   EXPECT_GT(early_peak, 0);
-  EXPECT_LT(late_peak - early_peak, 16 << 20);
+  // The kernel's count of pages is approximate: a later peak may read lower.
+  EXPECT_LT(late_peak, early_peak + (16 << 20));
   EXPECT_EQ(Outcome(corral), "0||");
 }
 
