@@ -37,6 +37,10 @@ class SandboxObserver {
   // The logs of this execution changed; their headers say how.
   virtual void OnOutput(const std::string& execution_id) = 0;
 
+  // Writing records or output of this sandbox has begun to fail, or succeeds
+  // again.
+  virtual void OnStorage(const wire::Storage& storage) = 0;
+
   // Last call, exactly once: the supervisor is gone, and everything in the
   // sandbox with it. OK if it was asked to (DeleteSandbox).
   virtual void OnGone(const absl::Status& why) = 0;

@@ -26,6 +26,7 @@ class Recorder : public SandboxObserver {
   void OnSnapshot(const wire::Snapshot& snapshot) override;
   void OnExecution(const wire::ExecutionRecord& record) override;
   void OnOutput(const std::string&) override;
+  void OnStorage(const wire::Storage&) override {}
   void OnGone(const absl::Status& why) override;
 
   // Returns its last state, also when the sandbox goes before it ends.

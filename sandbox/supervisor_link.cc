@@ -135,6 +135,9 @@ void SupervisorLink::OnMessage(const wire::FromSupervisor& message) {
     case wire::FromSupervisor::kFailed:
       end_ = absl::InternalError(message.failed().message());
       break;
+    case wire::FromSupervisor::kStorage:
+      observer_->OnStorage(message.storage());
+      break;
     case wire::FromSupervisor::MESSAGE_NOT_SET:
       break;  // of a newer supervisor
   }

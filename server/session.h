@@ -120,6 +120,7 @@ class Session final : public sandbox::SandboxObserver,
   void OnSnapshot(const sandbox::wire::Snapshot& snapshot) override;
   void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
   void OnOutput(const std::string& execution_id) override;
+  void OnStorage(const sandbox::wire::Storage& storage) override;
   void OnGone(const absl::Status& why) override;
 
  private:

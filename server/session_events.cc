@@ -136,6 +136,14 @@ void Session::OnOutput(const std::string& execution_id) {
   }
 }
 
+void Session::OnStorage(const sandbox::wire::Storage& storage) {
+  if (storage.failure().empty()) {
+    LOG(INFO) << id() << ": writing succeeds again";
+  } else {
+    LOG(ERROR) << id() << ": " << storage.failure();
+  }
+}
+
 void Session::OnGone(const absl::Status& why) {
   Done ready;
   bool deleting = false;

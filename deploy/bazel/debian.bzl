@@ -117,6 +117,8 @@ def debian_repositories():
     _debian_repository(name = "com_github_google_benchmark", libraries = {":benchmark_main": "benchmark -lbenchmark_main"})
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
+    _debian_repository(name = "openssl", libraries = {":crypto": "libcrypto"})
+    _debian_repository(name = "zlib", libraries = {":z": "zlib"})
     _debian_repository(
         name = "com_google_protobuf",
         libraries = {
