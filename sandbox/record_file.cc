@@ -24,9 +24,12 @@ struct Seal {
 };
 static_assert(sizeof(Seal) == 16, "the file's format");
 
-uint32_t Crc(absl::string_view bytes) {
-  return ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()),
-                   bytes.size());
+// With the size, so that a seal of zeros is none.
+uint32_t Crc(uint32_t size, absl::string_view message) {
+  const uLong start =
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(&size), sizeof(size));
+  return ::crc32_z(start, reinterpret_cast<const Bytef*>(message.data()),
+                   message.size());
 }
 
 }  // namespace
@@ -39,7 +42,7 @@ std::string SealRecord(const google::protobuf::MessageLite& message) {
   Seal seal;
   std::memcpy(seal.magic, kMagic, sizeof(kMagic));
   seal.size = htole32(body.size());
-  seal.crc = htole32(Crc(body));
+  seal.crc = htole32(Crc(seal.size, body));
   std::memcpy(&content[0], &seal, sizeof(seal));
   return content;
 }
@@ -56,7 +59,8 @@ absl::Status UnsealRecord(absl::string_view content,
   }
   const absl::string_view body =
       content.substr(sizeof(seal), le32toh(seal.size));
-  if (body.size() != le32toh(seal.size) || Crc(body) != le32toh(seal.crc)) {
+  if (body.size() != le32toh(seal.size) ||
+      Crc(seal.size, body) != le32toh(seal.crc)) {
     return absl::DataLossError("the record is torn");
   }
   return message->ParseFromArray(body.data(), static_cast<int>(body.size()))

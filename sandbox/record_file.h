@@ -3,7 +3,7 @@
 //
 //   char[8]  magic "corral\0\2"
 //   u32      size of the message
-//   u32      CRC-32 (RFC 1952) of the message
+//   u32      CRC-32 (RFC 1952) of the size and the message
 //   ...      the message, serialized
 //
 // little-endian. A file that was not written to its end, or of which the host's

@@ -46,9 +46,9 @@ TEST(RecordFileTest, RefusesEveryPrefix) {
 TEST(RecordFileTest, RefusesEveryTailOfZeros) {
   const std::string whole = Sealed();
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_EQ(CodeOf(whole.substr(0, size) +
-                     std::string(whole.size() - size, '\0')),
-              absl::StatusCode::kDataLoss)
+    EXPECT_EQ(
+        CodeOf(whole.substr(0, size) + std::string(whole.size() - size, '\0')),
+        absl::StatusCode::kDataLoss)
         << size;
   }
 }
