@@ -1,5 +1,9 @@
 #include "server/activity.h"
 
+#include <map>
+#include <memory>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
@@ -24,6 +28,41 @@ void Activity::CallEnded() {
   sandbox::MutexLock lock(&mutex_);
   --calls_;
   MaybeIdle();
+  if (draining_) {
+    mutex_.Signal();
+  }
+}
+
+Activity::Start Activity::BeginStart() {
+  sandbox::MutexLock lock(&mutex_);
+  ++starts_;
+  return Start(this);
+}
+
+void Activity::StartEnded() {
+  sandbox::MutexLock lock(&mutex_);
+  --starts_;
+  if (draining_) {
+    mutex_.Signal();
+  }
+}
+
+absl::Status Activity::AddLasting(LastingCall* call,
+                                  std::weak_ptr<LastingCall> owner) {
+  sandbox::MutexLock lock(&mutex_);
+  if (lasting_ended_) {
+    return ServerDraining(retry_after_);
+  }
+  lasting_.emplace(call, std::move(owner));
+  return absl::OkStatus();
+}
+
+void Activity::RemoveLasting(LastingCall* call) {
+  sandbox::MutexLock lock(&mutex_);
+  lasting_.erase(call);
+  if (draining_) {
+    mutex_.Signal();
+  }
 }
 
 void Activity::SandboxAdded() {
@@ -55,35 +94,106 @@ void Activity::RequestStop() {
   mutex_.Signal();
 }
 
+void Activity::RequestHandover() {
+  sandbox::MutexLock lock(&mutex_);
+  handover_ = true;
+  mutex_.Signal();
+}
+
+void Activity::CancelHandover() {
+  sandbox::MutexLock lock(&mutex_);
+  handover_ = false;
+}
+
+bool Activity::handover_requested() {
+  sandbox::MutexLock lock(&mutex_);
+  return handover_;
+}
+
 void Activity::AwaitStop() {
   sandbox::MutexLock lock(&mutex_);
   mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stop_requests_ > 0 || idle_too_long_;
+    return stop_requests_ > 0 || idle_too_long_ || handover_;
   });
 }
 
-void Activity::Drain(absl::Duration longest) {
+template <typename Condition>
+void Activity::AwaitFor(absl::Duration longest, Condition condition) {
+  ArmDeadline(longest);
+  mutex_.Await([this, condition]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return condition() || deadline_passed_;
+  });
+}
+
+void Activity::Drain(absl::Duration longest, DrainFor what) {
+  RefuseWork(longest);
+  sandbox::MutexLock lock(&mutex_);
+  AwaitFor(longest, [this, what]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool commands_done = what == DrainFor::kReaders || commands_ == 0;
+    return (commands_done && lasting_.empty()) || stop_requests_ > 1 ||
+           handover_;
+  });
+}
+
+void Activity::RefuseWork(absl::Duration retry_after) {
   sandbox::MutexLock lock(&mutex_);
   draining_ = true;
-  drain_for_ = longest;
-  ArmDeadline(longest);
-  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return commands_ == 0 || deadline_passed_ || stop_requests_ > 1;
+  retry_after_ = retry_after;
+}
+
+void Activity::AdmitWorkAgain() {
+  sandbox::MutexLock lock(&mutex_);
+  draining_ = false;
+}
+
+void Activity::EndLastingCalls() {
+  std::map<LastingCall*, std::weak_ptr<LastingCall>> lasting;
+  absl::Status status;
+  {
+    sandbox::MutexLock lock(&mutex_);
+    lasting_ended_ = true;
+    lasting = lasting_;
+    status = ServerDraining(retry_after_);
+  }
+  for (const auto& [call, owner] : lasting) {
+    if (const auto alive = owner.lock(); alive != nullptr) {
+      alive->Fail(status);
+    }
+  }
+}
+
+void Activity::AwaitNoStart(absl::Duration longest) {
+  sandbox::MutexLock lock(&mutex_);
+  AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return starts_ == 0;
+  });
+}
+
+void Activity::AwaitNoLastingCall(absl::Duration longest) {
+  sandbox::MutexLock lock(&mutex_);
+  AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return lasting_.empty();
+  });
+}
+
+void Activity::AwaitNoCall(absl::Duration longest) {
+  sandbox::MutexLock lock(&mutex_);
+  AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return calls_ == 0;
   });
 }
 
 bool Activity::AwaitNoSandbox(absl::Duration longest) {
   sandbox::MutexLock lock(&mutex_);
-  ArmDeadline(longest);
-  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return sandboxes_ == 0 || deadline_passed_;
+  AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return sandboxes_ == 0;
   });
   return sandboxes_ == 0;
 }
 
 absl::Status Activity::AdmitWork() {
   sandbox::MutexLock lock(&mutex_);
-  return draining_ ? ServerDraining(drain_for_) : absl::OkStatus();
+  return draining_ ? ServerDraining(retry_after_) : absl::OkStatus();
 }
 
 bool Activity::draining() {

@@ -1,13 +1,14 @@
 // What the server is busy with, and whether it should go on: counts of calls,
-// sandboxes and commands, and the waits for their end when it drains or is
-// idle.
+// sandboxes and commands, and the waits for their end when it drains, is idle
+// or hands over to a successor.
 //
-// Thread-safe. AwaitStop and AwaitQuiet block; the others don't.
+// Thread-safe. Drain and Await... block; the others don't.
 
 #ifndef SERVER_ACTIVITY_H_
 #define SERVER_ACTIVITY_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -17,6 +18,16 @@
 #include "server/timer_queue.h"
 
 namespace server {
+
+// A call that lasts as long as its client likes: a stream of output, a wait.
+class LastingCall {
+ public:
+  // Ends the call with this error, unless it is over. Must not block.
+  virtual void Fail(const absl::Status& status) = 0;
+
+ protected:
+  ~LastingCall() = default;
+};
 
 class Activity {
  public:
@@ -32,6 +43,19 @@ class Activity {
   Activity(TimerQueue* timers, absl::Duration idle_exit);
 
   Call BeginCall();
+
+  // The start of a command or of a sandbox, from its admission to its answer.
+  struct EndStart {
+    void operator()(Activity* activity) const { activity->StartEnded(); }
+  };
+  using Start = std::unique_ptr<Activity, EndStart>;
+  Start BeginStart();
+
+  // Until RemoveLasting, EndLastingCalls ends the call. An error: they were
+  // ended already; it is to be ended with this.
+  absl::Status AddLasting(LastingCall* call, std::weak_ptr<LastingCall> owner);
+  void RemoveLasting(LastingCall* call);
+
   void SandboxAdded();
   void SandboxRemoved();
   void CommandStarted();
@@ -41,13 +65,34 @@ class Activity {
   // drain.
   void RequestStop();
 
-  // Blocks until RequestStop, or until the server has been idle for long
-  // enough.
-  void AwaitStop();
+  // A successor waits to take over.
+  void RequestHandover();
+  // It does no more.
+  void CancelHandover();
 
-  // Refuses new work from now on, and blocks until no command runs, `longest`
-  // is over or a stop was requested twice.
-  void Drain(absl::Duration longest);
+  // Blocks until one of the two is requested, or until the server has been idle
+  // for long enough.
+  void AwaitStop();
+  bool handover_requested();
+
+  enum class DrainFor { kReaders, kReadersAndCommands };
+  // Refuses new work from now on, and blocks until no lasting call is left and,
+  // of kReadersAndCommands, no command runs; or `longest` is over, a stop was
+  // requested twice or a successor waits.
+  void Drain(absl::Duration longest,
+             DrainFor what = DrainFor::kReadersAndCommands);
+
+  // Refuses new work from now on, with the advice to come back so much later.
+  void RefuseWork(absl::Duration retry_after);
+  void AdmitWorkAgain();
+
+  // Ends all lasting calls, and those that begin later, with SERVER_DRAINING.
+  void EndLastingCalls();
+
+  // Each blocks until there is none, or `longest` is over.
+  void AwaitNoStart(absl::Duration longest);
+  void AwaitNoLastingCall(absl::Duration longest);
+  void AwaitNoCall(absl::Duration longest);
 
   // Blocks until no sandbox is left, or `longest` is over. False: one is left.
   bool AwaitNoSandbox(absl::Duration longest);
@@ -58,6 +103,10 @@ class Activity {
 
  private:
   void CallEnded();
+  void StartEnded();
+  template <typename Condition>
+  void AwaitFor(absl::Duration longest, Condition condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_ == 0 && sandboxes_ == 0;
   }
@@ -70,8 +119,13 @@ class Activity {
 
   sandbox::Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Duration drain_for_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration retry_after_ ABSL_GUARDED_BY(mutex_);
+  bool handover_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lasting_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<LastingCall*, std::weak_ptr<LastingCall>> lasting_
+      ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  int starts_ ABSL_GUARDED_BY(mutex_) = 0;
   int sandboxes_ ABSL_GUARDED_BY(mutex_) = 0;
   int commands_ ABSL_GUARDED_BY(mutex_) = 0;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,6 +1,7 @@
 #include "server/activity.h"
 
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -80,6 +81,53 @@ TEST_F(ActivityTest, ADrainEndsWithTheSecondRequest) {
   std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
   activity_.RequestStop();
   drain.join();
+}
+
+TEST_F(ActivityTest, ADrainForReadersDoesNotWaitForCommands) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  activity_.Drain(absl::Hours(1), Activity::DrainFor::kReaders);
+}
+
+TEST_F(ActivityTest, ADrainEndsWhenASuccessorWaits) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
+  activity_.RequestHandover();
+  drain.join();
+  EXPECT_TRUE(activity_.handover_requested());
+}
+
+class FakeLastingCall final : public LastingCall {
+ public:
+  void Fail(const absl::Status& status) override { status_ = status; }
+  absl::Status status_;
+};
+
+TEST_F(ActivityTest, EndsLastingCallsAndThoseThatComeLater) {
+  const auto call = std::make_shared<FakeLastingCall>();
+  EXPECT_TRUE(activity_.AddLasting(call.get(), call).ok());
+  activity_.RequestHandover();
+  activity_.RefuseWork(absl::Milliseconds(50));
+  activity_.EndLastingCalls();
+  EXPECT_EQ(ReasonOf(call->status_), corral::v1::SERVER_DRAINING);
+  FakeLastingCall late;
+  EXPECT_EQ(ReasonOf(activity_.AddLasting(&late, call)),
+            corral::v1::SERVER_DRAINING);
+  std::thread wait([this] { activity_.AwaitNoLastingCall(absl::Hours(1)); });
+  activity_.RemoveLasting(call.get());
+  wait.join();
+}
+
+TEST_F(ActivityTest, AwaitsTheAnswerOfAStart) {
+  Activity::Start start = activity_.BeginStart();
+  activity_.RequestHandover();
+  activity_.RefuseWork(absl::Milliseconds(50));
+  std::thread wait([this] { activity_.AwaitNoStart(absl::Hours(1)); });
+  start.reset();
+  wait.join();
+  activity_.AdmitWorkAgain();
+  EXPECT_TRUE(activity_.AdmitWork().ok());
 }
 
 // As if every timer fired at the moment at which it is cancelled.

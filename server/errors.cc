@@ -113,7 +113,11 @@ absl::Status ServerDraining(absl::Duration retry_after) {
       Error(absl::StatusCode::kUnavailable, corral::v1::SERVER_DRAINING,
             "the server is going down and takes no new work");
   google::rpc::RetryInfo retry;
-  retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(retry_after));
+  absl::Duration rest;
+  retry.mutable_retry_delay()->set_seconds(
+      absl::IDivDuration(retry_after, absl::Seconds(1), &rest));
+  retry.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
   AddDetail(&status, retry);
   return status;
 }

@@ -25,6 +25,7 @@ std::shared_ptr<OutputStream> OutputStream::Create(TimerQueue* timers,
   std::shared_ptr<OutputStream> stream(
       new OutputStream(timers, std::move(call)));
   stream->self_ = stream;
+  stream->Fail(stream->call_->AddLasting(stream.get(), stream));
   return stream;
 }
 
@@ -98,6 +99,7 @@ void OutputStream::OnDone() {
   if (over != nullptr) {
     over(ended_was_sent);
   }
+  call_->RemoveLasting(this);
   call_.reset();
   self_.reset();  // the last use of this object
 }

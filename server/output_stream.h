@@ -29,6 +29,7 @@ namespace server {
 class OutputStream final
     : public grpc::ServerWriteReactor<corral::v1::OutputEvent>,
       public ExecutionWatcher,
+      public LastingCall,
       public std::enable_shared_from_this<OutputStream> {
  public:
   static constexpr absl::Duration kHeartbeatInterval = absl::Seconds(15);
@@ -45,7 +46,7 @@ class OutputStream final
   void Follow(absl::StatusOr<OutputFollower> follower, Over over);
 
   // Ends the call with an error, unless it is over.
-  void Fail(const absl::Status& status);
+  void Fail(const absl::Status& status) override;
 
   void OnChange() override;
 

@@ -67,7 +67,12 @@ Session::Environment Sandboxes::SessionEnvironment() {
 void Sandboxes::Create(const corral::v1::Sandbox& wanted, const std::string& id,
                        bool ephemeral, Created created) {
   // Shared: the session needs it before it is known whether there is a session.
-  auto answer = std::make_shared<Created>(std::move(created));
+  auto answer = std::make_shared<Created>(
+      [created = std::move(created),
+       admission = environment_.activity->BeginStart()](
+          absl::StatusOr<std::shared_ptr<Session>> session) mutable {
+        created(std::move(session));
+      });
   const absl::StatusOr<std::shared_ptr<Session>> session =
       registry_.Add(id, [&](const std::string& chosen_id) {
         wire::SandboxSpec spec = ToSpec(wanted, options_.default_limits);

@@ -128,16 +128,17 @@ Session::ExecutionPtr Session::Start(const std::string& id,
     started(admitted.status());
     return nullptr;
   }
-  auto done =
-      [self = shared_from_this(), execution = *admitted, id = start.id(),
-       started = std::move(started)](const absl::Status& status) mutable {
-        const absl::Status result = self->OnStarted(execution, id, status);
-        if (result.ok()) {
-          started(execution);
-        } else {
-          started(result);
-        }
-      };
+  auto done = [self = shared_from_this(), execution = *admitted,
+               id = start.id(), started = std::move(started),
+               admission = environment_.activity->BeginStart()](
+                  const absl::Status& status) mutable {
+    const absl::Status result = self->OnStarted(execution, id, status);
+    if (result.ok()) {
+      started(execution);
+    } else {
+      started(result);
+    }
+  };
   if (const auto sandbox = this->sandbox(); sandbox != nullptr) {
     sandbox->Start(std::move(start), std::move(done));
   } else {

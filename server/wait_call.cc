@@ -4,12 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "grpcpp/support/status.h"
 #include "sandbox/base/mutex.h"
 #include "server/activity.h"
 #include "server/execution.h"
+#include "server/grpc_status.h"
 #include "server/timer_queue.h"
 
 namespace server {
@@ -25,6 +27,7 @@ grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
   std::shared_ptr<WaitCall> wait(
       new WaitCall(std::move(execution), response, timers, std::move(call)));
   wait->self_ = wait;
+  const absl::Status lasting = wait->call_->AddLasting(wait.get(), wait);
   if (timeout.has_value()) {
     MutexLock lock(&wait->mutex_);
     wait->timer_ =
@@ -37,7 +40,14 @@ grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
   // Before the state is looked at, so that no change is missed.
   wait->execution_->Watch(wait);
   wait->OnChange();
+  wait->Fail(lasting);
   return wait.get();
+}
+
+void WaitCall::Fail(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  failure_.Update(status);
+  MaybeAdvance();
 }
 
 void WaitCall::OnChange() {
@@ -63,6 +73,7 @@ void WaitCall::OnDone() {
     timers_->Cancel(timer_);
   }
   execution_->Unwatch(this);
+  call_->RemoveLasting(this);
   call_.reset();
   self_.reset();  // the last use of this object
 }
@@ -78,6 +89,9 @@ void WaitCall::MaybeAdvance() {
     finished_ = true;
     *response_ = execution_->Describe();
     Finish(grpc::Status::OK);
+  } else if (!failure_.ok()) {
+    finished_ = true;
+    Finish(ToGrpcStatus(failure_));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "grpcpp/support/server_callback.h"
@@ -21,6 +22,7 @@ namespace server {
 
 class WaitCall final : public grpc::ServerUnaryReactor,
                        public ExecutionWatcher,
+                       public LastingCall,
                        public std::enable_shared_from_this<WaitCall> {
  public:
   // Begins to wait. The reactor lives until the call is over. `timers` must
@@ -30,6 +32,8 @@ class WaitCall final : public grpc::ServerUnaryReactor,
                                          corral::v1::Execution* response,
                                          TimerQueue* timers,
                                          Activity::Call call);
+
+  void Fail(const absl::Status& status) override;
 
   void OnChange() override;
   void OnCancel() override;
@@ -57,6 +61,7 @@ class WaitCall final : public grpc::ServerUnaryReactor,
   // Held while the execution's lock is taken, never the other way round.
   sandbox::Mutex mutex_;
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool timed_out_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
