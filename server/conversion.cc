@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -18,6 +19,7 @@
 #include "google/protobuf/timestamp.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "sandbox/output_log.h"
+#include "server/errors.h"
 #include "server/validation.h"
 
 namespace server {
@@ -26,6 +28,10 @@ namespace {
 using google::protobuf::util::TimeUtil;
 
 constexpr char kHome[] = "/home/corral";
+
+int64_t Nanos(const google::protobuf::Duration& duration) {
+  return TimeUtil::DurationToNanoseconds(duration);
+}
 
 uint64_t LimitOr(bool present, uint64_t value, uint64_t fallback) {
   return present ? value : fallback;
@@ -111,6 +117,16 @@ corral::v1::ExitStatus::Cause FromWire(wire::ExitRecord::Cause cause) {
       return corral::v1::ExitStatus::SANDBOX_DELETED;
     case wire::ExitRecord::SERVER_SHUTDOWN:
       return corral::v1::ExitStatus::SERVER_SHUTDOWN;
+    case wire::ExitRecord::CPU_TIMEOUT:
+      return corral::v1::ExitStatus::CPU_TIMEOUT;
+    case wire::ExitRecord::OUTPUT_LIMIT:
+      return corral::v1::ExitStatus::OUTPUT_LIMIT;
+    case wire::ExitRecord::SYSCALL_DENIED:
+      return corral::v1::ExitStatus::SYSCALL_DENIED;
+    case wire::ExitRecord::SANDBOX_EXPIRED:
+      return corral::v1::ExitStatus::SANDBOX_EXPIRED;
+    case wire::ExitRecord::OUTPUT_FAILED:
+      return corral::v1::ExitStatus::OUTPUT_FAILED;
     default:  // the sentinels of protobuf's open enums
       return corral::v1::ExitStatus::CAUSE_UNSPECIFIED;
   }
@@ -127,6 +143,12 @@ corral::v1::ExitStatus FromWire(const wire::ExitRecord& record) {
   }
   exit.set_cause(FromWire(record.cause()));
   exit.set_output_open(record.output_open());
+  for (const auto& killed : record.killed()) {
+    corral::v1::KilledProcess* process = exit.add_killed();
+    process->set_pid(killed.pid());
+    process->set_command(killed.command());
+  }
+  exit.set_killed_count(record.killed_count());
   return exit;
 }
 
@@ -156,14 +178,68 @@ corral::v1::ResourceUsage FromWire(const wire::Usage& record) {
   return usage;
 }
 
-int64_t Nanos(const google::protobuf::Duration& duration) {
-  return TimeUtil::DurationToNanoseconds(duration);
+wire::CommandSpec::Overflow ToWire(corral::v1::OutputPolicy::Overflow policy) {
+  switch (policy) {
+    case corral::v1::OutputPolicy::BLOCK:
+      return wire::CommandSpec::BLOCK;
+    case corral::v1::OutputPolicy::HEAD_AND_TAIL:
+      return wire::CommandSpec::HEAD_AND_TAIL;
+    case corral::v1::OutputPolicy::KILL:
+      return wire::CommandSpec::KILL;
+    default:  // the sentinels of protobuf's open enums
+      return wire::CommandSpec::DROP_OLDEST;
+  }
+}
+
+void SetOutputPolicy(const corral::v1::OutputPolicy& policy,
+                     wire::CommandSpec* spec) {
+  spec->set_retain_bytes(policy.has_retain_bytes() ? policy.retain_bytes()
+                                                   : kDefaultRetainBytes);
+  spec->set_overflow(ToWire(policy.overflow()));
+  spec->set_block_when_full(policy.overflow() ==
+                            corral::v1::OutputPolicy::BLOCK);
+}
+
+void SetTimeouts(const corral::v1::Command& command, wire::CommandSpec* spec) {
+  spec->set_wall_timeout_ns(Nanos(command.wall_timeout()));
+  spec->set_cpu_timeout_ns(Nanos(command.cpu_timeout()));
+  spec->set_kill_grace_ns(command.has_kill_grace()
+                              ? Nanos(command.kill_grace())
+                              : absl::ToInt64Nanoseconds(kDefaultKillGrace));
+  if (command.has_drain_timeout()) {
+    spec->set_drain_ns(Nanos(command.drain_timeout()));
+  }
+}
+
+void SetLifetime(const corral::v1::Lifetime& wanted,
+                 const corral::v1::Lifetime& defaults,
+                 wire::SandboxSpec* spec) {
+  spec->set_max_age_ns(
+      Nanos(wanted.has_max_age() ? wanted.max_age() : defaults.max_age()));
+  spec->set_idle_timeout_ns(Nanos(wanted.has_idle_timeout()
+                                      ? wanted.idle_timeout()
+                                      : defaults.idle_timeout()));
+}
+
+void DescribeLifetime(const wire::SandboxSpec& spec,
+                      corral::v1::Sandbox* sandbox) {
+  if (spec.max_age_ns() != 0) {
+    *sandbox->mutable_lifetime()->mutable_max_age() =
+        TimeUtil::NanosecondsToDuration(spec.max_age_ns());
+    MergeTime(spec.create_time_ns() + spec.max_age_ns(),
+              sandbox->mutable_expire_time());
+  }
+  if (spec.idle_timeout_ns() != 0) {
+    *sandbox->mutable_lifetime()->mutable_idle_timeout() =
+        TimeUtil::NanosecondsToDuration(spec.idle_timeout_ns());
+  }
 }
 
 }  // namespace
 
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
-                         const corral::v1::Limits& defaults) {
+                         const corral::v1::Limits& defaults,
+                         const corral::v1::Lifetime& default_lifetime) {
   wire::SandboxSpec spec;
   if (wanted.has_workspace()) {
     spec.set_workspace(
@@ -177,6 +253,10 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
   spec.set_pids(LimitOr(limits.has_pids(), limits.pids(), defaults.pids()));
   spec.set_cpu_millis(LimitOr(limits.has_cpu_millis(), limits.cpu_millis(),
                               defaults.cpu_millis()));
+  spec.set_output_bytes(LimitOr(limits.has_output_bytes(),
+                                limits.output_bytes(),
+                                defaults.output_bytes()));
+  SetLifetime(wanted.lifetime(), default_lifetime, &spec);
   return spec;
 }
 
@@ -197,6 +277,10 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
   if (spec.cpu_millis() != 0) {
     limits->set_cpu_millis(spec.cpu_millis());
   }
+  if (spec.output_bytes() != 0) {
+    limits->set_output_bytes(spec.output_bytes());
+  }
+  DescribeLifetime(spec, &sandbox);
   sandbox.set_network(corral::v1::Sandbox::NONE);
   MergeTime(spec.create_time_ns(), sandbox.mutable_create_time());
   return sandbox;
@@ -215,15 +299,8 @@ wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
   spec.set_terminal_columns(command.terminal().columns());
   spec.set_open_stdin(command.stdin());
   spec.set_merge_stderr(command.merge_stderr());
-  spec.set_wall_timeout_ns(Nanos(command.wall_timeout()));
-  spec.set_kill_grace_ns(command.has_kill_grace()
-                             ? Nanos(command.kill_grace())
-                             : absl::ToInt64Nanoseconds(kDefaultKillGrace));
-  spec.set_retain_bytes(command.output().has_retain_bytes()
-                            ? command.output().retain_bytes()
-                            : kDefaultRetainBytes);
-  spec.set_block_when_full(command.output().overflow() ==
-                           corral::v1::OutputPolicy::BLOCK);
+  SetTimeouts(command, &spec);
+  SetOutputPolicy(command.output(), &spec);
   command.SerializeToString(spec.mutable_original());
   return spec;
 }
@@ -312,6 +389,27 @@ wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope) {
     default:
       return wire::Signal::TREE;
   }
+}
+
+absl::Status CheckForVersion(absl::string_view field,
+                             const corral::v1::Command& command,
+                             uint32_t schema_version) {
+  if (schema_version >= 1) {
+    return absl::OkStatus();
+  }
+  const char* part = nullptr;
+  if (command.has_cpu_timeout()) {
+    part = "cpu_timeout";
+  } else if (command.has_drain_timeout()) {
+    part = "drain_timeout";
+  } else if (command.output().overflow() > corral::v1::OutputPolicy::BLOCK) {
+    part = "output.overflow";
+  }
+  return part == nullptr
+             ? absl::OkStatus()
+             : InvalidField(absl::StrCat(field, ".", part), "new",
+                            "what the version of Corral that made the sandbox "
+                            "knew; make another sandbox");
 }
 
 bool IsEnd(corral::v1::Execution::State state) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -19,10 +20,14 @@ namespace server {
 
 namespace wire = ::corral::supervisor::v1;
 
-// All of a new sandbox's spec but its directory, id, name and time. A limit
-// that `wanted` does not name is that of `defaults`.
+// Of supervisor.proto, as the supervisors speak it that this server starts.
+inline constexpr uint32_t kSchemaVersion = 1;
+
+// All of a new sandbox's spec but its directory, id, name, time and request. A
+// limit that `wanted` does not name is that of `defaults`.
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
-                         const corral::v1::Limits& defaults);
+                         const corral::v1::Limits& defaults,
+                         const corral::v1::Lifetime& default_lifetime);
 
 // Without state and failure.
 corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
@@ -47,6 +52,12 @@ const char* LogFileName(corral::v1::Stream stream);
 wire::Stream ToWire(corral::v1::Stream stream);
 corral::v1::InputState FromWire(const wire::InputState& input);
 wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);
+
+// OK, or INVALID_FIELD (below `field`): a supervisor of that schema version
+// cannot keep to all that `command` says.
+absl::Status CheckForVersion(absl::string_view field,
+                             const corral::v1::Command& command,
+                             uint32_t schema_version);
 
 // EXITED, FAILED_TO_START or LOST.
 bool IsEnd(corral::v1::Execution::State state);

@@ -98,7 +98,7 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
   corral::v1::Limits defaults;
   defaults.set_pids(99);
   defaults.set_memory_bytes(1 << 30);
-  const corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults));
+  const corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults, {}));
   EXPECT_EQ(sandbox.limits().pids(), 10);
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_FALSE(sandbox.limits().has_cpu_millis());
@@ -115,6 +115,60 @@ TEST(ConversionTest, KnowsEveryCauseByItsName) {
     EXPECT_EQ(corral::v1::ExitStatus::Cause_Name(execution.exit().cause()),
               wire::ExitRecord::Cause_Name(record.exit().cause()));
   }
+}
+
+TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLifetimeItDoesNotName) {
+  corral::v1::Sandbox wanted;
+  wanted.mutable_lifetime()->mutable_max_age()->set_seconds(60);
+  wanted.mutable_limits()->set_output_bytes(5 << 20);
+  corral::v1::Lifetime defaults;
+  defaults.mutable_max_age()->set_seconds(1);
+  defaults.mutable_idle_timeout()->set_seconds(7);
+  wire::SandboxSpec spec = ToSpec(wanted, {}, defaults);
+  spec.set_create_time_ns(1'000'000'000);
+  const corral::v1::Sandbox sandbox = FromSpec(spec);
+  EXPECT_EQ(sandbox.lifetime().max_age().seconds(), 60);
+  EXPECT_EQ(sandbox.lifetime().idle_timeout().seconds(), 7);
+  EXPECT_EQ(sandbox.expire_time().seconds(), 61);
+  EXPECT_EQ(sandbox.limits().output_bytes(), 5 << 20);
+  EXPECT_FALSE(FromSpec(wire::SandboxSpec()).has_lifetime());
+}
+
+TEST(ConversionTest, AnOverflowPolicyIsSaidToEveryVersionOfTheSupervisor) {
+  corral::v1::Command command = True();
+  EXPECT_EQ(ToCommandSpec(command, "").overflow(),
+            wire::CommandSpec::DROP_OLDEST);
+  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::BLOCK);
+  EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::BLOCK);
+  EXPECT_TRUE(ToCommandSpec(command, "").block_when_full());
+  EXPECT_TRUE(CheckForVersion("command", command, 0).ok());
+  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::KILL);
+  EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::KILL);
+  EXPECT_FALSE(CheckForVersion("command", command, 0).ok());
+  EXPECT_TRUE(CheckForVersion("command", command, 1).ok());
+}
+
+TEST(ConversionTest, TimeoutsReachTheSupervisor) {
+  corral::v1::Command command = True();
+  EXPECT_FALSE(ToCommandSpec(command, "").has_drain_ns());
+  command.mutable_cpu_timeout()->set_seconds(3);
+  command.mutable_drain_timeout();
+  EXPECT_EQ(ToCommandSpec(command, "").cpu_timeout_ns(), 3'000'000'000);
+  EXPECT_TRUE(ToCommandSpec(command, "").has_drain_ns());
+}
+
+TEST(ConversionTest, AnEndSaysWhatWasKilledWithIt) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::EXITED);
+  wire::ExitRecord::Killed* killed = record.mutable_exit()->add_killed();
+  killed->set_pid(7);
+  killed->set_command("sleep");
+  record.mutable_exit()->set_killed_count(40);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_EQ(execution.exit().killed(0).pid(), 7);
+  EXPECT_EQ(execution.exit().killed(0).command(), "sleep");
+  EXPECT_EQ(execution.exit().killed_count(), 40);
 }
 
 }  // namespace

@@ -108,6 +108,27 @@ absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
                 {"end_offset", absl::StrCat(end_offset)}});
 }
 
+absl::Status OutputExpired(absl::string_view message, uint64_t begin_offset,
+                           uint64_t end_offset) {
+  return Error(absl::StatusCode::kOutOfRange, corral::v1::OUTPUT_EXPIRED,
+               absl::StrCat(message, ": the output has expired"),
+               {{"begin_offset", absl::StrCat(begin_offset)},
+                {"end_offset", absl::StrCat(end_offset)}});
+}
+
+absl::Status RequestMismatch(absl::string_view request_id,
+                             absl::string_view name) {
+  return Error(absl::StatusCode::kAlreadyExists, corral::v1::REQUEST_MISMATCH,
+               absl::StrCat("another request had the request_id ", request_id,
+                            "; it made ", name),
+               {{"name", std::string(name)}});
+}
+
+absl::Status StorageFailed(absl::string_view where, const absl::Status& cause) {
+  return Error(absl::StatusCode::kUnavailable, corral::v1::STORAGE_FAILED,
+               absl::StrCat(where, ": ", cause.message()));
+}
+
 absl::Status ServerDraining(absl::Duration retry_after) {
   absl::Status status =
       Error(absl::StatusCode::kUnavailable, corral::v1::SERVER_DRAINING,

@@ -39,10 +39,21 @@ absl::Status SandboxNotReady(absl::string_view name, absl::string_view state);
 absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
                               uint64_t end_offset);
 
+// OUTPUT_EXPIRED. What is left is [begin_offset, end_offset).
+absl::Status OutputExpired(absl::string_view message, uint64_t begin_offset,
+                           uint64_t end_offset);
+
+// REQUEST_MISMATCH. `name`: what the other request made.
+absl::Status RequestMismatch(absl::string_view request_id,
+                             absl::string_view name);
+
+// STORAGE_FAILED. `where` says which operation failed.
+absl::Status StorageFailed(absl::string_view where, const absl::Status& cause);
+
 // SERVER_DRAINING with a RetryInfo.
 absl::Status ServerDraining(absl::Duration retry_after);
 
-// TOO_MANY_*, with a QuotaFailure of `subject`.
+// TOO_MANY_* or TOO_MUCH_OUTPUT, with a QuotaFailure of `subject`.
 absl::Status QuotaExceeded(corral::v1::ErrorReason reason,
                            absl::string_view subject,
                            absl::string_view message);

@@ -75,7 +75,8 @@ void Sandboxes::Create(const corral::v1::Sandbox& wanted, const std::string& id,
       });
   const absl::StatusOr<std::shared_ptr<Session>> session =
       registry_.Add(id, [&](const std::string& chosen_id) {
-        wire::SandboxSpec spec = ToSpec(wanted, options_.default_limits);
+        wire::SandboxSpec spec =
+            ToSpec(wanted, options_.default_limits, options_.default_lifetime);
         spec.set_directory(environment_.state->SandboxPath(chosen_id));
         spec.set_id(chosen_id);
         spec.set_name(FormatSandboxName(chosen_id));

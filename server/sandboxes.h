@@ -44,6 +44,7 @@ class Sandboxes {
 
   struct Options {
     corral::v1::Limits default_limits;
+    corral::v1::Lifetime default_lifetime;
     uint32_t max_sandboxes;
     uint32_t max_executions_per_sandbox;
   };

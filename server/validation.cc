@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr size_t kMaxCommandBytes = 1 << 20;
 constexpr size_t kMaxPathBytes = 4095;
+constexpr size_t kMaxRequestIdBytes = 128;
 constexpr int64_t kMaxDurationSeconds = 315'576'000'000;  // duration.proto
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
 constexpr size_t kDefaultPageSize = 100;
@@ -153,7 +155,13 @@ absl::Status CheckOutputPolicy(absl::string_view field,
   }
   if (!corral::v1::OutputPolicy::Overflow_IsValid(policy.overflow())) {
     return InvalidField(Join(field, "overflow"),
-                        absl::StrCat(policy.overflow()), "DROP_OLDEST, BLOCK");
+                        absl::StrCat(policy.overflow()),
+                        "DROP_OLDEST, BLOCK, HEAD_AND_TAIL, KILL");
+  }
+  if (policy.has_keep_after_end()) {
+    return CheckDuration(Join(field, "keep_after_end"), policy.keep_after_end(),
+                         absl::ZeroDuration(), kYear)
+        .status();
   }
   return absl::OkStatus();
 }
@@ -166,9 +174,21 @@ absl::Status CheckTimeouts(absl::string_view field,
                                   kYear)
                         .status());
   }
+  if (command.has_cpu_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "cpu_timeout"),
+                                  command.cpu_timeout(), absl::Milliseconds(1),
+                                  kYear)
+                        .status());
+  }
   if (command.has_kill_grace()) {
     RETURN_IF_ERROR(CheckDuration(Join(field, "kill_grace"),
                                   command.kill_grace(), absl::ZeroDuration(),
+                                  absl::Hours(1))
+                        .status());
+  }
+  if (command.has_drain_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "drain_timeout"),
+                                  command.drain_timeout(), absl::ZeroDuration(),
                                   absl::Hours(1))
                         .status());
   }
@@ -187,7 +207,24 @@ absl::Status CheckSandbox(absl::string_view field,
     return InvalidField(Join(field, "network"), absl::StrCat(sandbox.network()),
                         "NONE");
   }
+  RETURN_IF_ERROR(CheckLifetime(Join(field, "lifetime"), sandbox.lifetime()));
   return CheckLimits(Join(field, "limits"), sandbox.limits());
+}
+
+absl::Status CheckLifetime(absl::string_view field,
+                           const corral::v1::Lifetime& lifetime) {
+  if (lifetime.has_max_age()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "max_age"), lifetime.max_age(),
+                                  absl::Seconds(1), kYear)
+                        .status());
+  }
+  if (lifetime.has_idle_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "idle_timeout"),
+                                  lifetime.idle_timeout(), absl::Seconds(1),
+                                  kYear)
+                        .status());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckLimits(absl::string_view field,
@@ -202,6 +239,10 @@ absl::Status CheckLimits(absl::string_view field,
   if (limits.has_cpu_millis()) {
     RETURN_IF_ERROR(CheckRange(Join(field, "cpu_millis"), limits.cpu_millis(),
                                10, 1'000'000));
+  }
+  if (limits.has_output_bytes()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "output_bytes"),
+                               limits.output_bytes(), 1 << 20, 1ULL << 50));
   }
   return absl::OkStatus();
 }
@@ -246,6 +287,15 @@ absl::StatusOr<absl::Duration> CheckDuration(
                                      absl::FormatDuration(most), "]"));
   }
   return value;
+}
+
+absl::Status CheckRequestId(absl::string_view field, absl::string_view id) {
+  const bool printable = std::all_of(id.begin(), id.end(), [](char letter) {
+    return absl::ascii_isprint(static_cast<unsigned char>(letter));
+  });
+  return printable && id.size() <= kMaxRequestIdBytes
+             ? absl::OkStatus()
+             : InvalidField(field, id, "[1, 128] printable ASCII characters");
 }
 
 absl::Status CheckRange(absl::string_view field, uint64_t value, uint64_t least,

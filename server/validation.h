@@ -23,6 +23,9 @@ inline constexpr absl::Duration kYear = absl::Hours(24 * 365);
 absl::Status CheckSandbox(absl::string_view field,
                           const corral::v1::Sandbox& sandbox);
 
+absl::Status CheckLifetime(absl::string_view field,
+                           const corral::v1::Lifetime& lifetime);
+
 absl::Status CheckLimits(absl::string_view field,
                          const corral::v1::Limits& limits);
 
@@ -38,6 +41,9 @@ absl::Status CheckTerminalSize(absl::string_view field,
 absl::StatusOr<absl::Duration> CheckDuration(
     absl::string_view field, const google::protobuf::Duration& duration,
     absl::Duration least, absl::Duration most);
+
+// [1, 128] printable ASCII characters; empty is good too.
+absl::Status CheckRequestId(absl::string_view field, absl::string_view id);
 
 absl::Status CheckRange(absl::string_view field, uint64_t value, uint64_t least,
                         uint64_t most);

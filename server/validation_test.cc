@@ -140,6 +140,32 @@ TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
       IsOk());
 }
 
+TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
+  EXPECT_THAT(Command("argv: 'a' cpu_timeout { nanos: 999999 }"),
+              Refuses("command.cpu_timeout"));
+  EXPECT_THAT(Command("argv: 'a' drain_timeout { seconds: 3601 }"),
+              Refuses("command.drain_timeout"));
+  EXPECT_THAT(
+      Command("argv: 'a' output { keep_after_end { seconds: 31536001 } }"),
+      Refuses("command.output.keep_after_end"));
+  EXPECT_THAT(Sandbox("limits { output_bytes: 1048575 }"),
+              Refuses("sandbox.limits.output_bytes"));
+  EXPECT_THAT(Sandbox("lifetime { max_age { nanos: 999999999 } }"),
+              Refuses("sandbox.lifetime.max_age"));
+  EXPECT_THAT(Sandbox("lifetime { idle_timeout { seconds: 31536001 } }"),
+              Refuses("sandbox.lifetime.idle_timeout"));
+  EXPECT_THAT(Sandbox("lifetime { max_age { seconds: 1 } }"), IsOk());
+}
+
+TEST(ValidationTest, ARequestIdIsShortAndPrintable) {
+  EXPECT_THAT(CheckRequestId("request_id", ""), IsOk());
+  EXPECT_THAT(CheckRequestId("request_id", std::string(128, '~')), IsOk());
+  EXPECT_THAT(CheckRequestId("request_id", std::string(129, 'a')),
+              Refuses("request_id"));
+  EXPECT_THAT(CheckRequestId("request_id", "a\n"), Refuses("request_id"));
+  EXPECT_THAT(CheckRequestId("request_id", "\xc3\xa9"), Refuses("request_id"));
+}
+
 TEST(ValidationTest, RefusesAWorkspaceThatHoldsTheSystem) {
   for (const char* bad : {"", "w", "/", "/proc", "/sys/fs", "/dev/", "/etc/x",
                           "/a/../etc", "/a\\0"}) {
