@@ -60,7 +60,12 @@ absl::Status ToControlError(const Execution& execution,
 }
 
 absl::Status CheckInput(const corral::v1::WriteInputRequest& request,
-                        const Execution& execution) {
+                        const Execution& execution, uint32_t schema_version) {
+  if (!request.has_offset() && schema_version == 0) {
+    return InvalidField("offset", "",
+                        "an offset, since an older Corral made "
+                        "the sandbox");
+  }
   if (request.data().size() > kMaxInputBytes) {
     return InvalidField("data", absl::StrCat(request.data().size(), " bytes"),
                         "at most 1048576 bytes");
@@ -128,7 +133,8 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
   const absl::StatusOr<Found> found = Find(request->name());
   absl::Status status = found.status();
   if (found.ok()) {
-    status = CheckInput(*request, *found->execution);
+    status = CheckInput(*request, *found->execution,
+                        found->session->schema_version());
   }
   if (!status.ok()) {
     return Reply(context, status);
@@ -141,6 +147,7 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
   wire::WriteInput input;
   input.set_execution_id(found->id);
   input.set_offset(request->offset());
+  input.set_append(!request->has_offset());
   input.set_data(request->data());
   input.set_eof(request->eof());
   UnaryReactor* reactor = context->DefaultReactor();

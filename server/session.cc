@@ -46,6 +46,11 @@ corral::v1::Sandbox Session::Describe() const {
   return description;
 }
 
+uint32_t Session::schema_version() const {
+  MutexLock lock(&mutex_);
+  return schema_version_;
+}
+
 std::shared_ptr<sandbox::Sandbox> Session::sandbox() const {
   MutexLock lock(&mutex_);
   return gone_ ? nullptr : sandbox_;

@@ -26,6 +26,7 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/sandbox.h"
 #include "server/activity.h"
+#include "server/conversion.h"
 #include "server/execution.h"
 #include "server/state_directory.h"
 #include "server/timer_queue.h"
@@ -74,6 +75,9 @@ class Session final : public sandbox::SandboxObserver,
   // What Create or Adopt returned; null if there is no supervisor, OnGone
   // follows then.
   void Attach(std::unique_ptr<sandbox::Sandbox> sandbox);
+
+  // Of its supervisor: see wire::Snapshot.
+  uint32_t schema_version() const;
 
   // Null: the supervisor is gone. Its methods may be called at any time.
   std::shared_ptr<sandbox::Sandbox> sandbox() const;
@@ -140,6 +144,7 @@ class Session final : public sandbox::SandboxObserver,
   State state_ ABSL_GUARDED_BY(mutex_) = corral::v1::Sandbox::CREATING;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::Sandbox> sandbox_ ABSL_GUARDED_BY(mutex_);
+  uint32_t schema_version_ ABSL_GUARDED_BY(mutex_) = kSchemaVersion;
   // LoadRecords was called.
   bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
   // The factory or the supervisor said that the sandbox is ready.

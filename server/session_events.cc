@@ -86,6 +86,7 @@ void Session::EndWithoutSupervisor() {
 void Session::OnSnapshot(const wire::Snapshot& snapshot) {
   {
     MutexLock lock(&mutex_);
+    schema_version_ = snapshot.schema_version();
     if (!adopted_) {
       return;  // of a new supervisor, which knows nothing
     }

@@ -21,6 +21,9 @@ namespace {
 // Between attempts to remove a group whose processes were killed just now.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
 
+// Of supervisor.proto.
+constexpr uint32_t kSchemaVersion = 1;
+
 void KillAndReap(Child& child) {
   if (!child.pidfd.valid()) {
     return;
@@ -404,14 +407,12 @@ void Supervisor::CleanUp() {
   if (!removed.ok()) {
     LOG(WARNING) << removed.ToString();
   }
-  if (!directory_.empty()) {
-    ::unlink((directory_ + "/control.sock").c_str());
-  }
 }
 
 wire::Snapshot Supervisor::Snapshot() const {
   wire::Snapshot snapshot;
   snapshot.set_ready(state_ == State::kReady);
+  snapshot.set_schema_version(kSchemaVersion);
   for (const auto& [id, execution] : executions_) {
     *snapshot.add_executions() = execution->record();
   }
