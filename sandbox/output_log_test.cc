@@ -26,10 +26,11 @@ class OutputLogTest : public ::testing::Test {
  protected:
   OutputLogTest() : directory_(::open(path_.c_str(), O_PATH | O_CLOEXEC)) {}
 
-  OutputLogWriter Writer(uint64_t retain_bytes, bool block = false) {
+  OutputLogWriter Writer(uint64_t retain_bytes,
+                         Overflow overflow = Overflow::kDropOldest) {
     OutputLogWriter writer =
         *OutputLogWriter::Create(directory_.get(), "stdout");
-    writer.SetRetention(retain_bytes, block);
+    writer.SetRetention(retain_bytes, overflow);
     return writer;
   }
   OutputLogReader Reader() { return *OutputLogReader::Open(path_ + "/stdout"); }
@@ -40,6 +41,12 @@ class OutputLogTest : public ::testing::Test {
     EXPECT_THAT(got.status(), IsOk());
     data.resize(got.ok() ? *got : 0);
     return data;
+  }
+
+  uint64_t DiskUse() {
+    struct stat status;
+    EXPECT_EQ(::stat((path_ + "/stdout").c_str(), &status), 0);
+    return static_cast<uint64_t>(status.st_blocks) * 512;
   }
 
   static std::string MakeDirectory() {
@@ -87,13 +94,11 @@ TEST_F(OutputLogTest, DropsTheOldestBytesAndFreesTheirDisk) {
   EXPECT_THAT(reader.Read(0, &byte, 1).status(),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("below")));
   EXPECT_EQ(Read(reader, 8 * kMiB, 3), "xxx");
-  struct stat status;
-  ASSERT_EQ(::stat((path_ + "/stdout").c_str(), &status), 0);
-  EXPECT_LE(static_cast<uint64_t>(status.st_blocks) * 512, 3 * kMiB);
+  EXPECT_LE(DiskUse(), 3 * kMiB);
 }
 
 TEST_F(OutputLogTest, BlocksUntilBytesAreAcknowledged) {
-  OutputLogWriter writer = Writer(2 * kMiB, /*block=*/true);
+  OutputLogWriter writer = Writer(2 * kMiB, Overflow::kBlock);
   const std::string block(kMiB, 'x');
   ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
   ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
@@ -103,6 +108,155 @@ TEST_F(OutputLogTest, BlocksUntilBytesAreAcknowledged) {
   EXPECT_EQ(writer.state().begin, kMiB / 2);
   writer.Acknowledge(100 * kMiB);
   EXPECT_EQ(writer.state().begin, 2 * kMiB);
+}
+
+TEST_F(OutputLogTest, KeepsTheHeadAndTheTail) {
+  OutputLogWriter writer = Writer(kMiB + 100, Overflow::kHeadAndTail);
+  const uint64_t head = (kMiB + 100) / 2;
+  std::string block(kMiB, 'x');
+  for (int i = 0; i < 20; ++i) {
+    block[0] = static_cast<char>('a' + i);
+    ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+  }
+  const OutputLogReader reader = Reader();
+  const OutputLogState state = reader.state();
+  EXPECT_EQ(state.begin, 0u);
+  EXPECT_EQ(state.end, 20 * kMiB);
+  EXPECT_EQ(state.gap_begin, head);
+  EXPECT_GT(state.gap_end, 19 * kMiB);
+  EXPECT_LE(state.gap_end, 20 * kMiB - head);
+  EXPECT_EQ(Read(reader, 0, 2), "ax");
+  EXPECT_EQ(Read(reader, head - 1, 100), "x") << "not into the gap";
+  EXPECT_EQ(Read(reader, state.gap_end, kMiB).size(),
+            20 * kMiB - state.gap_end);
+  char byte;
+  for (const uint64_t offset : {head, 2 * kMiB, state.gap_end - 1}) {
+    EXPECT_THAT(reader.Read(offset, &byte, 1).status(),
+                StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("not kept")));
+  }
+  EXPECT_LE(DiskUse(), kMiB + 3 * (kMiB / 16));
+  EXPECT_LE(writer.disk_bytes(), DiskUse());
+}
+
+TEST_F(OutputLogTest, KeepsTheFirstBytesAndHasNoRoomForMore) {
+  OutputLogWriter writer = Writer(kMiB, Overflow::kKill);
+  ASSERT_THAT(writer.Append(std::string(kMiB - 1, 'x').data(), kMiB - 1),
+              IsOk());
+  EXPECT_EQ(writer.Room(), 1u);
+  ASSERT_THAT(writer.Append("x", 1), IsOk());
+  EXPECT_EQ(writer.Room(), 0u);
+  writer.Acknowledge(kMiB);
+  EXPECT_EQ(writer.Room(), 0u);
+  EXPECT_EQ(writer.state().begin, 0u);
+}
+
+TEST_F(OutputLogTest, DropsMoreWhenSpaceIsShort) {
+  const std::string block(kMiB, 'x');
+  for (const Overflow overflow :
+       {Overflow::kDropOldest, Overflow::kHeadAndTail}) {
+    OutputLogWriter writer = Writer(4 * kMiB, overflow);
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+    }
+    EXPECT_EQ(writer.disk_bytes(), 4 * kMiB);
+    writer.Trim(3 * kMiB);
+    EXPECT_EQ(writer.disk_bytes(), 3 * kMiB);
+    EXPECT_LE(DiskUse(), 3 * kMiB + 8192);
+    ASSERT_EQ(::unlink((path_ + "/stdout").c_str()), 0);
+  }
+  OutputLogWriter writer = Writer(4 * kMiB, Overflow::kBlock);
+  ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+  writer.Trim(0);
+  EXPECT_EQ(writer.state().begin, 0u) << "nobody has acknowledged it";
+}
+
+TEST_F(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
+  const std::string block(kMiB, 'x');
+  for (const Overflow overflow :
+       {Overflow::kDropOldest, Overflow::kHeadAndTail}) {
+    OutputLogWriter writer = Writer(kMiB, overflow);
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+    }
+    const OutputLogReader reader = Reader();
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_THAT(ExpireOutputLog(path_ + "/stdout"), IsOk());
+      const OutputLogState state = reader.state();
+      EXPECT_TRUE(state.expired);
+      EXPECT_FALSE(state.closed);
+      EXPECT_EQ(state.begin, 3 * kMiB);
+      EXPECT_EQ(state.end, 3 * kMiB);
+      EXPECT_EQ(state.gap_begin, state.gap_end);
+    }
+    EXPECT_LE(DiskUse(), 8192u);
+    char byte;
+    EXPECT_THAT(reader.Read(0, &byte, 1).status(),
+                StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("below")));
+    // A late grandchild's.
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+    }
+    EXPECT_EQ(reader.state().begin, reader.state().end);
+    EXPECT_LE(DiskUse(), 2 * kMiB);
+    ASSERT_EQ(::unlink((path_ + "/stdout").c_str()), 0);
+  }
+  EXPECT_THAT(ExpireOutputLog(path_ + "/none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+TEST_F(OutputLogTest, CutsWhatDidNotReachTheDisk) {
+  const std::string block(kMiB, 'x');
+  const auto cut = [&](uint64_t hole, uint64_t size, Overflow overflow) {
+    {
+      OutputLogWriter writer = Writer(2 * kMiB, overflow);
+      for (int i = 0; i < 4; ++i) {
+        EXPECT_THAT(writer.Append(block.data(), block.size()), IsOk());
+      }
+      const UniqueFd file(
+          ::openat(directory_.get(), "stdout", O_RDWR | O_CLOEXEC));
+      EXPECT_EQ(
+          ::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      static_cast<off_t>(4096 + hole), 4096),
+          0);
+      EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(4096 + size)), 0);
+    }
+    EXPECT_THAT(CutOutputLog(path_ + "/stdout"), IsOk());
+    const OutputLogState state = Reader().state();
+    EXPECT_TRUE(state.closed);
+    EXPECT_EQ(::unlink((path_ + "/stdout").c_str()), 0);
+    return state;
+  };
+  // Nothing is wrong: the holes are what was dropped.
+  OutputLogState state = cut(0, 4 * kMiB, Overflow::kDropOldest);
+  EXPECT_EQ(state.begin, 2 * kMiB);
+  EXPECT_EQ(state.end, 4 * kMiB);
+  state = cut(3 * kMiB, 4 * kMiB, Overflow::kDropOldest);
+  EXPECT_EQ(state.end, 3 * kMiB);
+  EXPECT_EQ(cut(0, 3 * kMiB + 7, Overflow::kDropOldest).end, 3 * kMiB + 7);
+  state = cut(0, kMiB, Overflow::kDropOldest);
+  EXPECT_EQ(state.begin, 2 * kMiB);
+  EXPECT_EQ(state.end, 2 * kMiB);
+  state = cut(2 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
+  EXPECT_EQ(state.end, 4 * kMiB);
+  EXPECT_EQ(state.gap_begin, kMiB);
+  EXPECT_EQ(state.gap_end, 3 * kMiB);
+  EXPECT_EQ(cut(3 * kMiB + 4096, 4 * kMiB, Overflow::kHeadAndTail).end,
+            3 * kMiB + 4096);
+  state = cut(4096, 4 * kMiB, Overflow::kHeadAndTail);
+  EXPECT_EQ(state.end, 4096u);
+  EXPECT_EQ(state.gap_begin, state.gap_end);
+  state = cut(3 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
+  EXPECT_EQ(state.end, kMiB);
+  EXPECT_EQ(state.gap_begin, state.gap_end);
+}
+
+TEST_F(OutputLogTest, SaysThatBytesAreMissing) {
+  OutputLogWriter writer = Writer(kMiB);
+  ASSERT_THAT(writer.Append("text", 4), IsOk());
+  ASSERT_EQ(::truncate((path_ + "/stdout").c_str(), 4096), 0);
+  char byte;
+  EXPECT_THAT(Reader().Read(0, &byte, 1).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shorter")));
 }
 
 TEST_F(OutputLogTest, RefusesAFileThatIsNotALog) {

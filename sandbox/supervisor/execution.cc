@@ -31,6 +31,23 @@ int64_t UnixNanoseconds() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+Overflow OverflowOf(const wire::CommandSpec& command) {
+  switch (command.overflow()) {
+    case wire::CommandSpec::DROP_OLDEST:
+      return Overflow::kDropOldest;
+    case wire::CommandSpec::BLOCK:
+      return Overflow::kBlock;
+    case wire::CommandSpec::HEAD_AND_TAIL:
+      return Overflow::kHeadAndTail;
+    case wire::CommandSpec::KILL:
+      return Overflow::kKill;
+    default:
+      // Also one of a later version, which this one cannot keep to.
+      return command.block_when_full() ? Overflow::kBlock
+                                       : Overflow::kDropOldest;
+  }
+}
+
 int64_t Nanoseconds(const timeval& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000;
 }
@@ -133,7 +150,7 @@ absl::Status Execution::OpenStreams() {
   }
   for (auto& [kind, source] : streams.outputs) {
     OutputLogWriter log = files_.TakeLog(kind);
-    log.SetRetention(command_.retain_bytes(), command_.block_when_full());
+    log.SetRetention(command_.retain_bytes(), OverflowOf(command_));
     outputs_.push_back(std::make_unique<OutputChannel>(
         host_->loop, kind, std::move(source), std::move(log),
         [this] { OnOutput(); }));

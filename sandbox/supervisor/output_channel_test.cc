@@ -19,7 +19,7 @@ constexpr uint64_t kRetained = 1 << 16;
 
 class OutputChannelTest : public ::testing::Test {
  protected:
-  void Open(wire::Stream kind, bool block) {
+  void Open(wire::Stream kind, Overflow overflow) {
     ::signal(SIGPIPE, SIG_IGN);
     std::string path = ::testing::TempDir() + "/outputXXXXXX";
     directory_ = ::mkdtemp(path.data());
@@ -27,7 +27,7 @@ class OutputChannelTest : public ::testing::Test {
     absl::StatusOr<OutputLogWriter> log =
         OutputLogWriter::Create(directory.get(), "stdout");
     ASSERT_TRUE(log.ok()) << log.status();
-    log->SetRetention(kRetained, block);
+    log->SetRetention(kRetained, overflow);
     int fds[2];
     ASSERT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     command_.Reset(fds[1]);
@@ -61,7 +61,7 @@ class OutputChannelTest : public ::testing::Test {
 
 TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
   for (const wire::Stream kind : {wire::STDOUT, wire::TERMINAL}) {
-    Open(kind, false);
+    Open(kind, Overflow::kDropOldest);
     Print(std::string("a\0b", 3));
     loop_->Run();
     EXPECT_EQ(Text(), std::string("a\0b", 3));
@@ -76,7 +76,7 @@ TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
 }
 
 TEST_F(OutputChannelTest, HoldsTheCommandBackUntilTheLogHasRoom) {
-  Open(wire::STDOUT, true);
+  Open(wire::STDOUT, Overflow::kBlock);
   size_t printed = 0;
   while (!channel_->blocked()) {
     printed += Print(std::string(1 << 16, 'x'));
@@ -94,7 +94,7 @@ TEST_F(OutputChannelTest, HoldsTheCommandBackUntilTheLogHasRoom) {
 }
 
 TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
-  Open(wire::STDOUT, false);
+  Open(wire::STDOUT, Overflow::kDropOldest);
   size_t printed = 0;
   while (printed < size_t{8} << 20) {
     printed += Print(std::string(1 << 16, 'x'));
@@ -106,7 +106,7 @@ TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
 }
 
 TEST_F(OutputChannelTest, TakesNothingAfterItIsClosed) {
-  Open(wire::STDOUT, false);
+  Open(wire::STDOUT, Overflow::kDropOldest);
   Print("before");
   channel_->Pump();
   channel_->Close();

@@ -58,6 +58,7 @@ std::string FakeSupervisor::Directory(const std::string& execution) const {
 wire::Snapshot FakeSupervisor::Snapshot() const {
   wire::Snapshot snapshot;
   snapshot.set_ready(true);
+  snapshot.set_schema_version(1);
   for (const auto& [id, running] : executions_) {
     *snapshot.add_executions() = running.record;
     snapshot.mutable_executions()->rbegin()->clear_command();
@@ -79,7 +80,10 @@ void FakeSupervisor::CreateLogs(const std::string& directory,
   for (const wire::Stream stream : streams) {
     auto log = sandbox::OutputLogWriter::Create(fd.get(), FileName(stream));
     CHECK(log.ok()) << log.status().message();
-    log->SetRetention(command.retain_bytes(), command.block_when_full());
+    log->SetRetention(command.retain_bytes(),
+                      command.block_when_full()
+                          ? sandbox::Overflow::kBlock
+                          : sandbox::Overflow::kDropOldest);
     running->logs.emplace(stream, *std::move(log));
     running->record.add_streams(stream);
   }
