@@ -1,5 +1,7 @@
 #include "bridge/client/connection.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +19,7 @@ namespace client {
 namespace {
 
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
+constexpr absl::Duration kRestartTimeout = absl::Seconds(5);
 constexpr absl::Duration kReconnectInterval = absl::Milliseconds(50);
 constexpr int kMaxMessageBytes = 16 << 20;
 
@@ -149,18 +152,41 @@ absl::Status EnsureListening(const ServerAddress& address,
   return EnsureLocalServer(address.socket_path, *program, deadline);
 }
 
+// Without its directory there was never a server at the socket.
+bool MayBeRestarting(const ServerAddress& address) {
+  const std::string directory =
+      address.socket_path.substr(0, address.socket_path.rfind('/'));
+  return directory.empty() || ::access(directory.c_str(), F_OK) == 0;
+}
+
+// Takes a server in the middle of a restart for one that will be there.
+absl::Status Reach(const ServerAddress& address, grpc::Channel& channel) {
+  const absl::Time begin = absl::Now();
+  const absl::Time deadline = begin + kConnectTimeout;
+  for (;;) {
+    absl::Status status = EnsureListening(address, deadline);
+    if (status.ok()) {
+      status = Connect(address, channel, deadline);
+    }
+    if (!absl::IsUnavailable(status) || absl::Now() - begin > kRestartTimeout ||
+        !MayBeRestarting(address)) {
+      return status;
+    }
+    absl::SleepFor(kReconnectInterval);
+    grpc::experimental::ChannelResetConnectionBackoff(&channel);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(
     const ConnectOptions& options) {
   KeepGrpc();
-  const absl::Time deadline = absl::Now() + kConnectTimeout;
   ASSIGN_OR_RETURN(ServerAddress address, ResolveServerAddress(options.server));
   ASSIGN_OR_RETURN(const auto credentials, Credentials(address, options));
-  RETURN_IF_ERROR(EnsureListening(address, deadline));
   std::shared_ptr<grpc::Channel> channel =
       grpc::CreateCustomChannel(address.text, credentials, Arguments());
-  RETURN_IF_ERROR(Connect(address, *channel, deadline));
+  RETURN_IF_ERROR(Reach(address, *channel));
   return std::unique_ptr<Connection>(
       new Connection(std::move(address), std::move(channel)));
 }

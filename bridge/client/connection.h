@@ -28,6 +28,9 @@
 
 namespace client {
 
+// How long a server may be gone until calls that can be repeated give up.
+inline constexpr absl::Duration kPatience = absl::Seconds(30);
+
 struct ConnectOptions {
   // "unix:PATH" or "HOST:PORT"; empty: as described above.
   std::string server = {};
@@ -40,9 +43,10 @@ struct ConnectOptions {
 
 class Connection {
  public:
-  // Waits up to 10 s for the server to answer. Unavailable: it does not, the
-  // message says what was tried; at once if nothing listens. InvalidArgument:
-  // the address, or HOST:PORT without certificates.
+  // Waits up to 10 s for the server to answer, of them up to 5 s for one that
+  // is being restarted to listen: on a socket whose directory exists, or at
+  // HOST:PORT. Unavailable: it does not; the message says what was tried.
+  // InvalidArgument: the address, or HOST:PORT without certificates.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const ConnectOptions& options);
 
@@ -76,6 +80,10 @@ class Connection {
 // The same code and message; of a BadRequest in the details, the message names
 // the fields.
 absl::Status ToStatus(const grpc::Status& status);
+
+// The server was killed, restarted or upgraded, or drains: the next one may
+// answer the same call. Of a call that its caller did not cancel.
+bool IsServerGone(const grpc::Status& status);
 
 // Of the ErrorInfo in the details; ERROR_REASON_UNSPECIFIED if there is none.
 corral::v1::ErrorReason GetErrorReason(const grpc::Status& status);

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bridge/client/request_id.h"
 #include "sandbox/base/status_macros.h"
 
 namespace client {
@@ -13,7 +14,6 @@ namespace {
 using corral::v1::OutputEvent;
 using sandbox::MutexLock;
 
-constexpr absl::Duration kReconnectTimeout = absl::Seconds(30);
 // Between two attempts at a server that accepts connections and then fails.
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr absl::Duration kAcknowledgeTimeout = absl::Seconds(5);
@@ -22,7 +22,11 @@ constexpr absl::Duration kAcknowledgeTimeout = absl::Seconds(5);
 
 OutputStream::OutputStream(Connection& connection,
                            const corral::v1::RunExecutionRequest& request)
-    : connection_(connection), run_(request) {}
+    : connection_(connection), run_(request) {
+  if (run_->request_id().empty()) {
+    run_->set_request_id(NewRequestId());
+  }
+}
 
 OutputStream::OutputStream(Connection& connection,
                            const corral::v1::StreamOutputRequest& request)
@@ -110,13 +114,8 @@ absl::Status OutputStream::OnBreak() {
 }
 
 bool OutputStream::ShouldResume(const grpc::Status& status) {
-  // A server that is shut down ends its calls in one of these ways.
-  const bool lost = status.ok() ||
-                    status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                    status.error_code() == grpc::StatusCode::CANCELLED;
-  // A command that may have been started must not be started again.
-  const bool repeatable = opened_ || !run_.has_value();
-  return lost && repeatable && !cancelled();
+  // Before `opened` the request id lets it be asked for again.
+  return (status.ok() || IsServerGone(status)) && !cancelled();
 }
 
 absl::Status OutputStream::Resume() {
@@ -126,14 +125,14 @@ absl::Status OutputStream::Resume() {
   } else {
     absl::SleepFor(kRetryInterval);
   }
-  if (!connection_.Reconnect(lost_since_ + kReconnectTimeout,
+  if (!connection_.Reconnect(lost_since_ + kPatience,
                              [this] { return cancelled(); })) {
     ended_ = true;
-    return cancelled() ? absl::CancelledError("cancelled")
-                       : absl::UnavailableError(absl::StrCat(
-                             "the server at ", connection_.address(),
-                             " has been gone for ",
-                             absl::FormatDuration(kReconnectTimeout)));
+    return cancelled()
+               ? absl::CancelledError("cancelled")
+               : absl::UnavailableError(absl::StrCat(
+                     "the server at ", connection_.address(),
+                     " has been gone for ", absl::FormatDuration(kPatience)));
   }
   if (opened_) {
     resumed_ = true;

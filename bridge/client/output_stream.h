@@ -1,6 +1,6 @@
 // Output of an execution as a sequence of events that survives the loss of the
 // connection: when the server goes away, the stream is taken up again where it
-// was, for up to 30 s.
+// was, for up to kPatience.
 //
 //   OutputStream stream(connection, request);
 //   while (...) {
@@ -27,8 +27,8 @@ namespace client {
 
 class OutputStream {
  public:
-  // Starts a command, with the first Next(). The connection must outlive the
-  // stream.
+  // Starts a command, with the first Next(); once, whatever happens to the
+  // server. The connection must outlive the stream.
   OutputStream(Connection& connection,
                const corral::v1::RunExecutionRequest& request);
   // Follows one that exists.
@@ -44,8 +44,7 @@ class OutputStream {
   // stream is over (after `ended`; or all was sent that no_follow asked for).
   //
   // Errors: those of RunExecution and StreamOutput; Unavailable: the server
-  // was gone for 30 s, or before `opened` of a command to start; Cancelled;
-  // DataLoss: the server left out bytes.
+  // was gone for kPatience; Cancelled; DataLoss: the server left out bytes.
   absl::StatusOr<std::optional<corral::v1::OutputEvent>> Next();
 
   // From now on the server is told again and again what need not be kept

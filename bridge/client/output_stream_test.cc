@@ -102,6 +102,21 @@ TEST(OutputStreamTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
   restart.join();
 }
 
+TEST(OutputStreamTest, StartsACommandOnceWhenTheAnswerIsLost) {
+  FakeServer server([](FakeExecution& command) { command.Print("once"); });
+  const auto connection = Connect(server);
+  server.LoseAnswers(2);
+  OutputStream stream(*connection, RunRequest());
+  absl::Status status;
+  EXPECT_EQ(ReadAll(stream, &status), "once");
+  EXPECT_THAT(status, IsOk());
+  ASSERT_EQ(server.runs().size(), 3);
+  EXPECT_NE(server.runs()[0].request_id(), "");
+  EXPECT_EQ(server.runs()[0].request_id(), server.runs()[2].request_id());
+  EXPECT_EQ(server.FindExecution("tenants/default/sandboxes/s2/executions/e1"),
+            nullptr);
+}
+
 TEST(OutputStreamTest, AcknowledgesWhatWasTakenSoThatABlockedCommandGoesOn) {
   const std::string megabyte(1 << 20, 'x');
   FakeServer server([&](FakeExecution& command) {

@@ -39,6 +39,16 @@ absl::Status ToStatus(const grpc::Status& status) {
                       message);
 }
 
+bool IsServerGone(const grpc::Status& status) {
+  // A server that is shut down ends its calls in one of these ways. What else
+  // it refuses as UNAVAILABLE (STORAGE_FAILED) it would refuse again.
+  const corral::v1::ErrorReason reason = GetErrorReason(status);
+  return (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+          status.error_code() == grpc::StatusCode::CANCELLED) &&
+         (reason == corral::v1::ERROR_REASON_UNSPECIFIED ||
+          reason == corral::v1::SERVER_DRAINING);
+}
+
 corral::v1::ErrorReason GetErrorReason(const grpc::Status& status) {
   const auto info = Detail<google::rpc::ErrorInfo>(status);
   corral::v1::ErrorReason reason = corral::v1::ERROR_REASON_UNSPECIFIED;

@@ -46,6 +46,24 @@ TEST(ToStatusTest, NamesAFieldOnce) {
       StatusIs(absl::StatusCode::kInvalidArgument, "command.argv: is empty"));
 }
 
+grpc::Status Unavailable(const char* reason) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("corral.v1");
+  info.set_reason(reason);
+  google::rpc::Status rich;
+  rich.add_details()->PackFrom(info);
+  return grpc::Status(grpc::StatusCode::UNAVAILABLE, "no",
+                      rich.SerializeAsString());
+}
+
+TEST(ToStatusTest, TellsAServerThatIsGoneFromOneThatRefuses) {
+  EXPECT_TRUE(IsServerGone({grpc::StatusCode::UNAVAILABLE, "Socket closed"}));
+  EXPECT_TRUE(IsServerGone(Unavailable("SERVER_DRAINING")));
+  EXPECT_FALSE(IsServerGone(Unavailable("STORAGE_FAILED")));
+  EXPECT_FALSE(IsServerGone({grpc::StatusCode::NOT_FOUND, "no"}));
+  EXPECT_FALSE(IsServerGone(grpc::Status::OK));
+}
+
 TEST(ToStatusTest, FindsTheReason) {
   EXPECT_EQ(GetErrorReason(BadRequestError("")), corral::v1::INVALID_FIELD);
   EXPECT_EQ(GetErrorReason({grpc::StatusCode::UNKNOWN, "x", "garbage"}),

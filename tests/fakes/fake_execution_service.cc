@@ -69,13 +69,14 @@ Status FakeServer::Executions::StartExecution(
     MutexLock lock(&fake_.mutex_);
     fake_.state_.starts.push_back(*request);
   }
-  const auto execution = fake_.Start(request->parent(), request->execution_id(),
-                                     request->command());
+  const auto execution = fake_.Start(
+      request->parent(), {request->execution_id(), request->request_id()},
+      request->command());
   if (execution == nullptr) {
     return NotFound(request->parent());
   }
   *response = execution->Snapshot();
-  return Status::OK;
+  return fake_.LosesAnswer() ? Interrupted() : Status::OK;
 }
 
 Status FakeServer::Executions::RunExecution(
@@ -89,23 +90,22 @@ Status FakeServer::Executions::RunExecution(
       return !fake_.state_.hold_runs || fake_.state_.stopping;
     });
   }
-  const bool own_sandbox = !absl::StrContains(request->parent(), "/sandboxes/");
   std::string parent = request->parent();
-  if (own_sandbox) {
+  if (!absl::StrContains(request->parent(), "/sandboxes/")) {
     corral::v1::CreateSandboxRequest creation;
+    creation.set_parent(request->parent());
+    creation.set_request_id(request->request_id());
     *creation.mutable_sandbox() = request->sandbox();
     parent = fake_.Create(creation).name();
   }
   const auto execution =
-      fake_.Start(parent, request->execution_id(), request->command());
+      fake_.Start(parent, {request->execution_id(), request->request_id()},
+                  request->command());
   if (execution == nullptr) {
     return NotFound(parent);
   }
-  Status status = Stream(*execution, {}, false, writer);
-  if (own_sandbox && status.ok()) {
-    fake_.DeleteSandbox(parent);
-  }
-  return status;
+  return fake_.LosesAnswer() ? Interrupted()
+                             : Stream(*execution, {}, false, writer);
 }
 
 Status FakeServer::Executions::GetExecution(

@@ -27,6 +27,12 @@ Status NotFound(const std::string& name) {
   return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", name)};
 }
 
+Status Lost() { return {grpc::StatusCode::UNAVAILABLE, "connection reset"}; }
+
+std::string RequestKey(const std::string& parent, const std::string& id) {
+  return absl::StrCat(parent, " ", id);
+}
+
 }  // namespace
 
 class FakeServer::Sandboxes : public SandboxService::Service {
@@ -37,7 +43,7 @@ class FakeServer::Sandboxes : public SandboxService::Service {
                        const corral::v1::CreateSandboxRequest* request,
                        corral::v1::Sandbox* response) override {
     *response = fake_.Create(*request);
-    return Status::OK;
+    return fake_.LosesAnswer() ? Lost() : Status::OK;
   }
 
   Status GetSandbox(ServerContext*,
@@ -134,6 +140,20 @@ void FakeServer::HoldRuns() {
   state_.hold_runs = true;
 }
 
+void FakeServer::LoseAnswers(int count) {
+  MutexLock lock(&mutex_);
+  state_.lost_answers = count;
+}
+
+bool FakeServer::LosesAnswer() {
+  MutexLock lock(&mutex_);
+  if (state_.lost_answers == 0) {
+    return false;
+  }
+  --state_.lost_answers;
+  return true;
+}
+
 void FakeServer::WaitForRun() {
   MutexLock lock(&mutex_);
   mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -154,6 +174,11 @@ corral::v1::Sandbox FakeServer::Create(
     const corral::v1::CreateSandboxRequest& request) {
   MutexLock lock(&mutex_);
   state_.creations.push_back(request);
+  std::string& made =
+      state_.requests[RequestKey(request.parent(), request.request_id())];
+  if (!request.request_id().empty() && state_.sandboxes.count(made) > 0) {
+    return state_.sandboxes[made];
+  }
   corral::v1::Sandbox sandbox = request.sandbox();
   sandbox.set_name(absl::StrCat("tenants/default/sandboxes/",
                                 request.sandbox_id().empty()
@@ -161,25 +186,32 @@ corral::v1::Sandbox FakeServer::Create(
                                     : request.sandbox_id()));
   sandbox.set_state(corral::v1::Sandbox::READY);
   sandbox.mutable_create_time()->set_seconds(::time(nullptr));
+  made = sandbox.name();
   state_.sandboxes[sandbox.name()] = sandbox;
   return sandbox;
 }
 
 std::shared_ptr<FakeExecution> FakeServer::Start(
-    const std::string& parent, const std::string& id,
+    const std::string& parent, const Ids& ids,
     const corral::v1::Command& command) {
   MutexLock lock(&mutex_);
   if (state_.sandboxes.count(parent) == 0) {
     return nullptr;
   }
+  std::string& made = state_.requests[RequestKey(parent, ids.request)];
+  if (!ids.request.empty() && state_.executions.count(made) > 0) {
+    return state_.executions[made];
+  }
   int number = 1;
   std::string name;
   do {
-    name = absl::StrCat(parent, "/executions/",
-                        id.empty() ? absl::StrCat("e", number++) : id);
-  } while (id.empty() && state_.executions.count(name) > 0);
+    name = absl::StrCat(
+        parent, "/executions/",
+        ids.execution.empty() ? absl::StrCat("e", number++) : ids.execution);
+  } while (ids.execution.empty() && state_.executions.count(name) > 0);
   auto execution =
       std::make_shared<FakeExecution>(name, command, state_.failure, script_);
+  made = name;
   state_.executions[name] = execution;
   return execution;
 }

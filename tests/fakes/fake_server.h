@@ -8,7 +8,9 @@
 //   });
 //   client::Connection::Open({server.address()});
 //
-// Sandboxes are named s1, s2, ... and the executions of each e1, e2, ...
+// A request id that was seen before answers with what it made then. Sandboxes
+// that RunExecution creates stay until they are deleted. Sandboxes are named
+// s1, s2, ... and the executions of each e1, e2, ...
 
 #ifndef TESTS_FAKES_FAKE_SERVER_H_
 #define TESTS_FAKES_FAKE_SERVER_H_
@@ -54,6 +56,10 @@ class FakeServer {
   // Until there was one.
   void WaitForRun();
 
+  // Each of the next calls that create something has its effect, and its answer
+  // is lost with the connection: UNAVAILABLE.
+  void LoseAnswers(int count);
+
   // What clients asked for, oldest first.
   std::vector<corral::v1::RunExecutionRequest> runs();
   std::vector<corral::v1::StartExecutionRequest> starts();
@@ -78,6 +84,9 @@ class FakeServer {
     std::map<std::string, std::shared_ptr<FakeExecution>> executions;
     int next_id = 1;
     bool hold_runs = false;
+    int lost_answers = 0;
+    // What was created under a request id: names, by "PARENT REQUEST_ID".
+    std::map<std::string, std::string> requests;
     bool stopping = false;
     std::vector<corral::v1::RunExecutionRequest> runs;
     std::vector<corral::v1::StartExecutionRequest> starts;
@@ -87,9 +96,16 @@ class FakeServer {
   };
 
   corral::v1::Sandbox Create(const corral::v1::CreateSandboxRequest& request);
+  // `ids`: of the request, its execution_id and request_id. Empty: no such
+  // sandbox.
+  struct Ids {
+    std::string execution;
+    std::string request;
+  };
   std::shared_ptr<FakeExecution> Start(const std::string& parent,
-                                       const std::string& id,
+                                       const Ids& ids,
                                        const corral::v1::Command& command);
+  bool LosesAnswer() ABSL_LOCKS_EXCLUDED(mutex_);
   bool DeleteSandbox(const std::string& name);
   void InterruptAll(bool interrupted);
 
