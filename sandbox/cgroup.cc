@@ -340,6 +340,21 @@ CgroupUsage Cgroup::Usage() const {
   return usage;
 }
 
+absl::StatusOr<absl::Duration> Cgroup::CpuTime() const {
+  if (version_ == CgroupVersion::kV2 && !directories_.empty()) {
+    return absl::Microseconds(
+        ReadKey(directories_[0] + "/cpu.stat", "usage_usec"));
+  }
+  const std::string path =
+      directories_.empty() ? "" : directories_.back() + "/cpuacct.usage";
+  if (!Exists(path)) {
+    return absl::FailedPreconditionError(
+        "this host does not count CPU time: the cgroup controller cpuacct is "
+        "not mounted");
+  }
+  return absl::Nanoseconds(ReadNumber(path));
+}
+
 absl::Status Cgroup::Remove() {
   entries_.clear();
   for (const std::string& directory : directories_) {

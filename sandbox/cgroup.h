@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
@@ -101,6 +102,9 @@ class Cgroup {
   void Signal(int signal) const;
 
   CgroupUsage Usage() const;
+  // What all its processes have used, ended ones included. FailedPrecondition:
+  // this host does not count it.
+  absl::StatusOr<absl::Duration> CpuTime() const;
 
   // Removes the group. FailedPrecondition: something lives in it. Harmless if
   // repeated.

@@ -180,6 +180,140 @@ TEST_F(SupervisorClientTest, PassesInputByOffset) {
   EXPECT_EQ(Output("e1", "stdout"), "hello world");
 }
 
+TEST_F(SupervisorClientTest, NeverStartsTwiceUnderOneId) {
+  ASSERT_THAT(Create(), IsOk());
+  const wire::StartExecution start = Shell("e1", "echo once; read x");
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  EXPECT_THAT(sandbox_.Start(start),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+  sandbox_.WaitForEnd("e1");
+  EXPECT_THAT(sandbox_.Start(start),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+  EXPECT_EQ(Output("e1", "stdout"), "once\n");
+}
+
+TEST_F(SupervisorClientTest, KeepsWhatWasAskedForToKnowItAgain) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "true");
+  start.mutable_request()->set_request_id("r1");
+  start.mutable_request()->set_digest("d1");
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.request().request_id(), "r1");
+  EXPECT_EQ(end.request().digest(), "d1");
+}
+
+TEST_F(SupervisorClientTest, AppendsInputWhereverItIs) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "cat");
+  start.mutable_command()->set_open_stdin(true);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  for (const char* data : {"one ", "two ", "one "}) {
+    wire::WriteInput input;
+    input.set_execution_id("e1");
+    input.set_data(data);
+    input.set_append(true);
+    input.set_eof(data == std::string("two "));
+    Outcome outcome;
+    sandbox_.sandbox().WriteInput(
+        input, [done = outcome.Callback()](absl::Status status,
+                                           const wire::InputState&) mutable {
+          done(std::move(status));
+        });
+    EXPECT_THAT(outcome.Wait(), IsOk());
+  }
+  sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(Output("e1", "stdout"), "one two ");
+}
+
+TEST_F(SupervisorClientTest, EndsAfterTheDrainAndKeepsWhatComesLater) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start =
+      Shell("e1",
+            "echo early; (while [ ! -e go ]; do sleep 0.01; done; "
+            "echo late) & exit 3");
+  start.mutable_command()->set_drain_ns(0);
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.exit().wait_status(), 3 << 8);
+  EXPECT_TRUE(end.exit().output_open());
+  EXPECT_EQ(Output("e1", "stdout"), "early\n");
+  std::ofstream(sandbox_.workspace() + "/go");
+  for (int seen = 0; Output("e1", "stdout") != "early\nlate\n";) {
+    seen = sandbox_.recorder().WaitForMore(seen);
+  }
+}
+
+TEST_F(SupervisorClientTest, WaitsForADescendantAsLongAsTheDrainSays) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "(sleep 0.1; echo late) & exit 3");
+  start.mutable_command()->set_drain_ns(3'600'000'000'000);
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_FALSE(end.exit().output_open());
+  EXPECT_EQ(Output("e1", "stdout"), "late\n");
+}
+
+TEST_F(SupervisorClientTest, CountsTheCpuTimeOfTheWholeTree) {
+  ASSERT_THAT(Create(), IsOk());
+  // The command itself uses none, and most of its descendants have ended.
+  wire::StartExecution start =
+      Shell("e1",
+            "while :; do setsid sh -c 'i=0; while [ $i -lt 5000 ]; do "
+            "i=$((i+1)); done'; done");
+  start.mutable_command()->set_cpu_timeout_ns(300'000'000);
+  start.mutable_command()->set_kill_grace_ns(0);
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::CPU_TIMEOUT);
+  EXPECT_GE(end.usage().user_time_ns() + end.usage().system_time_ns(),
+            290'000'000);
+}
+
+TEST_F(SupervisorClientTest, DoesNotTakeSleepForCpuTime) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "sleep 0.5");
+  start.mutable_command()->set_cpu_timeout_ns(300'000'000);
+  EXPECT_EQ(Run(start).exit().cause(), wire::ExitRecord::NORMAL);
+}
+
+TEST_F(SupervisorClientTest, TellsWhomItKilledWithTheTree) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell(
+      "e1", "sleep 1000 & setsid sleep 1000 & (exit 0) & echo $! $$; wait");
+  start.mutable_command()->set_wall_timeout_ns(300'000'000);
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::WALL_TIMEOUT);
+  EXPECT_EQ(end.exit().killed_count(), 2u);
+  ASSERT_EQ(end.exit().killed_size(), 2);
+  for (const wire::ExitRecord::Killed& killed : end.exit().killed()) {
+    EXPECT_EQ(killed.command(), "sleep");
+    EXPECT_GT(killed.pid(), 1);
+    EXPECT_LT(killed.pid(), 100);
+  }
+}
+
+TEST_F(SupervisorClientTest, TellsTheFirstOfManyItKilledAndHowManyThereWere) {
+  ASSERT_THAT(Create(), IsOk());
+  ASSERT_THAT(sandbox_.Start(
+                  Shell("e1",
+                        "for i in 1 2 3 4 5 6 7 8; do for j in 1 2 3 4 5; do "
+                        "sleep 1000 & done; done; echo ready; wait")),
+              IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("e1", "stdout", "ready"));
+  EXPECT_THAT(sandbox_.Signal("e1", SIGKILL), IsOk());
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::CLIENT_SIGNAL);
+  EXPECT_EQ(end.exit().killed_count(), 40u);
+  EXPECT_EQ(end.exit().killed_size(), 32);
+}
+
+TEST_F(SupervisorClientTest, KilledNobodyWhenTheCommandEndsByItself) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "sleep 1000 & kill -9 $$");
+  start.mutable_command()->set_drain_ns(0);
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
+  EXPECT_EQ(end.exit().killed_count(), 0u);
+}
+
 TEST_F(SupervisorClientTest, DeletesWhatRunsAndTellsItsEndFirst) {
   ASSERT_THAT(Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(Shell("e1", "sleep 1000 & sleep 1000")), IsOk());

@@ -21,8 +21,8 @@
 namespace sandbox {
 namespace {
 
-// How long a descendant that holds the pipe holds back the end.
-constexpr absl::Duration kDrain = absl::Seconds(2);
+// Before a full log is looked at again.
+constexpr absl::Duration kBlockedRetry = absl::Milliseconds(50);
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
@@ -68,17 +68,20 @@ absl::StatusOr<ExecutionFiles> ExecutionHost::MakeFiles() {
 }
 
 Execution::Execution(ExecutionHost* host, wire::StartExecution start)
-    : host_(host), command_(std::move(*start.mutable_command())) {
+    : host_(host),
+      command_(std::move(*start.mutable_command())),
+      timeouts_(command_) {
   record_.set_id(start.id());
+  if (start.has_request()) {
+    record_.mutable_request()->Swap(start.mutable_request());
+  }
   record_.set_create_time_ns(UnixNanoseconds());
 }
 
 Execution::~Execution() {
-  for (const auto& timer :
-       {wall_timer_, kill_timer_, drain_timer_, reap_timer_}) {
-    if (timer.has_value()) {
-      host_->loop->Cancel(*timer);
-    }
+  for (auto* timer :
+       {&wall_timer_, &cpu_timer_, &kill_timer_, &drain_timer_, &reap_timer_}) {
+    Cancel(*timer);
   }
   if (pidfd_.valid()) {
     host_->loop->Unwatch(pidfd_.get());
@@ -131,6 +134,10 @@ absl::Status Execution::Prepare() {
     ASSIGN_OR_RETURN(cgroup_, host_->MakeCgroup());
   }
   RETURN_IF_ERROR(OpenStreams());
+  if (timeouts_.cpu > absl::ZeroDuration()) {
+    // Known now or never.
+    RETURN_IF_ERROR(cgroup_.CpuTime().status());
+  }
   wire::ExecutionRecord start = record_;
   *start.mutable_command() = command_;
   return files_.WriteStart(start);
@@ -163,11 +170,7 @@ absl::Status Execution::OpenStreams() {
 void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
                           absl::AnyInvocable<void(absl::Status)> done) {
   command_fds_.clear();
-  const int64_t wall_timeout_ns = command_.wall_timeout_ns();
-  const int64_t kill_grace_ns = command_.kill_grace_ns();
   command_.Clear();
-  command_.set_wall_timeout_ns(wall_timeout_ns);
-  command_.set_kill_grace_ns(kill_grace_ns);
   if (answer.stage != SpawnStage::kNone) {
     OnFailedToStart(pidfd, answer);
   } else {
@@ -198,32 +201,11 @@ void Execution::OnRunning(UniqueFd pidfd) {
   pidfd_ = std::move(pidfd);
   host_->loop->Watch(pidfd_.get(), EPOLLIN, [this](uint32_t) { OnExit(); });
   record_.set_start_time_ns(UnixNanoseconds());
-  if (command_.wall_timeout_ns() > 0) {
-    wall_timer_ =
-        host_->loop->After(absl::Nanoseconds(command_.wall_timeout_ns()),
-                           [this] { OnWallTimeout(); });
-  }
+  StartTimeouts();
   SetState(wire::ExecutionRecord::RUNNING);
   if (condemned_.has_value()) {
     Kill();  // asked for while it was being started
   }
-}
-
-void Execution::OnWallTimeout() {
-  wall_timer_.reset();
-  timed_out_ = true;
-  cgroup_.Signal(SIGTERM);
-  KillAfter(absl::Nanoseconds(command_.kill_grace_ns()));
-}
-
-void Execution::KillAfter(absl::Duration grace) {
-  if (kill_timer_.has_value()) {
-    host_->loop->Cancel(*kill_timer_);
-  }
-  kill_timer_ = host_->loop->After(grace, [this] {
-    kill_timer_.reset();
-    cgroup_.Signal(SIGKILL);
-  });
 }
 
 void Execution::OnExit() {
@@ -240,11 +222,15 @@ void Execution::OnExit() {
   }
   wait_status_ = reaped->wait_status;
   pidfd_.Reset();
-  reaped_ = true;
-  if (wall_timer_.has_value()) {
-    host_->loop->Cancel(*wall_timer_);
-    wall_timer_.reset();
+  CancelTimeouts();
+  const bool killed =
+      WIFSIGNALED(wait_status_) && WTERMSIG(wait_status_) == SIGKILL;
+  if (killed && !condemned_.has_value() && host_->failing()) {
+    // The kernel killed it along with init: no end of its own.
+    lost_ = true;
+    return;
   }
+  reaped_ = true;
   record_.set_end_time_ns(UnixNanoseconds());
   const CgroupUsage total = cgroup_.Usage();
   wire::Usage* used = record_.mutable_usage();
@@ -278,7 +264,8 @@ void Execution::Drain() {
   if (OutputClosed()) {
     Finish(/*output_open=*/false);
   } else if (!drain_timer_.has_value()) {
-    drain_timer_ = host_->loop->After(kDrain, [this] { OnDrainTimeout(); });
+    drain_timer_ =
+        host_->loop->After(timeouts_.drain, [this] { OnDrainTimeout(); });
   }
 }
 
@@ -288,7 +275,8 @@ void Execution::OnDrainTimeout() {
       std::any_of(outputs_.begin(), outputs_.end(),
                   [](const auto& output) { return output->blocked(); });
   if (blocked) {
-    drain_timer_ = host_->loop->After(kDrain, [this] { OnDrainTimeout(); });
+    drain_timer_ = host_->loop->After(std::max(timeouts_.drain, kBlockedRetry),
+                                      [this] { OnDrainTimeout(); });
     return;
   }
   Finish(/*output_open=*/true);
@@ -312,8 +300,8 @@ wire::ExitRecord::Cause Execution::Cause() const {
   if (killed && condemned_.has_value()) {
     return *condemned_;
   }
-  if (timed_out_) {
-    return wire::ExitRecord::WALL_TIMEOUT;
+  if (timed_out_.has_value()) {
+    return *timed_out_;
   }
   if (signalled && client_signals_.count(WTERMSIG(wait_status_)) != 0) {
     return wire::ExitRecord::CLIENT_SIGNAL;
@@ -325,14 +313,12 @@ wire::ExitRecord::Cause Execution::Cause() const {
 }
 
 void Execution::Finish(bool output_open) {
-  if (drain_timer_.has_value()) {
-    host_->loop->Cancel(*drain_timer_);
-    drain_timer_.reset();
-  }
+  Cancel(drain_timer_);
   wire::ExitRecord* exit = record_.mutable_exit();
   exit->set_wait_status(wait_status_);
   exit->set_cause(Cause());
   exit->set_output_open(output_open);
+  killed_.WriteTo(exit);
   SetState(wire::ExecutionRecord::EXITED);
 }
 
@@ -358,10 +344,7 @@ bool Execution::RemoveCgroup() {
   if (!cgroup_.Remove().ok()) {
     return false;
   }
-  if (kill_timer_.has_value()) {
-    host_->loop->Cancel(*kill_timer_);
-    kill_timer_.reset();
-  }
+  Cancel(kill_timer_);
   return true;
 }
 

@@ -5,7 +5,7 @@
 //           \-> FAILED_TO_START
 //
 // EXITED is told after the command was reaped and its output closed, or given
-// up after kDrain.
+// up after CommandSpec.drain_ns.
 //
 // For the event loop's thread. Not movable: the loop refers to it.
 
@@ -23,12 +23,14 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/event_loop.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/input_channel.h"
+#include "sandbox/supervisor/killed_processes.h"
 #include "sandbox/supervisor/output_channel.h"
 #include "sandbox/supervisor/spawner.h"
 
@@ -51,6 +53,8 @@ struct ExecutionHost {
   std::string directory;
   std::function<void(const wire::ExecutionRecord&)> on_state;
   std::function<void(const std::string& id)> on_output;
+  // Init is about to end, and everything with it.
+  std::function<bool()> failing;
 
   // A group, and files for pipes, for one execution.
   absl::StatusOr<Cgroup> MakeCgroup();
@@ -70,13 +74,16 @@ class Execution {
 
   const wire::ExecutionRecord& record() const { return record_; }
   bool ended() const;
+  // It was killed when init was, so its end is not known and none will be told.
+  bool lost() const { return lost_; }
 
   absl::Status Signal(const wire::Signal& signal);
   absl::Status Resize(uint32_t rows, uint32_t columns);
   void WriteInput(const wire::WriteInput& input, InputChannel::Done done);
   void Acknowledge(wire::Stream stream, uint64_t offset);
 
-  // Notes the cause of an end that is about to be forced. The first one counts.
+  // Notes the cause of an end that is about to be forced, of which the first
+  // counts, and who will be killed.
   void Condemn(wire::ExitRecord::Cause cause);
   // Kills the whole tree.
   void Kill();
@@ -88,6 +95,17 @@ class Execution {
   void RemoveFiles();
 
  private:
+  struct Timeouts {
+    explicit Timeouts(const wire::CommandSpec& command);
+
+    // Zero: none.
+    absl::Duration wall;
+    absl::Duration cpu;
+    absl::Duration kill_grace;
+    // How long a descendant that holds the output holds back the end.
+    absl::Duration drain;
+  };
+
   absl::Status Prepare();
   absl::Status OpenStreams();
   void OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
@@ -97,7 +115,6 @@ class Execution {
   void OnExit();
   void OnOutput();
   void OnDrainTimeout();
-  void OnWallTimeout();
   void Drain();
   void Finish(bool output_open);
   void SetState(wire::ExecutionRecord::State state);
@@ -105,11 +122,17 @@ class Execution {
   wire::ExitRecord::Cause Cause() const;
   bool OutputClosed() const;
   OutputChannel* FindOutput(wire::Stream stream);
+  void StartTimeouts();
+  void CancelTimeouts();
+  void CheckCpuTime();
+  void OnTimeout(wire::ExitRecord::Cause cause);
   void KillAfter(absl::Duration grace);
+  void Cancel(std::optional<EventLoop::TimerId>& timer);
 
   ExecutionHost* const host_;
   // Emptied once it runs: start.pb has it.
   wire::CommandSpec command_;
+  const Timeouts timeouts_;
   wire::ExecutionRecord record_;
   Cgroup cgroup_;
   // The command's own ends, until it has them.
@@ -121,10 +144,13 @@ class Execution {
   // Valid from the exit on.
   int wait_status_ = 0;
   bool reaped_ = false;
-  bool timed_out_ = false;
+  bool lost_ = false;
+  std::optional<wire::ExitRecord::Cause> timed_out_;
   std::optional<wire::ExitRecord::Cause> condemned_;
   std::set<int> client_signals_;
+  KilledProcesses killed_;
   std::optional<EventLoop::TimerId> wall_timer_;
+  std::optional<EventLoop::TimerId> cpu_timer_;
   std::optional<EventLoop::TimerId> kill_timer_;
   std::optional<EventLoop::TimerId> drain_timer_;
   std::optional<EventLoop::TimerId> reap_timer_;

@@ -37,7 +37,11 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
       break;
     }
     default:
-      cgroup_.Signal(signal.signal());
+      if (signal.signal() == SIGKILL) {
+        Kill();
+      } else {
+        cgroup_.Signal(signal.signal());
+      }
   }
   if (signal.kill_after_ns() >= 0) {
     client_signals_.insert(SIGKILL);
@@ -70,7 +74,8 @@ void Execution::WriteInput(const wire::WriteInput& input,
          wire::InputState());
     return;
   }
-  input_->Write(input.offset(), input.data(), input.eof(), std::move(done));
+  input_->Write(input.append() ? input_->next_offset() : input.offset(),
+                input.data(), input.eof(), std::move(done));
 }
 
 void Execution::Acknowledge(wire::Stream stream, uint64_t offset) {
@@ -84,11 +89,12 @@ void Execution::Condemn(wire::ExitRecord::Cause cause) {
   if (!condemned_.has_value()) {
     condemned_ = cause;
   }
+  if (record_.state() == wire::ExecutionRecord::RUNNING) {
+    killed_.Note(cgroup_, pidfd_.get());
+  }
   if (reaped_) {
     Drain();
   }
 }
-
-void Execution::Kill() { cgroup_.Signal(SIGKILL); }
 
 }  // namespace sandbox

@@ -24,16 +24,15 @@ wire::InputState InputChannel::state() const {
 
 void InputChannel::Write(uint64_t offset, const std::string& data, bool eof,
                          Done done) {
-  const uint64_t next = accepted_ + pending_.size();
-  if (offset > next) {
+  const uint64_t next = next_offset();
+  if (sink_.valid() && offset > next) {
     done(absl::OutOfRangeError(absl::StrCat("input at offset ", offset,
                                             " leaves a gap after ", next)),
          state());
     return;
   }
-  const uint64_t known = next - offset;
-  if (sink_.valid() && !eof_ && data.size() > known) {
-    pending_.append(data, known);
+  if (sink_.valid() && !eof_ && offset + data.size() > next) {
+    pending_.append(data, next - offset);
   }
   eof_ = eof_ || (eof && !terminal_);
   waiters_.push_back({offset + data.size(), std::move(done)});

@@ -30,8 +30,11 @@ class InputChannel {
   InputChannel& operator=(const InputChannel&) = delete;
 
   // Calls `done` when the command's side has taken everything up to the end of
-  // `data`, or takes no more. OutOfRange: a gap.
+  // `data`, or takes no more: the state says so. OutOfRange: a gap.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
+
+  // Where data that is appended begins.
+  uint64_t next_offset() const { return accepted_ + pending_.size(); }
 
   // Takes no more, and answers who waits.
   void Close();

@@ -115,6 +115,23 @@ TEST_F(InputChannelTest, TreatsACommandThatClosedItsInputAsAState) {
   EXPECT_EQ(state_.accepted_offset(), 0u);
 }
 
+TEST_F(InputChannelTest, IsNoGapForOneWhoWritesBehindWhatWasNotTaken) {
+  command_.Reset();
+  Write(0, "x");
+  Write(1, "y");
+  EXPECT_THAT(*answer_, IsOk());
+  EXPECT_TRUE(state_.closed());
+  EXPECT_EQ(state_.accepted_offset(), 0u);
+}
+
+TEST_F(InputChannelTest, KnowsWhereAppendedDataBegins) {
+  EXPECT_EQ(channel_->next_offset(), 0u);
+  const std::string much(size_t{1} << 20, 'x');
+  Write(0, much);
+  EXPECT_FALSE(answer_.has_value());
+  EXPECT_EQ(channel_->next_offset(), much.size());
+}
+
 TEST_F(InputChannelTest, AnswersWhoWaitsWhenItIsClosed) {
   Write(0, std::string(size_t{1} << 20, 'x'));
   EXPECT_FALSE(answer_.has_value());

@@ -1,11 +1,7 @@
 #include "sandbox/supervisor/supervisor.h"
 
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -23,16 +19,6 @@ constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
 
 // Of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
-
-void KillAndReap(Child& child) {
-  if (!child.pidfd.valid()) {
-    return;
-  }
-  ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
-  siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
-  child.pidfd.Reset();
-}
 
 }  // namespace
 
@@ -157,6 +143,7 @@ absl::Status Supervisor::Prepare() {
   host_.on_output = [this](const std::string& id) {
     control_.SendOutputChanged(id);
   };
+  host_.failing = [this] { return InitEnds(); };
   loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
                [this](uint32_t) { OnInitExit(); });
   return StartSpawner();
@@ -319,94 +306,6 @@ void Supervisor::TryRemove(const std::string& id) {
     Reply(request, absl::OkStatus());
   }
   removals_.erase(id);
-}
-
-void Supervisor::DeleteSandbox(uint64_t request_id,
-                               wire::ExitRecord::Cause cause) {
-  delete_requests_.push_back(request_id);
-  if (state_ != State::kReady) {
-    TryEnd();
-    return;
-  }
-  state_ = State::kDeleting;
-  for (const auto& [id, execution] : executions_) {
-    execution->Condemn(cause);
-  }
-  // Init takes everything along, the commands too: they are in its pid
-  // namespace.
-  ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
-            nullptr, 0);
-  spawner_.reset();
-  KillAndReap(construction_.spawner);
-  TryEnd();
-}
-
-void Supervisor::OnInitExit() {
-  if (state_ != State::kDeleting) {
-    Fail("init died");
-    return;
-  }
-  loop_->Unwatch(construction_.init.pidfd.get());
-  KillAndReap(construction_.init);
-}
-
-void Supervisor::TryEnd() {
-  if (state_ != State::kDeleting) {
-    return;
-  }
-  for (const auto& [id, execution] : executions_) {
-    if (execution->record().state() == wire::ExecutionRecord::RUNNING) {
-      return;
-    }
-  }
-  state_ = State::kEnded;
-  CleanUp();
-  for (const uint64_t request : delete_requests_) {
-    Reply(request, absl::OkStatus());
-  }
-  loop_->Stop();
-}
-
-void Supervisor::Fail(const std::string& why) {
-  if (state_ == State::kNew) {
-    prepared_ = absl::InternalError(why);
-    return;
-  }
-  if (state_ != State::kReady) {
-    return;
-  }
-  LOG(ERROR) << "sandbox failed: " << why;
-  state_ = State::kEnded;
-  wire::FromSupervisor message;
-  message.mutable_failed()->set_message(why);
-  control_.Send(std::move(message));
-  CleanUp();
-  // How they ended was not seen: they have no end to tell.
-  executions_.clear();
-  loop_->Stop();
-}
-
-void Supervisor::CleanUp() {
-  if (construction_.init.pidfd.valid()) {
-    loop_->Unwatch(construction_.init.pidfd.get());
-    ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
-              nullptr, 0);
-  }
-  KillAndReap(construction_.spawner);
-  // Commands are children of ours, also one that was only being started, and
-  // init ends only after they were reaped.
-  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
-  }
-  for (const auto& [id, execution] : executions_) {
-    execution->RemoveCgroup();
-  }
-  (void)host_.spare_cgroup.Remove();
-  (void)commands_.Remove();
-  (void)home_.Remove();
-  const absl::Status removed = cgroup_.Remove();
-  if (!removed.ok()) {
-    LOG(WARNING) << removed.ToString();
-  }
 }
 
 wire::Snapshot Supervisor::Snapshot() const {

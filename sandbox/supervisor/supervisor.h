@@ -58,6 +58,7 @@ class Supervisor {
 
   void OnState(const wire::ExecutionRecord& record);
   void TryRemove(const std::string& id);
+  bool InitEnds() const;
   void OnInitExit();
   void Fail(const std::string& why);
   // The server ended without having claimed what was prepared.

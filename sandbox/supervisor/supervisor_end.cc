@@ -1,0 +1,156 @@
+// How a sandbox ends: because it is to be deleted, or because a process that it
+// cannot be without has died.
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/log.h"
+#include "sandbox/small_file.h"
+#include "sandbox/supervisor/supervisor.h"
+
+namespace sandbox {
+namespace {
+
+// In the flags of /proc/PID/stat: PF_EXITING of the kernel's <linux/sched.h>.
+constexpr uint64_t kExiting = 0x4;
+
+constexpr char kInitDied[] = "init died";
+
+void KillAndReap(Child& child) {
+  if (!child.pidfd.valid()) {
+    return;
+  }
+  ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
+  child.pidfd.Reset();
+}
+
+}  // namespace
+
+void Supervisor::DeleteSandbox(uint64_t request_id,
+                               wire::ExitRecord::Cause cause) {
+  delete_requests_.push_back(request_id);
+  if (state_ != State::kReady) {
+    TryEnd();
+    return;
+  }
+  const bool failing =
+      std::any_of(executions_.begin(), executions_.end(),
+                  [](const auto& entry) { return entry.second->lost(); });
+  if (failing) {
+    Fail(kInitDied);
+    return;
+  }
+  state_ = State::kDeleting;
+  for (const auto& [id, execution] : executions_) {
+    execution->Condemn(cause);
+  }
+  // Init takes everything along, the commands too: they are in its pid
+  // namespace.
+  ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
+            nullptr, 0);
+  spawner_.reset();
+  KillAndReap(construction_.spawner);
+  TryEnd();
+}
+
+// The kernel marks init before it kills what is in its pid namespace, and lets
+// it end only after that was reaped.
+bool Supervisor::InitEnds() const {
+  const absl::StatusOr<std::string> stat =
+      ReadSmallFile(absl::StrCat("/proc/", construction_.init.pid, "/stat"));
+  if (!stat.ok()) {
+    return false;
+  }
+  // Behind "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid, flags.
+  constexpr size_t kFlags = 6;
+  const std::vector<absl::string_view> fields = absl::StrSplit(
+      absl::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
+  uint64_t flags = 0;
+  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) &&
+         (flags & kExiting) != 0;
+}
+
+void Supervisor::OnInitExit() {
+  if (state_ != State::kDeleting) {
+    Fail(kInitDied);
+    return;
+  }
+  loop_->Unwatch(construction_.init.pidfd.get());
+  KillAndReap(construction_.init);
+}
+
+void Supervisor::TryEnd() {
+  if (state_ != State::kDeleting) {
+    return;
+  }
+  for (const auto& [id, execution] : executions_) {
+    if (execution->record().state() == wire::ExecutionRecord::RUNNING) {
+      return;
+    }
+  }
+  state_ = State::kEnded;
+  CleanUp();
+  for (const uint64_t request : delete_requests_) {
+    Reply(request, absl::OkStatus());
+  }
+  loop_->Stop();
+}
+
+void Supervisor::Fail(const std::string& why) {
+  if (state_ == State::kNew) {
+    prepared_ = absl::InternalError(why);
+    return;
+  }
+  if (state_ != State::kReady) {
+    return;
+  }
+  LOG(ERROR) << "sandbox failed: " << why;
+  state_ = State::kEnded;
+  wire::FromSupervisor message;
+  message.mutable_failed()->set_message(why);
+  control_.Send(std::move(message));
+  CleanUp();
+  // How they ended was not seen: they have no end to tell.
+  executions_.clear();
+  loop_->Stop();
+}
+
+void Supervisor::CleanUp() {
+  if (construction_.init.pidfd.valid()) {
+    loop_->Unwatch(construction_.init.pidfd.get());
+    ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
+              nullptr, 0);
+  }
+  KillAndReap(construction_.spawner);
+  // Commands are children of ours, also one that was only being started, and
+  // init ends only after they were reaped.
+  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+  for (const auto& [id, execution] : executions_) {
+    execution->RemoveCgroup();
+  }
+  (void)host_.spare_cgroup.Remove();
+  (void)commands_.Remove();
+  (void)home_.Remove();
+  const absl::Status removed = cgroup_.Remove();
+  if (!removed.ok()) {
+    LOG(WARNING) << removed.ToString();
+  }
+}
+
+}  // namespace sandbox
