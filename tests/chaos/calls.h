@@ -1,0 +1,77 @@
+// Calls of a client that does not give up: what fails because the server is
+// away is called again, with the same request.
+
+#ifndef TESTS_CHAOS_CALLS_H_
+#define TESTS_CHAOS_CALLS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+
+namespace tests {
+
+// Thread-safe.
+class Calls {
+ public:
+  using SandboxStub = corral::v1::SandboxService::Stub;
+  using ExecutionStub = corral::v1::ExecutionService::Stub;
+
+  explicit Calls(const std::shared_ptr<grpc::Channel>& channel)
+      : sandboxes_(corral::v1::SandboxService::NewStub(channel)),
+        executions_(corral::v1::ExecutionService::NewStub(channel)) {}
+
+  // Longer than any of these takes while the server comes and goes.
+  static constexpr absl::Duration kPatience = absl::Seconds(30);
+
+  // Call(&Calls::ExecutionStub::GetExecution, request, &response). The first
+  // status that is not Unavailable; Unavailable or DeadlineExceeded after
+  // kPatience.
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (ExecutionStub::*method)(grpc::ClientContext*,
+                                                          const Request&,
+                                                          Response*),
+                    const Request& request, Response* response) {
+    return Repeat(*executions_, method, request, response);
+  }
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (SandboxStub::*method)(grpc::ClientContext*,
+                                                        const Request&,
+                                                        Response*),
+                    const Request& request, Response* response) {
+    return Repeat(*sandboxes_, method, request, response);
+  }
+
+  ExecutionStub& executions() { return *executions_; }
+
+ private:
+  template <typename Stub, typename Method, typename Request, typename Response>
+  static grpc::Status Repeat(Stub& stub, Method method, const Request& request,
+                             Response* response) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    for (;;) {
+      grpc::ClientContext context;
+      context.set_wait_for_ready(true);
+      context.set_deadline(absl::ToChronoTime(deadline));
+      const grpc::Status status = (stub.*method)(&context, request, response);
+      if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
+          absl::Now() > deadline) {
+        return status;
+      }
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  }
+
+  const std::unique_ptr<SandboxStub> sandboxes_;
+  const std::unique_ptr<ExecutionStub> executions_;
+};
+
+std::string ToString(const grpc::Status& status);
+
+}  // namespace tests
+
+#endif  // TESTS_CHAOS_CALLS_H_

@@ -1,0 +1,52 @@
+// A corrald that is killed or replaced all the time.
+
+#ifndef TESTS_CHAOS_DISRUPTOR_H_
+#define TESTS_CHAOS_DISRUPTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+#include <thread>
+
+#include "tests/chaos/tally.h"
+#include "tests/integration/corrald.h"
+
+namespace tests {
+
+enum class Disruption {
+  // SIGKILL every 100 to 600 ms, counted from the start of the program, so that
+  // it also dies before it serves.
+  kKill,
+  // A new one takes over from the old one, or is killed while it does.
+  kTakeOver,
+};
+
+// Begins with its construction. `server` belongs to it until Stop().
+class Disruptor {
+ public:
+  Disruptor(Corrald& server, Disruption disruption, uint64_t seed,
+            Tally& tally);
+  ~Disruptor() { Stop(); }
+
+  Disruptor(const Disruptor&) = delete;
+  Disruptor& operator=(const Disruptor&) = delete;
+
+  // Leaves a server that serves.
+  void Stop();
+
+ private:
+  void Run();
+  void Pause();
+  void KillAndStart();
+
+  Corrald& server_;
+  const Disruption disruption_;
+  std::mt19937_64 random_;
+  Tally& tally_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_CHAOS_DISRUPTOR_H_

@@ -1,0 +1,47 @@
+// Commands whose every byte and whose end is known beforehand.
+
+#ifndef TESTS_CHAOS_WORKLOAD_H_
+#define TESTS_CHAOS_WORKLOAD_H_
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+
+#include "corral/v1/execution.pb.h"
+
+namespace tests {
+
+struct Workload {
+  struct Output {
+    uint64_t seed = 0;
+    uint64_t size = 0;
+  };
+
+  corral::v1::Command command;
+  std::map<corral::v1::Stream, Output> outputs;
+  // Of the output's pattern; to be written to its input.
+  uint64_t input_size = 0;
+  // Of the host. It gets a line for each start.
+  std::string ledger;
+  // As END of the payload.
+  int end = 0;
+
+  uint64_t retained() const { return command.output().retain_bytes(); }
+  // More is written than is kept.
+  bool Overflows(corral::v1::Stream stream) const {
+    return outputs.at(stream).size > retained();
+  }
+};
+
+// A random one. `directory` holds the payload and takes the ledgers; `id` is
+// part of the ledger's name. No output is larger than `largest`.
+Workload MakeWorkload(const std::string& directory, const std::string& id,
+                      uint64_t largest, std::mt19937_64& random);
+
+// One that ends at once, without output.
+Workload MakeTinyWorkload(const std::string& directory, const std::string& id);
+
+}  // namespace tests
+
+#endif  // TESTS_CHAOS_WORKLOAD_H_
