@@ -82,8 +82,7 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
 
 Daemon::~Daemon() {
   if (server_ != nullptr) {
-    server_->Shutdown(std::chrono::system_clock::now());
-    server_->Wait();
+    Shutdown();
   }
   // Nothing runs any more that could use the members, which are destroyed after
   // this.
@@ -92,7 +91,7 @@ Daemon::~Daemon() {
   removers_.Stop();
 }
 
-absl::Status Daemon::Start(const Listener& listener) {
+absl::Status Daemon::Start(Listener* listener) {
   sandboxes_.Recover();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -106,7 +105,8 @@ absl::Status Daemon::Start(const Listener& listener) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
-  ASSIGN_OR_RETURN(server_, listener.Start(&builder));
+  ASSIGN_OR_RETURN(server_, listener->Start(&builder));
+  listener_ = listener;
   return absl::OkStatus();
 }
 
@@ -120,6 +120,11 @@ void Daemon::RunToTheEnd() {
     LOG(ERROR) << "a supervisor does not answer; its sandbox is left";
     std::_Exit(EXIT_FAILURE);
   }
+  Shutdown();
+}
+
+void Daemon::Shutdown() {
+  listener_->Pause();
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
 }

@@ -36,14 +36,17 @@ class Daemon {
 
   Activity* activity() { return &activity_; }
 
-  // Takes over what an earlier server left, then serves.
-  absl::Status Start(const Listener& listener);
+  // Takes over what an earlier server left, then serves on `listener`, which
+  // listens and must outlive this object.
+  absl::Status Start(Listener* listener);
 
   // Blocks until a stop is requested or the server was idle for long enough;
   // then drains.
   void RunToTheEnd();
 
  private:
+  void Shutdown();
+
   const absl::Duration drain_for_;
   ThreadTimerQueue timers_;
   Activity activity_;
@@ -54,6 +57,7 @@ class Daemon {
   SandboxService sandbox_service_;
   ExecutionService execution_service_;
   AdminService admin_service_;
+  Listener* listener_ = nullptr;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -50,6 +50,7 @@ class DaemonTest : public ::testing::Test {
   }
   ~DaemonTest() override {
     daemon_.reset();
+    listener_.reset();
     std::filesystem::remove_all(path_);
   }
 
@@ -62,15 +63,16 @@ class DaemonTest : public ::testing::Test {
     daemon_ = std::make_unique<Daemon>(
         config_, std::vector<sandbox::IsolationFeature>{feature}, &factory_,
         state_.get());
-    const absl::StatusOr<Listener> listener = Listener::Prepare(config_);
-    ASSERT_THAT(listener.status(), IsOk());
-    ASSERT_THAT(daemon_->Start(*listener), IsOk());
+    listener_ = Listener::Prepare(config_).value();
+    ASSERT_THAT(listener_->Listen(), IsOk());
+    ASSERT_THAT(daemon_->Start(listener_.get()), IsOk());
   }
 
   std::string path_;
   corral::config::v1::ServerConfig config_;
   tests::FakeSandboxFactory factory_;
   std::unique_ptr<StateDirectory> state_;
+  std::unique_ptr<Listener> listener_;
   std::unique_ptr<Daemon> daemon_;
 };
 
@@ -118,7 +120,7 @@ TEST_F(DaemonTest, TellsItsHealth) {
 
 TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {
   Serve();
-  EXPECT_THAT(Listener::Prepare(config_).status(),
+  EXPECT_THAT(Listener::Prepare(config_).value()->Listen(),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(socket())));
 }
 
@@ -126,7 +128,7 @@ TEST_F(DaemonTest, RemovesAStaleSocketButNoFile) {
   std::filesystem::create_directories(absl::StrCat(path_, "/run"));
   std::ofstream(socket()) << "precious";
   EXPECT_THAT(
-      Listener::Prepare(config_).status(),
+      Listener::Prepare(config_).value()->Listen(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a socket")));
   std::filesystem::remove(socket());
 

@@ -1,11 +1,12 @@
-// The address that the server listens on, made ready for gRPC, and the
-// credentials that go with it.
+// Where the server listens, and the credentials that go with it.
 
 #ifndef SERVER_LISTENER_H_
 #define SERVER_LISTENER_H_
 
 #include <memory>
-#include <string>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,30 +14,52 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "sandbox/base/unique_fd.h"
+#include "server/acceptor.h"
 #include "server/listen_address.h"
+#include "server/listening_sockets.h"
 
 namespace server {
 
+// Not thread-safe.
 class Listener {
  public:
-  // InvalidArgument: an address or a PEM file that is no good. AlreadyExists:
-  // another server answers there. Makes the socket's directory for its owner
-  // alone if it is missing, and removes a socket that nobody listens on.
-  static absl::StatusOr<Listener> Prepare(
+  // Reads what the configuration names, and changes nothing. InvalidArgument:
+  // an address or a PEM file that is no good.
+  static absl::StatusOr<std::unique_ptr<Listener>> Prepare(
       const corral::config::v1::ServerConfig& config);
 
-  // Starts the server that `builder` describes. The socket is its owner's alone
-  // from its birth on.
+  // Opens the address: see ListeningSockets::Open.
+  absl::Status Listen();
+  // Takes over a predecessor's sockets: see ListeningSockets::Adopt.
+  absl::Status Adopt(std::vector<sandbox::UniqueFd> sockets);
+  // One of the two has succeeded.
+  bool listening() const { return sockets_.has_value(); }
+
+  // Starts the server that `builder` describes, and takes connections for it
+  // from now on. Once, after listening().
   absl::StatusOr<std::unique_ptr<grpc::Server>> Start(
-      grpc::ServerBuilder* builder) const;
+      grpc::ServerBuilder* builder);
+
+  // Connections wait from now on, until Resume or for a successor. Comes before
+  // the server's Shutdown.
+  void Pause() { acceptor_->Stop(); }
+  absl::Status Resume() { return acceptor_->Start(); }
+
+  // For a successor.
+  std::vector<int> fds() const { return sockets_->fds(); }
+  // It has them.
+  void LeaveFile() { sockets_->LeaveFile(); }
 
  private:
-  Listener(std::string address,
+  Listener(ListenAddress address,
            std::shared_ptr<grpc::ServerCredentials> credentials)
       : address_(std::move(address)), credentials_(std::move(credentials)) {}
 
-  std::string address_;
-  std::shared_ptr<grpc::ServerCredentials> credentials_;
+  const ListenAddress address_;
+  const std::shared_ptr<grpc::ServerCredentials> credentials_;
+  std::optional<ListeningSockets> sockets_;
+  std::optional<Acceptor> acceptor_;
 };
 
 }  // namespace server

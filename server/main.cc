@@ -46,14 +46,16 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config) {
                    StateDirectory::Open(config.state_dir()));
   // After the lock of the state directory: of two servers that start at once
   // one does not touch the socket.
-  ASSIGN_OR_RETURN(const Listener listener, Listener::Prepare(config));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
+                   Listener::Prepare(config));
+  RETURN_IF_ERROR(listener->Listen());
   ASSIGN_OR_RETURN(
       const std::unique_ptr<sandbox::SupervisorClientFactory> factory,
       sandbox::SupervisorClientFactory::Create());
   Daemon daemon(config, isolation, factory.get(), state.get());
   const StopSignals signals(
       [activity = daemon.activity()] { activity->RequestStop(); });
-  RETURN_IF_ERROR(daemon.Start(listener));
+  RETURN_IF_ERROR(daemon.Start(listener.get()));
   LOG(INFO) << "corrald " << kVersion << " serves on " << config.listen();
   daemon.RunToTheEnd();
   return absl::OkStatus();
