@@ -314,6 +314,28 @@ TEST_F(SupervisorClientTest, KilledNobodyWhenTheCommandEndsByItself) {
   EXPECT_EQ(end.exit().killed_count(), 0u);
 }
 
+TEST_F(SupervisorClientTest, TellsItsOwnEndWhateverItsDescendantsGetLater) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "sleep 1000 & kill -9 $$");
+  start.mutable_command()->set_drain_ns(3'600'000'000'000);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  wire::Signal probe;
+  probe.set_execution_id("e1");
+  probe.set_scope(wire::Signal::LEADER);
+  probe.set_kill_after_ns(-1);
+  absl::Status alive;
+  while (alive.ok()) {
+    Outcome outcome;
+    sandbox_.sandbox().Signal(probe, outcome.Callback());
+    alive = outcome.Wait();
+  }
+  EXPECT_THAT(sandbox_.Signal("e1", SIGKILL), IsOk());
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
+  EXPECT_FALSE(end.exit().output_open());
+  EXPECT_EQ(end.exit().killed_count(), 1u);
+}
+
 TEST_F(SupervisorClientTest, DeletesWhatRunsAndTellsItsEndFirst) {
   ASSERT_THAT(Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(Shell("e1", "sleep 1000 & sleep 1000")), IsOk());

@@ -244,6 +244,7 @@ void Execution::OnExit() {
   used->set_wall_time_ns(record_.end_time_ns() - record_.start_time_ns());
   used->set_memory_peak_bytes(total.memory_peak_bytes);
   used->set_oom_kills(total.oom_kills);
+  cause_ = Cause();
   if (input_ != nullptr) {
     input_->Close();
   }
@@ -316,7 +317,7 @@ void Execution::Finish(bool output_open) {
   Cancel(drain_timer_);
   wire::ExitRecord* exit = record_.mutable_exit();
   exit->set_wait_status(wait_status_);
-  exit->set_cause(Cause());
+  exit->set_cause(cause_);
   exit->set_output_open(output_open);
   killed_.WriteTo(exit);
   SetState(wire::ExecutionRecord::EXITED);

@@ -141,8 +141,10 @@ class Execution {
   std::vector<std::unique_ptr<OutputChannel>> outputs_;
   std::unique_ptr<InputChannel> input_;
   UniqueFd pidfd_;
-  // Valid from the exit on.
+  // Valid from the exit on. What is done to descendants later has no part in
+  // the cause.
   int wait_status_ = 0;
+  wire::ExitRecord::Cause cause_ = wire::ExitRecord::NORMAL;
   bool reaped_ = false;
   bool lost_ = false;
   std::optional<wire::ExitRecord::Cause> timed_out_;

@@ -44,7 +44,6 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
       }
   }
   if (signal.kill_after_ns() >= 0) {
-    client_signals_.insert(SIGKILL);
     KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
   }
   return absl::OkStatus();

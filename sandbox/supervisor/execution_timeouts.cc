@@ -78,6 +78,8 @@ void Execution::OnTimeout(wire::ExitRecord::Cause cause) {
 void Execution::KillAfter(absl::Duration grace) {
   const EventLoop::TimerId timer = host_->loop->After(grace, [this] {
     kill_timer_.reset();
+    // Unless a timeout set the timer, and then that is the cause.
+    client_signals_.insert(SIGKILL);
     Kill();
   });
   if (kill_timer_.has_value() && *kill_timer_ < timer) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -118,6 +119,109 @@ TEST_F(EndingTest, ComesWithTheMemoryLimit) {
   EXPECT_EQ(call->ended.exit().cause(), ExitStatus::OUT_OF_MEMORY);
   EXPECT_GE(call->ended.usage().oom_kills(), 1);
   EXPECT_LE(call->ended.usage().memory_peak_bytes(), 32 << 20);
+}
+
+TEST_F(EndingTest, IsToldAsTheCodeThatItWas) {
+  const std::string sandbox = CreateSandbox();
+  for (const int code : {0, 1, 125, 126, 127, 128, 137, 143, 255}) {
+    const auto call = client_->Run(sandbox, Shell(absl::StrCat("exit ", code)));
+    EXPECT_TRUE(call->ended.exit().has_code());
+    EXPECT_EQ(call->ended.exit().code(), code);
+    EXPECT_EQ(call->ended.exit().cause(), ExitStatus::NORMAL);
+  }
+}
+
+TEST_F(EndingTest, BySignalsOfItsOwnIsTheCommandsOwn) {
+  const std::string sandbox = CreateSandbox();
+  for (const int signal : {SIGHUP, SIGABRT, SIGKILL, SIGTERM, SIGSYS, SIGXCPU,
+                           SIGRTMIN, SIGRTMAX}) {
+    const auto call =
+        client_->Run(sandbox, Shell(absl::StrCat("kill -", signal, " $$")));
+    EXPECT_EQ(call->ended.exit().signal(), signal);
+    EXPECT_EQ(call->ended.exit().cause(), ExitStatus::NORMAL) << signal;
+    EXPECT_FALSE(call->ended.exit().core_dumped());
+    EXPECT_EQ(call->ended.exit().killed_count(), 0u);
+  }
+}
+
+TEST_F(EndingTest, ByASeccompFilterOfItsOwnIsTheCommandsOwn) {
+  // prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER): return
+  // SECCOMP_RET_KILL_PROCESS.
+  const auto call = client_->Run(
+      CreateSandbox(),
+      MakeCommand({"perl", "-e",
+                   "$f = pack('SCCL', 6, 0, 0, 0x80000000);"
+                   "$p = pack('Sx6P', 1, $f); syscall(157, 22, 2, $p)"}));
+  EXPECT_EQ(call->ended.exit().signal(), SIGSYS);
+  EXPECT_EQ(call->ended.exit().cause(), ExitStatus::NORMAL);
+}
+
+TEST_F(EndingTest, IsNotWhatTheOutputSays) {
+  // What a protocol might frame an end with.
+  const std::string frames =
+      "{\"exit_code\":0}\r\n0\r\n\r\n\x1b]133;D;0\x07\x04"
+      "__EXIT_CODE__:0\n";
+  WriteFile(server_.workspace() + "/frames", frames);
+  for (int i = 0; i < 2; ++i) {
+    const auto call = client_->Run(
+        CreateSandbox(),
+        Shell(absl::StrCat("cat ", server_.workspace(), "/frames; exit 9")));
+    EXPECT_EQ(call->bytes[STDOUT], frames);
+    EXPECT_EQ(call->ended.exit().code(), 9);
+  }
+}
+
+TEST_F(EndingTest, ComesWithTheCpuTimeout) {
+  Command command = Shell("while :; do (:); done");
+  command.mutable_cpu_timeout()->set_nanos(200'000'000);
+  const auto call = client_->Run(CreateSandbox(), command);
+  EXPECT_EQ(call->ended.exit().signal(), SIGTERM);
+  EXPECT_EQ(call->ended.exit().cause(), ExitStatus::CPU_TIMEOUT);
+}
+
+TEST_F(EndingTest, TellsWhichDescendantsATimeoutKilled) {
+  Command command = Shell(
+      "setsid sleep 1000 >/dev/null 2>&1 & (sh -c 'sleep 1001 & wait' &) ; "
+      "tail -f /dev/null & wait");
+  command.mutable_wall_timeout()->set_nanos(500'000'000);
+  const auto call = client_->Run(CreateSandbox(), command);
+  EXPECT_EQ(call->ended.exit().cause(), ExitStatus::WALL_TIMEOUT);
+  EXPECT_EQ(call->ended.exit().killed_count(), 4u);
+  std::vector<std::string> killed;
+  for (const auto& process : call->ended.exit().killed()) {
+    killed.push_back(process.command());
+    EXPECT_GT(process.pid(), 1);
+  }
+  EXPECT_THAT(killed,
+              ::testing::UnorderedElementsAre("sleep", "sleep", "sh", "tail"));
+}
+
+TEST_F(EndingTest, IsDelayedByADaemonOnlyForTheDrain) {
+  const std::string sandbox = CreateSandbox();
+  const std::string go = server_.workspace() + "/go";
+  // Forked twice, in a session of its own; it holds the pipe.
+  Command command = Shell(absl::StrCat(
+      "(setsid sh -c 'while [ ! -e ", go,
+      " ]; do sleep 0.01; done; echo late' &) ; echo early; exit 4"));
+  command.mutable_drain_timeout()->set_nanos(50'000'000);
+  const auto call = client_->Run(sandbox, command);
+  EXPECT_EQ(call->bytes[STDOUT], "early\n");
+  EXPECT_EQ(call->ended.exit().code(), 4);
+  EXPECT_TRUE(call->ended.exit().output_open());
+  EXPECT_EQ(call->ended.exit().killed_count(), 0u);
+
+  WriteFile(go, "");
+  corral::v1::ReadOutputRequest request;
+  request.set_name(call->opened.name());
+  request.set_stream(STDOUT);
+  corral::v1::ReadOutputResponse response;
+  while (!response.state().closed()) {
+    ASSERT_TRUE(
+        client_->Call(&ExecutionStub::ReadOutput, request, &response).ok());
+  }
+  ASSERT_TRUE(
+      client_->Call(&ExecutionStub::ReadOutput, request, &response).ok());
+  EXPECT_EQ(response.data(), "early\nlate\n");
 }
 
 TEST_F(EndingTest, NeverBeganForAMissingProgram) {

@@ -1,0 +1,135 @@
+// What becomes of a sandbox and its commands when one of the processes that it
+// cannot be without is killed, on the real kernel.
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/record_file.h"
+#include "sandbox/sandbox_fixture.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::SizeIs;
+using ::tests::IsOk;
+
+// A death meets the supervisor at another moment each time.
+constexpr int kRounds = 20;
+constexpr int kCommands = 5;
+
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const auto& task : std::filesystem::directory_iterator(
+           absl::StrCat("/proc/", pid, "/task"))) {
+    std::ifstream file(task.path() / "children");
+    children.insert(children.end(), std::istream_iterator<pid_t>(file), {});
+  }
+  return children;
+}
+
+UniqueFd OpenProcess(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+void AwaitEnd(const UniqueFd& process) {
+  pollfd ended = {process.get(), POLLIN, 0};
+  while (::poll(&ended, 1, -1) <= 0) {
+  }
+}
+
+enum Victim { kInit, kSpawner, kSupervisor };
+
+class FailureTest : public ::testing::TestWithParam<Victim> {
+ protected:
+  // Starts commands, each with descendants, and finds the sandbox's processes.
+  void Fill(TestSandbox& sandbox) {
+    ASSERT_THAT(sandbox.Create(), IsOk());
+    for (int i = 0; i < kCommands; ++i) {
+      const std::string id = absl::StrCat("e", i);
+      ASSERT_THAT(sandbox.Start(sandbox.Shell(
+                      id, "sleep 1000 & setsid sleep 1000 & echo ready; wait")),
+                  IsOk());
+      ASSERT_TRUE(sandbox.WaitForText(id, "stdout", "ready"));
+    }
+    processes_.clear();
+    for (const pid_t child : ChildrenOf(::getpid())) {
+      // Of a prepared one there are only two.
+      const std::vector<pid_t> below = ChildrenOf(child);
+      if (below.size() > 2) {
+        supervisor_ = OpenProcess(child);
+        for (const pid_t pid : below) {
+          processes_.push_back(OpenProcess(pid));
+        }
+      }
+    }
+    ASSERT_THAT(processes_, SizeIs(2 + kCommands));
+  }
+
+  UniqueFd supervisor_;
+  // In the order in which they were started: init, the spawner, commands.
+  std::vector<UniqueFd> processes_;
+};
+
+TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
+  for (int round = 0; round < kRounds; ++round) {
+    TestSandbox sandbox;
+    ASSERT_NO_FATAL_FAILURE(Fill(sandbox));
+    const UniqueFd& victim =
+        GetParam() == kSupervisor ? supervisor_ : processes_[GetParam()];
+    ::syscall(SYS_pidfd_send_signal, victim.get(), SIGKILL, nullptr, 0);
+    const absl::Status gone = sandbox.recorder().WaitForGone();
+    EXPECT_EQ(gone.code(), GetParam() == kSupervisor
+                               ? absl::StatusCode::kUnavailable
+                               : absl::StatusCode::kInternal)
+        << gone;
+    AwaitEnd(supervisor_);
+    for (const UniqueFd& process : processes_) {
+      AwaitEnd(process);
+    }
+    for (int i = 0; i < kCommands; ++i) {
+      const std::string id = absl::StrCat("e", i);
+      EXPECT_EQ(sandbox.WaitForEnd(id).state(), wire::ExecutionRecord::RUNNING);
+      EXPECT_EQ(sandbox.Output(id, "stdout"), "ready\n");
+      for (const char* file : {"exit.pb", "exit.pb.new"}) {
+        wire::ExecutionRecord end;
+        EXPECT_FALSE(ReadRecord(absl::StrCat(sandbox.directory(),
+                                             "/executions/", id, "/", file),
+                                &end)
+                         .ok());
+      }
+    }
+    sandbox.Forget();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, FailureTest,
+                         ::testing::Values(kInit, kSpawner, kSupervisor));
+
+// The kernel's own killing of init is told from a command's.
+TEST(CommandTest, ThatKillsItselfIsNotTakenForAFailure) {
+  TestSandbox sandbox;
+  ASSERT_THAT(sandbox.Create(), IsOk());
+  const wire::ExecutionRecord end =
+      sandbox.Run(sandbox.Shell("e1", "kill -9 $$"));
+  EXPECT_EQ(end.state(), wire::ExecutionRecord::EXITED);
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
+}
+
+}  // namespace
+}  // namespace sandbox

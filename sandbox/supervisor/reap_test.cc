@@ -1,0 +1,70 @@
+#include "sandbox/supervisor/reap.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+namespace {
+
+// A child that does `then`.
+UniqueFd Start(void (*then)()) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    then();
+    ::_exit(99);
+  }
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+}
+
+int StatusOf(void (*then)()) {
+  const UniqueFd child = Start(then);
+  return Reap(child.get(), 0)->wait_status;
+}
+
+TEST(ReapTest, TellsEachExitCodeAsItIs) {
+  EXPECT_EQ(StatusOf([] { ::_exit(0); }), 0);
+  EXPECT_EQ(StatusOf([] { ::_exit(126); }), 126 << 8);
+  EXPECT_EQ(StatusOf([] { ::_exit(137); }), 137 << 8);
+  EXPECT_EQ(StatusOf([] { ::_exit(255); }), 255 << 8);
+}
+
+TEST(ReapTest, TellsASignalFromACode) {
+  EXPECT_EQ(StatusOf([] { ::raise(SIGKILL); }), SIGKILL);
+  EXPECT_EQ(StatusOf([] { ::raise(SIGRTMAX); }), SIGRTMAX);
+}
+
+TEST(ReapTest, TellsACoreDumpWhereTheKernelWroteOne) {
+  const UniqueFd child = Start([] {
+    const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_CORE, &unlimited);
+    if (::chdir(::testing::TempDir().c_str()) == 0) {
+      ::raise(SIGQUIT);
+    }
+  });
+  siginfo_t info = {};
+  ASSERT_EQ(::waitid(P_PIDFD, static_cast<id_t>(child.get()), &info,
+                     WEXITED | WNOWAIT),
+            0);
+  const int status = Reap(child.get(), 0)->wait_status;
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGQUIT);
+  EXPECT_EQ(WCOREDUMP(status) != 0, info.si_code == CLD_DUMPED);
+}
+
+TEST(ReapTest, DoesNotWaitForOneThatLivesIfAskedNotTo) {
+  const UniqueFd child = Start([] { ::pause(); });
+  EXPECT_FALSE(Reap(child.get(), WNOHANG).has_value());
+  ::syscall(SYS_pidfd_send_signal, child.get(), SIGTERM, nullptr, 0);
+  EXPECT_EQ(Reap(child.get(), 0)->wait_status, SIGTERM);
+}
+
+}  // namespace
+}  // namespace sandbox
