@@ -8,6 +8,7 @@
 #include "bridge/acp/command_line.h"
 #include "bridge/acp/errors.h"
 #include "bridge/acp/session_sandbox.h"
+#include "bridge/client/request_id.h"
 #include "google/protobuf/util/time_util.h"
 
 namespace bridge {
@@ -73,6 +74,7 @@ void CommandStarter::Start(const CreateTerminalParams& params, Done done) {
   auto attempt = std::make_shared<Attempt>();
   *attempt->request.mutable_command() =
       ToCommand(params, workplace->directory, command_timeout_);
+  attempt->request.set_request_id(client::NewRequestId());
   attempt->program = attempt->request.command().argv(0);
   attempt->sandbox = workplace->sandbox;
   attempt->done = std::move(done);

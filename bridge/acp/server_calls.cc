@@ -47,8 +47,8 @@ void ServerCalls::Make(std::unique_ptr<Call<Async, Request, Response>> call) {
 template <typename Async, typename Request, typename Response>
 void ServerCalls::Finish(std::unique_ptr<Call<Async, Request, Response>> call,
                          const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-      call->repeatable && absl::Now() + kRetryInterval < call->deadline) {
+  if (client::IsServerGone(status) &&
+      absl::Now() + kRetryInterval < call->deadline) {
     loop_->After(kRetryInterval, [this, call = std::move(call)]() mutable {
       --outstanding_;
       Make(std::move(call));
@@ -65,14 +65,12 @@ void ServerCalls::Finish(std::unique_ptr<Call<Async, Request, Response>> call,
 
 template <typename Async, typename Request, typename Response>
 void ServerCalls::Begin(Async* async, Method<Async, Request, Response> method,
-                        const Request& request, Repeat repeat,
-                        Done<Response> done) {
+                        const Request& request, Done<Response> done) {
   auto call = std::make_unique<Call<Async, Request, Response>>();
   call->async = async;
   call->method = method;
   call->request = request;
   call->deadline = absl::Now() + kTimeout;
-  call->repeatable = repeat == Repeat::kYes;
   call->done = std::move(done);
   Make(std::move(call));
 }
@@ -83,7 +81,7 @@ void ServerCalls::CreateSandbox(const corral::v1::CreateSandboxRequest& request,
            done = std::move(done)](const absl::Status& status) mutable {
     if (status.ok()) {
       Begin(connection_->sandboxes().async(), &AsyncSandboxes::CreateSandbox,
-            request, Repeat::kNo, std::move(done));
+            request, std::move(done));
     } else {
       done(status);
     }
@@ -94,27 +92,27 @@ void ServerCalls::StartExecution(
     const corral::v1::StartExecutionRequest& request,
     Done<corral::v1::Execution> done) {
   Begin(connection_->executions().async(), &AsyncExecutions::StartExecution,
-        request, Repeat::kNo, std::move(done));
+        request, std::move(done));
 }
 
 void ServerCalls::SignalExecution(
     const corral::v1::SignalExecutionRequest& request, Done<Empty> done) {
   Begin(connection_->executions().async(), &AsyncExecutions::SignalExecution,
-        request, Repeat::kYes, std::move(done));
+        request, std::move(done));
 }
 
 void ServerCalls::DeleteExecution(const std::string& name, Done<Empty> done) {
   corral::v1::DeleteExecutionRequest request;
   request.set_name(name);
   Begin(connection_->executions().async(), &AsyncExecutions::DeleteExecution,
-        request, Repeat::kYes, std::move(done));
+        request, std::move(done));
 }
 
 void ServerCalls::DeleteSandbox(const std::string& name, Done<Empty> done) {
   corral::v1::DeleteSandboxRequest request;
   request.set_name(name);
   Begin(connection_->sandboxes().async(), &AsyncSandboxes::DeleteSandbox,
-        request, Repeat::kYes, std::move(done));
+        request, std::move(done));
 }
 
 void ServerCalls::Connect(absl::AnyInvocable<void(absl::Status)> done) {

@@ -22,7 +22,9 @@ namespace bridge {
 
 // The calls of a corrald that the bridge makes, without ever blocking: each
 // answer runs on the loop. A call waits for a server that is being restarted,
-// as long as its own deadline allows.
+// and is made again if that broke it off, for 15 s in all: requests that create
+// something carry a request id, and signals here end a command, where a second
+// one does no harm.
 //
 // For the loop's thread. Destroyed only when idle().
 class ServerCalls {
@@ -65,18 +67,14 @@ class ServerCalls {
     Method<Async, Request, Response> method;
     Request request;
     absl::Time deadline;
-    // The server going away does not end it, since to be made twice does no
-    // harm.
-    bool repeatable;
     Done<Response> done;
     Response response;
     std::optional<grpc::ClientContext> context;
   };
-  enum class Repeat { kNo, kYes };
 
   template <typename Async, typename Request, typename Response>
   void Begin(Async* async, Method<Async, Request, Response> method,
-             const Request& request, Repeat repeat, Done<Response> done);
+             const Request& request, Done<Response> done);
   template <typename Async, typename Request, typename Response>
   void Make(std::unique_ptr<Call<Async, Request, Response>> call);
   template <typename Async, typename Request, typename Response>

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/log.h"
 
@@ -35,6 +36,7 @@ void SessionSandbox::WhenReady(Done done) {
   creating_ = true;
   corral::v1::CreateSandboxRequest request;
   request.set_parent(client::kTenant);
+  request.set_request_id(client::NewRequestId());
   *request.mutable_sandbox() = wanted_;
   calls_->CreateSandbox(request, [self = shared_from_this()](
                                      absl::StatusOr<corral::v1::Sandbox> made) {

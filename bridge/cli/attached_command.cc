@@ -1,113 +1,56 @@
 #include "bridge/cli/attached_command.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "bridge/cli/execution_control.h"
+#include "absl/time/time.h"
+#include "bridge/cli/attachment.h"
 #include "bridge/cli/exit_report.h"
-#include "bridge/cli/input_forwarder.h"
 #include "bridge/cli/output_writer.h"
-#include "bridge/cli/signal_catcher.h"
 #include "bridge/cli/signal_name.h"
-#include "bridge/cli/terminal.h"
-#include "bridge/client/output_stream.h"
+#include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
+#include "corral/v1/sandbox.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
 
 using corral::v1::Execution;
-using corral::v1::OutputEvent;
 
-constexpr uint64_t kAcknowledgeBytes = 4 << 20;
+// What a command may have set in the terminal that it is left with: attributes,
+// the other screen, a hidden cursor, keypad modes, mouse reports and bracketed
+// paste. As in xterm's ctlseqs.
+constexpr char kResetTerminal[] =
+    "\x1b[0m\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>"
+    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
 
-// What belongs together while the command runs. Members end in reverse order:
-// the terminal is restored last.
-class Attachment {
- public:
-  Attachment(client::Connection& connection,
-             const corral::v1::RunExecutionRequest& request)
-      : connection_(connection),
-        has_terminal_(request.command().has_terminal()),
-        has_input_(request.command().stdin() || has_terminal_),
-        stream_(connection, request),
-        control_(connection, [this] { stream_.Cancel(); }),
-        catcher_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH},
-                 [this](int signal) { control_.Forward(signal); }) {
-    stream_.AcknowledgeEvery(kAcknowledgeBytes);
-    if (has_terminal_) {
-      raw_terminal_.emplace();
-    }
-  }
+// If the server is gone for longer, it deletes the sandbox itself, a minute
+// after the command has been left.
+constexpr absl::Duration kDeletePatience = absl::Seconds(5);
 
-  // The execution as it ended, after all of its output was written.
-  absl::StatusOr<Execution> Run() {
-    for (;;) {
-      ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream_.Next());
-      if (!event.has_value()) {
-        return absl::InternalError("the stream ended before the command");
-      }
-      if (event->has_ended()) {
-        return event->ended();
-      }
-      if (event->has_opened()) {
-        Open(event->opened());
-      } else if (event->has_chunk() && write_status_.ok()) {
-        write_status_ = WriteChunk(event->chunk());
-        if (!write_status_.ok()) {
-          control_.Kill();
-        }
-      }
-    }
-  }
+// Nothing can be done about a standard error that fails.
+void Say(absl::string_view text) {
+  WriteAll(STDERR_FILENO, absl::StrCat("corral: ", text, "\n")).IgnoreError();
+}
 
-  // Why output could not be written; the command was killed then.
-  const absl::Status& write_status() const { return write_status_; }
-
-  // Of a signal that could not be passed on, which ended Run(); 0: none.
-  int undelivered_signal() { return control_.undelivered_signal(); }
-  bool opened() const { return opened_; }
-  bool resumed() const { return stream_.resumed(); }
-
- private:
-  void Open(const Execution& opened) {
-    opened_ = true;
-    control_.SetExecution(opened.name());
-    if (has_input_ && opened.state() == Execution::RUNNING) {
-      input_ = std::make_unique<InputForwarder>(connection_, opened.name(),
-                                                has_terminal_);
-    }
-  }
-
-  client::Connection& connection_;
-  const bool has_terminal_;
-  const bool has_input_;
-  bool opened_ = false;
-  absl::Status write_status_;
-  std::optional<RawTerminal> raw_terminal_;
-  client::OutputStream stream_;
-  ExecutionControl control_;
-  SignalCatcher catcher_;
-  std::unique_ptr<InputForwarder> input_;
-};
-
-// The server keeps a sandbox for one command for a while if the stream that
-// asked for it was cut; nobody will ask for it again.
 void DeleteOwnSandbox(client::Connection& connection,
                       const std::string& execution_name) {
   corral::v1::DeleteSandboxRequest request;
   request.set_name(client::SandboxOf(execution_name));
-  grpc::ClientContext context;
-  google::protobuf::Empty empty;
-  connection.sandboxes().DeleteSandbox(&context, request, &empty);
+  const absl::Status deleted =
+      client::Call(connection,
+                   &corral::v1::SandboxService::StubInterface::DeleteSandbox,
+                   request, kDeletePatience)
+          .status();
+  if (!deleted.ok() && !absl::IsNotFound(deleted)) {
+    Say(absl::StrCat(client::ShortName(request.name()),
+                     " is left to the server: ", deleted.message()));
+  }
 }
 
 // How the attachment ended; the terminal is as it was again.
@@ -115,17 +58,26 @@ struct Outcome {
   absl::StatusOr<Execution> ended;
   absl::Status write_status;
   int undelivered_signal;
-  bool opened;
-  bool resumed;
+  bool detached;
+  std::string name;
 };
 
-Outcome Attach(client::Connection& connection,
-               const corral::v1::RunExecutionRequest& request) {
-  Attachment attachment(connection, request);
+Outcome Conclude(Attachment& attachment) {
   absl::StatusOr<Execution> ended = attachment.Run();
   return {std::move(ended), attachment.write_status(),
-          attachment.undelivered_signal(), attachment.opened(),
-          attachment.resumed()};
+          attachment.undelivered_signal(), attachment.detached(),
+          attachment.name()};
+}
+
+int LeaveRunning(const std::string& name, bool has_terminal) {
+  if (has_terminal && ::isatty(STDOUT_FILENO) == 1) {
+    WriteAll(STDOUT_FILENO, absl::StrCat(kResetTerminal, "\r\n")).IgnoreError();
+  }
+  const std::string short_name = client::ShortName(name);
+  Say(absl::StrCat("detached from ", short_name,
+                   ", which goes on; corral attach ", short_name,
+                   " comes back to it"));
+  return 0;
 }
 
 // Of a command whose end was not seen.
@@ -134,7 +86,7 @@ absl::StatusOr<int> ReportLoss(const Outcome& outcome) {
       outcome.undelivered_signal == 0) {
     return outcome.ended.status();
   }
-  if (!outcome.opened) {
+  if (outcome.name.empty()) {
     return 128 + outcome.undelivered_signal;
   }
   return absl::UnavailableError(absl::StrCat(
@@ -143,17 +95,9 @@ absl::StatusOr<int> ReportLoss(const Outcome& outcome) {
       "still run"));
 }
 
-}  // namespace
-
-absl::StatusOr<int> RunAttached(
-    client::Connection& connection,
-    const corral::v1::RunExecutionRequest& request) {
-  const Outcome outcome = Attach(connection, request);
+absl::StatusOr<int> Report(const Outcome& outcome) {
   if (!outcome.ended.ok()) {
     return ReportLoss(outcome);
-  }
-  if (outcome.resumed && !absl::StrContains(request.parent(), "/sandboxes/")) {
-    DeleteOwnSandbox(connection, outcome.ended->name());
   }
   if (absl::IsAborted(outcome.write_status)) {
     return kBrokenPipe;
@@ -161,11 +105,70 @@ absl::StatusOr<int> RunAttached(
   RETURN_IF_ERROR(outcome.write_status);
   const std::string explanation = ExplainEnd(*outcome.ended);
   if (!explanation.empty()) {
-    // Nothing can be done about a standard error that fails.
-    WriteAll(STDERR_FILENO, absl::StrCat("corral: ", explanation, "\n"))
-        .IgnoreError();
+    Say(explanation);
   }
   return ExitCode(*outcome.ended);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunAttached(client::Connection& connection,
+                                const corral::v1::RunExecutionRequest& request,
+                                const DetachKeys& detach_keys) {
+  const Outcome outcome = [&] {
+    Attachment attachment(connection, request, detach_keys);
+    return Conclude(attachment);
+  }();
+  if (!outcome.ended.ok() && outcome.detached) {
+    return LeaveRunning(outcome.name, request.command().has_terminal());
+  }
+  // Only who has got the end knows that it has arrived.
+  if (outcome.ended.ok() &&
+      !absl::StrContains(request.parent(), "/sandboxes/")) {
+    DeleteOwnSandbox(connection, outcome.ended->name());
+  }
+  return Report(outcome);
+}
+
+absl::StatusOr<int> AttachTo(client::Connection& connection,
+                             const std::string& name,
+                             std::optional<uint64_t> from,
+                             const DetachKeys& detach_keys) {
+  corral::v1::GetExecutionRequest get;
+  get.set_name(name);
+  ASSIGN_OR_RETURN(
+      const Execution execution,
+      client::Call(connection,
+                   &corral::v1::ExecutionService::StubInterface::GetExecution,
+                   get));
+  if (from.has_value() && execution.streams_size() > 1) {
+    return absl::InvalidArgumentError(
+        "--from is of one stream, and this command has two");
+  }
+  corral::v1::StreamOutputRequest request;
+  request.set_name(name);
+  for (const corral::v1::StreamState& state : execution.streams()) {
+    corral::v1::StreamCursor* cursor = request.add_cursors();
+    cursor->set_stream(state.stream());
+    // Below what is kept there is a gap, which is told; of what has expired
+    // nothing can be asked for.
+    cursor->set_offset(state.expired() ? state.end_offset() : from.value_or(0));
+    if (state.expired()) {
+      Say("its output has expired");
+    }
+  }
+  const Outcome outcome = [&] {
+    Attachment attachment(connection, request, execution.command(),
+                          detach_keys);
+    return Conclude(attachment);
+  }();
+  if (!outcome.ended.ok() && outcome.detached) {
+    return LeaveRunning(name, execution.command().has_terminal());
+  }
+  if (!outcome.ended.ok() && !outcome.write_status.ok()) {
+    return outcome.write_status;
+  }
+  return Report(outcome);
 }
 
 }  // namespace bridge

@@ -1,6 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/sandbox_options.h"
 #include "bridge/cli/subcommand.h"
+#include "bridge/client/call.h"
+#include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
 
@@ -26,13 +28,15 @@ absl::StatusOr<int> Create(Invocation invocation) {
   }
 
   request.set_parent(client::kTenant);
+  request.set_request_id(client::NewRequestId());
   ASSIGN_OR_RETURN(*request.mutable_sandbox(), sandbox_options.Build());
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
-  grpc::ClientContext context;
-  corral::v1::Sandbox sandbox;
-  RETURN_IF_ERROR(client::ToStatus(
-      connection->sandboxes().CreateSandbox(&context, request, &sandbox)));
+  ASSIGN_OR_RETURN(
+      const corral::v1::Sandbox sandbox,
+      client::Call(*connection,
+                   &corral::v1::SandboxService::StubInterface::CreateSandbox,
+                   request));
   std::string text = client::ShortName(sandbox.name());
   if (json) {
     ASSIGN_OR_RETURN(text, ToJson(sandbox));

@@ -1,8 +1,8 @@
-#include "absl/strings/str_cat.h"
 #include "bridge/cli/attached_command.h"
 #include "bridge/cli/command_options.h"
+#include "bridge/cli/detach_keys.h"
 #include "bridge/cli/subcommand.h"
-#include "bridge/client/resource_name.h"
+#include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -12,28 +12,12 @@ absl::StatusOr<std::string> WorkspaceOf(client::Connection& connection,
                                         const std::string& sandbox_name) {
   corral::v1::GetSandboxRequest request;
   request.set_name(sandbox_name);
-  grpc::ClientContext context;
-  corral::v1::Sandbox sandbox;
-  RETURN_IF_ERROR(client::ToStatus(
-      connection.sandboxes().GetSandbox(&context, request, &sandbox)));
+  ASSIGN_OR_RETURN(
+      const corral::v1::Sandbox sandbox,
+      client::Call(connection,
+                   &corral::v1::SandboxService::StubInterface::GetSandbox,
+                   request));
   return sandbox.workspace().path();
-}
-
-absl::StatusOr<int> Detach(client::Connection& connection,
-                           const corral::v1::RunExecutionRequest& run,
-                           bool json) {
-  corral::v1::StartExecutionRequest request;
-  request.set_parent(run.parent());
-  *request.mutable_command() = run.command();
-  grpc::ClientContext context;
-  corral::v1::Execution execution;
-  RETURN_IF_ERROR(client::ToStatus(
-      connection.executions().StartExecution(&context, request, &execution)));
-  std::string text = client::ShortName(execution.name());
-  if (json) {
-    ASSIGN_OR_RETURN(text, ToJson(execution));
-  }
-  return Print(absl::StrCat(text, "\n"));
 }
 
 }  // namespace
@@ -42,14 +26,16 @@ absl::StatusOr<int> Exec(Invocation invocation) {
   OptionTable table("exec", "[OPTIONS] SANDBOX [--] CMD [ARG...]",
                     "Runs a command in a sandbox that exists, as corral run "
                     "does. With --detach\n"
-                    "it prints the execution's name and leaves; corral logs, "
-                    "wait and kill take\n"
-                    "that name.");
+                    "it prints the execution's name and leaves; corral attach, "
+                    "logs, wait and kill\n"
+                    "take that name.");
   CommandOptions command_options;
+  DetachKeys detach_keys;
   bool detach = false;
   bool json = false;
   command_options.AddTo(table);
   table.Flag('d', "detach", "Do not wait for the command.", detach);
+  AddDetachKeys(table, detach_keys);
   table.Flag(0, "json", "With --detach: print the Execution as JSON.", json);
   AddServerOptions(table, invocation.server);
   table.TakeCommandAfter(1);
@@ -71,8 +57,9 @@ absl::StatusOr<int> Exec(Invocation invocation) {
   ASSIGN_OR_RETURN(
       *request.mutable_command(),
       command_options.Build(arguments.command, workspace, !detach));
-  return detach ? Detach(*connection, request, json)
-                : RunAttached(*connection, request);
+  return detach ? StartDetached(*connection, request.parent(),
+                                request.command(), json)
+                : RunAttached(*connection, request, detach_keys);
 }
 
 }  // namespace bridge

@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "bridge/cli/terminal.h"
+#include "bridge/client/call.h"
 
 namespace bridge {
 namespace {
@@ -65,22 +66,19 @@ void ExecutionControl::Forward(int signal) {
 }
 
 void ExecutionControl::Resize(const std::string& name) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
   corral::v1::ResizeTerminalRequest request;
   request.set_name(name);
   *request.mutable_size() = GetTerminalSize();
-  google::protobuf::Empty empty;
   // A command that has not begun, has ended or has no terminal needs no size.
-  connection_.executions().ResizeTerminal(&context, request, &empty);
-}
-
-grpc::Status ExecutionControl::SendOnce(
-    const corral::v1::SignalExecutionRequest& request) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
-  google::protobuf::Empty empty;
-  return connection_.executions().SignalExecution(&context, request, &empty);
+  client::Repeat(
+      connection_,
+      [&](grpc::ClientContext& context) {
+        context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+        google::protobuf::Empty empty;
+        return connection_.executions().ResizeTerminal(&context, request,
+                                                       &empty);
+      },
+      kCallTimeout);
 }
 
 bool ExecutionControl::Send(const std::string& name, int signal) {
@@ -88,11 +86,15 @@ bool ExecutionControl::Send(const std::string& name, int signal) {
   request.set_name(name);
   request.set_signal(signal);
   request.set_scope(corral::v1::SignalExecutionRequest::TREE);
-  grpc::Status status = SendOnce(request);
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-      connection_.Reconnect(absl::Now() + kCallTimeout)) {
-    status = SendOnce(request);
-  }
+  const grpc::Status status = client::Repeat(
+      connection_,
+      [&](grpc::ClientContext& context) {
+        context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+        google::protobuf::Empty empty;
+        return connection_.executions().SignalExecution(&context, request,
+                                                        &empty);
+      },
+      kCallTimeout);
   // Other errors say that there is nothing left to signal.
   return status.error_code() != grpc::StatusCode::UNAVAILABLE &&
          status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;

@@ -27,7 +27,8 @@ class ExecutionControl {
   void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // SIGWINCH sets the size of the command's terminal. Any other signal goes to
-  // the whole tree, and a third SIGINT within 2 s as SIGKILL.
+  // the whole tree, and a third SIGINT within 2 s as SIGKILL. At least once: if
+  // the server went away while it was told, it is told again.
   void Forward(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // SIGKILL for the whole tree.
@@ -42,7 +43,6 @@ class ExecutionControl {
   void Resize(const std::string& name);
   // False: the server cannot be reached.
   bool Send(const std::string& name, int signal);
-  grpc::Status SendOnce(const corral::v1::SignalExecutionRequest& request);
 
   client::Connection& connection_;
   const std::function<void()> give_up_;

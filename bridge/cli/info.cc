@@ -3,6 +3,7 @@
 #include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
 #include "bridge/cli/text_table.h"
+#include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -56,10 +57,11 @@ absl::StatusOr<int> Info(Invocation invocation) {
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
-  grpc::ClientContext context;
-  ServerInfo info;
-  RETURN_IF_ERROR(
-      client::ToStatus(connection->admin().GetServerInfo(&context, {}, &info)));
+  ASSIGN_OR_RETURN(
+      const ServerInfo info,
+      client::Call(*connection,
+                   &corral::v1::AdminService::StubInterface::GetServerInfo,
+                   corral::v1::GetServerInfoRequest()));
   std::string text = Text(info, connection->address());
   if (json) {
     ASSIGN_OR_RETURN(text, ToJson(info));

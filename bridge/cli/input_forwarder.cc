@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bridge/client/call.h"
 #include "sandbox/base/log.h"
 
 namespace bridge {
@@ -20,7 +22,6 @@ using sandbox::MutexLock;
 using sandbox::UniqueFd;
 
 constexpr size_t kReadBytes = 65536;
-constexpr absl::Duration kReconnectTimeout = absl::Seconds(30);
 constexpr char kTypedEnd = '\x04';  // Ctrl-D
 
 // Standard input without O_NONBLOCK may block even after poll(2), when another
@@ -39,12 +40,15 @@ UniqueFd ReopenInput() {
 }  // namespace
 
 InputForwarder::InputForwarder(client::Connection& connection,
-                               std::string execution_name, bool terminal)
+                               std::string execution_name,
+                               const Options& options, Filter filter)
     : connection_(connection),
       name_(std::move(execution_name)),
-      terminal_(terminal),
+      options_(options),
+      filter_(std::move(filter)),
       input_(ReopenInput()),
       stop_(::eventfd(0, EFD_CLOEXEC)),
+      offset_(options.shared ? options.accepted_offset : 0),
       thread_([this] { Run(); }) {}
 
 InputForwarder::~InputForwarder() {
@@ -67,21 +71,28 @@ bool InputForwarder::stopped() {
 void InputForwarder::Run() {
   bool wanted = true;
   while (wanted) {
-    const std::string data = Read();
+    const std::string read = Read();
     if (stopped()) {
       return;
     }
-    if (!data.empty()) {
-      wanted = Write(data, false);
-      continue;
+    if (read.empty()) {
+      WriteEnd();
+      return;
     }
-    if (terminal_) {
-      // Within a line the first one only hands over what there is of it.
-      Write(std::string(last_ == '\n' ? 1 : 2, kTypedEnd), false);
-    } else {
-      Write("", true);
-    }
+    const std::string data = filter_(read);
+    wanted = data.empty() || Write(data, false);
+  }
+}
+
+void InputForwarder::WriteEnd() {
+  if (options_.shared) {
     return;
+  }
+  if (options_.terminal) {
+    // Within a line the first one only hands over what there is of it.
+    Write(std::string(last_ == '\n' ? 1 : 2, kTypedEnd), false);
+  } else {
+    Write("", true);
   }
 }
 
@@ -130,27 +141,48 @@ grpc::Status InputForwarder::WriteOnce(
   return connection_.executions().WriteInput(context, request, state);
 }
 
-bool InputForwarder::Write(const std::string& data, bool eof) {
-  corral::v1::WriteInputRequest request;
-  request.set_name(name_);
-  request.set_offset(offset_);
-  request.set_data(data);
-  request.set_eof(eof);
+bool InputForwarder::Write(std::string data, bool eof) {
   for (;;) {
+    corral::v1::WriteInputRequest request;
+    request.set_name(name_);
+    if (!options_.shared) {
+      request.set_offset(offset_);
+    }
+    request.set_data(data);
+    request.set_eof(eof);
     corral::v1::InputState state;
     const grpc::Status status = WriteOnce(request, &state);
     if (status.ok()) {
-      offset_ += data.size();
+      offset_ =
+          options_.shared ? state.accepted_offset() : offset_ + data.size();
       last_ = data.empty() ? last_ : data.back();
       return !state.closed();
     }
-    // Written at an offset: what arrived before is not taken twice.
-    if (stopped() || status.error_code() != grpc::StatusCode::UNAVAILABLE ||
-        !connection_.Reconnect(absl::Now() + kReconnectTimeout,
+    if (stopped() || !client::IsServerGone(status) ||
+        !connection_.Reconnect(absl::Now() + client::kPatience,
                                [this] { return stopped(); })) {
       return false;
     }
+    // Written at an offset: what arrived before is not taken twice.
+    if (options_.shared && !SkipTaken(data)) {
+      return false;
+    }
   }
+}
+
+bool InputForwarder::SkipTaken(std::string& data) {
+  corral::v1::GetExecutionRequest request;
+  request.set_name(name_);
+  const absl::StatusOr<corral::v1::Execution> execution = client::Call(
+      connection_, &corral::v1::ExecutionService::StubInterface::GetExecution,
+      request);
+  if (!execution.ok() || execution->input().closed()) {
+    return false;
+  }
+  const uint64_t accepted = execution->input().accepted_offset();
+  data.erase(0, std::min<uint64_t>(accepted - offset_, data.size()));
+  offset_ = accepted;
+  return true;
 }
 
 }  // namespace bridge

@@ -4,6 +4,7 @@
 #define BRIDGE_CLI_INPUT_FORWARDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,12 +18,25 @@ namespace bridge {
 
 class InputForwarder {
  public:
+  struct Options {
+    // The command's input is a terminal, where an end is typed.
+    bool terminal = false;
+    // Others write to it too: data is appended to what it has taken, and the
+    // end is not passed on. If the server goes away during a write, what was
+    // taken of it is told by the input's offset: of two that write at that
+    // moment, one may lose what it wrote.
+    bool shared = false;
+    // What it has taken so far.
+    uint64_t accepted_offset = 0;
+  };
+  // What to pass on of what was read; called on the thread.
+  using Filter = std::function<std::string(const std::string& data)>;
+
   // Reads standard input until its end, until the command takes no more, or
   // until the destructor, which leaves at once even if nothing comes and
-  // nothing is taken. `terminal`: the command's input is a terminal, where an
-  // end is typed. The connection must outlive this object.
+  // nothing is taken. The connection must outlive this object.
   InputForwarder(client::Connection& connection, std::string execution_name,
-                 bool terminal);
+                 const Options& options, Filter filter);
   ~InputForwarder();
 
   InputForwarder(const InputForwarder&) = delete;
@@ -33,8 +47,11 @@ class InputForwarder {
   // Empty: the end of the input, or to be stopped.
   std::string Read();
   bool WaitForInput();
+  void WriteEnd();
   // False: the command takes no more.
-  bool Write(const std::string& data, bool eof) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Write(std::string data, bool eof) ABSL_LOCKS_EXCLUDED(mutex_);
+  // After a write that broke off. False: there is nothing left to write to.
+  bool SkipTaken(std::string& data);
   grpc::Status WriteOnce(const corral::v1::WriteInputRequest& request,
                          corral::v1::InputState* state)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -42,10 +59,11 @@ class InputForwarder {
 
   client::Connection& connection_;
   const std::string name_;
-  const bool terminal_;
+  const Options options_;
+  const Filter filter_;
   sandbox::UniqueFd input_;  // empty: the descriptor 0 itself
   sandbox::UniqueFd stop_;   // an eventfd
-  uint64_t offset_ = 0;
+  uint64_t offset_;
   char last_ = '\n';  // of what was written
 
   sandbox::Mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include "bridge/cli/signal_name.h"
 #include "bridge/cli/subcommand.h"
+#include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -11,10 +12,11 @@ namespace {
 
 absl::Status Send(client::Connection& connection,
                   const corral::v1::SignalExecutionRequest& request) {
-  grpc::ClientContext context;
-  google::protobuf::Empty empty;
-  return client::ToStatus(
-      connection.executions().SignalExecution(&context, request, &empty));
+  return client::CallOnce(
+             connection,
+             &corral::v1::ExecutionService::StubInterface::SignalExecution,
+             request)
+      .status();
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
-#include <unistd.h>
-
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/output_writer.h"
 #include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
+#include "bridge/client/call.h"
 #include "bridge/client/output_stream.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
@@ -44,23 +42,35 @@ bool IsWanted(Stream stream, const LogsOptions& options) {
                                       : !options.only_stderr;
 }
 
+absl::Status CheckKept(const corral::v1::StreamState& state,
+                       const std::string& name) {
+  if (!state.expired() || state.end_offset() == 0) {
+    return absl::OkStatus();
+  }
+  return absl::OutOfRangeError(absl::StrCat(
+      "the output of ", client::ShortName(name), " has expired: of ",
+      state.end_offset(), " bytes none is kept any more"));
+}
+
 absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
     client::Connection& connection, const std::string& name,
     const LogsOptions& options) {
-  grpc::ClientContext context;
   corral::v1::GetExecutionRequest get;
-  corral::v1::Execution execution;
   get.set_name(name);
-  RETURN_IF_ERROR(client::ToStatus(
-      connection.executions().GetExecution(&context, get, &execution)));
+  ASSIGN_OR_RETURN(
+      const corral::v1::Execution execution,
+      client::Call(connection,
+                   &corral::v1::ExecutionService::StubInterface::GetExecution,
+                   get));
   corral::v1::StreamOutputRequest request;
   request.set_name(name);
   request.set_no_follow(!options.follow);
   for (const corral::v1::StreamState& state : execution.streams()) {
     if (IsWanted(state.stream(), options)) {
+      RETURN_IF_ERROR(CheckKept(state, name));
       corral::v1::StreamCursor* cursor = request.add_cursors();
       cursor->set_stream(state.stream());
-      cursor->set_offset(options.from.value_or(state.begin_offset()));
+      cursor->set_offset(options.from.value_or(0));
     }
   }
   if (request.cursors().empty() && execution.streams_size() > 0) {
@@ -74,19 +84,11 @@ absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
   return request;
 }
 
-absl::Status PrintGap(const corral::v1::Gap& gap) {
-  return WriteAll(STDERR_FILENO,
-                  absl::StrCat("corral: bytes ", gap.begin_offset(), " to ",
-                               gap.end_offset(), " of ",
-                               absl::AsciiStrToLower(Stream_Name(gap.stream())),
-                               " are no longer kept\n"));
-}
-
 absl::Status PrintEvent(const OutputEvent& event) {
   if (event.has_chunk()) {
     return WriteChunk(event.chunk());
   }
-  return event.has_gap() ? PrintGap(event.gap()) : absl::OkStatus();
+  return event.has_gap() ? WriteGap(event.gap()) : absl::OkStatus();
 }
 
 absl::StatusOr<int> PrintAll(client::OutputStream& stream) {

@@ -33,6 +33,7 @@ constexpr Subcommand kSubcommands[] = {
     {"run", "Run a command in a sandbox of its own", Run},
     {"create", "Create a sandbox", Create},
     {"exec", "Run a command in a sandbox that exists", Exec},
+    {"attach", "Come back to a command that runs", Attach},
     {"ps", "List sandboxes and executions", Ps},
     {"logs", "Print the output of an execution", Logs},
     {"wait", "Wait for the end of an execution", Wait},

@@ -16,6 +16,9 @@ absl::Status WriteAll(int fd, absl::string_view data);
 // STDERR to standard error, all else to standard output.
 absl::Status WriteChunk(const corral::v1::Chunk& chunk);
 
+// What the gap left out, to standard error.
+absl::Status WriteGap(const corral::v1::Gap& gap);
+
 }  // namespace bridge
 
 #endif  // BRIDGE_CLI_OUTPUT_WRITER_H_

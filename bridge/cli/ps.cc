@@ -9,6 +9,7 @@
 #include "bridge/cli/subcommand.h"
 #include "bridge/cli/terminal.h"
 #include "bridge/cli/text_table.h"
+#include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
 
@@ -27,10 +28,11 @@ absl::StatusOr<std::vector<Sandbox>> ListSandboxes(
   request.set_parent(client::kTenant);
   request.set_page_size(kPageSize);
   do {
-    grpc::ClientContext context;
-    corral::v1::ListSandboxesResponse page;
-    RETURN_IF_ERROR(client::ToStatus(
-        connection.sandboxes().ListSandboxes(&context, request, &page)));
+    ASSIGN_OR_RETURN(
+        const corral::v1::ListSandboxesResponse page,
+        client::Call(connection,
+                     &corral::v1::SandboxService::StubInterface::ListSandboxes,
+                     request));
     sandboxes.insert(sandboxes.end(), page.sandboxes().begin(),
                      page.sandboxes().end());
     request.set_page_token(page.next_page_token());
@@ -45,10 +47,12 @@ absl::StatusOr<std::vector<Execution>> ListExecutions(
   request.set_parent(client::kAllSandboxes);
   request.set_page_size(kPageSize);
   do {
-    grpc::ClientContext context;
-    corral::v1::ListExecutionsResponse page;
-    RETURN_IF_ERROR(client::ToStatus(
-        connection.executions().ListExecutions(&context, request, &page)));
+    ASSIGN_OR_RETURN(
+        const corral::v1::ListExecutionsResponse page,
+        client::Call(
+            connection,
+            &corral::v1::ExecutionService::StubInterface::ListExecutions,
+            request));
     executions.insert(executions.end(), page.executions().begin(),
                       page.executions().end());
     request.set_page_token(page.next_page_token());

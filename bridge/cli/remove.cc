@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/subcommand.h"
+#include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
 
@@ -23,18 +24,21 @@ absl::StatusOr<std::string> EitherName(const std::string& word) {
 
 absl::Status RemoveOne(client::Connection& connection,
                        const std::string& name) {
-  grpc::ClientContext context;
-  google::protobuf::Empty empty;
   if (absl::StrContains(name, "/executions/")) {
     corral::v1::DeleteExecutionRequest request;
     request.set_name(name);
-    return client::ToStatus(
-        connection.executions().DeleteExecution(&context, request, &empty));
+    return client::Call(
+               connection,
+               &corral::v1::ExecutionService::StubInterface::DeleteExecution,
+               request)
+        .status();
   }
   corral::v1::DeleteSandboxRequest request;
   request.set_name(name);
-  return client::ToStatus(
-      connection.sandboxes().DeleteSandbox(&context, request, &empty));
+  return client::Call(connection,
+                      &corral::v1::SandboxService::StubInterface::DeleteSandbox,
+                      request)
+      .status();
 }
 
 }  // namespace

@@ -57,7 +57,10 @@ TEST(RunTest, AsksForWhatTheOptionsSay) {
        "-l",        "--",     "x"});
   corral.CloseInput();
   EXPECT_EQ(corral.Wait(), 0);
-  EXPECT_EQ(server.runs().at(0).ShortDebugString(),
+  corral::v1::RunExecutionRequest request = server.runs().at(0);
+  EXPECT_NE(request.request_id(), "");
+  request.clear_request_id();
+  EXPECT_EQ(request.ShortDebugString(),
             "parent: \"tenants/default\" "
             "command { argv: \"cmd\" argv: \"-l\" argv: \"--\" argv: \"x\" "
             "environment { name: \"A\" value: \"b=c\" } "

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "bridge/cli/output_writer.h"
+#include "bridge/client/call.h"
+#include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "google/protobuf/util/json_util.h"
 #include "sandbox/base/status_macros.h"
@@ -23,6 +26,38 @@ void AddServerOptions(OptionTable& table, client::ConnectOptions& options) {
              options.tls_certificate_file);
   table.Text(0, "tls-key", "FILE", "Its key. Default: $CORRAL_TLS_KEY.",
              options.tls_key_file);
+}
+
+void AddDetachKeys(OptionTable& table, DetachKeys& keys) {
+  constexpr absl::string_view kDefault = "ctrl-p,ctrl-q";
+  keys = *DetachKeys::Parse(kDefault);
+  table.Value(0, "detach-keys", "KEYS",
+              "What to type to leave a command that has a terminal, and goes\n"
+              "on; empty: nothing. Default: ctrl-p,ctrl-q.",
+              [&keys](absl::string_view value) -> absl::Status {
+                ASSIGN_OR_RETURN(keys, DetachKeys::Parse(value));
+                return absl::OkStatus();
+              });
+}
+
+absl::StatusOr<int> StartDetached(client::Connection& connection,
+                                  const std::string& sandbox_name,
+                                  const corral::v1::Command& command,
+                                  bool json) {
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(sandbox_name);
+  request.set_request_id(client::NewRequestId());
+  *request.mutable_command() = command;
+  ASSIGN_OR_RETURN(
+      const corral::v1::Execution execution,
+      client::Call(connection,
+                   &corral::v1::ExecutionService::StubInterface::StartExecution,
+                   request));
+  std::string text = client::ShortName(execution.name());
+  if (json) {
+    ASSIGN_OR_RETURN(text, ToJson(execution));
+  }
+  return Print(absl::StrCat(text, "\n"));
 }
 
 absl::StatusOr<std::string> SandboxArgument(const std::string& word) {

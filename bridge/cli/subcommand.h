@@ -10,8 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bridge/cli/detach_keys.h"
 #include "bridge/cli/option_table.h"
 #include "bridge/client/connection.h"
+#include "corral/v1/execution.pb.h"
 
 namespace bridge {
 
@@ -24,6 +26,7 @@ struct Invocation {
 absl::StatusOr<int> Run(Invocation invocation);
 absl::StatusOr<int> Create(Invocation invocation);
 absl::StatusOr<int> Exec(Invocation invocation);
+absl::StatusOr<int> Attach(Invocation invocation);
 absl::StatusOr<int> Ps(Invocation invocation);
 absl::StatusOr<int> Logs(Invocation invocation);
 absl::StatusOr<int> Wait(Invocation invocation);
@@ -35,6 +38,16 @@ absl::StatusOr<int> Info(Invocation invocation);
 
 // --server and the TLS files, which every command takes.
 void AddServerOptions(OptionTable& table, client::ConnectOptions& options);
+
+// --detach-keys, ctrl-p,ctrl-q if not given.
+void AddDetachKeys(OptionTable& table, DetachKeys& keys);
+
+// Starts a command in a sandbox that exists, and prints its name, or with
+// `json` all of it.
+absl::StatusOr<int> StartDetached(client::Connection& connection,
+                                  const std::string& sandbox_name,
+                                  const corral::v1::Command& command,
+                                  bool json);
 
 // The full name; a usage error if it is none.
 absl::StatusOr<std::string> SandboxArgument(const std::string& word);

@@ -1,35 +1,23 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
 #include "bridge/cli/subcommand.h"
+#include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
-
-constexpr absl::Duration kReconnectTimeout = absl::Seconds(30);
 
 // Goes on waiting when the server is restarted.
 absl::StatusOr<corral::v1::Execution> AwaitEnd(client::Connection& connection,
                                                const std::string& name) {
   corral::v1::WaitExecutionRequest request;
   request.set_name(name);
-  for (;;) {
-    grpc::ClientContext context;
-    corral::v1::Execution execution;
-    const grpc::Status status =
-        connection.executions().WaitExecution(&context, request, &execution);
-    const bool lost = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                      status.error_code() == grpc::StatusCode::CANCELLED;
-    if (lost && connection.Reconnect(absl::Now() + kReconnectTimeout)) {
-      continue;
-    }
-    RETURN_IF_ERROR(client::ToStatus(status));
-    return execution;
-  }
+  return client::Call(
+      connection, &corral::v1::ExecutionService::StubInterface::WaitExecution,
+      request);
 }
 
 absl::Status Report(const corral::v1::Execution& execution, bool json) {

@@ -1,5 +1,6 @@
 #include "bridge/client/output_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -159,7 +160,7 @@ void OutputStream::MaybeAcknowledge() {
   for (const auto& [stream, offset] : cursors_) {
     corral::v1::StreamCursor* cursor = request.add_cursors();
     cursor->set_stream(stream);
-    cursor->set_offset(offset);
+    cursor->set_offset(offset - std::min(offset, acknowledge_behind_));
   }
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kAcknowledgeTimeout));

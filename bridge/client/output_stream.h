@@ -49,8 +49,12 @@ class OutputStream {
 
   // From now on the server is told again and again what need not be kept
   // (AcknowledgeOutput): whenever `bytes` were returned, and Next() is called
-  // again, which says that they are safe. For executions with overflow BLOCK.
-  void AcknowledgeEvery(uint64_t bytes) { acknowledge_every_ = bytes; }
+  // again, which says that they are safe. The last `kept` bytes
+  // are left for later readers. For executions with overflow BLOCK.
+  void AcknowledgeEvery(uint64_t bytes, uint64_t kept = 0) {
+    acknowledge_every_ = bytes;
+    acknowledge_behind_ = kept;
+  }
 
   // Makes a pending and every later Next() fail with Cancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -91,6 +95,7 @@ class OutputStream {
   // Of these nobody said where to begin: at what is kept by the first chunk.
   std::set<corral::v1::Stream> unpositioned_;
   uint64_t acknowledge_every_ = 0;  // 0: never
+  uint64_t acknowledge_behind_ = 0;
   uint64_t unacknowledged_ = 0;
 
   sandbox::Mutex mutex_;

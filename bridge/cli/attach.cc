@@ -1,0 +1,49 @@
+#include <optional>
+
+#include "bridge/cli/attached_command.h"
+#include "bridge/cli/detach_keys.h"
+#include "bridge/cli/quantity.h"
+#include "bridge/cli/subcommand.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+
+absl::StatusOr<int> Attach(Invocation invocation) {
+  OptionTable table(
+      "attach", "[OPTIONS] EXECUTION",
+      "Shows the output of a command from its beginning, follows it, and "
+      "passes "
+      "on what\n"
+      "is typed, until the command ends; the exit status is the command's "
+      "then. "
+      "Any\n"
+      "number can be attached at a time. The detach keys (in a terminal), and "
+      "signals\n"
+      "to corral itself, leave the command running: exit status 0. What is "
+      "typed while\n"
+      "old output is shown is dropped, since a terminal's answers to old "
+      "questions are\n"
+      "among it.");
+  std::optional<uint64_t> from;
+  DetachKeys detach_keys;
+  table.Value(0, "from", "OFFSET",
+              "Begin at this byte of the output, counted from 0.",
+              [&from](absl::string_view value) -> absl::Status {
+                ASSIGN_OR_RETURN(from, ParseCount(value));
+                return absl::OkStatus();
+              });
+  AddDetachKeys(table, detach_keys);
+  table.TakePositionals(1, 1);
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+  ASSIGN_OR_RETURN(const std::string name,
+                   ExecutionArgument(arguments.positionals[0]));
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  return AttachTo(*connection, name, from, detach_keys);
+}
+
+}  // namespace bridge

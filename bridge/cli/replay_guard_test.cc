@@ -1,0 +1,37 @@
+#include "bridge/cli/replay_guard.h"
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+const absl::Time kNow = absl::UnixEpoch();
+
+TEST(ReplayGuardTest, SwallowsWhatComesDuringTheReplayAndTheAnswersToIt) {
+  ReplayGuard guard;
+  guard.OnReplay("a\x1b[6nb");
+  EXPECT_EQ(guard.Filter("\x1b[1;1R", kNow), "");
+  EXPECT_EQ(guard.OnReplayEnd(kNow), "\x1b[5n");
+  EXPECT_EQ(guard.Filter("\x1b[?1;2c\x1b[", kNow), "");
+  EXPECT_EQ(guard.Filter("0nls\n", kNow), "ls\n");
+  EXPECT_EQ(guard.Filter("\x1b[0n", kNow), "\x1b[0n");
+}
+
+TEST(ReplayGuardTest, AwaitsTheAnswersToTheSameQuestionInTheReplayFirst) {
+  ReplayGuard guard;
+  guard.OnReplay("\x1b[5n \x1b");
+  guard.OnReplay("[5n");
+  guard.OnReplayEnd(kNow);
+  EXPECT_EQ(guard.Filter("\x1b[0n\x1b[0n typed", kNow), "");
+  EXPECT_EQ(guard.Filter("\x1b[0nls", kNow), "ls");
+}
+
+TEST(ReplayGuardTest, GivesUpOnATerminalThatDoesNotAnswer) {
+  ReplayGuard guard;
+  guard.OnReplayEnd(kNow);
+  EXPECT_EQ(guard.Filter("early", kNow + absl::Milliseconds(999)), "");
+  EXPECT_EQ(guard.Filter("ls", kNow + absl::Seconds(1)), "ls");
+}
+
+}  // namespace
+}  // namespace bridge
