@@ -93,19 +93,40 @@ SupervisorClientFactory::SupervisorClientFactory(
       spare_thread_([this] { KeepSpare(); }) {}
 
 SupervisorClientFactory::~SupervisorClientFactory() {
+  EndSpare();
+  loop_->Stop();
+  thread_.join();
+}
+
+void SupervisorClientFactory::EndSpare() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
     mutex_.Signal();
   }
-  spare_thread_.join();
-  {
-    // Closing its socket ends the spare.
-    MutexLock lock(&mutex_);
-    spare_ = PacketSocket();
+  if (spare_thread_.joinable()) {
+    spare_thread_.join();
   }
-  loop_->Stop();
-  thread_.join();
+  // Closing its socket ends the spare.
+  MutexLock lock(&mutex_);
+  spare_ = PacketSocket();
+}
+
+void SupervisorClientFactory::LetGo() {
+  let_go_ = true;
+  // Callbacks that run have returned when the loop comes to this.
+  Mutex mutex;
+  bool done = false;
+  loop_->Post([&] {
+    MutexLock lock(&mutex);
+    done = true;
+    mutex.Signal();
+  });
+  {
+    MutexLock lock(&mutex);
+    mutex.Await([&] { return done; });
+  }
+  EndSpare();
 }
 
 void SupervisorClientFactory::KeepSpare() {
@@ -192,8 +213,8 @@ std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
     });
     return std::make_unique<StillbornSandbox>();
   }
-  auto link = std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
-                                               *std::move(socket), observer);
+  auto link = std::make_unique<SupervisorLink>(
+      loop_.get(), thread_.get_id(), *std::move(socket), observer, &let_go_);
   link->Create(spec, std::move(created));
   return link;
 }
@@ -202,8 +223,8 @@ absl::StatusOr<std::unique_ptr<Sandbox>> SupervisorClientFactory::Adopt(
     const wire::SandboxSpec& spec, SandboxObserver* observer) {
   ASSIGN_OR_RETURN(PacketSocket socket,
                    PacketSocket::Connect(spec.directory(), "control.sock"));
-  return std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
-                                          std::move(socket), observer);
+  return std::make_unique<SupervisorLink>(
+      loop_.get(), thread_.get_id(), std::move(socket), observer, &let_go_);
 }
 
 }  // namespace sandbox

@@ -4,6 +4,7 @@
 #ifndef SANDBOX_SUPERVISOR_CLIENT_H_
 #define SANDBOX_SUPERVISOR_CLIENT_H_
 
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -34,7 +35,13 @@ class SupervisorClientFactory : public SandboxFactory {
   absl::StatusOr<std::unique_ptr<Sandbox>> Adopt(
       const wire::SandboxSpec& spec, SandboxObserver* observer) override;
 
+  // For the end of a server whose sandboxes go on: no observer is called after
+  // it has returned, what a sandbox is asked is dropped with its callback, and
+  // the supervisor that was kept ahead ends. Supervisors await another server.
+  void LetGo();
+
  private:
+  void EndSpare();
   SupervisorClientFactory(std::unique_ptr<EventLoop> loop, UniqueFd image);
   // Starts a supervisor and returns its control socket. It is reaped when it
   // ends.
@@ -46,6 +53,7 @@ class SupervisorClientFactory : public SandboxFactory {
   // The supervisor's program. A memfd: an upgrade that replaces files does not
   // mix versions.
   const UniqueFd image_;
+  std::atomic<bool> let_go_ = false;
   std::thread thread_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <atomic>
 #include <utility>
 
 #include "sandbox/base/log.h"
@@ -23,11 +24,13 @@ absl::Status LostStatus() {
 }  // namespace
 
 SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
-                               PacketSocket socket, SandboxObserver* observer)
+                               PacketSocket socket, SandboxObserver* observer,
+                               const std::atomic<bool>* let_go)
     : loop_(loop),
       loop_thread_(loop_thread),
       socket_(std::move(socket)),
-      observer_(observer) {
+      observer_(observer),
+      let_go_(let_go) {
   loop_->Post([this] {
     loop_->Watch(socket_.fd(), EPOLLIN,
                  [this](uint32_t events) { OnReady(events); });
@@ -52,6 +55,9 @@ SupervisorLink::~SupervisorLink() {
 }
 
 void SupervisorLink::Request(wire::ToSupervisor request, InputDone done) {
+  if (*let_go_) {
+    return;
+  }
   {
     MutexLock lock(&mutex_);
     if (!gone_) {
@@ -95,6 +101,10 @@ void SupervisorLink::Flush() {
 }
 
 void SupervisorLink::OnReady(uint32_t events) {
+  if (*let_go_) {
+    loop_->Unwatch(socket_.fd());
+    return;
+  }
   if ((events & EPOLLOUT) != 0) {
     Flush();
   }
@@ -215,7 +225,7 @@ void SupervisorLink::Acknowledge(wire::Acknowledge acknowledge) {
   wire::ToSupervisor request;
   *request.mutable_acknowledge() = std::move(acknowledge);
   MutexLock lock(&mutex_);
-  if (!gone_) {
+  if (!gone_ && !*let_go_) {
     request.set_request_id(next_request_++);
     Send(request);
   }

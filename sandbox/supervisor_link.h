@@ -3,6 +3,7 @@
 #ifndef SANDBOX_SUPERVISOR_LINK_H_
 #define SANDBOX_SUPERVISOR_LINK_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -21,9 +22,12 @@ namespace sandbox {
 
 class SupervisorLink : public Sandbox {
  public:
-  // Begins to listen on `loop`, whose thread is `loop_thread`.
+  // Begins to listen on `loop`, whose thread is `loop_thread`. Once
+  // `*let_go`, which outlives this object, it neither listens nor speaks to the
+  // supervisor any more, and drops what it is asked.
   SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
-                 PacketSocket socket, SandboxObserver* observer);
+                 PacketSocket socket, SandboxObserver* observer,
+                 const std::atomic<bool>* let_go);
   // Waits for a callback that runs, unless it is called from one.
   ~SupervisorLink() override;
 
@@ -52,6 +56,7 @@ class SupervisorLink : public Sandbox {
   const std::thread::id loop_thread_;
   PacketSocket socket_;
   SandboxObserver* const observer_;
+  const std::atomic<bool>* const let_go_;
 
   // The loop's thread only.
   bool ended_ = false;

@@ -3,6 +3,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -33,6 +34,11 @@ using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
 constexpr uint32_t kDay = 86400;
+constexpr uint32_t kYear = 365 * kDay;
+constexpr uint64_t kLeastOutputBytes = 1ULL << 20;
+constexpr uint64_t kMostOutputBytes = 1ULL << 50;
+constexpr uint64_t kDefaultOutputBytes = 4ULL << 30;
+constexpr char kOnShutdownRule[] = "END_SANDBOXES, LEAVE_SANDBOXES";
 constexpr uint32_t kMostSandboxes = 4096;
 constexpr uint32_t kMostExecutions = 100'000;
 
@@ -132,6 +138,16 @@ absl::Status CheckFile(const ServerConfig& config, const Section& top) {
       top.CheckRange("max_executions_per_sandbox", 1, kMostExecutions));
   RETURN_IF_ERROR(top.CheckRange("drain_seconds", 0, kDay));
   RETURN_IF_ERROR(top.CheckRange("idle_exit_seconds", 0, kDay));
+  RETURN_IF_ERROR(top.CheckRange("default_max_age_seconds", 0, kYear));
+  RETURN_IF_ERROR(top.CheckRange("default_idle_timeout_seconds", 0, kYear));
+  if (config.max_output_bytes() != 0) {
+    RETURN_IF_ERROR(
+        top.CheckRange("max_output_bytes", kLeastOutputBytes, UINT64_MAX));
+  }
+  if (!ServerConfig::OnShutdown_IsValid(config.on_shutdown())) {
+    return top.Refuse("on_shutdown", absl::StrCat(config.on_shutdown()),
+                      kOnShutdownRule);
+  }
   if (config.has_tls()) {
     const Section tls = top.Nested("tls");
     for (const char* name :
@@ -144,6 +160,11 @@ absl::Status CheckFile(const ServerConfig& config, const Section& top) {
     RETURN_IF_ERROR(limits.CheckRange("memory_bytes", 4 << 20, 1ULL << 50));
     RETURN_IF_ERROR(limits.CheckRange("pids", 8, 4194304));
     RETURN_IF_ERROR(limits.CheckRange("cpu_millis", 10, 1'000'000));
+    RETURN_IF_ERROR(limits.CheckRange(
+        "output_bytes", kLeastOutputBytes,
+        config.max_output_bytes() == 0
+            ? kMostOutputBytes
+            : std::min(kMostOutputBytes, config.max_output_bytes())));
   }
   return absl::OkStatus();
 }
@@ -172,6 +193,15 @@ absl::Status ApplyFlags(const Flags& flags, ServerConfig* config) {
                        *flags.idle_exit_seconds, "\"; allowed: [0, 86400]"));
     }
     config->set_idle_exit_seconds(*flags.idle_exit_seconds);
+  }
+  if (flags.on_shutdown.has_value()) {
+    ServerConfig::OnShutdown what = ServerConfig::END_SANDBOXES;
+    if (!ServerConfig::OnShutdown_Parse(*flags.on_shutdown, &what)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--on-shutdown: value \"", *flags.on_shutdown,
+                       "\"; allowed: ", kOnShutdownRule));
+    }
+    config->set_on_shutdown(what);
   }
   return absl::OkStatus();
 }
@@ -214,6 +244,12 @@ absl::Status ApplyDefaults(ServerConfig* config) {
   }
   if (!limits->has_pids()) {
     limits->set_pids(4096);
+  }
+  if (!limits->has_output_bytes()) {
+    limits->set_output_bytes(
+        config->max_output_bytes() == 0
+            ? kDefaultOutputBytes
+            : std::min(kDefaultOutputBytes, config->max_output_bytes()));
   }
   return absl::OkStatus();
 }
@@ -275,6 +311,9 @@ corral::v1::Limits DefaultLimits(const ServerConfig& config) {
   }
   if (defaults.has_cpu_millis()) {
     limits.set_cpu_millis(defaults.cpu_millis());
+  }
+  if (defaults.has_output_bytes()) {
+    limits.set_output_bytes(defaults.output_bytes());
   }
   return limits;
 }

@@ -39,17 +39,36 @@ TEST(ConfigTest, AnEmptyOneIsCompletedWithDefaults) {
   EXPECT_EQ(config->default_limits().pids(), 4096);
   EXPECT_GT(config->default_limits().memory_bytes(), 0);
   EXPECT_FALSE(config->default_limits().has_cpu_millis());
+  EXPECT_EQ(DefaultLimits(*config).output_bytes(), 4ULL << 30);
+  EXPECT_EQ(config->on_shutdown(),
+            corral::config::v1::ServerConfig::END_SANDBOXES);
+}
+
+TEST(ConfigTest, TheDefaultOfASandboxFitsIntoTheServer) {
+  const auto config = ParseConfig("", "max_output_bytes: 2097152", Listening());
+  ASSERT_THAT(config.status(), IsOk());
+  EXPECT_EQ(config->default_limits().output_bytes(), 2097152);
 }
 
 TEST(ConfigTest, AFlagOverridesItsField) {
   Flags flags = Listening();
   flags.idle_exit_seconds = 5;
   flags.state_dir = "/b";
-  const auto config =
-      ParseConfig("f", "state_dir: '/a' idle_exit_seconds: 9", flags);
+  flags.on_shutdown = "LEAVE_SANDBOXES";
+  const auto config = ParseConfig("f",
+                                  "state_dir: '/a' idle_exit_seconds: 9 "
+                                  "on_shutdown: END_SANDBOXES",
+                                  flags);
   ASSERT_THAT(config.status(), IsOk());
   EXPECT_EQ(config->state_dir(), "/b");
   EXPECT_EQ(config->idle_exit_seconds(), 5);
+  EXPECT_EQ(config->on_shutdown(),
+            corral::config::v1::ServerConfig::LEAVE_SANDBOXES);
+  flags.on_shutdown = "LEAVE";
+  EXPECT_THAT(ParseConfig("", "", flags).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "--on-shutdown: value \"LEAVE\"; allowed: "
+                       "END_SANDBOXES, LEAVE_SANDBOXES"));
 }
 
 TEST(ConfigTest, AnUnknownFieldIsFoundByLineAndColumn) {
@@ -80,6 +99,10 @@ TEST(ConfigTest, AValueOutOfRangeIsShownWithItsFieldAndRange) {
         "drain_seconds: 86401", "idle_exit_seconds: 86401",
         "default_limits { memory_bytes: 0 }",
         "default_limits { cpu_millis: 9 }",
+        "default_limits { output_bytes: 1048575 }", "max_output_bytes: 1048575",
+        "max_output_bytes: 2097152 default_limits { output_bytes: 2097153 }",
+        "default_max_age_seconds: 31536001",
+        "default_idle_timeout_seconds: 31536001", "on_shutdown: 2",
         "tls { certificate_chain_file: '/a' private_key_file: 'b' }",
         "tls { }"}) {
     EXPECT_THAT(Parse(text), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -102,13 +125,16 @@ TEST(ConfigTest, NothingListensOnTcpWithoutTls) {
 }
 
 TEST(FlagsTest, TakesAValueAfterASpaceOrAnEqualsSign) {
-  const auto flags = ParseFlags({"--listen=unix:/a", "--state-dir", "/s",
-                                 "--config", "c", "--idle-exit-seconds=3"});
+  const auto flags = ParseFlags(
+      {"--listen=unix:/a", "--state-dir", "/s", "--config", "c", "--take-over",
+       "--on-shutdown", "END_SANDBOXES", "--idle-exit-seconds=3"});
   ASSERT_THAT(flags.status(), IsOk());
   EXPECT_EQ(flags->listen, "unix:/a");
   EXPECT_EQ(flags->state_dir, "/s");
   EXPECT_EQ(flags->config_file, "c");
   EXPECT_EQ(flags->idle_exit_seconds, 3);
+  EXPECT_EQ(flags->on_shutdown, "END_SANDBOXES");
+  EXPECT_TRUE(flags->take_over);
 }
 
 TEST(FlagsTest, NamesTheArgumentItDoesNotKnow) {

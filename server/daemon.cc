@@ -22,6 +22,7 @@
 #include "sandbox/sandbox.h"
 #include "server/activity.h"
 #include "server/config.h"
+#include "server/handover.h"
 #include "server/listener.h"
 #include "server/sandboxes.h"
 #include "server/state_directory.h"
@@ -35,12 +36,29 @@ constexpr int kKeepaliveMillis = 30'000;
 constexpr int kMinPingMillis = 10'000;
 // For the kernel to kill what is left, and for its logs to be removed.
 constexpr absl::Duration kDeletionPatience = absl::Seconds(30);
+// For starts under way to come to their answer.
+constexpr absl::Duration kStartPatience = absl::Seconds(1);
+// For answers to reach clients that read them.
+constexpr absl::Duration kAnswerPatience = absl::Milliseconds(100);
+// For readers to read what is left, after their sandboxes have ended.
+constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// After which a successor serves.
+constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
 Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
   Sandboxes::Options options;
   options.default_limits = DefaultLimits(config);
   options.max_sandboxes = config.max_sandboxes();
   options.max_executions_per_sandbox = config.max_executions_per_sandbox();
+  options.max_output_bytes = config.max_output_bytes();
+  if (config.default_max_age_seconds() > 0) {
+    options.default_lifetime.mutable_max_age()->set_seconds(
+        config.default_max_age_seconds());
+  }
+  if (config.default_idle_timeout_seconds() > 0) {
+    options.default_lifetime.mutable_idle_timeout()->set_seconds(
+        config.default_idle_timeout_seconds());
+  }
   return options;
 }
 
@@ -70,6 +88,8 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
                const std::vector<sandbox::IsolationFeature>& isolation,
                sandbox::SandboxFactory* factory, const StateDirectory* state)
     : drain_for_(absl::Seconds(config.drain_seconds())),
+      leaves_sandboxes_(config.on_shutdown() ==
+                        corral::config::v1::ServerConfig::LEAVE_SANDBOXES),
       activity_(&timers_, absl::Seconds(config.idle_exit_seconds())),
       creators_(kWorkers),
       removers_(kWorkers),
@@ -110,16 +130,67 @@ absl::Status Daemon::Start(Listener* listener) {
   return absl::OkStatus();
 }
 
-void Daemon::RunToTheEnd() {
+Daemon::End Daemon::RunToTheEnd(Handover* handover) {
   activity_.AwaitStop();
+  while (activity_.handover_requested()) {
+    if (GiveWay(handover)) {
+      return End::kSucceeded;
+    }
+    activity_.AdmitWorkAgain();
+    activity_.AwaitStop();
+  }
   LOG(INFO) << "draining";
   server_->GetHealthCheckService()->SetServingStatus(false);
-  activity_.Drain(drain_for_);
+  const auto what = leaves_sandboxes_ ? Activity::DrainFor::kReaders
+                                      : Activity::DrainFor::kReadersAndCommands;
+  activity_.Drain(drain_for_, what);
+  while (activity_.handover_requested()) {
+    if (GiveWay(handover)) {
+      return End::kSucceeded;
+    }
+    activity_.Drain(drain_for_, what);
+  }
+  if (leaves_sandboxes_) {
+    listener_->Pause();
+    activity_.AwaitNoStart(kStartPatience);
+    LeaveSandboxes();
+    return End::kLeft;
+  }
+  EndSandboxes();
+  return End::kEnded;
+}
+
+bool Daemon::GiveWay(Handover* handover) {
+  listener_->Pause();
+  activity_.RefuseWork(kSuccessionTime);
+  activity_.AwaitNoStart(kStartPatience);
+  if (!handover->successor_waits()) {
+    LOG(WARNING) << "the successor is gone";
+    activity_.CancelHandover();
+    const absl::Status resumed = listener_->Resume();
+    CHECK(resumed.ok()) << resumed.message();
+    return false;
+  }
+  LeaveSandboxes();
+  return true;
+}
+
+void Daemon::LeaveSandboxes() {
+  activity_.EndLastingCalls();
+  activity_.AwaitNoCall(kAnswerPatience);
+  timers_.Stop();
+}
+
+void Daemon::EndSandboxes() {
   sandboxes_.DeleteAll(sandbox::wire::ExitRecord::SERVER_SHUTDOWN);
   if (!activity_.AwaitNoSandbox(kDeletionPatience)) {
     LOG(ERROR) << "a supervisor does not answer; its sandbox is left";
     std::_Exit(EXIT_FAILURE);
   }
+  // Who reads gets the ends.
+  activity_.AwaitNoLastingCall(kEndPatience);
+  activity_.EndLastingCalls();
+  activity_.AwaitNoCall(kAnswerPatience);
   Shutdown();
 }
 

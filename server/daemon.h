@@ -16,6 +16,7 @@
 #include "server/activity.h"
 #include "server/admin_service.h"
 #include "server/execution_service.h"
+#include "server/handover.h"
 #include "server/listener.h"
 #include "server/sandbox_service.h"
 #include "server/sandboxes.h"
@@ -40,14 +41,30 @@ class Daemon {
   // listens and must outlive this object.
   absl::Status Start(Listener* listener);
 
-  // Blocks until a stop is requested or the server was idle for long enough;
-  // then drains.
-  void RunToTheEnd();
+  enum class End {
+    // There is no sandbox any more.
+    kEnded,
+    // Sandboxes go on. Nothing is written to the state directory any more; the
+    // process is to exit, with no destructor run that sandboxes need.
+    kLeft,
+    // As kLeft, and a successor waits for the sockets.
+    kSucceeded,
+  };
+
+  // Blocks until a stop is requested, the server was idle for long enough, or
+  // `handover`, which may be null, has a successor that waits; then does what
+  // is configured for it.
+  End RunToTheEnd(Handover* handover);
 
  private:
+  // False: the successor is gone; the server goes on.
+  bool GiveWay(Handover* handover);
+  void LeaveSandboxes();
+  void EndSandboxes();
   void Shutdown();
 
   const absl::Duration drain_for_;
+  const bool leaves_sandboxes_;
   ThreadTimerQueue timers_;
   Activity activity_;
   // Supervisors are started while directories of thousands of logs are removed.

@@ -144,7 +144,7 @@ TEST_F(DaemonTest, RemovesAStaleSocketButNoFile) {
 
 TEST_F(DaemonTest, EndsWhenItIsAsked) {
   Serve();
-  std::thread server([this] { daemon_->RunToTheEnd(); });
+  std::thread server([this] { daemon_->RunToTheEnd(nullptr); });
   daemon_->activity()->RequestStop();
   server.join();
 }

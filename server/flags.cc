@@ -48,6 +48,8 @@ absl::Status Apply(const Argument& argument, Flags* flags) {
     flags->state_dir = argument.value;
   } else if (argument.name == "--idle-exit-seconds") {
     ASSIGN_OR_RETURN(flags->idle_exit_seconds, ParseSeconds(argument));
+  } else if (argument.name == "--on-shutdown") {
+    flags->on_shutdown = argument.value;
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown argument \"", argument.name, "\"; see --help"));
@@ -71,15 +73,30 @@ Usage: corrald [FLAG...]
                           records, output. Default: /var/lib/corral.
   --idle-exit-seconds N   End after N seconds without a sandbox and without a call.
                           [0, 86400]; 0, the default: never.
+  --on-shutdown WHAT      What becomes of the sandboxes when the server is told to
+                          end. END_SANDBOXES, the default: they are deleted.
+                          LEAVE_SANDBOXES: they go on; the next server with the
+                          same --state-dir takes them over.
+  --take-over             Take over from the server that runs with the same
+                          --state-dir, if there is one. It lets go of its sandboxes,
+                          hands over its listening socket and ends; commands go on,
+                          no connection is refused, and streams go on at their
+                          offsets when their clients reconnect. A bad command line
+                          or configuration leaves it as it is.
   --help                  Print this and end.
   --version               Print the version and end.
 
 A flag overrides the field of the configuration with the same meaning. An unknown
 field or a value out of its range stops the start, with file, line and field.
 
-Signals: SIGTERM or SIGINT drains. The server takes no new work, waits until all
-commands have ended, or for drain_seconds (10), or for a second signal; then it
-deletes its sandboxes and ends.
+Fields without a flag: tls, default_limits (memory_bytes, pids, cpu_millis,
+output_bytes), max_sandboxes, max_executions_per_sandbox, max_output_bytes,
+default_max_age_seconds, default_idle_timeout_seconds, drain_seconds.
+
+Signals: SIGTERM or SIGINT drains. The server takes no new work and waits until
+nobody reads output or waits for an end and all commands have ended, or for
+drain_seconds (10), or for a second signal; then it deletes its sandboxes and
+ends. With LEAVE_SANDBOXES it does not wait for commands.
 
 Exit status: 0 after a drain or when idle; 1 if it could not start; 2 for a bad
 command line or configuration.
@@ -109,6 +126,10 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
     if (arguments[i] == "--version") {
       flags.action = Flags::Action::kVersion;
       return flags;
+    }
+    if (arguments[i] == "--take-over") {
+      flags.take_over = true;
+      continue;
     }
     RETURN_IF_ERROR(Apply(Take(arguments, &i), &flags));
   }

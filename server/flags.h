@@ -20,6 +20,8 @@ struct Flags {
   std::optional<std::string> listen;
   std::optional<std::string> state_dir;
   std::optional<uint32_t> idle_exit_seconds;
+  std::optional<std::string> on_shutdown;
+  bool take_over = false;
 };
 
 // What --help prints.

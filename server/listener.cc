@@ -10,6 +10,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
 #include "server/listen_address.h"
@@ -39,9 +40,18 @@ absl::Status Listener::Listen() {
 }
 
 absl::Status Listener::Adopt(std::vector<sandbox::UniqueFd> sockets) {
-  ASSIGN_OR_RETURN(ListeningSockets adopted,
-                   ListeningSockets::Adopt(address_, std::move(sockets)));
-  sockets_.emplace(std::move(adopted));
+  if (sockets_.has_value()) {
+    LOG(WARNING) << "the predecessor listened on another address";
+    ListeningSockets::Discard(address_, sockets);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ListeningSockets> adopted =
+      ListeningSockets::Adopt(address_, std::move(sockets));
+  if (!adopted.ok()) {
+    LOG(WARNING) << adopted.status().message();
+    return Listen();
+  }
+  sockets_.emplace(*std::move(adopted));
   return absl::OkStatus();
 }
 

@@ -31,13 +31,12 @@ class Listener {
 
   // Opens the address: see ListeningSockets::Open.
   absl::Status Listen();
-  // Takes over a predecessor's sockets: see ListeningSockets::Adopt.
+  // Takes over a predecessor's sockets; if they are those of another address,
+  // says so and opens its own, unless Listen has.
   absl::Status Adopt(std::vector<sandbox::UniqueFd> sockets);
-  // One of the two has succeeded.
-  bool listening() const { return sockets_.has_value(); }
 
   // Starts the server that `builder` describes, and takes connections for it
-  // from now on. Once, after listening().
+  // from now on. Once, after Listen or Adopt.
   absl::StatusOr<std::unique_ptr<grpc::Server>> Start(
       grpc::ServerBuilder* builder);
 
@@ -50,6 +49,8 @@ class Listener {
   std::vector<int> fds() const { return sockets_->fds(); }
   // It has them.
   void LeaveFile() { sockets_->LeaveFile(); }
+  // Nobody has: the address is free for another server.
+  void Close() { sockets_.reset(); }
 
  private:
   Listener(ListenAddress address,

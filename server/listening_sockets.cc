@@ -224,14 +224,19 @@ absl::StatusOr<ListeningSockets> ListeningSockets::Adopt(
   if (ListenOn(sockets, address)) {
     return ListeningSockets(address.socket_path, std::move(sockets));
   }
+  Discard(address, sockets);
+  return absl::FailedPreconditionError(
+      "the predecessor listened on another address");
+}
+
+void ListeningSockets::Discard(const ListenAddress& address,
+                               const std::vector<UniqueFd>& sockets) {
   for (const UniqueFd& socket : sockets) {
     const std::string path = PathOf(socket);
     if (!path.empty() && path != address.socket_path) {
       ::unlink(path.c_str());
     }
   }
-  return absl::FailedPreconditionError(
-      "the predecessor listened on another address");
 }
 
 ListeningSockets::~ListeningSockets() {

@@ -31,6 +31,10 @@ class ListeningSockets {
   // listen on `address`; they are closed, and their file is removed.
   static absl::StatusOr<ListeningSockets> Adopt(
       const ListenAddress& address, std::vector<sandbox::UniqueFd> sockets);
+  // Closes the sockets of a predecessor and removes their file, unless it is
+  // that of `address`.
+  static void Discard(const ListenAddress& address,
+                      const std::vector<sandbox::UniqueFd>& sockets);
 
   // Removes the socket's file, unless it was left to a successor.
   ~ListeningSockets();

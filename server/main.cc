@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,14 +11,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/isolation.h"
 #include "sandbox/supervisor_client.h"
 #include "server/config.h"
 #include "server/daemon.h"
 #include "server/flags.h"
+#include "server/handover.h"
 #include "server/listener.h"
 #include "server/state_directory.h"
 #include "server/stop_signals.h"
@@ -28,6 +33,9 @@ namespace {
 
 constexpr int kCannotStart = 1;
 constexpr int kBadUsage = 2;
+// For a predecessor that ends while it is asked to give way.
+constexpr absl::Duration kLockPatience = absl::Seconds(5);
+constexpr absl::Duration kLockInterval = absl::Milliseconds(5);
 
 // Every stream that is read costs a descriptor.
 void RaiseDescriptorLimit() {
@@ -38,26 +46,101 @@ void RaiseDescriptorLimit() {
   }
 }
 
-absl::Status Serve(const corral::config::v1::ServerConfig& config) {
-  // Forks, so before there are threads.
-  const std::vector<sandbox::IsolationFeature> isolation =
-      sandbox::ProbeIsolation();
-  ASSIGN_OR_RETURN(const std::unique_ptr<StateDirectory> state,
+absl::StatusOr<std::unique_ptr<StateDirectory>> OpenPatiently(
+    const std::string& path) {
+  const absl::Time deadline = absl::Now() + kLockPatience;
+  while (true) {
+    absl::StatusOr<std::unique_ptr<StateDirectory>> state =
+        StateDirectory::Open(path);
+    if (!absl::IsUnavailable(state.status()) || absl::Now() > deadline) {
+      return state;
+    }
+    absl::SleepFor(kLockInterval);
+  }
+}
+
+// Gets what one server at a time may have: the state directory and the address.
+absl::StatusOr<std::unique_ptr<StateDirectory>> Begin(
+    const corral::config::v1::ServerConfig& config, Listener* listener) {
+  ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
                    StateDirectory::Open(config.state_dir()));
   // After the lock of the state directory: of two servers that start at once
   // one does not touch the socket.
+  RETURN_IF_ERROR(listener->Listen());
+  return state;
+}
+
+// The same, from a predecessor if there is one. What can go wrong does so
+// before that is asked, as far as it can be known.
+absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
+    const corral::config::v1::ServerConfig& config, Listener* listener) {
+  const absl::Status opened = listener->Listen();
+  if (!opened.ok() && !absl::IsAlreadyExists(opened)) {
+    return opened;
+  }
+  absl::StatusOr<std::vector<sandbox::UniqueFd>> sockets =
+      TakeOver(config.state_dir());
+  if (!sockets.ok() && !absl::IsNotFound(sockets.status())) {
+    return sockets.status();
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
+                   OpenPatiently(config.state_dir()));
+  if (sockets.ok()) {
+    RETURN_IF_ERROR(listener->Adopt(*std::move(sockets)));
+  } else if (!opened.ok()) {
+    RETURN_IF_ERROR(listener->Listen());
+  }
+  return state;
+}
+
+// Exits without destructors: what they would end belongs to another server.
+[[noreturn]] void ExitForSuccessor(Handover* handover, Listener* listener,
+                                   StateDirectory* state) {
+  state->Unlock();
+  const absl::Status sent = handover->Send(listener->fds());
+  if (!sent.ok()) {
+    LOG(ERROR) << "the successor is gone: " << sent.message();
+    std::_Exit(EXIT_FAILURE);
+  }
+  LOG(INFO) << "gave way to a successor";
+  std::_Exit(EXIT_SUCCESS);
+}
+
+absl::Status Serve(const corral::config::v1::ServerConfig& config,
+                   bool take_over) {
+  // Forks, so before there are threads.
+  const std::vector<sandbox::IsolationFeature> isolation =
+      sandbox::ProbeIsolation();
   ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
                    Listener::Prepare(config));
-  RETURN_IF_ERROR(listener->Listen());
   ASSIGN_OR_RETURN(
       const std::unique_ptr<sandbox::SupervisorClientFactory> factory,
       sandbox::SupervisorClientFactory::Create());
+  ASSIGN_OR_RETURN(const std::unique_ptr<StateDirectory> state,
+                   take_over ? BeginByTakingOver(config, listener.get())
+                             : Begin(config, listener.get()));
   Daemon daemon(config, isolation, factory.get(), state.get());
   const StopSignals signals(
       [activity = daemon.activity()] { activity->RequestStop(); });
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Handover> handover,
+      Handover::Listen(config.state_dir(), [activity = daemon.activity()] {
+        activity->RequestHandover();
+      }));
   RETURN_IF_ERROR(daemon.Start(listener.get()));
   LOG(INFO) << "corrald " << kVersion << " serves on " << config.listen();
-  daemon.RunToTheEnd();
+  switch (daemon.RunToTheEnd(handover.get())) {
+    case Daemon::End::kEnded:
+      break;
+    case Daemon::End::kLeft:
+      factory->LetGo();
+      listener->Close();
+      LOG(INFO) << "left the sandboxes to another server";
+      std::_Exit(EXIT_SUCCESS);
+    case Daemon::End::kSucceeded:
+      factory->LetGo();
+      ExitForSuccessor(handover.get(), listener.get(), state.get());
+  }
   return absl::OkStatus();
 }
 
@@ -85,7 +168,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   StopSignals::Block();
   RaiseDescriptorLimit();
-  const absl::Status status = Serve(*config);
+  const absl::Status status = Serve(*config, flags->take_over);
   if (!status.ok()) {
     std::cerr << "corrald: " << status.message() << "\n";
     return kCannotStart;

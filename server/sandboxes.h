@@ -47,6 +47,8 @@ class Sandboxes {
     corral::v1::Lifetime default_lifetime;
     uint32_t max_sandboxes;
     uint32_t max_executions_per_sandbox;
+    // Of the limits of all sandboxes together; 0: no limit.
+    uint64_t max_output_bytes = 0;
   };
 
   Sandboxes(const Environment& environment, const Options& options);

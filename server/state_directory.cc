@@ -126,6 +126,9 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
       new StateDirectory(path, std::move(lock)));
 }
 
+// Explicitly: a child that is being started may hold the descriptor, too.
+void StateDirectory::Unlock() { ::flock(lock_.get(), LOCK_UN); }
+
 std::string StateDirectory::SandboxPath(absl::string_view sandbox) const {
   return absl::StrCat(path_, "/sandboxes/", sandbox);
 }

@@ -26,6 +26,9 @@ class StateDirectory {
   static absl::StatusOr<std::unique_ptr<StateDirectory>> Open(
       const std::string& path);
 
+  // Lets another server lock it. This object must not change it any more.
+  void Unlock();
+
   std::string SandboxPath(absl::string_view sandbox) const;
   static std::string ExecutionPath(absl::string_view sandbox_path,
                                    absl::string_view execution);
