@@ -84,14 +84,20 @@ absl::StatusOr<Child> CloneIntoNamespaces(int cgroup) {
 }
 
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
+  const UniqueFd own(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
   // For a pid namespace this changes where children are made, not the caller.
   if (::setns(pidfd, CLONE_NEWPID) != 0) {
     return absl::ErrnoToStatus(errno, "setns(pid)");
   }
   ASSIGN_OR_RETURN(Child child, Clone(0, cgroup));
-  if (child.pid == 0 &&
-      ::setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
-                         CLONE_NEWUTS | CLONE_NEWCGROUP) != 0) {
+  if (child.pid != 0) {
+    // Back: a process whose children are made elsewhere can start no thread.
+    if (::setns(own.get(), CLONE_NEWPID) != 0) {
+      return absl::ErrnoToStatus(errno, "setns(own pid)");
+    }
+  } else if (::setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
+                                CLONE_NEWIPC | CLONE_NEWUTS |
+                                CLONE_NEWCGROUP) != 0) {
     return absl::ErrnoToStatus(errno, "setns");
   }
   return child;

@@ -30,8 +30,7 @@ struct Child {
 absl::StatusOr<Child> CloneIntoNamespaces(int cgroup);
 
 // Forks a child of the caller into the namespaces of the process behind
-// `pidfd`. Returns in both. The caller's later children belong to that pid
-// namespace too.
+// `pidfd`. Returns in both.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
 
 // Has the kernel kill the calling process when its parent ends. A change of

@@ -95,7 +95,7 @@ absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
   const ssize_t moved = ::splice(pipe, nullptr, file_.get(), &position,
                                  std::min(limit, Room()), SPLICE_F_NONBLOCK);
   if (moved < 0) {
-    if (errno == EAGAIN) {
+    if (errno == EAGAIN || errno == EINTR) {
       return absl::UnavailableError("pipe is empty");
     }
     return absl::ErrnoToStatus(errno, "splice(pipe, log)");

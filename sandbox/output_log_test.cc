@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -248,6 +251,45 @@ TEST_F(OutputLogTest, CutsWhatDidNotReachTheDisk) {
   state = cut(3 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
   EXPECT_EQ(state.end, kMiB);
   EXPECT_EQ(state.gap_begin, state.gap_end);
+}
+
+TEST_F(OutputLogTest, TakesNoMoreWhileHolesCannotBePunched) {
+  OutputLogWriter writer = Writer(kMiB);
+  const std::string block(kMiB / 4, 'x');
+  absl::Status status;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fallocate}, EOPNOTSUPP, [&] {
+    for (int i = 0; i < 100 && status.ok(); ++i) {
+      status = writer.Append(block.data(), block.size());
+    }
+  }));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnimplemented,
+                               HasSubstr("punch a hole")));
+  EXPECT_LE(DiskUse(), 3 * kMiB);
+  EXPECT_EQ(writer.disk_bytes(), writer.state().end);
+  ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+  EXPECT_LE(DiskUse(), 2 * kMiB);
+}
+
+TEST_F(OutputLogTest, LosesAndRepeatsNothingWhenTheDiskFails) {
+  OutputLogWriter writer = Writer(kMiB);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  const UniqueFd read_end(ends[0]);
+  const UniqueFd write_end(ends[1]);
+  ASSERT_EQ(::write(write_end.get(), "one", 3), 3);
+  absl::Status spliced;
+  absl::Status written;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_splice, SYS_pwrite64}, ENOSPC, [&] {
+    spliced = writer.AppendFromPipe(read_end.get()).status();
+    written = writer.Append("two", 3);
+  }));
+  EXPECT_THAT(spliced, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("splice")));
+  EXPECT_THAT(written, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("write")));
+  EXPECT_EQ(*writer.AppendFromPipe(read_end.get()), 3u);
+  ASSERT_THAT(writer.Append("two", 3), IsOk());
+  EXPECT_EQ(Read(Reader(), 0, 100), "onetwo");
 }
 
 TEST_F(OutputLogTest, SaysThatBytesAreMissing) {

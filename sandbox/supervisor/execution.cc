@@ -21,31 +21,12 @@
 namespace sandbox {
 namespace {
 
-// Before a full log is looked at again.
-constexpr absl::Duration kBlockedRetry = absl::Milliseconds(50);
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
 int64_t UnixNanoseconds() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-Overflow OverflowOf(const wire::CommandSpec& command) {
-  switch (command.overflow()) {
-    case wire::CommandSpec::DROP_OLDEST:
-      return Overflow::kDropOldest;
-    case wire::CommandSpec::BLOCK:
-      return Overflow::kBlock;
-    case wire::CommandSpec::HEAD_AND_TAIL:
-      return Overflow::kHeadAndTail;
-    case wire::CommandSpec::KILL:
-      return Overflow::kKill;
-    default:
-      // Also one of a later version, which this one cannot keep to.
-      return command.block_when_full() ? Overflow::kBlock
-                                       : Overflow::kDropOldest;
-  }
 }
 
 int64_t Nanoseconds(const timeval& time) {
@@ -79,13 +60,15 @@ Execution::Execution(ExecutionHost* host, wire::StartExecution start)
 }
 
 Execution::~Execution() {
-  for (auto* timer :
-       {&wall_timer_, &cpu_timer_, &kill_timer_, &drain_timer_, &reap_timer_}) {
+  for (auto* timer : {&wall_timer_, &cpu_timer_, &kill_timer_, &drain_timer_,
+                      &reap_timer_, &write_timer_}) {
     Cancel(*timer);
   }
   if (pidfd_.valid()) {
     host_->loop->Unwatch(pidfd_.get());
   }
+  host_->quota->RemoveEnded(this);
+  host_->storage->Succeed(this);
 }
 
 bool Execution::ended() const {
@@ -119,15 +102,7 @@ void Execution::Start(absl::AnyInvocable<void(absl::Status)> done) {
 }
 
 absl::Status Execution::Prepare() {
-  const bool terminal = command_.terminal_rows() != 0;
-  if (!terminal && host_->spare_files.valid()) {
-    RETURN_IF_ERROR(host_->spare_files.Rename(host_->directory, record_.id()));
-    files_ = std::move(host_->spare_files);
-    host_->spare_files = ExecutionFiles();
-  } else {
-    ASSIGN_OR_RETURN(files_, ExecutionFiles::Create(host_->directory,
-                                                    record_.id(), terminal));
-  }
+  RETURN_IF_ERROR(TakeFiles(command_.terminal_rows() != 0));
   if (host_->spare_cgroup.valid()) {
     cgroup_ = std::move(host_->spare_cgroup);
   } else {
@@ -138,33 +113,7 @@ absl::Status Execution::Prepare() {
     // Known now or never.
     RETURN_IF_ERROR(cgroup_.CpuTime().status());
   }
-  wire::ExecutionRecord start = record_;
-  *start.mutable_command() = command_;
-  return files_.WriteStart(start);
-}
-
-absl::Status Execution::OpenStreams() {
-  const bool terminal = command_.terminal_rows() != 0;
-  ASSIGN_OR_RETURN(
-      CommandStreams streams,
-      terminal ? OpenTerminal(host_->devpts, command_.terminal_rows(),
-                              command_.terminal_columns())
-               : OpenPipes(command_.open_stdin(), command_.merge_stderr()));
-  command_fds_ = std::move(streams.command);
-  if (streams.input.valid()) {
-    input_ = std::make_unique<InputChannel>(host_->loop,
-                                            std::move(streams.input), terminal);
-  }
-  for (auto& [kind, source] : streams.outputs) {
-    OutputLogWriter log = files_.TakeLog(kind);
-    log.SetRetention(command_.retain_bytes(), OverflowOf(command_));
-    outputs_.push_back(std::make_unique<OutputChannel>(
-        host_->loop, kind, std::move(source), std::move(log),
-        [this] { OnOutput(); }));
-    record_.add_streams(kind);
-  }
-  files_.CloseUntakenLogs();
-  return absl::OkStatus();
+  return WriteStart();
 }
 
 void Execution::OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
@@ -251,50 +200,6 @@ void Execution::OnExit() {
   Drain();
 }
 
-void Execution::Drain() {
-  for (const auto& output : outputs_) {
-    output->Pump();
-    // Nobody will read what is deleted.
-    if (condemned_.has_value()) {
-      output->Close();
-    }
-  }
-  if (ended()) {
-    return;
-  }
-  if (OutputClosed()) {
-    Finish(/*output_open=*/false);
-  } else if (!drain_timer_.has_value()) {
-    drain_timer_ =
-        host_->loop->After(timeouts_.drain, [this] { OnDrainTimeout(); });
-  }
-}
-
-void Execution::OnDrainTimeout() {
-  drain_timer_.reset();
-  const bool blocked =
-      std::any_of(outputs_.begin(), outputs_.end(),
-                  [](const auto& output) { return output->blocked(); });
-  if (blocked) {
-    drain_timer_ = host_->loop->After(std::max(timeouts_.drain, kBlockedRetry),
-                                      [this] { OnDrainTimeout(); });
-    return;
-  }
-  Finish(/*output_open=*/true);
-}
-
-void Execution::OnOutput() {
-  host_->on_output(record_.id());
-  if (reaped_ && !ended() && OutputClosed()) {
-    Finish(/*output_open=*/false);
-  }
-}
-
-bool Execution::OutputClosed() const {
-  return std::all_of(outputs_.begin(), outputs_.end(),
-                     [](const auto& output) { return output->closed(); });
-}
-
 wire::ExitRecord::Cause Execution::Cause() const {
   const bool signalled = WIFSIGNALED(wait_status_);
   const bool killed = signalled && WTERMSIG(wait_status_) == SIGKILL;
@@ -332,12 +237,8 @@ void Execution::SetState(wire::ExecutionRecord::State state) {
     WriteEnd();
   }
   host_->on_state(record_);
-}
-
-void Execution::WriteEnd() {
-  const absl::Status written = files_.WriteEnd(record_);
-  if (!written.ok()) {
-    LOG(ERROR) << "end of " << record_.id() << ": " << written.ToString();
+  if (ended()) {
+    host_->quota->AddEnded(this, [this] { ExpireOutput(); });
   }
 }
 
@@ -347,12 +248,6 @@ bool Execution::RemoveCgroup() {
   }
   Cancel(kill_timer_);
   return true;
-}
-
-void Execution::RemoveFiles() {
-  if (files_.valid()) {
-    files_.Remove();
-  }
 }
 
 }  // namespace sandbox

@@ -32,7 +32,10 @@
 #include "sandbox/supervisor/input_channel.h"
 #include "sandbox/supervisor/killed_processes.h"
 #include "sandbox/supervisor/output_channel.h"
+#include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/spawner.h"
+#include "sandbox/supervisor/storage_status.h"
 
 namespace sandbox {
 
@@ -41,6 +44,9 @@ struct ExecutionHost {
   EventLoop* loop = nullptr;
   Spawner* spawner = nullptr;
   Cgroup* cgroup = nullptr;
+  StorageStatus* storage = nullptr;
+  OutputQuota* quota = nullptr;
+  RecordSync* sync = nullptr;
   // Made ahead; taken by the next execution.
   Cgroup spare_cgroup;
   ExecutionFiles spare_files;
@@ -69,7 +75,8 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   // OK when the command runs or failed to start; on_state told which. An error:
-  // nothing was started, and nothing of it is left.
+  // nothing was started, and nothing of it is left. Unavailable with a message
+  // that begins with "storage: ": its files could not be written.
   void Start(absl::AnyInvocable<void(absl::Status)> done);
 
   const wire::ExecutionRecord& record() const { return record_; }
@@ -91,8 +98,9 @@ class Execution {
   // Removes the cgroup if nothing lives in it. False: something does. Only when
   // it has ended.
   bool RemoveCgroup();
-  // Removes everything on disk. Only when it has ended.
-  void RemoveFiles();
+  // Removes everything on disk. False: something is left, and the storage is
+  // told to fail. Only when it has ended.
+  bool RemoveFiles();
 
  private:
   struct Timeouts {
@@ -107,6 +115,7 @@ class Execution {
   };
 
   absl::Status Prepare();
+  absl::Status TakeFiles(bool terminal);
   absl::Status OpenStreams();
   void OnSpawned(UniqueFd pidfd, SpawnAnswer answer,
                  absl::AnyInvocable<void(absl::Status)> done);
@@ -114,10 +123,13 @@ class Execution {
   void OnRunning(UniqueFd pidfd);
   void OnExit();
   void OnOutput();
+  void OnMustKill(wire::ExitRecord::Cause cause);
+  void ExpireOutput();
   void OnDrainTimeout();
   void Drain();
   void Finish(bool output_open);
   void SetState(wire::ExecutionRecord::State state);
+  absl::Status WriteStart();
   void WriteEnd();
   wire::ExitRecord::Cause Cause() const;
   bool OutputClosed() const;
@@ -138,6 +150,8 @@ class Execution {
   // The command's own ends, until it has them.
   std::vector<UniqueFd> command_fds_;
   ExecutionFiles files_;
+  // The record of the end, until it is written.
+  std::string sealed_end_;
   std::vector<std::unique_ptr<OutputChannel>> outputs_;
   std::unique_ptr<InputChannel> input_;
   UniqueFd pidfd_;
@@ -156,6 +170,7 @@ class Execution {
   std::optional<EventLoop::TimerId> kill_timer_;
   std::optional<EventLoop::TimerId> drain_timer_;
   std::optional<EventLoop::TimerId> reap_timer_;
+  std::optional<EventLoop::TimerId> write_timer_;
 };
 
 }  // namespace sandbox

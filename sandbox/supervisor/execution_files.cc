@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/record_file.h"
 
 namespace sandbox {
 namespace {
@@ -39,11 +40,10 @@ absl::StatusOr<UniqueFd> CreateFile(int directory, const char* name) {
   return file;
 }
 
-absl::Status WriteRecord(UniqueFd file, const wire::ExecutionRecord& record,
+absl::Status WriteRecord(const UniqueFd& file, const std::string& sealed,
                          const char* name) {
-  const std::string data = record.SerializeAsString();
-  const ssize_t written = ::write(file.get(), data.data(), data.size());
-  if (written != static_cast<ssize_t>(data.size())) {
+  const ssize_t written = ::pwrite(file.get(), sealed.data(), sealed.size(), 0);
+  if (written != static_cast<ssize_t>(sealed.size())) {
     return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
                                absl::StrCat("write ", name));
   }
@@ -79,7 +79,7 @@ absl::StatusOr<ExecutionFiles> ExecutionFiles::Create(const std::string& parent,
   };
   const absl::Status filled = fill();
   if (!filled.ok()) {
-    files.Remove();
+    (void)files.Remove();
     return filled;
   }
   return files;
@@ -100,27 +100,39 @@ OutputLogWriter ExecutionFiles::TakeLog(wire::Stream stream) {
   return std::move(logs_.extract(stream).mapped());
 }
 
-absl::Status ExecutionFiles::WriteStart(const wire::ExecutionRecord& record) {
-  return WriteRecord(std::move(start_), record, kStart);
+std::string ExecutionFiles::LogPath(wire::Stream stream) const {
+  return absl::StrCat(directory_, "/", LogName(stream));
 }
 
-absl::Status ExecutionFiles::WriteEnd(const wire::ExecutionRecord& record) {
-  RETURN_IF_ERROR(WriteRecord(std::move(end_), record, kNewEnd));
-  if (::rename(absl::StrCat(directory_, "/", kNewEnd).c_str(),
-               absl::StrCat(directory_, "/", kEnd).c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("rename to ", kEnd));
-  }
+absl::Status ExecutionFiles::WriteStart(const wire::ExecutionRecord& record) {
+  const UniqueFd file = std::move(start_);
+  return WriteRecord(file, SealRecord(record), kStart);
+}
+
+absl::Status ExecutionFiles::WriteEnd(const std::string& sealed) {
+  RETURN_IF_ERROR(WriteRecord(end_, sealed, kNewEnd));
+  end_.Reset();
   return absl::OkStatus();
 }
 
-void ExecutionFiles::Remove() {
+absl::Status ExecutionFiles::Remove() {
   logs_.clear();
+  start_.Reset();
+  end_.Reset();
+  // Without its start.pb it is nobody's, should the rest not come to pass.
+  // exit.pb.new goes before exit.pb, which it may just be renamed to.
   for (const char* name :
-       {"stdout", "stderr", "terminal", kStart, kEnd, kNewEnd}) {
-    ::unlink(absl::StrCat(directory_, "/", name).c_str());
+       {kStart, kNewEnd, kEnd, "stdout", "stderr", "terminal"}) {
+    const std::string path = absl::StrCat(directory_, "/", name);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", path));
+    }
   }
-  ::rmdir(directory_.c_str());
+  if (::rmdir(directory_.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("rmdir ", directory_));
+  }
   directory_.clear();
+  return absl::OkStatus();
 }
 
 }  // namespace sandbox

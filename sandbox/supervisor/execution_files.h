@@ -2,7 +2,8 @@
 //
 // Creating five files takes longer than starting a program, so a set is made
 // ahead under another name and renamed when it is known for whom. Until its
-// start.pb is written, a set is nobody's.
+// start.pb is written, a set is nobody's. Nothing is synced here: see
+// record_sync.h.
 //
 // Not thread-safe.
 
@@ -42,11 +43,18 @@ class ExecutionFiles {
   OutputLogWriter TakeLog(wire::Stream stream);
   void CloseUntakenLogs() { logs_.clear(); }
 
-  // Each once. The end appears whole or not at all.
-  absl::Status WriteStart(const wire::ExecutionRecord& record);
-  absl::Status WriteEnd(const wire::ExecutionRecord& record);
+  // Path of the directory.
+  const std::string& directory() const { return directory_; }
+  std::string LogPath(wire::Stream stream) const;
 
-  void Remove();
+  // Writes start.pb. Once.
+  absl::Status WriteStart(const wire::ExecutionRecord& record);
+  // Writes exit.pb.new with the sealed record. May be tried again until it
+  // succeeds.
+  absl::Status WriteEnd(const std::string& sealed);
+
+  // An error: something is left, and it may be tried again.
+  absl::Status Remove();
 
  private:
   std::string directory_;

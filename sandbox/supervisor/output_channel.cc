@@ -19,93 +19,198 @@ namespace {
 constexpr size_t kTurn = size_t{1} << 20;
 constexpr absl::Duration kDiskRetry = absl::Milliseconds(200);
 
+bool MayDrop(Overflow overflow) {
+  return overflow == Overflow::kDropOldest ||
+         overflow == Overflow::kHeadAndTail;
+}
+
 }  // namespace
 
-OutputChannel::OutputChannel(EventLoop* loop, wire::Stream kind,
+OutputChannel::OutputChannel(const OutputHost& host, wire::Stream kind,
                              UniqueFd source, OutputLogWriter log,
-                             std::function<void()> changed)
-    : loop_(loop),
+                             Callbacks callbacks)
+    : host_(host),
       kind_(kind),
       source_(std::move(source)),
       log_(std::move(log)),
-      changed_(std::move(changed)) {
+      callbacks_(std::move(callbacks)) {
+  host_.quota->Add(this);
   SetWait(Wait::kForData);
 }
 
-OutputChannel::~OutputChannel() { SetWait(Wait::kForRoom); }
+OutputChannel::~OutputChannel() {
+  SetWait(Wait::kForRoom);
+  host_.storage->Succeed(this);
+  host_.quota->Remove(this);
+  Charge(0);
+}
 
-absl::StatusOr<size_t> OutputChannel::Move() {
-  if (kind_ != wire::TERMINAL) {
-    return log_->AppendFromPipe(source_.get());
-  }
-  char buffer[16384];
-  const ssize_t got =
-      ::read(source_.get(), buffer, std::min(sizeof(buffer), log_->Room()));
-  if (got < 0 && errno == EAGAIN) {
-    return absl::UnavailableError("terminal is silent");
-  }
-  // EIO: the last descriptor of the other side was closed.
-  if (got <= 0) {
+size_t OutputChannel::Room() {
+  const uint64_t room = log_->Room();
+  if (room == 0) {
     return 0;
   }
-  RETURN_IF_ERROR(log_->Append(buffer, static_cast<size_t>(got)));
-  return static_cast<size_t>(got);
+  uint64_t left = host_.quota->MakeRoom(this);
+  if (MayDrop(log_->overflow())) {
+    // It goes on with the least that a log keeps.
+    left = std::max(left, OutputLogWriter::kMinRetained);
+  }
+  return std::min(room, left);
+}
+
+absl::StatusOr<size_t> OutputChannel::Move(size_t room) {
+  return kind_ == wire::TERMINAL ? MoveFromTerminal(room)
+                                 : log_->AppendFromPipe(source_.get(), room);
+}
+
+absl::StatusOr<size_t> OutputChannel::MoveFromTerminal(size_t room) {
+  char buffer[16384];
+  const char* data = unwritten_.data();
+  size_t size = std::min(unwritten_.size(), room);
+  if (size == 0) {
+    const ssize_t got =
+        ::read(source_.get(), buffer, std::min(sizeof(buffer), room));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return absl::UnavailableError("terminal is silent");
+    }
+    // EIO: the last descriptor of the other side was closed.
+    if (got <= 0) {
+      return 0;
+    }
+    data = buffer;
+    size = static_cast<size_t>(got);
+  }
+  const absl::Status appended = log_->Append(data, size);
+  if (!unwritten_.empty()) {
+    RETURN_IF_ERROR(appended);
+    unwritten_.erase(0, size);
+  } else if (!appended.ok()) {
+    // A terminal does not take back what was read.
+    unwritten_.assign(data, size);
+    return appended;
+  }
+  return size;
+}
+
+absl::StatusOr<size_t> OutputChannel::Discard() {
+  char buffer[16384];
+  const ssize_t got = ::read(source_.get(), buffer, sizeof(buffer));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return absl::UnavailableError("nothing more was written");
+  }
+  if (got > 0) {
+    MustKill(wire::ExitRecord::OUTPUT_LIMIT);
+    return static_cast<size_t>(got);
+  }
+  return 0;
 }
 
 void OutputChannel::Pump() {
   size_t moved = 0;
-  while (!closed() && moved < kTurn) {
-    if (log_->Room() == 0) {
-      SetWait(Wait::kForRoom);
+  // A turn that begins with the wait over goes on with the next data.
+  Wait next = Wait::kForData;
+  while (!closed() && moved < kTurn && next == Wait::kForData) {
+    const size_t room = Room();
+    const bool discard = room == 0 && log_->overflow() == Overflow::kKill;
+    if (room == 0 && !discard) {
+      next = Wait::kForRoom;
       break;
     }
-    const absl::StatusOr<size_t> now = Move();
+    const absl::StatusOr<size_t> now = discard ? Discard() : Move(room);
+    if (closed()) {
+      return;  // by whom it told
+    }
     if (now.ok() && *now == 0) {
       Close();
       return;
     }
     if (absl::IsUnavailable(now.status())) {
-      SetWait(Wait::kForData);
       break;
     }
-    if (!now.ok()) {
-      // The bytes stay in the pipe and hold the command back; none is lost.
-      LOG(ERROR) << "output log: " << now.status().ToString();
-      SetWait(Wait::kForDisk);
-      break;
-    }
-    moved += *now;
+    OnMoved(now);
+    moved += now.ok() ? *now : 0;
+    next = now.ok() ? Wait::kForData : Wait::kForDisk;
   }
+  if (closed()) {
+    return;
+  }
+  SetWait(next);
   if (moved > 0) {
-    changed_();
+    callbacks_.changed();
+  }
+}
+
+void OutputChannel::OnMoved(const absl::StatusOr<size_t>& moved) {
+  if (moved.ok()) {
+    Charge(log_->disk_bytes());
+    if (failing_) {
+      failing_ = false;
+      host_.storage->Succeed(this);
+    }
+    return;
+  }
+  // The bytes stay in the pipe and hold the command back; none is lost.
+  failing_ = true;
+  host_.storage->Fail(this, "output", moved.status());
+  if (log_->overflow() == Overflow::kKill) {
+    MustKill(wire::ExitRecord::OUTPUT_FAILED);
+  }
+}
+
+void OutputChannel::MustKill(wire::ExitRecord::Cause cause) {
+  if (!killing_) {
+    killing_ = true;
+    callbacks_.must_kill(cause);
   }
 }
 
 void OutputChannel::SetWait(Wait wait) {
-  if (wait == wait_) {
+  if (wait == wait_ && wait != Wait::kForDisk) {
     return;
   }
   if (wait_ == Wait::kForData) {
     // Not just no events: a hang-up would be reported all the time.
-    loop_->Unwatch(source_.get());
+    host_.loop->Unwatch(source_.get());
   }
   if (retry_.has_value()) {
-    loop_->Cancel(*retry_);
+    host_.loop->Cancel(*retry_);
     retry_.reset();
   }
   wait_ = wait;
   switch (wait) {
     case Wait::kForData:
-      loop_->Watch(source_.get(), EPOLLIN, [this](uint32_t) { Pump(); });
+      host_.loop->Watch(source_.get(), EPOLLIN, [this](uint32_t) { Pump(); });
       break;
     case Wait::kForRoom:
       break;
     case Wait::kForDisk:
-      retry_ = loop_->After(kDiskRetry, [this] {
+      retry_ = host_.loop->After(kDiskRetry, [this] {
         retry_.reset();
-        SetWait(Wait::kForData);
+        Pump();
       });
       break;
+  }
+}
+
+void OutputChannel::Charge(uint64_t disk_bytes) {
+  const auto change = static_cast<int64_t>(disk_bytes - charged_);
+  charged_ = disk_bytes;
+  host_.quota->Charge(change);
+}
+
+uint64_t OutputChannel::droppable_bytes() const {
+  return log_.has_value() && MayDrop(log_->overflow()) ? charged_ : 0;
+}
+
+void OutputChannel::Trim(uint64_t bytes) {
+  log_->Trim(bytes);
+  Charge(log_->disk_bytes());
+  callbacks_.changed();
+}
+
+void OutputChannel::Resume() {
+  if (wait_ == Wait::kForRoom && !closed() && log_->Room() > 0) {
+    SetWait(Wait::kForData);
   }
 }
 
@@ -114,9 +219,8 @@ void OutputChannel::Acknowledge(uint64_t offset) {
     return;
   }
   log_->Acknowledge(offset);
-  if (wait_ == Wait::kForRoom && log_->Room() > 0) {
-    SetWait(Wait::kForData);
-  }
+  Charge(log_->disk_bytes());
+  Resume();
 }
 
 void OutputChannel::Close() {
@@ -127,7 +231,21 @@ void OutputChannel::Close() {
   source_.Reset();
   log_->Close();
   log_.reset();
-  changed_();
+  host_.quota->Remove(this);
+  host_.storage->Succeed(this);
+  callbacks_.changed();
+}
+
+void OutputChannel::Expire(const std::string& path) {
+  Close();
+  const absl::Status expired = ExpireOutputLog(path);
+  if (!expired.ok()) {
+    // Still charged: it may still be there.
+    LOG(ERROR) << path << ": " << expired.ToString();
+    return;
+  }
+  Charge(0);
+  callbacks_.changed();
 }
 
 }  // namespace sandbox

@@ -9,22 +9,41 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/event_loop.h"
 #include "sandbox/output_log.h"
+#include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/storage_status.h"
 
 namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
 
-class OutputChannel {
+// What channels of one sandbox share. Outlives them.
+struct OutputHost {
+  EventLoop* loop = nullptr;
+  StorageStatus* storage = nullptr;
+  OutputQuota* quota = nullptr;
+};
+
+class OutputChannel final : private QuotaLog {
  public:
-  // `source` is non-blocking. `changed` is called when the log grew or was
-  // closed.
-  OutputChannel(EventLoop* loop, wire::Stream kind, UniqueFd source,
-                OutputLogWriter log, std::function<void()> changed);
+  struct Callbacks {
+    // The log grew, lost its oldest bytes or was closed.
+    std::function<void()> changed;
+    // With Overflow::kKill, once: more was written than is kept, and is thrown
+    // away, or the disk has failed.
+    std::function<void(wire::ExitRecord::Cause)> must_kill;
+  };
+
+  // `source` is non-blocking.
+  OutputChannel(const OutputHost& host, wire::Stream kind, UniqueFd source,
+                OutputLogWriter log, Callbacks callbacks);
   ~OutputChannel();
   OutputChannel(const OutputChannel&) = delete;
   OutputChannel& operator=(const OutputChannel&) = delete;
@@ -32,8 +51,8 @@ class OutputChannel {
   wire::Stream kind() const { return kind_; }
   // Nothing more will come.
   bool closed() const { return !source_.valid(); }
-  // The log is full, and the source waits.
-  bool blocked() const { return !closed() && wait_ == Wait::kForRoom; }
+  // The source waits, for room in the log or for the disk.
+  bool blocked() const { return !closed() && wait_ != Wait::kForData; }
   // For a terminal.
   int source() const { return source_.get(); }
 
@@ -42,18 +61,39 @@ class OutputChannel {
   void Acknowledge(uint64_t offset);
   // Nothing more is wanted.
   void Close();
+  // Closes, and drops what is in the log, which is at `path`.
+  void Expire(const std::string& path);
 
  private:
   enum class Wait { kForData, kForRoom, kForDisk };
+
+  uint64_t droppable_bytes() const override;
+  void Trim(uint64_t bytes) override;
+  void Resume() override;
+
+  // How much may be moved now, by the log's policy and the sandbox's quota.
+  size_t Room();
   // How many bytes; 0 at the end; Unavailable when nothing is ready.
-  absl::StatusOr<size_t> Move();
+  absl::StatusOr<size_t> Move(size_t room);
+  absl::StatusOr<size_t> MoveFromTerminal(size_t room);
+  // The same, for what comes after a log of kKill is full.
+  absl::StatusOr<size_t> Discard();
+  void OnMoved(const absl::StatusOr<size_t>& moved);
+  void MustKill(wire::ExitRecord::Cause cause);
+  void Charge(uint64_t disk_bytes);
   void SetWait(Wait wait);
 
-  EventLoop* const loop_;
+  const OutputHost host_;
   const wire::Stream kind_;
   UniqueFd source_;
   std::optional<OutputLogWriter> log_;
-  const std::function<void()> changed_;
+  const Callbacks callbacks_;
+  // What was read from a terminal and could not be written.
+  std::string unwritten_;
+  // Disk that is charged to the quota.
+  uint64_t charged_ = 0;
+  bool failing_ = false;
+  bool killing_ = false;
   Wait wait_ = Wait::kForRoom;
   std::optional<EventLoop::TimerId> retry_;
 };

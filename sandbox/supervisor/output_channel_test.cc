@@ -2,15 +2,21 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "sandbox/output_log.h"
+#include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/storage_status.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -19,7 +25,8 @@ constexpr uint64_t kRetained = 1 << 16;
 
 class OutputChannelTest : public ::testing::Test {
  protected:
-  void Open(wire::Stream kind, Overflow overflow) {
+  void Open(wire::Stream kind, Overflow overflow,
+            uint64_t retained = kRetained) {
     ::signal(SIGPIPE, SIG_IGN);
     std::string path = ::testing::TempDir() + "/outputXXXXXX";
     directory_ = ::mkdtemp(path.data());
@@ -27,15 +34,21 @@ class OutputChannelTest : public ::testing::Test {
     absl::StatusOr<OutputLogWriter> log =
         OutputLogWriter::Create(directory.get(), "stdout");
     ASSERT_TRUE(log.ok()) << log.status();
-    log->SetRetention(kRetained, overflow);
+    log->SetRetention(retained, overflow);
     int fds[2];
     ASSERT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     command_.Reset(fds[1]);
+    OutputChannel::Callbacks callbacks;
+    callbacks.changed = [this] {
+      ++changes_;
+      loop_->Stop();
+    };
+    callbacks.must_kill = [this](wire::ExitRecord::Cause cause) {
+      kills_.push_back(cause);
+    };
     channel_ = std::make_unique<OutputChannel>(
-        loop_.get(), kind, UniqueFd(fds[0]), *std::move(log), [this] {
-          ++changes_;
-          loop_->Stop();
-        });
+        OutputHost{loop_.get(), &storage_, quota_.get()}, kind,
+        UniqueFd(fds[0]), *std::move(log), std::move(callbacks));
   }
   // As much as the pipe takes.
   size_t Print(const std::string& data) {
@@ -53,6 +66,11 @@ class OutputChannelTest : public ::testing::Test {
   }
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  std::unique_ptr<OutputQuota> quota_ =
+      std::make_unique<OutputQuota>(loop_.get());
+  StorageStatus storage_{[this] { failures_.push_back(storage_.failure()); }};
+  std::vector<std::string> failures_;
+  std::vector<wire::ExitRecord::Cause> kills_;
   std::string directory_;
   UniqueFd command_;
   std::unique_ptr<OutputChannel> channel_;
@@ -72,6 +90,7 @@ TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
     EXPECT_TRUE(Log().state().closed);
     channel_.reset();
     loop_ = *EventLoop::Create();
+    quota_ = std::make_unique<OutputQuota>(loop_.get());
   }
 }
 
@@ -103,6 +122,150 @@ TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
   EXPECT_FALSE(channel_->blocked());
   EXPECT_EQ(Log().state().end, printed);
   EXPECT_GT(Log().state().begin, 0u);
+}
+
+TEST_F(OutputChannelTest, WantsTheCommandKilledWhenItWritesMoreThanIsKept) {
+  Open(wire::STDOUT, Overflow::kKill);
+  const std::string data(kRetained, 'x');
+  ASSERT_EQ(Print(data), kRetained);
+  // A pipe is no larger by default.
+  channel_->Pump();
+  EXPECT_TRUE(kills_.empty()) << "all of it is kept";
+  for (int i = 0; i < 2; ++i) {
+    Print("more");
+    channel_->Pump();
+    EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_LIMIT});
+  }
+  EXPECT_FALSE(channel_->blocked());
+  command_.Reset();
+  channel_->Pump();
+  EXPECT_TRUE(channel_->closed());
+  EXPECT_EQ(Text(), data);
+}
+
+TEST_F(OutputChannelTest, EndsAFullLogThatIsNotOverrun) {
+  Open(wire::STDOUT, Overflow::kKill);
+  ASSERT_EQ(Print(std::string(kRetained, 'x')), kRetained);
+  command_.Reset();
+  channel_->Pump();
+  EXPECT_TRUE(channel_->closed());
+  EXPECT_TRUE(kills_.empty());
+}
+
+TEST_F(OutputChannelTest, WaitsForADiskThatFails) {
+  for (const wire::Stream kind : {wire::STDOUT, wire::TERMINAL}) {
+    for (const int error : {ENOSPC, EIO, EROFS, EDQUOT}) {
+      Open(kind, Overflow::kDropOldest);
+      Print("one");
+      ASSERT_TRUE(
+          tests::WithFailingCalls({SYS_splice, SYS_pwrite64}, error, [this] {
+            channel_->Pump();
+            Print("two");
+            channel_->Pump();
+            command_.Reset();
+            channel_->Pump();
+          }));
+      EXPECT_TRUE(channel_->blocked());
+      ASSERT_EQ(failures_.size(), 1u);
+      EXPECT_NE(failures_[0], "");
+      // By itself, after a while.
+      loop_->Run();
+      EXPECT_EQ(failures_.back(), "");
+      channel_->Pump();
+      EXPECT_TRUE(channel_->closed());
+      EXPECT_EQ(Text(), "onetwo");
+      EXPECT_TRUE(kills_.empty());
+      channel_.reset();
+      failures_.clear();
+      loop_ = *EventLoop::Create();
+      quota_ = std::make_unique<OutputQuota>(loop_.get());
+    }
+  }
+}
+
+TEST_F(OutputChannelTest, WantsTheCommandKilledWhenTheDiskFails) {
+  Open(wire::STDOUT, Overflow::kKill);
+  Print("one");
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_splice}, EIO, [this] {
+    channel_->Pump();
+    channel_->Pump();
+  }));
+  EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_FAILED});
+  channel_->Close();
+  EXPECT_EQ(storage_.failure(), "") << "nothing is to be written any more";
+}
+
+TEST_F(OutputChannelTest, TreatsAUsedUpQuotaAsAFullLog) {
+  quota_->SetLimit(kRetained / 2);
+  const std::string data(kRetained, 'x');
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(data);
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  EXPECT_EQ(Log().state().end, kRetained / 2);
+  channel_.reset();
+  Open(wire::STDOUT, Overflow::kKill);
+  Print(data);
+  channel_->Pump();
+  EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_LIMIT});
+  EXPECT_EQ(Log().state().end, kRetained / 2);
+}
+
+TEST_F(OutputChannelTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained / 2, 'x'));
+  channel_->Pump();
+  channel_->Close();
+  const std::unique_ptr<OutputChannel> ended = std::move(channel_);
+  const std::string path = directory_ + "/stdout";
+  quota_->AddEnded(ended.get(), [&] { ended->Expire(path); });
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained / 2 + 1, 'x'));
+  channel_->Pump();
+  EXPECT_FALSE(channel_->blocked());
+  EXPECT_EQ(Log().state().end, kRetained / 2 + 1);
+  EXPECT_TRUE(OutputLogReader::Open(path)->state().expired);
+}
+
+TEST_F(OutputChannelTest, GoesOnWhenTheQuotaHasRoomAgain) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  const std::unique_ptr<OutputChannel> first = std::move(channel_);
+  const UniqueFd first_command = std::move(command_);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  first->Acknowledge(kRetained);
+  loop_->Run();
+  EXPECT_FALSE(channel_->blocked());
+  channel_->Pump();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputChannelTest, DropsMoreWhenTheQuotaIsUsedUp) {
+  constexpr uint64_t kLimit = uint64_t{1} << 20;
+  quota_->SetLimit(kLimit);
+  Open(wire::STDOUT, Overflow::kDropOldest, 8 * kLimit);
+  const std::unique_ptr<OutputChannel> small = std::move(channel_);
+  const UniqueFd small_command = std::move(command_);
+  ASSERT_EQ(::write(small_command.get(), "small", 5), 5);
+  small->Pump();
+  const OutputLogReader small_log = Log();
+  Open(wire::STDOUT, Overflow::kHeadAndTail, kLimit);
+  size_t printed = 0;
+  while (printed < 8 * kLimit) {
+    printed += Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    const OutputLogState state = Log().state();
+    EXPECT_LE(state.end - (state.gap_end - state.gap_begin),
+              kLimit + kRetained);
+  }
+  EXPECT_EQ(Log().state().end, printed);
+  EXPECT_EQ(small_log.state().begin, 0u);
 }
 
 TEST_F(OutputChannelTest, TakesNothingAfterItIsClosed) {

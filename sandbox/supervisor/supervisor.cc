@@ -16,6 +16,8 @@ namespace {
 
 // Between attempts to remove a group whose processes were killed just now.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
+// Between attempts to write to a disk that fails.
+constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
 // Of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
@@ -24,6 +26,9 @@ constexpr uint32_t kSchemaVersion = 1;
 
 Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
     : loop_(std::move(loop)),
+      storage_([this] { TellStorage(); }),
+      quota_(loop_.get()),
+      sync_(loop_.get(), &storage_),
       control_(
           loop_.get(), std::move(control),
           [this](wire::ToSupervisor request) { OnRequest(std::move(request)); },
@@ -135,6 +140,9 @@ absl::Status Supervisor::Prepare() {
   RETURN_IF_ERROR(commands_.HandOn());
   host_.loop = loop_.get();
   host_.cgroup = &commands_;
+  host_.storage = &storage_;
+  host_.quota = &quota_;
+  host_.sync = &sync_;
   host_.first_id = ids_.first_id();
   host_.devpts = construction_.devpts.get();
   host_.on_state = [this](const wire::ExecutionRecord& record) {
@@ -171,13 +179,17 @@ void Supervisor::MakeSpareCgroup() {
 }
 
 void Supervisor::MakeSpareFiles() {
-  if (host_.spare_files.valid()) {
+  if (host_.spare_files.valid() || state_ != State::kReady) {
     return;
   }
   absl::StatusOr<ExecutionFiles> spare = host_.MakeFiles();
   if (spare.ok()) {
     host_.spare_files = *std::move(spare);
+    storage_.Succeed(&host_);
+    return;
   }
+  storage_.Fail(&host_, "files of executions", spare.status());
+  loop_->After(kStorageRetry, [this] { MakeSpareFiles(); });
 }
 
 void Supervisor::CreateSandbox(uint64_t request_id,
@@ -207,6 +219,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.pids = spec.pids();
   limits.cpu_millis = spec.cpu_millis();
   RETURN_IF_ERROR(commands_.SetLimits(limits));
+  quota_.SetLimit(spec.output_bytes());
   RETURN_IF_ERROR(
       Complete(construction_,
                {{spec.workspace(), spec.workspace_read_only(), ids_.first_id()},
@@ -236,11 +249,7 @@ void Supervisor::StartExecution(uint64_t request_id,
   }
   auto& execution = executions_[id];
   execution = std::make_unique<Execution>(&host_, std::move(start));
-  loop_->WhenIdle([this] {
-    if (state_ == State::kReady) {
-      MakeSpareFiles();
-    }
-  });
+  loop_->WhenIdle([this] { MakeSpareFiles(); });
   loop_->WhenIdle([this] {
     if (state_ == State::kReady) {
       MakeSpareCgroup();
@@ -300,7 +309,10 @@ void Supervisor::TryRemove(const std::string& id) {
     loop_->After(kRemoveRetry, [this, id] { TryRemove(id); });
     return;
   }
-  found->second->RemoveFiles();
+  if (!found->second->RemoveFiles()) {
+    loop_->After(kStorageRetry, [this, id] { TryRemove(id); });
+    return;
+  }
   executions_.erase(found);
   for (const uint64_t request : removals_[id]) {
     Reply(request, absl::OkStatus());
@@ -308,10 +320,19 @@ void Supervisor::TryRemove(const std::string& id) {
   removals_.erase(id);
 }
 
+void Supervisor::TellStorage() {
+  if (state_ == State::kReady || state_ == State::kDeleting) {
+    wire::FromSupervisor message;
+    message.mutable_storage()->set_failure(storage_.failure());
+    control_.Send(std::move(message));
+  }
+}
+
 wire::Snapshot Supervisor::Snapshot() const {
   wire::Snapshot snapshot;
   snapshot.set_ready(state_ == State::kReady);
   snapshot.set_schema_version(kSchemaVersion);
+  snapshot.mutable_storage()->set_failure(storage_.failure());
   for (const auto& [id, execution] : executions_) {
     *snapshot.add_executions() = execution->record();
   }

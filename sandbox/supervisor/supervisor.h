@@ -21,7 +21,10 @@
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/control.h"
 #include "sandbox/supervisor/execution.h"
+#include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/spawner.h"
+#include "sandbox/supervisor/storage_status.h"
 
 namespace sandbox {
 
@@ -70,6 +73,7 @@ class Supervisor {
   void TryEnd();
   // Kills and reaps init and spawner; removes the cgroups.
   void CleanUp();
+  void TellStorage();
   wire::Snapshot Snapshot() const;
 
   const std::unique_ptr<EventLoop> loop_;
@@ -84,6 +88,10 @@ class Supervisor {
   Cgroup commands_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
+  // Here on, each may be used by what comes after it.
+  StorageStatus storage_;
+  OutputQuota quota_;
+  RecordSync sync_;
   ExecutionHost host_;
   std::map<std::string, std::unique_ptr<Execution>> executions_;
   // Executions that are to be forgotten, and the requests that wait for it.

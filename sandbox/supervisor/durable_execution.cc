@@ -1,0 +1,139 @@
+#include "sandbox/supervisor/durable_execution.h"
+
+#include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+constexpr size_t kChunk = size_t{64} << 10;
+// The magic of a log's header. The rest of the page is the writer's: see
+// sandbox/output_log.h.
+constexpr size_t kMagic = 8;
+constexpr off_t kHeader = 4096;
+
+absl::StatusOr<UniqueFd> OpenFile(const UniqueFd& directory, const char* name,
+                                  int flags) {
+  UniqueFd file(
+      ::openat(directory.get(), name, flags | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", name));
+  }
+  return file;
+}
+
+absl::Status Sync(const UniqueFd& file, const char* name) {
+  return ::fsync(file.get()) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", name));
+}
+
+// Writes `size` bytes where they are already.
+absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
+  char buffer[kChunk];
+  const ssize_t got = ::pread(file.get(), buffer, size, offset);
+  if (got < 0 ||
+      ::pwrite(file.get(), buffer, static_cast<size_t>(got), offset) != got) {
+    return absl::ErrnoToStatus(errno, "rewrite a log");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RewriteLog(const UniqueFd& file) {
+  RETURN_IF_ERROR(RewriteBytes(file, 0, kMagic));
+  off_t hole = kHeader;
+  while (true) {
+    const off_t data = ::lseek(file.get(), hole, SEEK_DATA);
+    if (data < 0) {
+      return absl::OkStatus();  // none is left
+    }
+    hole = ::lseek(file.get(), data, SEEK_HOLE);
+    for (off_t at = data; at < hole; at += kChunk) {
+      const auto left = static_cast<size_t>(hole - at);
+      RETURN_IF_ERROR(RewriteBytes(file, at, left < kChunk ? left : kChunk));
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DurableExecution> DurableExecution::Open(
+    const std::string& directory) {
+  UniqueFd opened(
+      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", directory));
+  }
+  return DurableExecution(std::move(opened));
+}
+
+absl::Status DurableExecution::SyncFiles(const std::string& end,
+                                         bool rewrite) const {
+  ASSIGN_OR_RETURN(const UniqueFd start,
+                   OpenFile(directory_, "start.pb", O_RDWR));
+  if (rewrite) {
+    RETURN_IF_ERROR(RewriteBytes(start, 0, kChunk));
+  }
+  RETURN_IF_ERROR(Sync(start, "start.pb"));
+  if (end.empty()) {
+    return absl::OkStatus();
+  }
+  for (const char* name : {"stdout", "stderr", "terminal"}) {
+    const absl::Status synced = SyncLog(name, rewrite);
+    if (!synced.ok() && !absl::IsNotFound(synced)) {
+      return synced;
+    }
+  }
+  return SyncEnd(end, rewrite);
+}
+
+absl::Status DurableExecution::SyncLog(const char* name, bool rewrite) const {
+  ASSIGN_OR_RETURN(const UniqueFd log, OpenFile(directory_, name, O_RDWR));
+  if (rewrite) {
+    RETURN_IF_ERROR(RewriteLog(log));
+  }
+  return ::fdatasync(log.get()) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("fdatasync ", name));
+}
+
+absl::Status DurableExecution::SyncEnd(const std::string& end,
+                                       bool rewrite) const {
+  absl::StatusOr<UniqueFd> file = OpenFile(directory_, "exit.pb.new", O_RDWR);
+  if (absl::IsNotFound(file.status())) {
+    // Renamed before, when a later step failed.
+    file = OpenFile(directory_, "exit.pb", O_RDWR);
+  }
+  RETURN_IF_ERROR(file.status());
+  if (rewrite && ::pwrite(file->get(), end.data(), end.size(), 0) !=
+                     static_cast<ssize_t>(end.size())) {
+    return absl::ErrnoToStatus(errno, "write exit.pb.new");
+  }
+  return Sync(*file, "exit.pb.new");
+}
+
+absl::Status DurableExecution::Publish() const {
+  if (::renameat(directory_.get(), "exit.pb.new", directory_.get(),
+                 "exit.pb") != 0 &&
+      errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, "rename to exit.pb");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableExecution::SyncDirectory() const {
+  RETURN_IF_ERROR(Sync(directory_, "the execution's directory"));
+  ASSIGN_OR_RETURN(const UniqueFd parent,
+                   OpenFile(directory_, "..", O_RDONLY | O_DIRECTORY));
+  return Sync(parent, "the directory of executions");
+}
+
+}  // namespace sandbox

@@ -1,0 +1,46 @@
+#include "tests/failing_calls.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+
+#include <thread>
+
+namespace tests {
+namespace {
+
+// For the calling thread, and for ever.
+bool Install(const std::vector<int>& numbers, int error) {
+  std::vector<sock_filter> program;
+  program.push_back(
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
+  for (const int number : numbers) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                               static_cast<unsigned>(number), 0, 1));
+    program.push_back(BPF_STMT(
+        BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  sock_fprog filter = {static_cast<unsigned short>(program.size()),
+                       program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+}  // namespace
+
+bool WithFailingCalls(const std::vector<int>& numbers, int error,
+                      const std::function<void()>& function) {
+  bool installed = false;
+  std::thread thread([&] {
+    installed = Install(numbers, error);
+    if (installed) {
+      function();
+    }
+  });
+  thread.join();
+  return installed;
+}
+
+}  // namespace tests
