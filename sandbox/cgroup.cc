@@ -157,6 +157,16 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
   return cgroup;
 }
 
+std::set<std::string> Cgroup::List(const CgroupHost& host) {
+  std::set<std::string> names;
+  for (const std::string& parent : host.parents) {
+    for (std::string& name : Subdirectories(absl::StrCat(parent, "/", kTop))) {
+      names.insert(std::move(name));
+    }
+  }
+  return names;
+}
+
 absl::Status Cgroup::RemoveLeftOver(
     CgroupVersion version, const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) {

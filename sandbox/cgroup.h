@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@
 namespace sandbox {
 
 enum class CgroupVersion { kV1, kV2 };
+
+// A sandbox's group is called this and its first user id >> 16.
+constexpr char kSandboxCgroup[] = "sandbox-";
 
 // Where this host has the controllers, and the group below which Corral makes
 // its own.
@@ -65,6 +69,8 @@ class Cgroup {
   // killed and removed first.
   static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
                                        const std::string& name);
+  // The names of those that are there, whoever made them.
+  static std::set<std::string> List(const CgroupHost& host);
 
   // Sets those that are given.
   absl::Status SetLimits(const CgroupLimits& limits) const;

@@ -14,10 +14,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/record_file.h"
 #include "sandbox/sandbox_fixture.h"
 #include "tests/status_matchers.h"
@@ -52,6 +55,15 @@ void AwaitEnd(const UniqueFd& process) {
   }
 }
 
+// The name of its sandbox's group.
+std::string CgroupOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/cgroup"));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const size_t at = text.find(kSandboxCgroup);
+  return at == std::string::npos ? ""
+                                 : text.substr(at, text.find('/', at) - at);
+}
+
 enum Victim { kInit, kSpawner, kSupervisor };
 
 class FailureTest : public ::testing::TestWithParam<Victim> {
@@ -72,15 +84,19 @@ class FailureTest : public ::testing::TestWithParam<Victim> {
       const std::vector<pid_t> below = ChildrenOf(child);
       if (below.size() > 2) {
         supervisor_ = OpenProcess(child);
+        cgroup_ = CgroupOf(below.back());
         for (const pid_t pid : below) {
           processes_.push_back(OpenProcess(pid));
         }
       }
     }
     ASSERT_THAT(processes_, SizeIs(2 + kCommands));
+    ASSERT_EQ(Cgroup::List(*CgroupHost::Find()).count(cgroup_), 1u);
   }
 
   UniqueFd supervisor_;
+  // The sandbox's.
+  std::string cgroup_;
   // In the order in which they were started: init, the spawner, commands.
   std::vector<UniqueFd> processes_;
 };
@@ -112,6 +128,9 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
                                 &end)
                          .ok());
       }
+    }
+    while (Cgroup::List(*CgroupHost::Find()).count(cgroup_) != 0) {
+      absl::SleepFor(absl::Milliseconds(1));
     }
     sandbox.Forget();
   }

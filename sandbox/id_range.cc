@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/namespaces.h"
 
@@ -40,6 +41,20 @@ absl::StatusOr<IdRange> IdRange::Acquire() {
   }
   return absl::ResourceExhaustedError(
       "all ranges of subordinate ids are taken");
+}
+
+absl::StatusOr<IdRange> IdRange::TryAcquire(uint32_t first_id) {
+  const std::string path =
+      absl::StrCat(kDirectory, "/", (first_id - kLowest) / kIdRange);
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock.valid()) {
+    return absl::NotFoundError(absl::StrCat("no ids begin at ", first_id));
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("the ids from ", first_id, " are taken"));
+  }
+  return IdRange(first_id, std::move(lock));
 }
 
 }  // namespace sandbox

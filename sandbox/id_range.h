@@ -22,6 +22,9 @@ class IdRange {
 
   // A free range. ResourceExhausted: all are taken.
   static absl::StatusOr<IdRange> Acquire();
+  // The one that begins there. Unavailable: it is taken. NotFound: there is
+  // none, or nobody ever had it.
+  static absl::StatusOr<IdRange> TryAcquire(uint32_t first_id);
 
   uint32_t first_id() const { return first_id_; }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "sandbox/abandoned_cgroups.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/packet_socket.h"
@@ -90,7 +91,7 @@ SupervisorClientFactory::SupervisorClientFactory(
     : loop_(std::move(loop)),
       image_(std::move(image)),
       thread_([this] { loop_->Run(); }),
-      spare_thread_([this] { KeepSpare(); }) {}
+      provider_([this] { Provide(); }) {}
 
 SupervisorClientFactory::~SupervisorClientFactory() {
   EndSpare();
@@ -104,8 +105,8 @@ void SupervisorClientFactory::EndSpare() {
     stopping_ = true;
     mutex_.Signal();
   }
-  if (spare_thread_.joinable()) {
-    spare_thread_.join();
+  if (provider_.joinable()) {
+    provider_.join();
   }
   // Closing its socket ends the spare.
   MutexLock lock(&mutex_);
@@ -129,28 +130,44 @@ void SupervisorClientFactory::LetGo() {
   EndSpare();
 }
 
-void SupervisorClientFactory::KeepSpare() {
+void SupervisorClientFactory::Provide() {
   for (;;) {
+    bool unclean = false;
     {
       MutexLock lock(&mutex_);
       mutex_.Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        return stopping_ || !spare_.valid();
+        return stopping_ || unclean_ || (spare_wanted_ && !spare_.valid());
       });
       if (stopping_) {
         return;
       }
+      unclean = unclean_ && (!spare_wanted_ || spare_.valid());
+      if (unclean) {
+        unclean_ = false;
+      }
+    }
+    if (unclean) {
+      RemoveAbandonedCgroups();
+      continue;
     }
     // What the last one was taken for goes first: on few cores the two would
     // slow each other down.
     absl::SleepFor(kSpareDelay);
     absl::StatusOr<PacketSocket> started = StartSupervisor();
-    if (!started.ok()) {
-      LOG(ERROR) << "no supervisor ahead: " << started.status().ToString();
-      return;  // Create() tries, and tells its caller
-    }
     MutexLock lock(&mutex_);
-    spare_ = *std::move(started);
+    if (started.ok()) {
+      spare_ = *std::move(started);
+    } else {
+      LOG(ERROR) << "no supervisor ahead: " << started.status().ToString();
+      spare_wanted_ = false;  // Create() tries, and tells its caller
+    }
   }
+}
+
+void SupervisorClientFactory::CleanUp() {
+  MutexLock lock(&mutex_);
+  unclean_ = true;
+  mutex_.Signal();
 }
 
 absl::StatusOr<PacketSocket> SupervisorClientFactory::StartSupervisor() {
@@ -186,10 +203,13 @@ absl::StatusOr<PacketSocket> SupervisorClientFactory::StartSupervisor() {
       static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   loop_->Post([this, pidfd] {
     loop_->Watch(pidfd->get(), EPOLLIN, [this, pidfd](uint32_t) {
-      siginfo_t info;
+      siginfo_t info = {};
       ::waitid(P_PIDFD, static_cast<id_t>(pidfd->get()), &info, WEXITED);
       loop_->Unwatch(pidfd->get());
       pidfd->Reset();
+      if (info.si_code != CLD_EXITED) {
+        CleanUp();
+      }
     });
   });
   return std::move(pair.first);
@@ -213,8 +233,9 @@ std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
     });
     return std::make_unique<StillbornSandbox>();
   }
-  auto link = std::make_unique<SupervisorLink>(
-      loop_.get(), thread_.get_id(), *std::move(socket), observer, &let_go_);
+  auto link = std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
+                                               *std::move(socket), observer,
+                                               &let_go_, [this] { CleanUp(); });
   link->Create(spec, std::move(created));
   return link;
 }
@@ -223,8 +244,9 @@ absl::StatusOr<std::unique_ptr<Sandbox>> SupervisorClientFactory::Adopt(
     const wire::SandboxSpec& spec, SandboxObserver* observer) {
   ASSIGN_OR_RETURN(PacketSocket socket,
                    PacketSocket::Connect(spec.directory(), "control.sock"));
-  return std::make_unique<SupervisorLink>(
-      loop_.get(), thread_.get_id(), std::move(socket), observer, &let_go_);
+  return std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
+                                          std::move(socket), observer, &let_go_,
+                                          [this] { CleanUp(); });
 }
 
 }  // namespace sandbox

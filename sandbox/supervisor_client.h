@@ -46,8 +46,11 @@ class SupervisorClientFactory : public SandboxFactory {
   // Starts a supervisor and returns its control socket. It is reaped when it
   // ends.
   absl::StatusOr<PacketSocket> StartSupervisor();
-  // Makes spares until it is told to stop.
-  void KeepSpare();
+  // Makes spares, and cleans up after supervisors that were killed, until it is
+  // told to stop.
+  void Provide();
+  // A supervisor was killed: it left its control groups.
+  void CleanUp();
 
   const std::unique_ptr<EventLoop> loop_;
   // The supervisor's program. A memfd: an upgrade that replaces files does not
@@ -57,8 +60,11 @@ class SupervisorClientFactory : public SandboxFactory {
   std::thread thread_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // The first time: after those that no server saw.
+  bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
+  bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
   PacketSocket spare_ ABSL_GUARDED_BY(mutex_);
-  std::thread spare_thread_;
+  std::thread provider_;
 };
 
 }  // namespace sandbox

@@ -25,12 +25,14 @@ absl::Status LostStatus() {
 
 SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
                                PacketSocket socket, SandboxObserver* observer,
-                               const std::atomic<bool>* let_go)
+                               const std::atomic<bool>* let_go,
+                               std::function<void()> lost)
     : loop_(loop),
       loop_thread_(loop_thread),
       socket_(std::move(socket)),
       observer_(observer),
-      let_go_(let_go) {
+      let_go_(let_go),
+      lost_(std::move(lost)) {
   loop_->Post([this] {
     loop_->Watch(socket_.fd(), EPOLLIN,
                  [this](uint32_t events) { OnReady(events); });
@@ -187,6 +189,7 @@ void SupervisorLink::OnEnd(const absl::Status& why) {
   if (!asked && end_.ok()) {
     end_ = absl::UnavailableError("the supervisor ended unasked");
     LOG(WARNING) << "a supervisor is gone: " << why.ToString();
+    lost_();
   }
   observer_->OnGone(end_);
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,10 +25,11 @@ class SupervisorLink : public Sandbox {
  public:
   // Begins to listen on `loop`, whose thread is `loop_thread`. Once
   // `*let_go`, which outlives this object, it neither listens nor speaks to the
-  // supervisor any more, and drops what it is asked.
+  // supervisor any more, and drops what it is asked. `lost` is called on the
+  // loop's thread if the supervisor ends unasked.
   SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
                  PacketSocket socket, SandboxObserver* observer,
-                 const std::atomic<bool>* let_go);
+                 const std::atomic<bool>* let_go, std::function<void()> lost);
   // Waits for a callback that runs, unless it is called from one.
   ~SupervisorLink() override;
 
@@ -57,6 +59,7 @@ class SupervisorLink : public Sandbox {
   PacketSocket socket_;
   SandboxObserver* const observer_;
   const std::atomic<bool>* const let_go_;
+  const std::function<void()> lost_;
 
   // The loop's thread only.
   bool ended_ = false;

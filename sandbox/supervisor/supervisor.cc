@@ -124,7 +124,7 @@ absl::Status Supervisor::Prepare() {
   // The range is this sandbox's alone on this host, so the name is too.
   ASSIGN_OR_RETURN(
       cgroup_,
-      Cgroup::Create(host, absl::StrCat("sandbox-", ids_.first_id() >> 16)));
+      Cgroup::Create(host, absl::StrCat(kSandboxCgroup, ids_.first_id() >> 16)));
   RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
   if (host.version == CgroupVersion::kV2) {
     ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));
