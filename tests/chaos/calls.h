@@ -15,6 +15,14 @@
 
 namespace tests {
 
+// Unavailable, but not STORAGE_FAILED.
+bool IsServerAway(const grpc::Status& status);
+
+// The reason of its ErrorInfo; empty: there is none.
+std::string ReasonOf(const grpc::Status& status);
+
+std::string ToString(const grpc::Status& status);
+
 // Thread-safe.
 class Calls {
  public:
@@ -29,8 +37,8 @@ class Calls {
   static constexpr absl::Duration kPatience = absl::Seconds(30);
 
   // Call(&Calls::ExecutionStub::GetExecution, request, &response). The first
-  // status that is not Unavailable; Unavailable or DeadlineExceeded after
-  // kPatience.
+  // status that is not Unavailable, or is so for want of storage; Unavailable
+  // or DeadlineExceeded after kPatience.
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (ExecutionStub::*method)(grpc::ClientContext*,
                                                           const Request&,
@@ -58,8 +66,7 @@ class Calls {
       context.set_wait_for_ready(true);
       context.set_deadline(absl::ToChronoTime(deadline));
       const grpc::Status status = (stub.*method)(&context, request, response);
-      if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
-          absl::Now() > deadline) {
+      if (!IsServerAway(status) || absl::Now() > deadline) {
         return status;
       }
       absl::SleepFor(absl::Milliseconds(5));
@@ -69,8 +76,6 @@ class Calls {
   const std::unique_ptr<SandboxStub> sandboxes_;
   const std::unique_ptr<ExecutionStub> executions_;
 };
-
-std::string ToString(const grpc::Status& status);
 
 }  // namespace tests
 

@@ -49,9 +49,7 @@ void Disruptor::KillAndStart() {
     tally_.Loss("the server ended by itself");
   }
   server_.Kill();
-  server_.Launch({"--listen", server_.address(), "--state-dir",
-                  server_.state_directory(), "--config",
-                  server_.config_file()});
+  server_.Launch(server_.UsualArguments());
 }
 
 }  // namespace tests

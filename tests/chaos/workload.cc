@@ -79,6 +79,8 @@ Workload MakeWorkload(const std::string& directory, const std::string& id,
     workload.outputs[corral::v1::STDOUT].size = workload.input_size;
     workload.outputs[corral::v1::STDERR] = {};
     workload.command.set_stdin(true);
+    // Its input would be closed under the one who writes it.
+    policy.set_retain_bytes(std::max(shape.retain, workload.input_size));
     SetArguments(directory, {"echo", absl::StrCat(workload.end)}, workload);
     return workload;
   }

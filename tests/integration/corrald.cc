@@ -76,16 +76,22 @@ Corrald::~Corrald() {
   fs::remove_all(directory_, error);
 }
 
-void Corrald::Launch(std::vector<std::string> arguments) {
+void Corrald::Launch(std::vector<std::string> arguments,
+                     const std::vector<std::string>& wrapper) {
   arguments.insert(arguments.begin(), "./corrald");
+  arguments.insert(arguments.begin(), wrapper.begin(), wrapper.end());
   process_ = std::make_unique<Process>(
       std::move(arguments), std::vector<std::string>{}, directory_ + "/log");
   process_->CloseInput();
 }
 
+std::vector<std::string> Corrald::UsualArguments() const {
+  return {"--listen",        address(),  "--state-dir",
+          state_directory(), "--config", config_file()};
+}
+
 void Corrald::Start() {
-  Launch({"--listen", address(), "--state-dir", state_directory(), "--config",
-          config_file()});
+  Launch(UsualArguments());
   const std::shared_ptr<grpc::Channel> channel = Connect();
   while (IsRunning() &&
          !channel->WaitForConnected(std::chrono::system_clock::now() +

@@ -34,13 +34,17 @@ class Corrald {
 
   // Starts the program; Start() does so with the usual flags and returns when
   // it answers. Both may be called again after its end.
-  void Launch(std::vector<std::string> arguments);
+  // `wrapper`: words before the program's own; it keeps its process id.
+  void Launch(std::vector<std::string> arguments,
+              const std::vector<std::string>& wrapper = {});
+  std::vector<std::string> UsualArguments() const;
   void Start();
 
   // As kill -9 does. Sandboxes go on.
   void Kill();
   void Signal(int number) { process_->Signal(number); }
   int Wait() { return process_->Wait(); }
+  pid_t pid() const { return process_->pid(); }
   bool IsRunning() const { return process_ && process_->IsRunning(); }
 
   // SIGTERM, and nothing may be left of it.

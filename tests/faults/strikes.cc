@@ -1,0 +1,186 @@
+// Where a fault meets the scenario.
+
+#include <signal.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tests/faults/fault_test.h"
+
+namespace tests {
+namespace {
+
+using ::corral::v1::Execution;
+using ::corral::v1::StartExecutionRequest;
+
+// Starts the server again when it dies; nobody else may touch it meanwhile.
+class Keeper {
+ public:
+  explicit Keeper(Corrald& server)
+      : thread_([this, &server] { Run(server); }) {}
+  ~Keeper() { Stop(); }
+
+  // How often it had died.
+  int Stop() {
+    stopping_ = true;
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+    return deaths_;
+  }
+
+ private:
+  void Run(Corrald& server) {
+    while (!stopping_) {
+      if (!server.IsRunning()) {
+        ++deaths_;
+        server.Wait();
+        server.Launch(server.UsualArguments());
+      }
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+  }
+
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> deaths_ = 0;
+  std::thread thread_;
+};
+
+bool Kills(const Fault& fault) { return fault.effect == "signal=KILL"; }
+
+}  // namespace
+
+bool FaultTest::StrikeSupervisor(const Fault& fault) {
+  const std::string sandbox = CreateSandbox(absl::StrCat("s", ++runs_));
+  RunAndCompare(Request(sandbox, "before"));
+  const pid_t supervisor = SupervisorOf(sandbox);
+  if (supervisor == 0) {
+    ExpectDeleted(sandbox);
+    return false;
+  }
+  Tracer tracer(supervisor, fault, record());
+  const StartExecutionRequest request = Request(sandbox, "struck");
+  RunAndCompare(request);
+  if (last_.has_value() && !Kills(fault)) {
+    EXPECT_NE(last_->state(), Execution::LOST) << last_->ShortDebugString();
+  }
+  RestartServer();
+  CompareAgain(request);
+  DeleteSandbox(sandbox).IgnoreError();
+  tracer.Detach();
+  ExpectDeleted(sandbox);
+  return Tracer::HasStruck(record());
+}
+
+bool FaultTest::StrikeServer(const Fault& fault) {
+  const std::string sandbox = CreateSandbox(absl::StrCat("s", ++runs_));
+  Tracer tracer(server_.pid(), fault, record());
+  const StartExecutionRequest request = Request(sandbox, "struck");
+  Keeper keeper(server_);
+  RunAndCompare(request);
+  const std::string second = absl::StrCat("s", ++runs_);
+  CreateAndDelete(second);
+  const int deaths = keeper.Stop();
+  EXPECT_LE(deaths, Kills(fault) ? 1 : 0);
+  tracer.Detach();
+  RestartServer();
+  CompareAgain(request);
+  EXPECT_NE(last_.value_or(Execution()).state(), Execution::LOST);
+  ExpectDeleted(sandbox);
+  ExpectDeleted(absl::StrCat("tenants/default/sandboxes/", second));
+  return Tracer::HasStruck(record());
+}
+
+bool FaultTest::StrikeRecovery(const Fault& fault) {
+  const std::string sandbox = CreateSandbox(absl::StrCat("s", ++runs_));
+  const StartExecutionRequest request = Request(sandbox, "before");
+  RunAndCompare(request);
+  server_.Kill();
+  server_.Launch(server_.UsualArguments(), Tracer::Prefix(fault, record()));
+  const auto channel = server_.Connect();
+  while (server_.IsRunning() &&
+         !channel->WaitForConnected(std::chrono::system_clock::now() +
+                                    std::chrono::milliseconds(20))) {
+  }
+  const bool serves = server_.IsRunning();
+  if (serves) {
+    // It may refuse; what it answers is true.
+    ExpectTrueAnswer(request);
+  }
+  RestartServer();
+  CompareAgain(request);
+  ExpectDeleted(sandbox);
+  return Tracer::HasStruck(record());
+}
+
+void FaultTest::StrikeForAWhile(const std::string& calls,
+                                const std::string& effect) {
+  const std::string sandbox = CreateSandbox("struck");
+  RunAndCompare(Request(sandbox, "before"));
+  const pid_t supervisor = SupervisorOf(sandbox);
+  ASSERT_NE(supervisor, 0);
+  Tracer tracer(supervisor, {calls, effect, 1, true}, record());
+  const StartExecutionRequest request = Request(sandbox, "struck");
+  Execution execution;
+  const grpc::Status status = Start(request, &execution);
+  if (!status.ok()) {
+    EXPECT_EQ(ReasonOf(status), "STORAGE_FAILED") << ToString(status);
+    EXPECT_EQ(CountStarts(request), 0);
+  } else {
+    ExpectTrueAnswer(request);
+  }
+  ExpectOthersAreServed();
+  tracer.Detach();
+  EXPECT_TRUE(Tracer::HasStruck(record()));
+  RunAndCompare(request);
+  EXPECT_EQ(last_.value_or(Execution()).state(), Execution::EXITED);
+  RestartServer();
+  CompareAgain(request);
+  ExpectDeleted(sandbox);
+}
+
+void FaultTest::ExpectTrueAnswer(const StartExecutionRequest& request) {
+  corral::v1::WaitExecutionRequest wait;
+  wait.set_name(
+      absl::StrCat(request.parent(), "/executions/", request.execution_id()));
+  wait.mutable_timeout()->set_nanos(300000000);
+  grpc::ClientContext context;
+  Execution answer;
+  const grpc::Status status =
+      calls_->executions().WaitExecution(&context, wait, &answer);
+  SCOPED_TRACE(answer.ShortDebugString());
+  if (!status.ok()) {
+    EXPECT_NE(status.error_code(), grpc::StatusCode::NOT_FOUND);
+    return;
+  }
+  EXPECT_NE(answer.state(), Execution::LOST);
+  EXPECT_NE(answer.state(), Execution::FAILED_TO_START);
+  if (answer.state() == Execution::EXITED) {
+    Compare(request, answer);
+  }
+}
+
+void FaultTest::CreateAndDelete(const std::string& id) {
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent("tenants/default");
+  request.set_sandbox_id(id);
+  request.set_request_id(id);
+  corral::v1::Sandbox sandbox;
+  grpc::Status status;
+  for (int tries = 0; tries < 2; ++tries) {
+    status =
+        calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
+    if (status.ok()) {
+      break;
+    }
+  }
+  EXPECT_TRUE(status.ok()) << ToString(status);
+  DeleteSandbox("tenants/default/sandboxes/" + id).IgnoreError();
+}
+
+}  // namespace tests

@@ -1,0 +1,89 @@
+#include "tests/faults/tracer.h"
+
+#include <signal.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/integration/corrald.h"
+
+namespace tests {
+namespace {
+
+std::vector<std::string> Options(const Fault& fault,
+                                 const std::string& record) {
+  return {"strace",
+          "-f",
+          "-q",
+          "-o",
+          record,
+          "-e",
+          "trace=" + fault.calls,
+          "-e",
+          "inject=" + fault.ToString()};
+}
+
+bool IsTraced(const std::string& task) {
+  return !absl::StrContains(ReadFile(task + "/status"), "TracerPid:\t0\n");
+}
+
+bool IsTraced(pid_t pid) {
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(
+           absl::StrCat("/proc/", pid, "/task"), error)) {
+    if (!IsTraced(task.path().string())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Fault::ToString() const {
+  return absl::StrCat(calls, ":", effect, ":when=", when, lasting ? "+" : "");
+}
+
+bool Tracer::IsPermitted() {
+  Process strace({"strace", "-o", "/dev/null", "true"});
+  strace.CloseInput();
+  return strace.Wait() == 0;
+}
+
+std::vector<std::string> Tracer::Prefix(const Fault& fault,
+                                        const std::string& record) {
+  std::vector<std::string> words = Options(fault, record);
+  words.insert(words.begin() + 1, "-D");
+  return words;
+}
+
+Tracer::Tracer(pid_t pid, const Fault& fault, const std::string& record) {
+  std::vector<std::string> words = Options(fault, record);
+  words.insert(words.end(), {"-p", absl::StrCat(pid)});
+  strace_ = std::make_unique<Process>(words);
+  strace_->CloseInput();
+  while (strace_->IsRunning() && !IsTraced(pid)) {
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  EXPECT_TRUE(strace_->IsRunning()) << strace_->ReadError();
+}
+
+void Tracer::Detach() {
+  if (strace_ != nullptr) {
+    strace_->Signal(SIGTERM);
+    strace_->Wait();
+    strace_.reset();
+  }
+}
+
+bool Tracer::HasStruck(const std::string& record) {
+  const std::string text = ReadFile(record);
+  return absl::StrContains(text, "(INJECTED)") ||
+         absl::StrContains(text, "killed by SIGKILL");
+}
+
+}  // namespace tests
