@@ -1,10 +1,13 @@
 #include "sandbox/supervisor_link.h"
 
 #include <sys/epoll.h>
+#include <sys/random.h>
 
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "sandbox/base/log.h"
 
 namespace sandbox {
@@ -15,6 +18,24 @@ Sandbox::InputDone WithoutInput(Sandbox::Done done) {
                                   const wire::InputState&) mutable {
     done(std::move(status));
   };
+}
+
+// Not what the server before began with: a supervisor may answer its requests
+// on the connection of the server after it.
+uint64_t FirstRequest() {
+  uint32_t random = 0;
+  CHECK(::getrandom(&random, sizeof(random), 0) == sizeof(random));
+  return (uint64_t{random} << 31) + 1;
+}
+
+// What the supervisor says. Unavailable would mean that it is gone, unless the
+// disk is what is not available.
+absl::Status ToStatus(const wire::Reply& reply) {
+  const auto code = static_cast<absl::StatusCode>(reply.code());
+  const bool misleading = code == absl::StatusCode::kUnavailable &&
+                          !absl::StartsWith(reply.message(), "storage: ");
+  return absl::Status(misleading ? absl::StatusCode::kInternal : code,
+                      reply.message());
 }
 
 absl::Status LostStatus() {
@@ -32,7 +53,8 @@ SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
       socket_(std::move(socket)),
       observer_(observer),
       let_go_(let_go),
-      lost_(std::move(lost)) {
+      lost_(std::move(lost)),
+      next_request_(FirstRequest()) {
   loop_->Post([this] {
     loop_->Watch(socket_.fd(), EPOLLIN,
                  [this](uint32_t events) { OnReady(events); });
@@ -166,9 +188,7 @@ void SupervisorLink::OnReply(const wire::Reply& reply) {
     done = std::move(found->second);
     pending_.erase(found);
   }
-  done(absl::Status(static_cast<absl::StatusCode>(reply.code()),
-                    reply.message()),
-       reply.input());
+  done(ToStatus(reply), reply.input());
 }
 
 void SupervisorLink::OnEnd(const absl::Status& why) {

@@ -67,7 +67,7 @@ class SupervisorLink : public Sandbox {
 
   Mutex mutex_;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t next_request_ ABSL_GUARDED_BY(mutex_);
   uint64_t delete_request_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, InputDone> pending_ ABSL_GUARDED_BY(mutex_);
   // What the socket did not take.

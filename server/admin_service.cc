@@ -25,6 +25,7 @@ grpc::ServerUnaryReactor* AdminService::GetServerInfo(
   response->set_sandboxes(sessions.size());
   response->set_executions(executions);
   response->set_draining(activity_->draining());
+  response->set_storage_failure(storage_->failure());
   return Reply(context, absl::OkStatus());
 }
 

@@ -9,16 +9,20 @@
 #include "corral/v1/sandbox.pb.h"
 #include "server/activity.h"
 #include "server/registry.h"
+#include "server/storage_health.h"
 
 namespace server {
 
 class AdminService final : public corral::v1::AdminService::CallbackService {
  public:
-  // `fixed`: what does not change while the server runs. `registry` and
-  // `activity` must outlive the service.
+  // `fixed`: what does not change while the server runs. The others must
+  // outlive the service.
   AdminService(corral::v1::ServerInfo fixed, const Registry* registry,
-               Activity* activity)
-      : fixed_(std::move(fixed)), registry_(registry), activity_(activity) {}
+               const StorageHealth* storage, Activity* activity)
+      : fixed_(std::move(fixed)),
+        registry_(registry),
+        storage_(storage),
+        activity_(activity) {}
 
   grpc::ServerUnaryReactor* GetServerInfo(
       grpc::CallbackServerContext* context,
@@ -28,6 +32,7 @@ class AdminService final : public corral::v1::AdminService::CallbackService {
  private:
   const corral::v1::ServerInfo fixed_;
   const Registry* const registry_;
+  const StorageHealth* const storage_;
   Activity* const activity_;
 };
 

@@ -318,4 +318,16 @@ corral::v1::Limits DefaultLimits(const ServerConfig& config) {
   return limits;
 }
 
+corral::v1::Lifetime DefaultLifetime(const ServerConfig& config) {
+  corral::v1::Lifetime lifetime;
+  if (config.default_max_age_seconds() != 0) {
+    lifetime.mutable_max_age()->set_seconds(config.default_max_age_seconds());
+  }
+  if (config.default_idle_timeout_seconds() != 0) {
+    lifetime.mutable_idle_timeout()->set_seconds(
+        config.default_idle_timeout_seconds());
+  }
+  return lifetime;
+}
+
 }  // namespace server

@@ -26,6 +26,10 @@ absl::StatusOr<corral::config::v1::ServerConfig> ParseConfig(
 corral::v1::Limits DefaultLimits(
     const corral::config::v1::ServerConfig& config);
 
+// What a sandbox gets that names no lifetime.
+corral::v1::Lifetime DefaultLifetime(
+    const corral::config::v1::ServerConfig& config);
+
 }  // namespace server
 
 #endif  // SERVER_CONFIG_H_

@@ -338,6 +338,9 @@ corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
   result.set_begin_offset(state.begin);
   result.set_end_offset(state.end);
   result.set_closed(state.closed);
+  result.set_gap_begin_offset(state.gap_begin);
+  result.set_gap_end_offset(state.gap_end);
+  result.set_expired(state.expired);
   return result;
 }
 

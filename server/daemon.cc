@@ -48,17 +48,10 @@ constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
   Sandboxes::Options options;
   options.default_limits = DefaultLimits(config);
+  options.default_lifetime = DefaultLifetime(config);
+  options.max_output_bytes = config.max_output_bytes();
   options.max_sandboxes = config.max_sandboxes();
   options.max_executions_per_sandbox = config.max_executions_per_sandbox();
-  options.max_output_bytes = config.max_output_bytes();
-  if (config.default_max_age_seconds() > 0) {
-    options.default_lifetime.mutable_max_age()->set_seconds(
-        config.default_max_age_seconds());
-  }
-  if (config.default_idle_timeout_seconds() > 0) {
-    options.default_lifetime.mutable_idle_timeout()->set_seconds(
-        config.default_idle_timeout_seconds());
-  }
   return options;
 }
 
@@ -93,12 +86,13 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
       activity_(&timers_, absl::Seconds(config.idle_exit_seconds())),
       creators_(kWorkers),
       removers_(kWorkers),
-      sandboxes_({factory, state, &activity_, &timers_, &creators_, &removers_},
+      sandboxes_({factory, state, &storage_, &activity_, &timers_, &creators_,
+                  &removers_},
                  ToOptions(config)),
       sandbox_service_(&sandboxes_, &activity_),
       execution_service_(&sandboxes_, &timers_, &activity_),
       admin_service_(FixedInfo(config, isolation), &sandboxes_.registry(),
-                     &activity_) {}
+                     &storage_, &activity_) {}
 
 Daemon::~Daemon() {
   if (server_ != nullptr) {
@@ -127,6 +121,9 @@ absl::Status Daemon::Start(Listener* listener) {
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
   ASSIGN_OR_RETURN(server_, listener->Start(&builder));
   listener_ = listener;
+  storage_.Watch([health = server_->GetHealthCheckService()](bool good) {
+    health->SetServingStatus(StorageHealth::kService, good);
+  });
   return absl::OkStatus();
 }
 
@@ -195,6 +192,7 @@ void Daemon::EndSandboxes() {
 }
 
 void Daemon::Shutdown() {
+  storage_.Watch(nullptr);
   listener_->Pause();
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();

@@ -21,6 +21,7 @@
 #include "server/sandbox_service.h"
 #include "server/sandboxes.h"
 #include "server/state_directory.h"
+#include "server/storage_health.h"
 #include "server/thread_timer_queue.h"
 #include "server/worker_pool.h"
 
@@ -70,6 +71,7 @@ class Daemon {
   // Supervisors are started while directories of thousands of logs are removed.
   WorkerPool creators_;
   WorkerPool removers_;
+  StorageHealth storage_;
   Sandboxes sandboxes_;
   SandboxService sandbox_service_;
   ExecutionService execution_service_;

@@ -1,7 +1,10 @@
 #include "server/execution.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,10 +24,12 @@ namespace server {
 using google::protobuf::util::TimeUtil;
 
 Execution::Execution(std::string name, std::string directory,
-                     corral::v1::Command command)
+                     corral::v1::Command command,
+                     corral::supervisor::v1::RequestIdentity request)
     : name_(std::move(name)),
       directory_(std::move(directory)),
       command_(std::move(command)),
+      request_(std::move(request)),
       streams_(StreamsOf(command_)) {
   sandbox::MutexLock lock(&mutex_);
   record_.set_state(corral::v1::Execution::STARTING);
@@ -90,16 +95,55 @@ bool Execution::Update(const corral::supervisor::v1::ExecutionRecord& record) {
     return false;
   }
   MergeRecord(record, &record_);
+  SetExpireTime();
   return IsEnd(record_.state());
 }
 
-bool Execution::MarkLost() {
+bool Execution::MarkLost(const corral::v1::Loss& why) {
   sandbox::MutexLock lock(&mutex_);
   if (IsEnd(record_.state())) {
     return false;
   }
   record_.set_state(corral::v1::Execution::LOST);
+  *record_.mutable_loss() = why;
+  SetExpireTime();
   return true;
+}
+
+void Execution::SetExpireTime() {
+  const corral::v1::OutputPolicy& policy = command_.output();
+  if (!IsEnd(record_.state()) || !policy.has_keep_after_end()) {
+    return;
+  }
+  // When it was last written, if nobody knows when it ended: a time that a
+  // restart of the server does not change.
+  google::protobuf::Timestamp end =
+      record_.has_end_time() ? record_.end_time() : record_.create_time();
+  for (const corral::v1::Stream stream : streams_) {
+    struct stat log = {};
+    if (!record_.has_end_time() &&
+        ::stat(absl::StrCat(directory_, "/", LogFileName(stream)).c_str(),
+               &log) == 0) {
+      end = std::max(end, TimeUtil::TimeTToTimestamp(log.st_mtime));
+    }
+  }
+  *record_.mutable_output_expire_time() = end + policy.keep_after_end();
+}
+
+std::optional<google::protobuf::Timestamp> Execution::output_expire_time()
+    const {
+  sandbox::MutexLock lock(&mutex_);
+  return record_.has_output_expire_time()
+             ? std::make_optional(record_.output_expire_time())
+             : std::nullopt;
+}
+
+void Execution::OnExpired() {
+  {
+    sandbox::MutexLock lock(&mutex_);
+    final_streams_.clear();
+  }
+  Notify();
 }
 
 void Execution::UpdateInput(const corral::v1::InputState& input) {

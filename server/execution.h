@@ -9,6 +9,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,16 @@ class Execution {
 
   // `directory` holds the output logs. STARTING, created now.
   Execution(std::string name, std::string directory,
-            corral::v1::Command command);
+            corral::v1::Command command,
+            corral::supervisor::v1::RequestIdentity request = {});
 
   const std::string& name() const { return name_; }
   const std::string& directory() const { return directory_; }
   const corral::v1::Command& command() const { return command_; }
+  // Of the request that made it.
+  const corral::supervisor::v1::RequestIdentity& request() const {
+    return request_;
+  }
   bool has_stream(corral::v1::Stream stream) const;
   bool takes_input() const {
     return command_.stdin() || command_.has_terminal();
@@ -61,8 +67,13 @@ class Execution {
   // its end.
   bool Update(const corral::supervisor::v1::ExecutionRecord& record);
   // True: it had not ended, and now is LOST.
-  bool MarkLost();
+  bool MarkLost(const corral::v1::Loss& why);
   void UpdateInput(const corral::v1::InputState& input);
+
+  // Absent: it has not ended, or its output does not expire.
+  std::optional<google::protobuf::Timestamp> output_expire_time() const;
+  // The logs do not hold any more what they held.
+  void OnExpired();
 
   // Calls every watcher.
   void Notify();
@@ -80,9 +91,12 @@ class Execution {
   std::vector<corral::v1::StreamState> StreamStates(
       corral::v1::Execution::State state) const;
 
+  void SetExpireTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const std::string name_;
   const std::string directory_;
   const corral::v1::Command command_;
+  const corral::supervisor::v1::RequestIdentity request_;
   const std::vector<corral::v1::Stream> streams_;
 
   mutable sandbox::Mutex mutex_;

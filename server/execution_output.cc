@@ -35,7 +35,7 @@ uint64_t WindowOffset(const ReadOutputRequest& request,
                       const sandbox::OutputLogState& state, uint64_t size) {
   const uint64_t wanted =
       request.tail() && state.end > size ? state.end - size : request.offset();
-  return std::max(wanted, state.begin);
+  return SkipDropped(state, wanted);
 }
 
 absl::Status ReadWindow(const ReadOutputRequest& request,
@@ -49,6 +49,11 @@ absl::Status ReadWindow(const ReadOutputRequest& request,
                               request.offset(), state.end);
     }
     const uint64_t offset = WindowOffset(request, state, size);
+    if (state.expired && state.end > 0 &&
+        (request.tail() || request.offset() < state.begin)) {
+      return OutputExpired(corral::v1::Stream_Name(request.stream()),
+                           state.begin, state.end);
+    }
     data->resize(std::min<uint64_t>(size, state.end - offset));
     const absl::StatusOr<size_t> got =
         log.Read(offset, data->data(), data->size());

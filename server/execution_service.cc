@@ -20,6 +20,7 @@
 #include "server/output_follower.h"
 #include "server/output_stream.h"
 #include "server/registry.h"
+#include "server/request_identity.h"
 #include "server/sandboxes.h"
 #include "server/session.h"
 #include "server/unary_reply.h"
@@ -27,24 +28,29 @@
 #include "server/wait_call.h"
 
 namespace server {
+
+namespace wire = ::corral::supervisor::v1;
+
 namespace {
 
 // Starts a validated command and streams its output.
-void RunIn(const std::shared_ptr<Session>& session, const std::string& id,
-           const corral::v1::Command& command,
+void RunIn(const std::shared_ptr<Session>& session,
+           Session::NewExecution wanted,
            const std::shared_ptr<OutputStream>& stream) {
   std::shared_ptr<Execution> execution = session->Start(
-      id, command,
-      [stream](const absl::StatusOr<std::shared_ptr<Execution>>& started) {
+      std::move(wanted),
+      [session,
+       stream](const absl::StatusOr<std::shared_ptr<Execution>>& started) {
         stream->Fail(started.status());
+        if (!started.ok() && session->spec().ephemeral()) {
+          session->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                          [](const absl::Status&) {});
+        }
       });
   if (execution != nullptr) {
     FollowIn(session,
              OutputFollower::Create(std::move(execution), {}, /*follow=*/true),
              stream);
-  } else if (session->spec().ephemeral()) {
-    session->Delete(sandbox::wire::ExitRecord::SANDBOX_DELETED,
-                    [](const absl::Status&) {});
   }
 }
 
@@ -56,9 +62,7 @@ void FollowIn(const std::shared_ptr<Session>& session,
   OutputStream::Over over;
   if (session->spec().ephemeral()) {
     session->BeginViewing();
-    over = [session](bool ended_was_sent) {
-      session->EndViewing(ended_was_sent);
-    };
+    over = [session] { session->EndViewing(); };
   }
   stream->Follow(std::move(follower), std::move(over));
 }
@@ -96,6 +100,7 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
       FindParent(request->parent());
   absl::Status status = session.status();
   status.Update(CheckChosenId("execution_id", request->execution_id()));
+  status.Update(CheckRequestId("request_id", request->request_id()));
   if (status.ok()) {
     status = CheckCommand("command", request->command(),
                           (*session)->spec().workspace());
@@ -106,7 +111,8 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
   }
   UnaryReactor* reactor = context->DefaultReactor();
   (*session)->Start(
-      request->execution_id(), request->command(),
+      {request->execution_id(), request->command(),
+       Identify(*request, request->request_id())},
       [response, reply = ReplyLater(reactor, std::move(call))](
           const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
         if (execution.ok()) {
@@ -127,10 +133,14 @@ absl::Status ExecutionService::RunInExisting(
                         "a tenant, if sandbox or sandbox_id is set");
   }
   RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
   RETURN_IF_ERROR(
       CheckCommand("command", request.command(), session->spec().workspace()));
   RETURN_IF_ERROR(activity_->AdmitWork());
-  RunIn(session, request.execution_id(), request.command(), stream);
+  RunIn(session,
+        {request.execution_id(), request.command(),
+         Identify(request, request.request_id())},
+        stream);
   return absl::OkStatus();
 }
 
@@ -139,16 +149,20 @@ absl::Status ExecutionService::RunInNew(
     const std::shared_ptr<OutputStream>& stream) {
   RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
   RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
   RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
   RETURN_IF_ERROR(CheckCommand("command", request.command(),
                                request.sandbox().workspace().path()));
   RETURN_IF_ERROR(activity_->AdmitWork());
+  const wire::RequestIdentity identity =
+      Identify(request, request.request_id());
   sandboxes_->Create(
-      request.sandbox(), request.sandbox_id(), /*ephemeral=*/true,
-      [stream, id = request.execution_id(), command = request.command()](
+      {request.sandbox(), request.sandbox_id(), identity, /*ephemeral=*/true},
+      [stream, wanted = Session::NewExecution{request.execution_id(),
+                                              request.command(), identity}](
           const absl::StatusOr<std::shared_ptr<Session>>& session) {
         if (session.ok()) {
-          RunIn(*session, id, command, stream);
+          RunIn(*session, wanted, stream);
         } else {
           stream->Fail(session.status());
         }

@@ -73,6 +73,10 @@ absl::Status OutputFollower::OpenLogs() {
                               *cursor.offset, state.end);
     }
     cursor.offset = cursor.offset.value_or(state.begin);
+    if (state.expired && *cursor.offset < state.begin) {
+      return OutputExpired(corral::v1::Stream_Name(cursor.stream), state.begin,
+                           state.end);
+    }
     cursor.log = log.ok() ? *std::move(log) : nullptr;
   }
   logs_open_ = true;
@@ -142,12 +146,12 @@ absl::StatusOr<bool> OutputFollower::Read(Cursor* cursor, OutputEvent* event) {
   const absl::StatusOr<size_t> got =
       cursor->log->Read(offset, data->data(), data->size());
   if (absl::IsOutOfRange(got.status())) {
-    const uint64_t begin = cursor->log->state().begin;
+    const uint64_t kept = SkipDropped(cursor->log->state(), offset);
     corral::v1::Gap* gap = event->mutable_gap();
     gap->set_stream(cursor->stream);
     gap->set_begin_offset(offset);
-    gap->set_end_offset(begin);
-    cursor->offset = begin;
+    gap->set_end_offset(kept);
+    cursor->offset = kept;
     return true;
   }
   if (!got.ok()) {
@@ -169,6 +173,14 @@ corral::v1::Heartbeat OutputFollower::Heartbeat() const {
     }
   }
   return heartbeat;
+}
+
+uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset) {
+  if (offset < state.begin) {
+    offset = state.begin;
+  }
+  return offset >= state.gap_begin && offset < state.gap_end ? state.gap_end
+                                                             : offset;
 }
 
 absl::Status CheckHasStream(const Execution& execution, Stream stream) {

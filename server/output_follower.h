@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/v1/execution.pb.h"
+#include "sandbox/output_log.h"
 #include "server/execution.h"
 
 namespace server {
@@ -29,8 +30,8 @@ class OutputFollower {
   };
 
   // Checks the cursors of a request: INVALID_FIELD, NO_SUCH_STREAM,
-  // OFFSET_OUT_OF_RANGE. No cursors: all streams, from what is kept. `follow`
-  // false: ends with what is written by now.
+  // OFFSET_OUT_OF_RANGE, OUTPUT_EXPIRED. No cursors: all streams, from what is
+  // kept. `follow` false: ends with what is written by now.
   static absl::StatusOr<OutputFollower> Create(
       std::shared_ptr<Execution> execution,
       const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>&
@@ -78,6 +79,9 @@ class OutputFollower {
   // The stream to look at first, so that none waits for another.
   size_t turn_ = 0;
 };
+
+// The first offset from `offset` on whose byte is kept.
+uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset);
 
 // OK, or NO_SUCH_STREAM.
 absl::Status CheckHasStream(const Execution& execution,

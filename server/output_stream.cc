@@ -45,7 +45,7 @@ void OutputStream::Follow(absl::StatusOr<OutputFollower> follower, Over over) {
     }
   }
   if (too_late != nullptr) {
-    too_late(/*ended_was_sent=*/false);
+    too_late();
   }
   if (execution != nullptr) {
     // Before the state is looked at, so that no change is missed.
@@ -82,7 +82,6 @@ void OutputStream::OnCancel() {
 void OutputStream::OnDone() {
   std::shared_ptr<Execution> execution;
   Over over;
-  bool ended_was_sent = false;
   {
     MutexLock lock(&mutex_);
     done_ = true;
@@ -91,13 +90,12 @@ void OutputStream::OnDone() {
       execution = follower_->execution();
     }
     over = std::move(over_);
-    ended_was_sent = ended_was_sent_ && !cancelled_;
   }
   if (execution != nullptr) {
     execution->Unwatch(this);
   }
   if (over != nullptr) {
-    over(ended_was_sent);
+    over();
   }
   call_->RemoveLasting(this);
   call_.reset();
@@ -134,7 +132,6 @@ void OutputStream::WriteNext() {
       return;
     case OutputFollower::Next::kLast:
       finished_ = true;
-      ended_was_sent_ = true;
       StartWriteAndFinish(&event_, grpc::WriteOptions(), grpc::Status::OK);
       return;
     case OutputFollower::Next::kEnd:

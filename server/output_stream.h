@@ -35,7 +35,7 @@ class OutputStream final
   static constexpr absl::Duration kHeartbeatInterval = absl::Seconds(15);
 
   // Called once, when the call is over.
-  using Over = absl::AnyInvocable<void(bool ended_was_sent)>;
+  using Over = absl::AnyInvocable<void()>;
 
   // Lives until the call is over. `timers` must outlive it.
   static std::shared_ptr<OutputStream> Create(TimerQueue* timers,
@@ -82,7 +82,6 @@ class OutputStream final
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   // Finish was called.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_was_sent_ ABSL_GUARDED_BY(mutex_) = false;
   // OnDone was called.
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };

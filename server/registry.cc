@@ -3,27 +3,52 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/v1/error_reason.pb.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/status_macros.h"
 #include "server/errors.h"
 #include "server/ids.h"
 #include "server/names.h"
+#include "server/request_identity.h"
 #include "server/session.h"
 
 namespace server {
 
 using sandbox::MutexLock;
 
-absl::StatusOr<Registry::SessionPtr> Registry::Add(const std::string& id,
-                                                   const Make& make) {
+absl::StatusOr<Registry::SessionPtr> Registry::FindSame(
+    const std::string& id,
+    const sandbox::wire::RequestIdentity& request) const {
+  const auto made = by_request_.find(request.request_id());
+  if (!request.request_id().empty() && made != by_request_.end()) {
+    if (!AreSame(made->second->spec().request(), request)) {
+      return RequestMismatch(request.request_id(), made->second->spec().name());
+    }
+    return made->second;
+  }
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) {
+    return nullptr;
+  }
+  if (!AreSame(found->second->spec().request(), request)) {
+    return SandboxExists(FormatSandboxName(id));
+  }
+  return found->second;
+}
+
+absl::StatusOr<Registry::Added> Registry::Add(
+    const std::string& id, const sandbox::wire::RequestIdentity& request,
+    const Make& make) {
   const std::string chosen = id.empty() ? MakeId() : id;
   MutexLock lock(&mutex_);
-  if (sessions_.count(chosen) != 0) {
-    return SandboxExists(FormatSandboxName(chosen));
+  ASSIGN_OR_RETURN(SessionPtr same, FindSame(chosen, request));
+  if (same != nullptr) {
+    return Added{std::move(same), /*is_new=*/false};
   }
   if (sessions_.size() >= max_sandboxes_) {
     return QuotaExceeded(
@@ -31,22 +56,51 @@ absl::StatusOr<Registry::SessionPtr> Registry::Add(const std::string& id,
         absl::StrCat("at most ", max_sandboxes_, " sandboxes exist at a time"));
   }
   SessionPtr session = make(chosen);
-  sessions_.emplace(chosen, session);
-  return session;
+  const uint64_t wanted = session->spec().output_bytes();
+  if (max_output_bytes_ != 0 &&
+      (wanted == 0 || output_bytes_ > max_output_bytes_ ||
+       wanted > max_output_bytes_ - output_bytes_)) {
+    return QuotaExceeded(
+        corral::v1::TOO_MUCH_OUTPUT, kTenantName,
+        absl::StrCat("the output of all sandboxes may take ", max_output_bytes_,
+                     " bytes, of which ", output_bytes_,
+                     " are given; limits.output_bytes is ",
+                     wanted == 0 ? "no limit" : absl::StrCat(wanted)));
+  }
+  Insert(session);
+  return Added{std::move(session), /*is_new=*/true};
 }
 
 bool Registry::AddExisting(const SessionPtr& session) {
   MutexLock lock(&mutex_);
-  return sessions_.emplace(session->id(), session).second;
+  return Insert(session);
+}
+
+bool Registry::Insert(const SessionPtr& session) {
+  if (!sessions_.emplace(session->id(), session).second) {
+    return false;
+  }
+  output_bytes_ += session->spec().output_bytes();
+  const std::string& request_id = session->spec().request().request_id();
+  if (!request_id.empty()) {
+    by_request_.emplace(request_id, session);
+  }
+  return true;
 }
 
 void Registry::Remove(const Session& session) {
   SessionPtr removed;  // destroyed without the lock
   MutexLock lock(&mutex_);
   const auto found = sessions_.find(session.id());
-  if (found != sessions_.end() && found->second.get() == &session) {
-    removed = std::move(found->second);
-    sessions_.erase(found);
+  if (found == sessions_.end() || found->second.get() != &session) {
+    return;
+  }
+  removed = std::move(found->second);
+  sessions_.erase(found);
+  output_bytes_ -= session.spec().output_bytes();
+  const auto made = by_request_.find(session.spec().request().request_id());
+  if (made != by_request_.end() && made->second.get() == &session) {
+    by_request_.erase(made);
   }
 }
 

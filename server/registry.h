@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/sandbox.h"
 #include "server/session.h"
 
 namespace server {
@@ -25,10 +26,21 @@ class Registry {
   // Makes the session with this id. Must be quick, and not come back here.
   using Make = std::function<SessionPtr(const std::string& id)>;
 
-  explicit Registry(uint32_t max_sandboxes) : max_sandboxes_(max_sandboxes) {}
+  struct Added {
+    SessionPtr session;
+    // False: the same request made it before.
+    bool is_new;
+  };
 
-  // Empty `id`: one is made up. SANDBOX_EXISTS, TOO_MANY_SANDBOXES.
-  absl::StatusOr<SessionPtr> Add(const std::string& id, const Make& make);
+  // `max_output_bytes`: of all sandboxes together; 0: no limit.
+  Registry(uint32_t max_sandboxes, uint64_t max_output_bytes)
+      : max_sandboxes_(max_sandboxes), max_output_bytes_(max_output_bytes) {}
+
+  // Empty `id`: one is made up. SANDBOX_EXISTS, REQUEST_MISMATCH,
+  // TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT.
+  absl::StatusOr<Added> Add(const std::string& id,
+                            const sandbox::wire::RequestIdentity& request,
+                            const Make& make);
 
   // A session of an earlier server. False: its id is taken.
   bool AddExisting(const SessionPtr& session);
@@ -43,9 +55,21 @@ class Registry {
   size_t size() const;
 
  private:
+  // Null: the request is the first of its kind.
+  absl::StatusOr<SessionPtr> FindSame(
+      const std::string& id,
+      const sandbox::wire::RequestIdentity& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Insert(const SessionPtr& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const uint32_t max_sandboxes_;
+  const uint64_t max_output_bytes_;
   mutable sandbox::Mutex mutex_;
   std::map<std::string, SessionPtr> sessions_ ABSL_GUARDED_BY(mutex_);
+  // By request id: what it made.
+  std::map<std::string, SessionPtr> by_request_ ABSL_GUARDED_BY(mutex_);
+  // The sum of their limits.
+  uint64_t output_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace server

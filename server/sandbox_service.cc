@@ -15,6 +15,7 @@
 #include "server/errors.h"
 #include "server/names.h"
 #include "server/registry.h"
+#include "server/request_identity.h"
 #include "server/sandboxes.h"
 #include "server/session.h"
 #include "server/unary_reply.h"
@@ -26,6 +27,7 @@ namespace {
 absl::Status CheckCreate(const corral::v1::CreateSandboxRequest& request) {
   RETURN_IF_ERROR(CheckTenantName("parent", request.parent()));
   RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
   return CheckSandbox("sandbox", request.sandbox());
 }
 
@@ -72,7 +74,8 @@ grpc::ServerUnaryReactor* SandboxService::CreateSandbox(
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   sandboxes_->Create(
-      request->sandbox(), request->sandbox_id(), /*ephemeral=*/false,
+      {request->sandbox(), request->sandbox_id(),
+       Identify(*request, request->request_id()), /*ephemeral=*/false},
       [response, reply = ReplyLater(reactor, std::move(call))](
           const absl::StatusOr<std::shared_ptr<Session>>& session) mutable {
         if (session.ok()) {

@@ -66,6 +66,7 @@ TEST_F(SandboxServiceTest, AnswersWhatIsEnforced) {
   EXPECT_EQ(sandbox.workspace().path(), "/build");
   EXPECT_EQ(sandbox.limits().pids(), 50);
   EXPECT_EQ(sandbox.network(), corral::v1::Sandbox::NONE);
+  request.mutable_sandbox()->mutable_limits()->set_pids(51);
   EXPECT_EQ(Reason(Create(request, &sandbox)), "SANDBOX_EXISTS");
 }
 

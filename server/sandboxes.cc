@@ -1,5 +1,6 @@
 #include "server/sandboxes.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <future>
@@ -30,6 +31,13 @@ namespace {
 // A supervisor that does not answer must not keep the server from starting.
 constexpr std::chrono::seconds kSnapshotPatience(10);
 
+// Between attempts to remove a directory: the first, doubled up to the last.
+constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
+constexpr absl::Duration kLastRetry = absl::Minutes(1);
+
+// How the server itself is named among those that write.
+constexpr char kServer[] = "corrald";
+
 absl::Status ToCreationError(const wire::SandboxSpec& spec,
                              const absl::Status& status) {
   if (absl::IsInvalidArgument(status)) {
@@ -40,6 +48,9 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
     return Error(absl::StatusCode::kFailedPrecondition,
                  corral::v1::ISOLATION_UNAVAILABLE, status.message());
   }
+  if (IsStorageFailure(status)) {
+    return StorageFailed("creation of a sandbox", status);
+  }
   return ServerFault("creation of a sandbox", status);
 }
 
@@ -48,7 +59,7 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
 Sandboxes::Sandboxes(const Environment& environment, const Options& options)
     : environment_(environment),
       options_(options),
-      registry_(options.max_sandboxes) {}
+      registry_(options.max_sandboxes, options.max_output_bytes) {}
 
 Session::Environment Sandboxes::SessionEnvironment() {
   Session::Environment environment;
@@ -56,57 +67,65 @@ Session::Environment Sandboxes::SessionEnvironment() {
   environment.timers = environment_.timers;
   environment.workers = environment_.removers;
   environment.state = environment_.state;
+  environment.storage = environment_.storage;
   environment.max_executions = options_.max_executions_per_sandbox;
   environment.on_emptied = [this](std::shared_ptr<Session> session) {
     environment_.removers->Run(
-        [this, session = std::move(session)] { Remove(session); });
+        [this, session = std::move(session)] { Remove(session, kFirstRetry); });
   };
   return environment;
 }
 
-void Sandboxes::Create(const corral::v1::Sandbox& wanted, const std::string& id,
-                       bool ephemeral, Created created) {
-  // Shared: the session needs it before it is known whether there is a session.
-  auto answer = std::make_shared<Created>(
-      [created = std::move(created),
-       admission = environment_.activity->BeginStart()](
-          absl::StatusOr<std::shared_ptr<Session>> session) mutable {
-        created(std::move(session));
-      });
-  const absl::StatusOr<std::shared_ptr<Session>> session =
-      registry_.Add(id, [&](const std::string& chosen_id) {
-        wire::SandboxSpec spec =
-            ToSpec(wanted, options_.default_limits, options_.default_lifetime);
-        spec.set_directory(environment_.state->SandboxPath(chosen_id));
-        spec.set_id(chosen_id);
-        spec.set_name(FormatSandboxName(chosen_id));
-        spec.set_create_time_ns(absl::ToUnixNanos(absl::Now()));
-        spec.set_ephemeral(ephemeral);
-        return std::make_shared<Session>(
-            spec, SessionEnvironment(),
-            [this, chosen_id, spec, answer](const absl::Status& status) {
-              auto session = registry_.Find(chosen_id);
-              if (!status.ok()) {
-                (*answer)(ToCreationError(spec, status));
-              } else if (session == nullptr) {
-                (*answer)(SandboxNotFound(spec.name()));
-              } else {
-                (*answer)(std::move(session));
-              }
-            });
-      });
-  if (!session.ok()) {
-    (*answer)(session.status());
+std::shared_ptr<Session> Sandboxes::MakeSession(const NewSandbox& sandbox,
+                                                const std::string& id) {
+  wire::SandboxSpec spec = ToSpec(sandbox.wanted, options_.default_limits,
+                                  options_.default_lifetime);
+  spec.set_directory(environment_.state->SandboxPath(id));
+  spec.set_id(id);
+  spec.set_name(FormatSandboxName(id));
+  spec.set_create_time_ns(absl::ToUnixNanos(absl::Now()));
+  spec.set_ephemeral(sandbox.ephemeral);
+  *spec.mutable_request() = sandbox.request;
+  spec.set_boot_id(environment_.state->boot_id());
+  return std::make_shared<Session>(std::move(spec), SessionEnvironment());
+}
+
+void Sandboxes::Create(const NewSandbox& sandbox, Created created) {
+  const absl::StatusOr<Registry::Added> added = registry_.Add(
+      sandbox.id, sandbox.request,
+      [&](const std::string& id) { return MakeSession(sandbox, id); });
+  if (!added.ok()) {
+    created(added.status());
     return;
   }
-  environment_.activity->SandboxAdded();
-  environment_.creators->Run([this, session = *session] { Make(session); });
+  const std::shared_ptr<Session>& session = added->session;
+  session->AwaitReady(
+      [weak = std::weak_ptr<Session>(session), spec = session->spec(),
+       created = std::move(created),
+       start = environment_.activity->BeginStart()](
+          const absl::Status& status) mutable {
+        std::shared_ptr<Session> made = weak.lock();
+        if (!status.ok()) {
+          created(ToCreationError(spec, status));
+        } else if (made == nullptr) {
+          created(SandboxNotFound(spec.name()));
+        } else {
+          created(std::move(made));
+        }
+      });
+  if (added->is_new) {
+    environment_.activity->SandboxAdded();
+    environment_.creators->Run(
+        [this, session = added->session] { Make(session); });
+  }
 }
 
 void Sandboxes::Make(const std::shared_ptr<Session>& session) {
   const absl::Status written = environment_.state->WriteSpec(session->spec());
+  environment_.storage->Set(kServer, std::string(written.message()));
   if (!written.ok()) {
-    session->OnCreated(absl::InternalError(written.message()));
+    session->OnCreated(
+        absl::UnavailableError(absl::StrCat("storage: ", written.message())));
     session->Attach(nullptr);
     session->OnGone(written);
     return;
@@ -116,13 +135,21 @@ void Sandboxes::Make(const std::shared_ptr<Session>& session) {
       [session](const absl::Status& status) { session->OnCreated(status); }));
 }
 
-void Sandboxes::Remove(const std::shared_ptr<Session>& session) {
+void Sandboxes::Remove(const std::shared_ptr<Session>& session,
+                       absl::Duration retry) {
   session->EndWithoutSupervisor();
   const absl::Status removed =
       StateDirectory::Remove(session->spec().directory());
   if (!removed.ok()) {
     LOG(ERROR) << "removal of " << session->spec().name() << ": "
-               << removed.message();
+               << removed.message() << "; tried again in "
+               << absl::FormatDuration(retry);
+    environment_.timers->RunAfter(retry, [this, session, retry] {
+      environment_.removers->Run([this, session, retry] {
+        Remove(session, std::min(retry * 2, kLastRetry));
+      });
+    });
+    return;
   }
   registry_.Remove(*session);
   session->FinishDeletion();
@@ -136,46 +163,103 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
 }
 
 void Sandboxes::Recover() {
-  for (const std::string& id : environment_.state->ListSandboxes()) {
-    RecoverOne(id);
+  for (const std::string& name : environment_.state->ListSandboxes()) {
+    RecoverOne(name);
   }
 }
 
-void Sandboxes::RecoverOne(const std::string& id) {
-  const absl::StatusOr<wire::SandboxSpec> spec =
-      environment_.state->ReadSpec(id);
-  if (!spec.ok()) {
-    // A creation that was never answered.
-    LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
-    StateDirectory::Remove(environment_.state->SandboxPath(id)).IgnoreError();
+void Sandboxes::RecoverOne(const std::string& name) {
+  if (!IsValidId(name)) {
+    RemoveLeftover(name);
     return;
   }
-  auto known = std::make_shared<std::promise<void>>();
-  auto session = std::make_shared<Session>(
-      *spec, SessionEnvironment(),
-      [known](const absl::Status&) { known->set_value(); });
+  absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
+  if (absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) {
+    // No supervisor was asked yet.
+    LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
+    RemoveLeftover(name);
+    return;
+  }
+  if (!spec.ok()) {
+    LOG(ERROR) << "sandbox " << name
+               << " is left alone: " << spec.status().message();
+    return;
+  }
+  const std::string path = environment_.state->SandboxPath(name);
+  spec->set_directory(path);
+  const auto deletion = StateDirectory::ReadDeletion(path);
+  if (!deletion.has_value() &&
+      spec->boot_id() == environment_.state->boot_id() &&
+      StateDirectory::IsUnborn(path)) {
+    LOG(WARNING) << "removing a sandbox that was never made: " << name;
+    RemoveLeftover(name);
+    return;
+  }
+  auto session = std::make_shared<Session>(*spec, SessionEnvironment());
   if (!registry_.AddExisting(session)) {
     LOG(ERROR) << "the ids of " << spec->name() << " are taken; it is ignored";
     return;
   }
+  TakeOver(session);
+  if (deletion.has_value()) {
+    session->Delete(deletion->cause(), [](const absl::Status&) {});
+  } else if (spec->ephemeral()) {
+    session->BeginViewing();
+    session->EndViewing();
+  }
+}
+
+void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
+  const std::string& path = session->spec().directory();
+  const bool rebooted =
+      !session->spec().boot_id().empty() &&
+      session->spec().boot_id() != environment_.state->boot_id();
+  if (rebooted) {
+    StateDirectory::CutLogs(path);
+  }
   environment_.activity->SandboxAdded();
   session->LoadRecords();
+  auto known = std::make_shared<std::promise<void>>();
+  session->AwaitReady([known](const absl::Status&) { known->set_value(); });
   absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> adopted =
-      environment_.factory->Adopt(*spec, session.get());
+      environment_.factory->Adopt(session->spec(), session.get());
+  StateDirectory::RemoveLeftovers(path, /*all=*/!adopted.ok());
   if (adopted.ok()) {
     session->Attach(*std::move(adopted));
   } else {
+    absl::Status why = StateDirectory::ReadFailure(path);
+    if (why.ok()) {
+      why = rebooted
+                ? absl::AbortedError("the host went down")
+                : absl::UnavailableError(absl::StrCat(
+                      "the supervisor died: ", adopted.status().message()));
+    }
     session->Attach(nullptr);
-    session->OnGone(adopted.status());
+    session->OnGone(why);
   }
   if (known->get_future().wait_for(kSnapshotPatience) !=
       std::future_status::ready) {
-    LOG(ERROR) << "the supervisor of " << spec->name() << " does not answer";
+    LOG(ERROR) << "the supervisor of " << session->spec().name()
+               << " does not answer";
   }
-  if (spec->ephemeral()) {
-    session->BeginViewing();
-    session->EndViewing(/*saw_the_end=*/false);
+}
+
+void Sandboxes::RemoveLeftover(const std::string& name) {
+  const std::string path = environment_.state->SandboxPath(name);
+  const absl::Status removed = StateDirectory::RemoveUnborn(path);
+  if (removed.ok()) {
+    return;
   }
+  // A supervisor of it listens, or something cannot be removed.
+  wire::SandboxSpec spec;
+  spec.set_directory(StateDirectory::RemovedPath(path));
+  spec.set_id(name);
+  spec.set_name(FormatSandboxName(name));
+  auto session =
+      std::make_shared<Session>(std::move(spec), SessionEnvironment());
+  TakeOver(session);
+  session->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                  [](const absl::Status&) {});
 }
 
 }  // namespace server

@@ -14,12 +14,14 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/sandbox.h"
 #include "server/activity.h"
 #include "server/registry.h"
 #include "server/session.h"
 #include "server/state_directory.h"
+#include "server/storage_health.h"
 #include "server/timer_queue.h"
 #include "server/worker_pool.h"
 
@@ -34,6 +36,7 @@ class Sandboxes {
   struct Environment {
     sandbox::SandboxFactory* factory;
     const StateDirectory* state;
+    StorageHealth* storage;
     Activity* activity;
     TimerQueue* timers;
     // For starting supervisors; and for the removal of directories, which may
@@ -42,12 +45,20 @@ class Sandboxes {
     WorkerPool* removers;
   };
 
+  // A sandbox to be made, validated before. Empty `id`: one is made up.
+  struct NewSandbox {
+    corral::v1::Sandbox wanted;
+    std::string id;
+    sandbox::wire::RequestIdentity request;
+    bool ephemeral = false;
+  };
+
   struct Options {
     corral::v1::Limits default_limits;
     corral::v1::Lifetime default_lifetime;
     uint32_t max_sandboxes;
     uint32_t max_executions_per_sandbox;
-    // Of the limits of all sandboxes together; 0: no limit.
+    // Of all sandboxes together; 0: no limit.
     uint64_t max_output_bytes = 0;
   };
 
@@ -55,13 +66,12 @@ class Sandboxes {
 
   Registry& registry() { return registry_; }
 
-  // Makes a sandbox, whose fields were validated before. Empty `id`: one is
-  // made up. `created` gets it when it is READY, or SANDBOX_EXISTS,
-  // TOO_MANY_SANDBOXES, ISOLATION_UNAVAILABLE, INVALID_FIELD (the workspace) or
-  // SERVER_FAULT; never before Create has returned, unless it is one of the
-  // first two.
-  void Create(const corral::v1::Sandbox& wanted, const std::string& id,
-              bool ephemeral, Created created);
+  // Makes a sandbox, or finds the one that the same request made. `created`
+  // gets it when it is not CREATING any more, or what kept it from being made,
+  // which leaves nothing: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
+  // TOO_MUCH_OUTPUT, ISOLATION_UNAVAILABLE, INVALID_FIELD (the workspace),
+  // STORAGE_FAILED or SERVER_FAULT.
+  void Create(const NewSandbox& sandbox, Created created);
 
   // Deletes all sandboxes; Activity tells when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
@@ -72,9 +82,15 @@ class Sandboxes {
 
  private:
   Session::Environment SessionEnvironment();
+  std::shared_ptr<Session> MakeSession(const NewSandbox& sandbox,
+                                       const std::string& id);
   void Make(const std::shared_ptr<Session>& session);
-  void Remove(const std::shared_ptr<Session>& session);
-  void RecoverOne(const std::string& id);
+  // Tries again after `retry` if it fails.
+  void Remove(const std::shared_ptr<Session>& session, absl::Duration retry);
+  void RecoverOne(const std::string& name);
+  void TakeOver(const std::shared_ptr<Session>& session);
+  // Of a name that is no sandbox's, or of one that was never made.
+  void RemoveLeftover(const std::string& name);
 
   const Environment environment_;
   const Options options_;

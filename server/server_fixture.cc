@@ -65,8 +65,9 @@ void ServerFixture::Begin() {
   options.max_sandboxes = kMaxSandboxes;
   options.max_executions_per_sandbox = kMaxExecutions;
   sandboxes_ = std::make_unique<Sandboxes>(
-      Sandboxes::Environment{&factory_, state_.get(), activity_.get(), &timers_,
-                             workers_.get(), workers_.get()},
+      Sandboxes::Environment{&factory_, state_.get(), &storage_,
+                             activity_.get(), &timers_, workers_.get(),
+                             workers_.get()},
       options);
   sandboxes_->Recover();
   sandbox_service_ =

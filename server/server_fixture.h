@@ -22,6 +22,7 @@
 #include "server/sandbox_service.h"
 #include "server/sandboxes.h"
 #include "server/state_directory.h"
+#include "server/storage_health.h"
 #include "server/worker_pool.h"
 #include "tests/fakes/fake_sandbox.h"
 #include "tests/fakes/fake_timer_queue.h"
@@ -95,6 +96,7 @@ class ServerFixture : public ::testing::Test {
   tests::FakeTimerQueue timers_;
   std::string path_;
   std::unique_ptr<StateDirectory> state_;
+  StorageHealth storage_;
   std::unique_ptr<Activity> activity_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<Sandboxes> sandboxes_;

@@ -29,11 +29,27 @@ namespace server {
 using corral::v1::Sandbox;
 using sandbox::MutexLock;
 
-Session::Session(wire::SandboxSpec spec, const Environment& environment,
-                 Done ready)
-    : spec_(std::move(spec)),
-      environment_(environment),
-      ready_(std::move(ready)) {}
+Session::Session(wire::SandboxSpec spec, const Environment& environment)
+    : spec_(std::move(spec)), environment_(environment) {}
+
+void Session::AwaitReady(Done ready) {
+  absl::Status failure;
+  {
+    MutexLock lock(&mutex_);
+    if (state_ == Sandbox::CREATING) {
+      ready_waiters_.push_back(std::move(ready));
+      return;
+    }
+    if (!creation_failure_.ok() && !deleted_) {
+      deletion_waiters_.emplace_back(
+          [ready = std::move(ready), failure = creation_failure_](
+              const absl::Status&) mutable { ready(failure); });
+      return;
+    }
+    failure = creation_failure_;
+  }
+  ready(failure);
+}
 
 corral::v1::Sandbox Session::Describe() const {
   Sandbox description = FromSpec(spec_);
@@ -62,10 +78,14 @@ void Session::OnCreated(const absl::Status& status) {
     created_ = true;
     if (!status.ok()) {
       state_ = Sandbox::DELETING;
-      deletion_waiters_.emplace_back(
-          [ready = std::move(ready_), status](const absl::Status&) mutable {
-            ready(status);
-          });
+      creation_failure_ = status;
+      for (Done& ready : ready_waiters_) {
+        deletion_waiters_.emplace_back(
+            [ready = std::move(ready), status](const absl::Status&) mutable {
+              ready(status);
+            });
+      }
+      ready_waiters_.clear();
     }
   }
   MaybeReady();
@@ -82,177 +102,26 @@ void Session::Attach(std::unique_ptr<sandbox::Sandbox> sandbox) {
 }
 
 void Session::MaybeReady() {
-  Done ready;
-  bool deleted_meanwhile = false;
+  std::vector<Done> waiters;
+  std::optional<wire::ExitRecord::Cause> deletion;
   {
     MutexLock lock(&mutex_);
     if (state_ != Sandbox::CREATING || !created_ || !attached_) {
       return;
     }
     state_ = Sandbox::READY;
-    ready = std::move(ready_);
-    deleted_meanwhile = !deletion_waiters_.empty();
+    waiters = std::move(ready_waiters_);
+    deletion = deletion_cause_;
   }
-  ready(absl::OkStatus());
-  if (deleted_meanwhile) {
-    Delete(wire::ExitRecord::SANDBOX_DELETED, [](const absl::Status&) {});
+  for (Done& ready : waiters) {
+    ready(absl::OkStatus());
   }
-}
-
-absl::StatusOr<Session::ExecutionPtr> Session::Admit(
-    const std::string& id, const corral::v1::Command& command) {
-  const std::string name = FormatExecutionName(spec_.id(), id);
-  auto execution = std::make_shared<Execution>(
-      name, StateDirectory::ExecutionPath(spec_.directory(), id), command);
-  MutexLock lock(&mutex_);
-  if (state_ != Sandbox::READY) {
-    return SandboxNotReady(spec_.name(), Sandbox::State_Name(state_));
-  }
-  if (executions_.count(id) != 0) {
-    return ExecutionExists(name);
-  }
-  if (executions_.size() >= environment_.max_executions) {
-    return QuotaExceeded(
-        corral::v1::TOO_MANY_EXECUTIONS, spec_.name(),
-        absl::StrCat("a sandbox keeps at most ", environment_.max_executions,
-                     " executions; delete some"));
-  }
-  environment_.activity->CommandStarted();
-  executions_.emplace(id, execution);
-  return execution;
-}
-
-Session::ExecutionPtr Session::Start(const std::string& id,
-                                     const corral::v1::Command& command,
-                                     Started started) {
-  wire::StartExecution start;
-  start.set_id(id.empty() ? MakeId() : id);
-  *start.mutable_command() = ToCommandSpec(command, spec_.workspace());
-  const absl::StatusOr<ExecutionPtr> admitted = Admit(start.id(), command);
-  if (!admitted.ok()) {
-    started(admitted.status());
-    return nullptr;
-  }
-  auto done = [self = shared_from_this(), execution = *admitted,
-               id = start.id(), started = std::move(started),
-               admission = environment_.activity->BeginStart()](
-                  const absl::Status& status) mutable {
-    const absl::Status result = self->OnStarted(execution, id, status);
-    if (result.ok()) {
-      started(execution);
-    } else {
-      started(result);
-    }
-  };
-  if (const auto sandbox = this->sandbox(); sandbox != nullptr) {
-    sandbox->Start(std::move(start), std::move(done));
-  } else {
-    done(absl::UnavailableError("the supervisor is gone"));
-  }
-  return *admitted;
-}
-
-absl::Status Session::OnStarted(const ExecutionPtr& execution,
-                                const std::string& id,
-                                const absl::Status& status) {
-  if (status.ok()) {
-    return status;
-  }
-  {
-    MutexLock lock(&mutex_);
-    executions_.erase(id);
-  }
-  Lose(execution);
-  return ServerFault(absl::StrCat("start of ", execution->name()), status);
-}
-
-Session::ExecutionPtr Session::FindExecution(const std::string& id) const {
-  MutexLock lock(&mutex_);
-  const auto found = executions_.find(id);
-  return found == executions_.end() ? nullptr : found->second;
-}
-
-std::vector<Session::ExecutionPtr> Session::ListExecutions(
-    const std::string& after, size_t limit) const {
-  std::vector<ExecutionPtr> page;
-  MutexLock lock(&mutex_);
-  for (auto entry = executions_.upper_bound(after);
-       entry != executions_.end() && page.size() < limit; ++entry) {
-    page.push_back(entry->second);
-  }
-  return page;
-}
-
-size_t Session::execution_count() const {
-  MutexLock lock(&mutex_);
-  return executions_.size();
-}
-
-void Session::DeleteExecution(const std::string& id, Done done) {
-  Done refused;
-  {
-    MutexLock lock(&mutex_);
-    if (executions_.count(id) == 0) {
-      refused = std::move(done);
-    } else {
-      std::vector<Done>& waiters = execution_deletions_[id];
-      waiters.push_back(std::move(done));
-      if (waiters.size() > 1) {
-        return;  // the first one asked already
-      }
-    }
-  }
-  if (refused != nullptr) {
-    refused(ExecutionNotFound(FormatExecutionName(spec_.id(), id)));
-    return;
-  }
-  auto deleted = [self = shared_from_this(), id](const absl::Status& status) {
-    self->OnExecutionDeleted(id, status);
-  };
-  const std::shared_ptr<sandbox::Sandbox> sandbox = this->sandbox();
-  if (sandbox == nullptr) {
-    deleted(absl::UnavailableError("the supervisor is gone"));
-  } else {
-    sandbox->DeleteExecution(id, std::move(deleted));
-  }
-}
-
-void Session::OnExecutionDeleted(const std::string& id,
-                                 const absl::Status& status) {
-  if (absl::IsUnavailable(status)) {
-    environment_.workers->Run([self = shared_from_this(), id] {
-      self->EndWithoutSupervisor();
-      self->OnExecutionDeleted(
-          id, StateDirectory::Remove(
-                  StateDirectory::ExecutionPath(self->spec_.directory(), id)));
-    });
-    return;
-  }
-  std::vector<Done> waiters;
-  ExecutionPtr execution;
-  absl::Status result = absl::OkStatus();
-  {
-    MutexLock lock(&mutex_);
-    waiters = std::move(execution_deletions_[id]);
-    execution_deletions_.erase(id);
-    const auto found = executions_.find(id);
-    if (!status.ok() && !absl::IsNotFound(status)) {
-      result = ServerFault(absl::StrCat("deletion of ", id), status);
-    } else if (found != executions_.end()) {
-      execution = found->second;
-      executions_.erase(found);
-    }
-  }
-  if (execution != nullptr) {
-    Lose(execution);
-  }
-  for (Done& waiter : waiters) {
-    waiter(result);
+  if (deletion.has_value()) {
+    Delete(*deletion, [](const absl::Status&) {});
   }
 }
 
 void Session::Delete(wire::ExitRecord::Cause cause, Done done) {
-  std::shared_ptr<sandbox::Sandbox> sandbox;
   Done too_late;
   {
     MutexLock lock(&mutex_);
@@ -260,20 +129,38 @@ void Session::Delete(wire::ExitRecord::Cause cause, Done done) {
       too_late = std::move(done);
     } else {
       deletion_waiters_.push_back(std::move(done));
+      deletion_cause_ = deletion_cause_.value_or(cause);
       if (state_ == Sandbox::CREATING || state_ == Sandbox::DELETING) {
         return;  // MaybeReady and MaybeEmptied go on
       }
       state_ = Sandbox::DELETING;
-      sandbox = gone_ ? nullptr : sandbox_;
     }
   }
   if (too_late != nullptr) {
     too_late(absl::OkStatus());
     return;
   }
+  environment_.workers->Run(
+      [self = shared_from_this()] { self->BeginDeletion(); });
+}
+
+void Session::BeginDeletion() {
+  wire::DeleteSandbox deletion;
+  std::shared_ptr<sandbox::Sandbox> sandbox;
+  {
+    MutexLock lock(&mutex_);
+    deletion.set_cause(*deletion_cause_);
+    sandbox = gone_ ? nullptr : sandbox_;
+  }
+  // Before the supervisor is told: a server that finds the sandbox goes on.
+  const absl::Status written =
+      StateDirectory::WriteDeletion(spec_.directory(), deletion);
+  if (!written.ok() && !absl::IsNotFound(written)) {
+    LOG(WARNING) << "deletion of " << spec_.name() << ": " << written.message();
+  }
   if (sandbox != nullptr) {
     sandbox->DeleteSandbox(
-        cause, [name = spec_.name()](const absl::Status& status) {
+        deletion.cause(), [name = spec_.name()](const absl::Status& status) {
           if (!status.ok()) {
             LOG(WARNING) << "deletion of " << name << ": " << status.message();
           }
@@ -311,12 +198,7 @@ void Session::BeginViewing() {
   ++viewings_;
 }
 
-void Session::EndViewing(bool saw_the_end) {
-  const auto ignore = [](const absl::Status&) {};
-  if (saw_the_end) {
-    Delete(wire::ExitRecord::SANDBOX_DELETED, ignore);
-    return;
-  }
+void Session::EndViewing() {
   uint64_t viewings = 0;
   {
     MutexLock lock(&mutex_);
@@ -327,7 +209,7 @@ void Session::EndViewing(bool saw_the_end) {
     }
   }
   environment_.timers->RunAfter(
-      kUnwatchedLifetime, [weak = weak_from_this(), viewings, ignore] {
+      kUnwatchedLifetime, [weak = weak_from_this(), viewings] {
         const std::shared_ptr<Session> self = weak.lock();
         bool unwatched = false;
         if (self != nullptr) {
@@ -335,16 +217,10 @@ void Session::EndViewing(bool saw_the_end) {
           unwatched = self->viewers_ == 0 && self->viewings_ == viewings;
         }
         if (unwatched) {
-          self->Delete(wire::ExitRecord::SANDBOX_DELETED, ignore);
+          self->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                       [](const absl::Status&) {});
         }
       });
-}
-
-void Session::Lose(const ExecutionPtr& execution) {
-  if (execution->MarkLost()) {
-    environment_.activity->CommandEnded();
-  }
-  execution->Notify();
 }
 
 }  // namespace server

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "server/conversion.h"
 #include "server/execution.h"
 #include "server/state_directory.h"
+#include "server/storage_health.h"
 #include "server/timer_queue.h"
 #include "server/worker_pool.h"
 
@@ -43,6 +45,13 @@ class Session final : public sandbox::SandboxObserver,
   using State = corral::v1::Sandbox::State;
   using ExecutionPtr = std::shared_ptr<Execution>;
 
+  // A command to be started, validated before. Empty `id`: one is made up.
+  struct NewExecution {
+    std::string id;
+    corral::v1::Command command;
+    sandbox::wire::RequestIdentity request;
+  };
+
   // What a session needs of the server. All must outlive it.
   struct Environment {
     Activity* activity;
@@ -50,6 +59,7 @@ class Session final : public sandbox::SandboxObserver,
     // For the disk.
     WorkerPool* workers;
     const StateDirectory* state;
+    StorageHealth* storage;
     uint32_t max_executions;
     // A sandbox that is to be deleted has no process left. Called once; what it
     // calls must end with FinishDeletion.
@@ -60,11 +70,13 @@ class Session final : public sandbox::SandboxObserver,
   // output.
   static constexpr absl::Duration kUnwatchedLifetime = absl::Seconds(60);
 
-  // CREATING. `ready` is called when it is READY, or with what kept it from
-  // that; it is then deleted. Of one that is adopted: when its executions are
-  // known.
-  Session(sandbox::wire::SandboxSpec spec, const Environment& environment,
-          Done ready);
+  // CREATING.
+  Session(sandbox::wire::SandboxSpec spec, const Environment& environment);
+
+  // `ready` is called when it is READY, at once if it was, or, when it is
+  // deleted for that, with what kept it from it. Of one that is adopted: when
+  // its executions are known.
+  void AwaitReady(Done ready);
 
   const std::string& id() const { return spec_.id(); }
   const sandbox::wire::SandboxSpec& spec() const { return spec_; }
@@ -82,12 +94,13 @@ class Session final : public sandbox::SandboxObserver,
   // Null: the supervisor is gone. Its methods may be called at any time.
   std::shared_ptr<sandbox::Sandbox> sandbox() const;
 
-  // Starts a command, validated before. Empty `id`: one is made up. `started`
-  // gets the execution when it runs or failed to start, or SANDBOX_NOT_READY,
-  // EXECUTION_EXISTS, TOO_MANY_EXECUTIONS or SERVER_FAULT. Returns the
-  // execution, or null if `started` got one of the first three already.
-  ExecutionPtr Start(const std::string& id, const corral::v1::Command& command,
-                     Started started);
+  // Starts a command, or finds the execution that the same request made.
+  // `started` gets the execution when it runs or failed to start, or what kept
+  // it from being made, which leaves nothing: SANDBOX_NOT_READY,
+  // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, INVALID_FIELD,
+  // STORAGE_FAILED or SERVER_FAULT. Returns the execution, or null if `started`
+  // got an error already.
+  ExecutionPtr Start(NewExecution wanted, Started started);
 
   // Null: there is none.
   ExecutionPtr FindExecution(const std::string& id) const;
@@ -107,10 +120,9 @@ class Session final : public sandbox::SandboxObserver,
   void FinishDeletion();
 
   // The output of an ephemeral sandbox's command is streamed from now on; the
-  // stream ended, after its last event or before. Without streams for long
-  // enough, or after the last event, it is deleted.
+  // stream ended. Without streams for long enough it is deleted.
   void BeginViewing();
-  void EndViewing(bool saw_the_end);
+  void EndViewing();
 
   // Takes in the executions that the disk knows and this object does not,
   // before a sandbox of an earlier server is adopted; OnSnapshot does so again
@@ -125,15 +137,34 @@ class Session final : public sandbox::SandboxObserver,
   void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
   void OnOutput(const std::string& execution_id) override;
   void OnStorage(const sandbox::wire::Storage& storage) override;
+  // Internal: init or the spawner died. Aborted: the host went down.
   void OnGone(const absl::Status& why) override;
 
  private:
-  absl::StatusOr<ExecutionPtr> Admit(const std::string& id,
-                                     const corral::v1::Command& command);
-  absl::Status OnStarted(const ExecutionPtr& execution, const std::string& id,
-                         const absl::Status& status);
+  struct Admission {
+    ExecutionPtr execution;
+    bool is_new;
+  };
+  // Takes `started` if it must wait.
+  absl::StatusOr<Admission> Admit(const NewExecution& wanted, Started* started);
+  // Null: the request is the first of its kind.
+  absl::StatusOr<ExecutionPtr> FindSame(const NewExecution& wanted) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Insert(const std::string& id, const ExecutionPtr& execution)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnStarted(const ExecutionPtr& execution, const std::string& id,
+                 const absl::Status& status);
+  // Answers who waits for its start.
+  void AnswerStarters(const std::string& id);
+  // It was never made.
+  void FailStart(const ExecutionPtr& execution, const std::string& id,
+                 const absl::Status& error);
   void OnExecutionDeleted(const std::string& id, const absl::Status& status);
+  void OnEnd(const ExecutionPtr& execution);
   void Lose(const ExecutionPtr& execution);
+  corral::v1::Loss WhyLost() const;
+  void BeginDeletion();
   void MaybeReady();
   void MaybeEmptied();
 
@@ -155,9 +186,18 @@ class Session final : public sandbox::SandboxObserver,
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
   bool emptied_ ABSL_GUARDED_BY(mutex_) = false;
   bool deleted_ ABSL_GUARDED_BY(mutex_) = false;
-  Done ready_ ABSL_GUARDED_BY(mutex_);
+  // What kept it from becoming ready.
+  absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Done> ready_waiters_ ABSL_GUARDED_BY(mutex_);
+  // What its commands end with, once a deletion is wanted.
+  std::optional<sandbox::wire::ExitRecord::Cause> deletion_cause_
+      ABSL_GUARDED_BY(mutex_);
   std::vector<Done> deletion_waiters_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, ExecutionPtr> executions_ ABSL_GUARDED_BY(mutex_);
+  // By request id: the id of what it made.
+  std::map<std::string, std::string> by_request_ ABSL_GUARDED_BY(mutex_);
+  // By id: who waits for a start.
+  std::map<std::string, std::vector<Started>> starting_ ABSL_GUARDED_BY(mutex_);
   // By id: who waits for the deletion of an execution.
   std::map<std::string, std::vector<Done>> execution_deletions_
       ABSL_GUARDED_BY(mutex_);

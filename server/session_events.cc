@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,10 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/sandbox.h"
 #include "server/conversion.h"
+#include "server/errors.h"
 #include "server/execution.h"
 #include "server/names.h"
+#include "server/output_expiry.h"
 #include "server/session.h"
 #include "server/state_directory.h"
 
@@ -32,7 +35,7 @@ void Session::LoadRecords() {
     adopted_ = true;
   }
   for (const wire::ExecutionRecord& record :
-       environment_.state->ReadRecords(spec_.id())) {
+       StateDirectory::ReadRecords(spec_.directory())) {
     if (FindExecution(record.id()) != nullptr) {
       continue;
     }
@@ -45,18 +48,18 @@ void Session::LoadRecords() {
     auto execution = std::make_shared<Execution>(
         FormatExecutionName(spec_.id(), record.id()),
         StateDirectory::ExecutionPath(spec_.directory(), record.id()),
-        std::move(command));
+        std::move(command), record.request());
     environment_.activity->CommandStarted();
     if (execution->Update(record)) {
-      environment_.activity->CommandEnded();
+      OnEnd(execution);
     }
     MutexLock lock(&mutex_);
-    executions_.emplace(record.id(), std::move(execution));
+    Insert(record.id(), execution);
   }
 }
 
 void Session::EndWithoutSupervisor() {
-  std::vector<ExecutionPtr> endless;
+  std::map<std::string, ExecutionPtr> endless;
   std::shared_ptr<sandbox::Sandbox> dropped;
   {
     MutexLock lock(&mutex_);
@@ -65,21 +68,31 @@ void Session::EndWithoutSupervisor() {
     }
     for (const auto& [id, execution] : executions_) {
       if (!execution->ended()) {
-        endless.push_back(execution);
+        endless.emplace(id, execution);
       }
     }
   }
   if (endless.empty()) {
     return;
   }
+  std::set<std::string> begun;
   for (const wire::ExecutionRecord& record :
-       environment_.state->ReadRecords(spec_.id())) {
+       StateDirectory::ReadRecords(spec_.directory())) {
+    begun.insert(record.id());
     if (record.state() != wire::ExecutionRecord::STARTING) {
       OnExecution(record);
     }
   }
-  for (const ExecutionPtr& execution : endless) {
-    Lose(execution);
+  for (const auto& [id, execution] : endless) {
+    if (execution->state() == corral::v1::Execution::STARTING &&
+        begun.count(id) == 0) {
+      FailStart(execution, id,
+                SandboxNotReady(spec_.name(),
+                                Sandbox::State_Name(Describe().state())));
+    } else {
+      Lose(execution);
+      AnswerStarters(id);
+    }
   }
 }
 
@@ -111,6 +124,7 @@ void Session::OnSnapshot(const wire::Snapshot& snapshot) {
   }
   for (const auto& [id, execution] : unknown) {
     Lose(execution);
+    AnswerStarters(id);
   }
   if (!snapshot.ready()) {
     // Whoever asked for it never got an answer.
@@ -125,9 +139,12 @@ void Session::OnExecution(const wire::ExecutionRecord& record) {
     return;
   }
   if (execution->Update(record)) {
-    environment_.activity->CommandEnded();
+    OnEnd(execution);
   }
   execution->Notify();
+  if (record.state() != wire::ExecutionRecord::STARTING) {
+    AnswerStarters(record.id());
+  }
 }
 
 void Session::OnOutput(const std::string& execution_id) {
@@ -138,39 +155,66 @@ void Session::OnOutput(const std::string& execution_id) {
 }
 
 void Session::OnStorage(const sandbox::wire::Storage& storage) {
-  if (storage.failure().empty()) {
-    LOG(INFO) << id() << ": writing succeeds again";
-  } else {
-    LOG(ERROR) << id() << ": " << storage.failure();
-  }
+  environment_.storage->Set(spec_.name(), storage.failure());
 }
 
 void Session::OnGone(const absl::Status& why) {
-  Done ready;
+  environment_.storage->Set(spec_.name(), "");
+  std::vector<Done> waiters;
   bool deleting = false;
   {
     MutexLock lock(&mutex_);
     gone_ = true;
-    ready = std::move(ready_);
-    deleting = state_ == Sandbox::DELETING || !deletion_waiters_.empty();
+    waiters = std::move(ready_waiters_);
+    deleting = state_ == Sandbox::DELETING || deletion_cause_.has_value();
     state_ = deleting ? Sandbox::DELETING : Sandbox::FAILED;
     failure_ = why.ok() ? absl::UnavailableError("the supervisor ended") : why;
   }
   if (deleting) {
-    if (ready != nullptr) {
+    for (Done& ready : waiters) {
       ready(absl::OkStatus());
     }
     MaybeEmptied();
     return;
   }
   LOG(WARNING) << spec_.name() << " failed: " << why.message();
-  environment_.workers->Run(
-      [self = shared_from_this(), ready = std::move(ready)]() mutable {
-        self->EndWithoutSupervisor();
-        if (ready != nullptr) {
-          ready(absl::OkStatus());
-        }
-      });
+  environment_.workers->Run([self = shared_from_this(), why,
+                             waiters = std::move(waiters)]() mutable {
+    if (StateDirectory::ReadFailure(self->spec_.directory()).ok()) {
+      // For the server after this one.
+      StateDirectory::WriteFailure(self->spec_.directory(), why).IgnoreError();
+    }
+    self->EndWithoutSupervisor();
+    for (Done& ready : waiters) {
+      ready(absl::OkStatus());
+    }
+  });
+}
+
+void Session::OnEnd(const ExecutionPtr& execution) {
+  environment_.activity->CommandEnded();
+  ExpireOutput(execution, environment_.timers, environment_.workers);
+}
+
+void Session::Lose(const ExecutionPtr& execution) {
+  if (execution->MarkLost(WhyLost())) {
+    OnEnd(execution);
+  }
+  execution->Notify();
+}
+
+corral::v1::Loss Session::WhyLost() const {
+  corral::v1::Loss loss;
+  MutexLock lock(&mutex_);
+  loss.set_message(std::string(failure_.message()));
+  if (absl::IsAborted(failure_)) {
+    loss.set_cause(corral::v1::Loss::HOST_RESTARTED);
+  } else if (absl::IsInternal(failure_)) {
+    loss.set_cause(corral::v1::Loss::SANDBOX_FAILED);
+  } else {
+    loss.set_cause(corral::v1::Loss::SUPERVISOR_DIED);
+  }
+  return loss;
 }
 
 }  // namespace server

@@ -7,8 +7,8 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,18 +16,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/output_log.h"
+#include "sandbox/record_file.h"
+#include "sandbox/small_file.h"
 
 namespace server {
 namespace {
 
+using corral::supervisor::v1::DeleteSandbox;
 using corral::supervisor::v1::ExecutionRecord;
+using corral::supervisor::v1::Reply;
 using corral::supervisor::v1::SandboxSpec;
 using sandbox::UniqueFd;
+
+constexpr char kBootId[] = "/proc/sys/kernel/random/boot_id";
+constexpr char kSpec[] = "/spec.pb";
+constexpr char kDeletion[] = "/deleting.pb";
+constexpr char kFailure[] = "/failure.pb";
+constexpr char kControl[] = "control.sock";
+constexpr char kExecutions[] = "/executions";
+// No id begins so.
+constexpr char kRemoved[] = ".removed-";
 
 absl::Status Failed(absl::string_view what, absl::string_view path) {
   return absl::ErrnoToStatus(errno, absl::StrCat(what, "(", path, ")"));
@@ -56,45 +73,92 @@ absl::Status MakeDirectories(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status Sync(const std::string& path, const UniqueFd& file) {
-  return ::fsync(file.get()) == 0 ? absl::OkStatus() : Failed("fsync", path);
-}
-
 absl::Status SyncDirectory(const std::string& path) {
   ASSIGN_OR_RETURN(const UniqueFd directory,
                    OpenFile(path, O_RDONLY | O_DIRECTORY));
-  return Sync(path, directory);
+  return ::fsync(directory.get()) == 0 ? absl::OkStatus()
+                                       : Failed("fsync", path);
 }
 
-absl::Status WriteFile(const std::string& path, const std::string& bytes) {
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  ASSIGN_OR_RETURN(const UniqueFd file,
-                   OpenFile(temporary, O_WRONLY | O_CREAT | O_TRUNC));
-  if (::write(file.get(), bytes.data(), bytes.size()) !=
-      static_cast<ssize_t>(bytes.size())) {
-    return Failed("write", temporary);
-  }
-  RETURN_IF_ERROR(Sync(temporary, file));
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return Failed("rename", path);
+absl::Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) {
+    errno = error.value();
+    return Failed("remove", path);
   }
   return absl::OkStatus();
 }
 
-// False: not there, or no such message.
-bool ReadMessage(const std::string& path,
-                 google::protobuf::MessageLite* message) {
-  std::ifstream file(path, std::ios::binary);
-  return file.good() && message->ParseFromIstream(&file);
+// Takes a directory from its place. What an earlier one of this name left goes.
+absl::Status TakeAway(const std::string& path, const std::string& removed) {
+  if (path == removed || ::rename(path.c_str(), removed.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno == ENOENT) {
+    return absl::OkStatus();
+  }
+  if (errno == ENOTEMPTY || errno == EEXIST) {
+    RETURN_IF_ERROR(RemoveTree(removed));
+    if (::rename(path.c_str(), removed.c_str()) == 0) {
+      return absl::OkStatus();
+    }
+  }
+  return Failed("rename", path);
 }
 
-// Not if the host went down before all of it was on the disk.
-bool IsWholeEnd(const ExecutionRecord& end, const std::string& id) {
+// Of this version: sealed. Of the one before, whose supervisors live on: the
+// message alone, which begins with the tag of its first field, as no seal does.
+absl::Status ReadAnyRecord(const std::string& path,
+                           google::protobuf::MessageLite* message) {
+  constexpr char kTagOfFirstField = '\x0a';
+  ASSIGN_OR_RETURN(const std::string content, sandbox::ReadSmallFile(path));
+  if (!content.empty() && content[0] == kTagOfFirstField) {
+    return message->ParseFromString(content)
+               ? absl::OkStatus()
+               : absl::DataLossError(absl::StrCat(path, " is torn"));
+  }
+  return sandbox::UnsealRecord(content, message);
+}
+
+bool IsEndOf(const ExecutionRecord& end, const std::string& id) {
   return end.id() == id &&
          ((end.state() == ExecutionRecord::EXITED && end.has_exit()) ||
           (end.state() == ExecutionRecord::FAILED_TO_START &&
            end.has_failure()));
 }
+
+// False: it never began, or that cannot be known.
+bool ReadStart(const std::string& path, const std::string& id,
+               ExecutionRecord* start) {
+  const absl::Status status =
+      ReadAnyRecord(absl::StrCat(path, "/start.pb"), start);
+  if (!status.ok() && !absl::IsNotFound(status) && !absl::IsDataLoss(status)) {
+    LOG(ERROR) << "a record cannot be read: " << status.message();
+  }
+  return status.ok() && start->id() == id;
+}
+
+bool IsNeverBegun(const std::string& path) {
+  ExecutionRecord start;
+  const absl::Status status =
+      ReadAnyRecord(absl::StrCat(path, "/start.pb"), &start);
+  return absl::IsNotFound(status) || absl::IsDataLoss(status);
+}
+
+bool ReadEnd(const std::string& path, const std::string& id,
+             ExecutionRecord* end) {
+  for (const char* name : {"/exit.pb", "/exit.pb.new"}) {
+    if (ReadAnyRecord(absl::StrCat(path, name), end).ok() &&
+        IsEndOf(*end, id)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Nobody's: made ahead, or on its way out.
+bool IsHidden(absl::string_view name) { return absl::StartsWith(name, "."); }
 
 std::vector<std::string> ListDirectory(const std::string& path) {
   std::vector<std::string> names;
@@ -121,9 +185,10 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
     }
     return Failed("flock", lock_path);
   }
+  ASSIGN_OR_RETURN(const std::string boot_id, sandbox::ReadSmallFile(kBootId));
   // make_unique cannot reach the constructor.
-  return std::unique_ptr<StateDirectory>(
-      new StateDirectory(path, std::move(lock)));
+  return std::unique_ptr<StateDirectory>(new StateDirectory(
+      path, std::string(absl::StripSuffix(boot_id, "\n")), std::move(lock)));
 }
 
 // Explicitly: a child that is being started may hold the descriptor, too.
@@ -135,7 +200,7 @@ std::string StateDirectory::SandboxPath(absl::string_view sandbox) const {
 
 std::string StateDirectory::ExecutionPath(absl::string_view sandbox_path,
                                           absl::string_view execution) {
-  return absl::StrCat(sandbox_path, "/executions/", execution);
+  return absl::StrCat(sandbox_path, kExecutions, "/", execution);
 }
 
 absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
@@ -143,10 +208,16 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
   if (::mkdir(directory.c_str(), 0700) != 0) {
     return Failed("mkdir", directory);
   }
-  RETURN_IF_ERROR(
-      WriteFile(absl::StrCat(directory, "/spec.pb"), spec.SerializeAsString()));
-  RETURN_IF_ERROR(SyncDirectory(directory));
-  return SyncDirectory(absl::StrCat(path_, "/sandboxes"));
+  absl::Status written = sandbox::ReplaceFile(absl::StrCat(directory, kSpec),
+                                              sandbox::SealRecord(spec),
+                                              sandbox::Durability::kMachine);
+  if (written.ok()) {
+    written = SyncDirectory(absl::StrCat(path_, "/sandboxes"));
+  }
+  if (!written.ok()) {
+    RemoveTree(directory).IgnoreError();
+  }
+  return written;
 }
 
 std::vector<std::string> StateDirectory::ListSandboxes() const {
@@ -155,30 +226,71 @@ std::vector<std::string> StateDirectory::ListSandboxes() const {
 
 absl::StatusOr<SandboxSpec> StateDirectory::ReadSpec(
     absl::string_view sandbox) const {
-  const std::string path = absl::StrCat(SandboxPath(sandbox), "/spec.pb");
+  const std::string path = absl::StrCat(SandboxPath(sandbox), kSpec);
   SandboxSpec spec;
-  if (!ReadMessage(path, &spec) || spec.id() != sandbox) {
-    return absl::DataLossError(absl::StrCat(path, " is not readable"));
+  RETURN_IF_ERROR(ReadAnyRecord(path, &spec));
+  if (spec.id() != sandbox) {
+    return absl::DataLossError(absl::StrCat(path, " is of ", spec.id()));
   }
   return spec;
 }
 
+absl::Status StateDirectory::WriteDeletion(const std::string& sandbox_path,
+                                           const DeleteSandbox& deletion) {
+  return sandbox::ReplaceFile(absl::StrCat(sandbox_path, kDeletion),
+                              sandbox::SealRecord(deletion),
+                              sandbox::Durability::kProcess);
+}
+
+std::optional<DeleteSandbox> StateDirectory::ReadDeletion(
+    const std::string& sandbox_path) {
+  DeleteSandbox deletion;
+  return sandbox::ReadRecord(absl::StrCat(sandbox_path, kDeletion), &deletion)
+                 .ok()
+             ? std::make_optional(deletion)
+             : std::nullopt;
+}
+
+absl::Status StateDirectory::WriteFailure(const std::string& sandbox_path,
+                                          const absl::Status& failure) {
+  Reply reply;
+  reply.set_code(static_cast<int>(failure.code()));
+  reply.set_message(std::string(failure.message()));
+  return sandbox::ReplaceFile(absl::StrCat(sandbox_path, kFailure),
+                              sandbox::SealRecord(reply),
+                              sandbox::Durability::kProcess);
+}
+
+absl::Status StateDirectory::ReadFailure(const std::string& sandbox_path) {
+  Reply reply;
+  sandbox::ReadRecord(absl::StrCat(sandbox_path, kFailure), &reply)
+      .IgnoreError();
+  return absl::Status(static_cast<absl::StatusCode>(reply.code()),
+                      reply.message());
+}
+
+bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
+  // The socket is the last thing that is made, and stays.
+  return ::access(absl::StrCat(sandbox_path, "/", kControl).c_str(), F_OK) !=
+             0 &&
+         errno == ENOENT &&
+         ListDirectory(absl::StrCat(sandbox_path, kExecutions)).empty();
+}
+
 std::vector<ExecutionRecord> StateDirectory::ReadRecords(
-    absl::string_view sandbox) const {
-  const std::string directory = SandboxPath(sandbox);
+    const std::string& sandbox_path) {
   std::vector<ExecutionRecord> records;
   for (const std::string& id :
-       ListDirectory(absl::StrCat(directory, "/executions"))) {
-    const std::string path = ExecutionPath(directory, id);
+       ListDirectory(absl::StrCat(sandbox_path, kExecutions))) {
+    const std::string path = ExecutionPath(sandbox_path, id);
     ExecutionRecord record;
-    if (!ReadMessage(absl::StrCat(path, "/start.pb"), &record) ||
-        record.id() != id) {
+    if (IsHidden(id) || !ReadStart(path, id, &record)) {
       continue;
     }
     ExecutionRecord end;
-    if (ReadMessage(absl::StrCat(path, "/exit.pb"), &end) &&
-        IsWholeEnd(end, id)) {
+    if (ReadEnd(path, id, &end)) {
       *end.mutable_command() = std::move(*record.mutable_command());
+      *end.mutable_request() = std::move(*record.mutable_request());
       record = std::move(end);
     }
     records.push_back(std::move(record));
@@ -186,14 +298,61 @@ std::vector<ExecutionRecord> StateDirectory::ReadRecords(
   return records;
 }
 
-absl::Status StateDirectory::Remove(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error) {
-    errno = error.value();
-    return Failed("remove", path);
+void StateDirectory::RemoveLeftovers(const std::string& sandbox_path,
+                                     bool all) {
+  for (const std::string& name :
+       ListDirectory(absl::StrCat(sandbox_path, kExecutions))) {
+    const std::string path = ExecutionPath(sandbox_path, name);
+    const bool leftover = absl::StartsWith(name, kRemoved) ||
+                          (all && (IsHidden(name) || IsNeverBegun(path)));
+    if (!leftover) {
+      continue;
+    }
+    const absl::Status removed = Remove(path);
+    if (!removed.ok()) {
+      LOG(ERROR) << "what is left of an execution: " << removed.message();
+    }
   }
-  return absl::OkStatus();
+}
+
+void StateDirectory::CutLogs(const std::string& sandbox_path) {
+  for (const std::string& id :
+       ListDirectory(absl::StrCat(sandbox_path, kExecutions))) {
+    for (const char* log : {"/stdout", "/stderr", "/terminal"}) {
+      const std::string path =
+          absl::StrCat(ExecutionPath(sandbox_path, id), log);
+      const absl::Status cut = sandbox::CutOutputLog(path);
+      if (!cut.ok() && !absl::IsNotFound(cut)) {
+        LOG(ERROR) << path << " is not cut: " << cut.message();
+      }
+    }
+  }
+}
+
+std::string StateDirectory::RemovedPath(const std::string& path) {
+  const size_t name = path.rfind('/') + 1;
+  return absl::StartsWith(path.substr(name), kRemoved)
+             ? path
+             : absl::StrCat(path.substr(0, name), kRemoved, path.substr(name));
+}
+
+absl::Status StateDirectory::Remove(const std::string& path) {
+  const std::string removed = RemovedPath(path);
+  RETURN_IF_ERROR(TakeAway(path, removed));
+  return RemoveTree(removed);
+}
+
+absl::Status StateDirectory::RemoveUnborn(const std::string& path) {
+  const std::string removed = RemovedPath(path);
+  RETURN_IF_ERROR(TakeAway(path, removed));
+  for (const std::string& name : ListDirectory(removed)) {
+    if (name != kControl) {
+      RETURN_IF_ERROR(RemoveTree(absl::StrCat(removed, "/", name)));
+    }
+  }
+  return ::rmdir(removed.c_str()) == 0 || errno == ENOENT
+             ? absl::OkStatus()
+             : Failed("rmdir", removed);
 }
 
 }  // namespace server

@@ -13,6 +13,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/record_file.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -48,7 +49,7 @@ class StateDirectoryTest : public ::testing::Test {
     const std::string path =
         StateDirectory::ExecutionPath(state_->SandboxPath(sandbox), execution);
     std::filesystem::create_directories(path);
-    std::ofstream(absl::StrCat(path, "/", file)) << record.SerializeAsString();
+    std::ofstream(absl::StrCat(path, "/", file)) << sandbox::SealRecord(record);
   }
 
   const std::string path_;
@@ -82,15 +83,17 @@ TEST_F(StateDirectoryTest, AnEndCompletesItsStart) {
   start.set_id("job");
   start.mutable_command()->add_argv("true");
   WriteRecord("box", "job", "start.pb", start);
-  EXPECT_EQ(state_->ReadRecords("box").at(0).state(),
-            wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(
+      StateDirectory::ReadRecords(state_->SandboxPath("box")).at(0).state(),
+      wire::ExecutionRecord::STARTING);
 
   wire::ExecutionRecord end;
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
   end.mutable_exit()->set_wait_status(256);
   WriteRecord("box", "job", "exit.pb", end);
-  const std::vector<wire::ExecutionRecord> records = state_->ReadRecords("box");
+  const std::vector<wire::ExecutionRecord> records =
+      StateDirectory::ReadRecords(state_->SandboxPath("box"));
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].state(), wire::ExecutionRecord::EXITED);
   EXPECT_EQ(records[0].command().argv(0), "true");
@@ -103,14 +106,16 @@ TEST_F(StateDirectoryTest, ATornEndIsNone) {
   WriteRecord("box", "job", "start.pb", start);
   wire::ExecutionRecord end;
   WriteRecord("box", "job", "exit.pb", end);
-  EXPECT_EQ(state_->ReadRecords("box").at(0).state(),
-            wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(
+      StateDirectory::ReadRecords(state_->SandboxPath("box")).at(0).state(),
+      wire::ExecutionRecord::STARTING);
   // All that came before the message that says how.
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
   WriteRecord("box", "job", "exit.pb", end);
-  EXPECT_EQ(state_->ReadRecords("box").at(0).state(),
-            wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(
+      StateDirectory::ReadRecords(state_->SandboxPath("box")).at(0).state(),
+      wire::ExecutionRecord::STARTING);
 }
 
 TEST_F(StateDirectoryTest, WhatHasNoReadableStartNeverBegan) {
@@ -119,7 +124,8 @@ TEST_F(StateDirectoryTest, WhatHasNoReadableStartNeverBegan) {
   wire::ExecutionRecord other;
   other.set_id("other");
   WriteRecord("box", "torn", "start.pb", other);
-  EXPECT_THAT(state_->ReadRecords("box"), SizeIs(0));
+  EXPECT_THAT(StateDirectory::ReadRecords(state_->SandboxPath("box")),
+              SizeIs(0));
 }
 
 }  // namespace

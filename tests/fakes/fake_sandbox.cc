@@ -1,5 +1,6 @@
 #include "tests/fakes/fake_sandbox.h"
 
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -131,6 +132,9 @@ std::unique_ptr<sandbox::Sandbox> FakeSandboxFactory::Create(
           return;
         }
         supervisors_[supervisor->spec().directory()] = supervisor;
+        // The sign that it has been ready.
+        std::ofstream(
+            absl::StrCat(supervisor->spec().directory(), "/control.sock"));
         supervisor->Connect(observer);
         created(absl::OkStatus());
       });

@@ -19,6 +19,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/output_log.h"
+#include "sandbox/record_file.h"
 #include "sandbox/sandbox.h"
 
 namespace tests {
@@ -38,6 +39,19 @@ const char* FileName(wire::Stream stream) {
   }
 }
 
+sandbox::Overflow ToOverflow(wire::CommandSpec::Overflow overflow) {
+  switch (overflow) {
+    case wire::CommandSpec::BLOCK:
+      return sandbox::Overflow::kBlock;
+    case wire::CommandSpec::HEAD_AND_TAIL:
+      return sandbox::Overflow::kHeadAndTail;
+    case wire::CommandSpec::KILL:
+      return sandbox::Overflow::kKill;
+    default:  // the sentinels of protobuf's open enums
+      return sandbox::Overflow::kDropOldest;
+  }
+}
+
 bool HasEnded(const wire::ExecutionRecord& record) {
   return record.state() == wire::ExecutionRecord::EXITED ||
          record.state() == wire::ExecutionRecord::FAILED_TO_START;
@@ -46,7 +60,7 @@ bool HasEnded(const wire::ExecutionRecord& record) {
 int64_t NowNanos() { return absl::ToUnixNanos(absl::Now()); }
 
 void WriteRecord(const std::string& path, const wire::ExecutionRecord& record) {
-  std::ofstream(path, std::ios::binary) << record.SerializeAsString();
+  std::ofstream(path, std::ios::binary) << sandbox::SealRecord(record);
 }
 
 }  // namespace
@@ -80,10 +94,7 @@ void FakeSupervisor::CreateLogs(const std::string& directory,
   for (const wire::Stream stream : streams) {
     auto log = sandbox::OutputLogWriter::Create(fd.get(), FileName(stream));
     CHECK(log.ok()) << log.status().message();
-    log->SetRetention(command.retain_bytes(),
-                      command.block_when_full()
-                          ? sandbox::Overflow::kBlock
-                          : sandbox::Overflow::kDropOldest);
+    log->SetRetention(command.retain_bytes(), ToOverflow(command.overflow()));
     running->logs.emplace(stream, *std::move(log));
     running->record.add_streams(stream);
   }
@@ -97,17 +108,33 @@ void FakeSupervisor::Tell(const Running& running) {
   }
 }
 
+absl::Status FakeSupervisor::DieAfter(const absl::Status& refusal) {
+  if (death_ == Death::kNone) {
+    return refusal;
+  }
+  Die(absl::UnavailableError("killed"));
+  return absl::UnavailableError("gone");
+}
+
 absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
   if (executions_.count(start.id()) != 0) {
     return absl::AlreadyExistsError(start.id());
+  }
+  ++starts_;
+  if (!refusal_.ok() || death_ == Death::kBeforeRecord) {
+    return DieAfter(refusal_);
   }
   Running& running = executions_[start.id()];
   running.record.set_id(start.id());
   running.record.set_create_time_ns(NowNanos());
   *running.record.mutable_command() = start.command();
+  *running.record.mutable_request() = start.request();
   const std::string directory = Directory(start.id());
   std::filesystem::create_directories(directory);
   WriteRecord(absl::StrCat(directory, "/start.pb"), running.record);
+  if (death_ == Death::kAfterRecord) {
+    return DieAfter(absl::OkStatus());
+  }
   if (failure_.errno_value() != 0) {
     running.record.set_state(wire::ExecutionRecord::FAILED_TO_START);
     *running.record.mutable_failure() = failure_;

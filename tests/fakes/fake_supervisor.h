@@ -37,6 +37,15 @@ class FakeSupervisor {
   void FailStarts(const sandbox::wire::StartFailure& failure) {
     failure_ = failure;
   }
+  // Starts are refused with this from now on, and leave nothing.
+  void RefuseStarts(const absl::Status& error) { refusal_ = error; }
+  // The supervisor dies of the next start: before it wrote down that it was
+  // asked, or after.
+  enum class Death { kNone, kBeforeRecord, kAfterRecord };
+  void DieOfStart(Death death) { death_ = death; }
+  // How many executions it was asked to start.
+  int starts() const { return starts_; }
+
   // Inputs wait from now on, as those of a command that does not read.
   void HoldInput() { hold_input_ = true; }
 
@@ -78,10 +87,15 @@ class FakeSupervisor {
   std::string Directory(const std::string& execution) const;
   void CreateLogs(const std::string& directory, Running* running);
   void Tell(const Running& running);
+  // The answer to a start that was not made.
+  absl::Status DieAfter(const absl::Status& refusal);
 
   const sandbox::wire::SandboxSpec spec_;
   sandbox::SandboxObserver* observer_ = nullptr;
   sandbox::wire::StartFailure failure_;
+  absl::Status refusal_;
+  Death death_ = Death::kNone;
+  int starts_ = 0;
   bool hold_input_ = false;
   bool alive_ = true;
   std::map<std::string, Running> executions_;
