@@ -45,6 +45,12 @@ void Recorder::OnOutput(const std::string&) {
   mutex_.Signal();
 }
 
+void Recorder::OnStorage(const wire::Storage& storage) {
+  MutexLock lock(&mutex_);
+  storage_failure_ = storage.failure();
+  mutex_.Signal();
+}
+
 void Recorder::OnGone(const absl::Status& why) {
   MutexLock lock(&mutex_);
   gone_ = std::make_unique<absl::Status>(why);
@@ -72,6 +78,14 @@ absl::Status Recorder::WaitForGone() {
   mutex_.Await([this]()
                    ABSL_NO_THREAD_SAFETY_ANALYSIS { return gone_ != nullptr; });
   return *gone_;
+}
+
+std::string Recorder::WaitForStorage(bool fails) {
+  MutexLock lock(&mutex_);
+  mutex_.Await([this, fails]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return storage_failure_.empty() != fails;
+  });
+  return storage_failure_;
 }
 
 int Recorder::WaitForMore(int seen) {

@@ -26,13 +26,15 @@ class Recorder : public SandboxObserver {
   void OnSnapshot(const wire::Snapshot& snapshot) override;
   void OnExecution(const wire::ExecutionRecord& record) override;
   void OnOutput(const std::string&) override;
-  void OnStorage(const wire::Storage&) override {}
+  void OnStorage(const wire::Storage& storage) override;
   void OnGone(const absl::Status& why) override;
 
   // Returns its last state, also when the sandbox goes before it ends.
   wire::ExecutionRecord WaitForEnd(const std::string& id);
   wire::Snapshot WaitForSnapshot();
   absl::Status WaitForGone();
+  // Until writing fails, or no longer does. Returns why it fails.
+  std::string WaitForStorage(bool fails);
   // Until more than `seen` things were told. Returns how many.
   int WaitForMore(int seen);
   bool Ended(const std::string& id);
@@ -41,6 +43,7 @@ class Recorder : public SandboxObserver {
   Mutex mutex_;
   std::map<std::string, wire::ExecutionRecord> records_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::Snapshot> snapshots_ ABSL_GUARDED_BY(mutex_);
+  std::string storage_failure_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<absl::Status> gone_ ABSL_GUARDED_BY(mutex_);
   int told_ ABSL_GUARDED_BY(mutex_) = 0;
 };

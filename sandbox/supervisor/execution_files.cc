@@ -31,11 +31,18 @@ const char* LogName(wire::Stream stream) {
   }
 }
 
-absl::StatusOr<UniqueFd> CreateFile(int directory, const char* name) {
+// With a first byte, so that a record does not fail for a disk that is full by
+// then: it is no longer than a block, mostly. A zero is no record.
+absl::StatusOr<UniqueFd> CreateRecord(int directory, const char* name) {
   UniqueFd file(
       ::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("create ", name));
+  }
+  const ssize_t written = ::pwrite(file.get(), "", 1, 0);
+  if (written != 1) {
+    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
+                               absl::StrCat("allocate ", name));
   }
   return file;
 }
@@ -64,8 +71,8 @@ absl::StatusOr<ExecutionFiles> ExecutionFiles::Create(const std::string& parent,
   const auto fill = [&]() -> absl::Status {
     const UniqueFd directory(
         ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    ASSIGN_OR_RETURN(files.start_, CreateFile(directory.get(), kStart));
-    ASSIGN_OR_RETURN(files.end_, CreateFile(directory.get(), kNewEnd));
+    ASSIGN_OR_RETURN(files.start_, CreateRecord(directory.get(), kStart));
+    ASSIGN_OR_RETURN(files.end_, CreateRecord(directory.get(), kNewEnd));
     const std::vector<wire::Stream> streams =
         terminal ? std::vector<wire::Stream>{wire::TERMINAL}
                  : std::vector<wire::Stream>{wire::STDOUT, wire::STDERR};
