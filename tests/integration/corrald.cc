@@ -100,6 +100,14 @@ void Corrald::Start() {
   ASSERT_TRUE(IsRunning()) << log();
 }
 
+void Corrald::TakeOver() {
+  const std::unique_ptr<Process> predecessor = std::move(process_);
+  Launch({"--take-over", "--listen", address(), "--state-dir",
+          state_directory(), "--config", config_file()});
+  ASSERT_EQ(predecessor->Wait(), 0) << log();
+  ASSERT_TRUE(IsRunning()) << log();
+}
+
 void Corrald::Kill() {
   NoteCgroups();
   process_->Signal(SIGKILL);

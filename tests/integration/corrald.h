@@ -40,6 +40,10 @@ class Corrald {
   std::vector<std::string> UsualArguments() const;
   void Start();
 
+  // Starts a successor with the usual flags and --take-over, and returns when
+  // the server that ran has given way.
+  void TakeOver();
+
   // As kill -9 does. Sandboxes go on.
   void Kill();
   void Signal(int number) { process_->Signal(number); }

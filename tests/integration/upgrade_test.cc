@@ -1,0 +1,401 @@
+// A server that gives way to another one while clients use it.
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "bridge/client/call.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/output_stream.h"
+#include "bridge/client/request_id.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/integration/integration_test.h"
+#include "tests/integration/process.h"
+#include "tests/status_matchers.h"
+
+namespace tests {
+namespace {
+
+using ::corral::v1::Execution;
+using ::corral::v1::STDOUT;
+using ExecutionCalls = ::corral::v1::ExecutionService::StubInterface;
+
+constexpr int kClients = 50;
+constexpr int kUpgrades = 3;
+constexpr int kCommandsBetween = 150;
+constexpr int kSandboxes = 5;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
+
+// The longest of durations that any number of threads tell.
+class Longest {
+ public:
+  void Tell(absl::Duration duration) {
+    sandbox::MutexLock lock(&mutex_);
+    longest_ = std::max(longest_, duration);
+  }
+  absl::Duration get() {
+    sandbox::MutexLock lock(&mutex_);
+    return longest_;
+  }
+
+ private:
+  sandbox::Mutex mutex_;
+  absl::Duration longest_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+};
+
+class UpgradeTest : public IntegrationTest {
+ protected:
+  // With the usual flags. Returns when the old server has ended.
+  void TakeOver() { ASSERT_NO_FATAL_FAILURE(server_.TakeOver()); }
+
+  std::unique_ptr<client::Connection> OpenConnection() const {
+    client::ConnectOptions options;
+    options.server = server_.address();
+    auto connection = client::Connection::Open(options);
+    EXPECT_THAT(connection.status(), IsOk());
+    return *std::move(connection);
+  }
+
+  std::string Run(int client, int number) const {
+    return absl::StrCat(server_.workspace(), "/", client, "-", number);
+  }
+
+  // The same output, status and trace in the workspace for each number.
+  corral::v1::Command NumberedCommand(int client, int number) const {
+    return MakeCommand(
+        {"sh", "-c",
+         absl::StrCat("echo ran >>", Run(client, number), "; echo ", client,
+                      " ", number, "; exit ", number % 100)});
+  }
+
+  void ExpectNumbered(int client, int number, const Execution& ended,
+                      const std::string& output) {
+    EXPECT_EQ(ended.state(), Execution::EXITED) << ended.name();
+    EXPECT_EQ(ended.exit().code(), number % 100) << ended.name();
+    EXPECT_EQ(output, absl::StrCat(client, " ", number, "\n"));
+  }
+
+  // By RunExecution.
+  void RunOne(client::Connection& connection, const std::string& sandbox,
+              int client, int number) {
+    corral::v1::RunExecutionRequest request;
+    request.set_parent(sandbox);
+    request.set_request_id(client::NewRequestId());
+    *request.mutable_command() = NumberedCommand(client, number);
+    client::OutputStream stream(connection, request);
+    std::string output;
+    Execution ended;
+    ReadAll(stream, &output, &ended);
+    ExpectNumbered(client, number, ended, output);
+  }
+
+  // By StartExecution, WaitExecution and ReadOutput.
+  void StartOne(client::Connection& connection, const std::string& sandbox,
+                int client, int number) {
+    corral::v1::StartExecutionRequest start;
+    start.set_parent(sandbox);
+    start.set_request_id(client::NewRequestId());
+    *start.mutable_command() = NumberedCommand(client, number);
+    const absl::StatusOr<Execution> started =
+        client::Call(connection, &ExecutionCalls::StartExecution, start);
+    ASSERT_THAT(started.status(), IsOk());
+    corral::v1::WaitExecutionRequest wait;
+    wait.set_name(started->name());
+    const absl::StatusOr<Execution> ended =
+        client::Call(connection, &ExecutionCalls::WaitExecution, wait);
+    ASSERT_THAT(ended.status(), IsOk());
+    corral::v1::ReadOutputRequest read;
+    read.set_name(started->name());
+    read.set_stream(STDOUT);
+    const absl::StatusOr<corral::v1::ReadOutputResponse> output =
+        client::Call(connection, &ExecutionCalls::ReadOutput, read);
+    ASSERT_THAT(output.status(), IsOk());
+    ExpectNumbered(client, number, *ended, output->data());
+  }
+
+  static void ReadAll(client::OutputStream& stream, std::string* output,
+                      Execution* ended) {
+    while (true) {
+      const auto event = stream.Next();
+      ASSERT_THAT(event.status(), IsOk());
+      if (!event->has_value()) {
+        return;
+      }
+      if ((*event)->has_chunk()) {
+        EXPECT_EQ((*event)->chunk().offset(), output->size());
+        *output += (*event)->chunk().data();
+      }
+      EXPECT_FALSE((*event)->has_gap());
+      if ((*event)->has_ended()) {
+        *ended = (*event)->ended();
+      }
+    }
+  }
+
+  // Runs commands, one after the other, until it is told to stop.
+  void BeClient(int client, const std::string& sandbox) {
+    const auto connection = OpenConnection();
+    int number = 0;
+    while (!stop_) {
+      const absl::Time begin = absl::Now();
+      if (number % 2 == 0) {
+        RunOne(*connection, sandbox, client, number);
+      } else {
+        StartOne(*connection, sandbox, client, number);
+      }
+      longest_command_.Tell(absl::Now() - begin);
+      ++number;
+      ++commands_;
+    }
+    for (int i = 0; i < number; ++i) {
+      EXPECT_EQ(ReadFile(Run(client, i)), "ran\n") << Run(client, i);
+    }
+  }
+
+  // Connects anew again and again.
+  void Connect() {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    server_.socket_path().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    while (!stop_) {
+      const sandbox::UniqueFd socket(
+          ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address),
+                          sizeof(address)),
+                0)
+          << std::strerror(errno);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+
+  // Reads a command that writes numbered lines until the file "stop" is there.
+  void ReadLines(const std::string& name) {
+    const auto connection = OpenConnection();
+    corral::v1::StreamOutputRequest request;
+    request.set_name(name);
+    client::OutputStream stream(*connection, request);
+    std::string output;
+    Execution ended;
+    ReadAll(stream, &output, &ended);
+    EXPECT_EQ(ended.exit().code(), 9);
+    std::string expected;
+    int lines = 0;
+    while (expected.size() < output.size()) {
+      absl::StrAppend(&expected, "line ", lines++, "\n");
+    }
+    EXPECT_EQ(output, expected);
+    EXPECT_EQ(ReadFile(server_.workspace() + "/lines"),
+              absl::StrCat(lines, "\n"));
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> commands_ = 0;
+  Longest longest_command_;
+};
+
+TEST_F(UpgradeTest, LosesAndDoublesNothing) {
+  std::vector<std::string> sandboxes;
+  for (int i = 0; i < kSandboxes; ++i) {
+    sandboxes.push_back(CreateSandbox());
+  }
+  const std::string lines =
+      client_
+          ->Start(sandboxes[0],
+                  MakeCommand({"sh", "-c",
+                               "i=0; while [ ! -e stop ]; do echo line $i; "
+                               "i=$((i+1)); sleep 0.01; done; echo $i >lines; "
+                               "exit 9"}))
+          .name();
+  std::vector<std::thread> threads;
+  threads.emplace_back([this] { Connect(); });
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([this, lines] { ReadLines(lines); });
+  }
+  for (int i = 0; i < kClients; ++i) {
+    threads.emplace_back([this, i, sandbox = sandboxes[i % kSandboxes]] {
+      BeClient(i, sandbox);
+    });
+  }
+  for (int i = 0; i < kUpgrades; ++i) {
+    const int before = commands_;
+    while (commands_ < before + kCommandsBetween && server_.IsRunning()) {
+      absl::SleepFor(kPollInterval);
+    }
+    TakeOver();
+  }
+  const int before = commands_;
+  while (commands_ < before + kCommandsBetween && server_.IsRunning()) {
+    absl::SleepFor(kPollInterval);
+  }
+  stop_ = true;
+  WriteFile(server_.workspace() + "/stop", "");
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  std::cerr << commands_ << " commands; the longest took "
+            << absl::FormatDuration(longest_command_.get()) << "\n";
+  // The call itself may be one that the first server did not answer.
+  client_ = std::make_unique<Client>(server_.Connect());
+}
+
+TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
+  std::vector<std::string> sandboxes;
+  for (int i = 0; i < 100; ++i) {
+    corral::v1::CreateSandboxRequest request;
+    request.set_parent(kTenant);
+    sandboxes.push_back(client_->CreateSandbox(request));
+    for (int k = 0; k < 10; ++k) {
+      client_->Start(sandboxes.back(), MakeCommand({"true"}));
+    }
+  }
+  Longest pause;
+  std::thread prober([this, &pause] {
+    const auto connection = OpenConnection();
+    corral::v1::GetServerInfoRequest info;
+    while (!stop_) {
+      const absl::Time begin = absl::Now();
+      const auto answer = client::Call(
+          *connection, &corral::v1::AdminService::StubInterface::GetServerInfo,
+          info);
+      EXPECT_THAT(answer.status(), IsOk());
+      EXPECT_EQ(answer->executions(), 1000);
+      pause.Tell(absl::Now() - begin);
+    }
+  });
+  TakeOver();
+  client_ = std::make_unique<Client>(server_.Connect());
+  EXPECT_EQ(client_->GetInfo().sandboxes(), 100);
+  stop_ = true;
+  prober.join();
+  std::cerr << "100 sandboxes, 1000 executions: the longest call took "
+            << absl::FormatDuration(pause.get()) << "\n";
+  for (const std::string& sandbox : sandboxes) {
+    client_->DeleteSandbox(sandbox);
+  }
+}
+
+TEST_F(UpgradeTest, WhoseConfigurationIsBadLeavesTheOldServerAlone) {
+  WriteFile(server_.config_file(), "max_sandboxes: 5000");
+  Process successor({"./corrald", "--take-over", "--listen", server_.address(),
+                     "--state-dir", server_.state_directory(), "--config",
+                     server_.config_file()});
+  EXPECT_EQ(successor.Wait(), 2);
+  Process stranger({"./corrald", "--take-over", "--listen",
+                    "unix:" + server_.config_file(), "--state-dir",
+                    server_.state_directory()});
+  EXPECT_EQ(stranger.Wait(), 1);
+  EXPECT_EQ(client_->Run(CreateSandbox(), Shell("exit 5"))->ended.exit().code(),
+            5);
+}
+
+TEST_F(UpgradeTest, MayListenElsewhere) {
+  const std::string sandbox = CreateSandbox();
+  const std::string other = server_.directory() + "/other.sock";
+  Process successor(
+      {"./corrald", "--take-over", "--listen", "unix:" + other, "--state-dir",
+       server_.state_directory(), "--on-shutdown=LEAVE_SANDBOXES"},
+      {}, server_.directory() + "/log");
+  EXPECT_EQ(server_.Wait(), 0);
+  const Client client(
+      grpc::CreateChannel("unix:" + other, grpc::InsecureChannelCredentials()));
+  corral::v1::ListSandboxesRequest list;
+  list.set_parent(kTenant);
+  corral::v1::ListSandboxesResponse sandboxes;
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  const auto stub = corral::v1::SandboxService::NewStub(
+      grpc::CreateChannel("unix:" + other, grpc::InsecureChannelCredentials()));
+  EXPECT_TRUE(stub->ListSandboxes(&context, list, &sandboxes).ok());
+  ASSERT_EQ(sandboxes.sandboxes_size(), 1);
+  EXPECT_EQ(sandboxes.sandboxes(0).name(), sandbox);
+  EXPECT_FALSE(std::filesystem::exists(server_.socket_path()));
+  successor.Signal(SIGTERM);
+  EXPECT_EQ(successor.Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(other));
+}
+
+TEST(TakeOverTest, StartsWhereNoServerRuns) {
+  Corrald server;
+  server.Launch({"--take-over", "--listen", server.address(), "--state-dir",
+                 server.state_directory()});
+  Client client(server.Connect());
+  corral::v1::ServerInfo info;
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  const auto admin = corral::v1::AdminService::NewStub(server.Connect());
+  EXPECT_TRUE(admin->GetServerInfo(&context, {}, &info).ok()) << server.log();
+  server.End();
+}
+
+TEST(LeaveTest, SandboxesGoOnWithoutAServer) {
+  Corrald server("drain_seconds: 600 on_shutdown: LEAVE_SANDBOXES");
+  ASSERT_NO_FATAL_FAILURE(server.Start());
+  auto client = std::make_unique<Client>(server.Connect());
+  corral::v1::CreateSandboxRequest create;
+  create.set_parent(kTenant);
+  const std::string sandbox = client->CreateSandbox(create);
+  const std::string name =
+      client->Start(sandbox, Shell("echo up; read x; echo $x; exit 6")).name();
+  auto call = client->Stream(name);
+  call->ReadUntil(STDOUT, "up\n");
+  // It waits for the reader.
+  server.Signal(SIGTERM);
+  while (!client->GetInfo().draining()) {
+    absl::SleepFor(kPollInterval);
+  }
+  server.Signal(SIGTERM);
+  const grpc::Status status = call->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SERVER_DRAINING");
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(server.socket_path()));
+  EXPECT_THAT(server.Supervisors(), ::testing::Not(::testing::IsEmpty()));
+
+  WriteFile(server.config_file(), "drain_seconds: 0");
+  ASSERT_NO_FATAL_FAILURE(server.Start());
+  client = std::make_unique<Client>(server.Connect());
+  EXPECT_EQ(client->Get(name).state(), Execution::RUNNING);
+  client->WriteInput(name, 0, "done\n");
+  EXPECT_EQ(client->Wait(name).exit().code(), 6);
+  auto again = client->Stream(name);
+  EXPECT_TRUE(again->Finish().ok());
+  EXPECT_EQ(again->bytes[STDOUT], "up\ndone\n");
+  client.reset();
+  server.End();
+}
+
+TEST(LeaveTest, DoesNotWaitForCommands) {
+  Corrald server("drain_seconds: 600 on_shutdown: LEAVE_SANDBOXES");
+  ASSERT_NO_FATAL_FAILURE(server.Start());
+  {
+    Client client(server.Connect());
+    corral::v1::CreateSandboxRequest create;
+    create.set_parent(kTenant);
+    client.Start(client.CreateSandbox(create), MakeCommand({"sleep", "1000"}));
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  WriteFile(server.config_file(), "drain_seconds: 0");
+  ASSERT_NO_FATAL_FAILURE(server.Start());
+  server.End();
+}
+
+}  // namespace
+}  // namespace tests
