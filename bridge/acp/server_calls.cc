@@ -108,6 +108,14 @@ void ServerCalls::DeleteExecution(const std::string& name, Done<Empty> done) {
         request, std::move(done));
 }
 
+void ServerCalls::GetSandbox(const std::string& name,
+                             Done<corral::v1::Sandbox> done) {
+  corral::v1::GetSandboxRequest request;
+  request.set_name(name);
+  Begin(connection_->sandboxes().async(), &AsyncSandboxes::GetSandbox, request,
+        std::move(done));
+}
+
 void ServerCalls::DeleteSandbox(const std::string& name, Done<Empty> done) {
   corral::v1::DeleteSandboxRequest request;
   request.set_name(name);

@@ -49,9 +49,15 @@ class ServerCalls {
                        Done<google::protobuf::Empty> done);
   void DeleteExecution(const std::string& name,
                        Done<google::protobuf::Empty> done);
+  void GetSandbox(const std::string& name, Done<corral::v1::Sandbox> done);
   void DeleteSandbox(const std::string& name,
                      Done<google::protobuf::Empty> done);
   client::Connection& connection() { return *connection_; }
+
+  // Runs `action` on the loop after at least `delay`, if it still runs then.
+  void After(absl::Duration delay, EventLoop::Action action) {
+    loop_->After(delay, std::move(action));
+  }
 
   // No answer is outstanding.
   bool idle() const { return outstanding_ == 0; }

@@ -1,14 +1,19 @@
 #include "bridge/acp/session_sandbox.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/log.h"
 
 namespace bridge {
 namespace {
+
+constexpr int64_t kIdleTimeoutSeconds = 600;
+constexpr absl::Duration kUseInterval = absl::Minutes(2);
 
 void DeleteByName(ServerCalls& calls, const std::string& name) {
   calls.DeleteSandbox(name, [name](const auto& deleted) {
@@ -19,6 +24,24 @@ void DeleteByName(ServerCalls& calls, const std::string& name) {
 }
 
 }  // namespace
+
+SessionSandbox::SessionSandbox(ServerCalls* calls, corral::v1::Sandbox wanted)
+    : calls_(calls), wanted_(std::move(wanted)) {
+  wanted_.mutable_lifetime()->mutable_idle_timeout()->set_seconds(
+      kIdleTimeoutSeconds);
+}
+
+void SessionSandbox::KeepInUse(const std::string& name) {
+  calls_->After(kUseInterval, [weak = weak_from_this(), name] {
+    const std::shared_ptr<SessionSandbox> self = weak.lock();
+    if (self != nullptr && self->name_ == name) {
+      // Any call that names it will do; what is wrong with it shows when it is
+      // needed.
+      self->calls_->GetSandbox(name, [](const auto&) {});
+      self->KeepInUse(name);
+    }
+  });
+}
 
 void SessionSandbox::WhenReady(Done done) {
   if (deleted_) {
@@ -55,6 +78,7 @@ void SessionSandbox::OnCreated(absl::StatusOr<corral::v1::Sandbox> created) {
     DeleteByName(*calls_, created->name());
   } else {
     answer = name_ = created->name();
+    KeepInUse(name_);
   }
   for (Done& done : std::exchange(waiting_, {})) {
     done(answer);

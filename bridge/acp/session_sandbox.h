@@ -13,14 +13,15 @@
 namespace bridge {
 
 // The sandbox of one ACP session. It is created when it is first needed, and
-// again if it turns out that it can't be used any more. For the loop's thread;
-// held by shared_ptr.
+// again if it turns out that it can't be used any more. The server deletes it
+// when it has been idle for 10 min; this keeps it in use for as long as it
+// lives, so that only the sandbox of a bridge that was killed goes that way.
+// For the loop's thread; held by shared_ptr.
 class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
 
-  SessionSandbox(ServerCalls* calls, corral::v1::Sandbox wanted)
-      : calls_(calls), wanted_(std::move(wanted)) {}
+  SessionSandbox(ServerCalls* calls, corral::v1::Sandbox wanted);
 
   // Runs `done` with the sandbox's name, or with the reason why there is none,
   // which does not keep the next call from trying again.
@@ -36,9 +37,11 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
 
  private:
   void OnCreated(absl::StatusOr<corral::v1::Sandbox> created);
+  // From now on, for as long as it is the one that takes executions.
+  void KeepInUse(const std::string& name);
 
   ServerCalls* const calls_;
-  const corral::v1::Sandbox wanted_;
+  corral::v1::Sandbox wanted_;
   bool creating_ = false;
   bool deleted_ = false;
   std::string name_;  // empty: none takes executions

@@ -37,6 +37,13 @@ std::string TerminalId(const std::string& execution_name) {
   return absl::StrReplaceAll(client::ShortName(execution_name), {{"/", "."}});
 }
 
+std::string LossText(const Execution& lost) {
+  const std::string& why = lost.loss().message();
+  return absl::StrCat(
+      "how the command ended is not known: ",
+      why.empty() ? "its sandbox died" : absl::string_view(why));
+}
+
 // Of processes and records that are gone already there is nothing to tell.
 void LogFailure(absl::string_view what, const absl::Status& status) {
   if (!status.ok() && !absl::IsFailedPrecondition(status) &&
@@ -268,7 +275,7 @@ void Terminals::OnEvent(const std::shared_ptr<Entry>& entry,
       break;
     case OutputEvent::kEnded:
       OnEnd(entry, event.ended().state() == Execution::LOST
-                       ? terminal.Lose("the command's sandbox died")
+                       ? terminal.Lose(LossText(event.ended()))
                        : terminal.Exit(ToExitStatus(event.ended())));
       break;
     case OutputEvent::kOpened:

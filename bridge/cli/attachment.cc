@@ -164,15 +164,15 @@ void Attachment::Open(const Execution& opened) {
   }
 }
 
-std::string Attachment::FilterInput(const std::string& typed) {
+InputForwarder::Passed Attachment::FilterInput(const std::string& typed) {
   if (!has_terminal_) {
-    return typed;
+    return {typed};
   }
   std::string passed = detach_keys_.Filter(typed);
-  if (detach_keys_.found()) {
-    Detach();
+  if (!detach_keys_.found()) {
+    return {std::move(passed)};
   }
-  return passed;
+  return {std::move(passed), [this] { Detach(); }};
 }
 
 }  // namespace bridge

@@ -61,7 +61,7 @@ class Attachment {
   void Open(const corral::v1::Execution& opened);
   void BeginReplay(const corral::v1::Execution& opened);
   void Write(const corral::v1::OutputEvent& event);
-  std::string FilterInput(const std::string& typed);
+  InputForwarder::Passed FilterInput(const std::string& typed);
   void Detach();
 
   client::Connection& connection_;

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "bridge/cli/duration_field.h"
 #include "bridge/cli/quantity.h"
 #include "bridge/cli/terminal.h"
 #include "bridge/cli/working_directory.h"
@@ -13,8 +14,38 @@
 namespace bridge {
 namespace {
 
+using corral::v1::OutputPolicy;
+
 // Output that this process has not written yet; the command waits above it.
 constexpr uint64_t kRetainBytes = 16 << 20;
+
+// The ranges of corral.v1.Command and OutputPolicy.
+constexpr uint64_t kMinRetainBytes = 64 << 10;
+constexpr uint64_t kMaxRetainBytes = uint64_t{1} << 40;
+constexpr absl::Duration kYear = absl::Hours(365 * 24);
+constexpr DurationRange kTimeout = {absl::Milliseconds(1), kYear,
+                                    "1ms to 365d"};
+constexpr DurationRange kDrain = {absl::ZeroDuration(), absl::Hours(1),
+                                  "0s to 1h"};
+constexpr DurationRange kKeepAfterEnd = {absl::ZeroDuration(), kYear,
+                                         "0s to 365d"};
+
+absl::StatusOr<OutputPolicy::Overflow> ParseOverflow(absl::string_view text) {
+  if (text == "drop-oldest") {
+    return OutputPolicy::DROP_OLDEST;
+  }
+  if (text == "head-and-tail") {
+    return OutputPolicy::HEAD_AND_TAIL;
+  }
+  if (text == "block") {
+    return OutputPolicy::BLOCK;
+  }
+  if (text == "kill") {
+    return OutputPolicy::KILL;
+  }
+  return absl::InvalidArgumentError(
+      "allowed is drop-oldest, head-and-tail, block or kill");
+}
 
 void Add(corral::v1::Command& command, absl::string_view name,
          absl::string_view value) {
@@ -59,25 +90,66 @@ void CommandOptions::AddTo(OptionTable& table) {
       'e', "env", "NAME[=VALUE]",
       "Set a variable, or pass on that of this environment. Repeatable.",
       [this](absl::string_view value) { return AddEnvironment(value); });
-  table.Value(0, "timeout", "TIME", "End the command after this time: 30s, 5m.",
-              [this](absl::string_view value) -> absl::Status {
-                ASSIGN_OR_RETURN(const absl::Duration timeout,
-                                 ParseDuration(value));
-                if (timeout < absl::Milliseconds(1) ||
-                    timeout > absl::Hours(365 * 24)) {
-                  return absl::InvalidArgumentError("allowed is 1ms to 365d");
-                }
-                auto& duration = *command_.mutable_wall_timeout();
-                const timespec parts = absl::ToTimespec(timeout);
-                duration.set_seconds(parts.tv_sec);
-                duration.set_nanos(static_cast<int32_t>(parts.tv_nsec));
-                return absl::OkStatus();
-              });
+  AddTimesTo(table);
   table.Flag('t', "tty",
              "Give the command a terminal. Default: if standard input and\n"
              "output are one.",
              tty_);
   table.Flag('T', "no-tty", "Give it pipes.", no_tty_);
+  AddOutputTo(table);
+}
+
+void CommandOptions::AddTimesTo(OptionTable& table) {
+  table.Value(0, "timeout", "TIME", "End the command after this time: 30s, 5m.",
+              [this](absl::string_view value) {
+                return SetDuration(value, kTimeout,
+                                   *command_.mutable_wall_timeout());
+              });
+  table.Value(0, "cpu-timeout", "TIME",
+              "End it when it and its descendants have used this CPU time.",
+              [this](absl::string_view value) {
+                return SetDuration(value, kTimeout,
+                                   *command_.mutable_cpu_timeout());
+              });
+  table.Value(0, "drain", "TIME",
+              "How long after the command's end a descendant that still holds\n"
+              "its output is waited for. Default: 2s.",
+              [this](absl::string_view value) {
+                return SetDuration(value, kDrain,
+                                   *command_.mutable_drain_timeout());
+              });
+}
+
+void CommandOptions::AddOutputTo(OptionTable& table) {
+  table.Value(
+      0, "keep", "SIZE",
+      "Output of each stream that the server keeps. Default: 16M, with\n"
+      "--detach 64M.",
+      [this](absl::string_view value) -> absl::Status {
+        ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(value));
+        command_.mutable_output()->set_retain_bytes(bytes);
+        return bytes < kMinRetainBytes || bytes > kMaxRetainBytes
+                   ? absl::InvalidArgumentError("allowed is 64K to 1T")
+                   : absl::OkStatus();
+      });
+  table.Value(
+      0, "overflow", "POLICY",
+      "What happens to output beyond that: drop-oldest (default with\n"
+      "--detach), head-and-tail, block (default: the command waits for\n"
+      "what is not written here yet) or kill.",
+      [this](absl::string_view value) -> absl::Status {
+        ASSIGN_OR_RETURN(const auto overflow, ParseOverflow(value));
+        command_.mutable_output()->set_overflow(overflow);
+        return absl::OkStatus();
+      });
+  table.Value(0, "keep-after-end", "TIME",
+              "How long it is kept after the end. Default: as long as the\n"
+              "sandbox.",
+              [this](absl::string_view value) {
+                return SetDuration(
+                    value, kKeepAfterEnd,
+                    *command_.mutable_output()->mutable_keep_after_end());
+              });
 }
 
 absl::StatusOr<std::string> CommandOptions::WorkingDirectory(
@@ -96,8 +168,13 @@ absl::StatusOr<std::string> CommandOptions::WorkingDirectory(
 }
 
 void CommandOptions::Attach(corral::v1::Command& command) const {
-  command.mutable_output()->set_retain_bytes(kRetainBytes);
-  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::BLOCK);
+  OutputPolicy& output = *command.mutable_output();
+  if (!output.has_retain_bytes()) {
+    output.set_retain_bytes(kRetainBytes);
+  }
+  if (output.overflow() == OutputPolicy::OVERFLOW_UNSPECIFIED) {
+    output.set_overflow(OutputPolicy::BLOCK);
+  }
   if (tty_ || (!no_tty_ && IsInteractive())) {
     *command.mutable_terminal() = GetTerminalSize();
     const char* term = std::getenv("TERM");

@@ -1,4 +1,5 @@
-// The options that say how a command runs: directory, environment, terminal.
+// The options that say how a command runs: directory, environment,
+// terminal, times, and what is kept of its output.
 
 #ifndef BRIDGE_CLI_COMMAND_OPTIONS_H_
 #define BRIDGE_CLI_COMMAND_OPTIONS_H_
@@ -26,6 +27,8 @@ class CommandOptions {
       bool attached) const;
 
  private:
+  void AddTimesTo(OptionTable& table);
+  void AddOutputTo(OptionTable& table);
   absl::Status AddEnvironment(absl::string_view text);
   absl::StatusOr<std::string> WorkingDirectory(
       absl::string_view workspace) const;

@@ -2,9 +2,16 @@
 
 #include <errno.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "bridge/cli/duration_field.h"
 #include "bridge/cli/quantity.h"
 #include "bridge/cli/signal_name.h"
 
@@ -48,42 +55,99 @@ std::string CauseText(ExitStatus::Cause cause) {
       return " (timeout)";
     case ExitStatus::OUT_OF_MEMORY:
       return " (out of memory)";
+    case ExitStatus::CPU_TIMEOUT:
+      return " (CPU timeout)";
+    case ExitStatus::OUTPUT_LIMIT:
+      return " (output limit)";
+    case ExitStatus::OUTPUT_FAILED:
+      return " (output failed)";
+    case ExitStatus::SYSCALL_DENIED:
+      return " (system call denied)";
+    case ExitStatus::SANDBOX_EXPIRED:
+      return " (sandbox expired)";
     default:
       return "";
   }
 }
 
-std::string ExplainExit(const Execution& execution) {
-  const ExitStatus& exit = execution.exit();
-  switch (exit.cause()) {
-    case ExitStatus::WALL_TIMEOUT: {
-      const auto& timeout = execution.command().wall_timeout();
-      const absl::Duration duration =
-          absl::Seconds(timeout.seconds()) + absl::Nanoseconds(timeout.nanos());
+std::string OutOfMemoryText(const Execution& execution) {
+  const uint64_t peak = execution.usage().memory_peak_bytes();
+  return absl::StrCat(
+      "out of memory: the sandbox reached its limit (",
+      HowText(execution.exit()),
+      peak > 0 ? absl::StrCat(", peak ", FormatBytes(peak)) : "", ")");
+}
+
+std::string NormalText(const Execution& execution) {
+  const uint64_t oom_kills = execution.usage().oom_kills();
+  return oom_kills == 0
+             ? ""
+             : absl::StrCat("out of memory: the sandbox reached its limit, ",
+                            oom_kills, " of its processes killed");
+}
+
+std::string ExplainCause(const Execution& execution) {
+  const corral::v1::Command& command = execution.command();
+  const std::string how = absl::StrCat(" (", HowText(execution.exit()), ")");
+  switch (execution.exit().cause()) {
+    case ExitStatus::WALL_TIMEOUT:
       return absl::StrCat("ended by its timeout of ",
-                          absl::FormatDuration(duration), " (", HowText(exit),
-                          ")");
-    }
+                          FormatDuration(command.wall_timeout()), how);
+    case ExitStatus::CPU_TIMEOUT:
+      return absl::StrCat("ended by its CPU timeout of ",
+                          FormatDuration(command.cpu_timeout()), how);
     case ExitStatus::OUT_OF_MEMORY:
-      return absl::StrCat(
-          "out of memory: the sandbox reached its limit (", HowText(exit),
-          execution.usage().memory_peak_bytes() > 0
-              ? absl::StrCat(", peak ",
-                             FormatBytes(execution.usage().memory_peak_bytes()))
-              : "",
-          ")");
+      return OutOfMemoryText(execution);
     case ExitStatus::SANDBOX_DELETED:
-      return absl::StrCat("the sandbox was deleted (", HowText(exit), ")");
+      return absl::StrCat("the sandbox was deleted", how);
     case ExitStatus::SERVER_SHUTDOWN:
-      return absl::StrCat("the server was shut down (", HowText(exit), ")");
+      return absl::StrCat("the server was shut down", how);
+    case ExitStatus::OUTPUT_LIMIT:
+      return absl::StrCat("killed for more output than the ",
+                          FormatBytes(command.output().retain_bytes()),
+                          " that are kept", how);
+    case ExitStatus::OUTPUT_FAILED:
+      return absl::StrCat(
+          "killed because the server's disk took no more output", how);
+    case ExitStatus::SYSCALL_DENIED:
+      return absl::StrCat("killed for a system call that the sandbox denies",
+                          how);
+    case ExitStatus::SANDBOX_EXPIRED:
+      return absl::StrCat("the sandbox's lifetime was over", how);
     default:
-      return execution.usage().oom_kills() == 0
-                 ? ""
-                 : absl::StrCat(
-                       "out of memory: the sandbox reached its limit, ",
-                       execution.usage().oom_kills(),
-                       " of its processes killed");
+      return NormalText(execution);
   }
+}
+
+// Processes choose these names.
+std::string KilledText(const ExitStatus& exit) {
+  std::vector<std::string> commands;
+  for (const corral::v1::KilledProcess& process : exit.killed()) {
+    const std::string command = absl::CHexEscape(process.command());
+    if (std::find(commands.begin(), commands.end(), command) ==
+        commands.end()) {
+      commands.push_back(command);
+    }
+  }
+  return absl::StrCat("; also killed: ", exit.killed_count(),
+                      exit.killed_count() == 1 ? " process" : " processes",
+                      commands.empty() ? "" : " (",
+                      absl::StrJoin(commands, ", "),
+                      commands.empty() ? "" : ")");
+}
+
+std::string ExplainExit(const Execution& execution) {
+  const std::string cause = ExplainCause(execution);
+  return cause.empty() || execution.exit().killed_count() == 0
+             ? cause
+             : absl::StrCat(cause, KilledText(execution.exit()));
+}
+
+std::string ExplainLoss(const Execution& execution) {
+  const std::string& why = execution.loss().message();
+  return absl::StrCat(
+      "how the command ended is not known: ",
+      why.empty() ? "its supervisor died" : absl::string_view(why));
 }
 
 }  // namespace
@@ -108,7 +172,7 @@ std::string ExplainEnd(const Execution& execution) {
     case Execution::FAILED_TO_START:
       return ExplainStartFailure(execution);
     case Execution::LOST:
-      return "how the command ended is not known: its supervisor died";
+      return ExplainLoss(execution);
     default:
       return "the command has not ended";
   }

@@ -34,6 +34,9 @@ std::string Text(const ServerInfo& info, const std::string& address) {
       {"executions", absl::StrCat(info.executions())},
       {"default limits", LimitsText(info.default_limits())},
   };
+  if (!info.storage_failure().empty()) {
+    rows.push_back({"storage fails", info.storage_failure()});
+  }
   std::vector<std::vector<std::string>> features = {
       {"ISOLATION", "ENFORCED", "REQUIRED", "DETAIL"}};
   for (const corral::v1::IsolationFeature& feature : info.isolation()) {

@@ -79,8 +79,12 @@ void InputForwarder::Run() {
       WriteEnd();
       return;
     }
-    const std::string data = filter_(read);
-    wanted = data.empty() || Write(data, false);
+    Passed passed = filter_(read);
+    wanted = passed.data.empty() || Write(std::move(passed.data), false);
+    if (passed.then != nullptr) {
+      passed.then();
+      return;
+    }
   }
 }
 

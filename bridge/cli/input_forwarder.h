@@ -29,8 +29,14 @@ class InputForwarder {
     // What it has taken so far.
     uint64_t accepted_offset = 0;
   };
+  struct Passed {
+    std::string data;
+    // Run when that was taken, and nothing more is to be passed on; empty: more
+    // is.
+    std::function<void()> then = nullptr;
+  };
   // What to pass on of what was read; called on the thread.
-  using Filter = std::function<std::string(const std::string& data)>;
+  using Filter = std::function<Passed(const std::string& data)>;
 
   // Reads standard input until its end, until the command takes no more, or
   // until the destructor, which leaves at once even if nothing comes and

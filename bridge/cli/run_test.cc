@@ -48,13 +48,45 @@ TEST(RunTest, PassesOnOutputErrorAndExitStatus) {
 TEST(RunTest, AsksForWhatTheOptionsSay) {
   FakeServer server([](FakeExecution&) {});
   ::setenv("PASSED_ON", "yes", 1);
-  CorralProcess corral(
-      server.address(),
-      {"run",       "-w",     "/tmp",     "--cwd=/tmp/x", "--read-only",
-       "--network", "none",   "--memory", "512M",         "--pids",
-       "100",       "--cpus", "1.5",      "--timeout",    "30s",
-       "-e",        "A=b=c",  "--env",    "PASSED_ON",    "cmd",
-       "-l",        "--",     "x"});
+  CorralProcess corral(server.address(), {"run",
+                                          "-w",
+                                          "/tmp",
+                                          "--cwd=/tmp/x",
+                                          "--read-only",
+                                          "--network",
+                                          "none",
+                                          "--memory",
+                                          "512M",
+                                          "--pids",
+                                          "100",
+                                          "--cpus",
+                                          "1.5",
+                                          "--timeout",
+                                          "30s",
+                                          "--cpu-timeout",
+                                          "20s",
+                                          "--drain",
+                                          "500ms",
+                                          "--keep",
+                                          "1M",
+                                          "--overflow",
+                                          "head-and-tail",
+                                          "--keep-after-end",
+                                          "1h",
+                                          "--output-limit",
+                                          "1G",
+                                          "--max-age",
+                                          "8h",
+                                          "--idle-timeout",
+                                          "30m",
+                                          "-e",
+                                          "A=b=c",
+                                          "--env",
+                                          "PASSED_ON",
+                                          "cmd",
+                                          "-l",
+                                          "--",
+                                          "x"});
   corral.CloseInput();
   EXPECT_EQ(corral.Wait(), 0);
   corral::v1::RunExecutionRequest request = server.runs().at(0);
@@ -67,10 +99,39 @@ TEST(RunTest, AsksForWhatTheOptionsSay) {
             "environment { name: \"PASSED_ON\" value: \"yes\" } "
             "working_directory: \"/tmp/x\" stdin: true "
             "wall_timeout { seconds: 30 } "
-            "output { retain_bytes: 16777216 overflow: BLOCK } } "
+            "output { retain_bytes: 1048576 overflow: HEAD_AND_TAIL "
+            "keep_after_end { seconds: 3600 } } "
+            "cpu_timeout { seconds: 20 } drain_timeout { nanos: 500000000 } } "
             "sandbox { workspace { path: \"/tmp\" read_only: true } "
-            "limits { memory_bytes: 536870912 pids: 100 cpu_millis: 1500 } "
-            "network: NONE }");
+            "limits { memory_bytes: 536870912 pids: 100 cpu_millis: 1500 "
+            "output_bytes: 1073741824 } network: NONE "
+            "lifetime { max_age { seconds: 28800 } "
+            "idle_timeout { seconds: 1800 } } }");
+}
+
+TEST(RunTest, KeepsOutputForAsLongAsItWasNotWrittenHere) {
+  FakeServer server([](FakeExecution&) {});
+  CorralProcess corral(server.address(), {"run", "cmd"});
+  EXPECT_EQ(corral.Wait(), 0);
+  EXPECT_EQ(server.runs().at(0).command().output().ShortDebugString(),
+            "retain_bytes: 16777216 overflow: BLOCK");
+}
+
+TEST(RunTest, LeavesADetachedCommandInASandboxThatStays) {
+  FakeServer server([](FakeExecution& command) { command.Hang(); });
+  CorralProcess corral(server.address(), {"run", "-d", "cmd"});
+  EXPECT_EQ(Outcome(corral), "0|s1/e1\n|");
+  EXPECT_TRUE(server.deletions().empty());
+  EXPECT_NE(server.FindExecution(kExecution), nullptr);
+}
+
+TEST(RunTest, StartsACommandOnceWhenTheServerIsKilledMeanwhile) {
+  FakeServer server([](FakeExecution& command) { command.Print("once"); });
+  server.LoseAnswers(3);
+  CorralProcess corral(server.address(), {"run", "cmd"});
+  EXPECT_EQ(Outcome(corral), "0|once|");
+  EXPECT_EQ(server.runs().size(), 4);
+  EXPECT_EQ(server.deletions().size(), 1);
 }
 
 TEST(RunTest, ReportsASignalAsShellsDo) {

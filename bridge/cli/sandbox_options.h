@@ -1,4 +1,4 @@
-// The options that say what a sandbox is: workspace and limits.
+// The options that say what a sandbox is: workspace, limits and lifetime.
 
 #ifndef BRIDGE_CLI_SANDBOX_OPTIONS_H_
 #define BRIDGE_CLI_SANDBOX_OPTIONS_H_
@@ -20,7 +20,10 @@ class SandboxOptions {
   absl::StatusOr<corral::v1::Sandbox> Build() const;
 
  private:
+  void AddLifetimeTo(OptionTable& table);
+
   corral::v1::Limits limits_;
+  corral::v1::Lifetime lifetime_;
   std::string workspace_;  // empty: the current directory
   bool no_workspace_ = false;
   bool read_only_ = false;

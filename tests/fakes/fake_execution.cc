@@ -296,11 +296,13 @@ grpc::Status FakeExecution::WriteInput(
     const corral::v1::WriteInputRequest& request,
     corral::v1::InputState* state) {
   MutexLock lock(&mutex_);
-  if (request.offset() > input_accepted_) {
+  const uint64_t begin =
+      request.has_offset() ? request.offset() : input_accepted_;
+  if (begin > input_accepted_) {
     return {grpc::StatusCode::OUT_OF_RANGE, "input: a gap"};
   }
   while (!interrupted_ && !input_closed_ && !input_ended_) {
-    const uint64_t done = input_accepted_ - request.offset();
+    const uint64_t done = input_accepted_ - begin;
     if (done >= request.data().size()) {
       input_ended_ = input_ended_ || request.eof();
       break;

@@ -1,0 +1,64 @@
+#include "bridge/cli/exit_report.h"
+
+#include <signal.h>
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::Execution;
+using corral::v1::ExitStatus;
+
+Execution Killed(ExitStatus::Cause cause) {
+  Execution execution;
+  execution.set_state(Execution::EXITED);
+  execution.mutable_exit()->set_signal(SIGKILL);
+  execution.mutable_exit()->set_cause(cause);
+  return execution;
+}
+
+TEST(ExitReportTest, SaysWhatKilledACommand) {
+  EXPECT_EQ(ExplainEnd(Killed(ExitStatus::CLIENT_SIGNAL)), "");
+  EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SANDBOX_EXPIRED)),
+            "the sandbox's lifetime was over (SIGKILL)");
+  EXPECT_EQ(ExplainEnd(Killed(ExitStatus::OUTPUT_FAILED)),
+            "killed because the server's disk took no more output (SIGKILL)");
+  EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SYSCALL_DENIED)),
+            "killed for a system call that the sandbox denies (SIGKILL)");
+  Execution execution = Killed(ExitStatus::OUTPUT_LIMIT);
+  execution.mutable_command()->mutable_output()->set_retain_bytes(1 << 20);
+  EXPECT_EQ(ExplainEnd(execution),
+            "killed for more output than the 1 MiB that are kept (SIGKILL)");
+  execution = Killed(ExitStatus::CPU_TIMEOUT);
+  execution.mutable_command()->mutable_cpu_timeout()->set_seconds(90);
+  EXPECT_EQ(ExplainEnd(execution),
+            "ended by its CPU timeout of 1m30s (SIGKILL)");
+  EXPECT_EQ(StateText(execution), "SIGKILL (CPU timeout)");
+}
+
+TEST(ExitReportTest, SaysWhatWasKilledWithIt) {
+  Execution execution = Killed(ExitStatus::WALL_TIMEOUT);
+  execution.mutable_command()->mutable_wall_timeout()->set_seconds(5);
+  for (const char* command : {"make", "sleep", "sleep", "a\x1b"}) {
+    execution.mutable_exit()->add_killed()->set_command(command);
+  }
+  execution.mutable_exit()->set_killed_count(40);
+  EXPECT_EQ(ExplainEnd(execution),
+            "ended by its timeout of 5s (SIGKILL); also killed: 40 processes "
+            "(make, sleep, a\\x1b)");
+}
+
+TEST(ExitReportTest, SaysWhyTheEndIsNotKnown) {
+  Execution execution;
+  execution.set_state(Execution::LOST);
+  EXPECT_EQ(ExplainEnd(execution),
+            "how the command ended is not known: its supervisor died");
+  execution.mutable_loss()->set_message("the host went down");
+  EXPECT_EQ(ExplainEnd(execution),
+            "how the command ended is not known: the host went down");
+  EXPECT_EQ(ExitCode(execution), 125);
+}
+
+}  // namespace
+}  // namespace bridge
