@@ -148,7 +148,8 @@ bool IsNeverBegun(const std::string& path) {
 
 bool ReadEnd(const std::string& path, const std::string& id,
              ExecutionRecord* end) {
-  for (const char* name : {"/exit.pb", "/exit.pb.new"}) {
+  // Twice, since the supervisor may rename the second to the first meanwhile.
+  for (const char* name : {"/exit.pb", "/exit.pb.new", "/exit.pb"}) {
     if (ReadAnyRecord(absl::StrCat(path, name), end).ok() &&
         IsEndOf(*end, id)) {
       return true;
