@@ -21,11 +21,13 @@ int64_t MonotonicNanoseconds() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+constexpr uint32_t kOnce = EPOLLIN | EPOLLONESHOT;
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  UniqueFd wakeup(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd wakeup(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll.valid() || !wakeup.valid()) {
     return absl::ErrnoToStatus(errno, "epoll_create1, eventfd");
   }
@@ -35,7 +37,7 @@ absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
 
 EventLoop::EventLoop(UniqueFd epoll, UniqueFd wakeup)
     : epoll_(std::move(epoll)), wakeup_(std::move(wakeup)) {
-  Watch(wakeup_.get(), EPOLLIN, [this](uint32_t) { RunPosted(); });
+  Watch(wakeup_.get(), kOnce, [this](uint32_t) { RunPosted(); });
 }
 
 void EventLoop::Watch(int fd, uint32_t events, OnReady on_ready) {
@@ -77,16 +79,12 @@ void EventLoop::Post(Function function) {
     MutexLock lock(&mutex_);
     posted_.push_back(std::move(function));
   }
-  const uint64_t one = 1;
-  // Fails only when the counter is full, and then the loop is awake.
-  [[maybe_unused]] const ssize_t written =
-      ::write(wakeup_.get(), &one, sizeof(one));
+  // It is always readable; this tells it once more. Other than a write it
+  // cannot fail.
+  SetEvents(wakeup_.get(), kOnce);
 }
 
 void EventLoop::RunPosted() {
-  uint64_t count;
-  [[maybe_unused]] const ssize_t got =
-      ::read(wakeup_.get(), &count, sizeof(count));
   std::vector<Function> posted;
   {
     MutexLock lock(&mutex_);

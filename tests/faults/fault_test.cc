@@ -222,13 +222,15 @@ void FaultTest::RunAndCompare(const StartExecutionRequest& request) {
   if (!status.ok() && ReasonOf(status) == "STORAGE_FAILED") {
     EXPECT_EQ(CountStarts(request), 0) << ToString(status);
   }
-  if (!status.ok()) {
-    // What was struck is over.
-    const grpc::Status first = status;
+  // What was struck is over, and the same call tells what became of it.
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!status.ok() && ReasonOf(status) != "SANDBOX_NOT_READY" &&
+         absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(5));
     status = Start(request, &execution);
-    EXPECT_TRUE(status.ok() || ReasonOf(status) == "SANDBOX_NOT_READY")
-        << ToString(first) << "; then " << ToString(status);
   }
+  EXPECT_TRUE(status.ok() || ReasonOf(status) == "SANDBOX_NOT_READY")
+      << ToString(status);
   if (!status.ok()) {
     EXPECT_EQ(CountStarts(request), 0);
     return;
