@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,32 @@ class OutputServiceTest : public ServerFixture {
                     corral::v1::ReadOutputResponse* response) {
     return Call(execution_stub_.get(), &ExecutionStub::ReadOutput, request,
                 response);
+  }
+
+  static constexpr uint64_t kRetained = 256 << 10;
+
+  // Four times what is kept, each kilobyte another.
+  std::string WriteMuch(const std::string& name) {
+    std::string all;
+    for (uint64_t i = 0; i < kRetained * 4 / 1024; ++i) {
+      const std::string line = absl::StrCat(i);
+      const std::string piece = line + std::string(1024 - line.size(), '.');
+      factory_.Write(name, wire::STDOUT, piece);
+      all += piece;
+    }
+    return all;
+  }
+
+  std::string StartExpiring(int64_t seconds) {
+    corral::v1::Command command = Command();
+    command.mutable_output()->mutable_keep_after_end()->set_seconds(seconds);
+    return StartExecution(CreateSandbox(), command);
+  }
+
+  void AwaitExpiry(const std::string& name) {
+    while (!Get(name).streams(0).expired()) {
+      std::this_thread::yield();
+    }
   }
 };
 
@@ -254,6 +281,80 @@ TEST_F(OutputServiceTest, AnAcknowledgementReachesTheSupervisor) {
   EXPECT_EQ(Reason(Call(execution_stub_.get(),
                         &ExecutionStub::AcknowledgeOutput, request, &response)),
             "OFFSET_OUT_OF_RANGE");
+}
+
+TEST_F(OutputServiceTest, AStreamTellsTheGapBetweenHeadAndTail) {
+  corral::v1::Command command = Command();
+  command.mutable_output()->set_retain_bytes(kRetained);
+  command.mutable_output()->set_overflow(
+      corral::v1::OutputPolicy::HEAD_AND_TAIL);
+  const std::string name = StartExecution(CreateSandbox(), command);
+  const std::string output = WriteMuch(name);
+  factory_.Exit(name, 0);
+  const corral::v1::StreamState state = Wait(name).streams(0);
+  ASSERT_LT(state.gap_begin_offset(), state.gap_end_offset());
+  std::string rebuilt;
+  for (const auto& event : Stream(name)->Rest()) {
+    if (event.has_gap()) {
+      EXPECT_EQ(event.gap().begin_offset(), state.gap_begin_offset());
+      EXPECT_EQ(event.gap().end_offset(), state.gap_end_offset());
+      rebuilt += output.substr(rebuilt.size(), event.gap().end_offset() -
+                                                   event.gap().begin_offset());
+    } else if (event.has_chunk()) {
+      EXPECT_EQ(event.chunk().offset(), rebuilt.size());
+      rebuilt += event.chunk().data();
+    }
+  }
+  EXPECT_TRUE(rebuilt == output);
+  // A window that begins in the gap begins after it.
+  corral::v1::ReadOutputRequest request;
+  request.set_name(name);
+  request.set_stream(corral::v1::STDOUT);
+  request.set_offset(state.gap_begin_offset());
+  corral::v1::ReadOutputResponse window;
+  ASSERT_TRUE(Read(request, &window).ok());
+  EXPECT_EQ(window.offset(), state.gap_end_offset());
+}
+
+TEST_F(OutputServiceTest, OutputExpiresSoLongAfterTheEnd) {
+  const std::string name = StartExpiring(60);
+  factory_.Write(name, wire::STDOUT, "gone soon");
+  factory_.Exit(name, 0);
+  const corral::v1::Execution end = Wait(name);
+  EXPECT_EQ(end.output_expire_time().seconds(), end.end_time().seconds() + 60);
+  EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::STDOUT), "gone soon");
+  timers_.Advance(absl::Seconds(61));
+  AwaitExpiry(name);
+
+  corral::v1::ReadOutputRequest request;
+  request.set_name(name);
+  request.set_stream(corral::v1::STDOUT);
+  corral::v1::ReadOutputResponse window;
+  const grpc::Status status = Read(request, &window);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(Reason(status), "OUTPUT_EXPIRED");
+  request.set_offset(9);
+  EXPECT_TRUE(Read(request, &window).ok());
+  // A stream from what is left has its end, and one from before has none.
+  EXPECT_TRUE(Stream(name)->Rest().back().has_ended());
+  corral::v1::StreamOutputRequest stream;
+  stream.set_name(name);
+  stream.add_cursors()->set_stream(corral::v1::STDOUT);
+  grpc::Status expired;
+  Stream(stream)->Rest(&expired);
+  EXPECT_EQ(Reason(expired), "OUTPUT_EXPIRED");
+}
+
+TEST_F(OutputServiceTest, OutputThatExpiredWithoutAServerIsDropped) {
+  const std::string name = StartExpiring(0);
+  factory_.Write(name, wire::STDOUT, "gone");
+  factory_.Exit(name, 0);
+  Wait(name);
+  // The timer that this server had set is not run.
+  Restart();
+  timers_.Advance(absl::Seconds(1));
+  AwaitExpiry(name);
+  EXPECT_EQ(Get(name).exit().code(), 0);
 }
 
 }  // namespace

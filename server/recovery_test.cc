@@ -4,17 +4,22 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/v1/execution.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/record_file.h"
 #include "sandbox/sandbox.h"
 #include "server/conversion.h"
 #include "server/server_fixture.h"
 #include "server/session.h"
+#include "server/state_directory.h"
 #include "tests/fakes/fake_supervisor.h"
 
 namespace server {
@@ -31,6 +36,19 @@ class RecoveryTest : public ServerFixture {
     corral::v1::Sandbox response;
     Call(sandbox_stub_.get(), &SandboxStub::GetSandbox, request, &response);
     return response;
+  }
+
+  // Below the directory of the sandbox "box".
+  std::string Box(const std::string& name) const {
+    return absl::StrCat(path_, "/sandboxes/box", name.empty() ? "" : "/", name);
+  }
+
+  // While no server is there to see it.
+  void KillSupervisor() {
+    factory_.With("box", [](FakeSupervisor& supervisor) {
+      supervisor.Connect(nullptr);
+      supervisor.Die(absl::UnavailableError("killed"));
+    });
   }
 };
 
@@ -118,6 +136,101 @@ TEST_F(RecoveryTest, ASandboxMadeForOneCommandIsStillDeletedUnwatched) {
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
   timers_.Advance(Session::kUnwatchedLifetime);
   AwaitNoSandbox();
+}
+
+TEST_F(RecoveryTest, SaysThatTheHostWentDown) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.Write(name, wire::STDOUT, "kept");
+  KillSupervisor();
+  wire::SandboxSpec spec = state_->ReadSpec("box").value();
+  spec.set_boot_id("another");
+  std::ofstream(Box("spec.pb"), std::ios::binary) << sandbox::SealRecord(spec);
+  Restart();
+  EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::FAILED);
+  const corral::v1::Execution lost = Get(name);
+  EXPECT_EQ(lost.state(), corral::v1::Execution::LOST);
+  EXPECT_EQ(lost.loss().cause(), corral::v1::Loss::HOST_RESTARTED);
+  EXPECT_TRUE(lost.streams(0).closed());
+  EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::STDOUT), "kept");
+}
+
+TEST_F(RecoveryTest, RemembersHowASandboxFailed) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(absl::InternalError("init died"));
+  });
+  EXPECT_EQ(Wait(name).loss().cause(), corral::v1::Loss::SANDBOX_FAILED);
+  Restart();
+  EXPECT_EQ(GetBox("box").failure().message(), "init died");
+  EXPECT_EQ(Get(name).loss().cause(), corral::v1::Loss::SANDBOX_FAILED);
+  EXPECT_EQ(Get(name).loss().message(), "init died");
+}
+
+TEST_F(RecoveryTest, GoesOnWithADeletionOfASandboxThatLives) {
+  StartExecution(CreateSandbox("box"), Command());
+  wire::DeleteSandbox deletion;
+  deletion.set_cause(wire::ExitRecord::SANDBOX_EXPIRED);
+  ASSERT_TRUE(StateDirectory::WriteDeletion(Box(""), deletion).ok());
+  Restart();
+  AwaitNoSandbox();
+  EXPECT_FALSE(std::filesystem::exists(Box("")));
+}
+
+TEST_F(RecoveryTest, GoesOnWithADeletionOfASandboxThatIsDead) {
+  StartExecution(CreateSandbox("box"), Command());
+  KillSupervisor();
+  ASSERT_TRUE(
+      StateDirectory::WriteDeletion(Box(""), wire::DeleteSandbox()).ok());
+  Restart();
+  AwaitNoSandbox();
+  EXPECT_FALSE(std::filesystem::exists(Box("")));
+}
+
+TEST_F(RecoveryTest, RemovesWhatIsLeftOfDeletions) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  const std::string execution = Box("executions/.removed-job");
+  const std::string sandbox = absl::StrCat(path_, "/sandboxes/.removed-other");
+  for (const std::string& path : {execution, sandbox}) {
+    std::filesystem::create_directories(path);
+    std::ofstream(absl::StrCat(path, "/file")) << "x";
+  }
+  Restart();
+  EXPECT_FALSE(std::filesystem::exists(execution));
+  EXPECT_FALSE(std::filesystem::exists(sandbox));
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+}
+
+TEST_F(RecoveryTest, RemovesASandboxWhoseSupervisorNeverBegan) {
+  wire::SandboxSpec spec;
+  spec.set_id("box");
+  spec.set_name("tenants/default/sandboxes/box");
+  spec.set_directory(state_->SandboxPath("box"));
+  spec.set_boot_id(state_->boot_id());
+  ASSERT_TRUE(state_->WriteSpec(spec).ok());
+  Restart();
+  EXPECT_FALSE(std::filesystem::exists(Box("")));
+  CreateSandbox("box");
+}
+
+TEST_F(RecoveryTest, TriesARemovalThatFailsAgain) {
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(CreateSandbox("box"));
+  // No directory can be renamed to a file.
+  const std::string obstacle = absl::StrCat(path_, "/sandboxes/.removed-box");
+  std::ofstream(obstacle) << "x";
+  google::protobuf::Empty response;
+  grpc::Status status;
+  std::thread deletion([&] {
+    status = Call(sandbox_stub_.get(), &SandboxStub::DeleteSandbox, request,
+                  &response);
+  });
+  timers_.AwaitTimers(1);
+  EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::DELETING);
+  std::filesystem::remove(obstacle);
+  timers_.Advance(absl::Minutes(1));
+  deletion.join();
+  EXPECT_TRUE(status.ok());
+  EXPECT_FALSE(std::filesystem::exists(Box("")));
 }
 
 }  // namespace

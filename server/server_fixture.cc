@@ -88,6 +88,7 @@ void ServerFixture::End() {
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
   server_.reset();
+  timers_.Clear();
   workers_->Stop();
   sandboxes_.reset();
   state_.reset();

@@ -44,6 +44,12 @@ class FakeTimerQueue : public server::TimerQueue {
     }
   }
 
+  // Drops all functions.
+  void Clear() {
+    sandbox::MutexLock lock(&mutex_);
+    functions_.clear();
+  }
+
   // Runs what is due by then, in its order.
   void Advance(absl::Duration duration) {
     TimePoint end;
