@@ -59,12 +59,17 @@ void RunIn(const std::shared_ptr<Session>& session,
 void FollowIn(const std::shared_ptr<Session>& session,
               absl::StatusOr<OutputFollower> follower,
               const std::shared_ptr<OutputStream>& stream) {
-  OutputStream::Over over;
-  if (session->spec().ephemeral()) {
+  const bool ephemeral = session->spec().ephemeral();
+  if (ephemeral) {
     session->BeginViewing();
-    over = [session] { session->EndViewing(); };
   }
-  stream->Follow(std::move(follower), std::move(over));
+  session->lifetime().Hold();
+  stream->Follow(std::move(follower), [session, ephemeral] {
+    session->lifetime().Release();
+    if (ephemeral) {
+      session->EndViewing();
+    }
+  });
 }
 
 absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
@@ -74,6 +79,7 @@ absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
   found.id = parts.execution;
   found.session = sandboxes_->registry().Find(parts.sandbox);
   if (found.session != nullptr) {
+    found.session->lifetime().Touch();
     found.execution = found.session->FindExecution(parts.execution);
   }
   if (found.execution == nullptr) {
@@ -89,6 +95,7 @@ absl::StatusOr<std::shared_ptr<Session>> ExecutionService::FindParent(
   if (session == nullptr) {
     return SandboxNotFound(parent);
   }
+  session->lifetime().Touch();
   return session;
 }
 

@@ -99,22 +99,22 @@ void Sandboxes::Create(const NewSandbox& sandbox, Created created) {
     return;
   }
   const std::shared_ptr<Session>& session = added->session;
-  session->AwaitReady(
-      [weak = std::weak_ptr<Session>(session), spec = session->spec(),
-       created = std::move(created),
-       start = environment_.activity->BeginStart()](
-          const absl::Status& status) mutable {
-        std::shared_ptr<Session> made = weak.lock();
-        if (!status.ok()) {
-          created(ToCreationError(spec, status));
-        } else if (made == nullptr) {
-          created(SandboxNotFound(spec.name()));
-        } else {
-          created(std::move(made));
-        }
-      });
+  session->AwaitReady([weak = std::weak_ptr<Session>(session),
+                       spec = session->spec(), created = std::move(created),
+                       start = environment_.activity->BeginStart()](
+                          const absl::Status& status) mutable {
+    std::shared_ptr<Session> made = weak.lock();
+    if (!status.ok()) {
+      created(ToCreationError(spec, status));
+    } else if (made == nullptr) {
+      created(SandboxNotFound(spec.name()));
+    } else {
+      created(std::move(made));
+    }
+  });
   if (added->is_new) {
     environment_.activity->SandboxAdded();
+    session->BeginLifetime();
     environment_.creators->Run(
         [this, session = added->session] { Make(session); });
   }
@@ -201,6 +201,7 @@ void Sandboxes::RecoverOne(const std::string& name) {
     return;
   }
   TakeOver(session);
+  session->BeginLifetime();
   if (deletion.has_value()) {
     session->Delete(deletion->cause(), [](const absl::Status&) {});
   } else if (spec->ephemeral()) {

@@ -1,5 +1,6 @@
 #include "server/session.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
@@ -21,6 +24,7 @@
 #include "server/errors.h"
 #include "server/execution.h"
 #include "server/ids.h"
+#include "server/lifetime.h"
 #include "server/names.h"
 #include "server/state_directory.h"
 
@@ -30,7 +34,28 @@ using corral::v1::Sandbox;
 using sandbox::MutexLock;
 
 Session::Session(wire::SandboxSpec spec, const Environment& environment)
-    : spec_(std::move(spec)), environment_(environment) {}
+    : spec_(std::move(spec)),
+      environment_(environment),
+      lifetime_(Lifetime::Create(environment.timers,
+                                 absl::Nanoseconds(spec_.idle_timeout_ns()))) {}
+
+void Session::BeginLifetime() {
+  absl::Duration age_left = absl::InfiniteDuration();
+  if (spec_.max_age_ns() > 0) {
+    // The wall clock, as nothing else is known after a restart; asked once.
+    const absl::Duration max_age = absl::Nanoseconds(spec_.max_age_ns());
+    const absl::Duration age =
+        absl::Now() - absl::FromUnixNanos(spec_.create_time_ns());
+    age_left = std::clamp(max_age - age, absl::ZeroDuration(), max_age);
+  }
+  lifetime_->Begin(age_left, [weak = weak_from_this()] {
+    if (const std::shared_ptr<Session> self = weak.lock(); self != nullptr) {
+      LOG(INFO) << self->spec_.name() << ": its lifetime is over";
+      self->Delete(wire::ExitRecord::SANDBOX_EXPIRED,
+                   [](const absl::Status&) {});
+    }
+  });
+}
 
 void Session::AwaitReady(Done ready) {
   absl::Status failure;

@@ -29,6 +29,7 @@
 #include "server/activity.h"
 #include "server/conversion.h"
 #include "server/execution.h"
+#include "server/lifetime.h"
 #include "server/state_directory.h"
 #include "server/storage_health.h"
 #include "server/timer_queue.h"
@@ -90,6 +91,10 @@ class Session final : public sandbox::SandboxObserver,
 
   // Of its supervisor: see wire::Snapshot.
   uint32_t schema_version() const;
+
+  // From now on it is deleted when its lifetime is over. Once.
+  void BeginLifetime();
+  Lifetime& lifetime() { return *lifetime_; }
 
   // Null: the supervisor is gone. Its methods may be called at any time.
   std::shared_ptr<sandbox::Sandbox> sandbox() const;
@@ -170,6 +175,8 @@ class Session final : public sandbox::SandboxObserver,
 
   const sandbox::wire::SandboxSpec spec_;
   const Environment environment_;
+  // Held by each execution that has not ended.
+  const std::shared_ptr<Lifetime> lifetime_;
 
   mutable sandbox::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = corral::v1::Sandbox::CREATING;

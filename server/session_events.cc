@@ -50,6 +50,7 @@ void Session::LoadRecords() {
         StateDirectory::ExecutionPath(spec_.directory(), record.id()),
         std::move(command), record.request());
     environment_.activity->CommandStarted();
+    lifetime_->Hold();
     if (execution->Update(record)) {
       OnEnd(execution);
     }
@@ -193,6 +194,7 @@ void Session::OnGone(const absl::Status& why) {
 
 void Session::OnEnd(const ExecutionPtr& execution) {
   environment_.activity->CommandEnded();
+  lifetime_->Release();
   ExpireOutput(execution, environment_.timers, environment_.workers);
 }
 

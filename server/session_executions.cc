@@ -78,6 +78,7 @@ absl::StatusOr<Session::Admission> Session::Admit(const NewExecution& wanted,
   }
   RETURN_IF_ERROR(CheckForVersion("command", wanted.command, schema_version_));
   environment_.activity->CommandStarted();
+  lifetime_->Hold();
   Insert(wanted.id, execution);
   starting_[wanted.id].push_back(std::move(*started));
   return Admission{execution, /*is_new=*/true};
