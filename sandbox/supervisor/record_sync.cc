@@ -12,7 +12,7 @@ namespace {
 constexpr absl::Duration kGather = absl::Milliseconds(100);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 // Bounds the descriptors, and how long the thread takes to end.
-constexpr size_t kBatch = 32;
+constexpr size_t kBatch = 64;
 
 }  // namespace
 
@@ -164,7 +164,10 @@ void RecordSync::OnDone(const Jobs& jobs, const Failures& failures) {
     }
   }
   UpdateStorage();
-  Schedule(failures.empty() ? kGather : kRetry);
+  // A batch that is full waits for nothing more.
+  const absl::Duration gather =
+      jobs_.size() < kBatch ? kGather : absl::ZeroDuration();
+  Schedule(failures.empty() ? gather : kRetry);
 }
 
 void RecordSync::UpdateStorage() {
