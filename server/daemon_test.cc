@@ -23,8 +23,10 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/isolation.h"
+#include "server/activity.h"
 #include "server/config.h"
 #include "server/flags.h"
+#include "server/handover.h"
 #include "server/listener.h"
 #include "server/state_directory.h"
 #include "tests/fakes/fake_sandbox.h"
@@ -147,6 +149,67 @@ TEST_F(DaemonTest, EndsWhenItIsAsked) {
   std::thread server([this] { daemon_->RunToTheEnd(nullptr); });
   daemon_->activity()->RequestStop();
   server.join();
+}
+
+TEST_F(DaemonTest, GoesOnWhenItsSuccessorIsGone) {
+  Serve();
+  auto handover = Handover::Listen(
+      config_.state_dir(), [this] { daemon_->activity()->RequestHandover(); });
+  ASSERT_THAT(handover.status(), IsOk());
+  Activity::Start start = daemon_->activity()->BeginStart();
+  std::thread server([&] {
+    EXPECT_EQ(daemon_->RunToTheEnd(handover->get()), Daemon::End::kEnded);
+  });
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  absl::StrCat(config_.state_dir(), "/handover.sock")
+      .copy(address.sun_path, sizeof(address.sun_path) - 1);
+  sandbox::UniqueFd successor(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+  ASSERT_EQ(::connect(successor.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+            0);
+  ASSERT_GT(::send(successor.get(), "corrald-handover 1 x", 20, 0), 0);
+  // It waits for the start. Without it the successor is looked for.
+  while (!daemon_->activity()->draining()) {
+    std::this_thread::yield();
+  }
+  successor.Reset();
+  start.reset();
+  while (daemon_->activity()->draining()) {
+    std::this_thread::yield();
+  }
+  const auto stub = corral::v1::AdminService::NewStub(grpc::CreateChannel(
+      config_.listen(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  corral::v1::ServerInfo response;
+  EXPECT_TRUE(stub->GetServerInfo(&context, {}, &response).ok());
+  daemon_->activity()->RequestStop();
+  server.join();
+}
+
+TEST_F(DaemonTest, GivesWayToASuccessor) {
+  Serve();
+  auto handover = Handover::Listen(
+      config_.state_dir(), [this] { daemon_->activity()->RequestHandover(); });
+  ASSERT_THAT(handover.status(), IsOk());
+  auto taken = std::async(std::launch::async,
+                          [this] { return TakeOver(config_.state_dir()); });
+  EXPECT_EQ(daemon_->RunToTheEnd(handover->get()), Daemon::End::kSucceeded);
+  EXPECT_FALSE(daemon_->activity()->AdmitWork().ok());
+  // What connects now waits for the successor.
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const sandbox::UniqueFd client(::socket(AF_UNIX, SOCK_STREAM, 0));
+  EXPECT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+            0);
+  EXPECT_THAT((*handover)->Send(listener_->fds()), IsOk());
+  const auto sockets = taken.get();
+  ASSERT_THAT(sockets.status(), IsOk());
+  const sandbox::UniqueFd accepted(
+      ::accept((*sockets)[0].get(), nullptr, nullptr));
+  EXPECT_TRUE(accepted.valid());
 }
 
 TEST_F(DaemonTest, NamesTheCertificateThatItCannotRead) {

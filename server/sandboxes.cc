@@ -29,7 +29,7 @@ namespace server {
 namespace {
 
 // A supervisor that does not answer must not keep the server from starting.
-constexpr std::chrono::seconds kSnapshotPatience(10);
+constexpr std::chrono::seconds kSnapshotPatience(2);
 
 // Between attempts to remove a directory: the first, doubled up to the last.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
@@ -166,6 +166,14 @@ void Sandboxes::Recover() {
   for (const std::string& name : environment_.state->ListSandboxes()) {
     RecoverOne(name);
   }
+  // All were asked before the first is awaited.
+  const auto deadline = std::chrono::steady_clock::now() + kSnapshotPatience;
+  for (auto& [name, known] : taken_over_) {
+    if (known.wait_until(deadline) != std::future_status::ready) {
+      LOG(ERROR) << "the supervisor of " << name << " does not answer";
+    }
+  }
+  taken_over_.clear();
 }
 
 void Sandboxes::RecoverOne(const std::string& name) {
@@ -221,6 +229,7 @@ void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
   environment_.activity->SandboxAdded();
   session->LoadRecords();
   auto known = std::make_shared<std::promise<void>>();
+  taken_over_.emplace_back(session->spec().name(), known->get_future());
   session->AwaitReady([known](const absl::Status&) { known->set_value(); });
   absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> adopted =
       environment_.factory->Adopt(session->spec(), session.get());
@@ -237,11 +246,6 @@ void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
     }
     session->Attach(nullptr);
     session->OnGone(why);
-  }
-  if (known->get_future().wait_for(kSnapshotPatience) !=
-      std::future_status::ready) {
-    LOG(ERROR) << "the supervisor of " << session->spec().name()
-               << " does not answer";
   }
 }
 

@@ -8,8 +8,11 @@
 #define SERVER_SANDBOXES_H_
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -95,6 +98,9 @@ class Sandboxes {
   const Environment environment_;
   const Options options_;
   Registry registry_;
+  // While Recover runs: the names of sandboxes whose supervisors were asked,
+  // and when they have answered.
+  std::vector<std::pair<std::string, std::future<void>>> taken_over_;
 };
 
 }  // namespace server

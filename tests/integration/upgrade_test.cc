@@ -62,9 +62,6 @@ class Longest {
 
 class UpgradeTest : public IntegrationTest {
  protected:
-  // With the usual flags. Returns when the old server has ended.
-  void TakeOver() { ASSERT_NO_FATAL_FAILURE(server_.TakeOver()); }
-
   std::unique_ptr<client::Connection> OpenConnection() const {
     client::ConnectOptions options;
     options.server = server_.address();
@@ -130,10 +127,15 @@ class UpgradeTest : public IntegrationTest {
     ExpectNumbered(client, number, *ended, output->data());
   }
 
+  // `silence` may be null.
   static void ReadAll(client::OutputStream& stream, std::string* output,
-                      Execution* ended) {
+                      Execution* ended, Longest* silence = nullptr) {
     while (true) {
+      const absl::Time begin = absl::Now();
       const auto event = stream.Next();
+      if (silence != nullptr) {
+        silence->Tell(absl::Now() - begin);
+      }
       ASSERT_THAT(event.status(), IsOk());
       if (!event->has_value()) {
         return;
@@ -193,7 +195,7 @@ class UpgradeTest : public IntegrationTest {
     client::OutputStream stream(*connection, request);
     std::string output;
     Execution ended;
-    ReadAll(stream, &output, &ended);
+    ReadAll(stream, &output, &ended, &longest_silence_);
     EXPECT_EQ(ended.exit().code(), 9);
     std::string expected;
     int lines = 0;
@@ -208,6 +210,7 @@ class UpgradeTest : public IntegrationTest {
   std::atomic<bool> stop_ = false;
   std::atomic<int> commands_ = 0;
   Longest longest_command_;
+  Longest longest_silence_;
 };
 
 TEST_F(UpgradeTest, LosesAndDoublesNothing) {
@@ -238,7 +241,7 @@ TEST_F(UpgradeTest, LosesAndDoublesNothing) {
     while (commands_ < before + kCommandsBetween && server_.IsRunning()) {
       absl::SleepFor(kPollInterval);
     }
-    TakeOver();
+    ASSERT_NO_FATAL_FAILURE(server_.TakeOver());
   }
   const int before = commands_;
   while (commands_ < before + kCommandsBetween && server_.IsRunning()) {
@@ -250,7 +253,9 @@ TEST_F(UpgradeTest, LosesAndDoublesNothing) {
     thread.join();
   }
   std::cerr << commands_ << " commands; the longest took "
-            << absl::FormatDuration(longest_command_.get()) << "\n";
+            << absl::FormatDuration(longest_command_.get())
+            << ", and a stream was silent for "
+            << absl::FormatDuration(longest_silence_.get()) << "\n";
   // The call itself may be one that the first server did not answer.
   client_ = std::make_unique<Client>(server_.Connect());
 }
@@ -279,11 +284,15 @@ TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
       pause.Tell(absl::Now() - begin);
     }
   });
-  TakeOver();
+  ASSERT_NO_FATAL_FAILURE(server_.TakeOver());
   client_ = std::make_unique<Client>(server_.Connect());
   EXPECT_EQ(client_->GetInfo().sandboxes(), 100);
   stop_ = true;
   prober.join();
+  // Those of the sandboxes and the one that the new server keeps ahead.
+  while (server_.Supervisors().size() != sandboxes.size() + 1) {
+    absl::SleepFor(kPollInterval);
+  }
   std::cerr << "100 sandboxes, 1000 executions: the longest call took "
             << absl::FormatDuration(pause.get()) << "\n";
   for (const std::string& sandbox : sandboxes) {
