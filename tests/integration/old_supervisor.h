@@ -1,0 +1,60 @@
+// A supervisor of the version before (Snapshot.schema_version 0), as a server
+// finds one that was upgraded: it knows no field that is marked "since 1", and
+// its records are not sealed. It runs nothing.
+
+#ifndef TESTS_INTEGRATION_OLD_SUPERVISOR_H_
+#define TESTS_INTEGRATION_OLD_SUPERVISOR_H_
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/packet_socket.h"
+
+namespace tests {
+
+// Serves tenants/default/sandboxes/old, in which the execution "run" runs,
+// takes input and has written kOutput. Other executions that it is asked to
+// start end at once.
+class OldSupervisor {
+ public:
+  static constexpr char kSandbox[] = "tenants/default/sandboxes/old";
+  static constexpr char kExecution[] =
+      "tenants/default/sandboxes/old/executions/run";
+  static constexpr char kOutput[] = "of another age\n";
+
+  // The directory is that of a server that does not run.
+  explicit OldSupervisor(const std::string& state_directory);
+  // Awaits the deletion of the sandbox.
+  ~OldSupervisor();
+
+  OldSupervisor(const OldSupervisor&) = delete;
+  OldSupervisor& operator=(const OldSupervisor&) = delete;
+
+  // What it was asked to start.
+  std::vector<corral::supervisor::v1::StartExecution> starts();
+
+ private:
+  void WriteRecords() const;
+  void Serve();
+  // False: it is deleted.
+  bool Answer(const corral::supervisor::v1::ToSupervisor& request);
+  void Start(const corral::supervisor::v1::StartExecution& start);
+  void Send(corral::supervisor::v1::FromSupervisor message);
+
+  const std::string directory_;
+  sandbox::UniqueFd listener_;
+  sandbox::PacketSocket connection_;
+  sandbox::Mutex mutex_;
+  std::vector<corral::supervisor::v1::StartExecution> starts_
+      ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace tests
+
+#endif  // TESTS_INTEGRATION_OLD_SUPERVISOR_H_
