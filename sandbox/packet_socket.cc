@@ -50,6 +50,12 @@ absl::StatusOr<std::string> FromMemfd(int memfd) {
   return data;
 }
 
+// The error says that the peer is gone, not that the call failed.
+bool IsOfThePeer(int error) {
+  return error == EPIPE || error == ECONNRESET || error == ENOTCONN ||
+         error == EBADF || error == ENOTSOCK;
+}
+
 absl::Status SendPacket(int socket, const char* data, size_t size, int fd) {
   iovec vector = {const_cast<char*>(data), size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -68,11 +74,14 @@ absl::Status SendPacket(int socket, const char* data, size_t size, int fd) {
   if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
     return absl::OkStatus();
   }
-  if (errno == EAGAIN) {
-    return absl::UnavailableError("the peer does not read");
+  const int error = errno;
+  if (error == EMSGSIZE || IsOfThePeer(error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("send: ", std::strerror(error)));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("send: ", std::strerror(errno)));
+  // EAGAIN; or the host is short of something, which is no news of the peer.
+  return absl::UnavailableError(
+      absl::StrCat("nothing was sent: ", std::strerror(error)));
 }
 
 // Owns what came with a packet; keeps the first.
@@ -158,12 +167,11 @@ absl::StatusOr<bool> PacketSocket::Receive(
   header.msg_controllen = sizeof(control);
   const ssize_t got =
       ::recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    return false;
+  if (got < 0 && IsOfThePeer(errno)) {
+    return absl::FailedPreconditionError("the peer is gone");
   }
   if (got < 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("receive: ", std::strerror(errno)));
+    return false;  // EAGAIN, or an error of the host: what is there stays there
   }
   const UniqueFd memfd = TakeFds(header);
   if (got == 0 && !memfd.valid()) {

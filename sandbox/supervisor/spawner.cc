@@ -85,16 +85,28 @@ void Spawner::Spawn(Job job) {
 void Spawner::SendNext() {
   while (!jobs_.empty()) {
     Job& job = jobs_.front();
-    const char go = 'g';
-    if (Write(job)) {
-      // If the spawner is gone, the end of its socket says so.
-      (void)SendWithFds(socket_.get(), &go, 1, job.fds);
+    const SpawnAnswer failure = Send(job);
+    if (failure.error == 0) {
       return;
     }
     Job refused = std::move(job);
     jobs_.pop_front();
-    refused.done(UniqueFd(), {SpawnStage::kExec, E2BIG});
+    refused.done(UniqueFd(), failure);
   }
+}
+
+SpawnAnswer Spawner::Send(const Job& job) {
+  if (!Write(job)) {
+    return {SpawnStage::kExec, E2BIG};
+  }
+  const char go = 'g';
+  const bool sent = SendWithFds(socket_.get(), &go, 1, job.fds).ok();
+  const int error = errno;
+  // If the spawner is gone, the end of its socket says so.
+  if (sent || error == EPIPE || error == ECONNRESET) {
+    return {};
+  }
+  return {SpawnStage::kClone, error};
 }
 
 bool Spawner::Write(const Job& job) {
@@ -142,7 +154,10 @@ void Spawner::OnAnswer() {
   SpawnAnswer answer = {};
   absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(socket_.get(), &answer, sizeof(answer));
-  if (!packet.ok() || packet->size != sizeof(answer) || jobs_.empty()) {
+  if (!packet.ok()) {
+    return;  // of the host, and no end of the spawner: it is still there
+  }
+  if (packet->size != sizeof(answer) || jobs_.empty()) {
     loop_->Unwatch(socket_.get());
     lost_();
     return;

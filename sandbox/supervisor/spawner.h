@@ -51,6 +51,8 @@ class Spawner {
 
   void SendNext();
   // False: it does not fit.
+  // What kept it from being sent; error 0: nothing did.
+  SpawnAnswer Send(const Job& job);
   bool Write(const Job& job);
   void OnAnswer();
 

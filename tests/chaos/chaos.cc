@@ -152,7 +152,7 @@ void Chaos::Observe(const Workload& workload, const std::string& execution,
                     uint64_t seed) {
   std::atomic<bool> ended = false;
   std::vector<std::thread> others;
-  if (workload.input_size > 0) {
+  if (workload.command.stdin()) {
     others.emplace_back([&] { WriteInput(workload, execution); });
   }
   for (uint64_t i = 0; i < seed % 3; ++i) {
