@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/mapped_word.h"
 
 namespace sandbox {
 namespace {
@@ -78,10 +79,10 @@ size_t OutputLogWriter::Room() const {
     case Overflow::kHeadAndTail:
       return kMaxAppend;
     case Overflow::kBlock:
-      held = state().end - acknowledged_;
+      held = state_.end - acknowledged_;
       break;
     case Overflow::kKill:
-      held = state().end;
+      held = state_.end;
       break;
   }
   return held >= retain_bytes_
@@ -90,8 +91,11 @@ size_t OutputLogWriter::Room() const {
 }
 
 absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
+  if (unpublished_ > 0) {
+    return Publish();
+  }
   RETURN_IF_ERROR(CheckHoles());
-  auto position = static_cast<off_t>(OutputLogHeader::kSize + state().end);
+  auto position = static_cast<off_t>(OutputLogHeader::kSize + state_.end);
   const ssize_t moved = ::splice(pipe, nullptr, file_.get(), &position,
                                  std::min(limit, Room()), SPLICE_F_NONBLOCK);
   if (moved < 0) {
@@ -100,13 +104,13 @@ absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
     }
     return absl::ErrnoToStatus(errno, "splice(pipe, log)");
   }
-  Advance(static_cast<size_t>(moved));
-  return static_cast<size_t>(moved);
+  unpublished_ = static_cast<size_t>(moved);
+  return Publish();
 }
 
 absl::Status OutputLogWriter::Append(const char* data, size_t size) {
   RETURN_IF_ERROR(CheckHoles());
-  const uint64_t end = state().end;
+  const uint64_t end = state_.end;
   for (size_t done = 0; done < size;) {
     const ssize_t written =
         ::pwrite(file_.get(), data + done, size - done,
@@ -116,12 +120,15 @@ absl::Status OutputLogWriter::Append(const char* data, size_t size) {
     }
     done += written > 0 ? static_cast<size_t>(written) : 0;
   }
-  Advance(size);
-  return absl::OkStatus();
+  unpublished_ = size;
+  const absl::Status published = Publish().status();
+  // Where they are they will be written again.
+  unpublished_ = 0;
+  return published;
 }
 
 void OutputLogWriter::Acknowledge(uint64_t offset) {
-  acknowledged_ = std::max(acknowledged_, std::min(offset, state().end));
+  acknowledged_ = std::max(acknowledged_, std::min(offset, state_.end));
   Drop(retain_bytes_, step_);
 }
 
@@ -130,26 +137,32 @@ void OutputLogWriter::Trim(uint64_t bytes) {
 }
 
 void OutputLogWriter::Close() {
-  header_->closed.store(1, std::memory_order_release);
+  // On a disk that has failed only the execution's record tells of it.
+  state_.closed = StoreMapped(&header_->closed, 1);
 }
-
-OutputLogState OutputLogWriter::state() const { return header_.Load(); }
 
 uint64_t OutputLogWriter::disk_bytes() const {
-  return header_->end.load(std::memory_order_relaxed) -
-         (hole_end_ - hole_begin_);
+  return state_.end + unpublished_ - (hole_end_ - hole_begin_);
 }
 
-void OutputLogWriter::Advance(size_t size) {
-  header_->end.fetch_add(size, std::memory_order_release);
+absl::StatusOr<size_t> OutputLogWriter::Publish() {
+  if (unpublished_ == 0) {
+    return 0;
+  }
+  if (!StoreMapped(&header_->end, state_.end + unpublished_)) {
+    return absl::ErrnoToStatus(EIO, "store(log header)");
+  }
+  const size_t size = std::exchange(unpublished_, 0);
+  state_.end += size;
   Drop(retain_bytes_, step_);
+  return size;
 }
 
 void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
-  const OutputLogState now = state();
-  if (now.expired) {
+  uint64_t expired = 0;
+  if (LoadMapped(header_->expired, &expired) && expired != 0) {
     // Another process dropped the rest: late output goes the same way.
-    DropBefore(now.end - now.end % kMinStep);
+    DropBefore(state_.end - state_.end % kMinStep);
     return;
   }
   uint64_t tail = retain_bytes;
@@ -166,32 +179,32 @@ void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
     case Overflow::kKill:
       return;
   }
-  const uint64_t dropped = now.end > tail ? now.end - tail : 0;
+  const uint64_t dropped = state_.end > tail ? state_.end - tail : 0;
   DropBefore(dropped - dropped % step);
 }
 
 void OutputLogWriter::DropBefore(uint64_t offset) {
   if (overflow_ == Overflow::kHeadAndTail) {
     const uint64_t head = retain_bytes_ / 2;
-    if (offset <= std::max(head, header_->gap_end.load())) {
+    if (offset <= std::max(head, state_.gap_end) ||
+        !StoreMapped(&header_->gap_begin, head) ||
+        !StoreMapped(&header_->gap_end, offset)) {
       return;
     }
-    header_->gap_begin.store(head, std::memory_order_release);
-    header_->gap_end.store(offset, std::memory_order_release);
+    state_.gap_begin = head;
+    state_.gap_end = offset;
   } else {
-    if (offset <= header_->begin.load(std::memory_order_relaxed)) {
+    if (offset <= state_.begin || !StoreMapped(&header_->begin, offset)) {
       return;
     }
-    header_->begin.store(offset, std::memory_order_release);
+    state_.begin = offset;
   }
   // If it fails, CheckHoles() tells of it in time.
   (void)Punch();
 }
 
 uint64_t OutputLogWriter::Dropped() const {
-  return overflow_ == Overflow::kHeadAndTail
-             ? header_->gap_end.load(std::memory_order_relaxed)
-             : header_->begin.load(std::memory_order_relaxed);
+  return overflow_ == Overflow::kHeadAndTail ? state_.gap_end : state_.begin;
 }
 
 absl::Status OutputLogWriter::Punch() {

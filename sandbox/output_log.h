@@ -107,7 +107,8 @@ class OutputLogWriter {
   // Moves up to `limit` bytes, at most Room(), neither 0, that are ready in a
   // non-blocking pipe into the log, without copying them through this process.
   // Returns how many; 0 at the end of the pipe. Unavailable: nothing is ready.
-  // With another error they are still in the pipe.
+  // With another error they are still in the pipe, or in the file, and are told
+  // by a later call that succeeds.
   absl::StatusOr<size_t> AppendFromPipe(int pipe, size_t limit = SIZE_MAX);
 
   // `size` must not exceed Room(). With an error nothing was appended, and it
@@ -123,14 +124,16 @@ class OutputLogWriter {
 
   void Close();
 
-  OutputLogState state() const;
+  // Without `expired`.
+  const OutputLogState& state() const { return state_; }
 
   // What the stream's bytes take on the disk.
   uint64_t disk_bytes() const;
 
  private:
   OutputLogWriter(UniqueFd file, OutputLogHeader header);
-  void Advance(size_t size);
+  // Lets readers see what is in the file already; returns how much.
+  absl::StatusOr<size_t> Publish();
   // Drops what is beyond `retain_bytes`, in whole multiples of `step`.
   void Drop(uint64_t retain_bytes, uint64_t step);
   void DropBefore(uint64_t offset);
@@ -143,6 +146,10 @@ class OutputLogWriter {
 
   UniqueFd file_;
   OutputLogHeader header_;
+  // What the header says.
+  OutputLogState state_;
+  // In the file, after the end.
+  size_t unpublished_ = 0;
   uint64_t retain_bytes_ = UINT64_MAX;
   Overflow overflow_ = Overflow::kDropOldest;
   uint64_t step_;

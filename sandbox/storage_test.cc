@@ -209,6 +209,31 @@ TEST_F(StorageTest, AnEndIsToldAtOnceAndRecordedWhenItCanBe) {
   EXPECT_TRUE(HasEnd("e1"));
 }
 
+TEST_F(StorageTest, AHeaderThatTheDiskDoesNotTakeKillsNobody) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  wire::StartExecution start =
+      sandbox_.Shell("e1", "echo one; read x; echo two; exit 3");
+  start.mutable_command()->set_open_stdin(true);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("e1", "stdout", "one"));
+  // As on a file system that writes each page to a new place.
+  const UniqueFd log(::open(LogPath("e1").c_str(), O_RDWR | O_CLOEXEC));
+  char magic[8];
+  ASSERT_EQ(::pread(log.get(), magic, sizeof(magic), 0), 8);
+  ASSERT_EQ(::fallocate(log.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        0, 4096),
+            0);
+  Fill();
+  CloseInput("e1");
+  EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
+  EXPECT_FALSE(sandbox_.recorder().Ended("e1"));
+  Free();
+  ASSERT_EQ(::pwrite(log.get(), magic, sizeof(magic), 0), 8);
+  EXPECT_EQ(WEXITSTATUS(sandbox_.WaitForEnd("e1").exit().wait_status()), 3);
+  EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
+  EXPECT_EQ(sandbox_.Output("e1", "stdout"), "one\ntwo\n");
+}
+
 TEST_F(StorageTest, ACommandIsKilledWhenItWritesMoreThanIsKept) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   // Its own process group does not save a descendant.

@@ -20,17 +20,21 @@ RecordSync::RecordSync(EventLoop* loop, StorageStatus* storage)
     : loop_(loop), storage_(storage) {}
 
 RecordSync::~RecordSync() {
-  if (timer_.has_value()) {
-    loop_->Cancel(*timer_);
-  }
+  Stop();
   if (thread_.joinable()) {
-    {
-      MutexLock lock(&mutex_);
-      stop_ = true;
-      mutex_.Signal();
-    }
     thread_.join();
   }
+}
+
+void RecordSync::Stop() {
+  if (timer_.has_value()) {
+    loop_->Cancel(*timer_);
+    timer_.reset();
+  }
+  jobs_.clear();
+  MutexLock lock(&mutex_);
+  stop_ = true;
+  mutex_.Signal();
 }
 
 void RecordSync::SyncStart(const std::string& directory) {
@@ -139,8 +143,10 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
   step([](const DurableExecution& execution, const Job& job) {
     return execution.SyncFiles(job.end, job.tried);
   });
-  step([](const DurableExecution& execution, const Job& job) {
-    return job.end.empty() ? absl::OkStatus() : execution.Publish();
+  step([this](const DurableExecution& execution, const Job& job) {
+    // Under the lock: no name appears any more in what is being deleted.
+    MutexLock lock(&mutex_);
+    return job.end.empty() || stop_ ? absl::OkStatus() : execution.Publish();
   });
   step([](const DurableExecution& execution, const Job&) {
     return execution.SyncDirectory();

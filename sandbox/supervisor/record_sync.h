@@ -40,6 +40,8 @@ class RecordSync {
   void SyncEnd(const std::string& directory, std::string end);
   // It is about to be deleted: from now on nothing is opened or made there.
   void Cancel(const std::string& directory);
+  // All are. Nothing is synced any more.
+  void Stop();
 
  private:
   struct Job {

@@ -131,6 +131,8 @@ void Supervisor::Fail(const std::string& why) {
 }
 
 void Supervisor::CleanUp() {
+  // The directory is about to be removed, or to be looked at as it is.
+  sync_.Stop();
   if (construction_.init.pidfd.valid()) {
     loop_->Unwatch(construction_.init.pidfd.get());
     ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
