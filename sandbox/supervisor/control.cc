@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -40,16 +41,20 @@ absl::Status Control::Listen(const std::string& directory) {
   if (!parent.valid() || !listener_.valid()) {
     return absl::ErrnoToStatus(errno, "control socket");
   }
-  ::unlinkat(parent.get(), "control.sock", 0);
+  // Under another name until it takes connections: a server that finds it and
+  // gets none takes the supervisor for dead.
+  constexpr char kUnready[] = "control.sock.new";
+  ::unlinkat(parent.get(), kUnready, 0);
   // Through the descriptor: sun_path is short. See PacketSocket::Connect.
   const std::string path =
-      absl::StrCat("/proc/self/fd/", parent.get(), "/control.sock");
+      absl::StrCat("/proc/self/fd/", parent.get(), "/", kUnready);
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
   if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
              sizeof(address)) != 0 ||
-      ::listen(listener_.get(), 4) != 0) {
+      ::listen(listener_.get(), 4) != 0 ||
+      ::renameat(parent.get(), kUnready, parent.get(), "control.sock") != 0) {
     return absl::ErrnoToStatus(
         errno, absl::StrCat("bind ", directory, "/control.sock"));
   }

@@ -123,6 +123,7 @@ TEST_F(ServerTest, ListsByPages) {
     EXPECT_TRUE(
         client_->Call(&ExecutionStub::StartExecution, request, &execution)
             .ok());
+    request.mutable_command()->add_argv("another");
     const grpc::Status again =
         client_->Call(&ExecutionStub::StartExecution, request, &execution);
     EXPECT_EQ(Reason(again), "EXECUTION_EXISTS");
