@@ -132,6 +132,11 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
     while (Cgroup::List(*CgroupHost::Find()).count(cgroup_) != 0) {
       absl::SleepFor(absl::Milliseconds(1));
     }
+    wire::Reply failure;
+    EXPECT_EQ(ReadRecord(sandbox.directory() + "/failure.pb", &failure).ok(),
+              GetParam() != kSupervisor);
+    EXPECT_EQ(failure.message(),
+              gone.code() == absl::StatusCode::kInternal ? gone.message() : "");
     sandbox.Forget();
   }
 }

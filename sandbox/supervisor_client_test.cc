@@ -137,6 +137,19 @@ TEST_F(SupervisorClientTest, SaysWhenMemoryRanOut) {
   EXPECT_GT(end.usage().oom_kills(), 0u);
 }
 
+TEST_F(SupervisorClientTest, TellsWhoseMemoryRanOut) {
+  if (::access("/dev/kmsg", R_OK) != 0) {
+    GTEST_SKIP() << "this host does not show its log";
+  }
+  sandbox_.spec().set_memory_bytes(uint64_t{32} << 20);
+  ASSERT_THAT(Create(), IsOk());
+  const wire::ExecutionRecord end =
+      Run(Shell("e1", "tail /dev/zero; kill -9 $$"));
+  EXPECT_GT(end.usage().oom_kills(), 0u);
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
+}
+
 TEST_F(SupervisorClientTest, GivesATerminal) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start =

@@ -16,6 +16,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/supervisor/command_streams.h"
+#include "sandbox/supervisor/oom_log.h"
 #include "sandbox/supervisor/reap.h"
 
 namespace sandbox {
@@ -193,14 +194,14 @@ void Execution::OnExit() {
   used->set_wall_time_ns(record_.end_time_ns() - record_.start_time_ns());
   used->set_memory_peak_bytes(total.memory_peak_bytes);
   used->set_oom_kills(total.oom_kills);
-  cause_ = Cause();
+  cause_ = Cause(reaped->pid);
   if (input_ != nullptr) {
     input_->Close();
   }
   Drain();
 }
 
-wire::ExitRecord::Cause Execution::Cause() const {
+wire::ExitRecord::Cause Execution::Cause(pid_t pid) const {
   const bool signalled = WIFSIGNALED(wait_status_);
   const bool killed = signalled && WTERMSIG(wait_status_) == SIGKILL;
   if (killed && condemned_.has_value()) {
@@ -212,7 +213,8 @@ wire::ExitRecord::Cause Execution::Cause() const {
   if (signalled && client_signals_.count(WTERMSIG(wait_status_)) != 0) {
     return wire::ExitRecord::CLIENT_SIGNAL;
   }
-  if (killed && record_.usage().oom_kills() > 0) {
+  if (killed && record_.usage().oom_kills() > 0 &&
+      MayBeOomVictim(pid, host_->first_id)) {
     return wire::ExitRecord::OUT_OF_MEMORY;
   }
   return wire::ExitRecord::NORMAL;

@@ -12,6 +12,8 @@
 #ifndef SANDBOX_SUPERVISOR_EXECUTION_H_
 #define SANDBOX_SUPERVISOR_EXECUTION_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -131,7 +133,8 @@ class Execution {
   void SetState(wire::ExecutionRecord::State state);
   absl::Status WriteStart();
   void WriteEnd();
-  wire::ExitRecord::Cause Cause() const;
+  // `pid` was the command's.
+  wire::ExitRecord::Cause Cause(pid_t pid) const;
   bool OutputClosed() const;
   OutputChannel* FindOutput(wire::Stream stream);
   void StartTimeouts();

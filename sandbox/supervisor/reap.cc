@@ -37,6 +37,7 @@ std::optional<Reaped> Reap(int pidfd, int options) {
   if (info.si_pid == 0) {
     return std::nullopt;
   }
+  reaped.pid = info.si_pid;
   reaped.wait_status = WaitStatus(info);
   return reaped;
 }

@@ -4,12 +4,14 @@
 #define SANDBOX_SUPERVISOR_REAP_H_
 
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include <optional>
 
 namespace sandbox {
 
 struct Reaped {
+  pid_t pid = 0;
   // As of waitpid(2).
   int wait_status = 0;
   rusage usage = {};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "sandbox/base/log.h"
+#include "sandbox/record_file.h"
 #include "sandbox/small_file.h"
 #include "sandbox/supervisor/supervisor.h"
 
@@ -28,6 +30,18 @@ namespace {
 constexpr uint64_t kExiting = 0x4;
 
 constexpr char kInitDied[] = "init died";
+
+// For a server that comes later: see StateDirectory::ReadFailure.
+void WriteFailure(const std::string& directory, const std::string& why) {
+  wire::Reply failure;
+  failure.set_code(static_cast<int>(absl::StatusCode::kInternal));
+  failure.set_message(why);
+  const absl::Status written = ReplaceFile(
+      directory + "/failure.pb", SealRecord(failure), Durability::kProcess);
+  if (!written.ok()) {
+    LOG(WARNING) << written.ToString();
+  }
+}
 
 void KillAndReap(Child& child) {
   if (!child.pidfd.valid()) {
@@ -121,6 +135,7 @@ void Supervisor::Fail(const std::string& why) {
   }
   LOG(ERROR) << "sandbox failed: " << why;
   state_ = State::kEnded;
+  WriteFailure(directory_, why);
   wire::FromSupervisor message;
   message.mutable_failed()->set_message(why);
   control_.Send(std::move(message));

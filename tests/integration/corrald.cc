@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -164,14 +165,23 @@ std::vector<pid_t> Corrald::Supervisors() const {
   return pids;
 }
 
-void Corrald::KillBusySupervisors() const {
+std::vector<pid_t> Corrald::BusySupervisors() const {
+  std::vector<pid_t> busy;
   for (const pid_t pid : Supervisors()) {
-    for (const std::string& file : OpenFiles(pid)) {
-      // A log of output.
-      if (absl::StartsWith(file, state_directory())) {
-        ::kill(pid, SIGKILL);
-      }
+    const std::vector<std::string> files = OpenFiles(pid);
+    // A log of output.
+    if (std::any_of(files.begin(), files.end(), [this](const auto& file) {
+          return absl::StartsWith(file, state_directory());
+        })) {
+      busy.push_back(pid);
     }
+  }
+  return busy;
+}
+
+void Corrald::KillBusySupervisors() const {
+  for (const pid_t pid : BusySupervisors()) {
+    ::kill(pid, SIGKILL);
   }
 }
 

@@ -72,6 +72,7 @@ class Corrald {
   // Those that live, of sandboxes and prepared ones.
   std::vector<pid_t> Supervisors() const;
   // Those of sandboxes in which a command runs.
+  std::vector<pid_t> BusySupervisors() const;
   void KillBusySupervisors() const;
 
  private:

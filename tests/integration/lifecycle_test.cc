@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +30,11 @@ using ::testing::HasSubstr;
 using ExecutionStub = Client::ExecutionStub;
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/task/", pid, "/children"));
+  return {std::istream_iterator<pid_t>(file), {}};
+}
 
 mode_t ModeOf(const std::string& path) {
   struct stat info = {};
@@ -202,6 +210,8 @@ TEST_F(ServerTest, WhoseSupervisorWasKilledTellsThatTheEndIsNotKnown) {
   client_->Stream(running)->ReadUntil(STDOUT, "kept\n");
   server_.KillBusySupervisors();
   EXPECT_EQ(client_->Wait(running).state(), Execution::LOST);
+  EXPECT_EQ(client_->Get(running).loss().cause(),
+            corral::v1::Loss::SUPERVISOR_DIED);
   EXPECT_EQ(client_->Get(ended).exit().code(), 3);
   auto call = client_->Stream(running);
   EXPECT_TRUE(call->Finish().ok());
@@ -216,6 +226,60 @@ TEST_F(ServerTest, WhoseSupervisorWasKilledTellsThatTheEndIsNotKnown) {
   client_->DeleteSandbox(sandbox);
   EXPECT_EQ(client_->Run(CreateSandbox(), Shell("exit 4"))->ended.exit().code(),
             4);
+}
+
+// Init and the spawner are a supervisor's first children, in this order.
+TEST_F(ServerTest, WhoseSandboxFailsMakesUpNoEndOfACommand) {
+  for (const size_t victim : {0, 1}) {
+    // A server that sees it, and one that comes later.
+    for (const bool seen : {true, false}) {
+      const std::string sandbox = CreateSandbox();
+      const std::string running =
+          client_->Start(sandbox, Shell("echo kept; sleep 1000")).name();
+      client_->Stream(running)->ReadUntil(STDOUT, "kept\n");
+      const std::vector<pid_t> supervisors = server_.BusySupervisors();
+      ASSERT_EQ(supervisors.size(), 1u);
+      const pid_t pid = ChildrenOf(supervisors[0]).at(victim);
+      if (!seen) {
+        server_.Kill();
+      }
+      ::kill(pid, SIGKILL);
+      if (!seen) {
+        while (!server_.BusySupervisors().empty()) {
+          absl::SleepFor(kPollInterval);
+        }
+        ASSERT_NO_FATAL_FAILURE(server_.Start());
+        client_ = std::make_unique<Client>(server_.Connect());
+      }
+      const Execution lost = client_->Wait(running);
+      EXPECT_EQ(lost.state(), Execution::LOST);
+      EXPECT_FALSE(lost.has_exit());
+      EXPECT_EQ(lost.loss().cause(), corral::v1::Loss::SANDBOX_FAILED);
+      client_->DeleteSandbox(sandbox);
+    }
+  }
+}
+
+TEST_F(ServerTest, DeletesASandboxThatIdles) {
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent(kTenant);
+  request.mutable_sandbox()
+      ->mutable_lifetime()
+      ->mutable_idle_timeout()
+      ->set_seconds(1);
+  const std::string sandbox = client_->CreateSandbox(request);
+  // Longer than that.
+  EXPECT_EQ(
+      client_->Run(sandbox, MakeCommand({"sleep", "1.5"}))->ended.exit().code(),
+      0);
+  corral::v1::ListSandboxesRequest list;
+  list.set_parent(kTenant);
+  corral::v1::ListSandboxesResponse page;
+  do {
+    page.Clear();
+    EXPECT_TRUE(
+        client_->Call(&Client::SandboxStub::ListSandboxes, list, &page).ok());
+  } while (page.sandboxes_size() != 0);
 }
 
 TEST(DrainTest, FinishesWhatRunsAndTakesNothingNew) {

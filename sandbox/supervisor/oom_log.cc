@@ -1,0 +1,70 @@
+#include "sandbox/supervisor/oom_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/namespaces.h"
+
+namespace sandbox {
+namespace {
+
+// What the kernel gives at once at most.
+constexpr size_t kRecordSize = 8192;
+
+// The number that follows `key`; 0: none does.
+uint32_t NumberAfter(absl::string_view text, absl::string_view key) {
+  const size_t at = text.find(key);
+  if (at == absl::string_view::npos) {
+    return 0;
+  }
+  text.remove_prefix(at + key.size());
+  uint32_t number = 0;
+  const bool parsed = absl::SimpleAtoi(
+      text.substr(0, text.find_first_not_of("0123456789")), &number);
+  return parsed ? number : 0;
+}
+
+}  // namespace
+
+void OomLog::Take(absl::string_view record) {
+  const uint32_t pid = NumberAfter(record, "of memory: Killed process ");
+  // The last one: a process may be called so.
+  const size_t user = record.rfind(" UID:");
+  if (pid == 0 || user == absl::string_view::npos) {
+    return;
+  }
+  const uint32_t id = NumberAfter(record.substr(user), " UID:");
+  if (id < first_id_ || id - first_id_ >= kIdRange) {
+    return;
+  }
+  if (pid == static_cast<uint32_t>(pid_)) {
+    is_victim_ = true;
+  } else {
+    others_ = true;
+  }
+}
+
+bool MayBeOomVictim(pid_t pid, uint32_t first_id) {
+  OomLog log(pid, first_id);
+  const UniqueFd kmsg(
+      ::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  char record[kRecordSize];
+  while (kmsg.valid()) {
+    const ssize_t got = ::read(kmsg.get(), record, sizeof(record));
+    // EPIPE: the oldest were overwritten.
+    if (got <= 0 && errno != EPIPE && errno != EINTR) {
+      break;
+    }
+    if (got > 0) {
+      log.Take(absl::string_view(record, static_cast<size_t>(got)));
+    }
+  }
+  return log.MayBeVictim();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,49 @@
+#include "sandbox/supervisor/oom_log.h"
+
+#include "gtest/gtest.h"
+
+namespace sandbox {
+namespace {
+
+constexpr uint32_t kIds = 0x70010000;
+// 0x70010000 + 1000
+constexpr char kOfTheSandbox[] =
+    "3,31676,25470421655,-;Memory cgroup out of memory: Killed process 23495 "
+    "(tail) total-vm:34940kB, anon-rss:32128kB, file-rss:1488kB, "
+    "shmem-rss:0kB, UID:1879114728 pgtables:112kB oom_score_adj:0\n";
+constexpr char kOfAnother[] =
+    "3,31676,25470421655,-;Memory cgroup out of memory: Killed process 23495 "
+    "(UID:1879114728) total-vm:34940kB, anon-rss:32128kB, file-rss:1488kB, "
+    "shmem-rss:0kB, UID:2076050408 pgtables:112kB oom_score_adj:0\n";
+
+TEST(OomLogTest, TellsTheVictimFromAnother) {
+  OomLog victim(23495, kIds);
+  victim.Take(kOfTheSandbox);
+  EXPECT_TRUE(victim.MayBeVictim());
+  OomLog bystander(23496, kIds);
+  bystander.Take(kOfTheSandbox);
+  EXPECT_FALSE(bystander.MayBeVictim());
+}
+
+TEST(OomLogTest, KnowsTheVictimAmongOthers) {
+  OomLog log(7, kIds);
+  log.Take(kOfTheSandbox);
+  log.Take(
+      "3,1,2,-;Memory cgroup out of memory: Killed process 7 (sh) "
+      "total-vm:1kB, UID:1879114728 pgtables:1kB");
+  log.Take(kOfTheSandbox);
+  EXPECT_TRUE(log.MayBeVictim());
+}
+
+TEST(OomLogTest, HoldsNothingAgainstOneOfWhoseSandboxNothingIsSaid) {
+  OomLog log(1, kIds);
+  log.Take(kOfAnother);
+  log.Take("6,29601,21637883282,-;oom-kill:constraint=CONSTRAINT_MEMCG,pid=2");
+  log.Take("");
+  log.Take(
+      ";Memory cgroup out of memory: Killed process x (sh) UID:1879114728");
+  EXPECT_TRUE(log.MayBeVictim());
+}
+
+}  // namespace
+}  // namespace sandbox
