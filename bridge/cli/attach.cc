@@ -11,19 +11,18 @@ namespace bridge {
 absl::StatusOr<int> Attach(Invocation invocation) {
   OptionTable table(
       "attach", "[OPTIONS] EXECUTION",
-      "Shows the output of a command from its beginning, follows it, and "
-      "passes "
-      "on what\n"
-      "is typed, until the command ends; the exit status is the command's "
-      "then. "
-      "Any\n"
-      "number can be attached at a time. The detach keys (in a terminal), and "
-      "signals\n"
-      "to corral itself, leave the command running: exit status 0. What is "
-      "typed while\n"
-      "old output is shown is dropped, since a terminal's answers to old "
-      "questions are\n"
-      "among it.");
+      "Shows the output of a command from its beginning and follows it until "
+      "the\n"
+      "command ends; the exit status is the command's then. If it has a "
+      "terminal, what\n"
+      "is typed is passed on. Any number can be attached at a time. The detach "
+      "keys, and\n"
+      "signals to corral itself, leave the command running: exit status 0. "
+      "What "
+      "is typed\n"
+      "while old output is shown is dropped, since a terminal's answers to old "
+      "questions\n"
+      "are among it.");
   std::optional<uint64_t> from;
   DetachKeys detach_keys;
   table.Value(0, "from", "OFFSET",

@@ -153,6 +153,21 @@ TEST(AttachTest, GoesOnAfterTheServerWasRestarted) {
   EXPECT_EQ(corral.Wait(), 3);
 }
 
+TEST(AttachTest, TakesNothingOfWhatIsTypedInTheFirstClient) {
+  FakeServer server(Shell);
+  RunCorral(server, {"create", "--no-workspace"});
+  CorralProcess exec(server.address(), {"exec", "s1", "sh"}, Io::kTerminal);
+  exec.ReadUntil("prompt> ");
+  CorralProcess corral(server.address(), {"attach", "s1/e1"});
+  corral.Write("one\r");
+  corral.ReadUntil("<one>");
+  exec.Write("two\r");
+  exec.ReadUntil("<two>");
+  corral.Write("exit\r");
+  EXPECT_EQ(exec.Wait(), 3);
+  EXPECT_EQ(corral.Wait(), 3);
+}
+
 TEST(AttachTest, SaysWhatOfTheTerminalIsNoLongerKept) {
   FakeServer server([](FakeExecution& command) {
     command.Print(std::string(3 << 20, 'x'));

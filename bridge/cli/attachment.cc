@@ -51,7 +51,7 @@ Attachment::Attachment(client::Connection& connection,
                        DetachKeys detach_keys)
     : connection_(connection),
       has_terminal_(command.has_terminal()),
-      has_input_((command.stdin() || has_terminal_) && HasInput()),
+      has_input_(has_terminal_ && HasInput()),
       shared_(true),
       detach_keys_(std::move(detach_keys)),
       stream_(connection, request),
@@ -153,7 +153,7 @@ void Attachment::Open(const Execution& opened) {
   if (has_input_) {
     InputForwarder::Options options;
     options.terminal = has_terminal_;
-    options.shared = shared_;
+    options.pass_end = !shared_;
     options.accepted_offset = opened.input().accepted_offset();
     input_ = std::make_unique<InputForwarder>(
         connection_, name_, options,

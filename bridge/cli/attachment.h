@@ -31,8 +31,9 @@ class Attachment {
   Attachment(client::Connection& connection,
              const corral::v1::RunExecutionRequest& request,
              DetachKeys detach_keys);
-  // Of one that exists, and that others may be attached to as well: neither the
-  // end of the input nor signals are passed on; signals detach.
+  // Of one that exists, and that others may be attached to as well: input goes
+  // to a terminal only, since that of a pipe belongs to who started the
+  // command; neither its end nor signals are passed on; signals detach.
   Attachment(client::Connection& connection,
              const corral::v1::StreamOutputRequest& request,
              const corral::v1::Command& command, DetachKeys detach_keys);

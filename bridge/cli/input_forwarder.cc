@@ -48,7 +48,7 @@ InputForwarder::InputForwarder(client::Connection& connection,
       filter_(std::move(filter)),
       input_(ReopenInput()),
       stop_(::eventfd(0, EFD_CLOEXEC)),
-      offset_(options.shared ? options.accepted_offset : 0),
+      offset_(options.terminal ? options.accepted_offset : 0),
       thread_([this] { Run(); }) {}
 
 InputForwarder::~InputForwarder() {
@@ -89,7 +89,7 @@ void InputForwarder::Run() {
 }
 
 void InputForwarder::WriteEnd() {
-  if (options_.shared) {
+  if (!options_.pass_end) {
     return;
   }
   if (options_.terminal) {
@@ -149,7 +149,7 @@ bool InputForwarder::Write(std::string data, bool eof) {
   for (;;) {
     corral::v1::WriteInputRequest request;
     request.set_name(name_);
-    if (!options_.shared) {
+    if (!options_.terminal) {
       request.set_offset(offset_);
     }
     request.set_data(data);
@@ -158,7 +158,7 @@ bool InputForwarder::Write(std::string data, bool eof) {
     const grpc::Status status = WriteOnce(request, &state);
     if (status.ok()) {
       offset_ =
-          options_.shared ? state.accepted_offset() : offset_ + data.size();
+          options_.terminal ? state.accepted_offset() : offset_ + data.size();
       last_ = data.empty() ? last_ : data.back();
       return !state.closed();
     }
@@ -168,7 +168,7 @@ bool InputForwarder::Write(std::string data, bool eof) {
       return false;
     }
     // Written at an offset: what arrived before is not taken twice.
-    if (options_.shared && !SkipTaken(data)) {
+    if (options_.terminal && !SkipTaken(data)) {
       return false;
     }
   }

@@ -19,13 +19,13 @@ namespace bridge {
 class InputForwarder {
  public:
   struct Options {
-    // The command's input is a terminal, where an end is typed.
+    // The command's input is a terminal, where an end is typed. Others may type
+    // too: data is appended to what it has taken. If the server goes away
+    // during a write, what was taken of it is told by the input's offset: of
+    // two that type at that moment, one may lose what it typed.
     bool terminal = false;
-    // Others write to it too: data is appended to what it has taken, and the
-    // end is not passed on. If the server goes away during a write, what was
-    // taken of it is told by the input's offset: of two that write at that
-    // moment, one may lose what it wrote.
-    bool shared = false;
+    // Otherwise an end of the input is not passed on.
+    bool pass_end = true;
     // What it has taken so far.
     uint64_t accepted_offset = 0;
   };

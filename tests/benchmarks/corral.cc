@@ -104,9 +104,10 @@ absl::StatusOr<absl::Duration> Corral::TimeCommand(
   const absl::Duration elapsed = absl::Now() - begin;
   RETURN_IF_ERROR(FromGrpc(status));
   RETURN_IF_ERROR(CheckEnd(event));
-  if (parent != kTenant) {
-    RETURN_IF_ERROR(DeleteExecution(event.ended().name()));
-  }
+  const std::string& name = event.ended().name();
+  RETURN_IF_ERROR(parent == kTenant
+                      ? DeleteSandbox(name.substr(0, name.find("/executions/")))
+                      : DeleteExecution(name));
   return elapsed;
 }
 

@@ -133,6 +133,10 @@ std::unique_ptr<OutputCall> Client::Run(const std::string& parent,
   *request.mutable_command() = command;
   auto call = BeginRun(request);
   ExpectOk(call->Finish());
+  if (!absl::StrContains(parent, "/sandboxes/")) {
+    const std::string& name = call->ended.name();
+    DeleteSandbox(name.substr(0, name.find("/executions/")));
+  }
   return call;
 }
 
