@@ -80,6 +80,19 @@ void FaultTest::Enumerate(Fault fault,
   }
 }
 
+grpc::Status FaultTest::UntilServed(const std::function<grpc::Status()>& call) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  for (;;) {
+    const grpc::Status status = call();
+    const std::string reason = ReasonOf(status);
+    const bool fault = reason == "SERVER_FAULT" || reason == "STORAGE_FAILED";
+    if (!fault || absl::Now() > deadline) {
+      return status;
+    }
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
 std::string FaultTest::CreateSandbox(const std::string& id) {
   corral::v1::CreateSandboxRequest request;
   request.set_parent(kTenant);
@@ -87,8 +100,9 @@ std::string FaultTest::CreateSandbox(const std::string& id) {
   request.set_request_id(id);
   request.mutable_sandbox()->mutable_workspace()->set_path(server_.workspace());
   corral::v1::Sandbox sandbox;
-  const grpc::Status status =
-      calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
+  const grpc::Status status = UntilServed([&] {
+    return calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
+  });
   EXPECT_TRUE(status.ok()) << ToString(status);
   return absl::StrCat(kTenant, "/sandboxes/", id);
 }
@@ -148,8 +162,9 @@ std::optional<Execution> FaultTest::Wait(const std::string& execution) {
   request.set_name(execution);
   request.mutable_timeout()->set_seconds(absl::ToInt64Seconds(kPatience));
   Execution ended;
-  const grpc::Status status =
-      calls_->Call(&Calls::ExecutionStub::WaitExecution, request, &ended);
+  const grpc::Status status = UntilServed([&] {
+    return calls_->Call(&Calls::ExecutionStub::WaitExecution, request, &ended);
+  });
   EXPECT_TRUE(status.ok()) << ToString(status);
   return status.ok() ? std::make_optional(ended) : std::nullopt;
 }
@@ -163,8 +178,10 @@ std::optional<std::string> FaultTest::Read(const std::string& execution,
   corral::v1::ReadOutputResponse response;
   do {
     request.set_offset(data.size());
-    const grpc::Status status =
-        calls_->Call(&Calls::ExecutionStub::ReadOutput, request, &response);
+    const grpc::Status status = UntilServed([&] {
+      return calls_->Call(&Calls::ExecutionStub::ReadOutput, request,
+                          &response);
+    });
     if (!status.ok()) {
       ADD_FAILURE() << ToString(status);
       return std::nullopt;
@@ -218,17 +235,14 @@ void FaultTest::Compare(const StartExecutionRequest& request,
 void FaultTest::RunAndCompare(const StartExecutionRequest& request) {
   last_.reset();
   Execution execution;
-  grpc::Status status = Start(request, &execution);
-  if (!status.ok() && ReasonOf(status) == "STORAGE_FAILED") {
-    EXPECT_EQ(CountStarts(request), 0) << ToString(status);
-  }
-  // What was struck is over, and the same call tells what became of it.
-  const absl::Time deadline = absl::Now() + kPatience;
-  while (!status.ok() && ReasonOf(status) != "SANDBOX_NOT_READY" &&
-         absl::Now() < deadline) {
-    absl::SleepFor(absl::Milliseconds(5));
-    status = Start(request, &execution);
-  }
+  // The same call again tells what became of the first.
+  const grpc::Status status = UntilServed([&] {
+    grpc::Status start = Start(request, &execution);
+    if (!start.ok() && ReasonOf(start) == "STORAGE_FAILED") {
+      EXPECT_EQ(CountStarts(request), 0) << ToString(start);
+    }
+    return start;
+  });
   EXPECT_TRUE(status.ok() || ReasonOf(status) == "SANDBOX_NOT_READY")
       << ToString(status);
   if (!status.ok()) {

@@ -45,6 +45,10 @@ class FaultTest : public ::testing::Test {
   // the command goes on.
   void StrikeForAWhile(const std::string& calls, const std::string& effect);
 
+  // Calls again while the server says that it or its disk failed: each of its
+  // threads may be struck once.
+  static grpc::Status UntilServed(const std::function<grpc::Status()>& call);
+
   std::string CreateSandbox(const std::string& id);
   grpc::Status DeleteSandbox(const std::string& name);
   pid_t SupervisorOf(const std::string& sandbox) const;
@@ -71,7 +75,6 @@ class FaultTest : public ::testing::Test {
 
   // What the server says now, if it says anything.
   void ExpectTrueAnswer(const corral::v1::StartExecutionRequest& request);
-  void CreateAndDelete(const std::string& id);
 
   // Another sandbox than the one that is struck is as if nothing were.
   void ExpectOthersAreServed();

@@ -84,7 +84,7 @@ bool FaultTest::StrikeServer(const Fault& fault) {
   Keeper keeper(server_);
   RunAndCompare(request);
   const std::string second = absl::StrCat("s", ++runs_);
-  CreateAndDelete(second);
+  DeleteSandbox(CreateSandbox(second)).IgnoreError();
   const int deaths = keeper.Stop();
   EXPECT_LE(deaths, Kills(fault) ? 1 : 0);
   tracer.Detach();
@@ -163,24 +163,6 @@ void FaultTest::ExpectTrueAnswer(const StartExecutionRequest& request) {
   if (answer.state() == Execution::EXITED) {
     Compare(request, answer);
   }
-}
-
-void FaultTest::CreateAndDelete(const std::string& id) {
-  corral::v1::CreateSandboxRequest request;
-  request.set_parent("tenants/default");
-  request.set_sandbox_id(id);
-  request.set_request_id(id);
-  corral::v1::Sandbox sandbox;
-  grpc::Status status;
-  for (int tries = 0; tries < 2; ++tries) {
-    status =
-        calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
-    if (status.ok()) {
-      break;
-    }
-  }
-  EXPECT_TRUE(status.ok()) << ToString(status);
-  DeleteSandbox("tenants/default/sandboxes/" + id).IgnoreError();
 }
 
 }  // namespace tests

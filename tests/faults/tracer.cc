@@ -74,7 +74,9 @@ Tracer::Tracer(pid_t pid, const Fault& fault, const std::string& record) {
 
 void Tracer::Detach() {
   if (strace_ != nullptr) {
-    strace_->Signal(SIGTERM);
+    // The kernel detaches. strace itself waits for ever for a thread that waits
+    // for a child it has just made by vfork().
+    strace_->Signal(SIGKILL);
     strace_->Wait();
     strace_.reset();
   }
