@@ -449,6 +449,21 @@ TEST_F(BridgeTest, OutlivesARestartOfTheServer) {
   EXPECT_EQ(answer["result"]["signal"], "SIGTERM");
 }
 
+TEST_F(BridgeTest, StartsACommandOnceWhenAnswersAreLost) {
+  server_.LoseAnswers(2);
+  EXPECT_EQ(Terminal("hello"), "s1.e1");
+  server_.LoseAnswers(2);
+  EXPECT_EQ(Terminal("hello"), "s1.e2");
+  EXPECT_THAT(server_.starts(), SizeIs(4));
+  EXPECT_EQ(AskUntil("s1.e2", "hello\n")["result"]["truncated"], false);
+}
+
+TEST_F(BridgeTest, LetsTheSandboxGoByItselfWhenItIsKilled) {
+  Terminal("hello");
+  EXPECT_EQ(server_.creations()[0].sandbox().lifetime().ShortDebugString(),
+            "idle_timeout { seconds: 600 }");
+}
+
 TEST_F(BridgeTest, TellsThatThereIsNoServer) {
   server_.Stop();
   const Json answer = Create("hello");
