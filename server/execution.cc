@@ -138,7 +138,7 @@ std::optional<google::protobuf::Timestamp> Execution::output_expire_time()
              : std::nullopt;
 }
 
-void Execution::OnExpired() {
+void Execution::OnOutput() {
   {
     sandbox::MutexLock lock(&mutex_);
     final_streams_.clear();

@@ -72,8 +72,8 @@ class Execution {
 
   // Absent: it has not ended, or its output does not expire.
   std::optional<google::protobuf::Timestamp> output_expire_time() const;
-  // The logs do not hold any more what they held.
-  void OnExpired();
+  // The logs do not hold what they held, before or after the end.
+  void OnOutput();
 
   // Calls every watcher.
   void Notify();

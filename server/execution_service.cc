@@ -117,15 +117,20 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
     return Reply(context, status);
   }
   UnaryReactor* reactor = context->DefaultReactor();
-  (*session)->Start(
-      {request->execution_id(), request->command(),
-       Identify(*request, request->request_id())},
+  auto started =
       [response, reply = ReplyLater(reactor, std::move(call))](
           const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
         if (execution.ok()) {
           *response = (*execution)->Describe();
         }
         reply(execution.status());
+      };
+  (*session)->AwaitKnown(
+      [session = *session, request,
+       started = std::move(started)](const absl::Status& /*known*/) mutable {
+        session->Start({request->execution_id(), request->command(),
+                        Identify(*request, request->request_id())},
+                       std::move(started));
       });
   return reactor;
 }
@@ -144,10 +149,11 @@ absl::Status ExecutionService::RunInExisting(
   RETURN_IF_ERROR(
       CheckCommand("command", request.command(), session->spec().workspace()));
   RETURN_IF_ERROR(activity_->AdmitWork());
-  RunIn(session,
-        {request.execution_id(), request.command(),
-         Identify(request, request.request_id())},
-        stream);
+  session->AwaitKnown(
+      [session, stream,
+       wanted = Session::NewExecution{request.execution_id(), request.command(),
+                                      Identify(request, request.request_id())}](
+          const absl::Status&) { RunIn(session, wanted, stream); });
   return absl::OkStatus();
 }
 

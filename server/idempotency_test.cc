@@ -122,7 +122,7 @@ TEST_F(IdempotencyTest, AHundredCallersMakeOneSandbox) {
 TEST_F(IdempotencyTest, AHundredCallersRunOneCommand) {
   const auto names = FromManyThreads([&] {
     const auto call = Run(RunRequest());
-    const std::string name = call->Next().opened().name();
+    std::string name = call->Next().opened().name();
     call->context.TryCancel();
     grpc::Status status;
     call->Rest(&status);

@@ -35,7 +35,7 @@ bool Expire(Execution* execution) {
       done = false;
     }
   }
-  execution->OnExpired();
+  execution->OnOutput();
   return done;
 }
 

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -201,6 +202,45 @@ TEST_F(SandboxServiceTest, ADrainRefusesNewWorkAndWaitsForTheOld) {
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
   factory_.Exit(name, 0);
   drain.join();
+}
+
+TEST_F(SandboxServiceTest, ReservesTheOutputOfEachSandbox) {
+  corral::v1::CreateSandboxRequest request = Request();
+  auto* limits = request.mutable_sandbox()->mutable_limits();
+  limits->set_output_bytes(kMaxOutputBytes - kOutputBytes);
+  corral::v1::Sandbox big;
+  ASSERT_TRUE(Create(request, &big).ok());
+  EXPECT_EQ(big.limits().output_bytes(), kMaxOutputBytes - kOutputBytes);
+  limits->set_output_bytes(kOutputBytes + 1);
+  corral::v1::Sandbox refused;
+  const grpc::Status status = Create(request, &refused);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Reason(status), "TOO_MUCH_OUTPUT");
+  CreateSandbox();  // the default fits
+  Restart();
+  EXPECT_EQ(Reason(Create(request, &refused)), "TOO_MUCH_OUTPUT");
+  corral::v1::DeleteSandboxRequest deletion;
+  deletion.set_name(big.name());
+  google::protobuf::Empty response;
+  ASSERT_TRUE(Call(sandbox_stub_.get(), &SandboxStub::DeleteSandbox, deletion,
+                   &response)
+                  .ok());
+  EXPECT_TRUE(Create(request, &refused).ok());
+}
+
+TEST_F(SandboxServiceTest, ASpecThatCannotBeKeptIsAFailureOfStorage) {
+  // In the place of the directory.
+  const std::string obstacle = absl::StrCat(path_, "/sandboxes/box");
+  std::ofstream(obstacle) << "x";
+  corral::v1::CreateSandboxRequest request = Request();
+  request.set_sandbox_id("box");
+  corral::v1::Sandbox sandbox;
+  const grpc::Status status = Create(request, &sandbox);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "STORAGE_FAILED");
+  EXPECT_NE(storage_.failure(), "");
+  ASSERT_TRUE(Create(request, &sandbox).ok());
+  EXPECT_EQ(storage_.failure(), "");
 }
 
 }  // namespace

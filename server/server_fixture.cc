@@ -64,6 +64,8 @@ void ServerFixture::Begin() {
   Sandboxes::Options options;
   options.max_sandboxes = kMaxSandboxes;
   options.max_executions_per_sandbox = kMaxExecutions;
+  options.default_limits.set_output_bytes(kOutputBytes);
+  options.max_output_bytes = kMaxOutputBytes;
   sandboxes_ = std::make_unique<Sandboxes>(
       Sandboxes::Environment{&factory_, state_.get(), &storage_,
                              activity_.get(), &timers_, workers_.get(),

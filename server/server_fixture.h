@@ -4,6 +4,7 @@
 #ifndef SERVER_SERVER_FIXTURE_H_
 #define SERVER_SERVER_FIXTURE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -109,6 +110,8 @@ class ServerFixture : public ::testing::Test {
   // As the configuration would have them.
   static constexpr int kMaxSandboxes = 8;
   static constexpr int kMaxExecutions = 8;
+  static constexpr uint64_t kOutputBytes = 1 << 30;
+  static constexpr uint64_t kMaxOutputBytes = 1ULL << 40;
 
  private:
   void Begin();

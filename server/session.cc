@@ -97,6 +97,17 @@ std::shared_ptr<sandbox::Sandbox> Session::sandbox() const {
   return gone_ ? nullptr : sandbox_;
 }
 
+void Session::AwaitKnown(Done known) {
+  {
+    MutexLock lock(&mutex_);
+    if (adopted_ && state_ == Sandbox::CREATING) {
+      ready_waiters_.push_back(std::move(known));
+      return;
+    }
+  }
+  known(absl::OkStatus());
+}
+
 void Session::OnCreated(const absl::Status& status) {
   {
     MutexLock lock(&mutex_);

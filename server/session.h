@@ -99,6 +99,10 @@ class Session final : public sandbox::SandboxObserver,
   // Null: the supervisor is gone. Its methods may be called at any time.
   std::shared_ptr<sandbox::Sandbox> sandbox() const;
 
+  // `known` is called when the executions are known that an earlier server
+  // began; at once if it was none's.
+  void AwaitKnown(Done known);
+
   // Starts a command, or finds the execution that the same request made.
   // `started` gets the execution when it runs or failed to start, or what kept
   // it from being made, which leaves nothing: SANDBOX_NOT_READY,

@@ -98,6 +98,7 @@ void Session::EndWithoutSupervisor() {
 }
 
 void Session::OnSnapshot(const wire::Snapshot& snapshot) {
+  OnStorage(snapshot.storage());
   {
     MutexLock lock(&mutex_);
     schema_version_ = snapshot.schema_version();
@@ -151,7 +152,7 @@ void Session::OnExecution(const wire::ExecutionRecord& record) {
 void Session::OnOutput(const std::string& execution_id) {
   const ExecutionPtr execution = FindExecution(execution_id);
   if (execution != nullptr) {
-    execution->Notify();
+    execution->OnOutput();
   }
 }
 

@@ -1,7 +1,9 @@
 #include "server/state_directory.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -19,6 +21,7 @@
 namespace server {
 namespace {
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -50,6 +53,16 @@ class StateDirectoryTest : public ::testing::Test {
         StateDirectory::ExecutionPath(state_->SandboxPath(sandbox), execution);
     std::filesystem::create_directories(path);
     std::ofstream(absl::StrCat(path, "/", file)) << sandbox::SealRecord(record);
+  }
+
+  // In the directory of the sandbox "box".
+  void WriteFile(const std::string& name, const std::string& content) {
+    std::ofstream(absl::StrCat(state_->SandboxPath("box"), "/", name),
+                  std::ios::binary)
+        << content;
+  }
+  std::vector<wire::ExecutionRecord> Records() {
+    return StateDirectory::ReadRecords(state_->SandboxPath("box"));
   }
 
   const std::string path_;
@@ -126,6 +139,90 @@ TEST_F(StateDirectoryTest, WhatHasNoReadableStartNeverBegan) {
   WriteRecord("box", "torn", "start.pb", other);
   EXPECT_THAT(StateDirectory::ReadRecords(state_->SandboxPath("box")),
               SizeIs(0));
+}
+
+TEST_F(StateDirectoryTest, AnEndIsGoodBeforeItIsSynced) {
+  WriteSpec("box");
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  WriteRecord("box", "job", "start.pb", record);
+  record.set_state(wire::ExecutionRecord::EXITED);
+  record.mutable_exit();
+  WriteRecord("box", "job", "exit.pb.new", record);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::EXITED);
+}
+
+TEST_F(StateDirectoryTest, ReadsTheRecordsOfTheVersionBefore) {
+  const wire::SandboxSpec spec = WriteSpec("box");
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  WriteRecord("box", "job", "start.pb", record);
+  WriteFile("spec.pb", spec.SerializeAsString());
+  WriteFile("executions/job/start.pb", record.SerializeAsString());
+  EXPECT_EQ(state_->ReadSpec("box").value().id(), "box");
+  EXPECT_THAT(Records(), SizeIs(1));
+}
+
+TEST_F(StateDirectoryTest, ATornSpecIsOfASandboxThatWasNeverMade) {
+  const std::string sealed = sandbox::SealRecord(WriteSpec("box"));
+  for (size_t size = 0; size < sealed.size(); ++size) {
+    WriteFile("spec.pb", sealed.substr(0, size));
+    EXPECT_THAT(state_->ReadSpec("box").status(),
+                StatusIs(absl::StatusCode::kDataLoss, _));
+  }
+  WriteFile("spec.pb", std::string(sealed.size(), '\0'));
+  EXPECT_THAT(state_->ReadSpec("box").status(),
+              StatusIs(absl::StatusCode::kDataLoss, _));
+}
+
+TEST_F(StateDirectoryTest, ASpecThatCannotBeWrittenLeavesNothing) {
+  wire::SandboxSpec spec;
+  spec.set_id("box");
+  spec.set_directory(state_->SandboxPath("box"));
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  for (const rlim_t bytes : {0, 7}) {
+    rlimit little = before;
+    little.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &little);
+    const absl::Status written = state_->WriteSpec(spec);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_FALSE(written.ok());
+    EXPECT_THAT(state_->ListSandboxes(), SizeIs(0));
+  }
+  EXPECT_THAT(state_->WriteSpec(spec), IsOk());
+  // Another's directory is not taken for what this call made.
+  EXPECT_FALSE(state_->WriteSpec(spec).ok());
+  EXPECT_THAT(state_->ReadSpec("box").status(), IsOk());
+}
+
+TEST_F(StateDirectoryTest, KnowsADeletionAndAFailure) {
+  const std::string path = WriteSpec("box").directory();
+  EXPECT_FALSE(StateDirectory::ReadDeletion(path).has_value());
+  EXPECT_THAT(StateDirectory::ReadFailure(path), IsOk());
+  wire::DeleteSandbox deletion;
+  deletion.set_cause(wire::ExitRecord::SERVER_SHUTDOWN);
+  EXPECT_THAT(StateDirectory::WriteDeletion(path, deletion), IsOk());
+  EXPECT_THAT(
+      StateDirectory::WriteFailure(path, absl::InternalError("init died")),
+      IsOk());
+  EXPECT_EQ(StateDirectory::ReadDeletion(path)->cause(),
+            wire::ExitRecord::SERVER_SHUTDOWN);
+  EXPECT_THAT(StateDirectory::ReadFailure(path),
+              StatusIs(absl::StatusCode::kInternal, "init died"));
+}
+
+TEST_F(StateDirectoryTest, WhatAListeningSupervisorHoldsIsNotRemovedAsUnborn) {
+  const std::string path = WriteSpec("box").directory();
+  EXPECT_TRUE(StateDirectory::IsUnborn(path));
+  WriteFile("control.sock", "");
+  EXPECT_FALSE(StateDirectory::IsUnborn(path));
+  EXPECT_FALSE(StateDirectory::RemoveUnborn(path).ok());
+  const std::string removed = StateDirectory::RemovedPath(path);
+  EXPECT_TRUE(std::filesystem::exists(removed + "/control.sock"));
+  EXPECT_THAT(StateDirectory::Remove(removed), IsOk());
+  EXPECT_THAT(state_->ListSandboxes(), SizeIs(0));
 }
 
 }  // namespace
