@@ -379,6 +379,33 @@ TEST_F(SupervisorClientTest, TellsAgainToWhoConnectsLater) {
   EXPECT_THAT(second.WaitForGone(), IsOk());
 }
 
+TEST_F(SupervisorClientTest, LetsGoOfASandboxThatGoesOn) {
+  ASSERT_THAT(Create(), IsOk());
+  ASSERT_THAT(sandbox_.Start(Shell(
+                  "e1", "while [ ! -e go ]; do sleep 0.01; done; exit 3")),
+              IsOk());
+  sandbox_.factory().LetGo();
+  Outcome never;
+  sandbox_.sandbox().DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                                   never.Callback());
+  const auto successor = SupervisorClientFactory::Create();
+  ASSERT_THAT(successor.status(), IsOk());
+  Recorder second;
+  absl::StatusOr<std::unique_ptr<Sandbox>> adopted =
+      (*successor)->Adopt(sandbox_.spec(), &second);
+  ASSERT_THAT(adopted.status(), IsOk());
+  EXPECT_EQ(second.WaitForSnapshot().executions_size(), 1);
+  std::ofstream(sandbox_.workspace() + "/go") << "go";
+  EXPECT_EQ(second.WaitForEnd("e1").exit().wait_status(), 3 << 8);
+  EXPECT_FALSE(sandbox_.recorder().Ended("e1"));
+  sandbox_.Forget();
+  Outcome outcome;
+  (*adopted)->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                            outcome.Callback());
+  EXPECT_THAT(outcome.Wait(), IsOk());
+  EXPECT_THAT(second.WaitForGone(), IsOk());
+}
+
 std::vector<pid_t> ReadChildren(const std::filesystem::path& task) {
   std::ifstream file(task / "children");
   return {std::istream_iterator<pid_t>(file), {}};

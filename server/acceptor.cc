@@ -60,19 +60,24 @@ void Acceptor::Run() {
     if (polled[0].revents != 0) {
       return;
     }
-    bool complete = true;
-    for (size_t i = 1; i < polled.size(); ++i) {
-      complete =
-          (polled[i].revents == 0 || AcceptAll(polled[i].fd)) && complete;
-    }
+    const bool complete = AcceptReady(polled);
     if (!complete && !short_of_descriptors) {
       LOG(ERROR) << "no descriptors are left: connections have to wait";
     }
     short_of_descriptors = !complete;
-    if (!complete && !WaitALittle()) {
-      return;
+    if (!complete) {
+      // Unless it is to stop.
+      ::poll(polled.data(), 1, kPauseMillis);
     }
   }
+}
+
+bool Acceptor::AcceptReady(const std::vector<pollfd>& polled) {
+  bool complete = true;
+  for (size_t i = 1; i < polled.size(); ++i) {
+    complete = (polled[i].revents == 0 || AcceptAll(polled[i].fd)) && complete;
+  }
+  return complete;
 }
 
 bool Acceptor::AcceptAll(int socket) {
@@ -89,11 +94,6 @@ bool Acceptor::AcceptAll(int socket) {
     connection.fd = fd;
     connections_->HandleNewConnection(&connection);
   }
-}
-
-bool Acceptor::WaitALittle() const {
-  pollfd stop = {stop_.get(), POLLIN, 0};
-  return ::poll(&stop, 1, kPauseMillis) <= 0;
 }
 
 }  // namespace server

@@ -6,6 +6,8 @@
 #ifndef SERVER_ACCEPTOR_H_
 #define SERVER_ACCEPTOR_H_
 
+#include <poll.h>
+
 #include <memory>
 #include <thread>
 #include <utility>
@@ -40,10 +42,10 @@ class Acceptor {
 
  private:
   void Run();
-  // False: there are no descriptors left.
+  // Of what poll(2) returned, of which the first is stop_. False: there are no
+  // descriptors left.
+  bool AcceptReady(const std::vector<pollfd>& polled);
   bool AcceptAll(int socket);
-  // False: it is to stop.
-  bool WaitALittle() const;
 
   const std::vector<int> sockets_;
   const Connections connections_;

@@ -1,5 +1,6 @@
 #include "server/activity.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -11,6 +12,12 @@
 #include "server/timer_queue.h"
 
 namespace server {
+namespace {
+
+// Another server may be there long before the end of a drain.
+constexpr absl::Duration kLongestRetry = absl::Seconds(1);
+
+}  // namespace
 
 Activity::Activity(TimerQueue* timers, absl::Duration idle_exit)
     : timers_(timers), idle_exit_(idle_exit) {
@@ -126,7 +133,7 @@ void Activity::AwaitFor(absl::Duration longest, Condition condition) {
 }
 
 void Activity::Drain(absl::Duration longest, DrainFor what) {
-  RefuseWork(longest);
+  RefuseWork(std::min(longest, kLongestRetry));
   sandbox::MutexLock lock(&mutex_);
   AwaitFor(longest, [this, what]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool commands_done = what == DrainFor::kReaders || commands_ == 0;

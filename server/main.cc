@@ -33,9 +33,9 @@ namespace {
 
 constexpr int kCannotStart = 1;
 constexpr int kBadUsage = 2;
-// For a predecessor that ends while it is asked to give way.
+// For a server that ends while it is asked to give way, or only begins.
 constexpr absl::Duration kLockPatience = absl::Seconds(5);
-constexpr absl::Duration kLockInterval = absl::Milliseconds(5);
+constexpr absl::Duration kLockInterval = absl::Milliseconds(20);
 
 // Every stream that is read costs a descriptor.
 void RaiseDescriptorLimit() {
@@ -46,10 +46,20 @@ void RaiseDescriptorLimit() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<StateDirectory>> OpenPatiently(
-    const std::string& path) {
+using Sockets = absl::StatusOr<std::vector<sandbox::UniqueFd>>;
+
+// As TakeOver and StateDirectory::Open. Patient with a server that ends or
+// begins: one that does neither answers to the one or lets the other succeed.
+absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
+    const std::string& path, Sockets* sockets) {
   const absl::Time deadline = absl::Now() + kLockPatience;
   while (true) {
+    if (!sockets->ok()) {
+      *sockets = TakeOver(path);
+    }
+    if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
+      return sockets->status();
+    }
     absl::StatusOr<std::unique_ptr<StateDirectory>> state =
         StateDirectory::Open(path);
     if (!absl::IsUnavailable(state.status()) || absl::Now() > deadline) {
@@ -78,13 +88,9 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
   if (!opened.ok() && !absl::IsAlreadyExists(opened)) {
     return opened;
   }
-  absl::StatusOr<std::vector<sandbox::UniqueFd>> sockets =
-      TakeOver(config.state_dir());
-  if (!sockets.ok() && !absl::IsNotFound(sockets.status())) {
-    return sockets.status();
-  }
+  Sockets sockets = absl::NotFoundError("nobody was asked");
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
-                   OpenPatiently(config.state_dir()));
+                   OpenAsSuccessor(config.state_dir(), &sockets));
   if (sockets.ok()) {
     RETURN_IF_ERROR(listener->Adopt(*std::move(sockets)));
   } else if (!opened.ok()) {

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -103,10 +102,10 @@ void OldSupervisor::Serve() {
   *hello.mutable_snapshot()->add_executions() =
       Record("run", wire::ExecutionRecord::RUNNING);
   CHECK(hello.mutable_snapshot()->MergeFromString(kUnknownField));
-  Send(std::move(hello));
+  Send(hello);
   wire::FromSupervisor unknown;
   CHECK(unknown.MergeFromString(kUnknownField));
-  Send(std::move(unknown));
+  Send(unknown);
   while (true) {
     pollfd readable = {connection_.fd(), POLLIN, 0};
     ::poll(&readable, 1, -1);
@@ -139,7 +138,7 @@ bool OldSupervisor::Answer(const wire::ToSupervisor& request) {
       reply->set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
       break;
   }
-  Send(std::move(message));
+  Send(message);
   return !request.has_delete_sandbox();
 }
 
@@ -156,11 +155,11 @@ void OldSupervisor::Start(const wire::StartExecution& start) {
       message.mutable_execution()->mutable_exit()->set_wait_status(3 << 8);
       message.mutable_execution()->set_end_time_ns(kSomeTime);
     }
-    Send(std::move(message));
+    Send(message);
   }
 }
 
-void OldSupervisor::Send(wire::FromSupervisor message) {
+void OldSupervisor::Send(const wire::FromSupervisor& message) {
   CHECK(connection_.Send(message).ok());
 }
 

@@ -44,7 +44,7 @@ class OldSupervisor {
   // False: it is deleted.
   bool Answer(const corral::supervisor::v1::ToSupervisor& request);
   void Start(const corral::supervisor::v1::StartExecution& start);
-  void Send(corral::supervisor::v1::FromSupervisor message);
+  void Send(const corral::supervisor::v1::FromSupervisor& message);
 
   const std::string directory_;
   sandbox::UniqueFd listener_;

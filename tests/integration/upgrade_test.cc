@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -215,6 +217,7 @@ class UpgradeTest : public IntegrationTest {
 
 TEST_F(UpgradeTest, LosesAndDoublesNothing) {
   std::vector<std::string> sandboxes;
+  sandboxes.reserve(kSandboxes);
   for (int i = 0; i < kSandboxes; ++i) {
     sandboxes.push_back(CreateSandbox());
   }
