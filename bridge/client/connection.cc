@@ -21,6 +21,7 @@ namespace {
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 constexpr absl::Duration kRestartTimeout = absl::Seconds(5);
 constexpr absl::Duration kReconnectInterval = absl::Milliseconds(50);
+constexpr absl::Duration kListenInterval = absl::Milliseconds(10);
 constexpr int kMaxMessageBytes = 16 << 20;
 
 struct TlsFile {
@@ -88,32 +89,18 @@ std::chrono::system_clock::time_point ToDeadline(absl::Time time) {
 }
 
 // Why a channel does not connect is told only to a call.
-absl::Status WhyNotConnected(grpc::Channel& channel) {
+absl::Status WhyNotConnected(const ServerAddress& address,
+                             grpc::Channel& channel) {
   grpc::ClientContext context;
   context.set_deadline(ToDeadline(absl::Now() + absl::Seconds(1)));
   corral::v1::ServerInfo info;
-  return ToStatus(
+  const absl::Status status = ToStatus(
       corral::v1::AdminService::NewStub(
           std::shared_ptr<grpc::Channel>(&channel, [](grpc::Channel*) {}))
           ->GetServerInfo(&context, {}, &info));
-}
-
-absl::Status Connect(const ServerAddress& address, grpc::Channel& channel,
-                     absl::Time deadline) {
-  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
-  while (state != GRPC_CHANNEL_READY) {
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-      return absl::UnavailableError(
-          absl::StrCat("no server at ", address.text, ": ",
-                       WhyNotConnected(channel).message()));
-    }
-    if (!channel.WaitForStateChange(state, ToDeadline(deadline))) {
-      return absl::UnavailableError(
-          absl::StrCat("the server at ", address.text, " does not answer"));
-    }
-    state = channel.GetState(/*try_to_connect=*/true);
-  }
-  return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no server at ", address.text, ": ",
+                   status.ok() ? "it does not stay" : status.message()));
 }
 
 // Waits, whatever the state: gRPC reads what a new connection sends first only
@@ -164,16 +151,26 @@ absl::Status Reach(const ServerAddress& address, grpc::Channel& channel) {
   const absl::Time begin = absl::Now();
   const absl::Time deadline = begin + kConnectTimeout;
   for (;;) {
-    absl::Status status = EnsureListening(address, deadline);
-    if (status.ok()) {
-      status = Connect(address, channel, deadline);
+    const absl::Status listening = EnsureListening(address, deadline);
+    const absl::Time now = absl::Now();
+    if (!listening.ok()) {
+      if (!absl::IsUnavailable(listening) || now - begin > kRestartTimeout ||
+          !MayBeRestarting(address)) {
+        return listening;
+      }
+      absl::SleepFor(kListenInterval);
+      continue;
     }
-    if (!absl::IsUnavailable(status) || absl::Now() - begin > kRestartTimeout ||
-        !MayBeRestarting(address)) {
-      return status;
-    }
-    absl::SleepFor(kReconnectInterval);
     grpc::experimental::ChannelResetConnectionBackoff(&channel);
+    if (BecomesReady(channel, now + kReconnectInterval)) {
+      return absl::OkStatus();
+    }
+    // A connection that is being made may be slow, one that fails is refused.
+    const bool fails =
+        channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE;
+    if (now - begin > (fails ? kRestartTimeout : kConnectTimeout)) {
+      return WhyNotConnected(address, channel);
+    }
   }
 }
 
@@ -203,7 +200,7 @@ bool Connection::Reconnect(absl::Time deadline,
                            const std::function<bool()>& abandoned) {
   while (absl::Now() < deadline && !abandoned()) {
     if (!EnsureListening(address_, deadline).ok()) {
-      absl::SleepFor(kReconnectInterval);
+      absl::SleepFor(kListenInterval);
       continue;
     }
     grpc::experimental::ChannelResetConnectionBackoff(channel_.get());

@@ -1,10 +1,14 @@
 // corral-acp between a client and a scripted agent, with the real server.
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
@@ -101,6 +105,39 @@ TEST_F(AcpTest, TruncatesFromTheFront) {
               AllOf(HasSubstr(R"("output":"\n9999\n10000\n")"),
                     HasSubstr("\"truncated\":true")));
   ExpectEnd(*bridge);
+}
+
+TEST_F(AcpTest, DoesNotNoticeThatTheServerIsKilledAgainAndAgain) {
+  // Between two restarts something is answered.
+  std::atomic<int> answers = 0;
+  std::atomic<bool> over = false;
+  std::thread restarts([&] {
+    while (!over) {
+      server_.Kill();
+      server_.Start();
+      const int before = answers;
+      while (!over && answers == before) {
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    const auto bridge = Begin(
+        R"("command":"sh","args":["-c","echo up; sleep 0.3; seq 9; exit 3"])");
+    for (const char* expected :
+         {"\"exitCode\":3",
+          R"("output":"up\n1\n2\n3\n4\n5\n6\n7\n8\n9\n","truncated":false)",
+          "\"result\":{}", "\"code\":-32002", "end_turn"}) {
+      ++answers;
+      EXPECT_THAT(bridge->ReadLine(), HasSubstr(expected));
+    }
+    bridge->CloseInput();
+    EXPECT_EQ(bridge->Wait(), 0) << bridge->ReadError();
+  }
+  over = true;
+  restarts.join();
+  client_ = std::make_unique<Client>(server_.Connect());
+  EXPECT_EQ(client_->GetInfo().sandboxes(), 0);
 }
 
 TEST_F(AcpTest, KillsWhatRuns) {

@@ -2,14 +2,18 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -188,6 +192,39 @@ TEST_F(CliTest, GoesOnWhereItWasWhenTheServerIsKilledAndStartedAgain) {
   client_ = std::make_unique<Client>(server_.Connect());
   EXPECT_EQ(exec->ReadOutput(), RunProgram({"seq", "100"}));
   EXPECT_EQ(exec->Wait(), 12) << exec->ReadError();
+}
+
+TEST_F(CliTest, DoesNotNoticeThatTheServerIsKilledAgainAndAgain) {
+  // Between two restarts something starts or ends.
+  std::atomic<size_t> ended = 0;
+  std::atomic<bool> over = false;
+  const std::string starts = server_.workspace() + "/started";
+  WriteFile(starts, "");
+  std::thread restarts([&] {
+    while (!over) {
+      server_.Kill();
+      server_.Start();
+      const size_t before = ReadFile(starts).size() + ended;
+      while (!over && ReadFile(starts).size() + ended == before) {
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+    }
+  });
+  const std::string expected = RunProgram({"seq", "2000"});
+  for (int i = 0; i < 20; ++i) {
+    const auto run = Begin(Run({"sh", "-c",
+                                "echo x >> started; read x; seq 1000; "
+                                "sleep 0.1; seq 1001 2000; exit 7"}));
+    run->Write("go\n");
+    EXPECT_EQ(run->ReadOutput(), expected);
+    EXPECT_EQ(run->Wait(), 7) << run->ReadError();
+    ++ended;
+  }
+  over = true;
+  restarts.join();
+  client_ = std::make_unique<Client>(server_.Connect());
+  EXPECT_EQ(ReadFile(starts).size(), 20 * 2);
+  EXPECT_EQ(client_->GetInfo().sandboxes(), 0);
 }
 
 // In a mount namespace with a /run/corral and a /var/lib/corral of its own, but
