@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "corral/v1/admin.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
@@ -70,6 +71,49 @@ class DaemonTest : public ::testing::Test {
     ASSERT_THAT(daemon_->Start(listener_.get()), IsOk());
   }
 
+  // HealthCheckResponse{status}
+  static constexpr char kServing[] = "\x08\x01";
+  static constexpr char kNotServing[] = "\x08\x02";
+
+  std::shared_ptr<grpc::Channel> Connect() const {
+    return grpc::CreateChannel(config_.listen(),
+                               grpc::InsecureChannelCredentials());
+  }
+
+  // What the health service answers of `service`; empty: of the server.
+  std::string Health(const std::string& service) const {
+    grpc::GenericStub stub(Connect());
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    // HealthCheckRequest{service}
+    const grpc::Slice content(
+        service.empty()
+            ? ""
+            : absl::StrCat("\x0a", std::string(1, char(service.size())),
+                           service));
+    const grpc::ByteBuffer request(&content, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> done;
+    stub.UnaryCall(&context, "/grpc.health.v1.Health/Check",
+                   grpc::StubOptions(), &request, &response,
+                   [&](const grpc::Status& status) { done.set_value(status); });
+    const grpc::Status status = done.get_future().get();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    grpc::Slice slice;
+    EXPECT_TRUE(response.DumpToSingleSlice(&slice).ok());
+    return std::string(slice.begin(), slice.end());
+  }
+
+  grpc::Status Create(const std::string& id) const {
+    corral::v1::CreateSandboxRequest request;
+    request.set_parent("tenants/default");
+    request.set_sandbox_id(id);
+    corral::v1::Sandbox sandbox;
+    grpc::ClientContext context;
+    return corral::v1::SandboxService::NewStub(Connect())->CreateSandbox(
+        &context, request, &sandbox);
+  }
+
   std::string path_;
   corral::config::v1::ServerConfig config_;
   tests::FakeSandboxFactory factory_;
@@ -101,23 +145,19 @@ TEST_F(DaemonTest, ServesItsOwnerAlone) {
 
 TEST_F(DaemonTest, TellsItsHealth) {
   Serve();
-  grpc::GenericStub stub(grpc::CreateChannel(
-      config_.listen(), grpc::InsecureChannelCredentials()));
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  // An empty HealthCheckRequest asks for the server as a whole.
-  const grpc::ByteBuffer request(nullptr, 0);
-  grpc::ByteBuffer response;
-  std::promise<grpc::Status> done;
-  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(),
-                 &request, &response,
-                 [&](const grpc::Status& status) { done.set_value(status); });
-  const grpc::Status status = done.get_future().get();
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  grpc::Slice slice;
-  ASSERT_TRUE(response.DumpToSingleSlice(&slice).ok());
-  // status: SERVING
-  EXPECT_EQ(std::string(slice.begin(), slice.end()), "\x08\x01");
+  EXPECT_EQ(Health(""), kServing);
+}
+
+TEST_F(DaemonTest, TellsThatItsStorageFails) {
+  Serve();
+  EXPECT_EQ(Health("corral.v1.Storage"), kServing);
+  // In the place of the sandbox's directory.
+  std::ofstream(state_->SandboxPath("box")) << "x";
+  EXPECT_EQ(Create("box").error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Health("corral.v1.Storage"), kNotServing);
+  EXPECT_EQ(Health(""), kServing);
+  EXPECT_TRUE(Create("box").ok());
+  EXPECT_EQ(Health("corral.v1.Storage"), kServing);
 }
 
 TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {
