@@ -52,6 +52,7 @@ TEST_P(LastingFaultTest, GoesOnWhenItIsOver) {
   StrikeForAWhile(GetParam().call, GetParam().effect);
 }
 
+constexpr char kRename[] = "rename,renameat,renameat2";
 constexpr char kEio[] = "error=EIO";
 constexpr char kEnospc[] = "error=ENOSPC";
 constexpr char kKill[] = "signal=KILL";
@@ -59,32 +60,32 @@ constexpr char kKill[] = "signal=KILL";
 INSTANTIATE_TEST_SUITE_P(
     , SupervisorFaultTest,
     ::testing::Values(
-        Kind{"openat", kEio}, Kind{"openat", kKill}, Kind{"mkdir", kEnospc},
-        Kind{"mkdir", kKill}, Kind{"write", kEnospc}, Kind{"write", kKill},
-        Kind{"pwrite64", kEio}, Kind{"pwrite64", kKill},
-        Kind{"splice", kEnospc}, Kind{"splice", kKill}, Kind{"fallocate", kEio},
-        Kind{"ftruncate", kEio}, Kind{"fsync", kEio}, Kind{"fsync", kKill},
-        Kind{"fdatasync", kEio}, Kind{"rename", kEio}, Kind{"rename", kKill},
-        Kind{"renameat2", kEio}, Kind{"sendmsg", kEio}, Kind{"sendmsg", kKill},
+        Kind{"openat", kEio}, Kind{"openat", kKill},
+        Kind{"mkdir,mkdirat", kEnospc}, Kind{"mkdir,mkdirat", kKill},
+        Kind{"write", kEnospc}, Kind{"write", kKill}, Kind{"pwrite64", kEio},
+        Kind{"pwrite64", kKill}, Kind{"splice", kEnospc}, Kind{"splice", kKill},
+        Kind{"fallocate", kEio}, Kind{"ftruncate", kEio}, Kind{"fsync", kEio},
+        Kind{"fsync", kKill}, Kind{"fdatasync", kEio}, Kind{kRename, kEio},
+        Kind{kRename, kKill}, Kind{"sendmsg", kEio}, Kind{"sendmsg", kKill},
         Kind{"recvmsg", kEio}, Kind{"recvmsg", kKill}),
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
     , ServerFaultTest,
     ::testing::Values(
-        Kind{"openat", kEio}, Kind{"mkdir", kEnospc}, Kind{"write", kEnospc},
-        Kind{"write", kKill}, Kind{"pwrite64", kEio}, Kind{"fsync", kEio},
-        Kind{"fsync", kKill}, Kind{"fdatasync", kEio}, Kind{"rename", kEio},
-        Kind{"rename", kKill}, Kind{"unlinkat", kEio}, Kind{"unlinkat", kKill},
-        Kind{"sendmsg", kEio}, Kind{"sendmsg", kKill}, Kind{"recvmsg", kEio},
-        Kind{"recvmsg", kKill}, Kind{"pread64", kEio}),
+        Kind{"openat", kEio}, Kind{"mkdir,mkdirat", kEnospc},
+        Kind{"write", kEnospc}, Kind{"write", kKill}, Kind{"pwrite64", kEio},
+        Kind{"fsync", kEio}, Kind{"fsync", kKill}, Kind{"fdatasync", kEio},
+        Kind{kRename, kEio}, Kind{kRename, kKill}, Kind{"unlinkat", kEio},
+        Kind{"unlinkat", kKill}, Kind{"sendmsg", kEio}, Kind{"sendmsg", kKill},
+        Kind{"recvmsg", kEio}, Kind{"recvmsg", kKill}, Kind{"pread64", kEio}),
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
     , RecoveryFaultTest,
     ::testing::Values(Kind{"read", kEio}, Kind{"connect", kKill},
                       Kind{"sendmsg", kKill}, Kind{"recvmsg", kKill},
-                      Kind{"rename", kKill}, Kind{"fsync", kKill}),
+                      Kind{kRename, kKill}, Kind{"fsync", kKill}),
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -92,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Kind{"splice,pwrite64,fallocate", kEnospc},
                       Kind{"splice,pwrite64,fallocate,write", kEio},
                       Kind{"openat,mkdir", "error=EROFS"},
-                      Kind{"fsync,fdatasync", kEio}, Kind{"rename", kEio}),
+                      Kind{"fsync,fdatasync", kEio}, Kind{kRename, kEio}),
     NameOf);
 
 }  // namespace
