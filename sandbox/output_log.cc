@@ -121,7 +121,7 @@ absl::Status OutputLogWriter::Append(const char* data, size_t size) {
     done += written > 0 ? static_cast<size_t>(written) : 0;
   }
   unpublished_ = size;
-  const absl::Status published = Publish().status();
+  absl::Status published = Publish().status();
   // Where they are they will be written again.
   unpublished_ = 0;
   return published;

@@ -49,11 +49,11 @@ class StorageTest : public ::testing::Test {
  protected:
   // The executions are on a disk of their own, of a MiB.
   static void SetUpTestSuite() {
-    private_ = ::unshare(CLONE_NEWNS) == 0 &&
-               ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    may_mount = ::unshare(CLONE_NEWNS) == 0 &&
+                ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
   }
   void SetUp() override {
-    if (!private_) {
+    if (!may_mount) {
       GTEST_SKIP() << "this test may not mount: errno " << errno;
     }
     disk_ = sandbox_.directory() + "/executions";
@@ -127,12 +127,12 @@ class StorageTest : public ::testing::Test {
            end.state() == wire::ExecutionRecord::EXITED;
   }
 
-  static bool private_;
+  static bool may_mount;
   std::string disk_;
   TestSandbox sandbox_;
 };
 
-bool StorageTest::private_ = false;
+bool StorageTest::may_mount = false;
 
 TEST_F(StorageTest, ACommandWaitsUntilTheDiskTakesItsOutput) {
   ASSERT_THAT(sandbox_.Create(), IsOk());

@@ -87,7 +87,7 @@ absl::Status DurableExecution::SyncFiles(const std::string& end,
     return absl::OkStatus();
   }
   for (const char* name : {"stdout", "stderr", "terminal"}) {
-    const absl::Status synced = SyncLog(name, rewrite);
+    absl::Status synced = SyncLog(name, rewrite);
     if (!synced.ok() && !absl::IsNotFound(synced)) {
       return synced;
     }

@@ -107,37 +107,43 @@ absl::StatusOr<size_t> OutputChannel::Discard() {
 
 void OutputChannel::Pump() {
   size_t moved = 0;
-  // A turn that begins with the wait over goes on with the next data.
-  Wait next = Wait::kForData;
-  while (!closed() && moved < kTurn && next == Wait::kForData) {
-    const size_t room = Room();
-    const bool discard = room == 0 && log_->overflow() == Overflow::kKill;
-    if (room == 0 && !discard) {
-      next = Wait::kForRoom;
-      break;
-    }
-    const absl::StatusOr<size_t> now = discard ? Discard() : Move(room);
-    if (closed()) {
-      return;  // by whom it told
-    }
-    if (now.ok() && *now == 0) {
-      Close();
-      return;
-    }
-    if (absl::IsUnavailable(now.status())) {
-      break;
-    }
-    OnMoved(now);
-    moved += now.ok() ? *now : 0;
-    next = now.ok() ? Wait::kForData : Wait::kForDisk;
+  std::optional<Wait> wait;
+  while (!closed() && moved < kTurn && !wait.has_value()) {
+    wait = Step(&moved);
   }
   if (closed()) {
-    return;
+    return;  // and that was told
   }
-  SetWait(next);
+  // A turn that is over goes on with the next data.
+  SetWait(wait.value_or(Wait::kForData));
   if (moved > 0) {
     callbacks_.changed();
   }
+}
+
+std::optional<OutputChannel::Wait> OutputChannel::Step(size_t* moved) {
+  const size_t room = Room();
+  const bool discard = room == 0 && log_->overflow() == Overflow::kKill;
+  if (room == 0 && !discard) {
+    return Wait::kForRoom;
+  }
+  const absl::StatusOr<size_t> now = discard ? Discard() : Move(room);
+  if (closed()) {
+    return std::nullopt;
+  }
+  if (now.ok() && *now == 0) {
+    Close();
+    return std::nullopt;
+  }
+  if (absl::IsUnavailable(now.status())) {
+    return Wait::kForData;
+  }
+  OnMoved(now);
+  if (!now.ok()) {
+    return Wait::kForDisk;
+  }
+  *moved += *now;
+  return std::nullopt;
 }
 
 void OutputChannel::OnMoved(const absl::StatusOr<size_t>& moved) {

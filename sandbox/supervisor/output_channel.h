@@ -71,6 +71,9 @@ class OutputChannel final : private QuotaLog {
   void Trim(uint64_t bytes) override;
   void Resume() override;
 
+  // Moves once, and adds how much. What is to be waited for before the next
+  // time, if anything is.
+  std::optional<Wait> Step(size_t* moved);
   // How much may be moved now, by the log's policy and the sandbox's quota.
   size_t Room();
   // How many bytes; 0 at the end; Unavailable when nothing is ready.

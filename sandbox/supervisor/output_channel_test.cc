@@ -217,7 +217,8 @@ TEST_F(OutputChannelTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
   Print(std::string(kRetained / 2, 'x'));
   channel_->Pump();
   channel_->Close();
-  const std::unique_ptr<OutputChannel> ended = std::move(channel_);
+  std::unique_ptr<OutputChannel> ended;
+  ended.swap(channel_);
   const std::string path = directory_ + "/stdout";
   quota_->AddEnded(ended.get(), [&] { ended->Expire(path); });
   Open(wire::STDOUT, Overflow::kBlock);
@@ -233,7 +234,8 @@ TEST_F(OutputChannelTest, GoesOnWhenTheQuotaHasRoomAgain) {
   Open(wire::STDOUT, Overflow::kBlock);
   Print(std::string(kRetained, 'x'));
   channel_->Pump();
-  const std::unique_ptr<OutputChannel> first = std::move(channel_);
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
   const UniqueFd first_command = std::move(command_);
   Open(wire::STDOUT, Overflow::kBlock);
   Print("more");
@@ -250,7 +252,8 @@ TEST_F(OutputChannelTest, DropsMoreWhenTheQuotaIsUsedUp) {
   constexpr uint64_t kLimit = uint64_t{1} << 20;
   quota_->SetLimit(kLimit);
   Open(wire::STDOUT, Overflow::kDropOldest, 8 * kLimit);
-  const std::unique_ptr<OutputChannel> small = std::move(channel_);
+  std::unique_ptr<OutputChannel> small;
+  small.swap(channel_);
   const UniqueFd small_command = std::move(command_);
   ASSERT_EQ(::write(small_command.get(), "small", 5), 5);
   small->Pump();

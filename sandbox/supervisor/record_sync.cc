@@ -1,10 +1,5 @@
 #include "sandbox/supervisor/record_sync.h"
 
-#include <algorithm>
-#include <iterator>
-
-#include "sandbox/supervisor/durable_execution.h"
-
 namespace sandbox {
 namespace {
 
@@ -108,13 +103,11 @@ bool RecordSync::Cancelled(const std::string& directory) {
   return stop_ || cancelled_.count(directory) != 0;
 }
 
-RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
-  Failures failures;
-  std::map<std::string, DurableExecution> opened;
+RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
+  Opened opened;
+  // Under the lock: another execution may get the name of one that was deleted.
+  MutexLock lock(&mutex_);
   for (const auto& [directory, job] : jobs) {
-    // Under the lock: another execution may get the name of one that was
-    // deleted.
-    MutexLock lock(&mutex_);
     if (stop_ || cancelled_.count(directory) != 0) {
       continue;
     }
@@ -123,13 +116,19 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
     if (execution.ok()) {
       opened.emplace(directory, *std::move(execution));
     } else if (!absl::IsNotFound(execution.status())) {
-      failures.emplace(directory, execution.status());
+      failures->emplace(directory, execution.status());
     }
   }
+  return opened;
+}
+
+RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
+  Failures failures;
+  const Opened opened = Open(jobs, &failures);
   // One step of all of them, then the next: the first sync of each step takes
   // most of the others' data along.
   const auto step = [&](auto action) {
-    for (auto& [directory, execution] : opened) {
+    for (const auto& [directory, execution] : opened) {
       if (failures.count(directory) != 0 || Cancelled(directory)) {
         continue;
       }

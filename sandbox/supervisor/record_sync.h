@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/event_loop.h"
+#include "sandbox/supervisor/durable_execution.h"
 #include "sandbox/supervisor/storage_status.h"
 
 namespace sandbox {
@@ -52,6 +53,7 @@ class RecordSync {
   using Jobs = std::map<std::string, Job>;
   // Directories, and why they failed.
   using Failures = std::map<std::string, absl::Status>;
+  using Opened = std::map<std::string, DurableExecution>;
 
   void Schedule(absl::Duration delay);
   void HandOver();
@@ -60,6 +62,7 @@ class RecordSync {
   // In the thread.
   void Run();
   Failures Sync(const Jobs& jobs);
+  Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Cancelled(const std::string& directory) ABSL_LOCKS_EXCLUDED(mutex_);
 
   EventLoop* const loop_;
