@@ -24,6 +24,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/output_log.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_fixture.h"
 #include "tests/status_matchers.h"
@@ -253,6 +254,28 @@ TEST_F(SupervisorClientTest, EndsAfterTheDrainAndKeepsWhatComesLater) {
   for (int seen = 0; Output("e1", "stdout") != "early\nlate\n";) {
     seen = sandbox_.recorder().WaitForMore(seen);
   }
+}
+
+TEST_F(SupervisorClientTest, DrainsWhatWaitedForRoomEvenInNoTime) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "head -c 200000 /dev/zero");
+  start.mutable_command()->set_drain_ns(0);
+  start.mutable_command()->set_retain_bytes(1 << 16);
+  start.mutable_command()->set_overflow(wire::CommandSpec::BLOCK);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  absl::StatusOr<OutputLogReader> log =
+      OutputLogReader::Open(sandbox_.directory() + "/executions/e1/stdout");
+  ASSERT_THAT(log.status(), IsOk());
+  wire::Acknowledge acknowledge;
+  acknowledge.set_execution_id("e1");
+  acknowledge.set_stream(wire::STDOUT);
+  for (int seen = 0; !sandbox_.recorder().Ended("e1");) {
+    acknowledge.set_offset(log->state().end);
+    sandbox_.sandbox().Acknowledge(acknowledge);
+    seen = sandbox_.recorder().WaitForMore(seen);
+  }
+  EXPECT_EQ(log->state().end, 200000u);
+  EXPECT_FALSE(sandbox_.WaitForEnd("e1").exit().output_open());
 }
 
 TEST_F(SupervisorClientTest, WaitsForADescendantAsLongAsTheDrainSays) {

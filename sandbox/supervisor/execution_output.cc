@@ -121,6 +121,13 @@ void Execution::Drain() {
 
 void Execution::OnDrainTimeout() {
   drain_timer_.reset();
+  for (const auto& output : outputs_) {
+    // What waited for room until just now may be the command's own.
+    output->Pump();
+  }
+  if (ended()) {
+    return;
+  }
   const bool blocked =
       std::any_of(outputs_.begin(), outputs_.end(),
                   [](const auto& output) { return output->blocked(); });
