@@ -60,6 +60,22 @@ TEST_F(ChaosTest, StartsOnceOrNeverWhenTheServerIsKilled) {
   disruptor.Stop();
 }
 
+TEST_F(ChaosTest, KeepsEverythingWhenSuccessorsTakeOver) {
+  Disruptor disruptor(chaos_.server(), Disruption::kTakeOver, seed,
+                      chaos_.tally());
+  chaos_.RunCommands(absl::Seconds(seconds), 12);
+  disruptor.Stop();
+}
+
+TEST_F(ChaosTest, KeepsEverythingWhenServersAreKilledOrTakenOver) {
+  Disruptor disruptor(chaos_.server(), Disruption::kBoth, seed, chaos_.tally());
+  std::thread tiny(
+      [this] { chaos_.StartTinyCommands(absl::Seconds(seconds), 2); });
+  chaos_.RunCommands(absl::Seconds(seconds), 8);
+  tiny.join();
+  disruptor.Stop();
+}
+
 bool ParseNumber(absl::string_view argument, absl::string_view name,
                  uint64_t& value) {
   return absl::ConsumePrefix(&argument, name) &&

@@ -38,9 +38,20 @@ void Disruptor::Run() {
         KillAndStart();
         break;
       case Disruption::kTakeOver:
-        KillAndStart();
+        server_.TakeOver();
+        break;
+      case Disruption::kBoth:
+        RandomlyKillOrTakeOver();
         break;
     }
+  }
+}
+
+void Disruptor::RandomlyKillOrTakeOver() {
+  if (random_() % 2 == 0 && server_.IsRunning()) {
+    server_.TakeOver();
+  } else {
+    KillAndStart();
   }
 }
 

@@ -17,8 +17,10 @@ enum class Disruption {
   // SIGKILL every 100 to 600 ms, counted from the start of the program, so that
   // it also dies before it serves.
   kKill,
-  // A new one takes over from the old one, or is killed while it does.
+  // A successor takes over.
   kTakeOver,
+  // One or the other, at random.
+  kBoth,
 };
 
 // Begins with its construction. `server` belongs to it until Stop().
@@ -38,6 +40,7 @@ class Disruptor {
   void Run();
   void Pause();
   void KillAndStart();
+  void RandomlyKillOrTakeOver();
 
   Corrald& server_;
   const Disruption disruption_;
