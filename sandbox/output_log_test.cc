@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ using ::tests::StatusIs;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-class OutputLogTest : public ::testing::Test {
+// On each kind of file system that is at hand.
+class OutputLogTest : public ::testing::TestWithParam<const char*> {
  protected:
   OutputLogTest() : directory_(::open(path_.c_str(), O_PATH | O_CLOEXEC)) {}
 
@@ -53,14 +55,18 @@ class OutputLogTest : public ::testing::Test {
   }
 
   static std::string MakeDirectory() {
-    std::string path = ::testing::TempDir() + "/logXXXXXX";
+    const std::string parent =
+        *GetParam() == '\0' ? ::testing::TempDir() : GetParam();
+    std::string path = parent + "/logXXXXXX";
     return ::mkdtemp(path.data());
   }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
   const std::string path_ = MakeDirectory();
   UniqueFd directory_;
 };
 
-TEST_F(OutputLogTest, ReadsBackWhatWasWrittenAtItsOffset) {
+TEST_P(OutputLogTest, ReadsBackWhatWasWrittenAtItsOffset) {
   OutputLogWriter writer = Writer(kMiB);
   const OutputLogReader reader = Reader();
   ASSERT_THAT(writer.Append("one\0two", 7), IsOk());
@@ -70,7 +76,7 @@ TEST_F(OutputLogTest, ReadsBackWhatWasWrittenAtItsOffset) {
   EXPECT_EQ(Read(reader, 12, 100), "");
 }
 
-TEST_F(OutputLogTest, MovesBytesFromAPipe) {
+TEST_P(OutputLogTest, MovesBytesFromAPipe) {
   OutputLogWriter writer = Writer(kMiB);
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
@@ -85,7 +91,7 @@ TEST_F(OutputLogTest, MovesBytesFromAPipe) {
   EXPECT_EQ(Read(Reader(), 0, 100), "hello");
 }
 
-TEST_F(OutputLogTest, DropsTheOldestBytesAndFreesTheirDisk) {
+TEST_P(OutputLogTest, DropsTheOldestBytesAndFreesTheirDisk) {
   OutputLogWriter writer = Writer(2 * kMiB);
   const std::string block(kMiB, 'x');
   for (int i = 0; i < 10; ++i) {
@@ -100,7 +106,7 @@ TEST_F(OutputLogTest, DropsTheOldestBytesAndFreesTheirDisk) {
   EXPECT_LE(DiskUse(), 3 * kMiB);
 }
 
-TEST_F(OutputLogTest, BlocksUntilBytesAreAcknowledged) {
+TEST_P(OutputLogTest, BlocksUntilBytesAreAcknowledged) {
   OutputLogWriter writer = Writer(2 * kMiB, Overflow::kBlock);
   const std::string block(kMiB, 'x');
   ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
@@ -113,7 +119,7 @@ TEST_F(OutputLogTest, BlocksUntilBytesAreAcknowledged) {
   EXPECT_EQ(writer.state().begin, 2 * kMiB);
 }
 
-TEST_F(OutputLogTest, KeepsTheHeadAndTheTail) {
+TEST_P(OutputLogTest, KeepsTheHeadAndTheTail) {
   OutputLogWriter writer = Writer(kMiB + 100, Overflow::kHeadAndTail);
   const uint64_t head = (kMiB + 100) / 2;
   std::string block(kMiB, 'x');
@@ -141,7 +147,7 @@ TEST_F(OutputLogTest, KeepsTheHeadAndTheTail) {
   EXPECT_LE(writer.disk_bytes(), DiskUse());
 }
 
-TEST_F(OutputLogTest, KeepsTheFirstBytesAndHasNoRoomForMore) {
+TEST_P(OutputLogTest, KeepsTheFirstBytesAndHasNoRoomForMore) {
   OutputLogWriter writer = Writer(kMiB, Overflow::kKill);
   ASSERT_THAT(writer.Append(std::string(kMiB - 1, 'x').data(), kMiB - 1),
               IsOk());
@@ -153,7 +159,7 @@ TEST_F(OutputLogTest, KeepsTheFirstBytesAndHasNoRoomForMore) {
   EXPECT_EQ(writer.state().begin, 0u);
 }
 
-TEST_F(OutputLogTest, DropsMoreWhenSpaceIsShort) {
+TEST_P(OutputLogTest, DropsMoreWhenSpaceIsShort) {
   const std::string block(kMiB, 'x');
   for (const Overflow overflow :
        {Overflow::kDropOldest, Overflow::kHeadAndTail}) {
@@ -173,7 +179,7 @@ TEST_F(OutputLogTest, DropsMoreWhenSpaceIsShort) {
   EXPECT_EQ(writer.state().begin, 0u) << "nobody has acknowledged it";
 }
 
-TEST_F(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
+TEST_P(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
   const std::string block(kMiB, 'x');
   for (const Overflow overflow :
        {Overflow::kDropOldest, Overflow::kHeadAndTail}) {
@@ -207,7 +213,7 @@ TEST_F(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-TEST_F(OutputLogTest, CutsWhatDidNotReachTheDisk) {
+TEST_P(OutputLogTest, CutsWhatDidNotReachTheDisk) {
   const std::string block(kMiB, 'x');
   const auto cut = [&](uint64_t hole, uint64_t size, Overflow overflow) {
     {
@@ -253,7 +259,7 @@ TEST_F(OutputLogTest, CutsWhatDidNotReachTheDisk) {
   EXPECT_EQ(state.gap_begin, state.gap_end);
 }
 
-TEST_F(OutputLogTest, TakesNoMoreWhileHolesCannotBePunched) {
+TEST_P(OutputLogTest, TakesNoMoreWhileHolesCannotBePunched) {
   OutputLogWriter writer = Writer(kMiB);
   const std::string block(kMiB / 4, 'x');
   absl::Status status;
@@ -270,7 +276,7 @@ TEST_F(OutputLogTest, TakesNoMoreWhileHolesCannotBePunched) {
   EXPECT_LE(DiskUse(), 2 * kMiB);
 }
 
-TEST_F(OutputLogTest, LosesAndRepeatsNothingWhenTheDiskFails) {
+TEST_P(OutputLogTest, LosesAndRepeatsNothingWhenTheDiskFails) {
   OutputLogWriter writer = Writer(kMiB);
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
@@ -292,7 +298,7 @@ TEST_F(OutputLogTest, LosesAndRepeatsNothingWhenTheDiskFails) {
   EXPECT_EQ(Read(Reader(), 0, 100), "onetwo");
 }
 
-TEST_F(OutputLogTest, SaysThatBytesAreMissing) {
+TEST_P(OutputLogTest, SaysThatBytesAreMissing) {
   OutputLogWriter writer = Writer(kMiB);
   ASSERT_THAT(writer.Append("text", 4), IsOk());
   ASSERT_EQ(::truncate((path_ + "/stdout").c_str(), 4096), 0);
@@ -301,7 +307,7 @@ TEST_F(OutputLogTest, SaysThatBytesAreMissing) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shorter")));
 }
 
-TEST_F(OutputLogTest, RefusesAFileThatIsNotALog) {
+TEST_P(OutputLogTest, RefusesAFileThatIsNotALog) {
   UniqueFd file(::openat(directory_.get(), "stdout",
                          O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   ASSERT_EQ(::ftruncate(file.get(), 8192), 0);
@@ -309,12 +315,19 @@ TEST_F(OutputLogTest, RefusesAFileThatIsNotALog) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a log")));
 }
 
-TEST_F(OutputLogTest, SaysWhenNothingMoreWillCome) {
+TEST_P(OutputLogTest, SaysWhenNothingMoreWillCome) {
   OutputLogWriter writer = Writer(kMiB);
   EXPECT_FALSE(Reader().state().closed);
   writer.Close();
   EXPECT_TRUE(Reader().state().closed);
 }
+
+INSTANTIATE_TEST_SUITE_P(Directories, OutputLogTest,
+                         ::testing::Values("", "/dev/shm"),
+                         [](const auto& info) {
+                           return std::string(*info.param == '\0' ? "temporary"
+                                                                  : "tmpfs");
+                         });
 
 }  // namespace
 }  // namespace sandbox
