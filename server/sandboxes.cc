@@ -31,6 +31,10 @@ namespace {
 // A supervisor that does not answer must not keep the server from starting.
 constexpr std::chrono::seconds kSnapshotPatience(2);
 
+// Between attempts to connect to a supervisor, and for all of them.
+constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(10);
+constexpr absl::Duration kAdoptionPatience = absl::Seconds(2);
+
 // Between attempts to remove a directory: the first, doubled up to the last.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
 constexpr absl::Duration kLastRetry = absl::Minutes(1);
@@ -52,6 +56,21 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
     return StorageFailed("creation of a sandbox", status);
   }
   return ServerFault("creation of a sandbox", status);
+}
+
+// What is no answer yet, such as a queue of connections that is full, does not
+// say that the supervisor is dead.
+absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> Adopt(
+    sandbox::SandboxFactory& factory, Session* session) {
+  const absl::Time deadline = absl::Now() + kAdoptionPatience;
+  while (true) {
+    auto adopted = factory.Adopt(session->spec(), session);
+    if (adopted.ok() || absl::IsNotFound(adopted.status()) ||
+        absl::Now() >= deadline) {
+      return adopted;
+    }
+    absl::SleepFor(kAdoptionRetry);
+  }
 }
 
 }  // namespace
@@ -232,8 +251,9 @@ void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
   taken_over_.emplace_back(session->spec().name(), known->get_future());
   session->AwaitReady([known](const absl::Status&) { known->set_value(); });
   absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> adopted =
-      environment_.factory->Adopt(session->spec(), session.get());
-  StateDirectory::RemoveLeftovers(path, /*all=*/!adopted.ok());
+      Adopt(*environment_.factory, session.get());
+  StateDirectory::RemoveLeftovers(path,
+                                  /*all=*/absl::IsNotFound(adopted.status()));
   if (adopted.ok()) {
     session->Attach(*std::move(adopted));
   } else {

@@ -16,6 +16,12 @@
 #include "sandbox/base/status_macros.h"
 
 namespace sandbox {
+namespace {
+
+// Those of servers that were killed wait here too, until they are accepted.
+constexpr int kBacklog = 128;
+
+}  // namespace
 
 Control::Control(EventLoop* loop, PacketSocket first, OnRequest on_request,
                  std::function<wire::Snapshot()> snapshot,
@@ -53,7 +59,7 @@ absl::Status Control::Listen(const std::string& directory) {
   std::memcpy(address.sun_path, path.data(), path.size());
   if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
              sizeof(address)) != 0 ||
-      ::listen(listener_.get(), 4) != 0 ||
+      ::listen(listener_.get(), kBacklog) != 0 ||
       ::renameat(parent.get(), kUnready, parent.get(), "control.sock") != 0) {
     return absl::ErrnoToStatus(
         errno, absl::StrCat("bind ", directory, "/control.sock"));
