@@ -110,6 +110,25 @@ absl::StatusOr<int> Report(const Outcome& outcome) {
   return ExitCode(*outcome.ended);
 }
 
+// Below what is kept there is a gap, which is told; of what has expired nothing
+// can be asked for.
+corral::v1::StreamOutputRequest FromTheBeginning(const Execution& execution,
+                                                 uint64_t from) {
+  corral::v1::StreamOutputRequest request;
+  request.set_name(execution.name());
+  uint64_t expired_bytes = 0;
+  for (const corral::v1::StreamState& state : execution.streams()) {
+    corral::v1::StreamCursor* cursor = request.add_cursors();
+    cursor->set_stream(state.stream());
+    cursor->set_offset(state.expired() ? state.end_offset() : from);
+    expired_bytes += state.expired() ? state.end_offset() : 0;
+  }
+  if (expired_bytes > 0) {
+    Say("its output has expired");
+  }
+  return request;
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunAttached(client::Connection& connection,
@@ -145,18 +164,8 @@ absl::StatusOr<int> AttachTo(client::Connection& connection,
     return absl::InvalidArgumentError(
         "--from is of one stream, and this command has two");
   }
-  corral::v1::StreamOutputRequest request;
-  request.set_name(name);
-  for (const corral::v1::StreamState& state : execution.streams()) {
-    corral::v1::StreamCursor* cursor = request.add_cursors();
-    cursor->set_stream(state.stream());
-    // Below what is kept there is a gap, which is told; of what has expired
-    // nothing can be asked for.
-    cursor->set_offset(state.expired() ? state.end_offset() : from.value_or(0));
-    if (state.expired()) {
-      Say("its output has expired");
-    }
-  }
+  const corral::v1::StreamOutputRequest request =
+      FromTheBeginning(execution, from.value_or(0));
   const Outcome outcome = [&] {
     Attachment attachment(connection, request, execution.command(),
                           detach_keys);

@@ -84,6 +84,29 @@ TEST_F(SubcommandTest, PsPrintsJson) {
             HasSubstr("\"create_time\":"), HasSubstr("\"executions\":[{")));
 }
 
+TEST_F(SubcommandTest, LogsAndAttachSayWhatHasExpired) {
+  Output({"kill", "-s", "7", "s1/e1"});
+  Output({"wait", "s1/e1"}, 7);
+  server_.FindExecution(kExecution)->Expire();
+  EXPECT_EQ(Output({"logs", "s1/e1"}, 125), "");
+  EXPECT_THAT(error_, HasSubstr("the output of s1/e1 has expired: of 10 bytes "
+                                "none is kept any more"));
+  EXPECT_EQ(Output({"attach", "s1/e1"}, 7), "");
+  EXPECT_EQ(error_, "corral: its output has expired\n");
+}
+
+TEST_F(SubcommandTest, LogsSayWhatIsNoLongerKept) {
+  EXPECT_EQ(Output({"exec", "-d", "--overflow", "block", "s1", "cmd"}),
+            "s1/e2\n");
+  const auto execution =
+      server_.FindExecution("tenants/default/sandboxes/s1/executions/e2");
+  while (execution->Snapshot().streams(0).end_offset() < 10) {
+  }
+  execution->Acknowledge(corral::v1::STDOUT, 4);
+  EXPECT_EQ(Output({"logs", "--stdout", "s1/e2"}), "456789");
+  EXPECT_EQ(error_, "corral: bytes 0 to 4 of stdout are no longer kept\n");
+}
+
 TEST_F(SubcommandTest, LogsPrintsWhatThereIs) {
   EXPECT_EQ(Output({"logs", "s1/e1"}), "0123456789");
   EXPECT_EQ(error_, "oops");

@@ -193,6 +193,15 @@ void FakeExecution::SetLost() {
   lost_ = true;
 }
 
+void FakeExecution::Expire() {
+  MutexLock lock(&mutex_);
+  for (auto& [stream, log] : logs_) {
+    log.begin = log.end();
+    log.data.clear();
+    log.expired = true;
+  }
+}
+
 Execution FakeExecution::SnapshotLocked() {
   Execution snapshot = state_;
   for (const auto& [stream, log] : logs_) {
@@ -201,6 +210,7 @@ Execution FakeExecution::SnapshotLocked() {
     state->set_begin_offset(log.begin);
     state->set_end_offset(log.end());
     state->set_closed(HasEnded());
+    state->set_expired(log.expired);
   }
   snapshot.mutable_input()->set_accepted_offset(input_accepted_);
   snapshot.mutable_input()->set_closed(input_closed_ || input_ended_);

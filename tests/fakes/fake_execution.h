@@ -57,6 +57,8 @@ class FakeExecution {
                              corral::v1::ExitStatus::NORMAL);
   void SetSignalled(int signal, corral::v1::ExitStatus::Cause cause);
   void SetLost();
+  // Drops all output there is, as when keep_after_end is over.
+  void Expire();
 
   // What the services do. Those that wait return false when interrupted.
   const std::string& name() const { return name_; }
@@ -79,6 +81,7 @@ class FakeExecution {
  private:
   struct Log {
     uint64_t begin = 0;
+    bool expired = false;
     std::string data;
     uint64_t end() const { return begin + data.size(); }
   };
