@@ -43,6 +43,8 @@ class Corral {
       const std::string& parent, const std::vector<std::string>& argv,
       uint64_t bytes);
 
+  corral::v1::ExecutionService::Stub& executions() { return *executions_; }
+
   static constexpr char kTenant[] = "tenants/default";
 
  private:

@@ -36,6 +36,10 @@ absl::Status MeasureOutput(const Setting& setting);
 // The memory of a sandbox in which nothing runs.
 absl::Status MeasureIdleMemory(const Setting& setting);
 
+// The memory of the server and of a supervisor that keep much and are read by
+// many.
+absl::Status MeasureRetainedMemory(const Setting& setting);
+
 }  // namespace tests
 
 #endif  // TESTS_BENCHMARKS_FIGURES_H_

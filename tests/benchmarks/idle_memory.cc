@@ -1,48 +1,20 @@
-#include <dirent.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <map>
-#include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/figures.h"
+#include "tests/benchmarks/process_memory.h"
 #include "tests/benchmarks/samples.h"
 
 namespace tests {
 namespace {
 
 constexpr int kRounds = 10;
-
-// The parent's id of every process.
-std::map<pid_t, pid_t> ReadParents() {
-  std::map<pid_t, pid_t> parents;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-  while (const dirent* entry = readdir(proc.get())) {
-    pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry->d_name, &pid)) {
-      continue;
-    }
-    std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-    std::string key;
-    while (status >> key && key != "PPid:") {
-    }
-    pid_t parent = 0;
-    if (status >> parent) {
-      parents[pid] = parent;
-    }
-  }
-  return parents;
-}
 
 std::set<pid_t> WithDescendants(pid_t root,
                                 const std::map<pid_t, pid_t>& parents) {
@@ -57,19 +29,6 @@ std::set<pid_t> WithDescendants(pid_t root,
     }
   }
   return found;
-}
-
-absl::StatusOr<double> ReadPssKilobytes(pid_t pid) {
-  const std::string path = absl::StrCat("/proc/", pid, "/smaps_rollup");
-  std::ifstream rollup(path);
-  std::string word;
-  while (rollup >> word) {
-    double kilobytes = 0;
-    if (word == "Pss:" && rollup >> kilobytes) {
-      return kilobytes;
-    }
-  }
-  return absl::NotFoundError(absl::StrCat("no Pss in ", path));
 }
 
 // A supervisor, init and spawner: what a sandbox is while nothing runs in it.

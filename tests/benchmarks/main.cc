@@ -39,7 +39,8 @@ absl::Status Measure() {
   RETURN_IF_ERROR(MeasureWarmCommand(setting));
   RETURN_IF_ERROR(MeasureSandbox(setting));
   RETURN_IF_ERROR(MeasureOutput(setting));
-  return MeasureIdleMemory(setting);
+  RETURN_IF_ERROR(MeasureIdleMemory(setting));
+  return MeasureRetainedMemory(setting);
 }
 
 }  // namespace
