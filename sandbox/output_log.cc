@@ -1,6 +1,10 @@
 #include "sandbox/output_log.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +37,23 @@ uint64_t RoundUp(uint64_t offset) {
   return (offset + kBlock - 1) / kBlock * kBlock;
 }
 
+// XFS allocates ahead of a file that grows, as much again as it has, unless the
+// file says in which extents it is to be allocated; before it has any.
+absl::Status LimitPreallocation(int file) {
+  struct statfs system = {};
+  if (::fstatfs(file, &system) != 0) {
+    return absl::ErrnoToStatus(errno, "statfs(log)");
+  }
+  fsxattr attributes = {};
+  attributes.fsx_xflags = FS_XFLAG_EXTSIZE;
+  attributes.fsx_extsize = kMinStep;
+  if (system.f_type == XFS_SUPER_MAGIC &&
+      ::ioctl(file, FS_IOC_FSSETXATTR, &attributes) != 0) {
+    return absl::ErrnoToStatus(errno, "ioctl(log, FS_IOC_FSSETXATTR)");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(
@@ -43,6 +64,7 @@ absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(
   if (!file.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("create log ", name));
   }
+  RETURN_IF_ERROR(LimitPreallocation(file.get()));
   // Written, not truncated to size: a page that is allocated cannot fault on
   // a full disk when the mapping is stored to.
   char header[OutputLogHeader::kSize] = {};
