@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -64,6 +65,17 @@ class Longest {
 
 class UpgradeTest : public IntegrationTest {
  protected:
+  // The client's calls fail at once while it is not connected, and a connection
+  // waits until the new server accepts it.
+  void Reconnect() {
+    const std::shared_ptr<grpc::Channel> channel = server_.Connect();
+    while (server_.IsRunning() &&
+           !channel->WaitForConnected(std::chrono::system_clock::now() +
+                                      std::chrono::milliseconds(50))) {
+    }
+    client_ = std::make_unique<Client>(channel);
+  }
+
   std::unique_ptr<client::Connection> OpenConnection() const {
     client::ConnectOptions options;
     options.server = server_.address();
@@ -259,8 +271,7 @@ TEST_F(UpgradeTest, LosesAndDoublesNothing) {
             << absl::FormatDuration(longest_command_.get())
             << ", and a stream was silent for "
             << absl::FormatDuration(longest_silence_.get()) << "\n";
-  // The call itself may be one that the first server did not answer.
-  client_ = std::make_unique<Client>(server_.Connect());
+  Reconnect();
 }
 
 TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
@@ -288,7 +299,7 @@ TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
     }
   });
   ASSERT_NO_FATAL_FAILURE(server_.TakeOver());
-  client_ = std::make_unique<Client>(server_.Connect());
+  Reconnect();
   EXPECT_EQ(client_->GetInfo().sandboxes(), 100);
   stop_ = true;
   prober.join();
