@@ -33,8 +33,9 @@ class Calls {
       : sandboxes_(corral::v1::SandboxService::NewStub(channel)),
         executions_(corral::v1::ExecutionService::NewStub(channel)) {}
 
-  // Longer than any of these takes while the server comes and goes.
-  static constexpr absl::Duration kPatience = absl::Seconds(30);
+  // Longer than any of these takes while the server comes and goes, on a loaded
+  // machine too.
+  static constexpr absl::Duration kPatience = absl::Seconds(120);
 
   // Call(&Calls::ExecutionStub::GetExecution, request, &response). The first
   // status that is not Unavailable, or is so for want of storage; Unavailable
