@@ -162,9 +162,7 @@ bool InputForwarder::Write(std::string data, bool eof) {
       last_ = data.empty() ? last_ : data.back();
       return !state.closed();
     }
-    if (stopped() || !client::IsServerGone(status) ||
-        !connection_.Reconnect(absl::Now() + client::kPatience,
-                               [this] { return stopped(); })) {
+    if (!MayRepeat(status)) {
       return false;
     }
     // Written at an offset: what arrived before is not taken twice.
@@ -172,6 +170,12 @@ bool InputForwarder::Write(std::string data, bool eof) {
       return false;
     }
   }
+}
+
+bool InputForwarder::MayRepeat(const grpc::Status& status) {
+  return !stopped() && client::IsServerGone(status) &&
+         connection_.Reconnect(absl::Now() + client::kPatience,
+                               [this] { return stopped(); });
 }
 
 bool InputForwarder::SkipTaken(std::string& data) {

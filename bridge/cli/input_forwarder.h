@@ -56,6 +56,8 @@ class InputForwarder {
   void WriteEnd();
   // False: the command takes no more.
   bool Write(std::string data, bool eof) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the server, if the write broke off because it went away.
+  bool MayRepeat(const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // After a write that broke off. False: there is nothing left to write to.
   bool SkipTaken(std::string& data);
   grpc::Status WriteOnce(const corral::v1::WriteInputRequest& request,

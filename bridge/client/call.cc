@@ -25,7 +25,7 @@ grpc::Status Repeat(
   for (;;) {
     const absl::Time begin = absl::Now();
     grpc::ClientContext context;
-    const grpc::Status status = attempt(context);
+    grpc::Status status = attempt(context);
     if (!IsServerGone(status)) {
       return status;
     }

@@ -151,7 +151,7 @@ absl::Status Reach(const ServerAddress& address, grpc::Channel& channel) {
   const absl::Time begin = absl::Now();
   const absl::Time deadline = begin + kConnectTimeout;
   for (;;) {
-    const absl::Status listening = EnsureListening(address, deadline);
+    absl::Status listening = EnsureListening(address, deadline);
     const absl::Time now = absl::Now();
     if (!listening.ok()) {
       if (!absl::IsUnavailable(listening) || now - begin > kRestartTimeout ||
