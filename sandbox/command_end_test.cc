@@ -140,8 +140,8 @@ TEST_F(CommandEndTest, CountsTheCpuTimeOfTheWholeTree) {
 
 TEST_F(CommandEndTest, DoesNotTakeSleepForCpuTime) {
   ASSERT_THAT(Create(), IsOk());
-  wire::StartExecution start = Shell("e1", "sleep 0.5");
-  start.mutable_command()->set_cpu_timeout_ns(300'000'000);
+  wire::StartExecution start = Shell("e1", "sleep 2.2");
+  start.mutable_command()->set_cpu_timeout_ns(2'000'000'000);
   EXPECT_EQ(Run(start).exit().cause(), wire::ExitRecord::NORMAL);
 }
 

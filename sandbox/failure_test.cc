@@ -32,7 +32,7 @@ using ::testing::SizeIs;
 using ::tests::IsOk;
 
 // A death meets the supervisor at another moment each time.
-constexpr int kRounds = 20;
+constexpr int kRounds = 6;
 constexpr int kCommands = 5;
 
 std::vector<pid_t> ChildrenOf(pid_t pid) {
