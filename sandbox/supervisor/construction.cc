@@ -274,6 +274,13 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
   const UniqueFd image = Raised(low);
   absl::Status status = StartInit(first_id, cgroup, image.get(), made);
+  if (absl::IsNotFound(status)) {
+    // A file of the host's /etc was replaced between the two steps that lend
+    // it, as ldconfig does with ld.so.cache.
+    Abandon(made);
+    made = Construction();
+    status = StartInit(first_id, cgroup, image.get(), made);
+  }
   // With v2, init was born in the sandbox's group, so that its cgroup namespace
   // is rooted there: nobody may put a process into a group that is not in its
   // cgroup namespace, and the spawner shares init's. Now it must leave: a group

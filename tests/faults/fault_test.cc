@@ -19,7 +19,6 @@ using ::corral::v1::StartExecutionRequest;
 
 namespace fs = std::filesystem;
 
-constexpr char kTenant[] = "tenants/default";
 constexpr uint64_t kOutputSeed = 11;
 constexpr uint64_t kOutputSize = 150000;
 constexpr uint64_t kErrorSeed = 12;
@@ -93,16 +92,19 @@ grpc::Status FaultTest::UntilServed(const std::function<grpc::Status()>& call) {
   }
 }
 
-std::string FaultTest::CreateSandbox(const std::string& id) {
+grpc::Status FaultTest::TryToCreateSandbox(const std::string& id) {
   corral::v1::CreateSandboxRequest request;
   request.set_parent(kTenant);
   request.set_sandbox_id(id);
   request.set_request_id(id);
   request.mutable_sandbox()->mutable_workspace()->set_path(server_.workspace());
   corral::v1::Sandbox sandbox;
-  const grpc::Status status = UntilServed([&] {
-    return calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
-  });
+  return calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
+}
+
+std::string FaultTest::CreateSandbox(const std::string& id) {
+  const grpc::Status status =
+      UntilServed([&] { return TryToCreateSandbox(id); });
   EXPECT_TRUE(status.ok()) << ToString(status);
   return absl::StrCat(kTenant, "/sandboxes/", id);
 }

@@ -21,6 +21,8 @@
 
 namespace tests {
 
+constexpr char kTenant[] = "tenants/default";
+
 // Every call is struck, not only the first ones and some of the later ones.
 extern bool strike_every_call;
 
@@ -49,6 +51,7 @@ class FaultTest : public ::testing::Test {
   // threads may be struck once.
   static grpc::Status UntilServed(const std::function<grpc::Status()>& call);
 
+  grpc::Status TryToCreateSandbox(const std::string& id);
   std::string CreateSandbox(const std::string& id);
   grpc::Status DeleteSandbox(const std::string& name);
   pid_t SupervisorOf(const std::string& sandbox) const;

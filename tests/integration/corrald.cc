@@ -191,7 +191,10 @@ void Corrald::NoteCgroups() {
       // v1: its file of members; v2: the group itself.
       const std::string group(absl::StripSuffix(file, "/tasks"));
       const ino_t inode = InodeOf(group);
-      if (absl::StartsWith(group, "/sys/fs/cgroup/") && inode != 0) {
+      // One that begins reads what is the host's there.
+      std::error_code error;
+      if (absl::StartsWith(group, "/sys/fs/cgroup/") && inode != 0 &&
+          fs::is_directory(group, error)) {
         cgroups_[group] = inode;
       }
     }
