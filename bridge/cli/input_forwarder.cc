@@ -162,11 +162,7 @@ bool InputForwarder::Write(std::string data, bool eof) {
       last_ = data.empty() ? last_ : data.back();
       return !state.closed();
     }
-    if (!MayRepeat(status)) {
-      return false;
-    }
-    // Written at an offset: what arrived before is not taken twice.
-    if (options_.terminal && !SkipTaken(data)) {
+    if (!MayRepeat(status) || !SkipTaken(data)) {
       return false;
     }
   }
@@ -179,6 +175,10 @@ bool InputForwarder::MayRepeat(const grpc::Status& status) {
 }
 
 bool InputForwarder::SkipTaken(std::string& data) {
+  if (!options_.terminal) {
+    // Written at an offset: what arrived before is not taken twice.
+    return true;
+  }
   corral::v1::GetExecutionRequest request;
   request.set_name(name_);
   const absl::StatusOr<corral::v1::Execution> execution = client::Call(

@@ -66,7 +66,7 @@ class Calls {
       grpc::ClientContext context;
       context.set_wait_for_ready(true);
       context.set_deadline(absl::ToChronoTime(deadline));
-      const grpc::Status status = (stub.*method)(&context, request, response);
+      grpc::Status status = (stub.*method)(&context, request, response);
       if (!IsServerAway(status) || absl::Now() > deadline) {
         return status;
       }

@@ -82,7 +82,7 @@ void FaultTest::Enumerate(Fault fault,
 grpc::Status FaultTest::UntilServed(const std::function<grpc::Status()>& call) {
   const absl::Time deadline = absl::Now() + kPatience;
   for (;;) {
-    const grpc::Status status = call();
+    grpc::Status status = call();
     const std::string reason = ReasonOf(status);
     const bool fault = reason == "SERVER_FAULT" || reason == "STORAGE_FAILED";
     if (!fault || absl::Now() > deadline) {
