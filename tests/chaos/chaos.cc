@@ -145,7 +145,7 @@ void Chaos::RunCommand(uint64_t seed) {
   if (Start(kept.request) != name) {
     tally_.Difference("another execution for the same request: " + *name);
   }
-  Keep(std::move(kept));
+  Keep(kept);
 }
 
 void Chaos::Observe(const Workload& workload, const std::string& execution,
@@ -211,7 +211,7 @@ void Chaos::Wait(const Workload& workload, const std::string& execution) {
   CheckEnd(ended, workload, tally_);
 }
 
-void Chaos::Keep(Kept kept) {
+void Chaos::Keep(const Kept& kept) {
   bool keep = false;
   {
     const sandbox::MutexLock lock(&mutex_);

@@ -77,7 +77,7 @@ class Chaos {
   void FollowWithCommandLine(const Workload& workload,
                              const std::string& execution, uint64_t seed);
   void Wait(const Workload& workload, const std::string& execution);
-  void Keep(Kept kept) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Keep(const Kept& kept) ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckUncertain(const Kept& kept);
   void Delete(const std::string& execution);
   uint64_t NextSeed() ABSL_LOCKS_EXCLUDED(mutex_);

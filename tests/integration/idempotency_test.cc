@@ -110,9 +110,11 @@ TEST_F(IdempotencyTest, ACreationThatIsKilledIsThereOrNeverBegan) {
     corral::v1::CreateSandboxRequest request;
     request.set_parent(kTenant);
     request.set_request_id(absl::StrCat("create-", round));
+    constexpr int kCallers = 4;
     std::vector<std::thread> callers;
+    callers.reserve(kCallers);
     std::atomic<int> calls = 0;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kCallers; ++i) {
       callers.emplace_back([&] {
         Client client(server_.Connect());
         Sandbox sandbox;
