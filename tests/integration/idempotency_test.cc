@@ -122,7 +122,7 @@ TEST_F(IdempotencyTest, ACreationThatIsKilledIsThereOrNeverBegan) {
         client.Call(&SandboxStub::CreateSandbox, request, &sandbox);
       });
     }
-    while (calls < 4) {
+    while (calls < kCallers) {
       std::this_thread::yield();
     }
     server_.Kill();
