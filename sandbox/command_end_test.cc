@@ -86,7 +86,7 @@ TEST_F(CommandEndTest, EndsAfterTheDrainAndKeepsWhatComesLater) {
   EXPECT_EQ(end.exit().wait_status(), 3 << 8);
   EXPECT_TRUE(end.exit().output_open());
   EXPECT_EQ(Output("e1", "stdout"), "early\n");
-  std::ofstream(sandbox_.workspace() + "/go");
+  const std::ofstream go(sandbox_.workspace() + "/go");
   for (int seen = 0; Output("e1", "stdout") != "early\nlate\n";) {
     seen = sandbox_.recorder().WaitForMore(seen);
   }

@@ -133,7 +133,7 @@ std::unique_ptr<sandbox::Sandbox> FakeSandboxFactory::Create(
         }
         supervisors_[supervisor->spec().directory()] = supervisor;
         // The sign that it has been ready.
-        std::ofstream(
+        const std::ofstream sign(
             absl::StrCat(supervisor->spec().directory(), "/control.sock"));
         supervisor->Connect(observer);
         created(absl::OkStatus());
