@@ -164,6 +164,9 @@ bool Daemon::GiveWay(Handover* handover) {
   if (!handover->successor_waits()) {
     LOG(WARNING) << "the successor is gone";
     activity_.CancelHandover();
+    if (handover->successor_waits()) {
+      activity_.RequestHandover();  // another came meanwhile
+    }
     const absl::Status resumed = listener_->Resume();
     CHECK(resumed.ok()) << resumed.message();
     return false;

@@ -142,6 +142,7 @@ void Execution::OnOutput() {
   {
     sandbox::MutexLock lock(&mutex_);
     final_streams_.clear();
+    ++output_changes_;
   }
   Notify();
 }
@@ -185,11 +186,13 @@ void Execution::Unwatch(const ExecutionWatcher* watcher) {
 
 std::vector<corral::v1::StreamState> Execution::StreamStates(
     corral::v1::Execution::State state) const {
+  uint64_t changes;
   {
     sandbox::MutexLock lock(&mutex_);
     if (!final_streams_.empty()) {
       return final_streams_;
     }
+    changes = output_changes_;
   }
   bool final = IsEnd(state) &&
                command_.output().overflow() != corral::v1::OutputPolicy::BLOCK;
@@ -207,7 +210,9 @@ std::vector<corral::v1::StreamState> Execution::StreamStates(
   }
   if (final) {
     sandbox::MutexLock lock(&mutex_);
-    final_streams_ = states;
+    if (output_changes_ == changes) {
+      final_streams_ = states;
+    }
   }
   return states;
 }

@@ -8,6 +8,7 @@
 #define SERVER_EXECUTION_H_
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,6 +108,8 @@ class Execution {
   // thousands opens no file.
   mutable std::vector<corral::v1::StreamState> final_streams_
       ABSL_GUARDED_BY(mutex_);
+  // Counts what may have changed them.
+  uint64_t output_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   // By stream: the log while somebody reads it. Readers share one, so that many
   // cost no more descriptors than one.
   mutable std::array<std::weak_ptr<const sandbox::OutputLogReader>,

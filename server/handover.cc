@@ -91,6 +91,16 @@ bool IsSameUser(const UniqueFd& connection) {
          peer.uid == ::geteuid();
 }
 
+absl::Status GoneStatus() {
+  return absl::NotFoundError("the other server is gone");
+}
+
+// Killed before it read what was sent, it is an error of the connection.
+bool IsHungUp(const UniqueFd& connection) {
+  pollfd poll = {connection.get(), 0, 0};
+  return ::poll(&poll, 1, 0) == 1 && (poll.revents & POLLHUP) != 0;
+}
+
 // The version of the server at the other end, and what came with it.
 absl::StatusOr<std::string> ReceiveGreeting(const UniqueFd& connection,
                                             std::vector<UniqueFd>* sockets) {
@@ -99,7 +109,7 @@ absl::StatusOr<std::string> ReceiveGreeting(const UniqueFd& connection,
       sandbox::ReceivedPacket packet,
       sandbox::ReceiveWithFds(connection.get(), bytes, sizeof(bytes)));
   if (packet.size == 0) {
-    return absl::NotFoundError("the other server is gone");
+    return GoneStatus();
   }
   const absl::string_view text(bytes, packet.size);
   if (!absl::StartsWith(text, kGreeting)) {
@@ -210,13 +220,13 @@ absl::StatusOr<std::vector<UniqueFd>> TakeOver(
   }
   SetPatience(connection, kTakeOverPatience);
   const std::string greeting = Greeting();
-  RETURN_IF_ERROR(sandbox::SendWithFds(connection.get(), greeting.data(),
-                                       greeting.size(), {}));
   std::vector<UniqueFd> sockets;
+  const absl::Status sent = sandbox::SendWithFds(
+      connection.get(), greeting.data(), greeting.size(), {});
   const absl::StatusOr<std::string> version =
-      ReceiveGreeting(connection, &sockets);
+      sent.ok() ? ReceiveGreeting(connection, &sockets) : sent;
   if (!version.ok()) {
-    return version.status();
+    return IsHungUp(connection) ? GoneStatus() : version.status();
   }
   LOG(INFO) << "takes over from corrald " << *version;
   return sockets;

@@ -52,10 +52,13 @@ using Sockets = absl::StatusOr<std::vector<sandbox::UniqueFd>>;
 // begins: one that does neither answers to the one or lets the other succeed.
 absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
     const std::string& path, Sockets* sockets) {
-  const absl::Time deadline = absl::Now() + kLockPatience;
+  absl::Time deadline = absl::Now() + kLockPatience;
   while (true) {
     if (!sockets->ok()) {
+      const absl::Time asked = absl::Now();
       *sockets = TakeOver(path);
+      // It may have taken its time before it ended without a successor.
+      deadline += absl::Now() - asked;
     }
     if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
       return sockets->status();

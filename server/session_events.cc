@@ -1,7 +1,10 @@
 // What a session learns: from the disk when the server starts, and from the
 // supervisor.
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <set>
@@ -28,6 +31,16 @@ namespace server {
 
 using corral::v1::Sandbox;
 using sandbox::MutexLock;
+
+namespace {
+
+bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
+  const std::string path =
+      StateDirectory::ExecutionPath(spec.directory(), execution) + "/start.pb";
+  return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
+}
+
+}  // namespace
 
 void Session::LoadRecords() {
   {
@@ -125,7 +138,13 @@ void Session::OnSnapshot(const wire::Snapshot& snapshot) {
     unknown.erase(record.id());
   }
   for (const auto& [id, execution] : unknown) {
-    Lose(execution);
+    if (IsRecorded(spec_, id)) {
+      Lose(execution);
+    } else {
+      // The server before had it deleted, just now.
+      MutexLock lock(&mutex_);
+      Erase(id);
+    }
     AnswerStarters(id);
   }
   if (!snapshot.ready()) {
