@@ -18,8 +18,9 @@ namespace sandbox {
 namespace {
 
 constexpr size_t kMaxPacket = 64 << 10;
-// Both ends are Corral's; this only bounds what a fault can cost.
-constexpr off_t kMaxMessage = 16 << 20;
+// Both ends are Corral's; this only bounds what a fault can cost. The largest
+// is a snapshot: as many executions as a sandbox may have, with 1 KiB for each.
+constexpr off_t kMaxMessage = 128 << 20;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
 absl::StatusOr<UniqueFd> ToMemfd(const std::string& data) {

@@ -85,6 +85,27 @@ TEST_F(PacketSocketTest, PassesMessagesWholeAndInOrder) {
   EXPECT_FALSE(*theirs_.Receive(&received_));
 }
 
+TEST_F(PacketSocketTest, PassesASnapshotOfAsManyExecutionsAsThereMayBe) {
+  wire::FromSupervisor message;
+  for (int i = 0; i < 100'000; ++i) {
+    wire::ExecutionRecord* record =
+        message.mutable_snapshot()->add_executions();
+    record->set_id(std::string(63, 'e'));
+    record->set_create_time_ns(int64_t{1} << 60);
+    record->set_start_time_ns(int64_t{1} << 60);
+    record->set_end_time_ns(int64_t{1} << 60);
+    record->mutable_request()->set_request_id(std::string(128, 'r'));
+    for (int k = 0; k < 16; ++k) {
+      record->mutable_exit()->add_killed()->set_command(std::string(15, 'k'));
+    }
+  }
+  ASSERT_GT(message.ByteSizeLong(), size_t{32} << 20);
+  ASSERT_THAT(ours_.Send(message), IsOk());
+  wire::FromSupervisor received;
+  ASSERT_TRUE(*theirs_.Receive(&received));
+  EXPECT_EQ(received.snapshot().executions_size(), 100'000);
+}
+
 TEST_F(PacketSocketTest, SaysWhenThePeerDoesNotRead) {
   absl::Status sent;
   for (int i = 0; i < 100'000 && sent.ok(); ++i) {
