@@ -106,7 +106,8 @@ void SupervisorLink::Send(const wire::ToSupervisor& request) {
   unsent_.push_back(request);
   if (unsent_.size() == 1) {
     loop_->Post([this] {
-      if (!ended_) {
+      // Either way it is watched no longer.
+      if (!ended_ && !*let_go_) {
         loop_->SetEvents(socket_.fd(), EPOLLIN | EPOLLOUT);
       }
     });
