@@ -167,6 +167,21 @@ uint64_t OutputLogWriter::disk_bytes() const {
   return state_.end + unpublished_ - (hole_end_ - hole_begin_);
 }
 
+uint64_t OutputLogWriter::droppable_bytes() const {
+  switch (overflow_) {
+    case Overflow::kDropOldest:
+    case Overflow::kHeadAndTail:
+      return disk_bytes();
+    case Overflow::kBlock: {
+      const uint64_t whole = acknowledged_ - acknowledged_ % kBlock;
+      return whole > hole_end_ ? whole - hole_end_ : 0;
+    }
+    case Overflow::kKill:
+      return 0;
+  }
+  return 0;
+}
+
 absl::StatusOr<size_t> OutputLogWriter::Publish() {
   if (unpublished_ == 0) {
     return 0;

@@ -77,8 +77,9 @@ class OutputLogHeader {
   };
   Page* operator->() const { return page_; }
 
-  // All of it, in an order in which each holds for those read after it.
-  OutputLogState Load() const;
+  // All of it, in an order in which each holds for those read after it. An
+  // error when the disk does not give it.
+  absl::StatusOr<OutputLogState> Load() const;
 
  private:
   explicit OutputLogHeader(Page* page) : page_(page) {}
@@ -119,7 +120,7 @@ class OutputLogWriter {
   void Acknowledge(uint64_t offset);
 
   // Drops what the policy lets it drop until no more than `bytes` are kept, but
-  // no less than kMinRetained.
+  // no less than kMinRetained; with kBlock all that is acknowledged.
   void Trim(uint64_t bytes);
 
   void Close();
@@ -129,6 +130,8 @@ class OutputLogWriter {
 
   // What the stream's bytes take on the disk.
   uint64_t disk_bytes() const;
+  // How much of that Trim() may drop, give or take kMinRetained.
+  uint64_t droppable_bytes() const;
 
  private:
   OutputLogWriter(UniqueFd file, OutputLogHeader header);
@@ -164,6 +167,8 @@ class OutputLogReader {
  public:
   static absl::StatusOr<OutputLogReader> Open(const std::string& path);
 
+  // When the disk does not give it, `end` is UINT64_MAX: nothing has ended
+  // then, and Read() tells of the disk.
   OutputLogState state() const;
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/mapped_word.h"
 #include "sandbox/output_log.h"
 
 namespace sandbox {
@@ -20,6 +21,10 @@ namespace {
 
 static_assert(sizeof(OutputLogHeader::Page) == 56, "the file's format");
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+absl::Status Unreadable() {
+  return absl::ErrnoToStatus(EIO, "load(log header)");
+}
 
 bool InGap(const OutputLogState& state, uint64_t offset) {
   return state.gap_begin <= offset && offset < state.gap_end;
@@ -56,29 +61,43 @@ absl::StatusOr<OutputLogHeader> OutputLogHeader::Map(int fd, bool writable) {
     return absl::ErrnoToStatus(errno, "mmap(log)");
   }
   OutputLogHeader header(static_cast<Page*>(page));
-  if (std::memcmp(header->magic, kMagic, sizeof(kMagic)) != 0) {
+  uint64_t magic;
+  if (!LoadMapped(*static_cast<std::atomic<uint64_t>*>(page), &magic)) {
+    return Unreadable();
+  }
+  if (std::memcmp(&magic, kMagic, sizeof(kMagic)) != 0) {
     return absl::DataLossError("not a log");
   }
   return header;
 }
 
-OutputLogState OutputLogHeader::Load() const {
+absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   // `closed` first: what it promises must hold for the end that is read next.
+  uint64_t closed;
+  uint64_t end;
+  uint64_t expired;
+  uint64_t gap_end;
+  uint64_t gap_begin;
+  uint64_t begin;
+  if (!LoadMapped(page_->closed, &closed) || !LoadMapped(page_->end, &end) ||
+      !LoadMapped(page_->expired, &expired) ||
+      !LoadMapped(page_->gap_end, &gap_end) ||
+      !LoadMapped(page_->gap_begin, &gap_begin) ||
+      !LoadMapped(page_->begin, &begin)) {
+    return Unreadable();
+  }
   OutputLogState state;
-  state.closed = page_->closed.load(std::memory_order_acquire) != 0;
-  state.end = page_->end.load(std::memory_order_acquire);
-  state.expired = page_->expired.load(std::memory_order_acquire) != 0;
+  state.closed = closed != 0;
+  state.end = end;
+  state.expired = expired != 0;
   if (state.expired) {
-    state.begin = state.end;
+    state.begin = end;
     return state;
   }
-  state.gap_end = page_->gap_end.load(std::memory_order_acquire);
-  state.gap_begin =
-      state.gap_end == 0 ? 0 : page_->gap_begin.load(std::memory_order_acquire);
   // What is dropped meanwhile may be beyond the end that was read.
-  state.begin =
-      std::min(page_->begin.load(std::memory_order_acquire), state.end);
-  state.gap_end = std::min(state.gap_end, state.end);
+  state.begin = std::min(begin, end);
+  state.gap_begin = gap_end == 0 ? 0 : gap_begin;
+  state.gap_end = std::min(gap_end, end);
   return state;
 }
 
@@ -95,11 +114,18 @@ absl::StatusOr<OutputLogReader> OutputLogReader::Open(const std::string& path) {
 OutputLogReader::OutputLogReader(UniqueFd file, OutputLogHeader header)
     : file_(std::move(file)), header_(std::move(header)) {}
 
-OutputLogState OutputLogReader::state() const { return header_.Load(); }
+OutputLogState OutputLogReader::state() const {
+  OutputLogState unreadable;
+  unreadable.end = UINT64_MAX;
+  return header_.Load().value_or(unreadable);
+}
 
 absl::StatusOr<size_t> OutputLogReader::Read(uint64_t offset, char* buffer,
                                              size_t size) const {
-  const uint64_t end = header_->end.load(std::memory_order_acquire);
+  uint64_t end;
+  if (!LoadMapped(header_->end, &end)) {
+    return Unreadable();
+  }
   const size_t wanted =
       offset >= end ? 0 : std::min<uint64_t>(size, end - offset);
   size_t got = 0;
@@ -112,7 +138,7 @@ absl::StatusOr<size_t> OutputLogReader::Read(uint64_t offset, char* buffer,
     }
     got = static_cast<size_t>(read);
   }
-  const OutputLogState now = state();
+  ASSIGN_OR_RETURN(const OutputLogState now, header_.Load());
   if (offset < now.begin) {
     return absl::OutOfRangeError(
         absl::StrCat("offset ", offset, " is below what is kept, ", now.begin));

@@ -34,7 +34,7 @@ absl::StatusOr<OpenedLog> OpenLog(const std::string& path) {
   }
   ASSIGN_OR_RETURN(const OutputLogHeader header,
                    OutputLogHeader::Map(log.file.get(), /*writable=*/false));
-  log.state = header.Load();
+  ASSIGN_OR_RETURN(log.state, header.Load());
   return log;
 }
 

@@ -180,6 +180,13 @@ TEST_P(OutputLogTest, DropsMoreWhenSpaceIsShort) {
   ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
   writer.Trim(0);
   EXPECT_EQ(writer.state().begin, 0u) << "nobody has acknowledged it";
+  writer.Acknowledge(5000);
+  EXPECT_EQ(writer.state().begin, 0u) << "space is not short";
+  EXPECT_EQ(writer.droppable_bytes(), 4096u);
+  writer.Trim(kMiB);
+  EXPECT_EQ(writer.state().begin, 4096u);
+  EXPECT_EQ(writer.disk_bytes(), kMiB - 4096);
+  EXPECT_EQ(writer.droppable_bytes(), 0u);
 }
 
 TEST_P(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
@@ -308,6 +315,19 @@ TEST_P(OutputLogTest, SaysThatBytesAreMissing) {
   char byte;
   EXPECT_THAT(Reader().Read(0, &byte, 1).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shorter")));
+}
+
+TEST_P(OutputLogTest, SurvivesAHeaderThatCannotBeRead) {
+  OutputLogWriter writer = Writer(kMiB);
+  ASSERT_THAT(writer.Append("text", 4), IsOk());
+  const OutputLogReader reader = Reader();
+  // What is mapped beyond the end of a file fails as a disk does.
+  ASSERT_EQ(::truncate((path_ + "/stdout").c_str(), 0), 0);
+  EXPECT_EQ(reader.state().end, UINT64_MAX);
+  EXPECT_FALSE(reader.state().closed);
+  char byte;
+  EXPECT_THAT(reader.Read(0, &byte, 1).status(),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("log header")));
 }
 
 TEST_P(OutputLogTest, RefusesAFileThatIsNotALog) {

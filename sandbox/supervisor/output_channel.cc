@@ -51,6 +51,9 @@ size_t OutputChannel::Room() {
     return 0;
   }
   uint64_t left = host_.quota->MakeRoom(this);
+  if (closed()) {
+    return 0;  // its execution has ended, and was what had to make room
+  }
   if (MayDrop(log_->overflow())) {
     // It goes on with the least that a log keeps.
     left = std::max(left, OutputLogWriter::kMinRetained);
@@ -123,6 +126,9 @@ void OutputChannel::Pump() {
 
 std::optional<OutputChannel::Wait> OutputChannel::Step(size_t* moved) {
   const size_t room = Room();
+  if (closed()) {
+    return std::nullopt;
+  }
   const bool discard = room == 0 && log_->overflow() == Overflow::kKill;
   if (room == 0 && !discard) {
     return Wait::kForRoom;
@@ -205,7 +211,7 @@ void OutputChannel::Charge(uint64_t disk_bytes) {
 }
 
 uint64_t OutputChannel::droppable_bytes() const {
-  return log_.has_value() && MayDrop(log_->overflow()) ? charged_ : 0;
+  return log_.has_value() ? log_->droppable_bytes() : 0;
 }
 
 void OutputChannel::Trim(uint64_t bytes) {
@@ -226,6 +232,9 @@ void OutputChannel::Acknowledge(uint64_t offset) {
   }
   log_->Acknowledge(offset);
   Charge(log_->disk_bytes());
+  if (log_->overflow() == Overflow::kBlock && log_->droppable_bytes() > 0) {
+    host_.quota->OnDroppable();
+  }
   Resume();
 }
 

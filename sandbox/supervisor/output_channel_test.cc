@@ -248,6 +248,56 @@ TEST_F(OutputChannelTest, GoesOnWhenTheQuotaHasRoomAgain) {
   EXPECT_EQ(Text(), "more");
 }
 
+TEST_F(OutputChannelTest, GoesOnWhenAQuotaLessThanALogIsAcknowledged) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  for (uint64_t round = 1; round <= 3; ++round) {
+    Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    EXPECT_TRUE(channel_->blocked());
+    EXPECT_EQ(Log().state().end, round * kRetained);
+    channel_->Acknowledge(round * kRetained);
+    EXPECT_FALSE(channel_->blocked());
+  }
+}
+
+TEST_F(OutputChannelTest, GoesOnWhenAnotherLogIsAcknowledged) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  const UniqueFd first_command = std::move(command_);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  first->Acknowledge(kRetained / 2);
+  loop_->Run();
+  EXPECT_FALSE(channel_->blocked());
+  channel_->Pump();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputChannelTest, ClosesWhenItsOwnOutputHasToMakeRoom) {
+  for (const Overflow overflow :
+       {Overflow::kBlock, Overflow::kDropOldest, Overflow::kKill}) {
+    quota_->SetLimit(kRetained);
+    Open(wire::STDOUT, overflow, uint64_t{64} << 20);
+    const std::string path = directory_ + "/stdout";
+    // With the output still open.
+    quota_->AddEnded(channel_.get(), [&] { channel_->Expire(path); });
+    Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    EXPECT_TRUE(channel_->closed());
+    EXPECT_TRUE(Log().state().expired);
+    EXPECT_TRUE(kills_.empty());
+    channel_.reset();
+    quota_ = std::make_unique<OutputQuota>(loop_.get());
+  }
+}
+
 TEST_F(OutputChannelTest, DropsMoreWhenTheQuotaIsUsedUp) {
   constexpr uint64_t kLimit = uint64_t{1} << 20;
   quota_->SetLimit(kLimit);

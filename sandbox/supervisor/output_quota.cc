@@ -49,7 +49,13 @@ void OutputQuota::RemoveEnded(const void* execution) {
 
 void OutputQuota::Charge(int64_t bytes) {
   used_ += static_cast<uint64_t>(bytes);
-  if (bytes < 0 && !waiting_.empty() && !resuming_) {
+  if (bytes < 0) {
+    OnDroppable();
+  }
+}
+
+void OutputQuota::OnDroppable() {
+  if (!waiting_.empty() && !resuming_) {
     // Deferred: whoever drops something is on the stack.
     resuming_ = true;
     loop_->Defer([this] { ResumeAll(); });

@@ -52,6 +52,9 @@ class OutputQuota {
   // Disk use grew, or fell.
   void Charge(int64_t bytes);
 
+  // A log that could drop nothing may drop something: who waits tries again.
+  void OnDroppable();
+
   // How much more may be written. What can be dropped was, when this is 0;
   // `log` is resumed when there is room then.
   uint64_t MakeRoom(QuotaLog* log);
