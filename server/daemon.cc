@@ -106,7 +106,7 @@ Daemon::~Daemon() {
 }
 
 absl::Status Daemon::Start(Listener* listener) {
-  sandboxes_.Recover();
+  RETURN_IF_ERROR(sandboxes_.Recover());
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;

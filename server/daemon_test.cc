@@ -151,11 +151,14 @@ TEST_F(DaemonTest, TellsItsHealth) {
 TEST_F(DaemonTest, TellsThatItsStorageFails) {
   Serve();
   EXPECT_EQ(Health("corral.v1.Storage"), kServing);
-  // In the place of the sandbox's directory.
-  std::ofstream(state_->SandboxPath("box")) << "x";
+  const auto sandboxes =
+      std::filesystem::path(state_->SandboxPath("box")).parent_path();
+  const auto aside = sandboxes.parent_path() / "aside";
+  std::filesystem::rename(sandboxes, aside);
   EXPECT_EQ(Create("box").error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Health("corral.v1.Storage"), kNotServing);
   EXPECT_EQ(Health(""), kServing);
+  std::filesystem::rename(aside, sandboxes);
   EXPECT_TRUE(Create("box").ok());
   EXPECT_EQ(Health("corral.v1.Storage"), kServing);
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "sandbox/record_file.h"
 #include "sandbox/sandbox.h"
 #include "server/conversion.h"
+#include "server/sandboxes.h"
 #include "server/server_fixture.h"
 #include "server/session.h"
 #include "server/state_directory.h"
@@ -210,6 +212,88 @@ TEST_F(RecoveryTest, RemovesASandboxWhoseSupervisorNeverBegan) {
   Restart();
   EXPECT_FALSE(std::filesystem::exists(Box("")));
   CreateSandbox("box");
+}
+
+TEST_F(RecoveryTest, EndsTheSupervisorOfWhatIsToBeRemoved) {
+  // No id: its deletion had begun.
+  Sandboxes::NewSandbox removed;
+  removed.id = ".removed-box";
+  std::promise<bool> made;
+  sandboxes_->Create(
+      removed, [&](const auto& session) { made.set_value(session.ok()); });
+  ASSERT_TRUE(made.get_future().get());
+  Restart();
+  AwaitNoSandbox();
+  factory_.With(".removed-box", [](FakeSupervisor& supervisor) {
+    EXPECT_FALSE(supervisor.alive());
+  });
+  EXPECT_FALSE(
+      std::filesystem::exists(absl::StrCat(path_, "/sandboxes/.removed-box")));
+}
+
+TEST_F(RecoveryTest, RemovesAFileThatIsNoSandbox) {
+  const std::string file = absl::StrCat(path_, "/sandboxes/.removed-file");
+  std::ofstream(file) << "x";
+  Restart();
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_F(RecoveryTest, KeepsASandboxWhoseDescriptionItCannotRead) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  // No file can be read from a directory.
+  std::filesystem::rename(Box("spec.pb"), Box("aside"));
+  std::filesystem::create_directory(Box("spec.pb"));
+  Restart();
+  EXPECT_EQ(sandboxes_->registry().size(), 0);
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent("tenants/default");
+  request.set_sandbox_id("box");
+  corral::v1::Sandbox response;
+  const grpc::Status status = Call(
+      sandbox_stub_.get(), &SandboxStub::CreateSandbox, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(Reason(status), "SANDBOX_EXISTS");
+  EXPECT_EQ(sandboxes_->registry().size(), 0);
+  AwaitNoSandbox();
+  std::filesystem::remove(Box("spec.pb"));
+  std::filesystem::rename(Box("aside"), Box("spec.pb"));
+  Restart();
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+}
+
+TEST_F(RecoveryTest, DoesNotBeginWithSandboxesThatItCannotList) {
+  const std::string sandboxes = absl::StrCat(path_, "/sandboxes");
+  std::filesystem::rename(sandboxes, absl::StrCat(path_, "/aside"));
+  EXPECT_FALSE(sandboxes_->Recover().ok());
+  std::filesystem::rename(absl::StrCat(path_, "/aside"), sandboxes);
+}
+
+TEST_F(RecoveryTest, TakesNobodyForDeadWhoCannotBeConnectedTo) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::CREATING);
+  timers_.Advance(absl::Seconds(1));
+  timers_.AwaitTimers(1);
+  EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::CREATING);
+  EXPECT_TRUE(StateDirectory::ReadFailure(Box("")).ok());
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  StartExecution("tenants/default/sandboxes/box", Command());
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+  factory_.Exit(name, 3);
+  EXPECT_EQ(Wait(name).exit().code(), 3);
+}
+
+TEST_F(RecoveryTest, LearnsLaterThatASupervisorIsDead) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  KillSupervisor();
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Wait(name).state(), corral::v1::Execution::LOST);
+  EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::FAILED);
 }
 
 TEST_F(RecoveryTest, TriesARemovalThatFailsAgain) {

@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -229,9 +228,9 @@ TEST_F(SandboxServiceTest, ReservesTheOutputOfEachSandbox) {
 }
 
 TEST_F(SandboxServiceTest, ASpecThatCannotBeKeptIsAFailureOfStorage) {
-  // In the place of the directory.
-  const std::string obstacle = absl::StrCat(path_, "/sandboxes/box");
-  std::ofstream(obstacle) << "x";
+  const std::string sandboxes = absl::StrCat(path_, "/sandboxes");
+  const std::string aside = absl::StrCat(path_, "/aside");
+  std::filesystem::rename(sandboxes, aside);
   corral::v1::CreateSandboxRequest request = Request();
   request.set_sandbox_id("box");
   corral::v1::Sandbox sandbox;
@@ -239,6 +238,7 @@ TEST_F(SandboxServiceTest, ASpecThatCannotBeKeptIsAFailureOfStorage) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Reason(status), "STORAGE_FAILED");
   EXPECT_NE(storage_.failure(), "");
+  std::filesystem::rename(aside, sandboxes);
   ASSERT_TRUE(Create(request, &sandbox).ok());
   EXPECT_EQ(storage_.failure(), "");
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
 #include "sandbox/sandbox.h"
 #include "server/conversion.h"
 #include "server/errors.h"
@@ -31,9 +33,8 @@ namespace {
 // A supervisor that does not answer must not keep the server from starting.
 constexpr std::chrono::seconds kSnapshotPatience(2);
 
-// Between attempts to connect to a supervisor, and for all of them.
-constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(10);
-constexpr absl::Duration kAdoptionPatience = absl::Seconds(2);
+// Between attempts to connect to a supervisor.
+constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(200);
 
 // Between attempts to remove a directory: the first, doubled up to the last.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
@@ -52,25 +53,17 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
     return Error(absl::StatusCode::kFailedPrecondition,
                  corral::v1::ISOLATION_UNAVAILABLE, status.message());
   }
+  if (absl::IsAlreadyExists(status)) {
+    return SandboxExists(spec.name());
+  }
   if (IsStorageFailure(status)) {
     return StorageFailed("creation of a sandbox", status);
   }
   return ServerFault("creation of a sandbox", status);
 }
 
-// What is no answer yet, such as a queue of connections that is full, does not
-// say that the supervisor is dead.
-absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> Adopt(
-    sandbox::SandboxFactory& factory, Session* session) {
-  const absl::Time deadline = absl::Now() + kAdoptionPatience;
-  while (true) {
-    auto adopted = factory.Adopt(session->spec(), session);
-    if (adopted.ok() || absl::IsNotFound(adopted.status()) ||
-        absl::Now() >= deadline) {
-      return adopted;
-    }
-    absl::SleepFor(kAdoptionRetry);
-  }
+bool HasRebooted(const wire::SandboxSpec& spec, const StateDirectory& state) {
+  return !spec.boot_id().empty() && spec.boot_id() != state.boot_id();
 }
 
 }  // namespace
@@ -141,6 +134,10 @@ void Sandboxes::Create(const NewSandbox& sandbox, Created created) {
 
 void Sandboxes::Make(const std::shared_ptr<Session>& session) {
   const absl::Status written = environment_.state->WriteSpec(session->spec());
+  if (absl::IsAlreadyExists(written)) {
+    GiveUp(session);
+    return;
+  }
   environment_.storage->Set(kServer, std::string(written.message()));
   if (!written.ok()) {
     session->OnCreated(
@@ -152,6 +149,15 @@ void Sandboxes::Make(const std::shared_ptr<Session>& session) {
   session->Attach(environment_.factory->Create(
       session->spec(), session.get(),
       [session](const absl::Status& status) { session->OnCreated(status); }));
+}
+
+void Sandboxes::GiveUp(const std::shared_ptr<Session>& session) {
+  LOG(ERROR) << session->spec().name()
+             << " exists, though this server could not read it";
+  session->OnCreated(SandboxExists(session->spec().name()));
+  registry_.Remove(*session);
+  session->FinishDeletion();
+  environment_.activity->SandboxRemoved();
 }
 
 void Sandboxes::Remove(const std::shared_ptr<Session>& session,
@@ -181,8 +187,10 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
   }
 }
 
-void Sandboxes::Recover() {
-  for (const std::string& name : environment_.state->ListSandboxes()) {
+absl::Status Sandboxes::Recover() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   environment_.state->ListSandboxes());
+  for (const std::string& name : names) {
     RecoverOne(name);
   }
   // All were asked before the first is awaited.
@@ -193,6 +201,7 @@ void Sandboxes::Recover() {
     }
   }
   taken_over_.clear();
+  return absl::OkStatus();
 }
 
 void Sandboxes::RecoverOne(const std::string& name) {
@@ -238,20 +247,31 @@ void Sandboxes::RecoverOne(const std::string& name) {
 }
 
 void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
-  const std::string& path = session->spec().directory();
-  const bool rebooted =
-      !session->spec().boot_id().empty() &&
-      session->spec().boot_id() != environment_.state->boot_id();
-  if (rebooted) {
-    StateDirectory::CutLogs(path);
+  if (HasRebooted(session->spec(), *environment_.state)) {
+    StateDirectory::CutLogs(session->spec().directory());
   }
   environment_.activity->SandboxAdded();
   session->LoadRecords();
   auto known = std::make_shared<std::promise<void>>();
   taken_over_.emplace_back(session->spec().name(), known->get_future());
   session->AwaitReady([known](const absl::Status&) { known->set_value(); });
+  const absl::Status asked = Adopt(session);
+  if (!asked.ok()) {
+    LOG(ERROR) << "no connection to the supervisor of "
+               << session->spec().name() << " yet: " << asked.message();
+    AdoptLater(session);
+  }
+}
+
+absl::Status Sandboxes::Adopt(const std::shared_ptr<Session>& session) {
   absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> adopted =
-      Adopt(*environment_.factory, session.get());
+      environment_.factory->Adopt(session->spec(), session.get());
+  if (!adopted.ok() && !absl::IsNotFound(adopted.status())) {
+    // Such as too many open files here, or a full queue of connections there:
+    // the supervisor may live.
+    return adopted.status();
+  }
+  const std::string& path = session->spec().directory();
   StateDirectory::RemoveLeftovers(path,
                                   /*all=*/absl::IsNotFound(adopted.status()));
   if (adopted.ok()) {
@@ -259,7 +279,7 @@ void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
   } else {
     absl::Status why = StateDirectory::ReadFailure(path);
     if (why.ok()) {
-      why = rebooted
+      why = HasRebooted(session->spec(), *environment_.state)
                 ? absl::AbortedError("the host went down")
                 : absl::UnavailableError(absl::StrCat(
                       "the supervisor died: ", adopted.status().message()));
@@ -267,6 +287,17 @@ void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
     session->Attach(nullptr);
     session->OnGone(why);
   }
+  return absl::OkStatus();
+}
+
+void Sandboxes::AdoptLater(const std::shared_ptr<Session>& session) {
+  environment_.timers->RunAfter(kAdoptionRetry, [this, session] {
+    environment_.creators->Run([this, session] {
+      if (!Adopt(session).ok()) {
+        AdoptLater(session);
+      }
+    });
+  });
 }
 
 void Sandboxes::RemoveLeftover(const std::string& name) {
@@ -283,8 +314,9 @@ void Sandboxes::RemoveLeftover(const std::string& name) {
   auto session =
       std::make_shared<Session>(std::move(spec), SessionEnvironment());
   TakeOver(session);
+  // The registry does not hold it: it holds itself until nothing is left.
   session->Delete(wire::ExitRecord::SANDBOX_DELETED,
-                  [](const absl::Status&) {});
+                  [session](const absl::Status&) {});
 }
 
 }  // namespace server

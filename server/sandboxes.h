@@ -80,18 +80,24 @@ class Sandboxes {
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
   // Takes over the sandboxes that the disk knows. Returns when their executions
-  // are known. Before anything else.
-  void Recover();
+  // are known, or after 2 s. Before anything else. An error: it cannot be known
+  // which there are, and none was touched.
+  absl::Status Recover();
 
  private:
   Session::Environment SessionEnvironment();
   std::shared_ptr<Session> MakeSession(const NewSandbox& sandbox,
                                        const std::string& id);
   void Make(const std::shared_ptr<Session>& session);
+  // The directory of a sandbox to be made is another's, and stays.
+  void GiveUp(const std::shared_ptr<Session>& session);
   // Tries again after `retry` if it fails.
   void Remove(const std::shared_ptr<Session>& session, absl::Duration retry);
   void RecoverOne(const std::string& name);
   void TakeOver(const std::shared_ptr<Session>& session);
+  // Connects to the supervisor, or knows that it is dead. An error: neither.
+  absl::Status Adopt(const std::shared_ptr<Session>& session);
+  void AdoptLater(const std::shared_ptr<Session>& session);
   // Of a name that is no sandbox's, or of one that was never made.
   void RemoveLeftover(const std::string& name);
 

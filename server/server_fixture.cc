@@ -71,7 +71,7 @@ void ServerFixture::Begin() {
                              activity_.get(), &timers_, workers_.get(),
                              workers_.get()},
       options);
-  sandboxes_->Recover();
+  EXPECT_TRUE(sandboxes_->Recover().ok());
   sandbox_service_ =
       std::make_unique<SandboxService>(sandboxes_.get(), activity_.get());
   execution_service_ = std::make_unique<ExecutionService>(
@@ -90,6 +90,9 @@ void ServerFixture::End() {
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
   server_.reset();
+  // A client may have its answer before the call has ended here.
+  activity_->AwaitNoCall(absl::Hours(1));
+  activity_->AwaitNoStart(absl::Hours(1));
   timers_.Clear();
   workers_->Stop();
   sandboxes_.reset();

@@ -231,15 +231,18 @@ void Session::DeleteExecution(const std::string& id, Done done) {
     refused(ExecutionNotFound(FormatExecutionName(spec_.id(), id)));
     return;
   }
-  auto deleted = [self = shared_from_this(), id](const absl::Status& status) {
-    self->OnExecutionDeleted(id, status);
-  };
-  const std::shared_ptr<sandbox::Sandbox> sandbox = this->sandbox();
-  if (sandbox == nullptr) {
-    deleted(absl::UnavailableError("the supervisor is gone"));
-  } else {
-    sandbox->DeleteExecution(id, std::move(deleted));
-  }
+  // Until the supervisor was connected to it may live, and own the execution.
+  AwaitKnown([self = shared_from_this(), id](const absl::Status&) {
+    auto deleted = [self, id](const absl::Status& status) {
+      self->OnExecutionDeleted(id, status);
+    };
+    const std::shared_ptr<sandbox::Sandbox> sandbox = self->sandbox();
+    if (sandbox == nullptr) {
+      deleted(absl::UnavailableError("the supervisor is gone"));
+    } else {
+      sandbox->DeleteExecution(id, std::move(deleted));
+    }
+  });
 }
 
 void Session::OnExecutionDeleted(const std::string& id,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -161,14 +162,23 @@ bool ReadEnd(const std::string& path, const std::string& id,
 // Nobody's: made ahead, or on its way out.
 bool IsHidden(absl::string_view name) { return absl::StartsWith(name, "."); }
 
-std::vector<std::string> ListDirectory(const std::string& path) {
+absl::StatusOr<std::vector<std::string>> ListWhole(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(path, error), end;
        !error && entry != end; entry.increment(error)) {
     names.push_back(entry->path().filename().string());
   }
+  if (error) {
+    errno = error.value();
+    return Failed("list", path);
+  }
   return names;
+}
+
+// Empty if it cannot be listed.
+std::vector<std::string> ListDirectory(const std::string& path) {
+  return ListWhole(path).value_or(std::vector<std::string>());
 }
 
 }  // namespace
@@ -221,8 +231,8 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
   return written;
 }
 
-std::vector<std::string> StateDirectory::ListSandboxes() const {
-  return ListDirectory(absl::StrCat(path_, "/sandboxes"));
+absl::StatusOr<std::vector<std::string>> StateDirectory::ListSandboxes() const {
+  return ListWhole(absl::StrCat(path_, "/sandboxes"));
 }
 
 absl::StatusOr<SandboxSpec> StateDirectory::ReadSpec(
@@ -351,9 +361,10 @@ absl::Status StateDirectory::RemoveUnborn(const std::string& path) {
       RETURN_IF_ERROR(RemoveTree(absl::StrCat(removed, "/", name)));
     }
   }
-  return ::rmdir(removed.c_str()) == 0 || errno == ENOENT
+  // It may be a file.
+  return std::remove(removed.c_str()) == 0 || errno == ENOENT
              ? absl::OkStatus()
-             : Failed("rmdir", removed);
+             : Failed("remove", removed);
 }
 
 }  // namespace server

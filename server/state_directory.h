@@ -40,11 +40,12 @@ class StateDirectory {
   const std::string& boot_id() const { return boot_id_; }
 
   // Makes spec.directory() and writes spec.pb there, synced. What fails leaves
-  // nothing.
+  // nothing. AlreadyExists: the directory is another's.
   absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
 
   // The names in the directory of sandboxes: ids, and what is to be removed.
-  std::vector<std::string> ListSandboxes() const;
+  // All of them or an error.
+  absl::StatusOr<std::vector<std::string>> ListSandboxes() const;
 
   // NotFound or DataLoss: it was never made. Others: it cannot be known.
   absl::StatusOr<corral::supervisor::v1::SandboxSpec> ReadSpec(

@@ -84,10 +84,16 @@ TEST_F(StateDirectoryTest, IsNeverSharedByTwoServers) {
 
 TEST_F(StateDirectoryTest, ReadsTheSpecThatItWrote) {
   const wire::SandboxSpec spec = WriteSpec("box");
-  EXPECT_THAT(state_->ListSandboxes(), ElementsAre("box"));
+  EXPECT_THAT(state_->ListSandboxes().value(), ElementsAre("box"));
   EXPECT_EQ(state_->ReadSpec("box").value().directory(), spec.directory());
   EXPECT_THAT(StateDirectory::Remove(state_->SandboxPath("box")), IsOk());
   EXPECT_FALSE(state_->ReadSpec("box").ok());
+}
+
+TEST_F(StateDirectoryTest, DoesNotTakeWhatCannotBeListedForEmpty) {
+  std::filesystem::remove_all(absl::StrCat(path_, "/sandboxes"));
+  EXPECT_THAT(state_->ListSandboxes().status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("sandboxes")));
 }
 
 TEST_F(StateDirectoryTest, AnEndCompletesItsStart) {
@@ -189,11 +195,11 @@ TEST_F(StateDirectoryTest, ASpecThatCannotBeWrittenLeavesNothing) {
     const absl::Status written = state_->WriteSpec(spec);
     ::setrlimit(RLIMIT_FSIZE, &before);
     EXPECT_FALSE(written.ok());
-    EXPECT_THAT(state_->ListSandboxes(), SizeIs(0));
+    EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
   }
   EXPECT_THAT(state_->WriteSpec(spec), IsOk());
   // Another's directory is not taken for what this call made.
-  EXPECT_FALSE(state_->WriteSpec(spec).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(state_->WriteSpec(spec)));
   EXPECT_THAT(state_->ReadSpec("box").status(), IsOk());
 }
 
@@ -222,7 +228,7 @@ TEST_F(StateDirectoryTest, WhatAListeningSupervisorHoldsIsNotRemovedAsUnborn) {
   const std::string removed = StateDirectory::RemovedPath(path);
   EXPECT_TRUE(std::filesystem::exists(removed + "/control.sock"));
   EXPECT_THAT(StateDirectory::Remove(removed), IsOk());
-  EXPECT_THAT(state_->ListSandboxes(), SizeIs(0));
+  EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
 }
 
 }  // namespace

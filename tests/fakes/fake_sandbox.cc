@@ -144,7 +144,12 @@ std::unique_ptr<sandbox::Sandbox> FakeSandboxFactory::Create(
 absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> FakeSandboxFactory::Adopt(
     const wire::SandboxSpec& spec, sandbox::SandboxObserver* observer) {
   std::shared_ptr<FakeSupervisor> supervisor;
+  absl::Status error;
   RunOnLoop([&] {
+    error = adoption_error_;
+    if (!error.ok()) {
+      return;
+    }
     const auto found = supervisors_.find(spec.directory());
     if (found != supervisors_.end() && found->second->alive()) {
       supervisor = found->second;
@@ -155,6 +160,9 @@ absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> FakeSandboxFactory::Adopt(
       });
     }
   });
+  if (!error.ok()) {
+    return error;
+  }
   if (supervisor == nullptr) {
     return absl::NotFoundError(spec.directory());
   }
@@ -163,6 +171,10 @@ absl::StatusOr<std::unique_ptr<sandbox::Sandbox>> FakeSandboxFactory::Adopt(
 
 void FakeSandboxFactory::FailCreations(const absl::Status& status) {
   RunOnLoop([&] { creation_error_ = status; });
+}
+
+void FakeSandboxFactory::FailAdoptions(const absl::Status& status) {
+  RunOnLoop([&] { adoption_error_ = status; });
 }
 
 void FakeSandboxFactory::OnAdoption(

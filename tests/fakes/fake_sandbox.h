@@ -37,6 +37,10 @@ class FakeSandboxFactory : public sandbox::SandboxFactory {
   // Creations fail with this from now on.
   void FailCreations(const absl::Status& status);
 
+  // No supervisor can be connected to from now on, because of this; OK: each
+  // that lives can.
+  void FailAdoptions(const absl::Status& status);
+
   // Calls `function` with every supervisor that is adopted from now on, before
   // the snapshot is taken.
   void OnAdoption(std::function<void(FakeSupervisor&)> function);
@@ -60,6 +64,7 @@ class FakeSandboxFactory : public sandbox::SandboxFactory {
   // The loop's thread only. By directory; they live on without a server.
   std::map<std::string, std::shared_ptr<FakeSupervisor>> supervisors_;
   absl::Status creation_error_;
+  absl::Status adoption_error_;
   std::function<void(FakeSupervisor&)> on_adoption_ = [](FakeSupervisor&) {};
   std::thread thread_;
 };
