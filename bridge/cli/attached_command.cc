@@ -91,8 +91,9 @@ absl::StatusOr<int> ReportLoss(const Outcome& outcome) {
   }
   return absl::UnavailableError(absl::StrCat(
       SignalName(outcome.undelivered_signal),
-      " could not be passed on, the server does not answer; the command may "
-      "still run"));
+      " could not be passed on: the server does not answer, so that the "
+      "command may still run, or the command has ended and the end of its "
+      "output cannot be written"));
 }
 
 absl::StatusOr<int> Report(const Outcome& outcome) {

@@ -16,6 +16,7 @@ using sandbox::MutexLock;
 constexpr absl::Duration kCallTimeout = absl::Seconds(2);
 constexpr absl::Duration kImpatience = absl::Seconds(2);
 constexpr size_t kInterruptsToKill = 3;
+constexpr int kLateSignalsToGiveUp = 2;
 
 }  // namespace
 
@@ -95,6 +96,11 @@ bool ExecutionControl::Send(const std::string& name, int signal) {
                                                         &empty);
       },
       kCallTimeout);
+  if (client::GetErrorReason(status) == corral::v1::EXECUTION_ENDED) {
+    // Its end is on its way, or is held up by output that cannot be written.
+    MutexLock lock(&mutex_);
+    return ++late_signals_ < kLateSignalsToGiveUp;
+  }
   // Other errors say that there is nothing left to signal.
   return status.error_code() != grpc::StatusCode::UNAVAILABLE &&
          status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;

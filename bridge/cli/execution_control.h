@@ -20,7 +20,8 @@ namespace bridge {
 class ExecutionControl {
  public:
   // `give_up` is called, once or more, when a signal cannot be passed on: since
-  // the command is not known to run yet, or the server cannot be reached.
+  // the command is not known to run yet, the server cannot be reached, or the
+  // command has ended, at the second one that comes too late.
   ExecutionControl(client::Connection& connection,
                    std::function<void()> give_up);
 
@@ -41,8 +42,8 @@ class ExecutionControl {
   // The signal to send for this one, by what came before.
   int Escalate(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Resize(const std::string& name);
-  // False: the server cannot be reached.
-  bool Send(const std::string& name, int signal);
+  // False: it is no use to wait for what it does.
+  bool Send(const std::string& name, int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
   client::Connection& connection_;
   const std::function<void()> give_up_;
@@ -51,6 +52,8 @@ class ExecutionControl {
   std::string name_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Time> interrupts_ ABSL_GUARDED_BY(mutex_);
   int undelivered_signal_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of a command that had ended.
+  int late_signals_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace bridge

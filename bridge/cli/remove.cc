@@ -27,18 +27,15 @@ absl::Status RemoveOne(client::Connection& connection,
   if (absl::StrContains(name, "/executions/")) {
     corral::v1::DeleteExecutionRequest request;
     request.set_name(name);
-    return client::Call(
-               connection,
-               &corral::v1::ExecutionService::StubInterface::DeleteExecution,
-               request)
-        .status();
+    return client::Delete(
+        connection,
+        &corral::v1::ExecutionService::StubInterface::DeleteExecution, request);
   }
   corral::v1::DeleteSandboxRequest request;
   request.set_name(name);
-  return client::Call(connection,
-                      &corral::v1::SandboxService::StubInterface::DeleteSandbox,
-                      request)
-      .status();
+  return client::Delete(
+      connection, &corral::v1::SandboxService::StubInterface::DeleteSandbox,
+      request);
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 //                    request));
 //
 // For calls that may be made twice: those that read or wait, those that delete
-// (of the second NotFound may be the answer), WriteInput with an offset, and
-// those that create something, with a request id. SignalExecution and
-// WriteInput without an offset are none: see CallOnce().
+// (see Delete()), WriteInput with an offset, and those that create something,
+// with a request id. SignalExecution and WriteInput without an offset are none:
+// see CallOnce().
 //
 // Thread-safe; blocks.
 
@@ -75,6 +75,28 @@ absl::StatusOr<Response> Call(Connection& connection,
     return status;
   }
   return response;
+}
+
+// For calls that delete: NotFound is success if a call before was not answered.
+// Otherwise as Call().
+template <typename Stub, typename Request>
+absl::Status Delete(Connection& connection,
+                    grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                 const Request&,
+                                                 google::protobuf::Empty*),
+                    const Request& request,
+                    absl::Duration patience = kPatience) {
+  Stub& stub = StubOf(connection, static_cast<Stub*>(nullptr));
+  int attempts = 0;
+  const absl::Status status = ToStatus(Repeat(
+      connection,
+      [&](grpc::ClientContext& context) {
+        ++attempts;
+        google::protobuf::Empty response;
+        return (stub.*method)(&context, request, &response);
+      },
+      patience));
+  return attempts > 1 && absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
 template <typename Stub, typename Request, typename Response>

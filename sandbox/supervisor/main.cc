@@ -29,6 +29,8 @@ constexpr int kImage = 4;
 // Nothing of the terminal or of corrald's process group reaches a sandbox.
 void Detach() {
   ::setsid();
+  // Executed by descriptor, it would be named after that.
+  ::prctl(PR_SET_NAME, "corral-supervis");
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);

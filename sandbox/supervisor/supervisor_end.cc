@@ -127,7 +127,10 @@ void Supervisor::TryEnd() {
 
 void Supervisor::Fail(const std::string& why) {
   if (state_ == State::kNew) {
-    prepared_ = absl::InternalError(why);
+    // The server notices, and starts another one when it needs one.
+    state_ = State::kEnded;
+    CleanUp();
+    loop_->Stop();
     return;
   }
   if (state_ != State::kReady) {
