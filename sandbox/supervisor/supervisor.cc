@@ -123,8 +123,8 @@ absl::Status Supervisor::Prepare() {
   ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
   // The range is this sandbox's alone on this host, so the name is too.
   ASSIGN_OR_RETURN(
-      cgroup_,
-      Cgroup::Create(host, absl::StrCat(kSandboxCgroup, ids_.first_id() >> 16)));
+      cgroup_, Cgroup::Create(
+                   host, absl::StrCat(kSandboxCgroup, ids_.first_id() >> 16)));
   RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
   if (host.version == CgroupVersion::kV2) {
     ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));

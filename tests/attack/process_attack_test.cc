@@ -27,7 +27,7 @@ class ProcessAttackTest : public AttackTest {
   HostProcess StartWitness() {
     const std::string mark = absl::StrCat("corral-witness-", ::getpid());
     sandbox::wire::StartExecution start =
-        sandbox_.Shell("witness", "echo here; sleep 1000; : " + mark);
+        sandbox_.Shell("witness", "sleep 1000 & echo here; wait; : " + mark);
     EXPECT_THAT(sandbox_.Start(start), IsOk());
     EXPECT_TRUE(sandbox_.WaitForText("witness", "stdout", "here"));
     const std::optional<HostProcess> witness = FindProcess(mark);
