@@ -35,7 +35,7 @@ void Activity::CallEnded() {
   sandbox::MutexLock lock(&mutex_);
   --calls_;
   MaybeIdle();
-  if (draining_) {
+  if (draining_ || calls_ == 0) {
     mutex_.Signal();
   }
 }
@@ -49,7 +49,7 @@ Activity::Start Activity::BeginStart() {
 void Activity::StartEnded() {
   sandbox::MutexLock lock(&mutex_);
   --starts_;
-  if (draining_) {
+  if (draining_ || starts_ == 0) {
     mutex_.Signal();
   }
 }
