@@ -86,8 +86,8 @@ TEST_F(CliTest, CarriesMuchInputAndOutputByteForByte) {
   // Both ways at once, with a checksum on either side.
   Process shell(
       {"sh", "-c",
-       "head -c 64M /dev/urandom | tee noise | ./corral run -w $0 -- cat | "
-       "sha256sum; sha256sum < noise; rm noise",
+       "head -c 64M /dev/urandom | tee $0/noise | ./corral run -w $0 -- cat | "
+       "sha256sum; sha256sum < $0/noise; rm $0/noise",
        server_.workspace()},
       {absl::StrCat("CORRAL_SERVER=", server_.address())});
   const std::string received = shell.ReadLine();
