@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/output_log.h"
@@ -48,6 +49,19 @@ TEST_F(CommandEndTest, KillsTheWholeTreeAtTheWallTimeout) {
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::WALL_TIMEOUT);
   EXPECT_TRUE(WIFSIGNALED(end.exit().wait_status()));
   EXPECT_FALSE(end.exit().output_open());
+}
+
+TEST_F(CommandEndTest, KillsTheCommandBeforeItSeesItsChildrenKilled) {
+  ASSERT_THAT(Create(), IsOk());
+  for (int i = 0; i < 20; ++i) {
+    // Exits when a child was killed, or it can't fork.
+    wire::StartExecution start =
+        Shell(absl::StrCat("e", i), "trap '' TERM; while (:); do :; done");
+    start.mutable_command()->set_wall_timeout_ns(5'000'000);
+    start.mutable_command()->set_kill_grace_ns(0);
+    const wire::ExecutionRecord end = Run(start);
+    ASSERT_EQ(end.exit().wait_status(), SIGKILL);
+  }
 }
 
 TEST_F(CommandEndTest, SaysWhenMemoryRanOut) {

@@ -1,6 +1,7 @@
 // The times that a command is given, and what follows when one is over.
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,6 +95,11 @@ void Execution::KillAfter(absl::Duration grace) {
 void Execution::Kill() {
   if (!ended()) {
     killed_.Note(cgroup_, pidfd_.get());
+  }
+  if (pidfd_.valid()) {
+    // Before all others: else it may see a child killed, or a fork refused by
+    // the cgroup, and exit by itself before its own signal comes.
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   }
   cgroup_.Signal(SIGKILL);
 }
