@@ -98,6 +98,32 @@ class StorageTest : public ::testing::Test {
     sandbox_.sandbox().WriteInput(
         input, [](const absl::Status&, const wire::InputState&) {});
   }
+  absl::Status Signal(const std::string& id, int signal,
+                      wire::Signal::Scope scope, int64_t kill_after_ns) {
+    wire::Signal request;
+    request.set_execution_id(id);
+    request.set_signal(signal);
+    request.set_scope(scope);
+    request.set_kill_after_ns(kill_after_ns);
+    Outcome outcome;
+    sandbox_.sandbox().Signal(request, outcome.Callback());
+    return outcome.Wait();
+  }
+  // Its command has exited with 3, and its last output, "last\n", waits for the
+  // disk.
+  void StartRefused(const std::string& id) {
+    wire::StartExecution start =
+        sandbox_.Shell(id, "read x; echo last; exit 3");
+    start.mutable_command()->set_open_stdin(true);
+    start.mutable_command()->set_drain_ns(0);
+    ASSERT_THAT(sandbox_.Start(start), IsOk());
+    Fill();
+    CloseInput(id);
+    EXPECT_THAT(sandbox_.recorder().WaitForStorage(true), HasSubstr("output"));
+    while (Signal(id, 0, wire::Signal::LEADER, -1).ok()) {
+    }
+    EXPECT_FALSE(sandbox_.recorder().Ended(id));
+  }
   std::string LogPath(const std::string& id) {
     return absl::StrCat(disk_, "/", id, "/stdout");
   }
@@ -166,6 +192,61 @@ TEST_F(StorageTest, ACommandIsKilledForItWhereThePolicySaysSo) {
   ASSERT_NO_FATAL_FAILURE(Resize("size=8m"));
   EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
   EXPECT_TRUE(HasEnd("e1"));
+}
+
+TEST_F(StorageTest, AKillEndsWhatOnlyTheDiskHoldsBack) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  constexpr int64_t kNever = -1;
+  for (const int64_t kill_after_ns : {kNever, int64_t{0}}) {
+    const std::string id = absl::StrCat("e", kill_after_ns);
+    ASSERT_NO_FATAL_FAILURE(StartRefused(id));
+    EXPECT_THAT(Signal(id, SIGTERM, wire::Signal::TREE, kNever),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("runs any more")));
+    EXPECT_THAT(Signal(id, kill_after_ns == kNever ? SIGKILL : SIGTERM,
+                       wire::Signal::TREE, kill_after_ns),
+                IsOk());
+    const wire::ExecutionRecord end = sandbox_.WaitForEnd(id);
+    EXPECT_EQ(WEXITSTATUS(end.exit().wait_status()), 3);
+    EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUTPUT_FAILED);
+    EXPECT_TRUE(end.exit().output_open());
+    Free();
+    EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
+    EXPECT_EQ(sandbox_.Output(id, "stdout"), "last\n") << "late, but kept";
+  }
+}
+
+TEST_F(StorageTest, AKilledCommandIsNotHeldBackByTheDiskEither) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  wire::StartExecution start =
+      Shell("e1", kNumbers, wire::CommandSpec::BLOCK, 8 * kMiB);
+  start.mutable_command()->set_drain_ns(0);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  EXPECT_THAT(sandbox_.recorder().WaitForStorage(true), HasSubstr("output"));
+  EXPECT_THAT(Signal("e1", SIGKILL, wire::Signal::TREE, -1), IsOk());
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::CLIENT_SIGNAL);
+  EXPECT_TRUE(end.exit().output_open());
+}
+
+TEST_F(StorageTest, ADeletionTellsWhatTheDiskRefused) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  ASSERT_NO_FATAL_FAILURE(StartRefused("e1"));
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(WEXITSTATUS(end.exit().wait_status()), 3);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUTPUT_FAILED);
+  EXPECT_FALSE(end.exit().output_open());
+}
+
+TEST_F(StorageTest, ALimitIsToldAlsoOfACommandThatEndedBeforeItsKill) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  // All that it writes fits into its pipe.
+  const wire::ExecutionRecord end = sandbox_.Run(Shell(
+      "e1", "head -c 200000 /dev/zero", wire::CommandSpec::KILL, kMiB / 16));
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUTPUT_LIMIT);
+  EXPECT_EQ(State("e1").end, kMiB / 16);
 }
 
 TEST_F(StorageTest, NothingIsStartedThatCannotBeRecorded) {

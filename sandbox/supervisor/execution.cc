@@ -220,11 +220,23 @@ wire::ExitRecord::Cause Execution::Cause(pid_t pid) const {
   return wire::ExitRecord::NORMAL;
 }
 
+wire::ExitRecord::Cause Execution::FinalCause() const {
+  if (cause_ != wire::ExitRecord::NORMAL) {
+    return cause_;
+  }
+  for (const auto& output : outputs_) {
+    if (const auto loss = output->loss(); loss.has_value()) {
+      return *loss;
+    }
+  }
+  return cause_;
+}
+
 void Execution::Finish(bool output_open) {
   Cancel(drain_timer_);
   wire::ExitRecord* exit = record_.mutable_exit();
   exit->set_wait_status(wait_status_);
-  exit->set_cause(cause_);
+  exit->set_cause(FinalCause());
   exit->set_output_open(output_open);
   killed_.WriteTo(exit);
   SetState(wire::ExecutionRecord::EXITED);

@@ -116,6 +116,8 @@ class Execution {
     absl::Duration drain;
   };
 
+  // There is something for the signal to end, or to be caught by.
+  bool Concerns(const wire::Signal& signal) const;
   absl::Status Prepare();
   absl::Status TakeFiles(bool terminal);
   absl::Status OpenStreams();
@@ -128,6 +130,10 @@ class Execution {
   void OnMustKill(wire::ExitRecord::Cause cause);
   void ExpireOutput();
   void OnDrainTimeout();
+  bool OutputRefused() const;
+  // The end is not held back any more, drain_ns after the command's, by output
+  // that the disk refuses.
+  void ForceEnd();
   void Drain();
   void Finish(bool output_open);
   void SetState(wire::ExecutionRecord::State state);
@@ -135,6 +141,8 @@ class Execution {
   void WriteEnd();
   // `pid` was the command's.
   wire::ExitRecord::Cause Cause(pid_t pid) const;
+  // The same, once what became of its output is known.
+  wire::ExitRecord::Cause FinalCause() const;
   bool OutputClosed() const;
   OutputChannel* FindOutput(wire::Stream stream);
   void StartTimeouts();
@@ -164,6 +172,8 @@ class Execution {
   wire::ExitRecord::Cause cause_ = wire::ExitRecord::NORMAL;
   bool reaped_ = false;
   bool lost_ = false;
+  bool drain_over_ = false;
+  bool forced_ = false;
   std::optional<wire::ExitRecord::Cause> timed_out_;
   std::optional<wire::ExitRecord::Cause> condemned_;
   std::set<int> client_signals_;

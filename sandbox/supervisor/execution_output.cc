@@ -128,15 +128,30 @@ void Execution::OnDrainTimeout() {
   if (ended()) {
     return;
   }
+  drain_over_ = true;
   const bool blocked =
-      std::any_of(outputs_.begin(), outputs_.end(),
-                  [](const auto& output) { return output->blocked(); });
+      std::any_of(outputs_.begin(), outputs_.end(), [this](const auto& output) {
+        return output->blocked() && !(forced_ && output->refused());
+      });
   if (blocked) {
     drain_timer_ = host_->loop->After(std::max(timeouts_.drain, kBlockedRetry),
                                       [this] { OnDrainTimeout(); });
     return;
   }
   Finish(/*output_open=*/true);
+}
+
+bool Execution::OutputRefused() const {
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [](const auto& output) { return output->refused(); });
+}
+
+void Execution::ForceEnd() {
+  forced_ = true;
+  if (drain_over_ && !ended()) {
+    Cancel(drain_timer_);
+    OnDrainTimeout();
+  }
 }
 
 void Execution::OnOutput() {

@@ -14,10 +14,19 @@
 
 namespace sandbox {
 
+bool Execution::Concerns(const wire::Signal& signal) const {
+  if (!reaped_) {
+    return record_.state() != wire::ExecutionRecord::FAILED_TO_START;
+  }
+  if (signal.scope() != wire::Signal::TREE) {
+    return false;
+  }
+  const bool kills = signal.signal() == SIGKILL || signal.kill_after_ns() >= 0;
+  return !cgroup_.Pids().empty() || (kills && !ended() && OutputRefused());
+}
+
 absl::Status Execution::Signal(const wire::Signal& signal) {
-  const bool gone = record_.state() == wire::ExecutionRecord::FAILED_TO_START ||
-                    (reaped_ && cgroup_.Pids().empty());
-  if (gone || (reaped_ && signal.scope() != wire::Signal::TREE)) {
+  if (!Concerns(signal)) {
     return absl::FailedPreconditionError("nothing of it runs any more");
   }
   if (signal.signal() != 0) {
@@ -39,6 +48,7 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
     default:
       if (signal.signal() == SIGKILL) {
         Kill();
+        ForceEnd();
       } else {
         cgroup_.Signal(signal.signal());
       }

@@ -82,6 +82,9 @@ void Execution::KillAfter(absl::Duration grace) {
     // Unless a timeout set the timer, and then that is the cause.
     client_signals_.insert(SIGKILL);
     Kill();
+    if (!timed_out_.has_value()) {
+      ForceEnd();
+    }
   });
   if (kill_timer_.has_value() && *kill_timer_ < timer) {
     // Who asks for a later one does not put off an earlier one.

@@ -102,6 +102,7 @@ absl::StatusOr<size_t> OutputChannel::Discard() {
     return absl::UnavailableError("nothing more was written");
   }
   if (got > 0) {
+    loss_ = wire::ExitRecord::OUTPUT_LIMIT;
     MustKill(wire::ExitRecord::OUTPUT_LIMIT);
     return static_cast<size_t>(got);
   }
@@ -167,6 +168,10 @@ void OutputChannel::OnMoved(const absl::StatusOr<size_t>& moved) {
   if (log_->overflow() == Overflow::kKill) {
     MustKill(wire::ExitRecord::OUTPUT_FAILED);
   }
+}
+
+std::optional<wire::ExitRecord::Cause> OutputChannel::loss() const {
+  return refused() ? wire::ExitRecord::OUTPUT_FAILED : loss_;
 }
 
 void OutputChannel::MustKill(wire::ExitRecord::Cause cause) {
@@ -243,6 +248,9 @@ void OutputChannel::Close() {
     return;
   }
   SetWait(Wait::kForRoom);
+  if (failing_) {
+    loss_ = wire::ExitRecord::OUTPUT_FAILED;
+  }
   source_.Reset();
   log_->Close();
   log_.reset();

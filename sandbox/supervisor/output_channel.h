@@ -53,6 +53,12 @@ class OutputChannel final : private QuotaLog {
   bool closed() const { return !source_.valid(); }
   // The source waits, for room in the log or for the disk.
   bool blocked() const { return !closed() && wait_ != Wait::kForData; }
+  // It waits for the disk.
+  bool refused() const { return !closed() && wait_ == Wait::kForDisk; }
+  // Why the log lacks what was written, if it does: OUTPUT_LIMIT with
+  // Overflow::kKill, or OUTPUT_FAILED, which a disk that recovers before
+  // Close() takes back.
+  std::optional<wire::ExitRecord::Cause> loss() const;
   // For a terminal.
   int source() const { return source_.get(); }
 
@@ -97,6 +103,7 @@ class OutputChannel final : private QuotaLog {
   uint64_t charged_ = 0;
   bool failing_ = false;
   bool killing_ = false;
+  std::optional<wire::ExitRecord::Cause> loss_;
   Wait wait_ = Wait::kForRoom;
   std::optional<EventLoop::TimerId> retry_;
 };
