@@ -138,6 +138,19 @@ TEST(AttachTest, LeavesTheCommandRunningWhenItIsSignalled) {
   EXPECT_TRUE(server.signals().empty());
 }
 
+TEST(AttachTest, LeavesTheCommandWhileNobodyReadsItsOutput) {
+  FakeServer server([](FakeExecution& command) {
+    command.Print(std::string(1 << 20, 'x'));
+    command.Hang();
+  });
+  StartInTerminal(server);
+  CorralProcess corral(server.address(), {"attach", "s1/e1"});
+  corral.ReadUntil("x");
+  corral.Signal(SIGTERM);
+  EXPECT_THAT(corral.ReadError(), HasSubstr("detached from s1/e1"));
+  EXPECT_EQ(corral.Wait(), 0);
+}
+
 TEST(AttachTest, GoesOnAfterTheServerWasRestarted) {
   FakeServer server(Shell);
   StartInTerminal(server);

@@ -33,11 +33,6 @@ constexpr char kResetTerminal[] =
 // after the command has been left.
 constexpr absl::Duration kDeletePatience = absl::Seconds(5);
 
-// Nothing can be done about a standard error that fails.
-void Say(absl::string_view text) {
-  WriteAll(STDERR_FILENO, absl::StrCat("corral: ", text, "\n")).IgnoreError();
-}
-
 void DeleteOwnSandbox(client::Connection& connection,
                       const std::string& execution_name) {
   corral::v1::DeleteSandboxRequest request;

@@ -1,13 +1,11 @@
 #include "bridge/cli/attachment.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "bridge/cli/output_writer.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -37,7 +35,7 @@ Attachment::Attachment(client::Connection& connection,
       shared_(false),
       detach_keys_(std::move(detach_keys)),
       stream_(connection, request),
-      control_(connection, [this] { stream_.Cancel(); }),
+      control_(connection, [this] { Cancel(); }),
       catcher_(Signals(), [this](int signal) { OnSignal(signal); }) {
   Acknowledge(request.command().output());
   if (has_terminal_) {
@@ -55,7 +53,7 @@ Attachment::Attachment(client::Connection& connection,
       shared_(true),
       detach_keys_(std::move(detach_keys)),
       stream_(connection, request),
-      control_(connection, [this] { stream_.Cancel(); }),
+      control_(connection, [this] { Cancel(); }),
       catcher_(Signals(), [this](int signal) { OnSignal(signal); }) {
   Acknowledge(command.output());
   if (has_terminal_) {
@@ -84,10 +82,21 @@ void Attachment::OnSignal(int signal) {
 
 void Attachment::Detach() {
   detached_ = true;
+  Cancel();
+}
+
+void Attachment::Cancel() {
   stream_.Cancel();
+  writer_.Cancel();
 }
 
 absl::StatusOr<Execution> Attachment::Run() {
+  absl::StatusOr<Execution> ended = Follow();
+  write_status_.Update(writer_.Finish());
+  return ended;
+}
+
+absl::StatusOr<Execution> Attachment::Follow() {
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream_.Next());
     if (!event.has_value()) {
@@ -108,16 +117,14 @@ void Attachment::OnEvent(const OutputEvent& event) {
     Open(event.opened());
   } else if (write_status_.ok()) {
     Write(event);
-    if (!write_status_.ok() && !shared_) {
+    if (!write_status_.ok() && !absl::IsCancelled(write_status_) && !shared_) {
       control_.Kill();
     }
   }
 }
 
 void Attachment::Write(const OutputEvent& event) {
-  write_status_ = event.has_gap()     ? WriteGap(event.gap())
-                  : event.has_chunk() ? WriteChunk(event.chunk())
-                                      : absl::OkStatus();
+  write_status_ = writer_.Write(event, absl::Now());
   if (!replay_end_.has_value()) {
     return;
   }
@@ -126,7 +133,7 @@ void Attachment::Write(const OutputEvent& event) {
   if (cursor != stream_.cursors().end() && cursor->second >= *replay_end_) {
     replay_end_.reset();
     write_status_.Update(
-        WriteAll(STDOUT_FILENO, replay_guard_.OnReplayEnd(absl::Now())));
+        writer_.WriteOutput(replay_guard_.OnReplayEnd(absl::Now())));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "bridge/cli/detach_keys.h"
 #include "bridge/cli/execution_control.h"
 #include "bridge/cli/input_forwarder.h"
+#include "bridge/cli/output_writer.h"
 #include "bridge/cli/replay_guard.h"
 #include "bridge/cli/signal_catcher.h"
 #include "bridge/cli/terminal.h"
@@ -56,6 +57,7 @@ class Attachment {
   const std::string& name() const { return name_; }
 
  private:
+  absl::StatusOr<corral::v1::Execution> Follow();
   void Acknowledge(const corral::v1::OutputPolicy& policy);
   void OnSignal(int signal);
   void OnEvent(const corral::v1::OutputEvent& event);
@@ -64,6 +66,8 @@ class Attachment {
   void Write(const corral::v1::OutputEvent& event);
   InputForwarder::Passed FilterInput(const std::string& typed);
   void Detach();
+  // Ends Run(), also while it writes.
+  void Cancel();
 
   client::Connection& connection_;
   const bool has_terminal_;
@@ -79,6 +83,7 @@ class Attachment {
   // Members end in reverse order: the terminal is restored last.
   std::optional<RawTerminal> raw_terminal_;
   client::OutputStream stream_;
+  OutputWriter writer_;
   ExecutionControl control_;
   SignalCatcher catcher_;
   std::unique_ptr<InputForwarder> input_;

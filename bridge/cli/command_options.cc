@@ -155,11 +155,14 @@ void CommandOptions::AddOutputTo(OptionTable& table) {
 absl::StatusOr<std::string> CommandOptions::WorkingDirectory(
     absl::string_view workspace) const {
   if (!cwd_.empty()) {
-    ASSIGN_OR_RETURN(std::string path, AbsolutePath(cwd_));
-    if (!workspace.empty() && !IsWithin(path, workspace)) {
+    absl::StatusOr<std::string> path = AbsolutePath(cwd_);
+    if (!path.ok()) {
+      return UsageError(absl::StrCat("--cwd ", path.status().message()));
+    }
+    if (!workspace.empty() && !IsWithin(*path, workspace)) {
       return UsageError(absl::StrCat("--cwd \"", cwd_,
-                                     "\": allowed is the workspace, ",
-                                     workspace, ", and what is below it"));
+                                     "\" is not in the workspace, which is ",
+                                     workspace));
     }
     return path;
   }

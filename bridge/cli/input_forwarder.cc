@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bridge/cli/nonblocking.h"
 #include "bridge/client/call.h"
 #include "sandbox/base/log.h"
 
@@ -19,23 +19,9 @@ namespace bridge {
 namespace {
 
 using sandbox::MutexLock;
-using sandbox::UniqueFd;
 
 constexpr size_t kReadBytes = 65536;
 constexpr char kTypedEnd = '\x04';  // Ctrl-D
-
-// Standard input without O_NONBLOCK may block even after poll(2), when another
-// process that shares it is faster; and the flag belongs to all who share it.
-// A pipe or a terminal can be opened once more, which makes it ours.
-UniqueFd ReopenInput() {
-  struct stat status;
-  if (::fstat(STDIN_FILENO, &status) != 0 ||
-      !(S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))) {
-    return UniqueFd();
-  }
-  return UniqueFd(
-      ::open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-}
 
 }  // namespace
 
@@ -46,7 +32,7 @@ InputForwarder::InputForwarder(client::Connection& connection,
       name_(std::move(execution_name)),
       options_(options),
       filter_(std::move(filter)),
-      input_(ReopenInput()),
+      input_(ReopenNonblocking(STDIN_FILENO, O_RDONLY)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       offset_(options.terminal ? options.accepted_offset : 0),
       thread_([this] { Run(); }) {}

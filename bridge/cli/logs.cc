@@ -1,6 +1,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
 #include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
@@ -12,6 +14,7 @@
 namespace bridge {
 namespace {
 
+using corral::v1::Execution;
 using corral::v1::OutputEvent;
 using corral::v1::Stream;
 
@@ -23,7 +26,10 @@ struct LogsOptions {
 };
 
 void AddTo(OptionTable& table, LogsOptions& options) {
-  table.Flag('f', "follow", "Go on until the command has ended.",
+  table.Flag('f', "follow",
+             "Go on until the command has ended. The exit status is 0 if it\n"
+             "exited, however; that of corral wait if it never began, or if\n"
+             "its end is not known.",
              options.follow);
   table.Value(
       0, "from", "OFFSET",
@@ -52,16 +58,18 @@ absl::Status CheckKept(const corral::v1::StreamState& state,
       state.end_offset(), " bytes none is kept any more"));
 }
 
+absl::StatusOr<Execution> GetExecution(client::Connection& connection,
+                                       const std::string& name) {
+  corral::v1::GetExecutionRequest request;
+  request.set_name(name);
+  return client::Call(
+      connection, &corral::v1::ExecutionService::StubInterface::GetExecution,
+      request);
+}
+
 absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
-    client::Connection& connection, const std::string& name,
-    const LogsOptions& options) {
-  corral::v1::GetExecutionRequest get;
-  get.set_name(name);
-  ASSIGN_OR_RETURN(
-      const corral::v1::Execution execution,
-      client::Call(connection,
-                   &corral::v1::ExecutionService::StubInterface::GetExecution,
-                   get));
+    const Execution& execution, const LogsOptions& options) {
+  const std::string& name = execution.name();
   corral::v1::StreamOutputRequest request;
   request.set_name(name);
   request.set_no_follow(!options.follow);
@@ -84,21 +92,30 @@ absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
   return request;
 }
 
-absl::Status PrintEvent(const OutputEvent& event) {
-  if (event.has_chunk()) {
-    return WriteChunk(event.chunk());
+bool HasEnded(const Execution& execution) {
+  return execution.state() != Execution::STARTING &&
+         execution.state() != Execution::RUNNING;
+}
+
+// The output is all there is of a command that exited.
+int ReportEnd(const Execution& execution) {
+  if (execution.state() == Execution::EXITED) {
+    return 0;
   }
-  return event.has_gap() ? WriteGap(event.gap()) : absl::OkStatus();
+  Say(ExplainEnd(execution));
+  return ExitCode(execution);
 }
 
 absl::StatusOr<int> PrintAll(client::OutputStream& stream) {
+  OutputWriter writer;
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream.Next());
     if (!event.has_value() || event->has_ended()) {
-      return 0;
+      RETURN_IF_ERROR(writer.Finish());
+      return event.has_value() ? ReportEnd(event->ended()) : 0;
     }
     // Aborted, if nobody reads: main() knows the exit status for it.
-    RETURN_IF_ERROR(PrintEvent(*event));
+    RETURN_IF_ERROR(writer.Write(*event, absl::Now()));
   }
 }
 
@@ -109,7 +126,8 @@ absl::StatusOr<int> Logs(Invocation invocation) {
       "logs", "[OPTIONS] EXECUTION",
       "Prints the output of an execution: standard error to standard error, "
       "all\n"
-      "else to standard output. EXECUTION is SANDBOX/EXECUTION, as in s1/e2.");
+      "else to standard output. EXECUTION is SANDBOX/EXECUTION, as corral ps "
+      "lists it.");
   LogsOptions options;
   AddTo(table, options);
   table.TakePositionals(1, 1);
@@ -125,10 +143,11 @@ absl::StatusOr<int> Logs(Invocation invocation) {
                    ExecutionArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
+  ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, name));
   ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
-                   BuildRequest(*connection, name, options));
-  if (request.cursors().empty()) {
-    return 0;  // it never had output
+                   BuildRequest(execution, options));
+  if (request.cursors().empty() && HasEnded(execution)) {
+    return options.follow ? ReportEnd(execution) : 0;  // it never had output
   }
   client::OutputStream stream(*connection, request);
   return PrintAll(stream);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/option_table.h"
 #include "bridge/cli/output_writer.h"
@@ -73,7 +73,13 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& words) {
   AddServerOptions(table, invocation.server);
   table.Flag(0, "version", "Show the version.", version);
   table.TakeCommandAfter(0);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(words));
+  ASSIGN_OR_RETURN(Arguments arguments, table.Parse(words));
+  if (!arguments.command.empty() && arguments.command[0] == "help") {
+    // "help COMMAND" is "COMMAND --help".
+    arguments.command.erase(arguments.command.begin());
+    arguments.help = arguments.command.empty();
+    arguments.command.emplace_back("--help");
+  }
   if (arguments.help) {
     return Print(table.Help());
   }
@@ -105,10 +111,13 @@ void OccupyStandardDescriptors() {
 }
 
 // What the server says of a field, in terms of the options.
-absl::string_view Hint(const absl::Status& status) {
-  return absl::StartsWith(status.message(), "sandbox.workspace.path")
-             ? "; --workspace DIR names another, --no-workspace does without"
-             : "";
+std::string Explain(const absl::Status& status) {
+  absl::string_view message = status.message();
+  return absl::ConsumePrefix(&message, "sandbox.workspace.path")
+             ? absl::StrCat("the workspace", message,
+                            "; --workspace DIR names another, --no-workspace "
+                            "does without")
+             : std::string(message);
 }
 
 int Main(const std::vector<std::string>& words) {
@@ -124,10 +133,8 @@ int Main(const std::vector<std::string>& words) {
   if (absl::IsAborted(code.status())) {
     return kBrokenPipe;
   }
-  WriteAll(STDERR_FILENO, absl::StrCat("corral: ", code.status().message(),
-                                       Hint(code.status()), "\n"))
-      .IgnoreError();
-  return IsUsageError(code.status()) ? kUsageError : kCorralFailed;
+  Say(Explain(code.status()));
+  return absl::IsInvalidArgument(code.status()) ? kUsageError : kCorralFailed;
 }
 
 }  // namespace

@@ -13,19 +13,12 @@
 namespace bridge {
 namespace {
 
-constexpr char kUsagePayload[] = "corral/usage";
 constexpr size_t kHelpColumn = 28;
 
 }  // namespace
 
 absl::Status UsageError(absl::string_view message) {
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload(kUsagePayload, absl::Cord());
-  return status;
-}
-
-bool IsUsageError(const absl::Status& status) {
-  return status.GetPayload(kUsagePayload).has_value();
+  return absl::InvalidArgumentError(message);
 }
 
 OptionTable::OptionTable(std::string command, std::string synopsis,

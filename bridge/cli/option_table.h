@@ -56,7 +56,7 @@ class OptionTable {
     takes_command_ = true;
   }
 
-  // A usage error (see IsUsageError) names the option, the value and what is
+  // A usage error names the option, the value and what is
   // allowed.
   absl::StatusOr<Arguments> Parse(const std::vector<std::string>& words) const;
 
@@ -85,9 +85,9 @@ class OptionTable {
   std::vector<Option> options_;
 };
 
-// The caller typed something wrong; exit status 2.
+// The caller typed something wrong: InvalidArgument, for which the exit status
+// is 2, whether it is found here or by the server.
 absl::Status UsageError(absl::string_view message);
-bool IsUsageError(const absl::Status& status);
 
 }  // namespace bridge
 

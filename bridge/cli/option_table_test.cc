@@ -27,7 +27,7 @@ class OptionTableTest : public ::testing::Test {
 
   std::string Error(const std::vector<std::string>& words) {
     const auto arguments = table_.Parse(words);
-    EXPECT_TRUE(IsUsageError(arguments.status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(arguments.status()));
     return static_cast<std::string>(arguments.status().message());
   }
 

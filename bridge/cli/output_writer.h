@@ -5,7 +5,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "bridge/cli/gap_notice.h"
 #include "corral/v1/execution.pb.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace bridge {
 
@@ -13,11 +16,38 @@ namespace bridge {
 // not blocking. Aborted: nobody reads it any more (EPIPE).
 absl::Status WriteAll(int fd, absl::string_view data);
 
-// STDERR to standard error, all else to standard output.
-absl::Status WriteChunk(const corral::v1::Chunk& chunk);
+// A line of our own on standard error. Nothing can be done if that fails.
+void Say(absl::string_view line);
 
-// What the gap left out, to standard error.
-absl::Status WriteGap(const corral::v1::Gap& gap);
+// One thread writes; Cancel() may be called from any.
+class OutputWriter {
+ public:
+  OutputWriter();
+
+  OutputWriter(const OutputWriter&) = delete;
+  OutputWriter& operator=(const OutputWriter&) = delete;
+
+  // A chunk: of STDERR to standard error, else to standard output. A gap: a
+  // line on standard error, see GapNotice. Other events: nothing. Aborted:
+  // nobody reads it any more; Cancelled.
+  absl::Status Write(const corral::v1::OutputEvent& event, absl::Time now);
+  // To standard output, of the same errors.
+  absl::Status WriteOutput(absl::string_view data);
+  // Tells of gaps that were not told yet.
+  absl::Status Finish();
+
+  // Ends writing that has to wait, now and later, if standard output and error
+  // are pipes or terminals.
+  void Cancel();
+
+ private:
+  absl::Status WriteError(absl::string_view data);
+
+  const sandbox::UniqueFd cancelled_;  // an eventfd
+  const sandbox::UniqueFd output_;     // empty: the descriptor 1 itself
+  const sandbox::UniqueFd error_;      // empty: the descriptor 2 itself
+  GapNotice gaps_;
+};
 
 }  // namespace bridge
 

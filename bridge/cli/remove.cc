@@ -41,11 +41,12 @@ absl::Status RemoveOne(client::Connection& connection,
 }  // namespace
 
 absl::StatusOr<int> Remove(Invocation invocation) {
-  OptionTable table("rm", "[OPTIONS] SANDBOX|EXECUTION...",
-                    "Removes sandboxes (s1) and executions (s1/e2): kills what "
-                    "runs there with\n"
-                    "SIGKILL, and deletes its output and its records. A "
-                    "workspace is left alone.");
+  OptionTable table(
+      "rm", "[OPTIONS] SANDBOX|EXECUTION...",
+      "Removes sandboxes and executions (SANDBOX/EXECUTION): kills what "
+      "runs there with\n"
+      "SIGKILL, and deletes its output and its records. A "
+      "workspace is left alone.");
   table.TakePositionals(1, SIZE_MAX);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));

@@ -285,6 +285,21 @@ TEST(RunTest, SaysThatASignalCouldNotBePassedOn) {
   EXPECT_EQ(corral.Wait(), 125);
 }
 
+TEST(RunTest, EndsAtTheSecondSignalThatComesAfterTheEndOfTheCommand) {
+  FakeServer server(
+      [](FakeExecution& command) { command.Print(std::string(1 << 20, 'x')); });
+  CorralProcess corral(server.address(), {"run", "cmd"});
+  // The pipe is full, and nobody reads on.
+  corral.ReadUntil("x");
+  server.FindExecution(kExecution)->WaitUntilEnded();
+  corral.Signal(SIGTERM);
+  while (server.signals().empty()) {
+  }
+  corral.Signal(SIGTERM);
+  EXPECT_THAT(corral.ReadError(), HasSubstr("SIGTERM could not be passed on"));
+  EXPECT_EQ(corral.Wait(), 125);
+}
+
 // The next megabyte, in small pieces.
 std::string ReadBlock(int fd) {
   std::string block(1 << 20, '\0');

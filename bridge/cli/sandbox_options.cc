@@ -109,10 +109,12 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
     }
     return sandbox;
   }
-  ASSIGN_OR_RETURN(const std::string path, workspace_.empty()
-                                               ? CurrentDirectory()
-                                               : AbsolutePath(workspace_));
-  sandbox.mutable_workspace()->set_path(path);
+  const absl::StatusOr<std::string> path =
+      workspace_.empty() ? CurrentDirectory() : AbsolutePath(workspace_);
+  if (!path.ok()) {
+    return UsageError(absl::StrCat("the workspace: ", path.status().message()));
+  }
+  sandbox.mutable_workspace()->set_path(*path);
   sandbox.mutable_workspace()->set_read_only(read_only_);
   return sandbox;
 }

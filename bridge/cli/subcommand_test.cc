@@ -1,9 +1,12 @@
 // The other commands of corral, the program, against a fake server.
 
+#include <errno.h>
 #include <signal.h>
 
+#include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "bridge/cli/corral_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
 
@@ -122,6 +126,40 @@ TEST_F(SubcommandTest, LogsFollowsToTheEnd) {
   EXPECT_EQ(logs.Wait(), 0);
 }
 
+// s1/e1 on a server whose command does `script`.
+std::string LogsOf(const FakeExecution::Script& script,
+                   const std::optional<corral::v1::StartFailure>& failure) {
+  FakeServer server(script);
+  if (failure.has_value()) {
+    server.FailStarts(*failure);
+  }
+  CorralProcess(server.address(), {"create", "--no-workspace"}).Wait();
+  CorralProcess(server.address(), {"exec", "-d", "s1", "cmd"}).Wait();
+  CorralProcess logs(server.address(), {"logs", "-f", "s1/e1"});
+  const std::string output = logs.ReadOutput();
+  const std::string error = logs.ReadError();
+  return absl::StrCat(logs.Wait(), "|", output, "|", error);
+}
+
+TEST(LogsTest, SaysWhenTheEndIsNotKnown) {
+  const auto script = [](FakeExecution& command) {
+    command.Print("so far");
+    command.SetLost();
+  };
+  EXPECT_THAT(LogsOf(script, std::nullopt),
+              AllOf(StartsWith("125|so far|"),
+                    HasSubstr("how the command ended is not known")));
+}
+
+TEST(LogsTest, SaysWhenTheCommandNeverBegan) {
+  corral::v1::StartFailure failure;
+  failure.set_stage(corral::v1::StartFailure::EXEC);
+  failure.set_errno_value(ENOENT);
+  EXPECT_EQ(LogsOf([](FakeExecution&) {}, failure),
+            "127||corral: cmd: exec failed: No such file or directory "
+            "(ENOENT)\n");
+}
+
 TEST_F(SubcommandTest, LogsTakesAnOffsetOfOneStreamOnly) {
   Output({"logs", "--from", "7", "s1/e1"}, 2);
   EXPECT_THAT(error_, HasSubstr("--stdout or --stderr"));
@@ -178,6 +216,10 @@ TEST_F(SubcommandTest, WrongUsageEndsWithTwoAndNamesWhatIsWrong) {
                                              {"exec"},
                                              {"rm", "A/b/c"},
                                              {"wait", "s1"},
+                                             {"logs", "s1/E"},
+                                             {"help", "nope"},
+                                             {"run", "-w", "/x/../y", "x"},
+                                             {"run", "--cwd", "/", "x"},
                                              {"run", "-t", "-T", "x"}}) {
     Output(arguments, 2);
   }
@@ -186,9 +228,11 @@ TEST_F(SubcommandTest, WrongUsageEndsWithTwoAndNamesWhatIsWrong) {
 TEST_F(SubcommandTest, EachCommandHasHelp) {
   for (const char* name :
        {"run", "create", "exec", "ps", "logs", "wait", "kill", "rm", "info"}) {
-    EXPECT_THAT(Output({name, "--help"}),
-                HasSubstr(std::string("Usage: corral ") + name));
+    const std::string help = Output({name, "--help"});
+    EXPECT_THAT(help, HasSubstr(std::string("Usage: corral ") + name));
+    EXPECT_EQ(Output({"help", name}), help);
   }
+  EXPECT_EQ(Output({"help"}), Output({"--help"}));
 }
 
 }  // namespace

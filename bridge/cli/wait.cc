@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
@@ -25,10 +23,10 @@ absl::Status Report(const corral::v1::Execution& execution, bool json) {
     ASSIGN_OR_RETURN(const std::string text, ToJson(execution));
     return Print(absl::StrCat(text, "\n")).status();
   }
-  const std::string text = ExplainEnd(execution);
-  return text.empty()
-             ? absl::OkStatus()
-             : WriteAll(STDERR_FILENO, absl::StrCat("corral: ", text, "\n"));
+  if (const std::string text = ExplainEnd(execution); !text.empty()) {
+    Say(text);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

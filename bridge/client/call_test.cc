@@ -16,6 +16,7 @@ namespace {
 
 using corral::v1::Execution;
 using corral::v1::Sandbox;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
@@ -104,6 +105,25 @@ TEST(CallTest, DoesNotRepeatWhatTheServerRefuses) {
       StartExecution(*connection, "tenants/default/sandboxes/s9").status(),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr("s9")));
   EXPECT_EQ(server.starts().size(), 1);
+}
+
+absl::Status DeleteSandbox(Connection& connection, const std::string& name) {
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(name);
+  return Delete(connection, &Sandboxes::DeleteSandbox, request);
+}
+
+TEST(CallTest, TakesForDeletedWhatIsGoneWhenAnAnswerWasLost) {
+  FakeServer server([](FakeExecution&) {});
+  const auto connection = Connect(server);
+  const absl::StatusOr<Sandbox> sandbox = CreateSandbox(*connection);
+  ASSERT_THAT(sandbox.status(), IsOk());
+  server.LoseAnswers(1);
+  EXPECT_THAT(DeleteSandbox(*connection, sandbox->name()), IsOk());
+  EXPECT_THAT(server.deletions(),
+              ElementsAre(sandbox->name(), sandbox->name()));
+  EXPECT_THAT(DeleteSandbox(*connection, sandbox->name()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
 }
 
 TEST(CallTest, MakesACallOnceThatMustNotBeMadeTwice) {

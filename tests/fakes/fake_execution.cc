@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "corral/v1/error_reason.pb.h"
+#include "google/rpc/error_info.pb.h"
+#include "google/rpc/status.pb.h"
+
 namespace tests {
 namespace {
 
@@ -23,6 +27,16 @@ ExitStatus Signalled(int signal, ExitStatus::Cause cause) {
   exit.set_signal(signal);
   exit.set_cause(cause);
   return exit;
+}
+
+grpc::Status Ended() {
+  google::rpc::ErrorInfo info;
+  info.set_domain("corral.v1");
+  info.set_reason(corral::v1::ErrorReason_Name(corral::v1::EXECUTION_ENDED));
+  google::rpc::Status details;
+  details.add_details()->PackFrom(info);
+  return {grpc::StatusCode::FAILED_PRECONDITION, "it has ended",
+          details.SerializeAsString()};
 }
 
 }  // namespace
@@ -337,7 +351,7 @@ grpc::Status FakeExecution::WriteInput(
 grpc::Status FakeExecution::Signal(int signal, ExitStatus::Cause cause) {
   MutexLock lock(&mutex_);
   if (HasEnded()) {
-    return {grpc::StatusCode::FAILED_PRECONDITION, "it has ended"};
+    return Ended();
   }
   signals_.push_back(signal);
   if (!catching_ || signal == SIGKILL) {

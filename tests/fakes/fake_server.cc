@@ -70,8 +70,10 @@ class FakeServer::Sandboxes : public SandboxService::Service {
   Status DeleteSandbox(ServerContext*,
                        const corral::v1::DeleteSandboxRequest* request,
                        Empty*) override {
-    return fake_.DeleteSandbox(request->name()) ? Status::OK
-                                                : NotFound(request->name());
+    if (!fake_.DeleteSandbox(request->name())) {
+      return NotFound(request->name());
+    }
+    return fake_.LosesAnswer() ? Lost() : Status::OK;
   }
 
  private:

@@ -56,8 +56,8 @@ class FakeServer {
   // Until there was one.
   void WaitForRun();
 
-  // Each of the next calls that create something has its effect, and its answer
-  // is lost with the connection: UNAVAILABLE.
+  // Each of the next calls that create something or delete a sandbox has its
+  // effect, and its answer is lost with the connection: UNAVAILABLE.
   void LoseAnswers(int count);
 
   // What clients asked for, oldest first.
