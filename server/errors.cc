@@ -31,6 +31,16 @@ void AddDetail(absl::Status* status, const google::protobuf::Message& detail) {
   status->SetPayload(TypeUrl(detail), absl::Cord(detail.SerializeAsString()));
 }
 
+void AddRetryInfo(absl::Status* status, absl::Duration retry_after) {
+  google::rpc::RetryInfo retry;
+  absl::Duration rest;
+  retry.mutable_retry_delay()->set_seconds(
+      absl::IDivDuration(retry_after, absl::Seconds(1), &rest));
+  retry.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+  AddDetail(status, retry);
+}
+
 std::string Show(absl::string_view value) {
   if (value.size() <= kShownBytes) {
     return absl::StrCat("\"", absl::CHexEscape(value), "\"");
@@ -100,6 +110,16 @@ absl::Status SandboxNotReady(absl::string_view name, absl::string_view state) {
                {{"name", std::string(name)}, {"state", std::string(state)}});
 }
 
+absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
+                                absl::Duration retry_after) {
+  absl::Status status =
+      Error(absl::StatusCode::kUnavailable, corral::v1::SANDBOX_NOT_READY,
+            absl::StrCat("sandbox ", name, ": ", why),
+            {{"name", std::string(name)}, {"state", "CREATING"}});
+  AddRetryInfo(&status, retry_after);
+  return status;
+}
+
 absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
                               uint64_t end_offset) {
   return Error(absl::StatusCode::kOutOfRange, corral::v1::OFFSET_OUT_OF_RANGE,
@@ -134,13 +154,7 @@ absl::Status ServerDraining(absl::Duration retry_after) {
   absl::Status status =
       Error(absl::StatusCode::kUnavailable, corral::v1::SERVER_DRAINING,
             "the server is going down and takes no new work");
-  google::rpc::RetryInfo retry;
-  absl::Duration rest;
-  retry.mutable_retry_delay()->set_seconds(
-      absl::IDivDuration(retry_after, absl::Seconds(1), &rest));
-  retry.mutable_retry_delay()->set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
-  AddDetail(&status, retry);
+  AddRetryInfo(&status, retry_after);
   return status;
 }
 

@@ -36,6 +36,10 @@ absl::Status ExecutionNotFound(absl::string_view name);
 absl::Status SandboxExists(absl::string_view name);
 absl::Status ExecutionExists(absl::string_view name);
 absl::Status SandboxNotReady(absl::string_view name, absl::string_view state);
+// SANDBOX_NOT_READY, but UNAVAILABLE and with a RetryInfo: what the sandbox
+// would answer is not known, and nothing was done.
+absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
+                                absl::Duration retry_after);
 absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
                               uint64_t end_offset);
 

@@ -66,6 +66,18 @@ TEST(ErrorsTest, DrainingSaysWhenToComeBack) {
   EXPECT_EQ(Find<google::rpc::RetryInfo>(details).retry_delay().seconds(), 3);
 }
 
+TEST(ErrorsTest, ASandboxThatCannotAnswerYetSaysWhenToComeBack) {
+  const grpc::Status status =
+      ToGrpcStatus(SandboxUnavailable("box", "wait", absl::Milliseconds(200)));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  const auto details = Details(status);
+  const auto info = Find<google::rpc::ErrorInfo>(details);
+  EXPECT_EQ(info.reason(), "SANDBOX_NOT_READY");
+  EXPECT_EQ(info.metadata().at("state"), "CREATING");
+  EXPECT_EQ(Find<google::rpc::RetryInfo>(details).retry_delay().nanos(),
+            200'000'000);
+}
+
 TEST(ErrorsTest, AQuotaNamesItsSubject) {
   const auto details = Details(ToGrpcStatus(QuotaExceeded(
       corral::v1::TOO_MANY_SANDBOXES, "tenants/default", "at most 3")));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@
 #include "server/errors.h"
 #include "server/execution.h"
 #include "server/execution_service.h"
+#include "server/session.h"
 #include "server/unary_reply.h"
 #include "server/validation.h"
 
@@ -124,37 +126,29 @@ absl::StatusOr<wire::Signal> ToSignal(
   return signal;
 }
 
-}  // namespace
+using Answer = absl::AnyInvocable<void(absl::Status)>;
 
-ExecutionService::UnaryReactor* ExecutionService::WriteInput(
-    Context* context, const corral::v1::WriteInputRequest* request,
-    corral::v1::InputState* response) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
-  absl::Status status = found.status();
-  if (found.ok()) {
-    status = CheckInput(*request, *found->execution,
-                        found->session->schema_version());
+// Of a session whose executions are known.
+void WriteKnown(const Session& session,
+                const std::shared_ptr<Execution>& execution,
+                wire::WriteInput input,
+                const corral::v1::WriteInputRequest& request,
+                corral::v1::InputState* response, Answer reply) {
+  const absl::Status checked =
+      CheckInput(request, *execution, session.schema_version());
+  if (!checked.ok()) {
+    reply(checked);
+    return;
   }
-  if (!status.ok()) {
-    return Reply(context, status);
-  }
-  const auto sandbox = found->session->sandbox();
+  const auto sandbox = session.sandbox();
   if (sandbox == nullptr) {
-    *response = ClosedInput(*found->execution);
-    return Reply(context, absl::OkStatus());
+    *response = ClosedInput(*execution);
+    reply(absl::OkStatus());
+    return;
   }
-  wire::WriteInput input;
-  input.set_execution_id(found->id);
-  input.set_offset(request->offset());
-  input.set_append(!request->has_offset());
-  input.set_data(request->data());
-  input.set_eof(request->eof());
-  UnaryReactor* reactor = context->DefaultReactor();
   sandbox->WriteInput(
       std::move(input),
-      [request, response, execution = found->execution,
-       reply = ReplyLater(reactor, std::move(call))](
+      [&request, response, execution, reply = std::move(reply)](
           const absl::Status& done, const wire::InputState& taken) mutable {
         if (done.ok()) {
           *response = FromWire(taken);
@@ -164,8 +158,64 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
           reply(absl::OkStatus());
           return;
         }
-        reply(ToInputError(*request, *execution, done, taken));
+        reply(ToInputError(request, *execution, done, taken));
       });
+}
+
+// Asks the supervisor for a signal or a resize, once it is known who that is.
+void Control(
+    const std::shared_ptr<Session>& session,
+    const std::shared_ptr<Execution>& execution,
+    absl::AnyInvocable<void(sandbox::Sandbox&, sandbox::Sandbox::Done)> ask,
+    Answer reply) {
+  session->AwaitKnown(
+      [session, execution, ask = std::move(ask),
+       reply = std::move(reply)](const absl::Status& known) mutable {
+        if (!known.ok()) {
+          reply(known);
+          return;
+        }
+        const auto sandbox = session->sandbox();
+        if (sandbox == nullptr) {
+          reply(HasEnded(*execution));
+          return;
+        }
+        ask(*sandbox, [execution, reply = std::move(reply)](
+                          const absl::Status& done) mutable {
+          reply(ToControlError(*execution, done));
+        });
+      });
+}
+
+}  // namespace
+
+ExecutionService::UnaryReactor* ExecutionService::WriteInput(
+    Context* context, const corral::v1::WriteInputRequest* request,
+    corral::v1::InputState* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  wire::WriteInput input;
+  input.set_execution_id(found->id);
+  input.set_offset(request->offset());
+  input.set_append(!request->has_offset());
+  input.set_data(request->data());
+  input.set_eof(request->eof());
+  UnaryReactor* reactor = context->DefaultReactor();
+  found->session->AwaitKnown([session = found->session,
+                              execution = found->execution,
+                              input = std::move(input), request, response,
+                              reply = ReplyLater(reactor, std::move(call))](
+                                 const absl::Status& known) mutable {
+    if (known.ok()) {
+      WriteKnown(*session, execution, std::move(input), *request, response,
+                 std::move(reply));
+    } else {
+      reply(known);
+    }
+  });
   return reactor;
 }
 
@@ -181,18 +231,15 @@ ExecutionService::UnaryReactor* ExecutionService::SignalExecution(
   if (!signal.ok()) {
     return Reply(context, signal.status());
   }
-  const auto sandbox = found->session->sandbox();
-  if (sandbox == nullptr) {
-    return Reply(context, HasEnded(*found->execution));
-  }
   signal->set_execution_id(found->id);
   UnaryReactor* reactor = context->DefaultReactor();
-  sandbox->Signal(*std::move(signal),
-                  [execution = found->execution,
-                   reply = ReplyLater(reactor, std::move(call))](
-                      const absl::Status& done) mutable {
-                    reply(ToControlError(*execution, done));
-                  });
+  Control(
+      found->session, found->execution,
+      [signal = *std::move(signal)](sandbox::Sandbox& sandbox,
+                                    sandbox::Sandbox::Done done) {
+        sandbox.Signal(signal, std::move(done));
+      },
+      ReplyLater(reactor, std::move(call)));
   return reactor;
 }
 
@@ -209,21 +256,17 @@ ExecutionService::UnaryReactor* ExecutionService::ResizeTerminal(
   if (!status.ok()) {
     return Reply(context, status);
   }
-  const auto sandbox = found->session->sandbox();
-  if (sandbox == nullptr) {
-    return Reply(context, HasEnded(*found->execution));
-  }
   wire::Resize resize;
   resize.set_execution_id(found->id);
   resize.set_rows(request->size().rows());
   resize.set_columns(request->size().columns());
   UnaryReactor* reactor = context->DefaultReactor();
-  sandbox->Resize(std::move(resize),
-                  [execution = found->execution,
-                   reply = ReplyLater(reactor, std::move(call))](
-                      const absl::Status& done) mutable {
-                    reply(ToControlError(*execution, done));
-                  });
+  Control(
+      found->session, found->execution,
+      [resize](sandbox::Sandbox& sandbox, sandbox::Sandbox::Done done) {
+        sandbox.Resize(resize, std::move(done));
+      },
+      ReplyLater(reactor, std::move(call)));
   return reactor;
 }
 

@@ -12,6 +12,7 @@
 #include "corral/v1/execution.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/output_log.h"
+#include "sandbox/sandbox.h"
 #include "server/activity.h"
 #include "server/conversion.h"
 #include "server/errors.h"
@@ -19,6 +20,7 @@
 #include "server/execution_service.h"
 #include "server/output_follower.h"
 #include "server/output_stream.h"
+#include "server/session.h"
 #include "server/unary_reply.h"
 #include "server/validation.h"
 
@@ -117,6 +119,17 @@ absl::Status CheckAcknowledge(
   return absl::OkStatus();
 }
 
+void Acknowledge(const corral::v1::AcknowledgeOutputRequest& request,
+                 const std::string& execution_id, sandbox::Sandbox& sandbox) {
+  for (const auto& cursor : request.cursors()) {
+    wire::Acknowledge acknowledge;
+    acknowledge.set_execution_id(execution_id);
+    acknowledge.set_stream(ToWire(cursor.stream()));
+    acknowledge.set_offset(cursor.offset());
+    sandbox.Acknowledge(acknowledge);
+  }
+}
+
 }  // namespace
 
 ExecutionService::UnaryReactor* ExecutionService::ReadOutput(
@@ -149,7 +162,7 @@ ExecutionService::OutputReactor* ExecutionService::StreamOutput(
 ExecutionService::UnaryReactor* ExecutionService::AcknowledgeOutput(
     Context* context, const corral::v1::AcknowledgeOutputRequest* request,
     google::protobuf::Empty* /*response*/) {
-  const Activity::Call call = activity_->BeginCall();
+  Activity::Call call = activity_->BeginCall();
   const absl::StatusOr<Found> found = Find(request->name());
   absl::Status status = found.status();
   if (found.ok()) {
@@ -158,17 +171,17 @@ ExecutionService::UnaryReactor* ExecutionService::AcknowledgeOutput(
   if (!status.ok()) {
     return Reply(context, status);
   }
-  const auto sandbox = found->session->sandbox();
-  for (const auto& cursor : request->cursors()) {
-    wire::Acknowledge acknowledge;
-    acknowledge.set_execution_id(found->id);
-    acknowledge.set_stream(ToWire(cursor.stream()));
-    acknowledge.set_offset(cursor.offset());
-    if (sandbox != nullptr) {
-      sandbox->Acknowledge(acknowledge);
+  UnaryReactor* reactor = context->DefaultReactor();
+  found->session->AwaitKnown([session = found->session, id = found->id, request,
+                              reply = ReplyLater(reactor, std::move(call))](
+                                 const absl::Status& known) mutable {
+    const auto sandbox = session->sandbox();
+    if (known.ok() && sandbox != nullptr) {
+      Acknowledge(*request, id, *sandbox);
     }
-  }
-  return Reply(context, absl::OkStatus());
+    reply(known);
+  });
+  return reactor;
 }
 
 }  // namespace server

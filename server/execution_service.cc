@@ -127,7 +127,11 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
       };
   (*session)->AwaitKnown(
       [session = *session, request,
-       started = std::move(started)](const absl::Status& /*known*/) mutable {
+       started = std::move(started)](const absl::Status& known) mutable {
+        if (!known.ok()) {
+          started(known);
+          return;
+        }
         session->Start({request->execution_id(), request->command(),
                         Identify(*request, request->request_id())},
                        std::move(started));
@@ -153,7 +157,13 @@ absl::Status ExecutionService::RunInExisting(
       [session, stream,
        wanted = Session::NewExecution{request.execution_id(), request.command(),
                                       Identify(request, request.request_id())}](
-          const absl::Status&) { RunIn(session, wanted, stream); });
+          const absl::Status& known) {
+        if (known.ok()) {
+          RunIn(session, wanted, stream);
+        } else {
+          stream->Fail(known);
+        }
+      });
   return absl::OkStatus();
 }
 

@@ -1,11 +1,14 @@
 // What a server finds that another left behind.
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -43,6 +46,55 @@ class RecoveryTest : public ServerFixture {
   // Below the directory of the sandbox "box".
   std::string Box(const std::string& name) const {
     return absl::StrCat(path_, "/sandboxes/box", name.empty() ? "" : "/", name);
+  }
+
+  // In the sandbox "box".
+  std::string StartOnTerminal() {
+    corral::v1::Command command = Command();
+    command.mutable_terminal()->set_rows(24);
+    command.mutable_terminal()->set_columns(80);
+    return StartExecution(CreateSandbox("box"), command);
+  }
+
+  template <typename Request, typename Response>
+  std::function<grpc::Status()> Later(
+      grpc::Status (ExecutionStub::*method)(grpc::ClientContext*,
+                                            const Request&, Response*),
+      const Request& request) {
+    return [this, method, request] {
+      Response response;
+      return Call(execution_stub_.get(), method, request, &response);
+    };
+  }
+
+  // All that take the supervisor; the last one deletes the execution.
+  std::vector<std::function<grpc::Status()>> CallsOfTheSupervisor(
+      const std::string& name) {
+    corral::v1::WriteInputRequest input;
+    input.set_name(name);
+    input.set_data("x");
+    input.set_offset(0);
+    corral::v1::SignalExecutionRequest signal;
+    signal.set_name(name);
+    signal.set_signal(SIGTERM);
+    corral::v1::ResizeTerminalRequest resize;
+    resize.set_name(name);
+    resize.mutable_size()->set_rows(1);
+    resize.mutable_size()->set_columns(1);
+    corral::v1::AcknowledgeOutputRequest acknowledge;
+    acknowledge.set_name(name);
+    acknowledge.add_cursors()->set_stream(corral::v1::TERMINAL);
+    corral::v1::StartExecutionRequest start;
+    start.set_parent("tenants/default/sandboxes/box");
+    *start.mutable_command() = Command();
+    corral::v1::DeleteExecutionRequest deletion;
+    deletion.set_name(name);
+    return {Later(&ExecutionStub::WriteInput, input),
+            Later(&ExecutionStub::SignalExecution, signal),
+            Later(&ExecutionStub::ResizeTerminal, resize),
+            Later(&ExecutionStub::AcknowledgeOutput, acknowledge),
+            Later(&ExecutionStub::StartExecution, start),
+            Later(&ExecutionStub::DeleteExecution, deletion)};
   }
 
   // While no server is there to see it.
@@ -283,6 +335,55 @@ TEST_F(RecoveryTest, TakesNobodyForDeadWhoCannotBeConnectedTo) {
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
   factory_.Exit(name, 3);
   EXPECT_EQ(Wait(name).exit().code(), 3);
+}
+
+TEST_F(RecoveryTest, RefusesForAWhileWhatItsSupervisorMustAnswer) {
+  const std::string name = StartOnTerminal();
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  for (const auto& call : CallsOfTheSupervisor(name)) {
+    grpc::Status status;
+    std::thread caller([&] { status = call(); });
+    timers_.AwaitTimers(2);  // the next attempt to connect, and the call's
+    timers_.Advance(Session::kKnownPatience);
+    caller.join();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  }
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  factory_.Exit(name, 3);
+  EXPECT_EQ(Wait(name).exit().code(), 3);
+  EXPECT_EQ(sandboxes_->registry().Find("box")->execution_count(), 1);
+}
+
+TEST_F(RecoveryTest, ServesWhoHasWaitedForTheSupervisor) {
+  const std::string name = StartOnTerminal();
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  std::vector<std::thread> callers;
+  // All but the deletion, which would spoil the others.
+  auto calls = CallsOfTheSupervisor(name);
+  calls.pop_back();
+  for (const auto& call : calls) {
+    callers.emplace_back([call] {
+      const grpc::Status status = call();
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+  }
+  timers_.AwaitTimers(1 + callers.size());
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  for (std::thread& caller : callers) {
+    caller.join();
+  }
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.last_signal().signal(), SIGTERM);
+    EXPECT_EQ(supervisor.last_resize().rows(), 1);
+    EXPECT_EQ(supervisor.last_acknowledge().stream(), wire::TERMINAL);
+  });
+  EXPECT_EQ(Get(name).input().accepted_offset(), 1);
+  EXPECT_FALSE(Get(name).input().closed());
 }
 
 TEST_F(RecoveryTest, LearnsLaterThatASupervisorIsDead) {

@@ -1,7 +1,9 @@
 #include "server/session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +34,25 @@ namespace server {
 
 using corral::v1::Sandbox;
 using sandbox::MutexLock;
+
+namespace {
+
+// A supervisor that cannot be connected to is tried more often than this.
+constexpr absl::Duration kKnownRetry = absl::Milliseconds(500);
+
+// Of all that call the function, the first one's status counts.
+std::function<void(const absl::Status&)> FirstOf(Session::Done done) {
+  auto called = std::make_shared<std::atomic<bool>>(false);
+  auto shared = std::make_shared<Session::Done>(std::move(done));
+  return [called, shared](const absl::Status& status) {
+    if (!called->exchange(true)) {
+      Session::Done first = std::move(*shared);
+      first(status);
+    }
+  };
+}
+
+}  // namespace
 
 Session::Session(wire::SandboxSpec spec, const Environment& environment)
     : spec_(std::move(spec)),
@@ -98,14 +119,22 @@ std::shared_ptr<sandbox::Sandbox> Session::sandbox() const {
 }
 
 void Session::AwaitKnown(Done known) {
+  std::function<void(const absl::Status&)> answer;
   {
     MutexLock lock(&mutex_);
     if (adopted_ && state_ == Sandbox::CREATING) {
-      ready_waiters_.push_back(std::move(known));
-      return;
+      answer = FirstOf(std::move(known));
+      ready_waiters_.emplace_back(answer);
     }
   }
-  known(absl::OkStatus());
+  if (answer == nullptr) {
+    known(absl::OkStatus());
+    return;
+  }
+  environment_.timers->RunAfter(kKnownPatience, [answer, name = spec_.name()] {
+    answer(SandboxUnavailable(name, "its supervisor does not answer yet",
+                              kKnownRetry));
+  });
 }
 
 void Session::OnCreated(const absl::Status& status) {

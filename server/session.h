@@ -71,6 +71,9 @@ class Session final : public sandbox::SandboxObserver,
   // output.
   static constexpr absl::Duration kUnwatchedLifetime = absl::Seconds(60);
 
+  // How long a call waits for the supervisor of an earlier server's sandbox.
+  static constexpr absl::Duration kKnownPatience = absl::Seconds(5);
+
   // CREATING.
   Session(sandbox::wire::SandboxSpec spec, const Environment& environment);
 
@@ -96,11 +99,14 @@ class Session final : public sandbox::SandboxObserver,
   void BeginLifetime();
   Lifetime& lifetime() { return *lifetime_; }
 
-  // Null: the supervisor is gone. Its methods may be called at any time.
+  // Null: the supervisor is gone, or see AwaitKnown. Its methods may be called
+  // at any time.
   std::shared_ptr<sandbox::Sandbox> sandbox() const;
 
   // `known` is called when the executions are known that an earlier server
-  // began; at once if it was none's.
+  // began; at once if it was none's. Until then sandbox() says nothing about
+  // them. With SANDBOX_NOT_READY (UNAVAILABLE) if that takes longer than
+  // kKnownPatience.
   void AwaitKnown(Done known);
 
   // Starts a command, or finds the execution that the same request made.
@@ -170,6 +176,7 @@ class Session final : public sandbox::SandboxObserver,
   void FailStart(const ExecutionPtr& execution, const std::string& id,
                  const absl::Status& error);
   void OnExecutionDeleted(const std::string& id, const absl::Status& status);
+  void AnswerDeletion(const std::string& id, const absl::Status& result);
   void OnEnd(const ExecutionPtr& execution);
   void Lose(const ExecutionPtr& execution);
   corral::v1::Loss WhyLost() const;

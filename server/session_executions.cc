@@ -232,7 +232,11 @@ void Session::DeleteExecution(const std::string& id, Done done) {
     return;
   }
   // Until the supervisor was connected to it may live, and own the execution.
-  AwaitKnown([self = shared_from_this(), id](const absl::Status&) {
+  AwaitKnown([self = shared_from_this(), id](const absl::Status& known) {
+    if (!known.ok()) {
+      self->AnswerDeletion(id, known);
+      return;
+    }
     auto deleted = [self, id](const absl::Status& status) {
       self->OnExecutionDeleted(id, status);
     };
@@ -256,13 +260,10 @@ void Session::OnExecutionDeleted(const std::string& id,
     });
     return;
   }
-  std::vector<Done> waiters;
   ExecutionPtr execution;
   absl::Status result = absl::OkStatus();
   {
     MutexLock lock(&mutex_);
-    waiters = std::move(execution_deletions_[id]);
-    execution_deletions_.erase(id);
     const auto found = executions_.find(id);
     if (!status.ok() && !absl::IsNotFound(status)) {
       result = ServerFault(absl::StrCat("deletion of ", id), status);
@@ -273,6 +274,17 @@ void Session::OnExecutionDeleted(const std::string& id,
   }
   if (execution != nullptr) {
     Lose(execution);
+  }
+  AnswerDeletion(id, result);
+}
+
+void Session::AnswerDeletion(const std::string& id,
+                             const absl::Status& result) {
+  std::vector<Done> waiters;
+  {
+    MutexLock lock(&mutex_);
+    waiters = std::move(execution_deletions_[id]);
+    execution_deletions_.erase(id);
   }
   for (Done& waiter : waiters) {
     waiter(result);

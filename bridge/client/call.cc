@@ -32,12 +32,15 @@ grpc::Status Repeat(
     // A call that lasted had a server, for instance one that is restarted again
     // and again while an end is awaited.
     const absl::Time now = absl::Now();
-    if (now - begin > kRetryInterval || gone_since == absl::InfiniteFuture()) {
+    const corral::v1::ErrorReason reason = GetErrorReason(status);
+    const bool lasted =
+        now - begin > kRetryInterval && reason != corral::v1::SANDBOX_NOT_READY;
+    if (lasted || gone_since == absl::InfiniteFuture()) {
       gone_since = now;
     } else {
       absl::SleepFor(kRetryInterval);
     }
-    if (GetErrorReason(status) == corral::v1::SERVER_DRAINING) {
+    if (reason != corral::v1::ERROR_REASON_UNSPECIFIED) {
       if (now - gone_since >= patience) {
         return status;
       }

@@ -81,8 +81,9 @@ class Connection {
 // the fields.
 absl::Status ToStatus(const grpc::Status& status);
 
-// The server was killed, restarted or upgraded, or drains: the next one may
-// answer the same call. Of a call that its caller did not cancel.
+// The server was killed, restarted or upgraded, or drains, or has not found its
+// sandbox again yet: the same call may be answered later. Of a call that its
+// caller did not cancel.
 bool IsServerGone(const grpc::Status& status);
 
 // Of the ErrorInfo in the details; ERROR_REASON_UNSPECIFIED if there is none.

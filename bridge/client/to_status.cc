@@ -46,7 +46,8 @@ bool IsServerGone(const grpc::Status& status) {
   return (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
           status.error_code() == grpc::StatusCode::CANCELLED) &&
          (reason == corral::v1::ERROR_REASON_UNSPECIFIED ||
-          reason == corral::v1::SERVER_DRAINING);
+          reason == corral::v1::SERVER_DRAINING ||
+          reason == corral::v1::SANDBOX_NOT_READY);
 }
 
 corral::v1::ErrorReason GetErrorReason(const grpc::Status& status) {

@@ -59,6 +59,7 @@ grpc::Status Unavailable(const char* reason) {
 TEST(ToStatusTest, TellsAServerThatIsGoneFromOneThatRefuses) {
   EXPECT_TRUE(IsServerGone({grpc::StatusCode::UNAVAILABLE, "Socket closed"}));
   EXPECT_TRUE(IsServerGone(Unavailable("SERVER_DRAINING")));
+  EXPECT_TRUE(IsServerGone(Unavailable("SANDBOX_NOT_READY")));
   EXPECT_FALSE(IsServerGone(Unavailable("STORAGE_FAILED")));
   EXPECT_FALSE(IsServerGone({grpc::StatusCode::NOT_FOUND, "no"}));
   EXPECT_FALSE(IsServerGone(grpc::Status::OK));
