@@ -236,7 +236,7 @@ void OutputLogWriter::DropBefore(uint64_t offset) {
     }
     state_.begin = offset;
   }
-  // If it fails, CheckHoles() tells of it in time.
+  // If it fails, unpunched() tells, and CheckHoles() in time.
   (void)Punch();
 }
 
@@ -245,10 +245,10 @@ uint64_t OutputLogWriter::Dropped() const {
 }
 
 absl::Status OutputLogWriter::Punch() {
-  const uint64_t dropped = Dropped();
-  if (dropped <= hole_end_) {
+  if (!unpunched()) {
     return absl::OkStatus();
   }
+  const uint64_t dropped = Dropped();
   if (::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(OutputLogHeader::kSize + hole_end_),
                   static_cast<off_t>(dropped - hole_end_)) != 0) {
@@ -259,11 +259,9 @@ absl::Status OutputLogWriter::Punch() {
 }
 
 absl::Status OutputLogWriter::CheckHoles() {
-  const uint64_t dropped = Dropped();
-  if (dropped <= hole_end_ || dropped - hole_end_ < retain_bytes_) {
-    return absl::OkStatus();
-  }
-  return Punch();
+  return unpunched() && Dropped() - hole_end_ >= retain_bytes_
+             ? Punch()
+             : absl::OkStatus();
 }
 
 }  // namespace sandbox

@@ -123,6 +123,11 @@ class OutputLogWriter {
   // no less than kMinRetained; with kBlock all that is acknowledged.
   void Trim(uint64_t bytes);
 
+  // Some of what was dropped could not be given back to the disk.
+  bool unpunched() const { return Dropped() > hole_end_; }
+  // Tries that again.
+  absl::Status Punch();
+
   void Close();
 
   // Without `expired`.
@@ -142,7 +147,6 @@ class OutputLogWriter {
   void DropBefore(uint64_t offset);
   // Everything before it is dropped, or after the head.
   uint64_t Dropped() const;
-  absl::Status Punch();
   // That disk use is bounded: an error when holes could not be punched for as
   // long as it took to write retain_bytes.
   absl::Status CheckHoles();

@@ -248,6 +248,9 @@ void Execution::SetState(wire::ExecutionRecord::State state) {
     *record_.mutable_input() = input_->state();
   }
   if (ended()) {
+    for (const auto& output : outputs_) {
+      output->Settle();
+    }
     WriteEnd();
   }
   host_->on_state(record_);

@@ -41,7 +41,7 @@ OutputChannel::OutputChannel(const OutputHost& host, wire::Stream kind,
 OutputChannel::~OutputChannel() {
   SetWait(Wait::kForRoom);
   host_.storage->Succeed(this);
-  host_.quota->Remove(this);
+  Release();
   Charge(0);
 }
 
@@ -155,7 +155,7 @@ std::optional<OutputChannel::Wait> OutputChannel::Step(size_t* moved) {
 
 void OutputChannel::OnMoved(const absl::StatusOr<size_t>& moved) {
   if (moved.ok()) {
-    Charge(log_->disk_bytes());
+    Account();
     if (failing_) {
       failing_ = false;
       host_.storage->Succeed(this);
@@ -209,6 +209,18 @@ void OutputChannel::SetWait(Wait wait) {
   }
 }
 
+void OutputChannel::Account() {
+  Charge(log_->disk_bytes());
+  if (log_->unpunched() && !punch_retry_.has_value()) {
+    punch_retry_ = host_.loop->After(kDiskRetry, [this] {
+      punch_retry_.reset();
+      // If it fails again, so does Account().
+      (void)log_->Punch();
+      Account();
+    });
+  }
+}
+
 void OutputChannel::Charge(uint64_t disk_bytes) {
   const auto change = static_cast<int64_t>(disk_bytes - charged_);
   charged_ = disk_bytes;
@@ -221,7 +233,7 @@ uint64_t OutputChannel::droppable_bytes() const {
 
 void OutputChannel::Trim(uint64_t bytes) {
   log_->Trim(bytes);
-  Charge(log_->disk_bytes());
+  Account();
   callbacks_.changed();
 }
 
@@ -232,11 +244,11 @@ void OutputChannel::Resume() {
 }
 
 void OutputChannel::Acknowledge(uint64_t offset) {
-  if (closed()) {
+  if (!log_.has_value()) {
     return;
   }
   log_->Acknowledge(offset);
-  Charge(log_->disk_bytes());
+  Account();
   if (log_->overflow() == Overflow::kBlock && log_->droppable_bytes() > 0) {
     host_.quota->OnDroppable();
   }
@@ -253,14 +265,32 @@ void OutputChannel::Close() {
   }
   source_.Reset();
   log_->Close();
-  log_.reset();
-  host_.quota->Remove(this);
+  if (settled_) {
+    Release();
+  }
   host_.storage->Succeed(this);
   callbacks_.changed();
 }
 
+void OutputChannel::Settle() {
+  settled_ = true;
+  if (closed()) {
+    Release();
+  }
+}
+
+void OutputChannel::Release() {
+  if (punch_retry_.has_value()) {
+    host_.loop->Cancel(*punch_retry_);
+    punch_retry_.reset();
+  }
+  log_.reset();
+  host_.quota->Remove(this);
+}
+
 void OutputChannel::Expire(const std::string& path) {
   Close();
+  Release();
   const absl::Status expired = ExpireOutputLog(path);
   if (!expired.ok()) {
     // Still charged: it may still be there.

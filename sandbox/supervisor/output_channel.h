@@ -67,6 +67,9 @@ class OutputChannel final : private QuotaLog {
   void Acknowledge(uint64_t offset);
   // Nothing more is wanted.
   void Close();
+  // Its execution has ended: from now on the quota takes the log for that of an
+  // ended one, as soon as it is closed. Until then it may have to drop more.
+  void Settle();
   // Closes, and drops what is in the log, which is at `path`.
   void Expire(const std::string& path);
 
@@ -89,23 +92,29 @@ class OutputChannel final : private QuotaLog {
   absl::StatusOr<size_t> Discard();
   void OnMoved(const absl::StatusOr<size_t>& moved);
   void MustKill(wire::ExitRecord::Cause cause);
+  // Tells the quota what the log takes, and tries again to make less of it.
+  void Account();
   void Charge(uint64_t disk_bytes);
+  void Release();
   void SetWait(Wait wait);
 
   const OutputHost host_;
   const wire::Stream kind_;
   UniqueFd source_;
+  // Until it is closed and settled.
   std::optional<OutputLogWriter> log_;
   const Callbacks callbacks_;
   // What was read from a terminal and could not be written.
   std::string unwritten_;
   // Disk that is charged to the quota.
   uint64_t charged_ = 0;
+  bool settled_ = false;
   bool failing_ = false;
   bool killing_ = false;
   std::optional<wire::ExitRecord::Cause> loss_;
   Wait wait_ = Wait::kForRoom;
   std::optional<EventLoop::TimerId> retry_;
+  std::optional<EventLoop::TimerId> punch_retry_;
 };
 
 }  // namespace sandbox

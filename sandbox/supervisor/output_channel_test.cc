@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,7 +42,9 @@ class OutputChannelTest : public ::testing::Test {
     OutputChannel::Callbacks callbacks;
     callbacks.changed = [this] {
       ++changes_;
-      loop_->Stop();
+      if (until_()) {
+        loop_->Stop();
+      }
     };
     callbacks.must_kill = [this](wire::ExitRecord::Cause cause) {
       kills_.push_back(cause);
@@ -75,6 +78,8 @@ class OutputChannelTest : public ::testing::Test {
   UniqueFd command_;
   std::unique_ptr<OutputChannel> channel_;
   int changes_ = 0;
+  // When the loop is to end, looked at after each change. It runs once only.
+  std::function<bool()> until_ = [] { return true; };
 };
 
 TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
@@ -277,6 +282,75 @@ TEST_F(OutputChannelTest, GoesOnWhenAnotherLogIsAcknowledged) {
   loop_->Run();
   EXPECT_FALSE(channel_->blocked());
   channel_->Pump();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputChannelTest, GoesOnWhenAClosedLogIsAcknowledged) {
+  until_ = [] { return false; };
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  Open(wire::STDERR, Overflow::kBlock, uint64_t{64} << 20);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  first->Close();
+  first->Acknowledge(kRetained);
+  until_ = [this] { return Log().state().end > 0; };
+  loop_->Run();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputChannelTest, DropsFromAClosedLogUntilItsExecutionHasEnded) {
+  for (const bool settled : {false, true}) {
+    quota_->SetLimit(2 * kRetained);
+    Open(wire::STDOUT, Overflow::kDropOldest, uint64_t{64} << 20);
+    Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    Print(std::string(kRetained / 2, 'x'));
+    channel_->Pump();
+    const OutputLogReader log = Log();
+    channel_->Close();
+    if (settled) {
+      channel_->Settle();
+    }
+    std::unique_ptr<OutputChannel> first;
+    first.swap(channel_);
+    Open(wire::STDERR, Overflow::kDropOldest, uint64_t{64} << 20);
+    Print(std::string(kRetained / 2, 'x'));
+    channel_->Pump();
+    Print("more");
+    channel_->Pump();
+    EXPECT_EQ(log.state().begin > 0, !settled);
+    first.reset();
+    channel_.reset();
+    quota_ = std::make_unique<OutputQuota>(loop_.get());
+  }
+}
+
+TEST_F(OutputChannelTest, TriesAgainToGiveTheDiskWhatWasAcknowledged) {
+  until_ = [] { return false; };
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  const UniqueFd first_command = std::move(command_);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print("more");
+  channel_->Pump();
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fallocate}, EIO, [&] {
+    first->Acknowledge(kRetained);
+    channel_->Pump();
+  }));
+  EXPECT_TRUE(channel_->blocked());
+  // By itself, after a while.
+  until_ = [this] { return Log().state().end > 0; };
+  loop_->Run();
   EXPECT_EQ(Text(), "more");
 }
 
