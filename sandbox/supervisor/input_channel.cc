@@ -31,7 +31,13 @@ void InputChannel::Write(uint64_t offset, const std::string& data, bool eof,
          state());
     return;
   }
-  if (sink_.valid() && !eof_ && offset + data.size() > next) {
+  const bool more = sink_.valid() && !eof_ && offset + data.size() > next;
+  const size_t size = more ? offset + data.size() - next : 0;
+  if (waiters_.size() >= kMaxWaiters || pending_.size() + size > kMaxPending) {
+    done(absl::ResourceExhaustedError("too much input waits already"), state());
+    return;
+  }
+  if (more) {
     pending_.append(data, next - offset);
   }
   eof_ = eof_ || (eof && !terminal_);

@@ -29,8 +29,14 @@ class InputChannel {
   InputChannel(const InputChannel&) = delete;
   InputChannel& operator=(const InputChannel&) = delete;
 
+  // What may wait at most, in bytes and in calls: a server has one call at a
+  // time under way, but those of servers that ended wait too.
+  static constexpr size_t kMaxPending = size_t{4} << 20;
+  static constexpr size_t kMaxWaiters = 64;
+
   // Calls `done` when the command's side has taken everything up to the end of
   // `data`, or takes no more: the state says so. OutOfRange: a gap.
+  // ResourceExhausted: too much waits already, and nothing was taken.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
 
   // Where data that is appended begins.

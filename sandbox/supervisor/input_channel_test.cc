@@ -132,6 +132,27 @@ TEST_F(InputChannelTest, KnowsWhereAppendedDataBegins) {
   EXPECT_EQ(channel_->next_offset(), much.size());
 }
 
+TEST_F(InputChannelTest, RefusesMoreThanItHoldsForACommandThatDoesNotRead) {
+  const std::string much(size_t{1} << 20, 'x');
+  while (channel_->next_offset() < InputChannel::kMaxPending) {
+    Write(channel_->next_offset(), much);
+    EXPECT_FALSE(answer_.has_value());
+  }
+  const uint64_t held = channel_->next_offset();
+  Write(held, much);
+  EXPECT_THAT(*answer_, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr("waits already")));
+  EXPECT_EQ(channel_->next_offset(), held);
+  // Nor what holds no data.
+  for (size_t calls = 4; calls < InputChannel::kMaxWaiters; ++calls) {
+    Write(0, much);
+    EXPECT_FALSE(answer_.has_value());
+  }
+  Write(0, much);
+  EXPECT_THAT(*answer_, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr("waits already")));
+}
+
 TEST_F(InputChannelTest, AnswersWhoWaitsWhenItIsClosed) {
   Write(0, std::string(size_t{1} << 20, 'x'));
   EXPECT_FALSE(answer_.has_value());
