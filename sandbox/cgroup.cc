@@ -283,7 +283,7 @@ std::vector<pid_t> Cgroup::Pids() const {
   return pids;
 }
 
-void Cgroup::SignalOnce(int signal) const {
+void Cgroup::SignalOnce(int signal, pid_t process_group) const {
   std::vector<std::pair<pid_t, UniqueFd>> targets;
   for (const pid_t pid : Pids()) {
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -295,7 +295,8 @@ void Cgroup::SignalOnce(int signal) const {
   // listed now is what the descriptor stands for.
   const std::vector<pid_t> still = Pids();
   for (const auto& [pid, pidfd] : targets) {
-    if (std::find(still.begin(), still.end(), pid) != still.end()) {
+    if (std::find(still.begin(), still.end(), pid) != still.end() &&
+        (process_group == 0 || ::getpgid(pid) == process_group)) {
       ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
     }
   }
@@ -306,7 +307,7 @@ void Cgroup::Signal(int signal) const {
     return;
   }
   if (signal != SIGKILL) {
-    SignalOnce(signal);
+    SignalOnce(signal, 0);
     return;
   }
   const bool killed =
@@ -322,10 +323,14 @@ void Cgroup::Signal(int signal) const {
   constexpr timespec kPause = {0, 200'000};
   for (int i = 0; i < 5000 && !Pids().empty(); ++i) {
     if (!killed) {
-      SignalOnce(SIGKILL);
+      SignalOnce(SIGKILL, 0);
     }
     ::nanosleep(&kPause, nullptr);
   }
+}
+
+void Cgroup::SignalProcessGroup(int signal, pid_t process_group) const {
+  SignalOnce(signal, process_group);
 }
 
 CgroupUsage Cgroup::Usage() const {

@@ -106,6 +106,9 @@ class Cgroup {
   // may be missed, unless the signal is SIGKILL: then new ones are prevented,
   // and it returns when none is left or it has taken 1 s.
   void Signal(int signal) const;
+  // The same for those that are of a process group as well, > 0. One that is
+  // born meanwhile may be missed.
+  void SignalProcessGroup(int signal, pid_t process_group) const;
 
   CgroupUsage Usage() const;
   // What all its processes have used, ended ones included. FailedPrecondition:
@@ -121,7 +124,8 @@ class Cgroup {
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
-  void SignalOnce(int signal) const;
+  // Of a process group only, if it is not 0.
+  void SignalOnce(int signal, pid_t process_group) const;
 
   CgroupVersion version_ = CgroupVersion::kV2;
   // Empty: nothing to remove.

@@ -40,6 +40,14 @@ absl::Status ResizePty(int master, uint32_t rows, uint32_t columns) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<pid_t> ForegroundGroup(int master) {
+  pid_t group = 0;
+  if (::ioctl(master, TIOCGPGRP, &group) != 0) {
+    return absl::ErrnoToStatus(errno, "ioctl(TIOCGPGRP)");
+  }
+  return group;
+}
+
 absl::Status SignalForeground(int master, int signal) {
   if (::ioctl(master, TIOCSIG, signal) != 0) {
     return absl::ErrnoToStatus(errno, "ioctl(TIOCSIG)");

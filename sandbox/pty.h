@@ -3,6 +3,8 @@
 #ifndef SANDBOX_PTY_H_
 #define SANDBOX_PTY_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -23,7 +25,13 @@ absl::StatusOr<Pty> OpenPty(int devpts, uint32_t rows, uint32_t columns);
 
 absl::Status ResizePty(int master, uint32_t rows, uint32_t columns);
 
-// Sends `signal` to the foreground process group of the terminal.
+// The number of the terminal's foreground process group in the caller's pid
+// namespace. 0: there is none, or none there.
+absl::StatusOr<pid_t> ForegroundGroup(int master);
+
+// Sends SIGINT, SIGQUIT or SIGTSTP to the whole foreground process group at
+// once. InvalidArgument: another signal, which the kernel does not take here
+// (Linux drivers/tty/pty.c, pty_signal).
 absl::Status SignalForeground(int master, int signal);
 
 }  // namespace sandbox

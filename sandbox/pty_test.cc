@@ -8,10 +8,18 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status_matchers.h"
 
 namespace sandbox {
 namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
 
 class PtyTest : public ::testing::Test {
  protected:
@@ -62,6 +70,12 @@ TEST_F(PtyTest, SignalsTheForegroundOfTheTerminal) {
   }
   char byte;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_THAT(
+      SignalForeground(pty_.master.get(), SIGTERM),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("TIOCSIG")));
+  const absl::StatusOr<pid_t> group = ForegroundGroup(pty_.master.get());
+  ASSERT_THAT(group.status(), IsOk());
+  EXPECT_EQ(*group, child);
   EXPECT_TRUE(SignalForeground(pty_.master.get(), SIGINT).ok());
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

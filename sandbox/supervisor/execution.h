@@ -144,6 +144,7 @@ class Execution {
   // The same, once what became of its output is known.
   wire::ExitRecord::Cause FinalCause() const;
   bool OutputClosed() const;
+  absl::Status SignalForegroundGroup(int signal);
   OutputChannel* FindOutput(wire::Stream stream);
   void StartTimeouts();
   void CancelTimeouts();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/pty.h"
@@ -37,14 +38,9 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
       ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr,
                 0);
       break;
-    case wire::Signal::FOREGROUND_GROUP: {
-      OutputChannel* terminal = FindOutput(wire::TERMINAL);
-      if (terminal == nullptr || terminal->closed()) {
-        return absl::FailedPreconditionError("it has no terminal");
-      }
-      RETURN_IF_ERROR(SignalForeground(terminal->source(), signal.signal()));
+    case wire::Signal::FOREGROUND_GROUP:
+      RETURN_IF_ERROR(SignalForegroundGroup(signal.signal()));
       break;
-    }
     default:
       if (signal.signal() == SIGKILL) {
         Kill();
@@ -55,6 +51,22 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
   }
   if (signal.kill_after_ns() >= 0) {
     KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Execution::SignalForegroundGroup(int signal) {
+  OutputChannel* terminal = FindOutput(wire::TERMINAL);
+  if (terminal == nullptr || terminal->closed()) {
+    return absl::FailedPreconditionError("it has no terminal");
+  }
+  if (signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP) {
+    return SignalForeground(terminal->source(), signal);
+  }
+  const absl::StatusOr<pid_t> group = ForegroundGroup(terminal->source());
+  RETURN_IF_ERROR(group.status());
+  if (*group > 0) {
+    cgroup_.SignalProcessGroup(signal, *group);
   }
   return absl::OkStatus();
 }

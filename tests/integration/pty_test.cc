@@ -21,8 +21,10 @@
 #include "absl/time/time.h"
 #include "bridge/cli/corral_process.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/empty.pb.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
+#include "tests/status_matchers.h"
 
 namespace tests {
 namespace {
@@ -30,6 +32,7 @@ namespace {
 using ::bridge::CorralProcess;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::tests::IsOk;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr char kDetachKeys[] = "\x10\x11";
@@ -182,6 +185,32 @@ TEST_F(PtyTest, StoppedJobGoesOnInTheBackground) {
   screen.Type("jobs\r");
   screen.Expect("Running");
   screen.Type("kill -9 %1; exit 3\r");
+  EXPECT_EQ(screen.Wait(), 3);
+}
+
+TEST_F(PtyTest, AnySignalReachesTheForegroundAlone) {
+  SKIP_WITHOUT("bash");
+  Screen screen = Exec({"bash", "--norc", "--noprofile", "-i"});
+  screen.Expect("ready> ");
+  corral::v1::SignalExecutionRequest request;
+  request.set_name(Name());
+  request.set_scope(corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
+  for (const int signal : {SIGUSR1, SIGTERM, SIGINT}) {
+    screen.Type(absl::StrCat("sh -c 'trap \"exit $((100+", signal, "))\" ",
+                             signal, "; echo st\"\"arted; ",
+                             "while :; do sleep 0.05; done'\r"));
+    screen.Expect("started");
+    request.set_signal(signal);
+    google::protobuf::Empty none;
+    ASSERT_THAT(
+        client_->Call(&Client::ExecutionStub::SignalExecution, request, &none),
+        IsOk());
+    screen.Expect("ready> ");
+    screen.Type("echo status $?\r");
+    screen.Expect(absl::StrCat("status ", 100 + signal));
+    screen.Expect("ready> ");
+  }
+  screen.Type("exit 3\r");
   EXPECT_EQ(screen.Wait(), 3);
 }
 
