@@ -165,17 +165,21 @@ bool InputForwarder::SkipTaken(std::string& data) {
     // Written at an offset: what arrived before is not taken twice.
     return true;
   }
-  corral::v1::GetExecutionRequest request;
-  request.set_name(name_);
-  const absl::StatusOr<corral::v1::Execution> execution = client::Call(
-      connection_, &corral::v1::ExecutionService::StubInterface::GetExecution,
-      request);
-  if (!execution.ok() || execution->input().closed()) {
+  // Nothing more, but in its turn: what an execution says of its input may be
+  // older than what was taken of it before the server went away.
+  corral::v1::WriteInputRequest nothing;
+  nothing.set_name(name_);
+  corral::v1::InputState state;
+  grpc::Status status;
+  do {
+    status = WriteOnce(nothing, &state);
+  } while (!status.ok() && MayRepeat(status));
+  if (!status.ok() || state.closed()) {
     return false;
   }
-  const uint64_t accepted = execution->input().accepted_offset();
-  data.erase(0, std::min<uint64_t>(accepted - offset_, data.size()));
-  offset_ = accepted;
+  data.erase(0, std::min<uint64_t>(state.accepted_offset() - offset_,
+                                   data.size()));
+  offset_ = state.accepted_offset();
   return true;
 }
 

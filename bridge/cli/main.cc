@@ -113,10 +113,13 @@ void OccupyStandardDescriptors() {
 // What the server says of a field, in terms of the options.
 std::string Explain(const absl::Status& status) {
   absl::string_view message = status.message();
-  return absl::ConsumePrefix(&message, "sandbox.workspace.path")
-             ? absl::StrCat("the workspace", message,
-                            "; --workspace DIR names another, --no-workspace "
-                            "does without")
+  if (absl::ConsumePrefix(&message, "sandbox.workspace.path")) {
+    return absl::StrCat("the workspace", message,
+                        "; --workspace DIR names another, --no-workspace does "
+                        "without");
+  }
+  return absl::ConsumePrefix(&message, "sandbox_id")
+             ? absl::StrCat("--name", message)
              : std::string(message);
 }
 
