@@ -20,6 +20,7 @@
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/output_log.h"
+#include "server/input_queue.h"
 
 namespace server {
 
@@ -70,6 +71,7 @@ class Execution {
   // True: it had not ended, and now is LOST.
   bool MarkLost(const corral::v1::Loss& why);
   void UpdateInput(const corral::v1::InputState& input);
+  InputQueue& input_queue() { return input_queue_; }
 
   // Absent: it has not ended, or its output does not expire.
   std::optional<google::protobuf::Timestamp> output_expire_time() const;
@@ -99,6 +101,7 @@ class Execution {
   const corral::v1::Command command_;
   const corral::supervisor::v1::RequestIdentity request_;
   const std::vector<corral::v1::Stream> streams_;
+  InputQueue input_queue_;
 
   mutable sandbox::Mutex mutex_;
   // Without name, command and streams.

@@ -21,6 +21,7 @@
 #include "server/errors.h"
 #include "server/execution.h"
 #include "server/execution_service.h"
+#include "server/input_write.h"
 #include "server/session.h"
 #include "server/unary_reply.h"
 #include "server/validation.h"
@@ -28,7 +29,6 @@
 namespace server {
 namespace {
 
-constexpr size_t kMaxInputBytes = 1 << 20;
 constexpr uint64_t kLastSignal = 64;
 
 absl::Status Precondition(corral::v1::ErrorReason reason,
@@ -61,44 +61,6 @@ absl::Status ToControlError(const Execution& execution,
   return status.ok() ? status : ServerFault(execution.name(), status);
 }
 
-absl::Status CheckInput(const corral::v1::WriteInputRequest& request,
-                        const Execution& execution, uint32_t schema_version) {
-  if (!request.has_offset() && schema_version == 0) {
-    return InvalidField("offset", "",
-                        "an offset, since an older Corral made "
-                        "the sandbox");
-  }
-  if (request.data().size() > kMaxInputBytes) {
-    return InvalidField("data", absl::StrCat(request.data().size(), " bytes"),
-                        "at most 1048576 bytes");
-  }
-  if (!execution.takes_input()) {
-    return Precondition(corral::v1::INPUT_CLOSED, execution,
-                        " was started without stdin");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ToInputError(const corral::v1::WriteInputRequest& request,
-                          const Execution& execution,
-                          const absl::Status& status,
-                          const wire::InputState& input) {
-  if (absl::IsOutOfRange(status)) {
-    return OffsetOutOfRange("input", request.offset(), input.accepted_offset());
-  }
-  if (absl::IsNotFound(status)) {
-    return ExecutionNotFound(execution.name());
-  }
-  return status.ok() ? status : ServerFault(execution.name(), status);
-}
-
-// An execution that is over takes no input, which is no error.
-corral::v1::InputState ClosedInput(const Execution& execution) {
-  corral::v1::InputState input = execution.input();
-  input.set_closed(true);
-  return input;
-}
-
 absl::StatusOr<wire::Signal> ToSignal(
     const corral::v1::SignalExecutionRequest& request,
     const Execution& execution) {
@@ -127,40 +89,6 @@ absl::StatusOr<wire::Signal> ToSignal(
 }
 
 using Answer = absl::AnyInvocable<void(absl::Status)>;
-
-// Of a session whose executions are known.
-void WriteKnown(const Session& session,
-                const std::shared_ptr<Execution>& execution,
-                wire::WriteInput input,
-                const corral::v1::WriteInputRequest& request,
-                corral::v1::InputState* response, Answer reply) {
-  const absl::Status checked =
-      CheckInput(request, *execution, session.schema_version());
-  if (!checked.ok()) {
-    reply(checked);
-    return;
-  }
-  const auto sandbox = session.sandbox();
-  if (sandbox == nullptr) {
-    *response = ClosedInput(*execution);
-    reply(absl::OkStatus());
-    return;
-  }
-  sandbox->WriteInput(
-      std::move(input),
-      [&request, response, execution, reply = std::move(reply)](
-          const absl::Status& done, const wire::InputState& taken) mutable {
-        if (done.ok()) {
-          *response = FromWire(taken);
-          execution->UpdateInput(*response);
-        } else if (absl::IsUnavailable(done)) {
-          *response = ClosedInput(*execution);
-          reply(absl::OkStatus());
-          return;
-        }
-        reply(ToInputError(request, *execution, done, taken));
-      });
-}
 
 // Asks the supervisor for a signal or a resize, once it is known who that is.
 void Control(
@@ -197,26 +125,8 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
   if (!found.ok()) {
     return Reply(context, found.status());
   }
-  wire::WriteInput input;
-  input.set_execution_id(found->id);
-  input.set_offset(request->offset());
-  input.set_append(!request->has_offset());
-  input.set_data(request->data());
-  input.set_eof(request->eof());
-  UnaryReactor* reactor = context->DefaultReactor();
-  found->session->AwaitKnown([session = found->session,
-                              execution = found->execution,
-                              input = std::move(input), request, response,
-                              reply = ReplyLater(reactor, std::move(call))](
-                                 const absl::Status& known) mutable {
-    if (known.ok()) {
-      WriteKnown(*session, execution, std::move(input), *request, response,
-                 std::move(reply));
-    } else {
-      reply(known);
-    }
-  });
-  return reactor;
+  return InputWrite::Start({found->session, found->execution, found->id},
+                           request, response, timers_, std::move(call));
 }
 
 ExecutionService::UnaryReactor* ExecutionService::SignalExecution(

@@ -1,5 +1,6 @@
 // WriteInput, SignalExecution and ResizeTerminal, from a client's side.
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "corral/v1/execution.grpc.pb.h"
+#include "grpcpp/client_context.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
 #include "sandbox/sandbox.h"
@@ -96,6 +98,44 @@ TEST_F(ExecutionControlTest, AHeldInputHoldsUpNoOtherCall) {
   writer.join();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_TRUE(state.closed());
+}
+
+TEST_F(ExecutionControlTest, ASupervisorHasOneInputOfACommandAtATime) {
+  const std::string name = StartWithInput();
+  factory_.With("box",
+                [](FakeSupervisor& supervisor) { supervisor.HoldInput(); });
+  corral::v1::WriteInputRequest request;
+  request.set_name(name);
+  request.set_data("x");
+  corral::v1::InputState held;
+  grpc::Status status;
+  std::thread writer([&] { status = Write(name, 0, "x", &held); });
+  const auto held_inputs = [this] {
+    size_t count = 0;
+    factory_.With("box", [&count](FakeSupervisor& supervisor) {
+      count = supervisor.held_inputs();
+    });
+    return count;
+  };
+  while (held_inputs() == 0) {
+    std::this_thread::yield();
+  }
+  // They take their data along.
+  for (int i = 0; i < 3; ++i) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(50));
+    corral::v1::InputState state;
+    EXPECT_EQ(
+        execution_stub_->WriteInput(&context, request, &state).error_code(),
+        grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(held_inputs(), 1);
+  }
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(absl::UnavailableError("died"));
+  });
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 TEST_F(ExecutionControlTest, SendsASignal) {

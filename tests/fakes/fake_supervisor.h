@@ -48,6 +48,7 @@ class FakeSupervisor {
 
   // Inputs wait from now on, as those of a command that does not read.
   void HoldInput() { hold_input_ = true; }
+  size_t held_inputs() const { return held_inputs_.size(); }
 
   void Write(const std::string& execution, sandbox::wire::Stream stream,
              const std::string& bytes);
