@@ -15,13 +15,21 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/small_file.h"
 
 namespace sandbox {
 namespace {
+
+// In the flags of /proc/PID/stat: PF_EXITING of the kernel's <linux/sched.h>.
+constexpr uint64_t kExiting = 0x4;
 
 // glibc's fork keeps no state that a single-threaded program would miss.
 absl::StatusOr<Child> Clone(uint64_t flags, int cgroup) {
@@ -98,9 +106,26 @@ absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
   } else if (::setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
                                 CLONE_NEWIPC | CLONE_NEWUTS |
                                 CLONE_NEWCGROUP) != 0) {
-    return absl::ErrnoToStatus(errno, "setns");
+    // Not back to the caller, who would go on twice.
+    LOG(ERROR) << "setns: errno " << errno;
+    ::_exit(1);
   }
   return child;
+}
+
+bool IsExiting(pid_t pid) {
+  const absl::StatusOr<std::string> stat =
+      ReadSmallFile(absl::StrCat("/proc/", pid, "/stat"));
+  if (!stat.ok()) {
+    return false;
+  }
+  // Behind "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid, flags.
+  constexpr size_t kFlags = 6;
+  const std::vector<absl::string_view> fields = absl::StrSplit(
+      absl::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
+  uint64_t flags = 0;
+  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) &&
+         (flags & kExiting) != 0;
 }
 
 absl::Status MapIds(pid_t pid, uint32_t first_id) {

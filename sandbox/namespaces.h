@@ -30,8 +30,12 @@ struct Child {
 absl::StatusOr<Child> CloneIntoNamespaces(int cgroup);
 
 // Forks a child of the caller into the namespaces of the process behind
-// `pidfd`. Returns in both.
+// `pidfd`. Returns in both; a child that cannot enter them ends.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
+
+// It was killed or has ended, and was not reaped; it may still be on its way,
+// as the kernel takes init down only after all that its pid namespace holds.
+bool IsExiting(pid_t pid);
 
 // Has the kernel kill the calling process when its parent ends. A change of
 // user or group ids undoes it.

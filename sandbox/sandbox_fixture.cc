@@ -139,9 +139,16 @@ TestSandbox::~TestSandbox() {
 }
 
 absl::Status TestSandbox::Create() {
-  Outcome outcome;
-  sandbox_ = factory_->Create(spec_, &recorder_, outcome.Callback());
-  absl::Status created = outcome.Wait();
+  BeginCreation();
+  return FinishCreation();
+}
+
+void TestSandbox::BeginCreation() {
+  sandbox_ = factory_->Create(spec_, &recorder_, creation_.Callback());
+}
+
+absl::Status TestSandbox::FinishCreation() {
+  absl::Status created = creation_.Wait();
   if (!created.ok()) {
     sandbox_.reset();
   }

@@ -78,6 +78,9 @@ class TestSandbox {
   Sandbox& sandbox() { return *sandbox_; }
 
   absl::Status Create();
+  // The same in two steps: it is asked for, and was made.
+  void BeginCreation();
+  absl::Status FinishCreation();
   absl::Status Delete();
   // Somebody else deletes it, or it is known to be gone.
   void Forget();
@@ -107,6 +110,7 @@ class TestSandbox {
   std::string workspace_;
   wire::SandboxSpec spec_;
   Recorder recorder_;
+  Outcome creation_;
   std::unique_ptr<SupervisorClientFactory> factory_;
   std::unique_ptr<Sandbox> sandbox_;
 };

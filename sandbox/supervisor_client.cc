@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -27,6 +28,9 @@ namespace sandbox {
 namespace {
 
 constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
+// How long a supervisor may take that has little left to do. One that was
+// stopped meanwhile does nothing.
+constexpr absl::Duration kSparePatience = absl::Seconds(5);
 
 // A sandbox whose supervisor could not even be started.
 class StillbornSandbox : public Sandbox {
@@ -110,7 +114,7 @@ void SupervisorClientFactory::EndSpare() {
   }
   // Closing its socket ends the spare.
   MutexLock lock(&mutex_);
-  spare_ = PacketSocket();
+  spare_ = SupervisorProcess();
 }
 
 void SupervisorClientFactory::LetGo() {
@@ -136,12 +140,13 @@ void SupervisorClientFactory::Provide() {
     {
       MutexLock lock(&mutex_);
       mutex_.Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        return stopping_ || unclean_ || (spare_wanted_ && !spare_.valid());
+        return stopping_ || unclean_ ||
+               (spare_wanted_ && !spare_.socket.valid());
       });
       if (stopping_) {
         return;
       }
-      unclean = unclean_ && (!spare_wanted_ || spare_.valid());
+      unclean = unclean_ && (!spare_wanted_ || spare_.socket.valid());
       if (unclean) {
         unclean_ = false;
       }
@@ -153,7 +158,7 @@ void SupervisorClientFactory::Provide() {
     // What the last one was taken for goes first: on few cores the two would
     // slow each other down.
     absl::SleepFor(kSpareDelay);
-    absl::StatusOr<PacketSocket> started = StartSupervisor();
+    absl::StatusOr<SupervisorProcess> started = StartSupervisor();
     MutexLock lock(&mutex_);
     if (started.ok()) {
       spare_ = *std::move(started);
@@ -170,7 +175,7 @@ void SupervisorClientFactory::CleanUp() {
   mutex_.Signal();
 }
 
-absl::StatusOr<PacketSocket> SupervisorClientFactory::StartSupervisor() {
+absl::StatusOr<SupervisorProcess> SupervisorClientFactory::StartSupervisor() {
   ASSIGN_OR_RETURN(auto pair, PacketSocket::Pair());
   // Above 3, so that putting it on 3 clears its close-on-exec flag.
   const UniqueFd control(::fcntl(pair.second.fd(), F_DUPFD_CLOEXEC, 16));
@@ -201,6 +206,12 @@ absl::StatusOr<PacketSocket> SupervisorClientFactory::StartSupervisor() {
   }
   auto pidfd = std::make_shared<UniqueFd>(
       static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd->valid()) {
+    absl::Status failed = absl::ErrnoToStatus(errno, "pidfd_open");
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return failed;
+  }
   loop_->Post([this, pidfd] {
     loop_->Watch(pidfd->get(), EPOLLIN, [this, pidfd](uint32_t) {
       siginfo_t info = {};
@@ -212,31 +223,35 @@ absl::StatusOr<PacketSocket> SupervisorClientFactory::StartSupervisor() {
       }
     });
   });
-  return std::move(pair.first);
+  return SupervisorProcess{std::move(pair.first), std::move(pidfd)};
 }
 
 std::unique_ptr<Sandbox> SupervisorClientFactory::Create(
     const wire::SandboxSpec& spec, SandboxObserver* observer, Created created) {
-  PacketSocket spare;
+  SupervisorProcess spare;
   {
     MutexLock lock(&mutex_);
     std::swap(spare, spare_);
     mutex_.Signal();
   }
-  absl::StatusOr<PacketSocket> socket =
-      IsAlive(spare) ? std::move(spare) : StartSupervisor();
-  if (!socket.ok()) {
-    loop_->Post([started = socket.status(), observer,
+  const bool prepared = IsAlive(spare.socket);
+  absl::StatusOr<SupervisorProcess> process =
+      prepared ? std::move(spare) : StartSupervisor();
+  if (!process.ok()) {
+    loop_->Post([started = process.status(), observer,
                  created = std::move(created)]() mutable {
       created(started);
       observer->OnGone(started);
     });
     return std::make_unique<StillbornSandbox>();
   }
-  auto link = std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
-                                               *std::move(socket), observer,
-                                               &let_go_, [this] { CleanUp(); });
-  link->Create(spec, std::move(created));
+  auto link = std::make_unique<SupervisorLink>(
+      loop_.get(), thread_.get_id(), std::move(process->socket), observer,
+      &let_go_, [this] { CleanUp(); });
+  link->Create(
+      spec, std::move(process->pidfd),
+      prepared ? kSparePatience : SupervisorLink::kFreshPatience,
+      [this] { return StartSupervisor(); }, std::move(created));
   return link;
 }
 
@@ -244,9 +259,11 @@ absl::StatusOr<std::unique_ptr<Sandbox>> SupervisorClientFactory::Adopt(
     const wire::SandboxSpec& spec, SandboxObserver* observer) {
   ASSIGN_OR_RETURN(PacketSocket socket,
                    PacketSocket::Connect(spec.directory(), "control.sock"));
-  return std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
-                                          std::move(socket), observer, &let_go_,
-                                          [this] { CleanUp(); });
+  auto link = std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
+                                               std::move(socket), observer,
+                                               &let_go_, [this] { CleanUp(); });
+  link->Listen();
+  return link;
 }
 
 }  // namespace sandbox

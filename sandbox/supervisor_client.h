@@ -15,6 +15,7 @@
 #include "sandbox/event_loop.h"
 #include "sandbox/packet_socket.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/supervisor_link.h"
 
 namespace sandbox {
 
@@ -23,7 +24,8 @@ namespace sandbox {
 //
 // It keeps one supervisor ahead, with a sandbox prepared but for its workspace
 // and limits. Without one at hand Create() starts a process, which takes about
-// a millisecond: not for a gRPC reaction.
+// a millisecond: not for a gRPC reaction. A supervisor that ends before it has
+// made its sandbox, or does not answer, is replaced by another one, once.
 class SupervisorClientFactory : public SandboxFactory {
  public:
   static absl::StatusOr<std::unique_ptr<SupervisorClientFactory>> Create();
@@ -43,9 +45,8 @@ class SupervisorClientFactory : public SandboxFactory {
  private:
   void EndSpare();
   SupervisorClientFactory(std::unique_ptr<EventLoop> loop, UniqueFd image);
-  // Starts a supervisor and returns its control socket. It is reaped when it
-  // ends.
-  absl::StatusOr<PacketSocket> StartSupervisor();
+  // It is reaped when it ends. For any thread.
+  absl::StatusOr<SupervisorProcess> StartSupervisor();
   // Makes spares, and cleans up after supervisors that were killed, until it is
   // told to stop.
   void Provide();
@@ -63,7 +64,7 @@ class SupervisorClientFactory : public SandboxFactory {
   // The first time: after those that no server saw.
   bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
   bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
-  PacketSocket spare_ ABSL_GUARDED_BY(mutex_);
+  SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);
   std::thread provider_;
 };
 

@@ -35,6 +35,15 @@ using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
+// Waits for the supervisors that an earlier test has left to end.
+class NoChildren {
+ public:
+  NoChildren() {
+    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+    }
+  }
+};
+
 class SupervisorClientTest : public ::testing::Test {
  protected:
   absl::Status Create() { return sandbox_.Create(); }
@@ -48,6 +57,7 @@ class SupervisorClientTest : public ::testing::Test {
     return sandbox_.Output(id, stream);
   }
 
+  const NoChildren no_children_;
   TestSandbox sandbox_;
 };
 
@@ -267,51 +277,133 @@ UniqueFd OpenProcess(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
+void Send(const UniqueFd& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
 // Waits up to `timeout_ms`. False: it lives, or there never was one.
 bool HasEnded(const UniqueFd& process, int timeout_ms) {
   pollfd ended = {process.get(), POLLIN, 0};
   return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
 }
 
-// Kills the supervisor if it lives and has an init and a spawner, and waits
-// until these are gone too: until they execute, they hold its socket.
-bool KillSupervisor(pid_t pid) {
+// A supervisor of this process, and its init and spawner.
+struct Family {
+  pid_t pid = 0;
+  UniqueFd supervisor;
   std::vector<UniqueFd> inside;
-  for (const pid_t child :
-       ReadChildren(absl::StrCat("/proc/", pid, "/task/", pid))) {
-    inside.push_back(OpenProcess(child));
-  }
-  const UniqueFd supervisor = OpenProcess(pid);
-  if (inside.size() < 2 || HasEnded(supervisor, 0)) {
-    return false;
-  }
-  ::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGKILL, nullptr, 0);
-  const bool killed = HasEnded(supervisor, 10000);
-  for (const UniqueFd& process : inside) {
-    HasEnded(process, 10000);
-  }
-  return killed;
-}
+};
 
-// How many of this process's supervisors were killed.
-int KillSupervisors() {
-  int killed = 0;
+Family FindFamily(pid_t other) {
   for (const auto& task :
        std::filesystem::directory_iterator("/proc/self/task")) {
-    for (const pid_t child : ReadChildren(task.path())) {
-      killed += KillSupervisor(child) ? 1 : 0;
+    for (const pid_t pid : ReadChildren(task.path())) {
+      Family family = {pid, OpenProcess(pid), {}};
+      for (const pid_t child :
+           ReadChildren(absl::StrCat("/proc/", pid, "/task/", pid))) {
+        family.inside.push_back(OpenProcess(child));
+      }
+      if (pid != other && family.inside.size() >= 2 &&
+          !HasEnded(family.supervisor, 0)) {
+        return family;
+      }
     }
   }
-  return killed;
+  return {};
+}
+
+// Waits for one whose pid is not `other`. Before a sandbox is made this process
+// has no other children than the one that is kept ahead.
+Family AwaitFamily(pid_t other = 0) {
+  Family family;
+  while (family.pid == 0) {
+    family = FindFamily(other);
+  }
+  return family;
+}
+
+void Stop(const Family& family) {
+  Send(family.supervisor, SIGSTOP);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(family.supervisor.get()), &info,
+           WSTOPPED | WNOWAIT);
+}
+
+// Also those inside: until they execute, they hold its socket.
+bool Kill(const Family& family) {
+  Send(family.supervisor, SIGKILL);
+  bool ended = HasEnded(family.supervisor, 10000);
+  for (const UniqueFd& process : family.inside) {
+    ended = HasEnded(process, 10000) && ended;
+  }
+  return ended;
 }
 
 TEST_F(SupervisorClientTest, DoesWithoutAPreparedSupervisorThatDied) {
-  // Before a sandbox is made this process has no other children.
-  while (KillSupervisors() == 0) {
-  }
+  ASSERT_TRUE(Kill(AwaitFamily()));
   ASSERT_THAT(Create(), IsOk());
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
 }
+
+TEST_F(SupervisorClientTest, PreparesAnotherAfterOneThatDied) {
+  ASSERT_TRUE(Kill(AwaitFamily()));
+  ASSERT_THAT(Create(), IsOk());
+  const Family first = AwaitFamily();
+  const Family prepared = AwaitFamily(first.pid);
+  wire::SandboxSpec spec = sandbox_.spec();
+  spec.set_directory(sandbox_.directory() + "/second");
+  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
+  Recorder recorder;
+  Outcome created;
+  Outcome deleted;
+  const auto second =
+      sandbox_.factory().Create(spec, &recorder, created.Callback());
+  EXPECT_THAT(created.Wait(), IsOk());
+  Outcome started;
+  second->Start(Shell("e1", "exit 5"), started.Callback());
+  EXPECT_THAT(started.Wait(), IsOk());
+  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
+  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  EXPECT_THAT(deleted.Wait(), IsOk());
+  EXPECT_THAT(recorder.WaitForGone(), IsOk());
+  // One of the two was the second one's. The first sandbox lives on.
+  pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
+                    {prepared.supervisor.get(), POLLIN, 0}};
+  EXPECT_EQ(::poll(ended, 2, 10000), 1);
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+TEST_F(SupervisorClientTest, ReplacesAPreparedSupervisorThatDoesNotAnswer) {
+  const Family family = AwaitFamily();
+  Stop(family);
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+enum Victim { kInit, kSpawner, kSupervisor };
+
+class KilledCreationTest : public SupervisorClientTest,
+                           public ::testing::WithParamInterface<Victim> {};
+
+TEST_P(KilledCreationTest, SucceedsWithAnotherSupervisor) {
+  const Family family = AwaitFamily();
+  // When it goes on it has the request, and has not seen the death.
+  Stop(family);
+  sandbox_.BeginCreation();
+  Send(
+      GetParam() == kSupervisor ? family.supervisor : family.inside[GetParam()],
+      SIGKILL);
+  // The spawner dies with each of them; init waits to be reaped after it.
+  ASSERT_TRUE(HasEnded(family.inside[kSpawner], 10000));
+  Send(family.supervisor, SIGCONT);
+  ASSERT_THAT(sandbox_.FinishCreation(), IsOk());
+  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, KilledCreationTest,
+                         ::testing::Values(kInit, kSpawner, kSupervisor));
 
 TEST_F(SupervisorClientTest, RefusesAWorkspaceThatIsNotThere) {
   sandbox_.spec().set_workspace(sandbox_.directory() + "/absent");

@@ -1,7 +1,10 @@
 #include "sandbox/supervisor_link.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -54,21 +57,18 @@ SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
       observer_(observer),
       let_go_(let_go),
       lost_(std::move(lost)),
-      next_request_(FirstRequest()) {
-  loop_->Post([this] {
-    loop_->Watch(socket_.fd(), EPOLLIN,
-                 [this](uint32_t events) { OnReady(events); });
-  });
-}
+      next_request_(FirstRequest()) {}
 
 SupervisorLink::~SupervisorLink() {
   if (std::this_thread::get_id() == loop_thread_) {
+    EndCreation();
     loop_->Unwatch(socket_.fd());
     return;
   }
   Mutex mutex;
   bool done = false;
   loop_->Post([&] {
+    EndCreation();
     loop_->Unwatch(socket_.fd());
     MutexLock lock(&mutex);
     done = true;
@@ -76,6 +76,24 @@ SupervisorLink::~SupervisorLink() {
   });
   MutexLock lock(&mutex);
   mutex.Await([&] { return done; });
+}
+
+void SupervisorLink::Post(std::function<void()> function) {
+  loop_->Post([alive = std::weak_ptr<const bool>(alive_),
+               function = std::move(function)] {
+    if (!alive.expired()) {
+      function();
+    }
+  });
+}
+
+void SupervisorLink::Listen() {
+  Post([this] { Watch(); });
+}
+
+void SupervisorLink::Watch() {
+  loop_->Watch(socket_.fd(), EPOLLIN,
+               [this](uint32_t events) { OnReady(events); });
 }
 
 void SupervisorLink::Request(wire::ToSupervisor request, InputDone done) {
@@ -105,7 +123,7 @@ void SupervisorLink::Send(const wire::ToSupervisor& request) {
   }
   unsent_.push_back(request);
   if (unsent_.size() == 1) {
-    loop_->Post([this] {
+    Post([this] {
       // Either way it is watched no longer.
       if (!ended_ && !*let_go_) {
         loop_->SetEvents(socket_.fd(), EPOLLIN | EPOLLOUT);
@@ -193,6 +211,9 @@ void SupervisorLink::OnReply(const wire::Reply& reply) {
 }
 
 void SupervisorLink::OnEnd(const absl::Status& why) {
+  if (ReplaceSupervisor()) {
+    return;
+  }
   ended_ = true;
   loop_->Unwatch(socket_.fd());
   std::map<uint64_t, InputDone> pending;
@@ -215,10 +236,75 @@ void SupervisorLink::OnEnd(const absl::Status& why) {
   observer_->OnGone(end_);
 }
 
-void SupervisorLink::Create(const wire::SandboxSpec& spec, Done done) {
-  wire::ToSupervisor request;
-  *request.mutable_create_sandbox() = spec;
-  Request(std::move(request), WithoutInput(std::move(done)));
+void SupervisorLink::Create(const wire::SandboxSpec& spec,
+                            std::shared_ptr<const UniqueFd> pidfd,
+                            absl::Duration patience, Replace replace,
+                            Done done) {
+  auto creation = std::make_shared<Creation>();
+  creation->pidfd = std::move(pidfd);
+  creation->replace = std::move(replace);
+  *creation->request.mutable_create_sandbox() = spec;
+  {
+    MutexLock lock(&mutex_);
+    creation->request.set_request_id(next_request_++);
+    pending_.emplace(creation->request.request_id(),
+                     WithoutInput([this, done = std::move(done)](
+                                      absl::Status status) mutable {
+                       EndCreation();
+                       done(std::move(status));
+                     }));
+  }
+  // All at once: a supervisor that is dead already is replaced too.
+  Post([this, creation, patience] {
+    creation_ = creation;
+    LimitCreation(patience);
+    Watch();
+    MutexLock lock(&mutex_);
+    Send(creation_->request);
+  });
+}
+
+void SupervisorLink::LimitCreation(absl::Duration patience) {
+  creation_->timer = loop_->After(patience, [this] {
+    if (!*let_go_ && creation_->pidfd->valid()) {
+      LOG(ERROR) << "a supervisor that does not answer is killed";
+      ::syscall(SYS_pidfd_send_signal, creation_->pidfd->get(), SIGKILL,
+                nullptr, 0);
+    }
+  });
+}
+
+void SupervisorLink::EndCreation() {
+  if (creation_ != nullptr) {
+    loop_->Cancel(creation_->timer);
+    creation_ = nullptr;
+  }
+}
+
+bool SupervisorLink::ReplaceSupervisor() {
+  if (creation_ == nullptr || creation_->replace == nullptr) {
+    return false;
+  }
+  absl::StatusOr<SupervisorProcess> other =
+      std::exchange(creation_->replace, nullptr)();
+  if (!other.ok()) {
+    LOG(ERROR) << "no other supervisor: " << other.status().ToString();
+    return false;
+  }
+  LOG(WARNING) << "a supervisor ended before it had made its sandbox; another "
+                  "one makes it";
+  loop_->Cancel(creation_->timer);
+  loop_->Unwatch(socket_.fd());
+  {
+    MutexLock lock(&mutex_);
+    socket_ = std::move(other->socket);
+    unsent_.clear();
+    Send(creation_->request);
+  }
+  creation_->pidfd = std::move(other->pidfd);
+  LimitCreation(kFreshPatience);
+  Watch();
+  return true;
 }
 
 void SupervisorLink::Start(wire::StartExecution start, Done done) {

@@ -14,26 +14,51 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/event_loop.h"
 #include "sandbox/packet_socket.h"
 #include "sandbox/sandbox.h"
 
 namespace sandbox {
 
+// A supervisor that this process started.
+struct SupervisorProcess {
+  PacketSocket socket;
+  // For the event loop's thread. Invalid once it was reaped.
+  std::shared_ptr<const UniqueFd> pidfd;
+};
+
 class SupervisorLink : public Sandbox {
  public:
-  // Begins to listen on `loop`, whose thread is `loop_thread`. Once
-  // `*let_go`, which outlives this object, it neither listens nor speaks to the
-  // supervisor any more, and drops what it is asked. `lost` is called on the
-  // loop's thread if the supervisor ends unasked.
+  // How long a supervisor may take that makes a sandbox from nothing, maybe
+  // with many others at the same time.
+  static constexpr absl::Duration kFreshPatience = absl::Seconds(30);
+
+  // Starts another supervisor.
+  using Replace = std::function<absl::StatusOr<SupervisorProcess>()>;
+
+  // Uses `loop`, whose thread is `loop_thread`. Once `*let_go`, which outlives
+  // this object, it neither listens nor speaks to the supervisor any more, and
+  // drops what it is asked. `lost` is called on the loop's thread if the
+  // supervisor ends unasked.
   SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
                  PacketSocket socket, SandboxObserver* observer,
                  const std::atomic<bool>* let_go, std::function<void()> lost);
   // Waits for a callback that runs, unless it is called from one.
   ~SupervisorLink() override;
 
-  void Create(const wire::SandboxSpec& spec, Done done);
+  // Either of these comes first. Listen: to a supervisor that has a sandbox.
+  void Listen();
+  // Has the supervisor, whose process is `pidfd`, make the sandbox. One that
+  // does not answer for `patience` is killed; one that ends before it has
+  // answered is replaced, once. `done` gets Unavailable if the other one fails
+  // so too.
+  void Create(const wire::SandboxSpec& spec,
+              std::shared_ptr<const UniqueFd> pidfd, absl::Duration patience,
+              Replace replace, Done done);
 
   void Start(wire::StartExecution start, Done done) override;
   void Signal(wire::Signal signal, Done done) override;
@@ -44,6 +69,22 @@ class SupervisorLink : public Sandbox {
   void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) override;
 
  private:
+  // A creation that was not answered yet.
+  struct Creation {
+    wire::ToSupervisor request;
+    std::shared_ptr<const UniqueFd> pidfd;
+    // Null: it was replaced.
+    Replace replace;
+    EventLoop::TimerId timer;
+  };
+
+  // Runs `function` on the loop's thread, unless this is destroyed before.
+  void Post(std::function<void()> function);
+  void Watch();
+  void LimitCreation(absl::Duration patience);
+  void EndCreation();
+  // False: it cannot be replaced, or not once more.
+  bool ReplaceSupervisor();
   void Request(wire::ToSupervisor request, InputDone done);
   void Send(const wire::ToSupervisor& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -63,6 +104,7 @@ class SupervisorLink : public Sandbox {
 
   // The loop's thread only.
   bool ended_ = false;
+  std::shared_ptr<Creation> creation_;
   absl::Status end_;
 
   Mutex mutex_;
@@ -72,6 +114,10 @@ class SupervisorLink : public Sandbox {
   std::map<uint64_t, InputDone> pending_ ABSL_GUARDED_BY(mutex_);
   // What the socket did not take.
   std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
+
+  // Gone with this object, which is destroyed on the loop's thread or while
+  // that waits: what is posted looks at it there.
+  std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace sandbox

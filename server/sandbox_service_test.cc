@@ -105,6 +105,18 @@ TEST_F(SandboxServiceTest, SaysWhatTheHostCannotDo) {
   EXPECT_TRUE(std::filesystem::is_empty(absl::StrCat(path_, "/sandboxes")));
 }
 
+TEST_F(SandboxServiceTest, ACreationWhoseSupervisorsDiedMayBeRepeated) {
+  corral::v1::CreateSandboxRequest request = Request();
+  request.set_request_id("r1");
+  corral::v1::Sandbox sandbox;
+  factory_.FailCreations(absl::UnavailableError("killed"));
+  const grpc::Status status = Create(request, &sandbox);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  factory_.FailCreations(absl::OkStatus());
+  EXPECT_TRUE(Create(request, &sandbox).ok());
+}
+
 TEST_F(SandboxServiceTest, KeepsNoMoreSandboxesThanConfigured) {
   for (int i = 0; i < kMaxSandboxes; ++i) {
     CreateSandbox();

@@ -40,6 +40,9 @@ constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(200);
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
 constexpr absl::Duration kLastRetry = absl::Minutes(1);
 
+// Until a client asks again for a sandbox whose processes somebody killed.
+constexpr absl::Duration kCreationRetry = absl::Milliseconds(200);
+
 // How the server itself is named among those that write.
 constexpr char kServer[] = "corrald";
 
@@ -58,6 +61,9 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
   }
   if (IsStorageFailure(status)) {
     return StorageFailed("creation of a sandbox", status);
+  }
+  if (absl::IsUnavailable(status)) {
+    return SandboxUnavailable(spec.name(), status.message(), kCreationRetry);
   }
   return ServerFault("creation of a sandbox", status);
 }

@@ -73,7 +73,8 @@ class Sandboxes {
   // gets it when it is not CREATING any more, or what kept it from being made,
   // which leaves nothing: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
   // TOO_MUCH_OUTPUT, ISOLATION_UNAVAILABLE, INVALID_FIELD (the workspace),
-  // STORAGE_FAILED or SERVER_FAULT.
+  // STORAGE_FAILED, SANDBOX_NOT_READY (UNAVAILABLE: its processes were killed
+  // meanwhile, or could not be started now) or SERVER_FAULT.
   void Create(const NewSandbox& sandbox, Created created);
 
   // Deletes all sandboxes; Activity tells when they are gone.

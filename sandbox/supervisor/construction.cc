@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
@@ -92,20 +93,25 @@ void SendReport(int socket, const absl::Status& status,
   (void)SendWithFds(socket, &report, sizeof(report), fds);
 }
 
+// Of a child that said nothing: what fails it reports before it ends.
+absl::Status KilledError(const char* who) {
+  return absl::AbortedError(absl::StrCat(who, " was killed during set-up"));
+}
+
 // The descriptors that came with a child's report of success.
 absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
                                                     const char* who) {
   Report report = {};
-  ASSIGN_OR_RETURN(ReceivedPacket packet,
-                   ReceiveWithFds(socket, &report, sizeof(report)));
-  if (packet.size != sizeof(report)) {
-    return absl::InternalError(absl::StrCat(who, " ended during set-up"));
+  absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(socket, &report, sizeof(report));
+  if (!packet.ok() || packet->size != sizeof(report)) {
+    return KilledError(who);
   }
   if (report.code != 0) {
     return absl::Status(static_cast<absl::StatusCode>(report.code),
                         absl::StrCat(who, ": ", report.text));
   }
-  return std::move(packet.fds);
+  return std::move(packet->fds);
 }
 
 // Puts /dev/null on 0 to 2 and `fds` on 3 and up; all else closes on exec.
@@ -207,7 +213,7 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   pair.theirs.Reset();
   RETURN_IF_ERROR(MapIds(made.init.pid, first_id));
   if (::write(pair.ours.get(), "g", 1) != 1) {
-    return absl::InternalError("init ended before it was set up");
+    return KilledError("init");
   }
   ASSIGN_OR_RETURN(std::vector<UniqueFd> fds,
                    ReceiveReport(pair.ours.get(), "init"));
@@ -238,13 +244,34 @@ absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
   socket.Reset();
   // Its first packet is the program's own, shorter than a report: it runs.
   Report report = {};
-  ASSIGN_OR_RETURN(const ReceivedPacket packet,
-                   ReceiveWithFds(pair.ours.get(), &report, sizeof(report)));
-  if (packet.size != sizeof(SpawnAnswer)) {
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(pair.ours.get(), &report, sizeof(report));
+  if (!packet.ok() || packet->size == 0) {
+    return KilledError("the spawner");
+  }
+  if (packet->size != sizeof(SpawnAnswer)) {
     return absl::InternalError(absl::StrCat("spawner: ", report.text));
   }
   made.spawner_socket = std::move(pair.ours);
   return absl::OkStatus();
+}
+
+// What init waits for once it executes.
+absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
+                     Construction& made) {
+  // With v2, init was born in the sandbox's group, so that its cgroup namespace
+  // is rooted there: nobody may put a process into a group that is not in its
+  // cgroup namespace, and the spawner shares init's. Now it must leave: a group
+  // that holds a process hands no controllers on.
+  absl::Status status = home.Take(made.init.pid);
+  if (status.ok()) {
+    status = cgroup.HandOn();
+  }
+  if (status.ok()) {
+    status = StartSpawner(home, image, made);
+  }
+  return status.ok() || !IsExiting(made.init.pid) ? status
+                                                  : KilledError("init");
 }
 
 absl::Status CompleteInside(int root, const HostTree& workspace,
@@ -281,18 +308,8 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
     made = Construction();
     status = StartInit(first_id, cgroup, image.get(), made);
   }
-  // With v2, init was born in the sandbox's group, so that its cgroup namespace
-  // is rooted there: nobody may put a process into a group that is not in its
-  // cgroup namespace, and the spawner shares init's. Now it must leave: a group
-  // that holds a process hands no controllers on.
   if (status.ok()) {
-    status = home.Take(made.init.pid);
-  }
-  if (status.ok()) {
-    status = cgroup.HandOn();
-  }
-  if (status.ok()) {
-    status = StartSpawner(home, image.get(), made);
+    status = Inhabit(cgroup, home, image.get(), made);
   }
   if (!status.ok()) {
     Abandon(made);
@@ -310,7 +327,7 @@ absl::Status Complete(const Construction& made,
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
   absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
   if (!child.ok()) {
-    return child.status();
+    return IsExiting(made.init.pid) ? KilledError("init") : child.status();
   }
   if (child->pid == 0) {
     EndChild(pair.theirs.get(), CompleteInside(made.root.get(), workspace,

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/namespaces.h"
 
 namespace sandbox {
 namespace {
@@ -200,6 +201,10 @@ void Supervisor::CreateSandbox(uint64_t request_id,
     return;
   }
   const absl::Status claimed = prepared_.ok() ? Claim(spec) : prepared_;
+  if (absl::IsAborted(claimed)) {
+    Fail(std::string(claimed.message()));
+    return;
+  }
   Reply(request_id, claimed);
   state_ = claimed.ok() ? State::kReady : State::kEnded;
   if (!claimed.ok()) {
@@ -224,6 +229,12 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       Complete(construction_,
                {{spec.workspace(), spec.workspace_read_only(), ids_.first_id()},
                 spec.memory_bytes()}));
+  // What was prepared may have been dead for long.
+  for (const Child* child : {&construction_.init, &construction_.spawner}) {
+    if (IsExiting(child->pid)) {
+      return absl::AbortedError("init or the spawner died");
+    }
+  }
   return control_.Listen(directory_);
 }
 

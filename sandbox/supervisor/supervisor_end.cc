@@ -13,21 +13,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "sandbox/base/log.h"
+#include "sandbox/namespaces.h"
 #include "sandbox/record_file.h"
 #include "sandbox/small_file.h"
 #include "sandbox/supervisor/supervisor.h"
 
 namespace sandbox {
 namespace {
-
-// In the flags of /proc/PID/stat: PF_EXITING of the kernel's <linux/sched.h>.
-constexpr uint64_t kExiting = 0x4;
 
 constexpr char kInitDied[] = "init died";
 
@@ -82,22 +75,7 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
   TryEnd();
 }
 
-// The kernel marks init before it kills what is in its pid namespace, and lets
-// it end only after that was reaped.
-bool Supervisor::InitEnds() const {
-  const absl::StatusOr<std::string> stat =
-      ReadSmallFile(absl::StrCat("/proc/", construction_.init.pid, "/stat"));
-  if (!stat.ok()) {
-    return false;
-  }
-  // Behind "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid, flags.
-  constexpr size_t kFlags = 6;
-  const std::vector<absl::string_view> fields = absl::StrSplit(
-      absl::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
-  uint64_t flags = 0;
-  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) &&
-         (flags & kExiting) != 0;
-}
+bool Supervisor::InitEnds() const { return IsExiting(construction_.init.pid); }
 
 void Supervisor::OnInitExit() {
   if (state_ != State::kDeleting) {
@@ -127,7 +105,9 @@ void Supervisor::TryEnd() {
 
 void Supervisor::Fail(const std::string& why) {
   if (state_ == State::kNew) {
-    // The server notices, and starts another one when it needs one.
+    // The server notices, and starts another one when it needs one: at once, if
+    // it has asked for the sandbox.
+    LOG(WARNING) << "no sandbox: " << why;
     state_ = State::kEnded;
     CleanUp();
     loop_->Stop();

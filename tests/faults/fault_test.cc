@@ -84,7 +84,9 @@ grpc::Status FaultTest::UntilServed(const std::function<grpc::Status()>& call) {
   for (;;) {
     grpc::Status status = call();
     const std::string reason = ReasonOf(status);
-    const bool fault = reason == "SERVER_FAULT" || reason == "STORAGE_FAILED";
+    const bool fault = reason == "SERVER_FAULT" || reason == "STORAGE_FAILED" ||
+                       (reason == "SANDBOX_NOT_READY" &&
+                        status.error_code() == grpc::StatusCode::UNAVAILABLE);
     if (!fault || absl::Now() > deadline) {
       return status;
     }
