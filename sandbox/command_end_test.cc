@@ -120,11 +120,11 @@ TEST_F(CommandEndTest, DrainsWhatWaitedForRoomEvenInNoTime) {
   acknowledge.set_execution_id("e1");
   acknowledge.set_stream(wire::STDOUT);
   for (int seen = 0; !sandbox_.recorder().Ended("e1");) {
-    acknowledge.set_offset(log->state().end);
+    acknowledge.set_offset(log->state()->end);
     sandbox_.sandbox().Acknowledge(acknowledge);
     seen = sandbox_.recorder().WaitForMore(seen);
   }
-  EXPECT_EQ(log->state().end, 200000u);
+  EXPECT_EQ(log->state()->end, 200000u);
   EXPECT_FALSE(sandbox_.WaitForEnd("e1").exit().output_open());
 }
 

@@ -171,9 +171,8 @@ class OutputLogReader {
  public:
   static absl::StatusOr<OutputLogReader> Open(const std::string& path);
 
-  // When the disk does not give it, `end` is UINT64_MAX: nothing has ended
-  // then, and Read() tells of the disk.
-  OutputLogState state() const;
+  // An error when the disk does not give it.
+  absl::StatusOr<OutputLogState> state() const { return header_.Load(); }
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
   // Returns how many; 0 at the end of what is written. OutOfRange: the byte at

@@ -114,12 +114,6 @@ absl::StatusOr<OutputLogReader> OutputLogReader::Open(const std::string& path) {
 OutputLogReader::OutputLogReader(UniqueFd file, OutputLogHeader header)
     : file_(std::move(file)), header_(std::move(header)) {}
 
-OutputLogState OutputLogReader::state() const {
-  OutputLogState unreadable;
-  unreadable.end = UINT64_MAX;
-  return header_.Load().value_or(unreadable);
-}
-
 absl::StatusOr<size_t> OutputLogReader::Read(uint64_t offset, char* buffer,
                                              size_t size) const {
   uint64_t end;

@@ -128,7 +128,7 @@ class StorageTest : public ::testing::Test {
     return absl::StrCat(disk_, "/", id, "/stdout");
   }
   OutputLogState State(const std::string& id) {
-    return OutputLogReader::Open(LogPath(id))->state();
+    return *OutputLogReader::Open(LogPath(id))->state();
   }
   std::string Read(const std::string& id, uint64_t begin, uint64_t end) {
     const OutputLogReader log = *OutputLogReader::Open(LogPath(id));

@@ -202,7 +202,12 @@ std::vector<corral::v1::StreamState> Execution::StreamStates(
     if (!log.ok()) {
       continue;  // a start that failed early made no log
     }
-    states.push_back(ToStreamState(stream, (*log)->state()));
+    const absl::StatusOr<sandbox::OutputLogState> log_state = (*log)->state();
+    if (!log_state.ok()) {
+      final = false;  // of a disk that fails nothing is made up
+      continue;
+    }
+    states.push_back(ToStreamState(stream, *log_state));
     if (state == corral::v1::Execution::LOST) {
       states.back().set_closed(true);
     }

@@ -45,7 +45,11 @@ absl::Status ReadWindow(const ReadOutputRequest& request,
                         ReadOutputResponse* response) {
   std::string* data = response->mutable_data();
   while (true) {
-    const sandbox::OutputLogState state = log.state();
+    const absl::StatusOr<sandbox::OutputLogState> loaded = log.state();
+    if (!loaded.ok()) {
+      return ServerFault("output", loaded.status());
+    }
+    const sandbox::OutputLogState& state = *loaded;
     if (request.offset() > state.end) {
       return OffsetOutOfRange(corral::v1::Stream_Name(request.stream()),
                               request.offset(), state.end);
@@ -110,7 +114,14 @@ absl::Status CheckAcknowledge(
     RETURN_IF_ERROR(CheckHasStream(execution, cursor.stream()));
     const absl::StatusOr<Execution::LogReader> log =
         execution.OpenLog(cursor.stream());
-    const uint64_t end = log.ok() ? (*log)->state().end : 0;
+    absl::StatusOr<sandbox::OutputLogState> state = sandbox::OutputLogState();
+    if (log.ok()) {
+      state = (*log)->state();
+    }
+    if (!state.ok()) {
+      return ServerFault("output", state.status());
+    }
+    const uint64_t end = state->end;
     if (cursor.offset() > end) {
       return OffsetOutOfRange(corral::v1::Stream_Name(cursor.stream()),
                               cursor.offset(), end);

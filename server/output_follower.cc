@@ -28,6 +28,12 @@ using corral::v1::Stream;
 
 constexpr size_t kChunkBytes = 64 << 10;
 
+absl::StatusOr<sandbox::OutputLogState> StateOf(
+    const Execution::LogReader& log) {
+  absl::StatusOr<sandbox::OutputLogState> state = log->state();
+  return state.ok() ? std::move(state) : ServerFault("output", state.status());
+}
+
 }  // namespace
 
 absl::StatusOr<OutputFollower> OutputFollower::Create(
@@ -66,8 +72,10 @@ absl::Status OutputFollower::OpenLogs() {
     if (!log.ok() && !absl::IsNotFound(log.status())) {
       return ServerFault("output", log.status());
     }
-    const sandbox::OutputLogState state =
-        log.ok() ? (*log)->state() : sandbox::OutputLogState();
+    sandbox::OutputLogState state;
+    if (log.ok()) {
+      ASSIGN_OR_RETURN(state, StateOf(*log));
+    }
     if (cursor.offset.value_or(0) > state.end) {
       return OffsetOutOfRange(corral::v1::Stream_Name(cursor.stream),
                               *cursor.offset, state.end);
@@ -80,17 +88,20 @@ absl::Status OutputFollower::OpenLogs() {
     cursor.log = log.ok() ? *std::move(log) : nullptr;
   }
   logs_open_ = true;
-  if (!follow_) {
-    SetLimits();
-  }
-  return absl::OkStatus();
+  return follow_ ? absl::OkStatus() : SetLimits();
 }
 
-void OutputFollower::SetLimits() {
+absl::Status OutputFollower::SetLimits() {
   for (Cursor& cursor : cursors_) {
-    cursor.limit = cursor.log == nullptr ? 0 : cursor.log->state().end;
+    cursor.limit = 0;
+    if (cursor.log != nullptr) {
+      ASSIGN_OR_RETURN(const sandbox::OutputLogState state,
+                       StateOf(cursor.log));
+      cursor.limit = state.end;
+    }
   }
   limited_ = true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<OutputFollower::Next> OutputFollower::Advance(
@@ -109,7 +120,7 @@ absl::StatusOr<OutputFollower::Next> OutputFollower::Advance(
     return Next::kEvent;
   }
   if (IsEnd(state) && !limited_) {
-    SetLimits();
+    RETURN_IF_ERROR(SetLimits());
   }
   for (size_t i = 0; i < cursors_.size(); ++i) {
     Cursor* cursor = &cursors_[(turn_ + i) % cursors_.size()];
@@ -135,7 +146,7 @@ absl::StatusOr<bool> OutputFollower::Read(Cursor* cursor, OutputEvent* event) {
     return false;
   }
   const uint64_t offset = *cursor->offset;
-  const sandbox::OutputLogState state = cursor->log->state();
+  ASSIGN_OR_RETURN(const sandbox::OutputLogState state, StateOf(cursor->log));
   const uint64_t end = std::min(cursor->limit, state.end);
   if (offset >= end) {
     return false;
@@ -146,7 +157,8 @@ absl::StatusOr<bool> OutputFollower::Read(Cursor* cursor, OutputEvent* event) {
   const absl::StatusOr<size_t> got =
       cursor->log->Read(offset, data->data(), data->size());
   if (absl::IsOutOfRange(got.status())) {
-    const uint64_t kept = SkipDropped(cursor->log->state(), offset);
+    ASSIGN_OR_RETURN(const sandbox::OutputLogState now, StateOf(cursor->log));
+    const uint64_t kept = SkipDropped(now, offset);
     corral::v1::Gap* gap = event->mutable_gap();
     gap->set_stream(cursor->stream);
     gap->set_begin_offset(offset);
@@ -167,9 +179,11 @@ absl::StatusOr<bool> OutputFollower::Read(Cursor* cursor, OutputEvent* event) {
 corral::v1::Heartbeat OutputFollower::Heartbeat() const {
   corral::v1::Heartbeat heartbeat;
   for (const Cursor& cursor : cursors_) {
-    if (cursor.log != nullptr) {
-      *heartbeat.add_streams() =
-          ToStreamState(cursor.stream, cursor.log->state());
+    if (cursor.log == nullptr) {
+      continue;
+    }
+    if (const auto state = cursor.log->state(); state.ok()) {
+      *heartbeat.add_streams() = ToStreamState(cursor.stream, *state);
     }
   }
   return heartbeat;

@@ -64,7 +64,7 @@ class OutputFollower {
         follow_(follow) {}
 
   absl::Status OpenLogs();
-  void SetLimits();
+  absl::Status SetLimits();
   // False: the stream has nothing now.
   absl::StatusOr<bool> Read(Cursor* cursor, corral::v1::OutputEvent* event);
 

@@ -1,5 +1,6 @@
 // StreamOutput, ReadOutput and AcknowledgeOutput, from a client's side.
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -343,6 +344,28 @@ TEST_F(OutputServiceTest, OutputExpiresSoLongAfterTheEnd) {
   grpc::Status expired;
   Stream(stream)->Rest(&expired);
   EXPECT_EQ(Reason(expired), "OUTPUT_EXPIRED");
+}
+
+TEST_F(OutputServiceTest, NothingIsMadeUpOfALogThatTheDiskDoesNotGive) {
+  const std::string name = StartOne();
+  factory_.Write(name, wire::STDOUT, "text");
+  const auto call = Stream(name);
+  EXPECT_TRUE(call->Next().has_opened());
+  EXPECT_EQ(call->Next().chunk().data(), "text");
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(path_)) {
+    if (entry.path().filename() == "stdout") {
+      // What is mapped beyond the end of a file fails as a disk does.
+      std::filesystem::resize_file(entry.path(), 0);
+    }
+  }
+  const corral::v1::Execution execution = Get(name);
+  ASSERT_THAT(execution.streams(), SizeIs(1));
+  EXPECT_EQ(execution.streams(0).stream(), corral::v1::STDERR);
+  factory_.Exit(name, 0);
+  grpc::Status status;
+  EXPECT_THAT(call->Rest(&status), SizeIs(0));
+  EXPECT_EQ(Reason(status), "SERVER_FAULT");
 }
 
 TEST_F(OutputServiceTest, OutputThatExpiredWithoutAServerIsDropped) {

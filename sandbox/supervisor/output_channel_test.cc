@@ -64,7 +64,7 @@ class OutputChannelTest : public ::testing::Test {
   std::string Text() {
     const OutputLogReader log = Log();
     std::string text(1 << 20, '\0');
-    text.resize(*log.Read(log.state().begin, text.data(), text.size()));
+    text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;
   }
 
@@ -92,7 +92,7 @@ TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
     command_.Reset();
     channel_->Pump();
     EXPECT_TRUE(channel_->closed());
-    EXPECT_TRUE(Log().state().closed);
+    EXPECT_TRUE(Log().state()->closed);
     channel_.reset();
     loop_ = *EventLoop::Create();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
@@ -106,15 +106,15 @@ TEST_F(OutputChannelTest, HoldsTheCommandBackUntilTheLogHasRoom) {
     printed += Print(std::string(1 << 16, 'x'));
     channel_->Pump();
   }
-  EXPECT_EQ(Log().state().end, kRetained);
+  EXPECT_EQ(Log().state()->end, kRetained);
   while (const size_t more = Print(std::string(1 << 12, 'x'))) {
     printed += more;
   }
   channel_->Acknowledge(kRetained / 2);
   EXPECT_FALSE(channel_->blocked());
   channel_->Pump();
-  EXPECT_EQ(Log().state().end, kRetained / 2 * 3);
-  EXPECT_LT(Log().state().end, printed);
+  EXPECT_EQ(Log().state()->end, kRetained / 2 * 3);
+  EXPECT_LT(Log().state()->end, printed);
 }
 
 TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
@@ -125,8 +125,8 @@ TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
     channel_->Pump();
   }
   EXPECT_FALSE(channel_->blocked());
-  EXPECT_EQ(Log().state().end, printed);
-  EXPECT_GT(Log().state().begin, 0u);
+  EXPECT_EQ(Log().state()->end, printed);
+  EXPECT_GT(Log().state()->begin, 0u);
 }
 
 TEST_F(OutputChannelTest, WantsTheCommandKilledWhenItWritesMoreThanIsKept) {
@@ -207,13 +207,13 @@ TEST_F(OutputChannelTest, TreatsAUsedUpQuotaAsAFullLog) {
   Print(data);
   channel_->Pump();
   EXPECT_TRUE(channel_->blocked());
-  EXPECT_EQ(Log().state().end, kRetained / 2);
+  EXPECT_EQ(Log().state()->end, kRetained / 2);
   channel_.reset();
   Open(wire::STDOUT, Overflow::kKill);
   Print(data);
   channel_->Pump();
   EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_LIMIT});
-  EXPECT_EQ(Log().state().end, kRetained / 2);
+  EXPECT_EQ(Log().state()->end, kRetained / 2);
 }
 
 TEST_F(OutputChannelTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
@@ -230,8 +230,8 @@ TEST_F(OutputChannelTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
   Print(std::string(kRetained / 2 + 1, 'x'));
   channel_->Pump();
   EXPECT_FALSE(channel_->blocked());
-  EXPECT_EQ(Log().state().end, kRetained / 2 + 1);
-  EXPECT_TRUE(OutputLogReader::Open(path)->state().expired);
+  EXPECT_EQ(Log().state()->end, kRetained / 2 + 1);
+  EXPECT_TRUE(OutputLogReader::Open(path)->state()->expired);
 }
 
 TEST_F(OutputChannelTest, GoesOnWhenTheQuotaHasRoomAgain) {
@@ -260,7 +260,7 @@ TEST_F(OutputChannelTest, GoesOnWhenAQuotaLessThanALogIsAcknowledged) {
     Print(std::string(kRetained, 'x'));
     channel_->Pump();
     EXPECT_TRUE(channel_->blocked());
-    EXPECT_EQ(Log().state().end, round * kRetained);
+    EXPECT_EQ(Log().state()->end, round * kRetained);
     channel_->Acknowledge(round * kRetained);
     EXPECT_FALSE(channel_->blocked());
   }
@@ -299,7 +299,7 @@ TEST_F(OutputChannelTest, GoesOnWhenAClosedLogIsAcknowledged) {
   EXPECT_TRUE(channel_->blocked());
   first->Close();
   first->Acknowledge(kRetained);
-  until_ = [this] { return Log().state().end > 0; };
+  until_ = [this] { return Log().state()->end > 0; };
   loop_->Run();
   EXPECT_EQ(Text(), "more");
 }
@@ -324,7 +324,7 @@ TEST_F(OutputChannelTest, DropsFromAClosedLogUntilItsExecutionHasEnded) {
     channel_->Pump();
     Print("more");
     channel_->Pump();
-    EXPECT_EQ(log.state().begin > 0, !settled);
+    EXPECT_EQ(log.state()->begin > 0, !settled);
     first.reset();
     channel_.reset();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
@@ -349,7 +349,7 @@ TEST_F(OutputChannelTest, TriesAgainToGiveTheDiskWhatWasAcknowledged) {
   }));
   EXPECT_TRUE(channel_->blocked());
   // By itself, after a while.
-  until_ = [this] { return Log().state().end > 0; };
+  until_ = [this] { return Log().state()->end > 0; };
   loop_->Run();
   EXPECT_EQ(Text(), "more");
 }
@@ -365,7 +365,7 @@ TEST_F(OutputChannelTest, ClosesWhenItsOwnOutputHasToMakeRoom) {
     Print(std::string(kRetained, 'x'));
     channel_->Pump();
     EXPECT_TRUE(channel_->closed());
-    EXPECT_TRUE(Log().state().expired);
+    EXPECT_TRUE(Log().state()->expired);
     EXPECT_TRUE(kills_.empty());
     channel_.reset();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
@@ -387,12 +387,12 @@ TEST_F(OutputChannelTest, DropsMoreWhenTheQuotaIsUsedUp) {
   while (printed < 8 * kLimit) {
     printed += Print(std::string(kRetained, 'x'));
     channel_->Pump();
-    const OutputLogState state = Log().state();
+    const OutputLogState state = *Log().state();
     EXPECT_LE(state.end - (state.gap_end - state.gap_begin),
               kLimit + kRetained);
   }
-  EXPECT_EQ(Log().state().end, printed);
-  EXPECT_EQ(small_log.state().begin, 0u);
+  EXPECT_EQ(Log().state()->end, printed);
+  EXPECT_EQ(small_log.state()->begin, 0u);
 }
 
 TEST_F(OutputChannelTest, TakesNothingAfterItIsClosed) {

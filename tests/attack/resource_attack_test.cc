@@ -129,7 +129,7 @@ TEST_F(AttackTest, AFloodOfOutputCostsWhatIsKept) {
         absl::StrCat(sandbox_.directory(), "/executions/flood/", stream);
     const auto log = sandbox::OutputLogReader::Open(path);
     ASSERT_THAT(log.status(), IsOk());
-    EXPECT_EQ(log->state().end, 16 * kMiB);
+    EXPECT_EQ(log->state()->end, 16 * kMiB);
     struct stat status;
     ASSERT_EQ(::stat(path.c_str(), &status), 0);
     EXPECT_LT(static_cast<uint64_t>(status.st_blocks) * 512, 4 * kMiB);
