@@ -120,12 +120,12 @@ absl::Status CheckWorkspacePath(const std::string& path) {
   for (const char* taken : {"/proc", "/sys", "/dev", "/etc"}) {
     if (path == taken || absl::StartsWith(path, absl::StrCat(taken, "/"))) {
       return absl::InvalidArgumentError(
-          absl::StrCat("workspace ", path, " is below ", taken));
+          absl::StrCat("a directory that is not below ", taken));
     }
   }
   if (path == "/" || path == "/usr" || path == "/dev/shm") {
     return absl::InvalidArgumentError(
-        absl::StrCat("workspace ", path, " is the sandbox's own"));
+        "a directory that is not the sandbox's own: /, /usr, /dev/shm");
   }
   return absl::OkStatus();
 }
@@ -341,10 +341,9 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
       ::open(workspace.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat status;
   if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "workspace ", workspace.path, ": ",
-        absl::ErrnoToStatus(errno, "not a directory that can be opened")
-            .message()));
+    return absl::InvalidArgumentError(
+        absl::ErrnoToStatus(errno, "a directory that the server can open")
+            .message());
   }
   // Where links and ".." led.
   char real[PATH_MAX];

@@ -62,7 +62,8 @@ absl::StatusOr<HostTrees> Gather();
 // In the child, as root of its user namespace.
 absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 
-// InvalidArgument: not a directory, or one that may not be a workspace.
+// InvalidArgument: not a directory, or one that may not be a workspace; the
+// message says what is allowed.
 // FailedPrecondition: its file system has no idmapped mounts.
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 

@@ -177,8 +177,8 @@ bool InputForwarder::SkipTaken(std::string& data) {
   if (!status.ok() || state.closed()) {
     return false;
   }
-  data.erase(0, std::min<uint64_t>(state.accepted_offset() - offset_,
-                                   data.size()));
+  data.erase(
+      0, std::min<uint64_t>(state.accepted_offset() - offset_, data.size()));
   offset_ = state.accepted_offset();
   return true;
 }

@@ -21,8 +21,8 @@ class InputForwarder {
   struct Options {
     // The command's input is a terminal, where an end is typed. Others may type
     // too: data is appended to what it has taken. If the server goes away
-    // during a write, what was taken of it is told by the input's offset: of
-    // two that type at that moment, one may lose what it typed.
+    // during a write, what was taken of it is told by the input's offset: what
+    // another has typed since the write before is mistaken for it.
     bool terminal = false;
     // Otherwise an end of the input is not passed on.
     bool pass_end = true;

@@ -308,12 +308,15 @@ TEST_F(PtyTest, GoesOnWhenTheServerIsKilledAndStartedAgain) {
   other.Expect("\x1b[5n");
   for (int i = 0; i < 3; ++i) {
     server_.Kill();
-    ASSERT_NO_FATAL_FAILURE(server_.Start());
     screen.Type(absl::StrCat("echo $((", i, " + 599 + 1))\r"));
+    ASSERT_NO_FATAL_FAILURE(server_.Start());
     screen.Expect(absl::StrCat(i + 600));
     other.Expect(absl::StrCat(i + 600));
     other.Type(absl::StrCat("echo $((", i, " + 699 + 1))\r"));
     screen.Expect(absl::StrCat(i + 700));
+    // Who types while the server is away was the last one who typed.
+    screen.Type(absl::StrCat("echo $((", i, " + 799 + 1))\r"));
+    screen.Expect(absl::StrCat(i + 800));
   }
   client_ = std::make_unique<Client>(server_.Connect());
   screen.Type("exit 9\r");
