@@ -1,0 +1,149 @@
+// What construction does while others change the host.
+
+#include "sandbox/supervisor/construction.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/id_range.h"
+#include "sandbox/supervisor/fd_passing.h"
+
+namespace sandbox {
+namespace {
+
+// One of those that a sandbox is lent.
+constexpr char kFile[] = "/etc/inputrc";
+
+// As package tools do: what was lent of the old file cannot be mounted any
+// more.
+void Replace(const std::string& path) {
+  std::ofstream(path + ".new") << "new";
+  CHECK(::rename((path + ".new").c_str(), path.c_str()) == 0) << path;
+}
+
+// Has each clone3(2) of the caller and its descendants wait for whoever serves
+// the descriptor, see seccomp_unotify(2). Invalid: this host forbids it.
+UniqueFd HoldClones() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                 SECCOMP_FILTER_FLAG_NEW_LISTENER, &program)));
+}
+
+// As a supervisor does, and takes it down again.
+absl::Status Make() {
+  ASSIGN_OR_RETURN(const IdRange ids, IdRange::Acquire());
+  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
+  ASSIGN_OR_RETURN(
+      Cgroup cgroup,
+      Cgroup::Create(host, absl::StrCat(kSandboxCgroup, ids.first_id() >> 16)));
+  RETURN_IF_ERROR(cgroup.Delegate(ids.first_id()));
+  Cgroup home;
+  if (host.version == CgroupVersion::kV2) {
+    ASSIGN_OR_RETURN(home, cgroup.CreateChild("init"));
+  }
+  const absl::StatusOr<Construction> made =
+      Construct(ids.first_id(), cgroup, home.valid() ? home : cgroup);
+  if (made.ok()) {
+    for (const Child* child : {&made->init, &made->spawner}) {
+      ::kill(child->pid, SIGKILL);
+    }
+  }
+  while (::waitpid(-1, nullptr, 0) > 0) {
+  }
+  return made.status();
+}
+
+[[noreturn]] void MakeHeld(int socket) {
+  // An /etc of its own.
+  CHECK(::unshare(CLONE_NEWNS) == 0 &&
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        ::mount("tmpfs", "/etc", "tmpfs", 0, nullptr) == 0);
+  std::ofstream(kFile) << "old";
+  UniqueFd listener = HoldClones();
+  CHECK(SendWithFds(socket, "l", 1, {listener.get()}).ok());
+  listener.Reset();
+  const absl::Status made = Make();
+  LOG(INFO) << made.ToString();
+  ::_exit(made.ok() ? 0 : 1);
+}
+
+// Calls `first` while the first clone3 waits, and lets all go on, until nobody
+// is left to make one. Returns how many there were.
+template <typename Function>
+int ServeClones(const UniqueFd& listener, Function first) {
+  for (int clones = 0;; ++clones) {
+    pollfd held = {listener.get(), POLLIN, 0};
+    while (::poll(&held, 1, -1) != 1) {
+    }
+    seccomp_notif call = {};
+    if ((held.revents & POLLIN) == 0 ||
+        ::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
+      return clones;
+    }
+    if (clones == 0) {
+      first();
+    }
+    seccomp_notif_resp answer = {};
+    answer.id = call.id;
+    answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    ::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  }
+}
+
+TEST(ConstructionTest, BeginsAgainWhenAFileThatItLendsIsReplaced) {
+  int fds[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+  const UniqueFd ours(fds[0]);
+  UniqueFd theirs(fds[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    MakeHeld(theirs.get());
+  }
+  theirs.Reset();
+  char byte;
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(ours.get(), &byte, 1);
+  ASSERT_TRUE(packet.ok() && packet->fds.size() == 1);
+  // Its trees are gathered, and its init is to be made.
+  const int clones = ServeClones(packet->fds[0], [child] {
+    Replace(absl::StrCat("/proc/", child, "/root", kFile));
+  });
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  // Two times init, and the spawner.
+  EXPECT_EQ(clones, 3);
+}
+
+}  // namespace
+}  // namespace sandbox
