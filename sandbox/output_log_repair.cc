@@ -71,6 +71,20 @@ absl::StatusOr<uint64_t> FindHole(const UniqueFd& file, uint64_t offset) {
   return static_cast<uint64_t>(hole) - OutputLogHeader::kSize;
 }
 
+// Moves `offset` to where data begins, if it does before `end`.
+absl::Status SkipHole(const UniqueFd& file, uint64_t end, uint64_t* offset) {
+  const off_t data =
+      ::lseek(file.get(), static_cast<off_t>(OutputLogHeader::kSize + *offset),
+              SEEK_DATA);
+  if (data < 0) {
+    return errno == ENXIO ? absl::OkStatus()
+                          : absl::ErrnoToStatus(errno, "lseek(log, SEEK_DATA)");
+  }
+  const uint64_t begin = static_cast<uint64_t>(data) - OutputLogHeader::kSize;
+  *offset = begin < end ? std::max(*offset, begin) : *offset;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint64_t> FindEnd(const UniqueFd& file,
                                  const OutputLogState& state) {
   ASSIGN_OR_RETURN(uint64_t hole, FindHole(file, state.begin));
@@ -80,6 +94,20 @@ absl::StatusOr<uint64_t> FindEnd(const UniqueFd& file,
     hole = hole == state.gap_end ? state.gap_begin : hole;
   }
   return std::min(hole, state.end);
+}
+
+absl::Status Cut(const UniqueFd& file, OutputLogState* state) {
+  // The hole of what was dropped may be on the disk, and not yet the header
+  // that tells of it.
+  RETURN_IF_ERROR(SkipHole(file, state->end, &state->begin));
+  if (state->gap_end != 0) {
+    RETURN_IF_ERROR(SkipHole(file, state->end, &state->gap_end));
+  }
+  ASSIGN_OR_RETURN(state->end, FindEnd(file, *state));
+  if (state->end <= state->gap_begin) {
+    state->gap_end = 0;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -93,13 +121,13 @@ absl::Status ExpireOutputLog(const std::string& path) {
 }
 
 absl::Status CutOutputLog(const std::string& path) {
-  ASSIGN_OR_RETURN(const OpenedLog log, OpenLog(path));
+  ASSIGN_OR_RETURN(OpenedLog log, OpenLog(path));
   if (!log.state.expired) {
-    ASSIGN_OR_RETURN(const uint64_t end, FindEnd(log.file, log.state));
-    RETURN_IF_ERROR(Store(log.file, offsetof(Page, end), end));
-    if (end <= log.state.gap_begin) {
-      RETURN_IF_ERROR(Store(log.file, offsetof(Page, gap_end), 0));
-    }
+    RETURN_IF_ERROR(Cut(log.file, &log.state));
+    RETURN_IF_ERROR(Store(log.file, offsetof(Page, begin), log.state.begin));
+    RETURN_IF_ERROR(
+        Store(log.file, offsetof(Page, gap_end), log.state.gap_end));
+    RETURN_IF_ERROR(Store(log.file, offsetof(Page, end), log.state.end));
   }
   return Store(log.file, offsetof(Page, closed), 1);
 }

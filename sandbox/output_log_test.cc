@@ -51,6 +51,30 @@ class OutputLogTest : public ::testing::TestWithParam<const char*> {
     return data;
   }
 
+  // What is left of 4 MiB, of which 2 MiB are kept, when 4096 bytes at `hole`
+  // and all from `size` on are not on the disk.
+  OutputLogState Cut(uint64_t hole, uint64_t size, Overflow overflow) {
+    const std::string path = path_ + "/stdout";
+    {
+      OutputLogWriter writer = Writer(2 * kMiB, overflow);
+      const std::string block(kMiB, 'x');
+      for (int i = 0; i < 4; ++i) {
+        EXPECT_THAT(writer.Append(block.data(), block.size()), IsOk());
+      }
+      const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+      EXPECT_EQ(
+          ::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      static_cast<off_t>(4096 + hole), 4096),
+          0);
+      EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(4096 + size)), 0);
+    }
+    EXPECT_THAT(CutOutputLog(path), IsOk());
+    OutputLogState state = *Reader().state();
+    EXPECT_TRUE(state.closed);
+    EXPECT_EQ(::unlink(path.c_str()), 0);
+    return state;
+  }
+
   uint64_t DiskUse() {
     struct stat status;
     EXPECT_EQ(::stat((path_ + "/stdout").c_str(), &status), 0);
@@ -223,48 +247,37 @@ TEST_P(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
+TEST_P(OutputLogTest, TakesAHoleBeforeWhatIsKeptForDropped) {
+  OutputLogState state = Cut(2 * kMiB, 4 * kMiB, Overflow::kDropOldest);
+  EXPECT_EQ(state.begin, 2 * kMiB + 4096);
+  EXPECT_EQ(state.end, 4 * kMiB);
+  state = Cut(3 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
+  EXPECT_EQ(state.gap_begin, kMiB);
+  EXPECT_EQ(state.gap_end, 3 * kMiB + 4096);
+  EXPECT_EQ(state.end, 4 * kMiB);
+}
+
 TEST_P(OutputLogTest, CutsWhatDidNotReachTheDisk) {
-  const std::string block(kMiB, 'x');
-  const auto cut = [&](uint64_t hole, uint64_t size, Overflow overflow) {
-    {
-      OutputLogWriter writer = Writer(2 * kMiB, overflow);
-      for (int i = 0; i < 4; ++i) {
-        EXPECT_THAT(writer.Append(block.data(), block.size()), IsOk());
-      }
-      const UniqueFd file(
-          ::openat(directory_.get(), "stdout", O_RDWR | O_CLOEXEC));
-      EXPECT_EQ(
-          ::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                      static_cast<off_t>(4096 + hole), 4096),
-          0);
-      EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(4096 + size)), 0);
-    }
-    EXPECT_THAT(CutOutputLog(path_ + "/stdout"), IsOk());
-    const OutputLogState state = *Reader().state();
-    EXPECT_TRUE(state.closed);
-    EXPECT_EQ(::unlink((path_ + "/stdout").c_str()), 0);
-    return state;
-  };
   // Nothing is wrong: the holes are what was dropped.
-  OutputLogState state = cut(0, 4 * kMiB, Overflow::kDropOldest);
+  OutputLogState state = Cut(0, 4 * kMiB, Overflow::kDropOldest);
   EXPECT_EQ(state.begin, 2 * kMiB);
   EXPECT_EQ(state.end, 4 * kMiB);
-  state = cut(3 * kMiB, 4 * kMiB, Overflow::kDropOldest);
+  state = Cut(3 * kMiB, 4 * kMiB, Overflow::kDropOldest);
   EXPECT_EQ(state.end, 3 * kMiB);
-  EXPECT_EQ(cut(0, 3 * kMiB + 7, Overflow::kDropOldest).end, 3 * kMiB + 7);
-  state = cut(0, kMiB, Overflow::kDropOldest);
+  EXPECT_EQ(Cut(0, 3 * kMiB + 7, Overflow::kDropOldest).end, 3 * kMiB + 7);
+  state = Cut(0, kMiB, Overflow::kDropOldest);
   EXPECT_EQ(state.begin, 2 * kMiB);
   EXPECT_EQ(state.end, 2 * kMiB);
-  state = cut(2 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
+  state = Cut(2 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
   EXPECT_EQ(state.end, 4 * kMiB);
   EXPECT_EQ(state.gap_begin, kMiB);
   EXPECT_EQ(state.gap_end, 3 * kMiB);
-  EXPECT_EQ(cut(3 * kMiB + 4096, 4 * kMiB, Overflow::kHeadAndTail).end,
+  EXPECT_EQ(Cut(3 * kMiB + 4096, 4 * kMiB, Overflow::kHeadAndTail).end,
             3 * kMiB + 4096);
-  state = cut(4096, 4 * kMiB, Overflow::kHeadAndTail);
+  state = Cut(4096, 4 * kMiB, Overflow::kHeadAndTail);
   EXPECT_EQ(state.end, 4096u);
   EXPECT_EQ(state.gap_begin, state.gap_end);
-  state = cut(3 * kMiB, 4 * kMiB, Overflow::kHeadAndTail);
+  state = Cut(3 * kMiB, 3 * kMiB + 4096, Overflow::kHeadAndTail);
   EXPECT_EQ(state.end, kMiB);
   EXPECT_EQ(state.gap_begin, state.gap_end);
 }

@@ -1,5 +1,6 @@
 #include "sandbox/record_file.h"
 
+#include <fstream>
 #include <string>
 
 #include "absl/status/status.h"
@@ -51,6 +52,25 @@ TEST(RecordFileTest, RefusesEveryTailOfZeros) {
         absl::StatusCode::kDataLoss)
         << size;
   }
+}
+
+TEST(RecordFileTest, ReadsTheCommandOfTheLargestSize) {
+  // A MiB of empty arguments with their NULs, as it is run and as it was sent.
+  constexpr int kArguments = (1 << 20) - 2;
+  corral::supervisor::v1::ExecutionRecord record;
+  corral::supervisor::v1::CommandSpec* command = record.mutable_command();
+  command->add_argv("x");
+  for (int i = 0; i < kArguments; ++i) {
+    command->add_argv("");
+  }
+  command->set_original(command->SerializeAsString());
+  command->set_working_directory(std::string(4096, 'd'));
+  const std::string path = ::testing::TempDir() + "/start.pb";
+  std::ofstream(path) << SealRecord(record);
+  corral::supervisor::v1::ExecutionRecord read;
+  const absl::Status status = ReadRecord(path, &read);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(read.command().argv_size(), kArguments + 1);
 }
 
 TEST(RecordFileTest, NamesTheFileThatIsMissing) {

@@ -13,7 +13,7 @@
 namespace sandbox {
 namespace {
 
-constexpr size_t kMaxSize = size_t{4} << 20;
+constexpr size_t kMaxSize = size_t{8} << 20;
 
 absl::Status Write(int fd, absl::string_view data, const std::string& path) {
   const ssize_t written = ::write(fd, data.data(), data.size());
@@ -44,7 +44,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
       return absl::ErrnoToStatus(errno, absl::StrCat("read ", path));
     }
     if (text.size() > kMaxSize) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is above 4 MiB"));
+      return absl::InvalidArgumentError(absl::StrCat(path, " is above 8 MiB"));
     }
   }
 }

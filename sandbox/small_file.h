@@ -11,7 +11,8 @@
 
 namespace sandbox {
 
-// At most 4 MiB.
+// At most 8 MiB: a command of the largest size has a record of little more than
+// 4 MiB.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 // Writes into a file that exists, in one write(2): what files of proc and

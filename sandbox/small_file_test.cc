@@ -69,9 +69,9 @@ TEST_F(SmallFileTest, NamesTheFileInItsErrors) {
               HasSubstr("/dev/full"));
 }
 
-TEST_F(SmallFileTest, StopsAtFourMebibytes) {
+TEST_F(SmallFileTest, StopsAtEightMebibytes) {
   EXPECT_THAT(ReadSmallFile("/dev/zero").status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4 MiB")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("8 MiB")));
 }
 
 }  // namespace

@@ -42,20 +42,23 @@ absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
   const ssize_t got = ::pread(file.get(), buffer, size, offset);
   if (got < 0 ||
       ::pwrite(file.get(), buffer, static_cast<size_t>(got), offset) != got) {
-    return absl::ErrnoToStatus(errno, "rewrite a log");
+    return absl::ErrnoToStatus(errno, "rewrite a file");
   }
   return absl::OkStatus();
 }
 
-absl::Status RewriteLog(const UniqueFd& file) {
-  RETURN_IF_ERROR(RewriteBytes(file, 0, kMagic));
-  off_t hole = kHeader;
+// The same for all from `begin` on, but for holes.
+absl::Status RewriteData(const UniqueFd& file, off_t begin) {
+  off_t hole = begin;
   while (true) {
     const off_t data = ::lseek(file.get(), hole, SEEK_DATA);
-    if (data < 0) {
+    if (data < 0 && errno == ENXIO) {
       return absl::OkStatus();  // none is left
     }
-    hole = ::lseek(file.get(), data, SEEK_HOLE);
+    hole = data < 0 ? data : ::lseek(file.get(), data, SEEK_HOLE);
+    if (hole < 0) {
+      return absl::ErrnoToStatus(errno, "find what is to be rewritten");
+    }
     for (off_t at = data; at < hole; at += kChunk) {
       const auto left = static_cast<size_t>(hole - at);
       RETURN_IF_ERROR(RewriteBytes(file, at, left < kChunk ? left : kChunk));
@@ -80,7 +83,7 @@ absl::Status DurableExecution::SyncFiles(const std::string& end,
   ASSIGN_OR_RETURN(const UniqueFd start,
                    OpenFile(directory_, "start.pb", O_RDWR));
   if (rewrite) {
-    RETURN_IF_ERROR(RewriteBytes(start, 0, kChunk));
+    RETURN_IF_ERROR(RewriteData(start, 0));
   }
   RETURN_IF_ERROR(Sync(start, "start.pb"));
   if (end.empty()) {
@@ -98,7 +101,8 @@ absl::Status DurableExecution::SyncFiles(const std::string& end,
 absl::Status DurableExecution::SyncLog(const char* name, bool rewrite) const {
   ASSIGN_OR_RETURN(const UniqueFd log, OpenFile(directory_, name, O_RDWR));
   if (rewrite) {
-    RETURN_IF_ERROR(RewriteLog(log));
+    RETURN_IF_ERROR(RewriteBytes(log, 0, kMagic));
+    RETURN_IF_ERROR(RewriteData(log, kHeader));
   }
   return ::fdatasync(log.get()) == 0
              ? absl::OkStatus()

@@ -1,6 +1,8 @@
 #include "sandbox/supervisor/record_sync.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -202,6 +204,27 @@ TEST_F(RecordSyncTest, RewritesALogWithoutFillingItsHoles) {
                  ->Read((8 << 20) - 1, &last, 1),
             1u);
   EXPECT_EQ(last, '7');
+}
+
+TEST_F(RecordSyncTest, RewritesALongRecordToItsEnd) {
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  wire::ExecutionRecord start;
+  start.mutable_command()->set_original(std::string(1 << 20, 'x'));
+  ASSERT_THAT(files.WriteStart(start), IsOk());
+  const DurableExecution durable = *DurableExecution::Open(files.directory());
+  // Nothing can be written beyond.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  const rlimit limit = {1 << 19, unlimited.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
+  EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
+  wire::ExecutionRecord read;
+  EXPECT_THAT(ReadRecord(files.directory() + "/start.pb", &read), IsOk());
+  EXPECT_EQ(read.command().original(), start.command().original());
 }
 
 TEST_F(RecordSyncTest, WritesTheEndWhenTheDiskLetsIt) {
