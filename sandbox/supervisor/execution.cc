@@ -62,7 +62,7 @@ Execution::Execution(ExecutionHost* host, wire::StartExecution start)
 
 Execution::~Execution() {
   for (auto* timer : {&wall_timer_, &cpu_timer_, &kill_timer_, &drain_timer_,
-                      &reap_timer_, &write_timer_}) {
+                      &reap_timer_, &write_timer_, &expire_timer_}) {
     Cancel(*timer);
   }
   if (pidfd_.valid()) {

@@ -185,6 +185,7 @@ class Execution {
   std::optional<EventLoop::TimerId> drain_timer_;
   std::optional<EventLoop::TimerId> reap_timer_;
   std::optional<EventLoop::TimerId> write_timer_;
+  std::optional<EventLoop::TimerId> expire_timer_;
 };
 
 }  // namespace sandbox

@@ -191,8 +191,15 @@ void Execution::WriteEnd() {
 }
 
 void Execution::ExpireOutput() {
+  bool expired = true;
   for (const auto& output : outputs_) {
-    output->Expire(files_.LogPath(output->kind()));
+    expired = output->Expire(files_.LogPath(output->kind())) && expired;
+  }
+  if (!expired) {
+    expire_timer_ = host_->loop->After(kWriteRetry, [this] {
+      expire_timer_.reset();
+      ExpireOutput();
+    });
   }
 }
 

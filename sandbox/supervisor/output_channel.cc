@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 
 namespace sandbox {
@@ -288,17 +287,19 @@ void OutputChannel::Release() {
   host_.quota->Remove(this);
 }
 
-void OutputChannel::Expire(const std::string& path) {
+bool OutputChannel::Expire(const std::string& path) {
   Close();
   Release();
   const absl::Status expired = ExpireOutputLog(path);
-  if (!expired.ok()) {
+  if (!expired.ok() && !absl::IsNotFound(expired)) {
     // Still charged: it may still be there.
-    LOG(ERROR) << path << ": " << expired.ToString();
-    return;
+    host_.storage->Fail(this, "expiry of output", expired);
+    return false;
   }
+  host_.storage->Succeed(this);
   Charge(0);
   callbacks_.changed();
+  return true;
 }
 
 }  // namespace sandbox

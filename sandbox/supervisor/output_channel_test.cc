@@ -225,7 +225,7 @@ TEST_F(OutputChannelTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
   std::unique_ptr<OutputChannel> ended;
   ended.swap(channel_);
   const std::string path = directory_ + "/stdout";
-  quota_->AddEnded(ended.get(), [&] { ended->Expire(path); });
+  quota_->AddEnded(ended.get(), [&] { EXPECT_TRUE(ended->Expire(path)); });
   Open(wire::STDOUT, Overflow::kBlock);
   Print(std::string(kRetained / 2 + 1, 'x'));
   channel_->Pump();
@@ -361,7 +361,8 @@ TEST_F(OutputChannelTest, ClosesWhenItsOwnOutputHasToMakeRoom) {
     Open(wire::STDOUT, overflow, uint64_t{64} << 20);
     const std::string path = directory_ + "/stdout";
     // With the output still open.
-    quota_->AddEnded(channel_.get(), [&] { channel_->Expire(path); });
+    quota_->AddEnded(channel_.get(),
+                     [&] { EXPECT_TRUE(channel_->Expire(path)); });
     Print(std::string(kRetained, 'x'));
     channel_->Pump();
     EXPECT_TRUE(channel_->closed());
@@ -370,6 +371,29 @@ TEST_F(OutputChannelTest, ClosesWhenItsOwnOutputHasToMakeRoom) {
     channel_.reset();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
   }
+}
+
+TEST_F(OutputChannelTest, StaysChargedForWhatTheDiskDoesNotDrop) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  channel_->Close();
+  channel_->Settle();
+  const std::string path = directory_ + "/stdout";
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_fallocate}, EIO, [&] { EXPECT_FALSE(channel_->Expire(path)); }));
+  EXPECT_NE(storage_.failure(), "");
+  std::unique_ptr<OutputChannel> ended;
+  ended.swap(channel_);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  EXPECT_TRUE(ended->Expire(path));
+  EXPECT_EQ(storage_.failure(), "");
+  channel_->Pump();
+  EXPECT_EQ(Text(), "more");
 }
 
 TEST_F(OutputChannelTest, DropsMoreWhenTheQuotaIsUsedUp) {
