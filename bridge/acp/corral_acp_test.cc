@@ -1,10 +1,7 @@
 // The program corral-acp between a client on its pipes and an agent: with `cat`
 // for an agent, what the client says comes back as if the agent had said it.
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <string>
 #include <utility>
@@ -14,14 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
+#include "tests/integration/process.h"
 
 namespace bridge {
 namespace {
 
-using ::sandbox::UniqueFd;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -29,89 +25,17 @@ using ::testing::SizeIs;
 
 constexpr char kProgram[] = "bridge/acp/corral_acp_under_test";
 
-class CorralAcp {
+class CorralAcp : public tests::Process {
  public:
-  explicit CorralAcp(std::vector<std::string> arguments) {
-    int input[2];
-    int output[2];
-    EXPECT_EQ(::pipe2(input, O_CLOEXEC), 0);
-    EXPECT_EQ(::pipe2(output, O_CLOEXEC), 0);
-    arguments.insert(arguments.begin(), kProgram);
-    std::vector<char*> argv;
-    argv.reserve(arguments.size() + 1);
-    for (std::string& argument : arguments) {
-      argv.push_back(argument.data());
-    }
-    argv.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(input[0], STDIN_FILENO);
-      ::dup2(output[1], STDOUT_FILENO);
-      ::execv(kProgram, argv.data());
-      ::_exit(99);
-    }
-    ::close(input[0]);
-    ::close(output[1]);
-    input_.Reset(input[1]);
-    output_.Reset(output[0]);
-  }
-  ~CorralAcp() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      Wait();
-    }
-  }
-
-  void Write(absl::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t size = ::write(input_.get(), bytes.data(), bytes.size());
-      ASSERT_GT(size, 0);
-      bytes.remove_prefix(size);
-    }
-  }
-  void CloseInput() { input_.Reset(); }
-
-  // Up to and with the next newline; what is left at the end of the stream.
-  std::string ReadLine() {
-    size_t newline = buffer_.find('\n');
-    while (newline == std::string::npos && Fill()) {
-      newline = buffer_.find('\n');
-    }
-    std::string line = buffer_.substr(0, newline + 1);
-    if (newline == std::string::npos) {
-      line = buffer_;
-    }
-    buffer_.erase(0, line.size());
-    return line;
-  }
-
-  std::string ReadAll() {
-    while (Fill()) {
-    }
-    return std::exchange(buffer_, "");
-  }
-
-  void Signal(int number) const { ::kill(pid_, number); }
-
-  int Wait() {
-    int status = 0;
-    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
-    pid_ = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
+  explicit CorralAcp(std::vector<std::string> arguments)
+      : Process(WithProgram(std::move(arguments))) {}
 
  private:
-  bool Fill() {
-    std::string bytes(1 << 16, 0);
-    const ssize_t size = ::read(output_.get(), bytes.data(), bytes.size());
-    buffer_.append(bytes, 0, size > 0 ? size : 0);
-    return size > 0;
+  static std::vector<std::string> WithProgram(
+      std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), kProgram);
+    return arguments;
   }
-
-  pid_t pid_ = 0;
-  UniqueFd input_;
-  UniqueFd output_;
-  std::string buffer_;
 };
 
 void Hang(tests::FakeExecution& command) { command.Hang(); }
@@ -129,7 +53,7 @@ TEST(CorralAcpTest, KeepsEveryByteInBothDirections) {
   const std::string bytes("{\"a\": 1}\r\n\n \n\xff\0x\nnot json\nlast", 29);
   program.Write(bytes);
   program.CloseInput();
-  EXPECT_EQ(program.ReadAll(), bytes);
+  EXPECT_EQ(program.ReadOutput(), bytes);
   EXPECT_EQ(program.Wait(), 0);
 }
 
@@ -152,7 +76,7 @@ TEST(CorralAcpTest, AnswersTheAgentsTerminals) {
             "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{\"terminalId\":"
             "\"s1.e1\"}}\n");
   program.CloseInput();
-  EXPECT_EQ(program.ReadAll(), "");
+  EXPECT_EQ(program.ReadOutput(), "");
   EXPECT_EQ(program.Wait(), 0);
   EXPECT_THAT(server.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
 }
@@ -179,7 +103,7 @@ TEST(CorralAcpTest, TellsTheAgentOfItsLongLine) {
 TEST(CorralAcpTest, CarriesMuchToAClientThatReadsLate) {
   CorralAcp program({"--", "sh", "-c", "seq 2000000"});
   EXPECT_EQ(program.ReadLine(), "1\n");
-  EXPECT_TRUE(absl::EndsWith(program.ReadAll(), "\n2000000\n"));
+  EXPECT_TRUE(absl::EndsWith(program.ReadOutput(), "\n2000000\n"));
   EXPECT_EQ(program.Wait(), 0);
 }
 
@@ -194,13 +118,13 @@ TEST(CorralAcpTest, EndsWithTheAgentsStatus) {
 
 TEST(CorralAcpTest, PassesOnWhatTheAgentWroteBeforeItEnded) {
   CorralAcp program({"--", "sh", "-c", "echo one; printf two; exit 3"});
-  EXPECT_EQ(program.ReadAll(), "one\ntwo");
+  EXPECT_EQ(program.ReadOutput(), "one\ntwo");
   EXPECT_EQ(program.Wait(), 3);
 }
 
 TEST(CorralAcpTest, DoesNotWaitForALeftoverThatHoldsTheOutput) {
   CorralAcp program({"--", "sh", "-c", "sleep 1000 & echo started"});
-  EXPECT_EQ(program.ReadAll(), "started\n");
+  EXPECT_EQ(program.ReadOutput(), "started\n");
   EXPECT_EQ(program.Wait(), 0);
 }
 

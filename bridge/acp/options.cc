@@ -1,7 +1,5 @@
 #include "bridge/acp/options.h"
 
-#include <cmath>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -9,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "bridge/options/duration_field.h"
+#include "bridge/options/limit_fields.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -47,62 +45,24 @@ if signal n ended it; 127 if there is no such agent; 2 for a wrong option.
 
 using Setter = std::function<absl::Status(const std::string&, Options&)>;
 
-absl::Status Wrong(absl::string_view option, absl::string_view value,
-                   absl::string_view allowed) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, " is \"", value, "\", must be ", allowed));
+// `status` says what is allowed.
+absl::Status Named(absl::string_view option, absl::string_view value,
+                   const absl::Status& status) {
+  return status.ok() ? status
+                     : absl::InvalidArgumentError(absl::StrCat(
+                           option, " is \"", value, "\"; ", status.message()));
 }
 
-absl::StatusOr<uint64_t> ParseSize(const std::string& value) {
-  constexpr absl::string_view kUnits = "KMGT";
-  absl::string_view digits = value;
-  int shift = 0;
-  if (const size_t unit =
-          value.empty() ? kUnits.npos : kUnits.find(value.back());
-      unit != kUnits.npos) {
-    shift = 10 * (static_cast<int>(unit) + 1);
-    digits.remove_suffix(1);
-  }
-  uint64_t number = 0;
-  if (!absl::SimpleAtoi(digits, &number) || number == 0 ||
-      number > UINT64_MAX >> shift) {
-    return Wrong("--memory", value,
-                 "a number of bytes, or one with K, M, G or T");
-  }
-  return number << shift;
-}
-
-absl::Status SetCpus(const std::string& value, Options& options) {
-  constexpr double kMost = 1e6;
-  double cpus = 0;
-  if (!absl::SimpleAtod(value, &cpus) || !(cpus > 0 && cpus <= kMost)) {
-    return Wrong("--cpus", value, "a number above 0, such as 1.5");
-  }
-  options.bridge.workplace.limits.set_cpu_millis(std::llround(cpus * 1000));
-  return absl::OkStatus();
-}
-
-absl::Status SetPids(const std::string& value, Options& options) {
-  uint64_t pids = 0;
-  if (!absl::SimpleAtoi(value, &pids)) {
-    return Wrong("--pids", value, "a number");
-  }
-  options.bridge.workplace.limits.set_pids(pids);
-  return absl::OkStatus();
-}
-
-absl::Status SetMemory(const std::string& value, Options& options) {
-  ASSIGN_OR_RETURN(const uint64_t bytes, ParseSize(value));
-  options.bridge.workplace.limits.set_memory_bytes(bytes);
-  return absl::OkStatus();
+// Sets one of the limits.
+Setter Limit(absl::Status (*set)(absl::string_view, corral::v1::Limits&)) {
+  return [set](const std::string& value, Options& options) {
+    return set(value, options.bridge.workplace.limits);
+  };
 }
 
 absl::Status SetTimeout(const std::string& value, Options& options) {
-  absl::Duration& timeout = options.bridge.command_timeout;
-  if (!absl::ParseDuration(value, &timeout) ||
-      timeout < absl::Milliseconds(1) || timeout > absl::Hours(365 * 24)) {
-    return Wrong("--timeout", value, "a time of 1ms to 8760h, such as 30s");
-  }
+  ASSIGN_OR_RETURN(options.bridge.command_timeout,
+                   ParseDuration(value, kTimeoutRange));
   return absl::OkStatus();
 }
 
@@ -128,9 +88,9 @@ const std::map<std::string, Setter>& Setters() {
        })},
       {"--tls-key",
        Text([](Options & o) -> auto& { return o.bridge.server.tls_key_file; })},
-      {"--memory", SetMemory},
-      {"--pids", SetPids},
-      {"--cpus", SetCpus},
+      {"--memory", Limit(SetMemory)},
+      {"--pids", Limit(SetPids)},
+      {"--cpus", Limit(SetCpus)},
       {"--timeout", SetTimeout},
   };
   return *setters;
@@ -155,14 +115,15 @@ absl::Status ReadOption(std::deque<std::string>& rest, Options& options) {
         absl::StrCat("there is no option ", word));
   }
   if (equals != std::string::npos) {
-    return setter->second(word.substr(equals + 1), options);
+    const std::string value = word.substr(equals + 1);
+    return Named(setter->first, value, setter->second(value, options));
   }
   if (rest.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(word, " takes a value"));
   }
   const std::string value = rest.front();
   rest.pop_front();
-  return setter->second(value, options);
+  return Named(word, value, setter->second(value, options));
 }
 
 }  // namespace

@@ -69,10 +69,11 @@ TEST(ParseOptionsTest, NamesWhatIsWrong) {
       {{"--memory", "0", "a"}, "--memory is \"0\""},
       {{"--memory", "-1M", "a"}, "--memory is \"-1M\""},
       {{"--memory", "99999999999T", "a"}, "--memory is \"99999999999T\""},
+      {{"--pids=7", "a"}, "--pids is \"7\"; allowed is 8 to"},
       {{"--pids", "1.5", "a"}, "--pids is \"1.5\""},
       {{"--cpus", "0", "a"}, "--cpus is \"0\""},
-      {{"--cpus", "nan", "a"}, "--cpus is \"nan\""},
-      {{"--timeout", "30", "a"}, "--timeout is \"30\""},
+      {{"--cpus", "nan", "a"}, "--cpus is \"nan\"; allowed is"},
+      {{"--timeout", "1y", "a"}, "--timeout is \"1y\""},
       {{"--timeout", "-1s", "a"}, "--timeout is \"-1s\""},
       {{"--timeout", "inf", "a"}, "--timeout is \"inf\""},
   };

@@ -2,8 +2,8 @@
 
 #include "bridge/cli/attached_command.h"
 #include "bridge/cli/detach_keys.h"
-#include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
+#include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -32,17 +32,14 @@ absl::StatusOr<int> Attach(Invocation invocation) {
                 return absl::OkStatus();
               });
   AddDetachKeys(table, detach_keys);
-  table.TakePositionals(1, 1);
-  AddServerOptions(table, invocation.server);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
-  if (arguments.help) {
-    return Print(table.Help());
+  ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                   ParseExecution(table, invocation));
+  if (!name.has_value()) {
+    return 0;
   }
-  ASSIGN_OR_RETURN(const std::string name,
-                   ExecutionArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
-  return AttachTo(*connection, name, from, detach_keys);
+  return AttachTo(*connection, *name, from, detach_keys);
 }
 
 }  // namespace bridge

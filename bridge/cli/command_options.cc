@@ -5,10 +5,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "bridge/cli/duration_field.h"
-#include "bridge/cli/quantity.h"
 #include "bridge/cli/terminal.h"
 #include "bridge/cli/working_directory.h"
+#include "bridge/options/duration_field.h"
+#include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -23,8 +23,6 @@ constexpr uint64_t kRetainBytes = 16 << 20;
 constexpr uint64_t kMinRetainBytes = 64 << 10;
 constexpr uint64_t kMaxRetainBytes = uint64_t{1} << 40;
 constexpr absl::Duration kYear = absl::Hours(365 * 24);
-constexpr DurationRange kTimeout = {absl::Milliseconds(1), kYear,
-                                    "1ms to 365d"};
 constexpr DurationRange kDrain = {absl::ZeroDuration(), absl::Hours(1),
                                   "0s to 1h"};
 constexpr DurationRange kKeepAfterEnd = {absl::ZeroDuration(), kYear,
@@ -102,13 +100,13 @@ void CommandOptions::AddTo(OptionTable& table) {
 void CommandOptions::AddTimesTo(OptionTable& table) {
   table.Value(0, "timeout", "TIME", "End the command after this time: 30s, 5m.",
               [this](absl::string_view value) {
-                return SetDuration(value, kTimeout,
+                return SetDuration(value, kTimeoutRange,
                                    *command_.mutable_wall_timeout());
               });
   table.Value(0, "cpu-timeout", "TIME",
               "End it when it and its descendants have used this CPU time.",
               [this](absl::string_view value) {
-                return SetDuration(value, kTimeout,
+                return SetDuration(value, kTimeoutRange,
                                    *command_.mutable_cpu_timeout());
               });
   table.Value(0, "drain", "TIME",

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -14,45 +12,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "sandbox/base/log.h"
+#include "tests/child_process.h"
 
 namespace bridge {
 namespace {
-
-using sandbox::UniqueFd;
-
-struct Pipe {
-  Pipe() {
-    int ends[2];
-    CHECK(::pipe2(ends, O_CLOEXEC) == 0);
-    reader.Reset(ends[0]);
-    writer.Reset(ends[1]);
-  }
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-pid_t Spawn(std::vector<std::string> words, int input, int output, int error) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    argv.push_back(word.data());
-  }
-  argv.push_back(nullptr);
-  pid_t pid = -1;
-  CHECK(::posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(),
-                      environ) == 0);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  return pid;
-}
 
 std::string ReadAll(int fd) {
   std::string data;
@@ -78,32 +41,27 @@ CorralProcess::CorralProcess(const std::string& server,
     input_.Reset(master);
     output_.Reset(::fcntl(master, F_DUPFD_CLOEXEC, 0));
     terminal_.Reset(slave);
-    pid_ = Spawn(std::move(arguments), slave, slave, slave);
+    pid_ = tests::Spawn({std::move(arguments), {}, slave, slave, slave, true});
     return;
   }
-  Pipe input;
-  Pipe output;
-  Pipe error;
-  pid_ = Spawn(std::move(arguments), input.reader.get(), output.writer.get(),
-               error.writer.get());
+  tests::Pipe input;
+  tests::Pipe output;
+  tests::Pipe error;
+  pid_ = tests::Spawn({std::move(arguments),
+                       {},
+                       input.reader.get(),
+                       output.writer.get(),
+                       error.writer.get(),
+                       true});
   input_ = std::move(input.writer);
   output_ = std::move(output.reader);
   error_ = std::move(error.reader);
 }
 
-CorralProcess::~CorralProcess() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-}
+CorralProcess::~CorralProcess() { tests::KillAndReap(pid_); }
 
 void CorralProcess::Write(absl::string_view data) {
-  while (!data.empty()) {
-    const ssize_t size = ::write(input_.get(), data.data(), data.size());
-    CHECK(size > 0);
-    data.remove_prefix(size);
-  }
+  tests::WriteAll(input_.get(), data);
 }
 
 std::string CorralProcess::ReadUntil(absl::string_view text) {
@@ -120,12 +78,7 @@ std::string CorralProcess::ReadError() { return ReadAll(error_.get()); }
 
 void CorralProcess::Signal(int number) { CHECK(::kill(pid_, number) == 0); }
 
-int CorralProcess::Wait() {
-  int status = 0;
-  CHECK(::waitpid(pid_, &status, 0) == pid_);
-  pid_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
+int CorralProcess::Wait() { return tests::AwaitExit(std::exchange(pid_, -1)); }
 
 size_t CorralProcess::PeakMemory() {
   std::ifstream status("/proc/" + std::to_string(pid_) + "/status");

@@ -1,9 +1,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
 #include "bridge/cli/text_table.h"
 #include "bridge/client/call.h"
+#include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {

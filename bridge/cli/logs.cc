@@ -4,11 +4,11 @@
 #include "absl/time/clock.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
-#include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
 #include "bridge/client/call.h"
 #include "bridge/client/output_stream.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -130,20 +130,17 @@ absl::StatusOr<int> Logs(Invocation invocation) {
       "lists it.");
   LogsOptions options;
   AddTo(table, options);
-  table.TakePositionals(1, 1);
-  AddServerOptions(table, invocation.server);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
-  if (arguments.help) {
-    return Print(table.Help());
+  ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                   ParseExecution(table, invocation));
+  if (!name.has_value()) {
+    return 0;
   }
   if (options.only_stdout && options.only_stderr) {
     return UsageError("--stdout and --stderr exclude each other");
   }
-  ASSIGN_OR_RETURN(const std::string name,
-                   ExecutionArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
-  ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, name));
+  ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, *name));
   ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
                    BuildRequest(execution, options));
   if (request.cursors().empty() && HasEnded(execution)) {

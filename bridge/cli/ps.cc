@@ -5,12 +5,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "bridge/cli/exit_report.h"
-#include "bridge/cli/quantity.h"
 #include "bridge/cli/subcommand.h"
 #include "bridge/cli/terminal.h"
 #include "bridge/cli/text_table.h"
 #include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {

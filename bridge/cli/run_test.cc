@@ -2,13 +2,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <termios.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/corral_process.h"
@@ -226,80 +224,6 @@ TEST(RunTest, EndsWithTheCommandWhenItsInputWasNotTaken) {
   EXPECT_EQ(corral.Wait(), 6);
 }
 
-TEST(RunTest, PassesOnSignals) {
-  FakeServer server([](FakeExecution& command) {
-    command.CatchSignals();
-    command.Print("ready");
-    const int first = command.WaitForSignal();
-    command.Print("next");
-    command.SetExit(first * 10 + command.WaitForSignal());
-  });
-  CorralProcess corral(server.address(), {"run", "cmd"});
-  corral.ReadUntil("ready");
-  corral.Signal(SIGINT);
-  corral.ReadUntil("next");
-  corral.Signal(SIGHUP);
-  EXPECT_EQ(corral.Wait(), SIGINT * 10 + SIGHUP);
-}
-
-TEST(RunTest, KillsAtTheThirdInterruptInQuickSuccession) {
-  FakeServer server([](FakeExecution& command) {
-    command.CatchSignals();
-    do {
-      command.Print("go on\n");
-    } while (command.WaitForSignal() != SIGKILL);
-  });
-  CorralProcess corral(server.address(), {"run", "cmd"});
-  while (!corral.ReadUntil("\n").empty()) {
-    corral.Signal(SIGINT);
-  }
-  EXPECT_EQ(corral.Wait(), 137);
-  std::vector<int> numbers;
-  for (const auto& signal : server.signals()) {
-    numbers.push_back(signal.signal());
-  }
-  // More of them only if they came more than 2 s apart.
-  EXPECT_THAT(std::vector<int>(numbers.end() - 3, numbers.end()),
-              ::testing::ElementsAre(SIGINT, SIGINT, SIGKILL));
-}
-
-TEST(RunTest, EndsByASignalWhenTheServerDoesNotAnswer) {
-  FakeServer server([](FakeExecution&) {});
-  server.HoldRuns();
-  CorralProcess corral(server.address(), {"run", "cmd"});
-  server.WaitForRun();
-  corral.Signal(SIGTERM);
-  EXPECT_EQ(corral.Wait(), 143);
-}
-
-TEST(RunTest, SaysThatASignalCouldNotBePassedOn) {
-  FakeServer server([](FakeExecution& command) {
-    command.Print("ready");
-    command.Hang();
-  });
-  CorralProcess corral(server.address(), {"run", "cmd"});
-  corral.ReadUntil("ready");
-  server.Stop();
-  corral.Signal(SIGTERM);
-  EXPECT_THAT(corral.ReadError(), HasSubstr("SIGTERM could not be passed on"));
-  EXPECT_EQ(corral.Wait(), 125);
-}
-
-TEST(RunTest, EndsAtTheSecondSignalThatComesAfterTheEndOfTheCommand) {
-  FakeServer server(
-      [](FakeExecution& command) { command.Print(std::string(1 << 20, 'x')); });
-  CorralProcess corral(server.address(), {"run", "cmd"});
-  // The pipe is full, and nobody reads on.
-  corral.ReadUntil("x");
-  server.FindExecution(kExecution)->WaitUntilEnded();
-  corral.Signal(SIGTERM);
-  while (server.signals().empty()) {
-  }
-  corral.Signal(SIGTERM);
-  EXPECT_THAT(corral.ReadError(), HasSubstr("SIGTERM could not be passed on"));
-  EXPECT_EQ(corral.Wait(), 125);
-}
-
 // The next megabyte, in small pieces.
 std::string ReadBlock(int fd) {
   std::string block(1 << 20, '\0');
@@ -373,76 +297,6 @@ TEST(RunTest, GoesOnAfterTheServerWasRestarted) {
   EXPECT_EQ(corral.ReadOutput(), "after");
   EXPECT_EQ(corral.Wait(), 4);
   EXPECT_EQ(server.deletions().at(0), "tenants/default/sandboxes/s1");
-}
-
-bool Echoes(const CorralProcess& corral) {
-  termios mode;
-  return ::tcgetattr(corral.terminal(), &mode) == 0 &&
-         (mode.c_lflag & ECHO) != 0;
-}
-
-TEST(RunTest, GivesATerminalForATerminal) {
-  FakeServer server([](FakeExecution&) {});
-  ::setenv("TERM", "vt52", 1);
-  CorralProcess corral(server.address(), {"run", "cmd"},
-                       CorralProcess::Io::kTerminal);
-  EXPECT_EQ(corral.Wait(), 0);
-  const auto command = server.runs().at(0).command();
-  EXPECT_EQ(command.terminal().ShortDebugString(), "rows: 30 columns: 100");
-  EXPECT_EQ(command.environment(0).ShortDebugString(),
-            "name: \"TERM\" value: \"vt52\"");
-}
-
-TEST(RunTest, PassesOnEveryByteTypedUntilTheTerminalIsRestored) {
-  FakeServer server([](FakeExecution& command) {
-    command.Print("ready");
-    command.Print(command.ReadInput(1) == "\x03" ? "interrupt" : "?");
-  });
-  CorralProcess corral(server.address(), {"run", "cmd"},
-                       CorralProcess::Io::kTerminal);
-  corral.ReadUntil("ready");
-  EXPECT_FALSE(Echoes(corral));
-  corral.Write("\x03");  // typed, not a signal
-  EXPECT_EQ(corral.ReadUntil("interrupt"), "interrupt");
-  EXPECT_EQ(corral.Wait(), 0);
-  EXPECT_TRUE(Echoes(corral));
-}
-
-TEST(RunTest, PassesOnTheSizeOfTheTerminal) {
-  FakeServer server([](FakeExecution& command) {
-    command.Print("ready");
-    command.SetExit(static_cast<int>(command.WaitForResize().rows()));
-  });
-  CorralProcess corral(server.address(), {"run", "cmd"},
-                       CorralProcess::Io::kTerminal);
-  corral.ReadUntil("ready");
-  winsize size = {40, 120, 0, 0};
-  ::ioctl(corral.terminal(), TIOCSWINSZ, &size);
-  corral.Signal(SIGWINCH);
-  EXPECT_EQ(corral.Wait(), 40);
-}
-
-TEST(RunTest, RestoresTheTerminalAfterASignal) {
-  FakeServer server([](FakeExecution& command) {
-    command.Print("ready");
-    command.Hang();
-  });
-  CorralProcess corral(server.address(), {"run", "cmd"},
-                       CorralProcess::Io::kTerminal);
-  corral.ReadUntil("ready");
-  EXPECT_FALSE(Echoes(corral));
-  corral.Signal(SIGTERM);
-  EXPECT_EQ(corral.Wait(), 143);
-  EXPECT_TRUE(Echoes(corral));
-}
-
-TEST(RunTest, GivesNoTerminalWhenToldNotTo) {
-  FakeServer server([](FakeExecution& command) { command.Print("x"); });
-  CorralProcess corral(server.address(), {"run", "-T", "cmd"},
-                       CorralProcess::Io::kTerminal);
-  EXPECT_EQ(corral.Wait(), 0);
-  EXPECT_FALSE(server.runs().at(0).command().has_terminal());
-  EXPECT_EQ(server.FindExecution(kExecution), nullptr);
 }
 
 }  // namespace

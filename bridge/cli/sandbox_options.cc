@@ -1,37 +1,19 @@
 #include "bridge/cli/sandbox_options.h"
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "bridge/cli/duration_field.h"
-#include "bridge/cli/quantity.h"
 #include "bridge/cli/working_directory.h"
+#include "bridge/options/duration_field.h"
+#include "bridge/options/limit_fields.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
 
-// The ranges of corral.v1.Limits.
-constexpr uint64_t kMinMemory = uint64_t{4} << 20;
-constexpr uint64_t kMaxMemory = uint64_t{1} << 50;
-constexpr uint64_t kMinOutput = uint64_t{1} << 20;
-constexpr uint64_t kMinPids = 8;
-constexpr uint64_t kMaxPids = 4194304;
-constexpr uint64_t kMinCpuMillis = 10;
-constexpr uint64_t kMaxCpuMillis = 1000000;
-
 // Of corral.v1.Lifetime.
 constexpr DurationRange kLifetime = {absl::Seconds(1), absl::Hours(365 * 24),
                                      "1s to 365d"};
-
-absl::Status CheckRange(uint64_t value, uint64_t min, uint64_t max,
-                        absl::string_view allowed) {
-  return value < min || value > max
-             ? absl::InvalidArgumentError(absl::StrCat("allowed is ", allowed))
-             : absl::OkStatus();
-}
 
 }  // namespace
 
@@ -52,31 +34,14 @@ void SandboxOptions::AddTo(OptionTable& table) {
                            : absl::InvalidArgumentError("allowed is none");
               });
   table.Value('m', "memory", "SIZE", "Memory of all commands together: 512M.",
-              [this](absl::string_view value) -> absl::Status {
-                ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(value));
-                limits_.set_memory_bytes(bytes);
-                return CheckRange(bytes, kMinMemory, kMaxMemory, "4M to 1P");
-              });
+              [this](auto value) { return SetMemory(value, limits_); });
   table.Value(0, "pids", "COUNT", "Processes and threads at one time: 100.",
-              [this](absl::string_view value) -> absl::Status {
-                ASSIGN_OR_RETURN(const uint64_t count, ParseCount(value));
-                limits_.set_pids(count);
-                return CheckRange(count, kMinPids, kMaxPids, "8 to 4194304");
-              });
+              [this](auto value) { return SetPids(value, limits_); });
   table.Value(0, "cpus", "COUNT", "CPU time per time: 1.5.",
-              [this](absl::string_view value) -> absl::Status {
-                ASSIGN_OR_RETURN(const uint64_t millis, ParseCpuMillis(value));
-                limits_.set_cpu_millis(millis);
-                return CheckRange(millis, kMinCpuMillis, kMaxCpuMillis,
-                                  "0.01 to 1000");
-              });
+              [this](auto value) { return SetCpus(value, limits_); });
   table.Value(0, "output-limit", "SIZE",
               "Disk that all output of the sandbox takes together: 1G.",
-              [this](absl::string_view value) -> absl::Status {
-                ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(value));
-                limits_.set_output_bytes(bytes);
-                return CheckRange(bytes, kMinOutput, kMaxMemory, "1M to 1P");
-              });
+              [this](auto value) { return SetOutputBytes(value, limits_); });
   AddLifetimeTo(table);
 }
 

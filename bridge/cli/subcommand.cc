@@ -70,6 +70,18 @@ absl::StatusOr<std::string> ExecutionArgument(const std::string& word) {
   return name.ok() ? name : UsageError(name.status().message());
 }
 
+absl::StatusOr<std::optional<std::string>> ParseExecution(
+    OptionTable& table, Invocation& invocation) {
+  table.TakePositionals(1, 1);
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    RETURN_IF_ERROR(Print(table.Help()).status());
+    return std::nullopt;
+  }
+  return ExecutionArgument(arguments.positionals[0]);
+}
+
 absl::StatusOr<int> Print(const std::string& text) {
   RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
   return 0;

@@ -5,6 +5,7 @@
 #define BRIDGE_CLI_SUBCOMMAND_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,12 @@ absl::StatusOr<int> StartDetached(client::Connection& connection,
 // The full name; a usage error if it is none.
 absl::StatusOr<std::string> SandboxArgument(const std::string& word);
 absl::StatusOr<std::string> ExecutionArgument(const std::string& word);
+
+// Parses the words of a command on one execution, with the options of `table`
+// and the server's: the execution's full name. Empty: they ask for help, which
+// was printed.
+absl::StatusOr<std::optional<std::string>> ParseExecution(
+    OptionTable& table, Invocation& invocation);
 
 // Prints to standard output. Exit status 0.
 absl::StatusOr<int> Print(const std::string& text);

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/output_writer.h"
@@ -39,18 +41,15 @@ absl::StatusOr<int> Wait(Invocation invocation) {
   table.Flag(0, "json",
              "Print the Execution as JSON. Fields of type bytes are base64.",
              json);
-  table.TakePositionals(1, 1);
-  AddServerOptions(table, invocation.server);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
-  if (arguments.help) {
-    return Print(table.Help());
+  ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                   ParseExecution(table, invocation));
+  if (!name.has_value()) {
+    return 0;
   }
-  ASSIGN_OR_RETURN(const std::string name,
-                   ExecutionArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const corral::v1::Execution execution,
-                   AwaitEnd(*connection, name));
+                   AwaitEnd(*connection, *name));
   RETURN_IF_ERROR(Report(execution, json));
   return ExitCode(execution);
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,56 +11,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sandbox/base/log.h"
+#include "tests/child_process.h"
 
 namespace tests {
-namespace {
-
-using ::sandbox::UniqueFd;
-
-struct Pipe {
-  Pipe() {
-    int ends[2];
-    CHECK(::pipe2(ends, O_CLOEXEC) == 0);
-    reader.Reset(ends[0]);
-    writer.Reset(ends[1]);
-  }
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    pointers.push_back(word.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-pid_t Spawn(std::vector<std::string> arguments,
-            std::vector<std::string> environment, int input, int output,
-            int error) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    environment.emplace_back(*variable);
-  }
-  const std::vector<char*> argv = Pointers(arguments);
-  const std::vector<char*> envp = Pointers(environment);
-  pid_t pid = -1;
-  CHECK(::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(),
-                       envp.data()) == 0);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return pid;
-}
-
-}  // namespace
-
 Process::Process(std::vector<std::string> arguments,
                  std::vector<std::string> environment,
                  const std::string& error_file) {
@@ -71,18 +23,13 @@ Process::Process(std::vector<std::string> arguments,
                    ? ::memfd_create("error", MFD_CLOEXEC)
                    : ::open(error_file.c_str(),
                             O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  pid_ = Spawn(std::move(arguments), std::move(environment), input.reader.get(),
-               output.writer.get(), error_.get());
+  pid_ = Spawn({std::move(arguments), std::move(environment),
+                input.reader.get(), output.writer.get(), error_.get()});
   input_ = std::move(input.writer);
   output_ = std::move(output.reader);
 }
 
-Process::~Process() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-}
+Process::~Process() { KillAndReap(pid_); }
 
 bool Process::IsRunning() const {
   siginfo_t info = {};
@@ -91,13 +38,7 @@ bool Process::IsRunning() const {
          info.si_pid == 0;
 }
 
-void Process::Write(absl::string_view data) {
-  while (!data.empty()) {
-    const ssize_t size = ::write(input_.get(), data.data(), data.size());
-    CHECK(size > 0);
-    data.remove_prefix(size);
-  }
-}
+void Process::Write(absl::string_view data) { WriteAll(input_.get(), data); }
 
 bool Process::Fill() {
   char bytes[65536];
@@ -133,12 +74,7 @@ std::string Process::ReadError() {
 
 void Process::Signal(int number) const { ::kill(pid_, number); }
 
-int Process::Wait() {
-  int status = 0;
-  CHECK(::waitpid(pid_, &status, 0) == pid_);
-  pid_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
+int Process::Wait() { return AwaitExit(std::exchange(pid_, -1)); }
 
 std::string RunProgram(const std::vector<std::string>& arguments) {
   Process process(arguments);

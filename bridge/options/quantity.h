@@ -1,7 +1,7 @@
 // Amounts as people write them.
 
-#ifndef BRIDGE_CLI_QUANTITY_H_
-#define BRIDGE_CLI_QUANTITY_H_
+#ifndef BRIDGE_OPTIONS_QUANTITY_H_
+#define BRIDGE_OPTIONS_QUANTITY_H_
 
 #include <cstdint>
 #include <string>
@@ -34,4 +34,4 @@ std::string FormatAge(absl::Duration age);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_QUANTITY_H_
+#endif  // BRIDGE_OPTIONS_QUANTITY_H_

@@ -1,4 +1,4 @@
-#include "bridge/cli/quantity.h"
+#include "bridge/options/quantity.h"
 
 #include <string>
 #include <utility>

@@ -1,0 +1,192 @@
+// The terminals of an agent, against a fake server.
+
+#include <errno.h>
+#include <signal.h>
+
+#include <string>
+
+#include "bridge/acp/bridge_fixture.h"
+#include "bridge/jsonrpc/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(BridgeTest, RunsACommandFromCreateToRelease) {
+  const std::string terminal = Terminal("hello");
+  EXPECT_NE(terminal, "");
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"],
+            (Json{{"exitCode", 0}, {"signal", nullptr}}));
+  EXPECT_EQ(Ask("output", terminal)["result"],
+            (Json{{"output", "hello\n"},
+                  {"truncated", false},
+                  {"exitStatus", {{"exitCode", 0}, {"signal", nullptr}}}}));
+  EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
+  EXPECT_THAT(client_, IsEmpty());
+}
+
+TEST_F(BridgeTest, PassesArgumentsAndEnvironmentToTheServer) {
+  Terminal("hello", R"(,"args":["a","b c"],"env":[{"name":"N","value":"V"}],)"
+                    R"("outputByteLimit":10)");
+  const corral::v1::Command command = server_.starts().front().command();
+  EXPECT_THAT(command.argv(), ElementsAre("hello", "a", "b c"));
+  EXPECT_EQ(command.environment(0).name(), "N");
+  EXPECT_EQ(command.environment(0).value(), "V");
+  EXPECT_EQ(command.working_directory(), "/w");
+  EXPECT_TRUE(command.merge_stderr());
+  EXPECT_FALSE(command.has_wall_timeout());
+  EXPECT_EQ(command.output().overflow(), corral::v1::OutputPolicy::DROP_OLDEST);
+  EXPECT_EQ(command.output().retain_bytes(), (1u << 20) + 40);
+}
+
+TEST_F(BridgeTest, GivesAShellLineToAShell) {
+  Terminal("echo hi | cat", R"(,"args":[])");
+  EXPECT_THAT(server_.starts().front().command().argv(),
+              ElementsAre("/bin/sh", "-c", "echo hi | cat"));
+}
+
+TEST_F(BridgeTest, TellsWhyACommandDidNotStart) {
+  corral::v1::StartFailure failure;
+  failure.set_stage(corral::v1::StartFailure::EXEC);
+  failure.set_errno_value(ENOENT);
+  failure.set_message("No such file or directory");
+  server_.FailStarts(failure);
+  const Json answer = Create("nosuch");
+  EXPECT_EQ(answer["error"]["code"], -32603);
+  EXPECT_EQ(answer["error"]["data"]["details"],
+            "spawn nosuch ENOENT: No such file or directory");
+}
+
+TEST_F(BridgeTest, KeepsTheTerminalAfterAKill) {
+  const std::string terminal = Terminal("hang");
+  AskUntil(terminal, "started\n");
+  EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"],
+            (Json{{"exitCode", nullptr}, {"signal", "SIGTERM"}}));
+  const Json output = Ask("output", terminal);
+  EXPECT_EQ(output["result"]["output"], "started\n");
+  EXPECT_EQ(output["result"]["exitStatus"]["signal"], "SIGTERM");
+  EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
+  const corral::v1::SignalExecutionRequest signal = server_.signals().front();
+  EXPECT_EQ(signal.signal(), SIGTERM);
+  EXPECT_EQ(signal.scope(), corral::v1::SignalExecutionRequest::TREE);
+  EXPECT_EQ(signal.kill_after().seconds(), 2);
+}
+
+TEST_F(BridgeTest, AnswersEveryWaitOfAReleasedTerminal) {
+  const std::string terminal = Terminal("hang");
+  Request("\"a\"", "terminal/wait_for_exit", Reference(terminal));
+  Request("7", "terminal/wait_for_exit", Reference(terminal));
+  EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
+  const Json killed = {{"exitCode", nullptr}, {"signal", "SIGKILL"}};
+  Json answer = Answer();
+  EXPECT_EQ(answer["id"], "a");
+  EXPECT_EQ(answer["result"], killed);
+  answer = Answer();
+  EXPECT_EQ(answer["id"], 7);
+  EXPECT_EQ(answer["result"], killed);
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(),
+              ElementsAre("tenants/default/sandboxes/s1/executions/e1"));
+}
+
+TEST_F(BridgeTest, ForgetsAReleasedTerminal) {
+  const std::string terminal = Terminal("hang");
+  Ask("release", terminal);
+  const Json output = Ask("output", terminal);
+  EXPECT_EQ(output["error"]["code"], -32002);
+  EXPECT_EQ(output["error"]["data"]["terminalId"], terminal);
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["error"]["code"], -32002);
+  EXPECT_EQ(Ask("kill", terminal)["error"]["code"], -32002);
+}
+
+TEST_F(BridgeTest, ReleasesTwiceWhatItOnceKnew) {
+  const std::string terminal = Terminal("hang");
+  Ask("release", terminal);
+  EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
+  EXPECT_EQ(Ask("release", "never-issued")["error"]["code"], -32002);
+  Request("1", "terminal/release", Reference(terminal, "other"));
+  EXPECT_EQ(Answer()["error"]["code"], -32002);
+}
+
+TEST_F(BridgeTest, KeepsTerminalsOfOneSessionFromAnother) {
+  const std::string terminal = Terminal("hang");
+  Request("1", "terminal/kill", Reference(terminal, "other"));
+  EXPECT_EQ(Answer()["error"]["code"], -32002);
+}
+
+TEST_F(BridgeTest, CancelsAWaitAndNotTheCommand) {
+  const std::string terminal = Terminal("hang");
+  Request("9", "terminal/wait_for_exit", Reference(terminal));
+  bridge_->OnAgentLine(
+      R"({"method":"$/cancel_request","params":{"requestId":9}})");
+  const Json answer = Answer();
+  EXPECT_EQ(answer["id"], 9);
+  EXPECT_EQ(answer["error"]["code"], -32800);
+  EXPECT_THAT(client_, IsEmpty());
+  EXPECT_FALSE(Ask("output", terminal)["result"].contains("exitStatus"));
+  EXPECT_THAT(server_.signals(), IsEmpty());
+}
+
+TEST_F(BridgeTest, CancelsACreation) {
+  Request("9", "terminal/create",
+          R"({"sessionId":"s","cwd":"/w","command":"hang"})");
+  bridge_->OnAgentLine(
+      R"({"method":"$/cancel_request","params":{"requestId":9}})");
+  EXPECT_EQ(Answer()["error"]["code"], -32800);
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(), SizeIs(1));
+  EXPECT_THAT(agent_, IsEmpty());
+}
+
+TEST_F(BridgeTest, ReadsWhileACommandRuns) {
+  const std::string terminal = Terminal("hang");
+  const Json answer = AskUntil(terminal, "started\n");
+  EXPECT_FALSE(answer["result"].contains("exitStatus"));
+  EXPECT_EQ(answer["result"]["truncated"], false);
+}
+
+TEST_F(BridgeTest, KeepsTheEndOfALongOutput) {
+  const std::string terminal = Terminal("flood", R"(,"outputByteLimit":15000)");
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["exitCode"], 0);
+  const Json result = Ask("output", terminal)["result"];
+  EXPECT_EQ(result["output"],
+            std::string(5000, 'k') + std::string(10'000, 'l'));
+  EXPECT_EQ(result["truncated"], true);
+}
+
+TEST_F(BridgeTest, TellsThatTheEndIsNotKnown) {
+  const std::string terminal = Terminal("lost");
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["error"]["code"], -32603);
+  EXPECT_EQ(Ask("output", terminal)["result"]["exitStatus"],
+            (Json{{"exitCode", nullptr}, {"signal", nullptr}}));
+}
+
+TEST_F(BridgeTest, OutlivesARestartOfTheServer) {
+  const std::string terminal = Terminal("hang");
+  AskUntil(terminal, "started\n");
+  Request("8", "terminal/wait_for_exit", Reference(terminal));
+  server_.Stop();
+  server_.Start();
+  EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
+  const Json answer = Answer();
+  EXPECT_EQ(answer["id"], 8);
+  EXPECT_EQ(answer["result"]["signal"], "SIGTERM");
+}
+
+TEST_F(BridgeTest, StartsACommandOnceWhenAnswersAreLost) {
+  server_.LoseAnswers(2);
+  EXPECT_EQ(Terminal("hello"), "s1.e1");
+  server_.LoseAnswers(2);
+  EXPECT_EQ(Terminal("hello"), "s1.e2");
+  EXPECT_THAT(server_.starts(), SizeIs(4));
+  EXPECT_EQ(AskUntil("s1.e2", "hello\n")["result"]["truncated"], false);
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,55 @@
+#include "bridge/options/limit_fields.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/options/quantity.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+constexpr uint64_t kMinMemory = uint64_t{4} << 20;
+constexpr uint64_t kMaxMemory = uint64_t{1} << 50;
+constexpr uint64_t kMinPids = 8;
+constexpr uint64_t kMaxPids = 4194304;
+constexpr uint64_t kMinCpuMillis = 10;
+constexpr uint64_t kMaxCpuMillis = 1000000;
+constexpr uint64_t kMinOutput = uint64_t{1} << 20;
+constexpr uint64_t kMaxOutput = uint64_t{1} << 50;
+
+absl::Status CheckRange(uint64_t value, uint64_t min, uint64_t max,
+                        absl::string_view allowed) {
+  return value < min || value > max
+             ? absl::InvalidArgumentError(absl::StrCat("allowed is ", allowed))
+             : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SetMemory(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text));
+  limits.set_memory_bytes(bytes);
+  return CheckRange(bytes, kMinMemory, kMaxMemory, "4M to 1P");
+}
+
+absl::Status SetPids(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
+  limits.set_pids(count);
+  return CheckRange(count, kMinPids, kMaxPids, "8 to 4194304");
+}
+
+absl::Status SetCpus(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t millis, ParseCpuMillis(text));
+  limits.set_cpu_millis(millis);
+  return CheckRange(millis, kMinCpuMillis, kMaxCpuMillis, "0.01 to 1000");
+}
+
+absl::Status SetOutputBytes(absl::string_view text,
+                            corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text));
+  limits.set_output_bytes(bytes);
+  return CheckRange(bytes, kMinOutput, kMaxOutput, "1M to 1P");
+}
+
+}  // namespace bridge

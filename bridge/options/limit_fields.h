@@ -1,0 +1,29 @@
+// Limits of a sandbox as options have them.
+
+#ifndef BRIDGE_OPTIONS_LIMIT_FIELDS_H_
+#define BRIDGE_OPTIONS_LIMIT_FIELDS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace bridge {
+
+// The ranges are those of corral.v1.Limits; the errors (InvalidArgument) say
+// what is allowed, and not what was given.
+
+// A size: 512M. [4M, 1P]
+absl::Status SetMemory(absl::string_view text, corral::v1::Limits& limits);
+
+// A count: 100. [8, 4194304]
+absl::Status SetPids(absl::string_view text, corral::v1::Limits& limits);
+
+// CPUs: 1.5. [0.01, 1000]
+absl::Status SetCpus(absl::string_view text, corral::v1::Limits& limits);
+
+// A size: 1G. [1M, 1P]
+absl::Status SetOutputBytes(absl::string_view text, corral::v1::Limits& limits);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_OPTIONS_LIMIT_FIELDS_H_
