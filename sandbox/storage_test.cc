@@ -119,9 +119,9 @@ class StorageTest : public ::testing::Test {
     ASSERT_THAT(sandbox_.Start(start), IsOk());
     Fill();
     CloseInput(id);
-    EXPECT_THAT(sandbox_.recorder().WaitForStorage(true), HasSubstr("output"));
     while (Signal(id, 0, wire::Signal::LEADER, -1).ok()) {
     }
+    EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
     EXPECT_FALSE(sandbox_.recorder().Ended(id));
   }
   std::string LogPath(const std::string& id) {
