@@ -1,9 +1,11 @@
 #include "sandbox/packet_socket.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -30,7 +32,8 @@ absl::StatusOr<UniqueFd> ToMemfd(const std::string& data) {
       ::write(memfd.get(), data.data(), data.size()) !=
           static_cast<ssize_t>(data.size()) ||
       ::fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0) {
-    return absl::ErrnoToStatus(errno, "memfd for a large message");
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memfd for a large message: ", std::strerror(errno)));
   }
   return memfd;
 }
@@ -80,9 +83,11 @@ absl::Status SendPacket(int socket, const char* data, size_t size, int fd) {
     return absl::FailedPreconditionError(
         absl::StrCat("send: ", std::strerror(error)));
   }
-  // EAGAIN; or the host is short of something, which is no news of the peer.
-  return absl::UnavailableError(
-      absl::StrCat("nothing was sent: ", std::strerror(error)));
+  if (error == EAGAIN) {
+    return absl::UnavailableError("the peer does not read");
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("send: ", std::strerror(error)));
 }
 
 // Owns what came with a packet; keeps the first.
@@ -107,6 +112,9 @@ UniqueFd TakeFds(msghdr& message) {
 }
 
 }  // namespace
+
+PacketSocket::PacketSocket(UniqueFd fd)
+    : fd_(std::move(fd)), reserve_(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)) {}
 
 absl::StatusOr<std::pair<PacketSocket, PacketSocket>> PacketSocket::Pair() {
   int fds[2];
@@ -147,6 +155,27 @@ absl::StatusOr<PacketSocket> PacketSocket::Connect(const std::string& directory,
   return PacketSocket(std::move(fd));
 }
 
+absl::StatusOr<UniqueFd> PacketSocket::PeerProcess() const {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return absl::ErrnoToStatus(errno, "getsockopt(SO_PEERCRED)");
+  }
+  if (peer.pid == 0) {
+    return UniqueFd();
+  }
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  if (!pidfd.valid() && errno != ESRCH) {
+    return absl::ErrnoToStatus(errno, "pidfd_open");
+  }
+  // While it holds its end, the pid is its own.
+  pollfd end = {fd_.get(), 0, 0};
+  if (!pidfd.valid() || ::poll(&end, 1, 0) != 0) {
+    return absl::UnavailableError("the peer has ended");
+  }
+  return pidfd;
+}
+
 absl::Status PacketSocket::Send(const google::protobuf::MessageLite& message) {
   const std::string data = message.SerializeAsString();
   if (data.size() <= kMaxPacket) {
@@ -156,8 +185,30 @@ absl::Status PacketSocket::Send(const google::protobuf::MessageLite& message) {
   return SendPacket(fd_.get(), "", 0, memfd.get());
 }
 
+bool PacketSocket::MakeRoom() {
+  char byte;
+  iovec vector = {&byte, 1};
+  msghdr header = {};
+  header.msg_iov = &vector;
+  header.msg_iovlen = 1;
+  const ssize_t next =
+      ::recvmsg(fd_.get(), &header, MSG_PEEK | MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (next != 0 || (header.msg_flags & MSG_CTRUNC) == 0) {
+    return true;
+  }
+  if (!reserve_.valid()) {
+    reserve_.Reset(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  const bool room = reserve_.valid();
+  reserve_.Reset();
+  return room;
+}
+
 absl::StatusOr<bool> PacketSocket::Receive(
     google::protobuf::MessageLite* message) {
+  if (!MakeRoom()) {
+    return false;
+  }
   buffer_.resize(kMaxPacket);
   iovec vector = {buffer_.data(), buffer_.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -174,13 +225,15 @@ absl::StatusOr<bool> PacketSocket::Receive(
   if (got < 0) {
     return false;  // EAGAIN, or an error of the host: what is there stays there
   }
-  const UniqueFd memfd = TakeFds(header);
+  UniqueFd memfd = TakeFds(header);
   if (got == 0 && !memfd.valid()) {
     // No message of ours is empty: this is the end.
     return absl::FailedPreconditionError("the peer is gone");
   }
   if (got == 0) {
     ASSIGN_OR_RETURN(const std::string data, FromMemfd(memfd.get()));
+    memfd.Reset();
+    reserve_.Reset(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
     if (!message->ParseFromString(data)) {
       return absl::InvalidArgumentError("a message that does not parse");
     }

@@ -3,18 +3,25 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -106,6 +113,32 @@ TEST_F(PacketSocketTest, PassesASnapshotOfAsManyExecutionsAsThereMayBe) {
   EXPECT_EQ(received.snapshot().executions_size(), 100'000);
 }
 
+TEST_F(PacketSocketTest, TakesALargeMessageWhenNoDescriptorIsLeft) {
+  ASSERT_THAT(ours_.Send(Message(1 << 20)), IsOk());
+  ASSERT_THAT(ours_.Send(Message(2 << 20)), IsOk());
+  bool first;
+  bool second;
+  {
+    const tests::NoDescriptors none;
+    first = *theirs_.Receive(&received_);
+    second = *theirs_.Receive(&received_);
+  }
+  EXPECT_TRUE(first);
+  EXPECT_TRUE(second);
+  EXPECT_EQ(received_.data().size(), size_t{2} << 20);
+}
+
+TEST_F(PacketSocketTest, SaysWhenTheHostIsShortOfWhatALargeMessageTakes) {
+  absl::Status sent;
+  {
+    const tests::NoDescriptors none;
+    sent = ours_.Send(Message(1 << 20));
+  }
+  EXPECT_THAT(
+      sent, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memfd")));
+  EXPECT_FALSE(*theirs_.Receive(&received_));
+}
+
 TEST_F(PacketSocketTest, SaysWhenThePeerDoesNotRead) {
   absl::Status sent;
   for (int i = 0; i < 100'000 && sent.ok(); ++i) {
@@ -152,6 +185,30 @@ TEST_F(PacketSocketTest, RefusesWhatDoesNotParse) {
   SendRaw(ours_.fd(), "\xff\xff\xff", {});
   EXPECT_THAT(theirs_.Receive(&received_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parse")));
+}
+
+TEST_F(PacketSocketTest, KnowsWhoListens) {
+  const std::string path = ::testing::TempDir() + "/listens";
+  ::unlink(path.c_str());
+  UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  const absl::StatusOr<PacketSocket> connected =
+      PacketSocket::Connect(::testing::TempDir(), "listens");
+  ASSERT_THAT(connected.status(), IsOk());
+  const absl::StatusOr<UniqueFd> process = connected->PeerProcess();
+  ASSERT_THAT(process.status(), IsOk());
+  std::ifstream info(absl::StrCat("/proc/self/fdinfo/", process->get()));
+  const std::string text(std::istreambuf_iterator<char>(info), {});
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("Pid:\t", ::getpid(), "\n")));
+  listener.Reset();
+  EXPECT_THAT(connected->PeerProcess().status(),
+              StatusIs(absl::StatusCode::kUnavailable, _));
 }
 
 TEST_F(PacketSocketTest, FindsNobodyWhereNobodyListens) {

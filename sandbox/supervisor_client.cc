@@ -259,10 +259,11 @@ absl::StatusOr<std::unique_ptr<Sandbox>> SupervisorClientFactory::Adopt(
     const wire::SandboxSpec& spec, SandboxObserver* observer) {
   ASSIGN_OR_RETURN(PacketSocket socket,
                    PacketSocket::Connect(spec.directory(), "control.sock"));
+  ASSIGN_OR_RETURN(UniqueFd pidfd, socket.PeerProcess());
   auto link = std::make_unique<SupervisorLink>(loop_.get(), thread_.get_id(),
                                                std::move(socket), observer,
                                                &let_go_, [this] { CleanUp(); });
-  link->Listen();
+  link->Listen(std::make_shared<const UniqueFd>(std::move(pidfd)));
   return link;
 }
 

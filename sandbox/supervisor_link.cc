@@ -16,6 +16,9 @@
 namespace sandbox {
 namespace {
 
+// When this host is short of what a message takes.
+constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
+
 Sandbox::InputDone WithoutInput(Sandbox::Done done) {
   return [done = std::move(done)](absl::Status status,
                                   const wire::InputState&) mutable {
@@ -41,6 +44,11 @@ absl::Status ToStatus(const wire::Reply& reply) {
                       reply.message());
 }
 
+// Of what the socket says of a message.
+bool MayBeSentLater(const absl::Status& sent) {
+  return absl::IsUnavailable(sent) || absl::IsResourceExhausted(sent);
+}
+
 absl::Status LostStatus() {
   return absl::UnavailableError("the sandbox's supervisor is gone");
 }
@@ -61,15 +69,13 @@ SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
 
 SupervisorLink::~SupervisorLink() {
   if (std::this_thread::get_id() == loop_thread_) {
-    EndCreation();
-    loop_->Unwatch(socket_.fd());
+    Unwatch();
     return;
   }
   Mutex mutex;
   bool done = false;
   loop_->Post([&] {
-    EndCreation();
-    loop_->Unwatch(socket_.fd());
+    Unwatch();
     MutexLock lock(&mutex);
     done = true;
     mutex.Signal();
@@ -87,13 +93,31 @@ void SupervisorLink::Post(std::function<void()> function) {
   });
 }
 
-void SupervisorLink::Listen() {
-  Post([this] { Watch(); });
+void SupervisorLink::Listen(std::shared_ptr<const UniqueFd> pidfd) {
+  Post([this, pidfd = std::move(pidfd)] {
+    process_ = pidfd;
+    Watch();
+  });
+}
+
+void SupervisorLink::KillSupervisor() {
+  if (process_ != nullptr && process_->valid()) {
+    ::syscall(SYS_pidfd_send_signal, process_->get(), SIGKILL, nullptr, 0);
+  }
 }
 
 void SupervisorLink::Watch() {
   loop_->Watch(socket_.fd(), EPOLLIN,
                [this](uint32_t events) { OnReady(events); });
+}
+
+void SupervisorLink::Unwatch() {
+  EndCreation();
+  if (flush_timer_.has_value()) {
+    loop_->Cancel(*flush_timer_);
+    flush_timer_.reset();
+  }
+  loop_->Unwatch(socket_.fd());
 }
 
 void SupervisorLink::Request(wire::ToSupervisor request, InputDone done) {
@@ -118,7 +142,7 @@ void SupervisorLink::Request(wire::ToSupervisor request, InputDone done) {
 }
 
 void SupervisorLink::Send(const wire::ToSupervisor& request) {
-  if (unsent_.empty() && !absl::IsUnavailable(socket_.Send(request))) {
+  if (unsent_.empty() && !MayBeSentLater(socket_.Send(request))) {
     return;  // sent, or the end of the socket will tell
   }
   unsent_.push_back(request);
@@ -134,13 +158,31 @@ void SupervisorLink::Send(const wire::ToSupervisor& request) {
 
 void SupervisorLink::Flush() {
   MutexLock lock(&mutex_);
+  absl::Status sent;
   while (!unsent_.empty()) {
-    if (absl::IsUnavailable(socket_.Send(unsent_.front()))) {
-      return;
+    sent = socket_.Send(unsent_.front());
+    if (MayBeSentLater(sent)) {
+      break;
     }
     unsent_.pop_front();
   }
-  loop_->SetEvents(socket_.fd(), EPOLLIN);
+  const bool full = absl::IsUnavailable(sent);
+  loop_->SetEvents(socket_.fd(), full ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  if (absl::IsResourceExhausted(sent)) {
+    LOG(WARNING) << "a supervisor is not reached: " << sent.ToString();
+    FlushLater();
+  }
+}
+
+void SupervisorLink::FlushLater() {
+  if (!flush_timer_.has_value()) {
+    flush_timer_ = loop_->After(kFlushRetry, [this] {
+      flush_timer_.reset();
+      if (!*let_go_) {
+        Flush();
+      }
+    });
+  }
 }
 
 void SupervisorLink::OnReady(uint32_t events) {
@@ -215,7 +257,7 @@ void SupervisorLink::OnEnd(const absl::Status& why) {
     return;
   }
   ended_ = true;
-  loop_->Unwatch(socket_.fd());
+  Unwatch();
   std::map<uint64_t, InputDone> pending;
   bool asked;
   {
@@ -231,6 +273,7 @@ void SupervisorLink::OnEnd(const absl::Status& why) {
   if (!asked && end_.ok()) {
     end_ = absl::UnavailableError("the supervisor ended unasked");
     LOG(WARNING) << "a supervisor is gone: " << why.ToString();
+    KillSupervisor();
     lost_();
   }
   observer_->OnGone(end_);
@@ -241,7 +284,6 @@ void SupervisorLink::Create(const wire::SandboxSpec& spec,
                             absl::Duration patience, Replace replace,
                             Done done) {
   auto creation = std::make_shared<Creation>();
-  creation->pidfd = std::move(pidfd);
   creation->replace = std::move(replace);
   *creation->request.mutable_create_sandbox() = spec;
   {
@@ -255,8 +297,9 @@ void SupervisorLink::Create(const wire::SandboxSpec& spec,
                      }));
   }
   // All at once: a supervisor that is dead already is replaced too.
-  Post([this, creation, patience] {
+  Post([this, creation, pidfd = std::move(pidfd), patience] {
     creation_ = creation;
+    process_ = pidfd;
     LimitCreation(patience);
     Watch();
     MutexLock lock(&mutex_);
@@ -266,10 +309,9 @@ void SupervisorLink::Create(const wire::SandboxSpec& spec,
 
 void SupervisorLink::LimitCreation(absl::Duration patience) {
   creation_->timer = loop_->After(patience, [this] {
-    if (!*let_go_ && creation_->pidfd->valid()) {
+    if (!*let_go_) {
       LOG(ERROR) << "a supervisor that does not answer is killed";
-      ::syscall(SYS_pidfd_send_signal, creation_->pidfd->get(), SIGKILL,
-                nullptr, 0);
+      KillSupervisor();
     }
   });
 }
@@ -301,7 +343,7 @@ bool SupervisorLink::ReplaceSupervisor() {
     unsent_.clear();
     Send(creation_->request);
   }
-  creation_->pidfd = std::move(other->pidfd);
+  process_ = std::move(other->pidfd);
   LimitCreation(kFreshPatience);
   Watch();
   return true;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -50,8 +51,10 @@ class SupervisorLink : public Sandbox {
   // Waits for a callback that runs, unless it is called from one.
   ~SupervisorLink() override;
 
-  // Either of these comes first. Listen: to a supervisor that has a sandbox.
-  void Listen();
+  // Either of these comes first. Listen: to a supervisor that has a sandbox,
+  // and whose process this is, if that is known. When its connection fails it
+  // is killed, so that what is told of its commands then is true.
+  void Listen(std::shared_ptr<const UniqueFd> pidfd);
   // Has the supervisor, whose process is `pidfd`, make the sandbox. One that
   // does not answer for `patience` is killed; one that ends before it has
   // answered is replaced, once. `done` gets Unavailable if the other one fails
@@ -72,7 +75,6 @@ class SupervisorLink : public Sandbox {
   // A creation that was not answered yet.
   struct Creation {
     wire::ToSupervisor request;
-    std::shared_ptr<const UniqueFd> pidfd;
     // Null: it was replaced.
     Replace replace;
     EventLoop::TimerId timer;
@@ -81,6 +83,9 @@ class SupervisorLink : public Sandbox {
   // Runs `function` on the loop's thread, unless this is destroyed before.
   void Post(std::function<void()> function);
   void Watch();
+  // Nothing more is done by the loop.
+  void Unwatch();
+  void KillSupervisor();
   void LimitCreation(absl::Duration patience);
   void EndCreation();
   // False: it cannot be replaced, or not once more.
@@ -90,6 +95,7 @@ class SupervisorLink : public Sandbox {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReady(uint32_t events);
   void Flush();
+  void FlushLater();
   void Receive();
   void OnMessage(const wire::FromSupervisor& message);
   void OnReply(const wire::Reply& reply);
@@ -104,6 +110,9 @@ class SupervisorLink : public Sandbox {
 
   // The loop's thread only.
   bool ended_ = false;
+  std::optional<EventLoop::TimerId> flush_timer_;
+  // The supervisor; null: not known.
+  std::shared_ptr<const UniqueFd> process_;
   std::shared_ptr<Creation> creation_;
   absl::Status end_;
 

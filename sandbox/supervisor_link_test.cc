@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "sandbox/packet_socket.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_fixture.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -147,13 +149,31 @@ TEST_F(SupervisorLinkTest, ReplacesASupervisorOnce) {
   EXPECT_FALSE(recorder_.WaitForGone().ok());
 }
 
+TEST_F(SupervisorLinkTest, AsksLaterWhenTheHostIsShortOfDescriptors) {
+  link_->Listen(process_.pidfd());
+  wire::WriteInput input;
+  input.set_data(std::string(1 << 20, 'x'));
+  {
+    const tests::NoDescriptors none;
+    link_->WriteInput(input, [](absl::Status, const wire::InputState&) {});
+  }
+  EXPECT_EQ(Read(first_).write_input().data(), input.data());
+}
+
+TEST_F(SupervisorLinkTest, KillsASupervisorWhoseConnectionFails) {
+  link_->Listen(process_.pidfd());
+  ASSERT_GE(::send(first_.fd(), "\xff", 1, 0), 0);  // no message
+  EXPECT_FALSE(recorder_.WaitForGone().ok());
+  process_.AwaitEnd();
+}
+
 TEST_F(SupervisorLinkTest, MayBeDestroyedByTheLoopWithMessagesUnsent) {
   auto pair = PacketSocket::Pair();
   ASSERT_THAT(pair.status(), IsOk());
   Outcome destroyed;
   loop_->Post([&, callback = destroyed.Callback()]() mutable {
     auto link = MakeLink(std::this_thread::get_id(), std::move(pair->first));
-    link->Listen();
+    link->Listen(nullptr);
     wire::Acknowledge acknowledge;
     acknowledge.set_execution_id(std::string(1000, 'x'));
     // More than a socket takes.

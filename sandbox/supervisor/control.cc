@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 
@@ -20,6 +21,9 @@ namespace {
 
 // Those of servers that were killed wait here too, until they are accepted.
 constexpr int kBacklog = 128;
+
+// When this host is short of what a message takes.
+constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -157,19 +161,34 @@ void Control::Flush() {
   while (sent.ok() && !idle()) {
     sent = SendNext();
   }
-  if (!sent.ok() && !absl::IsUnavailable(sent)) {
+  if (absl::IsResourceExhausted(sent)) {
+    FlushLater();
+  } else if (!sent.ok() && !absl::IsUnavailable(sent)) {
     LOG(WARNING) << "control socket: " << sent.ToString();
     Disconnect();
     return;
   }
-  const bool wait = !idle();
+  const bool wait = absl::IsUnavailable(sent);
   if (wait != waiting_) {
     waiting_ = wait;
     loop_->SetEvents(socket_.fd(), wait ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
 }
 
+void Control::FlushLater() {
+  if (!flush_timer_.has_value()) {
+    flush_timer_ = loop_->After(kFlushRetry, [this] {
+      flush_timer_.reset();
+      Flush();
+    });
+  }
+}
+
 void Control::Disconnect() {
+  if (flush_timer_.has_value()) {
+    loop_->Cancel(*flush_timer_);
+    flush_timer_.reset();
+  }
   if (socket_.valid()) {
     loop_->Unwatch(socket_.fd());
     socket_ = PacketSocket();

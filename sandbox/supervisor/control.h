@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -52,9 +53,10 @@ class Control {
   void OnReady(uint32_t events);
   void Accept();
   void Receive();
-  // Unavailable: the socket takes no more at the moment.
+  // As PacketSocket::Send().
   absl::Status SendNext();
   void Flush();
+  void FlushLater();
   void Disconnect();
 
   EventLoop* const loop_;
@@ -64,6 +66,7 @@ class Control {
   PacketSocket socket_;
   UniqueFd listener_;
   bool waiting_ = false;
+  std::optional<EventLoop::TimerId> flush_timer_;
   std::deque<wire::FromSupervisor> queue_;
   std::set<std::string> changed_;
 };

@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/spawner.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
@@ -9,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "sandbox/supervisor/fd_passing.h"
 
 namespace sandbox {
@@ -72,6 +74,9 @@ Spawner::Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
 
 Spawner::~Spawner() {
   loop_->Unwatch(socket_.get());
+  if (end_timer_.has_value()) {
+    loop_->Cancel(*end_timer_);
+  }
   ::munmap(exchange_, kExchangeSize);
 }
 
@@ -99,14 +104,36 @@ SpawnAnswer Spawner::Send(const Job& job) {
   if (!Write(job)) {
     return {SpawnStage::kExec, E2BIG};
   }
+  if (!Reserve()) {
+    return {SpawnStage::kClone, errno};
+  }
   const char go = 'g';
   const bool sent = SendWithFds(socket_.get(), &go, 1, job.fds).ok();
   const int error = errno;
-  // If the spawner is gone, the end of its socket says so.
-  if (sent || error == EPIPE || error == ECONNRESET) {
+  if (sent) {
+    return {};
+  }
+  if (error == EPIPE || error == ECONNRESET) {
+    // It is gone, and the sandbox with it; whoever asks comes first.
+    end_timer_ = loop_->After(absl::ZeroDuration(), [this] { OnEnd(); });
     return {};
   }
   return {SpawnStage::kClone, error};
+}
+
+bool Spawner::Reserve() {
+  if (!reserve_.valid()) {
+    reserve_.Reset(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  return reserve_.valid();
+}
+
+void Spawner::OnEnd() {
+  if (!ended_) {
+    ended_ = true;
+    loop_->Unwatch(socket_.get());
+    lost_();
+  }
 }
 
 bool Spawner::Write(const Job& job) {
@@ -152,14 +179,16 @@ bool Spawner::Write(const Job& job) {
 
 void Spawner::OnAnswer() {
   SpawnAnswer answer = {};
+  reserve_.Reset();
   absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(socket_.get(), &answer, sizeof(answer));
   if (!packet.ok()) {
     return;  // of the host, and no end of the spawner: it is still there
   }
-  if (packet->size != sizeof(answer) || jobs_.empty()) {
-    loop_->Unwatch(socket_.get());
-    lost_();
+  const bool whole = packet->size == sizeof(answer) &&
+                     (answer.error != 0 || !packet->fds.empty());
+  if (!whole || jobs_.empty()) {
+    OnEnd();
     return;
   }
   if (used_ > kKeptPages) {

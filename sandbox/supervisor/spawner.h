@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,16 +51,24 @@ class Spawner {
           absl::AnyInvocable<void()> lost);
 
   void SendNext();
-  // False: it does not fit.
   // What kept it from being sent; error 0: nothing did.
   SpawnAnswer Send(const Job& job);
+  // False: it does not fit.
   bool Write(const Job& job);
   void OnAnswer();
+  // True: a pidfd can be received.
+  bool Reserve();
+  void OnEnd();
 
   EventLoop* const loop_;
   const UniqueFd socket_;
+  // Closed while a pidfd is received: when no descriptor is left, the kernel
+  // drops those of a packet, and the command could not be waited for.
+  UniqueFd reserve_;
   char* const exchange_;
   absl::AnyInvocable<void()> lost_;
+  bool ended_ = false;
+  std::optional<EventLoop::TimerId> end_timer_;
   // Bytes that the request under way takes.
   size_t used_ = 0;
   // The first is under way.

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/supervisor/fd_passing.h"
+#include "tests/no_descriptors.h"
 
 namespace sandbox {
 namespace {
@@ -162,6 +164,37 @@ TEST_F(SpawnerTest, SaysThatTheSpawnerEnded) {
   loop_->Run();
   EXPECT_TRUE(lost_);
   EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, SaysThatTheSpawnerEndedBeforeItWasAsked) {
+  // Before it is told by the socket itself, which can also fail alone.
+  ASSERT_EQ(::shutdown(theirs_.get(), SHUT_RD), 0);
+  spawner_->Spawn(Job(command_));
+  loop_->Run();
+  EXPECT_TRUE(lost_);
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, TakesACommandsPidfdWhenNoOtherDescriptorIsLeft) {
+  spawner_->Spawn(Job(command_));
+  Answer(0, {0});
+  {
+    const tests::NoDescriptors none;
+    loop_->Run();
+  }
+  EXPECT_THAT(answers_, ElementsAre(0));
+  EXPECT_TRUE(pidfd_.valid());
+}
+
+TEST_F(SpawnerTest, StartsNothingThatItCouldNotWaitFor) {
+  {
+    const tests::NoDescriptors none;
+    spawner_->Spawn(Job(command_));
+  }
+  EXPECT_THAT(answers_, ElementsAre(EMFILE));
+  EXPECT_EQ(Requests(), 0u);
+  spawner_->Spawn(Job(command_));
+  EXPECT_EQ(Requests(), 1u);
 }
 
 TEST_F(SpawnerTest, TakesAnAnswerThatNobodyAskedForAsTheEnd) {
