@@ -89,9 +89,14 @@ void OutputLogWriter::SetRetention(uint64_t retain_bytes, Overflow overflow) {
   overflow_ = overflow;
   step_ = Step(retain_bytes);
   if (overflow == Overflow::kHeadAndTail) {
-    hole_begin_ = RoundUp(retain_bytes / 2);
-    hole_end_ = hole_begin_;
+    SetHead(retain_bytes / 2);
   }
+}
+
+void OutputLogWriter::SetHead(uint64_t bytes) {
+  head_ = bytes;
+  hole_begin_ = RoundUp(bytes);
+  hole_end_ = hole_begin_;
 }
 
 size_t OutputLogWriter::Room() const {
@@ -155,7 +160,15 @@ void OutputLogWriter::Acknowledge(uint64_t offset) {
 }
 
 void OutputLogWriter::Trim(uint64_t bytes) {
-  Drop(std::max(std::min(bytes, retain_bytes_), kMinRetained), kBlock);
+  uint64_t kept = std::max(std::min(bytes, retain_bytes_), kMinRetained);
+  if (overflow_ == Overflow::kHeadAndTail) {
+    if (state_.gap_end != 0) {
+      kept += head_;
+    } else if (disk_bytes() > kept) {
+      SetHead(std::min(head_, kept / 2));
+    }
+  }
+  Drop(kept, kBlock);
 }
 
 void OutputLogWriter::Close() {
@@ -170,8 +183,9 @@ uint64_t OutputLogWriter::disk_bytes() const {
 uint64_t OutputLogWriter::droppable_bytes() const {
   switch (overflow_) {
     case Overflow::kDropOldest:
-    case Overflow::kHeadAndTail:
       return disk_bytes();
+    case Overflow::kHeadAndTail:
+      return disk_bytes() - (state_.gap_end != 0 ? hole_begin_ : 0);
     case Overflow::kBlock: {
       const uint64_t whole = acknowledged_ - acknowledged_ % kBlock;
       return whole > hole_end_ ? whole - hole_end_ : 0;
@@ -210,7 +224,7 @@ void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
       DropBefore(acknowledged_ - acknowledged_ % step);
       return;
     case Overflow::kHeadAndTail:
-      tail -= std::min(retain_bytes_ / 2, retain_bytes);
+      tail -= std::min(head_, retain_bytes);
       tail = std::max(tail, kMinRetained / 2);
       break;
     case Overflow::kKill:
@@ -222,13 +236,12 @@ void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
 
 void OutputLogWriter::DropBefore(uint64_t offset) {
   if (overflow_ == Overflow::kHeadAndTail) {
-    const uint64_t head = retain_bytes_ / 2;
-    if (offset <= std::max(head, state_.gap_end) ||
-        !StoreMapped(&header_->gap_begin, head) ||
+    if (offset <= std::max(head_, state_.gap_end) ||
+        !StoreMapped(&header_->gap_begin, head_) ||
         !StoreMapped(&header_->gap_end, offset)) {
       return;
     }
-    state_.gap_begin = head;
+    state_.gap_begin = head_;
     state_.gap_end = offset;
   } else {
     if (offset <= state_.begin || !StoreMapped(&header_->begin, offset)) {

@@ -119,8 +119,9 @@ class OutputLogWriter {
   // The caller has everything before `offset` safe.
   void Acknowledge(uint64_t offset);
 
-  // Drops what the policy lets it drop until no more than `bytes` are kept, but
-  // no less than kMinRetained; with kBlock all that is acknowledged.
+  // Drops until no more than `bytes` are left of droppable_bytes(), but no less
+  // than kMinRetained; with kBlock all that is acknowledged. A log of
+  // kHeadAndTail that has no gap yet keeps half of them as its head.
   void Trim(uint64_t bytes);
 
   // Some of what was dropped could not be given back to the disk.
@@ -145,6 +146,8 @@ class OutputLogWriter {
   // Drops what is beyond `retain_bytes`, in whole multiples of `step`.
   void Drop(uint64_t retain_bytes, uint64_t step);
   void DropBefore(uint64_t offset);
+  // Only while there is no gap.
+  void SetHead(uint64_t bytes);
   // Everything before it is dropped, or after the head.
   uint64_t Dropped() const;
   // That disk use is bounded: an error when holes could not be punched for as
@@ -158,6 +161,8 @@ class OutputLogWriter {
   // In the file, after the end.
   size_t unpublished_ = 0;
   uint64_t retain_bytes_ = UINT64_MAX;
+  // With kHeadAndTail the bytes before the gap, if there ever is one.
+  uint64_t head_ = 0;
   Overflow overflow_ = Overflow::kDropOldest;
   uint64_t step_;
   // Nothing before this must be kept for a caller. Meaningful with kBlock.

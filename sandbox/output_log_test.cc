@@ -174,6 +174,31 @@ TEST_P(OutputLogTest, KeepsTheHeadAndTheTail) {
   EXPECT_LE(writer.disk_bytes(), DiskUse());
 }
 
+TEST_P(OutputLogTest, KeepsLessOfAHeadThatIsNotFullYetWhenSpaceIsShort) {
+  OutputLogWriter writer = Writer(64 * kMiB, Overflow::kHeadAndTail);
+  const std::string block(kMiB, 'x');
+  ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+  EXPECT_EQ(writer.droppable_bytes(), kMiB);
+  writer.Trim(2 * kMiB);
+  EXPECT_EQ(writer.disk_bytes(), kMiB);
+  writer.Trim(kMiB / 4);
+  OutputLogState state = *Reader().state();
+  EXPECT_EQ(state.gap_begin, kMiB / 8);
+  EXPECT_EQ(state.gap_end, kMiB - kMiB / 8);
+  EXPECT_EQ(writer.disk_bytes(), kMiB / 4);
+  EXPECT_EQ(writer.droppable_bytes(), kMiB / 8);
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+    writer.Trim(kMiB / 8);
+  }
+  state = *Reader().state();
+  EXPECT_EQ(state.gap_begin, kMiB / 8);
+  EXPECT_EQ(state.gap_end, 9 * kMiB - kMiB / 8);
+  EXPECT_EQ(Read(Reader(), 0, kMiB).size(), kMiB / 8);
+  EXPECT_EQ(Read(Reader(), state.gap_end, kMiB).size(), kMiB / 8);
+  EXPECT_LE(DiskUse(), kMiB / 4 + 2 * kExtent);
+}
+
 TEST_P(OutputLogTest, KeepsTheFirstBytesAndHasNoRoomForMore) {
   OutputLogWriter writer = Writer(kMiB, Overflow::kKill);
   ASSERT_THAT(writer.Append(std::string(kMiB - 1, 'x').data(), kMiB - 1),

@@ -406,7 +406,7 @@ TEST_F(OutputChannelTest, DropsMoreWhenTheQuotaIsUsedUp) {
   ASSERT_EQ(::write(small_command.get(), "small", 5), 5);
   small->Pump();
   const OutputLogReader small_log = Log();
-  Open(wire::STDOUT, Overflow::kHeadAndTail, kLimit);
+  Open(wire::STDOUT, Overflow::kHeadAndTail, 8 * kLimit);
   size_t printed = 0;
   while (printed < 8 * kLimit) {
     printed += Print(std::string(kRetained, 'x'));
