@@ -63,8 +63,14 @@ void RecordSync::Schedule(absl::Duration delay) {
 
 void RecordSync::HandOver() {
   Jobs batch;
+  // Goes around, so that each has its turn however many come.
   while (!jobs_.empty() && batch.size() < kBatch) {
-    batch.insert(jobs_.extract(jobs_.begin()));
+    auto next = jobs_.upper_bound(last_);
+    if (next == jobs_.end()) {
+      next = jobs_.begin();
+    }
+    last_ = next->first;
+    batch.insert(jobs_.extract(next));
   }
   if (batch.empty()) {
     return;

@@ -69,6 +69,8 @@ class RecordSync {
   StorageStatus* const storage_;
   // Not with the thread at the moment.
   Jobs jobs_;
+  // The directory that was handed over last.
+  std::string last_;
   Failures failures_;
   bool busy_ = false;
   std::optional<EventLoop::TimerId> timer_;
