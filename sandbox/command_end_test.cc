@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <deque>
 #include <fstream>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/output_log.h"
 #include "sandbox/sandbox.h"
@@ -21,7 +23,9 @@
 namespace sandbox {
 namespace {
 
+using ::testing::HasSubstr;
 using ::tests::IsOk;
+using ::tests::StatusIs;
 
 class CommandEndTest : public ::testing::Test {
  protected:
@@ -220,6 +224,62 @@ TEST_F(CommandEndTest, TellsItsOwnEndWhateverItsDescendantsGetLater) {
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
   EXPECT_FALSE(end.exit().output_open());
   EXPECT_EQ(end.exit().killed_count(), 1u);
+}
+
+TEST_F(CommandEndTest, GetsASignalThatWasSentBeforeItRan) {
+  ASSERT_THAT(Create(), IsOk());
+  constexpr int kCommands = 40;
+  const wire::Signal::Scope scopes[] = {
+      wire::Signal::TREE, wire::Signal::LEADER, wire::Signal::FOREGROUND_GROUP};
+  std::deque<Outcome> outcomes;
+  // The spawner starts one after the other.
+  for (int i = 0; i < kCommands; ++i) {
+    wire::StartExecution start =
+        sandbox_.Command(absl::StrCat("e", i), {"sleep", "1000"});
+    start.mutable_command()->set_terminal_rows(24);
+    start.mutable_command()->set_terminal_columns(80);
+    sandbox_.sandbox().Start(start, outcomes.emplace_back().Callback());
+  }
+  wire::Signal signal;
+  signal.set_kill_after_ns(-1);
+  for (int i = 0; i < kCommands; ++i) {
+    signal.set_execution_id(absl::StrCat("e", i));
+    signal.set_scope(scopes[i % 3]);
+    signal.set_signal(i % 2 == 0 ? SIGKILL : SIGINT);
+    sandbox_.sandbox().Signal(signal, outcomes.emplace_back().Callback());
+  }
+  for (Outcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.Wait(), IsOk());
+  }
+  for (int i = 0; i < kCommands; ++i) {
+    const wire::ExecutionRecord end = sandbox_.WaitForEnd(absl::StrCat("e", i));
+    EXPECT_EQ(end.exit().wait_status(), i % 2 == 0 ? SIGKILL : SIGINT);
+    EXPECT_EQ(end.exit().cause(), wire::ExitRecord::CLIENT_SIGNAL);
+  }
+}
+
+TEST_F(CommandEndTest, ARefusedSignalIsNoCauseOfTheEnd) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "read x; kill -TERM $$");
+  start.mutable_command()->set_open_stdin(true);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  wire::Signal signal;
+  signal.set_execution_id("e1");
+  signal.set_signal(SIGTERM);
+  signal.set_scope(wire::Signal::FOREGROUND_GROUP);
+  signal.set_kill_after_ns(-1);
+  Outcome outcome;
+  sandbox_.sandbox().Signal(signal, outcome.Callback());
+  EXPECT_THAT(outcome.Wait(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       HasSubstr("no terminal")));
+  wire::WriteInput input;
+  input.set_execution_id("e1");
+  input.set_eof(true);
+  sandbox_.sandbox().WriteInput(
+      input, [](const absl::Status&, const wire::InputState&) {});
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(end.exit().wait_status(), SIGTERM);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,12 +22,6 @@ namespace sandbox {
 namespace {
 
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
-
-int64_t UnixNanoseconds() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 int64_t Nanoseconds(const timeval& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000;
@@ -57,7 +50,7 @@ Execution::Execution(ExecutionHost* host, wire::StartExecution start)
   if (start.has_request()) {
     record_.mutable_request()->Swap(start.mutable_request());
   }
-  record_.set_create_time_ns(UnixNanoseconds());
+  times_.Create(&record_);
 }
 
 Execution::~Execution() {
@@ -142,7 +135,7 @@ void Execution::OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer) {
   record_.mutable_failure()->set_stage(
       static_cast<wire::StartFailure::Stage>(answer.stage));
   record_.mutable_failure()->set_errno_value(answer.error);
-  record_.set_end_time_ns(UnixNanoseconds());
+  times_.End(&record_);
   RemoveCgroup();
   SetState(wire::ExecutionRecord::FAILED_TO_START);
 }
@@ -150,11 +143,13 @@ void Execution::OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer) {
 void Execution::OnRunning(UniqueFd pidfd) {
   pidfd_ = std::move(pidfd);
   host_->loop->Watch(pidfd_.get(), EPOLLIN, [this](uint32_t) { OnExit(); });
-  record_.set_start_time_ns(UnixNanoseconds());
+  times_.Start(&record_);
   StartTimeouts();
   SetState(wire::ExecutionRecord::RUNNING);
+  // What was asked for while it was being started.
+  DeliverEarlySignals();
   if (condemned_.has_value()) {
-    Kill();  // asked for while it was being started
+    Kill();
   }
 }
 
@@ -181,7 +176,7 @@ void Execution::OnExit() {
     return;
   }
   reaped_ = true;
-  record_.set_end_time_ns(UnixNanoseconds());
+  times_.End(&record_);
   const CgroupUsage total = cgroup_.Usage();
   wire::Usage* used = record_.mutable_usage();
   // Without cpuacct the kernel counts only who was waited for.
@@ -191,7 +186,6 @@ void Execution::OnExit() {
   used->set_system_time_ns(
       std::max<int64_t>(static_cast<int64_t>(total.system_time_ns),
                         Nanoseconds(reaped->usage.ru_stime)));
-  used->set_wall_time_ns(record_.end_time_ns() - record_.start_time_ns());
   used->set_memory_peak_bytes(total.memory_peak_bytes);
   used->set_oom_kills(total.oom_kills);
   cause_ = Cause(reaped->pid);

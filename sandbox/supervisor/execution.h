@@ -31,6 +31,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/event_loop.h"
 #include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/execution_times.h"
 #include "sandbox/supervisor/input_channel.h"
 #include "sandbox/supervisor/killed_processes.h"
 #include "sandbox/supervisor/output_channel.h"
@@ -86,6 +87,7 @@ class Execution {
   // It was killed when init was, so its end is not known and none will be told.
   bool lost() const { return lost_; }
 
+  // While it is being started, the signal is kept until it runs.
   absl::Status Signal(const wire::Signal& signal);
   absl::Status Resize(uint32_t rows, uint32_t columns);
   void WriteInput(const wire::WriteInput& input, InputChannel::Done done);
@@ -118,6 +120,10 @@ class Execution {
 
   // There is something for the signal to end, or to be caught by.
   bool Concerns(const wire::Signal& signal) const;
+  absl::Status Deliver(const wire::Signal& signal);
+  void DeliverEarlySignals();
+  // FailedPrecondition: it has no terminal, or that is closed.
+  absl::Status CheckTerminal();
   absl::Status Prepare();
   absl::Status TakeFiles(bool terminal);
   absl::Status OpenStreams();
@@ -158,6 +164,7 @@ class Execution {
   wire::CommandSpec command_;
   const Timeouts timeouts_;
   wire::ExecutionRecord record_;
+  ExecutionTimes times_;
   Cgroup cgroup_;
   // The command's own ends, until it has them.
   std::vector<UniqueFd> command_fds_;
@@ -178,6 +185,8 @@ class Execution {
   std::optional<wire::ExitRecord::Cause> timed_out_;
   std::optional<wire::ExitRecord::Cause> condemned_;
   std::set<int> client_signals_;
+  // Sent before it ran.
+  std::vector<wire::Signal> early_signals_;
   KilledProcesses killed_;
   std::optional<EventLoop::TimerId> wall_timer_;
   std::optional<EventLoop::TimerId> cpu_timer_;

@@ -30,9 +30,17 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
   if (!Concerns(signal)) {
     return absl::FailedPreconditionError("nothing of it runs any more");
   }
-  if (signal.signal() != 0) {
-    client_signals_.insert(signal.signal());
+  if (signal.scope() == wire::Signal::FOREGROUND_GROUP) {
+    RETURN_IF_ERROR(CheckTerminal());
   }
+  if (record_.state() == wire::ExecutionRecord::STARTING) {
+    early_signals_.push_back(signal);
+    return absl::OkStatus();
+  }
+  return Deliver(signal);
+}
+
+absl::Status Execution::Deliver(const wire::Signal& signal) {
   switch (signal.scope()) {
     case wire::Signal::LEADER:
       ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal.signal(), nullptr,
@@ -49,17 +57,31 @@ absl::Status Execution::Signal(const wire::Signal& signal) {
         cgroup_.Signal(signal.signal());
       }
   }
+  // Its end is not seen before this returns.
+  if (signal.signal() != 0) {
+    client_signals_.insert(signal.signal());
+  }
   if (signal.kill_after_ns() >= 0) {
     KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
   }
   return absl::OkStatus();
 }
 
-absl::Status Execution::SignalForegroundGroup(int signal) {
-  OutputChannel* terminal = FindOutput(wire::TERMINAL);
-  if (terminal == nullptr || terminal->closed()) {
-    return absl::FailedPreconditionError("it has no terminal");
+void Execution::DeliverEarlySignals() {
+  for (const wire::Signal& signal : std::exchange(early_signals_, {})) {
+    (void)Deliver(signal);
   }
+}
+
+absl::Status Execution::CheckTerminal() {
+  const OutputChannel* terminal = FindOutput(wire::TERMINAL);
+  return terminal == nullptr || terminal->closed()
+             ? absl::FailedPreconditionError("it has no terminal")
+             : absl::OkStatus();
+}
+
+absl::Status Execution::SignalForegroundGroup(int signal) {
+  const OutputChannel* terminal = FindOutput(wire::TERMINAL);
   if (signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP) {
     return SignalForeground(terminal->source(), signal);
   }
@@ -81,11 +103,8 @@ OutputChannel* Execution::FindOutput(wire::Stream stream) {
 }
 
 absl::Status Execution::Resize(uint32_t rows, uint32_t columns) {
-  const OutputChannel* terminal = FindOutput(wire::TERMINAL);
-  if (terminal == nullptr || terminal->closed()) {
-    return absl::FailedPreconditionError("it has no terminal");
-  }
-  return ResizePty(terminal->source(), rows, columns);
+  RETURN_IF_ERROR(CheckTerminal());
+  return ResizePty(FindOutput(wire::TERMINAL)->source(), rows, columns);
 }
 
 void Execution::WriteInput(const wire::WriteInput& input,

@@ -1,0 +1,49 @@
+// When an execution was asked for, began and ended, and how long it took: also
+// while somebody sets the clock.
+//
+// Not thread-safe.
+
+#ifndef SANDBOX_SUPERVISOR_EXECUTION_TIMES_H_
+#define SANDBOX_SUPERVISOR_EXECUTION_TIMES_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+// The same moment by two clocks, in nanoseconds.
+struct Instant {
+  // Since 1970. May be set, also back.
+  int64_t unix_ns;
+  // Only differences mean anything.
+  int64_t monotonic_ns;
+
+  static Instant Now();
+};
+
+class ExecutionTimes {
+ public:
+  using Clock = std::function<Instant()>;
+
+  explicit ExecutionTimes(Clock clock = Instant::Now);
+
+  // Set create_time_ns, start_time_ns, and end_time_ns with the usage's
+  // wall_time_ns, to now. No time is before the one that it follows.
+  void Create(wire::ExecutionRecord* record) const;
+  void Start(wire::ExecutionRecord* record);
+  // Without a start: the command failed to start, and took no time.
+  void End(wire::ExecutionRecord* record) const;
+
+ private:
+  Clock clock_;
+  // By the monotonic clock.
+  int64_t started_ns_ = 0;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_EXECUTION_TIMES_H_
