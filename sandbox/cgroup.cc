@@ -176,7 +176,10 @@ absl::Status Cgroup::RemoveLeftOver(
     }
     RETURN_IF_ERROR(RemoveLeftOver(version, below));
     Cgroup group(version, {directory});
-    group.Signal(SIGKILL);
+    constexpr timespec kPause = {0, 200'000};
+    for (int i = 0; i < 5000 && !group.Kill(); ++i) {
+      ::nanosleep(&kPause, nullptr);
+    }
     RETURN_IF_ERROR(group.Remove());
   }
   return absl::OkStatus();
@@ -302,31 +305,23 @@ void Cgroup::SignalOnce(int signal, pid_t process_group) const {
   }
 }
 
-void Cgroup::Signal(int signal) const {
-  if (directories_.empty()) {
-    return;
+void Cgroup::Signal(int signal) const { SignalOnce(signal, 0); }
+
+bool Cgroup::Kill() const {
+  if (Pids().empty()) {
+    return true;
   }
-  if (signal != SIGKILL) {
-    SignalOnce(signal, 0);
-    return;
+  if (version_ == CgroupVersion::kV2 &&
+      WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok()) {
+    return Pids().empty();
   }
-  const bool killed =
-      version_ == CgroupVersion::kV2 &&
-      WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok();
-  if (!killed) {
-    for (const std::string& directory : directories_) {
-      if (Exists(directory + "/pids.max")) {
-        (void)WriteSmallFile(directory + "/pids.max", "0");
-      }
+  for (const std::string& directory : directories_) {
+    if (Exists(directory + "/pids.max")) {
+      (void)WriteSmallFile(directory + "/pids.max", "0");
     }
   }
-  constexpr timespec kPause = {0, 200'000};
-  for (int i = 0; i < 5000 && !Pids().empty(); ++i) {
-    if (!killed) {
-      SignalOnce(SIGKILL, 0);
-    }
-    ::nanosleep(&kPause, nullptr);
-  }
+  SignalOnce(SIGKILL, 0);
+  return Pids().empty();
 }
 
 void Cgroup::SignalProcessGroup(int signal, pid_t process_group) const {

@@ -103,9 +103,12 @@ class Cgroup {
   std::vector<pid_t> Pids() const;
 
   // Sends to every process of the group. Processes that come and go meanwhile
-  // may be missed, unless the signal is SIGKILL: then new ones are prevented,
-  // and it returns when none is left or it has taken 1 s.
+  // may be missed.
   void Signal(int signal) const;
+  // Prevents new processes and kills those there are. They may take any time to
+  // go, and before the kernel has cgroup.kill one may be missed: true only when
+  // none is left, else it is to be called again. Never waits.
+  bool Kill() const;
   // The same for those that are of a process group as well, > 0. One that is
   // born meanwhile may be missed.
   void SignalProcessGroup(int signal, pid_t process_group) const;
@@ -121,6 +124,7 @@ class Cgroup {
 
  private:
   Cgroup(CgroupVersion version, std::vector<std::string> directories);
+  // Waits up to 1 s for what it kills.
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();

@@ -3,6 +3,7 @@
 #include "sandbox/cgroup.h"
 
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,12 +98,29 @@ TEST_F(CgroupTest, KillsAllThatIsInItAndNothingBeside) {
   const pid_t first = StartIn(*one);
   const pid_t second = StartIn(*one);
   const pid_t bystander = StartIn(*other);
-  one->Signal(SIGKILL);
+  one->Kill();
   EXPECT_EQ(Reap(first), SIGKILL);
   EXPECT_EQ(Reap(second), SIGKILL);
   EXPECT_THAT(other->Pids(), ElementsAre(bystander));
-  other->Signal(SIGKILL);
+  other->Kill();
   EXPECT_EQ(Reap(bystander), SIGKILL);
+  EXPECT_TRUE(one->Kill());
+}
+
+TEST_F(CgroupTest, DoesNotWaitForWhatItKilled) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  const pid_t child = StartIn(*group);
+  // It dies no further than this thread lets it.
+  ASSERT_EQ(::ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_TRACEEXIT), 0);
+  EXPECT_FALSE(group->Kill());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
+  EXPECT_THAT(group->Pids(), ElementsAre(child));
+  ASSERT_EQ(::ptrace(PTRACE_DETACH, child, nullptr, nullptr), 0);
+  EXPECT_EQ(Reap(child), SIGKILL);
+  EXPECT_TRUE(group->Kill());
 }
 
 TEST_F(CgroupTest, LimitsProcesses) {

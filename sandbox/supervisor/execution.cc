@@ -54,8 +54,9 @@ Execution::Execution(ExecutionHost* host, wire::StartExecution start)
 }
 
 Execution::~Execution() {
-  for (auto* timer : {&wall_timer_, &cpu_timer_, &kill_timer_, &drain_timer_,
-                      &reap_timer_, &write_timer_, &expire_timer_}) {
+  for (auto* timer :
+       {&wall_timer_, &cpu_timer_, &kill_timer_, &group_timer_, &drain_timer_,
+        &reap_timer_, &write_timer_, &expire_timer_}) {
     Cancel(*timer);
   }
   if (pidfd_.valid()) {
@@ -258,6 +259,7 @@ bool Execution::RemoveCgroup() {
     return false;
   }
   Cancel(kill_timer_);
+  Cancel(group_timer_);
   return true;
 }
 

@@ -96,7 +96,7 @@ class Execution {
   // Notes the cause of an end that is about to be forced, of which the first
   // counts, and who will be killed.
   void Condemn(wire::ExitRecord::Cause cause);
-  // Kills the whole tree.
+  // Kills the whole tree. Does not wait until it is dead.
   void Kill();
 
   // Removes the cgroup if nothing lives in it. False: something does. Only when
@@ -157,6 +157,9 @@ class Execution {
   void CheckCpuTime();
   void OnTimeout(wire::ExitRecord::Cause cause);
   void KillAfter(absl::Duration grace);
+  // Kills all that is in the group, and looks again after `pause` until nothing
+  // is.
+  void KillGroup(absl::Duration pause);
   void Cancel(std::optional<EventLoop::TimerId>& timer);
 
   ExecutionHost* const host_;
@@ -191,6 +194,7 @@ class Execution {
   std::optional<EventLoop::TimerId> wall_timer_;
   std::optional<EventLoop::TimerId> cpu_timer_;
   std::optional<EventLoop::TimerId> kill_timer_;
+  std::optional<EventLoop::TimerId> group_timer_;
   std::optional<EventLoop::TimerId> drain_timer_;
   std::optional<EventLoop::TimerId> reap_timer_;
   std::optional<EventLoop::TimerId> write_timer_;

@@ -20,6 +20,11 @@ constexpr absl::Duration kDefaultDrain = absl::Seconds(2);
 // it stays below the 50 ms for each CPU that are promised.
 constexpr absl::Duration kShortestLook = absl::Milliseconds(20);
 
+// Between looks at what was killed: at first, and as long as something does not
+// go.
+constexpr absl::Duration kFirstLook = absl::Milliseconds(1);
+constexpr absl::Duration kLongestLook = absl::Milliseconds(100);
+
 }  // namespace
 
 Execution::Timeouts::Timeouts(const wire::CommandSpec& command)
@@ -104,7 +109,19 @@ void Execution::Kill() {
     // the cgroup, and exit by itself before its own signal comes.
     ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   }
-  cgroup_.Signal(SIGKILL);
+  KillGroup(kFirstLook);
+}
+
+void Execution::KillGroup(absl::Duration pause) {
+  Cancel(group_timer_);
+  if (!cgroup_.Kill()) {
+    group_timer_ = host_->loop->After(pause, [this, pause] {
+      group_timer_.reset();
+      KillGroup(std::min(2 * pause, kLongestLook));
+    });
+  } else if (ended()) {
+    RemoveCgroup();
+  }
 }
 
 }  // namespace sandbox

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -15,8 +16,10 @@
 namespace sandbox {
 namespace {
 
-// Between attempts to remove a group whose processes were killed just now.
+// Between attempts to remove a group whose processes were killed: at first, and
+// as long as one does not go.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
+constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
 // Between attempts to write to a disk that fails.
 constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
@@ -291,9 +294,7 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   });
   // Deferred: the execution is on the stack.
   loop_->Defer([this, id] {
-    if (removals_.count(id) != 0) {
-      TryRemove(id);
-    }
+    TryRemove(id, kRemoveRetry);
     TryEnd();
   });
 }
@@ -306,22 +307,24 @@ void Supervisor::DeleteExecution(uint64_t request_id, const std::string& id) {
     }
     execution.Condemn(wire::ExitRecord::CLIENT_SIGNAL);
     execution.Kill();
-    loop_->Defer([this, id] { TryRemove(id); });
+    loop_->Defer([this, id] { TryRemove(id, kRemoveRetry); });
   });
 }
 
-void Supervisor::TryRemove(const std::string& id) {
+void Supervisor::TryRemove(const std::string& id, absl::Duration pause) {
   const auto found = executions_.find(id);
-  if (found == executions_.end() || !found->second->ended()) {
-    return;  // its end comes here again
+  if (removals_.count(id) == 0 || found == executions_.end() ||
+      !found->second->ended()) {
+    return;  // it was removed meanwhile, or its end comes here again
   }
   if (!found->second->RemoveCgroup()) {
-    found->second->Kill();
-    loop_->After(kRemoveRetry, [this, id] { TryRemove(id); });
+    loop_->After(pause, [this, id, pause] {
+      TryRemove(id, std::min(2 * pause, kLongestRemoveRetry));
+    });
     return;
   }
   if (!found->second->RemoveFiles()) {
-    loop_->After(kStorageRetry, [this, id] { TryRemove(id); });
+    loop_->After(kStorageRetry, [this, id] { TryRemove(id, kRemoveRetry); });
     return;
   }
   executions_.erase(found);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/event_loop.h"
@@ -60,7 +61,8 @@ class Supervisor {
   void With(uint64_t request_id, const std::string& id, Action action);
 
   void OnState(const wire::ExecutionRecord& record);
-  void TryRemove(const std::string& id);
+  // Tries again after `pause` if something of it still lives.
+  void TryRemove(const std::string& id, absl::Duration pause);
   bool InitEnds() const;
   void OnInitExit();
   void Fail(const std::string& why);
