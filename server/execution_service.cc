@@ -82,6 +82,12 @@ absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
     found.session->lifetime().Touch();
     found.execution = found.session->FindExecution(parts.execution);
   }
+  if (found.execution == nullptr && found.session != nullptr &&
+      !found.session->knows_executions()) {
+    return SandboxUnavailable(found.session->spec().name(),
+                              "its records cannot be read yet",
+                              Session::kReadRetry);
+  }
   if (found.execution == nullptr) {
     return ExecutionNotFound(name);
   }

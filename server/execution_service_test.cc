@@ -2,6 +2,7 @@
 // side.
 
 #include <csignal>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -317,6 +318,46 @@ TEST_F(ExecutionServiceTest, ARunThatFailsLeavesNothing) {
   Run(RunInNewSandbox())->Rest(&status);
   EXPECT_EQ(Reason(status), "ISOLATION_UNAVAILABLE");
   AwaitNoSandbox();
+}
+
+TEST_F(ExecutionServiceTest, SaysWhyASupervisorRefusesAStart) {
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(CreateSandbox("box"));
+  *request.mutable_command() = Command();
+  corral::v1::Execution response;
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(absl::FailedPreconditionError("not ready"));
+  });
+  grpc::Status status = Start(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(absl::AlreadyExistsError("it exists"));
+  });
+  status = Start(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(Reason(status), "EXECUTION_EXISTS");
+}
+
+TEST_F(ExecutionServiceTest, ADeletionWaitsForTheCauseOfALoss) {
+  const std::string sandbox = CreateSandbox("box");
+  const std::string name = StartExecution(sandbox, Command());
+  const std::string other = StartExecution(sandbox, Command());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.RefuseDeletions(absl::UnavailableError("gone"));
+  });
+  // On the event loop before what follows.
+  std::promise<absl::Status> deleted;
+  sandboxes_->registry().Find("box")->DeleteExecution(
+      name.substr(name.rfind('/') + 1),
+      [&](const absl::Status& status) { deleted.set_value(status); });
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(absl::InternalError("init died"));
+  });
+  EXPECT_TRUE(deleted.get_future().get().ok());
+  const corral::v1::Loss loss = Wait(other).loss();
+  EXPECT_EQ(loss.cause(), corral::v1::Loss::SANDBOX_FAILED);
+  EXPECT_EQ(loss.message(), "init died");
 }
 
 }  // namespace

@@ -97,6 +97,41 @@ class RecoveryTest : public ServerFixture {
             Later(&ExecutionStub::DeleteExecution, deletion)};
   }
 
+  // What is in "box" under `name` cannot be read, until Restore.
+  void Obstruct(const std::string& name) {
+    std::filesystem::rename(Box(name), Box("aside"));
+    if (std::filesystem::is_directory(Box("aside"))) {
+      std::ofstream(Box(name)) << "x";
+    } else {
+      std::filesystem::create_directory(Box(name));
+    }
+  }
+  void Restore(const std::string& name) {
+    std::filesystem::remove(Box(name));
+    std::filesystem::rename(Box("aside"), Box(name));
+  }
+
+  // Until it is known what "box" and its executions are.
+  void AwaitBox() {
+    std::promise<void> known;
+    sandboxes_->registry().Find("box")->AwaitReady(
+        [&](const absl::Status&) { known.set_value(); });
+    known.get_future().wait();
+  }
+
+  // Its command has exited with 7 as it dies, which only a disk that cannot be
+  // read knows.
+  void KillSupervisorUnnoticed(const std::string& name) {
+    factory_.With("box", [&](FakeSupervisor& supervisor) {
+      supervisor.Connect(nullptr);
+      supervisor.End(name.substr(name.rfind('/') + 1), 7 << 8,
+                     wire::ExitRecord::NORMAL);
+      Obstruct("executions");
+      supervisor.Connect(sandboxes_->registry().Find("box").get());
+      supervisor.Die(absl::UnavailableError("killed"));
+    });
+  }
+
   // While no server is there to see it.
   void KillSupervisor() {
     factory_.With("box", [](FakeSupervisor& supervisor) {
@@ -365,6 +400,7 @@ TEST_F(RecoveryTest, ServesWhoHasWaitedForTheSupervisor) {
   // All but the deletion, which would spoil the others.
   auto calls = CallsOfTheSupervisor(name);
   calls.pop_back();
+  callers.reserve(calls.size());
   for (const auto& call : calls) {
     callers.emplace_back([call] {
       const grpc::Status status = call();
@@ -395,6 +431,97 @@ TEST_F(RecoveryTest, LearnsLaterThatASupervisorIsDead) {
   timers_.Advance(absl::Seconds(1));
   EXPECT_EQ(Wait(name).state(), corral::v1::Execution::LOST);
   EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::FAILED);
+}
+
+TEST_F(RecoveryTest, KeepsASandboxWhoseDescriptionIsTorn) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  const std::string whole =
+      sandbox::SealRecord(state_->ReadSpec("box").value());
+  std::ofstream(Box("spec.pb"), std::ios::binary) << whole.substr(1);
+  Restart();
+  EXPECT_EQ(sandboxes_->registry().size(), 0);
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_TRUE(supervisor.alive());
+  });
+  std::ofstream(Box("spec.pb"), std::ios::binary) << whole;
+  Restart();
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+}
+
+TEST_F(RecoveryTest, ForgetsNoExecutionThatItCannotListYet) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.Exit(name, 4);
+  KillSupervisor();
+  Obstruct("executions");
+  Restart();
+  corral::v1::GetExecutionRequest request;
+  request.set_name(name);
+  corral::v1::Execution response;
+  const grpc::Status status = Call(
+      execution_stub_.get(), &ExecutionStub::GetExecution, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  Restore("executions");
+  timers_.Advance(Session::kReadRetry);
+  AwaitBox();
+  EXPECT_EQ(Get(name).exit().code(), 4);
+}
+
+TEST_F(RecoveryTest, StartsNoCommandTwiceWhoseRecordCannotBeRead) {
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(CreateSandbox("box"));
+  request.set_execution_id("job");
+  request.set_request_id("r-1");
+  *request.mutable_command() = Command();
+  request.mutable_command()->mutable_terminal()->set_rows(24);
+  request.mutable_command()->mutable_terminal()->set_columns(80);
+  const auto start = [&] {
+    corral::v1::Execution response;
+    const grpc::Status status =
+        Call(execution_stub_.get(), &ExecutionStub::StartExecution, request,
+             &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  };
+  const std::string name = start().name();
+  Obstruct("executions/job/start.pb");
+  Restart();
+  for (int attempt = 1; attempt < Session::kReadAttempts; ++attempt) {
+    EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::CREATING);
+    timers_.AwaitTimers(1);
+    timers_.Advance(Session::kReadRetry);
+  }
+  AwaitBox();
+  EXPECT_EQ(start().name(), name);
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.starts(), 1);
+  });
+  factory_.Write(name, wire::TERMINAL, "seen");
+  factory_.Exit(name, 3);
+  EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::TERMINAL), "seen");
+  EXPECT_EQ(Wait(name).exit().code(), 3);
+  Restore("executions/job/start.pb");
+}
+
+TEST_F(RecoveryTest, TellsNoLossBeforeTheDiskCanBeRead) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  KillSupervisorUnnoticed(name);
+  timers_.AwaitTimers(1);
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+  Restore("executions");
+  timers_.Advance(Session::kReadRetry);
+  EXPECT_EQ(Wait(name).exit().code(), 7);
+}
+
+TEST_F(RecoveryTest, DoesNotWaitForEverForADiskThatCannotBeRead) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  KillSupervisorUnnoticed(name);
+  for (int attempt = 1; attempt < Session::kReadAttempts; ++attempt) {
+    timers_.AwaitTimers(1);
+    timers_.Advance(Session::kReadRetry);
+  }
+  EXPECT_EQ(Wait(name).state(), corral::v1::Execution::LOST);
+  Restore("executions");
 }
 
 TEST_F(RecoveryTest, TriesARemovalThatFailsAgain) {

@@ -31,7 +31,7 @@ namespace server {
 namespace {
 
 // A supervisor that does not answer must not keep the server from starting.
-constexpr std::chrono::seconds kSnapshotPatience(2);
+constexpr std::chrono::milliseconds kSnapshotPatience(300);
 
 // Between attempts to connect to a supervisor.
 constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(200);
@@ -168,9 +168,10 @@ void Sandboxes::GiveUp(const std::shared_ptr<Session>& session) {
 
 void Sandboxes::Remove(const std::shared_ptr<Session>& session,
                        absl::Duration retry) {
-  session->EndWithoutSupervisor();
-  const absl::Status removed =
-      StateDirectory::Remove(session->spec().directory());
+  absl::Status removed = session->EndWithoutSupervisor();
+  if (removed.ok()) {
+    removed = StateDirectory::Remove(session->spec().directory());
+  }
   if (!removed.ok()) {
     LOG(ERROR) << "removal of " << session->spec().name() << ": "
                << removed.message() << "; tried again in "
@@ -216,8 +217,11 @@ void Sandboxes::RecoverOne(const std::string& name) {
     return;
   }
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
-  if (absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) {
-    // No supervisor was asked yet.
+  const std::string path = environment_.state->SandboxPath(name);
+  // Before a supervisor is asked the description is on the disk: what one has
+  // made is never removed for the lack of it.
+  if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
+      StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
     RemoveLeftover(name);
     return;
@@ -227,7 +231,6 @@ void Sandboxes::RecoverOne(const std::string& name) {
                << " is left alone: " << spec.status().message();
     return;
   }
-  const std::string path = environment_.state->SandboxPath(name);
   spec->set_directory(path);
   const auto deletion = StateDirectory::ReadDeletion(path);
   if (!deletion.has_value() &&
@@ -253,20 +256,32 @@ void Sandboxes::RecoverOne(const std::string& name) {
 }
 
 void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
-  if (HasRebooted(session->spec(), *environment_.state)) {
-    StateDirectory::CutLogs(session->spec().directory());
-  }
   environment_.activity->SandboxAdded();
-  session->LoadRecords();
   auto known = std::make_shared<std::promise<void>>();
   taken_over_.emplace_back(session->spec().name(), known->get_future());
   session->AwaitReady([known](const absl::Status&) { known->set_value(); });
-  const absl::Status asked = Adopt(session);
-  if (!asked.ok()) {
-    LOG(ERROR) << "no connection to the supervisor of "
-               << session->spec().name() << " yet: " << asked.message();
-    AdoptLater(session);
+  const absl::Status loaded = Load(session);
+  const absl::Status adopted = loaded.ok() ? Adopt(session) : loaded;
+  if (!adopted.ok()) {
+    LOG(ERROR) << session->spec().name()
+               << " is not taken over yet: " << adopted.message();
+    AdoptLater(session, loaded.ok());
   }
+}
+
+absl::Status Sandboxes::Load(const std::shared_ptr<Session>& session) {
+  // Before the output of what has ended may expire.
+  absl::Status loaded =
+      HasRebooted(session->spec(), *environment_.state)
+          ? StateDirectory::CutLogs(session->spec().directory())
+          : absl::OkStatus();
+  loaded.Update(session->LoadRecords());
+  if (!loaded.ok() && session->MayGiveUp(loaded)) {
+    LOG(ERROR) << "some of " << session->spec().name()
+               << " is given up: " << loaded.message();
+    return absl::OkStatus();
+  }
+  return loaded;
 }
 
 absl::Status Sandboxes::Adopt(const std::shared_ptr<Session>& session) {
@@ -296,11 +311,13 @@ absl::Status Sandboxes::Adopt(const std::shared_ptr<Session>& session) {
   return absl::OkStatus();
 }
 
-void Sandboxes::AdoptLater(const std::shared_ptr<Session>& session) {
-  environment_.timers->RunAfter(kAdoptionRetry, [this, session] {
-    environment_.creators->Run([this, session] {
-      if (!Adopt(session).ok()) {
-        AdoptLater(session);
+void Sandboxes::AdoptLater(const std::shared_ptr<Session>& session,
+                           bool loaded) {
+  environment_.timers->RunAfter(kAdoptionRetry, [this, session, loaded] {
+    environment_.creators->Run([this, session, loaded] {
+      const bool readable = loaded || Load(session).ok();
+      if (!readable || !Adopt(session).ok()) {
+        AdoptLater(session, readable);
       }
     });
   });

@@ -81,7 +81,7 @@ class Sandboxes {
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
   // Takes over the sandboxes that the disk knows. Returns when their executions
-  // are known, or after 2 s. Before anything else. An error: it cannot be known
+  // are known, or after 0.3 s. Before anything else. An error: it cannot be known
   // which there are, and none was touched.
   absl::Status Recover();
 
@@ -96,9 +96,11 @@ class Sandboxes {
   void Remove(const std::shared_ptr<Session>& session, absl::Duration retry);
   void RecoverOne(const std::string& name);
   void TakeOver(const std::shared_ptr<Session>& session);
+  // Reads what the disk knows of it. An error: to be called again.
+  absl::Status Load(const std::shared_ptr<Session>& session);
   // Connects to the supervisor, or knows that it is dead. An error: neither.
   absl::Status Adopt(const std::shared_ptr<Session>& session);
-  void AdoptLater(const std::shared_ptr<Session>& session);
+  void AdoptLater(const std::shared_ptr<Session>& session, bool loaded);
   // Of a name that is no sandbox's, or of one that was never made.
   void RemoveLeftover(const std::string& name);
 

@@ -74,6 +74,11 @@ class Session final : public sandbox::SandboxObserver,
   // How long a call waits for the supervisor of an earlier server's sandbox.
   static constexpr absl::Duration kKnownPatience = absl::Seconds(5);
 
+  // How often records are read that the disk does not give, and how long after
+  // one attempt the next one follows.
+  static constexpr int kReadAttempts = 5;
+  static constexpr absl::Duration kReadRetry = absl::Milliseconds(200);
+
   // CREATING.
   Session(sandbox::wire::SandboxSpec spec, const Environment& environment);
 
@@ -117,6 +122,9 @@ class Session final : public sandbox::SandboxObserver,
   // got an error already.
   ExecutionPtr Start(NewExecution wanted, Started started);
 
+  // False: there may be executions of an earlier server that are not read yet.
+  bool knows_executions() const;
+
   // Null: there is none.
   ExecutionPtr FindExecution(const std::string& id) const;
 
@@ -141,11 +149,16 @@ class Session final : public sandbox::SandboxObserver,
 
   // Takes in the executions that the disk knows and this object does not,
   // before a sandbox of an earlier server is adopted; OnSnapshot does so again
-  // if one has begun since. Reads the disk: while the server starts only.
-  void LoadRecords();
+  // if one has begun since. Reads the disk: while the server starts only. An
+  // error: some may be missing.
+  absl::Status LoadRecords();
   // Ends what has no end with the one that the disk knows, or as LOST, and
-  // drops the Sandbox. The supervisor must be gone. May block.
-  void EndWithoutSupervisor();
+  // drops the Sandbox. The supervisor must be gone. May block. An error: that
+  // cannot be known now, and nothing was ended; to be called again.
+  absl::Status EndWithoutSupervisor();
+  // Whether to go on without what cannot be read of the records: not before
+  // kReadAttempts of this call.
+  bool MayGiveUp(const absl::Status& unreadable);
 
   // SandboxObserver, called by the event loop.
   void OnSnapshot(const sandbox::wire::Snapshot& snapshot) override;
@@ -177,6 +190,14 @@ class Session final : public sandbox::SandboxObserver,
                  const absl::Status& error);
   void OnExecutionDeleted(const std::string& id, const absl::Status& status);
   void AnswerDeletion(const std::string& id, const absl::Status& result);
+  // Takes in an execution of an earlier server.
+  void Load(const sandbox::wire::ExecutionRecord& record,
+            corral::v1::Command command);
+  // Of what the disk says and `why` the first one counts, also for a server
+  // after this one.
+  void SettleFailure(const absl::Status& why);
+  // EndWithoutSupervisor by a worker, until it succeeds; then `then`.
+  void EndThen(absl::AnyInvocable<void()> then);
   void OnEnd(const ExecutionPtr& execution);
   void Lose(const ExecutionPtr& execution);
   corral::v1::Loss WhyLost() const;
@@ -194,8 +215,11 @@ class Session final : public sandbox::SandboxObserver,
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::Sandbox> sandbox_ ABSL_GUARDED_BY(mutex_);
   uint32_t schema_version_ ABSL_GUARDED_BY(mutex_) = kSchemaVersion;
-  // LoadRecords was called.
+  // Calls of MayGiveUp.
+  int unreadable_ ABSL_GUARDED_BY(mutex_) = 0;
+  // LoadRecords was called; and it succeeded, or was given up.
   bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool loaded_ ABSL_GUARDED_BY(mutex_) = false;
   // The factory or the supervisor said that the sandbox is ready.
   bool created_ ABSL_GUARDED_BY(mutex_) = false;
   // Attach was called.

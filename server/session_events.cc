@@ -40,15 +40,32 @@ bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
+// Of a command that only its supervisor remembers: what it shows of it.
+corral::v1::Command ImpliedCommand(const wire::ExecutionRecord& record) {
+  const auto has = [&record](wire::Stream stream) {
+    return std::find(record.streams().begin(), record.streams().end(),
+                     stream) != record.streams().end();
+  };
+  corral::v1::Command command;
+  if (has(wire::TERMINAL)) {
+    command.mutable_terminal();
+  } else {
+    command.set_merge_stderr(has(wire::STDOUT) && !has(wire::STDERR));
+    command.set_stdin(record.has_input());
+  }
+  return command;
+}
+
 }  // namespace
 
-void Session::LoadRecords() {
+absl::Status Session::LoadRecords() {
   {
     MutexLock lock(&mutex_);
     adopted_ = true;
   }
-  for (const wire::ExecutionRecord& record :
-       StateDirectory::ReadRecords(spec_.directory())) {
+  const StateDirectory::Records read =
+      StateDirectory::ReadRecords(spec_.directory());
+  for (const wire::ExecutionRecord& record : read.records) {
     if (FindExecution(record.id()) != nullptr) {
       continue;
     }
@@ -58,21 +75,39 @@ void Session::LoadRecords() {
                    << record.id();
       continue;
     }
-    auto execution = std::make_shared<Execution>(
-        FormatExecutionName(spec_.id(), record.id()),
-        StateDirectory::ExecutionPath(spec_.directory(), record.id()),
-        std::move(command), record.request());
-    environment_.activity->CommandStarted();
-    lifetime_->Hold();
-    if (execution->Update(record)) {
-      OnEnd(execution);
-    }
-    MutexLock lock(&mutex_);
-    Insert(record.id(), execution);
+    Load(record, std::move(command));
   }
+  MutexLock lock(&mutex_);
+  loaded_ = loaded_ || read.status.ok();
+  return read.status;
 }
 
-void Session::EndWithoutSupervisor() {
+void Session::Load(const wire::ExecutionRecord& record,
+                   corral::v1::Command command) {
+  auto execution = std::make_shared<Execution>(
+      FormatExecutionName(spec_.id(), record.id()),
+      StateDirectory::ExecutionPath(spec_.directory(), record.id()),
+      std::move(command), record.request());
+  environment_.activity->CommandStarted();
+  lifetime_->Hold();
+  if (execution->Update(record)) {
+    OnEnd(execution);
+  }
+  MutexLock lock(&mutex_);
+  Insert(record.id(), execution);
+}
+
+bool Session::MayGiveUp(const absl::Status& unreadable) {
+  MutexLock lock(&mutex_);
+  // The want of descriptors or memory is this server's, and says nothing of the
+  // disk.
+  const bool give_up =
+      !absl::IsResourceExhausted(unreadable) && ++unreadable_ >= kReadAttempts;
+  loaded_ = loaded_ || give_up;
+  return give_up;
+}
+
+absl::Status Session::EndWithoutSupervisor() {
   std::map<std::string, ExecutionPtr> endless;
   std::shared_ptr<sandbox::Sandbox> dropped;
   {
@@ -87,11 +122,15 @@ void Session::EndWithoutSupervisor() {
     }
   }
   if (endless.empty()) {
-    return;
+    return absl::OkStatus();
+  }
+  const StateDirectory::Records read =
+      StateDirectory::ReadRecords(spec_.directory());
+  if (!read.status.ok() && !MayGiveUp(read.status)) {
+    return read.status;
   }
   std::set<std::string> begun;
-  for (const wire::ExecutionRecord& record :
-       StateDirectory::ReadRecords(spec_.directory())) {
+  for (const wire::ExecutionRecord& record : read.records) {
     begun.insert(record.id());
     if (record.state() != wire::ExecutionRecord::STARTING) {
       OnExecution(record);
@@ -99,7 +138,7 @@ void Session::EndWithoutSupervisor() {
   }
   for (const auto& [id, execution] : endless) {
     if (execution->state() == corral::v1::Execution::STARTING &&
-        begun.count(id) == 0) {
+        read.status.ok() && begun.count(id) == 0) {
       FailStart(execution, id,
                 SandboxNotReady(spec_.name(),
                                 Sandbox::State_Name(Describe().state())));
@@ -108,6 +147,28 @@ void Session::EndWithoutSupervisor() {
       AnswerStarters(id);
     }
   }
+  if (!read.status.ok()) {
+    LOG(ERROR) << "records of " << spec_.name()
+               << " are given up: " << read.status.message();
+  }
+  return absl::OkStatus();
+}
+
+void Session::EndThen(absl::AnyInvocable<void()> then) {
+  environment_.workers->Run(
+      [self = shared_from_this(), then = std::move(then)]() mutable {
+        const absl::Status ended = self->EndWithoutSupervisor();
+        if (ended.ok()) {
+          then();
+          return;
+        }
+        LOG(ERROR) << "records of " << self->spec_.name() << ": "
+                   << ended.message() << "; tried again";
+        self->environment_.timers->RunAfter(
+            kReadRetry, [self, then = std::move(then)]() mutable {
+              self->EndThen(std::move(then));
+            });
+      });
 }
 
 void Session::OnSnapshot(const wire::Snapshot& snapshot) {
@@ -126,7 +187,10 @@ void Session::OnSnapshot(const wire::Snapshot& snapshot) {
                   });
   if (!complete) {
     // Asked for by the server before, and started only after the disk was read.
-    LoadRecords();
+    const absl::Status loaded = LoadRecords();
+    if (!loaded.ok()) {
+      LOG(ERROR) << "records of " << spec_.name() << ": " << loaded.message();
+    }
   }
   std::map<std::string, ExecutionPtr> unknown;
   {
@@ -134,8 +198,13 @@ void Session::OnSnapshot(const wire::Snapshot& snapshot) {
     unknown = executions_;
   }
   for (const wire::ExecutionRecord& record : snapshot.executions()) {
+    if (unknown.erase(record.id()) == 0 && IsRecorded(spec_, record.id())) {
+      // Lest a repeated request start it a second time.
+      LOG(ERROR) << "no command can be read of " << spec_.name() << " "
+                 << record.id();
+      Load(record, ImpliedCommand(record));
+    }
     OnExecution(record);
-    unknown.erase(record.id());
   }
   for (const auto& [id, execution] : unknown) {
     if (IsRecorded(spec_, id)) {
@@ -182,34 +251,52 @@ void Session::OnStorage(const sandbox::wire::Storage& storage) {
 void Session::OnGone(const absl::Status& why) {
   environment_.storage->Set(spec_.name(), "");
   std::vector<Done> waiters;
+  std::vector<std::string> execution_deletions;
   bool deleting = false;
   {
     MutexLock lock(&mutex_);
     gone_ = true;
     waiters = std::move(ready_waiters_);
+    for (const auto& [id, unanswered] : execution_deletions_) {
+      execution_deletions.push_back(id);
+    }
     deleting = state_ == Sandbox::DELETING || deletion_cause_.has_value();
     state_ = deleting ? Sandbox::DELETING : Sandbox::FAILED;
     failure_ = why.ok() ? absl::UnavailableError("the supervisor ended") : why;
   }
-  if (deleting) {
+  auto go_on = [self = shared_from_this(), waiters = std::move(waiters),
+                ids = std::move(execution_deletions)]() mutable {
     for (Done& ready : waiters) {
       ready(absl::OkStatus());
     }
+    for (const std::string& id : ids) {
+      self->OnExecutionDeleted(
+          id, absl::UnavailableError("the supervisor is gone"));
+    }
+  };
+  if (deleting) {
+    go_on();
     MaybeEmptied();
     return;
   }
   LOG(WARNING) << spec_.name() << " failed: " << why.message();
-  environment_.workers->Run([self = shared_from_this(), why,
-                             waiters = std::move(waiters)]() mutable {
-    if (StateDirectory::ReadFailure(self->spec_.directory()).ok()) {
-      // For the server after this one.
-      StateDirectory::WriteFailure(self->spec_.directory(), why).IgnoreError();
-    }
-    self->EndWithoutSupervisor();
-    for (Done& ready : waiters) {
-      ready(absl::OkStatus());
-    }
-  });
+  environment_.workers->Run(
+      [self = shared_from_this(), why, go_on = std::move(go_on)]() mutable {
+        self->SettleFailure(why);
+        self->EndThen(std::move(go_on));
+      });
+}
+
+void Session::SettleFailure(const absl::Status& why) {
+  const absl::Status known = StateDirectory::ReadFailure(spec_.directory());
+  if (known.ok()) {
+    // For the server after this one.
+    StateDirectory::WriteFailure(spec_.directory(), why).IgnoreError();
+    return;
+  }
+  // The supervisor's own words, which may not have come through.
+  MutexLock lock(&mutex_);
+  failure_ = known;
 }
 
 void Session::OnEnd(const ExecutionPtr& execution) {

@@ -142,6 +142,17 @@ void Session::OnStarted(const ExecutionPtr& execution, const std::string& id,
     AnswerStarters(id);
   } else if (IsStorageFailure(status)) {
     FailStart(execution, id, StorageFailed("start of an execution", status));
+  } else if (absl::IsFailedPrecondition(status)) {
+    // A deletion of the sandbox overtook the start, or its failure did, which
+    // is told next.
+    const Sandbox::State state = Describe().state();
+    FailStart(execution, id,
+              SandboxNotReady(
+                  spec_.name(),
+                  Sandbox::State_Name(state == Sandbox::READY ? Sandbox::FAILED
+                                                              : state)));
+  } else if (absl::IsAlreadyExists(status)) {
+    FailStart(execution, id, ExecutionExists(execution->name()));
   } else if (!absl::IsUnavailable(status)) {
     FailStart(
         execution, id,
@@ -150,8 +161,7 @@ void Session::OnStarted(const ExecutionPtr& execution, const std::string& id,
     // The supervisor is gone: whether it had begun, the disk knows.
     MutexLock lock(&mutex_);
     if (gone_) {
-      environment_.workers->Run(
-          [self = shared_from_this()] { self->EndWithoutSupervisor(); });
+      EndThen([] {});
     }
   }
 }
@@ -189,6 +199,11 @@ void Session::FailStart(const ExecutionPtr& execution, const std::string& id,
     started(error);
   }
   Lose(execution);
+}
+
+bool Session::knows_executions() const {
+  MutexLock lock(&mutex_);
+  return !adopted_ || loaded_ || state_ != Sandbox::CREATING;
 }
 
 Session::ExecutionPtr Session::FindExecution(const std::string& id) const {
@@ -252,8 +267,13 @@ void Session::DeleteExecution(const std::string& id, Done done) {
 void Session::OnExecutionDeleted(const std::string& id,
                                  const absl::Status& status) {
   if (absl::IsUnavailable(status)) {
-    environment_.workers->Run([self = shared_from_this(), id] {
-      self->EndWithoutSupervisor();
+    {
+      MutexLock lock(&mutex_);
+      if (!gone_) {
+        return;  // OnGone goes on, and knows why
+      }
+    }
+    EndThen([self = shared_from_this(), id] {
       self->OnExecutionDeleted(
           id, StateDirectory::Remove(
                   StateDirectory::ExecutionPath(self->spec_.directory(), id)));

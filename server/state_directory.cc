@@ -129,33 +129,32 @@ bool IsEndOf(const ExecutionRecord& end, const std::string& id) {
            end.has_failure()));
 }
 
-// False: it never began, or that cannot be known.
-bool ReadStart(const std::string& path, const std::string& id,
-               ExecutionRecord* start) {
-  const absl::Status status =
-      ReadAnyRecord(absl::StrCat(path, "/start.pb"), start);
-  if (!status.ok() && !absl::IsNotFound(status) && !absl::IsDataLoss(status)) {
-    LOG(ERROR) << "a record cannot be read: " << status.message();
-  }
-  return status.ok() && start->id() == id;
+// The record was never written, or not to its end. Any other error says nothing
+// of it.
+bool IsMissing(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status);
 }
 
 bool IsNeverBegun(const std::string& path) {
   ExecutionRecord start;
-  const absl::Status status =
-      ReadAnyRecord(absl::StrCat(path, "/start.pb"), &start);
-  return absl::IsNotFound(status) || absl::IsDataLoss(status);
+  return IsMissing(ReadAnyRecord(absl::StrCat(path, "/start.pb"), &start));
 }
 
+// False: none was written, or `error` is what kept it from being read.
 bool ReadEnd(const std::string& path, const std::string& id,
-             ExecutionRecord* end) {
+             ExecutionRecord* end, absl::Status* error) {
+  absl::Status failed;
   // Twice, since the supervisor may rename the second to the first meanwhile.
   for (const char* name : {"/exit.pb", "/exit.pb.new", "/exit.pb"}) {
-    if (ReadAnyRecord(absl::StrCat(path, name), end).ok() &&
-        IsEndOf(*end, id)) {
+    const absl::Status read = ReadAnyRecord(absl::StrCat(path, name), end);
+    if (read.ok() && IsEndOf(*end, id)) {
       return true;
     }
+    if (!IsMissing(read)) {
+      failed.Update(read);
+    }
   }
+  error->Update(failed);
   return false;
 }
 
@@ -176,9 +175,13 @@ absl::StatusOr<std::vector<std::string>> ListWhole(const std::string& path) {
   return names;
 }
 
-// Empty if it cannot be listed.
-std::vector<std::string> ListDirectory(const std::string& path) {
-  return ListWhole(path).value_or(std::vector<std::string>());
+// The names in the directory of executions, which the first one makes.
+absl::StatusOr<std::vector<std::string>> ListExecutions(
+    const std::string& sandbox_path) {
+  absl::StatusOr<std::vector<std::string>> names =
+      ListWhole(absl::StrCat(sandbox_path, kExecutions));
+  return absl::IsNotFound(names.status()) ? std::vector<std::string>()
+                                          : std::move(names);
 }
 
 }  // namespace
@@ -282,37 +285,53 @@ absl::Status StateDirectory::ReadFailure(const std::string& sandbox_path) {
 
 bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
   // The socket is the last thing that is made, and stays.
-  return ::access(absl::StrCat(sandbox_path, "/", kControl).c_str(), F_OK) !=
-             0 &&
-         errno == ENOENT &&
-         ListDirectory(absl::StrCat(sandbox_path, kExecutions)).empty();
+  if (::access(absl::StrCat(sandbox_path, "/", kControl).c_str(), F_OK) == 0 ||
+      errno != ENOENT) {
+    return false;
+  }
+  const auto executions = ListExecutions(sandbox_path);
+  return executions.ok() && executions->empty();
 }
 
-std::vector<ExecutionRecord> StateDirectory::ReadRecords(
+StateDirectory::Records StateDirectory::ReadRecords(
     const std::string& sandbox_path) {
-  std::vector<ExecutionRecord> records;
-  for (const std::string& id :
-       ListDirectory(absl::StrCat(sandbox_path, kExecutions))) {
+  Records records;
+  const auto ids = ListExecutions(sandbox_path);
+  if (!ids.ok()) {
+    records.status = ids.status();
+    return records;
+  }
+  for (const std::string& id : *ids) {
+    if (IsHidden(id)) {
+      continue;
+    }
     const std::string path = ExecutionPath(sandbox_path, id);
     ExecutionRecord record;
-    if (IsHidden(id) || !ReadStart(path, id, &record)) {
+    const absl::Status read =
+        ReadAnyRecord(absl::StrCat(path, "/start.pb"), &record);
+    if (!read.ok() || record.id() != id) {
+      records.status.Update(IsMissing(read) ? absl::OkStatus() : read);
       continue;
     }
     ExecutionRecord end;
-    if (ReadEnd(path, id, &end)) {
+    if (ReadEnd(path, id, &end, &records.status)) {
       *end.mutable_command() = std::move(*record.mutable_command());
       *end.mutable_request() = std::move(*record.mutable_request());
       record = std::move(end);
     }
-    records.push_back(std::move(record));
+    records.records.push_back(std::move(record));
   }
   return records;
 }
 
 void StateDirectory::RemoveLeftovers(const std::string& sandbox_path,
                                      bool all) {
-  for (const std::string& name :
-       ListDirectory(absl::StrCat(sandbox_path, kExecutions))) {
+  const auto names = ListExecutions(sandbox_path);
+  if (!names.ok()) {
+    LOG(ERROR) << "what is left of executions: " << names.status().message();
+    return;
+  }
+  for (const std::string& name : *names) {
     const std::string path = ExecutionPath(sandbox_path, name);
     const bool leftover = absl::StartsWith(name, kRemoved) ||
                           (all && (IsHidden(name) || IsNeverBegun(path)));
@@ -326,18 +345,18 @@ void StateDirectory::RemoveLeftovers(const std::string& sandbox_path,
   }
 }
 
-void StateDirectory::CutLogs(const std::string& sandbox_path) {
-  for (const std::string& id :
-       ListDirectory(absl::StrCat(sandbox_path, kExecutions))) {
+absl::Status StateDirectory::CutLogs(const std::string& sandbox_path) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids,
+                   ListExecutions(sandbox_path));
+  absl::Status status;
+  for (const std::string& id : ids) {
     for (const char* log : {"/stdout", "/stderr", "/terminal"}) {
-      const std::string path =
-          absl::StrCat(ExecutionPath(sandbox_path, id), log);
-      const absl::Status cut = sandbox::CutOutputLog(path);
-      if (!cut.ok() && !absl::IsNotFound(cut)) {
-        LOG(ERROR) << path << " is not cut: " << cut.message();
-      }
+      const absl::Status cut = sandbox::CutOutputLog(
+          absl::StrCat(ExecutionPath(sandbox_path, id), log));
+      status.Update(absl::IsNotFound(cut) ? absl::OkStatus() : cut);
     }
   }
+  return status;
 }
 
 std::string StateDirectory::RemovedPath(const std::string& path) {
@@ -356,12 +375,13 @@ absl::Status StateDirectory::Remove(const std::string& path) {
 absl::Status StateDirectory::RemoveUnborn(const std::string& path) {
   const std::string removed = RemovedPath(path);
   RETURN_IF_ERROR(TakeAway(path, removed));
-  for (const std::string& name : ListDirectory(removed)) {
+  // It may be a file.
+  for (const std::string& name :
+       ListWhole(removed).value_or(std::vector<std::string>())) {
     if (name != kControl) {
       RETURN_IF_ERROR(RemoveTree(absl::StrCat(removed, "/", name)));
     }
   }
-  // It may be a file.
   return std::remove(removed.c_str()) == 0 || errno == ENOENT
              ? absl::OkStatus()
              : Failed("remove", removed);

@@ -67,16 +67,22 @@ class StateDirectory {
   static bool IsUnborn(const std::string& sandbox_path);
 
   // What start.pb and exit.pb say of each execution. STARTING: no end was
-  // written. What has no readable start.pb never began and is left out.
-  static std::vector<corral::supervisor::v1::ExecutionRecord> ReadRecords(
-      const std::string& sandbox_path);
+  // written. What has no start.pb, or a torn one, never began and is left out.
+  struct Records {
+    std::vector<corral::supervisor::v1::ExecutionRecord> records;
+    // What kept one from being read: it is left out, or has no end here, and
+    // neither means anything.
+    absl::Status status;
+  };
+  static Records ReadRecords(const std::string& sandbox_path);
 
   // Removes what is left of executions that were deleted and, `all`, of those
   // that never began; then there must be no supervisor.
   static void RemoveLeftovers(const std::string& sandbox_path, bool all);
 
-  // Cuts the logs of a sandbox whose host went down.
-  static void CutLogs(const std::string& sandbox_path);
+  // Cuts the logs of a sandbox whose host went down. After an error some are
+  // not cut; it may be called again.
+  static absl::Status CutLogs(const std::string& sandbox_path);
 
   // What a directory is called from when its removal has begun.
   static std::string RemovedPath(const std::string& path);

@@ -24,6 +24,7 @@ namespace {
 using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::tests::IsOk;
 using ::tests::StatusIs;
@@ -61,8 +62,12 @@ class StateDirectoryTest : public ::testing::Test {
                   std::ios::binary)
         << content;
   }
+  // All of "box".
   std::vector<wire::ExecutionRecord> Records() {
-    return StateDirectory::ReadRecords(state_->SandboxPath("box"));
+    const StateDirectory::Records read =
+        StateDirectory::ReadRecords(state_->SandboxPath("box"));
+    EXPECT_THAT(read.status, IsOk());
+    return read.records;
   }
 
   const std::string path_;
@@ -102,17 +107,14 @@ TEST_F(StateDirectoryTest, AnEndCompletesItsStart) {
   start.set_id("job");
   start.mutable_command()->add_argv("true");
   WriteRecord("box", "job", "start.pb", start);
-  EXPECT_EQ(
-      StateDirectory::ReadRecords(state_->SandboxPath("box")).at(0).state(),
-      wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 
   wire::ExecutionRecord end;
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
   end.mutable_exit()->set_wait_status(256);
   WriteRecord("box", "job", "exit.pb", end);
-  const std::vector<wire::ExecutionRecord> records =
-      StateDirectory::ReadRecords(state_->SandboxPath("box"));
+  const std::vector<wire::ExecutionRecord> records = Records();
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].state(), wire::ExecutionRecord::EXITED);
   EXPECT_EQ(records[0].command().argv(0), "true");
@@ -125,16 +127,12 @@ TEST_F(StateDirectoryTest, ATornEndIsNone) {
   WriteRecord("box", "job", "start.pb", start);
   wire::ExecutionRecord end;
   WriteRecord("box", "job", "exit.pb", end);
-  EXPECT_EQ(
-      StateDirectory::ReadRecords(state_->SandboxPath("box")).at(0).state(),
-      wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
   // All that came before the message that says how.
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
   WriteRecord("box", "job", "exit.pb", end);
-  EXPECT_EQ(
-      StateDirectory::ReadRecords(state_->SandboxPath("box")).at(0).state(),
-      wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 }
 
 TEST_F(StateDirectoryTest, WhatHasNoReadableStartNeverBegan) {
@@ -143,8 +141,34 @@ TEST_F(StateDirectoryTest, WhatHasNoReadableStartNeverBegan) {
   wire::ExecutionRecord other;
   other.set_id("other");
   WriteRecord("box", "torn", "start.pb", other);
-  EXPECT_THAT(StateDirectory::ReadRecords(state_->SandboxPath("box")),
-              SizeIs(0));
+  EXPECT_THAT(Records(), SizeIs(0));
+}
+
+TEST_F(StateDirectoryTest, TakesNothingForMissingThatItCannotRead) {
+  const std::string path = WriteSpec("box").directory();
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  WriteRecord("box", "job", "start.pb", record);
+  // No file can be read from a directory.
+  for (const char* unreadable :
+       {"/executions/job/exit.pb", "/executions/other/start.pb"}) {
+    std::filesystem::create_directories(path + unreadable);
+    const StateDirectory::Records read = StateDirectory::ReadRecords(path);
+    EXPECT_THAT(read.status, Not(IsOk()));
+    EXPECT_THAT(read.records, SizeIs(1));
+    std::filesystem::remove_all(path + unreadable);
+  }
+  EXPECT_THAT(Records(), SizeIs(1));
+}
+
+TEST_F(StateDirectoryTest, DoesNotTakeExecutionsThatCannotBeListedForNone) {
+  const std::string path = WriteSpec("box").directory();
+  EXPECT_THAT(Records(), SizeIs(0));
+  EXPECT_TRUE(StateDirectory::IsUnborn(path));
+  WriteFile("executions", "no directory");
+  EXPECT_THAT(StateDirectory::ReadRecords(path).status, Not(IsOk()));
+  EXPECT_THAT(StateDirectory::CutLogs(path), Not(IsOk()));
+  EXPECT_FALSE(StateDirectory::IsUnborn(path));
 }
 
 TEST_F(StateDirectoryTest, AnEndIsGoodBeforeItIsSynced) {

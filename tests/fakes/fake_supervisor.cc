@@ -240,6 +240,9 @@ void FakeSupervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
 }
 
 absl::Status FakeSupervisor::DeleteExecution(const std::string& execution) {
+  if (!deletion_refusal_.ok()) {
+    return deletion_refusal_;
+  }
   const auto found = executions_.find(execution);
   if (found == executions_.end()) {
     return absl::NotFoundError(execution);

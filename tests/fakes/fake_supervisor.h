@@ -39,6 +39,8 @@ class FakeSupervisor {
   }
   // Starts are refused with this from now on, and leave nothing.
   void RefuseStarts(const absl::Status& error) { refusal_ = error; }
+  // Deletions of executions are answered with this, and not made.
+  void RefuseDeletions(const absl::Status& error) { deletion_refusal_ = error; }
   // The supervisor dies of the next start: before it wrote down that it was
   // asked, or after.
   enum class Death { kNone, kBeforeRecord, kAfterRecord };
@@ -95,6 +97,7 @@ class FakeSupervisor {
   sandbox::SandboxObserver* observer_ = nullptr;
   sandbox::wire::StartFailure failure_;
   absl::Status refusal_;
+  absl::Status deletion_refusal_;
   Death death_ = Death::kNone;
   int starts_ = 0;
   bool hold_input_ = false;
