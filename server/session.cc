@@ -119,16 +119,18 @@ std::shared_ptr<sandbox::Sandbox> Session::sandbox() const {
 }
 
 void Session::AwaitKnown(Done known) {
-  std::function<void(const absl::Status&)> answer;
+  const std::function<void(const absl::Status&)> answer =
+      FirstOf(std::move(known));
+  bool waits = false;
   {
     MutexLock lock(&mutex_);
-    if (adopted_ && state_ == Sandbox::CREATING) {
-      answer = FirstOf(std::move(known));
+    waits = adopted_ && state_ == Sandbox::CREATING;
+    if (waits) {
       ready_waiters_.emplace_back(answer);
     }
   }
-  if (answer == nullptr) {
-    known(absl::OkStatus());
+  if (!waits) {
+    answer(absl::OkStatus());
     return;
   }
   environment_.timers->RunAfter(kKnownPatience, [answer, name = spec_.name()] {
