@@ -33,14 +33,10 @@ absl::StatusOr<int> Kill(Invocation invocation) {
               });
   table.Flag(0, "leader", "Only to the command's first process.", leader);
   table.TakePositionals(1, SIZE_MAX);
-  AddServerOptions(table, invocation.server);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
-  if (arguments.help) {
-    return Print(table.Help());
-  }
-  std::vector<std::string> names;
-  for (const std::string& word : arguments.positionals) {
-    ASSIGN_OR_RETURN(names.emplace_back(), ExecutionArgument(word));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ParseNames(table, invocation, ExecutionArgument));
+  if (names.empty()) {
+    return 0;
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));

@@ -26,10 +26,7 @@ struct LogsOptions {
 };
 
 void AddTo(OptionTable& table, LogsOptions& options) {
-  table.Flag('f', "follow",
-             "Go on until the command has ended. The exit status is 0 if it\n"
-             "exited, however; that of corral wait if it never began, or if\n"
-             "its end is not known.",
+  table.Flag('f', "follow", "Go on until the command has ended.",
              options.follow);
   table.Value(
       0, "from", "OFFSET",
@@ -127,7 +124,10 @@ absl::StatusOr<int> Logs(Invocation invocation) {
       "Prints the output of an execution: standard error to standard error, "
       "all\n"
       "else to standard output. EXECUTION is SANDBOX/EXECUTION, as corral ps "
-      "lists it.");
+      "lists it.\n"
+      "The exit status is 0, or that of corral wait if the command never began "
+      "or its\n"
+      "end is not known.");
   LogsOptions options;
   AddTo(table, options);
   ASSIGN_OR_RETURN(const std::optional<std::string> name,
@@ -144,7 +144,7 @@ absl::StatusOr<int> Logs(Invocation invocation) {
   ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
                    BuildRequest(execution, options));
   if (request.cursors().empty() && HasEnded(execution)) {
-    return options.follow ? ReportEnd(execution) : 0;  // it never had output
+    return ReportEnd(execution);  // it never had output
   }
   client::OutputStream stream(*connection, request);
   return PrintAll(stream);

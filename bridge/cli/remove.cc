@@ -48,14 +48,10 @@ absl::StatusOr<int> Remove(Invocation invocation) {
       "SIGKILL, and deletes its output and its records. A "
       "workspace is left alone.");
   table.TakePositionals(1, SIZE_MAX);
-  AddServerOptions(table, invocation.server);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
-  if (arguments.help) {
-    return Print(table.Help());
-  }
-  std::vector<std::string> names;
-  for (const std::string& word : arguments.positionals) {
-    ASSIGN_OR_RETURN(names.emplace_back(), EitherName(word));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ParseNames(table, invocation, EitherName));
+  if (names.empty()) {
+    return 0;
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));

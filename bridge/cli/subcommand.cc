@@ -70,16 +70,28 @@ absl::StatusOr<std::string> ExecutionArgument(const std::string& word) {
   return name.ok() ? name : UsageError(name.status().message());
 }
 
+absl::StatusOr<std::vector<std::string>> ParseNames(
+    OptionTable& table, Invocation& invocation,
+    absl::StatusOr<std::string> (*parse)(const std::string& word)) {
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  std::vector<std::string> names;
+  if (arguments.help) {
+    RETURN_IF_ERROR(Print(table.Help()).status());
+    return names;
+  }
+  for (const std::string& word : arguments.positionals) {
+    ASSIGN_OR_RETURN(names.emplace_back(), parse(word));
+  }
+  return names;
+}
+
 absl::StatusOr<std::optional<std::string>> ParseExecution(
     OptionTable& table, Invocation& invocation) {
   table.TakePositionals(1, 1);
-  AddServerOptions(table, invocation.server);
-  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
-  if (arguments.help) {
-    RETURN_IF_ERROR(Print(table.Help()).status());
-    return std::nullopt;
-  }
-  return ExecutionArgument(arguments.positionals[0]);
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ParseNames(table, invocation, ExecutionArgument));
+  return names.empty() ? std::nullopt : std::make_optional(names[0]);
 }
 
 absl::StatusOr<int> Print(const std::string& text) {

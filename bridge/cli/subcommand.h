@@ -54,9 +54,12 @@ absl::StatusOr<int> StartDetached(client::Connection& connection,
 absl::StatusOr<std::string> SandboxArgument(const std::string& word);
 absl::StatusOr<std::string> ExecutionArgument(const std::string& word);
 
-// Parses the words of a command on one execution, with the options of `table`
-// and the server's: the execution's full name. Empty: they ask for help, which
-// was printed.
+// Parse the words of a command on what exists, with the options of `table` and
+// the server's: one full name or more, each as `parse` has it, or the one of an
+// execution. Empty: they ask for help, which was printed.
+absl::StatusOr<std::vector<std::string>> ParseNames(
+    OptionTable& table, Invocation& invocation,
+    absl::StatusOr<std::string> (*parse)(const std::string& word));
 absl::StatusOr<std::optional<std::string>> ParseExecution(
     OptionTable& table, Invocation& invocation);
 
