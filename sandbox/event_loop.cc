@@ -22,14 +22,33 @@ int64_t MonotonicNanoseconds() {
 }
 
 constexpr uint32_t kOnce = EPOLLIN | EPOLLONESHOT;
+// Of the watch that the loop has on itself.
+constexpr uint32_t kWakeup = 0;
+// Before the kernel is asked again for what it had no room for.
+constexpr absl::Duration kRetry = absl::Milliseconds(10);
+
+uint64_t Tag(int fd, uint32_t generation) {
+  return uint64_t{generation} << 32 | static_cast<uint32_t>(fd);
+}
+
+bool Control(const UniqueFd& epoll, int operation, int fd, uint32_t generation,
+             uint32_t events) {
+  epoll_event event = {};
+  event.events = events;
+  event.data.u64 = Tag(fd, generation);
+  return ::epoll_ctl(epoll.get(), operation, fd, &event) == 0;
+}
+
+bool IsShortage(int error) { return error == ENOMEM || error == ENOSPC; }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   UniqueFd wakeup(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll.valid() || !wakeup.valid()) {
-    return absl::ErrnoToStatus(errno, "epoll_create1, eventfd");
+  if (!epoll.valid() || !wakeup.valid() ||
+      !Control(epoll, EPOLL_CTL_ADD, wakeup.get(), kWakeup, kOnce)) {
+    return absl::ErrnoToStatus(errno, "epoll_create1, eventfd, epoll_ctl");
   }
   return std::unique_ptr<EventLoop>(
       new EventLoop(std::move(epoll), std::move(wakeup)));
@@ -37,24 +56,37 @@ absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
 
 EventLoop::EventLoop(UniqueFd epoll, UniqueFd wakeup)
     : epoll_(std::move(epoll)), wakeup_(std::move(wakeup)) {
-  Watch(wakeup_.get(), kOnce, [this](uint32_t) { RunPosted(); });
+  watches_[wakeup_.get()] = {
+      kWakeup, kOnce, true,
+      std::make_shared<OnReady>([this](uint32_t) { RunPosted(); })};
 }
 
 void EventLoop::Watch(int fd, uint32_t events, OnReady on_ready) {
-  epoll_event event = {};
-  event.events = events;
-  event.data.fd = fd;
-  CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0)
-      << "epoll_ctl(ADD " << fd << "): errno " << errno;
-  watches_[fd] = std::make_shared<OnReady>(std::move(on_ready));
+  const uint32_t generation = next_generation_++;
+  watches_[fd] = {generation, events, false,
+                  std::make_shared<OnReady>(std::move(on_ready))};
+  Apply(fd, generation);
 }
 
 void EventLoop::SetEvents(int fd, uint32_t events) {
-  epoll_event event = {};
-  event.events = events;
-  event.data.fd = fd;
-  CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0)
-      << "epoll_ctl(MOD " << fd << "): errno " << errno;
+  const auto watch = watches_.find(fd);
+  CHECK(watch != watches_.end()) << "descriptor " << fd << " is not watched";
+  watch->second.events = events;
+  Apply(fd, watch->second.generation);
+}
+
+void EventLoop::Apply(int fd, uint32_t generation) {
+  const auto watch = watches_.find(fd);
+  if (watch == watches_.end() || watch->second.generation != generation) {
+    return;
+  }
+  const int operation = watch->second.added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  if (Control(epoll_, operation, fd, generation, watch->second.events)) {
+    watch->second.added = true;
+    return;
+  }
+  CHECK(IsShortage(errno)) << "epoll_ctl(" << fd << "): errno " << errno;
+  After(kRetry, [this, fd, generation] { Apply(fd, generation); });
 }
 
 void EventLoop::Unwatch(int fd) {
@@ -80,8 +112,12 @@ void EventLoop::Post(Function function) {
     posted_.push_back(std::move(function));
   }
   // It is always readable; this tells it once more. Other than a write it
-  // cannot fail.
-  SetEvents(wakeup_.get(), kOnce);
+  // cannot fail, but for a moment.
+  while (!Control(epoll_, EPOLL_CTL_MOD, wakeup_.get(), kWakeup, kOnce)) {
+    CHECK(IsShortage(errno)) << "epoll_ctl(wakeup): errno " << errno;
+    constexpr timespec kPause = {0, 1'000'000};
+    ::nanosleep(&kPause, nullptr);
+  }
 }
 
 void EventLoop::RunPosted() {
@@ -127,6 +163,18 @@ int EventLoop::Timeout() const {
       std::clamp<int64_t>((left + 999'999) / 1'000'000, 0, 1'000'000'000));
 }
 
+void EventLoop::Dispatch(uint64_t tag, uint32_t events) {
+  const int fd = static_cast<int>(static_cast<uint32_t>(tag));
+  const auto watch = watches_.find(fd);
+  // A callback before this one may have removed the watch, or put another one
+  // in its place.
+  if (watch != watches_.end() && Tag(fd, watch->second.generation) == tag) {
+    const std::shared_ptr<OnReady> on_ready = watch->second.on_ready;
+    (*on_ready)(events);
+    RunDeferred();
+  }
+}
+
 void EventLoop::Run() {
   constexpr int kBatch = 16;
   epoll_event events[kBatch];
@@ -134,13 +182,7 @@ void EventLoop::Run() {
     const int count = ::epoll_wait(epoll_.get(), events, kBatch, Timeout());
     CHECK(count >= 0 || errno == EINTR) << "epoll_wait: errno " << errno;
     for (int i = 0; i < count; ++i) {
-      // A callback before this one may have removed the watch.
-      auto watch = watches_.find(events[i].data.fd);
-      if (watch != watches_.end()) {
-        const std::shared_ptr<OnReady> on_ready = watch->second;
-        (*on_ready)(events[i].events);
-        RunDeferred();
-      }
+      Dispatch(events[i].data.u64, events[i].events);
     }
     RunTimers();
     if (count == 0 && !idle_.empty()) {

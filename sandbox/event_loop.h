@@ -36,7 +36,7 @@ class EventLoop {
 
   // `events` are EPOLL* bits; EPOLLERR and EPOLLHUP are always reported. `fd`
   // is not owned and must be watched once at most; Unwatch() comes before it is
-  // closed.
+  // closed. What this host has no room for now (ENOMEM, ENOSPC) is told later.
   void Watch(int fd, uint32_t events, OnReady on_ready);
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
@@ -61,8 +61,22 @@ class EventLoop {
   void Stop();
 
  private:
+  struct Entry {
+    // Of a later watch of the same number another one: an event of the earlier
+    // may still be in hand.
+    uint32_t generation;
+    uint32_t events;
+    // The kernel knows it.
+    bool added;
+    // shared_ptr: a callback may remove its own watch.
+    std::shared_ptr<OnReady> on_ready;
+  };
+
   EventLoop(UniqueFd epoll, UniqueFd wakeup);
 
+  // Tells the kernel what `fd` is watched for, if it still is by `generation`.
+  void Apply(int fd, uint32_t generation);
+  void Dispatch(uint64_t tag, uint32_t events);
   void RunPosted();
   void RunDeferred();
   void RunTimers();
@@ -70,8 +84,8 @@ class EventLoop {
 
   const UniqueFd epoll_;
   const UniqueFd wakeup_;
-  // shared_ptr: a callback may remove its own watch.
-  std::map<int, std::shared_ptr<OnReady>> watches_;
+  std::map<int, Entry> watches_;
+  uint32_t next_generation_ = 1;
   // Keys: nanoseconds of the monotonic clock, and a number that makes them
   // differ.
   std::map<TimerId, Function> timers_;

@@ -1,8 +1,10 @@
 #include "sandbox/event_loop.h"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -73,6 +76,50 @@ TEST_F(EventLoopTest, ForgetsAWatchThatACallbackBeforeItRemoved) {
   Feed();
   loop_->Run();
   EXPECT_EQ(log_, "x");
+}
+
+TEST_F(EventLoopTest, GivesNoEventToALaterWatchOfTheSameNumber) {
+  int quiet[2];
+  ASSERT_EQ(::pipe(quiet), 0);
+  const UniqueFd quiet_read(quiet[0]);
+  const UniqueFd quiet_write(quiet[1]);
+  const UniqueFd other(::dup(read_.get()));
+  // Both are ready at once; the first that is told closes the other, whose
+  // number is that of something else from then on.
+  const auto replace = [&](const UniqueFd& closed) {
+    log_ += 'x';
+    loop_->Unwatch(read_.get());
+    loop_->Unwatch(other.get());
+    ASSERT_EQ(::dup2(quiet_read.get(), closed.get()), closed.get());
+    loop_->Watch(closed.get(), EPOLLIN, [this](uint32_t) { log_ += 'y'; });
+    loop_->Stop();
+  };
+  loop_->Watch(read_.get(), EPOLLIN, [&](uint32_t) { replace(other); });
+  loop_->Watch(other.get(), EPOLLIN, [&](uint32_t) { replace(read_); });
+  Feed();
+  loop_->Run();
+  EXPECT_EQ(log_, "x");
+}
+
+TEST_F(EventLoopTest, WatchesLaterWhatTheKernelHasNoRoomForNow) {
+  for (const int error : {ENOMEM, ENOSPC}) {
+    log_.clear();
+    const bool filtered = tests::WithFailingCalls({SYS_epoll_ctl}, error, [&] {
+      loop_->Watch(read_.get(), 0, [this](uint32_t) {
+        log_ += 'a';
+        loop_->Unwatch(read_.get());
+        loop_->Stop();
+      });
+      loop_->SetEvents(read_.get(), EPOLLIN);
+    });
+    if (!filtered) {
+      GTEST_SKIP() << "this host allows no filter";
+    }
+    Feed();
+    loop_->Run();
+    EXPECT_EQ(log_, "a");
+    loop_ = *EventLoop::Create();
+  }
 }
 
 TEST_F(EventLoopTest, RunsTimersInTheOrderOfTheirTimes) {
