@@ -78,6 +78,10 @@ void Control::Accept() {
   if (!fd.valid()) {
     return;
   }
+  // What the one before has sent has happened, also what has no answer.
+  if (socket_.valid()) {
+    Receive();
+  }
   Disconnect();
   Adopt(PacketSocket(std::move(fd)));
   wire::FromSupervisor hello;
