@@ -198,6 +198,9 @@ void Supervisor::MakeSpareFiles() {
 
 void Supervisor::CreateSandbox(uint64_t request_id,
                                const wire::SandboxSpec& spec) {
+  if (state_ == State::kEnded) {
+    return;  // what was prepared has just failed: the server starts another
+  }
   if (state_ != State::kNew) {
     Reply(request_id,
           absl::FailedPreconditionError("the sandbox was created before"));
