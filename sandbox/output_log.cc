@@ -212,7 +212,7 @@ absl::StatusOr<size_t> OutputLogWriter::Publish() {
 void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
   uint64_t expired = 0;
   if (LoadMapped(header_->expired, &expired) && expired != 0) {
-    // Another process dropped the rest: late output goes the same way.
+    OnExpired();
     DropBefore(state_.end - state_.end % kMinStep);
     return;
   }
@@ -232,6 +232,17 @@ void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
   }
   const uint64_t dropped = state_.end > tail ? state_.end - tail : 0;
   DropBefore(dropped - dropped % step);
+}
+
+void OutputLogWriter::OnExpired() {
+  if (state_.expired || !LoadMapped(header_->begin, &state_.begin)) {
+    return;
+  }
+  state_.expired = true;
+  // All was dropped; late output goes the same way, whatever the policy was.
+  SetRetention(0, Overflow::kDropOldest);
+  hole_begin_ = 0;
+  hole_end_ = state_.begin;
 }
 
 void OutputLogWriter::DropBefore(uint64_t offset) {

@@ -131,7 +131,8 @@ class OutputLogWriter {
 
   void Close();
 
-  // Without `expired`.
+  // `expired`: that was noticed. Late output is dropped then, whatever the
+  // policy.
   const OutputLogState& state() const { return state_; }
 
   // What the stream's bytes take on the disk.
@@ -145,6 +146,7 @@ class OutputLogWriter {
   absl::StatusOr<size_t> Publish();
   // Drops what is beyond `retain_bytes`, in whole multiples of `step`.
   void Drop(uint64_t retain_bytes, uint64_t step);
+  void OnExpired();
   void DropBefore(uint64_t offset);
   // Only while there is no gap.
   void SetHead(uint64_t bytes);

@@ -50,9 +50,6 @@ size_t OutputChannel::Room() {
     return 0;
   }
   uint64_t left = host_.quota->MakeRoom(this);
-  if (closed()) {
-    return 0;  // its execution has ended, and was what had to make room
-  }
   if (MayDrop(log_->overflow())) {
     // It goes on with the least that a log keeps.
     left = std::max(left, OutputLogWriter::kMinRetained);
@@ -126,9 +123,6 @@ void OutputChannel::Pump() {
 
 std::optional<OutputChannel::Wait> OutputChannel::Step(size_t* moved) {
   const size_t room = Room();
-  if (closed()) {
-    return std::nullopt;
-  }
   const bool discard = room == 0 && log_->overflow() == Overflow::kKill;
   if (room == 0 && !discard) {
     return Wait::kForRoom;
@@ -288,8 +282,9 @@ void OutputChannel::Release() {
 }
 
 bool OutputChannel::Expire(const std::string& path) {
-  Close();
-  Release();
+  if (closed()) {
+    Release();
+  }
   const absl::Status expired = ExpireOutputLog(path);
   if (!expired.ok() && !absl::IsNotFound(expired)) {
     // Still charged: it may still be there.
@@ -297,7 +292,14 @@ bool OutputChannel::Expire(const std::string& path) {
     return false;
   }
   host_.storage->Succeed(this);
-  Charge(0);
+  if (closed()) {
+    Charge(0);
+  } else {
+    // Who still writes must not notice: what comes is dropped.
+    log_->Trim(0);
+    Account();
+    Resume();
+  }
   callbacks_.changed();
   return true;
 }

@@ -70,8 +70,9 @@ class OutputChannel final : private QuotaLog {
   // Its execution has ended: from now on the quota takes the log for that of an
   // ended one, as soon as it is closed. Until then it may have to drop more.
   void Settle();
-  // Closes, and drops what is in the log, which is at `path`. False: the disk
-  // refuses, the storage is told to fail, and it is to be tried again.
+  // Drops what is in the log, which is at `path`, and from now on what comes.
+  // False: the disk refuses, the storage is told to fail, and it is to be tried
+  // again.
   [[nodiscard]] bool Expire(const std::string& path);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -354,20 +355,26 @@ TEST_F(OutputChannelTest, TriesAgainToGiveTheDiskWhatWasAcknowledged) {
   EXPECT_EQ(Text(), "more");
 }
 
-TEST_F(OutputChannelTest, ClosesWhenItsOwnOutputHasToMakeRoom) {
-  for (const Overflow overflow :
-       {Overflow::kBlock, Overflow::kDropOldest, Overflow::kKill}) {
+TEST_F(OutputChannelTest, TakesOnAndDropsWhenItsOwnOutputHadToMakeRoom) {
+  for (const Overflow overflow : {Overflow::kBlock, Overflow::kDropOldest,
+                                  Overflow::kHeadAndTail, Overflow::kKill}) {
     quota_->SetLimit(kRetained);
-    Open(wire::STDOUT, overflow, uint64_t{64} << 20);
+    Open(wire::STDOUT, overflow, 2 * kRetained);
     const std::string path = directory_ + "/stdout";
     // With the output still open.
     quota_->AddEnded(channel_.get(),
                      [&] { EXPECT_TRUE(channel_->Expire(path)); });
-    Print(std::string(kRetained, 'x'));
-    channel_->Pump();
-    EXPECT_TRUE(channel_->closed());
+    for (uint64_t round = 1; round <= 8; ++round) {
+      ASSERT_EQ(Print(std::string(kRetained, 'x')), kRetained);
+      channel_->Pump();
+      EXPECT_EQ(Log().state()->end, round * kRetained);
+    }
+    EXPECT_FALSE(channel_->closed());
     EXPECT_TRUE(Log().state()->expired);
     EXPECT_TRUE(kills_.empty());
+    struct stat status;
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_LE(status.st_blocks * 512, 4096 + kRetained);
     channel_.reset();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
   }
