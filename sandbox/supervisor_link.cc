@@ -58,13 +58,15 @@ absl::Status LostStatus() {
 SupervisorLink::SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
                                PacketSocket socket, SandboxObserver* observer,
                                const std::atomic<bool>* let_go,
-                               std::function<void()> lost)
+                               std::function<void()> lost,
+                               absl::Duration end_patience)
     : loop_(loop),
       loop_thread_(loop_thread),
       socket_(std::move(socket)),
       observer_(observer),
       let_go_(let_go),
       lost_(std::move(lost)),
+      end_patience_(end_patience),
       next_request_(FirstRequest()) {}
 
 SupervisorLink::~SupervisorLink() {
@@ -113,11 +115,16 @@ void SupervisorLink::Watch() {
 
 void SupervisorLink::Unwatch() {
   EndCreation();
-  if (flush_timer_.has_value()) {
-    loop_->Cancel(*flush_timer_);
-    flush_timer_.reset();
-  }
+  Cancel(flush_timer_);
+  Cancel(end_timer_);
   loop_->Unwatch(socket_.fd());
+}
+
+void SupervisorLink::Cancel(std::optional<EventLoop::TimerId>& timer) {
+  if (timer.has_value()) {
+    loop_->Cancel(*timer);
+    timer.reset();
+  }
 }
 
 void SupervisorLink::Request(wire::ToSupervisor request, InputDone done) {
@@ -394,6 +401,20 @@ void SupervisorLink::DeleteSandbox(wire::ExitRecord::Cause cause, Done done) {
   wire::ToSupervisor request;
   request.mutable_delete_sandbox()->set_cause(cause);
   Request(std::move(request), WithoutInput(std::move(done)));
+  Post([this] { LimitEnd(); });
+}
+
+void SupervisorLink::LimitEnd() {
+  if (ended_ || end_timer_.has_value()) {
+    return;
+  }
+  end_timer_ = loop_->After(end_patience_, [this] {
+    end_timer_.reset();
+    if (!*let_go_) {
+      LOG(ERROR) << "a supervisor that does not end is killed";
+      KillSupervisor();
+    }
+  });
 }
 
 }  // namespace sandbox

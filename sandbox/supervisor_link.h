@@ -38,16 +38,21 @@ class SupervisorLink : public Sandbox {
   // with many others at the same time.
   static constexpr absl::Duration kFreshPatience = absl::Seconds(30);
 
+  // And one that ends its sandbox.
+  static constexpr absl::Duration kEndPatience = absl::Seconds(15);
+
   // Starts another supervisor.
   using Replace = std::function<absl::StatusOr<SupervisorProcess>()>;
 
   // Uses `loop`, whose thread is `loop_thread`. Once `*let_go`, which outlives
   // this object, it neither listens nor speaks to the supervisor any more, and
   // drops what it is asked. `lost` is called on the loop's thread if the
-  // supervisor ends unasked.
+  // supervisor ends unasked. A supervisor that has not ended `end_patience`
+  // after its sandbox was deleted is killed.
   SupervisorLink(EventLoop* loop, std::thread::id loop_thread,
                  PacketSocket socket, SandboxObserver* observer,
-                 const std::atomic<bool>* let_go, std::function<void()> lost);
+                 const std::atomic<bool>* let_go, std::function<void()> lost,
+                 absl::Duration end_patience = kEndPatience);
   // Waits for a callback that runs, unless it is called from one.
   ~SupervisorLink() override;
 
@@ -85,7 +90,9 @@ class SupervisorLink : public Sandbox {
   void Watch();
   // Nothing more is done by the loop.
   void Unwatch();
+  void LimitEnd();
   void KillSupervisor();
+  void Cancel(std::optional<EventLoop::TimerId>& timer);
   void LimitCreation(absl::Duration patience);
   void EndCreation();
   // False: it cannot be replaced, or not once more.
@@ -107,10 +114,12 @@ class SupervisorLink : public Sandbox {
   SandboxObserver* const observer_;
   const std::atomic<bool>* const let_go_;
   const std::function<void()> lost_;
+  const absl::Duration end_patience_;
 
   // The loop's thread only.
   bool ended_ = false;
   std::optional<EventLoop::TimerId> flush_timer_;
+  std::optional<EventLoop::TimerId> end_timer_;
   // The supervisor; null: not known.
   std::shared_ptr<const UniqueFd> process_;
   std::shared_ptr<Creation> creation_;

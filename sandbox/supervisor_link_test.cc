@@ -167,6 +167,21 @@ TEST_F(SupervisorLinkTest, KillsASupervisorWhoseConnectionFails) {
   process_.AwaitEnd();
 }
 
+TEST_F(SupervisorLinkTest, KillsASupervisorThatDoesNotEndItsSandbox) {
+  auto pair = PacketSocket::Pair();
+  ASSERT_THAT(pair.status(), IsOk());
+  SupervisorLink link(
+      loop_.get(), thread_.get_id(), std::move(pair->first), &recorder_,
+      &let_go_, [] {}, absl::Milliseconds(1));
+  link.Listen(process_.pidfd());
+  Outcome deleted;
+  link.DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  process_.AwaitEnd();
+  pair->second = PacketSocket();  // as the kernel does then
+  EXPECT_FALSE(deleted.Wait().ok());
+  EXPECT_FALSE(recorder_.WaitForGone().ok());
+}
+
 TEST_F(SupervisorLinkTest, MayBeDestroyedByTheLoopWithMessagesUnsent) {
   auto pair = PacketSocket::Pair();
   ASSERT_THAT(pair.status(), IsOk());
