@@ -1,0 +1,253 @@
+// The quota with the channels that it is for.
+
+#include "sandbox/supervisor/output_quota.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/output_log.h"
+#include "sandbox/supervisor/output_channel.h"
+#include "sandbox/supervisor/output_channel_fixture.h"
+#include "tests/failing_calls.h"
+
+namespace sandbox {
+namespace {
+
+using OutputQuotaTest = OutputChannelFixture;
+
+TEST_F(OutputQuotaTest, TreatsAUsedUpQuotaAsAFullLog) {
+  quota_->SetLimit(kRetained / 2);
+  const std::string data(kRetained, 'x');
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(data);
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  EXPECT_EQ(Log().state()->end, kRetained / 2);
+  channel_.reset();
+  Open(wire::STDOUT, Overflow::kKill);
+  Print(data);
+  channel_->Pump();
+  EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_LIMIT});
+  EXPECT_EQ(Log().state()->end, kRetained / 2);
+}
+
+TEST_F(OutputQuotaTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained / 2, 'x'));
+  channel_->Pump();
+  channel_->Close();
+  std::unique_ptr<OutputChannel> ended;
+  ended.swap(channel_);
+  const std::string path = directory_ + "/stdout";
+  quota_->AddEnded(ended.get(), [&] { EXPECT_TRUE(ended->Expire(path)); });
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained / 2 + 1, 'x'));
+  channel_->Pump();
+  EXPECT_FALSE(channel_->blocked());
+  EXPECT_EQ(Log().state()->end, kRetained / 2 + 1);
+  EXPECT_TRUE(OutputLogReader::Open(path)->state()->expired);
+}
+
+TEST_F(OutputQuotaTest, GoesOnWhenTheQuotaHasRoomAgain) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  const UniqueFd first_command = std::move(command_);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  first->Acknowledge(kRetained);
+  loop_->Run();
+  EXPECT_FALSE(channel_->blocked());
+  channel_->Pump();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputQuotaTest, GoesOnWhenAQuotaLessThanALogIsAcknowledged) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  for (uint64_t round = 1; round <= 3; ++round) {
+    Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    EXPECT_TRUE(channel_->blocked());
+    EXPECT_EQ(Log().state()->end, round * kRetained);
+    channel_->Acknowledge(round * kRetained);
+    EXPECT_FALSE(channel_->blocked());
+  }
+}
+
+TEST_F(OutputQuotaTest, GoesOnWhenAnotherLogIsAcknowledged) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  const UniqueFd first_command = std::move(command_);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  first->Acknowledge(kRetained / 2);
+  loop_->Run();
+  EXPECT_FALSE(channel_->blocked());
+  channel_->Pump();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputQuotaTest, GoesOnWhenAClosedLogIsAcknowledged) {
+  until_ = [] { return false; };
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  Open(wire::STDERR, Overflow::kBlock, uint64_t{64} << 20);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  first->Close();
+  first->Acknowledge(kRetained);
+  until_ = [this] { return Log().state()->end > 0; };
+  loop_->Run();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputQuotaTest, DropsFromAClosedLogUntilItsExecutionHasEnded) {
+  for (const bool settled : {false, true}) {
+    quota_->SetLimit(2 * kRetained);
+    Open(wire::STDOUT, Overflow::kDropOldest, uint64_t{64} << 20);
+    Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    Print(std::string(kRetained / 2, 'x'));
+    channel_->Pump();
+    const OutputLogReader log = Log();
+    channel_->Close();
+    if (settled) {
+      channel_->Settle();
+    }
+    std::unique_ptr<OutputChannel> first;
+    first.swap(channel_);
+    Open(wire::STDERR, Overflow::kDropOldest, uint64_t{64} << 20);
+    Print(std::string(kRetained / 2, 'x'));
+    channel_->Pump();
+    Print("more");
+    channel_->Pump();
+    EXPECT_EQ(log.state()->begin > 0, !settled);
+    first.reset();
+    channel_.reset();
+    quota_ = std::make_unique<OutputQuota>(loop_.get());
+  }
+}
+
+TEST_F(OutputQuotaTest, TriesAgainToGiveTheDiskWhatWasAcknowledged) {
+  until_ = [] { return false; };
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  std::unique_ptr<OutputChannel> first;
+  first.swap(channel_);
+  const UniqueFd first_command = std::move(command_);
+  Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
+  Print("more");
+  channel_->Pump();
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fallocate}, EIO, [&] {
+    first->Acknowledge(kRetained);
+    channel_->Pump();
+  }));
+  EXPECT_TRUE(channel_->blocked());
+  // By itself, after a while.
+  until_ = [this] { return Log().state()->end > 0; };
+  loop_->Run();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputQuotaTest, TakesOnAndDropsWhenItsOwnOutputHadToMakeRoom) {
+  for (const Overflow overflow : {Overflow::kBlock, Overflow::kDropOldest,
+                                  Overflow::kHeadAndTail, Overflow::kKill}) {
+    quota_->SetLimit(kRetained);
+    Open(wire::STDOUT, overflow, 2 * kRetained);
+    const std::string path = directory_ + "/stdout";
+    // With the output still open.
+    quota_->AddEnded(channel_.get(),
+                     [&] { EXPECT_TRUE(channel_->Expire(path)); });
+    for (uint64_t round = 1; round <= 8; ++round) {
+      ASSERT_EQ(Print(std::string(kRetained, 'x')), kRetained);
+      channel_->Pump();
+      EXPECT_EQ(Log().state()->end, round * kRetained);
+    }
+    EXPECT_FALSE(channel_->closed());
+    EXPECT_TRUE(Log().state()->expired);
+    EXPECT_TRUE(kills_.empty());
+    struct stat status;
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_LE(status.st_blocks * 512, 4096 + kRetained);
+    channel_.reset();
+    quota_ = std::make_unique<OutputQuota>(loop_.get());
+  }
+}
+
+TEST_F(OutputQuotaTest, StaysChargedForWhatTheDiskDoesNotDrop) {
+  quota_->SetLimit(kRetained);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  channel_->Close();
+  channel_->Settle();
+  const std::string path = directory_ + "/stdout";
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_fallocate}, EIO, [&] { EXPECT_FALSE(channel_->Expire(path)); }));
+  EXPECT_NE(storage_.failure(), "");
+  std::unique_ptr<OutputChannel> ended;
+  ended.swap(channel_);
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print("more");
+  channel_->Pump();
+  EXPECT_TRUE(channel_->blocked());
+  EXPECT_TRUE(ended->Expire(path));
+  EXPECT_EQ(storage_.failure(), "");
+  channel_->Pump();
+  EXPECT_EQ(Text(), "more");
+}
+
+TEST_F(OutputQuotaTest, DropsMoreWhenTheQuotaIsUsedUp) {
+  constexpr uint64_t kLimit = uint64_t{1} << 20;
+  quota_->SetLimit(kLimit);
+  Open(wire::STDOUT, Overflow::kDropOldest, 8 * kLimit);
+  std::unique_ptr<OutputChannel> small;
+  small.swap(channel_);
+  const UniqueFd small_command = std::move(command_);
+  ASSERT_EQ(::write(small_command.get(), "small", 5), 5);
+  small->Pump();
+  const OutputLogReader small_log = Log();
+  Open(wire::STDOUT, Overflow::kHeadAndTail, 8 * kLimit);
+  size_t printed = 0;
+  while (printed < 8 * kLimit) {
+    printed += Print(std::string(kRetained, 'x'));
+    channel_->Pump();
+    const OutputLogState state = *Log().state();
+    EXPECT_LE(state.end - (state.gap_end - state.gap_begin),
+              kLimit + kRetained);
+  }
+  EXPECT_EQ(Log().state()->end, printed);
+  EXPECT_EQ(small_log.state()->begin, 0u);
+}
+
+}  // namespace
+}  // namespace sandbox
