@@ -103,12 +103,11 @@ std::string ExplainCause(const Execution& execution) {
     case ExitStatus::SERVER_SHUTDOWN:
       return absl::StrCat("the server was shut down", how);
     case ExitStatus::OUTPUT_LIMIT:
-      return absl::StrCat("killed for more output than the ",
+      return absl::StrCat("it wrote more output than the ",
                           FormatBytes(command.output().retain_bytes()),
                           " that are kept", how);
     case ExitStatus::OUTPUT_FAILED:
-      return absl::StrCat(
-          "killed because the server's disk took no more output", how);
+      return absl::StrCat("the server's disk took no more of its output", how);
     case ExitStatus::SYSCALL_DENIED:
       return absl::StrCat("killed for a system call that the sandbox denies",
                           how);

@@ -23,13 +23,13 @@ TEST(ExitReportTest, SaysWhatKilledACommand) {
   EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SANDBOX_EXPIRED)),
             "the sandbox's lifetime was over (SIGKILL)");
   EXPECT_EQ(ExplainEnd(Killed(ExitStatus::OUTPUT_FAILED)),
-            "killed because the server's disk took no more output (SIGKILL)");
+            "the server's disk took no more of its output (SIGKILL)");
   EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SYSCALL_DENIED)),
             "killed for a system call that the sandbox denies (SIGKILL)");
   Execution execution = Killed(ExitStatus::OUTPUT_LIMIT);
   execution.mutable_command()->mutable_output()->set_retain_bytes(1 << 20);
   EXPECT_EQ(ExplainEnd(execution),
-            "killed for more output than the 1 MiB that are kept (SIGKILL)");
+            "it wrote more output than the 1 MiB that are kept (SIGKILL)");
   execution = Killed(ExitStatus::CPU_TIMEOUT);
   execution.mutable_command()->mutable_cpu_timeout()->set_seconds(90);
   EXPECT_EQ(ExplainEnd(execution),
