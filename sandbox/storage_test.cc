@@ -124,6 +124,17 @@ class StorageTest : public ::testing::Test {
     EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
     EXPECT_FALSE(sandbox_.recorder().Ended(id));
   }
+  // Its command has exited with 3, and the disk does not take the record of it.
+  void StartUnrecorded(const std::string& id) {
+    ASSERT_THAT(sandbox_.Start(Reader(id)), IsOk());
+    // What was kept free for it.
+    ASSERT_EQ(
+        ::truncate(absl::StrCat(disk_, "/", id, "/exit.pb.new").c_str(), 0), 0);
+    Fill();
+    CloseInput(id);
+    EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
+    EXPECT_FALSE(sandbox_.recorder().Ended(id));
+  }
   std::string LogPath(const std::string& id) {
     return absl::StrCat(disk_, "/", id, "/stdout");
   }
@@ -275,19 +286,42 @@ TEST_F(StorageTest, AnEndIsRecordedOnAFullDisk) {
   EXPECT_TRUE(HasEnd("e1"));
 }
 
-TEST_F(StorageTest, AnEndIsToldAtOnceAndRecordedWhenItCanBe) {
+TEST_F(StorageTest, AnEndIsToldWhenItIsRecorded) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
-  ASSERT_THAT(sandbox_.Start(Reader("e1")), IsOk());
-  // What was kept free for it.
-  ASSERT_EQ(::truncate((disk_ + "/e1/exit.pb.new").c_str(), 0), 0);
-  Fill();
-  CloseInput("e1");
+  ASSERT_NO_FATAL_FAILURE(StartUnrecorded("e1"));
+  EXPECT_THAT(Signal("e1", SIGTERM, wire::Signal::TREE, -1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("runs any more")));
+  EXPECT_FALSE(sandbox_.recorder().Ended("e1"));
+  Free();
   EXPECT_EQ(WEXITSTATUS(sandbox_.WaitForEnd("e1").exit().wait_status()), 3);
-  EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
+  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
+}
+
+TEST_F(StorageTest, AKillEndsWhatOnlyItsRecordHoldsBack) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  ASSERT_NO_FATAL_FAILURE(StartUnrecorded("e1"));
+  EXPECT_THAT(Signal("e1", SIGKILL, wire::Signal::TREE, -1), IsOk());
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(WEXITSTATUS(end.exit().wait_status()), 3);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
   EXPECT_FALSE(HasEnd("e1"));
   Free();
   EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
-  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_TRUE(HasEnd("e1")) << "late, but kept";
+}
+
+TEST_F(StorageTest, ADeletionWaitsForNoRecord) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  ASSERT_NO_FATAL_FAILURE(StartUnrecorded("e1"));
+  EXPECT_THAT(sandbox_.DeleteExecution("e1"), IsOk());
+  EXPECT_EQ(WEXITSTATUS(sandbox_.WaitForEnd("e1").exit().wait_status()), 3);
+  EXPECT_FALSE(std::filesystem::exists(disk_ + "/e1"));
+  Free();
+  ASSERT_NO_FATAL_FAILURE(StartUnrecorded("e2"));
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+  EXPECT_EQ(WEXITSTATUS(sandbox_.WaitForEnd("e2").exit().wait_status()), 3);
 }
 
 TEST_F(StorageTest, AHeaderThatTheDiskDoesNotTakeKillsNobody) {

@@ -133,12 +133,14 @@ void Execution::OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer) {
   if (input_ != nullptr) {
     input_->Close();
   }
-  record_.mutable_failure()->set_stage(
-      static_cast<wire::StartFailure::Stage>(answer.stage));
-  record_.mutable_failure()->set_errno_value(answer.error);
   times_.End(&record_);
   RemoveCgroup();
-  SetState(wire::ExecutionRecord::FAILED_TO_START);
+  wire::ExecutionRecord end = record_;
+  end.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  end.mutable_failure()->set_stage(
+      static_cast<wire::StartFailure::Stage>(answer.stage));
+  end.mutable_failure()->set_errno_value(answer.error);
+  End(std::move(end));
 }
 
 void Execution::OnRunning(UniqueFd pidfd) {
@@ -146,7 +148,8 @@ void Execution::OnRunning(UniqueFd pidfd) {
   host_->loop->Watch(pidfd_.get(), EPOLLIN, [this](uint32_t) { OnExit(); });
   times_.Start(&record_);
   StartTimeouts();
-  SetState(wire::ExecutionRecord::RUNNING);
+  record_.set_state(wire::ExecutionRecord::RUNNING);
+  TellState();
   // What was asked for while it was being started.
   DeliverEarlySignals();
   if (condemned_.has_value()) {
@@ -229,29 +232,21 @@ wire::ExitRecord::Cause Execution::FinalCause() const {
 
 void Execution::Finish(bool output_open) {
   Cancel(drain_timer_);
-  wire::ExitRecord* exit = record_.mutable_exit();
+  wire::ExecutionRecord end = record_;
+  end.set_state(wire::ExecutionRecord::EXITED);
+  wire::ExitRecord* exit = end.mutable_exit();
   exit->set_wait_status(wait_status_);
   exit->set_cause(FinalCause());
   exit->set_output_open(output_open);
   killed_.WriteTo(exit);
-  SetState(wire::ExecutionRecord::EXITED);
+  End(std::move(end));
 }
 
-void Execution::SetState(wire::ExecutionRecord::State state) {
-  record_.set_state(state);
+void Execution::TellState() {
   if (input_ != nullptr) {
     *record_.mutable_input() = input_->state();
   }
-  if (ended()) {
-    for (const auto& output : outputs_) {
-      output->Settle();
-    }
-    WriteEnd();
-  }
   host_->on_state(record_);
-  if (ended()) {
-    host_->quota->AddEnded(this, [this] { ExpireOutput(); });
-  }
 }
 
 bool Execution::RemoveCgroup() {

@@ -137,14 +137,22 @@ class Execution {
   void ExpireOutput();
   void OnDrainTimeout();
   bool OutputRefused() const;
+  // It has ended, but for output or a record that the disk refuses.
+  bool DiskHoldsBack() const;
   // The end is not held back any more, drain_ns after the command's, by output
-  // that the disk refuses.
+  // that the disk refuses, nor by its record.
   void ForceEnd();
   void Drain();
   void Finish(bool output_open);
-  void SetState(wire::ExecutionRecord::State state);
+  void TellState();
   absl::Status WriteStart();
+  // Tells the end as soon as it is recorded. May be called with a later state
+  // of it until then.
+  void End(wire::ExecutionRecord end);
   void WriteEnd();
+  // `end_` is not to be told before it is recorded.
+  bool EndIsHeldBack() const;
+  void TellEnd();
   // `pid` was the command's.
   wire::ExitRecord::Cause Cause(pid_t pid) const;
   // The same, once what became of its output is known.
@@ -172,8 +180,8 @@ class Execution {
   // The command's own ends, until it has them.
   std::vector<UniqueFd> command_fds_;
   ExecutionFiles files_;
-  // The record of the end, until it is written.
-  std::string sealed_end_;
+  // When it has ended, until that is told.
+  std::optional<wire::ExecutionRecord> end_;
   std::vector<std::unique_ptr<OutputChannel>> outputs_;
   std::unique_ptr<InputChannel> input_;
   UniqueFd pidfd_;

@@ -141,6 +141,10 @@ void Execution::OnDrainTimeout() {
   Finish(/*output_open=*/true);
 }
 
+bool Execution::DiskHoldsBack() const {
+  return end_.has_value() || OutputRefused();
+}
+
 bool Execution::OutputRefused() const {
   return std::any_of(outputs_.begin(), outputs_.end(),
                      [](const auto& output) { return output->refused(); });
@@ -148,7 +152,9 @@ bool Execution::OutputRefused() const {
 
 void Execution::ForceEnd() {
   forced_ = true;
-  if (drain_over_ && !ended()) {
+  if (end_.has_value()) {
+    WriteEnd();
+  } else if (drain_over_ && !ended()) {
     Cancel(drain_timer_);
     OnDrainTimeout();
   }
@@ -173,21 +179,49 @@ void Execution::OnMustKill(wire::ExitRecord::Cause cause) {
   }
 }
 
-void Execution::WriteEnd() {
-  if (sealed_end_.empty()) {
-    sealed_end_ = SealRecord(record_);
+void Execution::End(wire::ExecutionRecord end) {
+  if (input_ != nullptr) {
+    *end.mutable_input() = input_->state();
   }
-  const absl::Status written = files_.WriteEnd(sealed_end_);
+  end_ = std::move(end);
+  WriteEnd();
+}
+
+void Execution::WriteEnd() {
+  Cancel(write_timer_);
+  std::string sealed = SealRecord(end_.has_value() ? *end_ : record_);
+  const absl::Status written = files_.WriteEnd(sealed);
   if (!written.ok()) {
     host_->storage->Fail(this, absl::StrCat("end of ", record_.id()), written);
     write_timer_ = host_->loop->After(kWriteRetry, [this] {
       write_timer_.reset();
       WriteEnd();
     });
-    return;
+  } else {
+    host_->storage->Succeed(this);
+    host_->sync->SyncEnd(files_.directory(), std::move(sealed));
   }
-  host_->storage->Succeed(this);
-  host_->sync->SyncEnd(files_.directory(), std::move(sealed_end_));
+  if (end_.has_value() && (written.ok() || !EndIsHeldBack())) {
+    TellEnd();
+  }
+}
+
+bool Execution::EndIsHeldBack() const {
+  const bool deleted = condemned_.has_value() &&
+                       *condemned_ != wire::ExitRecord::OUTPUT_LIMIT &&
+                       *condemned_ != wire::ExitRecord::OUTPUT_FAILED;
+  // The caller of a start that failed is to be told so now.
+  return end_->state() == wire::ExecutionRecord::EXITED && !forced_ && !deleted;
+}
+
+void Execution::TellEnd() {
+  for (const auto& output : outputs_) {
+    output->Settle();
+  }
+  record_ = *std::move(end_);
+  end_.reset();
+  host_->on_state(record_);
+  host_->quota->AddEnded(this, [this] { ExpireOutput(); });
 }
 
 void Execution::ExpireOutput() {

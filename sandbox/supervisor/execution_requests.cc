@@ -23,7 +23,7 @@ bool Execution::Concerns(const wire::Signal& signal) const {
     return false;
   }
   const bool kills = signal.signal() == SIGKILL || signal.kill_after_ns() >= 0;
-  return !cgroup_.Pids().empty() || (kills && !ended() && OutputRefused());
+  return !cgroup_.Pids().empty() || (kills && !ended() && DiskHoldsBack());
 }
 
 absl::Status Execution::Signal(const wire::Signal& signal) {
