@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 corral::v1::Command True() {
   corral::v1::Command command;
@@ -144,7 +145,8 @@ TEST(ConversionTest, AnOverflowPolicyIsSaidToEveryVersionOfTheSupervisor) {
   EXPECT_TRUE(CheckForVersion("command", command, 0).ok());
   command.mutable_output()->set_overflow(corral::v1::OutputPolicy::KILL);
   EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::KILL);
-  EXPECT_FALSE(CheckForVersion("command", command, 0).ok());
+  EXPECT_THAT(std::string(CheckForVersion("command", command, 0).message()),
+              StartsWith("command.output.overflow is \"KILL\""));
   EXPECT_TRUE(CheckForVersion("command", command, 1).ok());
 }
 

@@ -111,11 +111,12 @@ absl::Status SandboxNotReady(absl::string_view name, absl::string_view state) {
 }
 
 absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
-                                absl::Duration retry_after) {
+                                absl::Duration retry_after,
+                                absl::string_view state) {
   absl::Status status =
       Error(absl::StatusCode::kUnavailable, corral::v1::SANDBOX_NOT_READY,
             absl::StrCat("sandbox ", name, ": ", why),
-            {{"name", std::string(name)}, {"state", "CREATING"}});
+            {{"name", std::string(name)}, {"state", std::string(state)}});
   AddRetryInfo(&status, retry_after);
   return status;
 }

@@ -39,7 +39,8 @@ absl::Status SandboxNotReady(absl::string_view name, absl::string_view state);
 // SANDBOX_NOT_READY, but UNAVAILABLE and with a RetryInfo: what the sandbox
 // would answer is not known, and nothing was done.
 absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
-                                absl::Duration retry_after);
+                                absl::Duration retry_after,
+                                absl::string_view state = "CREATING");
 absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
                               uint64_t end_offset);
 

@@ -86,6 +86,11 @@ TEST(ErrorsTest, AQuotaNamesItsSubject) {
   EXPECT_EQ(failure.violations(0).subject(), "tenants/default");
 }
 
+TEST(ErrorsTest, ACallThatItsClientCancelledIsNoFault) {
+  EXPECT_EQ(ToGrpcStatus(absl::CancelledError()).error_code(),
+            grpc::StatusCode::CANCELLED);
+}
+
 TEST(ErrorsTest, AnyOtherErrorIsAFaultOfTheServer) {
   const grpc::Status status = ToGrpcStatus(absl::NotFoundError("open(x)"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);

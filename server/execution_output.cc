@@ -92,7 +92,7 @@ absl::Status Read(const ReadOutputRequest& request, const Execution& execution,
     return ReadWindow(request, **log, size, response);
   }
   if (!absl::IsNotFound(log.status())) {
-    return ServerFault("output", log.status());
+    return ToOpenError(execution, log.status());
   }
   // Not made yet, or never.
   if (request.offset() > 0) {
@@ -115,6 +115,9 @@ absl::Status CheckAcknowledge(
     const absl::StatusOr<Execution::LogReader> log =
         execution.OpenLog(cursor.stream());
     absl::StatusOr<sandbox::OutputLogState> state = sandbox::OutputLogState();
+    if (!log.ok() && !absl::IsNotFound(log.status())) {
+      return ToOpenError(execution, log.status());
+    }
     if (log.ok()) {
       state = (*log)->state();
     }

@@ -17,6 +17,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) {
     return grpc::Status::OK;
   }
+  if (absl::IsCancelled(status)) {
+    return grpc::Status::CANCELLED;
+  }
   if (ReasonOf(status) == corral::v1::ERROR_REASON_UNSPECIFIED) {
     return ToGrpcStatus(ServerFault("server", status));
   }

@@ -9,7 +9,8 @@
 namespace server {
 
 // The payloads become the details of a google.rpc.Status. An error that
-// errors.h did not make is a fault of the server's and becomes SERVER_FAULT.
+// errors.h did not make is a fault of the server's and becomes SERVER_FAULT,
+// unless it says that the client has cancelled its call.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace server

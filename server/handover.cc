@@ -39,6 +39,8 @@ using sandbox::UniqueFd;
 constexpr char kGreeting[] = "corrald-handover 1 ";
 constexpr char kSocketName[] = "handover.sock";
 constexpr int kBacklog = 4;
+// Until descriptors may be there again.
+constexpr int kPauseMillis = 100;
 // For a successor to say who it is.
 constexpr timeval kGreetingPatience = {1, 0};
 // Longer than a server takes to give way or to end.
@@ -159,15 +161,22 @@ Handover::~Handover() {
 void Handover::Run() {
   pollfd polled[] = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   while (polled[0].revents == 0) {
-    if (::poll(polled, 2, -1) > 0 && polled[1].revents != 0) {
-      Welcome(
-          UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    if (::poll(polled, 2, -1) <= 0 || polled[1].revents == 0) {
+      continue;
+    }
+    UniqueFd connection(
+        ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (connection.valid()) {
+      Welcome(std::move(connection));
+    } else {
+      // No descriptors are left, perhaps; it waits. Unless this is to stop.
+      ::poll(polled, 1, kPauseMillis);
     }
   }
 }
 
 void Handover::Welcome(UniqueFd connection) {
-  if (!connection.valid() || !IsSameUser(connection)) {
+  if (!IsSameUser(connection)) {
     return;
   }
   SetPatience(connection, kGreetingPatience);

@@ -1,12 +1,14 @@
 #include "server/handover.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -19,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -52,8 +55,11 @@ class HandoverTest : public ::testing::Test {
                       [this] { return TakeOver(directory_); });
   }
 
-  UniqueFd Connect() const {
-    UniqueFd client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  static UniqueFd MakeSocket() {
+    return UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  }
+
+  UniqueFd Connect(UniqueFd client = MakeSocket()) const {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     (directory_ + "/handover.sock")
@@ -90,6 +96,30 @@ TEST_F(HandoverTest, GivesTheSuccessorTheSockets) {
   ASSERT_EQ(::write((*sockets)[0].get(), "x", 1), 1);
   char byte = 0;
   EXPECT_EQ(::read(reader.get(), &byte, 1), 1);
+}
+
+TEST_F(HandoverTest, WaitsForDescriptorsWithoutAWhirl) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
+#endif
+  Listen();
+  UniqueFd client = MakeSocket();
+  const auto used = [] {
+    timespec time = {};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
+  };
+  pollfd turned_away = {client.get(), POLLIN, 0};
+  {
+    const tests::NoDescriptors none;
+    client = Connect(std::move(client));
+    const auto before = used();
+    EXPECT_EQ(::poll(&turned_away, 1, 300), 0);
+    EXPECT_LT(used() - before, 150);
+  }
+  // It is welcomed, and says nothing.
+  ::shutdown(client.get(), SHUT_WR);
+  EXPECT_EQ(::poll(&turned_away, 1, -1), 1);
 }
 
 TEST_F(HandoverTest, FindsNobodyToTakeOverFrom) {

@@ -8,12 +8,18 @@ namespace server {
 
 using sandbox::MutexLock;
 
-void InputQueue::Add(Write* write) {
+bool InputQueue::Add(Write* write, size_t size) {
+  const size_t bytes = size + kWriteBytes;
   {
     MutexLock lock(&mutex_);
-    places_.emplace(write, waiting_.insert(waiting_.end(), write));
+    if (waiting_bytes_ + bytes > kMaxWaitingBytes) {
+      return false;
+    }
+    places_.emplace(write, waiting_.insert(waiting_.end(), {write, bytes}));
+    waiting_bytes_ += bytes;
   }
   Advance();
+  return true;
 }
 
 bool InputQueue::Remove(Write* write) {
@@ -22,9 +28,14 @@ bool InputQueue::Remove(Write* write) {
   if (place == places_.end()) {
     return false;
   }
-  waiting_.erase(place->second);
-  places_.erase(place);
+  Erase(place->second);
   return true;
+}
+
+void InputQueue::Erase(std::list<Waiting>::iterator place) {
+  waiting_bytes_ -= place->bytes;
+  places_.erase(place->write);
+  waiting_.erase(place);
 }
 
 void InputQueue::End() {
@@ -54,9 +65,8 @@ InputQueue::Write* InputQueue::TakeNext() {
     advancing_ = false;
     return nullptr;
   }
-  Write* next = waiting_.front();
-  waiting_.pop_front();
-  places_.erase(next);
+  Write* next = waiting_.front().write;
+  Erase(waiting_.begin());
   under_way_ = true;
   return next;
 }

@@ -32,16 +32,16 @@ TEST_F(InputQueueTest, BeginsOneAtATimeInTheirOrder) {
   Write a(this, 'a');
   Write b(this, 'b');
   Write c(this, 'c');
-  queue_.Add(&a);
-  queue_.Add(&b);
-  queue_.Add(&c);
+  EXPECT_TRUE(queue_.Add(&a, 1));
+  EXPECT_TRUE(queue_.Add(&b, 1));
+  EXPECT_TRUE(queue_.Add(&c, 1));
   EXPECT_EQ(begun_, "a");
   queue_.End();
   EXPECT_EQ(begun_, "ab");
   queue_.End();
   queue_.End();
   EXPECT_EQ(begun_, "abc");
-  queue_.Add(&a);
+  EXPECT_TRUE(queue_.Add(&a, 1));
   EXPECT_EQ(begun_, "abca");
 }
 
@@ -49,9 +49,9 @@ TEST_F(InputQueueTest, DoesNotBeginWhatWasRemoved) {
   Write a(this, 'a');
   Write b(this, 'b');
   Write c(this, 'c');
-  queue_.Add(&a);
-  queue_.Add(&b);
-  queue_.Add(&c);
+  EXPECT_TRUE(queue_.Add(&a, 1));
+  EXPECT_TRUE(queue_.Add(&b, 1));
+  EXPECT_TRUE(queue_.Add(&c, 1));
   EXPECT_FALSE(queue_.Remove(&a)) << "it has begun";
   EXPECT_TRUE(queue_.Remove(&b));
   EXPECT_FALSE(queue_.Remove(&b));
@@ -63,11 +63,28 @@ TEST_F(InputQueueTest, DoesNotNestThoseThatAreOverAtOnce) {
   Write a(this, 'a');
   Write b(this, 'b', /*over_at_once=*/true);
   Write c(this, 'c', /*over_at_once=*/true);
-  queue_.Add(&a);
-  queue_.Add(&b);
-  queue_.Add(&c);
+  EXPECT_TRUE(queue_.Add(&a, 1));
+  EXPECT_TRUE(queue_.Add(&b, 1));
+  EXPECT_TRUE(queue_.Add(&c, 1));
   queue_.End();
   EXPECT_EQ(begun_, "ab.c.");
+}
+
+TEST_F(InputQueueTest, HoldsNoMoreThanItsLimit) {
+  Write a(this, 'a');
+  Write b(this, 'b');
+  Write c(this, 'c');
+  constexpr size_t kAll =
+      InputQueue::kMaxWaitingBytes - InputQueue::kWriteBytes;
+  EXPECT_TRUE(queue_.Add(&a, 1));
+  EXPECT_TRUE(queue_.Add(&b, kAll)) << "what has begun waits no longer";
+  EXPECT_FALSE(queue_.Add(&c, 0));
+  queue_.End();
+  EXPECT_TRUE(queue_.Add(&c, kAll));
+  EXPECT_TRUE(queue_.Remove(&c));
+  EXPECT_TRUE(queue_.Add(&c, kAll));
+  queue_.End();
+  EXPECT_EQ(begun_, "abc");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace server {
 namespace {
 
 constexpr size_t kMaxInputBytes = 1 << 20;
-// Before a supervisor is asked again that has too much of servers before.
+// Before a supervisor is asked again that has too much of servers before, or
+// this server.
 constexpr absl::Duration kFullRetry = absl::Milliseconds(200);
 
 // An execution that is over takes no input, which is no error.
@@ -91,7 +92,12 @@ absl::Status InputWrite::Check() const {
 void InputWrite::Enqueue() {
   // It may be over, and this object gone, before Add() returns.
   const std::shared_ptr<Execution> execution = target_.execution;
-  execution->input_queue().Add(this);
+  if (!execution->input_queue().Add(this, request_->data().size())) {
+    Answer reply = std::move(reply_);
+    reply(SandboxUnavailable(target_.session->spec().name(),
+                             "too much input of the execution waits already",
+                             kFullRetry, "READY"));
+  }
 }
 
 void InputWrite::OnCancel() {

@@ -3,16 +3,16 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
@@ -34,8 +34,8 @@ namespace {
 constexpr int kCannotStart = 1;
 constexpr int kBadUsage = 2;
 // For a server that ends while it is asked to give way, or only begins.
-constexpr absl::Duration kLockPatience = absl::Seconds(5);
-constexpr absl::Duration kLockInterval = absl::Milliseconds(20);
+constexpr std::chrono::seconds kLockPatience(5);
+constexpr std::chrono::milliseconds kLockInterval(20);
 
 // Every stream that is read costs a descriptor.
 void RaiseDescriptorLimit() {
@@ -52,23 +52,24 @@ using Sockets = absl::StatusOr<std::vector<sandbox::UniqueFd>>;
 // begins: one that does neither answers to the one or lets the other succeed.
 absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
     const std::string& path, Sockets* sockets) {
-  absl::Time deadline = absl::Now() + kLockPatience;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point deadline = Clock::now() + kLockPatience;
   while (true) {
     if (!sockets->ok()) {
-      const absl::Time asked = absl::Now();
+      const Clock::time_point asked = Clock::now();
       *sockets = TakeOver(path);
       // It may have taken its time before it ended without a successor.
-      deadline += absl::Now() - asked;
+      deadline += Clock::now() - asked;
     }
     if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
       return sockets->status();
     }
     absl::StatusOr<std::unique_ptr<StateDirectory>> state =
         StateDirectory::Open(path);
-    if (!absl::IsUnavailable(state.status()) || absl::Now() > deadline) {
+    if (!absl::IsUnavailable(state.status()) || Clock::now() > deadline) {
       return state;
     }
-    absl::SleepFor(kLockInterval);
+    std::this_thread::sleep_for(kLockInterval);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/status_macros.h"
@@ -18,6 +19,7 @@
 #include "server/conversion.h"
 #include "server/errors.h"
 #include "server/execution.h"
+#include "server/names.h"
 #include "server/validation.h"
 
 namespace server {
@@ -27,6 +29,8 @@ using corral::v1::OutputEvent;
 using corral::v1::Stream;
 
 constexpr size_t kChunkBytes = 64 << 10;
+// Before a log is opened again that no descriptor was left for.
+constexpr absl::Duration kOpenRetry = absl::Milliseconds(200);
 
 absl::StatusOr<sandbox::OutputLogState> StateOf(
     const Execution::LogReader& log) {
@@ -70,7 +74,7 @@ absl::Status OutputFollower::OpenLogs() {
     absl::StatusOr<Execution::LogReader> log =
         execution_->OpenLog(cursor.stream);
     if (!log.ok() && !absl::IsNotFound(log.status())) {
-      return ServerFault("output", log.status());
+      return ToOpenError(*execution_, log.status());
     }
     sandbox::OutputLogState state;
     if (log.ok()) {
@@ -195,6 +199,17 @@ uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset) {
   }
   return offset >= state.gap_begin && offset < state.gap_end ? state.gap_end
                                                              : offset;
+}
+
+absl::Status ToOpenError(const Execution& execution,
+                         const absl::Status& cause) {
+  const absl::StatusOr<ExecutionName> name =
+      ParseExecutionName("name", execution.name());
+  if (!absl::IsResourceExhausted(cause) || !name.ok()) {
+    return ServerFault("output", cause);
+  }
+  return SandboxUnavailable(FormatSandboxName(name->sandbox), cause.message(),
+                            kOpenRetry, "READY");
 }
 
 absl::Status CheckHasStream(const Execution& execution, Stream stream) {

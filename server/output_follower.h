@@ -43,6 +43,8 @@ class OutputFollower {
   absl::StatusOr<Next> Advance(corral::v1::OutputEvent* event);
 
   corral::v1::Heartbeat Heartbeat() const;
+  // Advance has told of the execution: nothing comes before that.
+  bool opened() const { return opened_; }
 
   const std::shared_ptr<Execution>& execution() const { return execution_; }
 
@@ -82,6 +84,10 @@ class OutputFollower {
 
 // The first offset from `offset` on whose byte is kept.
 uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset);
+
+// Why a log of it cannot be opened, as a client is told: SANDBOX_NOT_READY
+// (UNAVAILABLE) for want of descriptors, which does not last, or SERVER_FAULT.
+absl::Status ToOpenError(const Execution& execution, const absl::Status& cause);
 
 // OK, or NO_SUCH_STREAM.
 absl::Status CheckHasStream(const Execution& execution,

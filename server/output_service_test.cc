@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.grpc.pb.h"
@@ -16,6 +17,7 @@
 #include "server/output_stream.h"
 #include "server/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
+#include "tests/no_descriptors.h"
 
 namespace server {
 namespace {
@@ -161,6 +163,41 @@ TEST_F(OutputServiceTest, AStalledReaderHoldsUpNobody) {
   factory_.Exit(name, 0);
   EXPECT_EQ(BytesOf(reader->Rest(), corral::v1::STDOUT).size(), 16U << 20);
   EXPECT_EQ(BytesOf(stalled->Rest(), corral::v1::STDOUT).size(), 16U << 20);
+}
+
+TEST_F(OutputServiceTest, NothingComesBeforeOpened) {
+  const std::string sandbox = CreateSandbox("box");
+  // The start is not answered yet.
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(absl::UnavailableError("gone"));
+  });
+  corral::v1::RunExecutionRequest request;
+  request.set_parent(sandbox);
+  *request.mutable_command() = Command();
+  const auto call = Run(request);
+  timers_.AwaitTimers(1);
+  timers_.Advance(2 * OutputStream::kHeartbeatInterval);
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    supervisor.Die(absl::UnavailableError("killed"));
+  });
+  grpc::Status status;
+  EXPECT_THAT(call->Rest(&status), ::testing::IsEmpty());
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+}
+
+TEST_F(OutputServiceTest, SaysThatNoDescriptorIsLeftForALog) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
+#endif
+  const std::string name = StartOne();
+  grpc::Status status;
+  {
+    const tests::NoDescriptors none;
+    Stream(name)->Rest(&status);
+  }
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  EXPECT_TRUE(Stream(name)->Next().has_opened());
 }
 
 TEST_F(OutputServiceTest, AQuietStreamBeatsEveryFifteenSeconds) {

@@ -141,7 +141,7 @@ void OutputStream::WriteNext() {
     case OutputFollower::Next::kIdle:
       break;
   }
-  if (heartbeat_due_) {
+  if (heartbeat_due_ && follower_->opened()) {
     heartbeat_due_ = false;
     *event_.mutable_heartbeat() = follower_->Heartbeat();
     writing_ = true;
