@@ -86,6 +86,7 @@ absl::Status ListPage(const Registry& registry,
   if (parent == kAnySandbox) {
     sessions = registry.List(last.sandbox, registry.size());
   } else if (auto session = registry.Find(parent); session != nullptr) {
+    session->lifetime().Touch();
     sessions.push_back(std::move(session));
   } else {
     return SandboxNotFound(request.parent());

@@ -47,8 +47,6 @@ class Listener {
 
   // For a successor.
   std::vector<int> fds() const { return sockets_->fds(); }
-  // It has them.
-  void LeaveFile() { sockets_->LeaveFile(); }
   // Nobody has: the address is free for another server.
   void Close() { sockets_.reset(); }
 

@@ -36,7 +36,7 @@ class ListeningSockets {
   static void Discard(const ListenAddress& address,
                       const std::vector<sandbox::UniqueFd>& sockets);
 
-  // Removes the socket's file, unless it was left to a successor.
+  // Removes the socket's file. A server with a successor ends without that.
   ~ListeningSockets();
 
   ListeningSockets(ListeningSockets&& other) noexcept;
@@ -44,9 +44,6 @@ class ListeningSockets {
 
   // Non-blocking. They live as long as this object.
   std::vector<int> fds() const;
-
-  // A successor has the sockets.
-  void LeaveFile() { path_.clear(); }
 
  private:
   ListeningSockets(std::string path, std::vector<sandbox::UniqueFd> sockets)

@@ -63,16 +63,6 @@ TEST_F(ListeningSocketsTest, GivesASocketThatIsItsOwnersAlone) {
   EXPECT_FALSE(std::filesystem::exists(address_.socket_path));
 }
 
-TEST_F(ListeningSocketsTest, LeavesItsFileToASuccessor) {
-  auto sockets = ListeningSockets::Open(address_);
-  ASSERT_THAT(sockets, IsOk());
-  auto adopted = ListeningSockets::Adopt(address_, Duplicate(*sockets));
-  ASSERT_THAT(adopted, IsOk());
-  sockets->LeaveFile();
-  { const ListeningSockets ended = *std::move(sockets); }
-  EXPECT_TRUE(std::filesystem::exists(address_.socket_path));
-}
-
 TEST_F(ListeningSocketsTest, TakesOverNoSocketOfAnotherAddress) {
   auto sockets = ListeningSockets::Open(address_);
   ASSERT_THAT(sockets, IsOk());

@@ -422,6 +422,54 @@ TEST_F(RecoveryTest, ServesWhoHasWaitedForTheSupervisor) {
   EXPECT_FALSE(Get(name).input().closed());
 }
 
+TEST_F(RecoveryTest, ARepeatedCreationDoesNotWaitForEver) {
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent("tenants/default");
+  request.set_sandbox_id("box");
+  request.set_request_id("r-1");
+  const auto create = [&] {
+    corral::v1::Sandbox response;
+    return Call(sandbox_stub_.get(), &SandboxStub::CreateSandbox, request,
+                &response);
+  };
+  ASSERT_TRUE(create().ok());
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  grpc::Status status;
+  std::thread caller([&] { status = create(); });
+  timers_.AwaitTimers(2);  // the next attempt to connect, and the call's
+  timers_.Advance(Session::kKnownPatience);
+  caller.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(create().ok());
+}
+
+TEST_F(RecoveryTest, AStartThatADeletionMeetsIsNoLoss) {
+  const std::string name = CreateSandbox("box");
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(absl::UnavailableError("gone"));
+  });
+  std::promise<absl::Status> started;
+  sandboxes_->registry().Find("box")->Start(
+      {"job", Command(), {}},
+      [&](const auto& execution) { started.set_value(execution.status()); });
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  std::filesystem::create_directories(Box("executions/job"));
+  std::ofstream(Box("executions/job/start.pb"), std::ios::binary)
+      << sandbox::SealRecord(record);
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(name);
+  google::protobuf::Empty response;
+  EXPECT_TRUE(
+      Call(sandbox_stub_.get(), &SandboxStub::DeleteSandbox, request, &response)
+          .ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(started.get_future().get()));
+}
+
 TEST_F(RecoveryTest, LearnsLaterThatASupervisorIsDead) {
   const std::string name = StartExecution(CreateSandbox("box"), Command());
   KillSupervisor();

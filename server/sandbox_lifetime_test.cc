@@ -117,6 +117,13 @@ TEST_F(SandboxLifetimeTest, IsHeldOffByEachCallThatNamesIt) {
       Call(sandbox_stub_.get(), &SandboxStub::GetSandbox, request, &described)
           .ok());
   timers_.Advance(absl::Seconds(59));
+  corral::v1::ListExecutionsRequest list;
+  list.set_parent(sandbox);
+  corral::v1::ListExecutionsResponse listed;
+  EXPECT_TRUE(
+      Call(execution_stub_.get(), &ExecutionStub::ListExecutions, list, &listed)
+          .ok());
+  timers_.Advance(absl::Seconds(59));
   EXPECT_TRUE(Exists());
   timers_.Advance(absl::Seconds(1));
   AwaitNoSandbox();

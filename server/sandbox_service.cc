@@ -35,12 +35,10 @@ absl::StatusOr<std::shared_ptr<Session>> FindSandbox(const Registry& registry,
                                                      const std::string& name) {
   ASSIGN_OR_RETURN(const std::string id, ParseSandboxName("name", name));
   std::shared_ptr<Session> session = registry.Find(id);
-  if (session != nullptr) {
-    session->lifetime().Touch();
-  }
   if (session == nullptr) {
     return SandboxNotFound(name);
   }
+  session->lifetime().Touch();
   return session;
 }
 

@@ -48,6 +48,9 @@ constexpr char kServer[] = "corrald";
 
 absl::Status ToCreationError(const wire::SandboxSpec& spec,
                              const absl::Status& status) {
+  if (ReasonOf(status) != corral::v1::ERROR_REASON_UNSPECIFIED) {
+    return status;
+  }
   if (absl::IsInvalidArgument(status)) {
     return InvalidField("sandbox.workspace.path", spec.workspace(),
                         status.message());
@@ -84,7 +87,6 @@ Session::Environment Sandboxes::SessionEnvironment() {
   environment.activity = environment_.activity;
   environment.timers = environment_.timers;
   environment.workers = environment_.removers;
-  environment.state = environment_.state;
   environment.storage = environment_.storage;
   environment.max_executions = options_.max_executions_per_sandbox;
   environment.on_emptied = [this](std::shared_ptr<Session> session) {
@@ -117,10 +119,10 @@ void Sandboxes::Create(const NewSandbox& sandbox, Created created) {
     return;
   }
   const std::shared_ptr<Session>& session = added->session;
-  session->AwaitReady([weak = std::weak_ptr<Session>(session),
-                       spec = session->spec(), created = std::move(created),
-                       start = environment_.activity->BeginStart()](
-                          const absl::Status& status) mutable {
+  Session::Done ready = [weak = std::weak_ptr<Session>(session),
+                         spec = session->spec(), created = std::move(created),
+                         start = environment_.activity->BeginStart()](
+                            const absl::Status& status) mutable {
     std::shared_ptr<Session> made = weak.lock();
     if (!status.ok()) {
       created(ToCreationError(spec, status));
@@ -129,7 +131,17 @@ void Sandboxes::Create(const NewSandbox& sandbox, Created created) {
     } else {
       created(std::move(made));
     }
-  });
+  };
+  // A supervisor of an earlier server's may not answer for long.
+  session->AwaitKnown(
+      [weak = std::weak_ptr<Session>(session),
+       ready = std::move(ready)](const absl::Status& known) mutable {
+        if (const auto found = weak.lock(); known.ok() && found != nullptr) {
+          found->AwaitReady(std::move(ready));
+        } else {
+          ready(known);
+        }
+      });
   if (added->is_new) {
     environment_.activity->SandboxAdded();
     session->BeginLifetime();

@@ -59,7 +59,6 @@ class Session final : public sandbox::SandboxObserver,
     TimerQueue* timers;
     // For the disk.
     WorkerPool* workers;
-    const StateDirectory* state;
     StorageHealth* storage;
     uint32_t max_executions;
     // A sandbox that is to be deleted has no process left. Called once; what it
@@ -226,6 +225,8 @@ class Session final : public sandbox::SandboxObserver,
   bool attached_ ABSL_GUARDED_BY(mutex_) = false;
   // No process of the sandbox is left, and no callback will come.
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+  // As it was asked to.
+  bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;
   bool emptied_ ABSL_GUARDED_BY(mutex_) = false;
   bool deleted_ ABSL_GUARDED_BY(mutex_) = false;
   // What kept it from becoming ready.

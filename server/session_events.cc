@@ -110,8 +110,10 @@ bool Session::MayGiveUp(const absl::Status& unreadable) {
 absl::Status Session::EndWithoutSupervisor() {
   std::map<std::string, ExecutionPtr> endless;
   std::shared_ptr<sandbox::Sandbox> dropped;
+  bool as_asked = false;
   {
     MutexLock lock(&mutex_);
+    as_asked = gone_as_asked_;
     if (gone_) {
       dropped = std::move(sandbox_);
     }
@@ -137,8 +139,11 @@ absl::Status Session::EndWithoutSupervisor() {
     }
   }
   for (const auto& [id, execution] : endless) {
+    // Of what a deletion met as it started nothing is left.
+    const bool nothing_is_left =
+        as_asked || (read.status.ok() && begun.count(id) == 0);
     if (execution->state() == corral::v1::Execution::STARTING &&
-        read.status.ok() && begun.count(id) == 0) {
+        nothing_is_left) {
       FailStart(execution, id,
                 SandboxNotReady(spec_.name(),
                                 Sandbox::State_Name(Describe().state())));
@@ -256,6 +261,7 @@ void Session::OnGone(const absl::Status& why) {
   {
     MutexLock lock(&mutex_);
     gone_ = true;
+    gone_as_asked_ = why.ok();
     waiters = std::move(ready_waiters_);
     for (const auto& [id, unanswered] : execution_deletions_) {
       execution_deletions.push_back(id);
