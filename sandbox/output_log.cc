@@ -44,11 +44,17 @@ absl::Status LimitPreallocation(int file) {
   if (::fstatfs(file, &system) != 0) {
     return absl::ErrnoToStatus(errno, "statfs(log)");
   }
+  if (system.f_type != XFS_SUPER_MAGIC) {
+    return absl::OkStatus();
+  }
+  // What it has inherited stays, like the project whose quota it is in.
   fsxattr attributes = {};
-  attributes.fsx_xflags = FS_XFLAG_EXTSIZE;
+  if (::ioctl(file, FS_IOC_FSGETXATTR, &attributes) != 0) {
+    return absl::ErrnoToStatus(errno, "ioctl(log, FS_IOC_FSGETXATTR)");
+  }
+  attributes.fsx_xflags |= FS_XFLAG_EXTSIZE;
   attributes.fsx_extsize = kMinStep;
-  if (system.f_type == XFS_SUPER_MAGIC &&
-      ::ioctl(file, FS_IOC_FSSETXATTR, &attributes) != 0) {
+  if (::ioctl(file, FS_IOC_FSSETXATTR, &attributes) != 0) {
     return absl::ErrnoToStatus(errno, "ioctl(log, FS_IOC_FSSETXATTR)");
   }
   return absl::OkStatus();

@@ -96,8 +96,8 @@ absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   }
   // What is dropped meanwhile may be beyond the end that was read.
   state.begin = std::min(begin, end);
-  state.gap_begin = gap_end == 0 ? 0 : gap_begin;
   state.gap_end = std::min(gap_end, end);
+  state.gap_begin = std::min(gap_begin, state.gap_end);
   return state;
 }
 

@@ -36,15 +36,25 @@ absl::Status Sync(const UniqueFd& file, const char* name) {
              : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", name));
 }
 
+absl::Status WriteAt(const UniqueFd& file, const char* data, size_t size,
+                     off_t offset, const char* what) {
+  const ssize_t written = ::pwrite(file.get(), data, size, offset);
+  if (written != static_cast<ssize_t>(size)) {
+    // One that was cut short says nothing of why.
+    return absl::ErrnoToStatus(written < 0 ? errno : EIO, what);
+  }
+  return absl::OkStatus();
+}
+
 // Writes `size` bytes where they are already.
 absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
   char buffer[kChunk];
   const ssize_t got = ::pread(file.get(), buffer, size, offset);
-  if (got < 0 ||
-      ::pwrite(file.get(), buffer, static_cast<size_t>(got), offset) != got) {
-    return absl::ErrnoToStatus(errno, "rewrite a file");
+  if (got < 0) {
+    return absl::ErrnoToStatus(errno, "read a file that is to be rewritten");
   }
-  return absl::OkStatus();
+  return WriteAt(file, buffer, static_cast<size_t>(got), offset,
+                 "rewrite a file");
 }
 
 // The same for all from `begin` on, but for holes.
@@ -117,9 +127,9 @@ absl::Status DurableExecution::SyncEnd(const std::string& end,
     file = OpenFile(directory_, "exit.pb", O_RDWR);
   }
   RETURN_IF_ERROR(file.status());
-  if (rewrite && ::pwrite(file->get(), end.data(), end.size(), 0) !=
-                     static_cast<ssize_t>(end.size())) {
-    return absl::ErrnoToStatus(errno, "write exit.pb.new");
+  if (rewrite) {
+    RETURN_IF_ERROR(
+        WriteAt(*file, end.data(), end.size(), 0, "write exit.pb.new"));
   }
   return Sync(*file, "exit.pb.new");
 }

@@ -227,6 +227,25 @@ TEST_F(RecordSyncTest, RewritesALongRecordToItsEnd) {
   EXPECT_EQ(read.command().original(), start.command().original());
 }
 
+TEST_F(RecordSyncTest, TakesAWriteThatIsCutShortForAFailure) {
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  wire::ExecutionRecord start;
+  start.mutable_command()->set_original(std::string(1 << 20, 'x'));
+  ASSERT_THAT(files.WriteStart(start), IsOk());
+  const DurableExecution durable = *DurableExecution::Open(files.directory());
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  // Within the last that is written.
+  const rlimit limit = {(1 << 20) + 4, unlimited.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  errno = 0;
+  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
+  EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
+}
+
 TEST_F(RecordSyncTest, WritesTheEndWhenTheDiskLetsIt) {
   ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
   absl::Status written;
