@@ -38,6 +38,19 @@ class ExecutionServiceTest : public ServerFixture {
                 response);
   }
 
+  // Until what the event loop gave to the two workers has run.
+  void AwaitWorkers() {
+    factory_.With("box", [](FakeSupervisor&) {});
+    auto one = std::make_shared<std::promise<void>>();
+    std::promise<void> other;
+    workers_->Run([one] { one->get_future().wait(); });
+    workers_->Run([one, &other] {
+      one->set_value();
+      other.set_value();
+    });
+    other.get_future().wait();
+  }
+
   grpc::Status Delete(const std::string& name) {
     corral::v1::DeleteExecutionRequest request;
     request.set_name(name);
@@ -346,11 +359,11 @@ TEST_F(ExecutionServiceTest, ADeletionWaitsForTheCauseOfALoss) {
   factory_.With("box", [](FakeSupervisor& supervisor) {
     supervisor.RefuseDeletions(absl::UnavailableError("gone"));
   });
-  // On the event loop before what follows.
   std::promise<absl::Status> deleted;
   sandboxes_->registry().Find("box")->DeleteExecution(
       name.substr(name.rfind('/') + 1),
       [&](const absl::Status& status) { deleted.set_value(status); });
+  AwaitWorkers();
   factory_.With("box", [](FakeSupervisor& supervisor) {
     supervisor.Die(absl::InternalError("init died"));
   });

@@ -115,7 +115,7 @@ TEST_F(HandoverTest, WaitsForDescriptorsWithoutAWhirl) {
     client = Connect(std::move(client));
     const auto before = used();
     EXPECT_EQ(::poll(&turned_away, 1, 300), 0);
-    EXPECT_LT(used() - before, 150);
+    EXPECT_LT(used() - before, 60);
   }
   // It is welcomed, and says nothing.
   ::shutdown(client.get(), SHUT_WR);

@@ -48,7 +48,12 @@ class SandboxLifetimeTest : public ServerFixture {
         << sandbox::SealRecord(spec);
   }
 
-  bool Exists() { return sandboxes_->registry().Find("box") != nullptr; }
+  // And nobody has begun to delete it.
+  bool Exists() {
+    const auto session = sandboxes_->registry().Find("box");
+    return session != nullptr &&
+           session->Describe().state() == corral::v1::Sandbox::READY;
+  }
 };
 
 TEST_F(SandboxLifetimeTest, EndsAtTheMaximumAgeAlongWithWhatRuns) {
