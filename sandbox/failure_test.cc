@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -21,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/output_log.h"
 #include "sandbox/record_file.h"
 #include "sandbox/sandbox_fixture.h"
 #include "tests/status_matchers.h"
@@ -62,6 +64,13 @@ std::string CgroupOf(pid_t pid) {
   const size_t at = text.find(kSandboxCgroup);
   return at == std::string::npos ? ""
                                  : text.substr(at, text.find('/', at) - at);
+}
+
+// Of who has only the disk to ask.
+int64_t StartTime(const TestSandbox& sandbox, const std::string& id) {
+  const absl::StatusOr<OutputLogReader> log = OutputLogReader::Open(
+      absl::StrCat(sandbox.directory(), "/executions/", id, "/stdout"));
+  return log.ok() ? log->state()->start_time_ns : 0;
 }
 
 enum Victim { kInit, kSpawner, kSupervisor };
@@ -119,7 +128,9 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
     }
     for (int i = 0; i < kCommands; ++i) {
       const std::string id = absl::StrCat("e", i);
-      EXPECT_EQ(sandbox.WaitForEnd(id).state(), wire::ExecutionRecord::RUNNING);
+      const wire::ExecutionRecord last = sandbox.WaitForEnd(id);
+      EXPECT_EQ(last.state(), wire::ExecutionRecord::RUNNING);
+      EXPECT_EQ(last.start_time_ns(), StartTime(sandbox, id));
       EXPECT_EQ(sandbox.Output(id, "stdout"), "ready\n");
       for (const char* file : {"exit.pb", "exit.pb.new"}) {
         wire::ExecutionRecord end;

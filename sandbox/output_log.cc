@@ -90,6 +90,12 @@ OutputLogWriter::OutputLogWriter(UniqueFd file, OutputLogHeader header)
       header_(std::move(header)),
       step_(Step(retain_bytes_)) {}
 
+void OutputLogWriter::NoteStart(int64_t start_time_ns) {
+  if (StoreMapped(&header_->start, static_cast<uint64_t>(start_time_ns))) {
+    state_.start_time_ns = start_time_ns;
+  }
+}
+
 void OutputLogWriter::SetRetention(uint64_t retain_bytes, Overflow overflow) {
   retain_bytes_ = retain_bytes;
   overflow_ = overflow;

@@ -14,7 +14,9 @@
 //        40  u64      gap_end: up to here are not kept either
 //        48  u64      expired: 1 when nothing is kept any more; begin means
 //                     nothing then
-//        56  ...      0
+//        56  u64      start: when the command began to run, in nanoseconds
+//                     since 1970; 0: it has not, or another of its logs says
+//        64  ...      0
 //
 // little-endian, aligned, written with release order after the data and read
 // with acquire order. The writer moves `begin` or `gap_end` before it punches
@@ -46,6 +48,7 @@ struct OutputLogState {
   uint64_t gap_end = 0;
   // Everything was dropped after the end; `begin` is `end`.
   bool expired = false;
+  int64_t start_time_ns = 0;
 };
 
 // What happens when more than the retained bytes is written; see
@@ -74,6 +77,7 @@ class OutputLogHeader {
     std::atomic<uint64_t> gap_begin;
     std::atomic<uint64_t> gap_end;
     std::atomic<uint64_t> expired;
+    std::atomic<uint64_t> start;
   };
   Page* operator->() const { return page_; }
 
@@ -96,6 +100,10 @@ class OutputLogWriter {
   // Creates `name` in the directory; AlreadyExists if it is there.
   static absl::StatusOr<OutputLogWriter> Create(int directory,
                                                 const std::string& name);
+
+  // For who finds neither the command nor a record of its end. On a disk that
+  // has failed nothing is noted.
+  void NoteStart(int64_t start_time_ns);
 
   // What to keep; until it is told, everything.
   void SetRetention(uint64_t retain_bytes, Overflow overflow);

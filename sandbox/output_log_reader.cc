@@ -19,7 +19,7 @@
 namespace sandbox {
 namespace {
 
-static_assert(sizeof(OutputLogHeader::Page) == 56, "the file's format");
+static_assert(sizeof(OutputLogHeader::Page) == 64, "the file's format");
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 absl::Status Unreadable() {
@@ -79,14 +79,16 @@ absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   uint64_t gap_end;
   uint64_t gap_begin;
   uint64_t begin;
+  uint64_t start;
   if (!LoadMapped(page_->closed, &closed) || !LoadMapped(page_->end, &end) ||
       !LoadMapped(page_->expired, &expired) ||
       !LoadMapped(page_->gap_end, &gap_end) ||
       !LoadMapped(page_->gap_begin, &gap_begin) ||
-      !LoadMapped(page_->begin, &begin)) {
+      !LoadMapped(page_->begin, &begin) || !LoadMapped(page_->start, &start)) {
     return Unreadable();
   }
   OutputLogState state;
+  state.start_time_ns = static_cast<int64_t>(start);
   state.closed = closed != 0;
   state.end = end;
   state.expired = expired != 0;

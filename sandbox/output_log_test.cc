@@ -371,6 +371,18 @@ TEST_P(OutputLogTest, SurvivesAHeaderThatCannotBeRead) {
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("log header")));
 }
 
+TEST_P(OutputLogTest, KnowsWhenItsCommandBegan) {
+  OutputLogWriter writer = Writer(kMiB);
+  EXPECT_EQ(Reader().state()->start_time_ns, 0);
+  writer.NoteStart(1234);
+  EXPECT_EQ(writer.state().start_time_ns, 1234);
+  ASSERT_THAT(writer.Append("x", 1), IsOk());
+  writer.Close();
+  EXPECT_EQ(Reader().state()->start_time_ns, 1234);
+  EXPECT_THAT(ExpireOutputLog(path_ + "/stdout"), IsOk());
+  EXPECT_EQ(Reader().state()->start_time_ns, 1234);
+}
+
 TEST_P(OutputLogTest, TellsNoGapThatLiesBeyondTheEnd) {
   OutputLogWriter writer = Writer(kMiB, Overflow::kHeadAndTail);
   ASSERT_THAT(writer.Append("0123456789", 10), IsOk());

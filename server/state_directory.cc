@@ -158,6 +158,17 @@ bool ReadEnd(const std::string& path, const std::string& id,
   return false;
 }
 
+// Of what ran, and has no end. Not worth an error.
+void FindStartTime(const std::string& path, ExecutionRecord* record) {
+  for (const char* name : {"/stdout", "/terminal"}) {
+    const auto log = sandbox::OutputLogReader::Open(absl::StrCat(path, name));
+    if (log.ok()) {
+      const auto state = log->state();
+      record->set_start_time_ns(state.ok() ? state->start_time_ns : 0);
+    }
+  }
+}
+
 // Nobody's: made ahead, or on its way out.
 bool IsHidden(absl::string_view name) { return absl::StartsWith(name, "."); }
 
@@ -318,6 +329,8 @@ StateDirectory::Records StateDirectory::ReadRecords(
       *end.mutable_command() = std::move(*record.mutable_command());
       *end.mutable_request() = std::move(*record.mutable_request());
       record = std::move(end);
+    } else {
+      FindStartTime(path, &record);
     }
     records.records.push_back(std::move(record));
   }

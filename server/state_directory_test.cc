@@ -1,5 +1,6 @@
 #include "server/state_directory.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -11,10 +12,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/output_log.h"
 #include "sandbox/record_file.h"
 #include "tests/status_matchers.h"
 
@@ -118,6 +122,23 @@ TEST_F(StateDirectoryTest, AnEndCompletesItsStart) {
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].state(), wire::ExecutionRecord::EXITED);
   EXPECT_EQ(records[0].command().argv(0), "true");
+}
+
+TEST_F(StateDirectoryTest, KnowsWhenBeganWhatHasNoEnd) {
+  WriteSpec("box");
+  wire::ExecutionRecord start;
+  start.set_id("job");
+  WriteRecord("box", "job", "start.pb", start);
+  EXPECT_EQ(Records().at(0).start_time_ns(), 0);
+  const sandbox::UniqueFd directory(::open(
+      absl::StrCat(state_->SandboxPath("box"), "/executions/job").c_str(),
+      O_PATH | O_CLOEXEC));
+  absl::StatusOr<sandbox::OutputLogWriter> log =
+      sandbox::OutputLogWriter::Create(directory.get(), "terminal");
+  ASSERT_THAT(log.status(), IsOk());
+  EXPECT_EQ(Records().at(0).start_time_ns(), 0);
+  log->NoteStart(1234);
+  EXPECT_EQ(Records().at(0).start_time_ns(), 1234);
 }
 
 TEST_F(StateDirectoryTest, ATornEndIsNone) {

@@ -147,6 +147,7 @@ void Execution::OnRunning(UniqueFd pidfd) {
   pidfd_ = std::move(pidfd);
   host_->loop->Watch(pidfd_.get(), EPOLLIN, [this](uint32_t) { OnExit(); });
   times_.Start(&record_);
+  outputs_.front()->NoteStart(record_.start_time_ns());
   StartTimeouts();
   record_.set_state(wire::ExecutionRecord::RUNNING);
   TellState();

@@ -62,6 +62,8 @@ class OutputChannel final : private QuotaLog {
   // For a terminal.
   int source() const { return source_.get(); }
 
+  // Before anything is moved: see OutputLogWriter.
+  void NoteStart(int64_t start_time_ns) { log_->NoteStart(start_time_ns); }
   // Moves what is ready into the log, within its room.
   void Pump();
   void Acknowledge(uint64_t offset);
