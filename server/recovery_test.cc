@@ -342,9 +342,12 @@ TEST_F(RecoveryTest, KeepsASandboxWhoseDescriptionItCannotRead) {
   EXPECT_EQ(Reason(status), "SANDBOX_EXISTS");
   EXPECT_EQ(sandboxes_->registry().size(), 0);
   AwaitNoSandbox();
-  std::filesystem::remove(Box("spec.pb"));
-  std::filesystem::rename(Box("aside"), Box("spec.pb"));
-  Restart();
+  Restore("spec.pb");
+  timers_.Advance(absl::Seconds(1));
+  while (sandboxes_->registry().Find("box") == nullptr) {
+    std::this_thread::yield();
+  }
+  AwaitBox();
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
 }
 
@@ -385,6 +388,7 @@ TEST_F(RecoveryTest, RefusesForAWhileWhatItsSupervisorMustAnswer) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
   }
+  timers_.AwaitTimers(1);
   factory_.FailAdoptions(absl::OkStatus());
   timers_.Advance(absl::Seconds(1));
   factory_.Exit(name, 3);
@@ -442,6 +446,7 @@ TEST_F(RecoveryTest, ARepeatedCreationDoesNotWaitForEver) {
   caller.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  timers_.AwaitTimers(1);
   factory_.FailAdoptions(absl::OkStatus());
   timers_.Advance(absl::Seconds(1));
   EXPECT_TRUE(create().ok());

@@ -209,24 +209,29 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
 absl::Status Sandboxes::Recover() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    environment_.state->ListSandboxes());
+  std::vector<std::pair<std::string, std::future<void>>> taken_over;
+  taken_over.reserve(names.size());
   for (const std::string& name : names) {
-    RecoverOne(name);
+    taken_over.emplace_back(name, RecoverOne(name, kFirstRetry));
   }
   // All were asked before the first is awaited.
   const auto deadline = std::chrono::steady_clock::now() + kSnapshotPatience;
-  for (auto& [name, known] : taken_over_) {
-    if (known.wait_until(deadline) != std::future_status::ready) {
+  for (auto& [name, known] : taken_over) {
+    if (known.valid() &&
+        known.wait_until(deadline) != std::future_status::ready) {
       LOG(ERROR) << "the supervisor of " << name << " does not answer";
     }
   }
-  taken_over_.clear();
   return absl::OkStatus();
 }
 
-void Sandboxes::RecoverOne(const std::string& name) {
+std::future<void> Sandboxes::RecoverOne(const std::string& name,
+                                        absl::Duration retry) {
   if (!IsValidId(name)) {
-    RemoveLeftover(name);
-    return;
+    return RemoveLeftover(name);
+  }
+  if (registry_.Find(name) != nullptr) {
+    return {};  // made anew meanwhile
   }
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
   const std::string path = environment_.state->SandboxPath(name);
@@ -235,13 +240,17 @@ void Sandboxes::RecoverOne(const std::string& name) {
   if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
-    RemoveLeftover(name);
-    return;
+    return RemoveLeftover(name);
   }
   if (!spec.ok()) {
     LOG(ERROR) << "sandbox " << name
                << " is left alone: " << spec.status().message();
-    return;
+    environment_.timers->RunAfter(retry, [this, name, retry] {
+      environment_.creators->Run([this, name, retry] {
+        RecoverOne(name, std::min(retry * 2, kLastRetry));
+      });
+    });
+    return {};
   }
   spec->set_directory(path);
   const auto deletion = StateDirectory::ReadDeletion(path);
@@ -249,15 +258,14 @@ void Sandboxes::RecoverOne(const std::string& name) {
       spec->boot_id() == environment_.state->boot_id() &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a sandbox that was never made: " << name;
-    RemoveLeftover(name);
-    return;
+    return RemoveLeftover(name);
   }
   auto session = std::make_shared<Session>(*spec, SessionEnvironment());
   if (!registry_.AddExisting(session)) {
     LOG(ERROR) << "the ids of " << spec->name() << " are taken; it is ignored";
-    return;
+    return {};
   }
-  TakeOver(session);
+  std::future<void> known = TakeOver(session);
   session->BeginLifetime();
   if (deletion.has_value()) {
     session->Delete(deletion->cause(), [](const absl::Status&) {});
@@ -265,12 +273,13 @@ void Sandboxes::RecoverOne(const std::string& name) {
     session->BeginViewing();
     session->EndViewing();
   }
+  return known;
 }
 
-void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
+std::future<void> Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
   environment_.activity->SandboxAdded();
   auto known = std::make_shared<std::promise<void>>();
-  taken_over_.emplace_back(session->spec().name(), known->get_future());
+  std::future<void> result = known->get_future();
   session->AwaitReady([known](const absl::Status&) { known->set_value(); });
   const absl::Status loaded = Load(session);
   const absl::Status adopted = loaded.ok() ? Adopt(session) : loaded;
@@ -279,6 +288,7 @@ void Sandboxes::TakeOver(const std::shared_ptr<Session>& session) {
                << " is not taken over yet: " << adopted.message();
     AdoptLater(session, loaded.ok());
   }
+  return result;
 }
 
 absl::Status Sandboxes::Load(const std::shared_ptr<Session>& session) {
@@ -335,11 +345,11 @@ void Sandboxes::AdoptLater(const std::shared_ptr<Session>& session,
   });
 }
 
-void Sandboxes::RemoveLeftover(const std::string& name) {
+std::future<void> Sandboxes::RemoveLeftover(const std::string& name) {
   const std::string path = environment_.state->SandboxPath(name);
   const absl::Status removed = StateDirectory::RemoveUnborn(path);
   if (removed.ok()) {
-    return;
+    return {};
   }
   // A supervisor of it listens, or something cannot be removed.
   wire::SandboxSpec spec;
@@ -348,10 +358,11 @@ void Sandboxes::RemoveLeftover(const std::string& name) {
   spec.set_name(FormatSandboxName(name));
   auto session =
       std::make_shared<Session>(std::move(spec), SessionEnvironment());
-  TakeOver(session);
+  std::future<void> known = TakeOver(session);
   // The registry does not hold it: it holds itself until nothing is left.
   session->Delete(wire::ExitRecord::SANDBOX_DELETED,
                   [session](const absl::Status&) {});
+  return known;
 }
 
 }  // namespace server

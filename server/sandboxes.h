@@ -11,8 +11,6 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -81,8 +79,8 @@ class Sandboxes {
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
   // Takes over the sandboxes that the disk knows. Returns when their executions
-  // are known, or after 0.3 s. Before anything else. An error: it cannot be known
-  // which there are, and none was touched.
+  // are known, or after 0.3 s. Before anything else. An error: it cannot be
+  // known which there are, and none was touched.
   absl::Status Recover();
 
  private:
@@ -94,22 +92,22 @@ class Sandboxes {
   void GiveUp(const std::shared_ptr<Session>& session);
   // Tries again after `retry` if it fails.
   void Remove(const std::shared_ptr<Session>& session, absl::Duration retry);
-  void RecoverOne(const std::string& name);
-  void TakeOver(const std::shared_ptr<Session>& session);
+  // The future: see TakeOver. Tries again after `retry` if the description
+  // cannot be read.
+  std::future<void> RecoverOne(const std::string& name, absl::Duration retry);
+  // Ready when its executions are known.
+  std::future<void> TakeOver(const std::shared_ptr<Session>& session);
   // Reads what the disk knows of it. An error: to be called again.
   absl::Status Load(const std::shared_ptr<Session>& session);
   // Connects to the supervisor, or knows that it is dead. An error: neither.
   absl::Status Adopt(const std::shared_ptr<Session>& session);
   void AdoptLater(const std::shared_ptr<Session>& session, bool loaded);
   // Of a name that is no sandbox's, or of one that was never made.
-  void RemoveLeftover(const std::string& name);
+  std::future<void> RemoveLeftover(const std::string& name);
 
   const Environment environment_;
   const Options options_;
   Registry registry_;
-  // While Recover runs: the names of sandboxes whose supervisors were asked,
-  // and when they have answered.
-  std::vector<std::pair<std::string, std::future<void>>> taken_over_;
 };
 
 }  // namespace server
