@@ -371,31 +371,6 @@ TEST_P(OutputLogTest, SurvivesAHeaderThatCannotBeRead) {
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("log header")));
 }
 
-TEST_P(OutputLogTest, KnowsWhenItsCommandBegan) {
-  OutputLogWriter writer = Writer(kMiB);
-  EXPECT_EQ(Reader().state()->start_time_ns, 0);
-  writer.NoteStart(1234);
-  EXPECT_EQ(writer.state().start_time_ns, 1234);
-  ASSERT_THAT(writer.Append("x", 1), IsOk());
-  writer.Close();
-  EXPECT_EQ(Reader().state()->start_time_ns, 1234);
-  EXPECT_THAT(ExpireOutputLog(path_ + "/stdout"), IsOk());
-  EXPECT_EQ(Reader().state()->start_time_ns, 1234);
-}
-
-TEST_P(OutputLogTest, TellsNoGapThatLiesBeyondTheEnd) {
-  OutputLogWriter writer = Writer(kMiB, Overflow::kHeadAndTail);
-  ASSERT_THAT(writer.Append("0123456789", 10), IsOk());
-  // As a reader may find them that has loaded the end before.
-  const uint64_t gap[] = {32 * kMiB, 40 * kMiB};
-  const UniqueFd file(::open((path_ + "/stdout").c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_EQ(::pwrite(file.get(), gap, sizeof(gap), 32),
-            static_cast<ssize_t>(sizeof(gap)));
-  const OutputLogState state = *Reader().state();
-  EXPECT_EQ(state.end, 10u);
-  EXPECT_EQ(state.gap_begin, state.gap_end);
-}
-
 TEST_P(OutputLogTest, RefusesAFileThatIsNotALog) {
   UniqueFd file(::openat(directory_.get(), "stdout",
                          O_CREAT | O_WRONLY | O_CLOEXEC, 0600));

@@ -93,10 +93,8 @@ absl::Status RemoveTree(const std::string& path) {
 
 // Takes a directory from its place. What an earlier one of this name left goes.
 absl::Status TakeAway(const std::string& path, const std::string& removed) {
-  if (path == removed || ::rename(path.c_str(), removed.c_str()) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno == ENOENT) {
+  if (path == removed || ::rename(path.c_str(), removed.c_str()) == 0 ||
+      errno == ENOENT) {
     return absl::OkStatus();
   }
   if (errno == ENOTEMPTY || errno == EEXIST) {
@@ -162,9 +160,8 @@ bool ReadEnd(const std::string& path, const std::string& id,
 void FindStartTime(const std::string& path, ExecutionRecord* record) {
   for (const char* name : {"/stdout", "/terminal"}) {
     const auto log = sandbox::OutputLogReader::Open(absl::StrCat(path, name));
-    if (log.ok()) {
-      const auto state = log->state();
-      record->set_start_time_ns(state.ok() ? state->start_time_ns : 0);
+    if (log.ok() && log->state().ok()) {
+      record->set_start_time_ns(log->state()->start_time_ns);
     }
   }
 }
