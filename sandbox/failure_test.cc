@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,6 +25,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/output_log.h"
+#include "sandbox/packet_socket.h"
 #include "sandbox/record_file.h"
 #include "sandbox/sandbox_fixture.h"
 #include "tests/status_matchers.h"
@@ -150,6 +153,47 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
               gone.code() == absl::StatusCode::kInternal ? gone.message() : "");
     sandbox.Forget();
   }
+}
+
+TEST(DeletionTest, IsToldToAServerThatReadsLate) {
+  TestSandbox sandbox;
+  ASSERT_THAT(sandbox.Create(), IsOk());
+  sandbox.Forget();
+  absl::StatusOr<PacketSocket> server =
+      PacketSocket::Connect(sandbox.directory(), "control.sock");
+  ASSERT_THAT(server.status(), IsOk());
+  const auto wait = [&server](int16_t events) {
+    pollfd ready = {server->fd(), events, 0};
+    ::poll(&ready, 1, -1);
+  };
+  // More answers than the socket holds, and the last is that of the deletion.
+  constexpr uint64_t kRequests = 2000;
+  for (uint64_t id = 1; id <= kRequests; ++id) {
+    wire::ToSupervisor request;
+    request.set_request_id(id);
+    if (id == kRequests) {
+      request.mutable_delete_sandbox();
+    } else {
+      request.mutable_signal()->set_execution_id("none");
+    }
+    while (absl::IsUnavailable(server->Send(request))) {
+      wait(POLLOUT);
+    }
+  }
+  // It does not end before all is read.
+  const absl::StatusOr<UniqueFd> supervisor = server->PeerProcess();
+  ASSERT_THAT(supervisor.status(), IsOk());
+  pollfd ended = {supervisor->get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 200), 0);
+  uint64_t answered = 0;
+  absl::StatusOr<bool> got = true;
+  while (got.ok()) {
+    wait(POLLIN);
+    wire::FromSupervisor message;
+    got = server->Receive(&message);
+    answered = std::max(answered, message.reply().request_id());
+  }
+  EXPECT_EQ(answered, kRequests);
 }
 
 INSTANTIATE_TEST_SUITE_P(Processes, FailureTest,

@@ -73,6 +73,8 @@ class Supervisor {
   void MakeSpareFiles();
   // Ends the run when nothing is left to wait for.
   void TryEnd();
+  // Ends the run when the server has been told all, or does not read it.
+  void StopWhenTold(absl::Duration patience);
   // Kills and reaps init and spawner; removes the cgroups.
   void CleanUp();
   void TellStorage();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/record_file.h"
@@ -23,6 +24,11 @@ namespace sandbox {
 namespace {
 
 constexpr char kInitDied[] = "init died";
+
+// For the server to read what it is told at the end, and between looks whether
+// it has.
+constexpr absl::Duration kLastWords = absl::Seconds(10);
+constexpr absl::Duration kLastWordsLook = absl::Milliseconds(10);
 
 // For a server that comes later: see StateDirectory::ReadFailure.
 void WriteFailure(const std::string& directory, const std::string& why) {
@@ -100,7 +106,16 @@ void Supervisor::TryEnd() {
   for (const uint64_t request : delete_requests_) {
     Reply(request, absl::OkStatus());
   }
-  loop_->Stop();
+  StopWhenTold(kLastWords);
+}
+
+void Supervisor::StopWhenTold(absl::Duration patience) {
+  if (control_.idle() || patience <= absl::ZeroDuration()) {
+    loop_->Stop();
+    return;
+  }
+  loop_->After(kLastWordsLook,
+               [this, patience] { StopWhenTold(patience - kLastWordsLook); });
 }
 
 void Supervisor::Fail(const std::string& why) {
@@ -125,7 +140,7 @@ void Supervisor::Fail(const std::string& why) {
   CleanUp();
   // How they ended was not seen: they have no end to tell.
   executions_.clear();
-  loop_->Stop();
+  StopWhenTold(kLastWords);
 }
 
 void Supervisor::CleanUp() {
