@@ -140,6 +140,8 @@ void Supervisor::Fail(const std::string& why) {
   CleanUp();
   // How they ended was not seen: they have no end to tell.
   executions_.clear();
+  // Its answers are for them. Deferred: it may be on the stack.
+  loop_->Defer([this] { spawner_.reset(); });
   StopWhenTold(kLastWords);
 }
 
