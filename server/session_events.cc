@@ -40,6 +40,20 @@ bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
+// Of one whose supervisor is gone: it never began, or a deletion of the sandbox
+// met it as it started.
+bool NothingIsLeft(const Execution& execution, bool begun, bool deleted) {
+  return execution.state() == corral::v1::Execution::STARTING &&
+         (deleted || !begun);
+}
+
+void LogGivenUp(const wire::SandboxSpec& spec, const absl::Status& unreadable) {
+  if (!unreadable.ok()) {
+    LOG(ERROR) << "records of " << spec.name()
+               << " are given up: " << unreadable.message();
+  }
+}
+
 // Of a command that only its supervisor remembers: what it shows of it.
 corral::v1::Command ImpliedCommand(const wire::ExecutionRecord& record) {
   const auto has = [&record](wire::Stream stream) {
@@ -139,11 +153,8 @@ absl::Status Session::EndWithoutSupervisor() {
     }
   }
   for (const auto& [id, execution] : endless) {
-    // Of what a deletion met as it started nothing is left.
-    const bool nothing_is_left =
-        as_asked || (read.status.ok() && begun.count(id) == 0);
-    if (execution->state() == corral::v1::Execution::STARTING &&
-        nothing_is_left) {
+    const bool begun_or_unknown = begun.count(id) != 0 || !read.status.ok();
+    if (NothingIsLeft(*execution, begun_or_unknown, as_asked)) {
       FailStart(execution, id,
                 SandboxNotReady(spec_.name(),
                                 Sandbox::State_Name(Describe().state())));
@@ -152,10 +163,7 @@ absl::Status Session::EndWithoutSupervisor() {
       AnswerStarters(id);
     }
   }
-  if (!read.status.ok()) {
-    LOG(ERROR) << "records of " << spec_.name()
-               << " are given up: " << read.status.message();
-  }
+  LogGivenUp(spec_, read.status);
   return absl::OkStatus();
 }
 
