@@ -58,13 +58,20 @@ TEST_F(CommandEndTest, KillsTheWholeTreeAtTheWallTimeout) {
 TEST_F(CommandEndTest, KillsTheCommandBeforeItSeesItsChildrenKilled) {
   ASSERT_THAT(Create(), IsOk());
   for (int i = 0; i < 20; ++i) {
+    const std::string id = absl::StrCat("e", i);
     // Exits when a child was killed, or it can't fork.
-    wire::StartExecution start =
-        Shell(absl::StrCat("e", i), "trap '' TERM; while (:); do :; done");
-    start.mutable_command()->set_wall_timeout_ns(5'000'000);
-    start.mutable_command()->set_kill_grace_ns(0);
-    const wire::ExecutionRecord end = Run(start);
-    ASSERT_EQ(end.exit().wait_status(), SIGKILL);
+    ASSERT_THAT(sandbox_.Start(Shell(id, "while (:); do echo; done")), IsOk());
+    for (int seen = 0; Output(id, "stdout").size() < 10;) {
+      seen = sandbox_.recorder().WaitForMore(seen);
+    }
+    wire::Signal signal;
+    signal.set_execution_id(id);
+    signal.set_signal(SIGKILL);
+    signal.set_kill_after_ns(-1);
+    Outcome outcome;
+    sandbox_.sandbox().Signal(signal, outcome.Callback());
+    ASSERT_THAT(outcome.Wait(), IsOk());
+    ASSERT_EQ(sandbox_.WaitForEnd(id).exit().wait_status(), SIGKILL);
   }
 }
 
