@@ -131,16 +131,16 @@ std::optional<OutputChannel::Wait> OutputChannel::Step(size_t* moved) {
   if (closed()) {
     return std::nullopt;
   }
-  if (now.ok() && *now == 0) {
-    Close();
-    return std::nullopt;
-  }
   if (absl::IsUnavailable(now.status())) {
     return Wait::kForData;
   }
   OnMoved(now);
   if (!now.ok()) {
     return Wait::kForDisk;
+  }
+  if (*now == 0) {
+    Close();
+    return std::nullopt;
   }
   *moved += *now;
   return std::nullopt;

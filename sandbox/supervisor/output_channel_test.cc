@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,20 @@ TEST_F(OutputChannelTest, WaitsForADiskThatFails) {
       quota_ = std::make_unique<OutputQuota>(loop_.get());
     }
   }
+}
+
+TEST_F(OutputChannelTest, LosesNothingWhenOnlyTheEndWasRefused) {
+  Open(wire::STDOUT, Overflow::kDropOldest);
+  Print("all");
+  channel_->Pump();
+  command_.Reset();
+  ASSERT_TRUE(
+      tests::WithFailingCalls({SYS_splice}, EIO, [this] { channel_->Pump(); }));
+  EXPECT_EQ(channel_->loss(), wire::ExitRecord::OUTPUT_FAILED);
+  channel_->Pump();
+  EXPECT_TRUE(channel_->closed());
+  EXPECT_EQ(channel_->loss(), std::nullopt);
+  EXPECT_EQ(failures_.back(), "");
 }
 
 TEST_F(OutputChannelTest, WantsTheCommandKilledWhenTheDiskFails) {
