@@ -188,8 +188,12 @@ TEST_F(PacketSocketTest, RefusesWhatDoesNotParse) {
 }
 
 TEST_F(PacketSocketTest, KnowsWhoListens) {
-  const std::string path = ::testing::TempDir() + "/listens";
-  ::unlink(path.c_str());
+  UniqueFd directory(
+      ::open(::testing::TempDir().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  ::unlinkat(directory.get(), "listens", 0);
+  // sun_path is short.
+  const std::string path =
+      absl::StrCat("/proc/self/fd/", directory.get(), "/listens");
   UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

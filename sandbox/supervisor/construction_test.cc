@@ -97,16 +97,18 @@ absl::Status Make() {
   ::_exit(made.ok() ? 0 : 1);
 }
 
-// Calls `first` while the first clone3 waits, and lets all go on, until nobody
-// is left to make one. Returns how many there were.
+// Calls `first` while the first clone3 waits, and lets all go on, until
+// `process` has ended. Returns how many there were. The end of the filter is no
+// sign: before Linux 6.11 it stays until who had it is reaped.
 template <typename Function>
-int ServeClones(const UniqueFd& listener, Function first) {
+int ServeClones(const UniqueFd& listener, const UniqueFd& process,
+                Function first) {
   for (int clones = 0;; ++clones) {
-    pollfd held = {listener.get(), POLLIN, 0};
-    while (::poll(&held, 1, -1) != 1) {
+    pollfd held[] = {{listener.get(), POLLIN, 0}, {process.get(), POLLIN, 0}};
+    while (::poll(held, 2, -1) <= 0) {
     }
     seccomp_notif call = {};
-    if ((held.revents & POLLIN) == 0 ||
+    if ((held[0].revents & POLLIN) == 0 ||
         ::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
       return clones;
     }
@@ -135,7 +137,8 @@ TEST(ConstructionTest, BeginsAgainWhenAFileThatItLendsIsReplaced) {
       ReceiveWithFds(ours.get(), &byte, 1);
   ASSERT_TRUE(packet.ok() && packet->fds.size() == 1);
   // Its trees are gathered, and its init is to be made.
-  const int clones = ServeClones(packet->fds[0], [child] {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const int clones = ServeClones(packet->fds[0], process, [child] {
     Replace(absl::StrCat("/proc/", child, "/root", kFile));
   });
   int status = -1;
