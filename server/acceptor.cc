@@ -18,6 +18,9 @@
 namespace server {
 namespace {
 
+// What one socket gets before the others, and before it is to stop.
+constexpr int kTurn = 64;
+
 // Until descriptors may be there again.
 constexpr int kPauseMillis = 100;
 
@@ -75,13 +78,13 @@ void Acceptor::Run() {
 bool Acceptor::AcceptReady(const std::vector<pollfd>& polled) {
   bool complete = true;
   for (size_t i = 1; i < polled.size(); ++i) {
-    complete = (polled[i].revents == 0 || AcceptAll(polled[i].fd)) && complete;
+    complete = (polled[i].revents == 0 || AcceptSome(polled[i].fd)) && complete;
   }
   return complete;
 }
 
-bool Acceptor::AcceptAll(int socket) {
-  while (true) {
+bool Acceptor::AcceptSome(int socket) {
+  for (int i = 0; i < kTurn; ++i) {
     const int fd =
         ::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
@@ -94,6 +97,7 @@ bool Acceptor::AcceptAll(int socket) {
     connection.fd = fd;
     connections_->HandleNewConnection(&connection);
   }
+  return true;
 }
 
 }  // namespace server

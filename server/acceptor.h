@@ -45,7 +45,7 @@ class Acceptor {
   // Of what poll(2) returned, of which the first is stop_. False: there are no
   // descriptors left.
   bool AcceptReady(const std::vector<pollfd>& polled);
-  bool AcceptAll(int socket);
+  bool AcceptSome(int socket);
 
   const std::vector<int> sockets_;
   const Connections connections_;

@@ -8,8 +8,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -29,6 +31,22 @@ class Closer final : public grpc::experimental::ExternalConnectionAcceptor {
   void HandleNewConnection(NewConnectionParameters* connection) override {
     ::close(connection->fd);
   }
+};
+
+// Has another client come for each that it gets, so that the queue is never
+// empty.
+class Multiplier final : public grpc::experimental::ExternalConnectionAcceptor {
+ public:
+  explicit Multiplier(std::function<UniqueFd()> connect)
+      : connect_(std::move(connect)) {}
+  void HandleNewConnection(NewConnectionParameters* connection) override {
+    client_ = connect_();
+    ::close(connection->fd);
+  }
+
+ private:
+  const std::function<UniqueFd()> connect_;
+  UniqueFd client_;
 };
 
 class AcceptorTest : public ::testing::Test {
@@ -82,6 +100,16 @@ TEST_F(AcceptorTest, LeavesConnectionsInTheQueueWhileItIsStopped) {
   EXPECT_FALSE(WasTaken(late, 0));
   ASSERT_THAT(acceptor_->Start(), IsOk());
   EXPECT_TRUE(WasTaken(late, -1));
+}
+
+TEST_F(AcceptorTest, StopsWhileClientsKeepComing) {
+  acceptor_ = std::make_unique<Acceptor>(
+      sockets_->fds(),
+      std::make_unique<Multiplier>([this] { return Connect(); }));
+  const UniqueFd first = Connect();
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  EXPECT_TRUE(WasTaken(first, -1));
+  acceptor_->Stop();
 }
 
 TEST_F(AcceptorTest, WaitsForDescriptors) {
