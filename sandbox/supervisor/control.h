@@ -44,7 +44,6 @@ class Control {
   // At most one such message waits, whatever number of times this is called.
   void SendOutputChanged(const std::string& execution_id);
 
-  bool connected() const { return socket_.valid(); }
   // Nothing waits to be sent.
   bool idle() const { return queue_.empty() && changed_.empty(); }
 
