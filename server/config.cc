@@ -23,7 +23,7 @@
 #include "google/protobuf/text_format.h"
 #include "sandbox/base/status_macros.h"
 #include "server/flags.h"
-#include "server/listen_address.h"
+#include "server/net/listen_address.h"
 
 namespace server {
 namespace {

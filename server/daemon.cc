@@ -18,15 +18,16 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/isolation.h"
-#include "sandbox/sandbox.h"
-#include "server/activity.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "sandbox/client/supervisor_launcher.h"
+#include "sandbox/kernel/isolation.h"
 #include "server/config.h"
-#include "server/handover.h"
-#include "server/listener.h"
-#include "server/sandboxes.h"
-#include "server/state_directory.h"
-#include "server/version.h"
+#include "server/core/sandboxes.h"
+#include "server/core/state_directory.h"
+#include "server/net/handover.h"
+#include "server/net/listener.h"
+#include "server/runtime/activity.h"
+#include "server/runtime/version.h"
 
 namespace server {
 namespace {
@@ -79,7 +80,8 @@ corral::v1::ServerInfo FixedInfo(
 
 Daemon::Daemon(const corral::config::v1::ServerConfig& config,
                const std::vector<sandbox::IsolationFeature>& isolation,
-               sandbox::SandboxFactory* factory, const StateDirectory* state)
+               sandbox::SupervisorLauncher* factory,
+               const StateDirectory* state)
     : drain_for_(absl::Seconds(config.drain_seconds())),
       leaves_sandboxes_(config.on_shutdown() ==
                         corral::config::v1::ServerConfig::LEAVE_SANDBOXES),

@@ -11,19 +11,20 @@
 #include "absl/time/time.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "grpcpp/server.h"
-#include "sandbox/isolation.h"
-#include "sandbox/sandbox.h"
-#include "server/activity.h"
-#include "server/admin_service.h"
-#include "server/execution_service.h"
-#include "server/handover.h"
-#include "server/listener.h"
-#include "server/sandbox_service.h"
-#include "server/sandboxes.h"
-#include "server/state_directory.h"
-#include "server/storage_health.h"
-#include "server/thread_timer_queue.h"
-#include "server/worker_pool.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "sandbox/client/supervisor_launcher.h"
+#include "sandbox/kernel/isolation.h"
+#include "server/core/sandboxes.h"
+#include "server/core/state_directory.h"
+#include "server/core/storage_health.h"
+#include "server/net/handover.h"
+#include "server/net/listener.h"
+#include "server/rpc/admin_service.h"
+#include "server/rpc/execution_service.h"
+#include "server/rpc/sandbox_service.h"
+#include "server/runtime/activity.h"
+#include "server/runtime/thread_timer_queue.h"
+#include "server/runtime/worker_pool.h"
 
 namespace server {
 
@@ -33,7 +34,7 @@ class Daemon {
   // `config` is complete. `factory` and `state` must outlive this object.
   Daemon(const corral::config::v1::ServerConfig& config,
          const std::vector<sandbox::IsolationFeature>& isolation,
-         sandbox::SandboxFactory* factory, const StateDirectory* state);
+         sandbox::SupervisorLauncher* factory, const StateDirectory* state);
   ~Daemon();
 
   Activity* activity() { return &activity_; }

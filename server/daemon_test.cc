@@ -23,14 +23,14 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/isolation.h"
-#include "server/activity.h"
+#include "sandbox/kernel/isolation.h"
 #include "server/config.h"
+#include "server/core/state_directory.h"
 #include "server/flags.h"
-#include "server/handover.h"
-#include "server/listener.h"
-#include "server/state_directory.h"
-#include "tests/fakes/fake_sandbox.h"
+#include "server/net/handover.h"
+#include "server/net/listener.h"
+#include "server/runtime/activity.h"
+#include "tests/fakes/fake_supervisor_launcher.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -116,7 +116,7 @@ class DaemonTest : public ::testing::Test {
 
   std::string path_;
   corral::config::v1::ServerConfig config_;
-  tests::FakeSandboxFactory factory_;
+  tests::FakeSupervisorLauncher factory_;
   std::unique_ptr<StateDirectory> state_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Daemon> daemon_;

@@ -17,16 +17,16 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/isolation.h"
-#include "sandbox/supervisor_client.h"
+#include "sandbox/client/local_supervisor_launcher.h"
+#include "sandbox/kernel/isolation.h"
 #include "server/config.h"
+#include "server/core/state_directory.h"
 #include "server/daemon.h"
 #include "server/flags.h"
-#include "server/handover.h"
-#include "server/listener.h"
-#include "server/state_directory.h"
-#include "server/stop_signals.h"
-#include "server/version.h"
+#include "server/net/handover.h"
+#include "server/net/listener.h"
+#include "server/runtime/stop_signals.h"
+#include "server/runtime/version.h"
 
 namespace server {
 namespace {
@@ -124,8 +124,8 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
   ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
                    Listener::Prepare(config));
   ASSIGN_OR_RETURN(
-      const std::unique_ptr<sandbox::SupervisorClientFactory> factory,
-      sandbox::SupervisorClientFactory::Create());
+      const std::unique_ptr<sandbox::LocalSupervisorLauncher> factory,
+      sandbox::LocalSupervisorLauncher::Create());
   ASSIGN_OR_RETURN(const std::unique_ptr<StateDirectory> state,
                    take_over ? BeginByTakingOver(config, listener.get())
                              : Begin(config, listener.get()));

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "bridge/acp/event_loop.h"
 #include "bridge/client/connection.h"
-#include "bridge/client/output_stream.h"
+#include "bridge/client/output_reader.h"
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/mutex.h"
 

@@ -18,7 +18,7 @@
 #include "bridge/cli/signal_catcher.h"
 #include "bridge/cli/terminal.h"
 #include "bridge/client/connection.h"
-#include "bridge/client/output_stream.h"
+#include "bridge/client/output_reader.h"
 #include "corral/v1/execution.pb.h"
 
 namespace bridge {

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/cli/option_table.h"
 #include "bridge/cli/output_writer.h"
-#include "bridge/cli/subcommand.h"
 #include "grpc/support/log.h"
 #include "sandbox/base/status_macros.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "sandbox/base/status_macros.h"
-#include "sandbox/pty.h"
+#include "sandbox/kernel/pty.h"
 
 namespace sandbox {
 namespace {

@@ -19,12 +19,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/init_image.h"
-#include "sandbox/privileges.h"
+#include "sandbox/kernel/privileges.h"
 #include "sandbox/seccomp/seccomp.h"
-#include "sandbox/supervisor/fd_passing.h"
 
 namespace sandbox {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/mounts.h"
-#include "sandbox/namespaces.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/mounts.h"
+#include "sandbox/kernel/namespaces.h"
 
 namespace sandbox {
 

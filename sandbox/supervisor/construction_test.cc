@@ -24,12 +24,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/id_range.h"
-#include "sandbox/supervisor/fd_passing.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/id_range.h"
 
 namespace sandbox {
 namespace {

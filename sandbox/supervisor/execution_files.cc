@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/record_file.h"
+#include "sandbox/storage/record_file.h"
 
 namespace sandbox {
 namespace {

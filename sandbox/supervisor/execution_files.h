@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/output_log.h"
+#include "sandbox/storage/output_log.h"
 
 namespace sandbox {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/record_file.h"
+#include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/command_streams.h"
 #include "sandbox/supervisor/execution.h"
 

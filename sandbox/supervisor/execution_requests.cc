@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/pty.h"
+#include "sandbox/kernel/pty.h"
 #include "sandbox/supervisor/execution.h"
 
 namespace sandbox {

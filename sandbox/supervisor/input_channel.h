@@ -12,8 +12,8 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/event_loop.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/event_loop.h"
 
 namespace sandbox {
 

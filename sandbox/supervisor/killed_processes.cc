@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "sandbox/small_file.h"
+#include "sandbox/base/small_file.h"
 
 namespace sandbox {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "sandbox/cgroup.h"
+#include "sandbox/kernel/cgroup.h"
 
 namespace sandbox {
 

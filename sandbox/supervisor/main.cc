@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "sandbox/base/event_loop.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/event_loop.h"
-#include "sandbox/packet_socket.h"
 #include "sandbox/supervisor/supervisor.h"
 
 namespace {

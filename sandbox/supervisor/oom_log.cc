@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/namespaces.h"
+#include "sandbox/kernel/namespaces.h"
 
 namespace sandbox {
 namespace {

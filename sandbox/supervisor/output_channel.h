@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/event_loop.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/event_loop.h"
-#include "sandbox/output_log.h"
+#include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "sandbox/supervisor/storage_status.h"
 

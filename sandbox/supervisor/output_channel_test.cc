@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sandbox/output_log.h"
+#include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_channel_fixture.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "tests/failing_calls.h"

@@ -14,7 +14,7 @@
 #include <set>
 #include <utility>
 
-#include "sandbox/event_loop.h"
+#include "sandbox/base/event_loop.h"
 
 namespace sandbox {
 

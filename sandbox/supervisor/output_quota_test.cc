@@ -14,7 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/output_log.h"
+#include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_channel.h"
 #include "sandbox/supervisor/output_channel_fixture.h"
 #include "tests/failing_calls.h"

@@ -21,8 +21,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "sandbox/base/event_loop.h"
 #include "sandbox/base/mutex.h"
-#include "sandbox/event_loop.h"
 #include "sandbox/supervisor/durable_execution.h"
 #include "sandbox/supervisor/storage_status.h"
 

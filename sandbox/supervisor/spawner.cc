@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "sandbox/supervisor/fd_passing.h"
+#include "sandbox/base/fd_passing.h"
 
 namespace sandbox {
 namespace {

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/event_loop.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/event_loop.h"
 #include "sandbox/init/exchange.h"
 
 namespace sandbox {

@@ -17,7 +17,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/supervisor/fd_passing.h"
+#include "sandbox/base/fd_passing.h"
 #include "tests/no_descriptors.h"
 
 namespace sandbox {

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/namespaces.h"
+#include "sandbox/kernel/namespaces.h"
 
 namespace sandbox {
 namespace {

@@ -15,12 +15,12 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/event_loop.h"
-#include "sandbox/id_range.h"
-#include "sandbox/packet_socket.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/id_range.h"
 #include "sandbox/supervisor/construction.h"
-#include "sandbox/supervisor/control.h"
+#include "sandbox/supervisor/control_socket.h"
 #include "sandbox/supervisor/execution.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "sandbox/supervisor/record_sync.h"
@@ -101,7 +101,7 @@ class Supervisor {
   // Executions that are to be forgotten, and the requests that wait for it.
   std::map<std::string, std::vector<uint64_t>> removals_;
   std::vector<uint64_t> delete_requests_;
-  Control control_;
+  ControlSocket control_;
 };
 
 }  // namespace sandbox

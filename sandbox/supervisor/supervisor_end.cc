@@ -15,9 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
-#include "sandbox/namespaces.h"
-#include "sandbox/record_file.h"
-#include "sandbox/small_file.h"
+#include "sandbox/base/small_file.h"
+#include "sandbox/kernel/namespaces.h"
+#include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/supervisor.h"
 
 namespace sandbox {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "sandbox/sandbox_fixture.h"
+#include "tests/supervisor/sandbox_fixture.h"
 
 namespace tests {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/output_log.h"
+#include "sandbox/storage/output_log.h"
 #include "tests/attack/attack_test.h"
 #include "tests/status_matchers.h"
 

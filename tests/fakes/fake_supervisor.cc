@@ -18,9 +18,9 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/output_log.h"
-#include "sandbox/record_file.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/output_log.h"
+#include "sandbox/storage/record_file.h"
 
 namespace tests {
 
@@ -179,11 +179,11 @@ void FakeSupervisor::End(const std::string& execution, int wait_status,
 void FakeSupervisor::Die(const absl::Status& why) {
   alive_ = false;
   executions_.clear();
-  for (sandbox::Sandbox::InputDone& done : held_inputs_) {
+  for (sandbox::SupervisorConnection::InputDone& done : held_inputs_) {
     done(absl::UnavailableError("died"), wire::InputState());
   }
   held_inputs_.clear();
-  if (sandbox::SandboxObserver* observer = std::exchange(observer_, nullptr);
+  if (sandbox::SupervisorObserver* observer = std::exchange(observer_, nullptr);
       observer != nullptr) {
     observer->OnGone(why);
   }
@@ -213,7 +213,7 @@ absl::Status FakeSupervisor::Resize(const wire::Resize& resize) {
 }
 
 void FakeSupervisor::WriteInput(const wire::WriteInput& input,
-                                sandbox::Sandbox::InputDone done) {
+                                sandbox::SupervisorConnection::InputDone done) {
   wire::ExecutionRecord& record = executions_.at(input.execution_id()).record;
   wire::InputState* state = record.mutable_input();
   const uint64_t end = input.offset() + input.data().size();

@@ -15,8 +15,8 @@
 
 #include "absl/status/status.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "sandbox/output_log.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/output_log.h"
 
 namespace tests {
 
@@ -28,7 +28,7 @@ class FakeSupervisor {
   const sandbox::wire::SandboxSpec& spec() const { return spec_; }
 
   // Null: nobody is connected.
-  void Connect(sandbox::SandboxObserver* observer) { observer_ = observer; }
+  void Connect(sandbox::SupervisorObserver* observer) { observer_ = observer; }
   bool connected() const { return observer_ != nullptr; }
   bool alive() const { return alive_; }
   sandbox::wire::Snapshot Snapshot() const;
@@ -71,12 +71,12 @@ class FakeSupervisor {
     return executions_.at(execution).record.command();
   }
 
-  // As sandbox::Sandbox has them, answered at once.
+  // As sandbox::SupervisorConnection has them, answered at once.
   absl::Status Start(const sandbox::wire::StartExecution& start);
   absl::Status Signal(const sandbox::wire::Signal& signal);
   absl::Status Resize(const sandbox::wire::Resize& resize);
   void WriteInput(const sandbox::wire::WriteInput& input,
-                  sandbox::Sandbox::InputDone done);
+                  sandbox::SupervisorConnection::InputDone done);
   void Acknowledge(const sandbox::wire::Acknowledge& acknowledge);
   absl::Status DeleteExecution(const std::string& execution);
   void DeleteSandbox(sandbox::wire::ExitRecord::Cause cause);
@@ -94,7 +94,7 @@ class FakeSupervisor {
   absl::Status DieAfter(const absl::Status& refusal);
 
   const sandbox::wire::SandboxSpec spec_;
-  sandbox::SandboxObserver* observer_ = nullptr;
+  sandbox::SupervisorObserver* observer_ = nullptr;
   sandbox::wire::StartFailure failure_;
   absl::Status refusal_;
   absl::Status deletion_refusal_;
@@ -103,7 +103,7 @@ class FakeSupervisor {
   bool hold_input_ = false;
   bool alive_ = true;
   std::map<std::string, Running> executions_;
-  std::vector<sandbox::Sandbox::InputDone> held_inputs_;
+  std::vector<sandbox::SupervisorConnection::InputDone> held_inputs_;
   sandbox::wire::Signal last_signal_;
   sandbox::wire::Resize last_resize_;
   sandbox::wire::Acknowledge last_acknowledge_;

@@ -12,7 +12,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
-#include "server/timer_queue.h"
+#include "server/runtime/timer_queue.h"
 
 namespace tests {
 

@@ -19,9 +19,9 @@
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/output_log.h"
-#include "sandbox/packet_socket.h"
+#include "sandbox/storage/output_log.h"
 
 namespace tests {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/base/thread_annotations.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/packet_socket.h"
 
 namespace tests {
 

@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "bridge/client/call.h"
 #include "bridge/client/connection.h"
-#include "bridge/client/output_stream.h"
+#include "bridge/client/output_reader.h"
 #include "bridge/client/request_id.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

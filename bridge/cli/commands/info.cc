@@ -1,0 +1,76 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/text_table.h"
+#include "bridge/client/call.h"
+#include "bridge/options/quantity.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::ServerInfo;
+
+std::string LimitsText(const corral::v1::Limits& limits) {
+  return absl::StrCat(
+      limits.has_memory_bytes() ? FormatBytes(limits.memory_bytes())
+                                : "no limit",
+      " of memory, ",
+      limits.has_pids() ? absl::StrCat(limits.pids()) : "any number of",
+      " processes, ",
+      limits.has_cpu_millis()
+          ? absl::StrFormat("%.4g",
+                            static_cast<double>(limits.cpu_millis()) / 1000)
+          : "all",
+      " CPUs");
+}
+
+std::string Text(const ServerInfo& info, const std::string& address) {
+  std::vector<std::vector<std::string>> rows = {
+      {"server", absl::StrCat(address, info.draining() ? " (going down)" : "")},
+      {"version", info.version()},
+      {"kernel", info.kernel()},
+      {"sandboxes", absl::StrCat(info.sandboxes())},
+      {"executions", absl::StrCat(info.executions())},
+      {"default limits", LimitsText(info.default_limits())},
+  };
+  if (!info.storage_failure().empty()) {
+    rows.push_back({"storage fails", info.storage_failure()});
+  }
+  std::vector<std::vector<std::string>> features = {
+      {"ISOLATION", "ENFORCED", "REQUIRED", "DETAIL"}};
+  for (const corral::v1::IsolationFeature& feature : info.isolation()) {
+    features.push_back({feature.name(), feature.enforced() ? "yes" : "no",
+                        feature.required() ? "yes" : "no", feature.detail()});
+  }
+  return absl::StrCat(FormatTable(rows, 0), "\n", FormatTable(features, 0));
+}
+
+}  // namespace
+
+absl::StatusOr<int> Info(Invocation invocation) {
+  OptionTable table("info", "[OPTIONS]",
+                    "Shows the server and what it enforces on its host.");
+  bool json = false;
+  table.Flag(0, "json", "Print the ServerInfo as JSON.", json);
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  ASSIGN_OR_RETURN(
+      const ServerInfo info,
+      client::Call(*connection,
+                   &corral::v1::AdminService::StubInterface::GetServerInfo,
+                   corral::v1::GetServerInfoRequest()));
+  std::string text = Text(info, connection->address());
+  if (json) {
+    ASSIGN_OR_RETURN(text, ToJson(info));
+    text += '\n';
+  }
+  return Print(text);
+}
+
+}  // namespace bridge

@@ -1,0 +1,56 @@
+#include <signal.h>
+
+#include <cstdint>
+
+#include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/signal_name.h"
+#include "bridge/client/call.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+absl::Status Send(client::Connection& connection,
+                  const corral::v1::SignalExecutionRequest& request) {
+  return client::CallOnce(
+             connection,
+             &corral::v1::ExecutionService::StubInterface::SignalExecution,
+             request)
+      .status();
+}
+
+}  // namespace
+
+absl::StatusOr<int> Kill(Invocation invocation) {
+  OptionTable table("kill", "[OPTIONS] EXECUTION...",
+                    "Sends a signal to the command and all its descendants.");
+  int signal = SIGTERM;
+  bool leader = false;
+  table.Value('s', "signal", "SIGNAL", "By name or number. Default: TERM.",
+              [&signal](absl::string_view value) -> absl::Status {
+                ASSIGN_OR_RETURN(signal, ParseSignal(value));
+                return absl::OkStatus();
+              });
+  table.Flag(0, "leader", "Only to the command's first process.", leader);
+  table.TakePositionals(1, SIZE_MAX);
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ParseNames(table, invocation, ExecutionArgument));
+  if (names.empty()) {
+    return 0;
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  corral::v1::SignalExecutionRequest request;
+  request.set_signal(signal);
+  request.set_scope(leader ? corral::v1::SignalExecutionRequest::LEADER
+                           : corral::v1::SignalExecutionRequest::TREE);
+  absl::Status first_error;
+  for (const std::string& name : names) {
+    request.set_name(name);
+    first_error.Update(Send(*connection, request));
+  }
+  RETURN_IF_ERROR(first_error);
+  return 0;
+}
+
+}  // namespace bridge

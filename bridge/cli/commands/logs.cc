@@ -1,0 +1,153 @@
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/exit_report.h"
+#include "bridge/cli/output_writer.h"
+#include "bridge/client/call.h"
+#include "bridge/client/output_reader.h"
+#include "bridge/client/resource_name.h"
+#include "bridge/options/quantity.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::Execution;
+using corral::v1::OutputEvent;
+using corral::v1::Stream;
+
+struct LogsOptions {
+  bool follow = false;
+  bool only_stdout = false;
+  bool only_stderr = false;
+  std::optional<uint64_t> from;
+};
+
+void AddTo(OptionTable& table, LogsOptions& options) {
+  table.Flag('f', "follow", "Go on until the command has ended.",
+             options.follow);
+  table.Value(
+      0, "from", "OFFSET",
+      "Begin at this byte of the stream, counted from 0. Default: with\n"
+      "the oldest that is kept.",
+      [&options](absl::string_view value) -> absl::Status {
+        ASSIGN_OR_RETURN(options.from, ParseCount(value));
+        return absl::OkStatus();
+      });
+  table.Flag(0, "stdout", "Only standard output.", options.only_stdout);
+  table.Flag(0, "stderr", "Only standard error.", options.only_stderr);
+}
+
+bool IsWanted(Stream stream, const LogsOptions& options) {
+  return stream == corral::v1::STDERR ? !options.only_stdout
+                                      : !options.only_stderr;
+}
+
+absl::Status CheckKept(const corral::v1::StreamState& state,
+                       const std::string& name) {
+  if (!state.expired() || state.end_offset() == 0) {
+    return absl::OkStatus();
+  }
+  return absl::OutOfRangeError(absl::StrCat(
+      "the output of ", client::ShortName(name), " has expired: of ",
+      state.end_offset(), " bytes none is kept any more"));
+}
+
+absl::StatusOr<Execution> GetExecution(client::Connection& connection,
+                                       const std::string& name) {
+  corral::v1::GetExecutionRequest request;
+  request.set_name(name);
+  return client::Call(
+      connection, &corral::v1::ExecutionService::StubInterface::GetExecution,
+      request);
+}
+
+absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
+    const Execution& execution, const LogsOptions& options) {
+  const std::string& name = execution.name();
+  corral::v1::StreamOutputRequest request;
+  request.set_name(name);
+  request.set_no_follow(!options.follow);
+  for (const corral::v1::StreamState& state : execution.streams()) {
+    if (IsWanted(state.stream(), options)) {
+      RETURN_IF_ERROR(CheckKept(state, name));
+      corral::v1::StreamCursor* cursor = request.add_cursors();
+      cursor->set_stream(state.stream());
+      cursor->set_offset(options.from.value_or(0));
+    }
+  }
+  if (request.cursors().empty() && execution.streams_size() > 0) {
+    return absl::NotFoundError(
+        absl::StrCat(client::ShortName(name), " has no separate ",
+                     options.only_stderr ? "standard error" : "output"));
+  }
+  if (options.from.has_value() && request.cursors_size() > 1) {
+    return UsageError("--from is of one stream: add --stdout or --stderr");
+  }
+  return request;
+}
+
+bool HasEnded(const Execution& execution) {
+  return execution.state() != Execution::STARTING &&
+         execution.state() != Execution::RUNNING;
+}
+
+// The output is all there is of a command that exited.
+int ReportEnd(const Execution& execution) {
+  if (execution.state() == Execution::EXITED) {
+    return 0;
+  }
+  Say(ExplainEnd(execution));
+  return ExitCode(execution);
+}
+
+absl::StatusOr<int> PrintAll(client::OutputStream& stream) {
+  OutputWriter writer;
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream.Next());
+    if (!event.has_value() || event->has_ended()) {
+      RETURN_IF_ERROR(writer.Finish());
+      return event.has_value() ? ReportEnd(event->ended()) : 0;
+    }
+    // Aborted, if nobody reads: main() knows the exit status for it.
+    RETURN_IF_ERROR(writer.Write(*event, absl::Now()));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> Logs(Invocation invocation) {
+  OptionTable table(
+      "logs", "[OPTIONS] EXECUTION",
+      "Prints the output of an execution: standard error to standard error, "
+      "all\n"
+      "else to standard output. EXECUTION is SANDBOX/EXECUTION, as corral ps "
+      "lists it.\n"
+      "The exit status is 0, or that of corral wait if the command never began "
+      "or its\n"
+      "end is not known.");
+  LogsOptions options;
+  AddTo(table, options);
+  ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                   ParseExecution(table, invocation));
+  if (!name.has_value()) {
+    return 0;
+  }
+  if (options.only_stdout && options.only_stderr) {
+    return UsageError("--stdout and --stderr exclude each other");
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, *name));
+  ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
+                   BuildRequest(execution, options));
+  if (request.cursors().empty() && HasEnded(execution)) {
+    return ReportEnd(execution);  // it never had output
+  }
+  client::OutputStream stream(*connection, request);
+  return PrintAll(stream);
+}
+
+}  // namespace bridge

@@ -1,0 +1,57 @@
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/exit_report.h"
+#include "bridge/cli/output_writer.h"
+#include "bridge/client/call.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+// Goes on waiting when the server is restarted.
+absl::StatusOr<corral::v1::Execution> AwaitEnd(client::Connection& connection,
+                                               const std::string& name) {
+  corral::v1::WaitExecutionRequest request;
+  request.set_name(name);
+  return client::Call(
+      connection, &corral::v1::ExecutionService::StubInterface::WaitExecution,
+      request);
+}
+
+absl::Status Report(const corral::v1::Execution& execution, bool json) {
+  if (json) {
+    ASSIGN_OR_RETURN(const std::string text, ToJson(execution));
+    return Print(absl::StrCat(text, "\n")).status();
+  }
+  if (const std::string text = ExplainEnd(execution); !text.empty()) {
+    Say(text);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> Wait(Invocation invocation) {
+  OptionTable table("wait", "[OPTIONS] EXECUTION",
+                    "Waits for the end of an execution. The exit status is the "
+                    "command's, as with\ncorral run.");
+  bool json = false;
+  table.Flag(0, "json",
+             "Print the Execution as JSON. Fields of type bytes are base64.",
+             json);
+  ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                   ParseExecution(table, invocation));
+  if (!name.has_value()) {
+    return 0;
+  }
+  ASSIGN_OR_RETURN(const auto connection,
+                   client::Connection::Open(invocation.server));
+  ASSIGN_OR_RETURN(const corral::v1::Execution execution,
+                   AwaitEnd(*connection, *name));
+  RETURN_IF_ERROR(Report(execution, json));
+  return ExitCode(execution);
+}
+
+}  // namespace bridge

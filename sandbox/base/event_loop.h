@@ -1,0 +1,103 @@
+// One thread's epoll loop: descriptors, timers and functions posted from other
+// threads.
+//
+// Threading: everything belongs to the thread that calls Run(), except Post()
+// and Stop(), which any thread may call. Callbacks run on that thread, one at a
+// time, and may add, change and remove watches and timers.
+
+#ifndef SANDBOX_BASE_EVENT_LOOP_H_
+#define SANDBOX_BASE_EVENT_LOOP_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+class EventLoop {
+ public:
+  // Gets the EPOLL* bits that are ready.
+  using OnReady = std::function<void(uint32_t events)>;
+  using Function = absl::AnyInvocable<void()>;
+  using TimerId = std::pair<int64_t, uint64_t>;
+
+  static absl::StatusOr<std::unique_ptr<EventLoop>> Create();
+
+  // `events` are EPOLL* bits; EPOLLERR and EPOLLHUP are always reported. `fd`
+  // is not owned and must be watched once at most; Unwatch() comes before it is
+  // closed. What this host has no room for now (ENOMEM, ENOSPC) is told later.
+  void Watch(int fd, uint32_t events, OnReady on_ready);
+  void SetEvents(int fd, uint32_t events);
+  void Unwatch(int fd);
+
+  // Calls `function` once, `delay` from now by the monotonic clock.
+  TimerId After(absl::Duration delay, Function function);
+  void Cancel(TimerId timer);
+
+  // Runs `function` on the loop's thread, after what was posted before.
+  void Post(Function function);
+
+  // Runs `function` after the callback that runs now. For the loop's thread;
+  // spares the system calls of Post().
+  void Defer(Function function) { deferred_.push_back(std::move(function)); }
+
+  // Runs `function` when nothing else is to be done, after what was given
+  // before. For the loop's thread.
+  void WhenIdle(Function function) { idle_.push_back(std::move(function)); }
+
+  // Runs until Stop(). What was posted before Stop() is run.
+  void Run();
+  void Stop();
+
+ private:
+  struct Entry {
+    // Of a later watch of the same number another one: an event of the earlier
+    // may still be in hand.
+    uint32_t generation;
+    uint32_t events;
+    // The kernel knows it.
+    bool added;
+    // shared_ptr: a callback may remove its own watch.
+    std::shared_ptr<OnReady> on_ready;
+  };
+
+  EventLoop(UniqueFd epoll, UniqueFd wakeup);
+
+  // Tells the kernel what `fd` is watched for, if it still is by `generation`.
+  void Apply(int fd, uint32_t generation);
+  void Dispatch(uint64_t tag, uint32_t events);
+  void RunPosted();
+  void RunDeferred();
+  void RunTimers();
+  int Timeout() const;
+
+  const UniqueFd epoll_;
+  const UniqueFd wakeup_;
+  std::map<int, Entry> watches_;
+  uint32_t next_generation_ = 1;
+  // Keys: nanoseconds of the monotonic clock, and a number that makes them
+  // differ.
+  std::map<TimerId, Function> timers_;
+  uint64_t next_timer_ = 0;
+  bool stopping_ = false;
+  std::vector<Function> deferred_;
+  std::deque<Function> idle_;
+
+  Mutex mutex_;
+  std::vector<Function> posted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_BASE_EVENT_LOOP_H_

@@ -1,0 +1,181 @@
+#include "sandbox/base/event_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/failing_calls.h"
+
+namespace sandbox {
+namespace {
+
+class EventLoopTest : public ::testing::Test {
+ protected:
+  EventLoopTest() {
+    int fds[2];
+    EXPECT_EQ(::pipe(fds), 0);
+    read_.Reset(fds[0]);
+    write_.Reset(fds[1]);
+  }
+  void Feed() { ASSERT_EQ(::write(write_.get(), "x", 1), 1); }
+
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  UniqueFd read_;
+  UniqueFd write_;
+  std::string log_;
+};
+
+TEST_F(EventLoopTest, RunsWhatWasPostedInOrderAndThenStops) {
+  loop_->Post([this] { log_ += 'a'; });
+  loop_->Post([this] { log_ += 'b'; });
+  loop_->Stop();
+  loop_->Run();
+  EXPECT_EQ(log_, "ab");
+}
+
+TEST_F(EventLoopTest, TellsWhenADescriptorIsReady) {
+  loop_->Watch(read_.get(), EPOLLIN, [this](uint32_t events) {
+    EXPECT_EQ(events, static_cast<uint32_t>(EPOLLIN));
+    loop_->Unwatch(read_.get());
+    loop_->Stop();
+  });
+  Feed();
+  loop_->Run();
+}
+
+TEST_F(EventLoopTest, TellsNothingThatIsNotWatchedFor) {
+  loop_->Watch(read_.get(), 0, [this](uint32_t) { log_ += 'x'; });
+  Feed();
+  loop_->After(absl::ZeroDuration(), [this] {
+    loop_->SetEvents(read_.get(), EPOLLIN);
+    loop_->After(absl::Milliseconds(1), [this] { loop_->Stop(); });
+  });
+  loop_->Run();
+  EXPECT_NE(log_.find('x'), std::string::npos);
+  loop_->Unwatch(read_.get());
+}
+
+TEST_F(EventLoopTest, ForgetsAWatchThatACallbackBeforeItRemoved) {
+  UniqueFd other(::dup(read_.get()));
+  const auto remove_both = [this, &other](uint32_t) {
+    log_ += 'x';
+    loop_->Unwatch(read_.get());
+    loop_->Unwatch(other.get());
+    loop_->Stop();
+  };
+  loop_->Watch(read_.get(), EPOLLIN, remove_both);
+  loop_->Watch(other.get(), EPOLLIN, remove_both);
+  Feed();
+  loop_->Run();
+  EXPECT_EQ(log_, "x");
+}
+
+TEST_F(EventLoopTest, GivesNoEventToALaterWatchOfTheSameNumber) {
+  int quiet[2];
+  ASSERT_EQ(::pipe(quiet), 0);
+  const UniqueFd quiet_read(quiet[0]);
+  const UniqueFd quiet_write(quiet[1]);
+  const UniqueFd other(::dup(read_.get()));
+  // Both are ready at once; the first that is told closes the other, whose
+  // number is that of something else from then on.
+  const auto replace = [&](const UniqueFd& closed) {
+    log_ += 'x';
+    loop_->Unwatch(read_.get());
+    loop_->Unwatch(other.get());
+    ASSERT_EQ(::dup2(quiet_read.get(), closed.get()), closed.get());
+    loop_->Watch(closed.get(), EPOLLIN, [this](uint32_t) { log_ += 'y'; });
+    loop_->Stop();
+  };
+  loop_->Watch(read_.get(), EPOLLIN, [&](uint32_t) { replace(other); });
+  loop_->Watch(other.get(), EPOLLIN, [&](uint32_t) { replace(read_); });
+  Feed();
+  loop_->Run();
+  EXPECT_EQ(log_, "x");
+}
+
+TEST_F(EventLoopTest, WatchesLaterWhatTheKernelHasNoRoomForNow) {
+  for (const int error : {ENOMEM, ENOSPC}) {
+    log_.clear();
+    const bool filtered = tests::WithFailingCalls({SYS_epoll_ctl}, error, [&] {
+      loop_->Watch(read_.get(), 0, [this](uint32_t) {
+        log_ += 'a';
+        loop_->Unwatch(read_.get());
+        loop_->Stop();
+      });
+      loop_->SetEvents(read_.get(), EPOLLIN);
+    });
+    if (!filtered) {
+      GTEST_SKIP() << "this host allows no filter";
+    }
+    Feed();
+    loop_->Run();
+    EXPECT_EQ(log_, "a");
+    loop_ = *EventLoop::Create();
+  }
+}
+
+TEST_F(EventLoopTest, RunsTimersInTheOrderOfTheirTimes) {
+  loop_->After(absl::Milliseconds(3), [this] { log_ += 'c'; });
+  loop_->After(absl::Milliseconds(1), [this] { log_ += 'a'; });
+  const EventLoop::TimerId cancelled =
+      loop_->After(absl::Milliseconds(2), [this] { log_ += 'x'; });
+  loop_->After(absl::Milliseconds(2), [this] { log_ += 'b'; });
+  loop_->After(absl::Milliseconds(4), [this] { loop_->Stop(); });
+  loop_->Cancel(cancelled);
+  loop_->Run();
+  EXPECT_EQ(log_, "abc");
+}
+
+TEST_F(EventLoopTest, TakesADelayWithoutEnd) {
+  loop_->After(absl::InfiniteDuration(), [this] { log_ += 'x'; });
+  loop_->After(absl::Hours(1'000'000), [this] { log_ += 'x'; });
+  loop_->Stop();
+  loop_->Run();
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(EventLoopTest, ATimerMayCancelAnotherThatIsDue) {
+  EventLoop::TimerId second;
+  loop_->After(absl::ZeroDuration(), [&] {
+    log_ += 'a';
+    loop_->Cancel(second);
+    loop_->Stop();
+  });
+  second = loop_->After(absl::ZeroDuration(), [this] { log_ += 'x'; });
+  loop_->Run();
+  EXPECT_EQ(log_, "a");
+}
+
+TEST_F(EventLoopTest, RunsDeferredWorkAfterTheCallbackAndIdleWorkLast) {
+  loop_->Post([this] {
+    loop_->WhenIdle([this] {
+      log_ += 'c';
+      loop_->Stop();
+    });
+    loop_->Defer([this] { log_ += 'b'; });
+    log_ += 'a';
+  });
+  loop_->Run();
+  EXPECT_EQ(log_, "abc");
+}
+
+TEST_F(EventLoopTest, IsWokenByAnotherThread) {
+  std::thread other([this] {
+    loop_->Post([this] { log_ += 'a'; });
+    loop_->Stop();
+  });
+  loop_->Run();
+  other.join();
+  EXPECT_EQ(log_, "a");
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,72 @@
+#include "sandbox/base/fd_passing.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace sandbox {
+namespace {
+
+constexpr size_t kMaxFds = 16;
+constexpr size_t kControlSize = CMSG_SPACE(kMaxFds * sizeof(int));
+
+}  // namespace
+
+absl::Status SendWithFds(int socket, const void* data, size_t size,
+                         const std::vector<int>& fds) {
+  iovec vector = {const_cast<void*>(data), size};
+  alignas(cmsghdr) char control[kControlSize] = {};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  }
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
+    return absl::ErrnoToStatus(errno, "send");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ReceivedPacket> ReceiveWithFds(int socket, void* data,
+                                              size_t size) {
+  iovec vector = {data, size};
+  alignas(cmsghdr) char control[kControlSize];
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t got;
+  do {
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) {
+    return absl::ErrnoToStatus(errno, "receive");
+  }
+  ReceivedPacket packet;
+  packet.size = static_cast<size_t>(got);
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+      continue;
+    }
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      packet.fds.emplace_back(fd);
+    }
+  }
+  return packet;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,224 @@
+#include "sandbox/base/packet_socket.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/no_descriptors.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+namespace wire = ::corral::supervisor::v1;
+
+using ::testing::_;
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+wire::WriteInput Message(size_t size) {
+  wire::WriteInput message;
+  message.set_offset(7);
+  message.set_data(std::string(size, 'x'));
+  return message;
+}
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+// A packet as somebody else would send it.
+void SendRaw(int socket, const std::string& data, const std::vector<int>& fds) {
+  iovec vector = {const_cast<char*>(data.data()), data.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(64 * sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  }
+  ASSERT_GE(::sendmsg(socket, &message, 0), 0);
+}
+
+class PacketSocketTest : public ::testing::Test {
+ protected:
+  PacketSocketTest() { std::tie(ours_, theirs_) = *PacketSocket::Pair(); }
+
+  PacketSocket ours_;
+  PacketSocket theirs_;
+  wire::WriteInput received_;
+};
+
+TEST_F(PacketSocketTest, PassesMessagesWholeAndInOrder) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{64} << 10,
+                            (size_t{64} << 10) + 1, size_t{4} << 20}) {
+    ASSERT_THAT(ours_.Send(Message(size)), IsOk()) << size;
+  }
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{64} << 10,
+                            (size_t{64} << 10) + 1, size_t{4} << 20}) {
+    ASSERT_TRUE(*theirs_.Receive(&received_)) << size;
+    EXPECT_EQ(received_.data().size(), size);
+    EXPECT_EQ(received_.offset(), 7u);
+  }
+  EXPECT_FALSE(*theirs_.Receive(&received_));
+}
+
+TEST_F(PacketSocketTest, PassesASnapshotOfAsManyExecutionsAsThereMayBe) {
+  wire::FromSupervisor message;
+  for (int i = 0; i < 100'000; ++i) {
+    wire::ExecutionRecord* record =
+        message.mutable_snapshot()->add_executions();
+    record->set_id(std::string(63, 'e'));
+    record->set_create_time_ns(int64_t{1} << 60);
+    record->set_start_time_ns(int64_t{1} << 60);
+    record->set_end_time_ns(int64_t{1} << 60);
+    record->mutable_request()->set_request_id(std::string(128, 'r'));
+    for (int k = 0; k < 16; ++k) {
+      record->mutable_exit()->add_killed()->set_command(std::string(15, 'k'));
+    }
+  }
+  ASSERT_GT(message.ByteSizeLong(), size_t{32} << 20);
+  ASSERT_THAT(ours_.Send(message), IsOk());
+  wire::FromSupervisor received;
+  ASSERT_TRUE(*theirs_.Receive(&received));
+  EXPECT_EQ(received.snapshot().executions_size(), 100'000);
+}
+
+TEST_F(PacketSocketTest, TakesALargeMessageWhenNoDescriptorIsLeft) {
+  ASSERT_THAT(ours_.Send(Message(1 << 20)), IsOk());
+  ASSERT_THAT(ours_.Send(Message(2 << 20)), IsOk());
+  bool first;
+  bool second;
+  {
+    const tests::NoDescriptors none;
+    first = *theirs_.Receive(&received_);
+    second = *theirs_.Receive(&received_);
+  }
+  EXPECT_TRUE(first);
+  EXPECT_TRUE(second);
+  EXPECT_EQ(received_.data().size(), size_t{2} << 20);
+}
+
+TEST_F(PacketSocketTest, SaysWhenTheHostIsShortOfWhatALargeMessageTakes) {
+  absl::Status sent;
+  {
+    const tests::NoDescriptors none;
+    sent = ours_.Send(Message(1 << 20));
+  }
+  EXPECT_THAT(
+      sent, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memfd")));
+  EXPECT_FALSE(*theirs_.Receive(&received_));
+}
+
+TEST_F(PacketSocketTest, SaysWhenThePeerDoesNotRead) {
+  absl::Status sent;
+  for (int i = 0; i < 100'000 && sent.ok(); ++i) {
+    sent = ours_.Send(Message(1000));
+  }
+  EXPECT_THAT(sent, StatusIs(absl::StatusCode::kUnavailable, _));
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+}
+
+TEST_F(PacketSocketTest, SaysWhenThePeerIsGone) {
+  ASSERT_THAT(ours_.Send(Message(1)), IsOk());
+  ours_ = PacketSocket();
+  EXPECT_TRUE(*theirs_.Receive(&received_));
+  EXPECT_THAT(theirs_.Receive(&received_).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  EXPECT_THAT(theirs_.Send(Message(1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(PacketSocketTest, ClosesDescriptorsThatItDidNotAskFor) {
+  const std::string data = Message(1).SerializeAsString();
+  const size_t before = OpenDescriptors();
+  SendRaw(ours_.fd(), data, {0});
+  SendRaw(ours_.fd(), data, {0, 1, 2, 0, 1, 2, 0, 1, 2});
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(PacketSocketTest, ReadsNoDescriptorThatCouldChangeOrBlock) {
+  UniqueFd memfd(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  SendRaw(ours_.fd(), "", {memfd.get()});
+  EXPECT_THAT(
+      theirs_.Receive(&received_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sealed")));
+  UniqueFd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  SendRaw(ours_.fd(), "", {zero.get()});
+  EXPECT_THAT(
+      theirs_.Receive(&received_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sealed")));
+}
+
+TEST_F(PacketSocketTest, RefusesWhatDoesNotParse) {
+  SendRaw(ours_.fd(), "\xff\xff\xff", {});
+  EXPECT_THAT(theirs_.Receive(&received_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parse")));
+}
+
+TEST_F(PacketSocketTest, KnowsWhoListens) {
+  UniqueFd directory(
+      ::open(::testing::TempDir().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  ::unlinkat(directory.get(), "listens", 0);
+  // sun_path is short.
+  const std::string path =
+      absl::StrCat("/proc/self/fd/", directory.get(), "/listens");
+  UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  const absl::StatusOr<PacketSocket> connected =
+      PacketSocket::Connect(::testing::TempDir(), "listens");
+  ASSERT_THAT(connected.status(), IsOk());
+  const absl::StatusOr<UniqueFd> process = connected->PeerProcess();
+  ASSERT_THAT(process.status(), IsOk());
+  std::ifstream info(absl::StrCat("/proc/self/fdinfo/", process->get()));
+  const std::string text(std::istreambuf_iterator<char>(info), {});
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("Pid:\t", ::getpid(), "\n")));
+  listener.Reset();
+  EXPECT_THAT(connected->PeerProcess().status(),
+              StatusIs(absl::StatusCode::kUnavailable, _));
+}
+
+TEST_F(PacketSocketTest, FindsNobodyWhereNobodyListens) {
+  EXPECT_THAT(PacketSocket::Connect(::testing::TempDir(), "nobody").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("nobody")));
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,82 @@
+// What the server needs of one sandbox, whatever makes it: see
+// supervisor_client.h for the real one and tests/fakes/fake_sandbox.h for
+// tests.
+//
+// Threading: the methods may be called from any thread and never block.
+// Callbacks and the observer's methods run on one thread at a time (the event
+// loop's), never from inside a method of Sandbox, and must not block either. A
+// callback is called exactly once; with kUnavailable if the supervisor is lost.
+
+#ifndef SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_
+#define SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class SupervisorObserver {
+ public:
+  virtual ~SupervisorObserver() = default;
+
+  // The executions that a supervisor knows, when the server connects to one
+  // that it did not start. First call, if it comes at all.
+  virtual void OnSnapshot(const wire::Snapshot& snapshot) = 0;
+
+  // The execution's state is now this. A state never goes back. Comes before
+  // the callback of the call that caused it.
+  virtual void OnExecution(const wire::ExecutionRecord& record) = 0;
+
+  // The logs of this execution changed; their headers say how.
+  virtual void OnOutput(const std::string& execution_id) = 0;
+
+  // Writing records or output of this sandbox has begun to fail, or succeeds
+  // again.
+  virtual void OnStorage(const wire::Storage& storage) = 0;
+
+  // Last call, exactly once: the supervisor is gone, and everything in the
+  // sandbox with it. OK if it was asked to (DeleteSandbox).
+  virtual void OnGone(const absl::Status& why) = 0;
+};
+
+class SupervisorConnection {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+  using InputDone =
+      absl::AnyInvocable<void(absl::Status, const wire::InputState&)>;
+
+  // Disconnects; the sandbox lives on. Callbacks that are outstanding are
+  // dropped.
+  virtual ~SupervisorConnection() = default;
+
+  // OK when the execution runs or failed to start; OnExecution told which.
+  virtual void Start(wire::StartExecution start, Done done) = 0;
+
+  // NotFound: no such execution. FailedPrecondition: it has ended, with all its
+  // descendants.
+  virtual void Signal(wire::Signal signal, Done done) = 0;
+  virtual void Resize(wire::Resize resize, Done done) = 0;
+
+  // OutOfRange: a gap. FailedPrecondition: the execution was started without
+  // input.
+  virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
+
+  virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;
+
+  // Kills what is left of the execution, removes its cgroup and its directory.
+  virtual void DeleteExecution(const std::string& execution_id, Done done) = 0;
+
+  // Kills everything; executions that run end with this cause. OnGone follows.
+  // The sandbox's directory is left to the caller.
+  virtual void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) = 0;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_

@@ -1,0 +1,380 @@
+#include "sandbox/kernel/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "sandbox/base/small_file.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+constexpr uint64_t kCpuPeriodUs = 100'000;
+constexpr absl::string_view kTop = "corral";
+
+// The value of a line "key value" of a file, or 0.
+uint64_t ReadKey(const std::string& path, absl::string_view key) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) {
+    return 0;
+  }
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    uint64_t value;
+    if (words.size() == 2 && words[0] == key &&
+        absl::SimpleAtoi(words[1], &value)) {
+      return value;
+    }
+  }
+  return 0;
+}
+
+uint64_t ReadNumber(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  uint64_t value = 0;
+  return text.ok() &&
+                 absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &value)
+             ? value
+             : 0;
+}
+
+std::vector<std::string> Subdirectories(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* directory = ::opendir(path.c_str());
+  if (directory == nullptr) {
+    return names;
+  }
+  while (const dirent* entry = ::readdir(directory)) {
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  ::closedir(directory);
+  return names;
+}
+
+bool Exists(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
+
+absl::Status HandOnControllers(const std::string& directory) {
+  return WriteSmallFile(directory + "/cgroup.subtree_control",
+                        "+memory +pids +cpu");
+}
+
+absl::Status Limit(const std::string& path, uint64_t value) {
+  return WriteSmallFile(path, absl::StrCat(value));
+}
+
+uint64_t CpuQuotaUs(const CgroupLimits& limits) {
+  return limits.cpu_millis * kCpuPeriodUs / 1000;
+}
+
+absl::Status SetLimitsV2(const std::string& directory,
+                         const CgroupLimits& limits) {
+  if (limits.memory_bytes != 0) {
+    RETURN_IF_ERROR(Limit(directory + "/memory.max", limits.memory_bytes));
+    // A kernel without swap has no such file.
+    if (Exists(directory + "/memory.swap.max")) {
+      RETURN_IF_ERROR(Limit(directory + "/memory.swap.max", 0));
+    }
+  }
+  if (limits.pids != 0) {
+    RETURN_IF_ERROR(Limit(directory + "/pids.max", limits.pids));
+  }
+  if (limits.cpu_millis != 0) {
+    RETURN_IF_ERROR(
+        WriteSmallFile(directory + "/cpu.max",
+                       absl::StrCat(CpuQuotaUs(limits), " ", kCpuPeriodUs)));
+  }
+  return absl::OkStatus();
+}
+
+// Each directory has the files of the controllers of its hierarchy.
+absl::Status SetLimitsV1(const std::string& directory,
+                         const CgroupLimits& limits) {
+  const std::string memory = directory + "/memory.limit_in_bytes";
+  if (limits.memory_bytes != 0 && Exists(memory)) {
+    RETURN_IF_ERROR(Limit(memory, limits.memory_bytes));
+    // Without swap accounting there is no file, and with no swap it says
+    // nothing.
+    const std::string swap = directory + "/memory.memsw.limit_in_bytes";
+    if (Exists(swap)) {
+      RETURN_IF_ERROR(Limit(swap, limits.memory_bytes));
+    }
+  }
+  if (limits.pids != 0 && Exists(directory + "/pids.max")) {
+    RETURN_IF_ERROR(Limit(directory + "/pids.max", limits.pids));
+  }
+  if (limits.cpu_millis != 0 && Exists(directory + "/cpu.cfs_quota_us")) {
+    RETURN_IF_ERROR(Limit(directory + "/cpu.cfs_quota_us", CpuQuotaUs(limits)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Cgroup::Cgroup(CgroupVersion version, std::vector<std::string> directories)
+    : version_(version), directories_(std::move(directories)) {}
+
+Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
+  std::swap(version_, other.version_);
+  directories_.swap(other.directories_);
+  entries_.swap(other.entries_);
+  return *this;
+}
+
+Cgroup::~Cgroup() { (void)Remove(); }
+
+absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
+                                      const std::string& name) {
+  std::vector<std::string> directories;
+  for (const std::string& parent : host.parents) {
+    const std::string top = absl::StrCat(parent, "/", kTop);
+    if (::mkdir(top.c_str(), 0755) != 0 && errno != EEXIST) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", top));
+    }
+    if (host.version == CgroupVersion::kV2) {
+      RETURN_IF_ERROR(HandOnControllers(top));
+    }
+    directories.push_back(absl::StrCat(top, "/", name));
+  }
+  RETURN_IF_ERROR(RemoveLeftOver(host.version, directories));
+  Cgroup cgroup(host.version, std::move(directories));
+  RETURN_IF_ERROR(cgroup.Make());
+  return cgroup;
+}
+
+std::set<std::string> Cgroup::List(const CgroupHost& host) {
+  std::set<std::string> names;
+  for (const std::string& parent : host.parents) {
+    for (std::string& name : Subdirectories(absl::StrCat(parent, "/", kTop))) {
+      names.insert(std::move(name));
+    }
+  }
+  return names;
+}
+
+absl::Status Cgroup::RemoveLeftOver(
+    CgroupVersion version, const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories) {
+    std::vector<std::string> below;
+    for (const std::string& name : Subdirectories(directory)) {
+      below.push_back(absl::StrCat(directory, "/", name));
+    }
+    RETURN_IF_ERROR(RemoveLeftOver(version, below));
+    Cgroup group(version, {directory});
+    constexpr timespec kPause = {0, 200'000};
+    for (int i = 0; i < 5000 && !group.Kill(); ++i) {
+      ::nanosleep(&kPause, nullptr);
+    }
+    RETURN_IF_ERROR(group.Remove());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Cgroup> Cgroup::CreateChild(const std::string& name) const {
+  std::vector<std::string> directories;
+  for (const std::string& directory : directories_) {
+    directories.push_back(absl::StrCat(directory, "/", name));
+  }
+  Cgroup child(version_, std::move(directories));
+  RETURN_IF_ERROR(child.Make());
+  return child;
+}
+
+absl::Status Cgroup::Make() {
+  for (const std::string& directory : directories_) {
+    if (::mkdir(directory.c_str(), 0755) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
+    }
+    const bool v2 = version_ == CgroupVersion::kV2;
+    const std::string entry = v2 ? directory : directory + "/tasks";
+    UniqueFd fd(::open(entry.c_str(), v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC
+                                         : O_WRONLY | O_CLOEXEC));
+    if (!fd.valid()) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("open ", entry));
+    }
+    entries_.push_back(std::move(fd));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cgroup::HandOn() const {
+  return version_ == CgroupVersion::kV2 ? HandOnControllers(directories_[0])
+                                        : absl::OkStatus();
+}
+
+absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
+  for (const std::string& directory : directories_) {
+    RETURN_IF_ERROR(version_ == CgroupVersion::kV2
+                        ? SetLimitsV2(directory, limits)
+                        : SetLimitsV1(directory, limits));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cgroup::Delegate(uid_t uid) {
+  if (version_ == CgroupVersion::kV1) {
+    return absl::OkStatus();
+  }
+  const std::string procs = directories_[0] + "/cgroup.procs";
+  if (::chown(procs.c_str(), uid, static_cast<gid_t>(-1)) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("chown ", procs));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int> Cgroup::EntryFds() const {
+  std::vector<int> fds;
+  for (const UniqueFd& entry : entries_) {
+    fds.push_back(entry.get());
+  }
+  return fds;
+}
+
+absl::Status Cgroup::Enter() const {
+  if (version_ == CgroupVersion::kV2) {
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < directories_.size(); ++i) {
+    // `tasks` and not `cgroup.procs`: see JoinCgroup in init/spawner.cc.
+    if (::write(entries_[i].get(), "0", 1) != 1) {
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrCat("enter ", directories_[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cgroup::Take(pid_t pid) const {
+  return version_ == CgroupVersion::kV2
+             ? WriteSmallFile(directories_[0] + "/cgroup.procs",
+                              absl::StrCat(pid))
+             : absl::OkStatus();
+}
+
+std::vector<pid_t> Cgroup::Pids() const {
+  std::vector<pid_t> pids;
+  if (directories_.empty()) {
+    return pids;
+  }
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(directories_[0] + "/cgroup.procs");
+  if (!text.ok()) {
+    return pids;
+  }
+  for (absl::string_view line :
+       absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    pid_t pid;
+    if (absl::SimpleAtoi(line, &pid)) {
+      pids.push_back(pid);
+    }
+  }
+  return pids;
+}
+
+void Cgroup::SignalOnce(int signal, pid_t process_group) const {
+  std::vector<std::pair<pid_t, UniqueFd>> targets;
+  for (const pid_t pid : Pids()) {
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (pidfd.valid()) {
+      targets.emplace_back(pid, std::move(pidfd));
+    }
+  }
+  // A pid may have changed hands between reading and opening; what is still
+  // listed now is what the descriptor stands for.
+  const std::vector<pid_t> still = Pids();
+  for (const auto& [pid, pidfd] : targets) {
+    if (std::find(still.begin(), still.end(), pid) != still.end() &&
+        (process_group == 0 || ::getpgid(pid) == process_group)) {
+      ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
+    }
+  }
+}
+
+void Cgroup::Signal(int signal) const { SignalOnce(signal, 0); }
+
+bool Cgroup::Kill() const {
+  if (Pids().empty()) {
+    return true;
+  }
+  if (version_ == CgroupVersion::kV2 &&
+      WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok()) {
+    return Pids().empty();
+  }
+  for (const std::string& directory : directories_) {
+    if (Exists(directory + "/pids.max")) {
+      (void)WriteSmallFile(directory + "/pids.max", "0");
+    }
+  }
+  SignalOnce(SIGKILL, 0);
+  return Pids().empty();
+}
+
+void Cgroup::SignalProcessGroup(int signal, pid_t process_group) const {
+  SignalOnce(signal, process_group);
+}
+
+CgroupUsage Cgroup::Usage() const {
+  CgroupUsage usage;
+  if (directories_.empty()) {
+    return usage;
+  }
+  // v1: memory is the first hierarchy, cpuacct, if there is one, the last.
+  const std::string& memory = directories_.front();
+  const std::string& cpu = directories_.back();
+  if (version_ == CgroupVersion::kV2) {
+    usage.memory_peak_bytes = ReadNumber(memory + "/memory.peak");
+    usage.oom_kills = ReadKey(memory + "/memory.events", "oom_kill");
+    usage.user_time_ns = ReadKey(cpu + "/cpu.stat", "user_usec") * 1000;
+    usage.system_time_ns = ReadKey(cpu + "/cpu.stat", "system_usec") * 1000;
+  } else {
+    usage.memory_peak_bytes = ReadNumber(memory + "/memory.max_usage_in_bytes");
+    usage.oom_kills = ReadKey(memory + "/memory.oom_control", "oom_kill");
+    usage.user_time_ns = ReadNumber(cpu + "/cpuacct.usage_user");
+    usage.system_time_ns = ReadNumber(cpu + "/cpuacct.usage_sys");
+  }
+  return usage;
+}
+
+absl::StatusOr<absl::Duration> Cgroup::CpuTime() const {
+  if (version_ == CgroupVersion::kV2 && !directories_.empty()) {
+    return absl::Microseconds(
+        ReadKey(directories_[0] + "/cpu.stat", "usage_usec"));
+  }
+  const std::string path =
+      directories_.empty() ? "" : directories_.back() + "/cpuacct.usage";
+  if (!Exists(path)) {
+    return absl::FailedPreconditionError(
+        "this host does not count CPU time: the cgroup controller cpuacct is "
+        "not mounted");
+  }
+  return absl::Nanoseconds(ReadNumber(path));
+}
+
+absl::Status Cgroup::Remove() {
+  entries_.clear();
+  for (const std::string& directory : directories_) {
+    if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("rmdir ", directory, ": errno ", errno));
+    }
+  }
+  directories_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,160 @@
+// Where the controllers are.
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "sandbox/base/small_file.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/kernel/cgroup.h"
+
+namespace sandbox {
+namespace {
+
+struct Mount {
+  std::string point;
+  // The group that is seen there: "" for the hierarchy's root.
+  std::string root;
+
+  // The directory of `group`, a path as /proc/self/cgroup has it.
+  std::string Directory(absl::string_view group) const {
+    return absl::StrCat(point, absl::StripPrefix(group, root));
+  }
+};
+
+struct Mounts {
+  Mount unified;
+  // controller ->
+  std::map<std::string, Mount> v1;
+};
+
+std::string WithoutSlash(absl::string_view path) {
+  return path == "/" ? "" : std::string(path);
+}
+
+// Lines of /proc/self/mountinfo: "id parent device root mountpoint options ...
+// - type source superoptions"; see proc(5).
+absl::StatusOr<Mounts> FindMounts() {
+  ASSIGN_OR_RETURN(const std::string text,
+                   ReadSmallFile("/proc/self/mountinfo"));
+  Mounts mounts;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> halves =
+        absl::StrSplit(line, absl::MaxSplits(" - ", 1));
+    const std::vector<absl::string_view> left =
+        absl::StrSplit(halves.first, ' ');
+    const std::vector<absl::string_view> right =
+        absl::StrSplit(halves.second, ' ');
+    if (left.size() < 5 || right.size() < 3) {
+      continue;
+    }
+    const Mount mount = {std::string(left[4]), WithoutSlash(left[3])};
+    if (right[0] == "cgroup2" && mounts.unified.point.empty()) {
+      mounts.unified = mount;
+    } else if (right[0] == "cgroup") {
+      for (absl::string_view option : absl::StrSplit(right[2], ',')) {
+        mounts.v1.emplace(option, mount);
+      }
+    }
+  }
+  return mounts;
+}
+
+// controller ("" for v2) -> this process's group. Lines "id:controllers:path".
+absl::StatusOr<std::map<std::string, std::string>> OwnGroups() {
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile("/proc/self/cgroup"));
+  std::map<std::string, std::string> groups;
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> fields =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() == 3) {
+      for (absl::string_view controller : absl::StrSplit(fields[1], ',')) {
+        groups.emplace(controller, WithoutSlash(fields[2]));
+      }
+    }
+  }
+  return groups;
+}
+
+bool HasWord(const std::string& path, absl::string_view word) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) {
+    return false;
+  }
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(absl::StripAsciiWhitespace(*text), ' ');
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+absl::Status TryToHandOn(const std::string& directory) {
+  for (const char* controller : {"memory", "pids", "cpu"}) {
+    if (!HasWord(directory + "/cgroup.controllers", controller)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(directory, "/cgroup.controllers lacks ", controller));
+    }
+    const std::string handed_on = directory + "/cgroup.subtree_control";
+    if (!HasWord(handed_on, controller)) {
+      RETURN_IF_ERROR(WriteSmallFile(handed_on, absl::StrCat("+", controller)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
+  // A group that holds processes cannot hand controllers on, unless it is the
+  // root (cgroup-v2.rst, "No Internal Process Constraint"): a login session's,
+  // say.
+  const std::string candidates[] = {mount.Directory(own), mount.point};
+  for (const std::string& candidate : candidates) {
+    if (TryToHandOn(candidate).ok()) {
+      return CgroupHost{CgroupVersion::kV2, {candidate}};
+    }
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no cgroup v2 group hands on the controllers memory, pids and cpu: ",
+      TryToHandOn(mount.point).message(),
+      "; in a container, its processes must be in a group below that one"));
+}
+
+}  // namespace
+
+absl::StatusOr<CgroupHost> CgroupHost::Find() {
+  ASSIGN_OR_RETURN(const Mounts mounts, FindMounts());
+  ASSIGN_OR_RETURN(auto own, OwnGroups());
+  if (!mounts.unified.point.empty() &&
+      HasWord(mounts.unified.point + "/cgroup.controllers", "memory")) {
+    return FindV2(mounts.unified, own[""]);
+  }
+  CgroupHost host;
+  host.version = CgroupVersion::kV1;
+  for (const char* controller : {"memory", "pids", "cpu", "cpuacct"}) {
+    const auto mount = mounts.v1.find(controller);
+    if (mount == mounts.v1.end()) {
+      if (absl::string_view(controller) == "cpuacct") {
+        continue;
+      }
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the cgroup controller ", controller, " is not mounted"));
+    }
+    const std::string parent = mount->second.Directory(own[controller]);
+    if (std::find(host.parents.begin(), host.parents.end(), parent) ==
+        host.parents.end()) {
+      host.parents.push_back(parent);
+    }
+  }
+  return host;
+}
+
+}  // namespace sandbox

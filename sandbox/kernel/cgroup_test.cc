@@ -1,0 +1,154 @@
+// On the real kernel, in groups of its own.
+
+#include "sandbox/kernel/cgroup.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::_;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+class CgroupTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::getuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+    absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+    if (!host.ok()) {
+      GTEST_SKIP() << host.status();
+    }
+    host_ = *std::move(host);
+  }
+
+  // A process in the group that then does `then` and ends with what it returns.
+  pid_t StartIn(const Cgroup& cgroup, int (*then)()) {
+    int entered[2];
+    int go[2];
+    EXPECT_EQ(::pipe(entered), 0);
+    EXPECT_EQ(::pipe(go), 0);
+    const pid_t child = ::fork();
+    char byte = 'n';
+    if (child == 0) {
+      // v1: the process itself; v2: from outside.
+      byte = cgroup.Enter().ok() ? 'y' : 'n';
+      const bool told = ::write(entered[1], &byte, 1) == 1;
+      ::_exit(told && ::read(go[0], &byte, 1) == 1 ? then() : 2);
+    }
+    EXPECT_EQ(::read(entered[0], &byte, 1), 1);
+    EXPECT_EQ(byte, 'y');
+    EXPECT_THAT(cgroup.Take(child), IsOk());
+    EXPECT_EQ(::write(go[1], "g", 1), 1);
+    for (const int fd : {entered[0], entered[1], go[0], go[1]}) {
+      ::close(fd);
+    }
+    return child;
+  }
+  // One that stays.
+  pid_t StartIn(const Cgroup& cgroup) { return StartIn(cgroup, ::pause); }
+
+  static int Reap(pid_t child) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return status;
+  }
+
+  const std::string name_ = absl::StrCat("cgroup-test-", ::getpid());
+  CgroupHost host_;
+};
+
+TEST_F(CgroupTest, HoldsTheProcessesThatEntered) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  EXPECT_THAT(group->Pids(), IsEmpty());
+  const pid_t child = StartIn(*group);
+  EXPECT_THAT(group->Pids(), ElementsAre(child));
+  EXPECT_THAT(group->Remove(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  group->Signal(SIGTERM);
+  EXPECT_EQ(Reap(child), SIGTERM);
+  EXPECT_THAT(group->Remove(), IsOk());
+  EXPECT_THAT(group->Remove(), IsOk());
+}
+
+TEST_F(CgroupTest, KillsAllThatIsInItAndNothingBeside) {
+  absl::StatusOr<Cgroup> parent = Cgroup::Create(host_, name_);
+  ASSERT_THAT(parent.status(), IsOk());
+  absl::StatusOr<Cgroup> one = parent->CreateChild("one");
+  absl::StatusOr<Cgroup> other = parent->CreateChild("other");
+  ASSERT_THAT(one.status(), IsOk());
+  ASSERT_THAT(other.status(), IsOk());
+  const pid_t first = StartIn(*one);
+  const pid_t second = StartIn(*one);
+  const pid_t bystander = StartIn(*other);
+  one->Kill();
+  EXPECT_EQ(Reap(first), SIGKILL);
+  EXPECT_EQ(Reap(second), SIGKILL);
+  EXPECT_THAT(other->Pids(), ElementsAre(bystander));
+  other->Kill();
+  EXPECT_EQ(Reap(bystander), SIGKILL);
+  EXPECT_TRUE(one->Kill());
+}
+
+TEST_F(CgroupTest, DoesNotWaitForWhatItKilled) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  const pid_t child = StartIn(*group);
+  // It dies no further than this thread lets it.
+  ASSERT_EQ(::ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_TRACEEXIT), 0);
+  EXPECT_FALSE(group->Kill());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
+  EXPECT_THAT(group->Pids(), ElementsAre(child));
+  ASSERT_EQ(::ptrace(PTRACE_DETACH, child, nullptr, nullptr), 0);
+  EXPECT_EQ(Reap(child), SIGKILL);
+  EXPECT_TRUE(group->Kill());
+}
+
+TEST_F(CgroupTest, LimitsProcesses) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  CgroupLimits limits;
+  limits.memory_bytes = uint64_t{64} << 20;
+  limits.pids = 1;
+  limits.cpu_millis = 500;
+  ASSERT_THAT(group->SetLimits(limits), IsOk());
+  EXPECT_EQ(Reap(StartIn(*group, [] { return ::fork() < 0 ? 0 : 1; })), 0);
+  EXPECT_GT(group->Usage().memory_peak_bytes, 0u);
+  EXPECT_LE(group->Usage().memory_peak_bytes, uint64_t{64} << 20);
+}
+
+TEST_F(CgroupTest, ClearsAwayWhatAnEarlierOneLeft) {
+  pid_t child;
+  {
+    absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+    ASSERT_THAT(group.status(), IsOk());
+    absl::StatusOr<Cgroup> below = group->CreateChild("run");
+    absl::StatusOr<Cgroup> deepest = below->CreateChild("e-0");
+    ASSERT_THAT(deepest.status(), IsOk());
+    child = StartIn(*deepest);
+  }
+  ASSERT_THAT(Cgroup::Create(host_, name_).status(), IsOk());
+  EXPECT_EQ(Reap(child), SIGKILL);
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,60 @@
+#include "sandbox/kernel/id_range.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "sandbox/kernel/namespaces.h"
+
+namespace sandbox {
+namespace {
+
+// Above what distributions hand out in /etc/subuid and what systemd gives to
+// containers (systemd's UIDS-GIDS document), below 2^31.
+constexpr uint32_t kLowest = 0x70000000;
+constexpr uint32_t kCount = 4095;
+constexpr const char* kDirectory = "/run/corral/ids";
+
+}  // namespace
+
+absl::StatusOr<IdRange> IdRange::Acquire() {
+  ::mkdir("/run/corral", 0700);
+  ::mkdir(kDirectory, 0700);
+  // Not all from the same end: a thousand taken ones would be tried first.
+  const auto start = static_cast<uint32_t>(::getpid());
+  for (uint32_t i = 0; i < kCount; ++i) {
+    const uint32_t number = (start + i) % kCount;
+    const std::string path = absl::StrCat(kDirectory, "/", number);
+    UniqueFd lock(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock.valid()) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+    }
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+      return IdRange(kLowest + number * kIdRange, std::move(lock));
+    }
+  }
+  return absl::ResourceExhaustedError(
+      "all ranges of subordinate ids are taken");
+}
+
+absl::StatusOr<IdRange> IdRange::TryAcquire(uint32_t first_id) {
+  const std::string path =
+      absl::StrCat(kDirectory, "/", (first_id - kLowest) / kIdRange);
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock.valid()) {
+    return absl::NotFoundError(absl::StrCat("no ids begin at ", first_id));
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("the ids from ", first_id, " are taken"));
+  }
+  return IdRange(first_id, std::move(lock));
+}
+
+}  // namespace sandbox

@@ -1,0 +1,93 @@
+#include "sandbox/kernel/isolation.h"
+
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/mount_api.h"
+
+namespace sandbox {
+namespace {
+
+IsolationFeature Feature(std::string name, const absl::Status& status,
+                         std::string how) {
+  return {std::move(name), status.ok(), /*required=*/true,
+          status.ok() ? std::move(how) : std::string(status.message())};
+}
+
+// In a child, since there is no way back.
+absl::Status TryUnshare(int flags) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(::unshare(flags) == 0 ? 0 : errno);
+  }
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child ||
+      !WIFEXITED(status)) {
+    return absl::InternalError("the probe did not run");
+  }
+  return WEXITSTATUS(status) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(WEXITSTATUS(status), "unshare");
+}
+
+absl::Status TrySeccomp() {
+  const uint32_t action = SECCOMP_RET_ERRNO;
+  if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0) {
+    return absl::ErrnoToStatus(errno, "seccomp");
+  }
+  return absl::OkStatus();
+}
+
+IsolationFeature Cgroups(const absl::StatusOr<CgroupHost>& host,
+                         const std::string& what) {
+  if (!host.ok()) {
+    return Feature(what, host.status(), "");
+  }
+  return Feature(what, absl::OkStatus(),
+                 host->version == CgroupVersion::kV2
+                     ? absl::StrCat("cgroup v2 below ", host->parents[0])
+                     : "cgroup v1");
+}
+
+}  // namespace
+
+std::vector<IsolationFeature> ProbeIsolation() {
+  std::vector<IsolationFeature> features;
+  features.push_back(
+      Feature("root",
+              ::geteuid() == 0
+                  ? absl::OkStatus()
+                  : absl::PermissionDeniedError("corrald does not run as root"),
+              "it may map ids that are not its own"));
+  const std::pair<const char*, int> namespaces[] = {
+      {"user namespace", CLONE_NEWUSER},    {"mount namespace", CLONE_NEWNS},
+      {"pid namespace", CLONE_NEWPID},      {"network namespace", CLONE_NEWNET},
+      {"ipc namespace", CLONE_NEWIPC},      {"uts namespace", CLONE_NEWUTS},
+      {"cgroup namespace", CLONE_NEWCGROUP}};
+  for (const auto& [name, flag] : namespaces) {
+    features.push_back(Feature(name, TryUnshare(flag), "one for each sandbox"));
+  }
+  const absl::StatusOr<UniqueFd> tmpfs = NewFileSystem("tmpfs", {}, 0);
+  features.push_back(Feature("mounts by descriptor", tmpfs.status(),
+                             "fsopen, open_tree, mount_setattr"));
+  features.push_back(
+      Feature("seccomp", TrySeccomp(), "default-deny profile of system calls"));
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  features.push_back(Cgroups(host, "memory limit"));
+  features.push_back(Cgroups(host, "pids limit"));
+  features.push_back(Cgroups(host, "cpu limit"));
+  return features;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,127 @@
+#include "sandbox/kernel/mount_api.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+absl::Status SetOptions(
+    int context, const char* what,
+    const std::vector<std::pair<const char*, std::string>>& options) {
+  for (const auto& [key, value] : options) {
+    if (::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key,
+                  value.c_str(), 0) != 0) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("fsconfig(", what, ", ", key, "=", value, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path) {
+  const unsigned flags =
+      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (path.empty() ? AT_EMPTY_PATH : 0);
+  UniqueFd tree(static_cast<int>(
+      ::syscall(SYS_open_tree, directory, path.c_str(), flags)));
+  if (!tree.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open_tree(", path, ")"));
+  }
+  return tree;
+}
+
+absl::Status SetMountAttributes(int tree, uint64_t attributes,
+                                int user_namespace) {
+  mount_attr attr = {};
+  attr.attr_set = attributes;
+  if (user_namespace >= 0) {
+    attr.attr_set |= MOUNT_ATTR_IDMAP;
+    attr.userns_fd = static_cast<uint64_t>(user_namespace);
+  }
+  if (::syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr,
+                sizeof(attr)) != 0) {
+    return absl::ErrnoToStatus(errno, "mount_setattr");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetReadOnly(int tree, bool read_only) {
+  mount_attr attr = {};
+  (read_only ? attr.attr_set : attr.attr_clr) = MOUNT_ATTR_RDONLY;
+  if (::syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr,
+                sizeof(attr)) != 0) {
+    return absl::ErrnoToStatus(errno, "mount_setattr(read-only)");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> NewFileSystem(
+    const char* type,
+    const std::vector<std::pair<const char*, std::string>>& options,
+    uint64_t attributes) {
+  UniqueFd context(
+      static_cast<int>(::syscall(SYS_fsopen, type, FSOPEN_CLOEXEC)));
+  if (!context.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("fsopen(", type, ")"));
+  }
+  RETURN_IF_ERROR(SetOptions(context.get(), type, options));
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr,
+                nullptr, 0) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("create ", type));
+  }
+  UniqueFd tree(static_cast<int>(
+      ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, attributes)));
+  if (!tree.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("fsmount(", type, ")"));
+  }
+  return tree;
+}
+
+absl::Status Reconfigure(
+    int directory, const char* path,
+    const std::vector<std::pair<const char*, std::string>>& options) {
+  UniqueFd context(static_cast<int>(::syscall(
+      SYS_fspick, directory, path, FSPICK_CLOEXEC | FSPICK_SYMLINK_NOFOLLOW)));
+  if (!context.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("fspick(", path, ")"));
+  }
+  RETURN_IF_ERROR(SetOptions(context.get(), path, options));
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_RECONFIGURE, nullptr,
+                nullptr, 0) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("reconfigure ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> OpenBeneath(int directory, const std::string& path) {
+  open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  UniqueFd fd(static_cast<int>(
+      ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
+  if (!fd.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+  }
+  return fd;
+}
+
+absl::Status MoveTree(int tree, int directory, const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd target, OpenBeneath(directory, path));
+  if (::syscall(SYS_move_mount, tree, "", target.get(), "",
+                MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("move_mount(", path, ")"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,50 @@
+// The mount system calls that work on descriptors, which glibc 2.36 declares in
+// part and older kernels have since 5.12. See open_tree(2), fsopen(2),
+// mount_setattr(2).
+
+#ifndef SANDBOX_KERNEL_MOUNT_API_H_
+#define SANDBOX_KERNEL_MOUNT_API_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+// A detached copy of one mount, from `path` on, without the mounts below it.
+// NotFound: no such path.
+absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
+
+// attributes: MOUNT_ATTR_*; user_namespace: for MOUNT_ATTR_IDMAP, else -1.
+absl::Status SetMountAttributes(int tree, uint64_t attributes,
+                                int user_namespace);
+
+absl::Status SetReadOnly(int tree, bool read_only);
+
+// A new file system, detached: fsopen, options, fsmount.
+absl::StatusOr<UniqueFd> NewFileSystem(
+    const char* type,
+    const std::vector<std::pair<const char*, std::string>>& options,
+    uint64_t attributes);
+
+// Changes options of the file system whose mount is at `path` below
+// `directory`.
+absl::Status Reconfigure(
+    int directory, const char* path,
+    const std::vector<std::pair<const char*, std::string>>& options);
+
+// Mounts `tree` on `path`, which is resolved below `directory` without
+// following any link.
+absl::Status MoveTree(int tree, int directory, const std::string& path);
+
+// Opens `path` (O_PATH) below `directory`, following no link.
+absl::StatusOr<UniqueFd> OpenBeneath(int directory, const std::string& path);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_KERNEL_MOUNT_API_H_

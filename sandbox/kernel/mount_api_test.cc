@@ -1,0 +1,114 @@
+// In a mount namespace of its own.
+
+#include "sandbox/kernel/mount_api.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+class MountApiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // For the process: its mounts end with it.
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+    std::string path = ::testing::TempDir() + "/mountXXXXXX";
+    directory_ = ::mkdtemp(path.data());
+    root_.Reset(::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_EQ(::mkdirat(root_.get(), "a", 0755), 0);
+    ASSERT_EQ(::symlinkat("/etc", root_.get(), "link"), 0);
+  }
+  absl::StatusOr<UniqueFd> Tmpfs() {
+    return NewFileSystem("tmpfs", {{"size", "1m"}}, MOUNT_ATTR_NOSUID);
+  }
+
+  std::string directory_;
+  UniqueFd root_;
+};
+
+TEST_F(MountApiTest, MakesAFileSystemAndMountsIt) {
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  ASSERT_THAT(MoveTree(tree->get(), root_.get(), "a"), IsOk());
+  struct statvfs status;
+  ASSERT_EQ(::statvfs((directory_ + "/a").c_str(), &status), 0);
+  EXPECT_EQ(status.f_blocks * status.f_frsize, 1u << 20);
+  EXPECT_NE(status.f_flag & ST_NOSUID, 0u);
+  ASSERT_THAT(Reconfigure(root_.get(), "a", {{"size", "2m"}}), IsOk());
+  ASSERT_EQ(::statvfs((directory_ + "/a").c_str(), &status), 0);
+  EXPECT_EQ(status.f_blocks * status.f_frsize, 2u << 20);
+}
+
+TEST_F(MountApiTest, FollowsNoLink) {
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  for (const char* path : {"link", "link/ssl", "a/../link"}) {
+    EXPECT_FALSE(MoveTree(tree->get(), root_.get(), path).ok()) << path;
+  }
+  EXPECT_FALSE(OpenBeneath(root_.get(), "link/ssl").ok());
+  // The link itself.
+  const absl::StatusOr<UniqueFd> link = OpenBeneath(root_.get(), "link");
+  ASSERT_THAT(link.status(), IsOk());
+  struct stat one;
+  ASSERT_EQ(::fstat(link->get(), &one), 0);
+  EXPECT_TRUE(S_ISLNK(one.st_mode));
+  // The directory is the root: there is no way above it.
+  const absl::StatusOr<UniqueFd> above = OpenBeneath(root_.get(), "../../../a");
+  ASSERT_THAT(above.status(), IsOk());
+  struct stat other;
+  ASSERT_EQ(::fstat(above->get(), &one), 0);
+  ASSERT_EQ(::stat((directory_ + "/a").c_str(), &other), 0);
+  EXPECT_EQ(one.st_ino, other.st_ino);
+}
+
+TEST_F(MountApiTest, MakesAMountReadOnlyAndWritableAgain) {
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  ASSERT_THAT(MoveTree(tree->get(), root_.get(), "a"), IsOk());
+  ASSERT_THAT(SetReadOnly(tree->get(), true), IsOk());
+  EXPECT_NE(::mkdirat(root_.get(), "a/x", 0755), 0);
+  ASSERT_THAT(SetReadOnly(tree->get(), false), IsOk());
+  EXPECT_EQ(::mkdirat(root_.get(), "a/x", 0755), 0);
+}
+
+TEST_F(MountApiTest, CopiesATreeWithOtherAttributes) {
+  const absl::StatusOr<UniqueFd> copy = CopyTree(AT_FDCWD, directory_);
+  ASSERT_THAT(copy.status(), IsOk());
+  ASSERT_THAT(SetMountAttributes(copy->get(), MOUNT_ATTR_RDONLY, -1), IsOk());
+  EXPECT_NE(::mkdirat(copy->get(), "x", 0755), 0);
+  EXPECT_EQ(::mkdirat(root_.get(), "x", 0755), 0);
+}
+
+TEST_F(MountApiTest, NamesWhatItCouldNotDo) {
+  EXPECT_THAT(CopyTree(root_.get(), "none").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+  EXPECT_THAT(NewFileSystem("nofs", {}, 0).status().ToString(),
+              HasSubstr("nofs"));
+  EXPECT_THAT(NewFileSystem("tmpfs", {{"size", "much"}}, 0).status().ToString(),
+              HasSubstr("size=much"));
+  EXPECT_THAT(Reconfigure(root_.get(), "a", {}).ToString(),
+              HasSubstr("fspick(a)"));
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,393 @@
+#include "sandbox/kernel/mounts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/kernel/mount_api.h"
+#include "sandbox/kernel/namespaces.h"
+
+namespace sandbox {
+namespace {
+
+constexpr uint64_t kLent =
+    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+// Lent from the host's /etc when there: what tools look up and what holds no
+// secret. Names are exact.
+constexpr const char* kLentEtc[] = {
+    "/etc/alternatives",
+    "/etc/bash.bashrc",
+    "/etc/ca-certificates",
+    "/etc/debian_version",
+    "/etc/ethertypes",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/inputrc",
+    "/etc/java-11-openjdk",
+    "/etc/java-17-openjdk",
+    "/etc/java-21-openjdk",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/perl",
+    "/etc/profile",
+    "/etc/protocols",
+    "/etc/python3",
+    "/etc/python3.11",
+    "/etc/rpc",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+};
+
+constexpr const char* kDevices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                    "/dev/random", "/dev/urandom", "/dev/tty"};
+
+// Kernel settings and what tells of the host or of other tenants.
+constexpr const char* kReadOnlyProc[] = {"proc/sys", "proc/bus", "proc/fs",
+                                         "proc/irq", "proc/sysrq-trigger"};
+constexpr const char* kMaskedProcFiles[] = {
+    "proc/interrupts",    "proc/kallsyms",    "proc/kcore",
+    "proc/key-users",     "proc/keys",        "proc/kmsg",
+    "proc/kpagecgroup",   "proc/kpagecount",  "proc/kpageflags",
+    "proc/latency_stats", "proc/sched_debug", "proc/slabinfo",
+    "proc/timer_list",    "proc/vmallocinfo"};
+constexpr const char* kMaskedProcDirectories[] = {"proc/acpi", "proc/asound",
+                                                  "proc/scsi"};
+
+struct TextFile {
+  const char* path;
+  const char* text;
+};
+constexpr TextFile kMadeUpEtc[] = {
+    {"etc/passwd",
+     "root:x:0:0:root:/:/usr/sbin/nologin\n"
+     "corral:x:1000:1000:corral:/home/corral:/bin/bash\n"
+     "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
+    {"etc/group", "root:x:0:\ntty:x:5:\ncorral:x:1000:\nnogroup:x:65534:\n"},
+    {"etc/hosts",
+     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"},
+    {"etc/nsswitch.conf",
+     "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
+     "networks: files\nprotocols: files\nservices: files\n"},
+    {"etc/resolv.conf", ""},
+    {"etc/shells", "/bin/sh\n/bin/bash\n"},
+};
+
+// Writable places of the sandbox's own.
+struct Scratch {
+  const char* name;
+  const char* path;
+  mode_t mode;
+};
+constexpr Scratch kScratch[] = {{"tmp", "tmp", 01777},
+                                {"shm", "dev/shm", 01777},
+                                {"home", "home/corral", 0755}};
+
+absl::Status Lend(const std::string& path, uint64_t attributes,
+                  HostTrees& host) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("stat ", path));
+  }
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(AT_FDCWD, path));
+  RETURN_IF_ERROR(SetMountAttributes(tree.get(), attributes, -1));
+  host.trees.push_back({std::move(tree), path, S_ISDIR(status.st_mode)});
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkspacePath(const std::string& path) {
+  for (const char* taken : {"/proc", "/sys", "/dev", "/etc"}) {
+    if (path == taken || absl::StartsWith(path, absl::StrCat(taken, "/"))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a directory that is not below ", taken));
+    }
+  }
+  if (path == "/" || path == "/usr" || path == "/dev/shm") {
+    return absl::InvalidArgumentError(
+        "a directory that is not the sandbox's own: /, /usr, /dev/shm");
+  }
+  return absl::OkStatus();
+}
+
+// Makes what is missing of `path` below `root`, each a directory but for the
+// last, if it is not one.
+absl::Status MakePath(int root, const std::string& path, bool directory) {
+  std::string prefix;
+  const std::vector<std::string> parts =
+      absl::StrSplit(path, '/', absl::SkipEmpty());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    absl::StrAppend(&prefix, prefix.empty() ? "" : "/", parts[i]);
+    const absl::Status found = OpenBeneath(root, prefix).status();
+    if (found.ok()) {
+      continue;
+    }
+    // Only below what was opened without following a link: a link in this tree
+    // would still lead to the host's.
+    if (!absl::IsNotFound(found)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "no place for ", path, " in a sandbox: ", found.message()));
+    }
+    const bool file = !directory && i + 1 == parts.size();
+    const int made = file ? ::mknodat(root, prefix.c_str(), S_IFREG | 0444, 0)
+                          : ::mkdirat(root, prefix.c_str(), 0755);
+    if (made != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "no place for ", path,
+          " in a sandbox: ", absl::ErrnoToStatus(errno, prefix).message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteText(int root, const TextFile& file) {
+  UniqueFd fd(
+      ::openat(root, file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+  const absl::string_view text = file.text;
+  if (!fd.valid() || ::write(fd.get(), text.data(), text.size()) !=
+                         static_cast<ssize_t>(text.size())) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("write ", file.path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Link(int root, const std::string& target,
+                  const std::string& path) {
+  if (::symlinkat(target.c_str(), root, path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("symlink ", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeSkeleton(int root, const HostTrees& host) {
+  for (const char* directory :
+       {"usr", "etc", "dev", "dev/pts", "dev/shm", "proc", "tmp", "home",
+        "home/corral", "run", "var"}) {
+    if (::mkdirat(root, directory, 0755) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
+    }
+  }
+  for (const TextFile& file : kMadeUpEtc) {
+    RETURN_IF_ERROR(WriteText(root, file));
+  }
+  for (const auto& [path, target] : host.links) {
+    RETURN_IF_ERROR(Link(root, target, path));
+  }
+  const std::pair<const char*, const char*> links[] = {
+      {"dev/ptmx", "pts/ptmx"},
+      {"dev/fd", "/proc/self/fd"},
+      {"dev/stdin", "/proc/self/fd/0"},
+      {"dev/stdout", "/proc/self/fd/1"},
+      {"dev/stderr", "/proc/self/fd/2"},
+      {"etc/mtab", "/proc/mounts"},
+      {"var/tmp", "/tmp"},
+      {"var/run", "/run"}};
+  for (const auto& [path, target] : links) {
+    RETURN_IF_ERROR(Link(root, target, path));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> MakeScratch(int tmpfs, const Scratch& scratch) {
+  if (::mkdirat(tmpfs, scratch.name, scratch.mode) != 0 ||
+      ::fchownat(tmpfs, scratch.name, kCommandId, kCommandId, 0) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", scratch.path));
+  }
+  return CopyTree(tmpfs, scratch.name);
+}
+
+// One file system for all of them, so that they share one limit.
+absl::Status MountScratch(int root) {
+  ASSIGN_OR_RETURN(const UniqueFd tmpfs,
+                   NewFileSystem("tmpfs", {{"mode", "755"}},
+                                 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  // Only of what is mounted can copies be made.
+  RETURN_IF_ERROR(MoveTree(tmpfs.get(), root, "home"));
+  std::vector<UniqueFd> parts;
+  for (const Scratch& scratch : kScratch) {
+    ASSIGN_OR_RETURN(UniqueFd part, MakeScratch(tmpfs.get(), scratch));
+    parts.push_back(std::move(part));
+  }
+  if (::fchdir(root) != 0 || ::umount2("home", MNT_DETACH) != 0) {
+    return absl::ErrnoToStatus(errno, "umount of the scratch space");
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    RETURN_IF_ERROR(MoveTree(parts[i].get(), root, kScratch[i].path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CoverWith(int root, const char* cover, const char* path) {
+  if (::faccessat(root, path, F_OK, 0) != 0) {
+    return absl::OkStatus();  // not in this kernel
+  }
+  ASSIGN_OR_RETURN(const UniqueFd copy, CopyTree(root, cover));
+  RETURN_IF_ERROR(SetMountAttributes(copy.get(), MOUNT_ATTR_RDONLY, -1));
+  return MoveTree(copy.get(), root, path);
+}
+
+absl::Status MountProc(int root) {
+  ASSIGN_OR_RETURN(
+      const UniqueFd proc,
+      NewFileSystem("proc", {{"hidepid", "invisible"}},
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  RETURN_IF_ERROR(MoveTree(proc.get(), root, "proc"));
+  for (const char* path : kReadOnlyProc) {
+    RETURN_IF_ERROR(CoverWith(root, path, path));
+  }
+  for (const char* path : kMaskedProcFiles) {
+    RETURN_IF_ERROR(CoverWith(root, "dev/null", path));
+  }
+  for (const char* path : kMaskedProcDirectories) {
+    RETURN_IF_ERROR(CoverWith(root, "run", path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pivot(int root) {
+  // pivot_root(".", "."): the old root lies on the new one until it is
+  // unmounted; see pivot_root(2).
+  if (::fchdir(root) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0 ||
+      ::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) {
+    return absl::ErrnoToStatus(errno, "pivot_root");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HostTrees> Gather() {
+  HostTrees host;
+  RETURN_IF_ERROR(Lend("/usr", kLent, host));
+  for (const char* name : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) {
+    const std::string path = absl::StrCat("/", name);
+    char target[256];
+    const ssize_t size = ::readlink(path.c_str(), target, sizeof(target));
+    if (size > 0) {
+      host.links.emplace_back(name,
+                              std::string(target, static_cast<size_t>(size)));
+    } else if (errno == EINVAL) {
+      RETURN_IF_ERROR(Lend(path, kLent, host));
+    }
+  }
+  for (const char* path : kLentEtc) {
+    const absl::Status lent = Lend(path, kLent, host);
+    if (!lent.ok() && !absl::IsNotFound(lent)) {
+      return lent;
+    }
+  }
+  for (const char* path : kDevices) {
+    RETURN_IF_ERROR(Lend(path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, host));
+  }
+  return host;
+}
+
+absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::chdir("/") != 0) {
+    return absl::ErrnoToStatus(errno, "make the mounts private");
+  }
+  ::umask(0);
+  ASSIGN_OR_RETURN(UniqueFd root,
+                   NewFileSystem("tmpfs", {{"size", "1m"}, {"mode", "755"}},
+                                 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  // A mount takes others only where the namespace has it: on any directory,
+  // until it is the root.
+  RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
+  RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
+  RETURN_IF_ERROR(MountScratch(root.get()));
+  for (const HostTree& tree : host.trees) {
+    RETURN_IF_ERROR(MakePath(root.get(), tree.target, tree.directory));
+    RETURN_IF_ERROR(MoveTree(tree.tree.get(), root.get(), tree.target));
+  }
+  ASSIGN_OR_RETURN(UniqueFd devpts,
+                   NewFileSystem("devpts",
+                                 {{"ptmxmode", "0666"},
+                                  {"mode", "0600"},
+                                  {"uid", absl::StrCat(kCommandId)},
+                                  {"gid", absl::StrCat(kCommandId)}},
+                                 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  RETURN_IF_ERROR(MoveTree(devpts.get(), root.get(), "dev/pts"));
+  RETURN_IF_ERROR(MountProc(root.get()));
+  RETURN_IF_ERROR(SetReadOnly(root.get(), true));
+  RETURN_IF_ERROR(Pivot(root.get()));
+  ::umask(022);
+  return SandboxTree{std::move(devpts), std::move(root)};
+}
+
+absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
+  RETURN_IF_ERROR(CheckWorkspacePath(workspace.path));
+  UniqueFd directory(
+      ::open(workspace.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat status;
+  if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
+    return absl::InvalidArgumentError(
+        absl::ErrnoToStatus(errno, "a directory that the server can open")
+            .message());
+  }
+  // Where links and ".." led.
+  char real[PATH_MAX];
+  const ssize_t size =
+      ::readlink(absl::StrCat("/proc/self/fd/", directory.get()).c_str(), real,
+                 sizeof(real));
+  if (size < 0) {
+    return absl::ErrnoToStatus(errno, "path of the workspace");
+  }
+  RETURN_IF_ERROR(
+      CheckWorkspacePath(std::string(real, static_cast<size_t>(size))));
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
+  ASSIGN_OR_RETURN(
+      const UniqueFd map,
+      OwnerMap(status.st_uid, status.st_gid, workspace.first_id, kCommandId));
+  const uint64_t attributes =
+      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+      (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
+  const absl::Status mapped =
+      SetMountAttributes(tree.get(), attributes, map.get());
+  if (!mapped.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "workspace ", workspace.path,
+        ": its file system has no idmapped mounts: ", mapped.message()));
+  }
+  return HostTree{std::move(tree), workspace.path, true};
+}
+
+absl::Status LimitScratch(int root, uint64_t memory_bytes) {
+  // What is in it counts as memory, and no process that could be killed for it
+  // holds it: the rest is for commands. An empty file takes a quarter of a
+  // page.
+  const uint64_t size = memory_bytes / 8 * 5;
+  return Reconfigure(
+      root, kScratch[0].path,
+      {{"size", absl::StrCat(size)}, {"nr_inodes", absl::StrCat(size / 4096)}});
+}
+
+absl::Status Attach(int root, const HostTree& tree) {
+  ::umask(022);
+  RETURN_IF_ERROR(SetReadOnly(root, false));
+  RETURN_IF_ERROR(MakePath(root, tree.target, tree.directory));
+  RETURN_IF_ERROR(MoveTree(tree.tree.get(), root, tree.target));
+  return SetReadOnly(root, true);
+}
+
+}  // namespace sandbox

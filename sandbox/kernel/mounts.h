@@ -1,0 +1,81 @@
+// The file system of a sandbox.
+//
+// Two steps, in two processes: Gather() in the supervisor, with the host's
+// rights, makes detached copies of what the host lends (open_tree), each
+// read-only or idmapped before anything can see it; Build() in the sandbox's
+// own namespaces makes the rest and moves the copies in. Mounts are made on
+// descriptors; no path is resolved in a tree that something inside could have
+// changed, since nothing runs inside yet.
+//
+// What a command sees:
+//   /usr and the links to it (/bin, /lib, ...)   the host's, read-only
+//   /etc               made up, with the host's alternatives, certificates,
+//   linker cache and the like /tmp, /dev/shm, /home/corral, /run, /var/tmp
+//   private tmpfs /dev               null, zero, full, random, urandom, tty and
+//   a devpts of its own /proc              its own, other users' processes
+//   invisible, kernel settings read-only, the rest masked the workspace      at
+//   its own path
+
+#ifndef SANDBOX_KERNEL_MOUNTS_H_
+#define SANDBOX_KERNEL_MOUNTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+// A detached mount, and where it belongs.
+struct HostTree {
+  UniqueFd tree;
+  std::string target;  // absolute
+  bool directory = true;
+};
+
+struct HostTrees {
+  std::vector<HostTree> trees;
+  // Links of the root that the host has too: "bin" -> "usr/bin".
+  std::vector<std::pair<std::string, std::string>> links;
+};
+
+struct WorkspaceMount {
+  std::string path;
+  bool read_only = false;
+  // Of the sandbox.
+  uint32_t first_id = 0;
+};
+
+struct SandboxTree {
+  // The directory of the sandbox's devpts, for OpenPty.
+  UniqueFd devpts;
+  // The root's mount.
+  UniqueFd root;
+};
+
+// FailedPrecondition: the kernel cannot do it.
+absl::StatusOr<HostTrees> Gather();
+
+// In the child, as root of its user namespace.
+absl::StatusOr<SandboxTree> Build(const HostTrees& host);
+
+// InvalidArgument: not a directory, or one that may not be a workspace; the
+// message says what is allowed.
+// FailedPrecondition: its file system has no idmapped mounts.
+absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
+
+// Limits what /tmp, /dev/shm and /home/corral hold together, for a sandbox with
+// this much memory. In the same place as Attach().
+absl::Status LimitScratch(int root, uint64_t memory_bytes);
+
+// Puts one more tree below the root. In a process that entered the sandbox's
+// namespaces, as root of its user namespace, and before anything untrusted runs
+// there. InvalidArgument: there is no place for it.
+absl::Status Attach(int root, const HostTree& tree);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_KERNEL_MOUNTS_H_

@@ -1,0 +1,171 @@
+#include "sandbox/kernel/namespaces.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/small_file.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+// In the flags of /proc/PID/stat: PF_EXITING of the kernel's <linux/sched.h>.
+constexpr uint64_t kExiting = 0x4;
+
+// glibc's fork keeps no state that a single-threaded program would miss.
+absl::StatusOr<Child> Clone(uint64_t flags, int cgroup) {
+  int pidfd = -1;
+  clone_args arguments = {};
+  arguments.flags = flags | CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  if (cgroup >= 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<uint64_t>(cgroup);
+  }
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof(arguments));
+  if (pid < 0) {
+    return absl::ErrnoToStatus(
+        errno, errno == ENOSPC ? "clone3: a limit in /proc/sys/user/ is reached"
+                               : "clone3");
+  }
+  Child child;
+  child.pid = static_cast<pid_t>(pid);
+  if (pid > 0) {
+    child.pidfd.Reset(pidfd);
+  }
+  return child;
+}
+
+absl::StatusOr<UniqueFd> OpenUserNamespace(pid_t pid) {
+  const std::string path = absl::StrCat("/proc/", pid, "/ns/user");
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+  }
+  return fd;
+}
+
+absl::Status BringUpLoopback() {
+  UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request = {};
+  std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
+  request.ifr_flags = IFF_UP;
+  if (!socket.valid() || ::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) {
+    return absl::ErrnoToStatus(errno, "bring up lo");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status DieWithParent() {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+    return absl::ErrnoToStatus(errno, "prctl(PDEATHSIG)");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Child> CloneIntoNamespaces(int cgroup) {
+  return Clone(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+                   CLONE_NEWIPC | CLONE_NEWUTS,
+               cgroup);
+}
+
+absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
+  const UniqueFd own(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
+  // For a pid namespace this changes where children are made, not the caller.
+  if (::setns(pidfd, CLONE_NEWPID) != 0) {
+    return absl::ErrnoToStatus(errno, "setns(pid)");
+  }
+  ASSIGN_OR_RETURN(Child child, Clone(0, cgroup));
+  if (child.pid != 0) {
+    // Back: a process whose children are made elsewhere can start no thread.
+    if (::setns(own.get(), CLONE_NEWPID) != 0) {
+      return absl::ErrnoToStatus(errno, "setns(own pid)");
+    }
+  } else if (::setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
+                                CLONE_NEWIPC | CLONE_NEWUTS |
+                                CLONE_NEWCGROUP) != 0) {
+    // Not back to the caller, who would go on twice.
+    LOG(ERROR) << "setns: errno " << errno;
+    ::_exit(1);
+  }
+  return child;
+}
+
+bool IsExiting(pid_t pid) {
+  const absl::StatusOr<std::string> stat =
+      ReadSmallFile(absl::StrCat("/proc/", pid, "/stat"));
+  if (!stat.ok()) {
+    return false;
+  }
+  // Behind "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid, flags.
+  constexpr size_t kFlags = 6;
+  const std::vector<absl::string_view> fields = absl::StrSplit(
+      absl::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
+  uint64_t flags = 0;
+  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) &&
+         (flags & kExiting) != 0;
+}
+
+absl::Status MapIds(pid_t pid, uint32_t first_id) {
+  const std::string map = absl::StrCat("0 ", first_id, " ", kIdRange);
+  RETURN_IF_ERROR(WriteSmallFile(absl::StrCat("/proc/", pid, "/uid_map"), map));
+  return WriteSmallFile(absl::StrCat("/proc/", pid, "/gid_map"), map);
+}
+
+absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
+                                  uint32_t inside) {
+  // A user namespace needs a process to be made; the descriptor keeps it.
+  ASSIGN_OR_RETURN(Child child, Clone(CLONE_NEWUSER, -1));
+  if (child.pid == 0) {
+    for (;;) {
+      ::pause();
+    }
+  }
+  const auto map = [&](const char* file, uint32_t id) {
+    return WriteSmallFile(absl::StrCat("/proc/", child.pid, file),
+                          absl::StrCat(id, " ", first_id + inside, " 1"));
+  };
+  absl::Status mapped = map("/uid_map", owner);
+  if (mapped.ok()) {
+    mapped = map("/gid_map", group);
+  }
+  absl::StatusOr<UniqueFd> name_space = OpenUserNamespace(child.pid);
+  ::kill(child.pid, SIGKILL);
+  ::waitpid(child.pid, nullptr, 0);
+  RETURN_IF_ERROR(mapped);
+  return name_space;
+}
+
+absl::Status FinishNamespaces(const std::string& host_name) {
+  if (::unshare(CLONE_NEWCGROUP) != 0) {
+    return absl::ErrnoToStatus(errno, "unshare(cgroup)");
+  }
+  if (::sethostname(host_name.data(), host_name.size()) != 0) {
+    return absl::ErrnoToStatus(errno, "sethostname");
+  }
+  return BringUpLoopback();
+}
+
+}  // namespace sandbox

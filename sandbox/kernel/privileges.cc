@@ -1,0 +1,88 @@
+#include "sandbox/kernel/privileges.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+
+namespace sandbox {
+
+absl::Status BecomeNamespaceRoot() {
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(0, 0, 0) != 0 ||
+      ::setresuid(0, 0, 0) != 0) {
+    return absl::ErrnoToStatus(errno, "become root of the user namespace");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeepOnly(std::initializer_list<int> capabilities) {
+  __user_cap_data_struct data[2] = {};
+  for (const int capability : capabilities) {
+    data[capability / 32].permitted |= 1U << (capability % 32);
+    data[capability / 32].effective |= 1U << (capability % 32);
+  }
+  // The kernel may know more than the headers: it says where they end.
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0;
+       ++capability) {
+    const bool kept = std::find(capabilities.begin(), capabilities.end(),
+                                capability) != capabilities.end();
+    if (!kept && ::prctl(PR_CAPBSET_DROP, capability) != 0) {
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrCat("drop capability ", capability));
+    }
+  }
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
+    return absl::ErrnoToStatus(errno, "clear ambient capabilities");
+  }
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  if (::syscall(SYS_capset, &header, data) != 0) {
+    return absl::ErrnoToStatus(errno, "capset");
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    return absl::ErrnoToStatus(errno, "no_new_privs");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetResourceLimits() {
+  struct Limit {
+    __rlimit_resource resource;
+    rlim_t soft;
+    rlim_t hard;
+  };
+  constexpr rlim_t kMiB = 1 << 20;
+  const Limit limits[] = {
+      {RLIMIT_CORE, 0, 0},
+      {RLIMIT_NOFILE, 1024, 524288},
+      {RLIMIT_STACK, 8 * kMiB, RLIM_INFINITY},
+      {RLIMIT_MEMLOCK, 8 * kMiB, 8 * kMiB},
+      {RLIMIT_NICE, 0, 0},
+      {RLIMIT_RTPRIO, 0, 0},
+      {RLIMIT_NPROC, RLIM_INFINITY, RLIM_INFINITY},
+      {RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY},
+      {RLIMIT_CPU, RLIM_INFINITY, RLIM_INFINITY},
+      {RLIMIT_AS, RLIM_INFINITY, RLIM_INFINITY},
+  };
+  for (const Limit& limit : limits) {
+    // Raising a hard limit would take a privilege on the host.
+    rlimit value;
+    ::getrlimit(limit.resource, &value);
+    value.rlim_max = std::min(value.rlim_max, limit.hard);
+    value.rlim_cur = std::min(value.rlim_max, limit.soft);
+    if (::setrlimit(limit.resource, &value) != 0) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("setrlimit ", static_cast<int>(limit.resource)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,95 @@
+// Each case in a child, since there is no way back.
+
+#include "sandbox/kernel/privileges.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/small_file.h"
+
+namespace sandbox {
+namespace {
+
+// Whether `check` holds in a child: for what has no way back.
+bool HoldsInChild(bool (*check)()) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(check() ? 0 : 1);
+  }
+  int status = 1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+// Only what the C library offers between fork and exit; 0 is success.
+bool StatusSays(const char* line) {
+  const absl::StatusOr<std::string> status = ReadSmallFile("/proc/self/status");
+  return status.ok() && absl::StrContains(*status, line);
+}
+
+class PrivilegesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::getuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+  }
+};
+
+TEST_F(PrivilegesTest, LeavesNoCapability) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({}).ok() && StatusSays("CapPrm:\t0000000000000000") &&
+           StatusSays("CapEff:\t0000000000000000") &&
+           StatusSays("CapInh:\t0000000000000000") &&
+           StatusSays("CapBnd:\t0000000000000000") &&
+           StatusSays("CapAmb:\t0000000000000000") &&
+           StatusSays("NoNewPrivs:\t1");
+  }));
+}
+
+TEST_F(PrivilegesTest, LeavesTheCapabilitiesThatAreNamed) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({CAP_SETUID, CAP_SETGID}).ok() &&
+           StatusSays("CapPrm:\t00000000000000c0") &&
+           StatusSays("CapEff:\t00000000000000c0") &&
+           StatusSays("CapBnd:\t00000000000000c0") && ::chroot("/") != 0 &&
+           ::setuid(1000) == 0;
+  }));
+}
+
+rlimit Get(__rlimit_resource resource) {
+  rlimit value = {1, 1};
+  ::getrlimit(resource, &value);
+  return value;
+}
+
+TEST_F(PrivilegesTest, AllowsNoCoreAndSetsUsualLimits) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 0 &&
+           Get(RLIMIT_NOFILE).rlim_cur == 1024;
+  }));
+}
+
+bool SetLow() {
+  const rlimit low = {100, 200};
+  return ::setrlimit(RLIMIT_NOFILE, &low) == 0;
+}
+
+TEST_F(PrivilegesTest, RaisesNoLimitAboveTheHosts) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return SetLow() && SetResourceLimits().ok() &&
+           Get(RLIMIT_NOFILE).rlim_cur == 200 &&
+           Get(RLIMIT_NOFILE).rlim_max == 200;
+  }));
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,303 @@
+#include "sandbox/storage/output_log.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/storage/mapped_word.h"
+
+namespace sandbox {
+namespace {
+
+// What one call moves at most, so that one busy stream does not starve others.
+constexpr size_t kMaxAppend = size_t{1} << 20;
+// Holes are punched in steps, since each costs a journal entry.
+constexpr uint64_t kMinStep = uint64_t{64} << 10;
+constexpr uint64_t kMaxStep = uint64_t{8} << 20;
+// Of holes: what is smaller stays allocated on most file systems.
+constexpr uint64_t kBlock = 4096;
+
+uint64_t Step(uint64_t retain_bytes) {
+  const uint64_t step = std::clamp(retain_bytes / 8, kMinStep, kMaxStep);
+  return step - step % kMinStep;
+}
+
+uint64_t RoundUp(uint64_t offset) {
+  return (offset + kBlock - 1) / kBlock * kBlock;
+}
+
+// XFS allocates ahead of a file that grows, as much again as it has, unless the
+// file says in which extents it is to be allocated; before it has any.
+absl::Status LimitPreallocation(int file) {
+  struct statfs system = {};
+  if (::fstatfs(file, &system) != 0) {
+    return absl::ErrnoToStatus(errno, "statfs(log)");
+  }
+  if (system.f_type != XFS_SUPER_MAGIC) {
+    return absl::OkStatus();
+  }
+  // What it has inherited stays, like the project whose quota it is in.
+  fsxattr attributes = {};
+  if (::ioctl(file, FS_IOC_FSGETXATTR, &attributes) != 0) {
+    return absl::ErrnoToStatus(errno, "ioctl(log, FS_IOC_FSGETXATTR)");
+  }
+  attributes.fsx_xflags |= FS_XFLAG_EXTSIZE;
+  attributes.fsx_extsize = kMinStep;
+  if (::ioctl(file, FS_IOC_FSSETXATTR, &attributes) != 0) {
+    return absl::ErrnoToStatus(errno, "ioctl(log, FS_IOC_FSSETXATTR)");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(
+    int directory, const std::string& name) {
+  UniqueFd file(::openat(directory, name.c_str(),
+                         O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                         0600));
+  if (!file.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("create log ", name));
+  }
+  RETURN_IF_ERROR(LimitPreallocation(file.get()));
+  // Written, not truncated to size: a page that is allocated cannot fault on
+  // a full disk when the mapping is stored to.
+  char header[OutputLogHeader::kSize] = {};
+  std::memcpy(header, OutputLogHeader::kMagic, sizeof(OutputLogHeader::kMagic));
+  const ssize_t written = ::pwrite(file.get(), header, sizeof(header), 0);
+  if (written != static_cast<ssize_t>(sizeof(header))) {
+    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
+                               absl::StrCat("write log ", name));
+  }
+  ASSIGN_OR_RETURN(OutputLogHeader mapped,
+                   OutputLogHeader::Map(file.get(), /*writable=*/true));
+  return OutputLogWriter(std::move(file), std::move(mapped));
+}
+
+OutputLogWriter::OutputLogWriter(UniqueFd file, OutputLogHeader header)
+    : file_(std::move(file)),
+      header_(std::move(header)),
+      step_(Step(retain_bytes_)) {}
+
+void OutputLogWriter::NoteStart(int64_t start_time_ns) {
+  if (StoreMapped(&header_->start, static_cast<uint64_t>(start_time_ns))) {
+    state_.start_time_ns = start_time_ns;
+  }
+}
+
+void OutputLogWriter::SetRetention(uint64_t retain_bytes, Overflow overflow) {
+  retain_bytes_ = retain_bytes;
+  overflow_ = overflow;
+  step_ = Step(retain_bytes);
+  if (overflow == Overflow::kHeadAndTail) {
+    SetHead(retain_bytes / 2);
+  }
+}
+
+void OutputLogWriter::SetHead(uint64_t bytes) {
+  head_ = bytes;
+  hole_begin_ = RoundUp(bytes);
+  hole_end_ = hole_begin_;
+}
+
+size_t OutputLogWriter::Room() const {
+  uint64_t held = 0;
+  switch (overflow_) {
+    case Overflow::kDropOldest:
+    case Overflow::kHeadAndTail:
+      return kMaxAppend;
+    case Overflow::kBlock:
+      held = state_.end - acknowledged_;
+      break;
+    case Overflow::kKill:
+      held = state_.end;
+      break;
+  }
+  return held >= retain_bytes_
+             ? 0
+             : std::min<uint64_t>(retain_bytes_ - held, kMaxAppend);
+}
+
+absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
+  if (unpublished_ > 0) {
+    return Publish();
+  }
+  RETURN_IF_ERROR(CheckHoles());
+  auto position = static_cast<off_t>(OutputLogHeader::kSize + state_.end);
+  const ssize_t moved = ::splice(pipe, nullptr, file_.get(), &position,
+                                 std::min(limit, Room()), SPLICE_F_NONBLOCK);
+  if (moved < 0) {
+    if (errno == EAGAIN || errno == EINTR) {
+      return absl::UnavailableError("pipe is empty");
+    }
+    return absl::ErrnoToStatus(errno, "splice(pipe, log)");
+  }
+  unpublished_ = static_cast<size_t>(moved);
+  return Publish();
+}
+
+absl::Status OutputLogWriter::Append(const char* data, size_t size) {
+  RETURN_IF_ERROR(CheckHoles());
+  const uint64_t end = state_.end;
+  for (size_t done = 0; done < size;) {
+    const ssize_t written =
+        ::pwrite(file_.get(), data + done, size - done,
+                 static_cast<off_t>(OutputLogHeader::kSize + end + done));
+    if (written == 0 || (written < 0 && errno != EINTR)) {
+      return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC, "write(log)");
+    }
+    done += written > 0 ? static_cast<size_t>(written) : 0;
+  }
+  unpublished_ = size;
+  absl::Status published = Publish().status();
+  // Where they are they will be written again.
+  unpublished_ = 0;
+  return published;
+}
+
+void OutputLogWriter::Acknowledge(uint64_t offset) {
+  acknowledged_ = std::max(acknowledged_, std::min(offset, state_.end));
+  Drop(retain_bytes_, step_);
+}
+
+void OutputLogWriter::Trim(uint64_t bytes) {
+  uint64_t kept = std::max(std::min(bytes, retain_bytes_), kMinRetained);
+  if (overflow_ == Overflow::kHeadAndTail) {
+    if (state_.gap_end != 0) {
+      kept += head_;
+    } else if (disk_bytes() > kept) {
+      SetHead(std::min(head_, kept / 2));
+    }
+  }
+  Drop(kept, kBlock);
+}
+
+void OutputLogWriter::Close() {
+  // On a disk that has failed only the execution's record tells of it.
+  state_.closed = StoreMapped(&header_->closed, 1);
+}
+
+uint64_t OutputLogWriter::disk_bytes() const {
+  return state_.end + unpublished_ - (hole_end_ - hole_begin_);
+}
+
+uint64_t OutputLogWriter::droppable_bytes() const {
+  switch (overflow_) {
+    case Overflow::kDropOldest:
+      return disk_bytes();
+    case Overflow::kHeadAndTail:
+      return disk_bytes() - (state_.gap_end != 0 ? hole_begin_ : 0);
+    case Overflow::kBlock: {
+      const uint64_t whole = acknowledged_ - acknowledged_ % kBlock;
+      return whole > hole_end_ ? whole - hole_end_ : 0;
+    }
+    case Overflow::kKill:
+      return 0;
+  }
+  return 0;
+}
+
+absl::StatusOr<size_t> OutputLogWriter::Publish() {
+  if (unpublished_ == 0) {
+    return 0;
+  }
+  if (!StoreMapped(&header_->end, state_.end + unpublished_)) {
+    return absl::ErrnoToStatus(EIO, "store(log header)");
+  }
+  const size_t size = std::exchange(unpublished_, 0);
+  state_.end += size;
+  Drop(retain_bytes_, step_);
+  return size;
+}
+
+void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {
+  uint64_t expired = 0;
+  if (LoadMapped(header_->expired, &expired) && expired != 0) {
+    OnExpired();
+    DropBefore(state_.end - state_.end % kMinStep);
+    return;
+  }
+  uint64_t tail = retain_bytes;
+  switch (overflow_) {
+    case Overflow::kDropOldest:
+      break;
+    case Overflow::kBlock:
+      DropBefore(acknowledged_ - acknowledged_ % step);
+      return;
+    case Overflow::kHeadAndTail:
+      tail -= std::min(head_, retain_bytes);
+      tail = std::max(tail, kMinRetained / 2);
+      break;
+    case Overflow::kKill:
+      return;
+  }
+  const uint64_t dropped = state_.end > tail ? state_.end - tail : 0;
+  DropBefore(dropped - dropped % step);
+}
+
+void OutputLogWriter::OnExpired() {
+  if (state_.expired || !LoadMapped(header_->begin, &state_.begin)) {
+    return;
+  }
+  state_.expired = true;
+  // All was dropped; late output goes the same way, whatever the policy was.
+  SetRetention(0, Overflow::kDropOldest);
+  hole_begin_ = 0;
+  hole_end_ = state_.begin;
+}
+
+void OutputLogWriter::DropBefore(uint64_t offset) {
+  if (overflow_ == Overflow::kHeadAndTail) {
+    if (offset <= std::max(head_, state_.gap_end) ||
+        !StoreMapped(&header_->gap_begin, head_) ||
+        !StoreMapped(&header_->gap_end, offset)) {
+      return;
+    }
+    state_.gap_begin = head_;
+    state_.gap_end = offset;
+  } else {
+    if (offset <= state_.begin || !StoreMapped(&header_->begin, offset)) {
+      return;
+    }
+    state_.begin = offset;
+  }
+  // If it fails, unpunched() tells, and CheckHoles() in time.
+  (void)Punch();
+}
+
+uint64_t OutputLogWriter::Dropped() const {
+  return overflow_ == Overflow::kHeadAndTail ? state_.gap_end : state_.begin;
+}
+
+absl::Status OutputLogWriter::Punch() {
+  if (!unpunched()) {
+    return absl::OkStatus();
+  }
+  const uint64_t dropped = Dropped();
+  if (::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(OutputLogHeader::kSize + hole_end_),
+                  static_cast<off_t>(dropped - hole_end_)) != 0) {
+    return absl::ErrnoToStatus(errno, "fallocate(log, punch a hole)");
+  }
+  hole_end_ = dropped;
+  return absl::OkStatus();
+}
+
+absl::Status OutputLogWriter::CheckHoles() {
+  return unpunched() && Dropped() - hole_end_ >= retain_bytes_
+             ? Punch()
+             : absl::OkStatus();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,205 @@
+#include "sandbox/supervisor/control_socket.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+namespace {
+
+// Those of servers that were killed wait here too, until they are accepted.
+constexpr int kBacklog = 128;
+
+// When this host is short of what a message takes.
+constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
+
+}  // namespace
+
+ControlSocket::ControlSocket(EventLoop* loop, PacketSocket first,
+                             OnRequest on_request,
+                             std::function<wire::Snapshot()> snapshot,
+                             std::function<void()> disconnected)
+    : loop_(loop),
+      on_request_(std::move(on_request)),
+      snapshot_(std::move(snapshot)),
+      disconnected_(std::move(disconnected)) {
+  Adopt(std::move(first));
+}
+
+ControlSocket::~ControlSocket() {
+  Disconnect();
+  if (listener_.valid()) {
+    loop_->Unwatch(listener_.get());
+  }
+}
+
+absl::Status ControlSocket::Listen(const std::string& directory) {
+  UniqueFd parent(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  listener_.Reset(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!parent.valid() || !listener_.valid()) {
+    return absl::ErrnoToStatus(errno, "control socket");
+  }
+  // Under another name until it takes connections: a server that finds it and
+  // gets none takes the supervisor for dead.
+  constexpr char kUnready[] = "control.sock.new";
+  ::unlinkat(parent.get(), kUnready, 0);
+  // Through the descriptor: sun_path is short. See PacketSocket::Connect.
+  const std::string path =
+      absl::StrCat("/proc/self/fd/", parent.get(), "/", kUnready);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
+             sizeof(address)) != 0 ||
+      ::listen(listener_.get(), kBacklog) != 0 ||
+      ::renameat(parent.get(), kUnready, parent.get(), "control.sock") != 0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("bind ", directory, "/control.sock"));
+  }
+  loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { Accept(); });
+  return absl::OkStatus();
+}
+
+void ControlSocket::Accept() {
+  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr,
+                        SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd.valid()) {
+    return;
+  }
+  // What the one before has sent has happened, also what has no answer.
+  if (socket_.valid()) {
+    Receive();
+  }
+  Disconnect();
+  Adopt(PacketSocket(std::move(fd)));
+  wire::FromSupervisor hello;
+  *hello.mutable_snapshot() = snapshot_();
+  Send(std::move(hello));
+}
+
+void ControlSocket::Adopt(PacketSocket socket) {
+  socket_ = std::move(socket);
+  waiting_ = false;
+  loop_->Watch(socket_.fd(), EPOLLIN,
+               [this](uint32_t events) { OnReady(events); });
+}
+
+void ControlSocket::OnReady(uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    Flush();
+  }
+  if (socket_.valid() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    Receive();
+  }
+}
+
+void ControlSocket::Receive() {
+  const int fd = socket_.fd();
+  while (socket_.valid() && socket_.fd() == fd) {
+    wire::ToSupervisor request;
+    const absl::StatusOr<bool> got = socket_.Receive(&request);
+    if (!got.ok()) {
+      Disconnect();
+      disconnected_();
+      return;
+    }
+    if (!*got) {
+      return;
+    }
+    on_request_(std::move(request));
+  }
+}
+
+void ControlSocket::Send(wire::FromSupervisor message) {
+  if (socket_.valid()) {
+    if (message.execution().has_exit()) {
+      // Its reader looks at the logs anyway.
+      changed_.erase(message.execution().id());
+    }
+    queue_.push_back(std::move(message));
+    Flush();
+  }
+}
+
+void ControlSocket::SendOutputChanged(const std::string& execution_id) {
+  if (socket_.valid()) {
+    if (changed_.empty()) {
+      loop_->Defer([this] { Flush(); });
+    }
+    changed_.insert(execution_id);
+  }
+}
+
+absl::Status ControlSocket::SendNext() {
+  if (!queue_.empty()) {
+    RETURN_IF_ERROR(socket_.Send(queue_.front()));
+    queue_.pop_front();
+    return absl::OkStatus();
+  }
+  wire::FromSupervisor changes;
+  for (const std::string& id : changed_) {
+    changes.mutable_output_changed()->add_execution_ids(id);
+  }
+  RETURN_IF_ERROR(socket_.Send(changes));
+  changed_.clear();
+  return absl::OkStatus();
+}
+
+void ControlSocket::Flush() {
+  if (!socket_.valid()) {
+    return;
+  }
+  absl::Status sent;
+  while (sent.ok() && !idle()) {
+    sent = SendNext();
+  }
+  if (absl::IsResourceExhausted(sent)) {
+    FlushLater();
+  } else if (!sent.ok() && !absl::IsUnavailable(sent)) {
+    LOG(WARNING) << "control socket: " << sent.ToString();
+    Disconnect();
+    return;
+  }
+  const bool wait = absl::IsUnavailable(sent);
+  if (wait != waiting_) {
+    waiting_ = wait;
+    loop_->SetEvents(socket_.fd(), wait ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+}
+
+void ControlSocket::FlushLater() {
+  if (!flush_timer_.has_value()) {
+    flush_timer_ = loop_->After(kFlushRetry, [this] {
+      flush_timer_.reset();
+      Flush();
+    });
+  }
+}
+
+void ControlSocket::Disconnect() {
+  if (flush_timer_.has_value()) {
+    loop_->Cancel(*flush_timer_);
+    flush_timer_.reset();
+  }
+  if (socket_.valid()) {
+    loop_->Unwatch(socket_.fd());
+    socket_ = PacketSocket();
+  }
+  queue_.clear();
+  changed_.clear();
+}
+
+}  // namespace sandbox

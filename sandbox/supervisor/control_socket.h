@@ -1,0 +1,75 @@
+// The supervisor's side of the control socket: one connection at a time, the
+// newest.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_CONTROL_SOCKET_H_
+#define SANDBOX_SUPERVISOR_CONTROL_SOCKET_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class ControlSocket {
+ public:
+  using OnRequest = std::function<void(wire::ToSupervisor)>;
+
+  // `snapshot` is sent first on each connection that is accepted.
+  // `disconnected` is called when the peer is gone.
+  ControlSocket(EventLoop* loop, PacketSocket first, OnRequest on_request,
+                std::function<wire::Snapshot()> snapshot,
+                std::function<void()> disconnected);
+  ~ControlSocket();
+
+  // Takes connections to <directory>/control.sock from now on.
+  absl::Status Listen(const std::string& directory);
+
+  // Never blocks and never loses: what the peer does not read now waits.
+  // Without a peer it is dropped.
+  void Send(wire::FromSupervisor message);
+  // At most one such message waits, whatever number of times this is called.
+  void SendOutputChanged(const std::string& execution_id);
+
+  // Nothing waits to be sent.
+  bool idle() const { return queue_.empty() && changed_.empty(); }
+
+ private:
+  void Adopt(PacketSocket socket);
+  void OnReady(uint32_t events);
+  void Accept();
+  void Receive();
+  // As PacketSocket::Send().
+  absl::Status SendNext();
+  void Flush();
+  void FlushLater();
+  void Disconnect();
+
+  EventLoop* const loop_;
+  const OnRequest on_request_;
+  const std::function<wire::Snapshot()> snapshot_;
+  const std::function<void()> disconnected_;
+  PacketSocket socket_;
+  UniqueFd listener_;
+  bool waiting_ = false;
+  std::optional<EventLoop::TimerId> flush_timer_;
+  std::deque<wire::FromSupervisor> queue_;
+  std::set<std::string> changed_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_CONTROL_SOCKET_H_

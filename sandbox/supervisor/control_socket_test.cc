@@ -1,0 +1,72 @@
+#include "sandbox/supervisor/control_socket.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/packet_socket.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::tests::IsOk;
+
+class ControlSocketTest : public ::testing::Test {
+ protected:
+  ControlSocketTest() {
+    std::pair<PacketSocket, PacketSocket> pair = *PacketSocket::Pair();
+    server_ = std::move(pair.first);
+    control_ = std::make_unique<ControlSocket>(
+        loop_.get(), std::move(pair.second),
+        [this](const wire::ToSupervisor& request) {
+          got_ += request.acknowledge().execution_id();
+        },
+        [this] {
+          got_ += "snapshot ";
+          return wire::Snapshot();
+        },
+        [this] { got_ += "gone "; });
+  }
+  static void Send(PacketSocket& socket, const std::string& id) {
+    wire::ToSupervisor request;
+    request.mutable_acknowledge()->set_execution_id(id);
+    EXPECT_THAT(socket.Send(request), IsOk());
+  }
+  void RunOnce() {
+    loop_->WhenIdle([this] { loop_->Stop(); });
+    loop_->Run();
+  }
+
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  PacketSocket server_;
+  std::unique_ptr<ControlSocket> control_;
+  std::string got_;
+};
+
+TEST_F(ControlSocketTest, LosesNothingThatAServerSentBeforeItWasReplaced) {
+  const std::string directory = ::testing::TempDir();
+  ASSERT_THAT(control_->Listen(directory), IsOk());
+  // The new connection is the first that is ready.
+  absl::StatusOr<PacketSocket> next =
+      PacketSocket::Connect(directory, "control.sock");
+  ASSERT_THAT(next.status(), IsOk());
+  Send(server_, "e1 ");
+  Send(server_, "e2 ");
+  Send(*next, "e3 ");
+  RunOnce();
+  EXPECT_EQ(got_, "e1 e2 snapshot e3 ");
+}
+
+TEST_F(ControlSocketTest, ReadsWhatAServerLeftBeforeItTellsThatItIsGone) {
+  Send(server_, "e1 ");
+  server_ = PacketSocket();
+  RunOnce();
+  EXPECT_EQ(got_, "e1 gone ");
+}
+
+}  // namespace
+}  // namespace sandbox

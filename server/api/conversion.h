@@ -1,0 +1,67 @@
+// Between corral.v1 and what is said to the supervisor. Requests were validated
+// before.
+
+#ifndef SERVER_API_CONVERSION_H_
+#define SERVER_API_CONVERSION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "sandbox/storage/output_log.h"
+
+namespace server {
+
+namespace wire = ::corral::supervisor::v1;
+
+// Of supervisor.proto, as the supervisors speak it that this server starts.
+inline constexpr uint32_t kSchemaVersion = 1;
+
+// All of a new sandbox's spec but its directory, id, name, time and request. A
+// limit that `wanted` does not name is that of `defaults`.
+wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
+                         const corral::v1::Limits& defaults,
+                         const corral::v1::Lifetime& default_lifetime);
+
+// Without state and failure.
+corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
+
+// `workspace` as for CheckCommand.
+wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
+                                absl::string_view workspace);
+
+// Replaces the state, times, end and input of `execution` by those of `record`.
+void MergeRecord(const wire::ExecutionRecord& record,
+                 corral::v1::Execution* execution);
+
+corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
+                                      const sandbox::OutputLogState& state);
+
+// The streams that a command has output logs for.
+std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command);
+
+// The name of the stream's log in the directory of the execution.
+const char* LogFileName(corral::v1::Stream stream);
+
+wire::Stream ToWire(corral::v1::Stream stream);
+corral::v1::InputState FromWire(const wire::InputState& input);
+wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);
+
+// OK, or INVALID_FIELD (below `field`): a supervisor of that schema version
+// cannot keep to all that `command` says.
+absl::Status CheckForVersion(absl::string_view field,
+                             const corral::v1::Command& command,
+                             uint32_t schema_version);
+
+// EXITED, FAILED_TO_START or LOST.
+bool IsEnd(corral::v1::Execution::State state);
+
+}  // namespace server
+
+#endif  // SERVER_API_CONVERSION_H_

@@ -1,0 +1,177 @@
+#include "server/api/conversion.h"
+
+#include <csignal>
+#include <string>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+corral::v1::Command True() {
+  corral::v1::Command command;
+  command.add_argv("true");
+  return command;
+}
+
+TEST(ConversionTest, ACommandGetsTheDefaultsOfItsSandbox) {
+  const wire::CommandSpec spec = ToCommandSpec(True(), "/build");
+  EXPECT_THAT(
+      spec.environment(),
+      AllOf(Contains("HOME=/home/corral"), Contains("USER=corral"),
+            Contains("SHELL=/bin/bash"), Not(Contains("TERM=xterm-256color"))));
+  EXPECT_EQ(spec.working_directory(), "/build");
+  EXPECT_EQ(spec.kill_grace_ns(), 2'000'000'000);
+  EXPECT_EQ(spec.retain_bytes(), 64 << 20);
+  EXPECT_EQ(spec.wall_timeout_ns(), 0);
+  EXPECT_EQ(ToCommandSpec(True(), "").working_directory(), "/home/corral");
+}
+
+TEST(ConversionTest, TheLastOfANameTwiceCountsAndReplacesADefault) {
+  corral::v1::Command command = True();
+  for (const char* value : {"1", "2"}) {
+    auto* variable = command.add_environment();
+    variable->set_name("LANG");
+    variable->set_value(value);
+  }
+  const wire::CommandSpec spec = ToCommandSpec(command, "");
+  EXPECT_THAT(spec.environment(),
+              AllOf(Contains("LANG=2"), Not(Contains("LANG=1")),
+                    Not(Contains("LANG=C.UTF-8"))));
+}
+
+TEST(ConversionTest, ATerminalHasATermAndOneStream) {
+  corral::v1::Command command = True();
+  command.mutable_terminal()->set_rows(24);
+  EXPECT_THAT(ToCommandSpec(command, "").environment(),
+              Contains("TERM=xterm-256color"));
+  EXPECT_THAT(StreamsOf(command), ElementsAre(corral::v1::TERMINAL));
+  EXPECT_THAT(StreamsOf(True()),
+              ElementsAre(corral::v1::STDOUT, corral::v1::STDERR));
+}
+
+TEST(ConversionTest, TheOriginalCommandIsKeptForALaterServer) {
+  const wire::CommandSpec spec = ToCommandSpec(True(), "/build");
+  corral::v1::Command original;
+  ASSERT_TRUE(original.ParseFromString(spec.original()));
+  EXPECT_EQ(original.argv(0), "true");
+}
+
+TEST(ConversionTest, ASignalIsNeverFoldedIntoACode) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::EXITED);
+  record.mutable_exit()->set_wait_status(SIGKILL);
+  record.mutable_exit()->set_cause(wire::ExitRecord::WALL_TIMEOUT);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_EQ(execution.exit().how_case(), corral::v1::ExitStatus::kSignal);
+  EXPECT_EQ(execution.exit().signal(), SIGKILL);
+  EXPECT_EQ(execution.exit().cause(), corral::v1::ExitStatus::WALL_TIMEOUT);
+  EXPECT_FALSE(execution.has_start_time());
+}
+
+TEST(ConversionTest, AFailedStartSaysWhereAndWhy) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  record.mutable_failure()->set_stage(wire::StartFailure::EXEC);
+  record.mutable_failure()->set_errno_value(2);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_EQ(execution.start_failure().stage(), corral::v1::StartFailure::EXEC);
+  EXPECT_EQ(execution.start_failure().message(),
+            "EXEC: No such file or directory");
+}
+
+TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
+  corral::v1::Sandbox wanted;
+  wanted.mutable_limits()->set_pids(10);
+  wanted.mutable_workspace()->set_path("/build/");
+  corral::v1::Limits defaults;
+  defaults.set_pids(99);
+  defaults.set_memory_bytes(1 << 30);
+  const corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults, {}));
+  EXPECT_EQ(sandbox.limits().pids(), 10);
+  EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
+  EXPECT_FALSE(sandbox.limits().has_cpu_millis());
+  EXPECT_EQ(sandbox.workspace().path(), "/build");
+}
+
+TEST(ConversionTest, KnowsEveryCauseByItsName) {
+  for (int i = 0; i <= wire::ExitRecord::Cause_MAX; ++i) {
+    wire::ExecutionRecord record;
+    record.set_state(wire::ExecutionRecord::EXITED);
+    record.mutable_exit()->set_cause(static_cast<wire::ExitRecord::Cause>(i));
+    corral::v1::Execution execution;
+    MergeRecord(record, &execution);
+    EXPECT_EQ(corral::v1::ExitStatus::Cause_Name(execution.exit().cause()),
+              wire::ExitRecord::Cause_Name(record.exit().cause()));
+  }
+}
+
+TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLifetimeItDoesNotName) {
+  corral::v1::Sandbox wanted;
+  wanted.mutable_lifetime()->mutable_max_age()->set_seconds(60);
+  wanted.mutable_limits()->set_output_bytes(5 << 20);
+  corral::v1::Lifetime defaults;
+  defaults.mutable_max_age()->set_seconds(1);
+  defaults.mutable_idle_timeout()->set_seconds(7);
+  wire::SandboxSpec spec = ToSpec(wanted, {}, defaults);
+  spec.set_create_time_ns(1'000'000'000);
+  const corral::v1::Sandbox sandbox = FromSpec(spec);
+  EXPECT_EQ(sandbox.lifetime().max_age().seconds(), 60);
+  EXPECT_EQ(sandbox.lifetime().idle_timeout().seconds(), 7);
+  EXPECT_EQ(sandbox.expire_time().seconds(), 61);
+  EXPECT_EQ(sandbox.limits().output_bytes(), 5 << 20);
+  EXPECT_FALSE(FromSpec(wire::SandboxSpec()).has_lifetime());
+}
+
+TEST(ConversionTest, AnOverflowPolicyIsSaidToEveryVersionOfTheSupervisor) {
+  corral::v1::Command command = True();
+  EXPECT_EQ(ToCommandSpec(command, "").overflow(),
+            wire::CommandSpec::DROP_OLDEST);
+  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::BLOCK);
+  EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::BLOCK);
+  EXPECT_TRUE(ToCommandSpec(command, "").block_when_full());
+  EXPECT_TRUE(CheckForVersion("command", command, 0).ok());
+  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::KILL);
+  EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::KILL);
+  EXPECT_THAT(std::string(CheckForVersion("command", command, 0).message()),
+              StartsWith("command.output.overflow is \"KILL\""));
+  EXPECT_TRUE(CheckForVersion("command", command, 1).ok());
+}
+
+TEST(ConversionTest, TimeoutsReachTheSupervisor) {
+  corral::v1::Command command = True();
+  EXPECT_FALSE(ToCommandSpec(command, "").has_drain_ns());
+  command.mutable_cpu_timeout()->set_seconds(3);
+  command.mutable_drain_timeout();
+  EXPECT_EQ(ToCommandSpec(command, "").cpu_timeout_ns(), 3'000'000'000);
+  EXPECT_TRUE(ToCommandSpec(command, "").has_drain_ns());
+}
+
+TEST(ConversionTest, AnEndSaysWhatWasKilledWithIt) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::EXITED);
+  wire::ExitRecord::Killed* killed = record.mutable_exit()->add_killed();
+  killed->set_pid(7);
+  killed->set_command("sleep");
+  record.mutable_exit()->set_killed_count(40);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_EQ(execution.exit().killed(0).pid(), 7);
+  EXPECT_EQ(execution.exit().killed(0).command(), "sleep");
+  EXPECT_EQ(execution.exit().killed_count(), 40);
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,77 @@
+// The errors of corral.v1, each with its google.rpc details as payloads of the
+// absl::Status: a payload's type URL is the detail's, its bytes are the
+// serialized detail. grpc_status.h puts them on the wire.
+
+#ifndef SERVER_API_ERRORS_H_
+#define SERVER_API_ERRORS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/v1/error_reason.pb.h"
+
+namespace server {
+
+using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
+
+// The domain of every ErrorInfo.
+inline constexpr char kErrorDomain[] = "corral.v1";
+
+// An error with an ErrorInfo. The metadata's values must be UTF-8.
+absl::Status Error(absl::StatusCode code, corral::v1::ErrorReason reason,
+                   absl::string_view message,
+                   const ErrorMetadata& metadata = {});
+
+// INVALID_FIELD. `value` may hold any bytes and have any length.
+absl::Status InvalidField(absl::string_view field, absl::string_view value,
+                          absl::string_view allowed);
+
+absl::Status SandboxNotFound(absl::string_view name);
+absl::Status ExecutionNotFound(absl::string_view name);
+absl::Status SandboxExists(absl::string_view name);
+absl::Status ExecutionExists(absl::string_view name);
+absl::Status SandboxNotReady(absl::string_view name, absl::string_view state);
+// SANDBOX_NOT_READY, but UNAVAILABLE and with a RetryInfo: what the sandbox
+// would answer is not known, and nothing was done.
+absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
+                                absl::Duration retry_after,
+                                absl::string_view state = "CREATING");
+absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
+                              uint64_t end_offset);
+
+// OUTPUT_EXPIRED. What is left is [begin_offset, end_offset).
+absl::Status OutputExpired(absl::string_view message, uint64_t begin_offset,
+                           uint64_t end_offset);
+
+// REQUEST_MISMATCH. `name`: what the other request made.
+absl::Status RequestMismatch(absl::string_view request_id,
+                             absl::string_view name);
+
+// STORAGE_FAILED. `where` says which operation failed.
+absl::Status StorageFailed(absl::string_view where, const absl::Status& cause);
+
+// SERVER_DRAINING with a RetryInfo.
+absl::Status ServerDraining(absl::Duration retry_after);
+
+// TOO_MANY_* or TOO_MUCH_OUTPUT, with a QuotaFailure of `subject`.
+absl::Status QuotaExceeded(corral::v1::ErrorReason reason,
+                           absl::string_view subject,
+                           absl::string_view message);
+
+// An answer of a supervisor that could not write what it must keep.
+bool IsStorageFailure(const absl::Status& status);
+
+// SERVER_FAULT. `where` says which operation failed.
+absl::Status ServerFault(absl::string_view where, const absl::Status& cause);
+
+// The ErrorReason of an error made here; ERROR_REASON_UNSPECIFIED of any other.
+corral::v1::ErrorReason ReasonOf(const absl::Status& status);
+
+}  // namespace server
+
+#endif  // SERVER_API_ERRORS_H_

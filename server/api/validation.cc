@@ -1,0 +1,334 @@
+#include "server/api/validation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "google/protobuf/duration.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "server/api/errors.h"
+
+namespace server {
+namespace {
+
+constexpr size_t kMaxCommandBytes = 1 << 20;
+constexpr size_t kMaxPathBytes = 4095;
+constexpr size_t kMaxRequestIdBytes = 128;
+constexpr int64_t kMaxDurationSeconds = 315'576'000'000;  // duration.proto
+constexpr int32_t kNanosPerSecond = 1'000'000'000;
+constexpr size_t kDefaultPageSize = 100;
+constexpr size_t kMaxPageSize = 1000;
+constexpr char kNoNul[] = "no NUL byte";
+
+bool HasNul(absl::string_view bytes) { return absl::StrContains(bytes, '\0'); }
+
+std::string Join(absl::string_view field, absl::string_view part) {
+  return absl::StrCat(field, ".", part);
+}
+
+std::string Element(absl::string_view field, absl::string_view part, int i) {
+  return absl::StrCat(field, ".", part, "[", i, "]");
+}
+
+// Whether `path` is `directory` or below it.
+bool IsWithin(absl::string_view path, absl::string_view directory) {
+  return directory == "/" || path == directory ||
+         absl::StartsWith(path, absl::StrCat(directory, "/"));
+}
+
+absl::Status CheckPath(absl::string_view field, absl::string_view path) {
+  if (HasNul(path)) {
+    return InvalidField(field, path, kNoNul);
+  }
+  if (path.size() > kMaxPathBytes) {
+    return InvalidField(field, path, "at most 4095 bytes");
+  }
+  if (!absl::StartsWith(path, "/")) {
+    return InvalidField(field, path, "an absolute path");
+  }
+  for (const absl::string_view part :
+       absl::StrSplit(StripTrailingSlashes(path).substr(1), '/')) {
+    if (part == "." || part == ".." || (part.empty() && path != "/")) {
+      return InvalidField(field, path,
+                          "a path without \".\", \"..\" and \"//\"");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkspace(absl::string_view field,
+                            const corral::v1::Workspace& workspace) {
+  const std::string path_field = Join(field, "path");
+  RETURN_IF_ERROR(CheckPath(path_field, workspace.path()));
+  const absl::string_view path = StripTrailingSlashes(workspace.path());
+  for (const char* system : {"/proc", "/sys", "/dev", "/etc"}) {
+    if (IsWithin(path, system)) {
+      return InvalidField(path_field, path,
+                          "a directory not below /proc, /sys, /dev or /etc");
+    }
+  }
+  if (path == "/") {
+    return InvalidField(path_field, path, "a directory below the root");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckArguments(absl::string_view field,
+                            const corral::v1::Command& command) {
+  if (command.argv().empty()) {
+    return InvalidField(Join(field, "argv"), "", "at least one element");
+  }
+  if (command.argv(0).empty()) {
+    return InvalidField(Element(field, "argv", 0), "", "a program");
+  }
+  for (int i = 0; i < command.argv_size(); ++i) {
+    if (HasNul(command.argv(i))) {
+      return InvalidField(Element(field, "argv", i), command.argv(i), kNoNul);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEnvironment(absl::string_view field,
+                              const corral::v1::Command& command) {
+  for (int i = 0; i < command.environment_size(); ++i) {
+    const auto& variable = command.environment(i);
+    const std::string element = Element(field, "environment", i);
+    if (variable.name().empty() || absl::StrContains(variable.name(), '=') ||
+        HasNul(variable.name())) {
+      return InvalidField(Join(element, "name"), variable.name(),
+                          "not empty, no '=', no NUL byte");
+    }
+    if (HasNul(variable.value())) {
+      return InvalidField(Join(element, "value"), variable.value(), kNoNul);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCommandSize(absl::string_view field,
+                              const corral::v1::Command& command) {
+  size_t bytes = 0;
+  for (const std::string& argument : command.argv()) {
+    bytes += argument.size() + 1;
+  }
+  for (const auto& variable : command.environment()) {
+    bytes += variable.name().size() + variable.value().size() + 2;
+  }
+  if (bytes > kMaxCommandBytes) {
+    return InvalidField(Join(field, "argv"),
+                        absl::StrCat(bytes, " bytes with environment"),
+                        "at most 1048576 bytes");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkingDirectory(absl::string_view field,
+                                   absl::string_view path,
+                                   absl::string_view workspace) {
+  if (path.empty()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckPath(field, path));
+  if (!workspace.empty() &&
+      !IsWithin(StripTrailingSlashes(path), StripTrailingSlashes(workspace))) {
+    return InvalidField(field, path, "the sandbox's workspace or below it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOutputPolicy(absl::string_view field,
+                               const corral::v1::OutputPolicy& policy) {
+  if (policy.has_retain_bytes()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "retain_bytes"),
+                               policy.retain_bytes(), 64 << 10, 1ULL << 40));
+  }
+  if (!corral::v1::OutputPolicy::Overflow_IsValid(policy.overflow())) {
+    return InvalidField(Join(field, "overflow"),
+                        absl::StrCat(policy.overflow()),
+                        "DROP_OLDEST, BLOCK, HEAD_AND_TAIL, KILL");
+  }
+  if (policy.has_keep_after_end()) {
+    return CheckDuration(Join(field, "keep_after_end"), policy.keep_after_end(),
+                         absl::ZeroDuration(), kYear)
+        .status();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTimeouts(absl::string_view field,
+                           const corral::v1::Command& command) {
+  if (command.has_wall_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "wall_timeout"),
+                                  command.wall_timeout(), absl::Milliseconds(1),
+                                  kYear)
+                        .status());
+  }
+  if (command.has_cpu_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "cpu_timeout"),
+                                  command.cpu_timeout(), absl::Milliseconds(1),
+                                  kYear)
+                        .status());
+  }
+  if (command.has_kill_grace()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "kill_grace"),
+                                  command.kill_grace(), absl::ZeroDuration(),
+                                  absl::Hours(1))
+                        .status());
+  }
+  if (command.has_drain_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "drain_timeout"),
+                                  command.drain_timeout(), absl::ZeroDuration(),
+                                  absl::Hours(1))
+                        .status());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSandbox(absl::string_view field,
+                          const corral::v1::Sandbox& sandbox) {
+  if (sandbox.has_workspace()) {
+    RETURN_IF_ERROR(
+        CheckWorkspace(Join(field, "workspace"), sandbox.workspace()));
+  }
+  if (!corral::v1::Sandbox::Network_IsValid(sandbox.network())) {
+    return InvalidField(Join(field, "network"), absl::StrCat(sandbox.network()),
+                        "NONE");
+  }
+  RETURN_IF_ERROR(CheckLifetime(Join(field, "lifetime"), sandbox.lifetime()));
+  return CheckLimits(Join(field, "limits"), sandbox.limits());
+}
+
+absl::Status CheckLifetime(absl::string_view field,
+                           const corral::v1::Lifetime& lifetime) {
+  if (lifetime.has_max_age()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "max_age"), lifetime.max_age(),
+                                  absl::Seconds(1), kYear)
+                        .status());
+  }
+  if (lifetime.has_idle_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "idle_timeout"),
+                                  lifetime.idle_timeout(), absl::Seconds(1),
+                                  kYear)
+                        .status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLimits(absl::string_view field,
+                         const corral::v1::Limits& limits) {
+  if (limits.has_memory_bytes()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "memory_bytes"),
+                               limits.memory_bytes(), 4 << 20, 1ULL << 50));
+  }
+  if (limits.has_pids()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "pids"), limits.pids(), 8, 4194304));
+  }
+  if (limits.has_cpu_millis()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "cpu_millis"), limits.cpu_millis(),
+                               10, 1'000'000));
+  }
+  if (limits.has_output_bytes()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "output_bytes"),
+                               limits.output_bytes(), 1 << 20, 1ULL << 50));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCommand(absl::string_view field,
+                          const corral::v1::Command& command,
+                          absl::string_view workspace) {
+  RETURN_IF_ERROR(CheckArguments(field, command));
+  RETURN_IF_ERROR(CheckEnvironment(field, command));
+  RETURN_IF_ERROR(CheckCommandSize(field, command));
+  RETURN_IF_ERROR(CheckWorkingDirectory(Join(field, "working_directory"),
+                                        command.working_directory(),
+                                        workspace));
+  if (command.has_terminal()) {
+    RETURN_IF_ERROR(
+        CheckTerminalSize(Join(field, "terminal"), command.terminal()));
+  }
+  RETURN_IF_ERROR(CheckTimeouts(field, command));
+  return CheckOutputPolicy(Join(field, "output"), command.output());
+}
+
+absl::Status CheckTerminalSize(absl::string_view field,
+                               const corral::v1::TerminalSize& size) {
+  RETURN_IF_ERROR(CheckRange(Join(field, "rows"), size.rows(), 1, UINT16_MAX));
+  return CheckRange(Join(field, "columns"), size.columns(), 1, UINT16_MAX);
+}
+
+absl::StatusOr<absl::Duration> CheckDuration(
+    absl::string_view field, const google::protobuf::Duration& duration,
+    absl::Duration least, absl::Duration most) {
+  const int64_t seconds = duration.seconds();
+  const int32_t nanos = duration.nanos();
+  const absl::Duration value =
+      absl::Seconds(seconds) + absl::Nanoseconds(nanos);
+  const bool well_formed =
+      seconds >= -kMaxDurationSeconds && seconds <= kMaxDurationSeconds &&
+      nanos > -kNanosPerSecond && nanos < kNanosPerSecond &&
+      !(seconds > 0 && nanos < 0) && !(seconds < 0 && nanos > 0);
+  if (!well_formed || value < least || value > most) {
+    return InvalidField(field, absl::StrCat(seconds, "s + ", nanos, "ns"),
+                        absl::StrCat("[", absl::FormatDuration(least), ", ",
+                                     absl::FormatDuration(most), "]"));
+  }
+  return value;
+}
+
+absl::Status CheckRequestId(absl::string_view field, absl::string_view id) {
+  const bool printable = std::all_of(id.begin(), id.end(), [](char letter) {
+    return absl::ascii_isprint(static_cast<unsigned char>(letter));
+  });
+  return printable && id.size() <= kMaxRequestIdBytes
+             ? absl::OkStatus()
+             : InvalidField(field, id, "[1, 128] printable ASCII characters");
+}
+
+absl::Status CheckRange(absl::string_view field, uint64_t value, uint64_t least,
+                        uint64_t most) {
+  if (value < least || value > most) {
+    return InvalidField(field, absl::StrCat(value),
+                        absl::StrCat("[", least, ", ", most, "]"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStream(absl::string_view field, corral::v1::Stream stream) {
+  if (stream == corral::v1::STREAM_UNSPECIFIED ||
+      !corral::v1::Stream_IsValid(stream)) {
+    return InvalidField(field, absl::StrCat(stream),
+                        "STDOUT, STDERR, TERMINAL");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> CheckPageSize(absl::string_view field, int32_t size) {
+  if (size < 0) {
+    return InvalidField(field, absl::StrCat(size), "0 or more");
+  }
+  return size == 0 ? kDefaultPageSize
+                   : std::min(static_cast<size_t>(size), kMaxPageSize);
+}
+
+absl::string_view StripTrailingSlashes(absl::string_view path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.remove_suffix(1);
+  }
+  return path;
+}
+
+}  // namespace server

@@ -1,0 +1,62 @@
+// The rules for the fields of requests, as the comments in proto/corral/v1
+// state them. `field` is the path of the checked message in its request, such
+// as "command". Every error is INVALID_FIELD.
+
+#ifndef SERVER_API_VALIDATION_H_
+#define SERVER_API_VALIDATION_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace server {
+
+inline constexpr uint64_t kDefaultRetainBytes = 64ULL << 20;
+inline constexpr absl::Duration kDefaultKillGrace = absl::Seconds(2);
+inline constexpr absl::Duration kYear = absl::Hours(24 * 365);
+
+absl::Status CheckSandbox(absl::string_view field,
+                          const corral::v1::Sandbox& sandbox);
+
+absl::Status CheckLifetime(absl::string_view field,
+                           const corral::v1::Lifetime& lifetime);
+
+absl::Status CheckLimits(absl::string_view field,
+                         const corral::v1::Limits& limits);
+
+// `workspace`: the path of the sandbox's, as its creator gave it; empty if it
+// has none.
+absl::Status CheckCommand(absl::string_view field,
+                          const corral::v1::Command& command,
+                          absl::string_view workspace);
+
+absl::Status CheckTerminalSize(absl::string_view field,
+                               const corral::v1::TerminalSize& size);
+
+absl::StatusOr<absl::Duration> CheckDuration(
+    absl::string_view field, const google::protobuf::Duration& duration,
+    absl::Duration least, absl::Duration most);
+
+// [1, 128] printable ASCII characters; empty is good too.
+absl::Status CheckRequestId(absl::string_view field, absl::string_view id);
+
+absl::Status CheckRange(absl::string_view field, uint64_t value, uint64_t least,
+                        uint64_t most);
+
+// STDOUT, STDERR or TERMINAL.
+absl::Status CheckStream(absl::string_view field, corral::v1::Stream stream);
+
+// The number of entries that a page may have.
+absl::StatusOr<size_t> CheckPageSize(absl::string_view field, int32_t size);
+
+// `path` without slashes at its end, "/" itself excepted.
+absl::string_view StripTrailingSlashes(absl::string_view path);
+
+}  // namespace server
+
+#endif  // SERVER_API_VALIDATION_H_

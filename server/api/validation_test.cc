@@ -1,0 +1,189 @@
+#include "server/api/validation.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/v1/error_reason.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "server/api/errors.h"
+#include "tests/status_matchers.h"
+
+namespace server {
+namespace {
+
+using ::testing::StartsWith;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+absl::Status Command(const std::string& text,
+                     absl::string_view workspace = "") {
+  return CheckCommand("command", Parse<corral::v1::Command>(text), workspace);
+}
+
+absl::Status Sandbox(const std::string& text) {
+  return CheckSandbox("sandbox", Parse<corral::v1::Sandbox>(text));
+}
+
+MATCHER_P(Refuses, field, "") {
+  return ReasonOf(arg) == corral::v1::INVALID_FIELD &&
+         ::testing::ExplainMatchResult(
+             StatusIs(absl::StatusCode::kInvalidArgument,
+                      StartsWith(absl::StrCat(field, " "))),
+             arg, result_listener);
+}
+
+TEST(ValidationTest, AcceptsAPlainCommand) {
+  EXPECT_THAT(Command("argv: 'true'"), IsOk());
+  EXPECT_THAT(Command("argv: 'a' argv: '' argv: '\\xff'"), IsOk());
+}
+
+TEST(ValidationTest, RefusesArgumentsThatNoProgramCanGet) {
+  EXPECT_THAT(Command(""), Refuses("command.argv"));
+  EXPECT_THAT(Command("argv: ''"), Refuses("command.argv[0]"));
+  EXPECT_THAT(Command("argv: 'a' argv: 'x\\0y'"), Refuses("command.argv[1]"));
+}
+
+TEST(ValidationTest, CountsArgumentsAndEnvironmentTogether) {
+  corral::v1::Command command;
+  command.add_argv("a");
+  auto* variable = command.add_environment();
+  variable->set_name("n");
+  variable->set_value(std::string((1 << 20) - 5, 'x'));
+  EXPECT_THAT(CheckCommand("command", command, ""), IsOk());
+  command.set_argv(0, "ab");
+  EXPECT_THAT(CheckCommand("command", command, ""), Refuses("command.argv"));
+}
+
+TEST(ValidationTest, RefusesNamesThatNoEnvironmentCanHold) {
+  EXPECT_THAT(Command("argv: 'a' environment { value: 'x' }"),
+              Refuses("command.environment[0].name"));
+  EXPECT_THAT(Command("argv: 'a' environment { name: 'a=b' }"),
+              Refuses("command.environment[0].name"));
+  EXPECT_THAT(Command("argv: 'a' environment { name: 'a\\0' }"),
+              Refuses("command.environment[0].name"));
+  EXPECT_THAT(Command("argv: 'a' environment { name: 'a' value: '\\0' }"),
+              Refuses("command.environment[0].value"));
+}
+
+TEST(ValidationTest, TheWorkingDirectoryIsInTheWorkspace) {
+  for (const char* good : {"/w", "/w/", "/w/a/b"}) {
+    EXPECT_THAT(
+        Command(absl::StrCat("argv: 'a' working_directory: '", good, "'"),
+                "/w"),
+        IsOk());
+  }
+  for (const char* bad : {"w", "./w", "/w/..", "/w/./a", "/w/../etc", "/ww",
+                          "/", "/w//a", "/w/\\0"}) {
+    EXPECT_THAT(
+        Command(absl::StrCat("argv: 'a' working_directory: '", bad, "'"), "/w"),
+        Refuses("command.working_directory"))
+        << bad;
+  }
+  EXPECT_THAT(Command("argv: 'a' working_directory: '/'"), IsOk());
+}
+
+TEST(ValidationTest, RefusesNumbersOutOfTheirRanges) {
+  EXPECT_THAT(Command("argv: 'a' terminal { rows: 0 columns: 80 }"),
+              Refuses("command.terminal.rows"));
+  EXPECT_THAT(Command("argv: 'a' terminal { rows: 1 columns: 65536 }"),
+              Refuses("command.terminal.columns"));
+  EXPECT_THAT(Command("argv: 'a' output { retain_bytes: 65535 }"),
+              Refuses("command.output.retain_bytes"));
+  EXPECT_THAT(Command("argv: 'a' output { retain_bytes: 1099511627777 }"),
+              Refuses("command.output.retain_bytes"));
+  EXPECT_THAT(Command("argv: 'a' wall_timeout { nanos: 999999 }"),
+              Refuses("command.wall_timeout"));
+  EXPECT_THAT(Command("argv: 'a' wall_timeout { seconds: 31536001 }"),
+              Refuses("command.wall_timeout"));
+  EXPECT_THAT(Command("argv: 'a' kill_grace { seconds: -1 }"),
+              Refuses("command.kill_grace"));
+  EXPECT_THAT(Command("argv: 'a' kill_grace { seconds: 1 nanos: -1 }"),
+              Refuses("command.kill_grace"));
+}
+
+TEST(ValidationTest, RefusesAnUnknownEnumerator) {
+  corral::v1::Command command;
+  command.add_argv("a");
+  command.mutable_output()->set_overflow(
+      static_cast<corral::v1::OutputPolicy::Overflow>(9));
+  EXPECT_THAT(CheckCommand("command", command, ""),
+              Refuses("command.output.overflow"));
+}
+
+TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
+  for (const uint64_t memory :
+       {0ULL, 4194303ULL, 1ULL << 63, UINT64_MAX * 1ULL}) {
+    EXPECT_THAT(Sandbox(absl::StrCat("limits { memory_bytes: ", memory, " }")),
+                Refuses("sandbox.limits.memory_bytes"));
+  }
+  EXPECT_THAT(Sandbox("limits { pids: 7 }"), Refuses("sandbox.limits.pids"));
+  EXPECT_THAT(Sandbox("limits { cpu_millis: 9223372036854775808 }"),
+              Refuses("sandbox.limits.cpu_millis"));
+  EXPECT_THAT(
+      Sandbox("limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }"),
+      IsOk());
+}
+
+TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
+  EXPECT_THAT(Command("argv: 'a' cpu_timeout { nanos: 999999 }"),
+              Refuses("command.cpu_timeout"));
+  EXPECT_THAT(Command("argv: 'a' drain_timeout { seconds: 3601 }"),
+              Refuses("command.drain_timeout"));
+  EXPECT_THAT(
+      Command("argv: 'a' output { keep_after_end { seconds: 31536001 } }"),
+      Refuses("command.output.keep_after_end"));
+  EXPECT_THAT(Sandbox("limits { output_bytes: 1048575 }"),
+              Refuses("sandbox.limits.output_bytes"));
+  EXPECT_THAT(Sandbox("lifetime { max_age { nanos: 999999999 } }"),
+              Refuses("sandbox.lifetime.max_age"));
+  EXPECT_THAT(Sandbox("lifetime { idle_timeout { seconds: 31536001 } }"),
+              Refuses("sandbox.lifetime.idle_timeout"));
+  EXPECT_THAT(Sandbox("lifetime { max_age { seconds: 1 } }"), IsOk());
+}
+
+TEST(ValidationTest, ARequestIdIsShortAndPrintable) {
+  EXPECT_THAT(CheckRequestId("request_id", ""), IsOk());
+  EXPECT_THAT(CheckRequestId("request_id", std::string(128, '~')), IsOk());
+  EXPECT_THAT(CheckRequestId("request_id", std::string(129, 'a')),
+              Refuses("request_id"));
+  EXPECT_THAT(CheckRequestId("request_id", "a\n"), Refuses("request_id"));
+  EXPECT_THAT(CheckRequestId("request_id", "\xc3\xa9"), Refuses("request_id"));
+}
+
+TEST(ValidationTest, RefusesAWorkspaceThatHoldsTheSystem) {
+  for (const char* bad : {"", "w", "/", "/proc", "/sys/fs", "/dev/", "/etc/x",
+                          "/a/../etc", "/a\\0"}) {
+    EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '", bad, "' }")),
+                Refuses("sandbox.workspace.path"))
+        << bad;
+  }
+  EXPECT_THAT(Sandbox("workspace { path: '/device' }"), IsOk());
+  EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '/",
+                                   std::string(4095, 'a'), "' }")),
+              Refuses("sandbox.workspace.path"));
+}
+
+TEST(ValidationTest, ClampsAPageAndRefusesANegativeOne) {
+  EXPECT_EQ(CheckPageSize("page_size", 0).value(), 100);
+  EXPECT_EQ(CheckPageSize("page_size", 5000).value(), 1000);
+  EXPECT_THAT(CheckPageSize("page_size", -1).status(), Refuses("page_size"));
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,112 @@
+// The server's files: <state>/lock and <state>/sandboxes/<id>/. Of a sandbox's
+// the server writes spec.pb, deleting.pb (its deletion has begun) and
+// failure.pb (how it failed), the supervisor everything else. What is removed
+// is renamed to a name that is no id first, so that it is whole or nobody's.
+//
+// Thread-safe. Everything blocks on the disk.
+
+#ifndef SERVER_CORE_STATE_DIRECTORY_H_
+#define SERVER_CORE_STATE_DIRECTORY_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace server {
+
+class StateDirectory {
+ public:
+  // Makes the directory if need be and locks it for as long as the object
+  // lives. Unavailable: another server holds the lock.
+  static absl::StatusOr<std::unique_ptr<StateDirectory>> Open(
+      const std::string& path);
+
+  // Lets another server lock it. This object must not change it any more.
+  void Unlock();
+
+  std::string SandboxPath(absl::string_view sandbox) const;
+  static std::string ExecutionPath(absl::string_view sandbox_path,
+                                   absl::string_view execution);
+
+  // As of /proc/sys/kernel/random/boot_id.
+  const std::string& boot_id() const { return boot_id_; }
+
+  // Makes spec.directory() and writes spec.pb there, synced. What fails leaves
+  // nothing. AlreadyExists: the directory is another's.
+  absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
+
+  // The names in the directory of sandboxes: ids, and what is to be removed.
+  // All of them or an error.
+  absl::StatusOr<std::vector<std::string>> ListSandboxes() const;
+
+  // NotFound or DataLoss: it was never made. Others: it cannot be known.
+  absl::StatusOr<corral::supervisor::v1::SandboxSpec> ReadSpec(
+      absl::string_view sandbox) const;
+
+  // That a deletion has begun, and what its commands end with.
+  static absl::Status WriteDeletion(
+      const std::string& sandbox_path,
+      const corral::supervisor::v1::DeleteSandbox& deletion);
+  static std::optional<corral::supervisor::v1::DeleteSandbox> ReadDeletion(
+      const std::string& sandbox_path);
+
+  // Why a sandbox failed. OK: it did not, or nobody knows.
+  static absl::Status WriteFailure(const std::string& sandbox_path,
+                                   const absl::Status& failure);
+  static absl::Status ReadFailure(const std::string& sandbox_path);
+
+  // No supervisor has made the sandbox ready, though one may just be about to.
+  static bool IsUnborn(const std::string& sandbox_path);
+
+  // What start.pb and exit.pb say of each execution. STARTING: no end was
+  // written. What has no start.pb, or a torn one, never began and is left out.
+  struct Records {
+    std::vector<corral::supervisor::v1::ExecutionRecord> records;
+    // What kept one from being read: it is left out, or has no end here, and
+    // neither means anything.
+    absl::Status status;
+  };
+  static Records ReadRecords(const std::string& sandbox_path);
+
+  // Removes what is left of executions that were deleted and, `all`, of those
+  // that never began; then there must be no supervisor.
+  static void RemoveLeftovers(const std::string& sandbox_path, bool all);
+
+  // Cuts the logs of a sandbox whose host went down. After an error some are
+  // not cut; it may be called again.
+  static absl::Status CutLogs(const std::string& sandbox_path);
+
+  // What a directory is called from when its removal has begun.
+  static std::string RemovedPath(const std::string& path);
+
+  // Removes the directory of a sandbox or an execution, and what is below it.
+  // What fails may be tried again. OK: it is not there.
+  static absl::Status Remove(const std::string& path);
+
+  // As Remove, of a sandbox whose supervisor may be about to listen there: it
+  // cannot any more, or this fails and leaves the directory under a name that
+  // is no id.
+  static absl::Status RemoveUnborn(const std::string& path);
+
+ private:
+  StateDirectory(std::string path, std::string boot_id, sandbox::UniqueFd lock)
+      : path_(std::move(path)),
+        boot_id_(std::move(boot_id)),
+        lock_(std::move(lock)) {}
+
+  const std::string path_;
+  const std::string boot_id_;
+  const sandbox::UniqueFd lock_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_STATE_DIRECTORY_H_

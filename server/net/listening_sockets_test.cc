@@ -1,0 +1,116 @@
+#include "server/net/listening_sockets.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "server/net/listen_address.h"
+#include "tests/status_matchers.h"
+
+namespace server {
+namespace {
+
+using ::sandbox::UniqueFd;
+using ::testing::_;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+std::vector<UniqueFd> Duplicate(const ListeningSockets& sockets) {
+  std::vector<UniqueFd> copies;
+  for (const int fd : sockets.fds()) {
+    copies.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  }
+  return copies;
+}
+
+class ListeningSocketsTest : public ::testing::Test {
+ protected:
+  ListeningSocketsTest() {
+    char name[] = "/tmp/corral_sockets_XXXXXX";
+    directory_ = ::mkdtemp(name);
+    address_.socket_path = directory_ + "/sock";
+  }
+  ~ListeningSocketsTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string directory_;
+  ListenAddress address_;
+};
+
+TEST_F(ListeningSocketsTest, GivesASocketThatIsItsOwnersAlone) {
+  {
+    const auto sockets = ListeningSockets::Open(address_);
+    ASSERT_THAT(sockets, IsOk());
+    struct stat info = {};
+    ASSERT_EQ(::stat(address_.socket_path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600);
+    EXPECT_THAT(ListeningSockets::Open(address_).status(),
+                StatusIs(absl::StatusCode::kAlreadyExists, _));
+  }
+  EXPECT_FALSE(std::filesystem::exists(address_.socket_path));
+}
+
+TEST_F(ListeningSocketsTest, TakesOverNoSocketOfAnotherAddress) {
+  auto sockets = ListeningSockets::Open(address_);
+  ASSERT_THAT(sockets, IsOk());
+  ListenAddress other;
+  other.socket_path = directory_ + "/other";
+  EXPECT_THAT(ListeningSockets::Adopt(other, Duplicate(*sockets)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  EXPECT_FALSE(std::filesystem::exists(address_.socket_path));
+}
+
+TEST_F(ListeningSocketsTest, TakesOverNoSocketWhoseFileIsGone) {
+  auto sockets = ListeningSockets::Open(address_);
+  ASSERT_THAT(sockets, IsOk());
+  std::filesystem::remove(address_.socket_path);
+  EXPECT_THAT(ListeningSockets::Adopt(address_, Duplicate(*sockets)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(ListeningSocketsTest, ListensOnAPort) {
+  // A port that the kernel chose a moment ago.
+  ListenAddress address;
+  {
+    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in any = {};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof any;
+    ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&any), size), 0);
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&any), &size);
+    address.host_and_port = absl::StrCat("127.0.0.1:", ntohs(any.sin_port));
+  }
+  const auto sockets = ListeningSockets::Open(address);
+  ASSERT_THAT(sockets, IsOk());
+  EXPECT_THAT(ListeningSockets::Open(address).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists, _));
+  EXPECT_THAT(ListeningSockets::Adopt(address, Duplicate(*sockets)), IsOk());
+  ListenAddress other;
+  other.host_and_port = "127.0.0.1:1";
+  EXPECT_THAT(ListeningSockets::Adopt(other, Duplicate(*sockets)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(ListeningSocketsTest, RefusesAHostThatIsUnknown) {
+  ListenAddress address;
+  address.host_and_port = "no such host:1";
+  EXPECT_THAT(ListeningSockets::Open(address).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, _));
+}
+
+}  // namespace
+}  // namespace server

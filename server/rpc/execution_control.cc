@@ -1,0 +1,185 @@
+// The calls of ExecutionService that act on a running command.
+
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/error_reason.pb.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/api/conversion.h"
+#include "server/api/errors.h"
+#include "server/api/validation.h"
+#include "server/core/execution.h"
+#include "server/core/sandbox.h"
+#include "server/rpc/execution_service.h"
+#include "server/rpc/input_write.h"
+#include "server/rpc/unary_reply.h"
+#include "server/runtime/activity.h"
+
+namespace server {
+namespace {
+
+constexpr uint64_t kLastSignal = 64;
+
+absl::Status Precondition(corral::v1::ErrorReason reason,
+                          const Execution& execution, const char* what) {
+  return Error(absl::StatusCode::kFailedPrecondition, reason,
+               absl::StrCat(execution.name(), what),
+               {{"name", execution.name()}});
+}
+
+absl::Status HasEnded(const Execution& execution) {
+  return Precondition(corral::v1::EXECUTION_ENDED, execution, " has ended");
+}
+
+absl::Status CheckTerminal(const Execution& execution) {
+  return execution.command().has_terminal()
+             ? absl::OkStatus()
+             : Precondition(corral::v1::NOT_A_TERMINAL, execution,
+                            " has no terminal");
+}
+
+// The answer of the supervisor to a signal or a resize.
+absl::Status ToControlError(const Execution& execution,
+                            const absl::Status& status) {
+  if (absl::IsFailedPrecondition(status) || absl::IsUnavailable(status)) {
+    return HasEnded(execution);
+  }
+  if (absl::IsNotFound(status)) {
+    return ExecutionNotFound(execution.name());
+  }
+  return status.ok() ? status : ServerFault(execution.name(), status);
+}
+
+absl::StatusOr<wire::Signal> ToSignal(
+    const corral::v1::SignalExecutionRequest& request,
+    const Execution& execution) {
+  wire::Signal signal;
+  if (request.signal() < 1 ||
+      static_cast<uint64_t>(request.signal()) > kLastSignal) {
+    return InvalidField("signal", absl::StrCat(request.signal()), "[1, 64]");
+  }
+  if (!corral::v1::SignalExecutionRequest::Scope_IsValid(request.scope())) {
+    return InvalidField("scope", absl::StrCat(request.scope()),
+                        "TREE, LEADER, FOREGROUND_GROUP");
+  }
+  signal.set_kill_after_ns(-1);
+  if (request.has_kill_after()) {
+    ASSIGN_OR_RETURN(const absl::Duration kill_after,
+                     CheckDuration("kill_after", request.kill_after(),
+                                   absl::ZeroDuration(), absl::Hours(1)));
+    signal.set_kill_after_ns(absl::ToInt64Nanoseconds(kill_after));
+  }
+  if (request.scope() == corral::v1::SignalExecutionRequest::FOREGROUND_GROUP) {
+    RETURN_IF_ERROR(CheckTerminal(execution));
+  }
+  signal.set_signal(request.signal());
+  signal.set_scope(ToWire(request.scope()));
+  return signal;
+}
+
+using Answer = absl::AnyInvocable<void(absl::Status)>;
+
+// Asks the supervisor for a signal or a resize, once it is known who that is.
+void Control(const std::shared_ptr<Sandbox>& sandbox,
+             const std::shared_ptr<Execution>& execution,
+             absl::AnyInvocable<void(sandbox::SupervisorConnection&,
+                                     sandbox::SupervisorConnection::Done)>
+                 ask,
+             Answer reply) {
+  sandbox->AwaitKnown(
+      [sandbox, execution, ask = std::move(ask),
+       reply = std::move(reply)](const absl::Status& known) mutable {
+        if (!known.ok()) {
+          reply(known);
+          return;
+        }
+        const auto supervisor = sandbox->supervisor();
+        if (supervisor == nullptr) {
+          reply(HasEnded(*execution));
+          return;
+        }
+        ask(*supervisor, [execution, reply = std::move(reply)](
+                             const absl::Status& done) mutable {
+          reply(ToControlError(*execution, done));
+        });
+      });
+}
+
+}  // namespace
+
+ExecutionService::UnaryReactor* ExecutionService::WriteInput(
+    Context* context, const corral::v1::WriteInputRequest* request,
+    corral::v1::InputState* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  return InputWrite::Start({found->sandbox, found->execution, found->id},
+                           request, response, timers_, std::move(call));
+}
+
+ExecutionService::UnaryReactor* ExecutionService::SignalExecution(
+    Context* context, const corral::v1::SignalExecutionRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  absl::StatusOr<wire::Signal> signal = ToSignal(*request, *found->execution);
+  if (!signal.ok()) {
+    return Reply(context, signal.status());
+  }
+  signal->set_execution_id(found->id);
+  UnaryReactor* reactor = context->DefaultReactor();
+  Control(
+      found->sandbox, found->execution,
+      [signal = *std::move(signal)](sandbox::SupervisorConnection& sandbox,
+                                    sandbox::SupervisorConnection::Done done) {
+        sandbox.Signal(signal, std::move(done));
+      },
+      ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::ResizeTerminal(
+    Context* context, const corral::v1::ResizeTerminalRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  absl::Status status = found.status();
+  status.Update(CheckTerminalSize("size", request->size()));
+  if (status.ok()) {
+    status = CheckTerminal(*found->execution);
+  }
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  wire::Resize resize;
+  resize.set_execution_id(found->id);
+  resize.set_rows(request->size().rows());
+  resize.set_columns(request->size().columns());
+  UnaryReactor* reactor = context->DefaultReactor();
+  Control(
+      found->sandbox, found->execution,
+      [resize](sandbox::SupervisorConnection& sandbox,
+               sandbox::SupervisorConnection::Done done) {
+        sandbox.Resize(resize, std::move(done));
+      },
+      ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+}  // namespace server

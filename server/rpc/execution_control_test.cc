@@ -1,0 +1,187 @@
+// WriteInput, SignalExecution and ResizeTerminal, from a client's side.
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/support/status.h"
+#include "gtest/gtest.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/rpc/server_fixture.h"
+#include "tests/fakes/fake_supervisor.h"
+
+namespace server {
+namespace {
+
+namespace wire = sandbox::wire;
+using ::tests::FakeSupervisor;
+
+class ExecutionControlTest : public ServerFixture {
+ protected:
+  grpc::Status Write(const std::string& name, uint64_t offset,
+                     const std::string& data, corral::v1::InputState* response,
+                     bool eof = false) {
+    corral::v1::WriteInputRequest request;
+    request.set_name(name);
+    request.set_offset(offset);
+    request.set_data(data);
+    request.set_eof(eof);
+    return Call(execution_stub_.get(), &ExecutionStub::WriteInput, request,
+                response);
+  }
+
+  grpc::Status Signal(const corral::v1::SignalExecutionRequest& request) {
+    google::protobuf::Empty response;
+    return Call(execution_stub_.get(), &ExecutionStub::SignalExecution, request,
+                &response);
+  }
+
+  grpc::Status Resize(const std::string& name, uint32_t rows,
+                      uint32_t columns) {
+    corral::v1::ResizeTerminalRequest request;
+    request.set_name(name);
+    request.mutable_size()->set_rows(rows);
+    request.mutable_size()->set_columns(columns);
+    google::protobuf::Empty response;
+    return Call(execution_stub_.get(), &ExecutionStub::ResizeTerminal, request,
+                &response);
+  }
+
+  std::string StartWithInput() {
+    corral::v1::Command command = Command({"cat"});
+    command.set_stdin(true);
+    return StartExecution(CreateSandbox("box"), command);
+  }
+};
+
+TEST_F(ExecutionControlTest, WritesInputAtItsOffset) {
+  const std::string name = StartWithInput();
+  corral::v1::InputState state;
+  ASSERT_TRUE(Write(name, 0, "hello", &state).ok());
+  EXPECT_EQ(state.accepted_offset(), 5);
+  ASSERT_TRUE(Write(name, 0, "hello", &state).ok());
+  EXPECT_EQ(state.accepted_offset(), 5);
+  const grpc::Status gap = Write(name, 6, "x", &state);
+  EXPECT_EQ(gap.error_code(), grpc::StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(Reason(gap), "OFFSET_OUT_OF_RANGE");
+  ASSERT_TRUE(Write(name, 5, "", &state, /*eof=*/true).ok());
+  EXPECT_TRUE(state.closed());
+  EXPECT_TRUE(Get(name).input().closed());
+  ASSERT_TRUE(Write(name, 5, "too late", &state).ok());
+  EXPECT_EQ(state.accepted_offset(), 5);
+}
+
+TEST_F(ExecutionControlTest, RefusesInputThatNobodyTakes) {
+  const std::string name = StartOne();
+  corral::v1::InputState state;
+  EXPECT_EQ(Reason(Write(name, 0, "x", &state)), "INPUT_CLOSED");
+  EXPECT_EQ(Field(Write(name, 0, std::string((1 << 20) + 1, 'x'), &state)),
+            "data");
+}
+
+TEST_F(ExecutionControlTest, AHeldInputHoldsUpNoOtherCall) {
+  const std::string name = StartWithInput();
+  factory_.With("box",
+                [](FakeSupervisor& supervisor) { supervisor.HoldInput(); });
+  corral::v1::InputState state;
+  grpc::Status status;
+  std::thread writer([&] { status = Write(name, 0, "x", &state); });
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(absl::UnavailableError("died"));
+  });
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(state.closed());
+}
+
+TEST_F(ExecutionControlTest, ASupervisorHasOneInputOfACommandAtATime) {
+  const std::string name = StartWithInput();
+  factory_.With("box",
+                [](FakeSupervisor& supervisor) { supervisor.HoldInput(); });
+  corral::v1::WriteInputRequest request;
+  request.set_name(name);
+  request.set_data("x");
+  corral::v1::InputState held;
+  grpc::Status status;
+  std::thread writer([&] { status = Write(name, 0, "x", &held); });
+  const auto held_inputs = [this] {
+    size_t count = 0;
+    factory_.With("box", [&count](FakeSupervisor& supervisor) {
+      count = supervisor.held_inputs();
+    });
+    return count;
+  };
+  while (held_inputs() == 0) {
+    std::this_thread::yield();
+  }
+  // They take their data along.
+  for (int i = 0; i < 3; ++i) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(50));
+    corral::v1::InputState state;
+    EXPECT_EQ(
+        execution_stub_->WriteInput(&context, request, &state).error_code(),
+        grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(held_inputs(), 1);
+  }
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(absl::UnavailableError("died"));
+  });
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(ExecutionControlTest, SendsASignal) {
+  const std::string sandbox = CreateSandbox("box");
+  const std::string name = StartExecution(sandbox, Command());
+  corral::v1::SignalExecutionRequest request;
+  request.set_name(name);
+  request.set_signal(SIGTERM);
+  request.mutable_kill_after()->set_seconds(5);
+  ASSERT_TRUE(Signal(request).ok());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.last_signal().signal(), SIGTERM);
+    EXPECT_EQ(supervisor.last_signal().scope(), wire::Signal::TREE);
+    EXPECT_EQ(supervisor.last_signal().kill_after_ns(), 5'000'000'000);
+  });
+  request.set_scope(corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
+  EXPECT_EQ(Reason(Signal(request)), "NOT_A_TERMINAL");
+  request.set_scope(corral::v1::SignalExecutionRequest::LEADER);
+  request.set_signal(65);
+  EXPECT_EQ(Field(Signal(request)), "signal");
+  request.set_signal(SIGKILL);
+  request.mutable_kill_after()->set_seconds(3601);
+  EXPECT_EQ(Field(Signal(request)), "kill_after");
+  request.clear_kill_after();
+  ASSERT_TRUE(Signal(request).ok());
+  EXPECT_EQ(Wait(name).exit().cause(), corral::v1::ExitStatus::CLIENT_SIGNAL);
+  EXPECT_EQ(Reason(Signal(request)), "EXECUTION_ENDED");
+}
+
+TEST_F(ExecutionControlTest, ResizesATerminalOnly) {
+  corral::v1::Command command = Command();
+  command.mutable_terminal()->set_rows(24);
+  command.mutable_terminal()->set_columns(80);
+  const std::string sandbox = CreateSandbox("box");
+  const std::string name = StartExecution(sandbox, command);
+  ASSERT_TRUE(Resize(name, 50, 100).ok());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.last_resize().rows(), 50);
+    EXPECT_EQ(supervisor.last_resize().columns(), 100);
+  });
+  EXPECT_EQ(Field(Resize(name, 0, 100)), "size.rows");
+  EXPECT_EQ(Reason(Resize(StartExecution(sandbox, Command()), 50, 100)),
+            "NOT_A_TERMINAL");
+  factory_.Exit(name, 0);
+  EXPECT_EQ(Reason(Resize(name, 50, 100)), "EXECUTION_ENDED");
+}
+
+}  // namespace
+}  // namespace server

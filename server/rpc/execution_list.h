@@ -1,0 +1,19 @@
+// The answer to ListExecutions.
+
+#ifndef SERVER_RPC_EXECUTION_LIST_H_
+#define SERVER_RPC_EXECUTION_LIST_H_
+
+#include "absl/status/status.h"
+#include "corral/v1/execution.pb.h"
+#include "server/core/registry.h"
+
+namespace server {
+
+// One page, below 2 MiB. INVALID_FIELD, SANDBOX_NOT_FOUND.
+absl::Status ListPage(const Registry& registry,
+                      const corral::v1::ListExecutionsRequest& request,
+                      corral::v1::ListExecutionsResponse* response);
+
+}  // namespace server
+
+#endif  // SERVER_RPC_EXECUTION_LIST_H_

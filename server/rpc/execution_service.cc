@@ -1,0 +1,265 @@
+#include "server/rpc/execution_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/api/errors.h"
+#include "server/api/names.h"
+#include "server/api/request_identity.h"
+#include "server/api/validation.h"
+#include "server/core/execution.h"
+#include "server/core/registry.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandboxes.h"
+#include "server/rpc/execution_list.h"
+#include "server/rpc/output_cursor.h"
+#include "server/rpc/output_stream.h"
+#include "server/rpc/unary_reply.h"
+#include "server/rpc/wait_call.h"
+#include "server/runtime/activity.h"
+
+namespace server {
+
+namespace wire = ::corral::supervisor::v1;
+
+namespace {
+
+// Starts a validated command and streams its output.
+void RunIn(const std::shared_ptr<Sandbox>& sandbox,
+           Sandbox::NewExecution wanted,
+           const std::shared_ptr<OutputStream>& stream) {
+  std::shared_ptr<Execution> execution = sandbox->Start(
+      std::move(wanted),
+      [sandbox,
+       stream](const absl::StatusOr<std::shared_ptr<Execution>>& started) {
+        stream->Fail(started.status());
+        if (!started.ok() && sandbox->spec().ephemeral()) {
+          sandbox->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                          [](const absl::Status&) {});
+        }
+      });
+  if (execution != nullptr) {
+    FollowIn(sandbox,
+             OutputFollower::Create(std::move(execution), {}, /*follow=*/true),
+             stream);
+  }
+}
+
+}  // namespace
+
+void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
+              absl::StatusOr<OutputFollower> follower,
+              const std::shared_ptr<OutputStream>& stream) {
+  const bool ephemeral = sandbox->spec().ephemeral();
+  if (ephemeral) {
+    sandbox->BeginViewing();
+  }
+  sandbox->lifetime().Hold();
+  stream->Follow(std::move(follower), [sandbox, ephemeral] {
+    sandbox->lifetime().Release();
+    if (ephemeral) {
+      sandbox->EndViewing();
+    }
+  });
+}
+
+absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
+    const std::string& name) {
+  ASSIGN_OR_RETURN(const ExecutionName parts, ParseExecutionName("name", name));
+  Found found;
+  found.id = parts.execution;
+  found.sandbox = sandboxes_->registry().Find(parts.sandbox);
+  if (found.sandbox != nullptr) {
+    found.sandbox->lifetime().Touch();
+    found.execution = found.sandbox->FindExecution(parts.execution);
+  }
+  if (found.execution == nullptr && found.sandbox != nullptr &&
+      !found.sandbox->knows_executions()) {
+    return SandboxUnavailable(found.sandbox->spec().name(),
+                              "its records cannot be read yet",
+                              Sandbox::kReadRetry);
+  }
+  if (found.execution == nullptr) {
+    return ExecutionNotFound(name);
+  }
+  return found;
+}
+
+absl::StatusOr<std::shared_ptr<Sandbox>> ExecutionService::FindParent(
+    const std::string& parent) {
+  ASSIGN_OR_RETURN(const std::string id, ParseSandboxName("parent", parent));
+  std::shared_ptr<Sandbox> sandbox = sandboxes_->registry().Find(id);
+  if (sandbox == nullptr) {
+    return SandboxNotFound(parent);
+  }
+  sandbox->lifetime().Touch();
+  return sandbox;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::StartExecution(
+    Context* context, const corral::v1::StartExecutionRequest* request,
+    corral::v1::Execution* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
+      FindParent(request->parent());
+  absl::Status status = sandbox.status();
+  status.Update(CheckChosenId("execution_id", request->execution_id()));
+  status.Update(CheckRequestId("request_id", request->request_id()));
+  if (status.ok()) {
+    status = CheckCommand("command", request->command(),
+                          (*sandbox)->spec().workspace());
+  }
+  status.Update(activity_->AdmitWork());
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  auto started =
+      [response, reply = ReplyLater(reactor, std::move(call))](
+          const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
+        if (execution.ok()) {
+          *response = (*execution)->Describe();
+        }
+        reply(execution.status());
+      };
+  (*sandbox)->AwaitKnown(
+      [sandbox = *sandbox, request,
+       started = std::move(started)](const absl::Status& known) mutable {
+        if (!known.ok()) {
+          started(known);
+          return;
+        }
+        sandbox->Start({request->execution_id(), request->command(),
+                        Identify(*request, request->request_id())},
+                       std::move(started));
+      });
+  return reactor;
+}
+
+absl::Status ExecutionService::RunInExisting(
+    const corral::v1::RunExecutionRequest& request,
+    const std::shared_ptr<OutputStream>& stream) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Sandbox> sandbox,
+                   FindParent(request.parent()));
+  if (!request.sandbox_id().empty() || request.has_sandbox()) {
+    return InvalidField("parent", request.parent(),
+                        "a tenant, if sandbox or sandbox_id is set");
+  }
+  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
+  RETURN_IF_ERROR(
+      CheckCommand("command", request.command(), sandbox->spec().workspace()));
+  RETURN_IF_ERROR(activity_->AdmitWork());
+  sandbox->AwaitKnown(
+      [sandbox, stream,
+       wanted = Sandbox::NewExecution{request.execution_id(), request.command(),
+                                      Identify(request, request.request_id())}](
+          const absl::Status& known) {
+        if (known.ok()) {
+          RunIn(sandbox, wanted, stream);
+        } else {
+          stream->Fail(known);
+        }
+      });
+  return absl::OkStatus();
+}
+
+absl::Status ExecutionService::RunInNew(
+    const corral::v1::RunExecutionRequest& request,
+    const std::shared_ptr<OutputStream>& stream) {
+  RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
+  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
+  RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
+  RETURN_IF_ERROR(CheckCommand("command", request.command(),
+                               request.sandbox().workspace().path()));
+  RETURN_IF_ERROR(activity_->AdmitWork());
+  const wire::RequestIdentity identity =
+      Identify(request, request.request_id());
+  sandboxes_->Create(
+      {request.sandbox(), request.sandbox_id(), identity, /*ephemeral=*/true},
+      [stream, wanted = Sandbox::NewExecution{request.execution_id(),
+                                              request.command(), identity}](
+          const absl::StatusOr<std::shared_ptr<Sandbox>>& sandbox) {
+        if (sandbox.ok()) {
+          RunIn(*sandbox, wanted, stream);
+        } else {
+          stream->Fail(sandbox.status());
+        }
+      });
+  return absl::OkStatus();
+}
+
+ExecutionService::OutputReactor* ExecutionService::RunExecution(
+    Context* /*context*/, const corral::v1::RunExecutionRequest* request) {
+  const std::shared_ptr<OutputStream> stream =
+      OutputStream::Create(timers_, activity_->BeginCall());
+  stream->Fail(IsTenantName(request->parent())
+                   ? RunInNew(*request, stream)
+                   : RunInExisting(*request, stream));
+  return stream.get();
+}
+
+ExecutionService::UnaryReactor* ExecutionService::GetExecution(
+    Context* context, const corral::v1::GetExecutionRequest* request,
+    corral::v1::Execution* response) {
+  const Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (found.ok()) {
+    *response = found->execution->Describe();
+  }
+  return Reply(context, found.status());
+}
+
+ExecutionService::UnaryReactor* ExecutionService::ListExecutions(
+    Context* context, const corral::v1::ListExecutionsRequest* request,
+    corral::v1::ListExecutionsResponse* response) {
+  const Activity::Call call = activity_->BeginCall();
+  return Reply(context, ListPage(sandboxes_->registry(), *request, response));
+}
+
+ExecutionService::UnaryReactor* ExecutionService::WaitExecution(
+    Context* context, const corral::v1::WaitExecutionRequest* request,
+    corral::v1::Execution* response) {
+  Activity::Call call = activity_->BeginCall();
+  absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  std::optional<absl::Duration> timeout;
+  if (request->has_timeout()) {
+    const absl::StatusOr<absl::Duration> wanted = CheckDuration(
+        "timeout", request->timeout(), absl::ZeroDuration(), kYear);
+    if (!wanted.ok()) {
+      return Reply(context, wanted.status());
+    }
+    timeout = *wanted;
+  }
+  return WaitCall::Begin(std::move(found->execution), timeout, response,
+                         timers_, std::move(call));
+}
+
+ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(
+    Context* context, const corral::v1::DeleteExecutionRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  found->sandbox->DeleteExecution(found->id,
+                                  ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+}  // namespace server

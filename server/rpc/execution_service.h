@@ -1,0 +1,106 @@
+// corral.v1.ExecutionService.
+
+#ifndef SERVER_RPC_EXECUTION_SERVICE_H_
+#define SERVER_RPC_EXECUTION_SERVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "server/core/execution.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandboxes.h"
+#include "server/rpc/output_stream.h"
+#include "server/runtime/activity.h"
+#include "server/runtime/timer_queue.h"
+
+namespace server {
+
+class ExecutionService final
+    : public corral::v1::ExecutionService::CallbackService {
+ public:
+  using Context = grpc::CallbackServerContext;
+  using UnaryReactor = grpc::ServerUnaryReactor;
+  using OutputReactor = grpc::ServerWriteReactor<corral::v1::OutputEvent>;
+
+  // All must outlive the service.
+  ExecutionService(Sandboxes* sandboxes, TimerQueue* timers, Activity* activity)
+      : sandboxes_(sandboxes), timers_(timers), activity_(activity) {}
+
+  // execution_service.cc
+  UnaryReactor* StartExecution(Context* context,
+                               const corral::v1::StartExecutionRequest* request,
+                               corral::v1::Execution* response) override;
+  OutputReactor* RunExecution(
+      Context* context,
+      const corral::v1::RunExecutionRequest* request) override;
+  UnaryReactor* GetExecution(Context* context,
+                             const corral::v1::GetExecutionRequest* request,
+                             corral::v1::Execution* response) override;
+  UnaryReactor* ListExecutions(
+      Context* context, const corral::v1::ListExecutionsRequest* request,
+      corral::v1::ListExecutionsResponse* response) override;
+  UnaryReactor* WaitExecution(Context* context,
+                              const corral::v1::WaitExecutionRequest* request,
+                              corral::v1::Execution* response) override;
+  UnaryReactor* DeleteExecution(
+      Context* context, const corral::v1::DeleteExecutionRequest* request,
+      google::protobuf::Empty* response) override;
+
+  // execution_output.cc
+  UnaryReactor* ReadOutput(Context* context,
+                           const corral::v1::ReadOutputRequest* request,
+                           corral::v1::ReadOutputResponse* response) override;
+  OutputReactor* StreamOutput(
+      Context* context,
+      const corral::v1::StreamOutputRequest* request) override;
+  UnaryReactor* AcknowledgeOutput(
+      Context* context, const corral::v1::AcknowledgeOutputRequest* request,
+      google::protobuf::Empty* response) override;
+
+  // execution_control.cc
+  UnaryReactor* WriteInput(Context* context,
+                           const corral::v1::WriteInputRequest* request,
+                           corral::v1::InputState* response) override;
+  UnaryReactor* SignalExecution(
+      Context* context, const corral::v1::SignalExecutionRequest* request,
+      google::protobuf::Empty* response) override;
+  UnaryReactor* ResizeTerminal(Context* context,
+                               const corral::v1::ResizeTerminalRequest* request,
+                               google::protobuf::Empty* response) override;
+
+ private:
+  struct Found {
+    std::shared_ptr<Sandbox> sandbox;
+    std::shared_ptr<Execution> execution;
+    // The last part of the name.
+    std::string id;
+  };
+
+  // INVALID_FIELD for the field "name", EXECUTION_NOT_FOUND.
+  absl::StatusOr<Found> Find(const std::string& name);
+
+  absl::StatusOr<std::shared_ptr<Sandbox>> FindParent(
+      const std::string& parent);
+
+  absl::Status RunInNew(const corral::v1::RunExecutionRequest& request,
+                        const std::shared_ptr<OutputStream>& stream);
+  absl::Status RunInExisting(const corral::v1::RunExecutionRequest& request,
+                             const std::shared_ptr<OutputStream>& stream);
+
+  Sandboxes* const sandboxes_;
+  TimerQueue* const timers_;
+  Activity* const activity_;
+};
+
+// Streams what `follower` makes, and tells an ephemeral sandbox that it is
+// watched.
+void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
+              absl::StatusOr<OutputFollower> follower,
+              const std::shared_ptr<OutputStream>& stream);
+
+}  // namespace server
+
+#endif  // SERVER_RPC_EXECUTION_SERVICE_H_

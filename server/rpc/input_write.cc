@@ -1,0 +1,170 @@
+#include "server/rpc/input_write.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/v1/error_reason.pb.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/api/conversion.h"
+#include "server/api/errors.h"
+#include "server/rpc/unary_reply.h"
+
+namespace server {
+namespace {
+
+constexpr size_t kMaxInputBytes = 1 << 20;
+// Before a supervisor is asked again that has too much of servers before, or
+// this server.
+constexpr absl::Duration kFullRetry = absl::Milliseconds(200);
+
+// An execution that is over takes no input, which is no error.
+corral::v1::InputState ClosedInput(const Execution& execution) {
+  corral::v1::InputState input = execution.input();
+  input.set_closed(true);
+  return input;
+}
+
+wire::WriteInput InputOf(const corral::v1::WriteInputRequest& request,
+                         const std::string& id) {
+  wire::WriteInput input;
+  input.set_execution_id(id);
+  input.set_offset(request.offset());
+  input.set_append(!request.has_offset());
+  input.set_data(request.data());
+  input.set_eof(request.eof());
+  return input;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* InputWrite::Start(
+    Target target, const corral::v1::WriteInputRequest* request,
+    corral::v1::InputState* response, TimerQueue* timers, Activity::Call call) {
+  // It deletes itself.
+  auto* write = new InputWrite(std::move(target), request, response, timers,
+                               std::move(call));
+  const std::shared_ptr<Sandbox> sandbox = write->target_.sandbox;
+  sandbox->AwaitKnown([write](const absl::Status& known) {
+    const absl::Status checked = known.ok() ? write->Check() : known;
+    if (checked.ok()) {
+      write->Enqueue();
+    } else {
+      Answer reply = std::move(write->reply_);
+      reply(checked);
+    }
+  });
+  return write;
+}
+
+InputWrite::InputWrite(Target target,
+                       const corral::v1::WriteInputRequest* request,
+                       corral::v1::InputState* response, TimerQueue* timers,
+                       Activity::Call call)
+    : target_(std::move(target)),
+      request_(request),
+      response_(response),
+      timers_(timers),
+      reply_(ReplyLater(this, std::move(call))) {}
+
+absl::Status InputWrite::Check() const {
+  if (!request_->has_offset() && target_.sandbox->schema_version() == 0) {
+    return InvalidField("offset", "",
+                        "an offset, since an older Corral made "
+                        "the sandbox");
+  }
+  if (request_->data().size() > kMaxInputBytes) {
+    return InvalidField("data", absl::StrCat(request_->data().size(), " bytes"),
+                        "at most 1048576 bytes");
+  }
+  if (!target_.execution->takes_input()) {
+    return Error(
+        absl::StatusCode::kFailedPrecondition, corral::v1::INPUT_CLOSED,
+        absl::StrCat(target_.execution->name(), " was started without stdin"),
+        {{"name", target_.execution->name()}});
+  }
+  return absl::OkStatus();
+}
+
+void InputWrite::Enqueue() {
+  // It may be over, and this object gone, before Add() returns.
+  const std::shared_ptr<Execution> execution = target_.execution;
+  if (!execution->input_queue().Add(this, request_->data().size())) {
+    Answer reply = std::move(reply_);
+    reply(SandboxUnavailable(target_.sandbox->spec().name(),
+                             "too much input of the execution waits already",
+                             kFullRetry, "READY"));
+  }
+}
+
+void InputWrite::OnCancel() {
+  cancelled_ = true;
+  if (target_.execution->input_queue().Remove(this)) {
+    Answer reply = std::move(reply_);
+    reply(absl::CancelledError());
+  }
+}
+
+void InputWrite::Begin() { Send(std::move(reply_)); }
+
+void InputWrite::Send(Answer reply) {
+  if (cancelled_) {
+    End(absl::CancelledError(), std::move(reply));
+    return;
+  }
+  const auto supervisor = target_.sandbox->supervisor();
+  if (supervisor == nullptr) {
+    *response_ = ClosedInput(*target_.execution);
+    End(absl::OkStatus(), std::move(reply));
+    return;
+  }
+  supervisor->WriteInput(
+      InputOf(*request_, target_.id),
+      [this, reply = std::move(reply)](const absl::Status& status,
+                                       const wire::InputState& taken) mutable {
+        OnAnswer(status, taken, std::move(reply));
+      });
+}
+
+void InputWrite::OnAnswer(const absl::Status& status,
+                          const wire::InputState& taken, Answer reply) {
+  if (absl::IsResourceExhausted(status)) {
+    timers_->RunAfter(kFullRetry, [this, reply = std::move(reply)]() mutable {
+      Send(std::move(reply));
+    });
+    return;
+  }
+  if (status.ok()) {
+    *response_ = FromWire(taken);
+    target_.execution->UpdateInput(*response_);
+  } else if (absl::IsUnavailable(status)) {
+    *response_ = ClosedInput(*target_.execution);
+  }
+  End(ToError(status, taken), std::move(reply));
+}
+
+void InputWrite::End(const absl::Status& status, Answer reply) {
+  const std::shared_ptr<Execution> execution = target_.execution;
+  reply(status);
+  execution->input_queue().End();
+}
+
+absl::Status InputWrite::ToError(const absl::Status& status,
+                                 const wire::InputState& taken) const {
+  if (status.ok() || absl::IsUnavailable(status)) {
+    return absl::OkStatus();
+  }
+  if (absl::IsOutOfRange(status)) {
+    return OffsetOutOfRange("input", request_->offset(),
+                            taken.accepted_offset());
+  }
+  if (absl::IsNotFound(status)) {
+    return ExecutionNotFound(target_.execution->name());
+  }
+  return ServerFault(target_.execution->name(), status);
+}
+
+}  // namespace server

@@ -1,0 +1,176 @@
+#include "server/rpc/output_stream.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "grpcpp/support/status.h"
+#include "sandbox/base/mutex.h"
+#include "server/api/grpc_status.h"
+#include "server/rpc/output_cursor.h"
+#include "server/runtime/activity.h"
+#include "server/runtime/timer_queue.h"
+
+namespace server {
+
+using sandbox::MutexLock;
+
+std::shared_ptr<OutputStream> OutputStream::Create(TimerQueue* timers,
+                                                   Activity::Call call) {
+  // make_shared cannot reach the constructor.
+  std::shared_ptr<OutputStream> stream(
+      new OutputStream(timers, std::move(call)));
+  stream->self_ = stream;
+  stream->Fail(stream->call_->AddLasting(stream.get(), stream));
+  return stream;
+}
+
+void OutputStream::Follow(absl::StatusOr<OutputFollower> follower, Over over) {
+  std::shared_ptr<Execution> execution;
+  Over too_late;
+  {
+    MutexLock lock(&mutex_);
+    (done_ ? too_late : over_) = std::move(over);
+    if (!follower.ok()) {
+      failure_ = follower.status();
+    } else if (!done_) {
+      execution = follower->execution();
+      follower_ = *std::move(follower);
+      last_write_ = timers_->Now();
+      ArmHeartbeat();
+    }
+  }
+  if (too_late != nullptr) {
+    too_late();
+  }
+  if (execution != nullptr) {
+    // Before the state is looked at, so that no change is missed.
+    execution->Watch(weak_from_this());
+  }
+  OnChange();
+}
+
+void OutputStream::Fail(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  failure_.Update(status);
+  MaybeAdvance();
+}
+
+void OutputStream::OnChange() {
+  MutexLock lock(&mutex_);
+  MaybeAdvance();
+}
+
+void OutputStream::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  writing_ = false;
+  cancelled_ = cancelled_ || !ok;
+  last_write_ = timers_->Now();
+  MaybeAdvance();
+}
+
+void OutputStream::OnCancel() {
+  MutexLock lock(&mutex_);
+  cancelled_ = true;
+  MaybeAdvance();
+}
+
+void OutputStream::OnDone() {
+  std::shared_ptr<Execution> execution;
+  Over over;
+  {
+    MutexLock lock(&mutex_);
+    done_ = true;
+    timers_->Cancel(heartbeat_timer_);
+    if (follower_.has_value()) {
+      execution = follower_->execution();
+    }
+    over = std::move(over_);
+  }
+  if (execution != nullptr) {
+    execution->Unwatch(this);
+  }
+  if (over != nullptr) {
+    over();
+  }
+  call_->RemoveLasting(this);
+  call_.reset();
+  self_.reset();  // the last use of this object
+}
+
+void OutputStream::MaybeAdvance() {
+  if (writing_ || finished_) {
+    return;
+  }
+  if (cancelled_) {
+    finished_ = true;
+    Finish(grpc::Status::CANCELLED);
+  } else if (!failure_.ok()) {
+    finished_ = true;
+    Finish(ToGrpcStatus(failure_));
+  } else if (follower_.has_value()) {
+    WriteNext();
+  }
+}
+
+void OutputStream::WriteNext() {
+  const absl::StatusOr<OutputFollower::Next> next = follower_->Advance(&event_);
+  if (!next.ok()) {
+    finished_ = true;
+    Finish(ToGrpcStatus(next.status()));
+    return;
+  }
+  switch (*next) {
+    case OutputFollower::Next::kEvent:
+      heartbeat_due_ = false;
+      writing_ = true;
+      StartWrite(&event_);
+      return;
+    case OutputFollower::Next::kLast:
+      finished_ = true;
+      StartWriteAndFinish(&event_, grpc::WriteOptions(), grpc::Status::OK);
+      return;
+    case OutputFollower::Next::kEnd:
+      finished_ = true;
+      Finish(grpc::Status::OK);
+      return;
+    case OutputFollower::Next::kIdle:
+      break;
+  }
+  if (heartbeat_due_ && follower_->opened()) {
+    heartbeat_due_ = false;
+    *event_.mutable_heartbeat() = follower_->Heartbeat();
+    writing_ = true;
+    StartWrite(&event_);
+  }
+}
+
+void OutputStream::ArmHeartbeat() {
+  const absl::Duration quiet = absl::FromChrono(timers_->Now() - last_write_);
+  heartbeat_timer_ =
+      timers_->RunAfter(kHeartbeatInterval - quiet, [weak = weak_from_this()] {
+        if (const auto self = weak.lock(); self != nullptr) {
+          self->OnHeartbeatTimer();
+        }
+      });
+}
+
+void OutputStream::OnHeartbeatTimer() {
+  MutexLock lock(&mutex_);
+  if (finished_) {
+    return;
+  }
+  if (timers_->Now() - last_write_ >=
+      absl::ToChronoNanoseconds(kHeartbeatInterval)) {
+    heartbeat_due_ = true;
+    last_write_ = timers_->Now();
+    MaybeAdvance();
+  }
+  ArmHeartbeat();
+}
+
+}  // namespace server

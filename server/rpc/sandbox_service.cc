@@ -1,0 +1,127 @@
+#include "server/rpc/sandbox_service.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/api/errors.h"
+#include "server/api/names.h"
+#include "server/api/request_identity.h"
+#include "server/api/validation.h"
+#include "server/core/registry.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandboxes.h"
+#include "server/rpc/unary_reply.h"
+#include "server/runtime/activity.h"
+
+namespace server {
+namespace {
+
+absl::Status CheckCreate(const corral::v1::CreateSandboxRequest& request) {
+  RETURN_IF_ERROR(CheckTenantName("parent", request.parent()));
+  RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
+  return CheckSandbox("sandbox", request.sandbox());
+}
+
+absl::StatusOr<std::shared_ptr<Sandbox>> FindSandbox(const Registry& registry,
+                                                     const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string id, ParseSandboxName("name", name));
+  std::shared_ptr<Sandbox> sandbox = registry.Find(id);
+  if (sandbox == nullptr) {
+    return SandboxNotFound(name);
+  }
+  sandbox->lifetime().Touch();
+  return sandbox;
+}
+
+absl::Status List(const Registry& registry,
+                  const corral::v1::ListSandboxesRequest& request,
+                  corral::v1::ListSandboxesResponse* response) {
+  RETURN_IF_ERROR(CheckTenantName("parent", request.parent()));
+  RETURN_IF_ERROR(CheckChosenId("page_token", request.page_token()));
+  ASSIGN_OR_RETURN(const size_t size,
+                   CheckPageSize("page_size", request.page_size()));
+  const std::vector<std::shared_ptr<Sandbox>> sandboxes =
+      registry.List(request.page_token(), size + 1);
+  for (size_t i = 0; i < sandboxes.size(); ++i) {
+    if (i == size) {
+      response->set_next_page_token(sandboxes[i]->id());
+    } else {
+      *response->add_sandboxes() = sandboxes[i]->Describe();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* SandboxService::CreateSandbox(
+    grpc::CallbackServerContext* context,
+    const corral::v1::CreateSandboxRequest* request,
+    corral::v1::Sandbox* response) {
+  Activity::Call call = activity_->BeginCall();
+  absl::Status status = CheckCreate(*request);
+  status.Update(activity_->AdmitWork());
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  sandboxes_->Create(
+      {request->sandbox(), request->sandbox_id(),
+       Identify(*request, request->request_id()), /*ephemeral=*/false},
+      [response, reply = ReplyLater(reactor, std::move(call))](
+          const absl::StatusOr<std::shared_ptr<Sandbox>>& sandbox) mutable {
+        if (sandbox.ok()) {
+          *response = (*sandbox)->Describe();
+        }
+        reply(sandbox.status());
+      });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SandboxService::GetSandbox(
+    grpc::CallbackServerContext* context,
+    const corral::v1::GetSandboxRequest* request,
+    corral::v1::Sandbox* response) {
+  const Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
+      FindSandbox(sandboxes_->registry(), request->name());
+  if (sandbox.ok()) {
+    *response = (*sandbox)->Describe();
+  }
+  return Reply(context, sandbox.status());
+}
+
+grpc::ServerUnaryReactor* SandboxService::ListSandboxes(
+    grpc::CallbackServerContext* context,
+    const corral::v1::ListSandboxesRequest* request,
+    corral::v1::ListSandboxesResponse* response) {
+  const Activity::Call call = activity_->BeginCall();
+  return Reply(context, List(sandboxes_->registry(), *request, response));
+}
+
+grpc::ServerUnaryReactor* SandboxService::DeleteSandbox(
+    grpc::CallbackServerContext* context,
+    const corral::v1::DeleteSandboxRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
+      FindSandbox(sandboxes_->registry(), request->name());
+  if (!sandbox.ok()) {
+    return Reply(context, sandbox.status());
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  (*sandbox)->Delete(sandbox::wire::ExitRecord::SANDBOX_DELETED,
+                     ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+}  // namespace server

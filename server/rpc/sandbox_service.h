@@ -1,0 +1,43 @@
+// corral.v1.SandboxService.
+
+#ifndef SERVER_RPC_SANDBOX_SERVICE_H_
+#define SERVER_RPC_SANDBOX_SERVICE_H_
+
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "server/core/sandboxes.h"
+#include "server/runtime/activity.h"
+
+namespace server {
+
+class SandboxService final
+    : public corral::v1::SandboxService::CallbackService {
+ public:
+  // Both must outlive the service.
+  SandboxService(Sandboxes* sandboxes, Activity* activity)
+      : sandboxes_(sandboxes), activity_(activity) {}
+
+  grpc::ServerUnaryReactor* CreateSandbox(
+      grpc::CallbackServerContext* context,
+      const corral::v1::CreateSandboxRequest* request,
+      corral::v1::Sandbox* response) override;
+  grpc::ServerUnaryReactor* GetSandbox(
+      grpc::CallbackServerContext* context,
+      const corral::v1::GetSandboxRequest* request,
+      corral::v1::Sandbox* response) override;
+  grpc::ServerUnaryReactor* ListSandboxes(
+      grpc::CallbackServerContext* context,
+      const corral::v1::ListSandboxesRequest* request,
+      corral::v1::ListSandboxesResponse* response) override;
+  grpc::ServerUnaryReactor* DeleteSandbox(
+      grpc::CallbackServerContext* context,
+      const corral::v1::DeleteSandboxRequest* request,
+      google::protobuf::Empty* response) override;
+
+ private:
+  Sandboxes* const sandboxes_;
+  Activity* const activity_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_RPC_SANDBOX_SERVICE_H_

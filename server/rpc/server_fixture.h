@@ -1,0 +1,123 @@
+// For tests: the services on fake sandboxes, a fake clock and an in-process
+// channel.
+
+#ifndef SERVER_RPC_SERVER_FIXTURE_H_
+#define SERVER_RPC_SERVER_FIXTURE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "google/rpc/status.pb.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/server.h"
+#include "grpcpp/support/status.h"
+#include "gtest/gtest.h"
+#include "server/core/sandboxes.h"
+#include "server/core/state_directory.h"
+#include "server/core/storage_health.h"
+#include "server/rpc/execution_service.h"
+#include "server/rpc/sandbox_service.h"
+#include "server/runtime/activity.h"
+#include "server/runtime/worker_pool.h"
+#include "tests/fakes/fake_supervisor_launcher.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+
+class ServerFixture : public ::testing::Test {
+ protected:
+  using Events = std::vector<corral::v1::OutputEvent>;
+
+  // One call of StreamOutput or RunExecution.
+  struct OutputCall {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<corral::v1::OutputEvent>> reader;
+
+    // The next event; the empty one at the end of the stream.
+    corral::v1::OutputEvent Next();
+    // What is left of the stream. `status` gets its status.
+    Events Rest(grpc::Status* status = nullptr);
+  };
+
+  ServerFixture();
+  ~ServerFixture() override;
+
+  // As after kill -9: another server on the same state directory. Supervisors
+  // live on.
+  void Restart();
+
+  // The name of a new sandbox, and of a new execution in it.
+  std::string CreateSandbox(const std::string& id = "");
+  std::string StartExecution(const std::string& sandbox_name,
+                             const corral::v1::Command& command);
+  // Both, with a command that has stdout and stderr.
+  std::string StartOne();
+
+  corral::v1::Execution Get(const std::string& name);
+  corral::v1::Execution Wait(const std::string& name);
+  // Blocks until no sandbox is left.
+  void AwaitNoSandbox();
+
+  std::unique_ptr<OutputCall> Stream(
+      const corral::v1::StreamOutputRequest& request);
+  std::unique_ptr<OutputCall> Stream(const std::string& name);
+  std::unique_ptr<OutputCall> Run(
+      const corral::v1::RunExecutionRequest& request);
+
+  static corral::v1::Command Command(
+      const std::vector<std::string>& arguments = {"true"});
+  // The bytes of one stream in these events.
+  static std::string BytesOf(const Events& events, corral::v1::Stream stream);
+  // The reason of its ErrorInfo.
+  static std::string Reason(const grpc::Status& status);
+  // The field of its BadRequest.
+  static std::string Field(const grpc::Status& status);
+
+  // Calls `method` of a stub.
+  template <typename Stub, typename Request, typename Response>
+  static grpc::Status Call(Stub* stub,
+                           grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                        const Request&,
+                                                        Response*),
+                           const Request& request, Response* response) {
+    grpc::ClientContext context;
+    return (stub->*method)(&context, request, response);
+  }
+
+  using SandboxStub = corral::v1::SandboxService::Stub;
+  using ExecutionStub = corral::v1::ExecutionService::Stub;
+
+  tests::FakeSupervisorLauncher factory_;
+  tests::FakeTimerQueue timers_;
+  std::string path_;
+  std::unique_ptr<StateDirectory> state_;
+  StorageHealth storage_;
+  std::unique_ptr<Activity> activity_;
+  std::unique_ptr<WorkerPool> workers_;
+  std::unique_ptr<Sandboxes> sandboxes_;
+  std::unique_ptr<SandboxService> sandbox_service_;
+  std::unique_ptr<ExecutionService> execution_service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<SandboxStub> sandbox_stub_;
+  std::unique_ptr<ExecutionStub> execution_stub_;
+
+  // As the configuration would have them.
+  static constexpr int kMaxSandboxes = 8;
+  static constexpr int kMaxExecutions = 8;
+  static constexpr uint64_t kOutputBytes = 1 << 30;
+  static constexpr uint64_t kMaxOutputBytes = 1ULL << 40;
+
+ private:
+  void Begin();
+  void End();
+};
+
+}  // namespace server
+
+#endif  // SERVER_RPC_SERVER_FIXTURE_H_

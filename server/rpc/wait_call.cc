@@ -1,0 +1,98 @@
+#include "server/rpc/wait_call.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "grpcpp/support/status.h"
+#include "sandbox/base/mutex.h"
+#include "server/api/grpc_status.h"
+#include "server/core/execution.h"
+#include "server/runtime/activity.h"
+#include "server/runtime/timer_queue.h"
+
+namespace server {
+
+using sandbox::MutexLock;
+
+grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
+                                          std::optional<absl::Duration> timeout,
+                                          corral::v1::Execution* response,
+                                          TimerQueue* timers,
+                                          Activity::Call call) {
+  // make_shared cannot reach the constructor.
+  std::shared_ptr<WaitCall> wait(
+      new WaitCall(std::move(execution), response, timers, std::move(call)));
+  wait->self_ = wait;
+  const absl::Status lasting = wait->call_->AddLasting(wait.get(), wait);
+  if (timeout.has_value()) {
+    MutexLock lock(&wait->mutex_);
+    wait->timer_ =
+        timers->RunAfter(*timeout, [weak = std::weak_ptr<WaitCall>(wait)] {
+          if (const auto self = weak.lock(); self != nullptr) {
+            self->OnTimeout();
+          }
+        });
+  }
+  // Before the state is looked at, so that no change is missed.
+  wait->execution_->Watch(wait);
+  wait->OnChange();
+  wait->Fail(lasting);
+  return wait.get();
+}
+
+void WaitCall::Fail(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  failure_.Update(status);
+  MaybeAdvance();
+}
+
+void WaitCall::OnChange() {
+  MutexLock lock(&mutex_);
+  MaybeAdvance();
+}
+
+void WaitCall::OnTimeout() {
+  MutexLock lock(&mutex_);
+  timed_out_ = true;
+  MaybeAdvance();
+}
+
+void WaitCall::OnCancel() {
+  MutexLock lock(&mutex_);
+  cancelled_ = true;
+  MaybeAdvance();
+}
+
+void WaitCall::OnDone() {
+  {
+    MutexLock lock(&mutex_);
+    timers_->Cancel(timer_);
+  }
+  execution_->Unwatch(this);
+  call_->RemoveLasting(this);
+  call_.reset();
+  self_.reset();  // the last use of this object
+}
+
+void WaitCall::MaybeAdvance() {
+  if (finished_) {
+    return;
+  }
+  if (cancelled_) {
+    finished_ = true;
+    Finish(grpc::Status::CANCELLED);
+  } else if (timed_out_ || execution_->ended()) {
+    finished_ = true;
+    *response_ = execution_->Describe();
+    Finish(grpc::Status::OK);
+  } else if (!failure_.ok()) {
+    finished_ = true;
+    Finish(ToGrpcStatus(failure_));
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,88 @@
+#include "server/runtime/thread_timer_queue.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+
+namespace server {
+
+ThreadTimerQueue::ThreadTimerQueue() : thread_([this] { Run(); }) {}
+
+ThreadTimerQueue::~ThreadTimerQueue() { Stop(); }
+
+void ThreadTimerQueue::Stop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+TimerQueue::TimePoint ThreadTimerQueue::Now() const {
+  return std::chrono::steady_clock::now();
+}
+
+TimerQueue::Id ThreadTimerQueue::RunAfter(absl::Duration delay,
+                                          absl::AnyInvocable<void()> function) {
+  const TimePoint when = Now() + absl::ToChronoNanoseconds(delay);
+  bool is_first = false;
+  Id id = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    id = ++last_id_;
+    times_.emplace(id, when);
+    const auto [entry, added] =
+        functions_.emplace(Key(when, id), std::move(function));
+    is_first = entry == functions_.begin();
+  }
+  if (is_first) {
+    changed_.notify_all();
+  }
+  return id;
+}
+
+void ThreadTimerQueue::Cancel(Id id) {
+  // Destroyed after the lock is released: what it captured may come back here.
+  absl::AnyInvocable<void()> dropped;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto time = times_.find(id);
+  if (time == times_.end()) {
+    return;
+  }
+  const auto function = functions_.find(Key(time->second, id));
+  dropped = std::move(function->second);
+  functions_.erase(function);
+  times_.erase(time);
+}
+
+void ThreadTimerQueue::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    if (functions_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    const auto first = functions_.begin();
+    const TimePoint when = first->first.first;
+    if (when > Now()) {
+      changed_.wait_until(lock, when);
+      continue;
+    }
+    absl::AnyInvocable<void()> function = std::move(first->second);
+    times_.erase(first->first.second);
+    functions_.erase(first);
+    lock.unlock();
+    function();
+    function = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace server

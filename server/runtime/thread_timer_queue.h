@@ -1,0 +1,50 @@
+// A TimerQueue with a thread of its own.
+
+#ifndef SERVER_RUNTIME_THREAD_TIMER_QUEUE_H_
+#define SERVER_RUNTIME_THREAD_TIMER_QUEUE_H_
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "server/runtime/timer_queue.h"
+
+namespace server {
+
+class ThreadTimerQueue final : public TimerQueue {
+ public:
+  ThreadTimerQueue();
+  ~ThreadTimerQueue() override;
+
+  // Waits for a function that runs, drops all others, and runs none from now
+  // on.
+  void Stop();
+
+  TimePoint Now() const override;
+  Id RunAfter(absl::Duration delay,
+              absl::AnyInvocable<void()> function) override;
+  void Cancel(Id id) override;
+
+ private:
+  using Key = std::pair<TimePoint, Id>;
+
+  void Run();
+
+  // A std::mutex, since only that can be waited on until a time.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, absl::AnyInvocable<void()>> functions_;
+  std::map<Id, TimePoint> times_;
+  Id last_id_ = 0;
+  bool stopping_ = false;
+  // Last, since it uses the others.
+  std::thread thread_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_RUNTIME_THREAD_TIMER_QUEUE_H_

@@ -1,0 +1,214 @@
+// What becomes of a sandbox and its commands when one of the processes that it
+// cannot be without is killed, on the real kernel.
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/storage/output_log.h"
+#include "sandbox/storage/record_file.h"
+#include "tests/status_matchers.h"
+#include "tests/supervisor/sandbox_fixture.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::SizeIs;
+using ::tests::IsOk;
+
+// A death meets the supervisor at another moment each time.
+constexpr int kRounds = 6;
+constexpr int kCommands = 5;
+
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const auto& task : std::filesystem::directory_iterator(
+           absl::StrCat("/proc/", pid, "/task"))) {
+    std::ifstream file(task.path() / "children");
+    children.insert(children.end(), std::istream_iterator<pid_t>(file), {});
+  }
+  return children;
+}
+
+UniqueFd OpenProcess(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+void AwaitEnd(const UniqueFd& process) {
+  pollfd ended = {process.get(), POLLIN, 0};
+  while (::poll(&ended, 1, -1) <= 0) {
+  }
+}
+
+// The name of its sandbox's group.
+std::string CgroupOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/cgroup"));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const size_t at = text.find(kSandboxCgroup);
+  return at == std::string::npos ? ""
+                                 : text.substr(at, text.find('/', at) - at);
+}
+
+// Of who has only the disk to ask.
+int64_t StartTime(const TestSandbox& sandbox, const std::string& id) {
+  const absl::StatusOr<OutputLogReader> log = OutputLogReader::Open(
+      absl::StrCat(sandbox.directory(), "/executions/", id, "/stdout"));
+  return log.ok() ? log->state()->start_time_ns : 0;
+}
+
+enum Victim { kInit, kSpawner, kSupervisor };
+
+class FailureTest : public ::testing::TestWithParam<Victim> {
+ protected:
+  // Starts commands, each with descendants, and finds the sandbox's processes.
+  void Fill(TestSandbox& sandbox) {
+    ASSERT_THAT(sandbox.Create(), IsOk());
+    for (int i = 0; i < kCommands; ++i) {
+      const std::string id = absl::StrCat("e", i);
+      ASSERT_THAT(sandbox.Start(sandbox.Shell(
+                      id, "sleep 1000 & setsid sleep 1000 & echo ready; wait")),
+                  IsOk());
+      ASSERT_TRUE(sandbox.WaitForText(id, "stdout", "ready"));
+    }
+    processes_.clear();
+    for (const pid_t child : ChildrenOf(::getpid())) {
+      // Of a prepared one there are only two.
+      const std::vector<pid_t> below = ChildrenOf(child);
+      if (below.size() > 2) {
+        supervisor_ = OpenProcess(child);
+        cgroup_ = CgroupOf(below.back());
+        for (const pid_t pid : below) {
+          processes_.push_back(OpenProcess(pid));
+        }
+      }
+    }
+    ASSERT_THAT(processes_, SizeIs(2 + kCommands));
+    ASSERT_EQ(Cgroup::List(*CgroupHost::Find()).count(cgroup_), 1u);
+  }
+
+  UniqueFd supervisor_;
+  // The sandbox's.
+  std::string cgroup_;
+  // In the order in which they were started: init, the spawner, commands.
+  std::vector<UniqueFd> processes_;
+};
+
+TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
+  for (int round = 0; round < kRounds; ++round) {
+    TestSandbox sandbox;
+    ASSERT_NO_FATAL_FAILURE(Fill(sandbox));
+    const UniqueFd& victim =
+        GetParam() == kSupervisor ? supervisor_ : processes_[GetParam()];
+    ::syscall(SYS_pidfd_send_signal, victim.get(), SIGKILL, nullptr, 0);
+    const absl::Status gone = sandbox.recorder().WaitForGone();
+    EXPECT_EQ(gone.code(), GetParam() == kSupervisor
+                               ? absl::StatusCode::kUnavailable
+                               : absl::StatusCode::kInternal)
+        << gone;
+    AwaitEnd(supervisor_);
+    for (const UniqueFd& process : processes_) {
+      AwaitEnd(process);
+    }
+    for (int i = 0; i < kCommands; ++i) {
+      const std::string id = absl::StrCat("e", i);
+      const wire::ExecutionRecord last = sandbox.WaitForEnd(id);
+      EXPECT_EQ(last.state(), wire::ExecutionRecord::RUNNING);
+      EXPECT_EQ(last.start_time_ns(), StartTime(sandbox, id));
+      EXPECT_EQ(sandbox.Output(id, "stdout"), "ready\n");
+      for (const char* file : {"exit.pb", "exit.pb.new"}) {
+        wire::ExecutionRecord end;
+        EXPECT_FALSE(ReadRecord(absl::StrCat(sandbox.directory(),
+                                             "/executions/", id, "/", file),
+                                &end)
+                         .ok());
+      }
+    }
+    while (Cgroup::List(*CgroupHost::Find()).count(cgroup_) != 0) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    wire::Reply failure;
+    EXPECT_EQ(ReadRecord(sandbox.directory() + "/failure.pb", &failure).ok(),
+              GetParam() != kSupervisor);
+    EXPECT_EQ(failure.message(),
+              gone.code() == absl::StatusCode::kInternal ? gone.message() : "");
+    sandbox.Forget();
+  }
+}
+
+TEST(DeletionTest, IsToldToAServerThatReadsLate) {
+  TestSandbox sandbox;
+  ASSERT_THAT(sandbox.Create(), IsOk());
+  sandbox.Forget();
+  absl::StatusOr<PacketSocket> server =
+      PacketSocket::Connect(sandbox.directory(), "control.sock");
+  ASSERT_THAT(server.status(), IsOk());
+  const auto wait = [&server](int16_t events) {
+    pollfd ready = {server->fd(), events, 0};
+    ::poll(&ready, 1, -1);
+  };
+  // More answers than the socket holds, and the last is that of the deletion.
+  constexpr uint64_t kRequests = 2000;
+  for (uint64_t id = 1; id <= kRequests; ++id) {
+    wire::ToSupervisor request;
+    request.set_request_id(id);
+    if (id == kRequests) {
+      request.mutable_delete_sandbox();
+    } else {
+      request.mutable_signal()->set_execution_id("none");
+    }
+    while (absl::IsUnavailable(server->Send(request))) {
+      wait(POLLOUT);
+    }
+  }
+  // It does not end before all is read.
+  const absl::StatusOr<UniqueFd> supervisor = server->PeerProcess();
+  ASSERT_THAT(supervisor.status(), IsOk());
+  pollfd ended = {supervisor->get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 200), 0);
+  uint64_t answered = 0;
+  absl::StatusOr<bool> got = true;
+  while (got.ok()) {
+    wait(POLLIN);
+    wire::FromSupervisor message;
+    got = server->Receive(&message);
+    answered = std::max(answered, message.reply().request_id());
+  }
+  EXPECT_EQ(answered, kRequests);
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, FailureTest,
+                         ::testing::Values(kInit, kSpawner, kSupervisor));
+
+// The kernel's own killing of init is told from a command's.
+TEST(CommandTest, ThatKillsItselfIsNotTakenForAFailure) {
+  TestSandbox sandbox;
+  ASSERT_THAT(sandbox.Create(), IsOk());
+  const wire::ExecutionRecord end =
+      sandbox.Run(sandbox.Shell("e1", "kill -9 $$"));
+  EXPECT_EQ(end.state(), wire::ExecutionRecord::EXITED);
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
+}
+
+}  // namespace
+}  // namespace sandbox

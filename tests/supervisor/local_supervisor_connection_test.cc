@@ -1,0 +1,212 @@
+// A link to a supervisor that the test plays.
+
+#include "sandbox/client/local_supervisor_connection.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "tests/no_descriptors.h"
+#include "tests/status_matchers.h"
+#include "tests/supervisor/sandbox_fixture.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+// A process that does nothing until it is killed.
+class IdleProcess {
+ public:
+  IdleProcess() : pid_(::fork()) {
+    while (pid_ == 0) {
+      ::pause();
+    }
+    pidfd_ = std::make_shared<UniqueFd>(
+        static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  }
+  ~IdleProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  IdleProcess(const IdleProcess&) = delete;
+  IdleProcess& operator=(const IdleProcess&) = delete;
+
+  const std::shared_ptr<UniqueFd>& pidfd() const { return pidfd_; }
+  void AwaitEnd() const {
+    pollfd ended = {pidfd_->get(), POLLIN, 0};
+    while (::poll(&ended, 1, -1) != 1) {
+    }
+  }
+
+ private:
+  const pid_t pid_;
+  std::shared_ptr<UniqueFd> pidfd_;
+};
+
+class LocalSupervisorConnectionTest : public ::testing::Test {
+ protected:
+  LocalSupervisorConnectionTest() {
+    auto pair = PacketSocket::Pair();
+    first_ = std::move(pair->second);
+    link_ = MakeLink(thread_.get_id(), std::move(pair->first));
+  }
+  ~LocalSupervisorConnectionTest() override {
+    link_.reset();
+    loop_->Stop();
+    thread_.join();
+  }
+
+  std::unique_ptr<LocalSupervisorConnection> MakeLink(
+      std::thread::id loop_thread, PacketSocket socket) {
+    return std::make_unique<LocalSupervisorConnection>(
+        loop_.get(), loop_thread, std::move(socket), &recorder_, &let_go_,
+        [] {});
+  }
+
+  LocalSupervisorConnection::Replace WithOther() {
+    return [this]() -> absl::StatusOr<SupervisorProcess> {
+      auto pair = PacketSocket::Pair();
+      second_ = std::move(pair->second);
+      replaced_.Callback()(absl::OkStatus());
+      return SupervisorProcess{std::move(pair->first), other_.pidfd()};
+    };
+  }
+
+  static wire::ToSupervisor Read(PacketSocket& socket) {
+    pollfd readable = {socket.fd(), POLLIN, 0};
+    while (::poll(&readable, 1, -1) != 1) {
+    }
+    wire::ToSupervisor request;
+    EXPECT_TRUE(*socket.Receive(&request));
+    return request;
+  }
+
+  const std::unique_ptr<EventLoop> loop_ = EventLoop::Create().value();
+  std::thread thread_ = std::thread([this] { loop_->Run(); });
+  Recorder recorder_;
+  const std::atomic<bool> let_go_ = false;
+  // The supervisors' ends, and processes that stand for them.
+  PacketSocket first_;
+  PacketSocket second_;
+  const IdleProcess process_;
+  const IdleProcess other_;
+  Outcome created_;
+  Outcome replaced_;
+  std::unique_ptr<LocalSupervisorConnection> link_;
+};
+
+TEST_F(LocalSupervisorConnectionTest,
+       AsksAnotherSupervisorWhenOneDoesNotAnswer) {
+  wire::SandboxSpec spec;
+  spec.set_id("box");
+  link_->Create(spec, process_.pidfd(), absl::Milliseconds(1), WithOther(),
+                created_.Callback());
+  EXPECT_EQ(Read(first_).create_sandbox().id(), "box");
+  process_.AwaitEnd();
+  first_ = PacketSocket();  // as the kernel does when it ends
+  ASSERT_THAT(replaced_.Wait(), IsOk());
+  const wire::ToSupervisor request = Read(second_);
+  EXPECT_EQ(request.create_sandbox().id(), "box");
+  wire::FromSupervisor answer;
+  answer.mutable_reply()->set_request_id(request.request_id());
+  ASSERT_THAT(second_.Send(answer), IsOk());
+  EXPECT_THAT(created_.Wait(), IsOk());
+}
+
+TEST_F(LocalSupervisorConnectionTest, ReplacesASupervisorOnce) {
+  link_->Create(
+      {}, process_.pidfd(), absl::Hours(1),
+      [this]() -> absl::StatusOr<SupervisorProcess> {
+        // Its other end is closed when this returns.
+        auto pair = PacketSocket::Pair();
+        return SupervisorProcess{std::move(pair->first), other_.pidfd()};
+      },
+      created_.Callback());
+  first_ = PacketSocket();
+  EXPECT_THAT(created_.Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("gone")));
+  EXPECT_FALSE(recorder_.WaitForGone().ok());
+}
+
+TEST_F(LocalSupervisorConnectionTest,
+       AsksLaterWhenTheHostIsShortOfDescriptors) {
+  link_->Listen(process_.pidfd());
+  wire::WriteInput input;
+  input.set_data(std::string(1 << 20, 'x'));
+  {
+    const tests::NoDescriptors none;
+    link_->WriteInput(input, [](absl::Status, const wire::InputState&) {});
+  }
+  EXPECT_EQ(Read(first_).write_input().data(), input.data());
+}
+
+TEST_F(LocalSupervisorConnectionTest, KillsASupervisorWhoseConnectionFails) {
+  link_->Listen(process_.pidfd());
+  ASSERT_GE(::send(first_.fd(), "\xff", 1, 0), 0);  // no message
+  EXPECT_FALSE(recorder_.WaitForGone().ok());
+  process_.AwaitEnd();
+}
+
+TEST_F(LocalSupervisorConnectionTest,
+       KillsASupervisorThatDoesNotEndItsSandbox) {
+  auto pair = PacketSocket::Pair();
+  ASSERT_THAT(pair.status(), IsOk());
+  LocalSupervisorConnection link(
+      loop_.get(), thread_.get_id(), std::move(pair->first), &recorder_,
+      &let_go_, [] {}, absl::Milliseconds(1));
+  link.Listen(process_.pidfd());
+  Outcome deleted;
+  link.DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  process_.AwaitEnd();
+  pair->second = PacketSocket();  // as the kernel does then
+  EXPECT_FALSE(deleted.Wait().ok());
+  EXPECT_FALSE(recorder_.WaitForGone().ok());
+}
+
+TEST_F(LocalSupervisorConnectionTest,
+       MayBeDestroyedByTheLoopWithMessagesUnsent) {
+  auto pair = PacketSocket::Pair();
+  ASSERT_THAT(pair.status(), IsOk());
+  Outcome destroyed;
+  loop_->Post([&, callback = destroyed.Callback()]() mutable {
+    auto link = MakeLink(std::this_thread::get_id(), std::move(pair->first));
+    link->Listen(nullptr);
+    wire::Acknowledge acknowledge;
+    acknowledge.set_execution_id(std::string(1000, 'x'));
+    // More than a socket takes.
+    for (int i = 0; i < 2000; ++i) {
+      link->Acknowledge(acknowledge);
+    }
+    link.reset();
+    // After what it has posted.
+    loop_->Post([callback = std::move(callback)]() mutable {
+      callback(absl::OkStatus());
+    });
+  });
+  EXPECT_THAT(destroyed.Wait(), IsOk());
+}
+
+}  // namespace
+}  // namespace sandbox

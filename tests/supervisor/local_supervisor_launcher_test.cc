@@ -1,0 +1,418 @@
+// Real supervisors, real sandboxes, real commands.
+
+#include "sandbox/client/local_supervisor_launcher.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "tests/status_matchers.h"
+#include "tests/supervisor/sandbox_fixture.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+// Waits for the supervisors that an earlier test has left to end.
+class NoChildren {
+ public:
+  NoChildren() {
+    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+    }
+  }
+};
+
+class LocalSupervisorLauncherTest : public ::testing::Test {
+ protected:
+  absl::Status Create() { return sandbox_.Create(); }
+  wire::StartExecution Shell(const std::string& id, const std::string& script) {
+    return sandbox_.Shell(id, script);
+  }
+  wire::ExecutionRecord Run(const wire::StartExecution& start) {
+    return sandbox_.Run(start);
+  }
+  std::string Output(const std::string& id, const std::string& stream) {
+    return sandbox_.Output(id, stream);
+  }
+
+  const NoChildren no_children_;
+  TestSandbox sandbox_;
+};
+
+TEST_F(LocalSupervisorLauncherTest, RunsACommandAndKeepsItsOutputAndEnd) {
+  ASSERT_THAT(Create(), IsOk());
+  const wire::ExecutionRecord end =
+      Run(Shell("e1", "echo out; echo err >&2; exit 7"));
+  EXPECT_EQ(end.state(), wire::ExecutionRecord::EXITED);
+  EXPECT_TRUE(WIFEXITED(end.exit().wait_status()));
+  EXPECT_EQ(WEXITSTATUS(end.exit().wait_status()), 7);
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
+  EXPECT_FALSE(end.exit().output_open());
+  EXPECT_EQ(Output("e1", "stdout"), "out\n");
+  EXPECT_EQ(Output("e1", "stderr"), "err\n");
+}
+
+TEST_F(LocalSupervisorLauncherTest, TellsWhereAStartFailed) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "");
+  start.mutable_command()->set_argv(0, "no-such-program");
+  wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.state(), wire::ExecutionRecord::FAILED_TO_START);
+  EXPECT_EQ(end.failure().stage(), wire::StartFailure::EXEC);
+  EXPECT_EQ(end.failure().errno_value(), ENOENT);
+  start.set_id("e2");
+  start.mutable_command()->set_argv(0, "/usr");
+  EXPECT_EQ(Run(start).failure().errno_value(), EACCES);
+  start = Shell("e3", "true");
+  start.mutable_command()->set_working_directory("/nowhere");
+  end = Run(start);
+  EXPECT_EQ(end.failure().stage(), wire::StartFailure::CHDIR);
+  EXPECT_EQ(end.failure().errno_value(), ENOENT);
+}
+
+TEST_F(LocalSupervisorLauncherTest, IsConfinedAsPromised) {
+  ASSERT_THAT(Create(), IsOk());
+  Run(Shell("e1",
+            "id; grep -E '^(Cap|NoNew|Seccomp)' /proc/self/status; "
+            "ls /; ls /proc | grep -c '^[0-9]'; ls -l /proc/self/fd; "
+            "cat /proc/1/status; cat /proc/self/cgroup"));
+  const std::string out = Output("e1", "stdout");
+  EXPECT_THAT(out, HasSubstr("uid=1000(corral) gid=1000(corral)"));
+  EXPECT_THAT(out, HasSubstr("CapPrm:\t0000000000000000"));
+  EXPECT_THAT(out, HasSubstr("CapEff:\t0000000000000000"));
+  EXPECT_THAT(out, HasSubstr("CapBnd:\t0000000000000000"));
+  EXPECT_THAT(out, HasSubstr("NoNewPrivs:\t1"));
+  EXPECT_THAT(out, HasSubstr("Seccomp:\t2"));
+  EXPECT_THAT(Output("e1", "stderr"), HasSubstr("/proc/1/status: No such"));
+}
+
+TEST_F(LocalSupervisorLauncherTest, WritesToTheWorkspaceAsItsOwner) {
+  ASSERT_EQ(::chown(sandbox_.workspace().c_str(), 1234, 2345), 0);
+  ASSERT_THAT(Create(), IsOk());
+  const wire::ExecutionRecord end =
+      Run(Shell("e1", absl::StrCat("cd ", sandbox_.workspace(),
+                                   " && echo hi > file && mkdir d && id -u && "
+                                   "stat -c %u file")));
+  EXPECT_EQ(end.exit().wait_status(), 0) << Output("e1", "stderr");
+  EXPECT_EQ(Output("e1", "stdout"), "1000\n1000\n");
+  struct stat status;
+  ASSERT_EQ(::stat((sandbox_.workspace() + "/file").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1234u);
+  EXPECT_EQ(status.st_gid, 2345u);
+}
+
+TEST_F(LocalSupervisorLauncherTest, GivesATerminal) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start =
+      Shell("e1",
+            "tty; stty size; test -t 0 && test -t 1 && echo yes; "
+            "echo > /dev/tty; : < $(tty) && echo opened");
+  start.mutable_command()->set_terminal_rows(30);
+  start.mutable_command()->set_terminal_columns(100);
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.exit().wait_status(), 0);
+  const std::string out = Output("e1", "terminal");
+  EXPECT_THAT(out, HasSubstr("/dev/pts/0\r\n30 100\r\nyes\r\n"));
+  EXPECT_THAT(out, HasSubstr("opened"));
+}
+
+TEST_F(LocalSupervisorLauncherTest, PassesInputByOffset) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "cat");
+  start.mutable_command()->set_open_stdin(true);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  const auto write = [&](uint64_t offset, const std::string& data, bool eof) {
+    wire::WriteInput input;
+    input.set_execution_id("e1");
+    input.set_offset(offset);
+    input.set_data(data);
+    input.set_eof(eof);
+    Outcome outcome;
+    sandbox_.sandbox().WriteInput(
+        input, [done = outcome.Callback()](absl::Status status,
+                                           const wire::InputState&) mutable {
+          done(std::move(status));
+        });
+    return outcome.Wait();
+  };
+  EXPECT_THAT(write(0, "hello", false), IsOk());
+  EXPECT_THAT(write(2, "llo wor", false), IsOk());
+  EXPECT_THAT(write(100, "x", false),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gap")));
+  EXPECT_THAT(write(9, "ld", true), IsOk());
+  sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(Output("e1", "stdout"), "hello world");
+}
+
+TEST_F(LocalSupervisorLauncherTest, NeverStartsTwiceUnderOneId) {
+  ASSERT_THAT(Create(), IsOk());
+  const wire::StartExecution start = Shell("e1", "echo once; read x");
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  EXPECT_THAT(sandbox_.Start(start),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+  sandbox_.WaitForEnd("e1");
+  EXPECT_THAT(sandbox_.Start(start),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+  EXPECT_EQ(Output("e1", "stdout"), "once\n");
+}
+
+TEST_F(LocalSupervisorLauncherTest, KeepsWhatWasAskedForToKnowItAgain) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "true");
+  start.mutable_request()->set_request_id("r1");
+  start.mutable_request()->set_digest("d1");
+  const wire::ExecutionRecord end = Run(start);
+  EXPECT_EQ(end.request().request_id(), "r1");
+  EXPECT_EQ(end.request().digest(), "d1");
+}
+
+TEST_F(LocalSupervisorLauncherTest, AppendsInputWhereverItIs) {
+  ASSERT_THAT(Create(), IsOk());
+  wire::StartExecution start = Shell("e1", "cat");
+  start.mutable_command()->set_open_stdin(true);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  for (const char* data : {"one ", "two ", "one "}) {
+    wire::WriteInput input;
+    input.set_execution_id("e1");
+    input.set_data(data);
+    input.set_append(true);
+    input.set_eof(data == std::string("two "));
+    Outcome outcome;
+    sandbox_.sandbox().WriteInput(
+        input, [done = outcome.Callback()](absl::Status status,
+                                           const wire::InputState&) mutable {
+          done(std::move(status));
+        });
+    EXPECT_THAT(outcome.Wait(), IsOk());
+  }
+  sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(Output("e1", "stdout"), "one two ");
+}
+
+TEST_F(LocalSupervisorLauncherTest, DeletesWhatRunsAndTellsItsEndFirst) {
+  ASSERT_THAT(Create(), IsOk());
+  ASSERT_THAT(sandbox_.Start(Shell("e1", "sleep 1000 & sleep 1000")), IsOk());
+  EXPECT_THAT(sandbox_.DeleteExecution("e1"), IsOk());
+  const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::CLIENT_SIGNAL);
+  EXPECT_NE(::access((sandbox_.directory() + "/executions/e1").c_str(), F_OK),
+            0);
+}
+
+TEST_F(LocalSupervisorLauncherTest, TellsAgainToWhoConnectsLater) {
+  ASSERT_THAT(Create(), IsOk());
+  Run(Shell("e1", "exit 3"));
+  sandbox_.factory().LetGo();
+  const auto successor = LocalSupervisorLauncher::Create();
+  ASSERT_THAT(successor.status(), IsOk());
+  Recorder second;
+  absl::StatusOr<std::unique_ptr<SupervisorConnection>> adopted =
+      (*successor)->Adopt(sandbox_.spec(), &second);
+  ASSERT_THAT(adopted.status(), IsOk());
+  const wire::Snapshot snapshot = second.WaitForSnapshot();
+  EXPECT_TRUE(snapshot.ready());
+  ASSERT_EQ(snapshot.executions_size(), 1);
+  EXPECT_EQ(snapshot.executions(0).exit().wait_status(), 3 << 8);
+  sandbox_.Forget();
+  Outcome outcome;
+  (*adopted)->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                            outcome.Callback());
+  EXPECT_THAT(outcome.Wait(), IsOk());
+  EXPECT_THAT(second.WaitForGone(), IsOk());
+}
+
+TEST_F(LocalSupervisorLauncherTest, LetsGoOfASandboxThatGoesOn) {
+  ASSERT_THAT(Create(), IsOk());
+  ASSERT_THAT(sandbox_.Start(Shell(
+                  "e1", "while [ ! -e go ]; do sleep 0.01; done; exit 3")),
+              IsOk());
+  sandbox_.factory().LetGo();
+  Outcome never;
+  sandbox_.sandbox().DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                                   never.Callback());
+  const auto successor = LocalSupervisorLauncher::Create();
+  ASSERT_THAT(successor.status(), IsOk());
+  Recorder second;
+  absl::StatusOr<std::unique_ptr<SupervisorConnection>> adopted =
+      (*successor)->Adopt(sandbox_.spec(), &second);
+  ASSERT_THAT(adopted.status(), IsOk());
+  EXPECT_EQ(second.WaitForSnapshot().executions_size(), 1);
+  std::ofstream(sandbox_.workspace() + "/go") << "go";
+  EXPECT_EQ(second.WaitForEnd("e1").exit().wait_status(), 3 << 8);
+  EXPECT_FALSE(sandbox_.recorder().Ended("e1"));
+  sandbox_.Forget();
+  Outcome outcome;
+  (*adopted)->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                            outcome.Callback());
+  EXPECT_THAT(outcome.Wait(), IsOk());
+  EXPECT_THAT(second.WaitForGone(), IsOk());
+}
+
+std::vector<pid_t> ReadChildren(const std::filesystem::path& task) {
+  std::ifstream file(task / "children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+UniqueFd OpenProcess(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+void Send(const UniqueFd& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+// Waits up to `timeout_ms`. False: it lives, or there never was one.
+bool HasEnded(const UniqueFd& process, int timeout_ms) {
+  pollfd ended = {process.get(), POLLIN, 0};
+  return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
+}
+
+// A supervisor of this process, and its init and spawner.
+struct Family {
+  pid_t pid = 0;
+  UniqueFd supervisor;
+  std::vector<UniqueFd> inside;
+};
+
+Family FindFamily(pid_t other) {
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    for (const pid_t pid : ReadChildren(task.path())) {
+      Family family = {pid, OpenProcess(pid), {}};
+      for (const pid_t child :
+           ReadChildren(absl::StrCat("/proc/", pid, "/task/", pid))) {
+        family.inside.push_back(OpenProcess(child));
+      }
+      if (pid != other && family.inside.size() >= 2 &&
+          !HasEnded(family.supervisor, 0)) {
+        return family;
+      }
+    }
+  }
+  return {};
+}
+
+// Waits for one whose pid is not `other`. Before a sandbox is made this process
+// has no other children than the one that is kept ahead.
+Family AwaitFamily(pid_t other = 0) {
+  Family family;
+  while (family.pid == 0) {
+    family = FindFamily(other);
+  }
+  return family;
+}
+
+void Stop(const Family& family) {
+  Send(family.supervisor, SIGSTOP);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(family.supervisor.get()), &info,
+           WSTOPPED | WNOWAIT);
+}
+
+// Also those inside: until they execute, they hold its socket.
+bool Kill(const Family& family) {
+  Send(family.supervisor, SIGKILL);
+  bool ended = HasEnded(family.supervisor, 10000);
+  for (const UniqueFd& process : family.inside) {
+    ended = HasEnded(process, 10000) && ended;
+  }
+  return ended;
+}
+
+TEST_F(LocalSupervisorLauncherTest, DoesWithoutAPreparedSupervisorThatDied) {
+  ASSERT_TRUE(Kill(AwaitFamily()));
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+TEST_F(LocalSupervisorLauncherTest, PreparesAnotherAfterOneThatDied) {
+  ASSERT_TRUE(Kill(AwaitFamily()));
+  ASSERT_THAT(Create(), IsOk());
+  const Family first = AwaitFamily();
+  const Family prepared = AwaitFamily(first.pid);
+  wire::SandboxSpec spec = sandbox_.spec();
+  spec.set_directory(sandbox_.directory() + "/second");
+  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
+  Recorder recorder;
+  Outcome created;
+  Outcome deleted;
+  const auto second =
+      sandbox_.factory().Create(spec, &recorder, created.Callback());
+  EXPECT_THAT(created.Wait(), IsOk());
+  Outcome started;
+  second->Start(Shell("e1", "exit 5"), started.Callback());
+  EXPECT_THAT(started.Wait(), IsOk());
+  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
+  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  EXPECT_THAT(deleted.Wait(), IsOk());
+  EXPECT_THAT(recorder.WaitForGone(), IsOk());
+  // One of the two was the second one's. The first sandbox lives on.
+  pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
+                    {prepared.supervisor.get(), POLLIN, 0}};
+  EXPECT_EQ(::poll(ended, 2, 10000), 1);
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+TEST_F(LocalSupervisorLauncherTest,
+       ReplacesAPreparedSupervisorThatDoesNotAnswer) {
+  const Family family = AwaitFamily();
+  Stop(family);
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+enum Victim { kInit, kSpawner, kSupervisor };
+
+class KilledCreationTest : public LocalSupervisorLauncherTest,
+                           public ::testing::WithParamInterface<Victim> {};
+
+TEST_P(KilledCreationTest, SucceedsWithAnotherSupervisor) {
+  const Family family = AwaitFamily();
+  // When it goes on it has the request, and has not seen the death.
+  Stop(family);
+  sandbox_.BeginCreation();
+  Send(
+      GetParam() == kSupervisor ? family.supervisor : family.inside[GetParam()],
+      SIGKILL);
+  // The spawner dies with each of them; init waits to be reaped after it.
+  ASSERT_TRUE(HasEnded(family.inside[kSpawner], 10000));
+  Send(family.supervisor, SIGCONT);
+  ASSERT_THAT(sandbox_.FinishCreation(), IsOk());
+  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, KilledCreationTest,
+                         ::testing::Values(kInit, kSpawner, kSupervisor));
+
+TEST_F(LocalSupervisorLauncherTest, RefusesAWorkspaceThatIsNotThere) {
+  sandbox_.spec().set_workspace(sandbox_.directory() + "/absent");
+  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("that the server can open")));
+}
+
+}  // namespace
+}  // namespace sandbox
