@@ -104,8 +104,6 @@ EventLoop::TimerId EventLoop::After(absl::Duration delay, Function function) {
   return id;
 }
 
-void EventLoop::Cancel(TimerId timer) { timers_.erase(timer); }
-
 void EventLoop::Post(Function function) {
   {
     MutexLock lock(&mutex_);

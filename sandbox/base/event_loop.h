@@ -17,20 +17,18 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
 
-class EventLoop {
+class EventLoop final : public Timers {
  public:
   // Gets the EPOLL* bits that are ready.
   using OnReady = std::function<void(uint32_t events)>;
-  using Function = absl::AnyInvocable<void()>;
-  using TimerId = std::pair<int64_t, uint64_t>;
 
   static absl::StatusOr<std::unique_ptr<EventLoop>> Create();
 
@@ -41,9 +39,12 @@ class EventLoop {
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
 
-  // Calls `function` once, `delay` from now by the monotonic clock.
-  TimerId After(absl::Duration delay, Function function);
-  void Cancel(TimerId timer);
+  // By the monotonic clock, for the loop's thread. See Timer for an owner.
+  TimerId After(absl::Duration delay, Function function) override;
+  void Cancel(TimerId timer) override { timers_.erase(timer); }
+  bool IsPending(TimerId timer) const override {
+    return timers_.count(timer) != 0;
+  }
 
   // Runs `function` on the loop's thread, after what was posted before.
   void Post(Function function);

@@ -134,6 +134,17 @@ TEST_F(EventLoopTest, RunsTimersInTheOrderOfTheirTimes) {
   EXPECT_EQ(log_, "abc");
 }
 
+TEST_F(EventLoopTest, ATimerIsPendingUntilItsFunctionRuns) {
+  EventLoop::TimerId id;
+  id = loop_->After(absl::ZeroDuration(), [&] {
+    EXPECT_FALSE(loop_->IsPending(id));
+    loop_->Stop();
+  });
+  EXPECT_TRUE(loop_->IsPending(id));
+  loop_->Run();
+  EXPECT_FALSE(loop_->IsPending(id));
+}
+
 TEST_F(EventLoopTest, TakesADelayWithoutEnd) {
   loop_->After(absl::InfiniteDuration(), [this] { log_ += 'x'; });
   loop_->After(absl::Hours(1'000'000), [this] { log_ += 'x'; });
