@@ -10,7 +10,7 @@
 #include "bridge/acp/event_loop.h"
 #include "bridge/client/connection.h"
 #include "bridge/client/output_reader.h"
-#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/mutex.h"
 
 namespace bridge {

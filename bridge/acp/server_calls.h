@@ -15,7 +15,8 @@
 #include "absl/time/time.h"
 #include "bridge/acp/event_loop.h"
 #include "bridge/client/connection.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 
 namespace bridge {

@@ -16,7 +16,7 @@
 #include "bridge/acp/terminal.h"
 #include "bridge/jsonrpc/message.h"
 #include "bridge/jsonrpc/response.h"
-#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 
 namespace bridge {
 

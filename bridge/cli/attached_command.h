@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "bridge/cli/detach_keys.h"
 #include "bridge/client/connection.h"
-#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 
 namespace bridge {
 

@@ -20,6 +20,7 @@
 #include "bridge/client/connection.h"
 #include "bridge/client/output_reader.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 
 namespace bridge {
 

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 
 namespace bridge {
 

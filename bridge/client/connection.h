@@ -22,7 +22,7 @@
 #include "bridge/client/server_address.h"
 #include "corral/v1/admin.grpc.pb.h"
 #include "corral/v1/error_reason.pb.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/storage/output_log.h"
 

@@ -1,6 +1,6 @@
 #include "server/api/request_identity.h"
 
-#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gtest/gtest.h"
 

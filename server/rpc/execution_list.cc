@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"

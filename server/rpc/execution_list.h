@@ -4,7 +4,7 @@
 #define SERVER_RPC_EXECUTION_LIST_H_
 
 #include "absl/status/status.h"
-#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "server/core/registry.h"
 
 namespace server {

@@ -8,7 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "server/core/execution.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"

@@ -8,7 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/core/execution.h"
 #include "server/core/input_queue.h"

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/conversion.h"

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "grpcpp/support/status.h"
 #include "sandbox/base/mutex.h"
 #include "server/api/grpc_status.h"

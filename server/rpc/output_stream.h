@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "grpcpp/support/server_callback.h"
 #include "sandbox/base/mutex.h"
 #include "server/core/execution.h"

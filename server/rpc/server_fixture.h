@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/channel.h"

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/v1/admin.grpc.pb.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 
 namespace tests {

@@ -4,7 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/figures.h"

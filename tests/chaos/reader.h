@@ -9,6 +9,7 @@
 #include <string>
 
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "tests/chaos/calls.h"
 #include "tests/chaos/tally.h"
 #include "tests/chaos/workload.h"

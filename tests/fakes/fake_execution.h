@@ -17,6 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "grpcpp/support/status.h"
 #include "sandbox/base/mutex.h"
 

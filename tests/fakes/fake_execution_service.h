@@ -3,7 +3,8 @@
 #ifndef TESTS_FAKES_FAKE_EXECUTION_SERVICE_H_
 #define TESTS_FAKES_FAKE_EXECUTION_SERVICE_H_
 
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "tests/fakes/fake_server.h"
 

@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "gtest/gtest.h"
 #include "tests/chaos/calls.h"
 #include "tests/faults/tracer.h"

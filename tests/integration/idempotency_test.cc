@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"

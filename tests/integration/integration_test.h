@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "corral/v1/admin.grpc.pb.h"
-#include "corral/v1/execution.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
