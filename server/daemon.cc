@@ -32,7 +32,6 @@
 namespace server {
 namespace {
 
-constexpr int kWorkers = 2;
 constexpr int kKeepaliveMillis = 30'000;
 constexpr int kMinPingMillis = 10'000;
 // For the kernel to kill what is left, and for its logs to be removed.
@@ -86,10 +85,7 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
       leaves_sandboxes_(config.on_shutdown() ==
                         corral::config::v1::ServerConfig::LEAVE_SANDBOXES),
       activity_(&timers_, absl::Seconds(config.idle_exit_seconds())),
-      creators_(kWorkers),
-      removers_(kWorkers),
-      sandboxes_({factory, state, &storage_, &activity_, &timers_, &creators_,
-                  &removers_},
+      sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_},
                  ToOptions(config)),
       sandbox_service_(&sandboxes_, &activity_),
       execution_service_(&sandboxes_, &timers_, &activity_),
@@ -103,8 +99,7 @@ Daemon::~Daemon() {
   // Nothing runs any more that could use the members, which are destroyed after
   // this.
   timers_.Stop();
-  creators_.Stop();
-  removers_.Stop();
+  lanes_.Stop();
 }
 
 absl::Status Daemon::Start(Listener* listener) {

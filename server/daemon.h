@@ -14,6 +14,7 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
+#include "server/core/lanes.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
@@ -24,7 +25,6 @@
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/thread_timer_queue.h"
-#include "server/runtime/worker_pool.h"
 
 namespace server {
 
@@ -69,9 +69,7 @@ class Daemon {
   const bool leaves_sandboxes_;
   ThreadTimerQueue timers_;
   Activity activity_;
-  // Supervisors are started while directories of thousands of logs are removed.
-  WorkerPool creators_;
-  WorkerPool removers_;
+  Lanes lanes_;
   StorageHealth storage_;
   Sandboxes sandboxes_;
   SandboxService sandbox_service_;

@@ -207,7 +207,7 @@ void Sandbox::Delete(wire::ExitRecord::Cause cause, Done done) {
     too_late(absl::OkStatus());
     return;
   }
-  environment_.workers->Run(
+  environment_.lanes->kills.Run(
       [self = shared_from_this()] { self->BeginDeletion(); });
 }
 

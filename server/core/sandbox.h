@@ -29,12 +29,12 @@
 #include "sandbox/client/supervisor_launcher.h"
 #include "server/api/conversion.h"
 #include "server/core/execution.h"
+#include "server/core/lanes.h"
 #include "server/core/lifetime.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
-#include "server/runtime/worker_pool.h"
 
 namespace server {
 
@@ -58,8 +58,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   struct Environment {
     Activity* activity;
     TimerQueue* timers;
-    // For the disk.
-    WorkerPool* workers;
+    Lanes* lanes;
     StorageHealth* storage;
     uint32_t max_executions;
     // A sandbox that is to be deleted has no process left. Called once; what it

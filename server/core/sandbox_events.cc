@@ -167,7 +167,7 @@ absl::Status Sandbox::EndWithoutSupervisor() {
 }
 
 void Sandbox::EndThen(absl::AnyInvocable<void()> then) {
-  environment_.workers->Run(
+  environment_.lanes->records.Run(
       [self = shared_from_this(), then = std::move(then)]() mutable {
         const absl::Status ended = self->EndWithoutSupervisor();
         if (ended.ok()) {
@@ -295,7 +295,7 @@ void Sandbox::OnGone(const absl::Status& why) {
     return;
   }
   LOG(WARNING) << spec_.name() << " failed: " << why.message();
-  environment_.workers->Run(
+  environment_.lanes->records.Run(
       [self = shared_from_this(), why, go_on = std::move(go_on)]() mutable {
         self->SettleFailure(why);
         self->EndThen(std::move(go_on));
@@ -317,7 +317,7 @@ void Sandbox::SettleFailure(const absl::Status& why) {
 void Sandbox::OnEnd(const ExecutionPtr& execution) {
   environment_.activity->CommandEnded();
   lifetime_->Release();
-  ExpireOutput(execution, environment_.timers, environment_.workers);
+  ExpireOutput(execution, environment_.timers, &environment_.lanes->removals);
 }
 
 void Sandbox::Lose(const ExecutionPtr& execution) {

@@ -86,11 +86,11 @@ Sandbox::Environment Sandboxes::SandboxEnvironment() {
   Sandbox::Environment environment;
   environment.activity = environment_.activity;
   environment.timers = environment_.timers;
-  environment.workers = environment_.removers;
+  environment.lanes = environment_.lanes;
   environment.storage = environment_.storage;
   environment.max_executions = options_.max_executions_per_sandbox;
   environment.on_emptied = [this](std::shared_ptr<Sandbox> sandbox) {
-    environment_.removers->Run(
+    environment_.lanes->removals.Run(
         [this, sandbox = std::move(sandbox)] { Remove(sandbox, kFirstRetry); });
   };
   return environment;
@@ -145,7 +145,7 @@ void Sandboxes::Create(const NewSandbox& wanted, Created created) {
   if (added->is_new) {
     environment_.activity->SandboxAdded();
     sandbox->BeginLifetime();
-    environment_.creators->Run(
+    environment_.lanes->launches.Run(
         [this, sandbox = added->sandbox] { Make(sandbox); });
   }
 }
@@ -189,7 +189,7 @@ void Sandboxes::Remove(const std::shared_ptr<Sandbox>& sandbox,
                << removed.message() << "; tried again in "
                << absl::FormatDuration(retry);
     environment_.timers->RunAfter(retry, [this, sandbox, retry] {
-      environment_.removers->Run([this, sandbox, retry] {
+      environment_.lanes->removals.Run([this, sandbox, retry] {
         Remove(sandbox, std::min(retry * 2, kLastRetry));
       });
     });
@@ -246,7 +246,7 @@ std::future<void> Sandboxes::RecoverOne(const std::string& name,
     LOG(ERROR) << "sandbox " << name
                << " is left alone: " << spec.status().message();
     environment_.timers->RunAfter(retry, [this, name, retry] {
-      environment_.creators->Run([this, name, retry] {
+      environment_.lanes->launches.Run([this, name, retry] {
         RecoverOne(name, std::min(retry * 2, kLastRetry));
       });
     });
@@ -336,7 +336,7 @@ absl::Status Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
 void Sandboxes::AdoptLater(const std::shared_ptr<Sandbox>& sandbox,
                            bool loaded) {
   environment_.timers->RunAfter(kAdoptionRetry, [this, sandbox, loaded] {
-    environment_.creators->Run([this, sandbox, loaded] {
+    environment_.lanes->launches.Run([this, sandbox, loaded] {
       const bool readable = loaded || Load(sandbox).ok();
       if (!readable || !Adopt(sandbox).ok()) {
         AdoptLater(sandbox, readable);

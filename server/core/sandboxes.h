@@ -19,13 +19,13 @@
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
+#include "server/core/lanes.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
-#include "server/runtime/worker_pool.h"
 
 namespace server {
 
@@ -41,10 +41,7 @@ class Sandboxes {
     StorageHealth* storage;
     Activity* activity;
     TimerQueue* timers;
-    // For starting supervisors; and for the removal of directories, which may
-    // take long.
-    WorkerPool* creators;
-    WorkerPool* removers;
+    Lanes* lanes;
   };
 
   // A sandbox to be made, validated before. Empty `id`: one is made up.
@@ -62,6 +59,8 @@ class Sandboxes {
     uint32_t max_executions_per_sandbox;
     // Of all sandboxes together; 0: no limit.
     uint64_t max_output_bytes = 0;
+    // Ended executions kept in all sandboxes together.
+    uint32_t max_ended_executions = 100'000;
   };
 
   Sandboxes(const Environment& environment, const Options& options);

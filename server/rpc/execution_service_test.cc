@@ -39,17 +39,10 @@ class ExecutionServiceTest : public ServerFixture {
                 response);
   }
 
-  // Until what the event loop gave to the two workers has run.
-  void AwaitWorkers() {
+  // Blocks until what the event loop gave to the lane of records has run.
+  void AwaitRecordsLane() {
     factory_.With("box", [](FakeSupervisor&) {});
-    auto one = std::make_shared<std::promise<void>>();
-    std::promise<void> other;
-    workers_->Run([one] { one->get_future().wait(); });
-    workers_->Run([one, &other] {
-      one->set_value();
-      other.set_value();
-    });
-    other.get_future().wait();
+    lanes_->records.AwaitIdle();
   }
 
   grpc::Status Delete(const std::string& name) {
@@ -364,7 +357,7 @@ TEST_F(ExecutionServiceTest, ADeletionWaitsForTheCauseOfALoss) {
   sandboxes_->registry().Find("box")->DeleteExecution(
       name.substr(name.rfind('/') + 1),
       [&](const absl::Status& status) { deleted.set_value(status); });
-  AwaitWorkers();
+  AwaitRecordsLane();
   factory_.With("box", [](FakeSupervisor& supervisor) {
     supervisor.Die(absl::InternalError("init died"));
   });

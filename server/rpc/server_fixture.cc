@@ -17,12 +17,12 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "server/api/names.h"
+#include "server/core/lanes.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
-#include "server/runtime/worker_pool.h"
 
 namespace server {
 
@@ -61,7 +61,7 @@ ServerFixture::~ServerFixture() {
 void ServerFixture::Begin() {
   state_ = StateDirectory::Open(path_).value();
   activity_ = std::make_unique<Activity>(&timers_, absl::ZeroDuration());
-  workers_ = std::make_unique<WorkerPool>(2);
+  lanes_ = std::make_unique<Lanes>();
   Sandboxes::Options options;
   options.max_sandboxes = kMaxSandboxes;
   options.max_executions_per_sandbox = kMaxExecutions;
@@ -69,8 +69,7 @@ void ServerFixture::Begin() {
   options.max_output_bytes = kMaxOutputBytes;
   sandboxes_ = std::make_unique<Sandboxes>(
       Sandboxes::Environment{&factory_, state_.get(), &storage_,
-                             activity_.get(), &timers_, workers_.get(),
-                             workers_.get()},
+                             activity_.get(), &timers_, lanes_.get()},
       options);
   EXPECT_TRUE(sandboxes_->Recover().ok());
   sandbox_service_ =
@@ -95,7 +94,7 @@ void ServerFixture::End() {
   activity_->AwaitNoCall(absl::Hours(1));
   activity_->AwaitNoStart(absl::Hours(1));
   timers_.Clear();
-  workers_->Stop();
+  lanes_->Stop();
   sandboxes_.reset();
   state_.reset();
 }

@@ -19,13 +19,13 @@
 #include "grpcpp/server.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "server/core/lanes.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
-#include "server/runtime/worker_pool.h"
 #include "tests/fakes/fake_supervisor_launcher.h"
 #include "tests/fakes/fake_timer_queue.h"
 
@@ -100,7 +100,7 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<StateDirectory> state_;
   StorageHealth storage_;
   std::unique_ptr<Activity> activity_;
-  std::unique_ptr<WorkerPool> workers_;
+  std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<SandboxService> sandbox_service_;
   std::unique_ptr<ExecutionService> execution_service_;

@@ -35,6 +35,13 @@ void WorkerPool::Run(absl::AnyInvocable<void()> job) {
   }
 }
 
+void WorkerPool::AwaitIdle() {
+  sandbox::MutexLock lock(&mutex_);
+  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_ == 0 && jobs_.empty();
+  });
+}
+
 void WorkerPool::Work() {
   while (true) {
     absl::AnyInvocable<void()> job;
@@ -48,8 +55,13 @@ void WorkerPool::Work() {
       }
       job = std::move(jobs_.front());
       jobs_.pop_front();
+      ++running_;
     }
     job();
+    job = nullptr;  // what it owns may be destroyed here, without the lock
+    sandbox::MutexLock lock(&mutex_);
+    --running_;
+    mutex_.Signal();
   }
 }
 

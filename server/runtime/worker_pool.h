@@ -1,4 +1,4 @@
-// A few threads for what may block: the disk, and starting processes.
+// A few threads for work that may block: the disk, and starting processes.
 //
 // Thread-safe.
 
@@ -20,20 +20,24 @@ class WorkerPool {
   explicit WorkerPool(int threads);
   ~WorkerPool();
 
-  // Returns when what was given to it has run. What is given to it from now on
-  // is dropped.
+  // Returns when all jobs given so far have run. Drops later ones.
   void Stop();
 
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  // Runs `job` on one of the threads. Jobs begin in the order of the calls.
   void Run(absl::AnyInvocable<void()> job);
+
+  // Blocks until no job runs or waits. Not from a job.
+  void AwaitIdle();
 
  private:
   void Work();
 
   sandbox::Mutex mutex_;
   std::deque<absl::AnyInvocable<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Last, since they use the others.
   std::vector<std::thread> threads_;

@@ -1,0 +1,77 @@
+#include "server/runtime/worker_pool.h"
+
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace server {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(WorkerPool, BeginsJobsInTheOrderInWhichTheyCame) {
+  std::vector<int> order;
+  WorkerPool pool(1);
+  for (const int job : {1, 2, 3}) {
+    pool.Run([&order, job] { order.push_back(job); });
+  }
+  pool.Stop();
+  EXPECT_THAT(order, ElementsAre(1, 2, 3));
+}
+
+TEST(WorkerPool, RunsAsManyJobsAtATimeAsItHasThreads) {
+  std::promise<void> first_runs;
+  std::promise<void> second_runs;
+  std::future<void> first = first_runs.get_future();
+  std::future<void> second = second_runs.get_future();
+  WorkerPool pool(2);
+  // Each waits for the other, so that one thread would hang.
+  pool.Run([&] {
+    first_runs.set_value();
+    second.wait();
+  });
+  pool.Run([&] {
+    second_runs.set_value();
+    first.wait();
+  });
+  pool.AwaitIdle();
+}
+
+TEST(WorkerPool, StopReturnsWhenQueuedJobsHaveRunAndDropsLaterOnes) {
+  std::promise<void> gate;
+  std::future<void> open = gate.get_future();
+  int done = 0;
+  WorkerPool pool(1);
+  pool.Run([&] { open.wait(); });
+  pool.Run([&] { ++done; });
+  gate.set_value();
+  pool.Stop();
+  EXPECT_EQ(done, 1);
+  pool.Run([&] { ++done; });
+  pool.Stop();
+  EXPECT_EQ(done, 1);
+}
+
+TEST(WorkerPool, IsIdleOnlyWhenTheRunningJobHasReturned) {
+  std::promise<void> begun;
+  std::promise<void> gate;
+  std::future<void> open = gate.get_future();
+  bool returned = false;
+  WorkerPool pool(1);
+  pool.Run([&] {
+    begun.set_value();
+    open.wait();
+    returned = true;
+  });
+  begun.get_future().wait();
+  std::thread opener([&] { gate.set_value(); });
+  pool.AwaitIdle();
+  EXPECT_TRUE(returned);
+  opener.join();
+}
+
+}  // namespace
+}  // namespace server
