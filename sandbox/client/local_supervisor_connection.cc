@@ -231,8 +231,8 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message) {
       observer_->OnExecution(message.execution());
       break;
     case wire::FromSupervisor::kOutputChanged:
-      for (const std::string& id : message.output_changed().execution_ids()) {
-        observer_->OnOutput(id);
+      for (const auto& change : message.output_changed().changes()) {
+        observer_->OnOutput(change);
       }
       break;
     case wire::FromSupervisor::kFailed:

@@ -33,8 +33,8 @@ class SupervisorObserver {
   // the callback of the call that caused it.
   virtual void OnExecution(const wire::ExecutionRecord& record) = 0;
 
-  // The logs of this execution changed; their headers say how.
-  virtual void OnOutput(const std::string& execution_id) = 0;
+  // The logs of this execution changed, and hold this now.
+  virtual void OnOutput(const wire::OutputChange& change) = 0;
 
   // Writing records or output of this sandbox has begun to fail, or succeeds
   // again.

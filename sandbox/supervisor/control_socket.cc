@@ -126,7 +126,7 @@ void ControlSocket::Receive() {
 void ControlSocket::Send(wire::FromSupervisor message) {
   if (socket_.valid()) {
     if (message.execution().has_exit()) {
-      // Its reader looks at the logs anyway.
+      // The record has the final state of the logs.
       changed_.erase(message.execution().id());
     }
     queue_.push_back(std::move(message));
@@ -134,12 +134,13 @@ void ControlSocket::Send(wire::FromSupervisor message) {
   }
 }
 
-void ControlSocket::SendOutputChanged(const std::string& execution_id) {
+void ControlSocket::SendOutputChange(wire::OutputChange change) {
   if (socket_.valid()) {
     if (changed_.empty()) {
       loop_->Defer([this] { Flush(); });
     }
-    changed_.insert(execution_id);
+    std::string id = change.execution_id();
+    changed_.insert_or_assign(std::move(id), std::move(change));
   }
 }
 
@@ -150,8 +151,8 @@ absl::Status ControlSocket::SendNext() {
     return absl::OkStatus();
   }
   wire::FromSupervisor changes;
-  for (const std::string& id : changed_) {
-    changes.mutable_output_changed()->add_execution_ids(id);
+  for (const auto& [id, change] : changed_) {
+    *changes.mutable_output_changed()->add_changes() = change;
   }
   RETURN_IF_ERROR(socket_.Send(changes));
   changed_.clear();

@@ -8,9 +8,9 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -41,8 +41,10 @@ class ControlSocket {
   // Never blocks and never loses: what the peer does not read now waits.
   // Without a peer it is dropped.
   void Send(wire::FromSupervisor message);
-  // At most one such message waits, whatever number of times this is called.
-  void SendOutputChanged(const std::string& execution_id);
+  // Reports what the logs of an execution hold now. At most one such message
+  // waits, however often this is called: a later change replaces an earlier one
+  // of the same execution.
+  void SendOutputChange(wire::OutputChange change);
 
   // Nothing waits to be sent.
   bool idle() const { return queue_.empty() && changed_.empty(); }
@@ -67,7 +69,8 @@ class ControlSocket {
   bool waiting_ = false;
   std::optional<EventLoop::TimerId> flush_timer_;
   std::deque<wire::FromSupervisor> queue_;
-  std::set<std::string> changed_;
+  // By execution.
+  std::map<std::string, wire::OutputChange> changed_;
 };
 
 }  // namespace sandbox

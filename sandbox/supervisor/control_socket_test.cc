@@ -68,5 +68,24 @@ TEST_F(ControlSocketTest, ReadsWhatAServerLeftBeforeItTellsThatItIsGone) {
   EXPECT_EQ(got_, "e1 gone ");
 }
 
+TEST_F(ControlSocketTest, SendsOnlyTheLastOutputChangeOfEachExecution) {
+  for (const uint64_t end : {1, 2}) {
+    wire::OutputChange change;
+    change.set_execution_id("e1");
+    change.add_streams()->set_end(end);
+    control_->SendOutputChange(change);
+    change.set_execution_id("e2");
+    control_->SendOutputChange(change);
+  }
+  RunOnce();
+  wire::FromSupervisor message;
+  ASSERT_TRUE(server_.Receive(&message).value());
+  ASSERT_EQ(message.output_changed().changes_size(), 2);
+  EXPECT_EQ(message.output_changed().changes(0).execution_id(), "e1");
+  EXPECT_EQ(message.output_changed().changes(0).streams(0).end(), 2);
+  EXPECT_EQ(message.output_changed().changes(1).execution_id(), "e2");
+  EXPECT_FALSE(server_.Receive(&message).value());
+}
+
 }  // namespace
 }  // namespace sandbox

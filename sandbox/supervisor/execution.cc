@@ -247,7 +247,15 @@ void Execution::TellState() {
   if (input_ != nullptr) {
     *record_.mutable_input() = input_->state();
   }
-  host_->on_state(record_);
+  host_->on_state(Report());
+}
+
+wire::ExecutionRecord Execution::Report() const {
+  wire::ExecutionRecord report = record_;
+  for (const auto& output : outputs_) {
+    *report.add_streams() = output->state();
+  }
+  return report;
 }
 
 bool Execution::RemoveCgroup() {

@@ -61,7 +61,7 @@ struct ExecutionHost {
   // Path of the directory that holds a directory for each execution.
   std::string directory;
   std::function<void(const wire::ExecutionRecord&)> on_state;
-  std::function<void(const std::string& id)> on_output;
+  std::function<void(wire::OutputChange)> on_output;
   // Init is about to end, and everything with it.
   std::function<bool()> failing;
 
@@ -83,6 +83,8 @@ class Execution {
   void Start(absl::AnyInvocable<void(absl::Status)> done);
 
   const wire::ExecutionRecord& record() const { return record_; }
+  // The record, with what the logs hold now.
+  wire::ExecutionRecord Report() const;
   bool ended() const;
   // It was killed when init was, so its end is not known and none will be told.
   bool lost() const { return lost_; }

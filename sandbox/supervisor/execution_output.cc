@@ -93,7 +93,6 @@ absl::Status Execution::OpenStreams() {
     outputs_.push_back(std::make_unique<OutputChannel>(
         OutputHost{host_->loop, host_->storage, host_->quota}, kind,
         std::move(source), std::move(log), callbacks));
-    record_.add_streams(kind);
   }
   files_.CloseUntakenLogs();
   return absl::OkStatus();
@@ -161,7 +160,12 @@ void Execution::ForceEnd() {
 }
 
 void Execution::OnOutput() {
-  host_->on_output(record_.id());
+  wire::OutputChange change;
+  change.set_execution_id(record_.id());
+  for (const auto& output : outputs_) {
+    *change.add_streams() = output->state();
+  }
+  host_->on_output(std::move(change));
   if (reaped_ && !ended() && OutputClosed()) {
     Finish(/*output_open=*/false);
   }
@@ -183,13 +187,16 @@ void Execution::End(wire::ExecutionRecord end) {
   if (input_ != nullptr) {
     *end.mutable_input() = input_->state();
   }
+  for (const auto& output : outputs_) {
+    *end.add_streams() = output->state();
+  }
   end_ = std::move(end);
   WriteEnd();
 }
 
 void Execution::WriteEnd() {
   Cancel(write_timer_);
-  std::string sealed = SealRecord(end_.has_value() ? *end_ : record_);
+  std::string sealed = SealRecord(end_.has_value() ? *end_ : Report());
   const absl::Status written = files_.WriteEnd(sealed);
   if (!written.ok()) {
     host_->storage->Fail(this, absl::StrCat("end of ", record_.id()), written);
@@ -220,7 +227,9 @@ void Execution::TellEnd() {
   }
   record_ = *std::move(end_);
   end_.reset();
-  host_->on_state(record_);
+  // Report() has them as they are then.
+  record_.clear_streams();
+  host_->on_state(Report());
   host_->quota->AddEnded(this, [this] { ExpireOutput(); });
 }
 

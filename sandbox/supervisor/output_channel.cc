@@ -236,16 +236,37 @@ void OutputChannel::Resume() {
   }
 }
 
+wire::StreamState OutputChannel::state() const {
+  if (!log_.has_value()) {
+    return released_;
+  }
+  const OutputLogState& log = log_->state();
+  wire::StreamState state;
+  state.set_stream(kind_);
+  state.set_begin(log.expired ? log.end : log.begin);
+  state.set_end(log.end);
+  state.set_gap_begin(log.gap_begin);
+  state.set_gap_end(log.gap_end);
+  state.set_closed(closed());
+  state.set_expired(log.expired);
+  return state;
+}
+
 void OutputChannel::Acknowledge(uint64_t offset) {
   if (!log_.has_value()) {
     return;
   }
+  const uint64_t begin = log_->state().begin;
   log_->Acknowledge(offset);
+  const bool dropped = log_->state().begin != begin;
   Account();
   if (log_->overflow() == Overflow::kBlock && log_->droppable_bytes() > 0) {
     host_.quota->OnDroppable();
   }
   Resume();
+  if (dropped) {
+    callbacks_.changed();
+  }
 }
 
 void OutputChannel::Close() {
@@ -277,6 +298,9 @@ void OutputChannel::Release() {
     host_.loop->Cancel(*punch_retry_);
     punch_retry_.reset();
   }
+  if (log_.has_value()) {
+    released_ = state();
+  }
   log_.reset();
   host_.quota->Remove(this);
 }
@@ -293,6 +317,8 @@ bool OutputChannel::Expire(const std::string& path) {
   }
   host_.storage->Succeed(this);
   if (closed()) {
+    released_.set_begin(released_.end());
+    released_.set_expired(true);
     Charge(0);
   } else {
     // Who still writes must not notice: what comes is dropped.

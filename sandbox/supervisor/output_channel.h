@@ -49,6 +49,8 @@ class OutputChannel final : private QuotaLog {
   OutputChannel& operator=(const OutputChannel&) = delete;
 
   wire::Stream kind() const { return kind_; }
+  // What the log holds.
+  wire::StreamState state() const;
   // Nothing more will come.
   bool closed() const { return !source_.valid(); }
   // The source waits, for room in the log or for the disk.
@@ -110,6 +112,8 @@ class OutputChannel final : private QuotaLog {
   const Callbacks callbacks_;
   // What was read from a terminal and could not be written.
   std::string unwritten_;
+  // What the log held when it was released.
+  wire::StreamState released_;
   // Disk that is charged to the quota.
   uint64_t charged_ = 0;
   bool settled_ = false;

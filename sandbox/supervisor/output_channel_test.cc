@@ -164,5 +164,34 @@ TEST_F(OutputChannelTest, TakesNothingAfterItIsClosed) {
   EXPECT_EQ(changes_, changes);
 }
 
+TEST_F(OutputChannelTest, ReportsWhatItsLogHoldsAlsoAfterItIsReleased) {
+  Open(wire::STDERR, Overflow::kDropOldest);
+  EXPECT_EQ(channel_->state().stream(), wire::STDERR);
+  Print("text");
+  channel_->Pump();
+  EXPECT_EQ(channel_->state().end(), 4);
+  EXPECT_FALSE(channel_->state().closed());
+  channel_->Close();
+  channel_->Settle();
+  EXPECT_EQ(channel_->state().stream(), wire::STDERR);
+  EXPECT_EQ(channel_->state().begin(), 0);
+  EXPECT_EQ(channel_->state().end(), 4);
+  EXPECT_TRUE(channel_->state().closed());
+  EXPECT_FALSE(channel_->state().expired());
+  EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  EXPECT_TRUE(channel_->state().expired());
+  EXPECT_EQ(channel_->state().begin(), 4);
+}
+
+TEST_F(OutputChannelTest, ReportsWhatAnAcknowledgementDropped) {
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  const int changes = changes_;
+  channel_->Acknowledge(kRetained);
+  EXPECT_GT(channel_->state().begin(), 0);
+  EXPECT_EQ(changes_, changes + 1);
+}
+
 }  // namespace
 }  // namespace sandbox

@@ -152,8 +152,8 @@ absl::Status Supervisor::Prepare() {
   host_.on_state = [this](const wire::ExecutionRecord& record) {
     OnState(record);
   };
-  host_.on_output = [this](const std::string& id) {
-    control_.SendOutputChanged(id);
+  host_.on_output = [this](wire::OutputChange change) {
+    control_.SendOutputChange(std::move(change));
   };
   host_.failing = [this] { return InitEnds(); };
   loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
@@ -351,7 +351,7 @@ wire::Snapshot Supervisor::Snapshot() const {
   snapshot.set_schema_version(kSchemaVersion);
   snapshot.mutable_storage()->set_failure(storage_.failure());
   for (const auto& [id, execution] : executions_) {
-    *snapshot.add_executions() = execution->record();
+    *snapshot.add_executions() = execution->Report();
   }
   return snapshot;
 }

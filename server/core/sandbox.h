@@ -162,7 +162,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // SupervisorObserver, called by the event loop.
   void OnSnapshot(const sandbox::wire::Snapshot& snapshot) override;
   void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
-  void OnOutput(const std::string& execution_id) override;
+  void OnOutput(const sandbox::wire::OutputChange& change) override;
   void OnStorage(const sandbox::wire::Storage& storage) override;
   // Internal: init or the spawner died. Aborted: the host went down.
   void OnGone(const absl::Status& why) override;

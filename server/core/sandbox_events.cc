@@ -56,8 +56,10 @@ void LogGivenUp(const wire::SandboxSpec& spec, const absl::Status& unreadable) {
 // Of a command that only its supervisor remembers: what it shows of it.
 corral::v1::Command ImpliedCommand(const wire::ExecutionRecord& record) {
   const auto has = [&record](wire::Stream stream) {
-    return std::find(record.streams().begin(), record.streams().end(),
-                     stream) != record.streams().end();
+    return std::any_of(record.streams().begin(), record.streams().end(),
+                       [stream](const wire::StreamState& state) {
+                         return state.stream() == stream;
+                       });
   };
   corral::v1::Command command;
   if (has(wire::TERMINAL)) {
@@ -249,8 +251,8 @@ void Sandbox::OnExecution(const wire::ExecutionRecord& record) {
   }
 }
 
-void Sandbox::OnOutput(const std::string& execution_id) {
-  const ExecutionPtr execution = FindExecution(execution_id);
+void Sandbox::OnOutput(const wire::OutputChange& change) {
+  const ExecutionPtr execution = FindExecution(change.execution_id());
   if (execution != nullptr) {
     execution->OnOutput();
   }

@@ -74,8 +74,7 @@ wire::Snapshot FakeSupervisor::Snapshot() const {
   snapshot.set_ready(true);
   snapshot.set_schema_version(1);
   for (const auto& [id, running] : executions_) {
-    *snapshot.add_executions() = running.record;
-    snapshot.mutable_executions()->rbegin()->clear_command();
+    *snapshot.add_executions() = Report(running);
   }
   return snapshot;
 }
@@ -96,16 +95,29 @@ void FakeSupervisor::CreateLogs(const std::string& directory,
     CHECK(log.ok()) << log.status().message();
     log->SetRetention(command.retain_bytes(), ToOverflow(command.overflow()));
     running->logs.emplace(stream, *std::move(log));
-    running->record.add_streams(stream);
   }
 }
 
 void FakeSupervisor::Tell(const Running& running) {
   if (observer_ != nullptr) {
-    wire::ExecutionRecord record = running.record;
-    record.clear_command();
-    observer_->OnExecution(record);
+    observer_->OnExecution(Report(running));
   }
+}
+
+wire::ExecutionRecord FakeSupervisor::Report(const Running& running) {
+  wire::ExecutionRecord record = running.record;
+  record.clear_command();
+  for (const auto& [stream, log] : running.logs) {
+    wire::StreamState* state = record.add_streams();
+    state->set_stream(stream);
+    state->set_begin(log.state().begin);
+    state->set_end(log.state().end);
+    state->set_gap_begin(log.state().gap_begin);
+    state->set_gap_end(log.state().gap_end);
+    state->set_closed(log.state().closed);
+    state->set_expired(log.state().expired);
+  }
+  return record;
 }
 
 absl::Status FakeSupervisor::DieAfter(const absl::Status& refusal) {
@@ -153,8 +165,15 @@ void FakeSupervisor::Write(const std::string& execution, wire::Stream stream,
   sandbox::OutputLogWriter& log = executions_.at(execution).logs.at(stream);
   const absl::Status status = log.Append(bytes.data(), bytes.size());
   CHECK(status.ok()) << status.message();
+  TellOutput(execution);
+}
+
+void FakeSupervisor::TellOutput(const std::string& execution) {
   if (observer_ != nullptr) {
-    observer_->OnOutput(execution);
+    wire::OutputChange change;
+    change.set_execution_id(execution);
+    *change.mutable_streams() = Report(executions_.at(execution)).streams();
+    observer_->OnOutput(change);
   }
 }
 
@@ -170,9 +189,7 @@ void FakeSupervisor::End(const std::string& execution, int wait_status,
   running.record.mutable_exit()->set_cause(cause);
   running.record.mutable_usage()->set_wall_time_ns(
       running.record.end_time_ns() - running.record.start_time_ns());
-  wire::ExecutionRecord end = running.record;
-  end.clear_command();
-  WriteRecord(absl::StrCat(Directory(execution), "/exit.pb"), end);
+  WriteRecord(absl::StrCat(Directory(execution), "/exit.pb"), Report(running));
   Tell(running);
 }
 
@@ -237,6 +254,7 @@ void FakeSupervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
   executions_.at(acknowledge.execution_id())
       .logs.at(acknowledge.stream())
       .Acknowledge(acknowledge.offset());
+  TellOutput(acknowledge.execution_id());
 }
 
 absl::Status FakeSupervisor::DeleteExecution(const std::string& execution) {

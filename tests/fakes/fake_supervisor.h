@@ -89,7 +89,10 @@ class FakeSupervisor {
 
   std::string Directory(const std::string& execution) const;
   void CreateLogs(const std::string& directory, Running* running);
+  // The record without the command, and what the logs hold.
+  static sandbox::wire::ExecutionRecord Report(const Running& running);
   void Tell(const Running& running);
+  void TellOutput(const std::string& execution);
   // The answer to a start that was not made.
   absl::Status DieAfter(const absl::Status& refusal);
 

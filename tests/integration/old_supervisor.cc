@@ -45,7 +45,7 @@ wire::ExecutionRecord Record(const std::string& id,
   record.set_state(state);
   record.set_create_time_ns(kSomeTime);
   record.set_start_time_ns(kSomeTime);
-  record.add_streams(wire::STDOUT);
+  record.add_streams()->set_stream(wire::STDOUT);
   return record;
 }
 

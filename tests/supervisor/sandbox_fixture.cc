@@ -39,7 +39,7 @@ void Recorder::OnExecution(const wire::ExecutionRecord& record) {
   mutex_.Signal();
 }
 
-void Recorder::OnOutput(const std::string&) {
+void Recorder::OnOutput(const wire::OutputChange&) {
   MutexLock lock(&mutex_);
   ++told_;
   mutex_.Signal();

@@ -25,7 +25,7 @@ class Recorder : public SupervisorObserver {
  public:
   void OnSnapshot(const wire::Snapshot& snapshot) override;
   void OnExecution(const wire::ExecutionRecord& record) override;
-  void OnOutput(const std::string&) override;
+  void OnOutput(const wire::OutputChange&) override;
   void OnStorage(const wire::Storage& storage) override;
   void OnGone(const absl::Status& why) override;
 
