@@ -1,5 +1,5 @@
-// Programs as child processes of a test: what the classes for particular
-// programs are made of.
+// Starts programs as child processes of a test; the base of the classes for
+// particular programs.
 
 #ifndef TESTS_CHILD_PROCESS_H_
 #define TESTS_CHILD_PROCESS_H_
@@ -22,11 +22,11 @@ struct Pipe {
 };
 
 struct ChildOptions {
-  // The program, by PATH without a slash, and its arguments.
+  // The program, searched in PATH if it has no slash, and its arguments.
   std::vector<std::string> arguments;
-  // "NAME=VALUE", on top of the test's own.
+  // "NAME=VALUE" entries, added to the environment of the test.
   std::vector<std::string> environment = {};
-  // Descriptors, which become 0, 1 and 2.
+  // Descriptors that become 0, 1 and 2.
   int input;
   int output;
   int error;
@@ -35,13 +35,14 @@ struct ChildOptions {
 
 pid_t Spawn(ChildOptions options);
 
-// All of it, to a descriptor that blocks.
+// Writes all of `data` to a descriptor that blocks.
 void WriteAll(int fd, absl::string_view data);
 
-// Waits for the end. The exit status as a shell has it, 1000+n for a signal.
+// Waits for the end. Returns the exit status as a shell shows it, or 1000+n for
+// a signal.
 int AwaitExit(pid_t pid);
 
-// With SIGKILL; `pid` <= 0: nothing.
+// Kills with SIGKILL and reaps. Does nothing if `pid` <= 0.
 void KillAndReap(pid_t pid);
 
 }  // namespace tests

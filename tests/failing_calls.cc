@@ -10,7 +10,7 @@
 namespace tests {
 namespace {
 
-// For the calling thread, and for ever.
+// Installs the filter for the calling thread, without a way back.
 bool Install(const std::vector<int>& numbers, int error) {
   std::vector<sock_filter> program;
   program.push_back(

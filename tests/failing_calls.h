@@ -1,4 +1,4 @@
-// System calls that fail: for a disk that is full or broken, and the like.
+// Makes system calls fail, for example as on a full or broken disk.
 
 #ifndef TESTS_FAILING_CALLS_H_
 #define TESTS_FAILING_CALLS_H_
@@ -8,9 +8,9 @@
 
 namespace tests {
 
-// Runs `function` in a thread of its own, in which each of the system calls
-// `numbers` (SYS_*) fails with `error` (an errno) and does nothing. False: this
-// host allows no filter, and `function` was not run.
+// Runs `function` in its own thread, in which each of the system calls
+// `numbers` (SYS_*) fails with `error` (an errno) and does nothing. Returns
+// false if this host allows no filter; `function` was not run then.
 [[nodiscard]] bool WithFailingCalls(const std::vector<int>& numbers, int error,
                                     const std::function<void()>& function);
 

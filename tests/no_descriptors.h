@@ -1,4 +1,4 @@
-// A process that has used up its descriptors.
+// Uses up the descriptors of this process.
 
 #ifndef TESTS_NO_DESCRIPTORS_H_
 #define TESTS_NO_DESCRIPTORS_H_
@@ -10,7 +10,7 @@
 
 namespace tests {
 
-// While there is one, this process can open nothing more, unless it closes
+// While an object exists, this process can open nothing more, unless it closes
 // something.
 class NoDescriptors {
  public:

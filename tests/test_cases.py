@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lists the single test cases of a `bazel test`: one line each, "PASS|FAIL|SKIP name: why".
+"""Prints one line for each test case of a `bazel test`: "PASS|FAIL|SKIP name: why".
 
     bazel test --build_event_json_file=EVENTS //... ; tests/test_cases.py EVENTS
 
-A target that did not build, or whose test left no report, is a FAIL of its own.
-The events: https://bazel.build/remote/bep; the reports: GoogleTest's XML.
+A target that did not build, or whose test left no report, is a FAIL too. The events are described at
+https://bazel.build/remote/bep; the reports are GoogleTest's XML.
 """
 import json
 import sys

@@ -10,25 +10,25 @@
 
 namespace tests {
 
-// Puts tests/payloads:attack into a sandbox's workspace, for root or whoever
-// owns it.
+// Puts tests/payloads:attack into a sandbox's workspace, which belongs to root
+// or to the owner given.
 void CopyAttack(const sandbox::TestSandbox& sandbox);
 
 class AttackTest : public ::testing::Test {
  protected:
-  // Before a sandbox is made with other limits.
+  // The sandbox's description; change it before Create().
   sandbox::wire::SandboxSpec& spec() { return sandbox_.spec(); }
-  // Every test calls it.
+  // Creates the sandbox. Every test calls it.
   void Create();
 
-  // Runs the attack, which ends by itself, and returns what it printed.
+  // Runs an attack that ends by itself and returns what it printed.
   std::string Attack(const std::string& arguments);
-  // The same with a shell line.
+  // Runs a shell line and returns what it printed.
   std::string Shell(const std::string& script);
-  // The request of an attack, for those that do not end.
+  // The request for an attack that does not end by itself.
   sandbox::wire::StartExecution AttackRequest(
       const std::string& id, const std::string& arguments) const;
-  // The sandbox still runs commands.
+  // Expects that the sandbox still runs commands.
   void ExpectUsable();
 
   sandbox::TestSandbox sandbox_;

@@ -1,4 +1,4 @@
-// Files, mounts and /proc.
+// Attacks on files, mounts and /proc.
 
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ TEST_F(AttackTest, CannotReachTheHostsFiles) {
         << path;
   }
   EXPECT_EQ(Shell("ls /run /var/run"), "/run:\n\n/var/run:\n");
-  // Only the way to the workspace, not what lies beside it.
+  // Sees only the path to the workspace, not the files beside it.
   EXPECT_EQ(Shell(absl::StrCat("ls -a ", sandbox_.directory())),
             ".\n..\nwork\n");
   EXPECT_EQ(Shell("cat /etc/passwd | cut -d: -f1"), "root\ncorral\nnobody\n");
@@ -61,8 +61,8 @@ TEST_F(AttackTest, CannotLinkAHostsFileIntoItsWorkspace) {
 
 TEST_F(AttackTest, CannotMakeSetuidFilesForTheHost) {
   Create();
-  const std::string told = Attack("setuid-bits");
-  EXPECT_EQ(told,
+  const std::string report = Attack("setuid-bits");
+  EXPECT_EQ(report,
             "chmod: EPERM\n"
             "chmod, setgid: EPERM\n"
             "chmod, high bits: EPERM\n"
@@ -117,7 +117,7 @@ TEST_F(AttackTest, CannotMakeOrFindDevices) {
             "/dev/zero character special file\n");
 }
 
-TEST_F(AttackTest, InheritsNoDescriptorButItsThree) {
+TEST_F(AttackTest, InheritsOnlyItsThreeDescriptors) {
   Create();
   EXPECT_EQ(Attack("descriptors"), "0 /dev/null\n1 pipe\n2 pipe\n");
 }
@@ -129,7 +129,7 @@ TEST_F(AttackTest, FindsNoSecretsInProc) {
         "interrupts", "kmsg", "vmallocinfo", "kpagecount", "acpi/x",
         "scsi/scsi"}) {
     const std::string path = absl::StrCat("/proc/", name);
-    // Masked by an empty file, or not there.
+    // Masked by an empty file, or absent.
     EXPECT_EQ(Shell(absl::StrCat("cat ", path, " 2>/dev/null | head -c 100")),
               "")
         << path;
@@ -153,7 +153,7 @@ TEST_F(AttackTest, CannotChangeTheKernelsSettings) {
   EXPECT_THAT(Shell("cat /proc/self/cgroup"), Not(HasSubstr("corral")));
 }
 
-TEST_F(AttackTest, TellsLittleOfTheHost) {
+TEST_F(AttackTest, SeesLittleOfTheHost) {
   Create();
   EXPECT_EQ(Shell("hostname"), "corral\n");
   EXPECT_THAT(Shell("cat /etc/machine-id"), HasSubstr("No such file"));
@@ -161,7 +161,7 @@ TEST_F(AttackTest, TellsLittleOfTheHost) {
 }
 
 // See CVE-2019-5736: between vfork and exec a child still executes corral-init.
-TEST_F(AttackTest, CannotGetHoldOfInitsProgram) {
+TEST_F(AttackTest, CannotGetHoldOfTheProgramOfInit) {
   Create();
   // "s" and "i" would be roles of the program.
   Shell("ln -s /proc/self/exe i; ln -s /proc/self/exe s");
@@ -183,7 +183,7 @@ TEST_F(AttackTest, CannotGetHoldOfInitsProgram) {
     return start;
   };
   EXPECT_NE(sandbox_.Run(role("s")).exit().wait_status(), 0);
-  // It stays, as a command like any other.
+  // The command stays, like any other command.
   ASSERT_TRUE(sandbox_.Start(role("i")).ok());
   EXPECT_EQ(Shell("readlink /proc/[0-9]*/exe | grep -c corral-init"), "0\n");
   ExpectUsable();

@@ -14,7 +14,7 @@
 namespace tests {
 namespace {
 
-// As many ids each sandbox has; see sandbox/id_range.h.
+// The number of ids of each sandbox; see sandbox/kernel/id_range.h.
 constexpr uid_t kIdRange = 65536;
 
 std::string Read(const std::string& path) {

@@ -1,4 +1,4 @@
-// What the host sees of a sandbox's processes.
+// How the host sees the processes of a sandbox.
 
 #ifndef TESTS_ATTACK_HOST_PROCESSES_H_
 #define TESTS_ATTACK_HOST_PROCESSES_H_
@@ -21,14 +21,15 @@ struct HostProcess {
 
 std::optional<HostProcess> FindProcess(pid_t pid);
 
-// The one whose command line holds `text`; the caller makes it unique.
+// Finds the process whose command line contains `text`. The caller makes the
+// text unique.
 std::optional<HostProcess> FindProcess(const std::string& text);
 
-// Those of all users in the sandbox that `user` belongs to, less those that
-// have ended and that whoever inherited them has yet to reap.
+// The processes of all users of the sandbox that `user` belongs to, without
+// processes that have ended and are not reaped yet.
 std::vector<HostProcess> ProcessesOfSandbox(uid_t user);
 
-// Until they have ended.
+// Waits until the processes have ended.
 void WaitForEnd(const std::vector<HostProcess>& processes);
 
 }  // namespace tests

@@ -1,4 +1,4 @@
-// Two sandboxes at a time, and one after the other.
+// Two sandboxes, at the same time and one after the other.
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ using ::testing::Not;
 
 class NeighbourAttackTest : public AttackTest {
  protected:
-  // sandbox_ attacks this one.
+  // The sandbox that sandbox_ attacks.
   void CreateBoth() {
     Create();
     CopyAttack(victim_);
@@ -41,7 +41,7 @@ class NeighbourAttackTest : public AttackTest {
   HostProcess victim_process_;
 };
 
-TEST_F(NeighbourAttackTest, HasOtherIdsOfTheHost) {
+TEST_F(NeighbourAttackTest, HasDifferentHostIds) {
   CreateBoth();
   const std::string mark = absl::StrCat("corral-attacker-", ::getpid());
   ASSERT_THAT(
@@ -53,7 +53,7 @@ TEST_F(NeighbourAttackTest, HasOtherIdsOfTheHost) {
   EXPECT_NE(attacker->user / 65536, victim_process_.user / 65536);
 }
 
-TEST_F(NeighbourAttackTest, NeitherSeesNorSignalsItsNeighbour) {
+TEST_F(NeighbourAttackTest, CannotSeeOrSignalItsNeighbour) {
   CreateBoth();
   EXPECT_THAT(Shell("cat /proc/[0-9]*/cmdline | tr '\\0' ' '"),
               Not(HasSubstr("victim-")));
@@ -65,7 +65,7 @@ TEST_F(NeighbourAttackTest, NeitherSeesNorSignalsItsNeighbour) {
   EXPECT_TRUE(FindProcess(victim_process_.pid).has_value());
 }
 
-TEST_F(NeighbourAttackTest, ReadsNoneOfItsFiles) {
+TEST_F(NeighbourAttackTest, CannotReadItsNeighboursFiles) {
   CreateBoth();
   EXPECT_THAT(Shell("cat /tmp/secret /dev/shm/secret " + victim_.workspace() +
                     "/secret"),
@@ -74,13 +74,13 @@ TEST_F(NeighbourAttackTest, ReadsNoneOfItsFiles) {
   EXPECT_THAT(Shell("ls " + victim_.workspace()), HasSubstr("No such file"));
 }
 
-TEST_F(NeighbourAttackTest, ReachesNoneOfItsSockets) {
+TEST_F(NeighbourAttackTest, CannotReachItsNeighboursSockets) {
   CreateBoth();
   EXPECT_EQ(Attack("abstract-connect corral-victim"),
             "connect: ECONNREFUSED\n");
 }
 
-TEST_F(NeighbourAttackTest, SharesNoIpcWithIt) {
+TEST_F(NeighbourAttackTest, SharesNoIpcWithItsNeighbour) {
   CreateBoth();
   ASSERT_THAT(sandbox_.Run(sandbox_.Shell("a", "ipcmk -M 4096")).exit(),
               testing::_);
@@ -91,7 +91,7 @@ TEST_F(NeighbourAttackTest, SharesNoIpcWithIt) {
   EXPECT_EQ(victim_.Output("b", "stdout"), "0\n");
 }
 
-TEST_F(NeighbourAttackTest, StarvesItsNeighbourOfNothing) {
+TEST_F(NeighbourAttackTest, CannotStarveItsNeighbour) {
   spec().set_pids(50);
   CreateBoth();
   ASSERT_THAT(sandbox_.Start(AttackRequest("bomb", "fork-bomb")), IsOk());
@@ -100,12 +100,12 @@ TEST_F(NeighbourAttackTest, StarvesItsNeighbourOfNothing) {
             3 << 8);
 }
 
-// As a slot that is used again.
-TEST_F(NeighbourAttackTest, FindsNothingOfWhoWasThereBefore) {
+// The second sandbox can get the slot and the ids of the first one.
+TEST_F(NeighbourAttackTest, FindsNothingOfAnEarlierSandbox) {
   CreateBoth();
   ASSERT_THAT(victim_.Delete(), IsOk());
   sandbox::TestSandbox next;
-  // Its path would be made below /tmp.
+  // The directory of the workspace's path would be created below /tmp.
   next.spec().clear_workspace();
   ASSERT_THAT(next.Create(), IsOk());
   next.Run(next.Shell("a",

@@ -14,7 +14,7 @@
 namespace tests {
 namespace {
 
-TEST_F(AttackTest, MakesSocketsOfTheAllowedFamiliesOnly) {
+TEST_F(AttackTest, MakesOnlySocketsOfTheAllowedFamilies) {
   Create();
   // AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
   EXPECT_EQ(Attack("families"), "socket: 1 2 10 16\nsocketpair: 1\n");
@@ -37,7 +37,7 @@ TEST_F(AttackTest, CannotReachTheHostsServices) {
   address.sin6_family = AF_INET6;
   address.sin6_addr = in6addr_any;
   socklen_t size = sizeof(address);
-  // Takes 127.0.0.1 too.
+  // The listener's address also covers 127.0.0.1.
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size),
             0);
   ASSERT_EQ(::listen(listener.get(), 1), 0);

@@ -1,4 +1,4 @@
-// Against other processes: init, the spawner, the supervisor.
+// Attacks on other processes: init, the spawner, the supervisor.
 
 #include <signal.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 class ProcessAttackTest : public AttackTest {
  protected:
-  // A command that stays, and what the host sees of it.
+  // Starts a command that stays. Returns the process as the host sees it.
   HostProcess StartWitness() {
     const std::string mark = absl::StrCat("corral-witness-", ::getpid());
     sandbox::wire::StartExecution start =
@@ -39,8 +39,8 @@ class ProcessAttackTest : public AttackTest {
 TEST_F(ProcessAttackTest, CannotTouchInitOrTheSpawner) {
   Create();
   for (const char* pid : {"1", "2", "3"}) {
-    const std::string told = Attack(absl::StrCat("assault ", pid));
-    EXPECT_THAT(told, testing::Not(testing::ContainsRegex(": [0-9]"))) << pid;
+    const std::string report = Attack(absl::StrCat("assault ", pid));
+    EXPECT_THAT(report, testing::Not(testing::ContainsRegex(": [0-9]"))) << pid;
   }
   EXPECT_EQ(Attack("assault 1"),
             "seize: EPERM\n"
@@ -63,7 +63,7 @@ TEST_F(ProcessAttackTest, CanTraceItsOwnChildren) {
   EXPECT_EQ(Attack("own-child"), "seize: 0\n");
 }
 
-TEST_F(ProcessAttackTest, HasIdsOfTheHostThatNobodyElseHas) {
+TEST_F(ProcessAttackTest, HasHostIdsThatNoOtherUserHas) {
   Create();
   const HostProcess witness = StartWitness();
   EXPECT_GE(witness.user, 0x70000000u);
@@ -80,25 +80,25 @@ TEST_F(ProcessAttackTest, KillingEverythingKillsOnlyCommands) {
   ExpectUsable();
 }
 
-TEST_F(ProcessAttackTest, CannotGiveItsSupervisorChildren) {
+TEST_F(ProcessAttackTest, CannotAddChildrenToItsSupervisor) {
   Create();
   EXPECT_EQ(Attack("parents-child"), "clone: EPERM\n");
   EXPECT_THAT(sandbox_.Delete(), IsOk());
 }
 
-TEST_F(ProcessAttackTest, CannotHoldItsSupervisorUpByATracer) {
+TEST_F(ProcessAttackTest, CannotBlockItsSupervisorWithATracer) {
   Create();
   ASSERT_THAT(sandbox_.Start(AttackRequest("traced", "traced-end")), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("traced", "stdout", "traced: 1"));
   ExpectUsable();
-  // The tracer is killed with the tree, and lets the end be seen.
+  // The deletion kills the tracer with the tree; then the end becomes visible.
   EXPECT_THAT(sandbox_.DeleteExecution("traced"), IsOk());
   const ExecutionRecord end = sandbox_.WaitForEnd("traced");
   EXPECT_EQ(end.state(), ExecutionRecord::EXITED);
   EXPECT_EQ(end.exit().wait_status(), 5 << 8);
 }
 
-TEST_F(ProcessAttackTest, CannotHideADescendantFromTheEnd) {
+TEST_F(ProcessAttackTest, CannotHideADescendantFromADeletion) {
   Create();
   const HostProcess witness = StartWitness();
   const size_t before = ProcessesOfSandbox(witness.user).size();
@@ -111,7 +111,7 @@ TEST_F(ProcessAttackTest, CannotHideADescendantFromTheEnd) {
   EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
 }
 
-TEST_F(ProcessAttackTest, IsKilledInWhateverStateItHides) {
+TEST_F(ProcessAttackTest, TimeoutKillsDescendantsInEveryState) {
   Create();
   for (const char* attack : {"vfork-parent", "stopped", "daemon"}) {
     sandbox::wire::StartExecution start =
@@ -130,12 +130,13 @@ TEST_F(ProcessAttackTest, IsKilledInWhateverStateItHides) {
   ExpectUsable();
 }
 
-TEST_F(ProcessAttackTest, StoppingWhatIsBeingStartedHurtsOnlyItsOwnSandbox) {
+TEST_F(ProcessAttackTest, StoppingNewCommandsHurtsOnlyItsOwnSandbox) {
   Create();
   const HostProcess witness = StartWitness();
   ASSERT_THAT(sandbox_.Start(AttackRequest("stopper", "stop-all")), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("stopper", "stdout", "stopping"));
-  // These may be stopped before they execute, and the answers be withheld.
+  // The attack may stop these commands before they execute, so that no answer
+  // comes.
   sandbox::Outcome outcomes[5];
   for (int i = 0; i < 5; ++i) {
     sandbox_.sandbox().Start(sandbox_.Shell(absl::StrCat("s", i), "echo hi"),
@@ -145,7 +146,7 @@ TEST_F(ProcessAttackTest, StoppingWhatIsBeingStartedHurtsOnlyItsOwnSandbox) {
   EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
 }
 
-TEST_F(ProcessAttackTest, NothingOutlivesItsSupervisor) {
+TEST_F(ProcessAttackTest, NothingOutlivesTheSupervisor) {
   Create();
   const HostProcess witness = StartWitness();
   EXPECT_EQ(Attack("daemon"), "daemon: 0\n");
@@ -153,12 +154,12 @@ TEST_F(ProcessAttackTest, NothingOutlivesItsSupervisor) {
   ASSERT_EQ(::kill(witness.parent, SIGKILL), 0);
   EXPECT_FALSE(sandbox_.recorder().WaitForGone().ok());
   sandbox_.Forget();
-  // The kernel kills init with its parent, and everything with init.
+  // The kernel kills init with its parent, and all other processes with init.
   WaitForEnd(processes);
   EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
 }
 
-TEST_F(ProcessAttackTest, TheEndOfInitIsTheEndOfItsSandbox) {
+TEST_F(ProcessAttackTest, SandboxEndsWithItsInit) {
   Create();
   const HostProcess witness = StartWitness();
   for (const HostProcess& process : ProcessesOfSandbox(witness.user)) {
@@ -167,8 +168,8 @@ TEST_F(ProcessAttackTest, TheEndOfInitIsTheEndOfItsSandbox) {
     }
   }
   EXPECT_FALSE(sandbox_.recorder().WaitForGone().ok());
-  // Its own end may have been seen before the sandbox's, and then told as it
-  // was.
+  // The supervisor may have seen this command's end before the sandbox's. Then
+  // it reports that end.
   const ExecutionRecord end = sandbox_.WaitForEnd("witness");
   EXPECT_TRUE(end.state() != ExecutionRecord::EXITED ||
               end.exit().wait_status() == SIGKILL);

@@ -1,5 +1,5 @@
-// Without end, until a limit. Everything here is bounded twice: by the limit
-// that is tested, and by what the payload takes at most.
+// Attacks that use resources without end. Two limits bound each attack: the
+// limit that is tested, and the most that the payload uses.
 
 #include <signal.h>
 #include <unistd.h>
@@ -20,11 +20,11 @@ using ::sandbox::wire::ExecutionRecord;
 using ::sandbox::wire::ExitRecord;
 
 constexpr uint64_t kMiB = 1 << 20;
-// The kernel's peak of a v2 group counts what the group above refused, too: 64
-// pages for each CPU that asks at the time.
+// The memory peak of a v2 group also counts what the parent group refused: up
+// to 64 pages for each CPU that allocates at that time.
 constexpr uint64_t kRefused = 2 * kMiB;
 
-TEST_F(AttackTest, AForkBombEndsWithItsSandbox) {
+TEST_F(AttackTest, ForkBombEndsWithItsSandbox) {
   spec().set_pids(50);
   Create();
   sandbox::wire::StartExecution bomb = AttackRequest("bomb", "fork-bomb");
@@ -34,7 +34,7 @@ TEST_F(AttackTest, AForkBombEndsWithItsSandbox) {
   EXPECT_EQ(end.exit().cause(), ExitRecord::WALL_TIMEOUT);
   EXPECT_FALSE(end.exit().output_open());
   ExpectUsable();
-  // And while it is at full strength.
+  // Also when the bomb is at full strength.
   ASSERT_THAT(sandbox_.Start(AttackRequest("again", "fork-bomb")), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("again", "stdout", "bomb"));
   EXPECT_THAT(sandbox_.DeleteExecution("again"), IsOk());
@@ -50,12 +50,12 @@ TEST_F(AttackTest, ThreadsAndZombiesCountAsProcesses) {
   EXPECT_EQ(Attack("thread-bomb"), "thread: EAGAIN\nmade: few\n");
   ExpectUsable();
   EXPECT_EQ(Attack("zombies 200"), "fork: EAGAIN\nmade: some\n");
-  // Init has reaped them.
+  // Init has reaped the zombies.
   EXPECT_EQ(Attack("zombies 30"), "made: all\n");
   EXPECT_EQ(Attack("zombies 30"), "made: all\n");
 }
 
-TEST_F(AttackTest, AMemoryBombIsKilledAndToldApart) {
+TEST_F(AttackTest, MemoryBombIsKilledAndReported) {
   spec().set_memory_bytes(48 * kMiB);
   Create();
   for (const char* bomb :
@@ -69,7 +69,7 @@ TEST_F(AttackTest, AMemoryBombIsKilledAndToldApart) {
   }
 }
 
-TEST_F(AttackTest, AKilledChildShowsInTheCount) {
+TEST_F(AttackTest, KilledChildShowsInTheCount) {
   spec().set_memory_bytes(48 * kMiB);
   Create();
   Shell("./attack memory 200; exit 0");
@@ -78,8 +78,8 @@ TEST_F(AttackTest, AKilledChildShowsInTheCount) {
   EXPECT_EQ(last_.usage().oom_kills(), 1u);
 }
 
-// tail keeps nothing of a file that it can seek in, /dev/zero included.
-TEST_F(AttackTest, WhatOnlyPassesThroughIsNotMemory) {
+// tail keeps nothing of a file in which it can seek, for example /dev/zero.
+TEST_F(AttackTest, StreamedBytesDoNotCountAsMemory) {
   spec().set_memory_bytes(32 * kMiB);
   Create();
   Shell("tail -c 64M /dev/zero | wc -c");
@@ -95,8 +95,8 @@ TEST_F(AttackTest, FilesInMemoryCountAsMemory) {
     EXPECT_NE(last_.exit().wait_status(), 0) << directory;
     EXPECT_LE(last_.usage().memory_peak_bytes(), 64 * kMiB + kRefused);
   }
-  // What the files hold is held until they are removed: commands may fail for
-  // want of memory, but the sandbox lives, and it can be deleted.
+  // The memory of the files is in use until they are removed: commands may fail
+  // because memory is missing, but the sandbox lives and can be deleted.
   for (int i = 0; i < 10; ++i) {
     Shell("true");
     ASSERT_NE(last_.state(), ExecutionRecord::STARTING) << i;
@@ -104,7 +104,7 @@ TEST_F(AttackTest, FilesInMemoryCountAsMemory) {
   EXPECT_THAT(sandbox_.Delete(), IsOk());
 }
 
-TEST_F(AttackTest, RunsOutOfDescriptorsAlone) {
+TEST_F(AttackTest, OnlyTheCommandRunsOutOfDescriptors) {
   Create();
   EXPECT_EQ(Attack("descriptor-bomb"), "dup: EMFILE\nmade: 1021\n");
   EXPECT_EQ(Attack("descriptors-in-flight"), "send: ETOOMANYREFS\nsent: few\n");
@@ -114,11 +114,12 @@ TEST_F(AttackTest, LeavesNoCore) {
   spec().set_memory_bytes(256 * kMiB);
   Create();
   Attack("crash");
-  EXPECT_EQ(last_.exit().wait_status(), SIGSEGV);  // without the bit for a core
+  EXPECT_EQ(last_.exit().wait_status(),
+            SIGSEGV);  // without the bit for a core dump
   EXPECT_EQ(Shell("ls"), "attack\n");
 }
 
-TEST_F(AttackTest, AFloodOfOutputCostsWhatIsKept) {
+TEST_F(AttackTest, FloodOfOutputCostsOnlyWhatIsKept) {
   Create();
   sandbox::wire::StartExecution flood = sandbox_.Shell(
       "flood", "yes | head -c 16M & yes | head -c 16M >&2; wait");
@@ -137,7 +138,7 @@ TEST_F(AttackTest, AFloodOfOutputCostsWhatIsKept) {
   ExpectUsable();
 }
 
-TEST_F(AttackTest, TooManyArgumentsAreRefusedByTheKernelsRules) {
+TEST_F(AttackTest, TheKernelsLimitsForArgumentsApply) {
   Create();
   sandbox::wire::StartExecution start =
       sandbox_.Command("one", {"/bin/echo", std::string(200'000, 'x')});

@@ -1,4 +1,4 @@
-// System calls that a command must not have.
+// System calls that a command must not be able to make.
 
 #include <filesystem>
 
@@ -13,11 +13,11 @@ using ::testing::HasSubstr;
 
 TEST_F(AttackTest, CannotMakeAnAdministratorsSystemCalls) {
   Create();
-  // Each that is not refused with EPERM would be named.
+  // The payload prints each call that is not refused with EPERM.
   EXPECT_EQ(Attack("refused"), "55 calls\n");
 }
 
-TEST_F(AttackTest, SeesNewAndUnknownSystemCallsAsAbsent) {
+TEST_F(AttackTest, NewAndUnknownSystemCallsLookAbsent) {
   Create();
   EXPECT_EQ(Attack("absent"), "12 calls\n");
 }
@@ -38,12 +38,13 @@ TEST_F(AttackTest, CannotMakeSystemCallsOfAnotherArchitecture) {
 
 TEST_F(AttackTest, CannotMakeNamespaces) {
   Create();
-  const std::string told = Attack("namespaces");
-  EXPECT_THAT(told, HasSubstr("clone user, mount and net: EPERM\n"));
+  const std::string report = Attack("namespaces");
+  EXPECT_THAT(report, HasSubstr("clone user, mount and net: EPERM\n"));
   for (const char* name :
        {"time", "mount", "cgroup", "uts", "ipc", "user", "pid", "net"}) {
-    EXPECT_THAT(told, HasSubstr(std::string("unshare ") + name + ": EPERM\n"));
-    EXPECT_THAT(told, HasSubstr(std::string("clone ") + name + ": EPERM\n"));
+    EXPECT_THAT(report,
+                HasSubstr(std::string("unshare ") + name + ": EPERM\n"));
+    EXPECT_THAT(report, HasSubstr(std::string("clone ") + name + ": EPERM\n"));
   }
 }
 

@@ -29,7 +29,7 @@ TEST_F(TerminalAttackTest, CannotTypeIntoATerminal) {
             "TIOCCONS: EPERM\r\n");
 }
 
-TEST_F(TerminalAttackTest, HasNoTerminalWithoutAskingForOne) {
+TEST_F(TerminalAttackTest, HasATerminalOnlyOnRequest) {
   Create();
   EXPECT_EQ(Attack("steal"),
             "/dev/tty: ENXIO\n"
@@ -41,17 +41,17 @@ TEST_F(TerminalAttackTest, HasNoTerminalWithoutAskingForOne) {
             "symlink console: EROFS\n");
 }
 
-TEST_F(TerminalAttackTest, CannotReplaceWhatTerminalsAreMadeOf) {
+TEST_F(TerminalAttackTest, CannotReplaceTerminalDevices) {
   Create();
-  const std::string told = OnTerminal("t1", "steal");
-  EXPECT_THAT(told, HasSubstr("TIOCSPGRP: EPERM"));
-  EXPECT_THAT(told, HasSubstr("rename ptmx: EACCES"));
-  EXPECT_THAT(told, HasSubstr("unlink null: EROFS"));
-  EXPECT_THAT(told, HasSubstr("symlink console: EROFS"));
+  const std::string report = OnTerminal("t1", "steal");
+  EXPECT_THAT(report, HasSubstr("TIOCSPGRP: EPERM"));
+  EXPECT_THAT(report, HasSubstr("rename ptmx: EACCES"));
+  EXPECT_THAT(report, HasSubstr("unlink null: EROFS"));
+  EXPECT_THAT(report, HasSubstr("symlink console: EROFS"));
 }
 
-// A command that hangs its terminal up, or leaves it in a strange mode, does so
-// to itself.
+// A command that hangs up its terminal, or leaves it in a strange mode, affects
+// only itself.
 TEST_F(TerminalAttackTest, LeavesOtherTerminalsAlone) {
   Create();
   sandbox::wire::StartExecution first = sandbox_.Shell(

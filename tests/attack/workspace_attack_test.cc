@@ -1,4 +1,4 @@
-// Workspaces that somebody prepared.
+// Workspaces that an attacker prepared.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace {
 using ::testing::_;
 using ::testing::HasSubstr;
 
-TEST_F(AttackTest, LinksInAWorkspaceLeadNowhereOutside) {
+TEST_F(AttackTest, LinksInAWorkspaceDoNotLeadOutside) {
   for (const char* name : {"dev", "proc", "etc", "usr", "tmp", "run", "home"}) {
     std::filesystem::create_symlink(
         "/", absl::StrCat(sandbox_.workspace(), "/", name));
@@ -38,7 +38,7 @@ TEST_F(AttackTest, LinksInAWorkspaceLeadNowhereOutside) {
   EXPECT_THAT(Shell("echo x > usr/etc/x"), HasSubstr("Read-only file system"));
 }
 
-TEST_F(AttackTest, AWorkspaceIsNotWhereASandboxHasItsOwn) {
+TEST_F(AttackTest, RefusesAWorkspaceInASystemDirectory) {
   for (const char* path :
        {"/", "/etc", "/etc/ssl", "/usr", "/proc", "/proc/self", "/sys",
         "/sys/kernel", "/dev", "/dev/shm"}) {
@@ -49,7 +49,7 @@ TEST_F(AttackTest, AWorkspaceIsNotWhereASandboxHasItsOwn) {
   }
 }
 
-TEST_F(AttackTest, AWorkspaceIsNotReachedThroughALinkToSuchAPlace) {
+TEST_F(AttackTest, RefusesAWorkspaceBehindALinkToASystemDirectory) {
   const std::string link = sandbox_.directory() + "/link";
   std::filesystem::create_directory_symlink("/etc", link);
   for (const std::string& path :
@@ -62,7 +62,7 @@ TEST_F(AttackTest, AWorkspaceIsNotReachedThroughALinkToSuchAPlace) {
   }
 }
 
-TEST_F(AttackTest, AWorkspaceIsADirectory) {
+TEST_F(AttackTest, RefusesAWorkspaceThatIsNoDirectory) {
   const std::string file = sandbox_.directory() + "/file";
   const std::string fifo = sandbox_.directory() + "/fifo";
   ASSERT_EQ(::mknod(file.c_str(), S_IFREG | 0644, 0), 0);
@@ -76,7 +76,7 @@ TEST_F(AttackTest, AWorkspaceIsADirectory) {
   }
 }
 
-TEST_F(AttackTest, AReadOnlyWorkspaceStaysSo) {
+TEST_F(AttackTest, ReadOnlyWorkspaceStaysReadOnly) {
   spec().set_workspace_read_only(true);
   Create();
   EXPECT_THAT(Shell("echo x > file"), HasSubstr("Read-only file system"));
@@ -85,7 +85,7 @@ TEST_F(AttackTest, AReadOnlyWorkspaceStaysSo) {
   EXPECT_FALSE(std::filesystem::exists(sandbox_.workspace() + "/file"));
 }
 
-TEST_F(AttackTest, OthersFilesInAWorkspaceStayOthers) {
+TEST_F(AttackTest, FilesOfOtherUsersStayTheirs) {
   const std::string secret = sandbox_.workspace() + "/secret";
   ASSERT_EQ(::mknod(secret.c_str(), S_IFREG | 0600, 0), 0);
   ASSERT_EQ(::chown(sandbox_.workspace().c_str(), 1234, 1234), 0);

@@ -1,8 +1,8 @@
-// The reference for what gRPC itself costs: a server in this process, on a Unix
-// socket, that does nothing but answer.
+// The reference for the cost of gRPC itself: a server in this process, on a
+// Unix socket, that only answers.
 //
-//   GetServerInfo answers at once. StreamOutput sends kStreamBytes in chunks of
-//   64 KiB, as corrald does, from memory.
+// GetServerInfo answers at once. StreamOutput sends kStreamBytes in chunks of
+// 64 KiB, as corrald does, from memory.
 
 #ifndef TESTS_BENCHMARKS_BARE_SERVER_H_
 #define TESTS_BENCHMARKS_BARE_SERVER_H_
@@ -22,14 +22,14 @@ inline constexpr uint64_t kStreamBytes = uint64_t{1} << 30;
 
 class BareServer {
  public:
-  // `socket` is the path to listen at.
+  // `socket` is the path to listen on.
   static absl::StatusOr<std::unique_ptr<BareServer>> Start(
       const std::string& socket);
   ~BareServer();
 
   absl::StatusOr<absl::Duration> TimeHop();
 
-  // From the first chunk to the end of the stream.
+  // The time from the first chunk to the end of the stream.
   absl::StatusOr<absl::Duration> TimeStream();
 
  private:

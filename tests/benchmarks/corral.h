@@ -1,7 +1,7 @@
-// corrald as a gRPC client sees it: what the benchmarks ask of it.
+// A gRPC client of corrald with the calls that the benchmarks need.
 //
-// Not thread-safe. A call that fails, or a command that does not exit with 0,
-// is an error.
+// Not thread-safe. Returns an error if a call fails or a command does not exit
+// with 0.
 
 #ifndef TESTS_BENCHMARKS_CORRAL_H_
 #define TESTS_BENCHMARKS_CORRAL_H_
@@ -24,21 +24,21 @@ class Corral {
   // `channel` leads to the server.
   explicit Corral(const std::shared_ptr<grpc::Channel>& channel);
 
-  // Returns its name. `workspace` may be empty.
+  // Creates a sandbox and returns its name. `workspace` may be empty.
   absl::StatusOr<std::string> CreateSandbox(const std::string& workspace);
   absl::Status DeleteSandbox(const std::string& name);
 
   // Returns when no sandbox is left.
   absl::Status AwaitNoSandbox();
 
-  // Runs a command and reads its events to the end of the stream. In a sandbox
-  // its record is deleted afterwards; that is not part of the time. With
-  // kTenant as parent it gets a sandbox of its own.
+  // Runs a command and returns the time to the end of the stream. In a sandbox,
+  // the record is deleted afterwards; the deletion is not part of the time.
+  // With kTenant as parent, the command gets a sandbox of its own.
   absl::StatusOr<absl::Duration> TimeCommand(
       const std::string& parent, const std::vector<std::string>& argv);
 
-  // The time from the first byte to the end of the stream of a command that
-  // writes exactly `bytes` bytes and waits for its reader.
+  // Returns the time from the first byte to the end of the stream. The command
+  // must write exactly `bytes` bytes and wait for its reader.
   absl::StatusOr<absl::Duration> TimeOutput(
       const std::string& parent, const std::vector<std::string>& argv,
       uint64_t bytes);
@@ -48,7 +48,7 @@ class Corral {
   static constexpr char kTenant[] = "tenants/default";
 
  private:
-  // What has come of one command's output.
+  // The output of one command so far.
   struct Received {
     std::string execution;
     uint64_t bytes = 0;

@@ -1,5 +1,5 @@
-// The figures: each function measures one family, with its reference in the
-// same interleaved run, and prints its rows.
+// The figures. Each function measures one family together with its reference,
+// in the same interleaved run, and prints its rows.
 
 #ifndef TESTS_BENCHMARKS_FIGURES_H_
 #define TESTS_BENCHMARKS_FIGURES_H_
@@ -17,27 +17,27 @@ namespace tests {
 struct Setting {
   Corral& corral;
   BareServer& bare;
-  // Directory that sandboxes see.
+  // The directory that sandboxes see.
   std::string workspace;
-  // A program in it that does nothing and has no C library.
+  // A program in that directory that does nothing and has no C library.
   std::string nolibc_true;
   pid_t server_pid;
 };
 
-// A command in a sandbox that exists, against posix_spawn.
+// A command in an existing sandbox, compared with posix_spawn.
 absl::Status MeasureWarmCommand(const Setting& setting);
 
-// A sandbox made for one command, against bubblewrap.
+// A sandbox made for one command, compared with bubblewrap.
 absl::Status MeasureSandbox(const Setting& setting);
 
-// One command's output, against a bare gRPC stream.
+// The output of one command, compared with a bare gRPC stream.
 absl::Status MeasureOutput(const Setting& setting);
 
 // The memory of a sandbox in which nothing runs.
 absl::Status MeasureIdleMemory(const Setting& setting);
 
-// The memory of the server and of a supervisor that keep much and are read by
-// many.
+// The memory of the server and of a supervisor with many kept executions and
+// many readers.
 absl::Status MeasureRetainedMemory(const Setting& setting);
 
 }  // namespace tests

@@ -31,7 +31,8 @@ std::set<pid_t> WithDescendants(pid_t root,
   return found;
 }
 
-// A supervisor, init and spawner: what a sandbox is while nothing runs in it.
+// Supervisor, init and spawner: the processes of a sandbox in which nothing
+// runs.
 absl::StatusOr<double> SumKilobytes(const std::set<pid_t>& processes) {
   if (processes.size() != 3) {
     return absl::InternalError(absl::StrCat(
@@ -45,8 +46,8 @@ absl::StatusOr<double> SumKilobytes(const std::set<pid_t>& processes) {
   return sum;
 }
 
-// The largest sandbox of the server. (It may keep another one ready, which
-// nothing ran in.)
+// The largest sandbox of the server. The server may keep another sandbox ready,
+// in which nothing ran.
 absl::StatusOr<double> LargestKilobytes(pid_t server_pid) {
   const std::map<pid_t, pid_t> parents = ReadParents();
   absl::StatusOr<double> largest =

@@ -1,5 +1,5 @@
-// Prints the table of tests/benchmarks/run, which starts the server and says
-// where things are.
+// Prints the table of tests/benchmarks/run. That script starts the server and
+// passes the paths.
 
 #include <iostream>
 #include <memory>

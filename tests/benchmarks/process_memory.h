@@ -1,4 +1,4 @@
-// What /proc says of processes and their memory.
+// Reads processes and their memory from /proc.
 
 #ifndef TESTS_BENCHMARKS_PROCESS_MEMORY_H_
 #define TESTS_BENCHMARKS_PROCESS_MEMORY_H_
@@ -14,7 +14,7 @@ namespace tests {
 // The parent's id of every process.
 std::map<pid_t, pid_t> ReadParents();
 
-// What the process has of its own, and its share of what it shares.
+// The process's own memory and its share of shared memory.
 absl::StatusOr<double> ReadPssKilobytes(pid_t pid);
 
 }  // namespace tests

@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Attach(ExecutionService::Stub& stub,
   return reader;
 }
 
-// The largest process that the server started itself.
+// The largest process that the server itself started.
 absl::StatusOr<double> LargestSupervisorKilobytes(pid_t server_pid) {
   absl::StatusOr<double> largest = absl::NotFoundError("no supervisor");
   for (const auto& [pid, parent] : ReadParents()) {

@@ -1,4 +1,4 @@
-// What was measured for one figure, and the line of the table that shows it.
+// The samples of one figure, and the table row that shows them.
 
 #ifndef TESTS_BENCHMARKS_SAMPLES_H_
 #define TESTS_BENCHMARKS_SAMPLES_H_
@@ -14,7 +14,7 @@ class Samples {
  public:
   void Add(double value) { values_.push_back(value); }
 
-  // `fraction` in [0, 1]; at least one sample must be there.
+  // `fraction` is in [0, 1]. At least one sample must exist.
   double Percentile(double fraction) const;
   double Median() const { return Percentile(0.5); }
   size_t size() const { return values_.size(); }
@@ -23,7 +23,7 @@ class Samples {
   std::vector<double> values_;
 };
 
-// Prints titles of the columns that PrintRow() fills.
+// Prints the titles of the columns that PrintRow() fills.
 void PrintHeader();
 
 // "name  unit  p10 p50 p90  note". The note is for a ratio or a goal.

@@ -15,8 +15,8 @@ namespace {
 constexpr int kWarmUp = 5;
 constexpr int kRounds = 150;
 
-// As much of a sandbox as bubblewrap makes with its ordinary options: no
-// cgroup, no seccomp filter, no limits.
+// The sandbox that bubblewrap makes with its ordinary options: no cgroup, no
+// seccomp filter, no limits.
 std::vector<std::string> Bubblewrap() {
   return {"/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/usr",
           "/usr",           "--symlink",     "usr/bin",   "/bin",
@@ -38,7 +38,7 @@ absl::Status MeasureSandbox(const Setting& setting) {
     ASSIGN_OR_RETURN(
         const absl::Duration command,
         setting.corral.TimeCommand(Corral::kTenant, {"/bin/true"}));
-    // Its removal must not slow the next sample down.
+    // The removal must not slow down the next sample.
     RETURN_IF_ERROR(setting.corral.AwaitNoSandbox());
     if (round < kWarmUp) {
       continue;

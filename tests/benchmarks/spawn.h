@@ -12,9 +12,8 @@
 
 namespace tests {
 
-// The time from before posix_spawn until the output has ended and the
-// process was reaped. argv[0] is a path. Anything but exit status 0 is an
-// error.
+// Returns the time from before posix_spawn until the output has ended and the
+// process was reaped. argv[0] is a path. Fails if the exit status is not 0.
 absl::StatusOr<absl::Duration> TimeSpawn(const std::vector<std::string>& argv);
 
 }  // namespace tests

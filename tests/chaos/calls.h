@@ -1,5 +1,5 @@
-// Calls of a client that does not give up: what fails because the server is
-// away is called again, with the same request.
+// Calls of a persistent client: a call that fails because the server is away is
+// repeated with the same request.
 
 #ifndef TESTS_CHAOS_CALLS_H_
 #define TESTS_CHAOS_CALLS_H_
@@ -15,10 +15,10 @@
 
 namespace tests {
 
-// Unavailable, but not STORAGE_FAILED.
+// Whether the status is Unavailable, but not STORAGE_FAILED.
 bool IsServerAway(const grpc::Status& status);
 
-// The reason of its ErrorInfo; empty: there is none.
+// The reason of the ErrorInfo; empty if there is none.
 std::string ReasonOf(const grpc::Status& status);
 
 std::string ToString(const grpc::Status& status);
@@ -33,13 +33,13 @@ class Calls {
       : sandboxes_(corral::v1::SandboxService::NewStub(channel)),
         executions_(corral::v1::ExecutionService::NewStub(channel)) {}
 
-  // Longer than any of these takes while the server comes and goes, on a loaded
-  // machine too.
+  // Longer than any of these calls takes while the server comes and goes, also
+  // on a loaded machine.
   static constexpr absl::Duration kPatience = absl::Seconds(120);
 
-  // Call(&Calls::ExecutionStub::GetExecution, request, &response). The first
-  // status that is not Unavailable, or is so for want of storage; Unavailable
-  // or DeadlineExceeded after kPatience.
+  // Call(&Calls::ExecutionStub::GetExecution, request, &response). Returns the
+  // first status that is not Unavailable or is STORAGE_FAILED; after kPatience,
+  // Unavailable or DeadlineExceeded.
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (ExecutionStub::*method)(grpc::ClientContext*,
                                                           const Request&,

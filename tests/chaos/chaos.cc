@@ -19,10 +19,10 @@ using ::corral::v1::Execution;
 using ::corral::v1::StartExecutionRequest;
 
 constexpr char kTenant[] = "tenants/default";
-// Of all kept executions together.
+// The limit for all kept executions together.
 constexpr uint64_t kKeptBytes = 512 << 20;
 
-// Calls `work` again and again for so long, on so many threads.
+// Calls `work` repeatedly for the given time, on the given number of threads.
 void Repeat(absl::Duration time, int at_once,
             const std::function<void()>& work) {
   const absl::Time end = absl::Now() + time;
@@ -40,14 +40,14 @@ void Repeat(absl::Duration time, int at_once,
   }
 }
 
-// For readers that acknowledge nothing.
+// Whether a reader that acknowledges nothing gets all output.
 bool IsKeptWhole(const Workload& workload) {
   return workload.command.output().overflow() !=
              corral::v1::OutputPolicy::BLOCK &&
          !workload.Overflows(corral::v1::STDOUT);
 }
 
-// Processes of the host that run the payload.
+// The number of host processes that run the payload.
 int CountPayloads(const std::string& payload) {
   int count = 0;
   std::error_code error;
@@ -141,7 +141,7 @@ void Chaos::RunCommand(uint64_t seed) {
   kept.execution = *name;
   Observe(kept.workload, *name, seed);
   Wait(kept.workload, *name);
-  // The same request again, after the end.
+  // Repeats the request after the end.
   if (Start(kept.request) != name) {
     tally_.Difference("another execution for the same request: " + *name);
   }
@@ -236,7 +236,7 @@ void Chaos::Delete(const std::string& execution) {
   google::protobuf::Empty response;
   const grpc::Status status =
       calls_->Call(&Calls::ExecutionStub::DeleteExecution, request, &response);
-  // The call before may have had its effect without an answer.
+  // The previous call may have had its effect without an answer.
   if (!status.ok() && status.error_code() != grpc::StatusCode::NOT_FOUND) {
     tally_.Refusal("deleting: " + ToString(status));
   }

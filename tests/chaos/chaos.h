@@ -1,11 +1,11 @@
 // Commands of known output, readers that come and go, and a server that dies
-// under them.
+// meanwhile.
 //
-//   Chaos chaos(seed, largest);
-//   { Disruptor disruptor(chaos.server(), ...);
-//     chaos.RunCommands(...); }
-//   chaos.CheckWhatIsKept();
-//   chaos.End();
+//     Chaos chaos(seed, largest);
+//     { Disruptor disruptor(chaos.server(), ...);
+//       chaos.RunCommands(...); }
+//     chaos.CheckWhatIsKept();
+//     chaos.End();
 
 #ifndef TESTS_CHAOS_CHAOS_H_
 #define TESTS_CHAOS_CHAOS_H_
@@ -29,7 +29,7 @@ namespace tests {
 
 class Chaos {
  public:
-  // `largest`: bytes of a burst.
+  // `largest`: the size of a burst in bytes.
   Chaos(uint64_t seed, uint64_t largest);
 
   Corrald& server() { return server_; }
@@ -37,12 +37,12 @@ class Chaos {
 
   void CreateSandboxes(int count);
 
-  // Runs commands for so long, so many at one time, and returns when all have
-  // ended and were compared. Some are kept, the others deleted.
+  // Runs commands for the given time, `at_once` at the same time. Returns when
+  // all have ended and were compared. Some are kept, the others deleted.
   void RunCommands(absl::Duration time, int at_once);
 
-  // Starts commands that end at once, with calls that often give up before
-  // the answer. `time` and `at_once` as above.
+  // Starts commands that end at once, with calls that often give up before the
+  // answer comes.
   void StartTinyCommands(absl::Duration time, int at_once);
 
   // Creates and deletes sandboxes, each with one command.
@@ -51,14 +51,14 @@ class Chaos {
   // Compares everything that is kept once more, and deletes it.
   void CheckWhatIsKept();
 
-  // Deletes the sandboxes and ends the server. Nothing may be left.
+  // Deletes the sandboxes and ends the server. Expects that nothing is left.
   void End();
 
  private:
   struct Kept {
     Workload workload;
     corral::v1::StartExecutionRequest request;
-    // Empty: whether it began is not known.
+    // Empty: it is not known whether the execution began.
     std::string execution;
   };
 

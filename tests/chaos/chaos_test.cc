@@ -1,6 +1,7 @@
 // Nothing is lost and nothing happens twice, whatever happens to corrald.
 //
-//   chaos_test [GoogleTest's flags] [--seconds=N] [--seed=N] [--largest=BYTES]
+//     chaos_test [GoogleTest's flags] [--seconds=N] [--seed=N]
+//     [--largest=BYTES]
 
 #include "tests/chaos/chaos.h"
 

@@ -1,4 +1,4 @@
-// A corrald that is killed or replaced all the time.
+// Kills or replaces a corrald again and again.
 
 #ifndef TESTS_CHAOS_DISRUPTOR_H_
 #define TESTS_CHAOS_DISRUPTOR_H_
@@ -15,7 +15,7 @@ namespace tests {
 
 enum class Disruption {
   // SIGKILL every 100 to 600 ms, counted from the start of the program, so that
-  // it also dies before it serves.
+  // the server sometimes dies before it serves.
   kKill,
   // A successor takes over.
   kTakeOver,
@@ -23,7 +23,7 @@ enum class Disruption {
   kBoth,
 };
 
-// Begins with its construction. `server` belongs to it until Stop().
+// Begins with its construction. `server` belongs to the disruptor until Stop().
 class Disruptor {
  public:
   Disruptor(Corrald& server, Disruption disruption, uint64_t seed,
@@ -33,7 +33,7 @@ class Disruptor {
   Disruptor(const Disruptor&) = delete;
   Disruptor& operator=(const Disruptor&) = delete;
 
-  // Leaves a server that serves.
+  // Stops and leaves a server that serves.
   void Stop();
 
  private:

@@ -1,4 +1,4 @@
-// What else touches an execution while the main reader reads it.
+// Other clients that use an execution while the main reader reads it.
 
 #include <signal.h>
 

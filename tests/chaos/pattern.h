@@ -1,4 +1,4 @@
-// Output that is known at every offset without being kept: the byte at an
+// Output that is known at every offset without being stored: the byte at an
 // offset is a function of a seed.
 
 #ifndef TESTS_CHAOS_PATTERN_H_
@@ -10,11 +10,12 @@
 
 namespace tests {
 
-// Seed 0: numbered lines of 16 bytes. Another: pseudo-random bytes.
+// Seed 0 makes numbered lines of 16 bytes, any other seed pseudo-random bytes.
 void FillPattern(uint64_t seed, uint64_t offset, char* data, size_t size);
 
-// Of the first byte of `data`, which stands at `offset`, that is not the
-// pattern's; the end of `data` if all are.
+// Returns the position of the first byte of `data` that differs from the
+// pattern, or the end of `data`. `offset` is the offset of the first byte of
+// `data`.
 uint64_t FindDifference(uint64_t seed, uint64_t offset,
                         const std::string& data);
 

@@ -1,13 +1,13 @@
-// A command of known output and a known end.
+// A command of known output and known end.
 //
-//   payload LEDGER write SEED SIZE SEED SIZE CHUNK PAUSE END
-//   payload LEDGER echo END
+//     payload LEDGER write SEED SIZE SEED SIZE CHUNK PAUSE END
+//     payload LEDGER echo END
 //
-// Appends a line to the file LEDGER, once for each time that it is started.
-// "write" writes SIZE bytes of the pattern SEED to standard output and to
-// standard error, in turns and in pieces of at most CHUNK bytes, with PAUSE
-// microseconds between them. "echo" writes its input to its output. END is what
-// it exits with, or as -N the signal that it kills itself with.
+// Appends one line to the file LEDGER each time that it is started. "write"
+// writes SIZE bytes of the pattern SEED to standard output and to standard
+// error, alternately and in pieces of at most CHUNK bytes, with PAUSE
+// microseconds between them. "echo" writes its input to its output. END is the
+// exit code, or -N to end by signal N.
 
 #include <fcntl.h>
 #include <signal.h>

@@ -146,7 +146,7 @@ bool Reader::MayHaveGap(const corral::v1::Gap& gap) const {
   const uint64_t retained = workload_.retained();
   const OutputPolicy::Overflow policy = workload_.command.output().overflow();
   if (policy == OutputPolicy::BLOCK) {
-    // The one that acknowledges counts for all.
+    // One acknowledgement counts for all readers.
     return !acknowledges_ && gap.end_offset() <= size;
   }
   if (gap.end_offset() > size || !workload_.Overflows(gap.stream())) {

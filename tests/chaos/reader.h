@@ -1,5 +1,5 @@
-// A reader of one execution's output that compares every byte, and that takes
-// up the stream again where it was when the server goes away.
+// A reader of one execution's output that compares every byte, and resumes the
+// stream at its offset when the server goes away.
 
 #ifndef TESTS_CHAOS_READER_H_
 #define TESTS_CHAOS_READER_H_
@@ -19,20 +19,20 @@ namespace tests {
 // Not thread-safe.
 class Reader {
  public:
-  // Reads both streams of `execution` from the given offsets on; what is not
-  // given, from 0.
+  // Reads both streams of `execution` from the given offsets on; an offset that
+  // is not given is 0.
   Reader(Calls& calls, Tally& tally, const Workload& workload,
          std::string execution,
          std::map<corral::v1::Stream, uint64_t> cursors = {});
 
-  // Tells the server what it has read; for BLOCK.
+  // Acknowledges what it has read; for BLOCK.
   void Acknowledge() { acknowledges_ = true; }
 
-  // Reads until the end, or until it has read `bytes`. False: the tally knows
-  // why not.
+  // Reads until the end, or until `bytes` were read. Returns false if it
+  // failed; the tally has the reason.
   bool Read(uint64_t bytes = UINT64_MAX);
 
-  // With a name when the end was told.
+  // Has a name when the end has come.
   const corral::v1::Execution& ended() const { return ended_; }
 
  private:
@@ -64,7 +64,7 @@ class Reader {
 void CheckEnd(const corral::v1::Execution& execution, const Workload& workload,
               Tally& tally);
 
-// Lines in the ledger.
+// The number of lines in the ledger.
 int CountStarts(const Workload& workload);
 
 }  // namespace tests

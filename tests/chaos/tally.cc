@@ -11,7 +11,8 @@ namespace tests {
 void Tally::Note(const std::string& problem) {
   const sandbox::MutexLock lock(&mutex_);
   problems_.push_back(problem);
-  // At once, so that it stands beside what the server logs at that time.
+  // Printed at once, so that it stands beside the server's log lines of that
+  // time.
   std::cerr << absl::FormatTime("%H:%M:%E3S ", absl::Now(), absl::UTCTimeZone())
             << problem << std::endl;
 }

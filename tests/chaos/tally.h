@@ -1,4 +1,4 @@
-// What a chaos run has seen. Thread-safe.
+// What a chaos run has found. Thread-safe.
 
 #ifndef TESTS_CHAOS_TALLY_H_
 #define TESTS_CHAOS_TALLY_H_
@@ -19,13 +19,13 @@ class Tally {
   std::atomic<uint64_t> streams = 0;
   std::atomic<uint64_t> bytes_compared = 0;
 
-  // A byte, an offset or an end that is not what it should be.
+  // A byte, an offset or an end is wrong.
   void Difference(const std::string& what) { Note("difference: " + what); }
-  // Started not exactly once.
+  // A command was not started exactly once.
   void WrongStarts(const std::string& what) { Note("starts: " + what); }
-  // No answer, or an answer that it is not known.
+  // A call got no answer, or the answer that the object is not known.
   void Loss(const std::string& what) { Note("lost: " + what); }
-  // An error that the contract does not allow here.
+  // A call got an error that the contract does not allow here.
   void Refusal(const std::string& what) { Note("refused: " + what); }
 
   std::vector<std::string> problems() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -15,7 +15,8 @@ constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 
 struct Shape {
-  // Of standard output; that of standard error is this, divided.
+  // Bytes of standard output. Standard error has this size divided by
+  // error_divisor.
   uint64_t size;
   uint64_t error_divisor;
   uint64_t chunk;
@@ -32,7 +33,7 @@ Shape MakeShape(uint64_t largest, std::mt19937_64& random) {
       // A burst.
       {largest, largest, 256 * kKiB, 0, 128 * kMiB, OutputPolicy::DROP_OLDEST},
       {largest / 2, 2, 16 * kKiB, 0, 128 * kMiB, OutputPolicy::HEAD_AND_TAIL},
-      // A slow drip.
+      // Slow output.
       {4 * kKiB, 2, 40, 10000, 64 * kMiB, OutputPolicy::DROP_OLDEST},
       {64 * kKiB, 1, 1000, 20000, 64 * kMiB, OutputPolicy::BLOCK},
       // More than is kept.
@@ -79,7 +80,8 @@ Workload MakeWorkload(const std::string& directory, const std::string& id,
     workload.outputs[corral::v1::STDOUT].size = workload.input_size;
     workload.outputs[corral::v1::STDERR] = {};
     workload.command.set_stdin(true);
-    // Its input would be closed under the one who writes it.
+    // Keep all of it: a smaller limit could kill the command, which would close
+    // the input while it is written.
     policy.set_retain_bytes(std::max(shape.retain, workload.input_size));
     SetArguments(directory, {"echo", absl::StrCat(workload.end)}, workload);
     return workload;

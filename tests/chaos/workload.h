@@ -1,4 +1,4 @@
-// Commands whose every byte and whose end is known beforehand.
+// Commands of which every byte and the end are known beforehand.
 
 #ifndef TESTS_CHAOS_WORKLOAD_H_
 #define TESTS_CHAOS_WORKLOAD_H_
@@ -20,26 +20,26 @@ struct Workload {
 
   corral::v1::Command command;
   std::map<corral::v1::Stream, Output> outputs;
-  // Of the output's pattern; to be written to its input.
+  // Bytes to write to the command's input, from the output's pattern. 0: none.
   uint64_t input_size = 0;
-  // Of the host. It gets a line for each start.
+  // The path on the host. The command appends a line for each start.
   std::string ledger;
-  // As END of the payload.
+  // END of the payload.
   int end = 0;
 
   uint64_t retained() const { return command.output().retain_bytes(); }
-  // More is written than is kept.
+  // Whether the command writes more to the stream than is kept.
   bool Overflows(corral::v1::Stream stream) const {
     return outputs.at(stream).size > retained();
   }
 };
 
-// A random one. `directory` holds the payload and takes the ledgers; `id` is
-// part of the ledger's name. No output is larger than `largest`.
+// Makes a random command. `directory` holds the payload and the ledgers; `id`
+// is part of the ledger's name. No output is larger than `largest` bytes.
 Workload MakeWorkload(const std::string& directory, const std::string& id,
                       uint64_t largest, std::mt19937_64& random);
 
-// One that ends at once, without output.
+// Makes a command that ends at once, without output.
 Workload MakeTinyWorkload(const std::string& directory, const std::string& id);
 
 }  // namespace tests

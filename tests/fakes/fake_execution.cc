@@ -244,7 +244,7 @@ bool FakeExecution::WaitUntilEnded() {
   return HasEnded();
 }
 
-// What can be sent at once, if anything.
+// Returns the next event that can be sent at once, if any.
 std::optional<OutputEvent> FakeExecution::Advance(Cursors& cursors) {
   OutputEvent event;
   for (auto& [stream, cursor] : cursors) {

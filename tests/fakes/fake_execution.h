@@ -1,6 +1,6 @@
 // A command that a test scripts, with the output, input and signals of a
-// corral.v1 execution. No process: the script is a function on a thread of its
-// own. See fake_server.h.
+// corral.v1 execution. There is no process: the script is a function on its own
+// thread. See fake_server.h.
 //
 // Thread-safe.
 
@@ -28,45 +28,49 @@ class FakeExecution {
   using Script = std::function<void(FakeExecution&)>;
   using Cursors = std::map<corral::v1::Stream, uint64_t>;
 
-  // A `failure`: FAILED_TO_START with it, and no script runs.
+  // With a `failure`, the execution is FAILED_TO_START and no script runs.
   FakeExecution(std::string name, const corral::v1::Command& command,
                 std::optional<corral::v1::StartFailure> failure, Script script);
-  ~FakeExecution();  // kills it
+  ~FakeExecution();  // kills the script
 
   FakeExecution(const FakeExecution&) = delete;
   FakeExecution& operator=(const FakeExecution&) = delete;
 
-  // What a script does. When it returns, the command ends: with code 0 if it
-  // did not say otherwise, by a signal that it did not catch if one came.
+  // The calls of a script. When the script returns, the command ends: with code
+  // 0 if the script set no exit, or by a signal that came and was not caught.
   const corral::v1::Command& command() const { return command_; }
-  // Waits while the overflow policy holds the writer. False: killed.
+  // Writes to a stream; waits while the overflow policy blocks the writer.
+  // Returns false if the command was killed.
   bool Write(corral::v1::Stream stream, absl::string_view data);
-  // To TERMINAL if there is a terminal, else to STDOUT.
+  // Writes to TERMINAL if there is a terminal, else to STDOUT.
   bool Print(absl::string_view data);
-  // Waits for input; at most `size` bytes. Empty: the input ended, or killed.
+  // Waits for input and returns at most `size` bytes. Empty: the input ended,
+  // or the command was killed.
   std::string ReadInput(size_t size);
   void CloseInput();
-  // From now on signals other than SIGKILL wait for WaitForSignal().
+  // From now on, WaitForSignal() delivers signals other than SIGKILL.
   void CatchSignals();
   int WaitForSignal();
-  // Of the next ResizeTerminal that was not taken yet; 0x0: killed.
+  // Waits for a ResizeTerminal that was not returned yet. Returns 0x0 if the
+  // command was killed.
   corral::v1::TerminalSize WaitForResize();
-  // Waits to be killed.
+  // Waits until the command is killed.
   void Hang();
-  // How it will end.
+  // Sets how the command will end.
   void SetExit(int code, corral::v1::ExitStatus::Cause cause =
                              corral::v1::ExitStatus::NORMAL);
   void SetSignalled(int signal, corral::v1::ExitStatus::Cause cause);
   void SetLost();
-  // Drops all output there is, as when keep_after_end is over.
+  // Drops all output, as when keep_after_end is over.
   void Expire();
 
-  // What the services do. Those that wait return false when interrupted.
+  // The calls of the services. Those that wait return false when they are
+  // interrupted.
   const std::string& name() const { return name_; }
   corral::v1::Execution Snapshot();
   bool WaitUntilEnded();
-  // The next event for these cursors; without a value: with `no_follow`, there
-  // is nothing more.
+  // The next event for these cursors. No value: `no_follow` is set and there is
+  // nothing more.
   bool NextEvent(Cursors& cursors, bool no_follow,
                  std::optional<corral::v1::OutputEvent>& event);
   corral::v1::ReadOutputResponse Read(const corral::v1::ReadOutputRequest&);
@@ -76,7 +80,7 @@ class FakeExecution {
   grpc::Status Signal(int signal, corral::v1::ExitStatus::Cause cause =
                                       corral::v1::ExitStatus::CLIENT_SIGNAL);
   grpc::Status Resize(const corral::v1::TerminalSize& size);
-  // Lets calls return that wait, until it is called with false.
+  // While set, calls that wait return at once.
   void Interrupt(bool interrupted);
 
  private:

@@ -27,7 +27,7 @@ const Status& Interrupted() {
   return *status;
 }
 
-// Streams until the end; cursors empty: everything that is kept.
+// Streams until the end. Without cursors: all output that is kept.
 Status Stream(FakeExecution& execution, FakeExecution::Cursors cursors,
               bool no_follow, ServerWriter<OutputEvent>* writer) {
   OutputEvent opened;

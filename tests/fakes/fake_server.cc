@@ -102,7 +102,7 @@ FakeServer::FakeServer(FakeExecution::Script script)
       sandbox_service_(std::make_unique<Sandboxes>(*this)),
       execution_service_(std::make_unique<Executions>(*this)),
       admin_service_(std::make_unique<Admin>()) {
-  // Never shut down: that may wait 10 s for a poller of gRPC's own.
+  // Never shut down, because that may wait 10 s for a poller inside gRPC.
   ::grpc_init();
   char directory[] = "/tmp/fake_server.XXXXXX";
   CHECK(::mkdtemp(directory) != nullptr);
@@ -219,7 +219,7 @@ std::shared_ptr<FakeExecution> FakeServer::Start(
 }
 
 bool FakeServer::DeleteSandbox(const std::string& name) {
-  // Outlive the lock: their ends wait for scripts.
+  // Destroyed after the lock is released: their ends wait for scripts.
   std::vector<std::shared_ptr<FakeExecution>> doomed;
   MutexLock lock(&mutex_);
   const std::string prefix = absl::StrCat(name, "/");

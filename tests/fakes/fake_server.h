@@ -1,6 +1,6 @@
 // A corrald for tests of its clients: the services of corral.v1 on a temporary
-// Unix socket, with commands that the test scripts. It answers as the .proto
-// files say in the good cases; it checks no arguments.
+// Unix socket, with commands that the test scripts. It checks requests like the
+// real server and answers them as the .proto files say.
 //
 //   FakeServer server([](FakeExecution& command) {
 //     command.Print("hello\n");
@@ -8,7 +8,7 @@
 //   });
 //   client::Connection::Open({server.address()});
 //
-// A request id that was seen before answers with what it made then. Sandboxes
+// A repeated request id answers with what the first request created. Sandboxes
 // that RunExecution creates stay until they are deleted. Sandboxes are named
 // s1, s2, ... and the executions of each e1, e2, ...
 
@@ -44,31 +44,31 @@ class FakeServer {
   // "unix:PATH".
   const std::string& address() const { return address_; }
 
-  // Cuts off all clients and stops listening, as when corrald is killed; the
-  // commands go on. Start() lets it listen again.
+  // Disconnects all clients and stops listening, like a corrald that is killed;
+  // the commands go on. Start() listens again.
   void Stop();
   void Start();
 
-  // Commands from now on fail to start in this way.
+  // From now on, commands fail to start with this failure.
   void FailStarts(const corral::v1::StartFailure& failure);
 
-  // RunExecution calls from now on are not answered.
+  // From now on, RunExecution calls get no answer.
   void HoldRuns();
-  // Until there was one.
+  // Waits until there was such a call.
   void WaitForRun();
 
-  // Each of the next calls that create something or delete a sandbox has its
-  // effect, and its answer is lost with the connection: UNAVAILABLE.
+  // The next calls that create something or delete a sandbox take effect, but
+  // their answers are lost with the connection (UNAVAILABLE).
   void LoseAnswers(int count);
 
-  // What clients asked for, oldest first.
+  // The requests of clients, oldest first.
   std::vector<corral::v1::RunExecutionRequest> runs();
   std::vector<corral::v1::StartExecutionRequest> starts();
   std::vector<corral::v1::CreateSandboxRequest> creations();
   std::vector<corral::v1::SignalExecutionRequest> signals();
   std::vector<std::string> deletions();
 
-  // By full name; empty: there is none.
+  // Finds an execution by its full name; null if there is none.
   std::shared_ptr<FakeExecution> FindExecution(const std::string& name);
 
  private:
@@ -97,8 +97,8 @@ class FakeServer {
   };
 
   corral::v1::Sandbox Create(const corral::v1::CreateSandboxRequest& request);
-  // `ids`: of the request, its execution_id and request_id. Empty: no such
-  // sandbox.
+  // `ids`: the request's execution_id and request_id. Returns null if there is
+  // no such sandbox.
   struct Ids {
     std::string execution;
     std::string request;

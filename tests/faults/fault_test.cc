@@ -119,7 +119,7 @@ grpc::Status FaultTest::DeleteSandbox(const std::string& name) {
 }
 
 pid_t FaultTest::SupervisorOf(const std::string& sandbox) const {
-  // It keeps files for the next execution open.
+  // A supervisor keeps files for the next execution open.
   const std::string directory =
       absl::StrCat(server_.state_directory(), "/sandboxes/",
                    fs::path(sandbox).filename().string(), "/");
@@ -239,7 +239,7 @@ void FaultTest::Compare(const StartExecutionRequest& request,
 void FaultTest::RunAndCompare(const StartExecutionRequest& request) {
   last_.reset();
   Execution execution;
-  // The same call again tells what became of the first.
+  // The repeated call reports what became of the first one.
   const grpc::Status status = UntilServed([&] {
     grpc::Status start = Start(request, &execution);
     if (!start.ok() && ReasonOf(start) == "STORAGE_FAILED") {

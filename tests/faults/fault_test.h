@@ -1,5 +1,5 @@
-// A test that makes one system call after the other of corrald or of a
-// supervisor fail, while a command runs whose output and end are known.
+// Makes one system call after another of corrald or of a supervisor fail, while
+// a command runs whose output and end are known.
 
 #ifndef TESTS_FAULTS_FAULT_TEST_H_
 #define TESTS_FAULTS_FAULT_TEST_H_
@@ -24,32 +24,33 @@ namespace tests {
 
 constexpr char kTenant[] = "tenants/default";
 
-// Every call is struck, not only the first ones and some of the later ones.
+// Strike every call, instead of only the first calls and some of the later
+// ones.
 extern bool strike_every_call;
 
 class FaultTest : public ::testing::Test {
  protected:
   void SetUp() override;
-  // Nothing is left.
+  // Expects that nothing is left.
   void TearDown() override;
 
-  // Calls `strike` with `when` from 1 on until it returns that nothing was
+  // Calls `strike` with `when` = 1, 2, ... until it returns that nothing was
   // struck.
   void Enumerate(Fault fault, const std::function<bool(const Fault&)>& strike);
 
-  // Runs the command in a sandbox of its own while calls of the sandbox's
-  // supervisor, or of the server, fail. False: none did.
+  // Runs the command in a new sandbox while calls of the sandbox's supervisor,
+  // or of the server, fail. Returns false if no call failed.
   bool StrikeSupervisor(const Fault& fault);
   bool StrikeServer(const Fault& fault);
-  // While calls of a server that starts fail.
+  // Starts the server while its calls fail.
   bool StrikeRecovery(const Fault& fault);
 
-  // As long as they last, no end and no output is made up; when they are over,
-  // the command goes on.
+  // While the calls fail, the server may not invent an end or output. When they
+  // succeed again, the command goes on.
   void StrikeForAWhile(const std::string& calls, const std::string& effect);
 
-  // Calls again while the server says that it or its disk failed: each of its
-  // threads may be struck once.
+  // Repeats the call while the server reports that it or its disk failed: each
+  // of its threads may be struck once.
   static grpc::Status UntilServed(const std::function<grpc::Status()>& call);
 
   grpc::Status TryToCreateSandbox(const std::string& id);
@@ -62,27 +63,27 @@ class FaultTest : public ::testing::Test {
   grpc::Status Start(const corral::v1::StartExecutionRequest& request,
                      corral::v1::Execution* execution);
 
-  // Starts the command as often as it takes to know what became of it, and
-  // compares its end and its output.
+  // Starts the command, repeatedly until its fate is known, and compares its
+  // end and its output.
   void RunAndCompare(const corral::v1::StartExecutionRequest& request);
-  // Once more, after a restart: nothing may have changed.
+  // Compares again after a restart: nothing may have changed.
   void CompareAgain(const corral::v1::StartExecutionRequest& request);
   void Compare(const corral::v1::StartExecutionRequest& request,
                const corral::v1::Execution& ended);
   void CompareOutput(const corral::v1::Execution& ended,
                      corral::v1::Stream stream);
-  // What is kept of a stream from its begin on. Without a value: it failed.
+  // The retained bytes of a stream. No value: reading failed.
   std::optional<std::string> Read(const std::string& execution,
                                   corral::v1::Stream stream);
   std::optional<corral::v1::Execution> Wait(const std::string& execution);
   int CountStarts(const corral::v1::StartExecutionRequest& request) const;
 
-  // What the server says now, if it says anything.
+  // Expects that the answer of the server, if there is one, is true.
   void ExpectTrueAnswer(const corral::v1::StartExecutionRequest& request);
 
-  // Another sandbox than the one that is struck is as if nothing were.
+  // Expects that faults do not affect another sandbox.
   void ExpectOthersAreServed();
-  // Whatever could not be deleted under a fault is deleted without one.
+  // Deletes the sandbox without a fault, if it could not be deleted under one.
   void ExpectDeleted(const std::string& sandbox);
   void RestartServer();
 
@@ -91,7 +92,7 @@ class FaultTest : public ::testing::Test {
   Corrald server_;
   std::unique_ptr<Calls> calls_;
   std::string other_sandbox_;
-  // Of the execution that was compared last.
+  // The execution that was compared last.
   std::optional<corral::v1::Execution> last_;
   int runs_ = 0;
 };

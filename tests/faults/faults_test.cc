@@ -1,9 +1,10 @@
-// Every call that writes a record, a log or a message is made to fail, one
-// after the other.
+// Makes every call fail that writes a record, a log or a message, one after the
+// other.
 //
-//   faults_test [GoogleTest's flags] [--all]
+//     faults_test [GoogleTest's flags] [--all]
 //
-// --all: every single one; else the first ones and some of the later ones.
+// --all: every single call; otherwise the first calls and some of the later
+// ones.
 
 #include <algorithm>
 #include <iostream>
@@ -47,22 +48,22 @@ class Each : public FaultTest, public ::testing::WithParamInterface<Kind> {
 };
 
 class SupervisorFaultTest : public Each {};
-TEST_P(SupervisorFaultTest, TellsOnlyWhatIsTrue) {
+TEST_P(SupervisorFaultTest, ReportsOnlyTheTruth) {
   Enumerate(fault(), [this](const Fault& f) { return StrikeSupervisor(f); });
 }
 
 class ServerFaultTest : public Each {};
-TEST_P(ServerFaultTest, TellsOnlyWhatIsTrue) {
+TEST_P(ServerFaultTest, ReportsOnlyTheTruth) {
   Enumerate(fault(), [this](const Fault& f) { return StrikeServer(f); });
 }
 
 class RecoveryFaultTest : public Each {};
-TEST_P(RecoveryFaultTest, TellsOnlyWhatIsTrue) {
+TEST_P(RecoveryFaultTest, ReportsOnlyTheTruth) {
   Enumerate(fault(), [this](const Fault& f) { return StrikeRecovery(f); });
 }
 
 class LastingFaultTest : public Each {};
-TEST_P(LastingFaultTest, GoesOnWhenItIsOver) {
+TEST_P(LastingFaultTest, ContinuesWhenTheFaultIsOver) {
   StrikeForAWhile(GetParam().call, GetParam().effect);
 }
 

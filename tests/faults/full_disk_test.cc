@@ -1,4 +1,4 @@
-// A state directory on a file system that is full for a while.
+// A state directory on a file system that is full for some time.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -25,7 +25,7 @@ using ::corral::v1::ExitStatus;
 using ::corral::v1::OutputPolicy;
 using ::corral::v1::StartExecutionRequest;
 
-// Empty: there is a mount namespace of our own.
+// Why there is no mount namespace for this test. Empty: there is one.
 std::string no_namespace;
 
 class FullDiskTest : public FaultTest {
@@ -61,7 +61,7 @@ class FullDiskTest : public FaultTest {
   void Free() { ::unlink(filler().c_str()); }
   std::string filler() const { return disk_ + "/filler"; }
 
-  // Whether it has ended after a while in which it cannot go on.
+  // Looks at the execution's state after a time in which it cannot progress.
   Execution Look(const std::string& execution) {
     corral::v1::WaitExecutionRequest request;
     request.set_name(execution);
@@ -73,7 +73,7 @@ class FullDiskTest : public FaultTest {
     return state;
   }
 
-  // Started while there is room. It writes when its input ends.
+  // Starts a command while there is room. It writes when its input ends.
   std::string StartPatient(const StartExecutionRequest& request) {
     Execution execution;
     const grpc::Status status = Start(request, &execution);
@@ -91,7 +91,7 @@ class FullDiskTest : public FaultTest {
     EXPECT_TRUE(status.ok()) << ToString(status);
   }
 
-  // The usual command, but not before its input ends.
+  // The usual command, delayed until its input ends.
   StartExecutionRequest PatientRequest(const std::string& sandbox,
                                        OutputPolicy::Overflow overflow) {
     StartExecutionRequest request = Request(sandbox, "patient");
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(, FullDiskPolicyTest,
                            return OutputPolicy::Overflow_Name(info.param);
                          });
 
-TEST_F(FullDiskTest, KillsWhereThePolicySaysSo) {
+TEST_F(FullDiskTest, KillPolicyKillsTheCommand) {
   const std::string sandbox = CreateSandbox("writing");
   const StartExecutionRequest request =
       PatientRequest(sandbox, OutputPolicy::KILL);
@@ -162,7 +162,7 @@ TEST_F(FullDiskTest, KillsWhereThePolicySaysSo) {
   ExpectDeleted(sandbox);
 }
 
-TEST_F(FullDiskTest, StartsNothingAndEndsWhatWritesNothing) {
+TEST_F(FullDiskTest, RefusesStartsAndEndsCommandsWithoutOutput) {
   StartExecutionRequest request = Request(other_sandbox_, "quiet");
   request.mutable_command()->clear_argv();
   request.mutable_command()->add_argv("cat");
@@ -174,7 +174,7 @@ TEST_F(FullDiskTest, StartsNothingAndEndsWhatWritesNothing) {
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->state(), Execution::EXITED);
   EXPECT_EQ(ended->exit().code(), 0);
-  // What was prepared while there was room may still be used up.
+  // A start may still use what was prepared while there was room.
   grpc::Status status;
   for (int i = 0; i < 3 && status.ok(); ++i) {
     Execution execution;
@@ -190,7 +190,7 @@ TEST_F(FullDiskTest, StartsNothingAndEndsWhatWritesNothing) {
 }  // namespace tests
 
 int main(int argc, char** argv) {
-  // Before there are threads, which would stay in the old one.
+  // Before threads exist: they would stay in the old namespace.
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     tests::no_namespace =

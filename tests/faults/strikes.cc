@@ -1,4 +1,4 @@
-// Where a fault meets the scenario.
+// Combines a fault with the scenario.
 
 #include <signal.h>
 
@@ -18,14 +18,15 @@ namespace {
 using ::corral::v1::Execution;
 using ::corral::v1::StartExecutionRequest;
 
-// Starts the server again when it dies; nobody else may touch it meanwhile.
+// Restarts the server whenever it dies. No other code may use the server
+// meanwhile.
 class Keeper {
  public:
   explicit Keeper(Corrald& server)
       : thread_([this, &server] { Run(server); }) {}
   ~Keeper() { Stop(); }
 
-  // How often it had died.
+  // Returns how often the server died.
   int Stop() {
     stopping_ = true;
     if (thread_.joinable()) {
@@ -84,7 +85,7 @@ bool FaultTest::StrikeServer(const Fault& fault) {
   Keeper keeper(server_);
   RunAndCompare(request);
   const std::string second = absl::StrCat("s", ++runs_);
-  // It may be refused for as long as the supervisors that are started are
+  // The creation may fail while the supervisors that the server starts are
   // struck too.
   TryToCreateSandbox(second).IgnoreError();
   DeleteSandbox(absl::StrCat(kTenant, "/sandboxes/", second)).IgnoreError();
@@ -106,11 +107,11 @@ bool FaultTest::StrikeRecovery(const Fault& fault) {
   server_.Kill();
   server_.Launch(server_.UsualArguments(), Tracer::Prefix(fault, record()));
   {
-    // It may end, and refuse; what it answers is true.
+    // The server may exit and may refuse calls, but its answers must be true.
     const Keeper keeper(server_);
     ExpectTrueAnswer(request);
   }
-  // Before this test itself kills it.
+  // Checked before this test itself kills the server.
   const bool struck = Tracer::HasStruck(record());
   RestartServer();
   CompareAgain(request);
@@ -137,7 +138,7 @@ void FaultTest::StrikeForAWhile(const std::string& calls,
     ExpectTrueAnswer(request);
   }
   ExpectOthersAreServed();
-  // Records are synced a while after the end.
+  // Records are synced some time after the end.
   while (!Tracer::HasStruck(record())) {
     absl::SleepFor(absl::Milliseconds(5));
   }

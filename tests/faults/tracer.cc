@@ -69,15 +69,16 @@ Tracer::Tracer(pid_t pid, const Fault& fault, const std::string& record) {
   while (strace_->IsRunning() && !IsTraced(pid)) {
     absl::SleepFor(absl::Milliseconds(2));
   }
-  // What it kills may be gone before it is wholly attached to.
+  // A process that strace kills may be gone before strace has attached to all
+  // its threads.
   EXPECT_TRUE(strace_->IsRunning() || HasStruck(record))
       << strace_->ReadError();
 }
 
 void Tracer::Detach() {
   if (strace_ != nullptr) {
-    // The kernel detaches. strace itself waits for ever for a thread that waits
-    // for a child it has just made by vfork().
+    // The kernel detaches. strace itself would wait forever for a thread that
+    // waits for a child that it has just created with vfork().
     strace_->Signal(SIGKILL);
     strace_->Wait();
     strace_.reset();

@@ -1,4 +1,4 @@
-// Makes system calls of a running process fail, by strace's fault injection
+// Makes system calls of a running process fail, with strace's fault injection
 // (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering").
 
 #ifndef TESTS_FAULTS_TRACER_H_
@@ -15,13 +15,13 @@
 namespace tests {
 
 struct Fault {
-  // One system call, or several: "write,pwrite64".
+  // One system call or several: "write,pwrite64".
   std::string calls;
-  // "error=EIO", "signal=KILL", ...
+  // For example "error=EIO" or "signal=KILL".
   std::string effect;
-  // The first call of a thread that is struck, counted from 1.
+  // The number of the first call of a thread that is struck, counted from 1.
   int when = 1;
-  // All later ones too.
+  // Also strike all later calls.
   bool lasting = false;
 
   std::string ToString() const;
@@ -29,24 +29,24 @@ struct Fault {
 
 class Tracer {
  public:
-  // Whether this host lets a process trace another.
+  // Whether this host lets a process trace another one.
   static bool IsPermitted();
 
-  // Attaches to a process and all its threads; what it starts later is traced
-  // too. `record`: a file to write what happens to.
+  // Attaches to a process and all its threads; processes and threads that they
+  // start are traced too. `record` is a file for what happens to them.
   Tracer(pid_t pid, const Fault& fault, const std::string& record);
   // Detaches.
   ~Tracer() { Detach(); }
 
-  // The words before a program's own that make it run traced from its first
-  // call on. It keeps the process id that it would have without.
+  // The words that, put before a program's own, run it traced from its first
+  // call on. The program keeps the process id that it would have without them.
   static std::vector<std::string> Prefix(const Fault& fault,
                                          const std::string& record);
 
   void Detach();
 
-  // Whether a call was struck, once the process has ended or the tracer was
-  // detached.
+  // Whether a call was struck. Valid when the process has ended or the tracer
+  // was detached.
   static bool HasStruck(const std::string& record);
 
  private:

@@ -1,4 +1,4 @@
-// What clients get wrong, or break off: each gets the documented error, and the
+// Wrong requests and abandoned calls: each gets the documented error, and the
 // server goes on.
 
 #include <chrono>
@@ -67,7 +67,7 @@ class BadInputTest : public IntegrationTest {
   }
 };
 
-TEST_F(BadInputTest, NamesUnknownIds) {
+TEST_F(BadInputTest, RefusesUnknownIds) {
   const std::string sandbox = "tenants/default/sandboxes/nobody";
   EXPECT_EQ(Reason(Start(sandbox, MakeCommand({"true"}))), "SANDBOX_NOT_FOUND");
   const std::string known = CreateSandbox();
@@ -87,13 +87,13 @@ TEST_F(BadInputTest, NamesUnknownIds) {
   ExpectInvalid(CallWithName(&ExecutionStub::GetExecution, "nonsense"), "name");
 }
 
-TEST_F(BadInputTest, HasNoCommand) {
+TEST_F(BadInputTest, RefusesAMissingCommand) {
   const std::string sandbox = CreateSandbox();
   ExpectInvalid(Start(sandbox, Command()), "command.argv");
   ExpectInvalid(Start(sandbox, MakeCommand({""})), "command.argv[0]");
 }
 
-TEST_F(BadInputTest, NamesADirectoryThatIsNotOfTheWorkspace) {
+TEST_F(BadInputTest, RefusesADirectoryOutsideTheWorkspace) {
   const std::string sandbox = CreateSandbox();
   Command command = MakeCommand({"true"});
   for (const std::string& directory :
@@ -104,13 +104,13 @@ TEST_F(BadInputTest, NamesADirectoryThatIsNotOfTheWorkspace) {
   }
 }
 
-TEST_F(BadInputTest, HoldsANul) {
+TEST_F(BadInputTest, RefusesANulByte) {
   const std::string sandbox = CreateSandbox();
   ExpectInvalid(Start(sandbox, MakeCommand({"echo", std::string("a\0b", 3)})),
                 "command.argv[1]");
 }
 
-TEST_F(BadInputTest, HasTwoMegabytesOfArguments) {
+TEST_F(BadInputTest, RefusesTwoMebibytesOfArguments) {
   const std::string sandbox = CreateSandbox();
   ExpectInvalid(
       Start(sandbox, MakeCommand({"echo", std::string(2 << 20, 'x')})),
@@ -123,7 +123,7 @@ TEST_F(BadInputTest, HasTwoMegabytesOfArguments) {
   EXPECT_EQ(huge.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST_F(BadInputTest, IsNotTenThousandVariables) {
+TEST_F(BadInputTest, AcceptsTenThousandVariables) {
   Command command = MakeCommand({"sh", "-c", "env | grep -c ^V"});
   for (int i = 0; i < 10'000; ++i) {
     auto* variable = command.add_environment();
@@ -133,7 +133,7 @@ TEST_F(BadInputTest, IsNotTenThousandVariables) {
   EXPECT_EQ(client_->Run(CreateSandbox(), command)->bytes[STDOUT], "10000\n");
 }
 
-TEST_F(BadInputTest, LimitsToNothingOrToTheSky) {
+TEST_F(BadInputTest, RefusesLimitsOutOfRange) {
   for (const uint64_t value :
        {uint64_t{0}, uint64_t{1} << 63, std::numeric_limits<uint64_t>::max()}) {
     Limits memory;
@@ -152,7 +152,7 @@ TEST_F(BadInputTest, LimitsToNothingOrToTheSky) {
   }
 }
 
-TEST_F(BadInputTest, NamesNoWorkspace) {
+TEST_F(BadInputTest, RefusesAPathThatCannotBeAWorkspace) {
   for (const std::string& path :
        {std::string("relative"), std::string("/"), std::string("/proc/1"),
         std::string(5000, '/'), server_.workspace() + "/nonexistent",
@@ -163,17 +163,17 @@ TEST_F(BadInputTest, NamesNoWorkspace) {
   }
 }
 
-TEST_F(BadInputTest, IsNotUtf8) {
+TEST_F(BadInputTest, RefusesNamesThatAreNotUtf8) {
   const grpc::Status status =
       CallWithName(&ExecutionStub::GetExecution, "tenants/\xff\xfe");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  // An argument may be any bytes.
+  // Arguments may have any bytes.
   const auto call =
       client_->Run(CreateSandbox(), MakeCommand({"printf", "%s", "\xff\xfe"}));
   EXPECT_EQ(call->bytes[STDOUT], "\xff\xfe");
 }
 
-TEST_F(BadInputTest, BreaksOffWhatItBegan) {
+TEST_F(BadInputTest, AbandonedCallsLeaveTheCommandRunning) {
   corral::v1::RunExecutionRequest request;
   request.set_parent(CreateSandbox());
   *request.mutable_command() =
@@ -189,7 +189,7 @@ TEST_F(BadInputTest, BreaksOffWhatItBegan) {
   stream->context.TryCancel();
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
 
-  // More than the pipe takes, of a command that reads nothing.
+  // More than the pipe takes; the command reads nothing.
   corral::v1::WriteInputRequest write;
   write.set_name(name);
   write.set_data(std::string(1 << 20, 'x'));
@@ -206,7 +206,7 @@ TEST_F(BadInputTest, BreaksOffWhatItBegan) {
   EXPECT_EQ(client_->Wait(name).exit().code(), 9);
 }
 
-TEST_F(BadInputTest, WritesInputWhereItIsNotWanted) {
+TEST_F(BadInputTest, RefusesInputAtAWrongOffset) {
   corral::v1::WriteInputRequest write;
   write.set_name(client_->Start(CreateSandbox(), Shell("cat")).name());
   corral::v1::InputState state;
@@ -231,7 +231,7 @@ TEST_F(BadInputTest, WritesInputWhereItIsNotWanted) {
   EXPECT_EQ(Reason(write_at(0, "x")), "INPUT_CLOSED");
 }
 
-TEST_F(BadInputTest, AsksForWhatTheExecutionDoesNotHave) {
+TEST_F(BadInputTest, RefusesWhatTheExecutionDoesNotHave) {
   const std::string name =
       client_->Start(CreateSandbox(), Shell("read x")).name();
   corral::v1::ResizeTerminalRequest resize;

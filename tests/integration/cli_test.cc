@@ -1,4 +1,4 @@
-// corral, the program, with the real server.
+// The program corral with the real server.
 
 #include <signal.h>
 
@@ -38,8 +38,8 @@ class CliTest : public IntegrationTest {
                                          "CORRAL_SERVER=", server_.address())});
   }
 
-  // Runs it without input; what it wrote, its end of line taken off. The exit
-  // status must be `status`.
+  // Runs corral without input and returns what it wrote, without the final
+  // newline. Expects the exit status `status`.
   std::string Corral(std::vector<std::string> arguments, int status = 0) {
     const auto process = Begin(std::move(arguments));
     process->CloseInput();
@@ -58,7 +58,7 @@ class CliTest : public IntegrationTest {
   std::string error_;
 };
 
-TEST_F(CliTest, EndsAsTheCommandDoes) {
+TEST_F(CliTest, ExitsWithTheStatusOfTheCommand) {
   EXPECT_EQ(Corral(Run({"sh", "-c", "echo out; echo err >&2; exit 3"}), 3),
             "out");
   EXPECT_EQ(error_, "err\n");
@@ -71,7 +71,7 @@ TEST_F(CliTest, EndsAsTheCommandDoes) {
   Corral({"--server", "unix:/nonexistent/socket", "info"}, 125);
 }
 
-TEST_F(CliTest, PassesInputOnWhileTheCommandRuns) {
+TEST_F(CliTest, ForwardsInputWhileTheCommandRuns) {
   const auto run = Begin(Run({"sh", "-c", "echo up; read x; echo $x; cat"}));
   EXPECT_EQ(run->ReadLine(), "up\n");
   run->Write("one\n");
@@ -83,7 +83,7 @@ TEST_F(CliTest, PassesInputOnWhileTheCommandRuns) {
 }
 
 TEST_F(CliTest, CarriesMuchInputAndOutputByteForByte) {
-  // Both ways at once, with a checksum on either side.
+  // Both directions at the same time, with a checksum on both sides.
   Process shell(
       {"sh", "-c",
        "head -c 64M /dev/urandom | tee $0/noise | ./corral run -w $0 -- cat | "
@@ -96,7 +96,7 @@ TEST_F(CliTest, CarriesMuchInputAndOutputByteForByte) {
   EXPECT_EQ(shell.Wait(), 0) << shell.ReadError();
 }
 
-TEST_F(CliTest, PassesCtrlCOn) {
+TEST_F(CliTest, ForwardsCtrlC) {
   const auto run = Begin(Run(
       {"sh", "-c", "trap 'echo caught; exit 4' INT; echo up; read x; exit 5"}));
   EXPECT_EQ(run->ReadLine(), "up\n");
@@ -136,7 +136,7 @@ TEST_F(CliTest, PrintsJson) {
   EXPECT_GT(info.isolation_size(), 3);
 }
 
-TEST_F(CliTest, LooksAfterWhatRunsInTheBackground) {
+TEST_F(CliTest, ControlsACommandInTheBackground) {
   EXPECT_EQ(Corral({"create", "-n", "box", "-w", server_.workspace()}), "box");
   const std::string name =
       Corral({"exec", "-d", "box", "--", "sh", "-c",
@@ -159,7 +159,7 @@ TEST_F(CliTest, LooksAfterWhatRunsInTheBackground) {
   EXPECT_EQ(client_->GetInfo().sandboxes(), 0);
 }
 
-TEST_F(CliTest, KilledLeavesTheCommandOfALastingSandboxRunning) {
+TEST_F(CliTest, KillingTheClientLeavesTheCommandOfALastingSandboxRunning) {
   Corral({"create", "-n", "box", "-w", server_.workspace()});
   const std::string script =
       "echo up; while [ ! -e go ]; do sleep 0.02; done; echo done; exit 11";
@@ -180,7 +180,7 @@ TEST_F(CliTest, KilledLeavesTheCommandOfALastingSandboxRunning) {
   EXPECT_EQ(Corral({"logs", name}), "up\ndone");
 }
 
-TEST_F(CliTest, GoesOnWhereItWasWhenTheServerIsKilledAndStartedAgain) {
+TEST_F(CliTest, ResumesAtItsOffsetAfterTheServerRestarts) {
   Corral({"create", "-n", "box", "-w", server_.workspace()});
   const std::string script =
       "echo up; while [ ! -e go ]; do sleep 0.02; done; seq 100; exit 12";
@@ -194,8 +194,8 @@ TEST_F(CliTest, GoesOnWhereItWasWhenTheServerIsKilledAndStartedAgain) {
   EXPECT_EQ(exec->Wait(), 12) << exec->ReadError();
 }
 
-TEST_F(CliTest, DoesNotNoticeThatTheServerIsKilledAgainAndAgain) {
-  // Between two restarts something starts or ends.
+TEST_F(CliTest, WorksThroughRepeatedKillsOfTheServer) {
+  // Waits between two restarts until a command has started or ended.
   std::atomic<size_t> ended = 0;
   std::atomic<bool> over = false;
   const std::string starts = server_.workspace() + "/started";
@@ -227,7 +227,7 @@ TEST_F(CliTest, DoesNotNoticeThatTheServerIsKilledAgainAndAgain) {
   EXPECT_EQ(client_->GetInfo().sandboxes(), 0);
 }
 
-// In a mount namespace with a /run/corral and a /var/lib/corral of its own, but
+// In a mount namespace with its own /run/corral and /var/lib/corral, but with
 // the host's ids: sandboxes share them with all other servers.
 constexpr char kPrivateHost[] = R"sh(
 set -e
@@ -261,7 +261,7 @@ while [ -n "$(servers)" ]; do sleep 0.05; done
 umount "$0/ids"
 )sh";
 
-TEST(LocalServerTest, IsStartedOnceOnDemand) {
+TEST(LocalServerTest, StartsOneServerOnDemand) {
   char path[] = "/tmp/corral-integration-XXXXXX";
   ASSERT_NE(::mkdtemp(path), nullptr);
   Process host({"unshare", "-m", "env", "-u", "CORRAL_SERVER", "sh", "-c",

@@ -50,7 +50,7 @@ std::vector<std::string> OpenFiles(pid_t pid) {
   return files;
 }
 
-// 0: there is none.
+// Returns 0 if the file does not exist.
 ino_t InodeOf(const std::string& path) {
   struct stat info = {};
   return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
@@ -148,7 +148,7 @@ std::shared_ptr<grpc::Channel> Corrald::Connect() const {
 
 std::string Corrald::log() const { return ReadFile(directory_ + "/log"); }
 
-// They inherit the server's standard error, and nothing else does.
+// Supervisors inherit the server's standard error; no other process does.
 std::vector<pid_t> Corrald::Supervisors() const {
   std::vector<pid_t> pids;
   std::error_code error;
@@ -169,7 +169,7 @@ std::vector<pid_t> Corrald::BusySupervisors() const {
   std::vector<pid_t> busy;
   for (const pid_t pid : Supervisors()) {
     const std::vector<std::string> files = OpenFiles(pid);
-    // A log of output.
+    // An output log.
     if (std::any_of(files.begin(), files.end(), [this](const auto& file) {
           return absl::StartsWith(file, state_directory());
         })) {
@@ -188,10 +188,10 @@ void Corrald::KillBusySupervisors() const {
 void Corrald::NoteCgroups() {
   for (const pid_t pid : Supervisors()) {
     for (const std::string& file : OpenFiles(pid)) {
-      // v1: its file of members; v2: the group itself.
+      // The open file is the group's member list (v1) or the group itself (v2).
       const std::string group(absl::StripSuffix(file, "/tasks"));
       const ino_t inode = InodeOf(group);
-      // One that begins reads what is the host's there.
+      // A supervisor that starts opens the same files of the host's own groups.
       std::error_code error;
       if (absl::StartsWith(group, "/sys/fs/cgroup/") && inode != 0 &&
           fs::is_directory(group, error)) {

@@ -1,4 +1,4 @@
-// How commands end, or do not begin, and what is told of it.
+// How commands end or fail to start, and what Corral reports then.
 
 #include <signal.h>
 
@@ -24,7 +24,7 @@ using ExecutionStub = Client::ExecutionStub;
 
 class EndingTest : public IntegrationTest {
  protected:
-  // Starts it in a new sandbox and waits for the line "ready".
+  // Starts the script in a new sandbox and waits for the line "ready".
   std::string StartReady(const std::string& script) {
     std::string name = client_->Start(CreateSandbox(), Shell(script)).name();
     client_->Stream(name)->ReadUntil(STDOUT, "ready\n");
@@ -45,7 +45,7 @@ class EndingTest : public IntegrationTest {
 
 constexpr char kHoldingDescendant[] = "sleep 1000 & echo ready; wait";
 
-TEST_F(EndingTest, IsToldToThoseWhoWaitBeforeAndAfter) {
+TEST_F(EndingTest, ReportsTheSameEndToEarlyAndLateWaiters) {
   const std::string name =
       client_->Start(CreateSandbox(), Shell("read x; exit 42")).name();
   corral::v1::WaitExecutionRequest request;
@@ -67,7 +67,7 @@ TEST_F(EndingTest, IsToldToThoseWhoWaitBeforeAndAfter) {
   }
 }
 
-TEST_F(EndingTest, OfASignalToTheTreeLeavesNoDescendant) {
+TEST_F(EndingTest, SignalToTheTreeLeavesNoDescendant) {
   const std::string name = StartReady(kHoldingDescendant);
   EXPECT_TRUE(client_->Signal(name, SIGKILL).ok());
   const Execution execution = client_->Wait(name);
@@ -77,7 +77,7 @@ TEST_F(EndingTest, OfASignalToTheTreeLeavesNoDescendant) {
   EXPECT_EQ(Reason(client_->Signal(name, SIGTERM)), "EXECUTION_ENDED");
 }
 
-TEST_F(EndingTest, OfASignalToTheLeaderLeavesItsDescendants) {
+TEST_F(EndingTest, SignalToTheLeaderLeavesItsDescendantsRunning) {
   const std::string name = StartReady(kHoldingDescendant);
   EXPECT_TRUE(
       client_->Signal(name, SIGTERM, SignalExecutionRequest::LEADER).ok());
@@ -87,7 +87,7 @@ TEST_F(EndingTest, OfASignalToTheLeaderLeavesItsDescendants) {
   EXPECT_TRUE(client_->Signal(name, SIGTERM).ok());
 }
 
-TEST_F(EndingTest, ComesWithSigkillForThoseThatIgnoreTheSignal) {
+TEST_F(EndingTest, KillAfterEndsProcessesThatIgnoreTheSignal) {
   const std::string name =
       StartReady("trap '' TERM; echo ready; while :; do sleep 1; done");
   SignalExecutionRequest request;
@@ -102,7 +102,7 @@ TEST_F(EndingTest, ComesWithSigkillForThoseThatIgnoreTheSignal) {
   EXPECT_EQ(execution.exit().cause(), ExitStatus::CLIENT_SIGNAL);
 }
 
-TEST_F(EndingTest, ComesWithTheWallTimeout) {
+TEST_F(EndingTest, WallTimeoutEndsTheCommand) {
   Command command = MakeCommand({"sleep", "1000"});
   command.mutable_wall_timeout()->set_nanos(100'000'000);
   const auto call = client_->Run(CreateSandbox(), command);
@@ -110,7 +110,7 @@ TEST_F(EndingTest, ComesWithTheWallTimeout) {
   EXPECT_EQ(call->ended.exit().cause(), ExitStatus::WALL_TIMEOUT);
 }
 
-TEST_F(EndingTest, ComesWithTheMemoryLimit) {
+TEST_F(EndingTest, MemoryLimitEndsTheCommand) {
   corral::v1::Limits limits;
   limits.set_memory_bytes(32 << 20);
   const auto call =
@@ -121,7 +121,7 @@ TEST_F(EndingTest, ComesWithTheMemoryLimit) {
   EXPECT_LE(call->ended.usage().memory_peak_bytes(), 32 << 20);
 }
 
-TEST_F(EndingTest, IsToldAsTheCodeThatItWas) {
+TEST_F(EndingTest, ReportsTheExactExitCode) {
   const std::string sandbox = CreateSandbox();
   for (const int code : {0, 1, 125, 126, 127, 128, 137, 143, 255}) {
     const auto call = client_->Run(sandbox, Shell(absl::StrCat("exit ", code)));
@@ -131,7 +131,7 @@ TEST_F(EndingTest, IsToldAsTheCodeThatItWas) {
   }
 }
 
-TEST_F(EndingTest, BySignalsOfItsOwnIsTheCommandsOwn) {
+TEST_F(EndingTest, ReportsTheCommandsOwnSignalAsNormal) {
   const std::string sandbox = CreateSandbox();
   for (const int signal : {SIGHUP, SIGABRT, SIGKILL, SIGTERM, SIGSYS, SIGXCPU,
                            SIGRTMIN, SIGRTMAX}) {
@@ -144,7 +144,7 @@ TEST_F(EndingTest, BySignalsOfItsOwnIsTheCommandsOwn) {
   }
 }
 
-TEST_F(EndingTest, ByASeccompFilterOfItsOwnIsTheCommandsOwn) {
+TEST_F(EndingTest, ReportsTheCommandsOwnSeccompKillAsNormal) {
   // prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER): return
   // SECCOMP_RET_KILL_PROCESS.
   const auto call = client_->Run(
@@ -156,8 +156,8 @@ TEST_F(EndingTest, ByASeccompFilterOfItsOwnIsTheCommandsOwn) {
   EXPECT_EQ(call->ended.exit().cause(), ExitStatus::NORMAL);
 }
 
-TEST_F(EndingTest, IsNotWhatTheOutputSays) {
-  // What a protocol might frame an end with.
+TEST_F(EndingTest, OutputCannotForgeAnEnd) {
+  // Bytes with which a protocol could frame an end.
   const std::string frames =
       "{\"exit_code\":0}\r\n0\r\n\r\n\x1b]133;D;0\x07\x04"
       "__EXIT_CODE__:0\n";
@@ -171,7 +171,7 @@ TEST_F(EndingTest, IsNotWhatTheOutputSays) {
   }
 }
 
-TEST_F(EndingTest, ComesWithTheCpuTimeout) {
+TEST_F(EndingTest, CpuTimeoutEndsTheCommand) {
   Command command = Shell("while :; do (:); done");
   command.mutable_cpu_timeout()->set_nanos(200'000'000);
   const auto call = client_->Run(CreateSandbox(), command);
@@ -179,7 +179,7 @@ TEST_F(EndingTest, ComesWithTheCpuTimeout) {
   EXPECT_EQ(call->ended.exit().cause(), ExitStatus::CPU_TIMEOUT);
 }
 
-TEST_F(EndingTest, TellsWhichDescendantsATimeoutKilled) {
+TEST_F(EndingTest, ReportsTheDescendantsThatATimeoutKilled) {
   Command command = Shell(
       "setsid sleep 1000 >/dev/null 2>&1 & (sh -c 'sleep 1001 & wait' &) ; "
       "tail -f /dev/null & wait");
@@ -196,10 +196,10 @@ TEST_F(EndingTest, TellsWhichDescendantsATimeoutKilled) {
               ::testing::UnorderedElementsAre("sleep", "sleep", "sh", "tail"));
 }
 
-TEST_F(EndingTest, IsDelayedByADaemonOnlyForTheDrain) {
+TEST_F(EndingTest, DaemonDelaysTheEndOnlyForTheDrain) {
   const std::string sandbox = CreateSandbox();
   const std::string go = server_.workspace() + "/go";
-  // Forked twice, in a session of its own; it holds the pipe.
+  // Forks twice and stays in its own session; it holds the pipe.
   Command command = Shell(absl::StrCat(
       "(setsid sh -c 'while [ ! -e ", go,
       " ]; do sleep 0.01; done; echo late' &) ; echo early; exit 4"));
@@ -224,31 +224,31 @@ TEST_F(EndingTest, IsDelayedByADaemonOnlyForTheDrain) {
   EXPECT_EQ(response.data(), "early\nlate\n");
 }
 
-TEST_F(EndingTest, NeverBeganForAMissingProgram) {
+TEST_F(EndingTest, FailsToStartAMissingProgram) {
   ExpectStartFailure(MakeCommand({"/nonexistent/program"}), StartFailure::EXEC,
                      ENOENT);
   ExpectStartFailure(MakeCommand({"nonexistent-program"}), StartFailure::EXEC,
                      ENOENT);
 }
 
-TEST_F(EndingTest, NeverBeganForADirectory) {
+TEST_F(EndingTest, FailsToStartADirectory) {
   ExpectStartFailure(MakeCommand({"/usr"}), StartFailure::EXEC, EACCES);
 }
 
-TEST_F(EndingTest, NeverBeganForAScriptWithAMissingInterpreter) {
+TEST_F(EndingTest, FailsToStartAScriptWithAMissingInterpreter) {
   const std::string script = server_.workspace() + "/script";
   WriteFile(script, "#!/nonexistent/interpreter\n");
   RunProgram({"chmod", "+x", script});
   ExpectStartFailure(MakeCommand({script}), StartFailure::EXEC, ENOENT);
 }
 
-TEST_F(EndingTest, NeverBeganInAMissingDirectory) {
+TEST_F(EndingTest, FailsToStartInAMissingDirectory) {
   Command command = MakeCommand({"true"});
   command.set_working_directory(server_.workspace() + "/nonexistent");
   ExpectStartFailure(command, StartFailure::CHDIR, ENOENT);
 }
 
-TEST_F(EndingTest, OfOneSandboxsBombsDoesNotConcernAnother) {
+TEST_F(EndingTest, BombsOfOneSandboxDoNotAffectAnother) {
   const std::string bystander = StartReady("echo ready; read x; echo $x");
   corral::v1::Limits limits;
   limits.set_memory_bytes(64 << 20);
@@ -270,7 +270,7 @@ TEST_F(EndingTest, OfOneSandboxsBombsDoesNotConcernAnother) {
   client_->DeleteSandbox(sandbox);
 }
 
-TEST_F(EndingTest, LeavesBackgroundProcessesUntilTheExecutionIsDeleted) {
+TEST_F(EndingTest, BackgroundProcessesLiveUntilTheExecutionIsDeleted) {
   const std::string sandbox = CreateSandbox();
   auto call =
       client_->Run(sandbox, Shell("sleep 1000 >/dev/null 2>&1 & echo $!"));
@@ -283,7 +283,7 @@ TEST_F(EndingTest, LeavesBackgroundProcessesUntilTheExecutionIsDeleted) {
   EXPECT_EQ(client_->Run(sandbox, probe)->ended.exit().code(), 1);
 }
 
-TEST_F(EndingTest, IsToldToReadersWhenARunningExecutionIsDeleted) {
+TEST_F(EndingTest, DeletingARunningExecutionSendsItsEndToReaders) {
   const std::string name = StartReady("echo ready; sleep 1000");
   auto call = client_->Stream(name);
   ASSERT_TRUE(call->Next());

@@ -1,4 +1,4 @@
-// The same request again, while the server is killed.
+// Repeated requests while the server is killed.
 
 #include <atomic>
 #include <memory>
@@ -40,7 +40,7 @@ StartExecutionRequest Request(const std::string& sandbox,
 
 class IdempotencyTest : public IntegrationTest {
  protected:
-  // Asks until there is an answer; the server may be away.
+  // Repeats the call until the server answers; it may be away.
   Execution Start(const StartExecutionRequest& request) {
     Client client(server_.Connect());
     for (;;) {
@@ -57,7 +57,8 @@ class IdempotencyTest : public IntegrationTest {
     }
   }
 
-  // The names that as many callers get, while `disturb` runs.
+  // Starts the command from many callers at once while `disturb` runs. Returns
+  // the names that they got.
   template <typename Disturb>
   std::set<std::string> StartFromMany(const StartExecutionRequest& request,
                                       Disturb disturb) {
@@ -79,7 +80,7 @@ class IdempotencyTest : public IntegrationTest {
     return names;
   }
 
-  // How many times a command ran that appends a letter to a file.
+  // Returns how many times the command of AppendALetter() ran.
   size_t Runs() const { return ReadFile(server_.workspace() + "/runs").size(); }
   static corral::v1::Command AppendALetter() {
     return MakeCommand({"/bin/sh", "-c", "printf x >> runs"});
@@ -106,7 +107,7 @@ TEST_F(IdempotencyTest, AHundredCallersStartOneCommandWhileTheServerIsKilled) {
   EXPECT_EQ(Runs(), 1);
 }
 
-TEST_F(IdempotencyTest, ACreationThatIsKilledIsThereOrNeverBegan) {
+TEST_F(IdempotencyTest, KilledCreationIsCompleteOrNeverBegan) {
   for (int round = 0; round < 8; ++round) {
     corral::v1::CreateSandboxRequest request;
     request.set_parent(kTenant);
@@ -141,7 +142,7 @@ TEST_F(IdempotencyTest, ACreationThatIsKilledIsThereOrNeverBegan) {
   }
 }
 
-TEST_F(IdempotencyTest, ARunAgainAfterAKillStreamsTheSameExecution) {
+TEST_F(IdempotencyTest, RepeatedRunAfterAKillStreamsTheSameExecution) {
   RunExecutionRequest request;
   request.set_parent(kTenant);
   request.set_request_id("run");

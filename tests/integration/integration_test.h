@@ -1,4 +1,4 @@
-// A test with a corrald of its own and a client of it, on generated stubs.
+// A test with its own corrald and a client on generated stubs.
 
 #ifndef TESTS_INTEGRATION_INTEGRATION_TEST_H_
 #define TESTS_INTEGRATION_INTEGRATION_TEST_H_
@@ -25,14 +25,14 @@ inline constexpr char kTenant[] = "tenants/default";
 struct OutputCall {
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReader<corral::v1::OutputEvent>> reader;
-  // Of each stream, what came so far, and the gaps.
+  // The bytes received so far, by stream, and the gaps.
   std::map<corral::v1::Stream, std::string> bytes;
   std::vector<corral::v1::Gap> gaps;
   corral::v1::Execution opened;
-  // Without a name: not yet.
+  // Has no name until the event has come.
   corral::v1::Execution ended;
 
-  // Reads one event. False: there are no more.
+  // Reads one event. Returns false if there are no more.
   bool Next();
   // Reads until the output of `stream` holds `text`.
   void ReadUntil(corral::v1::Stream stream, const std::string& text);
@@ -47,7 +47,7 @@ class Client {
 
   explicit Client(const std::shared_ptr<grpc::Channel>& channel);
 
-  // These expect success.
+  // These calls expect success.
   std::string CreateSandbox(const corral::v1::CreateSandboxRequest& request);
   corral::v1::Execution Start(const std::string& sandbox,
                               const corral::v1::Command& command);
@@ -72,7 +72,8 @@ class Client {
   std::unique_ptr<OutputCall> BeginRun(
       const corral::v1::RunExecutionRequest& request);
 
-  // Any other call: Call(&ExecutionStub::GetExecution, request, &response).
+  // Makes any other call: Call(&ExecutionStub::GetExecution, request,
+  // &response).
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (SandboxStub::*method)(grpc::ClientContext*,
                                                         const Request&,
@@ -101,10 +102,10 @@ class Client {
 class IntegrationTest : public ::testing::Test {
  protected:
   void SetUp() override;
-  // The server still answers, ends well, and leaves nothing.
+  // Expects that the server still answers, ends well and leaves nothing.
   void TearDown() override;
 
-  // A sandbox with the workspace, or with limits instead.
+  // Creates a sandbox with the workspace, or one with limits and no workspace.
   std::string CreateSandbox();
   std::string CreateSandbox(const corral::v1::Limits& limits);
 
@@ -113,13 +114,13 @@ class IntegrationTest : public ::testing::Test {
 };
 
 corral::v1::Command MakeCommand(const std::vector<std::string>& arguments);
-// With standard input.
+// A command with standard input.
 corral::v1::Command Shell(const std::string& script);
 
-// The reason of its ErrorInfo; the field of its BadRequest.
+// The reason of the ErrorInfo; the first field of the BadRequest.
 std::string Reason(const grpc::Status& status);
 std::string Field(const grpc::Status& status);
-// It has a RetryInfo.
+// Whether the error has a RetryInfo.
 bool SaysWhenToRetry(const grpc::Status& status);
 
 }  // namespace tests

@@ -1,4 +1,4 @@
-// A server that ends and leaves its sandboxes to the next one.
+// A server that exits and leaves its sandboxes to the next server.
 
 #include <signal.h>
 
@@ -32,7 +32,7 @@ TEST(LeaveTest, SandboxesGoOnWithoutAServer) {
       client->Start(sandbox, Shell("echo up; read x; echo $x; exit 6")).name();
   auto call = client->Stream(name);
   call->ReadUntil(STDOUT, "up\n");
-  // It waits for the reader.
+  // The server waits for the reader.
   server.Signal(SIGTERM);
   while (!client->GetInfo().draining()) {
     absl::SleepFor(kPollInterval);

@@ -1,4 +1,4 @@
-// The server from its start to its end, however that comes.
+// The server from its start to its end.
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -42,7 +42,7 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 07777;
 }
 
-TEST(ConfigurationTest, MustBeGood) {
+TEST(ConfigurationTest, RefusesAValueOutOfRange) {
   Corrald server("listen: \"unix:/x\"\nmax_sandboxes: 5000\n");
   server.Launch({"--config", server.config_file()});
   EXPECT_EQ(server.Wait(), 2);
@@ -51,7 +51,7 @@ TEST(ConfigurationTest, MustBeGood) {
                     HasSubstr("max_sandboxes"), HasSubstr("[1, 4096]")));
 }
 
-TEST(ConfigurationTest, HasNoUnknownFields) {
+TEST(ConfigurationTest, RefusesUnknownFields) {
   Corrald server("\n  max_sandbox: 5\n");
   server.Launch({"--config", server.config_file()});
   EXPECT_EQ(server.Wait(), 2);
@@ -59,7 +59,7 @@ TEST(ConfigurationTest, HasNoUnknownFields) {
                                   HasSubstr("max_sandbox")));
 }
 
-TEST(ConfigurationTest, AllowsNoTcpWithoutTls) {
+TEST(ConfigurationTest, RefusesTcpWithoutTls) {
   Corrald server;
   server.Launch(
       {"--listen", "127.0.0.1:4433", "--state-dir", server.state_directory()});
@@ -73,7 +73,7 @@ TEST(ConfigurationTest, IsOverriddenByFlags) {
   server.End();
 }
 
-TEST(IdleServerTest, EndsByItself) {
+TEST(IdleServerTest, ExitsByItself) {
   Corrald server("idle_exit_seconds: 1");
   ASSERT_NO_FATAL_FAILURE(server.Start());
   EXPECT_EQ(server.Wait(), 0);
@@ -82,11 +82,11 @@ TEST(IdleServerTest, EndsByItself) {
 
 class ServerTest : public IntegrationTest {};
 
-TEST_F(ServerTest, OnlyLetsItsOwnerConnect) {
+TEST_F(ServerTest, OnlyItsOwnerCanConnect) {
   EXPECT_EQ(ModeOf(server_.socket_path()), 0600);
   EXPECT_EQ(ModeOf(server_.directory() + "/run"), 0700);
   EXPECT_EQ(ModeOf(server_.state_directory()), 0700);
-  // As nobody, with a directory that all may enter.
+  // As user nobody, in a directory that everybody may enter.
   RunProgram(
       {"chmod", "711", server_.directory(), server_.directory() + "/run"});
   Process other({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -94,7 +94,7 @@ TEST_F(ServerTest, OnlyLetsItsOwnerConnect) {
   EXPECT_EQ(other.Wait(), 1);
 }
 
-TEST_F(ServerTest, RefusesASecondOneOnItsStateOrItsSocket) {
+TEST_F(ServerTest, RefusesASecondServerOnItsStateOrItsSocket) {
   Corrald second;
   second.Launch(
       {"--listen", second.address(), "--state-dir", server_.state_directory()});
@@ -120,7 +120,7 @@ TEST_F(ServerTest, AnswersHealthChecksAndReflection) {
             HasSubstr("grpc.health.v1.Health")));
 }
 
-TEST_F(ServerTest, ListsByPages) {
+TEST_F(ServerTest, ListsInPages) {
   const std::string sandbox = CreateSandbox();
   for (const char* id : {"e", "c", "a", "b", "d"}) {
     corral::v1::StartExecutionRequest request;
@@ -155,7 +155,7 @@ TEST_F(ServerTest, ListsByPages) {
   EXPECT_THAT(pages, ::testing::ElementsAre(2, 2, 1));
 }
 
-TEST_F(ServerTest, KilledLosesNoCommandNoOutputAndNoEnd) {
+TEST_F(ServerTest, KilledServerLosesNoCommandNoOutputAndNoEnd) {
   const std::string sandbox = CreateSandbox();
   const auto await = [](const std::string& file) {
     return absl::StrCat("while [ ! -e ", file, " ]; do sleep 0.02; done; ");
@@ -174,7 +174,7 @@ TEST_F(ServerTest, KilledLosesNoCommandNoOutputAndNoEnd) {
   server_.Kill();
   EXPECT_THAT(server_.Supervisors(), ::testing::Not(::testing::IsEmpty()));
 
-  // It ends while there is no server.
+  // The command ends while there is no server.
   WriteFile(server_.workspace() + "/orphan", "");
   const std::vector<std::string> parts = absl::StrSplit(orphan, '/');
   const std::string record =
@@ -197,11 +197,11 @@ TEST_F(ServerTest, KilledLosesNoCommandNoOutputAndNoEnd) {
     EXPECT_TRUE(call->Finish().ok());
     EXPECT_EQ(call->bytes[STDOUT], output);
   }
-  // The sandbox goes on.
+  // The sandbox still works.
   EXPECT_EQ(client_->Run(sandbox, Shell("exit 5"))->ended.exit().code(), 5);
 }
 
-TEST_F(ServerTest, WhoseSupervisorWasKilledTellsThatTheEndIsNotKnown) {
+TEST_F(ServerTest, ReportsLostCommandsAfterItsSupervisorWasKilled) {
   const std::string sandbox = CreateSandbox();
   const std::string ended =
       client_->Run(sandbox, Shell("exit 3"))->opened.name();
@@ -228,10 +228,10 @@ TEST_F(ServerTest, WhoseSupervisorWasKilledTellsThatTheEndIsNotKnown) {
             4);
 }
 
-// Init and the spawner are a supervisor's first children, in this order.
-TEST_F(ServerTest, WhoseSandboxFailsMakesUpNoEndOfACommand) {
+// Init and the spawner are the first children of a supervisor, in this order.
+TEST_F(ServerTest, ReportsLostCommandsAfterInitOrSpawnerDied) {
   for (const size_t victim : {0, 1}) {
-    // A server that sees it, and one that comes later.
+    // To a server that sees it happen, and to a server that starts later.
     for (const bool seen : {true, false}) {
       const std::string sandbox = CreateSandbox();
       const std::string running =
@@ -260,7 +260,7 @@ TEST_F(ServerTest, WhoseSandboxFailsMakesUpNoEndOfACommand) {
   }
 }
 
-TEST_F(ServerTest, DeletesASandboxThatIdles) {
+TEST_F(ServerTest, DeletesAnIdleSandbox) {
   corral::v1::CreateSandboxRequest request;
   request.set_parent(kTenant);
   request.mutable_sandbox()
@@ -268,7 +268,7 @@ TEST_F(ServerTest, DeletesASandboxThatIdles) {
       ->mutable_idle_timeout()
       ->set_seconds(1);
   const std::string sandbox = client_->CreateSandbox(request);
-  // Longer than that.
+  // Runs longer than the idle timeout.
   EXPECT_EQ(
       client_->Run(sandbox, MakeCommand({"sleep", "1.5"}))->ended.exit().code(),
       0);
@@ -282,7 +282,7 @@ TEST_F(ServerTest, DeletesASandboxThatIdles) {
   } while (page.sandboxes_size() != 0);
 }
 
-TEST(DrainTest, FinishesWhatRunsAndTakesNothingNew) {
+TEST(DrainTest, FinishesRunningCommandsAndRefusesNewOnes) {
   Corrald server("drain_seconds: 600");
   ASSERT_NO_FATAL_FAILURE(server.Start());
   Client client(server.Connect());
@@ -320,7 +320,7 @@ TEST(DrainTest, FinishesWhatRunsAndTakesNothingNew) {
   server.ExpectNothingLeft();
 }
 
-TEST(DrainTest, IsCutShortByASecondSignal) {
+TEST(DrainTest, SecondSignalEndsTheDrain) {
   Corrald server("drain_seconds: 600");
   ASSERT_NO_FATAL_FAILURE(server.Start());
   Client client(server.Connect());

@@ -28,7 +28,7 @@ namespace {
 
 namespace wire = ::corral::supervisor::v1;
 
-// Field 1000 with "new", which no version has.
+// Field 1000 with the value "new"; no version has this field.
 constexpr char kUnknownField[] = "\xc2\x3e\x03new";
 constexpr int64_t kSomeTime = 1'700'000'000'000'000'000;
 

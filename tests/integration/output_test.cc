@@ -1,4 +1,4 @@
-// Output of commands, from the real server: live, complete, by offset.
+// Output of commands from the real server: live, complete, and by offset.
 
 #include <sys/stat.h>
 
@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ExecutionStub = Client::ExecutionStub;
 
-// Of what is written to it, as sha256sum prints it.
+// The checksum of the bytes added, as sha256sum prints it.
 class Checksum {
  public:
   explicit Checksum(const std::string& result_file)
@@ -47,8 +47,8 @@ class Checksum {
   FILE* const pipe_;
 };
 
-// Writes `mebibytes` of something that repeats nowhere, and its checksum to
-// standard error.
+// Returns a script that writes `mebibytes` of random bytes, and their checksum
+// to standard error.
 std::string NoiseScript(int mebibytes) {
   return absl::StrCat("mkfifo /tmp/copy; sha256sum < /tmp/copy >&2 & head -c ",
                       mebibytes, "M /dev/urandom | tee /tmp/copy; wait");
@@ -56,7 +56,7 @@ std::string NoiseScript(int mebibytes) {
 
 class OutputTest : public IntegrationTest {
  protected:
-  // What comes without keeping it all; for the whole of one stream.
+  // Reads a stream to its end without keeping it and returns its checksum.
   std::string ReadChecksum(
       OutputCall& call, const std::string& name,
       const std::function<void(uint64_t)>& received = [](uint64_t) {}) {
@@ -105,7 +105,7 @@ class OutputTest : public IntegrationTest {
   }
 };
 
-TEST_F(OutputTest, IsAtTheClientWhileTheCommandRuns) {
+TEST_F(OutputTest, ReachesTheClientWhileTheCommandRuns) {
   corral::v1::RunExecutionRequest request;
   request.set_parent(CreateSandbox());
   *request.mutable_command() =
@@ -148,7 +148,7 @@ TEST_F(OutputTest, ReachesThreeReadersByteForByteThoughOneStopsReading) {
   EXPECT_EQ(ReadChecksum(*stopped, "stopped"), expected);
 }
 
-TEST_F(OutputTest, LosesNothingAndBoundsTheDiskWhenTheCommandWaits) {
+TEST_F(OutputTest, BlockingPolicyLosesNothingAndBoundsTheDisk) {
   corral::v1::RunExecutionRequest request;
   request.set_parent(CreateSandbox());
   *request.mutable_command() = Shell(NoiseScript(64));
@@ -174,7 +174,7 @@ TEST_F(OutputTest, LosesNothingAndBoundsTheDiskWhenTheCommandWaits) {
   EXPECT_LE(most * 512, 2 << 20);
 }
 
-TEST_F(OutputTest, TellsAnOvertakenReaderOfTheGap) {
+TEST_F(OutputTest, SendsAGapToAnOvertakenReader) {
   corral::v1::Command command = Shell("head -c 10M /dev/zero; echo end");
   command.mutable_output()->set_retain_bytes(64 << 10);
   const std::string name = client_->Start(CreateSandbox(), command).name();
@@ -250,7 +250,7 @@ TEST_F(OutputTest, CanBeReadFromAnyOffset) {
             "OFFSET_OUT_OF_RANGE");
 }
 
-TEST_F(OutputTest, OfATerminalFollowsItsSize) {
+TEST_F(OutputTest, TerminalOutputFollowsItsSize) {
   corral::v1::Command command =
       Shell("stty -echo; stty size; read x; stty size");
   command.mutable_terminal()->set_rows(24);
@@ -270,7 +270,7 @@ TEST_F(OutputTest, OfATerminalFollowsItsSize) {
   EXPECT_EQ(call->bytes[corral::v1::TERMINAL], "24 80\r\n40 100\r\n");
 }
 
-TEST_F(OutputTest, OfFiftyCommandsAtOnceIsEachItsOwn) {
+TEST_F(OutputTest, FiftyCommandsAtOnceKeepTheirOwnOutput) {
   const std::string sandbox = CreateSandbox();
   std::vector<std::thread> threads;
   threads.reserve(50);

@@ -17,30 +17,32 @@ namespace tests {
 // them. Not thread-safe.
 class Process {
  public:
-  // `error_file`: appended to; empty: kept for ReadError(). `environment`:
-  // "NAME=VALUE", on top of the test's own.
+  // `error_file`: standard error is appended to this file; if empty, it is kept
+  // for ReadError(). `environment`: "NAME=VALUE" entries, added to the
+  // environment of the test.
   explicit Process(std::vector<std::string> arguments,
                    std::vector<std::string> environment = {},
                    const std::string& error_file = "");
-  ~Process();  // kills it
+  ~Process();  // kills the program
 
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   pid_t pid() const { return pid_; }
-  // It was not waited for, and has not ended.
+  // Whether the program has not ended and was not waited for.
   bool IsRunning() const;
 
   void Write(absl::string_view data);
   void CloseInput() { input_.Reset(); }
 
-  // Up to and with the next newline; what is left at the end of the output.
+  // Returns the next line with its newline, or the rest at the end of the
+  // output.
   std::string ReadLine();
-  std::string ReadOutput();  // to its end
+  std::string ReadOutput();  // until the end of the output
   std::string ReadError();   // what was written so far
 
   void Signal(int number) const;
-  // The exit status as a shell has it, 1000+n for a signal.
+  // Returns the exit status as a shell shows it, or 1000+n for a signal.
   int Wait();
 
  private:
@@ -53,7 +55,7 @@ class Process {
   std::string buffer_;
 };
 
-// Runs a program to its end, which must be a good one.
+// Runs a program to its end and returns its output. Expects exit status 0.
 std::string RunProgram(const std::vector<std::string>& arguments);
 
 }  // namespace tests

@@ -1,5 +1,5 @@
-// Programs that need a terminal, through corral exec -t and corral attach with
-// the real server.
+// Programs that need a terminal, through `corral exec -t` and `corral attach`
+// with the real server.
 
 #include <poll.h>
 #include <signal.h>
@@ -37,13 +37,13 @@ using ::tests::IsOk;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr char kDetachKeys[] = "\x10\x11";
 
-// corral in a terminal of 30 x 100 that a test reads and types at.
+// corral in a terminal of 30 x 100 that the test reads from and types into.
 class Screen {
  public:
   Screen(const std::string& server, std::vector<std::string> arguments)
       : corral_(server, std::move(arguments), CorralProcess::Io::kTerminal) {}
 
-  // Waits until `text` was written since the last one that was waited for.
+  // Waits until `text` was written, after the text that was waited for before.
   void Expect(absl::string_view text) {
     const absl::Time deadline = absl::Now() + kPatience;
     size_t found = 0;
@@ -65,12 +65,12 @@ class Screen {
     corral_.Signal(SIGWINCH);
   }
 
-  // At once, if something else was expected before in vain.
+  // Does not wait if an expected text did not come before.
   int Wait() { return ::testing::Test::HasFailure() ? -1 : corral_.Wait(); }
   const std::string& all() const { return all_; }
 
  private:
-  // False: nothing came.
+  // Returns false if nothing came.
   bool Read(absl::Time deadline) {
     pollfd item = {corral_.output(), POLLIN, 0};
     const auto wait = absl::ToInt64Milliseconds(deadline - absl::Now());
@@ -117,7 +117,7 @@ class PtyTest : public IntegrationTest {
     return Screen(server_.address(), std::move(words));
   }
 
-  // Of the one command that runs.
+  // The name of the one command that runs.
   std::string Name() {
     corral::v1::ListExecutionsRequest request;
     request.set_parent("tenants/default/sandboxes/box");
@@ -136,8 +136,8 @@ class PtyTest : public IntegrationTest {
     GTEST_SKIP() << "/usr/bin/" program " is missing"; \
   }
 
-// Says when it runs, and whenever it is continued. What it says is not what is
-// typed, which the terminal shows too.
+// Prints a text when it starts and whenever it is continued. The text differs
+// from what is typed, because the terminal shows that too.
 constexpr char kJob[] =
     "sh -c 'trap \"echo con\"\"tinued\" CONT; echo st\"\"arted; "
     "while :; do sleep 0.05; done'\r";
@@ -165,14 +165,14 @@ TEST_F(PtyTest, BashHasJobControl) {
   screen.Type("tty; test -t 0 < /dev/tty && echo own\"\"ed\r");
   screen.Expect("/dev/pts/");
   screen.Expect("owned");
-  // Until then the terminal itself would take it.
+  // Before the prompt, the terminal itself would interpret the character.
   screen.Expect("ready> ");
   screen.Type("\x04");  // Ctrl-D
   screen.Expect("exit");
   EXPECT_EQ(screen.Wait(), 0);
 }
 
-TEST_F(PtyTest, StoppedJobGoesOnInTheBackground) {
+TEST_F(PtyTest, StoppedJobContinuesInTheBackground) {
   SKIP_WITHOUT("bash");
   Screen screen = Exec({"bash", "--norc", "--noprofile", "-i"});
   screen.Expect("ready> ");
@@ -188,7 +188,7 @@ TEST_F(PtyTest, StoppedJobGoesOnInTheBackground) {
   EXPECT_EQ(screen.Wait(), 3);
 }
 
-TEST_F(PtyTest, AnySignalReachesTheForegroundAlone) {
+TEST_F(PtyTest, SignalsReachOnlyTheForeground) {
   SKIP_WITHOUT("bash");
   Screen screen = Exec({"bash", "--norc", "--noprofile", "-i"});
   screen.Expect("ready> ");
@@ -300,7 +300,7 @@ TEST_F(PtyTest, ShowsTheSameScreenToAClientThatAttaches) {
             "text before the change of clients, and after\n");
 }
 
-TEST_F(PtyTest, GoesOnWhenTheServerIsKilledAndStartedAgain) {
+TEST_F(PtyTest, WorksThroughRestartsOfTheServer) {
   SKIP_WITHOUT("bash");
   Screen screen = Exec({"bash", "--norc", "--noprofile", "-i"});
   screen.Expect("ready> ");
@@ -314,7 +314,8 @@ TEST_F(PtyTest, GoesOnWhenTheServerIsKilledAndStartedAgain) {
     other.Expect(absl::StrCat(i + 600));
     other.Type(absl::StrCat("echo $((", i, " + 699 + 1))\r"));
     screen.Expect(absl::StrCat(i + 700));
-    // Who types while the server is away was the last one who typed.
+    // While the server is away, only the client that typed last may type: its
+    // input offset is the right one.
     screen.Type(absl::StrCat("echo $((", i, " + 799 + 1))\r"));
     screen.Expect(absl::StrCat(i + 800));
   }

@@ -11,7 +11,7 @@
 namespace tests {
 namespace {
 
-// True if the operation succeeded.
+// Waits for the operation. Returns whether it succeeded.
 bool Await(grpc::CompletionQueue& queue) {
   void* tag = nullptr;
   bool ok = false;

@@ -1,4 +1,4 @@
-// A call of services whose generated stubs Debian does not ship.
+// Calls services for which Debian ships no generated stubs.
 
 #ifndef TESTS_INTEGRATION_RAW_CALL_H_
 #define TESTS_INTEGRATION_RAW_CALL_H_
@@ -10,9 +10,9 @@
 
 namespace tests {
 
-// Sends one serialized request to "/package.Service/Method" and returns the
-// first answer, serialized; empty if there is none. `channel` is used by nobody
-// else meanwhile.
+// Sends one serialized request to "/package.Service/Method". Returns the first
+// answer, serialized, or an empty string if there is none. No other thread may
+// use `channel` during the call.
 std::string RawCall(const std::shared_ptr<grpc::Channel>& channel,
                     const std::string& method, const std::string& request);
 

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::_;
 
-// One that nobody listened on a moment ago.
+// Returns a port that nobody listened on a moment ago.
 int FreePort() {
   const sandbox::UniqueFd socket(
       ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -88,7 +88,7 @@ class TlsTest : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(TlsTest, LetsThoseInWhoShowAGoodCertificate) {
+TEST_F(TlsTest, AcceptsOnlyClientsWithAGoodCertificate) {
   absl::StatusOr<std::unique_ptr<client::Connection>> connection =
       client::Connection::Open(As("client"));
   while (!connection.ok() && server_.IsRunning()) {
@@ -102,7 +102,7 @@ TEST_F(TlsTest, LetsThoseInWhoShowAGoodCertificate) {
 
   EXPECT_THAT(client::Connection::Open(As("stranger")).status(),
               StatusIs(absl::StatusCode::kUnavailable, _));
-  // Nor without a certificate, or without TLS.
+  // Also refuses clients without a certificate and without TLS.
   grpc::SslCredentialsOptions anonymous;
   anonymous.pem_root_certs = ReadFile(Path("ca.pem"));
   for (const auto& credentials :

@@ -1,4 +1,4 @@
-// A server that gives way to another one while clients use it.
+// A new server takes over from a running one while clients use it.
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -46,10 +46,10 @@ constexpr int kCommandsBetween = 150;
 constexpr int kSandboxes = 5;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
 
-// The longest of durations that any number of threads tell.
+// The longest of the durations that any number of threads report.
 class Longest {
  public:
-  void Tell(absl::Duration duration) {
+  void Add(absl::Duration duration) {
     sandbox::MutexLock lock(&mutex_);
     longest_ = std::max(longest_, duration);
   }
@@ -65,8 +65,8 @@ class Longest {
 
 class UpgradeTest : public IntegrationTest {
  protected:
-  // The client's calls fail at once while it is not connected, and a connection
-  // waits until the new server accepts it.
+  // Waits for the new server: the calls of the test's client fail at once while
+  // it is not connected.
   void Reconnect() {
     const std::shared_ptr<grpc::Channel> channel = server_.Connect();
     while (server_.IsRunning() &&
@@ -88,7 +88,8 @@ class UpgradeTest : public IntegrationTest {
     return absl::StrCat(server_.workspace(), "/", client, "-", number);
   }
 
-  // The same output, status and trace in the workspace for each number.
+  // A command with its own output, exit code and trace in the workspace for
+  // each number.
   corral::v1::Command NumberedCommand(int client, int number) const {
     return MakeCommand(
         {"sh", "-c",
@@ -103,7 +104,7 @@ class UpgradeTest : public IntegrationTest {
     EXPECT_EQ(output, absl::StrCat(client, " ", number, "\n"));
   }
 
-  // By RunExecution.
+  // Uses RunExecution.
   void RunOne(client::Connection& connection, const std::string& sandbox,
               int client, int number) {
     corral::v1::RunExecutionRequest request;
@@ -117,7 +118,7 @@ class UpgradeTest : public IntegrationTest {
     ExpectNumbered(client, number, ended, output);
   }
 
-  // By StartExecution, WaitExecution and ReadOutput.
+  // Uses StartExecution, WaitExecution and ReadOutput.
   void StartOne(client::Connection& connection, const std::string& sandbox,
                 int client, int number) {
     corral::v1::StartExecutionRequest start;
@@ -148,7 +149,7 @@ class UpgradeTest : public IntegrationTest {
       const absl::Time begin = absl::Now();
       const auto event = stream.Next();
       if (silence != nullptr) {
-        silence->Tell(absl::Now() - begin);
+        silence->Add(absl::Now() - begin);
       }
       ASSERT_THAT(event.status(), IsOk());
       if (!event->has_value()) {
@@ -165,7 +166,7 @@ class UpgradeTest : public IntegrationTest {
     }
   }
 
-  // Runs commands, one after the other, until it is told to stop.
+  // Runs commands one after another until stop_ is set.
   void BeClient(int client, const std::string& sandbox) {
     const auto connection = OpenConnection();
     int number = 0;
@@ -176,7 +177,7 @@ class UpgradeTest : public IntegrationTest {
       } else {
         StartOne(*connection, sandbox, client, number);
       }
-      longest_command_.Tell(absl::Now() - begin);
+      longest_command_.Add(absl::Now() - begin);
       ++number;
       ++commands_;
     }
@@ -185,7 +186,7 @@ class UpgradeTest : public IntegrationTest {
     }
   }
 
-  // Connects anew again and again.
+  // Connects again and again until stop_ is set.
   void Connect() {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
@@ -201,7 +202,7 @@ class UpgradeTest : public IntegrationTest {
     }
   }
 
-  // Reads a command that writes numbered lines until the file "stop" is there.
+  // Reads a command that writes numbered lines until the file "stop" exists.
   void ReadLines(const std::string& name) {
     const auto connection = OpenConnection();
     corral::v1::StreamOutputRequest request;
@@ -227,7 +228,7 @@ class UpgradeTest : public IntegrationTest {
   Longest longest_silence_;
 };
 
-TEST_F(UpgradeTest, LosesAndDoublesNothing) {
+TEST_F(UpgradeTest, LosesAndRepeatsNothing) {
   std::vector<std::string> sandboxes;
   sandboxes.reserve(kSandboxes);
   for (int i = 0; i < kSandboxes; ++i) {
@@ -295,7 +296,7 @@ TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
           info);
       EXPECT_THAT(answer.status(), IsOk());
       EXPECT_EQ(answer->executions(), 1000);
-      pause.Tell(absl::Now() - begin);
+      pause.Add(absl::Now() - begin);
     }
   });
   ASSERT_NO_FATAL_FAILURE(server_.TakeOver());
@@ -303,7 +304,7 @@ TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
   EXPECT_EQ(client_->GetInfo().sandboxes(), 100);
   stop_ = true;
   prober.join();
-  // Those of the sandboxes and the one that the new server keeps ahead.
+  // The supervisors of the sandboxes, and the one that the new server prepares.
   while (server_.Supervisors().size() != sandboxes.size() + 1) {
     absl::SleepFor(kPollInterval);
   }
@@ -314,7 +315,7 @@ TEST_F(UpgradeTest, PausesBrieflyWithManySandboxes) {
   }
 }
 
-TEST_F(UpgradeTest, WhoseConfigurationIsBadLeavesTheOldServerAlone) {
+TEST_F(UpgradeTest, BadConfigurationLeavesTheOldServerRunning) {
   WriteFile(server_.config_file(), "max_sandboxes: 5000");
   Process successor({"./corrald", "--take-over", "--listen", server_.address(),
                      "--state-dir", server_.state_directory(), "--config",

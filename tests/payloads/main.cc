@@ -6,7 +6,7 @@
 
 namespace payloads {
 
-void Tell(const char* what, long result) {
+void Report(const char* what, long result) {
   if (result == -1) {
     const char* name = ::strerrorname_np(errno);
     std::printf("%s: %s\n", what, name != nullptr ? name : "?");

@@ -17,7 +17,7 @@
 namespace payloads {
 namespace {
 
-// Which families a socket of any type can be made of, by either call.
+// Prints the families of which either call can make a socket, of any type.
 int Families(int, char**) {
   for (const long call : {SYS_socket, SYS_socketpair}) {
     std::printf(call == SYS_socket ? "socket:" : "socketpair:");
@@ -39,18 +39,19 @@ int Families(int, char**) {
 }
 
 int Sockets(int, char**) {
-  Tell("vsock", ::socket(AF_VSOCK, SOCK_STREAM, 0));
-  Tell("vsock, high bits",
-       ::syscall(SYS_socket, 0x100000000L | AF_VSOCK, SOCK_STREAM, 0));
-  Tell("alg", ::socket(AF_ALG, SOCK_SEQPACKET, 0));
-  Tell("packet", ::socket(AF_PACKET, SOCK_RAW, 0));
-  Tell("raw icmp", ::socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
-  Tell("raw ip6", ::socket(AF_INET6, SOCK_RAW, IPPROTO_RAW));
-  Tell("netlink xfrm", ::socket(AF_NETLINK, SOCK_RAW, NETLINK_XFRM));
-  Tell("netlink netfilter", ::socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
-  Tell("netlink audit", ::socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT));
-  Tell("netlink, high bits",
-       ::syscall(SYS_socket, AF_NETLINK, SOCK_RAW, 0x100000000L));
+  Report("vsock", ::socket(AF_VSOCK, SOCK_STREAM, 0));
+  Report("vsock, high bits",
+         ::syscall(SYS_socket, 0x100000000L | AF_VSOCK, SOCK_STREAM, 0));
+  Report("alg", ::socket(AF_ALG, SOCK_SEQPACKET, 0));
+  Report("packet", ::socket(AF_PACKET, SOCK_RAW, 0));
+  Report("raw icmp", ::socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
+  Report("raw ip6", ::socket(AF_INET6, SOCK_RAW, IPPROTO_RAW));
+  Report("netlink xfrm", ::socket(AF_NETLINK, SOCK_RAW, NETLINK_XFRM));
+  Report("netlink netfilter",
+         ::socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
+  Report("netlink audit", ::socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT));
+  Report("netlink, high bits",
+         ::syscall(SYS_socket, AF_NETLINK, SOCK_RAW, 0x100000000L));
   return 0;
 }
 
@@ -76,15 +77,15 @@ long Connect(int family, const char* text, int port) {
   return result;
 }
 
-// argv[1]: a port that a service of the host listens on.
+// argv[1]: a port on which a service of the host listens.
 int Host(int, char** argv) {
   const int port = std::atoi(argv[1]);
-  Tell("127.0.0.1", Connect(AF_INET, "127.0.0.1", port));
-  Tell("::1", Connect(AF_INET6, "::1", port));
-  Tell("169.254.169.254", Connect(AF_INET, "169.254.169.254", 80));
-  Tell("10.0.0.1", Connect(AF_INET, "10.0.0.1", port));
-  Tell("8.8.8.8", Connect(AF_INET, "8.8.8.8", 53));
-  Tell("2001:db8::1", Connect(AF_INET6, "2001:db8::1", 80));
+  Report("127.0.0.1", Connect(AF_INET, "127.0.0.1", port));
+  Report("::1", Connect(AF_INET6, "::1", port));
+  Report("169.254.169.254", Connect(AF_INET, "169.254.169.254", 80));
+  Report("10.0.0.1", Connect(AF_INET, "10.0.0.1", port));
+  Report("8.8.8.8", Connect(AF_INET, "8.8.8.8", 53));
+  Report("2001:db8::1", Connect(AF_INET6, "2001:db8::1", 80));
   return 0;
 }
 
@@ -97,7 +98,8 @@ int Loopback(int, char**) {
   ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address));
   ::listen(listener, 1);
   ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  Tell("own loopback", Connect(AF_INET, "127.0.0.1", ntohs(address.sin_port)));
+  Report("own loopback",
+         Connect(AF_INET, "127.0.0.1", ntohs(address.sin_port)));
   return 0;
 }
 
@@ -111,17 +113,17 @@ sockaddr_un Abstract(const char* name) {
 int AbstractConnect(int, char** argv) {
   const sockaddr_un address = Abstract(argv[1]);
   const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  Tell("connect", ::connect(fd, reinterpret_cast<const sockaddr*>(&address),
-                            sizeof(address)));
+  Report("connect", ::connect(fd, reinterpret_cast<const sockaddr*>(&address),
+                              sizeof(address)));
   return 0;
 }
 
 int AbstractListen(int, char** argv) {
   const sockaddr_un address = Abstract(argv[1]);
   const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  Tell("bind", ::bind(fd, reinterpret_cast<const sockaddr*>(&address),
-                      sizeof(address)));
-  Tell("listen", ::listen(fd, 1));
+  Report("bind", ::bind(fd, reinterpret_cast<const sockaddr*>(&address),
+                        sizeof(address)));
+  Report("listen", ::listen(fd, 1));
   for (;;) {
     ::pause();
   }

@@ -1,13 +1,14 @@
-// What the attack tests run inside a sandbox: one static program, whose first
-// argument names the attack. It tries something and prints what came of it,
-// "what: ENAME" or "what: number"; the test knows what it should be.
+// The program that the attack tests run inside a sandbox: one static program,
+// whose first argument names the attack. An attack tries something and prints
+// the result, "what: ENAME" or "what: number"; the test knows the expected
+// result.
 
 #ifndef TESTS_PAYLOADS_PAYLOAD_H_
 #define TESTS_PAYLOADS_PAYLOAD_H_
 
 namespace payloads {
 
-// argv[0] is the attack's name.
+// argv[0] is the name of the attack.
 using Attack = int (*)(int argc, char** argv);
 
 struct Entry {
@@ -15,8 +16,9 @@ struct Entry {
   Attack run;
 };
 
-// Prints a result of the C library's convention: -1 and errno, or a value.
-void Tell(const char* what, long result);
+// Prints a result of the C library's convention: errno if it is -1, else the
+// value.
+void Report(const char* what, long result);
 
 // The attacks of each source file; the last entry has no name.
 extern const Entry kSyscalls[];

@@ -34,36 +34,37 @@ void Say(const char* text) {
 // argv[1]: a pid.
 int Assault(int, char** argv) {
   const pid_t pid = std::atoi(argv[1]);
-  Tell("seize", ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr));
-  Tell("attach", ::ptrace(PTRACE_ATTACH, pid, nullptr, nullptr));
+  Report("seize", ::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr));
+  Report("attach", ::ptrace(PTRACE_ATTACH, pid, nullptr, nullptr));
   char byte;
   iovec local = {&byte, 1};
   iovec remote = {reinterpret_cast<void*>(0x400000), 1};
-  Tell("readv", ::process_vm_readv(pid, &local, 1, &remote, 1, 0));
-  Tell("writev", ::process_vm_writev(pid, &local, 1, &remote, 1, 0));
-  Tell("kill 0", ::kill(pid, 0));
-  Tell("stop", ::kill(pid, SIGSTOP));
-  Tell("kill", ::kill(pid, SIGKILL));
-  Tell("tgkill", ::syscall(SYS_tgkill, pid, pid, SIGKILL));
+  Report("readv", ::process_vm_readv(pid, &local, 1, &remote, 1, 0));
+  Report("writev", ::process_vm_writev(pid, &local, 1, &remote, 1, 0));
+  Report("kill 0", ::kill(pid, 0));
+  Report("stop", ::kill(pid, SIGSTOP));
+  Report("kill", ::kill(pid, SIGKILL));
+  Report("tgkill", ::syscall(SYS_tgkill, pid, pid, SIGKILL));
   const long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-  Tell("pidfd kill",
-       ::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
-  Tell("affinity", ::sched_setaffinity(pid, 0, nullptr));
-  Tell("setpgid", ::setpgid(pid, 0));
+  Report("pidfd kill",
+         ::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
+  Report("affinity", ::sched_setaffinity(pid, 0, nullptr));
+  Report("setpgid", ::setpgid(pid, 0));
   return 0;
 }
 
-// A child that would be the supervisor's.
+// Tries to create a child of the supervisor.
 int ParentsChild(int, char**) {
   const long child = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
   if (child == 0) {
     ::_exit(0);
   }
-  Tell("clone", child);
+  Report("clone", child);
   return 0;
 }
 
-// Ends as a zombie that only its tracer can reap, and the tracer does not.
+// Ends as a zombie that only its tracer could reap; the tracer does not reap
+// it.
 int TracedEnd(int, char**) {
   const pid_t leader = ::getpid();
   int ready[2];
@@ -87,7 +88,7 @@ int TracedEnd(int, char**) {
   return 5;
 }
 
-// Leaves a descendant that nothing but the kernel can find.
+// Leaves a descendant that only the kernel can find.
 int Daemon(int, char**) {
   int ready[2];
   if (::pipe(ready) != 0) {
@@ -96,7 +97,7 @@ int Daemon(int, char**) {
   for (int i = 0; i < 3; ++i) {
     if (::fork() != 0) {
       if (i == 0) {
-        // Until the descendant has closed all it had.
+        // Waits until the descendant has closed its descriptors.
         ::close(ready[1]);
         char byte;
         std::printf("daemon: %zd\n", ::read(ready[0], &byte, 1));
@@ -117,7 +118,7 @@ int Daemon(int, char**) {
   Stay();
 }
 
-// argv[1]: how many children to leave unreaped, at most.
+// argv[1]: the largest number of children to leave unreaped.
 int Zombies(int, char** argv) {
   const int wanted = std::atoi(argv[1]);
   int made = 0;
@@ -127,7 +128,7 @@ int Zombies(int, char** argv) {
       ::_exit(0);
     }
     if (child < 0) {
-      Tell("fork", -1);
+      Report("fork", -1);
       break;
     }
   }
@@ -156,13 +157,13 @@ int ThreadBomb(int, char**) {
     ++made;
   }
   errno = error;
-  Tell("thread", -1);
+  Report("thread", -1);
   std::printf("made: %s\n", made < 1000 ? "few" : "many");
   std::fflush(stdout);
   ::_exit(0);
 }
 
-// A parent that no signal but a fatal one interrupts.
+// A parent that only a fatal signal interrupts.
 int VforkParent(int, char**) {
   Say("vfork");
   if (::vfork() == 0) {  // NOLINT: on purpose
@@ -180,14 +181,14 @@ int Stopped(int, char**) {
   Stay();
 }
 
-// Shoots at everything that it may reach.
+// Sends SIGKILL to everything that it can reach.
 int KillAll(int, char**) {
   Say("shooting");
   ::kill(-1, SIGKILL);
   return 0;
 }
 
-// Stops everything it may reach, again and again: also what the spawner is just
+// Stops everything that it can reach, again and again: also what the spawner is
 // starting.
 int StopAll(int, char**) {
   Say("stopping");
@@ -206,7 +207,7 @@ int Crash(int, char**) {
   return 0;
 }
 
-// Itself from a memfd: still filtered?
+// Executes itself from a memfd: is it still filtered?
 int Memfd(int, char**) {
   const int memfd = ::memfd_create("self", 0);
   const int self = ::open("/proc/self/exe", O_RDONLY);
@@ -220,7 +221,7 @@ int Memfd(int, char**) {
                              const_cast<char*>("refused"), nullptr};
   char* const environment[] = {nullptr};
   ::syscall(SYS_execveat, memfd, "", arguments, environment, AT_EMPTY_PATH);
-  Tell("execveat", -1);
+  Report("execveat", -1);
   return 1;
 }
 
@@ -229,7 +230,7 @@ int OwnChild(int, char**) {
   if (child == 0) {
     Stay();
   }
-  Tell("seize", ::ptrace(PTRACE_SEIZE, child, nullptr, nullptr));
+  Report("seize", ::ptrace(PTRACE_SEIZE, child, nullptr, nullptr));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   return 0;

@@ -1,4 +1,4 @@
-// Each takes without end what the sandbox's limits should bound.
+// Attacks without end on the resources that the sandbox's limits bound.
 
 #include <fcntl.h>
 #include <sys/ipc.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kStep = size_t{4} << 20;
 
-// argv[1]: MiB to take at most.
+// argv[1]: the most MiB to use.
 size_t Bound(int argc, char** argv) {
   return (argc > 1 ? static_cast<size_t>(std::atoi(argv[1])) : 0) << 20;
 }
@@ -31,7 +31,7 @@ int Memory(int argc, char** argv) {
     void* memory = ::mmap(nullptr, kStep, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-      Tell("mmap", -1);
+      Report("mmap", -1);
       return 1;
     }
     std::memset(memory, 1, kStep);
@@ -45,7 +45,7 @@ int MemfdMemory(int argc, char** argv) {
   const int memfd = ::memfd_create("bomb", 0);
   for (size_t taken = 0; taken < Bound(argc, argv); taken += kStep) {
     if (::write(memfd, buffer, kStep) < 0) {
-      Tell("write", -1);
+      Report("write", -1);
       return 1;
     }
   }
@@ -58,10 +58,10 @@ int SharedMemory(int argc, char** argv) {
     const int segment = ::shmget(IPC_PRIVATE, kStep, 0600);
     void* memory = segment < 0 ? nullptr : ::shmat(segment, nullptr, 0);
     if (segment < 0 || memory == reinterpret_cast<void*>(-1)) {
-      Tell("shmget", -1);
+      Report("shmget", -1);
       return 1;
     }
-    // Goes with the last process.
+    // Disappears with the last process.
     ::shmctl(segment, IPC_RMID, nullptr);
     std::memset(memory, 1, kStep);
   }
@@ -69,7 +69,7 @@ int SharedMemory(int argc, char** argv) {
   return 0;
 }
 
-// Fills pipes until no memory or no descriptor is left.
+// Fills pipes until memory or descriptors run out.
 int Pipes(int, char**) {
   static char buffer[1 << 20];
   const rlimit files = {65536, 65536};
@@ -77,12 +77,12 @@ int Pipes(int, char**) {
   for (int i = 0; i < 2000; ++i) {
     int fds[2];
     if (::pipe2(fds, O_NONBLOCK) != 0) {
-      Tell("pipe", -1);
+      Report("pipe", -1);
       return 1;
     }
     ::fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
     if (::write(fds[1], buffer, sizeof(buffer)) < 0) {
-      Tell("write", -1);
+      Report("write", -1);
       return 1;
     }
   }
@@ -95,7 +95,7 @@ int Descriptors(int, char**) {
   while (::dup(0) >= 0) {
     ++made;
   }
-  Tell("dup", -1);
+  Report("dup", -1);
   std::printf("made: %d\n", made);
   return 0;
 }
@@ -122,13 +122,13 @@ int DescriptorsInFlight(int, char**) {
   }
   int sent = 0;
   for (int fresh[2]; sent < 100000; ++sent) {
-    // A queue takes few packets: a new one for each.
+    // A queue holds few packets: a new one for each.
     if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, fresh) != 0 ||
         ::sendmsg(fresh[0], &message, 0) < 0) {
       break;
     }
   }
-  Tell("send", -1);
+  Report("send", -1);
   std::printf("sent: %s\n", sent < 5000 ? "few" : "many");
   return 0;
 }

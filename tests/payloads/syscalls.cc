@@ -1,4 +1,4 @@
-// What the system call filter and the lack of capabilities must refuse.
+// System calls that the filter and the lack of capabilities must refuse.
 
 #include <linux/capability.h>
 #include <linux/keyctl.h>
@@ -25,7 +25,7 @@ struct Call {
   long number;
 };
 
-// Arguments that no call takes: where one is not refused, it fails with another
+// Arguments that no call accepts: a call that is not refused fails with another
 // error and does no harm.
 long Probe(long number) {
   return ::syscall(number, -1L, -1L, -1L, -1L, -1L, -1L);
@@ -35,7 +35,7 @@ int Calls(const Call* calls, size_t count, int expected) {
   for (size_t i = 0; i < count; ++i) {
     const long result = Probe(calls[i].number);
     if (result != -1 || errno != expected) {
-      Tell(calls[i].name, result);
+      Report(calls[i].name, result);
     }
   }
   std::printf("%zu calls\n", count);
@@ -137,18 +137,18 @@ long Int80(long number, long a, long b, long c) {
   return result;
 }
 
-// The numbers are i386's: on x86-64 they mean other calls.
+// i386's numbers, which mean other calls on x86-64.
 int Foreign(int, char**) {
   constexpr long kX32 = 0x40000000;
-  Tell("i386 getpid", Int80(20, 0, 0, 0));
-  Tell("i386 open", Int80(5, 0, 0, 0));
-  Tell("i386 mount", Int80(21, 0, 0, 0));
-  Tell("i386 socketcall", Int80(102, 1, 0, 0));
-  Tell("i386 socket(AF_VSOCK)", Int80(359, 40, 1, 0));
-  Tell("i386 ptrace", Int80(26, 0, 0, 0));
-  Tell("x32 getpid", ::syscall(kX32 | SYS_getpid));
-  Tell("x32 ptrace", ::syscall(kX32 | 521, 0, 0, 0, 0));
-  Tell("x32 ioctl", ::syscall(kX32 | 514, 0, 0, 0));
+  Report("i386 getpid", Int80(20, 0, 0, 0));
+  Report("i386 open", Int80(5, 0, 0, 0));
+  Report("i386 mount", Int80(21, 0, 0, 0));
+  Report("i386 socketcall", Int80(102, 1, 0, 0));
+  Report("i386 socket(AF_VSOCK)", Int80(359, 40, 1, 0));
+  Report("i386 ptrace", Int80(26, 0, 0, 0));
+  Report("x32 getpid", ::syscall(kX32 | SYS_getpid));
+  Report("x32 ptrace", ::syscall(kX32 | 521, 0, 0, 0, 0));
+  Report("x32 ioctl", ::syscall(kX32 | 514, 0, 0, 0));
   return 0;
 }
 
@@ -167,52 +167,52 @@ int Namespaces(int, char**) {
   for (const Call& flag : flags) {
     char text[64];
     std::snprintf(text, sizeof(text), "unshare %s", flag.name);
-    Tell(text, ::syscall(SYS_unshare, flag.number));
-    // The time namespace's bit is part of clone's exit signal.
+    Report(text, ::syscall(SYS_unshare, flag.number));
+    // The bit of the time namespace is part of clone's exit signal.
     const long child = ::syscall(SYS_clone, flag.number | SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
       ::_exit(0);
     }
     std::snprintf(text, sizeof(text), "clone %s", flag.name);
-    Tell(text, child);
+    Report(text, child);
   }
   return 0;
 }
 
 int Identity(int, char**) {
-  Tell("setuid(0)", ::syscall(SYS_setuid, 0));
-  Tell("setuid(1)", ::syscall(SYS_setuid, 1));
-  Tell("setresuid(-1,0,-1)", ::syscall(SYS_setresuid, -1, 0, -1));
-  Tell("setresgid(0,0,0)", ::syscall(SYS_setresgid, 0, 0, 0));
+  Report("setuid(0)", ::syscall(SYS_setuid, 0));
+  Report("setuid(1)", ::syscall(SYS_setuid, 1));
+  Report("setresuid(-1,0,-1)", ::syscall(SYS_setresuid, -1, 0, -1));
+  Report("setresgid(0,0,0)", ::syscall(SYS_setresgid, 0, 0, 0));
   const gid_t group = 0;
-  Tell("setgroups", ::syscall(SYS_setgroups, 1, &group));
-  Tell("setfsuid(0)", ::syscall(SYS_setfsuid, 0));
-  Tell("setfsuid(again)", ::syscall(SYS_setfsuid, 0));
+  Report("setgroups", ::syscall(SYS_setgroups, 1, &group));
+  Report("setfsuid(0)", ::syscall(SYS_setfsuid, 0));
+  Report("setfsuid(again)", ::syscall(SYS_setfsuid, 0));
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {
       {1U << CAP_SYS_ADMIN, 1U << CAP_SYS_ADMIN, 0}, {}};
-  Tell("capset", ::syscall(SYS_capset, &header, data));
-  Tell("ambient",
-       ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SETUID, 0, 0));
-  Tell("securebits", ::prctl(PR_SET_SECUREBITS, 1, 0, 0, 0));
-  Tell("no_new_privs off", ::prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
-  Tell("PR_SET_MM", ::prctl(PR_SET_MM, PR_SET_MM_BRK, 4096, 0, 0));
-  Tell("seccomp off", ::prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
+  Report("capset", ::syscall(SYS_capset, &header, data));
+  Report("ambient",
+         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SETUID, 0, 0));
+  Report("securebits", ::prctl(PR_SET_SECUREBITS, 1, 0, 0, 0));
+  Report("no_new_privs off", ::prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+  Report("PR_SET_MM", ::prctl(PR_SET_MM, PR_SET_MM_BRK, 4096, 0, 0));
+  Report("seccomp off", ::prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
   return 0;
 }
 
 int Priorities(int, char**) {
   sched_param parameter = {};
   parameter.sched_priority = 1;
-  Tell("SCHED_FIFO", ::sched_setscheduler(0, SCHED_FIFO, &parameter));
-  Tell("nice -10", ::setpriority(PRIO_PROCESS, 0, -10));
-  Tell("ioprio RT", ::syscall(SYS_ioprio_set, 1, 0, 1 << 13));
+  Report("SCHED_FIFO", ::sched_setscheduler(0, SCHED_FIFO, &parameter));
+  Report("nice -10", ::setpriority(PRIO_PROCESS, 0, -10));
+  Report("ioprio RT", ::syscall(SYS_ioprio_set, 1, 0, 1 << 13));
   const rlimit raised = {1 << 20, 1 << 20};
-  Tell("raise NOFILE", ::setrlimit(RLIMIT_NOFILE, &raised));
+  Report("raise NOFILE", ::setrlimit(RLIMIT_NOFILE, &raised));
   const rlimit locked = {1 << 30, 1 << 30};
-  Tell("raise MEMLOCK", ::setrlimit(RLIMIT_MEMLOCK, &locked));
+  Report("raise MEMLOCK", ::setrlimit(RLIMIT_MEMLOCK, &locked));
   const rlimit core = {1 << 20, 1 << 20};
-  Tell("raise CORE", ::setrlimit(RLIMIT_CORE, &core));
+  Report("raise CORE", ::setrlimit(RLIMIT_CORE, &core));
   return 0;
 }
 
