@@ -7,6 +7,7 @@
 #include "corral/config/v1/server_config.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/api/conversion.h"
 #include "server/flags.h"
 #include "tests/status_matchers.h"
 
@@ -39,7 +40,15 @@ TEST(ConfigTest, AnEmptyOneIsCompletedWithDefaults) {
   EXPECT_EQ(config->default_limits().pids(), 4096);
   EXPECT_GT(config->default_limits().memory_bytes(), 0);
   EXPECT_FALSE(config->default_limits().has_cpu_millis());
-  EXPECT_EQ(DefaultLimits(*config).output_bytes(), 4ULL << 30);
+  EXPECT_EQ(DefaultsOf(*config).limits.output_bytes(), 4ULL << 30);
+  EXPECT_FALSE(DefaultsOf(*config).lifetime.has_max_age());
+  EXPECT_FALSE(DefaultsOf(*config).lifetime.has_idle_timeout());
+  EXPECT_EQ(config->default_max_ended_executions(), 1000);
+  EXPECT_EQ(config->default_max_ended_age_seconds(), 7 * 24 * 3600);
+  EXPECT_EQ(config->max_ended_executions(), 100'000);
+  EXPECT_EQ(config->max_waiting_calls(), 10'000);
+  EXPECT_EQ(config->max_connections(), 10'000);
+  EXPECT_EQ(config->max_rpc_memory_bytes(), 256 << 20);
   EXPECT_EQ(config->on_shutdown(),
             corral::config::v1::ServerConfig::END_SANDBOXES);
 }
@@ -94,21 +103,109 @@ TEST(ConfigTest, AValueOutOfRangeIsShownWithItsFieldAndRange) {
                        AllOf(StartsWith("f.textproto:2:2: field pids"),
                              HasSubstr("[8, 4194304]"))));
   for (const char* text :
-       {"listen: 'tcp'", "listen: 'unix:run'", "listen: 'host:0'",
-        "state_dir: 'a'", "max_executions_per_sandbox: 100001",
-        "drain_seconds: 86401", "idle_exit_seconds: 86401",
+       {"listen: 'tcp'",
+        "listen: 'unix:run'",
+        "listen: 'host:0'",
+        "state_dir: 'a'",
+        "max_executions_per_sandbox: 100001",
+        "drain_seconds: 86401",
+        "idle_exit_seconds: 86401",
         "default_limits { memory_bytes: 0 }",
         "default_limits { cpu_millis: 9 }",
-        "default_limits { output_bytes: 1048575 }", "max_output_bytes: 1048575",
+        "default_limits { output_bytes: 1048575 }",
+        "max_output_bytes: 1048575",
         "max_output_bytes: 2097152 default_limits { output_bytes: 2097153 }",
         "default_max_age_seconds: 31536001",
-        "default_idle_timeout_seconds: 31536001", "on_shutdown: 2",
+        "default_idle_timeout_seconds: 31536001",
+        "on_shutdown: 2",
         "tls { certificate_chain_file: '/a' private_key_file: 'b' }",
+        "default_max_ended_executions: 100001",
+        "default_max_ended_age_seconds: 0",
+        "default_max_ended_age_seconds: 31536001",
+        "max_ended_executions: 10000001",
+        "max_waiting_calls: 1000001",
+        "max_connections: 1000001",
+        "max_rpc_memory_bytes: 16777215",
+        "max_rpc_memory_bytes: 1099511627777",
+        "workspace_roots: ['/a', 'b']",
+        "ceilings { limits { pids: 7 } }",
+        "ceilings { max_age_seconds: 0 }",
+        "ceilings { idle_timeout_seconds: 31536001 }",
+        "ceilings { max_ended_executions: 100001 }",
+        "ceilings { max_ended_age_seconds: 0 }",
+        "ceilings { wall_timeout_seconds: 0 }",
+        "ceilings { cpu_timeout_seconds: 0 }",
+        "ceilings { kill_grace_seconds: 0 }",
+        "ceilings { drain_timeout_seconds: 0 }",
+        "ceilings { retain_bytes: 65535 }",
+        "ceilings { keep_after_end_seconds: 31536001 }",
         "tls { }"}) {
     EXPECT_THAT(Parse(text), StatusIs(absl::StatusCode::kInvalidArgument,
                                       StartsWith("f.textproto:")))
         << text;
   }
+}
+
+TEST(ConfigTest, NamesTheElementOfAListThatIsOutOfItsRange) {
+  EXPECT_THAT(Parse("workspace_roots: '/a'\nworkspace_roots: 'b'"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.textproto:2:1: field workspace_roots: value \"b\"; "
+                       "allowed: an absolute path"));
+}
+
+TEST(ConfigTest, RefusesADefaultAboveItsCeiling) {
+  EXPECT_THAT(Parse("default_limits { pids: 11 }\n"
+                    "ceilings { limits { pids: 10 } }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.textproto:1:18: field pids: value \"11\"; allowed: "
+                       "at most 10, which ceilings.limits.pids names"));
+  for (const std::string& field :
+       {std::string("max_age_seconds"), std::string("idle_timeout_seconds"),
+        std::string("max_ended_executions"),
+        std::string("max_ended_age_seconds")}) {
+    const std::string ceiling = "ceilings { " + field + ": 10 }";
+    EXPECT_THAT(Parse("default_" + field + ": 10 " + ceiling), IsOk());
+    EXPECT_THAT(Parse("default_" + field + ": 11 " + ceiling),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("field default_" + field),
+                               HasSubstr("ceilings." + field))));
+  }
+}
+
+TEST(ConfigTest, TakesACeilingAsDefaultWhereItsOwnIsHigherOrNoLimit) {
+  const auto config = ParseConfig("", R"(
+      ceilings {
+        limits { memory_bytes: 4194304 pids: 10 cpu_millis: 100
+                 output_bytes: 1048576 }
+        max_age_seconds: 1 idle_timeout_seconds: 2
+        max_ended_executions: 3 max_ended_age_seconds: 4
+      })",
+                                  Listening());
+  ASSERT_THAT(config.status(), IsOk());
+  const SandboxDefaults defaults = DefaultsOf(*config);
+  EXPECT_EQ(defaults.limits.memory_bytes(), 4194304);
+  EXPECT_EQ(defaults.limits.pids(), 10);
+  EXPECT_EQ(defaults.limits.cpu_millis(), 100);
+  EXPECT_EQ(defaults.limits.output_bytes(), 1048576);
+  EXPECT_EQ(defaults.lifetime.max_age().seconds(), 1);
+  EXPECT_EQ(defaults.lifetime.idle_timeout().seconds(), 2);
+  EXPECT_EQ(defaults.retention.max_ended_executions(), 3);
+  EXPECT_EQ(defaults.retention.max_ended_age().seconds(), 4);
+}
+
+TEST(ConfigTest, KeepsItsOwnDefaultBelowACeiling) {
+  const auto config = ParseConfig("", R"(
+      default_max_age_seconds: 5
+      ceilings {
+        limits { pids: 100000 }
+        max_age_seconds: 10 max_ended_executions: 5000
+      })",
+                                  Listening());
+  ASSERT_THAT(config.status(), IsOk());
+  const SandboxDefaults defaults = DefaultsOf(*config);
+  EXPECT_EQ(defaults.limits.pids(), 4096);
+  EXPECT_EQ(defaults.lifetime.max_age().seconds(), 5);
+  EXPECT_EQ(defaults.retention.max_ended_executions(), 1000);
 }
 
 TEST(ConfigTest, NothingListensOnTcpWithoutTls) {

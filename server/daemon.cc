@@ -47,8 +47,7 @@ constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
 Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
   Sandboxes::Options options;
-  options.default_limits = DefaultLimits(config);
-  options.default_lifetime = DefaultLifetime(config);
+  options.defaults = DefaultsOf(config);
   options.max_output_bytes = config.max_output_bytes();
   options.max_sandboxes = config.max_sandboxes();
   options.max_executions_per_sandbox = config.max_executions_per_sandbox();
@@ -71,7 +70,7 @@ corral::v1::ServerInfo FixedInfo(
     entry->set_required(feature.required);
     entry->set_detail(feature.detail);
   }
-  *info.mutable_default_limits() = DefaultLimits(config);
+  *info.mutable_default_limits() = DefaultsOf(config).limits;
   return info;
 }
 
@@ -87,8 +86,8 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
       activity_(&timers_, absl::Seconds(config.idle_exit_seconds())),
       sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_},
                  ToOptions(config)),
-      sandbox_service_(&sandboxes_, &activity_),
-      execution_service_(&sandboxes_, &timers_, &activity_),
+      sandbox_service_(&sandboxes_, &activity_, config.ceilings()),
+      execution_service_(&sandboxes_, &timers_, &activity_, config.ceilings()),
       admin_service_(FixedInfo(config, isolation), &sandboxes_.registry(),
                      &storage_, &activity_) {}
 

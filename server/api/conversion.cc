@@ -130,6 +130,37 @@ corral::v1::ResourceUsage FromWire(const wire::Usage& record) {
   return usage;
 }
 
+void SetLimits(const corral::v1::Limits& wanted,
+               const corral::v1::Limits& defaults, wire::SandboxSpec* spec) {
+  spec->set_memory_bytes(LimitOr(wanted.has_memory_bytes(),
+                                 wanted.memory_bytes(),
+                                 defaults.memory_bytes()));
+  spec->set_pids(LimitOr(wanted.has_pids(), wanted.pids(), defaults.pids()));
+  spec->set_cpu_millis(LimitOr(wanted.has_cpu_millis(), wanted.cpu_millis(),
+                               defaults.cpu_millis()));
+  spec->set_output_bytes(LimitOr(wanted.has_output_bytes(),
+                                 wanted.output_bytes(),
+                                 defaults.output_bytes()));
+}
+
+void SetRetention(const corral::v1::Retention& wanted,
+                  const corral::v1::Retention& defaults,
+                  wire::SandboxSpec* spec) {
+  spec->set_max_ended_executions(wanted.has_max_ended_executions()
+                                     ? wanted.max_ended_executions()
+                                     : defaults.max_ended_executions());
+  spec->set_max_ended_age_ns(Nanos(wanted.has_max_ended_age()
+                                       ? wanted.max_ended_age()
+                                       : defaults.max_ended_age()));
+}
+
+void DescribeRetention(const wire::SandboxSpec& spec,
+                       corral::v1::Retention* retention) {
+  retention->set_max_ended_executions(spec.max_ended_executions());
+  *retention->mutable_max_ended_age() =
+      TimeUtil::NanosecondsToDuration(spec.max_ended_age_ns());
+}
+
 void SetLifetime(const corral::v1::Lifetime& wanted,
                  const corral::v1::Lifetime& defaults,
                  wire::SandboxSpec* spec) {
@@ -157,25 +188,16 @@ void DescribeLifetime(const wire::SandboxSpec& spec,
 }  // namespace
 
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
-                         const corral::v1::Limits& defaults,
-                         const corral::v1::Lifetime& default_lifetime) {
+                         const SandboxDefaults& defaults) {
   wire::SandboxSpec spec;
   if (wanted.has_workspace()) {
     spec.set_workspace(
         std::string(StripTrailingSlashes(wanted.workspace().path())));
     spec.set_workspace_read_only(wanted.workspace().read_only());
   }
-  const corral::v1::Limits& limits = wanted.limits();
-  spec.set_memory_bytes(LimitOr(limits.has_memory_bytes(),
-                                limits.memory_bytes(),
-                                defaults.memory_bytes()));
-  spec.set_pids(LimitOr(limits.has_pids(), limits.pids(), defaults.pids()));
-  spec.set_cpu_millis(LimitOr(limits.has_cpu_millis(), limits.cpu_millis(),
-                              defaults.cpu_millis()));
-  spec.set_output_bytes(LimitOr(limits.has_output_bytes(),
-                                limits.output_bytes(),
-                                defaults.output_bytes()));
-  SetLifetime(wanted.lifetime(), default_lifetime, &spec);
+  SetLimits(wanted.limits(), defaults.limits, &spec);
+  SetLifetime(wanted.lifetime(), defaults.lifetime, &spec);
+  SetRetention(wanted.retention(), defaults.retention, &spec);
   return spec;
 }
 
@@ -200,6 +222,7 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
     limits->set_output_bytes(spec.output_bytes());
   }
   DescribeLifetime(spec, &sandbox);
+  DescribeRetention(spec, sandbox.mutable_retention());
   sandbox.set_network(corral::v1::Sandbox::NONE);
   MergeTime(spec.create_time_ns(), sandbox.mutable_create_time());
   return sandbox;

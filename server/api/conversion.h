@@ -24,11 +24,18 @@ namespace wire = ::corral::supervisor::v1;
 // Of supervisor.proto, as the supervisors speak it that this server starts.
 inline constexpr uint32_t kSchemaVersion = 1;
 
-// All of a new sandbox's spec but its directory, id, name, time and request. A
-// limit that `wanted` does not name is that of `defaults`.
+// What a sandbox gets for the fields that its creator left absent. A field that
+// is absent here too stands for "no limit"; `retention` is complete.
+struct SandboxDefaults {
+  corral::v1::Limits limits;
+  corral::v1::Lifetime lifetime;
+  corral::v1::Retention retention;
+};
+
+// Returns a new sandbox's spec without its directory, id, name, time and
+// request.
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
-                         const corral::v1::Limits& defaults,
-                         const corral::v1::Lifetime& default_lifetime);
+                         const SandboxDefaults& defaults);
 
 // Without state and failure.
 corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);

@@ -96,10 +96,10 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
   corral::v1::Sandbox wanted;
   wanted.mutable_limits()->set_pids(10);
   wanted.mutable_workspace()->set_path("/build/");
-  corral::v1::Limits defaults;
-  defaults.set_pids(99);
-  defaults.set_memory_bytes(1 << 30);
-  const corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults, {}));
+  SandboxDefaults defaults;
+  defaults.limits.set_pids(99);
+  defaults.limits.set_memory_bytes(1 << 30);
+  const corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults));
   EXPECT_EQ(sandbox.limits().pids(), 10);
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_FALSE(sandbox.limits().has_cpu_millis());
@@ -122,10 +122,10 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLifetimeItDoesNotName) {
   corral::v1::Sandbox wanted;
   wanted.mutable_lifetime()->mutable_max_age()->set_seconds(60);
   wanted.mutable_limits()->set_output_bytes(5 << 20);
-  corral::v1::Lifetime defaults;
-  defaults.mutable_max_age()->set_seconds(1);
-  defaults.mutable_idle_timeout()->set_seconds(7);
-  wire::SandboxSpec spec = ToSpec(wanted, {}, defaults);
+  SandboxDefaults defaults;
+  defaults.lifetime.mutable_max_age()->set_seconds(1);
+  defaults.lifetime.mutable_idle_timeout()->set_seconds(7);
+  wire::SandboxSpec spec = ToSpec(wanted, defaults);
   spec.set_create_time_ns(1'000'000'000);
   const corral::v1::Sandbox sandbox = FromSpec(spec);
   EXPECT_EQ(sandbox.lifetime().max_age().seconds(), 60);
@@ -133,6 +133,23 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLifetimeItDoesNotName) {
   EXPECT_EQ(sandbox.expire_time().seconds(), 61);
   EXPECT_EQ(sandbox.limits().output_bytes(), 5 << 20);
   EXPECT_FALSE(FromSpec(wire::SandboxSpec()).has_lifetime());
+}
+
+TEST(ConversionTest, ASandboxTakesTheDefaultRetentionThatItDoesNotName) {
+  SandboxDefaults defaults;
+  defaults.retention.set_max_ended_executions(1000);
+  defaults.retention.mutable_max_ended_age()->set_seconds(60);
+  corral::v1::Sandbox wanted;
+  const wire::SandboxSpec spec = ToSpec(wanted, defaults);
+  EXPECT_EQ(spec.max_ended_executions(), 1000);
+  EXPECT_EQ(spec.max_ended_age_ns(), 60'000'000'000);
+  wanted.mutable_retention()->set_max_ended_executions(0);
+  wanted.mutable_retention()->mutable_max_ended_age()->set_nanos(1'500'000'000);
+  const corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults));
+  EXPECT_TRUE(sandbox.retention().has_max_ended_executions());
+  EXPECT_EQ(sandbox.retention().max_ended_executions(), 0);
+  EXPECT_EQ(sandbox.retention().max_ended_age().seconds(), 1);
+  EXPECT_EQ(sandbox.retention().max_ended_age().nanos(), 500'000'000);
 }
 
 TEST(ConversionTest, AnOverflowPolicyIsSaidToEveryVersionOfTheSupervisor) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
 
 namespace server {
@@ -25,7 +26,8 @@ bool IsIdCharacter(char c) {
   return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
 }
 
-// The ids of `name`, if it alternates between `collections` and ids.
+// Returns the ids of `name`, which alternates between `collections` and ids;
+// nothing if it does not.
 std::vector<absl::string_view> SplitName(
     absl::string_view name, const std::vector<absl::string_view>& collections) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
@@ -79,39 +81,47 @@ absl::Status CheckTenantName(absl::string_view field, absl::string_view name) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ParseSandboxName(absl::string_view field,
-                                             absl::string_view name) {
+absl::StatusOr<SandboxName> SandboxName::Parse(absl::string_view field,
+                                               absl::string_view text) {
+  ASSIGN_OR_RETURN(SandboxName name, ParseListParent(field, text));
+  if (name.is_any()) {
+    return InvalidField(field, text, kSandboxRule);
+  }
+  return name;
+}
+
+absl::StatusOr<SandboxName> SandboxName::ParseListParent(
+    absl::string_view field, absl::string_view text) {
   const std::vector<absl::string_view> ids =
-      SplitName(name, {"tenants", "sandboxes"});
+      SplitName(text, {"tenants", "sandboxes"});
   if (ids.empty()) {
-    return InvalidField(field, name, kSandboxRule);
+    return InvalidField(field, text, kSandboxRule);
   }
   if (!IsDefaultTenant(ids[0])) {
-    return SandboxNotFound(name);
+    return SandboxNotFound(text);
   }
-  return std::string(ids[1]);
+  return SandboxName(std::string(ids[1]));
 }
 
-absl::StatusOr<ExecutionName> ParseExecutionName(absl::string_view field,
-                                                 absl::string_view name) {
+std::string SandboxName::ToString() const {
+  return absl::StrCat(kTenantName, "/sandboxes/", id_);
+}
+
+absl::StatusOr<ExecutionName> ExecutionName::Parse(absl::string_view field,
+                                                   absl::string_view text) {
   const std::vector<absl::string_view> ids =
-      SplitName(name, {"tenants", "sandboxes", "executions"});
+      SplitName(text, {"tenants", "sandboxes", "executions"});
   if (ids.empty() || ids[1] == kAnySandbox) {
-    return InvalidField(field, name, kExecutionRule);
+    return InvalidField(field, text, kExecutionRule);
   }
   if (!IsDefaultTenant(ids[0])) {
-    return ExecutionNotFound(name);
+    return ExecutionNotFound(text);
   }
-  return ExecutionName{std::string(ids[1]), std::string(ids[2])};
+  return ExecutionName(SandboxName(std::string(ids[1])), std::string(ids[2]));
 }
 
-std::string FormatSandboxName(absl::string_view sandbox) {
-  return absl::StrCat(kTenantName, "/sandboxes/", sandbox);
-}
-
-std::string FormatExecutionName(absl::string_view sandbox,
-                                absl::string_view execution) {
-  return absl::StrCat(FormatSandboxName(sandbox), "/executions/", execution);
+std::string ExecutionName::ToString() const {
+  return absl::StrCat(sandbox_.ToString(), "/executions/", id_);
 }
 
 }  // namespace server

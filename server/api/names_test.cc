@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status_matchers.h"
@@ -15,7 +14,7 @@ using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
-TEST(NamesTest, IdsAreShortLowerCaseAndDoNotBeginOrEndWithADash) {
+TEST(NamesTest, AcceptsShortLowerCaseIdsWithoutADashAtEitherEnd) {
   EXPECT_TRUE(IsValidId("a"));
   EXPECT_TRUE(IsValidId("0-z"));
   EXPECT_TRUE(IsValidId(std::string(63, 'a')));
@@ -28,42 +27,50 @@ TEST(NamesTest, IdsAreShortLowerCaseAndDoNotBeginOrEndWithADash) {
 }
 
 TEST(NamesTest, ParsesWhatItFormats) {
-  const absl::StatusOr<ExecutionName> name =
-      ParseExecutionName("name", FormatExecutionName("box", "job-1"));
-  ASSERT_THAT(name.status(), IsOk());
-  EXPECT_EQ(name->sandbox, "box");
-  EXPECT_EQ(name->execution, "job-1");
-  EXPECT_EQ(ParseSandboxName("name", FormatSandboxName("box")).value(), "box");
+  const ExecutionName name(SandboxName("box"), "job-1");
+  EXPECT_EQ(name.ToString(), "tenants/default/sandboxes/box/executions/job-1");
+  const auto parsed = ExecutionName::Parse("name", name.ToString());
+  ASSERT_THAT(parsed.status(), IsOk());
+  EXPECT_EQ(parsed->sandbox().id(), "box");
+  EXPECT_EQ(parsed->id(), "job-1");
+  const auto sandbox = SandboxName::Parse("name", name.sandbox().ToString());
+  ASSERT_THAT(sandbox.status(), IsOk());
+  EXPECT_EQ(sandbox->id(), "box");
 }
 
-TEST(NamesTest, RefusesWhatIsNoName) {
+TEST(NamesTest, RefusesATextThatIsNotAName) {
   for (const char* name :
        {"", "box", "tenants/default/sandboxes", "tenants/default/sandboxes/",
         "tenants/default/boxes/a", "tenants/default/sandboxes/a/",
         "/tenants/default/sandboxes/a", "tenants/default/sandboxes/../a"}) {
     EXPECT_THAT(
-        ParseSandboxName("parent", name).status(),
+        SandboxName::Parse("parent", name).status(),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parent")))
         << name;
   }
   EXPECT_THAT(
-      ParseExecutionName("name", "tenants/default/sandboxes/-/executions/a")
+      ExecutionName::Parse("name", "tenants/default/sandboxes/-/executions/a")
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")));
 }
 
-TEST(NamesTest, AnotherTenantHasNothing) {
-  EXPECT_EQ(ParseSandboxName("name", "tenants/b/sandboxes/a").status().code(),
+TEST(NamesTest, ReportsNotFoundForAnotherTenant) {
+  EXPECT_EQ(SandboxName::Parse("name", "tenants/b/sandboxes/a").status().code(),
             absl::StatusCode::kNotFound);
-  EXPECT_EQ(ParseExecutionName("name", "tenants/b/sandboxes/a/executions/c")
+  EXPECT_EQ(ExecutionName::Parse("name", "tenants/b/sandboxes/a/executions/c")
                 .status()
                 .code(),
             absl::StatusCode::kNotFound);
 }
 
-TEST(NamesTest, ADashStandsForAllSandboxes) {
-  EXPECT_EQ(ParseSandboxName("parent", "tenants/default/sandboxes/-").value(),
-            kAnySandbox);
+TEST(NamesTest, AcceptsADashForAllSandboxesInAListOnly) {
+  const char* all = "tenants/default/sandboxes/-";
+  const auto parent = SandboxName::ParseListParent("parent", all);
+  ASSERT_THAT(parent.status(), IsOk());
+  EXPECT_TRUE(parent->is_any());
+  EXPECT_FALSE(SandboxName("box").is_any());
+  EXPECT_EQ(SandboxName::Parse("name", all).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

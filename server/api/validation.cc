@@ -17,6 +17,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
+#include "server/api/ranges.h"
 
 namespace server {
 namespace {
@@ -28,6 +29,7 @@ constexpr int64_t kMaxDurationSeconds = 315'576'000'000;  // duration.proto
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
 constexpr size_t kDefaultPageSize = 100;
 constexpr size_t kMaxPageSize = 1000;
+constexpr Range kTerminalSize = {1, UINT16_MAX};
 constexpr char kNoNul[] = "no NUL byte";
 
 bool HasNul(absl::string_view bytes) { return absl::StrContains(bytes, '\0'); }
@@ -151,7 +153,7 @@ absl::Status CheckOutputPolicy(absl::string_view field,
                                const corral::v1::OutputPolicy& policy) {
   if (policy.has_retain_bytes()) {
     RETURN_IF_ERROR(CheckRange(Join(field, "retain_bytes"),
-                               policy.retain_bytes(), 64 << 10, 1ULL << 40));
+                               policy.retain_bytes(), kRetainBytes));
   }
   if (!corral::v1::OutputPolicy::Overflow_IsValid(policy.overflow())) {
     return InvalidField(Join(field, "overflow"),
@@ -208,6 +210,8 @@ absl::Status CheckSandbox(absl::string_view field,
                         "NONE");
   }
   RETURN_IF_ERROR(CheckLifetime(Join(field, "lifetime"), sandbox.lifetime()));
+  RETURN_IF_ERROR(
+      CheckRetention(Join(field, "retention"), sandbox.retention()));
   return CheckLimits(Join(field, "limits"), sandbox.limits());
 }
 
@@ -227,22 +231,37 @@ absl::Status CheckLifetime(absl::string_view field,
   return absl::OkStatus();
 }
 
+absl::Status CheckRetention(absl::string_view field,
+                            const corral::v1::Retention& retention) {
+  if (retention.has_max_ended_executions()) {
+    RETURN_IF_ERROR(CheckRange(Join(field, "max_ended_executions"),
+                               retention.max_ended_executions(),
+                               kMaxEndedExecutions));
+  }
+  if (retention.has_max_ended_age()) {
+    return CheckDuration(Join(field, "max_ended_age"),
+                         retention.max_ended_age(), absl::Seconds(1), kYear)
+        .status();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLimits(absl::string_view field,
                          const corral::v1::Limits& limits) {
   if (limits.has_memory_bytes()) {
     RETURN_IF_ERROR(CheckRange(Join(field, "memory_bytes"),
-                               limits.memory_bytes(), 4 << 20, 1ULL << 50));
+                               limits.memory_bytes(), kMemoryBytes));
   }
   if (limits.has_pids()) {
-    RETURN_IF_ERROR(CheckRange(Join(field, "pids"), limits.pids(), 8, 4194304));
+    RETURN_IF_ERROR(CheckRange(Join(field, "pids"), limits.pids(), kPids));
   }
   if (limits.has_cpu_millis()) {
-    RETURN_IF_ERROR(CheckRange(Join(field, "cpu_millis"), limits.cpu_millis(),
-                               10, 1'000'000));
+    RETURN_IF_ERROR(
+        CheckRange(Join(field, "cpu_millis"), limits.cpu_millis(), kCpuMillis));
   }
   if (limits.has_output_bytes()) {
     RETURN_IF_ERROR(CheckRange(Join(field, "output_bytes"),
-                               limits.output_bytes(), 1 << 20, 1ULL << 50));
+                               limits.output_bytes(), kOutputBytes));
   }
   return absl::OkStatus();
 }
@@ -266,8 +285,8 @@ absl::Status CheckCommand(absl::string_view field,
 
 absl::Status CheckTerminalSize(absl::string_view field,
                                const corral::v1::TerminalSize& size) {
-  RETURN_IF_ERROR(CheckRange(Join(field, "rows"), size.rows(), 1, UINT16_MAX));
-  return CheckRange(Join(field, "columns"), size.columns(), 1, UINT16_MAX);
+  RETURN_IF_ERROR(CheckRange(Join(field, "rows"), size.rows(), kTerminalSize));
+  return CheckRange(Join(field, "columns"), size.columns(), kTerminalSize);
 }
 
 absl::StatusOr<absl::Duration> CheckDuration(
@@ -298,11 +317,11 @@ absl::Status CheckRequestId(absl::string_view field, absl::string_view id) {
              : InvalidField(field, id, "[1, 128] printable ASCII characters");
 }
 
-absl::Status CheckRange(absl::string_view field, uint64_t value, uint64_t least,
-                        uint64_t most) {
-  if (value < least || value > most) {
+absl::Status CheckRange(absl::string_view field, uint64_t value,
+                        const Range& range) {
+  if (!range.Contains(value)) {
     return InvalidField(field, absl::StrCat(value),
-                        absl::StrCat("[", least, ", ", most, "]"));
+                        absl::StrCat("[", range.least, ", ", range.most, "]"));
   }
   return absl::OkStatus();
 }

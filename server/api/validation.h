@@ -13,18 +13,23 @@
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "server/api/ranges.h"
 
 namespace server {
 
 inline constexpr uint64_t kDefaultRetainBytes = 64ULL << 20;
 inline constexpr absl::Duration kDefaultKillGrace = absl::Seconds(2);
-inline constexpr absl::Duration kYear = absl::Hours(24 * 365);
+inline constexpr absl::Duration kDefaultDrainTimeout = absl::Seconds(2);
+inline constexpr absl::Duration kYear = absl::Seconds(kSecondsOfAYear);
 
 absl::Status CheckSandbox(absl::string_view field,
                           const corral::v1::Sandbox& sandbox);
 
 absl::Status CheckLifetime(absl::string_view field,
                            const corral::v1::Lifetime& lifetime);
+
+absl::Status CheckRetention(absl::string_view field,
+                            const corral::v1::Retention& retention);
 
 absl::Status CheckLimits(absl::string_view field,
                          const corral::v1::Limits& limits);
@@ -45,8 +50,8 @@ absl::StatusOr<absl::Duration> CheckDuration(
 // [1, 128] printable ASCII characters; empty is good too.
 absl::Status CheckRequestId(absl::string_view field, absl::string_view id);
 
-absl::Status CheckRange(absl::string_view field, uint64_t value, uint64_t least,
-                        uint64_t most);
+absl::Status CheckRange(absl::string_view field, uint64_t value,
+                        const Range& range);
 
 // STDOUT, STDERR or TERMINAL.
 absl::Status CheckStream(absl::string_view field, corral::v1::Stream stream);

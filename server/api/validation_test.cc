@@ -157,6 +157,21 @@ TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
   EXPECT_THAT(Sandbox("lifetime { max_age { seconds: 1 } }"), IsOk());
 }
 
+TEST(ValidationTest, RefusesRetentionOutOfItsRange) {
+  EXPECT_THAT(Sandbox("retention { max_ended_executions: 100000 max_ended_age "
+                      "{ seconds: 31536000 } }"),
+              IsOk());
+  EXPECT_THAT(Sandbox("retention { max_ended_executions: 0 max_ended_age { "
+                      "seconds: 1 } }"),
+              IsOk());
+  EXPECT_THAT(Sandbox("retention { max_ended_executions: 100001 }"),
+              Refuses("sandbox.retention.max_ended_executions"));
+  EXPECT_THAT(Sandbox("retention { max_ended_age { nanos: 999999999 } }"),
+              Refuses("sandbox.retention.max_ended_age"));
+  EXPECT_THAT(Sandbox("retention { max_ended_age { seconds: 31536001 } }"),
+              Refuses("sandbox.retention.max_ended_age"));
+}
+
 TEST(ValidationTest, ARequestIdIsShortAndPrintable) {
   EXPECT_THAT(CheckRequestId("request_id", ""), IsOk());
   EXPECT_THAT(CheckRequestId("request_id", std::string(128, '~')), IsOk());

@@ -36,7 +36,7 @@ absl::StatusOr<Registry::SandboxPtr> Registry::FindSame(
     return nullptr;
   }
   if (!AreSame(found->second->spec().request(), request)) {
-    return SandboxExists(FormatSandboxName(id));
+    return SandboxExists(SandboxName(id).ToString());
   }
   return found->second;
 }

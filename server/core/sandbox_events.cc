@@ -100,7 +100,7 @@ absl::Status Sandbox::LoadRecords() {
 void Sandbox::Load(const wire::ExecutionRecord& record,
                    corral::v1::Command command) {
   auto execution = std::make_shared<Execution>(
-      FormatExecutionName(spec_.id(), record.id()),
+      ExecutionName(SandboxName(spec_.id()), record.id()).ToString(),
       StateDirectory::ExecutionPath(spec_.directory(), record.id()),
       std::move(command), record.request());
   environment_.activity->CommandStarted();

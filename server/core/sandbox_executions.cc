@@ -53,15 +53,14 @@ absl::StatusOr<Sandbox::ExecutionPtr> Sandbox::FindSame(
 absl::StatusOr<Sandbox::Admission> Sandbox::Admit(const NewExecution& wanted,
                                                   Started* started) {
   auto execution = std::make_shared<Execution>(
-      FormatExecutionName(spec_.id(), wanted.id),
+      ExecutionName(SandboxName(spec_.id()), wanted.id).ToString(),
       StateDirectory::ExecutionPath(spec_.directory(), wanted.id),
       wanted.command, wanted.request);
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(const ExecutionPtr same, FindSame(wanted));
   if (same != nullptr) {
     if (same->state() == corral::v1::Execution::STARTING) {
-      const std::string id =
-          ParseExecutionName("name", same->name())->execution;
+      const std::string id = ExecutionName::Parse("name", same->name())->id();
       starting_[id].push_back(std::move(*started));
     }
     return Admission{same, /*is_new=*/false};
@@ -244,7 +243,8 @@ void Sandbox::DeleteExecution(const std::string& id, Done done) {
     }
   }
   if (refused != nullptr) {
-    refused(ExecutionNotFound(FormatExecutionName(spec_.id(), id)));
+    refused(ExecutionNotFound(
+        ExecutionName(SandboxName(spec_.id()), id).ToString()));
     return;
   }
   // Until the supervisor was connected to it may live, and own the execution.

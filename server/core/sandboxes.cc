@@ -98,11 +98,10 @@ Sandbox::Environment Sandboxes::SandboxEnvironment() {
 
 std::shared_ptr<Sandbox> Sandboxes::MakeSandbox(const NewSandbox& sandbox,
                                                 const std::string& id) {
-  wire::SandboxSpec spec = ToSpec(sandbox.wanted, options_.default_limits,
-                                  options_.default_lifetime);
+  wire::SandboxSpec spec = ToSpec(sandbox.wanted, options_.defaults);
   spec.set_directory(environment_.state->SandboxPath(id));
   spec.set_id(id);
-  spec.set_name(FormatSandboxName(id));
+  spec.set_name(SandboxName(id).ToString());
   spec.set_create_time_ns(absl::ToUnixNanos(absl::Now()));
   spec.set_ephemeral(sandbox.ephemeral);
   *spec.mutable_request() = sandbox.request;
@@ -355,7 +354,7 @@ std::future<void> Sandboxes::RemoveLeftover(const std::string& name) {
   wire::SandboxSpec spec;
   spec.set_directory(StateDirectory::RemovedPath(path));
   spec.set_id(name);
-  spec.set_name(FormatSandboxName(name));
+  spec.set_name(SandboxName(name).ToString());
   auto sandbox =
       std::make_shared<Sandbox>(std::move(spec), SandboxEnvironment());
   std::future<void> known = TakeOver(sandbox);

@@ -19,6 +19,7 @@
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
+#include "server/api/conversion.h"
 #include "server/core/lanes.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
@@ -53,8 +54,7 @@ class Sandboxes {
   };
 
   struct Options {
-    corral::v1::Limits default_limits;
-    corral::v1::Lifetime default_lifetime;
+    SandboxDefaults defaults;
     uint32_t max_sandboxes;
     uint32_t max_executions_per_sandbox;
     // Of all sandboxes together; 0: no limit.

@@ -58,7 +58,7 @@ class Page {
       if (batch.size() < kBatch) {
         return true;
       }
-      after = ParseExecutionName("name", batch.back()->name())->execution;
+      after = ExecutionName::Parse("name", batch.back()->name())->id();
     }
   }
 
@@ -73,20 +73,20 @@ class Page {
 absl::Status ListPage(const Registry& registry,
                       const corral::v1::ListExecutionsRequest& request,
                       corral::v1::ListExecutionsResponse* response) {
-  ASSIGN_OR_RETURN(const std::string parent,
-                   ParseSandboxName("parent", request.parent()));
+  ASSIGN_OR_RETURN(const SandboxName parent,
+                   SandboxName::ParseListParent("parent", request.parent()));
   ASSIGN_OR_RETURN(const size_t size,
                    CheckPageSize("page_size", request.page_size()));
   // The last one of the page before.
-  ExecutionName last;
+  ExecutionName last(SandboxName(""), "");
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(last,
-                     ParseExecutionName("page_token", request.page_token()));
+                     ExecutionName::Parse("page_token", request.page_token()));
   }
   std::vector<std::shared_ptr<Sandbox>> sandboxes;
-  if (parent == kAnySandbox) {
-    sandboxes = registry.List(last.sandbox, registry.size());
-  } else if (auto sandbox = registry.Find(parent); sandbox != nullptr) {
+  if (parent.is_any()) {
+    sandboxes = registry.List(last.sandbox().id(), registry.size());
+  } else if (auto sandbox = registry.Find(parent.id()); sandbox != nullptr) {
     sandbox->lifetime().Touch();
     sandboxes.push_back(std::move(sandbox));
   } else {
@@ -95,7 +95,7 @@ absl::Status ListPage(const Registry& registry,
   Page page(size, response);
   for (const auto& sandbox : sandboxes) {
     if (!page.AddAll(*sandbox,
-                     sandbox->id() == last.sandbox ? last.execution : "")) {
+                     sandbox->id() == last.sandbox().id() ? last.id() : "")) {
       break;
     }
   }

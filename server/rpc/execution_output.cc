@@ -82,7 +82,7 @@ absl::Status Read(const ReadOutputRequest& request, const Execution& execution,
   RETURN_IF_ERROR(CheckStream("stream", request.stream()));
   const uint32_t size =
       request.max_bytes() == 0 ? kDefaultWindow : request.max_bytes();
-  RETURN_IF_ERROR(CheckRange("max_bytes", size, 1, kMaxWindow));
+  RETURN_IF_ERROR(CheckRange("max_bytes", size, {1, kMaxWindow}));
   RETURN_IF_ERROR(CheckHasStream(execution, request.stream()));
   // Before the log is read: what an ended execution wrote is all there.
   *response->mutable_execution() = execution.Describe();

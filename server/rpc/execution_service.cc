@@ -7,12 +7,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/api/ceilings.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
 #include "server/api/request_identity.h"
@@ -75,13 +77,14 @@ void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
 
 absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
     const std::string& name) {
-  ASSIGN_OR_RETURN(const ExecutionName parts, ParseExecutionName("name", name));
+  ASSIGN_OR_RETURN(const ExecutionName parsed,
+                   ExecutionName::Parse("name", name));
   Found found;
-  found.id = parts.execution;
-  found.sandbox = sandboxes_->registry().Find(parts.sandbox);
+  found.id = parsed.id();
+  found.sandbox = sandboxes_->registry().Find(parsed.sandbox().id());
   if (found.sandbox != nullptr) {
     found.sandbox->lifetime().Touch();
-    found.execution = found.sandbox->FindExecution(parts.execution);
+    found.execution = found.sandbox->FindExecution(parsed.id());
   }
   if (found.execution == nullptr && found.sandbox != nullptr &&
       !found.sandbox->knows_executions()) {
@@ -97,13 +100,26 @@ absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
 
 absl::StatusOr<std::shared_ptr<Sandbox>> ExecutionService::FindParent(
     const std::string& parent) {
-  ASSIGN_OR_RETURN(const std::string id, ParseSandboxName("parent", parent));
-  std::shared_ptr<Sandbox> sandbox = sandboxes_->registry().Find(id);
+  ASSIGN_OR_RETURN(const SandboxName name,
+                   SandboxName::Parse("parent", parent));
+  std::shared_ptr<Sandbox> sandbox = sandboxes_->registry().Find(name.id());
   if (sandbox == nullptr) {
     return SandboxNotFound(parent);
   }
   sandbox->lifetime().Touch();
   return sandbox;
+}
+
+absl::Status ExecutionService::CheckRequestedCommand(
+    const corral::v1::Command& command, absl::string_view workspace) const {
+  RETURN_IF_ERROR(CheckCommand("command", command, workspace));
+  return CheckCeilings(ceilings_, "command", command);
+}
+
+corral::v1::Command ExecutionService::Complete(
+    corral::v1::Command command) const {
+  FillFromCeilings(ceilings_, &command);
+  return command;
 }
 
 ExecutionService::UnaryReactor* ExecutionService::StartExecution(
@@ -116,8 +132,8 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
   status.Update(CheckChosenId("execution_id", request->execution_id()));
   status.Update(CheckRequestId("request_id", request->request_id()));
   if (status.ok()) {
-    status = CheckCommand("command", request->command(),
-                          (*sandbox)->spec().workspace());
+    status = CheckRequestedCommand(request->command(),
+                                   (*sandbox)->spec().workspace());
   }
   status.Update(activity_->AdmitWork());
   if (!status.ok()) {
@@ -133,13 +149,13 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
         reply(execution.status());
       };
   (*sandbox)->AwaitKnown(
-      [sandbox = *sandbox, request,
+      [this, sandbox = *sandbox, request,
        started = std::move(started)](const absl::Status& known) mutable {
         if (!known.ok()) {
           started(known);
           return;
         }
-        sandbox->Start({request->execution_id(), request->command(),
+        sandbox->Start({request->execution_id(), Complete(request->command()),
                         Identify(*request, request->request_id())},
                        std::move(started));
       });
@@ -158,11 +174,12 @@ absl::Status ExecutionService::RunInExisting(
   RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
   RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
   RETURN_IF_ERROR(
-      CheckCommand("command", request.command(), sandbox->spec().workspace()));
+      CheckRequestedCommand(request.command(), sandbox->spec().workspace()));
   RETURN_IF_ERROR(activity_->AdmitWork());
   sandbox->AwaitKnown(
       [sandbox, stream,
-       wanted = Sandbox::NewExecution{request.execution_id(), request.command(),
+       wanted = Sandbox::NewExecution{request.execution_id(),
+                                      Complete(request.command()),
                                       Identify(request, request.request_id())}](
           const absl::Status& known) {
         if (known.ok()) {
@@ -181,15 +198,17 @@ absl::Status ExecutionService::RunInNew(
   RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
   RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
   RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
-  RETURN_IF_ERROR(CheckCommand("command", request.command(),
-                               request.sandbox().workspace().path()));
+  RETURN_IF_ERROR(CheckCeilings(ceilings_, "sandbox", request.sandbox()));
+  RETURN_IF_ERROR(CheckRequestedCommand(request.command(),
+                                        request.sandbox().workspace().path()));
   RETURN_IF_ERROR(activity_->AdmitWork());
   const wire::RequestIdentity identity =
       Identify(request, request.request_id());
   sandboxes_->Create(
       {request.sandbox(), request.sandbox_id(), identity, /*ephemeral=*/true},
-      [stream, wanted = Sandbox::NewExecution{request.execution_id(),
-                                              request.command(), identity}](
+      [stream,
+       wanted = Sandbox::NewExecution{request.execution_id(),
+                                      Complete(request.command()), identity}](
           const absl::StatusOr<std::shared_ptr<Sandbox>>& sandbox) {
         if (sandbox.ok()) {
           RunIn(*sandbox, wanted, stream);

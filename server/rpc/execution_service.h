@@ -5,11 +5,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
+#include "server/api/ceilings.h"
 #include "server/core/execution.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
@@ -26,9 +29,13 @@ class ExecutionService final
   using UnaryReactor = grpc::ServerUnaryReactor;
   using OutputReactor = grpc::ServerWriteReactor<corral::v1::OutputEvent>;
 
-  // All must outlive the service.
-  ExecutionService(Sandboxes* sandboxes, TimerQueue* timers, Activity* activity)
-      : sandboxes_(sandboxes), timers_(timers), activity_(activity) {}
+  // All pointers must outlive the service.
+  ExecutionService(Sandboxes* sandboxes, TimerQueue* timers, Activity* activity,
+                   Ceilings ceilings)
+      : sandboxes_(sandboxes),
+        timers_(timers),
+        activity_(activity),
+        ceilings_(std::move(ceilings)) {}
 
   // execution_service.cc
   UnaryReactor* StartExecution(Context* context,
@@ -86,6 +93,12 @@ class ExecutionService final
   absl::StatusOr<std::shared_ptr<Sandbox>> FindParent(
       const std::string& parent);
 
+  // INVALID_FIELD.
+  absl::Status CheckRequestedCommand(const corral::v1::Command& command,
+                                     absl::string_view workspace) const;
+  // The command as the sandbox is to run it.
+  corral::v1::Command Complete(corral::v1::Command command) const;
+
   absl::Status RunInNew(const corral::v1::RunExecutionRequest& request,
                         const std::shared_ptr<OutputStream>& stream);
   absl::Status RunInExisting(const corral::v1::RunExecutionRequest& request,
@@ -94,6 +107,7 @@ class ExecutionService final
   Sandboxes* const sandboxes_;
   TimerQueue* const timers_;
   Activity* const activity_;
+  const Ceilings ceilings_;
 };
 
 // Streams what `follower` makes, and tells an ephemeral sandbox that it is

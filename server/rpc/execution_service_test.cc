@@ -109,6 +109,10 @@ TEST_F(ExecutionServiceTest, RefusesWhatIsNoCommand) {
   request.mutable_command()->set_working_directory("relative");
   EXPECT_EQ(Field(Start(request, &response)), "command.working_directory");
   request.mutable_command()->clear_working_directory();
+  request.mutable_command()->mutable_kill_grace()->set_seconds(
+      kMaxKillGraceSeconds + 1);
+  EXPECT_EQ(Field(Start(request, &response)), "command.kill_grace");
+  request.mutable_command()->clear_kill_grace();
   request.set_execution_id("No");
   EXPECT_EQ(Field(Start(request, &response)), "execution_id");
   request.clear_execution_id();
@@ -116,6 +120,12 @@ TEST_F(ExecutionServiceTest, RefusesWhatIsNoCommand) {
   EXPECT_EQ(Field(Start(request, &response)), "parent");
   request.set_parent("tenants/default/sandboxes/none");
   EXPECT_EQ(Reason(Start(request, &response)), "SANDBOX_NOT_FOUND");
+}
+
+TEST_F(ExecutionServiceTest, ACommandThatNamesNoTimeoutGetsTheCeiling) {
+  const std::string name =
+      StartExecution(CreateSandbox("box"), Command({"sleep"}));
+  EXPECT_EQ(Get(name).command().wall_timeout().seconds(), kMaxWallSeconds);
 }
 
 TEST_F(ExecutionServiceTest, TakesManyEnvironmentEntries) {
@@ -317,6 +327,10 @@ TEST_F(ExecutionServiceTest, ARunThatFailsLeavesNothing) {
   request.mutable_sandbox()->mutable_limits()->set_memory_bytes(0);
   Run(request)->Rest(&status);
   EXPECT_EQ(Field(status), "sandbox.limits.memory_bytes");
+  request = RunInNewSandbox();
+  request.mutable_sandbox()->mutable_limits()->set_pids(kMaxPids + 1);
+  Run(request)->Rest(&status);
+  EXPECT_EQ(Field(status), "sandbox.limits.pids");
   request = RunInNewSandbox();
   request.set_parent("tenants/other");
   Run(request)->Rest(&status);

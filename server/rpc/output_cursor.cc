@@ -205,11 +205,11 @@ uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset) {
 absl::Status ToOpenError(const Execution& execution,
                          const absl::Status& cause) {
   const absl::StatusOr<ExecutionName> name =
-      ParseExecutionName("name", execution.name());
+      ExecutionName::Parse("name", execution.name());
   if (!absl::IsResourceExhausted(cause) || !name.ok()) {
     return ServerFault("output", cause);
   }
-  return SandboxUnavailable(FormatSandboxName(name->sandbox), cause.message(),
+  return SandboxUnavailable(name->sandbox().ToString(), cause.message(),
                             kOpenRetry, "READY");
 }
 

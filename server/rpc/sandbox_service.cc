@@ -11,6 +11,7 @@
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/api/ceilings.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
 #include "server/api/request_identity.h"
@@ -24,17 +25,19 @@
 namespace server {
 namespace {
 
-absl::Status CheckCreate(const corral::v1::CreateSandboxRequest& request) {
+absl::Status CheckCreate(const Ceilings& ceilings,
+                         const corral::v1::CreateSandboxRequest& request) {
   RETURN_IF_ERROR(CheckTenantName("parent", request.parent()));
   RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
   RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
-  return CheckSandbox("sandbox", request.sandbox());
+  RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
+  return CheckCeilings(ceilings, "sandbox", request.sandbox());
 }
 
 absl::StatusOr<std::shared_ptr<Sandbox>> FindSandbox(const Registry& registry,
                                                      const std::string& name) {
-  ASSIGN_OR_RETURN(const std::string id, ParseSandboxName("name", name));
-  std::shared_ptr<Sandbox> sandbox = registry.Find(id);
+  ASSIGN_OR_RETURN(const SandboxName parsed, SandboxName::Parse("name", name));
+  std::shared_ptr<Sandbox> sandbox = registry.Find(parsed.id());
   if (sandbox == nullptr) {
     return SandboxNotFound(name);
   }
@@ -68,7 +71,7 @@ grpc::ServerUnaryReactor* SandboxService::CreateSandbox(
     const corral::v1::CreateSandboxRequest* request,
     corral::v1::Sandbox* response) {
   Activity::Call call = activity_->BeginCall();
-  absl::Status status = CheckCreate(*request);
+  absl::Status status = CheckCreate(ceilings_, *request);
   status.Update(activity_->AdmitWork());
   if (!status.ok()) {
     return Reply(context, status);

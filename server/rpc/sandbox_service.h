@@ -3,7 +3,10 @@
 #ifndef SERVER_RPC_SANDBOX_SERVICE_H_
 #define SERVER_RPC_SANDBOX_SERVICE_H_
 
+#include <utility>
+
 #include "corral/v1/sandbox.grpc.pb.h"
+#include "server/api/ceilings.h"
 #include "server/core/sandboxes.h"
 #include "server/runtime/activity.h"
 
@@ -12,9 +15,11 @@ namespace server {
 class SandboxService final
     : public corral::v1::SandboxService::CallbackService {
  public:
-  // Both must outlive the service.
-  SandboxService(Sandboxes* sandboxes, Activity* activity)
-      : sandboxes_(sandboxes), activity_(activity) {}
+  // Both pointers must outlive the service.
+  SandboxService(Sandboxes* sandboxes, Activity* activity, Ceilings ceilings)
+      : sandboxes_(sandboxes),
+        activity_(activity),
+        ceilings_(std::move(ceilings)) {}
 
   grpc::ServerUnaryReactor* CreateSandbox(
       grpc::CallbackServerContext* context,
@@ -36,6 +41,7 @@ class SandboxService final
  private:
   Sandboxes* const sandboxes_;
   Activity* const activity_;
+  const Ceilings ceilings_;
 };
 
 }  // namespace server

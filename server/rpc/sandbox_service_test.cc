@@ -91,6 +91,14 @@ TEST_F(SandboxServiceTest, RefusesWhatIsNoSandbox) {
   EXPECT_EQ(sandboxes_->registry().size(), 0);
 }
 
+TEST_F(SandboxServiceTest, RefusesARequestAboveACeiling) {
+  corral::v1::Sandbox sandbox;
+  corral::v1::CreateSandboxRequest request = Request();
+  request.mutable_sandbox()->mutable_limits()->set_pids(kMaxPids + 1);
+  EXPECT_EQ(Field(Create(request, &sandbox)), "sandbox.limits.pids");
+  EXPECT_EQ(sandboxes_->registry().size(), 0);
+}
+
 TEST_F(SandboxServiceTest, SaysWhatTheHostCannotDo) {
   corral::v1::Sandbox sandbox;
   factory_.FailCreations(absl::FailedPreconditionError("no idmapped mounts"));

@@ -65,17 +65,20 @@ void ServerFixture::Begin() {
   Sandboxes::Options options;
   options.max_sandboxes = kMaxSandboxes;
   options.max_executions_per_sandbox = kMaxExecutions;
-  options.default_limits.set_output_bytes(kOutputBytes);
+  ceilings_.set_kill_grace_seconds(kMaxKillGraceSeconds);
+  ceilings_.set_wall_timeout_seconds(kMaxWallSeconds);
+  ceilings_.mutable_limits()->set_pids(kMaxPids);
+  options.defaults.limits.set_output_bytes(kOutputBytes);
   options.max_output_bytes = kMaxOutputBytes;
   sandboxes_ = std::make_unique<Sandboxes>(
       Sandboxes::Environment{&factory_, state_.get(), &storage_,
                              activity_.get(), &timers_, lanes_.get()},
       options);
   EXPECT_TRUE(sandboxes_->Recover().ok());
-  sandbox_service_ =
-      std::make_unique<SandboxService>(sandboxes_.get(), activity_.get());
+  sandbox_service_ = std::make_unique<SandboxService>(
+      sandboxes_.get(), activity_.get(), ceilings_);
   execution_service_ = std::make_unique<ExecutionService>(
-      sandboxes_.get(), &timers_, activity_.get());
+      sandboxes_.get(), &timers_, activity_.get(), ceilings_);
   grpc::ServerBuilder builder;
   builder.RegisterService(sandbox_service_.get());
   builder.RegisterService(execution_service_.get());

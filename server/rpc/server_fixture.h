@@ -19,6 +19,7 @@
 #include "grpcpp/server.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "server/api/ceilings.h"
 #include "server/core/lanes.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
@@ -97,6 +98,7 @@ class ServerFixture : public ::testing::Test {
   tests::FakeSupervisorLauncher factory_;
   tests::FakeTimerQueue timers_;
   std::string path_;
+  Ceilings ceilings_;
   std::unique_ptr<StateDirectory> state_;
   StorageHealth storage_;
   std::unique_ptr<Activity> activity_;
@@ -108,7 +110,10 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<SandboxStub> sandbox_stub_;
   std::unique_ptr<ExecutionStub> execution_stub_;
 
-  // As the configuration would have them.
+  // What the configuration would hold.
+  static constexpr int kMaxPids = 100'000;
+  static constexpr int kMaxKillGraceSeconds = 1800;
+  static constexpr int kMaxWallSeconds = 86'400;
   static constexpr int kMaxSandboxes = 8;
   static constexpr int kMaxExecutions = 8;
   static constexpr uint64_t kOutputBytes = 1 << 30;

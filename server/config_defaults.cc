@@ -1,0 +1,136 @@
+#include "server/config_defaults.h"
+
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "corral/config/v1/server_config.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "server/api/ranges.h"
+
+namespace server {
+namespace {
+
+using corral::config::v1::Ceilings;
+using corral::config::v1::SandboxLimits;
+using corral::config::v1::ServerConfig;
+
+constexpr uint64_t kDefaultPids = 4096;
+constexpr uint64_t kDefaultOutputBytes = 4ULL << 30;
+constexpr uint32_t kDefaultMaxEnded = 1000;
+constexpr uint32_t kDefaultMaxEndedAge = 7 * kSecondsOfADay;
+
+absl::StatusOr<std::string> DefaultListenAddress() {
+  if (::geteuid() == 0) {
+    return "unix:/run/corral/corrald.sock";
+  }
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime == nullptr || runtime[0] != '/') {
+    return absl::InvalidArgumentError(
+        "neither --listen nor $XDG_RUNTIME_DIR says where to listen");
+  }
+  return absl::StrCat("unix:", runtime, "/corral/corrald.sock");
+}
+
+// `fallback`, or the ceiling if that is lower.
+template <typename Number>
+Number AtMost(Number fallback, bool has_ceiling, Number ceiling) {
+  return has_ceiling ? std::min(fallback, ceiling) : fallback;
+}
+
+absl::Status CompleteLimits(uint64_t max_output_bytes,
+                            const SandboxLimits& ceilings,
+                            SandboxLimits* limits) {
+  if (!limits->has_memory_bytes()) {
+    struct sysinfo host = {};
+    if (::sysinfo(&host) != 0) {
+      return absl::ErrnoToStatus(errno, "sysinfo");
+    }
+    const uint64_t memory = uint64_t{host.totalram} * host.mem_unit / 4 * 3;
+    limits->set_memory_bytes(
+        AtMost(memory, ceilings.has_memory_bytes(), ceilings.memory_bytes()));
+  }
+  if (!limits->has_pids()) {
+    limits->set_pids(
+        AtMost(kDefaultPids, ceilings.has_pids(), ceilings.pids()));
+  }
+  if (!limits->has_cpu_millis() && ceilings.has_cpu_millis()) {
+    limits->set_cpu_millis(ceilings.cpu_millis());
+  }
+  if (!limits->has_output_bytes()) {
+    const uint64_t output =
+        AtMost(kDefaultOutputBytes, max_output_bytes != 0, max_output_bytes);
+    limits->set_output_bytes(
+        AtMost(output, ceilings.has_output_bytes(), ceilings.output_bytes()));
+  }
+  return absl::OkStatus();
+}
+
+void CompleteLifetimeAndRetention(ServerConfig* config) {
+  const Ceilings& ceilings = config->ceilings();
+  if (config->default_max_age_seconds() == 0) {
+    config->set_default_max_age_seconds(ceilings.max_age_seconds());
+  }
+  if (config->default_idle_timeout_seconds() == 0) {
+    config->set_default_idle_timeout_seconds(ceilings.idle_timeout_seconds());
+  }
+  if (!config->has_default_max_ended_executions()) {
+    config->set_default_max_ended_executions(
+        AtMost(kDefaultMaxEnded, ceilings.has_max_ended_executions(),
+               ceilings.max_ended_executions()));
+  }
+  if (!config->has_default_max_ended_age_seconds()) {
+    config->set_default_max_ended_age_seconds(
+        AtMost(kDefaultMaxEndedAge, ceilings.has_max_ended_age_seconds(),
+               ceilings.max_ended_age_seconds()));
+  }
+}
+
+void CompleteBounds(ServerConfig* config) {
+  if (config->max_sandboxes() == 0) {
+    config->set_max_sandboxes(1024);
+  }
+  if (config->max_executions_per_sandbox() == 0) {
+    config->set_max_executions_per_sandbox(10'000);
+  }
+  if (config->max_ended_executions() == 0) {
+    config->set_max_ended_executions(100'000);
+  }
+  if (config->max_waiting_calls() == 0) {
+    config->set_max_waiting_calls(10'000);
+  }
+  if (config->max_connections() == 0) {
+    config->set_max_connections(10'000);
+  }
+  if (config->max_rpc_memory_bytes() == 0) {
+    config->set_max_rpc_memory_bytes(256 << 20);
+  }
+}
+
+}  // namespace
+
+absl::Status ApplyDefaults(ServerConfig* config) {
+  if (config->listen().empty()) {
+    ASSIGN_OR_RETURN(*config->mutable_listen(), DefaultListenAddress());
+  }
+  if (config->state_dir().empty()) {
+    config->set_state_dir("/var/lib/corral");
+  }
+  if (!config->has_drain_seconds()) {
+    config->set_drain_seconds(10);
+  }
+  CompleteBounds(config);
+  CompleteLifetimeAndRetention(config);
+  return CompleteLimits(config->max_output_bytes(), config->ceilings().limits(),
+                        config->mutable_default_limits());
+}
+
+}  // namespace server

@@ -1,0 +1,162 @@
+#include "server/config_rules.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/config/v1/server_config.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "server/api/ranges.h"
+#include "server/config_section.h"
+#include "server/net/listen_address.h"
+
+namespace server {
+namespace {
+
+using corral::config::v1::ServerConfig;
+
+struct FieldRange {
+  const char* field;
+  Range range;
+};
+
+constexpr Range kSeconds = {1, kSecondsOfAYear};
+
+constexpr FieldRange kServerRanges[] = {
+    {"max_sandboxes", {1, 4096}},
+    {"max_executions_per_sandbox", {1, 100'000}},
+    {"drain_seconds", {0, kSecondsOfADay}},
+    {"idle_exit_seconds", {0, kSecondsOfADay}},
+    {"max_output_bytes", {kOutputBytes.least, UINT64_MAX}},
+    {"default_max_age_seconds", {0, kSecondsOfAYear}},
+    {"default_idle_timeout_seconds", {0, kSecondsOfAYear}},
+    {"default_max_ended_executions", kMaxEndedExecutions},
+    {"default_max_ended_age_seconds", kSeconds},
+    {"max_ended_executions", {1, 10'000'000}},
+    {"max_waiting_calls", {1, 1'000'000}},
+    {"max_connections", {1, 1'000'000}},
+    {"max_rpc_memory_bytes", {16 << 20, 1ULL << 40}},
+};
+
+constexpr FieldRange kLimitRanges[] = {
+    {"memory_bytes", kMemoryBytes},
+    {"pids", kPids},
+    {"cpu_millis", kCpuMillis},
+    {"output_bytes", kOutputBytes},
+};
+
+constexpr FieldRange kCeilingRanges[] = {
+    {"max_age_seconds", kSeconds},
+    {"idle_timeout_seconds", kSeconds},
+    {"max_ended_executions", kMaxEndedExecutions},
+    {"max_ended_age_seconds", kSeconds},
+    {"wall_timeout_seconds", kSeconds},
+    {"cpu_timeout_seconds", kSeconds},
+    {"kill_grace_seconds", kSeconds},
+    {"drain_timeout_seconds", kSeconds},
+    {"retain_bytes", kRetainBytes},
+    {"keep_after_end_seconds", {0, kSecondsOfAYear}},
+};
+
+// A default of the configuration, and the field of Ceilings that bounds it.
+struct BoundedDefault {
+  const char* field;
+  const char* ceiling;
+};
+
+constexpr BoundedDefault kBoundedDefaults[] = {
+    {"default_max_age_seconds", "max_age_seconds"},
+    {"default_idle_timeout_seconds", "idle_timeout_seconds"},
+    {"default_max_ended_executions", "max_ended_executions"},
+    {"default_max_ended_age_seconds", "max_ended_age_seconds"},
+};
+
+template <size_t kCount>
+absl::Status CheckRanges(const ConfigSection& section,
+                         const FieldRange (&ranges)[kCount]) {
+  for (const FieldRange& each : ranges) {
+    RETURN_IF_ERROR(section.CheckRange(each.field, each.range));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTlsFiles(const ConfigSection& tls) {
+  for (const char* field :
+       {"certificate_chain_file", "private_key_file", "client_ca_file"}) {
+    RETURN_IF_ERROR(tls.CheckPresent(field, "an absolute path"));
+    RETURN_IF_ERROR(tls.CheckPath(field));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDefaultLimits(const ServerConfig& config,
+                                const ConfigSection& limits) {
+  RETURN_IF_ERROR(CheckRanges(limits, kLimitRanges));
+  if (config.max_output_bytes() == 0) {
+    return absl::OkStatus();
+  }
+  return limits.CheckRange(
+      "output_bytes", {kOutputBytes.least,
+                       std::min(kOutputBytes.most, config.max_output_bytes())});
+}
+
+// Fails if `field` of `defaults` is above `ceiling` of `ceilings`.
+absl::Status CheckDefault(const ConfigSection& defaults, const char* field,
+                          const ConfigSection& ceilings, const char* ceiling,
+                          const char* ceiling_path) {
+  if (!defaults.Has(field) || !ceilings.Has(ceiling) ||
+      defaults.Number(field) <= ceilings.Number(ceiling)) {
+    return absl::OkStatus();
+  }
+  return defaults.Refuse(
+      field, absl::StrCat(defaults.Number(field)),
+      absl::StrCat("at most ", ceilings.Number(ceiling), ", which ceilings.",
+                   ceiling_path, ceiling, " names"));
+}
+
+absl::Status CheckCeilings(const ServerConfig& config,
+                           const ConfigSection& top) {
+  const ConfigSection ceilings = top.Nested("ceilings");
+  RETURN_IF_ERROR(CheckRanges(ceilings, kCeilingRanges));
+  for (const BoundedDefault& each : kBoundedDefaults) {
+    RETURN_IF_ERROR(CheckDefault(top, each.field, ceilings, each.ceiling, ""));
+  }
+  if (!config.ceilings().has_limits()) {
+    return absl::OkStatus();
+  }
+  const ConfigSection limits = ceilings.Nested("limits");
+  RETURN_IF_ERROR(CheckRanges(limits, kLimitRanges));
+  if (!config.has_default_limits()) {
+    return absl::OkStatus();
+  }
+  for (const FieldRange& each : kLimitRanges) {
+    RETURN_IF_ERROR(CheckDefault(top.Nested("default_limits"), each.field,
+                                 limits, each.field, "limits."));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckConfig(const ServerConfig& config, const ConfigSection& top) {
+  if (top.Has("listen") && !ParseListenAddress(config.listen()).ok()) {
+    return top.Refuse("listen", config.listen(), kListenAddressRule);
+  }
+  RETURN_IF_ERROR(top.CheckPath("state_dir"));
+  RETURN_IF_ERROR(top.CheckPaths("workspace_roots"));
+  RETURN_IF_ERROR(CheckRanges(top, kServerRanges));
+  if (!ServerConfig::OnShutdown_IsValid(config.on_shutdown())) {
+    return top.Refuse("on_shutdown", absl::StrCat(config.on_shutdown()),
+                      kOnShutdownRule);
+  }
+  if (config.has_tls()) {
+    RETURN_IF_ERROR(CheckTlsFiles(top.Nested("tls")));
+  }
+  if (config.has_default_limits()) {
+    RETURN_IF_ERROR(CheckDefaultLimits(config, top.Nested("default_limits")));
+  }
+  return config.has_ceilings() ? CheckCeilings(config, top) : absl::OkStatus();
+}
+
+}  // namespace server
