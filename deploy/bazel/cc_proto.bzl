@@ -59,7 +59,7 @@ def cc_proto(name, src, deps = [], services = False, lite = False, visibility = 
         name = name,
         srcs = srcs,
         hdrs = hdrs,
-        copts = ["-w"],  # generated code answers to protoc, not to our warnings
+        copts = ["-w"],  # our warnings do not apply to generated code
         includes = ["."],
         visibility = visibility,
         deps = deps + runtime,

@@ -1,12 +1,12 @@
-"""Binds Debian 12's C++ packages to the repository names upstream uses.
+"""Binds Debian 12's C++ packages to the repository names of the upstream projects.
 
-BUILD files depend on @com_google_absl//absl/status:statusor and friends, as
-in any Bazel project. Only this file knows that what stands behind those
-labels comes from apt and is found through pkg-config. The headers are in the
-compiler's own search path, so a target is no more than its link flags.
+BUILD files depend on @com_google_absl//absl/status:statusor and the like, as
+in any Bazel project. Only this file knows that the libraries come from apt
+and are found with pkg-config. Their headers are in the compiler's own search
+path, so a target consists only of link flags.
 """
 
-# label in the repository -> pkg-config modules, and -l flags for what has none
+# label in the repository -> pkg-config modules, and -l flags for libraries without a module
 _ABSL = {
     "absl/base:core_headers": "absl_core_headers",
     "absl/cleanup": "absl_cleanup",
@@ -84,7 +84,7 @@ def _googleapis_impl(ctx):
 
 _GOOGLEAPIS = "/usr/src/bazel-bootstrap/third_party/googleapis"
 
-# google/rpc/*.proto, which Debian ships in Bazel's source.
+# google/rpc/*.proto; Debian ships them with the source of Bazel.
 _googleapis = repository_rule(implementation = _googleapis_impl, local = True)
 
 def _rules_cc_impl(ctx):

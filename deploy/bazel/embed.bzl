@@ -1,4 +1,4 @@
-"""embed: a file becomes a cc_library with its bytes."""
+"""embed: makes a cc_library with the bytes of a file."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
@@ -18,7 +18,7 @@ def embed(name, src, symbol, visibility = None):
         cmd = "printf '%%s\\n' '#ifndef %s' '#define %s' '#include \"absl/strings/string_view.h\"' 'namespace sandbox {' 'absl::string_view %s();' '}' '#endif' > $@" % (guard, guard, symbol),
     )
 
-    # An object of the linker is read in no time, unlike an array's source.
+    # The linker reads an object at once; compiling the bytes as an array would take long.
     native.genrule(
         name = name + ".object",
         srcs = [src],

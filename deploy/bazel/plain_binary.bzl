@@ -1,7 +1,7 @@
 """plain_binary: a cc_binary that is built the same way in every lane."""
 
 def _plain_impl(_settings, _attr):
-    # A program without a C library cannot carry a sanitizer's runtime.
+    # A program without a C library cannot link a sanitizer's runtime.
     return {
         "//command_line_option:compilation_mode": "opt",
         "//command_line_option:copt": ["-Wall", "-Wextra", "-Werror"],

@@ -1,4 +1,4 @@
-// What a chaos run has found. Thread-safe.
+// The results of a chaos run. Thread-safe.
 
 #ifndef TESTS_CHAOS_TALLY_H_
 #define TESTS_CHAOS_TALLY_H_

@@ -67,7 +67,7 @@ class Corrald {
   // A directory for workspaces; the test may put files there.
   std::string workspace() const { return directory_ + "/workspace"; }
   const std::string& directory() const { return directory_; }
-  // What the server wrote to standard error.
+  // The server's standard error so far.
   std::string log() const;
 
   // The supervisors that live, of sandboxes and prepared ones.
