@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 
 namespace sandbox {
@@ -34,23 +34,14 @@ uint64_t FirstRequest() {
   return (uint64_t{random} << 31) + 1;
 }
 
-// What the supervisor says. Unavailable would mean that it is gone, unless the
-// disk is what is not available.
-absl::Status ToStatus(const wire::Reply& reply) {
-  const auto code = static_cast<absl::StatusCode>(reply.code());
-  const bool misleading = code == absl::StatusCode::kUnavailable &&
-                          !absl::StartsWith(reply.message(), "storage: ");
-  return absl::Status(misleading ? absl::StatusCode::kInternal : code,
-                      reply.message());
-}
-
 // Of what the socket says of a message.
 bool MayBeSentLater(const absl::Status& sent) {
   return absl::IsUnavailable(sent) || absl::IsResourceExhausted(sent);
 }
 
 absl::Status LostStatus() {
-  return absl::UnavailableError("the sandbox's supervisor is gone");
+  return MakeFailure(wire::Reply::SUPERVISOR_GONE,
+                     "the sandbox's supervisor is gone");
 }
 
 }  // namespace
@@ -236,7 +227,7 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message) {
       }
       break;
     case wire::FromSupervisor::kFailed:
-      end_ = absl::InternalError(message.failed().message());
+      end_ = message.failed();
       break;
     case wire::FromSupervisor::kStorage:
       observer_->OnStorage(message.storage());
@@ -257,7 +248,7 @@ void LocalSupervisorConnection::OnReply(const wire::Reply& reply) {
     done = std::move(found->second);
     pending_.erase(found);
   }
-  done(ToStatus(reply), reply.input());
+  done(MakeFailure(reply.failure(), reply.message()), reply.input());
 }
 
 void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
@@ -278,8 +269,12 @@ void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
   for (auto& [id, done] : pending) {
     done(LostStatus(), wire::InputState());
   }
-  if (!asked && end_.ok()) {
-    end_ = absl::UnavailableError("the supervisor ended unasked");
+  const bool explained = end_.cause() != wire::SandboxEnd::CAUSE_UNSPECIFIED;
+  if (!explained && asked) {
+    end_.set_cause(wire::SandboxEnd::DELETED);
+  } else if (!explained) {
+    end_.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
+    end_.set_message("the supervisor ended unasked");
     LOG(WARNING) << "a supervisor is gone: " << why.ToString();
     KillSupervisor();
     lost_();

@@ -63,8 +63,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Listen(std::shared_ptr<const UniqueFd> pidfd);
   // Has the supervisor, whose process is `pidfd`, make the sandbox. One that
   // does not answer for `patience` is killed; one that ends before it has
-  // answered is replaced, once. `done` gets Unavailable if the other one fails
-  // so too.
+  // answered is replaced, once. `done` gets SUPERVISOR_GONE if the other one
+  // fails so too.
   void Create(const wire::SandboxSpec& spec,
               std::shared_ptr<const UniqueFd> pidfd, absl::Duration patience,
               Replace replace, Done done);
@@ -124,7 +124,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // The supervisor; null: not known.
   std::shared_ptr<const UniqueFd> process_;
   std::shared_ptr<Creation> creation_;
-  absl::Status end_;
+  // What the supervisor reported; no cause: nothing yet.
+  wire::SandboxEnd end_;
 
   Mutex mutex_;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;

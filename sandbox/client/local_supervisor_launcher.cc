@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/status_macros.h"
@@ -41,7 +42,8 @@ class StillbornSandbox : public SupervisorConnection {
   void Signal(wire::Signal, Done done) override { Refuse(std::move(done)); }
   void Resize(wire::Resize, Done done) override { Refuse(std::move(done)); }
   void WriteInput(wire::WriteInput, InputDone done) override {
-    done(absl::UnavailableError("no supervisor"), wire::InputState());
+    done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "no supervisor"),
+         wire::InputState());
   }
   void Acknowledge(wire::Acknowledge) override {}
   void DeleteExecution(const std::string&, Done done) override {
@@ -53,7 +55,7 @@ class StillbornSandbox : public SupervisorConnection {
 
  private:
   static void Refuse(Done done) {
-    done(absl::UnavailableError("no supervisor"));
+    done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "no supervisor"));
   }
 };
 
@@ -241,8 +243,11 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   if (!process.ok()) {
     loop_->Post([started = process.status(), observer,
                  created = std::move(created)]() mutable {
-      created(started);
-      observer->OnGone(started);
+      created(WithFailure(wire::Reply::SHORTAGE, started));
+      wire::SandboxEnd end;
+      end.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
+      end.set_message(std::string(started.message()));
+      observer->OnGone(end);
     });
     return std::make_unique<StillbornSandbox>();
   }

@@ -5,7 +5,9 @@
 // Threading: the methods may be called from any thread and never block.
 // Callbacks and the observer's methods run on one thread at a time (the event
 // loop's), never from inside a method of Sandbox, and must not block either. A
-// callback is called exactly once; with kUnavailable if the supervisor is lost.
+// callback is called exactly once. The status that it gets is for people;
+// FailureOf() in failure.h says which kind of failure it is: SUPERVISOR_GONE if
+// the supervisor is lost.
 
 #ifndef SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_
 #define SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_
@@ -41,8 +43,8 @@ class SupervisorObserver {
   virtual void OnStorage(const wire::Storage& storage) = 0;
 
   // Last call, exactly once: the supervisor is gone, and everything in the
-  // sandbox with it. OK if it was asked to (DeleteSandbox).
-  virtual void OnGone(const absl::Status& why) = 0;
+  // sandbox with it. DELETED if DeleteSandbox was called.
+  virtual void OnGone(const wire::SandboxEnd& end) = 0;
 };
 
 class SupervisorConnection {
@@ -56,15 +58,14 @@ class SupervisorConnection {
   virtual ~SupervisorConnection() = default;
 
   // OK when the execution runs or failed to start; OnExecution told which.
+  // EXECUTION_EXISTS, STORAGE, SANDBOX_NOT_READY, ISOLATION, FAULT.
   virtual void Start(wire::StartExecution start, Done done) = 0;
 
-  // NotFound: no such execution. FailedPrecondition: it has ended, with all its
-  // descendants.
+  // NO_SUCH_EXECUTION, EXECUTION_ENDED, NOT_A_TERMINAL.
   virtual void Signal(wire::Signal signal, Done done) = 0;
   virtual void Resize(wire::Resize resize, Done done) = 0;
 
-  // OutOfRange: a gap. FailedPrecondition: the execution was started without
-  // input.
+  // NO_SUCH_EXECUTION, OFFSET_GAP, NO_INPUT; SHORTAGE: too much input waits.
   virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;

@@ -18,9 +18,8 @@ namespace sandbox {
 // Makes sandboxes. The server's one seam to the kernel.
 class SupervisorLauncher {
  public:
-  // The sandbox, or what kept it from being made: InvalidArgument (the
-  // workspace), FailedPrecondition (the host cannot enforce something),
-  // Internal.
+  // The sandbox, or what kept it from being made: WORKSPACE, ISOLATION,
+  // STORAGE, SHORTAGE, SUPERVISOR_GONE or FAULT; see failure.h.
   using Created = absl::AnyInvocable<void(absl::Status)>;
 
   virtual ~SupervisorLauncher() = default;

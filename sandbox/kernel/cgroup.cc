@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 
@@ -358,7 +359,8 @@ absl::StatusOr<absl::Duration> Cgroup::CpuTime() const {
   const std::string path =
       directories_.empty() ? "" : directories_.back() + "/cpuacct.usage";
   if (!Exists(path)) {
-    return absl::FailedPreconditionError(
+    return MakeFailure(
+        wire::Reply::ISOLATION,
         "this host does not count CPU time: the cgroup controller cpuacct is "
         "not mounted");
   }

@@ -37,7 +37,7 @@ struct CgroupHost {
   // pids, cpu, cpuacct, those that are mounted together once.
   std::vector<std::string> parents;
 
-  // FailedPrecondition: memory, pids or cpu is not there, or cannot be handed
+  // ISOLATION: memory, pids or cpu is not there, or cannot be handed
   // on to groups below.
   static absl::StatusOr<CgroupHost> Find();
 };
@@ -114,7 +114,7 @@ class Cgroup {
   void SignalProcessGroup(int signal, pid_t process_group) const;
 
   CgroupUsage Usage() const;
-  // What all its processes have used, ended ones included. FailedPrecondition:
+  // What all its processes have used, ended ones included. ISOLATION:
   // this host does not count it.
   absl::StatusOr<absl::Duration> CpuTime() const;
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/cgroup.h"
@@ -101,7 +102,8 @@ bool HasWord(const std::string& path, absl::string_view word) {
 absl::Status TryToHandOn(const std::string& directory) {
   for (const char* controller : {"memory", "pids", "cpu"}) {
     if (!HasWord(directory + "/cgroup.controllers", controller)) {
-      return absl::FailedPreconditionError(
+      return MakeFailure(
+          wire::Reply::ISOLATION,
           absl::StrCat(directory, "/cgroup.controllers lacks ", controller));
     }
     const std::string handed_on = directory + "/cgroup.subtree_control";
@@ -122,10 +124,12 @@ absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
       return CgroupHost{CgroupVersion::kV2, {candidate}};
     }
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "no cgroup v2 group hands on the controllers memory, pids and cpu: ",
-      TryToHandOn(mount.point).message(),
-      "; in a container, its processes must be in a group below that one"));
+  return MakeFailure(
+      wire::Reply::ISOLATION,
+      absl::StrCat(
+          "no cgroup v2 group hands on the controllers memory, pids and cpu: ",
+          TryToHandOn(mount.point).message(),
+          "; in a container, its processes must be in a group below that one"));
 }
 
 }  // namespace
@@ -145,8 +149,9 @@ absl::StatusOr<CgroupHost> CgroupHost::Find() {
       if (absl::string_view(controller) == "cpuacct") {
         continue;
       }
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the cgroup controller ", controller, " is not mounted"));
+      return MakeFailure(wire::Reply::ISOLATION,
+                         absl::StrCat("the cgroup controller ", controller,
+                                      " is not mounted"));
     }
     const std::string parent = mount->second.Directory(own[controller]);
     if (std::find(host.parents.begin(), host.parents.end(), parent) ==

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/kernel/namespaces.h"
 
 namespace sandbox {
@@ -39,8 +40,8 @@ absl::StatusOr<IdRange> IdRange::Acquire() {
       return IdRange(kLowest + number * kIdRange, std::move(lock));
     }
   }
-  return absl::ResourceExhaustedError(
-      "all ranges of subordinate ids are taken");
+  return MakeFailure(wire::Reply::SHORTAGE,
+                     "all ranges of subordinate ids are taken");
 }
 
 absl::StatusOr<IdRange> IdRange::TryAcquire(uint32_t first_id) {

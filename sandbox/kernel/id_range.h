@@ -20,7 +20,7 @@ class IdRange {
  public:
   IdRange() = default;
 
-  // A free range. ResourceExhausted: all are taken.
+  // A free range. SHORTAGE: all are taken.
   static absl::StatusOr<IdRange> Acquire();
   // The one that begins there. Unavailable: it is taken. NotFound: there is
   // none, or nobody ever had it.

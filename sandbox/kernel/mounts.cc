@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/mount_api.h"
@@ -119,12 +120,13 @@ absl::Status Lend(const std::string& path, uint64_t attributes,
 absl::Status CheckWorkspacePath(const std::string& path) {
   for (const char* taken : {"/proc", "/sys", "/dev", "/etc"}) {
     if (path == taken || absl::StartsWith(path, absl::StrCat(taken, "/"))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a directory that is not below ", taken));
+      return MakeFailure(wire::Reply::WORKSPACE,
+                         absl::StrCat("a directory that is not below ", taken));
     }
   }
   if (path == "/" || path == "/usr" || path == "/dev/shm") {
-    return absl::InvalidArgumentError(
+    return MakeFailure(
+        wire::Reply::WORKSPACE,
         "a directory that is not the sandbox's own: /, /usr, /dev/shm");
   }
   return absl::OkStatus();
@@ -145,16 +147,18 @@ absl::Status MakePath(int root, const std::string& path, bool directory) {
     // Only below what was opened without following a link: a link in this tree
     // would still lead to the host's.
     if (!absl::IsNotFound(found)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "no place for ", path, " in a sandbox: ", found.message()));
+      return MakeFailure(wire::Reply::WORKSPACE,
+                         absl::StrCat("no place for ", path,
+                                      " in a sandbox: ", found.message()));
     }
     const bool file = !directory && i + 1 == parts.size();
     const int made = file ? ::mknodat(root, prefix.c_str(), S_IFREG | 0444, 0)
                           : ::mkdirat(root, prefix.c_str(), 0755);
     if (made != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "no place for ", path,
-          " in a sandbox: ", absl::ErrnoToStatus(errno, prefix).message()));
+      return MakeFailure(
+          wire::Reply::WORKSPACE,
+          absl::StrCat("no place for ", path, " in a sandbox: ",
+                       absl::ErrnoToStatus(errno, prefix).message()));
     }
   }
   return absl::OkStatus();
@@ -341,7 +345,8 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
       ::open(workspace.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat status;
   if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
-    return absl::InvalidArgumentError(
+    return MakeFailure(
+        wire::Reply::WORKSPACE,
         absl::ErrnoToStatus(errno, "a directory that the server can open")
             .message());
   }
@@ -365,9 +370,11 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
   const absl::Status mapped =
       SetMountAttributes(tree.get(), attributes, map.get());
   if (!mapped.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "workspace ", workspace.path,
-        ": its file system has no idmapped mounts: ", mapped.message()));
+    return MakeFailure(
+        wire::Reply::ISOLATION,
+        absl::StrCat(
+            "workspace ", workspace.path,
+            ": its file system has no idmapped mounts: ", mapped.message()));
   }
   return HostTree{std::move(tree), workspace.path, true};
 }

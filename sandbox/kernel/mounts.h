@@ -56,15 +56,14 @@ struct SandboxTree {
   UniqueFd root;
 };
 
-// FailedPrecondition: the kernel cannot do it.
 absl::StatusOr<HostTrees> Gather();
 
 // In the child, as root of its user namespace.
 absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 
-// InvalidArgument: not a directory, or one that may not be a workspace; the
-// message says what is allowed.
-// FailedPrecondition: its file system has no idmapped mounts.
+// Fails with WORKSPACE if the path is no directory, or one that may not be a
+// workspace, and with ISOLATION if its file system has no idmapped mounts: see
+// failure.h.
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 
 // Limits what /tmp, /dev/shm and /home/corral hold together, for a sandbox with
@@ -73,7 +72,7 @@ absl::Status LimitScratch(int root, uint64_t memory_bytes);
 
 // Puts one more tree below the root. In a process that entered the sandbox's
 // namespaces, as root of its user namespace, and before anything untrusted runs
-// there. InvalidArgument: there is no place for it.
+// there. Fails with WORKSPACE if there is no place for it.
 absl::Status Attach(int root, const HostTree& tree);
 
 }  // namespace sandbox

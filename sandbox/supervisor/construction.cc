@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
@@ -36,9 +37,11 @@ constexpr const char* kHostName = "corral";
 // Above what the program wants its descriptors to be.
 constexpr int kAbove = 16;
 
-// What a child says before it executes, packed: an absl::StatusCode and a text.
+// What a child says before it executes, packed: an absl::StatusCode, a
+// wire::Reply::Failure and a text.
 struct Report {
   int32_t code;
+  int32_t failure;
   char text[500];
 };
 
@@ -87,7 +90,7 @@ absl::StatusOr<UniqueFd> MakeExchange() {
 
 void SendReport(int socket, const absl::Status& status,
                 const std::vector<int>& fds) {
-  Report report = {static_cast<int32_t>(status.code()), {}};
+  Report report = {static_cast<int32_t>(status.code()), FailureOf(status), {}};
   const std::string text(status.message());
   std::strncpy(report.text, text.c_str(), sizeof(report.text) - 1);
   (void)SendWithFds(socket, &report, sizeof(report), fds);
@@ -108,8 +111,9 @@ absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
     return KilledError(who);
   }
   if (report.code != 0) {
-    return absl::Status(static_cast<absl::StatusCode>(report.code),
-                        absl::StrCat(who, ": ", report.text));
+    return WithFailure(static_cast<wire::Reply::Failure>(report.failure),
+                       absl::Status(static_cast<absl::StatusCode>(report.code),
+                                    absl::StrCat(who, ": ", report.text)));
   }
   return std::move(packet->fds);
 }
@@ -201,8 +205,8 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
   absl::StatusOr<Child> child = CloneIntoNamespaces(EntryForClone(cgroup));
   if (!child.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("namespaces: ", child.status().message()));
+    return MakeFailure(wire::Reply::ISOLATION,
+                       absl::StrCat("namespaces: ", child.status().message()));
   }
   if (child->pid == 0) {
     pair.ours.Reset();

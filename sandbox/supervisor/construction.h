@@ -32,7 +32,7 @@ struct Construction {
 // `cgroup` is the sandbox's group, the root of its cgroup namespace; `home` the
 // one that init and spawner live in: with v2 one below, since a group that
 // hands controllers on holds no process; with v1 the same. On failure nothing
-// is left. FailedPrecondition: what the kernel refuses. Aborted: somebody
+// is left. ISOLATION: what the kernel refuses. Aborted: somebody
 // killed a process that was being made.
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);

@@ -78,8 +78,8 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   // OK when the command runs or failed to start; on_state told which. An error:
-  // nothing was started, and nothing of it is left. Unavailable with a message
-  // that begins with "storage: ": its files could not be written.
+  // nothing was started, and nothing of it is left. STORAGE: its files could
+  // not be written.
   void Start(absl::AnyInvocable<void(absl::Status)> done);
 
   const wire::ExecutionRecord& record() const { return record_; }
@@ -124,7 +124,7 @@ class Execution {
   bool Concerns(const wire::Signal& signal) const;
   absl::Status Deliver(const wire::Signal& signal);
   void DeliverEarlySignals();
-  // FailedPrecondition: it has no terminal, or that is closed.
+  // NOT_A_TERMINAL: it has no terminal, or that is closed.
   absl::Status CheckTerminal();
   absl::Status Prepare();
   absl::Status TakeFiles(bool terminal);

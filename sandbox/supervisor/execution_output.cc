@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/command_streams.h"
@@ -39,10 +40,10 @@ Overflow OverflowOf(const wire::CommandSpec& command) {
 }
 
 absl::Status StorageError(const absl::Status& status) {
-  return status.ok() || absl::IsAlreadyExists(status)
-             ? status
-             : absl::UnavailableError(
-                   absl::StrCat("storage: ", status.message()));
+  return WithFailure(absl::IsAlreadyExists(status)
+                         ? wire::Reply::EXECUTION_EXISTS
+                         : wire::Reply::STORAGE,
+                     status);
 }
 
 }  // namespace

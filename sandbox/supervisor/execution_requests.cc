@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/pty.h"
 #include "sandbox/supervisor/execution.h"
@@ -28,7 +29,8 @@ bool Execution::Concerns(const wire::Signal& signal) const {
 
 absl::Status Execution::Signal(const wire::Signal& signal) {
   if (!Concerns(signal)) {
-    return absl::FailedPreconditionError("nothing of it runs any more");
+    return MakeFailure(wire::Reply::EXECUTION_ENDED,
+                       "nothing of it runs any more");
   }
   if (signal.scope() == wire::Signal::FOREGROUND_GROUP) {
     RETURN_IF_ERROR(CheckTerminal());
@@ -76,7 +78,7 @@ void Execution::DeliverEarlySignals() {
 absl::Status Execution::CheckTerminal() {
   const OutputChannel* terminal = FindOutput(wire::TERMINAL);
   return terminal == nullptr || terminal->closed()
-             ? absl::FailedPreconditionError("it has no terminal")
+             ? MakeFailure(wire::Reply::NOT_A_TERMINAL, "it has no terminal")
              : absl::OkStatus();
 }
 
@@ -110,7 +112,7 @@ absl::Status Execution::Resize(uint32_t rows, uint32_t columns) {
 void Execution::WriteInput(const wire::WriteInput& input,
                            InputChannel::Done done) {
   if (input_ == nullptr) {
-    done(absl::FailedPreconditionError("it was started without input"),
+    done(MakeFailure(wire::Reply::NO_INPUT, "it was started without input"),
          wire::InputState());
     return;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/failure.h"
 
 namespace sandbox {
 
@@ -26,15 +27,17 @@ void InputChannel::Write(uint64_t offset, const std::string& data, bool eof,
                          Done done) {
   const uint64_t next = next_offset();
   if (sink_.valid() && offset > next) {
-    done(absl::OutOfRangeError(absl::StrCat("input at offset ", offset,
-                                            " leaves a gap after ", next)),
+    done(MakeFailure(wire::Reply::OFFSET_GAP,
+                     absl::StrCat("input at offset ", offset,
+                                  " leaves a gap after ", next)),
          state());
     return;
   }
   const bool more = sink_.valid() && !eof_ && offset + data.size() > next;
   const size_t size = more ? offset + data.size() - next : 0;
   if (waiters_.size() >= kMaxWaiters || pending_.size() + size > kMaxPending) {
-    done(absl::ResourceExhaustedError("too much input waits already"), state());
+    done(MakeFailure(wire::Reply::SHORTAGE, "too much input waits already"),
+         state());
     return;
   }
   if (more) {

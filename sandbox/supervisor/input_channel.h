@@ -35,8 +35,8 @@ class InputChannel {
   static constexpr size_t kMaxWaiters = 64;
 
   // Calls `done` when the command's side has taken everything up to the end of
-  // `data`, or takes no more: the state says so. OutOfRange: a gap.
-  // ResourceExhausted: too much waits already, and nothing was taken.
+  // `data`, or takes no more: the state says so. OFFSET_GAP: a gap.
+  // SHORTAGE: too much waits already, and nothing was taken.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
 
   // Where data that is appended begins.

@@ -14,14 +14,15 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::FailsWith;
 using ::tests::IsOk;
-using ::tests::StatusIs;
 
 class InputChannelTest : public ::testing::Test {
  protected:
@@ -71,8 +72,8 @@ TEST_F(InputChannelTest, PassesEachByteOnce) {
 
 TEST_F(InputChannelTest, RefusesAGap) {
   Write(1, "x");
-  EXPECT_THAT(*answer_, StatusIs(absl::StatusCode::kOutOfRange,
-                                 HasSubstr("gap after 0")));
+  EXPECT_THAT(*answer_,
+              FailsWith(wire::Reply::OFFSET_GAP, HasSubstr("gap after 0")));
   EXPECT_EQ(Read(), "");
 }
 
@@ -140,8 +141,8 @@ TEST_F(InputChannelTest, RefusesMoreThanItHoldsForACommandThatDoesNotRead) {
   }
   const uint64_t held = channel_->next_offset();
   Write(held, much);
-  EXPECT_THAT(*answer_, StatusIs(absl::StatusCode::kResourceExhausted,
-                                 HasSubstr("waits already")));
+  EXPECT_THAT(*answer_,
+              FailsWith(wire::Reply::SHORTAGE, HasSubstr("waits already")));
   EXPECT_EQ(channel_->next_offset(), held);
   // Nor what holds no data.
   for (size_t calls = 4; calls < InputChannel::kMaxWaiters; ++calls) {
@@ -149,8 +150,8 @@ TEST_F(InputChannelTest, RefusesMoreThanItHoldsForACommandThatDoesNotRead) {
     EXPECT_FALSE(answer_.has_value());
   }
   Write(0, much);
-  EXPECT_THAT(*answer_, StatusIs(absl::StatusCode::kResourceExhausted,
-                                 HasSubstr("waits already")));
+  EXPECT_THAT(*answer_,
+              FailsWith(wire::Reply::SHORTAGE, HasSubstr("waits already")));
 }
 
 TEST_F(InputChannelTest, AnswersWhoWaitsWhenItIsClosed) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/namespaces.h"
@@ -90,8 +91,8 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
       DeleteSandbox(id, request.delete_sandbox().cause());
       break;
     case wire::ToSupervisor::REQUEST_NOT_SET:
-      Reply(id, absl::UnimplementedError(
-                    "this supervisor does not know the request"));
+      Reply(id, MakeFailure(wire::Reply::UNKNOWN_REQUEST,
+                            "this supervisor does not know the request"));
       break;
   }
 }
@@ -105,7 +106,7 @@ void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
   wire::FromSupervisor message;
   wire::Reply* reply = message.mutable_reply();
   reply->set_request_id(request_id);
-  reply->set_code(static_cast<int>(status.code()));
+  reply->set_failure(FailureOf(status));
   reply->set_message(std::string(status.message()));
   *reply->mutable_input() = input;
   control_.Send(std::move(message));
@@ -116,7 +117,8 @@ void Supervisor::With(uint64_t request_id, const std::string& id,
                       Action action) {
   const auto found = executions_.find(id);
   if (found == executions_.end()) {
-    Reply(request_id, absl::NotFoundError(absl::StrCat("no execution ", id)));
+    Reply(request_id, MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
+                                  absl::StrCat("no execution ", id)));
     return;
   }
   action(*found->second);
@@ -165,8 +167,7 @@ absl::Status Supervisor::StartSpawner() {
   ASSIGN_OR_RETURN(
       spawner_,
       Spawner::Create(loop_.get(), std::move(construction_.spawner_socket),
-                      construction_.exchange,
-                      [this] { Fail("the spawner died"); }));
+                      construction_.exchange, [this] { OnSpawnerExit(); }));
   host_.spawner = spawner_.get();
   MakeSpareCgroup();
   return absl::OkStatus();
@@ -203,12 +204,12 @@ void Supervisor::CreateSandbox(uint64_t request_id,
   }
   if (state_ != State::kNew) {
     Reply(request_id,
-          absl::FailedPreconditionError("the sandbox was created before"));
+          MakeFailure(wire::Reply::FAULT, "the sandbox was created before"));
     return;
   }
   const absl::Status claimed = prepared_.ok() ? Claim(spec) : prepared_;
   if (absl::IsAborted(claimed)) {
-    Fail(std::string(claimed.message()));
+    Fail(wire::SandboxEnd::INIT_DIED, std::string(claimed.message()));
     return;
   }
   Reply(request_id, claimed);
@@ -223,7 +224,9 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   directory_ = spec.directory();
   host_.directory = directory_ + "/executions";
   if (::mkdir(host_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", host_.directory));
+    return WithFailure(
+        wire::Reply::STORAGE,
+        absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", host_.directory)));
   }
   CgroupLimits limits;
   limits.memory_bytes = spec.memory_bytes();
@@ -256,12 +259,13 @@ void Supervisor::StartExecution(uint64_t request_id,
                                 wire::StartExecution start) {
   const std::string id = start.id();
   if (state_ != State::kReady) {
-    Reply(request_id,
-          absl::FailedPreconditionError("the sandbox is not ready"));
+    Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
+                                  "the sandbox is not ready"));
     return;
   }
   if (executions_.count(id) != 0) {
-    Reply(request_id, absl::AlreadyExistsError(absl::StrCat("execution ", id)));
+    Reply(request_id, MakeFailure(wire::Reply::EXECUTION_EXISTS,
+                                  absl::StrCat("execution ", id, " exists")));
     return;
   }
   auto& execution = executions_[id];

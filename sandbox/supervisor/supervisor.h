@@ -56,7 +56,7 @@ class Supervisor {
   void DeleteExecution(uint64_t request_id, const std::string& id);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
 
-  // Calls `action` with the execution, or answers NotFound.
+  // Calls `action` with the execution, or answers NO_SUCH_EXECUTION.
   template <typename Action>
   void With(uint64_t request_id, const std::string& id, Action action);
 
@@ -65,7 +65,8 @@ class Supervisor {
   void TryRemove(const std::string& id, absl::Duration pause);
   bool InitEnds() const;
   void OnInitExit();
-  void Fail(const std::string& why);
+  void OnSpawnerExit();
+  void Fail(wire::SandboxEnd::Cause cause, const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
   // Make what the next execution needs ahead of its request.

@@ -31,12 +31,9 @@ constexpr absl::Duration kLastWords = absl::Seconds(10);
 constexpr absl::Duration kLastWordsLook = absl::Milliseconds(10);
 
 // For a server that comes later: see StateDirectory::ReadFailure.
-void WriteFailure(const std::string& directory, const std::string& why) {
-  wire::Reply failure;
-  failure.set_code(static_cast<int>(absl::StatusCode::kInternal));
-  failure.set_message(why);
+void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   const absl::Status written = ReplaceFile(
-      directory + "/failure.pb", SealRecord(failure), Durability::kProcess);
+      directory + "/failure.pb", SealRecord(end), Durability::kProcess);
   if (!written.ok()) {
     LOG(WARNING) << written.ToString();
   }
@@ -65,7 +62,7 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
       std::any_of(executions_.begin(), executions_.end(),
                   [](const auto& entry) { return entry.second->lost(); });
   if (failing) {
-    Fail(kInitDied);
+    Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
     return;
   }
   state_ = State::kDeleting;
@@ -85,11 +82,20 @@ bool Supervisor::InitEnds() const { return IsExiting(construction_.init.pid); }
 
 void Supervisor::OnInitExit() {
   if (state_ != State::kDeleting) {
-    Fail(kInitDied);
+    Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
     return;
   }
   loop_->Unwatch(construction_.init.pidfd.get());
   KillAndReap(construction_.init);
+}
+
+void Supervisor::OnSpawnerExit() {
+  // The kernel kills the spawner with init, and its end may be seen first.
+  if (InitEnds()) {
+    Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
+  } else {
+    Fail(wire::SandboxEnd::SPAWNER_DIED, "the spawner died");
+  }
 }
 
 void Supervisor::TryEnd() {
@@ -118,7 +124,7 @@ void Supervisor::StopWhenTold(absl::Duration patience) {
                [this, patience] { StopWhenTold(patience - kLastWordsLook); });
 }
 
-void Supervisor::Fail(const std::string& why) {
+void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   if (state_ == State::kNew) {
     // The server notices, and starts another one when it needs one: at once, if
     // it has asked for the sandbox.
@@ -133,9 +139,10 @@ void Supervisor::Fail(const std::string& why) {
   }
   LOG(ERROR) << "sandbox failed: " << why;
   state_ = State::kEnded;
-  WriteFailure(directory_, why);
   wire::FromSupervisor message;
+  message.mutable_failed()->set_cause(cause);
   message.mutable_failed()->set_message(why);
+  WriteFailure(directory_, message.failed());
   control_.Send(std::move(message));
   CleanUp();
   // How they ended was not seen: they have no end to tell.

@@ -5,7 +5,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -169,11 +168,6 @@ absl::Status QuotaExceeded(ErrorReason reason, absl::string_view subject,
   violation->set_description(std::string(message));
   AddDetail(&status, failure);
   return status;
-}
-
-bool IsStorageFailure(const absl::Status& status) {
-  return absl::IsUnavailable(status) &&
-         absl::StartsWith(status.message(), "storage: ");
 }
 
 absl::Status ServerFault(absl::string_view where, const absl::Status& cause) {

@@ -63,9 +63,6 @@ absl::Status QuotaExceeded(corral::v1::ErrorReason reason,
                            absl::string_view subject,
                            absl::string_view message);
 
-// An answer of a supervisor that could not write what it must keep.
-bool IsStorageFailure(const absl::Status& status);
-
 // SERVER_FAULT. `where` says which operation failed.
 absl::Status ServerFault(absl::string_view where, const absl::Status& cause);
 

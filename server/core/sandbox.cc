@@ -39,6 +39,19 @@ namespace {
 // A supervisor that cannot be connected to is tried more often than this.
 constexpr absl::Duration kKnownRetry = absl::Milliseconds(500);
 
+// The code of a failed sandbox's description.
+absl::StatusCode CodeOf(wire::SandboxEnd::Cause cause) {
+  switch (cause) {
+    case wire::SandboxEnd::INIT_DIED:
+    case wire::SandboxEnd::SPAWNER_DIED:
+      return absl::StatusCode::kInternal;
+    case wire::SandboxEnd::HOST_RESTARTED:
+      return absl::StatusCode::kAborted;
+    default:  // the sentinels of protobuf's open enums
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
 // Of all that call the function, the first one's status counts.
 std::function<void(const absl::Status&)> FirstOf(Sandbox::Done done) {
   auto called = std::make_shared<std::atomic<bool>>(false);
@@ -101,8 +114,9 @@ corral::v1::Sandbox Sandbox::Describe() const {
   MutexLock lock(&mutex_);
   description.set_state(state_);
   if (state_ == corral::v1::Sandbox::FAILED) {
-    description.mutable_failure()->set_code(static_cast<int>(failure_.code()));
-    description.mutable_failure()->set_message(std::string(failure_.message()));
+    description.mutable_failure()->set_code(
+        static_cast<int>(CodeOf(failure_.cause())));
+    description.mutable_failure()->set_message(failure_.message());
   }
   return description;
 }

@@ -164,8 +164,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
   void OnOutput(const sandbox::wire::OutputChange& change) override;
   void OnStorage(const sandbox::wire::Storage& storage) override;
-  // Internal: init or the spawner died. Aborted: the host went down.
-  void OnGone(const absl::Status& why) override;
+  void OnGone(const sandbox::wire::SandboxEnd& end) override;
 
  private:
   struct Admission {
@@ -182,6 +181,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void Erase(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnStarted(const ExecutionPtr& execution, const std::string& id,
                  const absl::Status& status);
+  absl::Status ToStartError(const Execution& execution,
+                            const absl::Status& status) const;
   // Answers who waits for its start.
   void AnswerStarters(const std::string& id);
   // It was never made.
@@ -192,9 +193,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Takes in an execution of an earlier server.
   void Load(const sandbox::wire::ExecutionRecord& record,
             corral::v1::Command command);
-  // Of what the disk says and `why` the first one counts, also for a server
+  // Of what the disk says and `end` the first one counts, also for a server
   // after this one.
-  void SettleFailure(const absl::Status& why);
+  void SettleFailure(const sandbox::wire::SandboxEnd& end);
   // EndWithoutSupervisor by a worker, until it succeeds; then `then`.
   void EndThen(absl::AnyInvocable<void()> then);
   void OnEnd(const ExecutionPtr& execution);
@@ -211,7 +212,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
 
   mutable sandbox::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = corral::v1::Sandbox::CREATING;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::SupervisorConnection> supervisor_
       ABSL_GUARDED_BY(mutex_);
   uint32_t schema_version_ ABSL_GUARDED_BY(mutex_) = kSchemaVersion;

@@ -16,6 +16,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -262,7 +263,7 @@ void Sandbox::OnStorage(const sandbox::wire::Storage& storage) {
   environment_.storage->Set(spec_.name(), storage.failure());
 }
 
-void Sandbox::OnGone(const absl::Status& why) {
+void Sandbox::OnGone(const wire::SandboxEnd& end) {
   environment_.storage->Set(spec_.name(), "");
   std::vector<Done> waiters;
   std::vector<std::string> execution_deletions;
@@ -270,7 +271,7 @@ void Sandbox::OnGone(const absl::Status& why) {
   {
     MutexLock lock(&mutex_);
     gone_ = true;
-    gone_as_asked_ = why.ok();
+    gone_as_asked_ = end.cause() == wire::SandboxEnd::DELETED;
     waiters = std::move(ready_waiters_);
     for (const auto& [id, unanswered] : execution_deletions_) {
       execution_deletions.push_back(id);
@@ -279,7 +280,11 @@ void Sandbox::OnGone(const absl::Status& why) {
         state_ == corral::v1::Sandbox::DELETING || deletion_cause_.has_value();
     state_ =
         deleting ? corral::v1::Sandbox::DELETING : corral::v1::Sandbox::FAILED;
-    failure_ = why.ok() ? absl::UnavailableError("the supervisor ended") : why;
+    failure_ = end;
+    if (gone_as_asked_) {
+      failure_.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
+      failure_.set_message("the supervisor ended");
+    }
   }
   auto go_on = [self = shared_from_this(), waiters = std::move(waiters),
                 ids = std::move(execution_deletions)]() mutable {
@@ -288,7 +293,8 @@ void Sandbox::OnGone(const absl::Status& why) {
     }
     for (const std::string& id : ids) {
       self->OnExecutionDeleted(
-          id, absl::UnavailableError("the supervisor is gone"));
+          id, sandbox::MakeFailure(wire::Reply::SUPERVISOR_GONE,
+                                   "the supervisor is gone"));
     }
   };
   if (deleting) {
@@ -296,24 +302,26 @@ void Sandbox::OnGone(const absl::Status& why) {
     MaybeEmptied();
     return;
   }
-  LOG(WARNING) << spec_.name() << " failed: " << why.message();
+  LOG(WARNING) << spec_.name() << " failed: " << end.message();
   environment_.lanes->records.Run(
-      [self = shared_from_this(), why, go_on = std::move(go_on)]() mutable {
-        self->SettleFailure(why);
+      [self = shared_from_this(), end, go_on = std::move(go_on)]() mutable {
+        self->SettleFailure(end);
         self->EndThen(std::move(go_on));
       });
 }
 
-void Sandbox::SettleFailure(const absl::Status& why) {
-  const absl::Status known = StateDirectory::ReadFailure(spec_.directory());
-  if (known.ok()) {
+void Sandbox::SettleFailure(const wire::SandboxEnd& end) {
+  const auto known = StateDirectory::ReadFailure(spec_.directory());
+  if (!known.has_value() && end.cause() != wire::SandboxEnd::DELETED) {
     // For the server after this one.
-    StateDirectory::WriteFailure(spec_.directory(), why).IgnoreError();
+    StateDirectory::WriteFailure(spec_.directory(), end).IgnoreError();
+  }
+  if (!known.has_value()) {
     return;
   }
   // The supervisor's own words, which may not have come through.
   MutexLock lock(&mutex_);
-  failure_ = known;
+  failure_ = *known;
 }
 
 void Sandbox::OnEnd(const ExecutionPtr& execution) {
@@ -332,13 +340,17 @@ void Sandbox::Lose(const ExecutionPtr& execution) {
 corral::v1::Loss Sandbox::WhyLost() const {
   corral::v1::Loss loss;
   MutexLock lock(&mutex_);
-  loss.set_message(std::string(failure_.message()));
-  if (absl::IsAborted(failure_)) {
-    loss.set_cause(corral::v1::Loss::HOST_RESTARTED);
-  } else if (absl::IsInternal(failure_)) {
-    loss.set_cause(corral::v1::Loss::SANDBOX_FAILED);
-  } else {
-    loss.set_cause(corral::v1::Loss::SUPERVISOR_DIED);
+  loss.set_message(failure_.message());
+  switch (failure_.cause()) {
+    case wire::SandboxEnd::HOST_RESTARTED:
+      loss.set_cause(corral::v1::Loss::HOST_RESTARTED);
+      break;
+    case wire::SandboxEnd::INIT_DIED:
+    case wire::SandboxEnd::SPAWNER_DIED:
+      loss.set_cause(corral::v1::Loss::SANDBOX_FAILED);
+      break;
+    default:  // the sentinels of protobuf's open enums
+      loss.set_cause(corral::v1::Loss::SUPERVISOR_DIED);
   }
   return loss;
 }

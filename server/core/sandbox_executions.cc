@@ -13,6 +13,7 @@
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -28,6 +29,15 @@
 namespace server {
 
 using sandbox::MutexLock;
+
+namespace {
+
+absl::Status SupervisorGone() {
+  return sandbox::MakeFailure(wire::Reply::SUPERVISOR_GONE,
+                              "the supervisor is gone");
+}
+
+}  // namespace
 
 absl::StatusOr<Sandbox::ExecutionPtr> Sandbox::FindSame(
     const NewExecution& wanted) const {
@@ -130,39 +140,52 @@ Sandbox::ExecutionPtr Sandbox::Start(NewExecution wanted, Started started) {
   if (const auto supervisor = this->supervisor(); supervisor != nullptr) {
     supervisor->Start(std::move(start), std::move(done));
   } else {
-    done(absl::UnavailableError("the supervisor is gone"));
+    done(SupervisorGone());
   }
   return admitted->execution;
 }
 
 void Sandbox::OnStarted(const ExecutionPtr& execution, const std::string& id,
                         const absl::Status& status) {
-  if (status.ok()) {
-    AnswerStarters(id);
-  } else if (IsStorageFailure(status)) {
-    FailStart(execution, id, StorageFailed("start of an execution", status));
-  } else if (absl::IsFailedPrecondition(status)) {
-    // A deletion of the sandbox overtook the start, or its failure did, which
-    // is told next.
-    const corral::v1::Sandbox::State state = Describe().state();
-    FailStart(
-        execution, id,
-        SandboxNotReady(spec_.name(), corral::v1::Sandbox::State_Name(
-                                          state == corral::v1::Sandbox::READY
-                                              ? corral::v1::Sandbox::FAILED
-                                              : state)));
-  } else if (absl::IsAlreadyExists(status)) {
-    FailStart(execution, id, ExecutionExists(execution->name()));
-  } else if (!absl::IsUnavailable(status)) {
-    FailStart(
-        execution, id,
-        ServerFault(absl::StrCat("start of ", execution->name()), status));
-  } else {
-    // The supervisor is gone: whether it had begun, the disk knows.
-    MutexLock lock(&mutex_);
-    if (gone_) {
-      EndThen([] {});
+  switch (sandbox::FailureOf(status)) {
+    case wire::Reply::NONE:
+      AnswerStarters(id);
+      break;
+    case wire::Reply::SUPERVISOR_GONE: {
+      // Whether the start had begun, the disk knows.
+      MutexLock lock(&mutex_);
+      if (gone_) {
+        EndThen([] {});
+      }
+      break;
     }
+    default:
+      FailStart(execution, id, ToStartError(*execution, status));
+  }
+}
+
+absl::Status Sandbox::ToStartError(const Execution& execution,
+                                   const absl::Status& status) const {
+  switch (sandbox::FailureOf(status)) {
+    case wire::Reply::STORAGE:
+      return StorageFailed("start of an execution", status);
+    case wire::Reply::SANDBOX_NOT_READY: {
+      // A deletion of the sandbox overtook the start, or its failure did, which
+      // is reported next.
+      const State state = Describe().state();
+      return SandboxNotReady(
+          spec_.name(),
+          corral::v1::Sandbox::State_Name(state == corral::v1::Sandbox::READY
+                                              ? corral::v1::Sandbox::FAILED
+                                              : state));
+    }
+    case wire::Reply::EXECUTION_EXISTS:
+      return ExecutionExists(execution.name());
+    case wire::Reply::ISOLATION:
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   corral::v1::ISOLATION_UNAVAILABLE, status.message());
+    default:
+      return ServerFault(absl::StrCat("start of ", execution.name()), status);
   }
 }
 
@@ -259,7 +282,7 @@ void Sandbox::DeleteExecution(const std::string& id, Done done) {
     const std::shared_ptr<sandbox::SupervisorConnection> supervisor =
         self->supervisor();
     if (supervisor == nullptr) {
-      deleted(absl::UnavailableError("the supervisor is gone"));
+      deleted(SupervisorGone());
     } else {
       supervisor->DeleteExecution(id, std::move(deleted));
     }
@@ -268,7 +291,8 @@ void Sandbox::DeleteExecution(const std::string& id, Done done) {
 
 void Sandbox::OnExecutionDeleted(const std::string& id,
                                  const absl::Status& status) {
-  if (absl::IsUnavailable(status)) {
+  const wire::Reply::Failure failure = sandbox::FailureOf(status);
+  if (failure == wire::Reply::SUPERVISOR_GONE) {
     {
       MutexLock lock(&mutex_);
       if (!gone_) {
@@ -287,7 +311,7 @@ void Sandbox::OnExecutionDeleted(const std::string& id,
   {
     MutexLock lock(&mutex_);
     const auto found = executions_.find(id);
-    if (!status.ok() && !absl::IsNotFound(status)) {
+    if (!status.ok() && failure != wire::Reply::NO_SUCH_EXECUTION) {
       result = ServerFault(absl::StrCat("deletion of ", id), status);
     } else if (found != executions_.end()) {
       execution = found->second;

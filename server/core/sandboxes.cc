@@ -12,11 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -51,24 +53,29 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
   if (ReasonOf(status) != corral::v1::ERROR_REASON_UNSPECIFIED) {
     return status;
   }
-  if (absl::IsInvalidArgument(status)) {
-    return InvalidField("sandbox.workspace.path", spec.workspace(),
-                        status.message());
+  switch (sandbox::FailureOf(status)) {
+    case wire::Reply::WORKSPACE:
+      return InvalidField("sandbox.workspace.path", spec.workspace(),
+                          status.message());
+    case wire::Reply::ISOLATION:
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   corral::v1::ISOLATION_UNAVAILABLE, status.message());
+    case wire::Reply::STORAGE:
+      return StorageFailed("creation of a sandbox", status);
+    case wire::Reply::SHORTAGE:
+    case wire::Reply::SUPERVISOR_GONE:
+      return SandboxUnavailable(spec.name(), status.message(), kCreationRetry);
+    default:
+      return ServerFault("creation of a sandbox", status);
   }
-  if (absl::IsFailedPrecondition(status)) {
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 corral::v1::ISOLATION_UNAVAILABLE, status.message());
-  }
-  if (absl::IsAlreadyExists(status)) {
-    return SandboxExists(spec.name());
-  }
-  if (IsStorageFailure(status)) {
-    return StorageFailed("creation of a sandbox", status);
-  }
-  if (absl::IsUnavailable(status)) {
-    return SandboxUnavailable(spec.name(), status.message(), kCreationRetry);
-  }
-  return ServerFault("creation of a sandbox", status);
+}
+
+wire::SandboxEnd EndOf(wire::SandboxEnd::Cause cause,
+                       absl::string_view message) {
+  wire::SandboxEnd end;
+  end.set_cause(cause);
+  end.set_message(std::string(message));
+  return end;
 }
 
 bool HasRebooted(const wire::SandboxSpec& spec, const StateDirectory& state) {
@@ -157,10 +164,10 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   }
   environment_.storage->Set(kServer, std::string(written.message()));
   if (!written.ok()) {
-    sandbox->OnCreated(
-        absl::UnavailableError(absl::StrCat("storage: ", written.message())));
+    sandbox->OnCreated(sandbox::WithFailure(wire::Reply::STORAGE, written));
     sandbox->Attach(nullptr);
-    sandbox->OnGone(written);
+    sandbox->OnGone(
+        EndOf(wire::SandboxEnd::SUPERVISOR_DIED, written.message()));
     return;
   }
   sandbox->Attach(environment_.factory->Create(
@@ -319,15 +326,14 @@ absl::Status Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
   if (adopted.ok()) {
     sandbox->Attach(*std::move(adopted));
   } else {
-    absl::Status why = StateDirectory::ReadFailure(path);
-    if (why.ok()) {
-      why = HasRebooted(sandbox->spec(), *environment_.state)
-                ? absl::AbortedError("the host went down")
-                : absl::UnavailableError(absl::StrCat(
-                      "the supervisor died: ", adopted.status().message()));
-    }
+    const wire::SandboxEnd unknown =
+        HasRebooted(sandbox->spec(), *environment_.state)
+            ? EndOf(wire::SandboxEnd::HOST_RESTARTED, "the host went down")
+            : EndOf(wire::SandboxEnd::SUPERVISOR_DIED,
+                    absl::StrCat("the supervisor died: ",
+                                 adopted.status().message()));
     sandbox->Attach(nullptr);
-    sandbox->OnGone(why);
+    sandbox->OnGone(StateDirectory::ReadFailure(path).value_or(unknown));
   }
   return absl::OkStatus();
 }

@@ -34,7 +34,7 @@ namespace {
 
 using corral::supervisor::v1::DeleteSandbox;
 using corral::supervisor::v1::ExecutionRecord;
-using corral::supervisor::v1::Reply;
+using corral::supervisor::v1::SandboxEnd;
 using corral::supervisor::v1::SandboxSpec;
 using sandbox::UniqueFd;
 
@@ -274,21 +274,19 @@ std::optional<DeleteSandbox> StateDirectory::ReadDeletion(
 }
 
 absl::Status StateDirectory::WriteFailure(const std::string& sandbox_path,
-                                          const absl::Status& failure) {
-  Reply reply;
-  reply.set_code(static_cast<int>(failure.code()));
-  reply.set_message(std::string(failure.message()));
+                                          const SandboxEnd& failure) {
   return sandbox::ReplaceFile(absl::StrCat(sandbox_path, kFailure),
-                              sandbox::SealRecord(reply),
+                              sandbox::SealRecord(failure),
                               sandbox::Durability::kProcess);
 }
 
-absl::Status StateDirectory::ReadFailure(const std::string& sandbox_path) {
-  Reply reply;
-  sandbox::ReadRecord(absl::StrCat(sandbox_path, kFailure), &reply)
-      .IgnoreError();
-  return absl::Status(static_cast<absl::StatusCode>(reply.code()),
-                      reply.message());
+std::optional<SandboxEnd> StateDirectory::ReadFailure(
+    const std::string& sandbox_path) {
+  SandboxEnd failure;
+  return sandbox::ReadRecord(absl::StrCat(sandbox_path, kFailure), &failure)
+                 .ok()
+             ? std::make_optional(failure)
+             : std::nullopt;
 }
 
 bool StateDirectory::IsUnborn(const std::string& sandbox_path) {

@@ -58,10 +58,12 @@ class StateDirectory {
   static std::optional<corral::supervisor::v1::DeleteSandbox> ReadDeletion(
       const std::string& sandbox_path);
 
-  // Why a sandbox failed. OK: it did not, or nobody knows.
-  static absl::Status WriteFailure(const std::string& sandbox_path,
-                                   const absl::Status& failure);
-  static absl::Status ReadFailure(const std::string& sandbox_path);
+  // Why a sandbox failed, if it did and anybody knows.
+  static absl::Status WriteFailure(
+      const std::string& sandbox_path,
+      const corral::supervisor::v1::SandboxEnd& failure);
+  static std::optional<corral::supervisor::v1::SandboxEnd> ReadFailure(
+      const std::string& sandbox_path);
 
   // No supervisor has made the sandbox ready, though one may just be about to.
   static bool IsUnborn(const std::string& sandbox_path);

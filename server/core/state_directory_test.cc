@@ -251,17 +251,18 @@ TEST_F(StateDirectoryTest, ASpecThatCannotBeWrittenLeavesNothing) {
 TEST_F(StateDirectoryTest, KnowsADeletionAndAFailure) {
   const std::string path = WriteSpec("box").directory();
   EXPECT_FALSE(StateDirectory::ReadDeletion(path).has_value());
-  EXPECT_THAT(StateDirectory::ReadFailure(path), IsOk());
+  EXPECT_FALSE(StateDirectory::ReadFailure(path).has_value());
   wire::DeleteSandbox deletion;
   deletion.set_cause(wire::ExitRecord::SERVER_SHUTDOWN);
   EXPECT_THAT(StateDirectory::WriteDeletion(path, deletion), IsOk());
-  EXPECT_THAT(
-      StateDirectory::WriteFailure(path, absl::InternalError("init died")),
-      IsOk());
+  wire::SandboxEnd failure;
+  failure.set_cause(wire::SandboxEnd::INIT_DIED);
+  failure.set_message("init died");
+  EXPECT_THAT(StateDirectory::WriteFailure(path, failure), IsOk());
   EXPECT_EQ(StateDirectory::ReadDeletion(path)->cause(),
             wire::ExitRecord::SERVER_SHUTDOWN);
-  EXPECT_THAT(StateDirectory::ReadFailure(path),
-              StatusIs(absl::StatusCode::kInternal, "init died"));
+  EXPECT_EQ(StateDirectory::ReadFailure(path)->SerializeAsString(),
+            failure.SerializeAsString());
 }
 
 TEST_F(StateDirectoryTest, WhatAListeningSupervisorHoldsIsNotRemovedAsUnborn) {

@@ -15,6 +15,7 @@
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
@@ -53,13 +54,18 @@ absl::Status CheckTerminal(const Execution& execution) {
 // The answer of the supervisor to a signal or a resize.
 absl::Status ToControlError(const Execution& execution,
                             const absl::Status& status) {
-  if (absl::IsFailedPrecondition(status) || absl::IsUnavailable(status)) {
-    return HasEnded(execution);
+  switch (sandbox::FailureOf(status)) {
+    case wire::Reply::NONE:
+      return absl::OkStatus();
+    case wire::Reply::EXECUTION_ENDED:
+    case wire::Reply::NOT_A_TERMINAL:  // it has closed
+    case wire::Reply::SUPERVISOR_GONE:
+      return HasEnded(execution);
+    case wire::Reply::NO_SUCH_EXECUTION:
+      return ExecutionNotFound(execution.name());
+    default:
+      return ServerFault(execution.name(), status);
   }
-  if (absl::IsNotFound(status)) {
-    return ExecutionNotFound(execution.name());
-  }
-  return status.ok() ? status : ServerFault(execution.name(), status);
 }
 
 absl::StatusOr<wire::Signal> ToSignal(

@@ -94,7 +94,7 @@ TEST_F(ExecutionControlTest, AHeldInputHoldsUpNoOtherCall) {
   std::thread writer([&] { status = Write(name, 0, "x", &state); });
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.Die(absl::UnavailableError("died"));
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "died");
   });
   writer.join();
   EXPECT_TRUE(status.ok()) << status.error_message();
@@ -133,7 +133,7 @@ TEST_F(ExecutionControlTest, ASupervisorHasOneInputOfACommandAtATime) {
     EXPECT_EQ(held_inputs(), 1);
   }
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.Die(absl::UnavailableError("died"));
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "died");
   });
   writer.join();
   EXPECT_TRUE(status.ok()) << status.error_message();

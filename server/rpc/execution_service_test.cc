@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/core/sandbox.h"
 #include "server/rpc/server_fixture.h"
@@ -335,7 +336,8 @@ TEST_F(ExecutionServiceTest, ARunThatFailsLeavesNothing) {
   request.set_parent("tenants/other");
   Run(request)->Rest(&status);
   EXPECT_EQ(Field(status), "parent");
-  factory_.FailCreations(absl::FailedPreconditionError("no user namespaces"));
+  factory_.FailCreations(sandbox::MakeFailure(sandbox::wire::Reply::ISOLATION,
+                                              "no user namespaces"));
   Run(RunInNewSandbox())->Rest(&status);
   EXPECT_EQ(Reason(status), "ISOLATION_UNAVAILABLE");
   AwaitNoSandbox();
@@ -347,13 +349,15 @@ TEST_F(ExecutionServiceTest, SaysWhyASupervisorRefusesAStart) {
   *request.mutable_command() = Command();
   corral::v1::Execution response;
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.RefuseStarts(absl::FailedPreconditionError("not ready"));
+    supervisor.RefuseStarts(sandbox::MakeFailure(
+        sandbox::wire::Reply::SANDBOX_NOT_READY, "not ready"));
   });
   grpc::Status status = Start(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.RefuseStarts(absl::AlreadyExistsError("it exists"));
+    supervisor.RefuseStarts(sandbox::MakeFailure(
+        sandbox::wire::Reply::EXECUTION_EXISTS, "it exists"));
   });
   status = Start(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
@@ -365,7 +369,8 @@ TEST_F(ExecutionServiceTest, ADeletionWaitsForTheCauseOfALoss) {
   const std::string name = StartExecution(sandbox, Command());
   const std::string other = StartExecution(sandbox, Command());
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.RefuseDeletions(absl::UnavailableError("gone"));
+    supervisor.RefuseDeletions(
+        sandbox::MakeFailure(sandbox::wire::Reply::SUPERVISOR_GONE, "gone"));
   });
   std::promise<absl::Status> deleted;
   sandboxes_->registry().Find("box")->DeleteExecution(
@@ -373,7 +378,7 @@ TEST_F(ExecutionServiceTest, ADeletionWaitsForTheCauseOfALoss) {
       [&](const absl::Status& status) { deleted.set_value(status); });
   AwaitRecordsLane();
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.Die(absl::InternalError("init died"));
+    supervisor.Die(sandbox::wire::SandboxEnd::INIT_DIED, "init died");
   });
   EXPECT_TRUE(deleted.get_future().get().ok());
   const corral::v1::Loss loss = Wait(other).loss();

@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/rpc/server_fixture.h"
@@ -216,9 +217,10 @@ TEST_F(IdempotencyTest, AfterARefusedStartTheIdsAreFree) {
     });
   };
   corral::v1::Execution response;
-  refuse(absl::InternalError("no pipes"));
+  refuse(sandbox::MakeFailure(sandbox::wire::Reply::FAULT, "no pipes"));
   EXPECT_EQ(Reason(Start(request, &response)), "SERVER_FAULT");
-  refuse(absl::UnavailableError("storage: write(start.pb): no space"));
+  refuse(sandbox::MakeFailure(sandbox::wire::Reply::STORAGE,
+                              "write(start.pb): no space"));
   const grpc::Status full = Start(request, &response);
   EXPECT_EQ(full.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Reason(full), "STORAGE_FAILED");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
@@ -131,7 +132,8 @@ void InputWrite::Send(Answer reply) {
 
 void InputWrite::OnAnswer(const absl::Status& status,
                           const wire::InputState& taken, Answer reply) {
-  if (absl::IsResourceExhausted(status)) {
+  const wire::Reply::Failure failure = sandbox::FailureOf(status);
+  if (failure == wire::Reply::SHORTAGE) {
     timers_->RunAfter(kFullRetry, [this, reply = std::move(reply)]() mutable {
       Send(std::move(reply));
     });
@@ -140,7 +142,7 @@ void InputWrite::OnAnswer(const absl::Status& status,
   if (status.ok()) {
     *response_ = FromWire(taken);
     target_.execution->UpdateInput(*response_);
-  } else if (absl::IsUnavailable(status)) {
+  } else if (failure == wire::Reply::SUPERVISOR_GONE) {
     *response_ = ClosedInput(*target_.execution);
   }
   End(ToError(status, taken), std::move(reply));
@@ -154,17 +156,18 @@ void InputWrite::End(const absl::Status& status, Answer reply) {
 
 absl::Status InputWrite::ToError(const absl::Status& status,
                                  const wire::InputState& taken) const {
-  if (status.ok() || absl::IsUnavailable(status)) {
-    return absl::OkStatus();
+  switch (sandbox::FailureOf(status)) {
+    case wire::Reply::NONE:
+    case wire::Reply::SUPERVISOR_GONE:
+      return absl::OkStatus();
+    case wire::Reply::OFFSET_GAP:
+      return OffsetOutOfRange("input", request_->offset(),
+                              taken.accepted_offset());
+    case wire::Reply::NO_SUCH_EXECUTION:
+      return ExecutionNotFound(target_.execution->name());
+    default:
+      return ServerFault(target_.execution->name(), status);
   }
-  if (absl::IsOutOfRange(status)) {
-    return OffsetOutOfRange("input", request_->offset(),
-                            taken.accepted_offset());
-  }
-  if (absl::IsNotFound(status)) {
-    return ExecutionNotFound(target_.execution->name());
-  }
-  return ServerFault(target_.execution->name(), status);
 }
 
 }  // namespace server

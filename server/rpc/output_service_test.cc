@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/rpc/output_stream.h"
 #include "server/rpc/server_fixture.h"
@@ -170,7 +171,8 @@ TEST_F(OutputServiceTest, NothingComesBeforeOpened) {
   const std::string sandbox = CreateSandbox("box");
   // The start is not answered yet.
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
-    supervisor.RefuseStarts(absl::UnavailableError("gone"));
+    supervisor.RefuseStarts(
+        sandbox::MakeFailure(sandbox::wire::Reply::SUPERVISOR_GONE, "gone"));
   });
   corral::v1::RunExecutionRequest request;
   request.set_parent(sandbox);
@@ -179,7 +181,7 @@ TEST_F(OutputServiceTest, NothingComesBeforeOpened) {
   timers_.AwaitTimers(1);
   timers_.Advance(2 * OutputStream::kHeartbeatInterval);
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
-    supervisor.Die(absl::UnavailableError("killed"));
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");
   });
   grpc::Status status;
   EXPECT_THAT(call->Rest(&status), ::testing::IsEmpty());

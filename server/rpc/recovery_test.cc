@@ -19,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/storage/record_file.h"
 #include "server/api/conversion.h"
@@ -129,7 +130,7 @@ class RecoveryTest : public ServerFixture {
                      wire::ExitRecord::NORMAL);
       Obstruct("executions");
       supervisor.Connect(sandboxes_->registry().Find("box").get());
-      supervisor.Die(absl::UnavailableError("killed"));
+      supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");
     });
   }
 
@@ -137,7 +138,7 @@ class RecoveryTest : public ServerFixture {
   void KillSupervisor() {
     factory_.With("box", [](FakeSupervisor& supervisor) {
       supervisor.Connect(nullptr);
-      supervisor.Die(absl::UnavailableError("killed"));
+      supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");
     });
   }
 };
@@ -171,7 +172,7 @@ TEST_F(RecoveryTest, AnswersForTheExecutionsOfADeadSupervisor) {
   factory_.Exit(ended, 4);
   factory_.With("box", [](FakeSupervisor& supervisor) {
     supervisor.Connect(nullptr);
-    supervisor.Die(absl::UnavailableError("power"));
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "power");
   });
   const std::string torn =
       absl::StrCat(path_, "/sandboxes/box/executions/torn");
@@ -247,7 +248,7 @@ TEST_F(RecoveryTest, SaysThatTheHostWentDown) {
 TEST_F(RecoveryTest, RemembersHowASandboxFailed) {
   const std::string name = StartExecution(CreateSandbox("box"), Command());
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.Die(absl::InternalError("init died"));
+    supervisor.Die(sandbox::wire::SandboxEnd::INIT_DIED, "init died");
   });
   EXPECT_EQ(Wait(name).loss().cause(), corral::v1::Loss::SANDBOX_FAILED);
   Restart();
@@ -367,7 +368,7 @@ TEST_F(RecoveryTest, TakesNobodyForDeadWhoCannotBeConnectedTo) {
   timers_.Advance(absl::Seconds(1));
   timers_.AwaitTimers(1);
   EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::CREATING);
-  EXPECT_TRUE(StateDirectory::ReadFailure(Box("")).ok());
+  EXPECT_FALSE(StateDirectory::ReadFailure(Box("")).has_value());
   factory_.FailAdoptions(absl::OkStatus());
   timers_.Advance(absl::Seconds(1));
   StartExecution("tenants/default/sandboxes/box", Command());
@@ -456,7 +457,8 @@ TEST_F(RecoveryTest, ARepeatedCreationDoesNotWaitForEver) {
 TEST_F(RecoveryTest, AStartThatADeletionMeetsIsNoLoss) {
   const std::string name = CreateSandbox("box");
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.RefuseStarts(absl::UnavailableError("gone"));
+    supervisor.RefuseStarts(
+        sandbox::MakeFailure(sandbox::wire::Reply::SUPERVISOR_GONE, "gone"));
   });
   std::promise<absl::Status> started;
   sandboxes_->registry().Find("box")->Start(

@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
 
@@ -101,14 +102,17 @@ TEST_F(SandboxServiceTest, RefusesARequestAboveACeiling) {
 
 TEST_F(SandboxServiceTest, SaysWhatTheHostCannotDo) {
   corral::v1::Sandbox sandbox;
-  factory_.FailCreations(absl::FailedPreconditionError("no idmapped mounts"));
+  factory_.FailCreations(sandbox::MakeFailure(sandbox::wire::Reply::ISOLATION,
+                                              "no idmapped mounts"));
   grpc::Status status = Create(Request(), &sandbox);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(Reason(status), "ISOLATION_UNAVAILABLE");
   EXPECT_THAT(status.error_message(), HasSubstr("idmapped"));
-  factory_.FailCreations(absl::InvalidArgumentError("no such directory"));
+  factory_.FailCreations(sandbox::MakeFailure(sandbox::wire::Reply::WORKSPACE,
+                                              "no such directory"));
   EXPECT_EQ(Field(Create(Request(), &sandbox)), "sandbox.workspace.path");
-  factory_.FailCreations(absl::InternalError("fork"));
+  factory_.FailCreations(
+      sandbox::MakeFailure(sandbox::wire::Reply::FAULT, "fork"));
   EXPECT_EQ(Reason(Create(Request(), &sandbox)), "SERVER_FAULT");
   AwaitNoSandbox();
   EXPECT_TRUE(std::filesystem::is_empty(absl::StrCat(path_, "/sandboxes")));
@@ -118,7 +122,8 @@ TEST_F(SandboxServiceTest, ACreationWhoseSupervisorsDiedMayBeRepeated) {
   corral::v1::CreateSandboxRequest request = Request();
   request.set_request_id("r1");
   corral::v1::Sandbox sandbox;
-  factory_.FailCreations(absl::UnavailableError("killed"));
+  factory_.FailCreations(
+      sandbox::MakeFailure(sandbox::wire::Reply::SUPERVISOR_GONE, "killed"));
   const grpc::Status status = Create(request, &sandbox);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
@@ -178,7 +183,7 @@ TEST_F(SandboxServiceTest, ASandboxWhoseSupervisorDiedStaysReadable) {
   factory_.Write(running, sandbox::wire::STDOUT, "kept");
   factory_.Exit(ended, 5);
   factory_.With("box", [](FakeSupervisor& supervisor) {
-    supervisor.Die(absl::InternalError("killed"));
+    supervisor.Die(sandbox::wire::SandboxEnd::INIT_DIED, "killed");
   });
   EXPECT_EQ(Wait(running).state(), corral::v1::Execution::LOST);
   EXPECT_EQ(Wait(ended).exit().code(), 5);

@@ -18,6 +18,7 @@ namespace {
 
 using ::sandbox::wire::ExecutionRecord;
 using ::sandbox::wire::ExitRecord;
+using ::sandbox::wire::SandboxEnd;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -152,7 +153,8 @@ TEST_F(ProcessAttackTest, NothingOutlivesTheSupervisor) {
   EXPECT_EQ(Attack("daemon"), "daemon: 0\n");
   const std::vector<HostProcess> processes = ProcessesOfSandbox(witness.user);
   ASSERT_EQ(::kill(witness.parent, SIGKILL), 0);
-  EXPECT_FALSE(sandbox_.recorder().WaitForGone().ok());
+  EXPECT_EQ(sandbox_.recorder().WaitForGone().cause(),
+            SandboxEnd::SUPERVISOR_DIED);
   sandbox_.Forget();
   // The kernel kills init with its parent, and all other processes with init.
   WaitForEnd(processes);
@@ -167,7 +169,9 @@ TEST_F(ProcessAttackTest, SandboxEndsWithItsInit) {
       ::kill(process.pid, SIGKILL);
     }
   }
-  EXPECT_FALSE(sandbox_.recorder().WaitForGone().ok());
+  const SandboxEnd::Cause cause = sandbox_.recorder().WaitForGone().cause();
+  EXPECT_TRUE(cause == SandboxEnd::INIT_DIED ||
+              cause == SandboxEnd::SPAWNER_DIED);
   // The supervisor may have seen this command's end before the sandbox's. Then
   // it reports that end.
   const ExecutionRecord end = sandbox_.WaitForEnd("witness");

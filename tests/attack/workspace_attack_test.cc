@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/attack/attack_test.h"
-#include "tests/status_matchers.h"
+#include "tests/failure_matchers.h"
 
 namespace tests {
 namespace {
@@ -44,7 +44,7 @@ TEST_F(AttackTest, RefusesAWorkspaceInASystemDirectory) {
         "/sys/kernel", "/dev", "/dev/shm"}) {
     sandbox::TestSandbox other;
     other.spec().set_workspace(path);
-    EXPECT_THAT(other.Create(), StatusIs(absl::StatusCode::kInvalidArgument, _))
+    EXPECT_THAT(other.Create(), FailsWith(sandbox::wire::Reply::WORKSPACE, _))
         << path;
   }
 }
@@ -57,7 +57,7 @@ TEST_F(AttackTest, RefusesAWorkspaceBehindALinkToASystemDirectory) {
         sandbox_.directory() + "/../../etc"}) {
     sandbox::TestSandbox other;
     other.spec().set_workspace(path);
-    EXPECT_THAT(other.Create(), StatusIs(absl::StatusCode::kInvalidArgument, _))
+    EXPECT_THAT(other.Create(), FailsWith(sandbox::wire::Reply::WORKSPACE, _))
         << path;
   }
 }
@@ -71,7 +71,7 @@ TEST_F(AttackTest, RefusesAWorkspaceThatIsNoDirectory) {
        {file, fifo, sandbox_.directory() + "/none", std::string("/dev/null")}) {
     sandbox::TestSandbox other;
     other.spec().set_workspace(path);
-    EXPECT_THAT(other.Create(), StatusIs(absl::StatusCode::kInvalidArgument, _))
+    EXPECT_THAT(other.Create(), FailsWith(sandbox::wire::Reply::WORKSPACE, _))
         << path;
   }
 }

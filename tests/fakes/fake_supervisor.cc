@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -24,6 +25,7 @@
 
 namespace tests {
 
+using sandbox::MakeFailure;
 namespace wire = sandbox::wire;
 
 namespace {
@@ -124,13 +126,13 @@ absl::Status FakeSupervisor::DieAfter(const absl::Status& refusal) {
   if (death_ == Death::kNone) {
     return refusal;
   }
-  Die(absl::UnavailableError("killed"));
-  return absl::UnavailableError("gone");
+  Die(wire::SandboxEnd::SUPERVISOR_DIED, "killed");
+  return MakeFailure(wire::Reply::SUPERVISOR_GONE, "gone");
 }
 
 absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
   if (executions_.count(start.id()) != 0) {
-    return absl::AlreadyExistsError(start.id());
+    return MakeFailure(wire::Reply::EXECUTION_EXISTS, start.id());
   }
   ++starts_;
   if (!refusal_.ok() || death_ == Death::kBeforeRecord) {
@@ -193,26 +195,30 @@ void FakeSupervisor::End(const std::string& execution, int wait_status,
   Tell(running);
 }
 
-void FakeSupervisor::Die(const absl::Status& why) {
+void FakeSupervisor::Die(wire::SandboxEnd::Cause cause,
+                         const std::string& message) {
   alive_ = false;
   executions_.clear();
   for (sandbox::SupervisorConnection::InputDone& done : held_inputs_) {
-    done(absl::UnavailableError("died"), wire::InputState());
+    done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "died"), wire::InputState());
   }
   held_inputs_.clear();
   if (sandbox::SupervisorObserver* observer = std::exchange(observer_, nullptr);
       observer != nullptr) {
-    observer->OnGone(why);
+    wire::SandboxEnd end;
+    end.set_cause(cause);
+    end.set_message(message);
+    observer->OnGone(end);
   }
 }
 
 absl::Status FakeSupervisor::Signal(const wire::Signal& signal) {
   const auto found = executions_.find(signal.execution_id());
   if (found == executions_.end()) {
-    return absl::NotFoundError(signal.execution_id());
+    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION, signal.execution_id());
   }
   if (HasEnded(found->second.record)) {
-    return absl::FailedPreconditionError("ended");
+    return MakeFailure(wire::Reply::EXECUTION_ENDED, "ended");
   }
   last_signal_ = signal;
   if (signal.signal() == SIGKILL) {
@@ -223,7 +229,7 @@ absl::Status FakeSupervisor::Signal(const wire::Signal& signal) {
 
 absl::Status FakeSupervisor::Resize(const wire::Resize& resize) {
   if (HasEnded(executions_.at(resize.execution_id()).record)) {
-    return absl::FailedPreconditionError("ended");
+    return MakeFailure(wire::Reply::EXECUTION_ENDED, "ended");
   }
   last_resize_ = resize;
   return absl::OkStatus();
@@ -237,7 +243,7 @@ void FakeSupervisor::WriteInput(const wire::WriteInput& input,
   if (HasEnded(record)) {
     state->set_closed(true);
   } else if (input.offset() > state->accepted_offset()) {
-    done(absl::OutOfRangeError("gap"), *state);
+    done(MakeFailure(wire::Reply::OFFSET_GAP, "gap"), *state);
     return;
   } else if (hold_input_) {
     held_inputs_.push_back(std::move(done));
@@ -263,7 +269,7 @@ absl::Status FakeSupervisor::DeleteExecution(const std::string& execution) {
   }
   const auto found = executions_.find(execution);
   if (found == executions_.end()) {
-    return absl::NotFoundError(execution);
+    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION, execution);
   }
   if (!HasEnded(found->second.record)) {
     End(execution, SIGKILL, wire::ExitRecord::CLIENT_SIGNAL);

@@ -58,7 +58,7 @@ class FakeSupervisor {
   void End(const std::string& execution, int wait_status,
            sandbox::wire::ExitRecord::Cause cause);
   // The supervisor and all it runs are gone, as by SIGKILL.
-  void Die(const absl::Status& why);
+  void Die(sandbox::wire::SandboxEnd::Cause cause, const std::string& message);
 
   // The last of each that was asked for.
   const sandbox::wire::Signal& last_signal() const { return last_signal_; }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "tests/fakes/fake_supervisor.h"
@@ -21,6 +22,14 @@
 namespace tests {
 
 namespace wire = sandbox::wire;
+
+namespace {
+
+absl::Status Gone() {
+  return sandbox::MakeFailure(wire::Reply::SUPERVISOR_GONE, "gone");
+}
+
+}  // namespace
 
 // The server's end of the line to one supervisor.
 class FakeSupervisorLauncher::Connection
@@ -56,7 +65,7 @@ class FakeSupervisorLauncher::Connection
           if (supervisor->connected()) {
             supervisor->WriteInput(input, std::move(done));
           } else {
-            done(absl::UnavailableError("gone"), wire::InputState());
+            done(Gone(), wire::InputState());
           }
         });
   }
@@ -76,12 +85,12 @@ class FakeSupervisorLauncher::Connection
     factory_->loop_->Post(
         [supervisor = supervisor_, cause, done = std::move(done)]() mutable {
           if (!supervisor->connected()) {
-            done(absl::UnavailableError("gone"));
+            done(Gone());
             return;
           }
           supervisor->DeleteSandbox(cause);
           done(absl::OkStatus());
-          supervisor->Die(absl::OkStatus());
+          supervisor->Die(wire::SandboxEnd::DELETED, "");
         });
   }
 
@@ -90,8 +99,7 @@ class FakeSupervisorLauncher::Connection
     factory_->loop_->Post([supervisor = supervisor_,
                            request = std::move(request),
                            done = std::move(done)]() mutable {
-      done(supervisor->connected() ? request(*supervisor)
-                                   : absl::UnavailableError("gone"));
+      done(supervisor->connected() ? request(*supervisor) : Gone());
     });
   }
 
@@ -129,7 +137,10 @@ std::unique_ptr<sandbox::SupervisorConnection> FakeSupervisorLauncher::Create(
       [this, supervisor, observer, created = std::move(created)]() mutable {
         if (!creation_error_.ok()) {
           created(creation_error_);
-          observer->OnGone(creation_error_);
+          wire::SandboxEnd end;
+          end.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
+          end.set_message(std::string(creation_error_.message()));
+          observer->OnGone(end);
           return;
         }
         supervisors_[supervisor->spec().directory()] = supervisor;

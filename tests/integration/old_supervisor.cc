@@ -135,7 +135,7 @@ bool OldSupervisor::Answer(const wire::ToSupervisor& request) {
     case wire::ToSupervisor::kDeleteSandbox:
       break;
     default:
-      reply->set_code(static_cast<int>(absl::StatusCode::kUnimplemented));
+      reply->set_failure(wire::Reply::UNKNOWN_REQUEST);
       break;
   }
   Send(message);

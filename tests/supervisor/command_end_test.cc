@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/storage/output_log.h"
+#include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
 
@@ -24,8 +25,8 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::FailsWith;
 using ::tests::IsOk;
-using ::tests::StatusIs;
 
 class CommandEndTest : public ::testing::Test {
  protected:
@@ -277,8 +278,8 @@ TEST_F(CommandEndTest, ARefusedSignalIsNoCauseOfTheEnd) {
   signal.set_kill_after_ns(-1);
   Outcome outcome;
   sandbox_.sandbox().Signal(signal, outcome.Callback());
-  EXPECT_THAT(outcome.Wait(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                       HasSubstr("no terminal")));
+  EXPECT_THAT(outcome.Wait(),
+              FailsWith(wire::Reply::NOT_A_TERMINAL, HasSubstr("no terminal")));
   wire::WriteInput input;
   input.set_execution_id("e1");
   input.set_eof(true);

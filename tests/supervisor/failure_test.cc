@@ -78,6 +78,18 @@ int64_t StartTime(const TestSandbox& sandbox, const std::string& id) {
 
 enum Victim { kInit, kSpawner, kSupervisor };
 
+wire::SandboxEnd::Cause CauseOf(Victim victim) {
+  switch (victim) {
+    case kInit:
+      return wire::SandboxEnd::INIT_DIED;
+    case kSpawner:
+      return wire::SandboxEnd::SPAWNER_DIED;
+    case kSupervisor:
+      return wire::SandboxEnd::SUPERVISOR_DIED;
+  }
+  return wire::SandboxEnd::CAUSE_UNSPECIFIED;
+}
+
 class FailureTest : public ::testing::TestWithParam<Victim> {
  protected:
   // Starts commands, each with descendants, and finds the sandbox's processes.
@@ -120,11 +132,8 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
     const UniqueFd& victim =
         GetParam() == kSupervisor ? supervisor_ : processes_[GetParam()];
     ::syscall(SYS_pidfd_send_signal, victim.get(), SIGKILL, nullptr, 0);
-    const absl::Status gone = sandbox.recorder().WaitForGone();
-    EXPECT_EQ(gone.code(), GetParam() == kSupervisor
-                               ? absl::StatusCode::kUnavailable
-                               : absl::StatusCode::kInternal)
-        << gone;
+    const wire::SandboxEnd end = sandbox.recorder().WaitForGone();
+    EXPECT_EQ(end.cause(), CauseOf(GetParam())) << end.message();
     AwaitEnd(supervisor_);
     for (const UniqueFd& process : processes_) {
       AwaitEnd(process);
@@ -146,11 +155,13 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
     while (Cgroup::List(*CgroupHost::Find()).count(cgroup_) != 0) {
       absl::SleepFor(absl::Milliseconds(1));
     }
-    wire::Reply failure;
-    EXPECT_EQ(ReadRecord(sandbox.directory() + "/failure.pb", &failure).ok(),
-              GetParam() != kSupervisor);
-    EXPECT_EQ(failure.message(),
-              gone.code() == absl::StatusCode::kInternal ? gone.message() : "");
+    wire::SandboxEnd kept;
+    const bool is_kept =
+        ReadRecord(sandbox.directory() + "/failure.pb", &kept).ok();
+    EXPECT_EQ(is_kept, GetParam() != kSupervisor);
+    if (is_kept) {
+      EXPECT_EQ(kept.SerializeAsString(), end.SerializeAsString());
+    }
     sandbox.Forget();
   }
 }

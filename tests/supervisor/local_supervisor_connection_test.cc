@@ -25,6 +25,7 @@
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "tests/failure_matchers.h"
 #include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
@@ -33,8 +34,8 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::FailsWith;
 using ::tests::IsOk;
-using ::tests::StatusIs;
 
 // A process that does nothing until it is killed.
 class IdleProcess {
@@ -146,8 +147,8 @@ TEST_F(LocalSupervisorConnectionTest, ReplacesASupervisorOnce) {
       created_.Callback());
   first_ = PacketSocket();
   EXPECT_THAT(created_.Wait(),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("gone")));
-  EXPECT_FALSE(recorder_.WaitForGone().ok());
+              FailsWith(wire::Reply::SUPERVISOR_GONE, HasSubstr("gone")));
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
 }
 
 TEST_F(LocalSupervisorConnectionTest,
@@ -165,7 +166,7 @@ TEST_F(LocalSupervisorConnectionTest,
 TEST_F(LocalSupervisorConnectionTest, KillsASupervisorWhoseConnectionFails) {
   link_->Listen(process_.pidfd());
   ASSERT_GE(::send(first_.fd(), "\xff", 1, 0), 0);  // no message
-  EXPECT_FALSE(recorder_.WaitForGone().ok());
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
   process_.AwaitEnd();
 }
 
@@ -182,7 +183,7 @@ TEST_F(LocalSupervisorConnectionTest,
   process_.AwaitEnd();
   pair->second = PacketSocket();  // as the kernel does then
   EXPECT_FALSE(deleted.Wait().ok());
-  EXPECT_FALSE(recorder_.WaitForGone().ok());
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
 }
 
 TEST_F(LocalSupervisorConnectionTest,

@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
 
@@ -32,8 +33,8 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::FailsWith;
 using ::tests::IsOk;
-using ::tests::StatusIs;
 
 // Waits for the supervisors that an earlier test has left to end.
 class NoChildren {
@@ -160,7 +161,7 @@ TEST_F(LocalSupervisorLauncherTest, PassesInputByOffset) {
   EXPECT_THAT(write(0, "hello", false), IsOk());
   EXPECT_THAT(write(2, "llo wor", false), IsOk());
   EXPECT_THAT(write(100, "x", false),
-              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gap")));
+              FailsWith(wire::Reply::OFFSET_GAP, HasSubstr("gap")));
   EXPECT_THAT(write(9, "ld", true), IsOk());
   sandbox_.WaitForEnd("e1");
   EXPECT_EQ(Output("e1", "stdout"), "hello world");
@@ -171,10 +172,10 @@ TEST_F(LocalSupervisorLauncherTest, NeverStartsTwiceUnderOneId) {
   const wire::StartExecution start = Shell("e1", "echo once; read x");
   ASSERT_THAT(sandbox_.Start(start), IsOk());
   EXPECT_THAT(sandbox_.Start(start),
-              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+              FailsWith(wire::Reply::EXECUTION_EXISTS, HasSubstr("e1")));
   sandbox_.WaitForEnd("e1");
   EXPECT_THAT(sandbox_.Start(start),
-              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+              FailsWith(wire::Reply::EXECUTION_EXISTS, HasSubstr("e1")));
   EXPECT_EQ(Output("e1", "stdout"), "once\n");
 }
 
@@ -240,7 +241,7 @@ TEST_F(LocalSupervisorLauncherTest, TellsAgainToWhoConnectsLater) {
   (*adopted)->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
                             outcome.Callback());
   EXPECT_THAT(outcome.Wait(), IsOk());
-  EXPECT_THAT(second.WaitForGone(), IsOk());
+  EXPECT_EQ(second.WaitForGone().cause(), wire::SandboxEnd::DELETED);
 }
 
 TEST_F(LocalSupervisorLauncherTest, LetsGoOfASandboxThatGoesOn) {
@@ -267,7 +268,7 @@ TEST_F(LocalSupervisorLauncherTest, LetsGoOfASandboxThatGoesOn) {
   (*adopted)->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
                             outcome.Callback());
   EXPECT_THAT(outcome.Wait(), IsOk());
-  EXPECT_THAT(second.WaitForGone(), IsOk());
+  EXPECT_EQ(second.WaitForGone().cause(), wire::SandboxEnd::DELETED);
 }
 
 std::vector<pid_t> ReadChildren(const std::filesystem::path& task) {
@@ -367,7 +368,7 @@ TEST_F(LocalSupervisorLauncherTest, PreparesAnotherAfterOneThatDied) {
   EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
   second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
   EXPECT_THAT(deleted.Wait(), IsOk());
-  EXPECT_THAT(recorder.WaitForGone(), IsOk());
+  EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::DELETED);
   // One of the two was the second one's. The first sandbox lives on.
   pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
                     {prepared.supervisor.get(), POLLIN, 0}};
@@ -410,8 +411,8 @@ INSTANTIATE_TEST_SUITE_P(Processes, KilledCreationTest,
 
 TEST_F(LocalSupervisorLauncherTest, RefusesAWorkspaceThatIsNotThere) {
   sandbox_.spec().set_workspace(sandbox_.directory() + "/absent");
-  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                 HasSubstr("that the server can open")));
+  EXPECT_THAT(Create(), FailsWith(wire::Reply::WORKSPACE,
+                                  HasSubstr("that the server can open")));
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ void Recorder::OnStorage(const wire::Storage& storage) {
   mutex_.Signal();
 }
 
-void Recorder::OnGone(const absl::Status& why) {
+void Recorder::OnGone(const wire::SandboxEnd& end) {
   MutexLock lock(&mutex_);
-  gone_ = std::make_unique<absl::Status>(why);
+  gone_ = end;
   ++told_;
   mutex_.Signal();
 }
@@ -61,7 +61,7 @@ void Recorder::OnGone(const absl::Status& why) {
 wire::ExecutionRecord Recorder::WaitForEnd(const std::string& id) {
   MutexLock lock(&mutex_);
   mutex_.Await([this, &id]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return gone_ != nullptr || HasEnded(records_[id]);
+    return gone_.has_value() || HasEnded(records_[id]);
   });
   return records_[id];
 }
@@ -73,10 +73,10 @@ wire::Snapshot Recorder::WaitForSnapshot() {
   return snapshots_.back();
 }
 
-absl::Status Recorder::WaitForGone() {
+wire::SandboxEnd Recorder::WaitForGone() {
   MutexLock lock(&mutex_);
-  mutex_.Await([this]()
-                   ABSL_NO_THREAD_SAFETY_ANALYSIS { return gone_ != nullptr; });
+  mutex_.Await(
+      [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gone_.has_value(); });
   return *gone_;
 }
 
@@ -97,7 +97,7 @@ int Recorder::WaitForMore(int seen) {
 
 bool Recorder::Ended(const std::string& id) {
   MutexLock lock(&mutex_);
-  return gone_ != nullptr || HasEnded(records_[id]);
+  return gone_.has_value() || HasEnded(records_[id]);
 }
 
 SupervisorConnection::Done Outcome::Callback() {
@@ -164,7 +164,7 @@ absl::Status TestSandbox::Delete() {
                           outcome.Callback());
   absl::Status deleted = outcome.Wait();
   if (deleted.ok()) {
-    deleted = recorder_.WaitForGone();
+    EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::DELETED);
   }
   sandbox_.reset();
   return deleted;

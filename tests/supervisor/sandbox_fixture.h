@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,12 @@ class Recorder : public SupervisorObserver {
   void OnExecution(const wire::ExecutionRecord& record) override;
   void OnOutput(const wire::OutputChange&) override;
   void OnStorage(const wire::Storage& storage) override;
-  void OnGone(const absl::Status& why) override;
+  void OnGone(const wire::SandboxEnd& end) override;
 
   // Returns its last state, also when the sandbox goes before it ends.
   wire::ExecutionRecord WaitForEnd(const std::string& id);
   wire::Snapshot WaitForSnapshot();
-  absl::Status WaitForGone();
+  wire::SandboxEnd WaitForGone();
   // Until writing fails, or no longer does. Returns why it fails.
   std::string WaitForStorage(bool fails);
   // Until more than `seen` things were told. Returns how many.
@@ -44,7 +45,7 @@ class Recorder : public SupervisorObserver {
   std::map<std::string, wire::ExecutionRecord> records_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::Snapshot> snapshots_ ABSL_GUARDED_BY(mutex_);
   std::string storage_failure_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<absl::Status> gone_ ABSL_GUARDED_BY(mutex_);
+  std::optional<wire::SandboxEnd> gone_ ABSL_GUARDED_BY(mutex_);
   int told_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -22,6 +22,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
+#include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
 
@@ -29,9 +30,8 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using ::tests::FailsWith;
 using ::tests::IsOk;
-using ::tests::StatusIs;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 // 2,888,896 bytes.
@@ -211,9 +211,9 @@ TEST_F(StorageTest, AKillEndsWhatOnlyTheDiskHoldsBack) {
   for (const int64_t kill_after_ns : {kNever, int64_t{0}}) {
     const std::string id = absl::StrCat("e", kill_after_ns);
     ASSERT_NO_FATAL_FAILURE(StartRefused(id));
-    EXPECT_THAT(Signal(id, SIGTERM, wire::Signal::TREE, kNever),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("runs any more")));
+    EXPECT_THAT(
+        Signal(id, SIGTERM, wire::Signal::TREE, kNever),
+        FailsWith(wire::Reply::EXECUTION_ENDED, HasSubstr("runs any more")));
     EXPECT_THAT(Signal(id, kill_after_ns == kNever ? SIGKILL : SIGTERM,
                        wire::Signal::TREE, kill_after_ns),
                 IsOk());
@@ -265,9 +265,8 @@ TEST_F(StorageTest, NothingIsStartedThatCannotBeRecorded) {
   Fill();
   const std::string touch =
       absl::StrCat("touch ", sandbox_.workspace(), "/started");
-  EXPECT_THAT(
-      sandbox_.Start(sandbox_.Shell("e1", touch)),
-      StatusIs(absl::StatusCode::kUnavailable, StartsWith("storage: ")));
+  EXPECT_THAT(sandbox_.Start(sandbox_.Shell("e1", touch)),
+              FailsWith(wire::Reply::STORAGE, HasSubstr("No space")));
   EXPECT_THAT(sandbox_.recorder().WaitForStorage(true), HasSubstr("files"));
   EXPECT_FALSE(std::filesystem::exists(disk_ + "/e1"));
   Free();
