@@ -131,7 +131,7 @@ size_t OutputLogWriter::Room() const {
 
 absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
   if (unpublished_ > 0) {
-    return Publish();
+    return PublishMoved();
   }
   RETURN_IF_ERROR(CheckHoles());
   auto position = static_cast<off_t>(OutputLogHeader::kSize + state_.end);
@@ -144,7 +144,7 @@ absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
     return absl::ErrnoToStatus(errno, "splice(pipe, log)");
   }
   unpublished_ = static_cast<size_t>(moved);
-  return Publish();
+  return PublishMoved();
 }
 
 absl::Status OutputLogWriter::Append(const char* data, size_t size) {
@@ -159,11 +159,8 @@ absl::Status OutputLogWriter::Append(const char* data, size_t size) {
     }
     done += written > 0 ? static_cast<size_t>(written) : 0;
   }
-  unpublished_ = size;
-  absl::Status published = Publish().status();
-  // Where they are they will be written again.
-  unpublished_ = 0;
-  return published;
+  // On failure a retry overwrites the same bytes.
+  return Publish(size);
 }
 
 void OutputLogWriter::Acknowledge(uint64_t offset) {
@@ -208,17 +205,21 @@ uint64_t OutputLogWriter::droppable_bytes() const {
   return 0;
 }
 
-absl::StatusOr<size_t> OutputLogWriter::Publish() {
-  if (unpublished_ == 0) {
-    return 0;
+absl::StatusOr<size_t> OutputLogWriter::PublishMoved() {
+  RETURN_IF_ERROR(Publish(unpublished_));
+  return std::exchange(unpublished_, 0);
+}
+
+absl::Status OutputLogWriter::Publish(size_t size) {
+  if (size == 0) {
+    return absl::OkStatus();
   }
-  if (!StoreMapped(&header_->end, state_.end + unpublished_)) {
+  if (!StoreMapped(&header_->end, state_.end + size)) {
     return absl::ErrnoToStatus(EIO, "store(log header)");
   }
-  const size_t size = std::exchange(unpublished_, 0);
   state_.end += size;
   Drop(retain_bytes_, step_);
-  return size;
+  return absl::OkStatus();
 }
 
 void OutputLogWriter::Drop(uint64_t retain_bytes, uint64_t step) {

@@ -31,6 +31,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -150,8 +151,10 @@ class OutputLogWriter {
 
  private:
   OutputLogWriter(UniqueFd file, OutputLogHeader header);
-  // Lets readers see what is in the file already; returns how much.
-  absl::StatusOr<size_t> Publish();
+  // Lets readers see the `size` bytes in the file after the end.
+  absl::Status Publish(size_t size);
+  // The same for what was moved from a pipe; returns how much that was.
+  absl::StatusOr<size_t> PublishMoved();
   // Drops what is beyond `retain_bytes`, in whole multiples of `step`.
   void Drop(uint64_t retain_bytes, uint64_t step);
   void OnExpired();
@@ -168,7 +171,8 @@ class OutputLogWriter {
   OutputLogHeader header_;
   // What the header says.
   OutputLogState state_;
-  // In the file, after the end.
+  // Bytes from a pipe that are in the file after the end, until readers may see
+  // them.
   size_t unpublished_ = 0;
   uint64_t retain_bytes_ = UINT64_MAX;
   // With kHeadAndTail the bytes before the gap, if there ever is one.
@@ -182,21 +186,39 @@ class OutputLogWriter {
   uint64_t hole_end_ = 0;
 };
 
+// state() and Read() may wait for the disk, for as long as a disk that hangs:
+// they are for worker threads. TryState() and TryRead() never wait, and return
+// no value where they would have to; the caller then repeats the call as
+// state() or Read() on a worker. On a file system that cannot read without
+// waiting (EOPNOTSUPP, as a tmpfs before Linux 6.6) they never return a value.
 class OutputLogReader {
  public:
+  // May wait for the disk.
   static absl::StatusOr<OutputLogReader> Open(const std::string& path);
 
-  // An error when the disk does not give it.
+  // Fails if the disk does not deliver the header.
   absl::StatusOr<OutputLogState> state() const { return header_.Load(); }
+  absl::StatusOr<std::optional<OutputLogState>> TryState() const;
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
   // Returns how many; 0 at the end of what is written. OutOfRange: the byte at
   // `offset` is not kept, also if it was dropped during the read. DataLoss: it
-  // should be there and is not.
+  // should be there and is not. TryRead() returns fewer bytes if only these are
+  // in memory.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
+  absl::StatusOr<std::optional<size_t>> TryRead(uint64_t offset, char* buffer,
+                                                size_t size) const;
 
  private:
   OutputLogReader(UniqueFd file, OutputLogHeader header);
+  // True if the header can be loaded without waiting.
+  absl::StatusOr<bool> HeaderIsInMemory() const;
+  // How many of `size` bytes at `offset` have been written.
+  absl::StatusOr<size_t> Available(uint64_t offset, size_t size) const;
+  // What may be passed on of `got` bytes, of `wanted`, that were read at
+  // `offset`.
+  absl::StatusOr<size_t> Check(uint64_t offset, size_t wanted,
+                               size_t got) const;
 
   UniqueFd file_;
   OutputLogHeader header_;

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +26,25 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 absl::Status Unreadable() {
   return absl::ErrnoToStatus(EIO, "load(log header)");
+}
+
+off_t Position(uint64_t offset) {
+  return static_cast<off_t>(OutputLogHeader::kSize + offset);
+}
+
+// Reads what is in memory of `size` bytes at `position`. No value: nothing is,
+// or the file system cannot tell.
+absl::StatusOr<std::optional<size_t>> ReadInMemory(int file, off_t position,
+                                                   char* buffer, size_t size) {
+  const iovec vector = {buffer, size};
+  const ssize_t got = ::preadv2(file, &vector, 1, position, RWF_NOWAIT);
+  if (got >= 0) {
+    return std::optional<size_t>(static_cast<size_t>(got));
+  }
+  if (errno == EAGAIN || errno == EOPNOTSUPP) {
+    return std::optional<size_t>();
+  }
+  return absl::ErrnoToStatus(errno, "read(log)");
 }
 
 bool InGap(const OutputLogState& state, uint64_t offset) {
@@ -116,24 +137,64 @@ absl::StatusOr<OutputLogReader> OutputLogReader::Open(const std::string& path) {
 OutputLogReader::OutputLogReader(UniqueFd file, OutputLogHeader header)
     : file_(std::move(file)), header_(std::move(header)) {}
 
+absl::StatusOr<bool> OutputLogReader::HeaderIsInMemory() const {
+  char magic[sizeof(OutputLogHeader::kMagic)];
+  ASSIGN_OR_RETURN(const std::optional<size_t> got,
+                   ReadInMemory(file_.get(), 0, magic, sizeof(magic)));
+  return got.has_value();
+}
+
+absl::StatusOr<std::optional<OutputLogState>> OutputLogReader::TryState()
+    const {
+  ASSIGN_OR_RETURN(const bool in_memory, HeaderIsInMemory());
+  if (!in_memory) {
+    return std::optional<OutputLogState>();
+  }
+  return state();
+}
+
 absl::StatusOr<size_t> OutputLogReader::Read(uint64_t offset, char* buffer,
                                              size_t size) const {
+  ASSIGN_OR_RETURN(const size_t wanted, Available(offset, size));
+  if (wanted == 0) {
+    return Check(offset, 0, 0);
+  }
+  const ssize_t got = ::pread(file_.get(), buffer, wanted, Position(offset));
+  if (got < 0) {
+    return absl::ErrnoToStatus(errno, "read(log)");
+  }
+  return Check(offset, wanted, static_cast<size_t>(got));
+}
+
+absl::StatusOr<std::optional<size_t>> OutputLogReader::TryRead(
+    uint64_t offset, char* buffer, size_t size) const {
+  ASSIGN_OR_RETURN(const bool in_memory, HeaderIsInMemory());
+  if (!in_memory) {
+    return std::optional<size_t>();
+  }
+  ASSIGN_OR_RETURN(const size_t wanted, Available(offset, size));
+  if (wanted == 0) {
+    return Check(offset, 0, 0);
+  }
+  ASSIGN_OR_RETURN(const std::optional<size_t> got,
+                   ReadInMemory(file_.get(), Position(offset), buffer, wanted));
+  if (!got.has_value()) {
+    return got;
+  }
+  return Check(offset, wanted, *got);
+}
+
+absl::StatusOr<size_t> OutputLogReader::Available(uint64_t offset,
+                                                  size_t size) const {
   uint64_t end;
   if (!LoadMapped(header_->end, &end)) {
     return Unreadable();
   }
-  const size_t wanted =
-      offset >= end ? 0 : std::min<uint64_t>(size, end - offset);
-  size_t got = 0;
-  if (wanted > 0) {
-    const ssize_t read =
-        ::pread(file_.get(), buffer, wanted,
-                static_cast<off_t>(OutputLogHeader::kSize + offset));
-    if (read < 0) {
-      return absl::ErrnoToStatus(errno, "read(log)");
-    }
-    got = static_cast<size_t>(read);
-  }
+  return offset >= end ? 0 : std::min<uint64_t>(size, end - offset);
+}
+
+absl::StatusOr<size_t> OutputLogReader::Check(uint64_t offset, size_t wanted,
+                                              size_t got) const {
   ASSIGN_OR_RETURN(const OutputLogState now, header_.Load());
   if (offset < now.begin) {
     return absl::OutOfRangeError(
@@ -141,10 +202,10 @@ absl::StatusOr<size_t> OutputLogReader::Read(uint64_t offset, char* buffer,
   }
   if (InGap(now, offset)) {
     return absl::OutOfRangeError(absl::StrCat(
-        "offset ", offset, " is in what is not kept, up to ", now.gap_end));
+        "offset ", offset, " was discarded; data resumes at ", now.gap_end));
   }
   if (got == 0 && wanted > 0) {
-    return absl::DataLossError("the log is shorter than it says");
+    return absl::DataLossError("the log is shorter than its header says");
   }
   const bool before_gap = offset < now.gap_begin && now.gap_begin < now.gap_end;
   return before_gap ? std::min<uint64_t>(got, now.gap_begin - offset) : got;
