@@ -27,6 +27,15 @@ absl::Status SetOptions(
   return absl::OkStatus();
 }
 
+UniqueFd Open(int directory, const std::string& path, uint64_t flags,
+              uint64_t resolve) {
+  open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC | flags;
+  how.resolve = resolve | RESOLVE_NO_MAGICLINKS;
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path) {
@@ -104,20 +113,33 @@ absl::Status Reconfigure(
 }
 
 absl::StatusOr<UniqueFd> OpenBeneath(int directory, const std::string& path) {
-  open_how how = {};
-  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  UniqueFd fd(static_cast<int>(
-      ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
+  UniqueFd fd =
+      Open(directory, path, O_NOFOLLOW, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
   if (!fd.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
   }
   return fd;
 }
 
+absl::StatusOr<UniqueFd> OpenInRoot(int directory, const std::string& path) {
+  UniqueFd fd = Open(directory, path, 0, RESOLVE_IN_ROOT);
+  if (!fd.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+  }
+  return fd;
+}
+
+UniqueFd OpenDirectoryWithoutLinks(const std::string& path) {
+  return Open(AT_FDCWD, path, O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+}
+
 absl::Status MoveTree(int tree, int directory, const std::string& path) {
-  ASSIGN_OR_RETURN(const UniqueFd target, OpenBeneath(directory, path));
-  if (::syscall(SYS_move_mount, tree, "", target.get(), "",
+  UniqueFd below;
+  if (!path.empty()) {
+    ASSIGN_OR_RETURN(below, OpenBeneath(directory, path));
+  }
+  const int target = below.valid() ? below.get() : directory;
+  if (::syscall(SYS_move_mount, tree, "", target, "",
                 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("move_mount(", path, ")"));
   }

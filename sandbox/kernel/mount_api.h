@@ -39,11 +39,19 @@ absl::Status Reconfigure(
     const std::vector<std::pair<const char*, std::string>>& options);
 
 // Mounts `tree` on `path`, which is resolved below `directory` without
-// following any link.
+// following any link; on `directory` itself if `path` is empty.
 absl::Status MoveTree(int tree, int directory, const std::string& path);
 
 // Opens `path` (O_PATH) below `directory`, following no link.
 absl::StatusOr<UniqueFd> OpenBeneath(int directory, const std::string& path);
+
+// The same, but follows links as a process does whose root is `directory`: an
+// absolute target is looked up below it, and nothing leads above it.
+absl::StatusOr<UniqueFd> OpenInRoot(int directory, const std::string& path);
+
+// Opens the directory (O_PATH) at an absolute path, following no link on the
+// way. Invalid, with errno, on failure; ELOOP: there is a link.
+UniqueFd OpenDirectoryWithoutLinks(const std::string& path);
 
 }  // namespace sandbox
 

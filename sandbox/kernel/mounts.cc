@@ -8,17 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/mount_api.h"
-#include "sandbox/kernel/namespaces.h"
 
 namespace sandbox {
 namespace {
@@ -102,6 +99,7 @@ struct Scratch {
   mode_t mode;
 };
 constexpr Scratch kScratch[] = {{"tmp", "tmp", 01777},
+                                {"var_tmp", "var/tmp", 01777},
                                 {"shm", "dev/shm", 01777},
                                 {"home", "home/corral", 0755}};
 
@@ -117,51 +115,32 @@ absl::Status Lend(const std::string& path, uint64_t attributes,
   return absl::OkStatus();
 }
 
-absl::Status CheckWorkspacePath(const std::string& path) {
-  for (const char* taken : {"/proc", "/sys", "/dev", "/etc"}) {
-    if (path == taken || absl::StartsWith(path, absl::StrCat(taken, "/"))) {
-      return MakeFailure(wire::Reply::WORKSPACE,
-                         absl::StrCat("a directory that is not below ", taken));
-    }
-  }
-  if (path == "/" || path == "/usr" || path == "/dev/shm") {
-    return MakeFailure(
-        wire::Reply::WORKSPACE,
-        "a directory that is not the sandbox's own: /, /usr, /dev/shm");
-  }
-  return absl::OkStatus();
-}
-
 // Makes what is missing of `path` below `root`, each a directory but for the
-// last, if it is not one.
-absl::Status MakePath(int root, const std::string& path, bool directory) {
+// last, if it is not one. Returns the last (O_PATH). Links of the tree are
+// followed inside it: at this time it is what this file made.
+absl::StatusOr<UniqueFd> MakePath(int root, const std::string& path,
+                                  bool directory) {
+  ASSIGN_OR_RETURN(UniqueFd at, OpenInRoot(root, "."));
   std::string prefix;
   const std::vector<std::string> parts =
       absl::StrSplit(path, '/', absl::SkipEmpty());
   for (size_t i = 0; i < parts.size(); ++i) {
     absl::StrAppend(&prefix, prefix.empty() ? "" : "/", parts[i]);
-    const absl::Status found = OpenBeneath(root, prefix).status();
-    if (found.ok()) {
-      continue;
+    absl::StatusOr<UniqueFd> next = OpenInRoot(root, prefix);
+    if (absl::IsNotFound(next.status())) {
+      const bool file = !directory && i + 1 == parts.size();
+      const int made =
+          file ? ::mknodat(at.get(), parts[i].c_str(), S_IFREG | 0444, 0)
+               : ::mkdirat(at.get(), parts[i].c_str(), 0755);
+      if (made != 0) {
+        return absl::ErrnoToStatus(errno, absl::StrCat("make ", prefix));
+      }
+      next = OpenInRoot(root, prefix);
     }
-    // Only below what was opened without following a link: a link in this tree
-    // would still lead to the host's.
-    if (!absl::IsNotFound(found)) {
-      return MakeFailure(wire::Reply::WORKSPACE,
-                         absl::StrCat("no place for ", path,
-                                      " in a sandbox: ", found.message()));
-    }
-    const bool file = !directory && i + 1 == parts.size();
-    const int made = file ? ::mknodat(root, prefix.c_str(), S_IFREG | 0444, 0)
-                          : ::mkdirat(root, prefix.c_str(), 0755);
-    if (made != 0) {
-      return MakeFailure(
-          wire::Reply::WORKSPACE,
-          absl::StrCat("no place for ", path, " in a sandbox: ",
-                       absl::ErrnoToStatus(errno, prefix).message()));
-    }
+    RETURN_IF_ERROR(next.status());
+    at = *std::move(next);
   }
-  return absl::OkStatus();
+  return at;
 }
 
 absl::Status WriteText(int root, const TextFile& file) {
@@ -186,7 +165,7 @@ absl::Status Link(int root, const std::string& target,
 absl::Status MakeSkeleton(int root, const HostTrees& host) {
   for (const char* directory :
        {"usr", "etc", "dev", "dev/pts", "dev/shm", "proc", "tmp", "home",
-        "home/corral", "run", "var"}) {
+        "home/corral", "run", "var", "var/tmp"}) {
     if (::mkdirat(root, directory, 0755) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
     }
@@ -204,7 +183,6 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
       {"dev/stdout", "/proc/self/fd/1"},
       {"dev/stderr", "/proc/self/fd/2"},
       {"etc/mtab", "/proc/mounts"},
-      {"var/tmp", "/tmp"},
       {"var/run", "/run"}};
   for (const auto& [path, target] : links) {
     RETURN_IF_ERROR(Link(root, target, path));
@@ -321,8 +299,9 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
   RETURN_IF_ERROR(MountScratch(root.get()));
   for (const HostTree& tree : host.trees) {
-    RETURN_IF_ERROR(MakePath(root.get(), tree.target, tree.directory));
-    RETURN_IF_ERROR(MoveTree(tree.tree.get(), root.get(), tree.target));
+    ASSIGN_OR_RETURN(const UniqueFd place,
+                     MakePath(root.get(), tree.target, tree.directory));
+    RETURN_IF_ERROR(MoveTree(tree.tree.get(), place.get(), ""));
   }
   ASSIGN_OR_RETURN(UniqueFd devpts,
                    NewFileSystem("devpts",
@@ -339,46 +318,6 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   return SandboxTree{std::move(devpts), std::move(root)};
 }
 
-absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
-  RETURN_IF_ERROR(CheckWorkspacePath(workspace.path));
-  UniqueFd directory(
-      ::open(workspace.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat status;
-  if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
-    return MakeFailure(
-        wire::Reply::WORKSPACE,
-        absl::ErrnoToStatus(errno, "a directory that the server can open")
-            .message());
-  }
-  // Where links and ".." led.
-  char real[PATH_MAX];
-  const ssize_t size =
-      ::readlink(absl::StrCat("/proc/self/fd/", directory.get()).c_str(), real,
-                 sizeof(real));
-  if (size < 0) {
-    return absl::ErrnoToStatus(errno, "path of the workspace");
-  }
-  RETURN_IF_ERROR(
-      CheckWorkspacePath(std::string(real, static_cast<size_t>(size))));
-  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
-  ASSIGN_OR_RETURN(
-      const UniqueFd map,
-      OwnerMap(status.st_uid, status.st_gid, workspace.first_id, kCommandId));
-  const uint64_t attributes =
-      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-      (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
-  const absl::Status mapped =
-      SetMountAttributes(tree.get(), attributes, map.get());
-  if (!mapped.ok()) {
-    return MakeFailure(
-        wire::Reply::ISOLATION,
-        absl::StrCat(
-            "workspace ", workspace.path,
-            ": its file system has no idmapped mounts: ", mapped.message()));
-  }
-  return HostTree{std::move(tree), workspace.path, true};
-}
-
 absl::Status LimitScratch(int root, uint64_t memory_bytes) {
   // What is in it counts as memory, and no process that could be killed for it
   // holds it: the rest is for commands. An empty file takes a quarter of a
@@ -392,8 +331,16 @@ absl::Status LimitScratch(int root, uint64_t memory_bytes) {
 absl::Status Attach(int root, const HostTree& tree) {
   ::umask(022);
   RETURN_IF_ERROR(SetReadOnly(root, false));
-  RETURN_IF_ERROR(MakePath(root, tree.target, tree.directory));
-  RETURN_IF_ERROR(MoveTree(tree.tree.get(), root, tree.target));
+  const absl::StatusOr<UniqueFd> place =
+      MakePath(root, tree.target, tree.directory);
+  if (!place.ok()) {
+    return MakeFailure(wire::Reply::WORKSPACE,
+                       absl::StrCat("workspace ", tree.target,
+                                    ": a sandbox has no place for it (",
+                                    place.status().message(),
+                                    "); choose a directory elsewhere"));
+  }
+  RETURN_IF_ERROR(MoveTree(tree.tree.get(), place->get(), ""));
   return SetReadOnly(root, true);
 }
 

@@ -8,13 +8,20 @@
 // changed, since nothing runs inside yet.
 //
 // What a command sees:
-//   /usr and the links to it (/bin, /lib, ...)   the host's, read-only
-//   /etc               made up, with the host's alternatives, certificates,
-//   linker cache and the like /tmp, /dev/shm, /home/corral, /run, /var/tmp
-//   private tmpfs /dev               null, zero, full, random, urandom, tty and
-//   a devpts of its own /proc              its own, other users' processes
-//   invisible, kernel settings read-only, the rest masked the workspace      at
-//   its own path
+//
+// clang-format off
+//   /usr              the host's, read-only, and the links to it: /bin, /lib, ...
+//   /etc              made up; read-only from the host: alternatives,
+//                     certificates, linker cache and the like
+//   /tmp, /var/tmp    private tmpfs, as are /dev/shm and /home/corral; all four
+//                     share one limit
+//   /run              empty, read-only
+//   /dev              null, zero, full, random, urandom, tty and a devpts of its
+//                     own
+//   /proc             its own: other users' processes are invisible, kernel
+//                     settings read-only, what shows the host masked
+//   the workspace     at its own path, over what is there otherwise
+// clang-format on
 
 #ifndef SANDBOX_KERNEL_MOUNTS_H_
 #define SANDBOX_KERNEL_MOUNTS_H_
@@ -42,13 +49,6 @@ struct HostTrees {
   std::vector<std::pair<std::string, std::string>> links;
 };
 
-struct WorkspaceMount {
-  std::string path;
-  bool read_only = false;
-  // Of the sandbox.
-  uint32_t first_id = 0;
-};
-
 struct SandboxTree {
   // The directory of the sandbox's devpts, for OpenPty.
   UniqueFd devpts;
@@ -61,16 +61,11 @@ absl::StatusOr<HostTrees> Gather();
 // In the child, as root of its user namespace.
 absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 
-// Fails with WORKSPACE if the path is no directory, or one that may not be a
-// workspace, and with ISOLATION if its file system has no idmapped mounts: see
-// failure.h.
-absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
-
-// Limits what /tmp, /dev/shm and /home/corral hold together, for a sandbox with
-// this much memory. In the same place as Attach().
+// Limits what /tmp, /var/tmp, /dev/shm and /home/corral hold together, for a
+// sandbox with this much memory. In the same place as Attach().
 absl::Status LimitScratch(int root, uint64_t memory_bytes);
 
-// Puts one more tree below the root. In a process that entered the sandbox's
+// Puts the workspace below the root. In a process that entered the sandbox's
 // namespaces, as root of its user namespace, and before anything untrusted runs
 // there. Fails with WORKSPACE if there is no place for it.
 absl::Status Attach(int root, const HostTree& tree);

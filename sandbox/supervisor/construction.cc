@@ -42,7 +42,8 @@ constexpr int kAbove = 16;
 struct Report {
   int32_t code;
   int32_t failure;
-  char text[500];
+  // Enough for the longest path.
+  char text[4600];
 };
 
 struct SocketPair {
@@ -111,9 +112,11 @@ absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
     return KilledError(who);
   }
   if (report.code != 0) {
-    return WithFailure(static_cast<wire::Reply::Failure>(report.failure),
-                       absl::Status(static_cast<absl::StatusCode>(report.code),
-                                    absl::StrCat(who, ": ", report.text)));
+    const auto kind = static_cast<wire::Reply::Failure>(report.failure);
+    return kind == wire::Reply::FAULT
+               ? absl::Status(static_cast<absl::StatusCode>(report.code),
+                              absl::StrCat(who, ": ", report.text))
+               : MakeFailure(kind, report.text);
   }
   return std::move(packet->fds);
 }

@@ -14,6 +14,7 @@
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/mounts.h"
 #include "sandbox/kernel/namespaces.h"
+#include "sandbox/kernel/workspace.h"
 
 namespace sandbox {
 

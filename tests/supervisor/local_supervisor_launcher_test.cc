@@ -409,11 +409,5 @@ TEST_P(KilledCreationTest, SucceedsWithAnotherSupervisor) {
 INSTANTIATE_TEST_SUITE_P(Processes, KilledCreationTest,
                          ::testing::Values(kInit, kSpawner, kSupervisor));
 
-TEST_F(LocalSupervisorLauncherTest, RefusesAWorkspaceThatIsNotThere) {
-  sandbox_.spec().set_workspace(sandbox_.directory() + "/absent");
-  EXPECT_THAT(Create(), FailsWith(wire::Reply::WORKSPACE,
-                                  HasSubstr("that the server can open")));
-}
-
 }  // namespace
 }  // namespace sandbox

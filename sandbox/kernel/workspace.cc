@@ -1,0 +1,141 @@
+#include "sandbox/kernel/workspace.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/kernel/mount_api.h"
+#include "sandbox/kernel/namespaces.h"
+
+namespace sandbox {
+namespace {
+
+absl::Status Refusal(absl::string_view path, absl::string_view reason,
+                     absl::string_view remedy) {
+  return MakeFailure(
+      wire::Reply::WORKSPACE,
+      absl::StrCat("workspace ", path, ": ", reason, "; ", remedy));
+}
+
+absl::Status CheckPath(const std::string& path) {
+  if (!absl::StartsWith(path, "/")) {
+    return Refusal(path, "path is not absolute", "name it from / on");
+  }
+  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+    if (part == "." || part == "..") {
+      return Refusal(path, absl::StrCat("path contains \"", part, "\""),
+                     "name the real path");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// `place` is `path` without needless slashes.
+absl::Status CheckPlace(const std::string& path, const std::string& place) {
+  for (const char* own : {"/proc", "/sys", "/dev", "/etc"}) {
+    if (place == own || absl::StartsWith(place, absl::StrCat(own, "/"))) {
+      return Refusal(path,
+                     absl::StrCat("each sandbox has ", own, " of its own"),
+                     "choose a directory elsewhere");
+    }
+  }
+  if (place == "/" || place == "/usr") {
+    return Refusal(path,
+                   absl::StrCat("each sandbox has ", place, " of its own"),
+                   "choose a directory below it or elsewhere");
+  }
+  return absl::OkStatus();
+}
+
+// Finds the first link of `path`, as "/a/link -> target". For people: the path
+// may have changed since it was refused.
+std::string DescribeLink(const std::string& path) {
+  std::string prefix;
+  for (const absl::string_view part :
+       absl::StrSplit(path, '/', absl::SkipEmpty())) {
+    absl::StrAppend(&prefix, "/", part);
+    char target[PATH_MAX];
+    const ssize_t size = ::readlink(prefix.c_str(), target, sizeof(target));
+    if (size >= 0) {
+      return absl::StrCat(prefix, " -> ",
+                          absl::string_view(target, static_cast<size_t>(size)));
+    }
+  }
+  return path;
+}
+
+absl::Status OpenFailure(const std::string& path, int error) {
+  switch (error) {
+    case ELOOP:
+      return Refusal(path,
+                     absl::StrCat("path contains a symbolic link (",
+                                  DescribeLink(path), ")"),
+                     "name the real path");
+    case ENOENT:
+      return Refusal(path, "no such directory", "create it first");
+    case ENOTDIR:
+      return Refusal(path, "not a directory", "name a directory");
+    default:
+      return Refusal(path, std::strerror(error),
+                     "choose a directory that the server can open");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path) {
+  RETURN_IF_ERROR(CheckPath(path));
+  const std::vector<std::string> parts =
+      absl::StrSplit(path, '/', absl::SkipEmpty());
+  RETURN_IF_ERROR(
+      CheckPlace(path, absl::StrCat("/", absl::StrJoin(parts, "/"))));
+  UniqueFd directory = OpenDirectoryWithoutLinks(path);
+  if (!directory.valid()) {
+    return OpenFailure(path, errno);
+  }
+  return directory;
+}
+
+absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
+  ASSIGN_OR_RETURN(const UniqueFd directory, OpenWorkspace(workspace.path));
+  struct stat status;
+  if (::fstat(directory.get(), &status) != 0) {
+    return OpenFailure(workspace.path, errno);
+  }
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
+  ASSIGN_OR_RETURN(
+      const UniqueFd map,
+      OwnerMap(status.st_uid, status.st_gid, workspace.first_id, kCommandId));
+  const uint64_t attributes =
+      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+      (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
+  const absl::Status mapped =
+      SetMountAttributes(tree.get(), attributes, map.get());
+  if (!mapped.ok()) {
+    return MakeFailure(
+        wire::Reply::ISOLATION,
+        absl::StrCat("workspace ", workspace.path,
+                     ": its file system has no idmapped mounts (",
+                     mapped.message(),
+                     "); choose a directory on ext4, XFS, Btrfs or another "
+                     "file system that has them"));
+  }
+  return HostTree{std::move(tree), workspace.path, true};
+}
+
+}  // namespace sandbox

@@ -1,0 +1,41 @@
+// A directory of the host as the workspace of a sandbox.
+//
+// The path is resolved without following any link: whoever may write to a
+// directory above the workspace could otherwise lead the mount elsewhere. All
+// failures of the path are of kind WORKSPACE (see failure.h); their texts name
+// the path, the reason and the remedy.
+
+#ifndef SANDBOX_KERNEL_WORKSPACE_H_
+#define SANDBOX_KERNEL_WORKSPACE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/mounts.h"
+
+namespace sandbox {
+
+struct WorkspaceMount {
+  std::string path;
+  bool read_only = false;
+  // The first id of the sandbox.
+  uint32_t first_id = 0;
+};
+
+// Opens the directory (O_PATH). The path must be absolute, without ".." and
+// links, and not where a sandbox has directories of its own: /proc, /sys, /dev
+// and /etc, and what is below them; / and /usr. Symbolic links made later
+// cannot redirect the descriptor.
+absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path);
+
+// Makes a detached mount of the workspace in which its files belong to the
+// sandbox's user. Fails with ISOLATION if its file system has no idmapped
+// mounts.
+absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_KERNEL_WORKSPACE_H_

@@ -1,0 +1,98 @@
+#include "sandbox/kernel/workspace.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/failure_matchers.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::tests::FailsWith;
+using ::tests::IsOk;
+
+class OpenWorkspaceTest : public ::testing::Test {
+ protected:
+  OpenWorkspaceTest() {
+    std::filesystem::create_directories(path_ + "/real/deep");
+    std::filesystem::create_directory_symlink(path_ + "/real", path_ + "/link");
+    std::ofstream(path_ + "/file") << "x";
+  }
+  ~OpenWorkspaceTest() override { std::filesystem::remove_all(path_); }
+
+  static std::string MakeDirectory() {
+    std::string path =
+        std::filesystem::canonical(::testing::TempDir()).string() + "/wsXXXXXX";
+    return ::mkdtemp(path.data());
+  }
+
+  // Expects that `path` is refused with exactly this text after its name.
+  static void ExpectRefusal(const std::string& path, const std::string& text) {
+    EXPECT_THAT(OpenWorkspace(path).status(),
+                FailsWith(wire::Reply::WORKSPACE,
+                          absl::StrCat("workspace ", path, ": ", text)));
+  }
+
+  const std::string path_ = MakeDirectory();
+};
+
+TEST_F(OpenWorkspaceTest, OpensTheDirectoryThatThePathNames) {
+  for (const char* suffix : {"", "/", "//"}) {
+    const absl::StatusOr<UniqueFd> opened =
+        OpenWorkspace(path_ + "/real/deep" + suffix);
+    ASSERT_THAT(opened.status(), IsOk());
+    struct stat named;
+    struct stat got;
+    ASSERT_EQ(::stat((path_ + "/real/deep").c_str(), &named), 0);
+    ASSERT_EQ(::fstat(opened->get(), &got), 0);
+    EXPECT_EQ(named.st_ino, got.st_ino);
+  }
+}
+
+TEST_F(OpenWorkspaceTest, RefusesALinkAnywhereAndNamesIt) {
+  const std::string link =
+      absl::StrCat("path contains a symbolic link (", path_, "/link -> ", path_,
+                   "/real); name the real path");
+  ExpectRefusal(path_ + "/link", link);
+  ExpectRefusal(path_ + "/link/deep", link);
+}
+
+TEST_F(OpenWorkspaceTest, SaysWhatIsWrongWithThePathAndWhatToDo) {
+  ExpectRefusal(path_ + "/none", "no such directory; create it first");
+  ExpectRefusal(path_ + "/file", "not a directory; name a directory");
+  ExpectRefusal(path_ + "/file/x", "not a directory; name a directory");
+  ExpectRefusal("real", "path is not absolute; name it from / on");
+  ExpectRefusal(path_ + "/real/../real",
+                "path contains \"..\"; name the real path");
+  ExpectRefusal(path_ + "/./real", "path contains \".\"; name the real path");
+}
+
+TEST_F(OpenWorkspaceTest, RefusesTheDirectoriesThatASandboxHasOfItsOwn) {
+  for (const char* own : {"/proc", "/sys", "/dev", "/etc"}) {
+    const std::string text = absl::StrCat(
+        "each sandbox has ", own, " of its own; choose a directory elsewhere");
+    ExpectRefusal(own, text);
+    ExpectRefusal(absl::StrCat(own, "/x"), text);
+    ExpectRefusal(absl::StrCat("/", own, "/"), text);
+  }
+  for (const char* own : {"/", "/usr"}) {
+    ExpectRefusal(own, absl::StrCat("each sandbox has ", own,
+                                    " of its own; choose a directory below it "
+                                    "or elsewhere"));
+  }
+  EXPECT_THAT(OpenWorkspace("/usr/bin").status(), IsOk());
+}
+
+}  // namespace
+}  // namespace sandbox
