@@ -22,9 +22,9 @@ int64_t MonotonicNanoseconds() {
 }
 
 constexpr uint32_t kOnce = EPOLLIN | EPOLLONESHOT;
-// Of the watch that the loop has on itself.
+// The generation of the watch that the loop has on itself.
 constexpr uint32_t kWakeup = 0;
-// Before the kernel is asked again for what it had no room for.
+// The delay before a watch is retried that the kernel had no room for.
 constexpr absl::Duration kRetry = absl::Milliseconds(10);
 
 uint64_t Tag(int fd, uint32_t generation) {
@@ -109,8 +109,8 @@ void EventLoop::Post(Function function) {
     MutexLock lock(&mutex_);
     posted_.push_back(std::move(function));
   }
-  // It is always readable; this tells it once more. Other than a write it
-  // cannot fail, but for a moment.
+  // The eventfd is always readable; this arms its watch once more. Unlike a
+  // write(2) it fails only while the kernel is short of memory.
   while (!Control(epoll_, EPOLL_CTL_MOD, wakeup_.get(), kWakeup, kOnce)) {
     CHECK(IsShortage(errno)) << "epoll_ctl(wakeup): errno " << errno;
     constexpr timespec kPause = {0, 1'000'000};
@@ -164,8 +164,7 @@ int EventLoop::Timeout() const {
 void EventLoop::Dispatch(uint64_t tag, uint32_t events) {
   const int fd = static_cast<int>(static_cast<uint32_t>(tag));
   const auto watch = watches_.find(fd);
-  // A callback before this one may have removed the watch, or put another one
-  // in its place.
+  // An earlier callback may have removed or replaced the watch.
   if (watch != watches_.end() && Tag(fd, watch->second.generation) == tag) {
     const std::shared_ptr<OnReady> on_ready = watch->second.on_ready;
     (*on_ready)(events);

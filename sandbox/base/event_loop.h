@@ -34,12 +34,14 @@ class EventLoop final : public Timers {
 
   // `events` are EPOLL* bits; EPOLLERR and EPOLLHUP are always reported. `fd`
   // is not owned and must be watched once at most; Unwatch() comes before it is
-  // closed. What this host has no room for now (ENOMEM, ENOSPC) is told later.
+  // closed. If the kernel has no room for a watch now (ENOMEM, ENOSPC), the
+  // loop retries until it has.
   void Watch(int fd, uint32_t events, OnReady on_ready);
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
 
-  // By the monotonic clock, for the loop's thread. See Timer for an owner.
+  // Timers by the monotonic clock, for the loop's thread. See Timer for an
+  // owner.
   TimerId After(absl::Duration delay, Function function) override;
   void Cancel(TimerId timer) override { timers_.erase(timer); }
   bool IsPending(TimerId timer) const override {
@@ -53,8 +55,8 @@ class EventLoop final : public Timers {
   // spares the system calls of Post().
   void Defer(Function function) { deferred_.push_back(std::move(function)); }
 
-  // Runs `function` when nothing else is to be done, after what was given
-  // before. For the loop's thread.
+  // Runs `function` when no descriptor is ready and no timer is due, after
+  // functions that were given before. For the loop's thread.
   void WhenIdle(Function function) { idle_.push_back(std::move(function)); }
 
   // Runs until Stop(). What was posted before Stop() is run.
@@ -63,19 +65,19 @@ class EventLoop final : public Timers {
 
  private:
   struct Entry {
-    // Of a later watch of the same number another one: an event of the earlier
-    // may still be in hand.
+    // Changes with every Watch(), to recognise stale events after a descriptor
+    // number was reused.
     uint32_t generation;
     uint32_t events;
-    // The kernel knows it.
+    // Whether the kernel has the descriptor in its set.
     bool added;
-    // shared_ptr: a callback may remove its own watch.
+    // Shared, since a callback may remove its own watch while it runs.
     std::shared_ptr<OnReady> on_ready;
   };
 
   EventLoop(UniqueFd epoll, UniqueFd wakeup);
 
-  // Tells the kernel what `fd` is watched for, if it still is by `generation`.
+  // Gives the kernel the events of `fd`, if its watch is still `generation`.
   void Apply(int fd, uint32_t generation);
   void Dispatch(uint64_t tag, uint32_t events);
   void RunPosted();
@@ -87,8 +89,6 @@ class EventLoop final : public Timers {
   const UniqueFd wakeup_;
   std::map<int, Entry> watches_;
   uint32_t next_generation_ = 1;
-  // Keys: nanoseconds of the monotonic clock, and a number that makes them
-  // differ.
   std::map<TimerId, Function> timers_;
   uint64_t next_timer_ = 0;
   bool stopping_ = false;

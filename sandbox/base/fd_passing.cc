@@ -9,13 +9,29 @@
 namespace sandbox {
 namespace {
 
-constexpr size_t kMaxFds = 16;
-constexpr size_t kControlSize = CMSG_SPACE(kMaxFds * sizeof(int));
+constexpr size_t kControlSize = CMSG_SPACE(kMaxPassedFds * sizeof(int));
+
+std::vector<UniqueFd> TakeFds(msghdr& message) {
+  std::vector<UniqueFd> fds;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+      continue;
+    }
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      fds.emplace_back(fd);
+    }
+  }
+  return fds;
+}
 
 }  // namespace
 
-absl::Status SendWithFds(int socket, const void* data, size_t size,
-                         const std::vector<int>& fds) {
+int SendPacket(int socket, const void* data, size_t size,
+               const std::vector<int>& fds, int flags) {
   iovec vector = {const_cast<void*>(data), size};
   alignas(cmsghdr) char control[kControlSize] = {};
   msghdr message = {};
@@ -30,14 +46,10 @@ absl::Status SendWithFds(int socket, const void* data, size_t size,
     header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
     std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
   }
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
-    return absl::ErrnoToStatus(errno, "send");
-  }
-  return absl::OkStatus();
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0 ? errno : 0;
 }
 
-absl::StatusOr<ReceivedPacket> ReceiveWithFds(int socket, void* data,
-                                              size_t size) {
+ReceivedPacket ReceivePacket(int socket, void* data, size_t size, int flags) {
   iovec vector = {data, size};
   alignas(cmsghdr) char control[kControlSize];
   msghdr message = {};
@@ -47,24 +59,29 @@ absl::StatusOr<ReceivedPacket> ReceiveWithFds(int socket, void* data,
   message.msg_controllen = sizeof(control);
   ssize_t got;
   do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
   } while (got < 0 && errno == EINTR);
-  if (got < 0) {
-    return absl::ErrnoToStatus(errno, "receive");
-  }
   ReceivedPacket packet;
+  if (got < 0) {
+    packet.error = errno;
+    return packet;
+  }
   packet.size = static_cast<size_t>(got);
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
-      continue;
-    }
-    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-      packet.fds.emplace_back(fd);
-    }
+  packet.fds = TakeFds(message);
+  return packet;
+}
+
+absl::Status SendWithFds(int socket, const void* data, size_t size,
+                         const std::vector<int>& fds) {
+  const int error = SendPacket(socket, data, size, fds, 0);
+  return error == 0 ? absl::OkStatus() : absl::ErrnoToStatus(error, "send");
+}
+
+absl::StatusOr<ReceivedPacket> ReceiveWithFds(int socket, void* data,
+                                              size_t size) {
+  ReceivedPacket packet = ReceivePacket(socket, data, size, 0);
+  if (packet.error != 0) {
+    return absl::ErrnoToStatus(packet.error, "receive");
   }
   return packet;
 }

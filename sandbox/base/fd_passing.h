@@ -1,4 +1,4 @@
-// Packets with descriptors, on a blocking SOCK_SEQPACKET socket.
+// Packets with descriptors (SCM_RIGHTS) on a SOCK_SEQPACKET socket.
 
 #ifndef SANDBOX_BASE_FD_PASSING_H_
 #define SANDBOX_BASE_FD_PASSING_H_
@@ -12,16 +12,29 @@
 
 namespace sandbox {
 
+// The most descriptors that one packet carries.
+inline constexpr size_t kMaxPassedFds = 16;
+
 struct ReceivedPacket {
-  // 0: the peer is gone.
+  // The errno of recvmsg(2); 0: a packet came, or the peer is gone.
+  int error = 0;
+  // 0 for an empty packet, and when the peer is gone.
   size_t size = 0;
+  // Close-on-exec. Those beyond kMaxPassedFds were closed.
   std::vector<UniqueFd> fds;
 };
 
-// At most 16 descriptors.
+// Sends one packet with `fds`, at most kMaxPassedFds. `flags` are those of
+// sendmsg(2). Returns 0, or its errno.
+int SendPacket(int socket, const void* data, size_t size,
+               const std::vector<int>& fds, int flags);
+
+// Receives one packet. `flags` are those of recvmsg(2).
+ReceivedPacket ReceivePacket(int socket, void* data, size_t size, int flags);
+
+// The same on a blocking socket.
 absl::Status SendWithFds(int socket, const void* data, size_t size,
                          const std::vector<int>& fds);
-
 absl::StatusOr<ReceivedPacket> ReceiveWithFds(int socket, void* data,
                                               size_t size);
 

@@ -11,17 +11,19 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unix_address.h"
 
 namespace sandbox {
 namespace {
 
 constexpr size_t kMaxPacket = 64 << 10;
-// Both ends are Corral's; this only bounds what a fault can cost. The largest
-// is a snapshot: as many executions as a sandbox may have, with 1 KiB for each.
+// Bounds what a fault can cost; both ends are Corral's. The largest message is
+// a snapshot: as many executions as a sandbox may have, with 1 KiB for each.
 constexpr off_t kMaxMessage = 128 << 20;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
@@ -44,7 +46,8 @@ absl::StatusOr<std::string> FromMemfd(int memfd) {
   if (::fcntl(memfd, F_GET_SEALS) < kSeals || ::fstat(memfd, &status) != 0 ||
       status.st_size > kMaxMessage) {
     return absl::InvalidArgumentError(
-        "message in a descriptor that is no sealed memfd");
+        "a large message came in a descriptor that is no sealed memfd of at "
+        "most 128 MiB");
   }
   std::string data(static_cast<size_t>(status.st_size), '\0');
   if (::pread(memfd, data.data(), data.size(), 0) !=
@@ -54,32 +57,19 @@ absl::StatusOr<std::string> FromMemfd(int memfd) {
   return data;
 }
 
-// The error says that the peer is gone, not that the call failed.
-bool IsOfThePeer(int error) {
+bool MeansThatThePeerIsGone(int error) {
   return error == EPIPE || error == ECONNRESET || error == ENOTCONN ||
          error == EBADF || error == ENOTSOCK;
 }
 
-absl::Status SendPacket(int socket, const char* data, size_t size, int fd) {
-  iovec vector = {const_cast<char*>(data), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  if (fd >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
-  }
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
+absl::Status Send(int socket, const std::string& data,
+                  const std::vector<int>& fds) {
+  const int error =
+      SendPacket(socket, data.data(), data.size(), fds, MSG_DONTWAIT);
+  if (error == 0) {
     return absl::OkStatus();
   }
-  const int error = errno;
-  if (error == EMSGSIZE || IsOfThePeer(error)) {
+  if (error == EMSGSIZE || MeansThatThePeerIsGone(error)) {
     return absl::FailedPreconditionError(
         absl::StrCat("send: ", std::strerror(error)));
   }
@@ -88,27 +78,6 @@ absl::Status SendPacket(int socket, const char* data, size_t size, int fd) {
   }
   return absl::ResourceExhaustedError(
       absl::StrCat("send: ", std::strerror(error)));
-}
-
-// Owns what came with a packet; keeps the first.
-UniqueFd TakeFds(msghdr& message) {
-  UniqueFd first;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
-      continue;
-    }
-    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-      UniqueFd owned(fd);
-      if (!first.valid()) {
-        first = std::move(owned);
-      }
-    }
-  }
-  return first;
 }
 
 }  // namespace
@@ -137,14 +106,8 @@ absl::StatusOr<PacketSocket> PacketSocket::Connect(const std::string& directory,
   if (!fd.valid()) {
     return absl::ErrnoToStatus(errno, "socket(AF_UNIX)");
   }
-  // Through the descriptor, since sun_path holds 107 bytes and a state
-  // directory may be deeper.
-  const std::string path =
-      absl::StrCat("/proc/self/fd/", parent.get(), "/", name);
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
+  const sockaddr_un address = UnixAddress(parent.get(), name);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
                 sizeof(address)) != 0) {
     if (errno == ECONNREFUSED || errno == ENOENT) {
       return absl::NotFoundError(
@@ -168,7 +131,7 @@ absl::StatusOr<UniqueFd> PacketSocket::PeerProcess() const {
   if (!pidfd.valid() && errno != ESRCH) {
     return absl::ErrnoToStatus(errno, "pidfd_open");
   }
-  // While it holds its end, the pid is its own.
+  // As long as the peer holds its end of the connection, the pid is its own.
   pollfd end = {fd_.get(), 0, 0};
   if (!pidfd.valid() || ::poll(&end, 1, 0) != 0) {
     return absl::UnavailableError("the peer has ended");
@@ -179,10 +142,10 @@ absl::StatusOr<UniqueFd> PacketSocket::PeerProcess() const {
 absl::Status PacketSocket::Send(const google::protobuf::MessageLite& message) {
   const std::string data = message.SerializeAsString();
   if (data.size() <= kMaxPacket) {
-    return SendPacket(fd_.get(), data.data(), data.size(), -1);
+    return sandbox::Send(fd_.get(), data, {});
   }
   ASSIGN_OR_RETURN(UniqueFd memfd, ToMemfd(data));
-  return SendPacket(fd_.get(), "", 0, memfd.get());
+  return sandbox::Send(fd_.get(), "", {memfd.get()});
 }
 
 bool PacketSocket::MakeRoom() {
@@ -210,36 +173,27 @@ absl::StatusOr<bool> PacketSocket::Receive(
     return false;
   }
   buffer_.resize(kMaxPacket);
-  iovec vector = {buffer_.data(), buffer_.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr header = {};
-  header.msg_iov = &vector;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  const ssize_t got =
-      ::recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (got < 0 && IsOfThePeer(errno)) {
+  ReceivedPacket packet =
+      ReceivePacket(fd_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+  if (packet.error != 0 && !MeansThatThePeerIsGone(packet.error)) {
+    // EAGAIN, or an error of this host: a packet that is there stays there.
+    return false;
+  }
+  if (packet.error != 0 || (packet.size == 0 && packet.fds.empty())) {
+    // No message is sent as an empty packet alone: this is the end of stream.
     return absl::FailedPreconditionError("the peer is gone");
   }
-  if (got < 0) {
-    return false;  // EAGAIN, or an error of the host: what is there stays there
-  }
-  UniqueFd memfd = TakeFds(header);
-  if (got == 0 && !memfd.valid()) {
-    // No message of ours is empty: this is the end.
-    return absl::FailedPreconditionError("the peer is gone");
-  }
-  if (got == 0) {
-    ASSIGN_OR_RETURN(const std::string data, FromMemfd(memfd.get()));
-    memfd.Reset();
+  if (packet.size == 0) {
+    ASSIGN_OR_RETURN(const std::string data,
+                     FromMemfd(packet.fds.front().get()));
+    packet.fds.clear();
     reserve_.Reset(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
     if (!message->ParseFromString(data)) {
       return absl::InvalidArgumentError("a message that does not parse");
     }
     return true;
   }
-  if (!message->ParseFromArray(buffer_.data(), static_cast<int>(got))) {
+  if (!message->ParseFromArray(buffer_.data(), static_cast<int>(packet.size))) {
     return absl::InvalidArgumentError("a message that does not parse");
   }
   return true;

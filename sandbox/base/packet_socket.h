@@ -28,31 +28,33 @@ class PacketSocket {
   static absl::StatusOr<PacketSocket> Connect(const std::string& directory,
                                               const std::string& name);
 
-  // A pidfd of who listens where this was connected to; invalid if it is of
-  // another pid namespace. Unavailable: it has just ended.
+  // A pidfd of the process that listens at the other end; invalid if that
+  // process is in another pid namespace. Unavailable: it has just ended.
   absl::StatusOr<UniqueFd> PeerProcess() const;
 
   bool valid() const { return fd_.valid(); }
   int fd() const { return fd_.get(); }
 
-  // Unavailable: the peer does not read, nothing was sent. ResourceExhausted:
-  // this host is short of something, nothing was sent, and it may be tried
-  // again. FailedPrecondition: the peer is gone.
+  // Sends one message without waiting. Unavailable: the peer does not read;
+  // nothing was sent. ResourceExhausted: this host is short of something;
+  // nothing was sent, and a retry may succeed. FailedPrecondition: the peer is
+  // gone.
   absl::Status Send(const google::protobuf::MessageLite& message);
 
-  // True: `message` is the next one. False: nothing is there now.
-  // FailedPrecondition: the peer is gone. Descriptors that come with a packet
-  // are closed, but for the memfd of a large message.
+  // Receives the next message without waiting. Returns false if there is none
+  // now. FailedPrecondition: the peer is gone. InvalidArgument: the peer sent
+  // something else. Closes descriptors that come with a packet, except the
+  // memfd of a large message.
   absl::StatusOr<bool> Receive(google::protobuf::MessageLite* message);
 
  private:
-  // False: no descriptor is left for the memfd of a large message, should one
-  // be next.
+  // Returns false if the next message is a large one and no descriptor is left
+  // for its memfd.
   bool MakeRoom();
 
   UniqueFd fd_;
-  // Closed while a memfd is received: when no descriptor is left, the kernel
-  // drops those of a packet.
+  // Closed while a memfd is received, so that there is a free descriptor for
+  // it: without one the kernel drops the descriptors of a packet.
   UniqueFd reserve_;
   std::string buffer_;
 };

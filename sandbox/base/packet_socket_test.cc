@@ -20,7 +20,9 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/base/unix_address.h"
 #include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
@@ -50,23 +52,9 @@ size_t OpenDescriptors() {
   return count;
 }
 
-// A packet as somebody else would send it.
+// Sends a packet that PacketSocket::Send() would not send.
 void SendRaw(int socket, const std::string& data, const std::vector<int>& fds) {
-  iovec vector = {const_cast<char*>(data.data()), data.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(64 * sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  if (!fds.empty()) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
-  }
-  ASSERT_GE(::sendmsg(socket, &message, 0), 0);
+  ASSERT_THAT(SendWithFds(socket, data.data(), data.size(), fds), IsOk());
 }
 
 class PacketSocketTest : public ::testing::Test {
@@ -92,7 +80,7 @@ TEST_F(PacketSocketTest, PassesMessagesWholeAndInOrder) {
   EXPECT_FALSE(*theirs_.Receive(&received_));
 }
 
-TEST_F(PacketSocketTest, PassesASnapshotOfAsManyExecutionsAsThereMayBe) {
+TEST_F(PacketSocketTest, PassesASnapshotOfTheMostExecutions) {
   wire::FromSupervisor message;
   for (int i = 0; i < 100'000; ++i) {
     wire::ExecutionRecord* record =
@@ -113,7 +101,7 @@ TEST_F(PacketSocketTest, PassesASnapshotOfAsManyExecutionsAsThereMayBe) {
   EXPECT_EQ(received.snapshot().executions_size(), 100'000);
 }
 
-TEST_F(PacketSocketTest, TakesALargeMessageWhenNoDescriptorIsLeft) {
+TEST_F(PacketSocketTest, ReceivesALargeMessageWhenNoDescriptorIsLeft) {
   ASSERT_THAT(ours_.Send(Message(1 << 20)), IsOk());
   ASSERT_THAT(ours_.Send(Message(2 << 20)), IsOk());
   bool first;
@@ -128,7 +116,7 @@ TEST_F(PacketSocketTest, TakesALargeMessageWhenNoDescriptorIsLeft) {
   EXPECT_EQ(received_.data().size(), size_t{2} << 20);
 }
 
-TEST_F(PacketSocketTest, SaysWhenTheHostIsShortOfWhatALargeMessageTakes) {
+TEST_F(PacketSocketTest, ReportsThatTheHostIsShortOfDescriptors) {
   absl::Status sent;
   {
     const tests::NoDescriptors none;
@@ -139,7 +127,7 @@ TEST_F(PacketSocketTest, SaysWhenTheHostIsShortOfWhatALargeMessageTakes) {
   EXPECT_FALSE(*theirs_.Receive(&received_));
 }
 
-TEST_F(PacketSocketTest, SaysWhenThePeerDoesNotRead) {
+TEST_F(PacketSocketTest, ReportsThatThePeerDoesNotRead) {
   absl::Status sent;
   for (int i = 0; i < 100'000 && sent.ok(); ++i) {
     sent = ours_.Send(Message(1000));
@@ -148,7 +136,7 @@ TEST_F(PacketSocketTest, SaysWhenThePeerDoesNotRead) {
   ASSERT_TRUE(*theirs_.Receive(&received_));
 }
 
-TEST_F(PacketSocketTest, SaysWhenThePeerIsGone) {
+TEST_F(PacketSocketTest, ReportsThatThePeerIsGone) {
   ASSERT_THAT(ours_.Send(Message(1)), IsOk());
   ours_ = PacketSocket();
   EXPECT_TRUE(*theirs_.Receive(&received_));
@@ -158,7 +146,7 @@ TEST_F(PacketSocketTest, SaysWhenThePeerIsGone) {
               StatusIs(absl::StatusCode::kFailedPrecondition, _));
 }
 
-TEST_F(PacketSocketTest, ClosesDescriptorsThatItDidNotAskFor) {
+TEST_F(PacketSocketTest, ClosesDescriptorsThatNoMessageNeeds) {
   const std::string data = Message(1).SerializeAsString();
   const size_t before = OpenDescriptors();
   SendRaw(ours_.fd(), data, {0});
@@ -181,24 +169,31 @@ TEST_F(PacketSocketTest, ReadsNoDescriptorThatCouldChangeOrBlock) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sealed")));
 }
 
+TEST_F(PacketSocketTest, ReadsNoMessageAboveItsBound) {
+  UniqueFd memfd(::memfd_create("large", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(memfd.get(), (off_t{128} << 20) + 1), 0);
+  ASSERT_EQ(::fcntl(memfd.get(), F_ADD_SEALS,
+                    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
+            0);
+  SendRaw(ours_.fd(), "", {memfd.get()});
+  EXPECT_THAT(
+      theirs_.Receive(&received_).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("128 MiB")));
+}
+
 TEST_F(PacketSocketTest, RefusesWhatDoesNotParse) {
   SendRaw(ours_.fd(), "\xff\xff\xff", {});
   EXPECT_THAT(theirs_.Receive(&received_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parse")));
 }
 
-TEST_F(PacketSocketTest, KnowsWhoListens) {
+TEST_F(PacketSocketTest, FindsTheProcessThatListens) {
   UniqueFd directory(
       ::open(::testing::TempDir().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   ::unlinkat(directory.get(), "listens", 0);
-  // sun_path is short.
-  const std::string path =
-      absl::StrCat("/proc/self/fd/", directory.get(), "/listens");
   UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address),
+  const sockaddr_un address = UnixAddress(directory.get(), "listens");
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
                    sizeof(address)),
             0);
   ASSERT_EQ(::listen(listener.get(), 1), 0);
@@ -213,9 +208,12 @@ TEST_F(PacketSocketTest, KnowsWhoListens) {
   listener.Reset();
   EXPECT_THAT(connected->PeerProcess().status(),
               StatusIs(absl::StatusCode::kUnavailable, _));
+  // The socket's file is still there, as after a supervisor's crash.
+  EXPECT_THAT(PacketSocket::Connect(::testing::TempDir(), "listens").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("listens")));
 }
 
-TEST_F(PacketSocketTest, FindsNobodyWhereNobodyListens) {
+TEST_F(PacketSocketTest, ReportsThatNobodyListens) {
   EXPECT_THAT(PacketSocket::Connect(::testing::TempDir(), "nobody").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("nobody")));
 }

@@ -1,4 +1,5 @@
-// Files of the kernel's and records: small, read and written whole.
+// Small files that are read and written whole: those of proc and cgroup, and
+// records.
 
 #ifndef SANDBOX_BASE_SMALL_FILE_H_
 #define SANDBOX_BASE_SMALL_FILE_H_
@@ -11,23 +12,23 @@
 
 namespace sandbox {
 
-// At most 8 MiB: a command of the largest size has a record of little more than
-// 4 MiB.
+// Fails above 8 MiB. The record of the largest command takes little more than 4
+// MiB.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
-// Writes into a file that exists, in one write(2): what files of proc and
-// cgroup want.
+// Writes into an existing file with one write(2), as files of proc and cgroup
+// require.
 absl::Status WriteSmallFile(const std::string& path, absl::string_view data);
 
 enum class Durability {
-  // A crash of the process leaves the old content or the new.
+  // After a crash of the process the file has the old content or the new.
   kProcess,
-  // So does a crash of the machine.
+  // The same after a crash of the machine.
   kMachine,
 };
 
-// Replaces `path` by a file with this content, mode 0600: written beside it and
-// renamed.
+// Replaces `path` by a file with this content and mode 0600, which is written
+// as `path`.new and renamed.
 absl::Status ReplaceFile(const std::string& path, absl::string_view data,
                          Durability durability);
 

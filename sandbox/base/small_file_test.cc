@@ -40,7 +40,7 @@ TEST_F(SmallFileTest, ReadsWhatWasWritten) {
   }
 }
 
-TEST_F(SmallFileTest, ReadsFilesWhoseSizeTheKernelDoesNotTell) {
+TEST_F(SmallFileTest, ReadsFilesThatReportNoSize) {
   EXPECT_THAT(*ReadSmallFile("/proc/self/status"), HasSubstr("Name:"));
 }
 
@@ -54,7 +54,7 @@ TEST_F(SmallFileTest, ReplacesAFileByOneForItsOwnerOnly) {
   EXPECT_NE(::access((path_ + ".new").c_str(), F_OK), 0);
 }
 
-TEST_F(SmallFileTest, FollowsNoLinkThatWasPlantedBesideTheFile) {
+TEST_F(SmallFileTest, FollowsNoLinkAtTheTemporaryName) {
   ASSERT_EQ(::symlink("/nowhere", (path_ + ".new").c_str()), 0);
   EXPECT_THAT(ReplaceFile(path_, "x", Durability::kProcess).ToString(),
               HasSubstr(".new"));
@@ -69,7 +69,7 @@ TEST_F(SmallFileTest, NamesTheFileInItsErrors) {
               HasSubstr("/dev/full"));
 }
 
-TEST_F(SmallFileTest, StopsAtEightMebibytes) {
+TEST_F(SmallFileTest, RefusesAFileAboveEightMebibytes) {
   EXPECT_THAT(ReadSmallFile("/dev/zero").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("8 MiB")));
 }

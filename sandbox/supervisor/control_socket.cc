@@ -8,13 +8,13 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unix_address.h"
 
 namespace sandbox {
 namespace {
@@ -56,13 +56,8 @@ absl::Status ControlSocket::Listen(const std::string& directory) {
   // gets none takes the supervisor for dead.
   constexpr char kUnready[] = "control.sock.new";
   ::unlinkat(parent.get(), kUnready, 0);
-  // Through the descriptor: sun_path is short. See PacketSocket::Connect.
-  const std::string path =
-      absl::StrCat("/proc/self/fd/", parent.get(), "/", kUnready);
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
+  const sockaddr_un address = UnixAddress(parent.get(), kUnready);
+  if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address),
              sizeof(address)) != 0 ||
       ::listen(listener_.get(), kBacklog) != 0 ||
       ::renameat(parent.get(), kUnready, parent.get(), "control.sock") != 0) {

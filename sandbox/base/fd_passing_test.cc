@@ -1,0 +1,79 @@
+#include "sandbox/base/fd_passing.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::tests::IsOk;
+
+class FdPassingTest : public ::testing::Test {
+ protected:
+  FdPassingTest() {
+    int fds[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    ours_.Reset(fds[0]);
+    theirs_.Reset(fds[1]);
+  }
+
+  UniqueFd ours_;
+  UniqueFd theirs_;
+  char data_[8] = {};
+};
+
+TEST_F(FdPassingTest, PassesAPacketWithoutDescriptors) {
+  ASSERT_THAT(SendWithFds(ours_.get(), "abc", 3, {}), IsOk());
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(theirs_.get(), data_, sizeof(data_));
+  ASSERT_THAT(packet.status(), IsOk());
+  EXPECT_EQ(packet->size, 3u);
+  EXPECT_STREQ(data_, "abc");
+  EXPECT_THAT(packet->fds, IsEmpty());
+}
+
+TEST_F(FdPassingTest, PassesDescriptorsThatCloseOnExec) {
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const UniqueFd read_end(pipe[0]);
+  const UniqueFd write_end(pipe[1]);
+  const std::vector<int> sent(kMaxPassedFds, write_end.get());
+  ASSERT_THAT(SendWithFds(ours_.get(), "x", 1, sent), IsOk());
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(theirs_.get(), data_, sizeof(data_));
+  ASSERT_THAT(packet.status(), IsOk());
+  ASSERT_THAT(packet->fds, SizeIs(kMaxPassedFds));
+  EXPECT_EQ(::fcntl(packet->fds.back().get(), F_GETFD), FD_CLOEXEC);
+  ASSERT_EQ(::write(packet->fds.back().get(), "y", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(read_end.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+}
+
+TEST_F(FdPassingTest, ReceivesNothingOfAPeerThatIsGone) {
+  ours_.Reset();
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(theirs_.get(), data_, sizeof(data_));
+  ASSERT_THAT(packet.status(), IsOk());
+  EXPECT_EQ(packet->size, 0u);
+  EXPECT_EQ(SendPacket(theirs_.get(), "x", 1, {}, 0), EPIPE);
+}
+
+TEST_F(FdPassingTest, ReportsThatNothingIsThere) {
+  EXPECT_EQ(ReceivePacket(theirs_.get(), data_, 1, MSG_DONTWAIT).error, EAGAIN);
+}
+
+}  // namespace
+}  // namespace sandbox
