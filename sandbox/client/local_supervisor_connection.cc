@@ -1,22 +1,22 @@
 #include "sandbox/client/local_supervisor_connection.h"
 
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
+#include "sandbox/client/supervisor_process.h"
 
 namespace sandbox {
 namespace {
 
-// When this host is short of what a message takes.
+// The delay before a message is sent again that this host was too short of
+// resources to send.
 constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
 
 SupervisorConnection::InputDone WithoutInput(SupervisorConnection::Done done) {
@@ -26,15 +26,15 @@ SupervisorConnection::InputDone WithoutInput(SupervisorConnection::Done done) {
   };
 }
 
-// Not what the server before began with: a supervisor may answer its requests
-// on the connection of the server after it.
+// Random, since a supervisor may answer requests of an earlier server on the
+// connection of this one.
 uint64_t FirstRequest() {
   uint32_t random = 0;
   CHECK(::getrandom(&random, sizeof(random), 0) == sizeof(random));
   return (uint64_t{random} << 31) + 1;
 }
 
-// Of what the socket says of a message.
+// Whether a message that could not be sent now may be sent later.
 bool MayBeSentLater(const absl::Status& sent) {
   return absl::IsUnavailable(sent) || absl::IsResourceExhausted(sent);
 }
@@ -87,14 +87,14 @@ void LocalSupervisorConnection::Post(std::function<void()> function) {
 
 void LocalSupervisorConnection::Listen(std::shared_ptr<const UniqueFd> pidfd) {
   Post([this, pidfd = std::move(pidfd)] {
-    process_ = pidfd;
+    pidfd_ = pidfd;
     Watch();
   });
 }
 
-void LocalSupervisorConnection::KillSupervisor() {
-  if (process_ != nullptr && process_->valid()) {
-    ::syscall(SYS_pidfd_send_signal, process_->get(), SIGKILL, nullptr, 0);
+void LocalSupervisorConnection::Kill() {
+  if (pidfd_ != nullptr && !*let_go_) {
+    KillSupervisor(*pidfd_);
   }
 }
 
@@ -104,18 +104,10 @@ void LocalSupervisorConnection::Watch() {
 }
 
 void LocalSupervisorConnection::Unwatch() {
-  EndCreation();
-  Cancel(flush_timer_);
-  Cancel(end_timer_);
+  creation_ = nullptr;
+  flush_timer_.Cancel();
+  end_timer_.Cancel();
   loop_->Unwatch(socket_.fd());
-}
-
-void LocalSupervisorConnection::Cancel(
-    std::optional<EventLoop::TimerId>& timer) {
-  if (timer.has_value()) {
-    loop_->Cancel(*timer);
-    timer.reset();
-  }
 }
 
 void LocalSupervisorConnection::Request(wire::ToSupervisor request,
@@ -142,13 +134,14 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
 
 void LocalSupervisorConnection::Send(const wire::ToSupervisor& request) {
   if (unsent_.empty() && !MayBeSentLater(socket_.Send(request))) {
-    return;  // sent, or the end of the socket will tell
+    return;  // sent, or the end of stream will show that it was not
   }
   unsent_.push_back(request);
   if (unsent_.size() == 1) {
     Post([this] {
-      // Either way it is watched no longer.
-      if (!ended_ && !*let_go_) {
+      MutexLock lock(&mutex_);
+      // The socket is not watched after the end or when it was let go.
+      if (!gone_ && !*let_go_) {
         loop_->SetEvents(socket_.fd(), EPOLLIN | EPOLLOUT);
       }
     });
@@ -168,15 +161,15 @@ void LocalSupervisorConnection::Flush() {
   const bool full = absl::IsUnavailable(sent);
   loop_->SetEvents(socket_.fd(), full ? EPOLLIN | EPOLLOUT : EPOLLIN);
   if (absl::IsResourceExhausted(sent)) {
-    LOG(WARNING) << "a supervisor is not reached: " << sent.ToString();
+    LOG(WARNING) << "a message to a supervisor is sent later: "
+                 << sent.ToString();
     FlushLater();
   }
 }
 
 void LocalSupervisorConnection::FlushLater() {
-  if (!flush_timer_.has_value()) {
-    flush_timer_ = loop_->After(kFlushRetry, [this] {
-      flush_timer_.reset();
+  if (!flush_timer_.pending()) {
+    flush_timer_ = Timer(loop_, kFlushRetry, [this] {
       if (!*let_go_) {
         Flush();
       }
@@ -198,7 +191,7 @@ void LocalSupervisorConnection::OnReady(uint32_t events) {
 }
 
 void LocalSupervisorConnection::Receive() {
-  // One message a turn: the observer may destroy this.
+  // One message for each event: the observer may destroy this object.
   wire::FromSupervisor message;
   const absl::StatusOr<bool> got = socket_.Receive(&message);
   if (!got.ok()) {
@@ -233,7 +226,7 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message) {
       observer_->OnStorage(message.storage());
       break;
     case wire::FromSupervisor::MESSAGE_NOT_SET:
-      break;  // of a newer supervisor
+      break;  // a newer supervisor sent it
   }
 }
 
@@ -252,31 +245,29 @@ void LocalSupervisorConnection::OnReply(const wire::Reply& reply) {
 }
 
 void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
-  if (ReplaceSupervisor()) {
+  if (AskAnotherSupervisor()) {
     return;
   }
-  ended_ = true;
   Unwatch();
   std::map<uint64_t, InputDone> pending;
-  bool asked;
+  bool deleted;
   {
     MutexLock lock(&mutex_);
     gone_ = true;
     pending.swap(pending_);
-    // Its reply came: it is not among the pending.
-    asked = delete_request_ != 0 && pending.count(delete_request_) == 0;
+    deleted = delete_request_ != 0 && pending.count(delete_request_) == 0;
   }
   for (auto& [id, done] : pending) {
     done(LostStatus(), wire::InputState());
   }
   const bool explained = end_.cause() != wire::SandboxEnd::CAUSE_UNSPECIFIED;
-  if (!explained && asked) {
+  if (!explained && deleted) {
     end_.set_cause(wire::SandboxEnd::DELETED);
   } else if (!explained) {
     end_.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
     end_.set_message("the supervisor ended unasked");
     LOG(WARNING) << "a supervisor is gone: " << why.ToString();
-    KillSupervisor();
+    Kill();
     lost_();
   }
   observer_->OnGone(end_);
@@ -284,70 +275,54 @@ void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
 
 void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
                                        std::shared_ptr<const UniqueFd> pidfd,
-                                       absl::Duration patience, Replace replace,
+                                       absl::Duration patience,
+                                       SandboxCreation::Replace replace,
                                        Done done) {
-  auto creation = std::make_shared<Creation>();
-  creation->replace = std::move(replace);
-  *creation->request.mutable_create_sandbox() = spec;
+  wire::ToSupervisor request;
+  *request.mutable_create_sandbox() = spec;
   {
     MutexLock lock(&mutex_);
-    creation->request.set_request_id(next_request_++);
-    pending_.emplace(creation->request.request_id(),
+    request.set_request_id(next_request_++);
+    pending_.emplace(request.request_id(),
                      WithoutInput([this, done = std::move(done)](
                                       absl::Status status) mutable {
-                       EndCreation();
+                       if (creation_ != nullptr) {
+                         creation_->OnAnswer();
+                       }
                        done(std::move(status));
                      }));
   }
-  // All at once: a supervisor that is dead already is replaced too.
-  Post([this, creation, pidfd = std::move(pidfd), patience] {
-    creation_ = creation;
-    process_ = pidfd;
-    LimitCreation(patience);
+  // All in one step, so that a supervisor that is dead already is replaced too.
+  Post([this, request = std::move(request), replace = std::move(replace),
+        pidfd = std::move(pidfd), patience] {
+    pidfd_ = pidfd;
+    creation_ = std::make_unique<SandboxCreation>(
+        loop_, request, patience, replace, [this] {
+          LOG(ERROR) << "a supervisor that does not answer is killed";
+          Kill();
+        });
     Watch();
     MutexLock lock(&mutex_);
-    Send(creation_->request);
+    Send(request);
   });
 }
 
-void LocalSupervisorConnection::LimitCreation(absl::Duration patience) {
-  creation_->timer = loop_->After(patience, [this] {
-    if (!*let_go_) {
-      LOG(ERROR) << "a supervisor that does not answer is killed";
-      KillSupervisor();
-    }
-  });
-}
-
-void LocalSupervisorConnection::EndCreation() {
-  if (creation_ != nullptr) {
-    loop_->Cancel(creation_->timer);
-    creation_ = nullptr;
-  }
-}
-
-bool LocalSupervisorConnection::ReplaceSupervisor() {
-  if (creation_ == nullptr || creation_->replace == nullptr) {
+bool LocalSupervisorConnection::AskAnotherSupervisor() {
+  if (creation_ == nullptr) {
     return false;
   }
-  absl::StatusOr<SupervisorProcess> other =
-      std::exchange(creation_->replace, nullptr)();
-  if (!other.ok()) {
-    LOG(ERROR) << "no other supervisor: " << other.status().ToString();
+  std::optional<SupervisorProcess> other = creation_->OnEnd();
+  if (!other.has_value()) {
     return false;
   }
-  LOG(WARNING) << "a supervisor ended before it had made its sandbox; another "
-                  "one makes it";
-  loop_->Cancel(creation_->timer);
   loop_->Unwatch(socket_.fd());
   {
     MutexLock lock(&mutex_);
     socket_ = std::move(other->socket);
     unsent_.clear();
-    Send(creation_->request);
+    Send(creation_->request());
   }
-  process_ = std::move(other->pidfd);
-  LimitCreation(kFreshPatience);
+  pidfd_ = std::move(other->pidfd);
   Watch();
   return true;
 }
@@ -403,16 +378,18 @@ void LocalSupervisorConnection::DeleteSandbox(wire::ExitRecord::Cause cause,
 }
 
 void LocalSupervisorConnection::LimitEnd() {
-  if (ended_ || end_timer_.has_value()) {
-    return;
-  }
-  end_timer_ = loop_->After(end_patience_, [this] {
-    end_timer_.reset();
-    if (!*let_go_) {
-      LOG(ERROR) << "a supervisor that does not end is killed";
-      KillSupervisor();
+  {
+    MutexLock lock(&mutex_);
+    if (gone_) {
+      return;
     }
-  });
+  }
+  if (!end_timer_.pending()) {
+    end_timer_ = Timer(loop_, end_patience_, [this] {
+      LOG(ERROR) << "a supervisor that does not end is killed";
+      Kill();
+    });
+  }
 }
 
 }  // namespace sandbox

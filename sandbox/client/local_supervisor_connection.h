@@ -1,4 +1,4 @@
-// The connection to one supervisor, as a Sandbox.
+// A connection to one supervisor of this host, over its control socket.
 
 #ifndef SANDBOX_CLIENT_LOCAL_SUPERVISOR_CONNECTION_H_
 #define SANDBOX_CLIENT_LOCAL_SUPERVISOR_CONNECTION_H_
@@ -9,46 +9,32 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/client/sandbox_creation.h"
 #include "sandbox/client/supervisor_connection.h"
 
 namespace sandbox {
 
-// A supervisor that this process started.
-struct SupervisorProcess {
-  PacketSocket socket;
-  // For the event loop's thread. Invalid once it was reaped.
-  std::shared_ptr<const UniqueFd> pidfd;
-};
-
 class LocalSupervisorConnection : public SupervisorConnection {
  public:
-  // How long a supervisor may take that makes a sandbox from nothing, maybe
-  // with many others at the same time.
-  static constexpr absl::Duration kFreshPatience = absl::Seconds(30);
-
-  // And one that ends its sandbox.
+  // How long a supervisor may take to end its sandbox.
   static constexpr absl::Duration kEndPatience = absl::Seconds(15);
 
-  // Starts another supervisor.
-  using Replace = std::function<absl::StatusOr<SupervisorProcess>()>;
-
-  // Uses `loop`, whose thread is `loop_thread`. Once `*let_go`, which outlives
-  // this object, it neither listens nor speaks to the supervisor any more, and
-  // drops what it is asked. `lost` is called on the loop's thread if the
-  // supervisor ends unasked. A supervisor that has not ended `end_patience`
-  // after its sandbox was deleted is killed.
+  // Uses `loop`, whose thread is `loop_thread`. Once `*let_go`, which must
+  // outlive this object, is true, the connection neither reads nor sends any
+  // more and drops requests with their callbacks. `lost` is called on the
+  // loop's thread if the supervisor ends although nobody deleted its sandbox. A
+  // supervisor that still runs `end_patience` after DeleteSandbox() is killed.
   LocalSupervisorConnection(EventLoop* loop, std::thread::id loop_thread,
                             PacketSocket socket, SupervisorObserver* observer,
                             const std::atomic<bool>* let_go,
@@ -57,17 +43,18 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // Waits for a callback that runs, unless it is called from one.
   ~LocalSupervisorConnection() override;
 
-  // Either of these comes first. Listen: to a supervisor that has a sandbox,
-  // and whose process this is, if that is known. When its connection fails it
-  // is killed, so that what is told of its commands then is true.
+  // The first call is either Listen() or Create().
+  //
+  // Listens to a supervisor that has a sandbox. `pidfd` is its process; null if
+  // that is not known. If the connection fails, the supervisor is killed, so
+  // that its commands do not live on after they were reported as lost.
   void Listen(std::shared_ptr<const UniqueFd> pidfd);
-  // Has the supervisor, whose process is `pidfd`, make the sandbox. One that
-  // does not answer for `patience` is killed; one that ends before it has
-  // answered is replaced, once. `done` gets SUPERVISOR_GONE if the other one
-  // fails so too.
+  // Has the supervisor with the process `pidfd` make the sandbox; see
+  // SandboxCreation. `done` gets SUPERVISOR_GONE if both supervisors end
+  // without an answer.
   void Create(const wire::SandboxSpec& spec,
               std::shared_ptr<const UniqueFd> pidfd, absl::Duration patience,
-              Replace replace, Done done);
+              SandboxCreation::Replace replace, Done done);
 
   void Start(wire::StartExecution start, Done done) override;
   void Signal(wire::Signal signal, Done done) override;
@@ -78,26 +65,15 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) override;
 
  private:
-  // A creation that was not answered yet.
-  struct Creation {
-    wire::ToSupervisor request;
-    // Null: it was replaced.
-    Replace replace;
-    EventLoop::TimerId timer;
-  };
-
   // Runs `function` on the loop's thread, unless this is destroyed before.
   void Post(std::function<void()> function);
   void Watch();
-  // Nothing more is done by the loop.
+  // Cancels everything that the loop still has to do for this.
   void Unwatch();
   void LimitEnd();
-  void KillSupervisor();
-  void Cancel(std::optional<EventLoop::TimerId>& timer);
-  void LimitCreation(absl::Duration patience);
-  void EndCreation();
-  // False: it cannot be replaced, or not once more.
-  bool ReplaceSupervisor();
+  void Kill();
+  // Asks another supervisor for the sandbox, if there is one to ask.
+  bool AskAnotherSupervisor();
   void Request(wire::ToSupervisor request, InputDone done);
   void Send(const wire::ToSupervisor& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -117,26 +93,29 @@ class LocalSupervisorConnection : public SupervisorConnection {
   const std::function<void()> lost_;
   const absl::Duration end_patience_;
 
-  // The loop's thread only.
-  bool ended_ = false;
-  std::optional<EventLoop::TimerId> flush_timer_;
-  std::optional<EventLoop::TimerId> end_timer_;
-  // The supervisor; null: not known.
-  std::shared_ptr<const UniqueFd> process_;
-  std::shared_ptr<Creation> creation_;
-  // What the supervisor reported; no cause: nothing yet.
+  // For the loop's thread only.
+  Timer flush_timer_;
+  Timer end_timer_;
+  // The supervisor's; null: not known.
+  std::shared_ptr<const UniqueFd> pidfd_;
+  // Null after Listen().
+  std::unique_ptr<SandboxCreation> creation_;
+  // What the supervisor reported; without a cause: nothing yet.
   wire::SandboxEnd end_;
 
   Mutex mutex_;
+  // The end of the supervisor was seen.
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_);
+  // The id of DeleteSandbox(); 0: it was not called.
   uint64_t delete_request_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Requests without a reply, by id.
   std::map<uint64_t, InputDone> pending_ ABSL_GUARDED_BY(mutex_);
-  // What the socket did not take.
+  // Requests that the socket had no room for.
   std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
 
-  // Gone with this object, which is destroyed on the loop's thread or while
-  // that waits: what is posted looks at it there.
+  // Expires with this object, which is destroyed on the loop's thread or while
+  // that waits: posted functions check it there.
   std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
 };
 

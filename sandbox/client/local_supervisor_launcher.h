@@ -1,5 +1,5 @@
-// The real sandboxes: each is served by a corral-supervisor process, which this
-// starts or finds.
+// Starts corral-supervisor processes on this host, one for each sandbox, and
+// connects to those that an earlier server started.
 
 #ifndef SANDBOX_CLIENT_LOCAL_SUPERVISOR_LAUNCHER_H_
 #define SANDBOX_CLIENT_LOCAL_SUPERVISOR_LAUNCHER_H_
@@ -17,16 +17,17 @@
 #include "sandbox/client/local_supervisor_connection.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
+#include "sandbox/client/supervisor_process.h"
 
 namespace sandbox {
 
-// Owns the event loop's thread, on which all callbacks of its sandboxes run.
-// The sandboxes must be destroyed before it.
+// Owns the event loop's thread, on which all callbacks of its connections run.
+// The connections must be destroyed before it. Thread-safe.
 //
-// It keeps one supervisor ahead, with a sandbox prepared but for its workspace
-// and limits. Without one at hand Create() starts a process, which takes about
-// a millisecond: not for a gRPC reaction. A supervisor that ends before it has
-// made its sandbox, or does not answer, is replaced by another one, once.
+// Keeps one spare supervisor, whose sandbox is ready except for its workspace
+// and limits. Without a spare, Create() starts a process itself, which takes
+// about a millisecond: too long for a gRPC reaction. A supervisor that ends
+// before it has made its sandbox, or does not answer, is replaced once.
 class LocalSupervisorLauncher : public SupervisorLauncher {
  public:
   static absl::StatusOr<std::unique_ptr<LocalSupervisorLauncher>> Create();
@@ -38,31 +39,33 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   absl::StatusOr<std::unique_ptr<SupervisorConnection>> Adopt(
       const wire::SandboxSpec& spec, SupervisorObserver* observer) override;
 
-  // For the end of a server whose sandboxes go on: no observer is called after
-  // it has returned, what a sandbox is asked is dropped with its callback, and
-  // the supervisor that was kept ahead ends. Supervisors await another server.
+  // For the end of a server whose sandboxes go on. When it has returned, no
+  // observer is called any more, requests are dropped with their callbacks, and
+  // the spare supervisor has no server left, so that it ends. Other supervisors
+  // wait for the next server.
   void LetGo();
 
  private:
-  void EndSpare();
   LocalSupervisorLauncher(std::unique_ptr<EventLoop> loop, UniqueFd image);
-  // It is reaped when it ends. For any thread.
-  absl::StatusOr<SupervisorProcess> StartSupervisor();
-  // Makes spares, and cleans up after supervisors that were killed, until it is
-  // told to stop.
+  // Stops Provide() and closes the spare's socket, which ends it.
+  void EndSpare();
+  // Starts a supervisor that the event loop reaps. For any thread.
+  absl::StatusOr<SupervisorProcess> StartReapedSupervisor();
+  std::unique_ptr<LocalSupervisorConnection> Connect(
+      PacketSocket socket, SupervisorObserver* observer);
+  // Makes spares and cleans up after killed supervisors until EndSpare().
   void Provide();
-  // A supervisor was killed: it left its control groups.
+  // Has the control groups removed that a killed supervisor left.
   void CleanUp();
 
   const std::unique_ptr<EventLoop> loop_;
-  // The supervisor's program. A memfd: an upgrade that replaces files does not
-  // mix versions.
+  // See MakeSupervisorImage().
   const UniqueFd image_;
   std::atomic<bool> let_go_ = false;
   std::thread thread_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // The first time: after those that no server saw.
+  // Killed supervisors left groups; at first, those of earlier servers.
   bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
   bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
   SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);

@@ -1,13 +1,13 @@
-// What the server needs of one sandbox, whatever makes it: see
-// supervisor_client.h for the real one and tests/fakes/fake_sandbox.h for
-// tests.
+// A connection from the server to the supervisor of one sandbox. Implemented by
+// LocalSupervisorConnection and, for tests, by
+// tests/fakes/fake_supervisor_launcher.h.
 //
 // Threading: the methods may be called from any thread and never block.
-// Callbacks and the observer's methods run on one thread at a time (the event
-// loop's), never from inside a method of Sandbox, and must not block either. A
-// callback is called exactly once. The status that it gets is for people;
-// FailureOf() in failure.h says which kind of failure it is: SUPERVISOR_GONE if
-// the supervisor is lost.
+// Callbacks and the observer's methods run on the event loop's thread, one at a
+// time and never inside a method of the connection; they must not block either.
+// Each callback is called exactly once. The text of its status is for people;
+// FailureOf() in failure.h returns the kind of a failure: SUPERVISOR_GONE if
+// the supervisor was lost before it replied, FAULT if no other kind fits.
 
 #ifndef SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_
 #define SANDBOX_CLIENT_SUPERVISOR_CONNECTION_H_
@@ -27,12 +27,12 @@ class SupervisorObserver {
  public:
   virtual ~SupervisorObserver() = default;
 
-  // The executions that a supervisor knows, when the server connects to one
-  // that it did not start. First call, if it comes at all.
+  // Reports the executions that the supervisor knows. The first call after
+  // SupervisorLauncher::Adopt().
   virtual void OnSnapshot(const wire::Snapshot& snapshot) = 0;
 
-  // The execution's state is now this. A state never goes back. Comes before
-  // the callback of the call that caused it.
+  // Reports the present state of an execution. States never go back. Called
+  // before the callback of the request that caused the change.
   virtual void OnExecution(const wire::ExecutionRecord& record) = 0;
 
   // The logs of this execution changed, and hold this now.
@@ -42,8 +42,8 @@ class SupervisorObserver {
   // again.
   virtual void OnStorage(const wire::Storage& storage) = 0;
 
-  // Last call, exactly once: the supervisor is gone, and everything in the
-  // sandbox with it. DELETED if DeleteSandbox was called.
+  // The last call, made exactly once: the supervisor is gone, and everything in
+  // the sandbox with it. The cause is DELETED if DeleteSandbox() was called.
   virtual void OnGone(const wire::SandboxEnd& end) = 0;
 };
 
@@ -53,11 +53,10 @@ class SupervisorConnection {
   using InputDone =
       absl::AnyInvocable<void(absl::Status, const wire::InputState&)>;
 
-  // Disconnects; the sandbox lives on. Callbacks that are outstanding are
-  // dropped.
+  // Disconnects; the sandbox lives on. Outstanding callbacks are dropped.
   virtual ~SupervisorConnection() = default;
 
-  // OK when the execution runs or failed to start; OnExecution told which.
+  // OK when the execution runs or failed to start; OnExecution() reports which.
   // EXECUTION_EXISTS, STORAGE, SANDBOX_NOT_READY, ISOLATION, FAULT.
   virtual void Start(wire::StartExecution start, Done done) = 0;
 
@@ -73,8 +72,8 @@ class SupervisorConnection {
   // Kills what is left of the execution, removes its cgroup and its directory.
   virtual void DeleteExecution(const std::string& execution_id, Done done) = 0;
 
-  // Kills everything; executions that run end with this cause. OnGone follows.
-  // The sandbox's directory is left to the caller.
+  // Kills everything; running executions end with this cause. OnGone() follows.
+  // The caller removes the sandbox's directory.
   virtual void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) = 0;
 };
 

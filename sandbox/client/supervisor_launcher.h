@@ -1,6 +1,6 @@
-// Starts and finds the supervisors of sandboxes: the server's one seam to the
-// kernel. local_supervisor_launcher.h is the real one,
-// tests/fakes/fake_supervisor_launcher.h the one for tests.
+// Starts and finds the supervisors of sandboxes: the server's only way to the
+// kernel. Implemented by LocalSupervisorLauncher and, for tests, by
+// tests/fakes/fake_supervisor_launcher.h.
 
 #ifndef SANDBOX_CLIENT_SUPERVISOR_LAUNCHER_H_
 #define SANDBOX_CLIENT_SUPERVISOR_LAUNCHER_H_
@@ -15,26 +15,25 @@
 
 namespace sandbox {
 
-// Makes sandboxes. The server's one seam to the kernel.
 class SupervisorLauncher {
  public:
-  // The sandbox, or what kept it from being made: WORKSPACE, ISOLATION,
-  // STORAGE, SHORTAGE, SUPERVISOR_GONE or FAULT; see failure.h.
+  // OK when the sandbox is ready. Failures: WORKSPACE, ISOLATION, STORAGE,
+  // SHORTAGE, SUPERVISOR_GONE and FAULT; see failure.h.
   using Created = absl::AnyInvocable<void(absl::Status)>;
 
   virtual ~SupervisorLauncher() = default;
 
-  // Starts a supervisor for `spec`, whose directory exists and holds spec.pb.
-  // `created` tells whether the sandbox is ready. The returned Sandbox takes
-  // calls after that. `observer` must outlive it; after a failed creation
-  // OnGone comes too, after `created`. Both may come before Create has
-  // returned.
+  // Starts a supervisor for `spec`, whose directory must exist and hold
+  // spec.pb. The returned connection takes requests once `created` was called.
+  // `observer` must outlive the connection. After a failed creation OnGone()
+  // follows `created`. Both may be called before Create() has returned.
   virtual std::unique_ptr<SupervisorConnection> Create(
       const wire::SandboxSpec& spec, SupervisorObserver* observer,
       Created created) = 0;
 
-  // Connects to the supervisor that serves spec.directory. OnSnapshot is the
-  // first call. NotFound: no supervisor lives there.
+  // Connects to the supervisor that serves spec.directory; OnSnapshot() is the
+  // observer's first call. NotFound: no supervisor lives there. Other errors:
+  // one may live there.
   virtual absl::StatusOr<std::unique_ptr<SupervisorConnection>> Adopt(
       const wire::SandboxSpec& spec, SupervisorObserver* observer) = 0;
 };

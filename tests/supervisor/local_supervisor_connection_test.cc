@@ -1,4 +1,4 @@
-// A link to a supervisor that the test plays.
+// A connection to a supervisor that the test plays on a socketpair.
 
 #include "sandbox/client/local_supervisor_connection.h"
 
@@ -24,7 +24,9 @@
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/client/sandbox_creation.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/client/supervisor_process.h"
 #include "tests/failure_matchers.h"
 #include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
@@ -71,22 +73,22 @@ class LocalSupervisorConnectionTest : public ::testing::Test {
   LocalSupervisorConnectionTest() {
     auto pair = PacketSocket::Pair();
     first_ = std::move(pair->second);
-    link_ = MakeLink(thread_.get_id(), std::move(pair->first));
+    connection_ = MakeConnection(thread_.get_id(), std::move(pair->first));
   }
   ~LocalSupervisorConnectionTest() override {
-    link_.reset();
+    connection_.reset();
     loop_->Stop();
     thread_.join();
   }
 
-  std::unique_ptr<LocalSupervisorConnection> MakeLink(
+  std::unique_ptr<LocalSupervisorConnection> MakeConnection(
       std::thread::id loop_thread, PacketSocket socket) {
     return std::make_unique<LocalSupervisorConnection>(
         loop_.get(), loop_thread, std::move(socket), &recorder_, &let_go_,
         [] {});
   }
 
-  LocalSupervisorConnection::Replace WithOther() {
+  SandboxCreation::Replace WithOther() {
     return [this]() -> absl::StatusOr<SupervisorProcess> {
       auto pair = PacketSocket::Pair();
       second_ = std::move(pair->second);
@@ -108,25 +110,25 @@ class LocalSupervisorConnectionTest : public ::testing::Test {
   std::thread thread_ = std::thread([this] { loop_->Run(); });
   Recorder recorder_;
   const std::atomic<bool> let_go_ = false;
-  // The supervisors' ends, and processes that stand for them.
+  // The supervisors' ends of the sockets, and processes that stand for them.
   PacketSocket first_;
   PacketSocket second_;
   const IdleProcess process_;
   const IdleProcess other_;
   Outcome created_;
   Outcome replaced_;
-  std::unique_ptr<LocalSupervisorConnection> link_;
+  std::unique_ptr<LocalSupervisorConnection> connection_;
 };
 
 TEST_F(LocalSupervisorConnectionTest,
        AsksAnotherSupervisorWhenOneDoesNotAnswer) {
   wire::SandboxSpec spec;
   spec.set_id("box");
-  link_->Create(spec, process_.pidfd(), absl::Milliseconds(1), WithOther(),
-                created_.Callback());
+  connection_->Create(spec, process_.pidfd(), absl::Milliseconds(1),
+                      WithOther(), created_.Callback());
   EXPECT_EQ(Read(first_).create_sandbox().id(), "box");
   process_.AwaitEnd();
-  first_ = PacketSocket();  // as the kernel does when it ends
+  first_ = PacketSocket();  // the kernel closes it at the end of a process
   ASSERT_THAT(replaced_.Wait(), IsOk());
   const wire::ToSupervisor request = Read(second_);
   EXPECT_EQ(request.create_sandbox().id(), "box");
@@ -137,7 +139,7 @@ TEST_F(LocalSupervisorConnectionTest,
 }
 
 TEST_F(LocalSupervisorConnectionTest, ReplacesASupervisorOnce) {
-  link_->Create(
+  connection_->Create(
       {}, process_.pidfd(), absl::Hours(1),
       [this]() -> absl::StatusOr<SupervisorProcess> {
         // Its other end is closed when this returns.
@@ -152,19 +154,20 @@ TEST_F(LocalSupervisorConnectionTest, ReplacesASupervisorOnce) {
 }
 
 TEST_F(LocalSupervisorConnectionTest,
-       AsksLaterWhenTheHostIsShortOfDescriptors) {
-  link_->Listen(process_.pidfd());
+       SendsLaterWhenTheHostIsShortOfDescriptors) {
+  connection_->Listen(process_.pidfd());
   wire::WriteInput input;
   input.set_data(std::string(1 << 20, 'x'));
   {
     const tests::NoDescriptors none;
-    link_->WriteInput(input, [](absl::Status, const wire::InputState&) {});
+    connection_->WriteInput(input,
+                            [](absl::Status, const wire::InputState&) {});
   }
   EXPECT_EQ(Read(first_).write_input().data(), input.data());
 }
 
 TEST_F(LocalSupervisorConnectionTest, KillsASupervisorWhoseConnectionFails) {
-  link_->Listen(process_.pidfd());
+  connection_->Listen(process_.pidfd());
   ASSERT_GE(::send(first_.fd(), "\xff", 1, 0), 0);  // no message
   EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
   process_.AwaitEnd();
@@ -174,33 +177,35 @@ TEST_F(LocalSupervisorConnectionTest,
        KillsASupervisorThatDoesNotEndItsSandbox) {
   auto pair = PacketSocket::Pair();
   ASSERT_THAT(pair.status(), IsOk());
-  LocalSupervisorConnection link(
+  LocalSupervisorConnection connection(
       loop_.get(), thread_.get_id(), std::move(pair->first), &recorder_,
       &let_go_, [] {}, absl::Milliseconds(1));
-  link.Listen(process_.pidfd());
+  connection.Listen(process_.pidfd());
   Outcome deleted;
-  link.DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  connection.DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                           deleted.Callback());
   process_.AwaitEnd();
-  pair->second = PacketSocket();  // as the kernel does then
+  pair->second = PacketSocket();  // the kernel closes it then
   EXPECT_FALSE(deleted.Wait().ok());
   EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
 }
 
 TEST_F(LocalSupervisorConnectionTest,
-       MayBeDestroyedByTheLoopWithMessagesUnsent) {
+       CanBeDestroyedOnTheLoopWithUnsentMessages) {
   auto pair = PacketSocket::Pair();
   ASSERT_THAT(pair.status(), IsOk());
   Outcome destroyed;
   loop_->Post([&, callback = destroyed.Callback()]() mutable {
-    auto link = MakeLink(std::this_thread::get_id(), std::move(pair->first));
-    link->Listen(nullptr);
+    auto connection =
+        MakeConnection(std::this_thread::get_id(), std::move(pair->first));
+    connection->Listen(nullptr);
     wire::Acknowledge acknowledge;
     acknowledge.set_execution_id(std::string(1000, 'x'));
     // More than a socket takes.
     for (int i = 0; i < 2000; ++i) {
-      link->Acknowledge(acknowledge);
+      connection->Acknowledge(acknowledge);
     }
-    link.reset();
+    connection.reset();
     // After what it has posted.
     loop_->Post([callback = std::move(callback)]() mutable {
       callback(absl::OkStatus());

@@ -1,0 +1,37 @@
+// The process of a supervisor, as the server that started it holds it.
+
+#ifndef SANDBOX_CLIENT_SUPERVISOR_PROCESS_H_
+#define SANDBOX_CLIENT_SUPERVISOR_PROCESS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+struct SupervisorProcess {
+  // The supervisor ends when this is closed before it has made a sandbox.
+  PacketSocket socket;
+  // Becomes invalid when the process was reaped, on the event loop's thread.
+  std::shared_ptr<UniqueFd> pidfd;
+};
+
+// The program of supervisors as a memfd, so that an upgrade that replaces files
+// does not mix versions.
+absl::StatusOr<UniqueFd> MakeSupervisorImage();
+
+// Starts a supervisor, which the caller must reap. For any thread; takes about
+// a millisecond.
+absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image);
+
+// True if a supervisor that was asked for nothing yet still runs.
+bool IsAlive(const SupervisorProcess& supervisor);
+
+// Sends SIGKILL, unless the process was reaped. For the event loop's thread.
+void KillSupervisor(const UniqueFd& pidfd);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_CLIENT_SUPERVISOR_PROCESS_H_
