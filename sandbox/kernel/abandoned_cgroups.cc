@@ -17,7 +17,7 @@ namespace sandbox {
 void RemoveAbandonedCgroups() {
   const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
   if (!host.ok()) {
-    return;  // there are none
+    return;  // this host has no groups
   }
   for (const std::string& name : Cgroup::List(*host)) {
     absl::string_view number = name;
@@ -26,12 +26,13 @@ void RemoveAbandonedCgroups() {
         !absl::SimpleAtoi(number, &ids)) {
       continue;
     }
-    // A supervisor holds it for as long as it lives; this does meanwhile.
+    // A supervisor holds its range as long as it lives. Holding it here keeps a
+    // new supervisor from using the group meanwhile.
     const absl::StatusOr<IdRange> range = IdRange::TryAcquire(ids << 16);
     if (!range.ok()) {
       continue;
     }
-    // Made anew, which removes what was there.
+    // Creating the group removes what is left of the old one.
     absl::StatusOr<Cgroup> group = Cgroup::Create(*host, name);
     const absl::Status removed = group.ok() ? group->Remove() : group.status();
     if (!removed.ok()) {

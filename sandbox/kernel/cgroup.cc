@@ -87,7 +87,7 @@ absl::Status SetLimitsV2(const std::string& directory,
                          const CgroupLimits& limits) {
   if (limits.memory_bytes != 0) {
     RETURN_IF_ERROR(Limit(directory + "/memory.max", limits.memory_bytes));
-    // A kernel without swap has no such file.
+    // The file is missing in a kernel without swap.
     if (Exists(directory + "/memory.swap.max")) {
       RETURN_IF_ERROR(Limit(directory + "/memory.swap.max", 0));
     }
@@ -103,14 +103,13 @@ absl::Status SetLimitsV2(const std::string& directory,
   return absl::OkStatus();
 }
 
-// Each directory has the files of the controllers of its hierarchy.
+// A directory has only the files of its own hierarchy's controllers.
 absl::Status SetLimitsV1(const std::string& directory,
                          const CgroupLimits& limits) {
   const std::string memory = directory + "/memory.limit_in_bytes";
   if (limits.memory_bytes != 0 && Exists(memory)) {
     RETURN_IF_ERROR(Limit(memory, limits.memory_bytes));
-    // Without swap accounting there is no file, and with no swap it says
-    // nothing.
+    // The file is missing in a kernel without swap accounting.
     const std::string swap = directory + "/memory.memsw.limit_in_bytes";
     if (Exists(swap)) {
       RETURN_IF_ERROR(Limit(swap, limits.memory_bytes));
@@ -295,8 +294,8 @@ void Cgroup::SignalOnce(int signal, pid_t process_group) const {
       targets.emplace_back(pid, std::move(pidfd));
     }
   }
-  // A pid may have changed hands between reading and opening; what is still
-  // listed now is what the descriptor stands for.
+  // A pid may have been reused between reading and opening. If it is still
+  // listed, the descriptor stands for the process that was read.
   const std::vector<pid_t> still = Pids();
   for (const auto& [pid, pidfd] : targets) {
     if (std::find(still.begin(), still.end(), pid) != still.end() &&

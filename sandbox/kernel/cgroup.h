@@ -1,7 +1,7 @@
 // The control groups of a sandbox: one for the sandbox, below it one for all
 // its commands, which has the limits, and below that one for each execution.
-// Works with cgroup v2 and with v1 (one hierarchy for each controller),
-// whichever has the controllers.
+// Uses cgroup v2 or v1 (one hierarchy for each controller), whichever has the
+// controllers.
 //
 // Sources: Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/*.rst.
 //
@@ -26,24 +26,24 @@ namespace sandbox {
 
 enum class CgroupVersion { kV1, kV2 };
 
-// A sandbox's group is called this and its first user id >> 16.
+// The name of a sandbox's group is this and its first user id >> 16.
 constexpr char kSandboxCgroup[] = "sandbox-";
 
-// Where this host has the controllers, and the group below which Corral makes
-// its own.
+// The place of the controllers on this host: the groups below which Corral
+// makes its own.
 struct CgroupHost {
   CgroupVersion version = CgroupVersion::kV2;
-  // Directories; v2: one; v1: one for each hierarchy, in the order memory,
-  // pids, cpu, cpuacct, those that are mounted together once.
+  // Directories. v2: one. v1: one for each hierarchy, in the order memory,
+  // pids, cpu, cpuacct; controllers that are mounted together count once.
   std::vector<std::string> parents;
 
-  // ISOLATION: memory, pids or cpu is not there, or cannot be handed
-  // on to groups below.
+  // Fails with ISOLATION (see failure.h) if the controller memory, pids or cpu
+  // is missing or cannot be enabled for groups below.
   static absl::StatusOr<CgroupHost> Find();
 };
 
 struct CgroupLimits {
-  // 0: none.
+  // For each of them 0 means no limit.
   uint64_t memory_bytes = 0;
   uint64_t pids = 0;
   uint64_t cpu_millis = 0;
@@ -56,8 +56,8 @@ struct CgroupUsage {
   uint64_t system_time_ns = 0;
 };
 
-// One group, in every hierarchy. Removes it when destroyed, if nothing lives in
-// it.
+// Owns one group, in every hierarchy. The destructor removes it, if no process
+// lives in it.
 class Cgroup {
  public:
   Cgroup() = default;
@@ -65,74 +65,75 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& other) noexcept;
   ~Cgroup();
 
-  // Makes <parent>/corral/<name>. What is left of a group of this name is
-  // killed and removed first.
+  // Makes <parent>/corral/<name>. First kills and removes what is left of an
+  // older group with this name.
   static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
                                        const std::string& name);
-  // The names of those that are there, whoever made them.
+  // Returns the names of all groups below <parent>/corral, whoever made them.
   static std::set<std::string> List(const CgroupHost& host);
 
-  // Sets those that are given.
+  // Sets the limits that are not 0.
   absl::Status SetLimits(const CgroupLimits& limits) const;
-  // v2: lets groups below have the controllers; from then on nothing may live
-  // in this one. v1: nothing.
+  // v2: enables the controllers for groups below; from then on no process may
+  // live in this one. v1: does nothing.
   absl::Status HandOn() const;
   // Makes a group below this one, without limits of its own.
   absl::StatusOr<Cgroup> CreateChild(const std::string& name) const;
 
-  // v2: lets `uid` put processes into this group and into those made below it
-  // with CLONE_INTO_CGROUP. v1: nothing.
+  // v2: lets `uid` put processes into this group and those below it with
+  // CLONE_INTO_CGROUP. v1: does nothing.
   absl::Status Delegate(uid_t uid);
 
   CgroupVersion version() const { return version_; }
-  // There is one.
+  // False for a default-constructed or removed one.
   bool valid() const { return !directories_.empty(); }
 
-  // What a process needs to enter: v2 the directory; v1 each `tasks` file, to
-  // write "0" to. Valid as long as this.
+  // Descriptors with which a process enters. v2: the directory, for
+  // CLONE_INTO_CGROUP. v1: each `tasks` file, to write "0" to. Valid as long as
+  // this object.
   std::vector<int> EntryFds() const;
 
-  // v1: moves the calling process into the group. v2: nothing, it is to be born
-  // there.
+  // v1: moves the calling process into the group. v2: does nothing, since
+  // processes are born in their group.
   absl::Status Enter() const;
-  // v2: moves a process here from another group. Slow: this may wait for an RCU
-  // grace period. v1: nothing.
+  // v2: moves a process here from another group; slow, since it may wait for an
+  // RCU grace period. v1: does nothing.
   absl::Status Take(pid_t pid) const;
 
-  // Processes in the group, not in those below.
+  // Returns the processes in the group, without those in groups below.
   std::vector<pid_t> Pids() const;
 
-  // Sends to every process of the group. Processes that come and go meanwhile
-  // may be missed.
+  // Sends a signal to every process of the group. May miss processes that are
+  // born meanwhile.
   void Signal(int signal) const;
-  // Prevents new processes and kills those there are. They may take any time to
-  // go, and before the kernel has cgroup.kill one may be missed: true only when
-  // none is left, else it is to be called again. Never waits.
+  // Prevents new processes and sends SIGKILL to the present ones. Returns true
+  // if no process is left, else the caller repeats the call: processes may take
+  // any time to go, and kernels without cgroup.kill may miss one. Never waits.
   bool Kill() const;
-  // The same for those that are of a process group as well, > 0. One that is
-  // born meanwhile may be missed.
+  // Signal() for those processes of the group that belong to `process_group`,
+  // which must be > 0.
   void SignalProcessGroup(int signal, pid_t process_group) const;
 
   CgroupUsage Usage() const;
-  // What all its processes have used, ended ones included. ISOLATION:
-  // this host does not count it.
+  // Returns the CPU time that all its processes have used, ended ones included.
+  // Fails with ISOLATION if this host does not count it.
   absl::StatusOr<absl::Duration> CpuTime() const;
 
-  // Removes the group. FailedPrecondition: something lives in it. Harmless if
-  // repeated.
+  // Removes the group; does nothing if it was removed. FailedPrecondition: a
+  // process or a group lives in it.
   absl::Status Remove();
 
  private:
   Cgroup(CgroupVersion version, std::vector<std::string> directories);
-  // Waits up to 1 s for what it kills.
+  // Waits up to 1 s for the processes that it kills.
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
-  // Of a process group only, if it is not 0.
+  // `process_group` 0: all processes.
   void SignalOnce(int signal, pid_t process_group) const;
 
   CgroupVersion version_ = CgroupVersion::kV2;
-  // Empty: nothing to remove.
+  // Empty if there is no group to remove.
   std::vector<std::string> directories_;
   std::vector<UniqueFd> entries_;
 };

@@ -1,4 +1,4 @@
-// Where the controllers are.
+// Finds the controllers of this host.
 
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -26,10 +26,10 @@ namespace {
 
 struct Mount {
   std::string point;
-  // The group that is seen there: "" for the hierarchy's root.
+  // The group that this mount shows; "" for the hierarchy's root.
   std::string root;
 
-  // The directory of `group`, a path as /proc/self/cgroup has it.
+  // Returns the directory of `group`, a path of /proc/self/cgroup.
   std::string Directory(absl::string_view group) const {
     return absl::StrCat(point, absl::StripPrefix(group, root));
   }
@@ -37,7 +37,7 @@ struct Mount {
 
 struct Mounts {
   Mount unified;
-  // controller ->
+  // By controller.
   std::map<std::string, Mount> v1;
 };
 
@@ -73,7 +73,8 @@ absl::StatusOr<Mounts> FindMounts() {
   return mounts;
 }
 
-// controller ("" for v2) -> this process's group. Lines "id:controllers:path".
+// Returns this process's groups by controller ("" for v2). The file has lines
+// "id:controllers:path".
 absl::StatusOr<std::map<std::string, std::string>> OwnGroups() {
   ASSIGN_OR_RETURN(const std::string text, ReadSmallFile("/proc/self/cgroup"));
   std::map<std::string, std::string> groups;
@@ -115,9 +116,9 @@ absl::Status TryToHandOn(const std::string& directory) {
 }
 
 absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
-  // A group that holds processes cannot hand controllers on, unless it is the
-  // root (cgroup-v2.rst, "No Internal Process Constraint"): a login session's,
-  // say.
+  // A group that holds processes, like that of a login session, cannot enable
+  // controllers for groups below, unless it is the root (cgroup-v2.rst, "No
+  // Internal Process Constraint").
   const std::string candidates[] = {mount.Directory(own), mount.point};
   for (const std::string& candidate : candidates) {
     if (TryToHandOn(candidate).ok()) {

@@ -15,8 +15,8 @@
 namespace sandbox {
 namespace {
 
-// Above what distributions hand out in /etc/subuid and what systemd gives to
-// containers (systemd's UIDS-GIDS document), below 2^31.
+// Above the ids that distributions assign in /etc/subuid and systemd assigns to
+// containers (systemd's UIDS-GIDS document), and below 2^31.
 constexpr uint32_t kLowest = 0x70000000;
 constexpr uint32_t kCount = 4095;
 constexpr const char* kDirectory = "/run/corral/ids";
@@ -26,7 +26,8 @@ constexpr const char* kDirectory = "/run/corral/ids";
 absl::StatusOr<IdRange> IdRange::Acquire() {
   ::mkdir("/run/corral", 0700);
   ::mkdir(kDirectory, 0700);
-  // Not all from the same end: a thousand taken ones would be tried first.
+  // Processes begin at different numbers, so that a new one does not have to
+  // try a thousand taken ranges first.
   const auto start = static_cast<uint32_t>(::getpid());
   for (uint32_t i = 0; i < kCount; ++i) {
     const uint32_t number = (start + i) % kCount;

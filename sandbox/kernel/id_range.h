@@ -1,7 +1,7 @@
-// A range of kIdRange user and group ids of the host that one sandbox has and
-// nobody else, whichever server made it.
+// A range of kIdRange user and group ids of the host that belongs to one
+// sandbox alone, whichever server made it.
 //
-// Held by a lock on a file in /run/corral/ids, which the kernel gives back when
+// Held by a lock on a file in /run/corral/ids, which the kernel releases when
 // the holder ends.
 
 #ifndef SANDBOX_KERNEL_ID_RANGE_H_
@@ -20,10 +20,10 @@ class IdRange {
  public:
   IdRange() = default;
 
-  // A free range. SHORTAGE: all are taken.
+  // Takes a free range. Fails with SHORTAGE if there is none.
   static absl::StatusOr<IdRange> Acquire();
-  // The one that begins there. Unavailable: it is taken. NotFound: there is
-  // none, or nobody ever had it.
+  // Takes the range that begins at `first_id`. Unavailable: it is held.
+  // NotFound: there is no such range, or it was never held.
   static absl::StatusOr<IdRange> TryAcquire(uint32_t first_id);
 
   uint32_t first_id() const { return first_id_; }

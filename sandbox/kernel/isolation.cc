@@ -25,7 +25,7 @@ IsolationFeature Feature(std::string name, const absl::Status& status,
           status.ok() ? std::move(how) : std::string(status.message())};
 }
 
-// In a child, since there is no way back.
+// Tries it in a child process, since a process cannot undo unshare(2).
 absl::Status TryUnshare(int flags) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,4 +1,4 @@
-// What this host can enforce, found out by trying.
+// Finds out by trying which isolation features this host can enforce.
 
 #ifndef SANDBOX_KERNEL_ISOLATION_H_
 #define SANDBOX_KERNEL_ISOLATION_H_
@@ -11,9 +11,9 @@ namespace sandbox {
 struct IsolationFeature {
   std::string name;
   bool enforced = false;
-  // Without it no sandbox is made.
+  // Without it no sandbox can be made.
   bool required = false;
-  // How, or why not.
+  // How it is enforced, or why it is not.
   std::string detail;
 };
 

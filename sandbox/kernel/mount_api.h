@@ -1,6 +1,6 @@
-// The mount system calls that work on descriptors, which glibc 2.36 declares in
-// part and older kernels have since 5.12. See open_tree(2), fsopen(2),
-// mount_setattr(2).
+// The mount system calls that work on descriptors: open_tree(2), fsopen(2),
+// mount_setattr(2) and others. All exist since Linux 5.12; glibc 2.36 declares
+// only some.
 
 #ifndef SANDBOX_KERNEL_MOUNT_API_H_
 #define SANDBOX_KERNEL_MOUNT_API_H_
@@ -16,17 +16,18 @@
 
 namespace sandbox {
 
-// A detached copy of one mount, from `path` on, without the mounts below it.
-// NotFound: no such path.
+// Returns a detached copy of one mount from `path` on, without the mounts below
+// it; of `directory` itself if `path` is empty. NotFound: no such path.
 absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
 
-// attributes: MOUNT_ATTR_*; user_namespace: for MOUNT_ATTR_IDMAP, else -1.
+// Adds `attributes` (MOUNT_ATTR_*). `user_namespace` is that of an idmapped
+// mount, else -1.
 absl::Status SetMountAttributes(int tree, uint64_t attributes,
                                 int user_namespace);
 
 absl::Status SetReadOnly(int tree, bool read_only);
 
-// A new file system, detached: fsopen, options, fsmount.
+// Returns a new file system, detached: fsopen, options, fsmount.
 absl::StatusOr<UniqueFd> NewFileSystem(
     const char* type,
     const std::vector<std::pair<const char*, std::string>>& options,

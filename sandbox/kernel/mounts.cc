@@ -23,8 +23,8 @@ namespace {
 constexpr uint64_t kLent =
     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
-// Lent from the host's /etc when there: what tools look up and what holds no
-// secret. Names are exact.
+// Lent from the host's /etc if it exists there: files that tools read and that
+// hold no secret. Names are exact.
 constexpr const char* kLentEtc[] = {
     "/etc/alternatives",
     "/etc/bash.bashrc",
@@ -61,7 +61,7 @@ constexpr const char* kLentEtc[] = {
 constexpr const char* kDevices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                     "/dev/random", "/dev/urandom", "/dev/tty"};
 
-// Kernel settings and what tells of the host or of other tenants.
+// Kernel settings, and files that show the host or other tenants.
 constexpr const char* kReadOnlyProc[] = {"proc/sys", "proc/bus", "proc/fs",
                                          "proc/irq", "proc/sysrq-trigger"};
 constexpr const char* kMaskedProcFiles[] = {
@@ -92,7 +92,7 @@ constexpr TextFile kMadeUpEtc[] = {
     {"etc/shells", "/bin/sh\n/bin/bash\n"},
 };
 
-// Writable places of the sandbox's own.
+// Writable directories of the sandbox's own.
 struct Scratch {
   const char* name;
   const char* path;
@@ -115,9 +115,10 @@ absl::Status Lend(const std::string& path, uint64_t attributes,
   return absl::OkStatus();
 }
 
-// Makes what is missing of `path` below `root`, each a directory but for the
-// last, if it is not one. Returns the last (O_PATH). Links of the tree are
-// followed inside it: at this time it is what this file made.
+// Makes the missing parts of `path` below `root`: directories, and a file as
+// the last part unless `directory`. Returns the last part (O_PATH). Follows
+// links of the tree, which never lead out of it; nobody but this file has made
+// any yet.
 absl::StatusOr<UniqueFd> MakePath(int root, const std::string& path,
                                   bool directory) {
   ASSIGN_OR_RETURN(UniqueFd at, OpenInRoot(root, "."));
@@ -198,12 +199,12 @@ absl::StatusOr<UniqueFd> MakeScratch(int tmpfs, const Scratch& scratch) {
   return CopyTree(tmpfs, scratch.name);
 }
 
-// One file system for all of them, so that they share one limit.
+// Mounts one file system for all of kScratch, so that they share one limit.
 absl::Status MountScratch(int root) {
   ASSIGN_OR_RETURN(const UniqueFd tmpfs,
                    NewFileSystem("tmpfs", {{"mode", "755"}},
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  // Only of what is mounted can copies be made.
+  // Only mounted trees can be copied.
   RETURN_IF_ERROR(MoveTree(tmpfs.get(), root, "home"));
   std::vector<UniqueFd> parts;
   for (const Scratch& scratch : kScratch) {
@@ -221,7 +222,7 @@ absl::Status MountScratch(int root) {
 
 absl::Status CoverWith(int root, const char* cover, const char* path) {
   if (::faccessat(root, path, F_OK, 0) != 0) {
-    return absl::OkStatus();  // not in this kernel
+    return absl::OkStatus();  // this kernel does not have it
   }
   ASSIGN_OR_RETURN(const UniqueFd copy, CopyTree(root, cover));
   RETURN_IF_ERROR(SetMountAttributes(copy.get(), MOUNT_ATTR_RDONLY, -1));
@@ -247,7 +248,7 @@ absl::Status MountProc(int root) {
 }
 
 absl::Status Pivot(int root) {
-  // pivot_root(".", "."): the old root lies on the new one until it is
+  // After pivot_root(".", ".") the old root lies on the new one until it is
   // unmounted; see pivot_root(2).
   if (::fchdir(root) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0 ||
       ::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) {
@@ -293,8 +294,8 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   ASSIGN_OR_RETURN(UniqueFd root,
                    NewFileSystem("tmpfs", {{"size", "1m"}, {"mode", "755"}},
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  // A mount takes others only where the namespace has it: on any directory,
-  // until it is the root.
+  // Other mounts can be put only on a mount that is part of the namespace.
+  // Until the new root becomes the root it is mounted on any directory.
   RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
   RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
   RETURN_IF_ERROR(MountScratch(root.get()));
@@ -319,9 +320,9 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
 }
 
 absl::Status LimitScratch(int root, uint64_t memory_bytes) {
-  // What is in it counts as memory, and no process that could be killed for it
-  // holds it: the rest is for commands. An empty file takes a quarter of a
-  // page.
+  // Files in a tmpfs count as memory, but killing processes does not free them:
+  // the rest of the memory must be left for commands. An empty file takes a
+  // quarter of a page.
   const uint64_t size = memory_bytes / 8 * 5;
   return Reconfigure(
       root, kScratch[0].path,

@@ -9,19 +9,16 @@
 //
 // What a command sees:
 //
-// clang-format off
-//   /usr              the host's, read-only, and the links to it: /bin, /lib, ...
-//   /etc              made up; read-only from the host: alternatives,
-//                     certificates, linker cache and the like
-//   /tmp, /var/tmp    private tmpfs, as are /dev/shm and /home/corral; all four
-//                     share one limit
-//   /run              empty, read-only
-//   /dev              null, zero, full, random, urandom, tty and a devpts of its
-//                     own
-//   /proc             its own: other users' processes are invisible, kernel
-//                     settings read-only, what shows the host masked
-//   the workspace     at its own path, over what is there otherwise
-// clang-format on
+//   /usr            the host's, read-only; also what /bin, /lib, ... lead to
+//   /etc            made up; from the host, read-only: alternatives,
+//                   certificates, the linker's cache and the like
+//   /tmp, /var/tmp  private tmpfs, like /dev/shm and /home/corral; these four
+//                   share one limit
+//   /run            empty, read-only
+//   /dev            null, zero, full, random, urandom, tty, a devpts of its own
+//   /proc           its own: other users' processes are invisible, kernel
+//                   settings read-only, files that show the host masked
+//   the workspace   at its own path, over what is there otherwise
 
 #ifndef SANDBOX_KERNEL_MOUNTS_H_
 #define SANDBOX_KERNEL_MOUNTS_H_
@@ -36,7 +33,7 @@
 
 namespace sandbox {
 
-// A detached mount, and where it belongs.
+// A detached mount and its path in the sandbox.
 struct HostTree {
   UniqueFd tree;
   std::string target;  // absolute
@@ -45,7 +42,7 @@ struct HostTree {
 
 struct HostTrees {
   std::vector<HostTree> trees;
-  // Links of the root that the host has too: "bin" -> "usr/bin".
+  // Links in the host's root, like "bin" -> "usr/bin".
   std::vector<std::pair<std::string, std::string>> links;
 };
 
@@ -56,18 +53,19 @@ struct SandboxTree {
   UniqueFd root;
 };
 
+// Lends what every sandbox has of the host.
 absl::StatusOr<HostTrees> Gather();
 
-// In the child, as root of its user namespace.
+// Makes the file system. In the child, as root of its user namespace.
 absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 
 // Limits what /tmp, /var/tmp, /dev/shm and /home/corral hold together, for a
 // sandbox with this much memory. In the same place as Attach().
 absl::Status LimitScratch(int root, uint64_t memory_bytes);
 
-// Puts the workspace below the root. In a process that entered the sandbox's
-// namespaces, as root of its user namespace, and before anything untrusted runs
-// there. Fails with WORKSPACE if there is no place for it.
+// Mounts the workspace at its path below the root. In a process that entered
+// the sandbox's namespaces, as root of its user namespace, and before anything
+// untrusted runs there. Fails with WORKSPACE if the path cannot be made.
 absl::Status Attach(int root, const HostTree& tree);
 
 }  // namespace sandbox

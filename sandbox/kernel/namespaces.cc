@@ -28,10 +28,11 @@
 namespace sandbox {
 namespace {
 
-// In the flags of /proc/PID/stat: PF_EXITING of the kernel's <linux/sched.h>.
+// PF_EXITING of the kernel's <linux/sched.h>, in the flags of /proc/PID/stat.
 constexpr uint64_t kExiting = 0x4;
 
-// glibc's fork keeps no state that a single-threaded program would miss.
+// Bypasses glibc's fork(), whose bookkeeping a single-threaded program does not
+// need.
 absl::StatusOr<Child> Clone(uint64_t flags, int cgroup) {
   int pidfd = -1;
   clone_args arguments = {};
@@ -93,20 +94,21 @@ absl::StatusOr<Child> CloneIntoNamespaces(int cgroup) {
 
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
   const UniqueFd own(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
-  // For a pid namespace this changes where children are made, not the caller.
+  // For pid namespaces, setns(2) moves future children, not the caller.
   if (::setns(pidfd, CLONE_NEWPID) != 0) {
     return absl::ErrnoToStatus(errno, "setns(pid)");
   }
   ASSIGN_OR_RETURN(Child child, Clone(0, cgroup));
   if (child.pid != 0) {
-    // Back: a process whose children are made elsewhere can start no thread.
+    // Undo it: a process with children in another pid namespace cannot start
+    // threads.
     if (::setns(own.get(), CLONE_NEWPID) != 0) {
       return absl::ErrnoToStatus(errno, "setns(own pid)");
     }
   } else if (::setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
                                 CLONE_NEWIPC | CLONE_NEWUTS |
                                 CLONE_NEWCGROUP) != 0) {
-    // Not back to the caller, who would go on twice.
+    // Returning would run the caller's code a second time.
     LOG(ERROR) << "setns: errno " << errno;
     ::_exit(1);
   }
@@ -119,7 +121,8 @@ bool IsExiting(pid_t pid) {
   if (!stat.ok()) {
     return false;
   }
-  // Behind "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid, flags.
+  // The fields after "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid,
+  // flags.
   constexpr size_t kFlags = 6;
   const std::vector<absl::string_view> fields = absl::StrSplit(
       absl::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
@@ -136,7 +139,8 @@ absl::Status MapIds(pid_t pid, uint32_t first_id) {
 
 absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
                                   uint32_t inside) {
-  // A user namespace needs a process to be made; the descriptor keeps it.
+  // Only a process can make a user namespace; afterwards the descriptor keeps
+  // it.
   ASSIGN_OR_RETURN(Child child, Clone(CLONE_NEWUSER, -1));
   if (child.pid == 0) {
     for (;;) {

@@ -14,7 +14,7 @@
 
 namespace sandbox {
 
-// Ids of one sandbox.
+// How many user and group ids one sandbox has.
 constexpr uint32_t kIdRange = 65536;
 
 struct Child {
@@ -24,34 +24,35 @@ struct Child {
   UniqueFd pidfd;
 };
 
-// Forks a child into new user, mount, pid, network, ipc and uts namespaces; it
-// is the pid namespace's PID 1. Returns in both. For a single-threaded process.
-// cgroup: the directory of a v2 group to be born in, or -1.
+// Forks a child into new user, mount, pid, network, ipc and uts namespaces, as
+// PID 1. Returns in both processes. For a single-threaded process. `cgroup` is
+// the directory of the v2 group in which the child is born, or -1.
 absl::StatusOr<Child> CloneIntoNamespaces(int cgroup);
 
 // Forks a child of the caller into the namespaces of the process behind
-// `pidfd`. Returns in both; a child that cannot enter them ends.
+// `pidfd`. Returns in both processes; a child that cannot enter them ends.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
 
-// It was killed or has ended, and was not reaped; it may still be on its way,
-// as the kernel takes init down only after all that its pid namespace holds.
+// True if the process was killed or has ended, and was not reaped. It may still
+// be exiting: the kernel lets an init end only after all other processes of its
+// pid namespace.
 bool IsExiting(pid_t pid);
 
-// Has the kernel kill the calling process when its parent ends. A change of
-// user or group ids undoes it.
+// Has the kernel kill the calling process when its parent ends. Must be
+// repeated after a change of user or group ids, which undoes it.
 absl::Status DieWithParent();
 
 // Maps ids 0 to kIdRange - 1 of the user namespace of `pid` to first_id and up.
 absl::Status MapIds(pid_t pid, uint32_t first_id);
 
-// A user namespace that, on an idmapped mount, shows files of user `owner` and
-// group `group` as those of the ids first_id + inside, and what these create as
-// the owner's.
+// Returns a user namespace for an idmapped mount. On such a mount, files of
+// user `owner` and group `group` belong to the ids first_id + inside, and files
+// that these ids create belong to the owner.
 absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
                                   uint32_t inside);
 
-// In the child: a cgroup namespace rooted at its present cgroup, the loopback
-// interface up, the host name.
+// In the child: makes a cgroup namespace with the present cgroup as its root,
+// brings the loopback interface up and sets the host name.
 absl::Status FinishNamespaces(const std::string& host_name);
 
 }  // namespace sandbox

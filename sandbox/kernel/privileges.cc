@@ -29,7 +29,8 @@ absl::Status KeepOnly(std::initializer_list<int> capabilities) {
     data[capability / 32].permitted |= 1U << (capability % 32);
     data[capability / 32].effective |= 1U << (capability % 32);
   }
-  // The kernel may know more than the headers: it says where they end.
+  // The kernel may know more capabilities than the headers; the call fails
+  // after the last one.
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0;
        ++capability) {
     const bool kept = std::find(capabilities.begin(), capabilities.end(),
@@ -72,7 +73,7 @@ absl::Status SetResourceLimits() {
       {RLIMIT_AS, RLIM_INFINITY, RLIM_INFINITY},
   };
   for (const Limit& limit : limits) {
-    // Raising a hard limit would take a privilege on the host.
+    // Hard limits are only lowered: raising one needs a privilege on the host.
     rlimit value;
     ::getrlimit(limit.resource, &value);
     value.rlim_max = std::min(value.rlim_max, limit.hard);

@@ -1,6 +1,5 @@
-// Giving up what a process in a sandbox must not have.
-//
-// Everything here changes the calling process for good.
+// Drops the privileges that a process in a sandbox must not have. The calling
+// process cannot get them back.
 
 #ifndef SANDBOX_KERNEL_PRIVILEGES_H_
 #define SANDBOX_KERNEL_PRIVILEGES_H_
@@ -11,17 +10,17 @@
 
 namespace sandbox {
 
-// Becomes user and group 0 of the user namespace that the process is in,
-// without supplementary groups.
+// Becomes user and group 0 of the present user namespace, without supplementary
+// groups.
 absl::Status BecomeNamespaceRoot();
 
 // Leaves only these capabilities (CAP_*) in the permitted, effective and
-// bounding sets, and sets no_new_privs. A program executed as user 0 has them
-// too.
+// bounding sets, and sets no_new_privs. A program that user 0 executes keeps
+// them.
 absl::Status KeepOnly(std::initializer_list<int> capabilities);
 
-// Resource limits that commands start with: no core dumps, and usual numbers
-// whatever the host's are.
+// Sets the resource limits with which commands start: no core dumps, and usual
+// numbers whatever limits the server has.
 absl::Status SetResourceLimits();
 
 }  // namespace sandbox

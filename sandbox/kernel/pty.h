@@ -1,4 +1,4 @@
-// A pseudoterminal of a sandbox's own devpts.
+// Pseudoterminals of a sandbox's own devpts.
 
 #ifndef SANDBOX_KERNEL_PTY_H_
 #define SANDBOX_KERNEL_PTY_H_
@@ -19,19 +19,19 @@ struct Pty {
   UniqueFd slave;
 };
 
-// `devpts` is the directory of a mounted devpts. The slave is opened through
-// the master and not by its name, which the sandbox could have replaced.
+// Opens a pair in the mounted devpts with the directory `devpts`. The slave is
+// opened through the master, since the sandbox could replace its name.
 absl::StatusOr<Pty> OpenPty(int devpts, uint32_t rows, uint32_t columns);
 
 absl::Status ResizePty(int master, uint32_t rows, uint32_t columns);
 
-// The number of the terminal's foreground process group in the caller's pid
-// namespace. 0: there is none, or none there.
+// Returns the terminal's foreground process group, as a number of the caller's
+// pid namespace. 0: there is none, or it is not in that namespace.
 absl::StatusOr<pid_t> ForegroundGroup(int master);
 
 // Sends SIGINT, SIGQUIT or SIGTSTP to the whole foreground process group at
-// once. InvalidArgument: another signal, which the kernel does not take here
-// (Linux drivers/tty/pty.c, pty_signal).
+// once. InvalidArgument: the kernel accepts no other signals here (Linux
+// drivers/tty/pty.c, pty_signal).
 absl::Status SignalForeground(int master, int signal);
 
 }  // namespace sandbox

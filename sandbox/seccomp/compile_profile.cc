@@ -1,5 +1,5 @@
-// Build tool: compiles the profile with libseccomp to BPF programs, as C++
-// arrays. Building a filter costs some milliseconds, loading a built one some
+// A build tool that compiles the profile with libseccomp to BPF programs, as
+// C++ arrays. Compiling takes milliseconds, loading a compiled filter
 // microseconds.
 //
 //   compile_profile allow|deny|command NAME > file.inc
@@ -31,7 +31,7 @@ namespace {
 
 constexpr uint32_t kRefuse = SCMP_ACT_ERRNO(EPERM);
 constexpr uint32_t kAbsentAction = SCMP_ACT_ERRNO(ENOSYS);
-// The last number that a libseccomp of any distribution may know.
+// Above all call numbers that any distribution's libseccomp knows.
 constexpr int kNumbers = 512;
 
 void Check(int result, const char* what) {
@@ -45,8 +45,7 @@ void Check(int result, const char* what) {
 class Filter {
  public:
   explicit Filter(uint32_t otherwise) : context_(seccomp_init(otherwise)) {
-    // A foreign architecture's number means another call here. x32 counts as
-    // foreign.
+    // Calls of other architectures, x32 included, have other numbers.
     Check(seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, kAbsentAction),
           "bad architecture");
     Check(seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
@@ -84,9 +83,9 @@ int Number(const char* name) {
   return seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, name);
 }
 
-// Only these families, and of netlink only NETLINK_ROUTE: others have been ways
+// Allows three families, and NETLINK_ROUTE of netlink. Others have been ways
 // into the kernel (AF_ALG, AF_PACKET, ...) or out of the machine (AF_VSOCK).
-// All 64 bits count, since the kernel drops the upper ones.
+// Compares all 64 bits, though the kernel ignores the upper ones.
 void AddSockets(Filter& filter) {
   const int socket = SCMP_SYS(socket);
   const std::set<uint64_t> allowed = {AF_UNIX, AF_INET, AF_INET6};
@@ -99,16 +98,16 @@ void AddSockets(Filter& filter) {
   filter.Add(kRefuse, socket,
              {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0), SCMP_A2(SCMP_CMP_NE, 0, 0)});
   filter.Add(kRefuse, socket, {SCMP_A0(SCMP_CMP_GT, AF_NETLINK, 0)});
-  // Of the families that have pairs, only this one has a use. The kernel makes
-  // a socket, and loads its module, before it finds that a family has none.
+  // Only AF_UNIX, since other families have no use for pairs, and the kernel
+  // loads a family's module before it finds that the family has no pairs.
   filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(socketpair),
              {SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0)});
   filter.Add(kRefuse, SCMP_SYS(socketpair), {SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0)});
 }
 
-// No new namespaces: a user namespace opens the kernel's privileged surface. No
-// CLONE_PARENT: the supervisor is a command's parent, and would get children
-// that it does not know and does not reap.
+// Refuses new namespaces, since a user namespace opens the kernel's privileged
+// surface, and CLONE_PARENT, since the supervisor is a command's parent and
+// would get children that it does not know and does not reap.
 void AddClone(Filter& filter) {
   const std::initializer_list<uint64_t> refused = {
       0x00000080, 0x00008000, 0x00020000, 0x02000000, 0x04000000,
@@ -123,8 +122,8 @@ void AddClone(Filter& filter) {
              {SCMP_A0(SCMP_CMP_MASKED_EQ, all, 0)});
 }
 
-// PER_LINUX, PER_LINUX32, UNAME26 and both, and the query; not
-// ADDR_NO_RANDOMIZE or READ_IMPLIES_EXEC.
+// Allows PER_LINUX, PER_LINUX32, UNAME26, the last two together, and the query,
+// but neither ADDR_NO_RANDOMIZE nor READ_IMPLIES_EXEC.
 void AddPersonality(Filter& filter) {
   for (uint64_t persona :
        std::initializer_list<uint64_t>{0, 8, 0x20000, 0x20008, 0xffffffff}) {
@@ -153,8 +152,7 @@ std::vector<sock_filter> Allow() {
   AddSockets(filter);
   AddClone(filter);
   AddPersonality(filter);
-  // A call that exists is refused by policy; one that nobody knows yet is
-  // absent.
+  // EPERM for calls that exist, ENOSYS for numbers that have no call yet.
   for (int number = 0; number < kNumbers; ++number) {
     char* name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number);
     if (name != nullptr && named.count(number) == 0) {
@@ -165,8 +163,8 @@ std::vector<sock_filter> Allow() {
   return filter.Export();
 }
 
-// On the host a workspace is not mounted nosuid: a setuid file that a command
-// made there would be one for the workspace's owner.
+// Commands must not make setuid files: on the host a workspace is not mounted
+// nosuid, and such a file would act for the workspace's owner.
 void DenySetuidModes(Filter& filter) {
   for (uint64_t bits : std::initializer_list<uint64_t>{04000, 02000}) {
     const auto mode = [bits](unsigned argument) {
@@ -178,8 +176,8 @@ void DenySetuidModes(Filter& filter) {
     filter.Add(kRefuse, SCMP_SYS(creat), {mode(1)});
     filter.Add(kRefuse, SCMP_SYS(mknod), {mode(1)});
     filter.Add(kRefuse, SCMP_SYS(mknodat), {mode(2)});
-    // Without one of these flags the mode is whatever the register held. The
-    // second is __O_TMPFILE.
+    // Without one of these flags the mode is not an argument, and its register
+    // holds anything. The second flag is __O_TMPFILE.
     for (uint64_t flag : std::initializer_list<uint64_t>{O_CREAT, 020000000}) {
       filter.Add(kRefuse, SCMP_SYS(open),
                  {SCMP_A1(SCMP_CMP_MASKED_EQ, flag, flag), mode(2)});
@@ -191,8 +189,8 @@ void DenySetuidModes(Filter& filter) {
 
 std::vector<sock_filter> Deny() {
   Filter filter(SCMP_ACT_ALLOW);
-  // Types into the terminal that a command shares with others. The kernel looks
-  // at the low 32 bits only.
+  // Refuses to type into a terminal that a command shares with others. The
+  // kernel looks at the low 32 bits only.
   for (uint64_t request : std::initializer_list<uint64_t>{TIOCSTI, TIOCLINUX}) {
     filter.Add(kRefuse, SCMP_SYS(ioctl),
                {SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, request)});
@@ -201,7 +199,7 @@ std::vector<sock_filter> Deny() {
   return filter.Export();
 }
 
-// What the spawner itself needs and commands must not have.
+// Denies commands the calls that only the spawner needs.
 std::vector<sock_filter> Command() {
   Filter filter(SCMP_ACT_ALLOW);
   filter.Add(kAbsentAction, SCMP_SYS(clone3));

@@ -1,26 +1,23 @@
-// The default system call profile, as data. Deny by default: what is not named
-// here is refused.
+// The default system call profile, as data. It denies by default: a call that
+// is not named here is refused.
 //
-// Based on the allow list that container engines settled on (moby/profiles,
-// seccomp/default.json), less what has no use in a build or agent sandbox and
-// has been a way out of one.
+// Based on the allow list of container engines (moby/profiles,
+// seccomp/default.json), without calls that a build or agent sandbox does not
+// need and that have been a way out of one.
 
 #ifndef SANDBOX_SECCOMP_PROFILE_H_
 #define SANDBOX_SECCOMP_PROFILE_H_
 
 namespace sandbox::seccomp {
 
-// Allowed whatever the arguments, if the deny rules of compile_profile.cc do
-// not object.
-//
-// Left out of the engines' list, with the reason:
-//   openat2, fchmodat2  take the mode in memory or are unknown to the argument
-//   check for setuid bits; ENOSYS io_uring_*          makes system calls that
-//   no filter sees; ENOSYS, so that libuv and tokio fall back modify_ldt, vm86
-//   16-bit code, a source of kernel bugs name_to_handle_at   with
-//   open_by_handle_at a way around mounts clone3              arguments in
-//   memory; refused to commands with ENOSYS, so that libc uses clone keyctl,
-//   add_key     keyrings are not namespaced
+// Left out of the engines' list, beside kAbsent:
+//   modify_ldt, vm86    16-bit code, a source of kernel bugs
+//   name_to_handle_at   with open_by_handle_at a way around mounts
+//   keyctl, add_key     keyrings are not namespaced
+
+// Allowed with any arguments, except those that compile_profile.cc denies.
+// clone3, whose arguments are in memory, is for the spawner alone: commands get
+// ENOSYS, so that libc uses clone.
 inline constexpr const char* kAllowed[] = {
     "accept",
     "accept4",
@@ -311,7 +308,8 @@ inline constexpr const char* kAllowed[] = {
     "writev",
 };
 
-// Newer than the libseccomp that compiles the profile: by number, x86-64.
+// Calls that are newer than the libseccomp that compiles the profile, by their
+// x86-64 numbers.
 inline constexpr int kAllowedNumbers[] = {
     451,  // cachestat
     453,  // map_shadow_stack
@@ -321,11 +319,14 @@ inline constexpr int kAllowedNumbers[] = {
     462,  // mseal
 };
 
-// Refused with ENOSYS instead of EPERM, as a kernel without them would:
-// programs then use what they used before these existed.
+// Refused with ENOSYS, not EPERM, as by a kernel without them: programs then
+// use the older calls.
 inline constexpr const char* kAbsent[] = {
-    "io_uring_enter", "io_uring_register", "io_uring_setup",
-    "openat2",        "fchmodat2",
+    "fchmodat2",          // the check for setuid bits does not know it
+    "io_uring_enter",     // makes system calls that no filter sees; libuv and
+    "io_uring_register",  // tokio have a fallback
+    "io_uring_setup",     //
+    "openat2",            // its mode is in memory: no check for setuid bits
 };
 
 }  // namespace sandbox::seccomp

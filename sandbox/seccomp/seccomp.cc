@@ -27,9 +27,9 @@ absl::Status Load(const sock_filter* program, size_t size) {
 }  // namespace
 
 absl::Status LoadProfile() {
-  // The kernel runs every filter and takes the strictest answer. Rules that
-  // refuse some arguments of an allowed call need a filter of their own:
-  // libseccomp has no "not equal, masked".
+  // The kernel runs every filter and uses the strictest result. Rules that
+  // refuse some arguments of an allowed call need a filter of their own, since
+  // libseccomp cannot express "not equal, masked".
   RETURN_IF_ERROR(Load(kDenyFilter, std::size(kDenyFilter)));
   return Load(kAllowFilter, std::size(kAllowFilter));
 }

@@ -1,5 +1,4 @@
-// The system call filter of a sandbox: profile.h, compiled when Corral is
-// built.
+// The system call filter of a sandbox: profile.h, compiled at build time.
 
 #ifndef SANDBOX_SECCOMP_SECCOMP_H_
 #define SANDBOX_SECCOMP_SECCOMP_H_
@@ -8,10 +7,9 @@
 
 namespace sandbox::seccomp {
 
-// Loads the profile into the calling thread, for good and for all that it
-// starts. The thread must have no_new_privs set. What remains allowed to it
-// beyond commands is clone3, which the spawner needs and takes away from each
-// command.
+// Loads the profile into the calling thread, which must have no_new_privs set.
+// It cannot be removed, and children inherit it. It allows clone3, which the
+// spawner needs and denies to each command.
 absl::Status LoadProfile();
 
 }  // namespace sandbox::seccomp

@@ -1,5 +1,5 @@
-// The compiled profile, loaded into a child. What commands see of it is in
-// tests/attack.
+// Loads the compiled profile into a child. tests/attack tests it from inside
+// commands.
 
 #include "sandbox/seccomp/seccomp.h"
 
@@ -20,7 +20,7 @@
 namespace sandbox::seccomp {
 namespace {
 
-// Whether `check` holds in a child: for what has no way back.
+// Whether `check` holds in a child, since a filter cannot be removed.
 bool HoldsInChild(bool (*check)()) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -34,7 +34,7 @@ bool Load() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && LoadProfile().ok();
 }
 
-// The errno of a call with arguments that it cannot take, or 0.
+// Returns the errno of a call with invalid arguments, or 0.
 int ErrnoOf(long number, long first = -1) {
   return ::syscall(number, first, -1L, -1L, -1L, -1L, -1L) == -1 ? errno : 0;
 }
@@ -54,14 +54,14 @@ TEST(SeccompTest, RefusesByPolicyWithEperm) {
   }));
 }
 
-TEST(SeccompTest, SaysThatTheUnknownIsAbsent) {
+TEST(SeccompTest, ReportsUnknownCallsAsAbsent) {
   EXPECT_TRUE(HoldsInChild([] {
     return Load() && ErrnoOf(SYS_io_uring_setup) == ENOSYS &&
            ErrnoOf(SYS_openat2) == ENOSYS && ErrnoOf(600) == ENOSYS;
   }));
 }
 
-TEST(SeccompTest, LetsThroughWhatProgramsLiveOn) {
+TEST(SeccompTest, AllowsTheCallsThatProgramsNeed) {
   EXPECT_TRUE(HoldsInChild([] {
     return Load() && ErrnoOf(SYS_read) == EBADF &&
            ::open("/dev/null", O_RDWR) >= 0 && ErrnoOf(SYS_execve) == EFAULT &&
@@ -69,7 +69,7 @@ TEST(SeccompTest, LetsThroughWhatProgramsLiveOn) {
   }));
 }
 
-TEST(SeccompTest, LooksAtTheArgumentsOfSockets) {
+TEST(SeccompTest, RefusesSocketFamiliesByArgument) {
   EXPECT_TRUE(HoldsInChild([] {
     return Load() && ::socket(AF_UNIX, SOCK_STREAM, 0) >= 0 &&
            ::socket(AF_INET6, SOCK_DGRAM, 0) >= 0 &&
@@ -79,7 +79,7 @@ TEST(SeccompTest, LooksAtTheArgumentsOfSockets) {
   }));
 }
 
-TEST(SeccompTest, LooksAtTheFlagsOfClone) {
+TEST(SeccompTest, RefusesFlagsOfClone) {
   EXPECT_TRUE(HoldsInChild([] {
     return Load() && ErrnoOf(SYS_clone, CLONE_NEWUSER) == EPERM &&
            ErrnoOf(SYS_clone, CLONE_NEWTIME) == EPERM &&
@@ -87,7 +87,7 @@ TEST(SeccompTest, LooksAtTheFlagsOfClone) {
   }));
 }
 
-// The spawner's; it takes it away from each command.
+// The spawner denies it to each command.
 TEST(SeccompTest, LeavesClone3ToTheSpawner) {
   EXPECT_TRUE(HoldsInChild([] {
     clone_args arguments = {};
@@ -98,7 +98,7 @@ TEST(SeccompTest, LeavesClone3ToTheSpawner) {
   }));
 }
 
-TEST(SeccompTest, IsInheritedAndCannotBeTakenOff) {
+TEST(SeccompTest, IsInheritedByChildren) {
   EXPECT_TRUE(HoldsInChild([] {
     const bool loaded = Load();
     const pid_t child = ::fork();

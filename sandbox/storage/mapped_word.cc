@@ -6,28 +6,28 @@
 namespace sandbox {
 namespace {
 
-// Where to go on when the access that is under way fails.
+// Where this thread continues if its access fails.
 thread_local sigjmp_buf* under_way = nullptr;
 
 void OnSigbus(int) {
   if (under_way != nullptr) {
     siglongjmp(*under_way, 1);
   }
-  // The access is made again on return, and kills.
+  // On return the access is repeated, and its SIGBUS kills the process.
   ::signal(SIGBUS, SIG_DFL);
 }
 
 bool Install() {
   struct sigaction action = {};
   action.sa_handler = &OnSigbus;
-  // It is left by a jump, which would leave the signal blocked.
+  // The handler is left by a jump, after which the signal would stay blocked.
   action.sa_flags = SA_NODEFER;
   ::sigaction(SIGBUS, &action, nullptr);
   return true;
 }
 
-// A signal that the access raises comes between the stores to under_way, for
-// which the compiler must not move them.
+// The compiler must not move the stores to under_way: the signal of the access
+// comes between them.
 template <typename Access>
 bool Try(Access access) {
   [[maybe_unused]] static const bool installed = Install();

@@ -1,8 +1,8 @@
-// Words in a mapping of a file whose disk may fail. The kernel then sends
-// SIGBUS, which kills a process that does not expect it.
+// Loads and stores words in a mapped file whose disk may fail: the kernel then
+// sends SIGBUS, which would kill the process.
 //
-// Thread-safe. The first use takes over the process's handling of SIGBUS: one
-// that was not caused here still kills it.
+// Thread-safe. The first use installs a handler of SIGBUS; a SIGBUS with
+// another cause still kills the process.
 
 #ifndef SANDBOX_STORAGE_MAPPED_WORD_H_
 #define SANDBOX_STORAGE_MAPPED_WORD_H_
@@ -12,11 +12,11 @@
 
 namespace sandbox {
 
-// Stores with release order. False: the disk does not take it, and nothing was
+// Stores with release order. Returns false if the disk failed and nothing was
 // stored.
 [[nodiscard]] bool StoreMapped(std::atomic<uint64_t>* word, uint64_t value);
 
-// Loads with acquire order. False: the disk does not give it.
+// Loads with acquire order. Returns false if the disk failed.
 [[nodiscard]] bool LoadMapped(const std::atomic<uint64_t>& word,
                               uint64_t* value);
 

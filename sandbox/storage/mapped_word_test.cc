@@ -25,7 +25,7 @@ TEST(MappedWordTest, SurvivesADiskThatFails) {
     EXPECT_TRUE(StoreMapped(word, 7));
     EXPECT_TRUE(LoadMapped(*word, &value));
     EXPECT_EQ(value, 7u);
-    // What is mapped beyond the end of a file fails as a disk does.
+    // Mapped memory beyond the end of a file fails like a broken disk.
     ASSERT_EQ(::ftruncate(file.get(), 0), 0);
     EXPECT_FALSE(StoreMapped(word, 8));
     EXPECT_FALSE(LoadMapped(*word, &value));
@@ -36,7 +36,7 @@ TEST(MappedWordTest, SurvivesADiskThatFails) {
   ::munmap(page, 4096);
 }
 
-TEST(MappedWordDeathTest, StillDiesOfOthersFailures) {
+TEST(MappedWordDeathTest, ASigbusWithAnotherCauseStillKills) {
   const UniqueFd file(::memfd_create("words", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
   void* page =

@@ -20,12 +20,13 @@
 namespace sandbox {
 namespace {
 
-// What one call moves at most, so that one busy stream does not starve others.
+// How much one call moves at most, so that a busy stream does not starve
+// others.
 constexpr size_t kMaxAppend = size_t{1} << 20;
 // Holes are punched in steps, since each costs a journal entry.
 constexpr uint64_t kMinStep = uint64_t{64} << 10;
 constexpr uint64_t kMaxStep = uint64_t{8} << 20;
-// Of holes: what is smaller stays allocated on most file systems.
+// The block size of most file systems; smaller holes free nothing.
 constexpr uint64_t kBlock = 4096;
 
 uint64_t Step(uint64_t retain_bytes) {
@@ -37,8 +38,8 @@ uint64_t RoundUp(uint64_t offset) {
   return (offset + kBlock - 1) / kBlock * kBlock;
 }
 
-// XFS allocates ahead of a file that grows, as much again as it has, unless the
-// file says in which extents it is to be allocated; before it has any.
+// Sets an extent size on XFS, which otherwise preallocates as much again as a
+// growing file has. Works only before the file has extents.
 absl::Status LimitPreallocation(int file) {
   struct statfs system = {};
   if (::fstatfs(file, &system) != 0) {
@@ -47,7 +48,7 @@ absl::Status LimitPreallocation(int file) {
   if (system.f_type != XFS_SUPER_MAGIC) {
     return absl::OkStatus();
   }
-  // What it has inherited stays, like the project whose quota it is in.
+  // Keeps inherited attributes, like the project for quotas.
   fsxattr attributes = {};
   if (::ioctl(file, FS_IOC_FSGETXATTR, &attributes) != 0) {
     return absl::ErrnoToStatus(errno, "ioctl(log, FS_IOC_FSGETXATTR)");
@@ -71,8 +72,8 @@ absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(
     return absl::ErrnoToStatus(errno, absl::StrCat("create log ", name));
   }
   RETURN_IF_ERROR(LimitPreallocation(file.get()));
-  // Written, not truncated to size: a page that is allocated cannot fault on
-  // a full disk when the mapping is stored to.
+  // The page is written, not only the size set: a store to an allocated page
+  // cannot fault on a full disk.
   char header[OutputLogHeader::kSize] = {};
   std::memcpy(header, OutputLogHeader::kMagic, sizeof(OutputLogHeader::kMagic));
   const ssize_t written = ::pwrite(file.get(), header, sizeof(header), 0);
@@ -181,7 +182,7 @@ void OutputLogWriter::Trim(uint64_t bytes) {
 }
 
 void OutputLogWriter::Close() {
-  // On a disk that has failed only the execution's record tells of it.
+  // If this fails, only the execution's record shows the end of stream.
   state_.closed = StoreMapped(&header_->closed, 1);
 }
 
@@ -252,7 +253,8 @@ void OutputLogWriter::OnExpired() {
     return;
   }
   state_.expired = true;
-  // All was dropped; late output goes the same way, whatever the policy was.
+  // All bytes were discarded. Late output is discarded too, whatever the policy
+  // was.
   SetRetention(0, Overflow::kDropOldest);
   hole_begin_ = 0;
   hole_end_ = state_.begin;
@@ -273,7 +275,7 @@ void OutputLogWriter::DropBefore(uint64_t offset) {
     }
     state_.begin = offset;
   }
-  // If it fails, unpunched() tells, and CheckHoles() in time.
+  // A failure shows in unpunched(), and later in CheckHoles().
   (void)Punch();
 }
 

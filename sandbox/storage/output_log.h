@@ -1,29 +1,30 @@
-// One output stream of one execution, on disk: a file of 4096 bytes of header
-// and then the stream's bytes, each at 4096 + its offset. What retention drops
-// becomes a hole in the file, so that offsets never change and disk use stays
+// One output stream of one execution, on disk: a header of 4096 bytes, and then
+// the stream's bytes, each at 4096 + its offset. Bytes that retention drops
+// become a hole in the file, so that offsets never change and disk use stays
 // bounded.
 //
-// The header is mapped by the one writer (the supervisor) and by any number of
-// readers in other processes:
+// The one writer (the supervisor) and any number of readers in other processes
+// map the header:
 //
 //   byte  0  char[8]  magic "corral\0\1"
 //         8  u64      begin: offset of the first byte kept
 //        16  u64      end: one past the last byte written
-//        24  u64      closed: 1 when nothing more will come
+//        24  u64      closed: 1 at the end of stream
 //        32  u64      gap_begin: the bytes from here
-//        40  u64      gap_end: up to here are not kept either
-//        48  u64      expired: 1 when nothing is kept any more; begin means
-//                     nothing then
+//        40  u64      gap_end: up to here were discarded too
+//        48  u64      expired: 1 when all bytes were discarded; begin is
+//                     undefined then
 //        56  u64      start: when the command began to run, in nanoseconds
-//                     since 1970; 0: it has not, or another of its logs says
+//                     since 1970; 0: not yet, or another of its logs has it
 //        64  ...      0
 //
-// little-endian, aligned, written with release order after the data and read
-// with acquire order. The writer moves `begin` or `gap_end` before it punches
-// the hole, so bytes that were read are good if they are outside of both after
-// the read. `gap_begin` never changes once `gap_end` is not 0.
+// Numbers are little-endian and aligned, written with release order after the
+// data and read with acquire order. The writer moves `begin` or `gap_end`
+// before it punches the hole, so bytes that were read are valid if after the
+// read both still exclude them. `gap_begin` never changes once `gap_end` is not
+// 0.
 //
-// A writer is not thread-safe; a reader may be used by any number of threads.
+// A writer is not thread-safe; any number of threads may use a reader.
 
 #ifndef SANDBOX_STORAGE_OUTPUT_LOG_H_
 #define SANDBOX_STORAGE_OUTPUT_LOG_H_
@@ -44,15 +45,15 @@ struct OutputLogState {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool closed = false;
-  // Bytes between `begin` and `end` that are not kept. Equal: none.
+  // The discarded bytes between `begin` and `end`. Equal: none.
   uint64_t gap_begin = 0;
   uint64_t gap_end = 0;
-  // Everything was dropped after the end; `begin` is `end`.
+  // All bytes were discarded after the command had ended; `begin` is `end`.
   bool expired = false;
   int64_t start_time_ns = 0;
 };
 
-// What happens when more than the retained bytes is written; see
+// What happens when a command writes more than the retained bytes; see
 // corral.v1.OutputPolicy.
 enum class Overflow { kDropOldest, kBlock, kHeadAndTail, kKill };
 
@@ -82,8 +83,8 @@ class OutputLogHeader {
   };
   Page* operator->() const { return page_; }
 
-  // All of it, in an order in which each holds for those read after it. An
-  // error when the disk does not give it.
+  // Loads all fields, in an order that keeps them consistent. Fails if the disk
+  // does not deliver the page.
   absl::StatusOr<OutputLogState> Load() const;
 
  private:
@@ -91,60 +92,61 @@ class OutputLogHeader {
   Page* page_ = nullptr;
 };
 
-// Appends. Keeps at least retain_bytes, as the policy says; what is beyond is
-// dropped in steps of an eighth of them, 64 KiB to 8 MiB.
+// Appends to a log. Keeps at least retain_bytes, as the policy says, and drops
+// bytes beyond that in steps of an eighth of it, 64 KiB to 8 MiB.
 class OutputLogWriter {
  public:
-  // What is kept at least when space is short.
+  // How much Trim() always keeps.
   static constexpr uint64_t kMinRetained = uint64_t{64} << 10;
 
   // Creates `name` in the directory; AlreadyExists if it is there.
   static absl::StatusOr<OutputLogWriter> Create(int directory,
                                                 const std::string& name);
 
-  // For who finds neither the command nor a record of its end. On a disk that
-  // has failed nothing is noted.
+  // Persists the start time, for recovery after the supervisor and its record
+  // of the end are lost. Does nothing on a disk that has failed.
   void NoteStart(int64_t start_time_ns);
 
-  // What to keep; until it is told, everything.
+  // Sets what to keep. Before the first call everything is kept.
   void SetRetention(uint64_t retain_bytes, Overflow overflow);
   Overflow overflow() const { return overflow_; }
 
-  // How much may be appended now. 0 when the log is full: with kBlock until
-  // more is acknowledged, with kKill for ever; never with the others.
+  // Returns how much may be appended now. 0 when the log is full: with kBlock
+  // until more is acknowledged, with kKill for ever. Never 0 with the other
+  // policies.
   size_t Room() const;
 
-  // Moves up to `limit` bytes, at most Room(), neither 0, that are ready in a
-  // non-blocking pipe into the log, without copying them through this process.
-  // Returns how many; 0 at the end of the pipe. Unavailable: nothing is ready.
-  // With another error they are still in the pipe, or in the file, and are told
-  // by a later call that succeeds.
+  // Moves up to `limit` bytes, at most Room(), from a non-blocking pipe into
+  // the log without copying them through this process; neither may be 0.
+  // Returns how many; 0 at the end of the pipe. Unavailable: the pipe is empty.
+  // After another error the bytes are still in the pipe or in the file, and a
+  // later call that succeeds counts them.
   absl::StatusOr<size_t> AppendFromPipe(int pipe, size_t limit = SIZE_MAX);
 
-  // `size` must not exceed Room(). With an error nothing was appended, and it
-  // may be tried again.
+  // `size` must not exceed Room(). After an error nothing was appended, and the
+  // caller may retry.
   absl::Status Append(const char* data, size_t size);
 
-  // The caller has everything before `offset` safe.
+  // Notes that the caller has stored everything before `offset`.
   void Acknowledge(uint64_t offset);
 
-  // Drops until no more than `bytes` are left of droppable_bytes(), but no less
-  // than kMinRetained; with kBlock all that is acknowledged. A log of
-  // kHeadAndTail that has no gap yet keeps half of them as its head.
+  // Drops bytes until at most `bytes`, or kMinRetained, of droppable_bytes()
+  // are left; with kBlock drops all acknowledged bytes. A log of kHeadAndTail
+  // that has no gap yet keeps half of the rest as its head.
   void Trim(uint64_t bytes);
 
-  // Some of what was dropped could not be given back to the disk.
+  // True if some dropped bytes could not be given back to the disk.
   bool unpunched() const { return Dropped() > hole_end_; }
-  // Tries that again.
+  // Retries that.
   absl::Status Punch();
 
   void Close();
 
-  // `expired`: that was noticed. Late output is dropped then, whatever the
-  // policy.
+  // `expired` is true once the writer has noticed it. From then on it drops
+  // late output, whatever the policy.
   const OutputLogState& state() const { return state_; }
 
-  // What the stream's bytes take on the disk.
+  // How many bytes of the disk the stream takes.
   uint64_t disk_bytes() const;
   // How much of that Trim() may drop, give or take kMinRetained.
   uint64_t droppable_bytes() const;
@@ -155,33 +157,33 @@ class OutputLogWriter {
   absl::Status Publish(size_t size);
   // The same for what was moved from a pipe; returns how much that was.
   absl::StatusOr<size_t> PublishMoved();
-  // Drops what is beyond `retain_bytes`, in whole multiples of `step`.
+  // Drops bytes beyond `retain_bytes`, in whole multiples of `step`.
   void Drop(uint64_t retain_bytes, uint64_t step);
   void OnExpired();
   void DropBefore(uint64_t offset);
-  // Only while there is no gap.
+  // Call only while there is no gap.
   void SetHead(uint64_t bytes);
-  // Everything before it is dropped, or after the head.
+  // The end of the dropped bytes: those from the begin, or from the head on.
   uint64_t Dropped() const;
-  // That disk use is bounded: an error when holes could not be punched for as
-  // long as it took to write retain_bytes.
+  // Bounds disk use: fails if no hole could be punched while retain_bytes were
+  // written.
   absl::Status CheckHoles();
 
   UniqueFd file_;
   OutputLogHeader header_;
-  // What the header says.
+  // The content of the header.
   OutputLogState state_;
   // Bytes from a pipe that are in the file after the end, until readers may see
   // them.
   size_t unpublished_ = 0;
   uint64_t retain_bytes_ = UINT64_MAX;
-  // With kHeadAndTail the bytes before the gap, if there ever is one.
+  // With kHeadAndTail: how many bytes before the gap are kept.
   uint64_t head_ = 0;
   Overflow overflow_ = Overflow::kDropOldest;
   uint64_t step_;
-  // Nothing before this must be kept for a caller. Meaningful with kBlock.
+  // With kBlock: callers have stored everything before this offset.
   uint64_t acknowledged_ = 0;
-  // [hole_begin_, hole_end_) is a hole already, within what is dropped.
+  // [hole_begin_, hole_end_), a part of the dropped bytes, is a hole already.
   uint64_t hole_begin_ = 0;
   uint64_t hole_end_ = 0;
 };
@@ -224,13 +226,13 @@ class OutputLogReader {
   OutputLogHeader header_;
 };
 
-// Drops everything that a log holds, but not its end. For the log of an
-// execution that has ended; any process may do it, and repeat it. NotFound:
+// Discards all bytes of a log, but not its end offset. For the log of an
+// execution that has ended; any process may call it, also repeatedly. NotFound:
 // there is no such log.
 absl::Status ExpireOutputLog(const std::string& path);
 
-// For a log whose host went down while it was written: cuts what did not reach
-// the disk, and closes it. Nothing may have it open.
+// Recovers a log whose host went down while it was written: cuts the bytes that
+// did not reach the disk, and closes it. No process may have it open.
 absl::Status CutOutputLog(const std::string& path);
 
 }  // namespace sandbox

@@ -29,7 +29,7 @@ class OutputLogHeaderTest : public ::testing::Test {
       UniqueFd(::open(directory_.c_str(), O_PATH | O_CLOEXEC)).get(), "stdout");
 };
 
-TEST_F(OutputLogHeaderTest, KnowsWhenItsCommandBegan) {
+TEST_F(OutputLogHeaderTest, KeepsTheStartTimeOfItsCommand) {
   EXPECT_EQ(State().start_time_ns, 0);
   writer_.NoteStart(1234);
   EXPECT_EQ(writer_.state().start_time_ns, 1234);
@@ -40,9 +40,9 @@ TEST_F(OutputLogHeaderTest, KnowsWhenItsCommandBegan) {
   EXPECT_EQ(State().start_time_ns, 1234);
 }
 
-TEST_F(OutputLogHeaderTest, TellsNoGapThatLiesBeyondTheEnd) {
+TEST_F(OutputLogHeaderTest, ReportsNoGapBeyondTheEnd) {
   ASSERT_THAT(writer_.Append("0123456789", 10), IsOk());
-  // As a reader may find them that has loaded the end before.
+  // A reader that loaded the end earlier may find these values.
   const uint64_t gap[] = {uint64_t{32} << 20, uint64_t{40} << 20};
   const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_EQ(::pwrite(file.get(), gap, sizeof(gap), 32),

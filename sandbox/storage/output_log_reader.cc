@@ -1,4 +1,4 @@
-// The header of a log, and its readers.
+// The header of a log, and OutputLogReader.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -93,7 +93,7 @@ absl::StatusOr<OutputLogHeader> OutputLogHeader::Map(int fd, bool writable) {
 }
 
 absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
-  // `closed` first: what it promises must hold for the end that is read next.
+  // `closed` is loaded before `end`: once it is set, the end is final.
   uint64_t closed;
   uint64_t end;
   uint64_t expired;
@@ -117,7 +117,7 @@ absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
     state.begin = end;
     return state;
   }
-  // What is dropped meanwhile may be beyond the end that was read.
+  // Bytes that were dropped meanwhile may lie beyond the end that was loaded.
   state.begin = std::min(begin, end);
   state.gap_end = std::min(gap_end, end);
   state.gap_begin = std::min(gap_begin, state.gap_end);

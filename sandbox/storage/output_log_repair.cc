@@ -1,5 +1,5 @@
-// What is done to a log that nobody writes any more. The header is written by
-// system calls, not by a mapping: a disk that fails gives an error then, and no
+// Changes logs that nobody writes any more. Uses system calls instead of a
+// mapping to write the header: a disk that fails then causes an error, not
 // SIGBUS.
 
 #include <fcntl.h>
@@ -57,13 +57,13 @@ absl::Status Punch(const UniqueFd& file, uint64_t begin, uint64_t end) {
   return absl::OkStatus();
 }
 
-// The first byte at or after `offset` that is not on the disk.
+// Returns the first byte at or after `offset` that is not on the disk.
 absl::StatusOr<uint64_t> FindHole(const UniqueFd& file, uint64_t offset) {
   const off_t hole =
       ::lseek(file.get(), static_cast<off_t>(OutputLogHeader::kSize + offset),
               SEEK_HOLE);
   if (hole < 0) {
-    // ENXIO: the file ends before.
+    // ENXIO: the file ends before `offset`.
     return errno == ENXIO ? absl::StatusOr<uint64_t>(offset)
                           : absl::StatusOr<uint64_t>(absl::ErrnoToStatus(
                                 errno, "lseek(log, SEEK_HOLE)"));
@@ -71,7 +71,7 @@ absl::StatusOr<uint64_t> FindHole(const UniqueFd& file, uint64_t offset) {
   return static_cast<uint64_t>(hole) - OutputLogHeader::kSize;
 }
 
-// Moves `offset` to where data begins, if it does before `end`.
+// Moves `offset` to the next data, if there is any before `end`.
 absl::Status SkipHole(const UniqueFd& file, uint64_t end, uint64_t* offset) {
   const off_t data =
       ::lseek(file.get(), static_cast<off_t>(OutputLogHeader::kSize + *offset),
@@ -90,15 +90,14 @@ absl::StatusOr<uint64_t> FindEnd(const UniqueFd& file,
   ASSIGN_OR_RETURN(uint64_t hole, FindHole(file, state.begin));
   if (state.gap_begin <= hole && hole < state.gap_end) {
     ASSIGN_OR_RETURN(hole, FindHole(file, state.gap_end));
-    // Nothing of the tail is there: then there is no gap either.
+    // The whole tail is missing, so that there is no gap either.
     hole = hole == state.gap_end ? state.gap_begin : hole;
   }
   return std::min(hole, state.end);
 }
 
 absl::Status Cut(const UniqueFd& file, OutputLogState* state) {
-  // The hole of what was dropped may be on the disk, and not yet the header
-  // that tells of it.
+  // The hole may have reached the disk before the header that describes it.
   RETURN_IF_ERROR(SkipHole(file, state->end, &state->begin));
   if (state->gap_end != 0) {
     RETURN_IF_ERROR(SkipHole(file, state->end, &state->gap_end));
@@ -114,7 +113,7 @@ absl::Status Cut(const UniqueFd& file, OutputLogState* state) {
 
 absl::Status ExpireOutputLog(const std::string& path) {
   ASSIGN_OR_RETURN(const OpenedLog log, OpenLog(path));
-  // Readers look at this first, and at `begin` no longer.
+  // Readers load `expired` first, and then ignore `begin`.
   RETURN_IF_ERROR(Store(log.file, offsetof(Page, expired), 1));
   RETURN_IF_ERROR(Store(log.file, offsetof(Page, begin), log.state.end));
   return Punch(log.file, 0, log.state.end);

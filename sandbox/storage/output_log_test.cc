@@ -26,7 +26,7 @@ using ::tests::StatusIs;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// What a file system may allocate in one piece.
+// How much a file system may allocate in one piece.
 constexpr uint64_t kExtent = uint64_t{64} << 10;
 
 // On each kind of file system that is at hand.
@@ -51,8 +51,9 @@ class OutputLogTest : public ::testing::TestWithParam<const char*> {
     return data;
   }
 
-  // What is left of 4 MiB, of which 2 MiB are kept, when 4096 bytes at `hole`
-  // and all from `size` on are not on the disk.
+  // Writes 4 MiB, of which 2 MiB are kept, loses 4096 bytes at `hole` and all
+  // from `size` on, as a crash of the host does, and returns what
+  // CutOutputLog() leaves.
   OutputLogState Cut(uint64_t hole, uint64_t size, Overflow overflow) {
     const std::string path = path_ + "/stdout";
     {
@@ -93,7 +94,7 @@ class OutputLogTest : public ::testing::TestWithParam<const char*> {
   UniqueFd directory_;
 };
 
-TEST_P(OutputLogTest, ReadsBackWhatWasWrittenAtItsOffset) {
+TEST_P(OutputLogTest, ReadsBackBytesAtTheirOffsets) {
   OutputLogWriter writer = Writer(kMiB);
   const OutputLogReader reader = Reader();
   ASSERT_THAT(writer.Append("one\0two", 7), IsOk());
@@ -118,7 +119,7 @@ TEST_P(OutputLogTest, MovesBytesFromAPipe) {
   EXPECT_EQ(Read(Reader(), 0, 100), "hello");
 }
 
-TEST_P(OutputLogTest, DropsTheOldestBytesAndFreesTheirDisk) {
+TEST_P(OutputLogTest, DropsTheOldestBytesAndFreesTheirDiskSpace) {
   OutputLogWriter writer = Writer(2 * kMiB);
   const std::string block(kMiB, 'x');
   for (int i = 0; i < 10; ++i) {
@@ -200,7 +201,7 @@ TEST_P(OutputLogTest, KeepsLessOfAHeadThatIsNotFullYetWhenSpaceIsShort) {
   EXPECT_LE(DiskUse(), kMiB / 4 + 2 * kExtent);
 }
 
-TEST_P(OutputLogTest, KeepsTheFirstBytesAndHasNoRoomForMore) {
+TEST_P(OutputLogTest, KeepsTheFirstBytesAndRefusesMore) {
   OutputLogWriter writer = Writer(kMiB, Overflow::kKill);
   ASSERT_THAT(writer.Append(std::string(kMiB - 1, 'x').data(), kMiB - 1),
               IsOk());
@@ -239,7 +240,7 @@ TEST_P(OutputLogTest, DropsMoreWhenSpaceIsShort) {
   EXPECT_EQ(writer.droppable_bytes(), 0u);
 }
 
-TEST_P(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
+TEST_P(OutputLogTest, KeepsItsEndOffsetWhenItExpires) {
   const std::string block(kMiB, 'x');
   for (const Overflow overflow :
        {Overflow::kDropOldest, Overflow::kHeadAndTail}) {
@@ -261,7 +262,7 @@ TEST_P(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
     char byte;
     EXPECT_THAT(reader.Read(0, &byte, 1).status(),
                 StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("below")));
-    // A late grandchild's.
+    // Late output, as of a grandchild.
     for (int i = 0; i < 3; ++i) {
       ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
     }
@@ -274,7 +275,7 @@ TEST_P(OutputLogTest, ExpiresWithoutForgettingItsEnd) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
-TEST_P(OutputLogTest, TakesAHoleBeforeWhatIsKeptForDropped) {
+TEST_P(OutputLogTest, TreatsAHoleBeforeTheKeptBytesAsDropped) {
   OutputLogState state = Cut(2 * kMiB, 4 * kMiB, Overflow::kDropOldest);
   EXPECT_EQ(state.begin, 2 * kMiB + 4096);
   EXPECT_EQ(state.end, 4 * kMiB);
@@ -284,8 +285,8 @@ TEST_P(OutputLogTest, TakesAHoleBeforeWhatIsKeptForDropped) {
   EXPECT_EQ(state.end, 4 * kMiB);
 }
 
-TEST_P(OutputLogTest, CutsWhatDidNotReachTheDisk) {
-  // Nothing is wrong: the holes are what was dropped.
+TEST_P(OutputLogTest, CutsBytesThatDidNotReachTheDisk) {
+  // Nothing is missing: the holes are the dropped bytes.
   OutputLogState state = Cut(0, 4 * kMiB, Overflow::kDropOldest);
   EXPECT_EQ(state.begin, 2 * kMiB);
   EXPECT_EQ(state.end, 4 * kMiB);
@@ -309,7 +310,7 @@ TEST_P(OutputLogTest, CutsWhatDidNotReachTheDisk) {
   EXPECT_EQ(state.gap_begin, state.gap_end);
 }
 
-TEST_P(OutputLogTest, TakesNoMoreWhileHolesCannotBePunched) {
+TEST_P(OutputLogTest, RefusesMoreWhileHolesCannotBePunched) {
   OutputLogWriter writer = Writer(kMiB);
   const std::string block(kMiB / 4, 'x');
   absl::Status status;
@@ -348,7 +349,7 @@ TEST_P(OutputLogTest, LosesAndRepeatsNothingWhenTheDiskFails) {
   EXPECT_EQ(Read(Reader(), 0, 100), "onetwo");
 }
 
-TEST_P(OutputLogTest, SaysWhenNothingMoreWillCome) {
+TEST_P(OutputLogTest, ReportsTheEndOfStream) {
   OutputLogWriter writer = Writer(kMiB);
   EXPECT_FALSE(Reader().state()->closed);
   writer.Close();

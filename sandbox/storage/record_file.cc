@@ -24,7 +24,7 @@ struct Seal {
 };
 static_assert(sizeof(Seal) == 16, "the file's format");
 
-// With the size, so that a seal of zeros is none.
+// Covers the size too, so that a file of zeros has no valid seal.
 uint32_t Crc(uint32_t size, absl::string_view message) {
   const uLong start =
       ::crc32_z(0, reinterpret_cast<const Bytef*>(&size), sizeof(size));

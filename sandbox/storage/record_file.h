@@ -1,4 +1,4 @@
-// The records that must survive any crash: spec.pb, start.pb, exit.pb. A sealed
+// Records that must survive any crash: spec.pb, start.pb, exit.pb. A sealed
 // record is
 //
 //   char[8]  magic "corral\0\2"
@@ -6,8 +6,8 @@
 //   u32      CRC-32 (RFC 1952) of the size and the message
 //   ...      the message, serialized
 //
-// little-endian. A file that was not written to its end, or of which the host's
-// crash left zeros, is so told from a record. What is after the message is
+// with little-endian numbers. The seal shows that a file was not written to its
+// end, or that a crash of the host left zeros. Bytes after the message are
 // ignored.
 //
 // Thread-safe. Reading blocks on the disk.
@@ -23,15 +23,15 @@
 
 namespace sandbox {
 
-// The content of the file.
+// Returns the content of a record's file.
 std::string SealRecord(const google::protobuf::MessageLite& message);
 
-// The message in such a content. DataLoss: it is torn, or no record.
+// Parses such a content. DataLoss: it is torn, or no record.
 absl::Status UnsealRecord(absl::string_view content,
                           google::protobuf::MessageLite* message);
 
-// NotFound: there is no such file. DataLoss: it is torn, or no record. Others:
-// it cannot be read. Each names the path.
+// Reads a record. NotFound: there is no such file. DataLoss: it is torn, or no
+// record. Other errors: it cannot be read. The message names the path.
 absl::Status ReadRecord(const std::string& path,
                         google::protobuf::MessageLite* message);
 

@@ -24,14 +24,14 @@ absl::StatusCode CodeOf(const std::string& content) {
   return UnsealRecord(content, &spec).code();
 }
 
-TEST(RecordFileTest, GivesBackWhatWasSealed) {
+TEST(RecordFileTest, UnsealsWhatWasSealed) {
   SandboxSpec spec;
   ASSERT_TRUE(UnsealRecord(Sealed(), &spec).ok());
   EXPECT_EQ(spec.id(), "builder");
   EXPECT_EQ(spec.workspace().size(), 1000);
 }
 
-TEST(RecordFileTest, KnowsAnEmptyMessageFromAnEmptyFile) {
+TEST(RecordFileTest, DistinguishesAnEmptyMessageFromAnEmptyFile) {
   EXPECT_EQ(CodeOf(SealRecord(SandboxSpec())), absl::StatusCode::kOk);
   EXPECT_EQ(CodeOf(""), absl::StatusCode::kDataLoss);
 }
@@ -54,8 +54,9 @@ TEST(RecordFileTest, RefusesEveryTailOfZeros) {
   }
 }
 
-TEST(RecordFileTest, ReadsTheCommandOfTheLargestSize) {
-  // A MiB of empty arguments with their NULs, as it is run and as it was sent.
+TEST(RecordFileTest, ReadsTheRecordOfTheLargestCommand) {
+  // 1 MiB of empty arguments, in the form that is run and in the one that was
+  // sent.
   constexpr int kArguments = (1 << 20) - 2;
   corral::supervisor::v1::ExecutionRecord record;
   corral::supervisor::v1::CommandSpec* command = record.mutable_command();
