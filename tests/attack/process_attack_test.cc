@@ -140,7 +140,7 @@ TEST_F(ProcessAttackTest, StoppingNewCommandsHurtsOnlyItsOwnSandbox) {
   // comes.
   sandbox::Outcome outcomes[5];
   for (int i = 0; i < 5; ++i) {
-    sandbox_.sandbox().Start(sandbox_.Shell(absl::StrCat("s", i), "echo hi"),
+    sandbox_.connection().Start(sandbox_.Shell(absl::StrCat("s", i), "echo hi"),
                              outcomes[i].Callback());
   }
   EXPECT_THAT(sandbox_.Delete(), IsOk());

@@ -1,5 +1,5 @@
-// How commands end, by themselves and by what Corral does, and what is told of
-// it: in real sandboxes.
+// How commands end in real sandboxes, by themselves or because Corral ends
+// them, and what is reported about it.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ TEST_F(CommandEndTest, KillsTheCommandBeforeItSeesItsChildrenKilled) {
   ASSERT_THAT(Create(), IsOk());
   for (int i = 0; i < 20; ++i) {
     const std::string id = absl::StrCat("e", i);
-    // Exits when a child was killed, or it can't fork.
+    // Exits when a child was killed or fork(2) fails.
     ASSERT_THAT(sandbox_.Start(Shell(id, "while (:); do echo; done")), IsOk());
     for (int seen = 0; Output(id, "stdout").size() < 10;) {
       seen = sandbox_.recorder().WaitForMore(seen);
@@ -70,16 +70,16 @@ TEST_F(CommandEndTest, KillsTheCommandBeforeItSeesItsChildrenKilled) {
     signal.set_signal(SIGKILL);
     signal.set_kill_after_ns(-1);
     Outcome outcome;
-    sandbox_.sandbox().Signal(signal, outcome.Callback());
+    sandbox_.connection().Signal(signal, outcome.Callback());
     ASSERT_THAT(outcome.Wait(), IsOk());
     ASSERT_EQ(sandbox_.WaitForEnd(id).exit().wait_status(), SIGKILL);
   }
 }
 
-TEST_F(CommandEndTest, SaysWhenMemoryRanOut) {
+TEST_F(CommandEndTest, ReportsThatMemoryRanOut) {
   sandbox_.spec().set_memory_bytes(uint64_t{32} << 20);
   ASSERT_THAT(Create(), IsOk());
-  // The shell itself holds what it reads.
+  // The shell keeps in memory what it reads.
   const wire::StartExecution start =
       Shell("e1", "x=$(head -c 200M /dev/zero | tr '\\0' x); echo ${#x}");
   const wire::ExecutionRecord end = Run(start);
@@ -88,7 +88,7 @@ TEST_F(CommandEndTest, SaysWhenMemoryRanOut) {
   EXPECT_GT(end.usage().oom_kills(), 0u);
 }
 
-TEST_F(CommandEndTest, TellsWhoseMemoryRanOut) {
+TEST_F(CommandEndTest, ReportsOnlyTheCommandWhoseMemoryRanOut) {
   if (::access("/dev/kmsg", R_OK) != 0) {
     GTEST_SKIP() << "this host does not show its log";
   }
@@ -101,7 +101,7 @@ TEST_F(CommandEndTest, TellsWhoseMemoryRanOut) {
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
 }
 
-TEST_F(CommandEndTest, EndsAfterTheDrainAndKeepsWhatComesLater) {
+TEST_F(CommandEndTest, EndsAfterTheDrainAndKeepsLaterOutput) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start =
       Shell("e1",
@@ -118,7 +118,7 @@ TEST_F(CommandEndTest, EndsAfterTheDrainAndKeepsWhatComesLater) {
   }
 }
 
-TEST_F(CommandEndTest, DrainsWhatWaitedForRoomEvenInNoTime) {
+TEST_F(CommandEndTest, DrainsOutputThatWaitedForRoomWithADrainOfZero) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "head -c 200000 /dev/zero");
   start.mutable_command()->set_drain_ns(0);
@@ -133,14 +133,14 @@ TEST_F(CommandEndTest, DrainsWhatWaitedForRoomEvenInNoTime) {
   acknowledge.set_stream(wire::STDOUT);
   for (int seen = 0; !sandbox_.recorder().Ended("e1");) {
     acknowledge.set_offset(log->state()->end);
-    sandbox_.sandbox().Acknowledge(acknowledge);
+    sandbox_.connection().Acknowledge(acknowledge);
     seen = sandbox_.recorder().WaitForMore(seen);
   }
   EXPECT_EQ(log->state()->end, 200000u);
   EXPECT_FALSE(sandbox_.WaitForEnd("e1").exit().output_open());
 }
 
-TEST_F(CommandEndTest, WaitsForADescendantAsLongAsTheDrainSays) {
+TEST_F(CommandEndTest, WaitsForADescendantAsLongAsTheDrainLasts) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "(sleep 0.1; echo late) & exit 3");
   start.mutable_command()->set_drain_ns(3'600'000'000'000);
@@ -151,7 +151,8 @@ TEST_F(CommandEndTest, WaitsForADescendantAsLongAsTheDrainSays) {
 
 TEST_F(CommandEndTest, CountsTheCpuTimeOfTheWholeTree) {
   ASSERT_THAT(Create(), IsOk());
-  // The command itself uses none, and most of its descendants have ended.
+  // The command itself uses no CPU time, and most of its descendants have
+  // ended.
   wire::StartExecution start =
       Shell("e1",
             "while :; do setsid sh -c 'i=0; while [ $i -lt 5000 ]; do "
@@ -164,14 +165,14 @@ TEST_F(CommandEndTest, CountsTheCpuTimeOfTheWholeTree) {
             290'000'000);
 }
 
-TEST_F(CommandEndTest, DoesNotTakeSleepForCpuTime) {
+TEST_F(CommandEndTest, CountsNoCpuTimeForSleep) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "sleep 2.2");
   start.mutable_command()->set_cpu_timeout_ns(2'000'000'000);
   EXPECT_EQ(Run(start).exit().cause(), wire::ExitRecord::NORMAL);
 }
 
-TEST_F(CommandEndTest, TellsWhomItKilledWithTheTree) {
+TEST_F(CommandEndTest, ReportsTheDescendantsThatWereKilled) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell(
       "e1", "sleep 1000 & setsid sleep 1000 & (exit 0) & echo $! $$; wait");
@@ -187,7 +188,7 @@ TEST_F(CommandEndTest, TellsWhomItKilledWithTheTree) {
   }
 }
 
-TEST_F(CommandEndTest, TellsTheFirstOfManyItKilledAndHowManyThereWere) {
+TEST_F(CommandEndTest, ReportsTheFirstOfManyKilledDescendantsAndTheirNumber) {
   ASSERT_THAT(Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(
                   Shell("e1",
@@ -202,7 +203,7 @@ TEST_F(CommandEndTest, TellsTheFirstOfManyItKilledAndHowManyThereWere) {
   EXPECT_EQ(end.exit().killed_size(), 32);
 }
 
-TEST_F(CommandEndTest, KilledNobodyWhenTheCommandEndsByItself) {
+TEST_F(CommandEndTest, ReportsNobodyAsKilledWhenTheCommandEndsByItself) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "sleep 1000 & kill -9 $$");
   start.mutable_command()->set_drain_ns(0);
@@ -212,7 +213,7 @@ TEST_F(CommandEndTest, KilledNobodyWhenTheCommandEndsByItself) {
   EXPECT_EQ(end.exit().killed_count(), 0u);
 }
 
-TEST_F(CommandEndTest, TellsItsOwnEndWhateverItsDescendantsGetLater) {
+TEST_F(CommandEndTest, ReportsTheCommandsOwnEndWhateverItsDescendantsGetLater) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "sleep 1000 & kill -9 $$");
   start.mutable_command()->set_drain_ns(3'600'000'000'000);
@@ -224,7 +225,7 @@ TEST_F(CommandEndTest, TellsItsOwnEndWhateverItsDescendantsGetLater) {
   absl::Status alive;
   while (alive.ok()) {
     Outcome outcome;
-    sandbox_.sandbox().Signal(probe, outcome.Callback());
+    sandbox_.connection().Signal(probe, outcome.Callback());
     alive = outcome.Wait();
   }
   EXPECT_THAT(sandbox_.Signal("e1", SIGKILL), IsOk());
@@ -234,19 +235,19 @@ TEST_F(CommandEndTest, TellsItsOwnEndWhateverItsDescendantsGetLater) {
   EXPECT_EQ(end.exit().killed_count(), 1u);
 }
 
-TEST_F(CommandEndTest, GetsASignalThatWasSentBeforeItRan) {
+TEST_F(CommandEndTest, DeliversASignalThatWasSentBeforeTheCommandRan) {
   ASSERT_THAT(Create(), IsOk());
   constexpr int kCommands = 40;
   const wire::Signal::Scope scopes[] = {
       wire::Signal::TREE, wire::Signal::LEADER, wire::Signal::FOREGROUND_GROUP};
   std::deque<Outcome> outcomes;
-  // The spawner starts one after the other.
+  // The spawner starts one command at a time.
   for (int i = 0; i < kCommands; ++i) {
     wire::StartExecution start =
         sandbox_.Command(absl::StrCat("e", i), {"sleep", "1000"});
     start.mutable_command()->set_terminal_rows(24);
     start.mutable_command()->set_terminal_columns(80);
-    sandbox_.sandbox().Start(start, outcomes.emplace_back().Callback());
+    sandbox_.connection().Start(start, outcomes.emplace_back().Callback());
   }
   wire::Signal signal;
   signal.set_kill_after_ns(-1);
@@ -254,7 +255,7 @@ TEST_F(CommandEndTest, GetsASignalThatWasSentBeforeItRan) {
     signal.set_execution_id(absl::StrCat("e", i));
     signal.set_scope(scopes[i % 3]);
     signal.set_signal(i % 2 == 0 ? SIGKILL : SIGINT);
-    sandbox_.sandbox().Signal(signal, outcomes.emplace_back().Callback());
+    sandbox_.connection().Signal(signal, outcomes.emplace_back().Callback());
   }
   for (Outcome& outcome : outcomes) {
     EXPECT_THAT(outcome.Wait(), IsOk());
@@ -266,7 +267,7 @@ TEST_F(CommandEndTest, GetsASignalThatWasSentBeforeItRan) {
   }
 }
 
-TEST_F(CommandEndTest, ARefusedSignalIsNoCauseOfTheEnd) {
+TEST_F(CommandEndTest, ARefusedSignalIsNotTheCauseOfTheEnd) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "read x; kill -TERM $$");
   start.mutable_command()->set_open_stdin(true);
@@ -277,13 +278,13 @@ TEST_F(CommandEndTest, ARefusedSignalIsNoCauseOfTheEnd) {
   signal.set_scope(wire::Signal::FOREGROUND_GROUP);
   signal.set_kill_after_ns(-1);
   Outcome outcome;
-  sandbox_.sandbox().Signal(signal, outcome.Callback());
+  sandbox_.connection().Signal(signal, outcome.Callback());
   EXPECT_THAT(outcome.Wait(),
               FailsWith(wire::Reply::NOT_A_TERMINAL, HasSubstr("no terminal")));
   wire::WriteInput input;
   input.set_execution_id("e1");
   input.set_eof(true);
-  sandbox_.sandbox().WriteInput(
+  sandbox_.connection().WriteInput(
       input, [](const absl::Status&, const wire::InputState&) {});
   const wire::ExecutionRecord end = sandbox_.WaitForEnd("e1");
   EXPECT_EQ(end.exit().wait_status(), SIGTERM);

@@ -1,5 +1,4 @@
-// What becomes of a sandbox and its commands when one of the processes that it
-// cannot be without is killed, on the real kernel.
+// Real sandboxes whose init, spawner or supervisor is killed.
 
 #include <poll.h>
 #include <signal.h>
@@ -36,7 +35,7 @@ namespace {
 using ::testing::SizeIs;
 using ::tests::IsOk;
 
-// A death meets the supervisor at another moment each time.
+// Each round kills at another moment of the supervisor.
 constexpr int kRounds = 6;
 constexpr int kCommands = 5;
 
@@ -60,7 +59,7 @@ void AwaitEnd(const UniqueFd& process) {
   }
 }
 
-// The name of its sandbox's group.
+// Returns the name of the control group of the process's sandbox.
 std::string CgroupOf(pid_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/cgroup"));
   const std::string text(std::istreambuf_iterator<char>(file), {});
@@ -69,7 +68,7 @@ std::string CgroupOf(pid_t pid) {
                                  : text.substr(at, text.find('/', at) - at);
 }
 
-// Of who has only the disk to ask.
+// Returns the start time that the disk holds.
 int64_t StartTime(const TestSandbox& sandbox, const std::string& id) {
   const absl::StatusOr<OutputLogReader> log = OutputLogReader::Open(
       absl::StrCat(sandbox.directory(), "/executions/", id, "/stdout"));
@@ -104,7 +103,7 @@ class FailureTest : public ::testing::TestWithParam<Victim> {
     }
     processes_.clear();
     for (const pid_t child : ChildrenOf(::getpid())) {
-      // Of a prepared one there are only two.
+      // A spare supervisor has only two.
       const std::vector<pid_t> below = ChildrenOf(child);
       if (below.size() > 2) {
         supervisor_ = OpenProcess(child);
@@ -119,13 +118,13 @@ class FailureTest : public ::testing::TestWithParam<Victim> {
   }
 
   UniqueFd supervisor_;
-  // The sandbox's.
+  // The sandbox's control group.
   std::string cgroup_;
-  // In the order in which they were started: init, the spawner, commands.
+  // In the order in which they were started: init, the spawner, the commands.
   std::vector<UniqueFd> processes_;
 };
 
-TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
+TEST_P(FailureTest, EndsTheWholeSandboxAndInventsNoEnd) {
   for (int round = 0; round < kRounds; ++round) {
     TestSandbox sandbox;
     ASSERT_NO_FATAL_FAILURE(Fill(sandbox));
@@ -166,7 +165,7 @@ TEST_P(FailureTest, TakesEverythingAlongAndMakesUpNoEnd) {
   }
 }
 
-TEST(DeletionTest, IsToldToAServerThatReadsLate) {
+TEST(DeletionTest, IsReportedToAServerThatReadsLate) {
   TestSandbox sandbox;
   ASSERT_THAT(sandbox.Create(), IsOk());
   sandbox.Forget();
@@ -177,7 +176,7 @@ TEST(DeletionTest, IsToldToAServerThatReadsLate) {
     pollfd ready = {server->fd(), events, 0};
     ::poll(&ready, 1, -1);
   };
-  // More answers than the socket holds, and the last is that of the deletion.
+  // More replies than the socket holds; the last one is for the deletion.
   constexpr uint64_t kRequests = 2000;
   for (uint64_t id = 1; id <= kRequests; ++id) {
     wire::ToSupervisor request;
@@ -191,7 +190,7 @@ TEST(DeletionTest, IsToldToAServerThatReadsLate) {
       wait(POLLOUT);
     }
   }
-  // It does not end before all is read.
+  // The supervisor does not end before all replies are read.
   const absl::StatusOr<UniqueFd> supervisor = server->PeerProcess();
   ASSERT_THAT(supervisor.status(), IsOk());
   pollfd ended = {supervisor->get(), POLLIN, 0};
@@ -210,8 +209,9 @@ TEST(DeletionTest, IsToldToAServerThatReadsLate) {
 INSTANTIATE_TEST_SUITE_P(Processes, FailureTest,
                          ::testing::Values(kInit, kSpawner, kSupervisor));
 
-// The kernel's own killing of init is told from a command's.
-TEST(CommandTest, ThatKillsItselfIsNotTakenForAFailure) {
+// The supervisor must distinguish this from the kernel killing all processes of
+// a sandbox whose init dies.
+TEST(CommandTest, KillingItselfDoesNotFailTheSandbox) {
   TestSandbox sandbox;
   ASSERT_THAT(sandbox.Create(), IsOk());
   const wire::ExecutionRecord end =

@@ -36,15 +36,6 @@ using ::testing::HasSubstr;
 using ::tests::FailsWith;
 using ::tests::IsOk;
 
-// Waits for the supervisors that an earlier test has left to end.
-class NoChildren {
- public:
-  NoChildren() {
-    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
-    }
-  }
-};
-
 class LocalSupervisorLauncherTest : public ::testing::Test {
  protected:
   absl::Status Create() { return sandbox_.Create(); }
@@ -58,11 +49,10 @@ class LocalSupervisorLauncherTest : public ::testing::Test {
     return sandbox_.Output(id, stream);
   }
 
-  const NoChildren no_children_;
   TestSandbox sandbox_;
 };
 
-TEST_F(LocalSupervisorLauncherTest, RunsACommandAndKeepsItsOutputAndEnd) {
+TEST_F(LocalSupervisorLauncherTest, RunsACommandAndKeepsItsOutputAndItsEnd) {
   ASSERT_THAT(Create(), IsOk());
   const wire::ExecutionRecord end =
       Run(Shell("e1", "echo out; echo err >&2; exit 7"));
@@ -75,7 +65,7 @@ TEST_F(LocalSupervisorLauncherTest, RunsACommandAndKeepsItsOutputAndEnd) {
   EXPECT_EQ(Output("e1", "stderr"), "err\n");
 }
 
-TEST_F(LocalSupervisorLauncherTest, TellsWhereAStartFailed) {
+TEST_F(LocalSupervisorLauncherTest, ReportsAtWhichStageAStartFailed) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "");
   start.mutable_command()->set_argv(0, "no-such-program");
@@ -93,7 +83,7 @@ TEST_F(LocalSupervisorLauncherTest, TellsWhereAStartFailed) {
   EXPECT_EQ(end.failure().errno_value(), ENOENT);
 }
 
-TEST_F(LocalSupervisorLauncherTest, IsConfinedAsPromised) {
+TEST_F(LocalSupervisorLauncherTest, ConfinesCommands) {
   ASSERT_THAT(Create(), IsOk());
   Run(Shell("e1",
             "id; grep -E '^(Cap|NoNew|Seccomp)' /proc/self/status; "
@@ -124,7 +114,7 @@ TEST_F(LocalSupervisorLauncherTest, WritesToTheWorkspaceAsItsOwner) {
   EXPECT_EQ(status.st_gid, 2345u);
 }
 
-TEST_F(LocalSupervisorLauncherTest, GivesATerminal) {
+TEST_F(LocalSupervisorLauncherTest, GivesACommandATerminal) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start =
       Shell("e1",
@@ -151,7 +141,7 @@ TEST_F(LocalSupervisorLauncherTest, PassesInputByOffset) {
     input.set_data(data);
     input.set_eof(eof);
     Outcome outcome;
-    sandbox_.sandbox().WriteInput(
+    sandbox_.connection().WriteInput(
         input, [done = outcome.Callback()](absl::Status status,
                                            const wire::InputState&) mutable {
           done(std::move(status));
@@ -167,7 +157,7 @@ TEST_F(LocalSupervisorLauncherTest, PassesInputByOffset) {
   EXPECT_EQ(Output("e1", "stdout"), "hello world");
 }
 
-TEST_F(LocalSupervisorLauncherTest, NeverStartsTwiceUnderOneId) {
+TEST_F(LocalSupervisorLauncherTest, NeverStartsTheSameIdTwice) {
   ASSERT_THAT(Create(), IsOk());
   const wire::StartExecution start = Shell("e1", "echo once; read x");
   ASSERT_THAT(sandbox_.Start(start), IsOk());
@@ -179,7 +169,7 @@ TEST_F(LocalSupervisorLauncherTest, NeverStartsTwiceUnderOneId) {
   EXPECT_EQ(Output("e1", "stdout"), "once\n");
 }
 
-TEST_F(LocalSupervisorLauncherTest, KeepsWhatWasAskedForToKnowItAgain) {
+TEST_F(LocalSupervisorLauncherTest, KeepsTheIdentityOfARequest) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "true");
   start.mutable_request()->set_request_id("r1");
@@ -189,7 +179,7 @@ TEST_F(LocalSupervisorLauncherTest, KeepsWhatWasAskedForToKnowItAgain) {
   EXPECT_EQ(end.request().digest(), "d1");
 }
 
-TEST_F(LocalSupervisorLauncherTest, AppendsInputWhereverItIs) {
+TEST_F(LocalSupervisorLauncherTest, AppendsInputAtItsEnd) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "cat");
   start.mutable_command()->set_open_stdin(true);
@@ -201,7 +191,7 @@ TEST_F(LocalSupervisorLauncherTest, AppendsInputWhereverItIs) {
     input.set_append(true);
     input.set_eof(data == std::string("two "));
     Outcome outcome;
-    sandbox_.sandbox().WriteInput(
+    sandbox_.connection().WriteInput(
         input, [done = outcome.Callback()](absl::Status status,
                                            const wire::InputState&) mutable {
           done(std::move(status));
@@ -212,7 +202,7 @@ TEST_F(LocalSupervisorLauncherTest, AppendsInputWhereverItIs) {
   EXPECT_EQ(Output("e1", "stdout"), "one two ");
 }
 
-TEST_F(LocalSupervisorLauncherTest, DeletesWhatRunsAndTellsItsEndFirst) {
+TEST_F(LocalSupervisorLauncherTest, ReportsTheEndOfACommandBeforeItsDeletion) {
   ASSERT_THAT(Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(Shell("e1", "sleep 1000 & sleep 1000")), IsOk());
   EXPECT_THAT(sandbox_.DeleteExecution("e1"), IsOk());
@@ -222,10 +212,10 @@ TEST_F(LocalSupervisorLauncherTest, DeletesWhatRunsAndTellsItsEndFirst) {
             0);
 }
 
-TEST_F(LocalSupervisorLauncherTest, TellsAgainToWhoConnectsLater) {
+TEST_F(LocalSupervisorLauncherTest, ReportsExecutionsAgainToALaterServer) {
   ASSERT_THAT(Create(), IsOk());
   Run(Shell("e1", "exit 3"));
-  sandbox_.factory().LetGo();
+  sandbox_.launcher().LetGo();
   const auto successor = LocalSupervisorLauncher::Create();
   ASSERT_THAT(successor.status(), IsOk());
   Recorder second;
@@ -244,15 +234,15 @@ TEST_F(LocalSupervisorLauncherTest, TellsAgainToWhoConnectsLater) {
   EXPECT_EQ(second.WaitForGone().cause(), wire::SandboxEnd::DELETED);
 }
 
-TEST_F(LocalSupervisorLauncherTest, LetsGoOfASandboxThatGoesOn) {
+TEST_F(LocalSupervisorLauncherTest, KeepsSandboxesRunningWhenTheServerLetsGo) {
   ASSERT_THAT(Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(Shell(
                   "e1", "while [ ! -e go ]; do sleep 0.01; done; exit 3")),
               IsOk());
-  sandbox_.factory().LetGo();
+  sandbox_.launcher().LetGo();
   Outcome never;
-  sandbox_.sandbox().DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
-                                   never.Callback());
+  sandbox_.connection().DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                                      never.Callback());
   const auto successor = LocalSupervisorLauncher::Create();
   ASSERT_THAT(successor.status(), IsOk());
   Recorder second;
@@ -270,144 +260,6 @@ TEST_F(LocalSupervisorLauncherTest, LetsGoOfASandboxThatGoesOn) {
   EXPECT_THAT(outcome.Wait(), IsOk());
   EXPECT_EQ(second.WaitForGone().cause(), wire::SandboxEnd::DELETED);
 }
-
-std::vector<pid_t> ReadChildren(const std::filesystem::path& task) {
-  std::ifstream file(task / "children");
-  return {std::istream_iterator<pid_t>(file), {}};
-}
-
-UniqueFd OpenProcess(pid_t pid) {
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-}
-
-void Send(const UniqueFd& process, int signal) {
-  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
-}
-
-// Waits up to `timeout_ms`. False: it lives, or there never was one.
-bool HasEnded(const UniqueFd& process, int timeout_ms) {
-  pollfd ended = {process.get(), POLLIN, 0};
-  return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
-}
-
-// A supervisor of this process, and its init and spawner.
-struct Family {
-  pid_t pid = 0;
-  UniqueFd supervisor;
-  std::vector<UniqueFd> inside;
-};
-
-Family FindFamily(pid_t other) {
-  for (const auto& task :
-       std::filesystem::directory_iterator("/proc/self/task")) {
-    for (const pid_t pid : ReadChildren(task.path())) {
-      Family family = {pid, OpenProcess(pid), {}};
-      for (const pid_t child :
-           ReadChildren(absl::StrCat("/proc/", pid, "/task/", pid))) {
-        family.inside.push_back(OpenProcess(child));
-      }
-      if (pid != other && family.inside.size() >= 2 &&
-          !HasEnded(family.supervisor, 0)) {
-        return family;
-      }
-    }
-  }
-  return {};
-}
-
-// Waits for one whose pid is not `other`. Before a sandbox is made this process
-// has no other children than the one that is kept ahead.
-Family AwaitFamily(pid_t other = 0) {
-  Family family;
-  while (family.pid == 0) {
-    family = FindFamily(other);
-  }
-  return family;
-}
-
-void Stop(const Family& family) {
-  Send(family.supervisor, SIGSTOP);
-  siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(family.supervisor.get()), &info,
-           WSTOPPED | WNOWAIT);
-}
-
-// Also those inside: until they execute, they hold its socket.
-bool Kill(const Family& family) {
-  Send(family.supervisor, SIGKILL);
-  bool ended = HasEnded(family.supervisor, 10000);
-  for (const UniqueFd& process : family.inside) {
-    ended = HasEnded(process, 10000) && ended;
-  }
-  return ended;
-}
-
-TEST_F(LocalSupervisorLauncherTest, DoesWithoutAPreparedSupervisorThatDied) {
-  ASSERT_TRUE(Kill(AwaitFamily()));
-  ASSERT_THAT(Create(), IsOk());
-  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
-}
-
-TEST_F(LocalSupervisorLauncherTest, PreparesAnotherAfterOneThatDied) {
-  ASSERT_TRUE(Kill(AwaitFamily()));
-  ASSERT_THAT(Create(), IsOk());
-  const Family first = AwaitFamily();
-  const Family prepared = AwaitFamily(first.pid);
-  wire::SandboxSpec spec = sandbox_.spec();
-  spec.set_directory(sandbox_.directory() + "/second");
-  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
-  Recorder recorder;
-  Outcome created;
-  Outcome deleted;
-  const auto second =
-      sandbox_.factory().Create(spec, &recorder, created.Callback());
-  EXPECT_THAT(created.Wait(), IsOk());
-  Outcome started;
-  second->Start(Shell("e1", "exit 5"), started.Callback());
-  EXPECT_THAT(started.Wait(), IsOk());
-  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
-  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
-  EXPECT_THAT(deleted.Wait(), IsOk());
-  EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::DELETED);
-  // One of the two was the second one's. The first sandbox lives on.
-  pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
-                    {prepared.supervisor.get(), POLLIN, 0}};
-  EXPECT_EQ(::poll(ended, 2, 10000), 1);
-  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
-}
-
-TEST_F(LocalSupervisorLauncherTest,
-       ReplacesAPreparedSupervisorThatDoesNotAnswer) {
-  const Family family = AwaitFamily();
-  Stop(family);
-  ASSERT_THAT(Create(), IsOk());
-  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
-  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
-}
-
-enum Victim { kInit, kSpawner, kSupervisor };
-
-class KilledCreationTest : public LocalSupervisorLauncherTest,
-                           public ::testing::WithParamInterface<Victim> {};
-
-TEST_P(KilledCreationTest, SucceedsWithAnotherSupervisor) {
-  const Family family = AwaitFamily();
-  // When it goes on it has the request, and has not seen the death.
-  Stop(family);
-  sandbox_.BeginCreation();
-  Send(
-      GetParam() == kSupervisor ? family.supervisor : family.inside[GetParam()],
-      SIGKILL);
-  // The spawner dies with each of them; init waits to be reaped after it.
-  ASSERT_TRUE(HasEnded(family.inside[kSpawner], 10000));
-  Send(family.supervisor, SIGCONT);
-  ASSERT_THAT(sandbox_.FinishCreation(), IsOk());
-  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
-  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
-}
-
-INSTANTIATE_TEST_SUITE_P(Processes, KilledCreationTest,
-                         ::testing::Values(kInit, kSpawner, kSupervisor));
 
 }  // namespace
 }  // namespace sandbox

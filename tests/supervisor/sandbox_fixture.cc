@@ -1,5 +1,3 @@
-#include "tests/supervisor/sandbox_fixture.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/log.h"
 #include "sandbox/storage/output_log.h"
+#include "tests/supervisor/sandbox_fixture.h"
 
 namespace sandbox {
 namespace {
@@ -35,13 +34,13 @@ void Recorder::OnSnapshot(const wire::Snapshot& snapshot) {
 void Recorder::OnExecution(const wire::ExecutionRecord& record) {
   MutexLock lock(&mutex_);
   records_[record.id()] = record;
-  ++told_;
+  ++reports_;
   mutex_.Signal();
 }
 
 void Recorder::OnOutput(const wire::OutputChange&) {
   MutexLock lock(&mutex_);
-  ++told_;
+  ++reports_;
   mutex_.Signal();
 }
 
@@ -54,7 +53,7 @@ void Recorder::OnStorage(const wire::Storage& storage) {
 void Recorder::OnGone(const wire::SandboxEnd& end) {
   MutexLock lock(&mutex_);
   gone_ = end;
-  ++told_;
+  ++reports_;
   mutex_.Signal();
 }
 
@@ -91,8 +90,8 @@ std::string Recorder::WaitForStorage(bool fails) {
 int Recorder::WaitForMore(int seen) {
   MutexLock lock(&mutex_);
   mutex_.Await([this, seen]()
-                   ABSL_NO_THREAD_SAFETY_ANALYSIS { return told_ > seen; });
-  return told_;
+                   ABSL_NO_THREAD_SAFETY_ANALYSIS { return reports_ > seen; });
+  return reports_;
 }
 
 bool Recorder::Ended(const std::string& id) {
@@ -121,10 +120,10 @@ TestSandbox::TestSandbox() {
   directory_ = path;
   workspace_ = directory_ + "/work";
   CHECK(::mkdir(workspace_.c_str(), 0755) == 0) << "mkdir " << workspace_;
-  absl::StatusOr<std::unique_ptr<LocalSupervisorLauncher>> factory =
+  absl::StatusOr<std::unique_ptr<LocalSupervisorLauncher>> launcher =
       LocalSupervisorLauncher::Create();
-  CHECK(factory.ok()) << factory.status().ToString();
-  factory_ = *std::move(factory);
+  CHECK(launcher.ok()) << launcher.status().ToString();
+  launcher_ = *std::move(launcher);
   spec_.set_directory(directory_);
   spec_.set_id("s1");
   spec_.set_workspace(workspace_);
@@ -144,33 +143,33 @@ absl::Status TestSandbox::Create() {
 }
 
 void TestSandbox::BeginCreation() {
-  sandbox_ = factory_->Create(spec_, &recorder_, creation_.Callback());
+  connection_ = launcher_->Create(spec_, &recorder_, creation_.Callback());
 }
 
 absl::Status TestSandbox::FinishCreation() {
   absl::Status created = creation_.Wait();
   if (!created.ok()) {
-    sandbox_.reset();
+    connection_.reset();
   }
   return created;
 }
 
 absl::Status TestSandbox::Delete() {
-  if (sandbox_ == nullptr) {
+  if (connection_ == nullptr) {
     return absl::OkStatus();
   }
   Outcome outcome;
-  sandbox_->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
-                          outcome.Callback());
+  connection_->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                             outcome.Callback());
   absl::Status deleted = outcome.Wait();
   if (deleted.ok()) {
     EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::DELETED);
   }
-  sandbox_.reset();
+  connection_.reset();
   return deleted;
 }
 
-void TestSandbox::Forget() { sandbox_.reset(); }
+void TestSandbox::Forget() { connection_.reset(); }
 
 wire::StartExecution TestSandbox::Command(
     const std::string& id, const std::vector<std::string>& argv) const {
@@ -196,7 +195,7 @@ wire::StartExecution TestSandbox::Shell(const std::string& id,
 
 absl::Status TestSandbox::Start(const wire::StartExecution& start) {
   Outcome outcome;
-  sandbox_->Start(start, outcome.Callback());
+  connection_->Start(start, outcome.Callback());
   return outcome.Wait();
 }
 
@@ -231,13 +230,13 @@ absl::Status TestSandbox::Signal(const std::string& id, int signal) {
   request.set_signal(signal);
   request.set_kill_after_ns(-1);
   Outcome outcome;
-  sandbox_->Signal(request, outcome.Callback());
+  connection_->Signal(request, outcome.Callback());
   return outcome.Wait();
 }
 
 absl::Status TestSandbox::DeleteExecution(const std::string& id) {
   Outcome outcome;
-  sandbox_->DeleteExecution(id, outcome.Callback());
+  connection_->DeleteExecution(id, outcome.Callback());
   return outcome.Wait();
 }
 

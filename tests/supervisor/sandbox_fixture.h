@@ -1,8 +1,7 @@
-// A real sandbox for a test: made, used synchronously, and deleted with what it
-// left on disk.
+// A real sandbox for a test, which is deleted at its end with its files.
 //
-// The methods block until the sandbox has answered; commands get a wall timeout
-// of two minutes, so that nothing of a test that is killed runs for long.
+// The methods block until the supervisor has replied. Commands have a wall
+// timeout of two minutes, so that they do not outlive a killed test for long.
 
 #ifndef TESTS_SUPERVISOR_SANDBOX_FIXTURE_H_
 #define TESTS_SUPERVISOR_SANDBOX_FIXTURE_H_
@@ -21,7 +20,7 @@
 
 namespace sandbox {
 
-// Keeps what a sandbox tells. Thread-safe.
+// Keeps what a supervisor reports. Thread-safe.
 class Recorder : public SupervisorObserver {
  public:
   void OnSnapshot(const wire::Snapshot& snapshot) override;
@@ -30,13 +29,14 @@ class Recorder : public SupervisorObserver {
   void OnStorage(const wire::Storage& storage) override;
   void OnGone(const wire::SandboxEnd& end) override;
 
-  // Returns its last state, also when the sandbox goes before it ends.
+  // Waits until the execution or the sandbox has ended; returns the last
+  // record.
   wire::ExecutionRecord WaitForEnd(const std::string& id);
   wire::Snapshot WaitForSnapshot();
   wire::SandboxEnd WaitForGone();
-  // Until writing fails, or no longer does. Returns why it fails.
+  // Waits until writing fails, or succeeds again. Returns why it fails.
   std::string WaitForStorage(bool fails);
-  // Until more than `seen` things were told. Returns how many.
+  // Waits for more than `seen` reports. Returns how many there were.
   int WaitForMore(int seen);
   bool Ended(const std::string& id);
 
@@ -46,10 +46,10 @@ class Recorder : public SupervisorObserver {
   std::vector<wire::Snapshot> snapshots_ ABSL_GUARDED_BY(mutex_);
   std::string storage_failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<wire::SandboxEnd> gone_ ABSL_GUARDED_BY(mutex_);
-  int told_ ABSL_GUARDED_BY(mutex_) = 0;
+  int reports_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// A callback's status, waited for. Outlives the call.
+// Waits for the status that a callback gets. Must outlive the call.
 class Outcome {
  public:
   SupervisorConnection::Done Callback();
@@ -69,41 +69,41 @@ class TestSandbox {
   TestSandbox(const TestSandbox&) = delete;
   TestSandbox& operator=(const TestSandbox&) = delete;
 
-  // 256 MiB, 100 processes, a workspace of its own.
+  // By default 256 MiB, 100 processes and a workspace of its own.
   wire::SandboxSpec& spec() { return spec_; }
   const std::string& directory() const { return directory_; }
-  // On the host, and inside.
+  // Its path on the host and in the sandbox.
   const std::string& workspace() const { return workspace_; }
-  LocalSupervisorLauncher& factory() { return *factory_; }
+  LocalSupervisorLauncher& launcher() { return *launcher_; }
   Recorder& recorder() { return recorder_; }
-  SupervisorConnection& sandbox() { return *sandbox_; }
+  SupervisorConnection& connection() { return *connection_; }
 
   absl::Status Create();
-  // The same in two steps: it is asked for, and was made.
+  // Create() in two steps: sends the request, waits for the reply.
   void BeginCreation();
   absl::Status FinishCreation();
   absl::Status Delete();
-  // Somebody else deletes it, or it is known to be gone.
+  // Drops the connection: somebody else deletes the sandbox, or it is gone.
   void Forget();
 
-  // A request for `/bin/sh -c script` in the workspace.
+  // Returns a request for `/bin/sh -c script` in the workspace.
   wire::StartExecution Shell(const std::string& id,
                              const std::string& script) const;
-  // A request for `argv` in the workspace.
+  // Returns a request for `argv` in the workspace.
   wire::StartExecution Command(const std::string& id,
                                const std::vector<std::string>& argv) const;
 
   absl::Status Start(const wire::StartExecution& start);
-  // Starts it and waits for its end.
+  // Starts a command and waits for its end.
   wire::ExecutionRecord Run(const wire::StartExecution& start);
   wire::ExecutionRecord WaitForEnd(const std::string& id);
-  // Until the stream of a running execution holds `text`. False: it ended
-  // without.
+  // Waits until a stream of the execution contains `text`. Returns false if the
+  // execution ended without it.
   bool WaitForText(const std::string& id, const std::string& stream,
                    const std::string& text);
   absl::Status Signal(const std::string& id, int signal);
   absl::Status DeleteExecution(const std::string& id);
-  // At most the first MiB.
+  // Returns at most the first MiB of a stream.
   std::string Output(const std::string& id, const std::string& stream) const;
 
  private:
@@ -112,8 +112,8 @@ class TestSandbox {
   wire::SandboxSpec spec_;
   Recorder recorder_;
   Outcome creation_;
-  std::unique_ptr<LocalSupervisorLauncher> factory_;
-  std::unique_ptr<SupervisorConnection> sandbox_;
+  std::unique_ptr<LocalSupervisorLauncher> launcher_;
+  std::unique_ptr<SupervisorConnection> connection_;
 };
 
 }  // namespace sandbox

@@ -1,5 +1,4 @@
-// What a sandbox makes of a disk that is full, and how much of it its output
-// takes, on the real kernel.
+// Real sandboxes on a full disk, and how much of a disk their output takes.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -47,7 +46,7 @@ std::string Numbers() {
 
 class StorageTest : public ::testing::Test {
  protected:
-  // The executions are on a disk of their own, of a MiB.
+  // Mounts a disk of 1 MiB for the executions.
   static void SetUpTestSuite() {
     may_mount = ::unshare(CLONE_NEWNS) == 0 &&
                 ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
@@ -85,7 +84,7 @@ class StorageTest : public ::testing::Test {
     start.mutable_command()->set_retain_bytes(retain_bytes);
     return start;
   }
-  // Ends with 3 when its input is closed.
+  // A command that exits with 3 when its input is closed.
   wire::StartExecution Reader(const std::string& id) {
     wire::StartExecution start = sandbox_.Shell(id, "read x; exit 3");
     start.mutable_command()->set_open_stdin(true);
@@ -95,7 +94,7 @@ class StorageTest : public ::testing::Test {
     wire::WriteInput input;
     input.set_execution_id(id);
     input.set_eof(true);
-    sandbox_.sandbox().WriteInput(
+    sandbox_.connection().WriteInput(
         input, [](const absl::Status&, const wire::InputState&) {});
   }
   absl::Status Signal(const std::string& id, int signal,
@@ -106,11 +105,11 @@ class StorageTest : public ::testing::Test {
     request.set_scope(scope);
     request.set_kill_after_ns(kill_after_ns);
     Outcome outcome;
-    sandbox_.sandbox().Signal(request, outcome.Callback());
+    sandbox_.connection().Signal(request, outcome.Callback());
     return outcome.Wait();
   }
-  // Its command has exited with 3, and its last output, "last\n", waits for the
-  // disk.
+  // Starts a command and returns when it has exited with 3 and its last output,
+  // "last\n", waits for the disk.
   void StartRefused(const std::string& id) {
     wire::StartExecution start =
         sandbox_.Shell(id, "read x; echo last; exit 3");
@@ -124,10 +123,11 @@ class StorageTest : public ::testing::Test {
     EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
     EXPECT_FALSE(sandbox_.recorder().Ended(id));
   }
-  // Its command has exited with 3, and the disk does not take the record of it.
+  // Starts a command and returns when it has exited with 3 and the disk has no
+  // room for the record of its end.
   void StartUnrecorded(const std::string& id) {
     ASSERT_THAT(sandbox_.Start(Reader(id)), IsOk());
-    // What was kept free for it.
+    // Frees the room that was reserved for the record, for Fill() to take.
     ASSERT_EQ(
         ::truncate(absl::StrCat(disk_, "/", id, "/exit.pb.new").c_str(), 0), 0);
     Fill();
@@ -192,7 +192,7 @@ TEST_F(StorageTest, ACommandWaitsUntilTheDiskTakesItsOutput) {
   }
 }
 
-TEST_F(StorageTest, ACommandIsKilledForItWhereThePolicySaysSo) {
+TEST_F(StorageTest, AFullDiskKillsACommandWithThePolicyKill) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   const wire::ExecutionRecord end =
       sandbox_.Run(Shell("e1", kNumbers, wire::CommandSpec::KILL, 8 * kMiB));
@@ -205,7 +205,7 @@ TEST_F(StorageTest, ACommandIsKilledForItWhereThePolicySaysSo) {
   EXPECT_TRUE(HasEnd("e1"));
 }
 
-TEST_F(StorageTest, AKillEndsWhatOnlyTheDiskHoldsBack) {
+TEST_F(StorageTest, AKillEndsAnExecutionThatOnlyTheDiskHoldsBack) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   constexpr int64_t kNever = -1;
   for (const int64_t kill_after_ns : {kNever, int64_t{0}}) {
@@ -227,7 +227,7 @@ TEST_F(StorageTest, AKillEndsWhatOnlyTheDiskHoldsBack) {
   }
 }
 
-TEST_F(StorageTest, AKilledCommandIsNotHeldBackByTheDiskEither) {
+TEST_F(StorageTest, AFullDiskDoesNotHoldBackTheEndOfAKilledCommand) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   wire::StartExecution start =
       Shell("e1", kNumbers, wire::CommandSpec::BLOCK, 8 * kMiB);
@@ -241,7 +241,7 @@ TEST_F(StorageTest, AKilledCommandIsNotHeldBackByTheDiskEither) {
   EXPECT_TRUE(end.exit().output_open());
 }
 
-TEST_F(StorageTest, ADeletionTellsWhatTheDiskRefused) {
+TEST_F(StorageTest, ADeletionReportsThatOutputWasRefused) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   ASSERT_NO_FATAL_FAILURE(StartRefused("e1"));
   EXPECT_THAT(sandbox_.Delete(), IsOk());
@@ -251,16 +251,16 @@ TEST_F(StorageTest, ADeletionTellsWhatTheDiskRefused) {
   EXPECT_FALSE(end.exit().output_open());
 }
 
-TEST_F(StorageTest, ALimitIsToldAlsoOfACommandThatEndedBeforeItsKill) {
+TEST_F(StorageTest, ReportsTheOutputLimitAlsoIfTheCommandEndedBeforeItsKill) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
-  // All that it writes fits into its pipe.
+  // All its output fits into the pipe.
   const wire::ExecutionRecord end = sandbox_.Run(Shell(
       "e1", "head -c 200000 /dev/zero", wire::CommandSpec::KILL, kMiB / 16));
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUTPUT_LIMIT);
   EXPECT_EQ(State("e1").end, kMiB / 16);
 }
 
-TEST_F(StorageTest, NothingIsStartedThatCannotBeRecorded) {
+TEST_F(StorageTest, StartsNothingThatCannotBeRecorded) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   Fill();
   const std::string touch =
@@ -276,7 +276,7 @@ TEST_F(StorageTest, NothingIsStartedThatCannotBeRecorded) {
   EXPECT_TRUE(std::filesystem::exists(sandbox_.workspace() + "/started"));
 }
 
-TEST_F(StorageTest, AnEndIsRecordedOnAFullDisk) {
+TEST_F(StorageTest, RecordsAnEndOnAFullDisk) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(Reader("e1")), IsOk());
   Fill();
@@ -285,7 +285,7 @@ TEST_F(StorageTest, AnEndIsRecordedOnAFullDisk) {
   EXPECT_TRUE(HasEnd("e1"));
 }
 
-TEST_F(StorageTest, AnEndIsToldWhenItIsRecorded) {
+TEST_F(StorageTest, ReportsAnEndOnlyWhenItIsRecorded) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   ASSERT_NO_FATAL_FAILURE(StartUnrecorded("e1"));
   Free();
@@ -294,7 +294,7 @@ TEST_F(StorageTest, AnEndIsToldWhenItIsRecorded) {
   EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
 }
 
-TEST_F(StorageTest, AKillOrADeletionWaitsForNoRecord) {
+TEST_F(StorageTest, AKillOrADeletionDoesNotWaitForARecord) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   ASSERT_NO_FATAL_FAILURE(StartUnrecorded("e1"));
   EXPECT_THAT(Signal("e1", SIGKILL, wire::Signal::TREE, -1), IsOk());
@@ -312,7 +312,7 @@ TEST_F(StorageTest, AKillOrADeletionWaitsForNoRecord) {
   EXPECT_EQ(WEXITSTATUS(sandbox_.WaitForEnd("e3").exit().wait_status()), 3);
 }
 
-TEST_F(StorageTest, AHeaderThatTheDiskDoesNotTakeKillsNobody) {
+TEST_F(StorageTest, SurvivesALogHeaderThatCannotBeWritten) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer bears no jump out of a signal's handler";
 #endif
@@ -322,7 +322,7 @@ TEST_F(StorageTest, AHeaderThatTheDiskDoesNotTakeKillsNobody) {
   start.mutable_command()->set_open_stdin(true);
   ASSERT_THAT(sandbox_.Start(start), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("e1", "stdout", "one"));
-  // As on a file system that writes each page to a new place.
+  // Like a file system that writes each page to a new place.
   const UniqueFd log(::open(LogPath("e1").c_str(), O_RDWR | O_CLOEXEC));
   char magic[8];
   ASSERT_EQ(::pread(log.get(), magic, sizeof(magic), 0), 8);
@@ -340,9 +340,9 @@ TEST_F(StorageTest, AHeaderThatTheDiskDoesNotTakeKillsNobody) {
   EXPECT_EQ(sandbox_.Output("e1", "stdout"), "one\ntwo\n");
 }
 
-TEST_F(StorageTest, ACommandIsKilledWhenItWritesMoreThanIsKept) {
+TEST_F(StorageTest, ThePolicyKillEndsACommandThatWritesTooMuch) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
-  // Its own process group does not save a descendant.
+  // A descendant is killed too, though it has a process group of its own.
   const wire::ExecutionRecord end = sandbox_.Run(Shell(
       "e1", absl::StrCat("setsid sleep 1000 & echo x >&2; ", kNumbers, "; yes"),
       wire::CommandSpec::KILL, kMiB / 4));
@@ -354,7 +354,7 @@ TEST_F(StorageTest, ACommandIsKilledWhenItWritesMoreThanIsKept) {
   EXPECT_EQ(sandbox_.Output("e1", "stderr"), "x\n");
 }
 
-TEST_F(StorageTest, TheHeadAndTheTailAreKept) {
+TEST_F(StorageTest, KeepsTheHeadAndTheTail) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   sandbox_.Run(
       Shell("e1", kNumbers, wire::CommandSpec::HEAD_AND_TAIL, kMiB / 4));
@@ -380,7 +380,8 @@ TEST_F(StorageTest, AllOutputOfASandboxStaysWithinItsQuota) {
   EXPECT_LE(DiskUse("e1"), 8192u);
   EXPECT_FALSE(State("e2").expired);
   EXPECT_EQ(State("e3").begin, 0u);
-  // What runs drops more of its own when nothing else can be dropped.
+  // A running command drops more of its own output when nothing else can be
+  // dropped.
   sandbox_.Run(Shell("e4", kNumbers, wire::CommandSpec::DROP_OLDEST, 8 * kMiB));
   EXPECT_TRUE(State("e3").expired);
   const OutputLogState state = State("e4");

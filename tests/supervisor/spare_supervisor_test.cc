@@ -1,0 +1,195 @@
+// Spare supervisors that die or hang before or while they make a sandbox.
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/status_matchers.h"
+#include "tests/supervisor/sandbox_fixture.h"
+
+namespace sandbox {
+namespace {
+
+using ::tests::IsOk;
+
+// Waits for the end of the supervisors of an earlier test.
+class NoChildren {
+ public:
+  NoChildren() {
+    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+    }
+  }
+};
+
+std::vector<pid_t> ReadChildren(const std::filesystem::path& task) {
+  std::ifstream file(task / "children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+UniqueFd OpenProcess(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+void Send(const UniqueFd& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+// Waits up to `timeout_ms` for the end of a process. Returns false if it lives
+// or is invalid.
+bool HasEnded(const UniqueFd& process, int timeout_ms) {
+  pollfd ended = {process.get(), POLLIN, 0};
+  return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
+}
+
+// A supervisor of this process, and its init and spawner.
+struct Family {
+  pid_t pid = 0;
+  UniqueFd supervisor;
+  std::vector<UniqueFd> inside;
+};
+
+Family FindFamily(pid_t other) {
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    for (const pid_t pid : ReadChildren(task.path())) {
+      Family family = {pid, OpenProcess(pid), {}};
+      for (const pid_t child :
+           ReadChildren(absl::StrCat("/proc/", pid, "/task/", pid))) {
+        family.inside.push_back(OpenProcess(child));
+      }
+      if (pid != other && family.inside.size() >= 2 &&
+          !HasEnded(family.supervisor, 0)) {
+        return family;
+      }
+    }
+  }
+  return {};
+}
+
+// Waits for a supervisor whose pid is not `other`. Before a sandbox is made,
+// the spare is the only child of this process.
+Family AwaitFamily(pid_t other = 0) {
+  Family family;
+  while (family.pid == 0) {
+    family = FindFamily(other);
+  }
+  return family;
+}
+
+void Stop(const Family& family) {
+  Send(family.supervisor, SIGSTOP);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(family.supervisor.get()), &info,
+           WSTOPPED | WNOWAIT);
+}
+
+// Kills the supervisor and waits for it and the processes inside: until these
+// execute, they hold its socket.
+bool Kill(const Family& family) {
+  Send(family.supervisor, SIGKILL);
+  bool ended = HasEnded(family.supervisor, 10000);
+  for (const UniqueFd& process : family.inside) {
+    ended = HasEnded(process, 10000) && ended;
+  }
+  return ended;
+}
+
+class SpareSupervisorTest : public ::testing::Test {
+ protected:
+  absl::Status Create() { return sandbox_.Create(); }
+  wire::StartExecution Shell(const std::string& id, const std::string& script) {
+    return sandbox_.Shell(id, script);
+  }
+  wire::ExecutionRecord Run(const wire::StartExecution& start) {
+    return sandbox_.Run(start);
+  }
+
+  const NoChildren no_children_;
+  TestSandbox sandbox_;
+};
+
+TEST_F(SpareSupervisorTest, MakesASandboxWhenTheSpareHasDied) {
+  ASSERT_TRUE(Kill(AwaitFamily()));
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+TEST_F(SpareSupervisorTest, PreparesAnotherSpareAfterOneThatDied) {
+  ASSERT_TRUE(Kill(AwaitFamily()));
+  ASSERT_THAT(Create(), IsOk());
+  const Family first = AwaitFamily();
+  const Family prepared = AwaitFamily(first.pid);
+  wire::SandboxSpec spec = sandbox_.spec();
+  spec.set_directory(sandbox_.directory() + "/second");
+  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
+  Recorder recorder;
+  Outcome created;
+  Outcome deleted;
+  const auto second =
+      sandbox_.launcher().Create(spec, &recorder, created.Callback());
+  EXPECT_THAT(created.Wait(), IsOk());
+  Outcome started;
+  second->Start(Shell("e1", "exit 5"), started.Callback());
+  EXPECT_THAT(started.Wait(), IsOk());
+  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
+  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  EXPECT_THAT(deleted.Wait(), IsOk());
+  EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::DELETED);
+  // One of the two served the second sandbox. The first sandbox lives on.
+  pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
+                    {prepared.supervisor.get(), POLLIN, 0}};
+  EXPECT_EQ(::poll(ended, 2, 10000), 1);
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+TEST_F(SpareSupervisorTest, ReplacesASpareThatDoesNotAnswer) {
+  const Family family = AwaitFamily();
+  Stop(family);
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+enum Victim { kInit, kSpawner, kSupervisor };
+
+class KilledCreationTest : public SpareSupervisorTest,
+                           public ::testing::WithParamInterface<Victim> {};
+
+TEST_P(KilledCreationTest, SucceedsWithAnotherSupervisor) {
+  const Family family = AwaitFamily();
+  // When it continues it has the request, and has not noticed the death.
+  Stop(family);
+  sandbox_.BeginCreation();
+  Send(
+      GetParam() == kSupervisor ? family.supervisor : family.inside[GetParam()],
+      SIGKILL);
+  // The spawner dies with each victim; init waits to be reaped after it.
+  ASSERT_TRUE(HasEnded(family.inside[kSpawner], 10000));
+  Send(family.supervisor, SIGCONT);
+  ASSERT_THAT(sandbox_.FinishCreation(), IsOk());
+  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, KilledCreationTest,
+                         ::testing::Values(kInit, kSpawner, kSupervisor));
+
+}  // namespace
+}  // namespace sandbox
