@@ -48,6 +48,20 @@ std::string Show(absl::string_view value) {
                       "...\" (", value.size(), " bytes)");
 }
 
+absl::Status FieldViolation(absl::string_view field,
+                            absl::string_view separator,
+                            absl::string_view description) {
+  absl::Status status =
+      Error(absl::StatusCode::kInvalidArgument, corral::v1::INVALID_FIELD,
+            absl::StrCat(field, separator, description));
+  google::rpc::BadRequest bad_request;
+  auto* violation = bad_request.add_field_violations();
+  violation->set_field(std::string(field));
+  violation->set_description(std::string(description));
+  AddDetail(&status, bad_request);
+  return status;
+}
+
 }  // namespace
 
 absl::Status Error(absl::StatusCode code, ErrorReason reason,
@@ -65,17 +79,13 @@ absl::Status Error(absl::StatusCode code, ErrorReason reason,
 
 absl::Status InvalidField(absl::string_view field, absl::string_view value,
                           absl::string_view allowed) {
-  const std::string description =
-      absl::StrCat("is ", Show(value), "; allowed: ", allowed);
-  absl::Status status =
-      Error(absl::StatusCode::kInvalidArgument, corral::v1::INVALID_FIELD,
-            absl::StrCat(field, " ", description));
-  google::rpc::BadRequest bad_request;
-  auto* violation = bad_request.add_field_violations();
-  violation->set_field(std::string(field));
-  violation->set_description(description);
-  AddDetail(&status, bad_request);
-  return status;
+  return FieldViolation(
+      field, " ", absl::StrCat("is ", Show(value), "; allowed: ", allowed));
+}
+
+absl::Status RefusedField(absl::string_view field, absl::string_view why) {
+  // A path may hold any bytes; the text must be UTF-8.
+  return FieldViolation(field, ": ", absl::CHexEscape(why));
 }
 
 absl::Status SandboxNotFound(absl::string_view name) {

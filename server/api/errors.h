@@ -31,6 +31,10 @@ absl::Status Error(absl::StatusCode code, corral::v1::ErrorReason reason,
 absl::Status InvalidField(absl::string_view field, absl::string_view value,
                           absl::string_view allowed);
 
+// INVALID_FIELD of a value that was refused elsewhere. `why` names the value,
+// the reason and the remedy.
+absl::Status RefusedField(absl::string_view field, absl::string_view why);
+
 absl::Status SandboxNotFound(absl::string_view name);
 absl::Status ExecutionNotFound(absl::string_view name);
 absl::Status SandboxExists(absl::string_view name);

@@ -53,6 +53,17 @@ TEST(ErrorsTest, AnInvalidFieldIsNamedWithItsValueAndWhatIsAllowed) {
               HasSubstr("no NUL"));
 }
 
+TEST(ErrorsTest, ARefusedFieldSaysWhyInUtf8) {
+  const grpc::Status status =
+      ToGrpcStatus(RefusedField("path", "workspace /\xff: no such directory"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(),
+            "path: workspace /\\xff: no such directory");
+  const auto bad_request = Find<google::rpc::BadRequest>(Details(status));
+  ASSERT_THAT(bad_request.field_violations(), SizeIs(1));
+  EXPECT_EQ(bad_request.field_violations(0).field(), "path");
+}
+
 TEST(ErrorsTest, ALongOrBinaryValueIsShortenedAndEscaped) {
   const absl::Status status =
       InvalidField("f", std::string(5000, '\xff'), "UTF-8");

@@ -55,8 +55,7 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
   }
   switch (sandbox::FailureOf(status)) {
     case wire::Reply::WORKSPACE:
-      return InvalidField("sandbox.workspace.path", spec.workspace(),
-                          status.message());
+      return RefusedField("sandbox.workspace.path", status.message());
     case wire::Reply::ISOLATION:
       return Error(absl::StatusCode::kFailedPrecondition,
                    corral::v1::ISOLATION_UNAVAILABLE, status.message());

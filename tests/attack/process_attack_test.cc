@@ -141,7 +141,7 @@ TEST_F(ProcessAttackTest, StoppingNewCommandsHurtsOnlyItsOwnSandbox) {
   sandbox::Outcome outcomes[5];
   for (int i = 0; i < 5; ++i) {
     sandbox_.connection().Start(sandbox_.Shell(absl::StrCat("s", i), "echo hi"),
-                             outcomes[i].Callback());
+                                outcomes[i].Callback());
   }
   EXPECT_THAT(sandbox_.Delete(), IsOk());
   EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());

@@ -1,3 +1,5 @@
+#include "tests/supervisor/sandbox_fixture.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +13,6 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/log.h"
 #include "sandbox/storage/output_log.h"
-#include "tests/supervisor/sandbox_fixture.h"
 
 namespace sandbox {
 namespace {
