@@ -31,7 +31,7 @@ absl::string_view MemberText(absl::string_view object, absl::string_view name) {
 
 }  // namespace
 
-Bridge::Bridge(EventLoop* loop, BridgeOptions options, Send to_client,
+Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
                Send to_agent)
     : to_client_(std::move(to_client)),
       to_agent_(std::move(to_agent)),

@@ -7,12 +7,12 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
-#include "bridge/acp/command_starter.h"
-#include "bridge/acp/event_loop.h"
-#include "bridge/acp/server_calls.h"
-#include "bridge/acp/sessions.h"
-#include "bridge/acp/terminals.h"
-#include "bridge/acp/workplaces.h"
+#include "bridge/acp/remote/poll_loop.h"
+#include "bridge/acp/remote/server_calls.h"
+#include "bridge/acp/sessions/sessions.h"
+#include "bridge/acp/sessions/workplaces.h"
+#include "bridge/acp/terminals/command_starter.h"
+#include "bridge/acp/terminals/terminals.h"
 #include "bridge/client/connection.h"
 #include "bridge/jsonrpc/message.h"
 
@@ -37,7 +37,7 @@ class Bridge {
 
   // `to_client` and `to_agent` take whole lines, with their newlines if they
   // have one.
-  Bridge(EventLoop* loop, BridgeOptions options, Send to_client, Send to_agent);
+  Bridge(PollLoop* loop, BridgeOptions options, Send to_client, Send to_agent);
 
   void OnClientLine(std::string line);
   void OnAgentLine(std::string line);

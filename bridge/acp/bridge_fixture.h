@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bridge/acp/bridge.h"
-#include "bridge/acp/event_loop.h"
+#include "bridge/acp/remote/poll_loop.h"
 #include "bridge/jsonrpc/json.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_server.h"
@@ -48,7 +48,7 @@ class BridgeTest : public ::testing::Test {
   Json AskUntil(const std::string& terminal, const std::string& output);
 
   tests::FakeServer server_;
-  EventLoop loop_;
+  PollLoop loop_;
   std::deque<std::string> client_;
   std::deque<std::string> agent_;
   std::unique_ptr<Bridge> bridge_;

@@ -9,11 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bridge/acp/agent_process.h"
-#include "bridge/acp/event_loop.h"
+#include "bridge/acp/agent/agent_process.h"
+#include "bridge/acp/agent/termination.h"
 #include "bridge/acp/options.h"
 #include "bridge/acp/relay.h"
-#include "bridge/acp/termination.h"
+#include "bridge/acp/remote/poll_loop.h"
 
 namespace {
 
@@ -40,7 +40,7 @@ int Run(bridge::Options options) {
     return absl::IsNotFound(agent.status()) ? kNotFoundStatus
                                             : kNotExecutableStatus;
   }
-  bridge::EventLoop loop;
+  bridge::PollLoop loop;
   bridge::Relay relay(&loop, std::move(options.bridge), *std::move(agent),
                       {STDIN_FILENO, STDOUT_FILENO, termination->get()});
   return relay.Run();

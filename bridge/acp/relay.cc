@@ -47,7 +47,7 @@ std::optional<absl::string_view> Read(int fd, char* buffer) {
 
 }  // namespace
 
-Relay::Relay(EventLoop* loop, BridgeOptions options, AgentProcess agent,
+Relay::Relay(PollLoop* loop, BridgeOptions options, AgentProcess agent,
              Descriptors descriptors)
     : loop_(loop),
       agent_(std::move(agent)),
@@ -177,7 +177,7 @@ void Relay::WriteAgent() {
   }
 }
 
-void Relay::Later(absl::Duration delay, EventLoop::Action action) {
+void Relay::Later(absl::Duration delay, PollLoop::Action action) {
   loop_->After(delay,
                [this, phase = phase_, action = std::move(action)]() mutable {
                  if (phase_ == phase) {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "bridge/acp/agent_process.h"
+#include "bridge/acp/agent/agent_process.h"
+#include "bridge/acp/agent/line_splitter.h"
+#include "bridge/acp/agent/output_queue.h"
 #include "bridge/acp/bridge.h"
-#include "bridge/acp/event_loop.h"
-#include "bridge/acp/line_splitter.h"
-#include "bridge/acp/output_queue.h"
+#include "bridge/acp/remote/poll_loop.h"
 
 namespace bridge {
 
@@ -34,7 +34,7 @@ class Relay {
   };
 
   // The descriptors and `loop` must outlive it.
-  Relay(EventLoop* loop, BridgeOptions options, AgentProcess agent,
+  Relay(PollLoop* loop, BridgeOptions options, AgentProcess agent,
         Descriptors descriptors);
 
   // Until everything has ended. The agent's exit code, or 128 and its signal.
@@ -62,9 +62,9 @@ class Relay {
   void BeginFlushing();
   void LimitFlush();
   // Runs `action` later, if the phase is still the one of now.
-  void Later(absl::Duration delay, EventLoop::Action action);
+  void Later(absl::Duration delay, PollLoop::Action action);
 
-  EventLoop* const loop_;
+  PollLoop* const loop_;
   AgentProcess agent_;
   const Descriptors descriptors_;
   OutputQueue to_client_;

@@ -19,7 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "bridge/acp/bridge.h"
-#include "bridge/acp/event_loop.h"
+#include "bridge/acp/remote/poll_loop.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -96,7 +96,7 @@ class TraceTest : public ::testing::TestWithParam<const char*> {
   }
 
   FakeServer server_{Script};
-  bridge::EventLoop loop_;
+  bridge::PollLoop loop_;
   // Their names in the trace, and their ids.
   std::vector<std::pair<std::string, std::string>> terminals_;
   std::deque<std::string> client_;

@@ -1,0 +1,84 @@
+#include "bridge/acp/remote/output_follower.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::OutputEvent;
+using sandbox::MutexLock;
+
+corral::v1::StreamOutputRequest FromTheFirstByte(const std::string& name) {
+  corral::v1::StreamOutputRequest request;
+  request.set_name(name);
+  request.add_cursors()->set_stream(corral::v1::STDOUT);
+  return request;
+}
+
+}  // namespace
+
+bool OutputFollower::Shared::IsStopped() {
+  MutexLock lock(&mutex);
+  return stopped;
+}
+
+// False: the follower is gone.
+bool OutputFollower::Shared::AwaitHandled() {
+  MutexLock lock(&mutex);
+  mutex.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return handled || stopped;
+  });
+  handled = false;
+  return !stopped;
+}
+
+OutputFollower::OutputFollower(PollLoop* loop, client::Connection& connection,
+                               const std::string& execution_name,
+                               OnEvent on_event, OnLost on_lost)
+    : shared_(std::make_shared<Shared>(connection,
+                                       FromTheFirstByte(execution_name))) {
+  shared_->on_event = std::move(on_event);
+  shared_->on_lost = std::move(on_lost);
+  thread_ = std::thread([loop, shared = shared_] { Follow(loop, shared); });
+}
+
+OutputFollower::~OutputFollower() {
+  {
+    MutexLock lock(&shared_->mutex);
+    shared_->stopped = true;
+    shared_->mutex.Signal();
+  }
+  shared_->stream.Cancel();
+  thread_.join();
+}
+
+void OutputFollower::Follow(PollLoop* loop,
+                            const std::shared_ptr<Shared>& shared) {
+  bool more = true;
+  while (more) {
+    absl::StatusOr<std::optional<OutputEvent>> event = shared->stream.Next();
+    if (event.ok() && !event->has_value()) {
+      event = absl::InternalError("the output ended without an end");
+    }
+    more = event.ok() && !(*event)->has_ended();
+    loop->Post([shared, event = std::move(event)] {
+      if (shared->IsStopped()) {
+        return;
+      }
+      if (event.ok()) {
+        shared->on_event(**event);
+      } else {
+        shared->on_lost(event.status());
+      }
+      MutexLock lock(&shared->mutex);
+      shared->handled = true;
+      shared->mutex.Signal();
+    });
+    more = more && shared->AwaitHandled();
+  }
+}
+
+}  // namespace bridge

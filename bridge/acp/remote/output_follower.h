@@ -1,0 +1,65 @@
+#ifndef BRIDGE_ACP_REMOTE_OUTPUT_FOLLOWER_H_
+#define BRIDGE_ACP_REMOTE_OUTPUT_FOLLOWER_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "bridge/acp/remote/poll_loop.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/output_reader.h"
+#include "corral/v1/execution_service.pb.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// Brings the output of one execution, whose standard error is merged into its
+// standard output, to the loop, from its first byte to its end. The next event
+// is read when the last one has been dealt with, so that no more than one takes
+// memory here.
+//
+// For the loop's thread; has a thread of its own that only reads.
+class OutputFollower {
+ public:
+  using OnEvent = absl::AnyInvocable<void(const corral::v1::OutputEvent&)>;
+  using OnLost = absl::AnyInvocable<void(absl::Status)>;
+
+  // Runs `on_event` on the loop for each event, `ended` last; or `on_lost`
+  // last, when the server was gone for too long or has forgotten the execution.
+  // Both may destroy the follower. Neither runs after that.
+  OutputFollower(PollLoop* loop, client::Connection& connection,
+                 const std::string& execution_name, OnEvent on_event,
+                 OnLost on_lost);
+  ~OutputFollower();
+
+  OutputFollower(const OutputFollower&) = delete;
+  OutputFollower& operator=(const OutputFollower&) = delete;
+
+ private:
+  // Outlives the follower until the last post has run.
+  struct Shared {
+    client::OutputStream stream;
+    OnEvent on_event;
+    OnLost on_lost;
+    sandbox::Mutex mutex;
+    bool handled ABSL_GUARDED_BY(mutex) = false;
+    bool stopped ABSL_GUARDED_BY(mutex) = false;
+
+    Shared(client::Connection& connection,
+           const corral::v1::StreamOutputRequest& request)
+        : stream(connection, request) {}
+    bool IsStopped();
+    bool AwaitHandled();
+  };
+
+  static void Follow(PollLoop* loop, const std::shared_ptr<Shared>& shared);
+
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_REMOTE_OUTPUT_FOLLOWER_H_

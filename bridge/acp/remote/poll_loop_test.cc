@@ -1,0 +1,69 @@
+#include "bridge/acp/remote/poll_loop.h"
+
+#include <sys/eventfd.h>
+
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+namespace {
+
+void Round(PollLoop& loop) {
+  std::vector<pollfd> none;
+  loop.RunOnce(none);
+}
+
+TEST(PollLoopTest, RunsWhatOtherThreadsPostInTheirOrder) {
+  PollLoop loop;
+  std::vector<int> seen;
+  std::thread poster([&] {
+    for (int i = 0; i < 1000; ++i) {
+      loop.Post([&seen, i] { seen.push_back(i); });
+    }
+  });
+  while (seen.size() < 1000) {
+    Round(loop);
+  }
+  poster.join();
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(seen[i], i);
+  }
+}
+
+TEST(PollLoopTest, RunsTimersInTheOrderOfTheirTimes) {
+  PollLoop loop;
+  std::vector<int> seen;
+  loop.After(absl::Milliseconds(2), [&] { seen.push_back(2); });
+  loop.After(absl::Milliseconds(1), [&] {
+    seen.push_back(1);
+    loop.After(absl::ZeroDuration(), [&] { seen.push_back(3); });
+  });
+  while (seen.size() < 3) {
+    Round(loop);
+  }
+  EXPECT_EQ(seen.front(), 1);
+}
+
+TEST(PollLoopTest, ReportsReadyDescriptors) {
+  PollLoop loop;
+  const sandbox::UniqueFd silent(::eventfd(0, EFD_CLOEXEC));
+  const sandbox::UniqueFd ready(::eventfd(1, EFD_CLOEXEC));
+  std::vector<pollfd> descriptors = {{silent.get(), POLLIN, 0},
+                                     {ready.get(), POLLIN, 0}};
+  loop.RunOnce(descriptors);
+  ASSERT_EQ(descriptors.size(), 2u);
+  EXPECT_EQ(descriptors[0].revents, 0);
+  EXPECT_EQ(descriptors[1].revents, POLLIN);
+}
+
+TEST(PollLoopTest, DropsWhatDidNotRun) {
+  PollLoop loop;
+  loop.Post([] { FAIL(); });
+  loop.After(absl::ZeroDuration(), [] { FAIL(); });
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,95 @@
+#include "bridge/acp/sessions/sessions.h"
+
+#include <optional>
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+std::optional<std::string> Request(Sessions& sessions, absl::string_view line) {
+  return sessions.OnRequest(Message::Classify(line));
+}
+
+std::optional<std::string> Response(Sessions& sessions,
+                                    absl::string_view line) {
+  return sessions.OnResponse(Message::Classify(line));
+}
+
+TEST(SessionsTest, OpensASessionWhenTheAgentAnswers) {
+  for (const char* method : {"session/new", "session/fork"}) {
+    Sessions sessions;
+    Request(sessions, std::string(R"({"id":"x","method":")") + method +
+                          R"(","params":{"cwd":"/w","sessionId":"old"}})");
+    EXPECT_EQ(sessions.Cwd("s"), std::nullopt);
+    EXPECT_EQ(Response(sessions, R"({"id":"x","result":{"sessionId":"s"}})"),
+              std::nullopt);
+    EXPECT_EQ(sessions.Cwd("s"), "/w");
+    EXPECT_EQ(sessions.Cwd("old"), std::nullopt);
+  }
+}
+
+TEST(SessionsTest, KeepsTwoSessionsApartWhenAnswersCrossTheirOrder) {
+  Sessions sessions;
+  Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
+  Request(sessions,
+          R"({"id":"0","method":"session/new","params":{"cwd":"/b"}})");
+  Response(sessions, R"({"id":"0","result":{"sessionId":"b"}})");
+  Response(sessions, R"({"id":0,"result":{"sessionId":"a"}})");
+  EXPECT_EQ(sessions.Cwd("a"), "/a");
+  EXPECT_EQ(sessions.Cwd("b"), "/b");
+}
+
+TEST(SessionsTest, OpensNothingWhenTheAgentRefuses) {
+  Sessions sessions;
+  Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
+  Response(sessions, R"({"id":0,"error":{"code":-32000,"message":""}})");
+  Response(sessions, R"({"id":0,"result":{"sessionId":"a"}})");
+  EXPECT_EQ(sessions.Cwd("a"), std::nullopt);
+}
+
+TEST(SessionsTest, OpensALoadedSessionAtOnce) {
+  for (const char* method : {"session/load", "session/resume"}) {
+    Sessions sessions;
+    const auto load = [&](const char* cwd) {
+      return Request(sessions, std::string(R"({"id":1,"method":")") + method +
+                                   R"(","params":{"sessionId":"s","cwd":")" +
+                                   cwd + R"("}})");
+    };
+    EXPECT_EQ(load("/a"), std::nullopt);
+    EXPECT_EQ(sessions.Cwd("s"), "/a");
+    EXPECT_EQ(load("/a"), std::nullopt);
+    EXPECT_EQ(load("/b"), "s");
+    EXPECT_EQ(sessions.Cwd("s"), "/b");
+  }
+}
+
+TEST(SessionsTest, ClosesASessionWhenTheAgentAgrees) {
+  for (const char* method : {"session/close", "session/delete"}) {
+    Sessions sessions;
+    sessions.Open("s", "/a");
+    const std::string close = std::string(R"({"id":1,"method":")") + method +
+                              R"(","params":{"sessionId":"s"}})";
+    Request(sessions, close);
+    EXPECT_EQ(Response(sessions, R"({"id":1,"error":{"code":-32601}})"),
+              std::nullopt);
+    EXPECT_EQ(sessions.Cwd("s"), "/a");
+    Request(sessions, close);
+    EXPECT_EQ(Response(sessions, R"({"id":1,"result":null})"), "s");
+    EXPECT_EQ(sessions.Cwd("s"), std::nullopt);
+  }
+}
+
+TEST(SessionsTest, IgnoresWhatItCannotRead) {
+  Sessions sessions;
+  Request(sessions, R"({"id":0,"method":"session/new"})");
+  Request(sessions,
+          R"({"id":{},"method":"session/new","params":{"cwd":"/a"}})");
+  Request(sessions, R"({"id":1,"method":"session/load","params":{"cwd":1}})");
+  EXPECT_EQ(Response(sessions, R"({"id":0,"result":{"sessionId":"s"}})"),
+            std::nullopt);
+  EXPECT_EQ(sessions.Cwd("s"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace bridge

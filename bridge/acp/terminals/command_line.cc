@@ -1,0 +1,31 @@
+#include "bridge/acp/terminals/command_line.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace bridge {
+namespace {
+
+// Whether no shell would read it as anything but the name of a program.
+bool IsPlainWord(absl::string_view command) {
+  return std::all_of(command.begin(), command.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_-+./:@,", c) ||
+           (static_cast<unsigned char>(c) & 0x80) != 0;
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> ToArgv(const std::string& command,
+                                const std::vector<std::string>& arguments) {
+  if (arguments.empty() && !IsPlainWord(command)) {
+    return {"/bin/sh", "-c", command};
+  }
+  std::vector<std::string> argv = {command};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return argv;
+}
+
+}  // namespace bridge

@@ -1,0 +1,32 @@
+#include "bridge/acp/terminals/command_line.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ToArgvTest, ExecutesWhatHasArguments) {
+  EXPECT_THAT(ToArgv("my prog", {"a b", ""}),
+              ElementsAre("my prog", "a b", ""));
+}
+
+TEST(ToArgvTest, GivesALineToTheShell) {
+  for (const char* line :
+       {"ls -la", "a|b", "a&&b", "A=b", "~/x", "echo\thi", "ls\n", "$X", "a;",
+        "`a`", "*", "\"a\"", "a>b", "(a)", "!a", "#", "[", "{", "\\a"}) {
+    EXPECT_THAT(ToArgv(line, {}), ElementsAre("/bin/sh", "-c", line));
+  }
+}
+
+TEST(ToArgvTest, ExecutesASinglePlainWord) {
+  for (const char* word :
+       {"make", "/usr/bin/g++-12", "./configure", "a_b.c", "na\xC3\xAFve"}) {
+    EXPECT_THAT(ToArgv(word, {}), ElementsAre(word));
+  }
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,26 @@
+#ifndef BRIDGE_ACP_TERMINALS_EXIT_STATUS_H_
+#define BRIDGE_ACP_TERMINALS_EXIT_STATUS_H_
+
+#include <optional>
+#include <string>
+
+#include "corral/v1/execution.pb.h"
+
+namespace bridge {
+
+// How a command ended, as the protocol tells it: a code or the name of a signal
+// ("SIGKILL"), or neither if it is not known.
+struct ExitStatus {
+  std::optional<int> code;
+  std::optional<std::string> signal;
+};
+
+// Of an execution that is EXITED or LOST.
+ExitStatus ToExitStatus(const corral::v1::Execution& execution);
+
+// "SIGTERM" of 15, "SIGRTMIN+1" of 35.
+std::string SignalName(int number);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_TERMINALS_EXIT_STATUS_H_

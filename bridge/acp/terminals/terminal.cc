@@ -1,0 +1,62 @@
+#include "bridge/acp/terminals/terminal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bridge/jsonrpc/message.h"
+
+namespace bridge {
+
+void Terminal::Append(uint64_t offset, absl::string_view bytes) {
+  SkipTo(offset);
+  const uint64_t known = std::min<uint64_t>(cursor_ - offset, bytes.size());
+  bytes.remove_prefix(known);
+  tail_.Append(decoder_.Decode(bytes));
+  cursor_ += bytes.size();
+}
+
+void Terminal::SkipTo(uint64_t offset) {
+  if (offset <= cursor_) {
+    return;
+  }
+  tail_.Append(decoder_.Finish());
+  tail_.MarkTruncated();
+  cursor_ = offset;
+}
+
+std::vector<std::string> Terminal::Exit(ExitStatus exit_status) {
+  if (state_ == State::kRunning) {
+    exit_status_ = std::move(exit_status);
+  }
+  return End(State::kExited);
+}
+
+std::vector<std::string> Terminal::Lose(absl::string_view reason) {
+  if (state_ == State::kRunning) {
+    lost_reason_ = static_cast<std::string>(reason);
+  }
+  return End(State::kLost);
+}
+
+std::vector<std::string> Terminal::End(State state) {
+  if (state_ != State::kRunning) {
+    return {};
+  }
+  state_ = state;
+  tail_.Append(decoder_.Finish());
+  return std::exchange(waits_, {});
+}
+
+bool Terminal::RemoveWait(absl::string_view id) {
+  const auto wait = std::find_if(
+      waits_.begin(), waits_.end(), [id](const std::string& candidate) {
+        return CanonicalId(candidate) == CanonicalId(id);
+      });
+  if (wait == waits_.end()) {
+    return false;
+  }
+  waits_.erase(wait);
+  return true;
+}
+
+}  // namespace bridge

@@ -1,0 +1,52 @@
+// The parameters of the terminal/* requests.
+// https://agentclientprotocol.com/protocol/v1/terminals
+
+#ifndef BRIDGE_ACP_TERMINALS_TERMINAL_PARAMS_H_
+#define BRIDGE_ACP_TERMINALS_TERMINAL_PARAMS_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace bridge {
+
+struct CreateTerminalParams {
+  std::string session_id;
+  std::string command;
+  std::vector<std::string> arguments;
+  // Names and values, in the order given.
+  std::vector<std::pair<std::string, std::string>> environment;
+  // As given; empty if missing or null.
+  std::string cwd;
+  size_t output_byte_limit = 0;
+};
+
+// When the agent names no limit, and the most that it gets: JSON can make six
+// bytes of one, and a message of more than 32 MiB is refused by peers.
+constexpr size_t kDefaultOutputByteLimit = 1 << 20;
+constexpr size_t kMaxOutputByteLimit = 4 << 20;
+
+// `params` is the text of a JSON value. InvalidArgument names the field, its
+// value and what is allowed.
+//
+// Beyond the schema, since agents send it: `env` as an object of names and
+// values; values that are numbers or booleans; entries without a name or a
+// value, which are skipped.
+absl::StatusOr<CreateTerminalParams> ParseCreateTerminal(
+    absl::string_view params);
+
+// What all other terminal/* requests have.
+struct TerminalReference {
+  std::string session_id;
+  std::string terminal_id;
+};
+absl::StatusOr<TerminalReference> ParseTerminalReference(
+    absl::string_view params);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_TERMINALS_TERMINAL_PARAMS_H_
