@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -14,16 +15,15 @@ namespace bridge {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kMaxQueueBytes = 64 << 20;
 // From the closing of the agent's input to SIGTERM, and from there to SIGKILL.
 constexpr absl::Duration kGrace = absl::Seconds(2);
-// How long a descendant of the agent may hold its output open, until it is
-// killed and until it is given up, if it left the process group.
+// How long the relay reads what the agent wrote before it ended, if a
+// descendant holds the agent's output open.
 constexpr absl::Duration kDrain = absl::Seconds(1);
 // How long a client that has closed its side may take to read the rest.
 constexpr absl::Duration kFlush = absl::Seconds(5);
 
-// The order of what Watch() fills.
+// The order in which Watch() fills the descriptors.
 enum PollIndex {
   kTermination,
   kAgentEnd,
@@ -33,7 +33,8 @@ enum PollIndex {
   kAgentInput,
 };
 
-// Empty: nothing now. Nothing: the end of the stream.
+// Returns an empty text if there is nothing to read now, and nothing at the end
+// of the stream.
 std::optional<absl::string_view> Read(int fd, char* buffer) {
   const ssize_t size = ::read(fd, buffer, kReadBytes);
   if (size > 0) {
@@ -55,7 +56,7 @@ Relay::Relay(PollLoop* loop, BridgeOptions options, AgentProcess agent,
       bridge_(
           loop, std::move(options),
           [this](std::string line) {
-            if (!client_abandoned_) {
+            if (client_ != ClientSide::kAbandoned) {
               to_client_.Push(std::move(line));
             }
           },
@@ -76,23 +77,23 @@ int Relay::Run() {
 }
 
 bool Relay::IsDone() const {
-  return phase_ == Phase::kFlushing && to_client_.empty() && bridge_.idle();
+  return phase_ == RelayPhase::kFlushing && to_client_.empty() &&
+         bridge_.idle();
 }
 
 void Relay::Watch(std::vector<pollfd>& polls) {
-  const bool has_room = to_agent_.size() < kMaxQueueBytes;
-  const bool reads_client = !client_ended_ && has_room;
-  const bool reads_agent = phase_ == Phase::kDraining ||
-                           (has_room && to_client_.size() < kMaxQueueBytes);
+  const bool client_is_open = client_ == ClientSide::kOpen;
   const bool agent_lives =
-      phase_ == Phase::kRunning || phase_ == Phase::kClosing;
+      phase_ == RelayPhase::kRunning || phase_ == RelayPhase::kClosing;
   const auto poll = [](bool wanted, int fd, short events) {
     return pollfd{wanted ? fd : -1, events, 0};
   };
-  polls = {poll(!client_ended_, descriptors_.termination, POLLIN),
-           poll(agent_lives, agent_.pidfd(), POLLIN),
-           poll(reads_client, descriptors_.client_input, POLLIN),
-           poll(reads_agent, agent_.output(), POLLIN),
+  polls = {poll(client_is_open, descriptors_.termination, POLLIN),
+           poll(agent_lives, agent_.ended(), POLLIN),
+           poll(ReadsClient(client_, to_agent_.size()),
+                descriptors_.client_input, POLLIN),
+           poll(ReadsAgent(phase_, to_agent_.size(), to_client_.size()),
+                agent_.output(), POLLIN),
            poll(!to_client_.empty(), descriptors_.client_output, POLLOUT),
            poll(!to_agent_.empty(), agent_.input(), POLLOUT)};
 }
@@ -111,12 +112,12 @@ void Relay::React(const std::vector<pollfd>& polls) {
     WriteAgent();
   }
   if (polls[kTermination].revents != 0) {
-    EndClient();
+    EndClient(ClientSide::kEnded);
   }
   if (polls[kAgentEnd].revents != 0) {
-    OnAgentExit();
+    Apply(RelayEvent::kAgentEnded);
   }
-  if (phase_ == Phase::kClosing && to_agent_.empty()) {
+  if (phase_ == RelayPhase::kClosing && to_agent_.empty()) {
     agent_.CloseInput();
   }
 }
@@ -128,7 +129,7 @@ void Relay::ReadClient() {
     if (auto last = from_client_.Finish()) {
       bridge_.OnClientLine(std::move(last->text));
     }
-    EndClient();
+    EndClient(ClientSide::kEnded);
     return;
   }
   from_client_.Append(*bytes);
@@ -164,9 +165,7 @@ void Relay::ReadAgent() {
 void Relay::WriteClient() {
   if (const auto written = to_client_.WriteTo(descriptors_.client_output);
       !written.ok()) {
-    client_abandoned_ = true;
-    to_client_.Clear();
-    EndClient();
+    EndClient(ClientSide::kAbandoned);
   }
 }
 
@@ -186,32 +185,16 @@ void Relay::Later(absl::Duration delay, PollLoop::Action action) {
                });
 }
 
-void Relay::EndClient() {
-  client_ended_ = true;
-  if (phase_ == Phase::kFlushing) {
+void Relay::EndClient(ClientSide side) {
+  const bool was_open = client_ == ClientSide::kOpen;
+  client_ = std::max(client_, side);
+  if (client_ == ClientSide::kAbandoned) {
+    to_client_.Clear();
+  }
+  if (was_open && phase_ == RelayPhase::kFlushing) {
     LimitFlush();
   }
-  if (phase_ != Phase::kRunning) {
-    return;
-  }
-  phase_ = Phase::kClosing;
-  Later(kGrace, [this] {
-    agent_.SignalGroup(SIGTERM);
-    bridge_.Close();
-  });
-  Later(2 * kGrace, [this] { agent_.SignalGroup(SIGKILL); });
-}
-
-void Relay::OnAgentExit() {
-  phase_ = Phase::kDraining;
-  agent_.CloseInput();
-  to_agent_.Clear();
-  if (agent_.output() < 0) {
-    BeginFlushing();
-    return;
-  }
-  Later(kDrain, [this] { agent_.SignalGroup(SIGKILL); });
-  Later(2 * kDrain, [this] { EndAgentOutput(); });
+  Apply(RelayEvent::kClientEnded);
 }
 
 void Relay::EndAgentOutput() {
@@ -219,26 +202,58 @@ void Relay::EndAgentOutput() {
     bridge_.OnAgentLine(std::move(last->text));
   }
   agent_.CloseOutput();
-  if (phase_ == Phase::kDraining) {
-    BeginFlushing();
+  Apply(RelayEvent::kAgentSilent);
+}
+
+void Relay::Apply(RelayEvent event) {
+  const RelayPhase before = phase_;
+  phase_ =
+      NextPhase(phase_, event,
+                agent_.output() < 0 ? AgentOutput::kEnded : AgentOutput::kOpen);
+  if (phase_ == before) {
+    return;
+  }
+  switch (phase_) {
+    case RelayPhase::kRunning:
+      break;
+    case RelayPhase::kClosing:
+      BeginClosing();
+      break;
+    case RelayPhase::kDraining:
+      BeginDraining();
+      break;
+    case RelayPhase::kFlushing:
+      BeginFlushing();
+      break;
   }
 }
 
+void Relay::BeginClosing() {
+  Later(kGrace, [this] {
+    agent_.Terminate();
+    bridge_.Close();
+  });
+  Later(2 * kGrace, [this] { agent_.Kill(); });
+}
+
+void Relay::BeginDraining() {
+  agent_.CloseInput();
+  to_agent_.Clear();
+  Later(kDrain, [this] { EndAgentOutput(); });
+}
+
 void Relay::BeginFlushing() {
-  phase_ = Phase::kFlushing;
-  agent_.SignalGroup(SIGKILL);
-  agent_status_ = agent_.Reap();
+  agent_.CloseInput();
+  to_agent_.Clear();
+  agent_status_ = agent_.Finish();
   bridge_.Close();
-  if (client_ended_) {
+  if (client_ != ClientSide::kOpen) {
     LimitFlush();
   }
 }
 
 void Relay::LimitFlush() {
-  Later(kFlush, [this] {
-    client_abandoned_ = true;
-    to_client_.Clear();
-  });
+  Later(kFlush, [this] { EndClient(ClientSide::kAbandoned); });
 }
 
 }  // namespace bridge

@@ -10,6 +10,7 @@
 #include "bridge/acp/agent/line_splitter.h"
 #include "bridge/acp/agent/output_queue.h"
 #include "bridge/acp/bridge.h"
+#include "bridge/acp/relay_phase.h"
 #include "bridge/acp/remote/poll_loop.h"
 
 namespace bridge {
@@ -17,37 +18,31 @@ namespace bridge {
 // Carries the lines between the client and the agent, and ends both sides in
 // order.
 //
-// A side that does not read fills its queue, and then whoever feeds that queue
-// is not read any more; answers that are under way in the other direction go
-// on.
+// Back-pressure: a side that does not read fills its queue. Above 64 MiB the
+// relay stops reading the side that feeds the queue, until there is room.
 //
-// The end: when the client closes its side or we are told to terminate, the
-// agent's input is closed; after 2 s it gets SIGTERM, after 2 s more SIGKILL,
-// with its whole process group. When the agent has ended, what it wrote is
-// passed on and the sandboxes are deleted.
+// The end: when the client closes its side, or we are told to terminate, the
+// relay closes the agent's input. After 2 s the agent's process group gets
+// SIGTERM, after 2 s more the agent and all its descendants get SIGKILL. When
+// the agent has ended, the relay passes on what it wrote and deletes the
+// sandboxes.
 class Relay {
  public:
   struct Descriptors {
     int client_input;
     int client_output;
-    int termination;  // readable: end
+    int termination;  // readable when this process must end
   };
 
-  // The descriptors and `loop` must outlive it.
+  // The descriptors and `loop` must outlive this object.
   Relay(PollLoop* loop, BridgeOptions options, AgentProcess agent,
         Descriptors descriptors);
 
-  // Until everything has ended. The agent's exit code, or 128 and its signal.
+  // Returns when everything has ended: the agent's exit code, or 128 plus the
+  // number of the signal that ended it.
   int Run();
 
  private:
-  enum class Phase {
-    kRunning,   // both sides may talk
-    kClosing,   // nothing more comes from the client; the agent is to end
-    kDraining,  // the agent has ended; what it wrote is still read
-    kFlushing,  // what it wrote goes to the client; the sandboxes are deleted
-  };
-
   void Watch(std::vector<pollfd>& polls);
   void React(const std::vector<pollfd>& polls);
   bool IsDone() const;
@@ -56,12 +51,17 @@ class Relay {
   void ReadAgent();
   void WriteClient();
   void WriteAgent();
-  void EndClient();
+  // Ends the client's side, at least as far as `side`.
+  void EndClient(ClientSide side);
   void EndAgentOutput();
-  void OnAgentExit();
+
+  // Makes every change of phase and does what the new phase needs.
+  void Apply(RelayEvent event);
+  void BeginClosing();
+  void BeginDraining();
   void BeginFlushing();
   void LimitFlush();
-  // Runs `action` later, if the phase is still the one of now.
+  // Runs `action` later, if the phase is then still the same.
   void Later(absl::Duration delay, PollLoop::Action action);
 
   PollLoop* const loop_;
@@ -73,12 +73,8 @@ class Relay {
   LineSplitter from_agent_{kMaxLineBytes};
   Bridge bridge_;
 
-  Phase phase_ = Phase::kRunning;
-  // The client's side was closed, or we shall terminate: it is not read any
-  // more.
-  bool client_ended_ = false;
-  // The client takes nothing any more.
-  bool client_abandoned_ = false;
+  RelayPhase phase_ = RelayPhase::kRunning;
+  ClientSide client_ = ClientSide::kOpen;
   int agent_status_ = 0;
 };
 

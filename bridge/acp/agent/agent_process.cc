@@ -2,17 +2,16 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/acp/agent/agent_keeper.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -22,88 +21,104 @@ using sandbox::UniqueFd;
 
 constexpr int kSignalStatusBase = 128;  // a shell's convention
 
-struct Pipe {
+struct Ends {
   UniqueFd reader;
   UniqueFd writer;
 };
 
-absl::StatusOr<Pipe> MakePipe() {
+absl::StatusOr<Ends> MakePipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return absl::ErrnoToStatus(errno, "pipe2");
   }
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  return Ends{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// A group of its own, and no signal blocked. Handlers are reset by exec.
-void Configure(posix_spawnattr_t& attributes) {
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+absl::StatusOr<Ends> MakeSocketPair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
+  }
+  return Ends{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int input,
-                            int output) {
-  std::vector<char*> arguments;
-  arguments.reserve(argv.size() + 1);
-  for (const std::string& argument : argv) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+// Waits for the next report. Nothing: the keeper is gone.
+std::optional<KeeperReport> Receive(int keeper) {
+  KeeperReport report = {};
+  ssize_t size = -1;
+  do {
+    size = ::recv(keeper, &report, sizeof report, 0);
+  } while (size < 0 && errno == EINTR);
+  if (size != sizeof report) {
+    return std::nullopt;
   }
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  Configure(attributes);
-  const auto destroy = absl::MakeCleanup([&] {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  });
-  pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, arguments[0], &actions, &attributes,
-                                   arguments.data(), environ);
-  if (error != 0) {
-    return absl::ErrnoToStatus(error, argv[0]);
+  return report;
+}
+
+void Send(int keeper, KeeperRequest request) {
+  (void)!::send(keeper, &request, sizeof request, MSG_NOSIGNAL);
+}
+
+int WaitFor(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return pid;
+  return status;
 }
 
 }  // namespace
 
 absl::StatusOr<AgentProcess> AgentProcess::Start(
     const std::vector<std::string>& argv) {
-  ASSIGN_OR_RETURN(Pipe input, MakePipe());
-  ASSIGN_OR_RETURN(Pipe output, MakePipe());
-  AgentProcess agent;
-  ASSIGN_OR_RETURN(agent.pid_,
-                   Spawn(argv, input.reader.get(), output.writer.get()));
-  // glibc 2.36 declares pidfd_open() for C only.
-  agent.pidfd_.Reset(
-      static_cast<int>(::syscall(SYS_pidfd_open, agent.pid_, 0)));
-  if (!agent.pidfd_.valid()) {
-    const int error = errno;
-    agent.SignalGroup(SIGKILL);
-    agent.Reap();
-    return absl::ErrnoToStatus(error, "pidfd_open");
+  ASSIGN_OR_RETURN(Ends input, MakePipe());
+  ASSIGN_OR_RETURN(Ends output, MakePipe());
+  ASSIGN_OR_RETURN(Ends socket, MakeSocketPair());
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const std::string& argument : argv) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   }
+  arguments.push_back(nullptr);
+  AgentProcess agent;
+  agent.keeper_pid_ = ::fork();
+  if (agent.keeper_pid_ < 0) {
+    return absl::ErrnoToStatus(errno, "fork");
+  }
+  if (agent.keeper_pid_ == 0) {
+    KeepAgent({socket.writer.get(), input.reader.get(), output.writer.get(),
+               arguments.data()});
+  }
+  socket.writer.Reset();
+  const std::optional<KeeperReport> report = Receive(socket.reader.get());
+  if (!report.has_value() || report->kind != KeeperReport::Kind::kStarted) {
+    WaitFor(agent.keeper_pid_);
+    return report.has_value() ? absl::ErrnoToStatus(report->value, argv[0])
+                              : absl::InternalError(absl::StrCat(
+                                    argv[0], ": its keeper was killed"));
+  }
+  agent.keeper_ = std::move(socket.reader);
   agent.input_ = std::move(input.writer);
   agent.output_ = std::move(output.reader);
   return agent;
 }
 
-void AgentProcess::SignalGroup(int signal) const { ::kill(-pid_, signal); }
+void AgentProcess::Terminate() {
+  Send(keeper_.get(), KeeperRequest::kTerminate);
+}
 
-int AgentProcess::Reap() const {
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+void AgentProcess::Kill() { Send(keeper_.get(), KeeperRequest::kKill); }
+
+int AgentProcess::Finish() {
+  Kill();
+  const std::optional<KeeperReport> ended = Receive(keeper_.get());
+  // The keeper kills once more, and exits, when the socket is closed.
+  keeper_.Reset();
+  WaitFor(keeper_pid_);
+  if (!ended.has_value()) {
+    return kSignalStatusBase + SIGKILL;  // the agent died with its keeper
   }
-  return WIFSIGNALED(status) ? kSignalStatusBase + WTERMSIG(status)
-                             : WEXITSTATUS(status);
+  return WIFSIGNALED(ended->value) ? kSignalStatusBase + WTERMSIG(ended->value)
+                                   : WEXITSTATUS(ended->value);
 }
 
 }  // namespace bridge

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,41 +12,44 @@
 
 namespace bridge {
 
-// The agent: a child process that leads a process group of its own, with pipes
-// as standard input and output, and our standard error.
+// The agent, with pipes as standard input and output, and our standard error.
+// It runs below a keeper (agent_keeper.h), so that no process of the agent
+// outlives this one. For one thread.
 class AgentProcess {
  public:
-  // Searches argv[0] in PATH. The error is that of posix_spawn: NotFound if
-  // there is no such program.
+  // Searches argv[0] in PATH. The error is that of exec: NotFound if there is
+  // no such program.
   static absl::StatusOr<AgentProcess> Start(
       const std::vector<std::string>& argv);
 
   AgentProcess(AgentProcess&& other) noexcept = default;
-  AgentProcess& operator=(AgentProcess&& other) noexcept = default;
-  // The agent must have been reaped; it is not killed here.
+  AgentProcess& operator=(AgentProcess&& other) = delete;
+  // Call Finish() first.
   ~AgentProcess() = default;
 
-  // -1 once it is closed.
+  // -1 once closed.
   int input() const { return input_.get(); }
   int output() const { return output_.get(); }
   void CloseInput() { input_.Reset(); }
   void CloseOutput() { output_.Reset(); }
 
-  // Readable when the agent has ended.
-  int pidfd() const { return pidfd_.get(); }
+  // Readable when the agent has ended; its descendants may still be running.
+  int ended() const { return keeper_.get(); }
 
-  // To its whole process group. Until Reap() nobody else can have its id.
-  void SignalGroup(int signal) const;
+  // SIGTERM to the agent's process group, if the agent has not ended.
+  void Terminate();
+  // SIGKILL to the agent and every descendant.
+  void Kill();
 
-  // Waits for its end. Its exit code, or 128 and the number of the signal that
-  // ended it.
-  int Reap() const;
+  // Kills what is left, waits until it is gone, and returns the agent's exit
+  // code, or 128 plus the number of the signal that ended it. Call once.
+  int Finish();
 
  private:
   AgentProcess() = default;
 
-  pid_t pid_ = 0;
-  sandbox::UniqueFd pidfd_;
+  pid_t keeper_pid_ = 0;
+  sandbox::UniqueFd keeper_;  // our end of the socket
   sandbox::UniqueFd input_;
   sandbox::UniqueFd output_;
 };

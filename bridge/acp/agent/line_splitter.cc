@@ -6,7 +6,7 @@
 namespace bridge {
 namespace {
 
-// A buffer that a long line made larger than this is given back.
+// A buffer larger than this is freed when it is empty.
 constexpr size_t kKeptCapacity = 1 << 20;
 
 }  // namespace

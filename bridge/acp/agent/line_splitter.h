@@ -9,47 +9,46 @@
 
 namespace bridge {
 
-// Cuts a byte stream into lines and keeps every byte, newlines included. Takes
-// no more memory than one line of the limit and what was appended last.
+// Cuts a byte stream into lines and keeps every byte, newlines included. Holds
+// no more than one line of the limit and the bytes appended last.
 //
 //   splitter.Append(bytes);
 //   while (std::optional<Line> line = splitter.Next()) ...
 class LineSplitter {
  public:
   struct Line {
-    // With its newline, which only the last line of a stream may lack. Empty if
-    // the line is too long.
+    // Ends with a newline, except for the last line of a stream. Empty if the
+    // line is too long.
     std::string text;
-    // The line had more than the limit; its bytes are dropped.
+    // The line exceeds the limit; its bytes are dropped.
     bool too_long = false;
   };
 
-  // Newlines don't count.
+  // The newline does not count.
   explicit LineSplitter(size_t limit_bytes) : limit_(limit_bytes) {}
 
-  // Only when Next() has returned nothing.
+  // Call only after Next() has returned nothing.
   void Append(absl::string_view bytes) {
     buffer_.append(bytes.data(), bytes.size());
   }
 
-  // The next whole line. A line that is too long is reported as soon as it is,
-  // once.
+  // Returns the next whole line, or nothing if its end is still to come.
+  // Reports a line that is too long once, as soon as the limit is exceeded.
   std::optional<Line> Next();
 
-  // At the end of the stream: the last line, if it had no newline.
+  // Call at the end of the stream. Returns the last line if it had no newline.
   std::optional<Line> Finish();
 
  private:
-  // Drops what is left of a line that is too long. False: its end is still to
-  // come.
+  // Drops the rest of a line that is too long. Returns false if its end is
+  // still to come.
   bool DropRest();
 
   const size_t limit_;
   std::string buffer_;
-  // Where the next line begins in buffer_, and how far no newline was found.
-  size_t begin_ = 0;
-  size_t searched_ = 0;
-  // The rest of a line that was reported as too long is still to come.
+  size_t begin_ = 0;     // where the next line begins in buffer_
+  size_t searched_ = 0;  // between begin_ and here is no newline
+  // A line was reported as too long and its end has not come yet.
   bool dropping_ = false;
 };
 

@@ -35,7 +35,7 @@ std::vector<std::string> Split(absl::string_view bytes, size_t piece) {
   return lines;
 }
 
-TEST(LineSplitterTest, KeepsEveryByteHoweverTheyCome) {
+TEST(LineSplitterTest, KeepsEveryByteOfPiecesOfAnySize) {
   const std::string bytes("{}\r\n\n \nab\0c\n\xff\nlast", 18);
   for (size_t piece = 1; piece <= bytes.size(); ++piece) {
     EXPECT_THAT(Split(bytes, piece),
@@ -44,14 +44,14 @@ TEST(LineSplitterTest, KeepsEveryByteHoweverTheyCome) {
   }
 }
 
-TEST(LineSplitterTest, AllowsALineOfTheLimit) {
+TEST(LineSplitterTest, AcceptsALineAsLongAsTheLimit) {
   for (size_t piece = 1; piece < 30; ++piece) {
     EXPECT_THAT(Split("0123456789\n0123456789", piece),
                 ElementsAre("0123456789\n", "0123456789"));
   }
 }
 
-TEST(LineSplitterTest, ReportsALongLineOnceAndGoesOn) {
+TEST(LineSplitterTest, ReportsALongLineOnceAndReadsOn) {
   for (size_t piece = 1; piece < 60; ++piece) {
     EXPECT_THAT(
         Split("a\n0123456789x\nb\n0123456789012345678901234\nc\n", piece),
@@ -68,7 +68,7 @@ TEST(LineSplitterTest, ReportsALongLineBeforeItEnds) {
   EXPECT_FALSE(splitter.Finish().has_value());
 }
 
-TEST(LineSplitterTest, HasNoLastLineAfterANewline) {
+TEST(LineSplitterTest, ReturnsNoLastLineAfterANewline) {
   EXPECT_THAT(Split("a\n", 2), ElementsAre("a\n"));
   EXPECT_THAT(Split("", 1), IsEmpty());
 }

@@ -14,10 +14,9 @@ class OutputQueue {
  public:
   void Push(std::string bytes);
 
-  // Writes until the descriptor takes no more, or a share of it has been
-  // written so that others get their turn. Never blocks, although the
-  // descriptor need not be in non-blocking mode: that mode would change it for
-  // every process that shares it.
+  // Writes until the descriptor takes no more, and at most 256 KiB, so that
+  // other descriptors get their turn. Never blocks. The descriptor need not be
+  // in non-blocking mode, which would affect every process that shares it.
   absl::Status WriteTo(int fd);
 
   void Clear();
@@ -27,9 +26,8 @@ class OutputQueue {
 
  private:
   std::deque<std::string> pieces_;
-  // How much of the first piece has been written.
-  size_t written_ = 0;
-  size_t size_ = 0;
+  size_t written_ = 0;  // bytes of the first piece
+  size_t size_ = 0;     // bytes that are not written yet
 };
 
 }  // namespace bridge

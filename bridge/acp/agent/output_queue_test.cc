@@ -46,7 +46,7 @@ TEST_F(OutputQueueTest, WritesInOrder) {
   EXPECT_EQ(Read(), "abc");
 }
 
-TEST_F(OutputQueueTest, NeverBlocksOnAReaderThatDoesNotRead) {
+TEST_F(OutputQueueTest, DoesNotBlockOnAReaderThatDoesNotRead) {
   std::string all;
   for (int i = 0; i < 100'000; ++i) {
     all += std::to_string(i) + "\n";
@@ -68,7 +68,7 @@ TEST_F(OutputQueueTest, NeverBlocksOnAReaderThatDoesNotRead) {
   EXPECT_EQ(read, all);
 }
 
-TEST_F(OutputQueueTest, ReportsAReaderThatIsGone) {
+TEST_F(OutputQueueTest, FailsWhenTheReaderIsGone) {
   ::signal(SIGPIPE, SIG_IGN);
   reader_.Reset();
   queue_.Push("a");

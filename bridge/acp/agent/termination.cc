@@ -12,7 +12,7 @@
 namespace bridge {
 namespace {
 
-// For the handler, which gets nothing but the signal's number.
+// Global, since a handler gets only the number of its signal.
 volatile sig_atomic_t termination_fd = -1;
 
 void OnTermination(int /*signal*/) {
@@ -42,7 +42,7 @@ absl::StatusOr<sandbox::UniqueFd> CatchTermination() {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     Handle(signal, OnTermination);
   }
-  // SIG_IGN would be inherited by the agent.
+  // Not SIG_IGN, which the agent would inherit.
   Handle(SIGPIPE, Ignore);
   return event;
 }

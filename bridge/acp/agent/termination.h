@@ -6,9 +6,10 @@
 
 namespace bridge {
 
-// From now on SIGTERM, SIGINT and SIGHUP don't end this process but make the
-// returned descriptor readable, and SIGPIPE is an error of write(2) only.
-// Programs that are executed start with the default again. Once in a process.
+// From now on SIGTERM, SIGINT and SIGHUP make the returned descriptor readable
+// instead of ending this process, and a broken pipe is only an error of
+// write(2). Programs that are executed get the default dispositions. Call once
+// in a process.
 absl::StatusOr<sandbox::UniqueFd> CatchTermination();
 
 }  // namespace bridge

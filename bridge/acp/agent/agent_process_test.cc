@@ -1,0 +1,121 @@
+#include "bridge/acp/agent/agent_process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+namespace {
+
+// Reads to the end of the stream: until no process holds the other end.
+std::string ReadAll(int fd) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t size = 0; (size = ::read(fd, buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, size);
+  }
+  return text;
+}
+
+std::string ReadLine(int fd) {
+  std::string line;
+  for (char c = 0; c != '\n' && ::read(fd, &c, 1) == 1;) {
+    line.push_back(c);
+  }
+  return line;
+}
+
+void AwaitEnd(const AgentProcess& agent) {
+  pollfd ended = {agent.ended(), POLLIN, 0};
+  ASSERT_EQ(::poll(&ended, 1, -1), 1);
+}
+
+absl::StatusOr<AgentProcess> Shell(const std::string& script) {
+  return AgentProcess::Start({"sh", "-c", script});
+}
+
+TEST(AgentProcessTest, ConnectsStandardInputAndOutput) {
+  auto agent = Shell("read -r line; echo \"got $line\"; exit 3");
+  ASSERT_TRUE(agent.ok());
+  ASSERT_EQ(::write(agent->input(), "it\n", 3), 3);
+  EXPECT_EQ(ReadAll(agent->output()), "got it\n");
+  AwaitEnd(*agent);
+  EXPECT_EQ(agent->Finish(), 3);
+}
+
+TEST(AgentProcessTest, ReportsWhyTheAgentDidNotStart) {
+  EXPECT_EQ(AgentProcess::Start({"/nonexistent"}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(AgentProcess::Start({"/"}).status().code(),
+            absl::StatusCode::kPermissionDenied);
+  // No keeper is left behind.
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(AgentProcessTest, TerminatesTheProcessGroup) {
+  auto agent = Shell("sleep 1000 & echo up; wait");
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(ReadLine(agent->output()), "up\n");
+  agent->Terminate();
+  EXPECT_EQ(ReadAll(agent->output()), "");
+  EXPECT_EQ(agent->Finish(), 128 + SIGTERM);
+}
+
+TEST(AgentProcessTest, KillsDescendantsThatLeftTheProcessGroup) {
+  auto agent = Shell(
+      "setsid sh -c 'echo up; sleep 1000 & sleep 1000' & "
+      "trap '' TERM; wait; sleep 1000");
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(ReadLine(agent->output()), "up\n");
+  agent->Kill();
+  // The end of the stream: no descendant holds it any more.
+  EXPECT_EQ(ReadAll(agent->output()), "");
+  EXPECT_EQ(agent->Finish(), 128 + SIGKILL);
+}
+
+TEST(AgentProcessTest, KillsDaemonsAfterTheAgentHasEnded) {
+  auto agent = Shell("(setsid sleep 1000 &) ; echo up; exit 4");
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(ReadLine(agent->output()), "up\n");
+  AwaitEnd(*agent);
+  agent->Kill();
+  EXPECT_EQ(ReadAll(agent->output()), "");
+  EXPECT_EQ(agent->Finish(), 4);
+}
+
+TEST(AgentProcessTest, FinishesAnAgentThatStillRuns) {
+  auto agent = Shell("exec sleep 1000");
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(agent->Finish(), 128 + SIGKILL);
+  EXPECT_EQ(ReadAll(agent->output()), "");
+}
+
+TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
+  // A daemon called corrald. The pipe shows whether it is alive: it inherits
+  // the end for writing.
+  int alive[2];
+  ASSERT_EQ(::pipe(alive), 0);
+  const sandbox::UniqueFd reader(alive[0]);
+  sandbox::UniqueFd writer(alive[1]);
+  auto agent = Shell(
+      "cp \"$(readlink -f /bin/sh)\" \"$TEST_TMPDIR/corrald\" && "
+      "(setsid \"$TEST_TMPDIR/corrald\" -c 'echo $$; kill -STOP $$' &)");
+  ASSERT_TRUE(agent.ok());
+  const pid_t server = std::stoi(ReadLine(agent->output()));
+  AwaitEnd(*agent);
+  EXPECT_EQ(agent->Finish(), 0);
+  writer.Reset();
+  pollfd ended = {reader.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 0), 0);
+  EXPECT_EQ(::kill(server, SIGKILL), 0);
+  EXPECT_EQ(ReadAll(reader.get()), "");
+}
+
+}  // namespace
+}  // namespace bridge
