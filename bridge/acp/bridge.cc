@@ -8,6 +8,7 @@
 #include "bridge/acp/initialize.h"
 #include "bridge/jsonrpc/members.h"
 #include "bridge/jsonrpc/response.h"
+#include "sandbox/base/log.h"
 
 namespace bridge {
 namespace {
@@ -20,7 +21,16 @@ std::string TooLong() {
                     nullptr});
 }
 
-// The text of a member of an object; empty if there is none.
+std::string BatchRefused() {
+  return ErrorLine("null", {ErrorCode::kInvalidRequest,
+                            "JSON-RPC batches are not supported", nullptr});
+}
+
+std::string NotJson(absl::string_view id) {
+  return ErrorLine(id, {ErrorCode::kParseError, "Parse error", nullptr});
+}
+
+// Returns the text of a member of an object, empty if there is none.
 absl::string_view MemberText(absl::string_view object, absl::string_view name) {
   const std::optional<std::vector<Member>> members = ScanObject(object);
   if (!members.has_value()) {
@@ -36,13 +46,19 @@ Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
     : to_client_(std::move(to_client)),
       to_agent_(std::move(to_agent)),
       calls_(loop, std::move(options.server)),
-      workplaces_(&calls_, &sessions_, std::move(options.workplace)),
-      starter_(&calls_, &workplaces_, options.command_timeout),
-      terminals_(loop, &calls_, &starter_,
+      deletions_(&calls_),
+      workplaces_(&calls_, &deletions_, &sessions_,
+                  std::move(options.workplace)),
+      starter_(&calls_, &deletions_, &workplaces_, options.command_timeout),
+      terminals_(loop, &calls_, &deletions_, &starter_,
                  [this](std::string line) { to_agent_(std::move(line)); }) {}
 
 void Bridge::OnClientLine(std::string line) {
   const Message message = Message::Classify(line);
+  if (message.kind() == Message::Kind::kBatch && has_terminals_) {
+    to_client_(BatchRefused());
+    return;
+  }
   if (message.kind() == Message::Kind::kRequest) {
     if (const auto changed = sessions_.OnRequest(message)) {
       CloseSession(*changed);
@@ -56,25 +72,44 @@ void Bridge::OnClientLine(std::string line) {
 }
 
 void Bridge::OnAgentLine(std::string line) {
-  if (!TakeAgentMessage(Message::Classify(line), line)) {
+  if (!HandleAgentMessage(Message::Classify(line), line)) {
     to_client_(std::move(line));
   }
 }
 
-bool Bridge::TakeAgentMessage(const Message& message, const std::string& line) {
+bool Bridge::HandleAgentMessage(const Message& message,
+                                const std::string& line) {
+  const bool is_terminal =
+      has_terminals_ && absl::StartsWith(message.method(), "terminal/");
   switch (message.kind()) {
     case Message::Kind::kRequest:
-      if (!has_terminals_ || !absl::StartsWith(message.method(), "terminal/")) {
-        return false;
+      if (is_terminal) {
+        OnTerminalRequest(message, line);
       }
-      OnTerminalRequest(message, line);
-      return true;
+      return is_terminal;
     case Message::Kind::kNotification:
+      if (is_terminal) {
+        LOG(WARNING) << "the agent sent " << message.method()
+                     << " without an id; it was ignored";
+        return true;
+      }
       return message.method() == "$/cancel_request" &&
              terminals_.OnCancel(MemberText(message.params(), "requestId"));
     case Message::Kind::kResponse:
       OnAgentResponse(message);
       return false;
+    // A client that reads batches, or parses leniently, would run the
+    // terminal/create of such a line on its own machine.
+    case Message::Kind::kBatch:
+      if (has_terminals_) {
+        to_agent_(BatchRefused());
+      }
+      return has_terminals_;
+    case Message::Kind::kBroken:
+      if (has_terminals_) {
+        to_agent_(NotJson("null"));
+      }
+      return has_terminals_;
     case Message::Kind::kOther:
       return false;
   }
@@ -83,16 +118,11 @@ bool Bridge::TakeAgentMessage(const Message& message, const std::string& line) {
 
 void Bridge::OnTerminalRequest(const Message& request,
                                const std::string& line) {
-  if (!CanonicalId(request.id()).has_value()) {
-    to_agent_(ErrorLine(
-        "null", {ErrorCode::kInvalidRequest,
-                 "The id must be a string, a number or null", nullptr}));
-  } else if (!IsJson(line)) {
-    // Never passed on: a client with a more lenient parser would run it.
-    to_agent_(ErrorLine(request.id(),
-                        {ErrorCode::kParseError, "Parse error", nullptr}));
-  } else {
+  if (IsJson(line)) {
     terminals_.OnRequest(request);
+  } else {
+    // The id may be what is broken.
+    to_agent_(NotJson(IsJson(request.id()) ? request.id() : "null"));
   }
 }
 
@@ -119,6 +149,9 @@ void Bridge::OnLongClientLine() { to_client_(TooLong()); }
 
 void Bridge::OnLongAgentLine() { to_agent_(TooLong()); }
 
-void Bridge::Close() { workplaces_.CloseAll(); }
+void Bridge::Close() {
+  workplaces_.CloseAll();
+  deletions_.Stop();
+}
 
 }  // namespace bridge

@@ -7,6 +7,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
+#include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/sessions.h"
@@ -18,7 +19,7 @@
 
 namespace bridge {
 
-// A longer line is refused, as the protocol's own libraries do.
+// Longer lines are refused, as by the protocol's own libraries.
 constexpr size_t kMaxLineBytes = 32 << 20;
 
 struct BridgeOptions {
@@ -27,32 +28,33 @@ struct BridgeOptions {
   absl::Duration command_timeout = absl::InfiniteDuration();
 };
 
-// What the bridge does with each line between an ACP client and an agent: it
-// edits the client's `initialize`, answers the agent's terminal/* requests, and
-// passes on everything else as it is. It makes no requests of its own to either
-// side, so ids need no translation. For the loop's thread.
+// Handles each line between an ACP client and an agent: edits the client's
+// `initialize`, answers the agent's terminal/* requests, refuses batches and
+// broken objects, and passes on everything else byte for byte. Makes no
+// requests of its own to either side, so ids need no translation. For the
+// loop's thread.
 class Bridge {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
 
-  // `to_client` and `to_agent` take whole lines, with their newlines if they
-  // have one.
+  // `to_client` and `to_agent` get whole lines, with a newline unless the line
+  // was passed on without one.
   Bridge(PollLoop* loop, BridgeOptions options, Send to_client, Send to_agent);
 
   void OnClientLine(std::string line);
   void OnAgentLine(std::string line);
 
-  // A line above kMaxLineBytes was dropped: who sent it is told.
+  // Call when a line above kMaxLineBytes was dropped; the sender gets an error.
   void OnLongClientLine();
   void OnLongAgentLine();
 
-  // Deletes all sandboxes. Done when idle().
+  // Deletes all sandboxes; done when idle().
   void Close();
   bool idle() const { return calls_.idle(); }
 
  private:
-  // Whether the line was dealt with here and must not be passed on.
-  bool TakeAgentMessage(const Message& message, const std::string& line);
+  // Returns whether the line was handled here and must not be passed on.
+  bool HandleAgentMessage(const Message& message, const std::string& line);
   void OnAgentResponse(const Message& response);
   void OnTerminalRequest(const Message& request, const std::string& line);
   void CloseSession(const std::string& session_id);
@@ -60,13 +62,15 @@ class Bridge {
   Send to_client_;
   Send to_agent_;
   ServerCalls calls_;
+  Deletions deletions_;
   Sessions sessions_;
   Workplaces workplaces_;
   CommandStarter starter_;
   Terminals terminals_;
   // Canonical id of the `initialize` that the agent has not answered yet.
   std::optional<std::string> initialize_id_;
-  // The agent speaks a version of the protocol that has terminals.
+  // False once the agent has insisted on a version of the protocol that has no
+  // terminals: then everything is passed on.
   bool has_terminals_ = true;
 };
 

@@ -40,6 +40,32 @@ void BridgeTest::Make(BridgeOptions options) {
       &loop_, std::move(options),
       [this](std::string line) { client_.push_back(std::move(line)); },
       [this](std::string line) { agent_.push_back(std::move(line)); });
+  OpenSession("s", "/w");
+}
+
+void BridgeTest::OpenSession(const std::string& session,
+                             const std::string& cwd) {
+  bridge_->OnClientLine(
+      absl::StrCat(R"({"id":"open","method":"session/new","params":{"cwd":")",
+                   cwd, "\"}}\n"));
+  bridge_->OnAgentLine(absl::StrCat(R"({"id":"open","result":{"sessionId":")",
+                                    session, "\"}}\n"));
+  agent_.pop_back();
+  client_.pop_back();
+}
+
+void BridgeTest::CloseSession(const std::string& session) {
+  bridge_->OnClientLine(absl::StrCat(
+      R"({"id":"close","method":"session/close","params":{"sessionId":")",
+      session, "\"}}\n"));
+  agent_.pop_back();
+  bridge_->OnAgentLine("{\"id\":\"close\",\"result\":{}}\n");
+  client_.pop_back();
+}
+
+void BridgeTest::Cancel(const std::string& id) {
+  bridge_->OnAgentLine(absl::StrCat(
+      R"({"method":"$/cancel_request","params":{"requestId":)", id, "}}\n"));
 }
 
 void BridgeTest::Finish() {
@@ -72,8 +98,8 @@ Json BridgeTest::Answer() {
 
 Json BridgeTest::Create(const std::string& command, const std::string& more) {
   Request("1", "terminal/create",
-          absl::StrCat(R"({"sessionId":"s","cwd":"/w","command":")", command,
-                       "\"", more, "}"));
+          absl::StrCat(R"({"sessionId":"s","command":")", command, "\"", more,
+                       "}"));
   return Answer();
 }
 

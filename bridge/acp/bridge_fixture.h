@@ -1,5 +1,5 @@
-// A bridge for tests: the lines that it sends to the client and to the agent,
-// and a fake server.
+// A bridge for tests, with a fake server. Collects the lines that the bridge
+// sends to the client and to the agent.
 
 #ifndef BRIDGE_ACP_BRIDGE_FIXTURE_H_
 #define BRIDGE_ACP_BRIDGE_FIXTURE_H_
@@ -17,34 +17,40 @@
 
 namespace bridge {
 
-// What a command does is the first word of its argv[0]: hello, fail, hang,
-// flood or lost; any other exits with 0.
+// argv[0] of a command decides what the command does: hello, fail, hang, flood
+// or lost; any other exits with 0.
 class BridgeTest : public ::testing::Test {
  protected:
   BridgeTest();
   ~BridgeTest() override;
 
-  // In place of the bridge with default options, after Finish().
+  // Makes a bridge with an open session "s" in /w. The constructor has made one
+  // with default options: call Finish() first.
   void Make(BridgeOptions options);
   void Finish();
 
+  // Opens a session as a client and an agent do.
+  void OpenSession(const std::string& session, const std::string& cwd);
+  void CloseSession(const std::string& session);
+
   void RunUntil(const std::function<bool()>& condition);
 
-  // From the agent; `id` and `params` are JSON.
+  // Sends a request of the agent; `id` and `params` are JSON.
   void Request(const std::string& id, const std::string& method,
                const std::string& params);
-  // The next answer to the agent.
+  void Cancel(const std::string& id);
+  // Waits for the next answer to the agent.
   Json Answer();
 
-  // terminal/create in session "s"; `more` are members, after a comma.
+  // Sends terminal/create for session "s"; `more` are members, after a comma.
   Json Create(const std::string& command, const std::string& more = "");
-  // The id of the terminal; empty: it failed.
+  // Returns the id of the terminal, empty if its creation failed.
   std::string Terminal(const std::string& command,
                        const std::string& more = "");
   static std::string Reference(const std::string& terminal,
                                const std::string& session = "s");
   Json Ask(const std::string& method, const std::string& terminal);
-  // Until the output is there.
+  // Asks for the output until it is `output`.
   Json AskUntil(const std::string& terminal, const std::string& output);
 
   tests::FakeServer server_;

@@ -50,7 +50,7 @@ TEST_F(BridgeTest, GivesAShellLineToAShell) {
               ElementsAre("/bin/sh", "-c", "echo hi | cat"));
 }
 
-TEST_F(BridgeTest, TellsWhyACommandDidNotStart) {
+TEST_F(BridgeTest, ReportsWhyACommandDidNotStart) {
   corral::v1::StartFailure failure;
   failure.set_stage(corral::v1::StartFailure::EXEC);
   failure.set_errno_value(ENOENT);
@@ -92,7 +92,7 @@ TEST_F(BridgeTest, AnswersEveryWaitOfAReleasedTerminal) {
   EXPECT_EQ(answer["result"], killed);
   RunUntil([this] { return bridge_->idle(); });
   EXPECT_THAT(server_.deletions(),
-              ElementsAre("tenants/default/sandboxes/s1/executions/e1"));
+              ElementsAre("tenants/default/sandboxes/s1/executions/t1"));
 }
 
 TEST_F(BridgeTest, ForgetsAReleasedTerminal) {
@@ -105,7 +105,7 @@ TEST_F(BridgeTest, ForgetsAReleasedTerminal) {
   EXPECT_EQ(Ask("kill", terminal)["error"]["code"], -32002);
 }
 
-TEST_F(BridgeTest, ReleasesTwiceWhatItOnceKnew) {
+TEST_F(BridgeTest, AcceptsASecondRelease) {
   const std::string terminal = Terminal("hang");
   Ask("release", terminal);
   EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
@@ -114,7 +114,7 @@ TEST_F(BridgeTest, ReleasesTwiceWhatItOnceKnew) {
   EXPECT_EQ(Answer()["error"]["code"], -32002);
 }
 
-TEST_F(BridgeTest, KeepsTerminalsOfOneSessionFromAnother) {
+TEST_F(BridgeTest, RefusesTheTerminalOfAnotherSession) {
   const std::string terminal = Terminal("hang");
   Request("1", "terminal/kill", Reference(terminal, "other"));
   EXPECT_EQ(Answer()["error"]["code"], -32002);
@@ -123,8 +123,7 @@ TEST_F(BridgeTest, KeepsTerminalsOfOneSessionFromAnother) {
 TEST_F(BridgeTest, CancelsAWaitAndNotTheCommand) {
   const std::string terminal = Terminal("hang");
   Request("9", "terminal/wait_for_exit", Reference(terminal));
-  bridge_->OnAgentLine(
-      R"({"method":"$/cancel_request","params":{"requestId":9}})");
+  Cancel("9");
   const Json answer = Answer();
   EXPECT_EQ(answer["id"], 9);
   EXPECT_EQ(answer["error"]["code"], -32800);
@@ -134,24 +133,31 @@ TEST_F(BridgeTest, CancelsAWaitAndNotTheCommand) {
 }
 
 TEST_F(BridgeTest, CancelsACreation) {
-  Request("9", "terminal/create",
-          R"({"sessionId":"s","cwd":"/w","command":"hang"})");
-  bridge_->OnAgentLine(
-      R"({"method":"$/cancel_request","params":{"requestId":9}})");
+  Request("9", "terminal/create", R"({"sessionId":"s","command":"hang"})");
+  Cancel("9");
   EXPECT_EQ(Answer()["error"]["code"], -32800);
   RunUntil([this] { return bridge_->idle(); });
-  EXPECT_THAT(server_.deletions(), SizeIs(1));
+  EXPECT_THAT(server_.deletions(),
+              ElementsAre("tenants/default/sandboxes/s1/executions/t1"));
   EXPECT_THAT(agent_, IsEmpty());
 }
 
-TEST_F(BridgeTest, ReadsWhileACommandRuns) {
+TEST_F(BridgeTest, CancelsOneOfTwoCreations) {
+  Request("8", "terminal/create", R"({"sessionId":"s","command":"hello"})");
+  Request("9", "terminal/create", R"({"sessionId":"s","command":"hang"})");
+  Cancel("8");
+  EXPECT_EQ(Answer()["id"], 8);
+  EXPECT_TRUE(Answer().contains("result"));
+}
+
+TEST_F(BridgeTest, ReportsOutputWhileACommandRuns) {
   const std::string terminal = Terminal("hang");
   const Json answer = AskUntil(terminal, "started\n");
   EXPECT_FALSE(answer["result"].contains("exitStatus"));
   EXPECT_EQ(answer["result"]["truncated"], false);
 }
 
-TEST_F(BridgeTest, KeepsTheEndOfALongOutput) {
+TEST_F(BridgeTest, KeepsTheTailOfALongOutput) {
   const std::string terminal = Terminal("flood", R"(,"outputByteLimit":15000)");
   EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["exitCode"], 0);
   const Json result = Ask("output", terminal)["result"];
@@ -160,14 +166,14 @@ TEST_F(BridgeTest, KeepsTheEndOfALongOutput) {
   EXPECT_EQ(result["truncated"], true);
 }
 
-TEST_F(BridgeTest, TellsThatTheEndIsNotKnown) {
+TEST_F(BridgeTest, ReportsThatTheEndIsNotKnown) {
   const std::string terminal = Terminal("lost");
   EXPECT_EQ(Ask("wait_for_exit", terminal)["error"]["code"], -32603);
   EXPECT_EQ(Ask("output", terminal)["result"]["exitStatus"],
             (Json{{"exitCode", nullptr}, {"signal", nullptr}}));
 }
 
-TEST_F(BridgeTest, OutlivesARestartOfTheServer) {
+TEST_F(BridgeTest, ReportsExitStatusAfterAServerRestart) {
   const std::string terminal = Terminal("hang");
   AskUntil(terminal, "started\n");
   Request("8", "terminal/wait_for_exit", Reference(terminal));
@@ -179,13 +185,76 @@ TEST_F(BridgeTest, OutlivesARestartOfTheServer) {
   EXPECT_EQ(answer["result"]["signal"], "SIGTERM");
 }
 
+TEST_F(BridgeTest, ReportsThatTheServerDiscardedTheLastOutput) {
+  const std::string terminal = Terminal("hang");
+  AskUntil(terminal, "started\n");
+  server_.Stop();
+  const auto command =
+      server_.FindExecution("tenants/default/sandboxes/s1/executions/t1");
+  command->Print("discarded");
+  command->Expire();
+  server_.Start();
+  Ask("kill", terminal);
+  Ask("wait_for_exit", terminal);
+  const Json result = Ask("output", terminal)["result"];
+  EXPECT_EQ(result["output"], "started\n");
+  EXPECT_EQ(result["truncated"], true);
+}
+
+TEST_F(BridgeTest, DeletesAReleasedExecutionThatCouldNotBeKilled) {
+  const std::string terminal = Terminal("hang");
+  server_.FailSignals(grpc::StatusCode::DEADLINE_EXCEEDED);
+  Request("7", "terminal/wait_for_exit", Reference(terminal));
+  Ask("release", terminal);
+  const Json answer = Answer();
+  EXPECT_EQ(answer["id"], 7);
+  EXPECT_EQ(answer["result"]["signal"], "SIGKILL");
+}
+
 TEST_F(BridgeTest, StartsACommandOnceWhenAnswersAreLost) {
   server_.LoseAnswers(2);
-  EXPECT_EQ(Terminal("hello"), "s1.e1");
+  EXPECT_EQ(Terminal("hello"), "s1.t1");
   server_.LoseAnswers(2);
-  EXPECT_EQ(Terminal("hello"), "s1.e2");
+  EXPECT_EQ(Terminal("hello"), "s1.t2");
   EXPECT_THAT(server_.starts(), SizeIs(4));
-  EXPECT_EQ(AskUntil("s1.e2", "hello\n")["result"]["truncated"], false);
+  EXPECT_EQ(AskUntil("s1.t2", "hello\n")["result"]["truncated"], false);
+}
+
+TEST_F(BridgeTest, DeletesACommandWhoseStartWasNotAnswered) {
+  Terminal("hello");
+  server_.FailStartedCommands(grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(Create("hang")["error"]["data"]["reason"], "DEADLINE_EXCEEDED");
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(),
+              ElementsAre("tenants/default/sandboxes/s1/executions/t2"));
+}
+
+TEST_F(BridgeTest, DeletesNothingWhenTheServerRefusesAStart) {
+  Terminal("hello");
+  server_.FailStartedCommands(grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Create("hang")["error"]["data"]["reason"], "RESOURCE_EXHAUSTED");
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(), IsEmpty());
+}
+
+TEST_F(BridgeTest, DeletesTheExecutionOfACommandThatDidNotStart) {
+  server_.FailStarts({});
+  Create("hello");
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(),
+              ElementsAre("tenants/default/sandboxes/s1/executions/t1"));
+}
+
+TEST_F(BridgeTest, DeletesTheExecutionOfAnEndedTerminalAtItsRelease) {
+  const std::string terminal = Terminal("hello");
+  Ask("wait_for_exit", terminal);
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(), IsEmpty());
+  Ask("release", terminal);
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(),
+              ElementsAre("tenants/default/sandboxes/s1/executions/t1"));
+  EXPECT_THAT(server_.signals(), IsEmpty());
 }
 
 }  // namespace

@@ -21,12 +21,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST_F(BridgeTest, PassesEveryOtherLineOnAsItIs) {
+TEST_F(BridgeTest, PassesOnEveryOtherLineByteForByte) {
   for (const char* line :
        {"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"session/prompt\"}\r\n",
-        "\n", "not json\n", "[{\"method\":\"terminal/create\",\"id\":1}]\n",
-        "{\"method\":\"terminal/kill\"}\n", "\xff\xfe\n", "last",
-        "{\"id\":1.50, \"result\":{\"x\":1e400}}\n",
+        "\n", "not json\n", "\xff\xfe\n", "last", "{\"a\":1,\"a\":2}\n",
+        "{\"id\":1.50, \"result\":{\"x\":1e400,\"y\":9007199254740993}}\n",
         "{\"method\":\"_ext/terminal\",\"id\":1}\n"}) {
     bridge_->OnAgentLine(line);
     EXPECT_THAT(client_, ElementsAre(line));
@@ -35,6 +34,67 @@ TEST_F(BridgeTest, PassesEveryOtherLineOnAsItIs) {
     EXPECT_THAT(agent_, ElementsAre(line));
     agent_.clear();
   }
+}
+
+TEST_F(BridgeTest, NeverPassesOnATerminalRequestThatIsNoProperRequest) {
+  const std::string create = R"({"method":"terminal/create","params":{}})";
+  for (const std::string& line :
+       {create, "[" + create + "]", "\xEF\xBB\xBF [" + create,
+        std::string(R"({"id":1,"method":"terminal/create",})"),
+        std::string(R"({"id":1,"method":"terminal\/create"} x)"),
+        std::string(R"({'id':1,'method':'terminal/create'})")}) {
+    bridge_->OnAgentLine(line + "\n");
+    EXPECT_THAT(client_, IsEmpty()) << line;
+  }
+}
+
+TEST_F(BridgeTest, RefusesBatchesOfBothSides) {
+  bridge_->OnAgentLine("[]\n");
+  const std::string refusal =
+      "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,"
+      "\"message\":\"JSON-RPC batches are not supported\"}}\n";
+  EXPECT_THAT(agent_, ElementsAre(refusal));
+  EXPECT_THAT(client_, IsEmpty());
+  agent_.clear();
+  bridge_->OnClientLine("[]\n");
+  EXPECT_THAT(client_, ElementsAre(refusal));
+  EXPECT_THAT(agent_, IsEmpty());
+}
+
+TEST_F(BridgeTest, AnswersABrokenObjectOfTheAgent) {
+  bridge_->OnAgentLine("{\"id\":1,\n");
+  const Json answer = Answer();
+  EXPECT_EQ(answer["error"]["code"], -32700);
+  EXPECT_TRUE(answer["id"].is_null());
+}
+
+TEST_F(BridgeTest, AnswersARequestThatNestsAMillionLevels) {
+  const std::string deep =
+      std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string& params :
+       {deep, R"({"sessionId":"s","command":"x","args":)" + deep + "}",
+        R"({"sessionId":"s","command":"x","env":{"a":)" + deep + "}}",
+        R"({"sessionId":)" + deep + R"(,"command":"x"})"}) {
+    Request("1", "terminal/create", params);
+    const Json answer = Answer();
+    EXPECT_EQ(answer["error"]["code"], -32602);
+    EXPECT_THAT(answer["error"]["data"]["details"].get<std::string>(),
+                HasSubstr("nests deeper than 500 levels"));
+  }
+  // Also as an id, of a request or of its cancellation.
+  Request(deep, "terminal/output", Reference("unknown"));
+  EXPECT_THAT(agent_.front(), HasSubstr("\"id\":" + deep + ",\"error\""));
+  agent_.clear();
+  Cancel(deep);
+  EXPECT_THAT(client_, SizeIs(1));
+  // Also in a message that is passed on.
+  client_.clear();
+  bridge_->OnAgentLine("{\"id\":0,\"result\":" + deep + "}\n");
+  bridge_->OnClientLine(
+      "{\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":" +
+      deep + "}}\n");
+  EXPECT_THAT(client_, SizeIs(1));
+  EXPECT_THAT(agent_, SizeIs(1));
 }
 
 TEST_F(BridgeTest, EditsInitialize) {
@@ -47,17 +107,18 @@ TEST_F(BridgeTest, EditsInitialize) {
                           "\"terminal\":true}}}\r\n"));
 }
 
-TEST_F(BridgeTest, StepsAsideForAnAgentWithoutTerminals) {
+TEST_F(BridgeTest, PassesOnEverythingOnceTheAgentInsistsOnALaterVersion) {
   bridge_->OnClientLine(R"({"id":"i","method":"initialize","params":{}})");
   bridge_->OnAgentLine(R"({"id":"i","result":{"protocolVersion":2}})");
   client_.clear();
   Request("0", "terminal/create", "{}");
-  EXPECT_THAT(client_, SizeIs(1));
+  bridge_->OnAgentLine("[]\n");
+  EXPECT_THAT(client_, SizeIs(2));
 }
 
-TEST_F(BridgeTest, AnswersWithTheIdAsItWasWritten) {
-  for (const char* id :
-       {"0", "\"0\"", "null", "9223372036854775807", "1e2", "\"\\u0061\""}) {
+TEST_F(BridgeTest, RepeatsAnIdOfAnyTypeAsWritten) {
+  for (const char* id : {"0", "\"0\"", "null", "9223372036854775807", "1e2",
+                         "\"\\u0061\"", "true", "[1, 2]", "{\"a\": {}}"}) {
     Request(id, "terminal/output", Reference("unknown"));
     ASSERT_THAT(agent_, SizeIs(1));
     EXPECT_THAT(agent_.front(),
@@ -85,14 +146,9 @@ TEST_F(BridgeTest, PassesTheOptionsToTheServer) {
   EXPECT_EQ(command.wall_timeout().nanos(), 500'000'000);
 }
 
-TEST_F(BridgeTest, MakesOneSandboxForEachSession) {
-  bridge_->OnClientLine(
-      R"({"id":0,"method":"session/new","params":{"cwd":"/one"}})");
-  bridge_->OnClientLine(
-      R"({"id":1,"method":"session/new","params":{"cwd":"/two"}})");
-  bridge_->OnAgentLine(R"({"id":1,"result":{"sessionId":"t"}})");
-  bridge_->OnAgentLine(R"({"id":0,"result":{"sessionId":"o"}})");
-  agent_.clear();
+TEST_F(BridgeTest, CreatesOneSandboxForEachSession) {
+  OpenSession("o", "/one");
+  OpenSession("t", "/two");
   for (const char* session : {"o", "t", "o"}) {
     Request(
         "5", "terminal/create",
@@ -107,10 +163,9 @@ TEST_F(BridgeTest, MakesOneSandboxForEachSession) {
   EXPECT_EQ(server_.starts()[1].command().working_directory(), "/two");
 }
 
-TEST_F(BridgeTest, SharesASandboxThatIsJustBeingMade) {
+TEST_F(BridgeTest, SharesASandboxThatIsBeingCreated) {
   for (const char* id : {"1", "2", "3"}) {
-    Request(id, "terminal/create",
-            R"({"sessionId":"s","cwd":"/w","command":"hello"})");
+    Request(id, "terminal/create", R"({"sessionId":"s","command":"hello"})");
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(Answer().contains("result"));
@@ -141,29 +196,36 @@ TEST_F(BridgeTest, RefusesBadParameters) {
 }
 
 TEST_F(BridgeTest, RefusesAnUnknownSession) {
-  Request("1", "terminal/create", R"({"sessionId":"u","command":"hello"})");
-  const Json answer = Answer();
-  EXPECT_EQ(answer["error"]["code"], -32002);
-  EXPECT_EQ(answer["error"]["data"]["sessionId"], "u");
+  for (const char* cwd : {"", R"("cwd":"/w",)"}) {
+    Request("1", "terminal/create",
+            absl::StrCat("{", cwd, R"("sessionId":"u","command":"hello"})"));
+    const Json answer = Answer();
+    EXPECT_EQ(answer["error"]["code"], -32002);
+    EXPECT_EQ(answer["error"]["data"]["sessionId"], "u");
+  }
+  EXPECT_THAT(server_.creations(), IsEmpty());
 }
 
-TEST_F(BridgeTest, RefusesUnknownMethodsAndIds) {
+TEST_F(BridgeTest, RefusesUnknownMethods) {
   Request("1", "terminal/resize", "{}");
   EXPECT_EQ(Answer()["error"]["code"], -32601);
-  Request("{}", "terminal/kill", "{}");
-  Json answer = Answer();
-  EXPECT_EQ(answer["error"]["code"], -32600);
-  EXPECT_TRUE(answer["id"].is_null());
+}
+
+TEST_F(BridgeTest, RefusesATerminalRequestThatIsNotJson) {
   bridge_->OnAgentLine(
       "{\"id\":3,\"method\":\"terminal/create\",\"params\":{"
       "\"command\":\"\xff\"}}\n");
-  answer = Answer();
+  Json answer = Answer();
   EXPECT_EQ(answer["error"]["code"], -32700);
   EXPECT_EQ(answer["id"], 3);
+  bridge_->OnAgentLine("{\"id\":x,\"method\":\"terminal/create\"}\n");
+  answer = Answer();
+  EXPECT_EQ(answer["error"]["code"], -32700);
+  EXPECT_TRUE(answer["id"].is_null());
   EXPECT_THAT(client_, IsEmpty());
 }
 
-TEST_F(BridgeTest, PassesOtherCancellationsOn) {
+TEST_F(BridgeTest, PassesOnOtherCancellations) {
   const std::string cancel =
       R"({"method":"$/cancel_request","params":{"requestId":9}})";
   bridge_->OnAgentLine(cancel);
@@ -172,13 +234,13 @@ TEST_F(BridgeTest, PassesOtherCancellationsOn) {
   EXPECT_THAT(agent_, ElementsAre(cancel));
 }
 
-TEST_F(BridgeTest, LetsTheSandboxGoByItselfWhenItIsKilled) {
+TEST_F(BridgeTest, GivesItsSandboxesAnIdleTimeout) {
   Terminal("hello");
   EXPECT_EQ(server_.creations()[0].sandbox().lifetime().ShortDebugString(),
             "idle_timeout { seconds: 600 }");
 }
 
-TEST_F(BridgeTest, TellsThatThereIsNoServer) {
+TEST_F(BridgeTest, ReportsThatThereIsNoServer) {
   server_.Stop();
   const Json answer = Create("hello");
   EXPECT_EQ(answer["error"]["code"], -32603);
@@ -190,10 +252,7 @@ TEST_F(BridgeTest, TellsThatThereIsNoServer) {
 TEST_F(BridgeTest, DeletesTheSandboxOfAClosedSession) {
   const std::string terminal = Terminal("hang");
   Request("3", "terminal/wait_for_exit", Reference(terminal));
-  bridge_->OnClientLine(
-      R"({"id":4,"method":"session/close","params":{"sessionId":"s"}})");
-  bridge_->OnAgentLine(R"({"id":4,"result":{}})");
-  agent_.pop_front();
+  CloseSession("s");
   const Json answer = Answer();
   EXPECT_EQ(answer["id"], 3);
   EXPECT_EQ(answer["result"]["signal"], "SIGKILL");
@@ -201,15 +260,38 @@ TEST_F(BridgeTest, DeletesTheSandboxOfAClosedSession) {
   EXPECT_THAT(server_.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
 }
 
+TEST_F(BridgeTest, ForgetsTheTerminalsOfAClosedSession) {
+  const std::string ended = Terminal("hello");
+  Ask("wait_for_exit", ended);
+  const std::string running = Terminal("hang");
+  CloseSession("s");
+  for (const std::string& terminal : {ended, running}) {
+    EXPECT_EQ(Ask("output", terminal)["error"]["code"], -32002);
+    EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
+  }
+  OpenSession("s", "/w");
+  EXPECT_EQ(Ask("output", ended)["error"]["code"], -32002);
+}
+
+TEST_F(BridgeTest, AnswersCreationsOfASessionThatIsClosed) {
+  Request("9", "terminal/create", R"({"sessionId":"s","command":"hang"})");
+  CloseSession("s");
+  const Json answer = Answer();
+  EXPECT_EQ(answer["id"], 9);
+  EXPECT_EQ(answer["error"]["code"], -32002);
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(agent_, IsEmpty());
+  EXPECT_THAT(server_.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
+}
+
 TEST_F(BridgeTest, DeletesASandboxThatWasNotReadyAtTheEnd) {
-  Request("9", "terminal/create",
-          R"({"sessionId":"s","cwd":"/w","command":"hang"})");
+  Request("9", "terminal/create", R"({"sessionId":"s","command":"hang"})");
   bridge_->Close();
   RunUntil([this] { return bridge_->idle(); });
   EXPECT_THAT(server_.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
 }
 
-TEST_F(BridgeTest, TellsTheSenderOfALongLine) {
+TEST_F(BridgeTest, AnswersTheSenderOfALongLine) {
   bridge_->OnLongAgentLine();
   const Json to_agent = Answer();
   EXPECT_EQ(to_agent["error"]["code"], -32600);

@@ -2,6 +2,7 @@
 // for an agent, what the client says comes back as if the agent had said it.
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
 #include "tests/integration/process.h"
@@ -40,12 +42,23 @@ class CorralAcp : public tests::Process {
 
 void Hang(tests::FakeExecution& command) { command.Hang(); }
 
-std::string CreateTerminal(const char* id) {
-  return absl::StrCat(
-      R"({"jsonrpc":"2.0","id":)", id,
-      R"(,"method":"terminal/create","params":{"sessionId":"s",)"
-      R"("cwd":"/w","command":"hang"}})",
+// Opens session "s" and has the agent, which repeats each line, create a
+// terminal in it. Returns the answer, which comes back as well.
+std::string CreateTerminal(CorralAcp& program) {
+  const std::string opening[] = {
+      R"({"id":"open","method":"session/new","params":{"cwd":"/w"}})"
+      "\n",
+      R"({"id":"open","result":{"sessionId":"s"}})"
+      "\n"};
+  for (const std::string& line : opening) {
+    program.Write(line);
+    EXPECT_EQ(program.ReadLine(), line);
+  }
+  program.Write(
+      R"({"jsonrpc":"2.0","id":"x","method":"terminal/create","params":)"
+      R"({"sessionId":"s","command":"hang"}})"
       "\n");
+  return program.ReadLine();
 }
 
 TEST(CorralAcpTest, KeepsEveryByteInBothDirections) {
@@ -57,24 +70,23 @@ TEST(CorralAcpTest, KeepsEveryByteInBothDirections) {
   EXPECT_EQ(program.Wait(), 0);
 }
 
-TEST(CorralAcpTest, TakesMessagesByteByByteAndTwoAtOnce) {
+TEST(CorralAcpTest, ReadsMessagesByteByByteAndTwoAtOnce) {
   CorralAcp program({"--", "cat"});
   for (const char byte : std::string("{\"id\":1,\"result\":0}\n")) {
     program.Write(std::string(1, byte));
   }
   EXPECT_EQ(program.ReadLine(), "{\"id\":1,\"result\":0}\n");
-  program.Write("{}\n[]\n");
+  program.Write("{}\n{ }\n");
   EXPECT_EQ(program.ReadLine(), "{}\n");
-  EXPECT_EQ(program.ReadLine(), "[]\n");
+  EXPECT_EQ(program.ReadLine(), "{ }\n");
 }
 
 TEST(CorralAcpTest, AnswersTheAgentsTerminals) {
   tests::FakeServer server(Hang);
   CorralAcp program({"--server", server.address(), "--", "cat"});
-  program.Write(CreateTerminal("\"x\""));
-  EXPECT_EQ(program.ReadLine(),
+  EXPECT_EQ(CreateTerminal(program),
             "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{\"terminalId\":"
-            "\"s1.e1\"}}\n");
+            "\"s1.t1\"}}\n");
   program.CloseInput();
   EXPECT_EQ(program.ReadOutput(), "");
   EXPECT_EQ(program.Wait(), 0);
@@ -92,7 +104,7 @@ TEST(CorralAcpTest, RefusesALongLineAndGoesOn) {
   EXPECT_EQ(program.ReadLine(), "next\n");
 }
 
-TEST(CorralAcpTest, TellsTheAgentOfItsLongLine) {
+TEST(CorralAcpTest, AnswersALongLineOfTheAgent) {
   CorralAcp program({"--", "sh", "-c",
                      "head -c 40000000 /dev/zero; echo; read -r answer; "
                      "echo \"got $answer\""});
@@ -100,14 +112,14 @@ TEST(CorralAcpTest, TellsTheAgentOfItsLongLine) {
                                             "null,\"error\":{\"code\":-32600"));
 }
 
-TEST(CorralAcpTest, CarriesMuchToAClientThatReadsLate) {
+TEST(CorralAcpTest, CarriesALongOutputToAClientThatReadsLate) {
   CorralAcp program({"--", "sh", "-c", "seq 2000000"});
   EXPECT_EQ(program.ReadLine(), "1\n");
   EXPECT_TRUE(absl::EndsWith(program.ReadOutput(), "\n2000000\n"));
   EXPECT_EQ(program.Wait(), 0);
 }
 
-TEST(CorralAcpTest, EndsWithTheAgentsStatus) {
+TEST(CorralAcpTest, ExitsWithTheAgentsStatus) {
   EXPECT_EQ(CorralAcp({"--", "sh", "-c", "exit 7"}).Wait(), 7);
   EXPECT_EQ(CorralAcp({"--", "sh", "-c", "kill -TERM $$"}).Wait(), 128 + 15);
   EXPECT_EQ(CorralAcp({"--", "/nonexistent/agent"}).Wait(), 127);
@@ -122,10 +134,23 @@ TEST(CorralAcpTest, PassesOnWhatTheAgentWroteBeforeItEnded) {
   EXPECT_EQ(program.Wait(), 3);
 }
 
-TEST(CorralAcpTest, DoesNotWaitForALeftoverThatHoldsTheOutput) {
+TEST(CorralAcpTest, DoesNotWaitForAChildThatHoldsTheAgentsOutput) {
   CorralAcp program({"--", "sh", "-c", "sleep 1000 & echo started"});
   EXPECT_EQ(program.ReadOutput(), "started\n");
   EXPECT_EQ(program.Wait(), 0);
+}
+
+// More than the pipe to the client holds.
+constexpr char kWriteMuch[] = "trap '' TERM; seq 200000; exit 3";
+
+TEST(CorralAcpTest, DoesNotWaitForeverForAClientThatHasClosedItsSide) {
+  CorralAcp closes_first({"--", "sh", "-c", absl::StrCat("cat; ", kWriteMuch)});
+  closes_first.CloseInput();
+  CorralAcp closes_last({"--", "sh", "-c", kWriteMuch});
+  EXPECT_EQ(closes_last.ReadLine(), "1\n");
+  closes_last.CloseInput();
+  EXPECT_EQ(closes_first.Wait(), 3);
+  EXPECT_EQ(closes_last.Wait(), 3);
 }
 
 TEST(CorralAcpTest, EndsAnAgentThatIgnoresTheEndOfItsInput) {
@@ -139,21 +164,55 @@ TEST(CorralAcpTest, KillsAnAgentThatIgnoresSigterm) {
   tests::FakeServer server(Hang);
   CorralAcp program({"--server", server.address(), "--", "sh", "-c",
                      "trap '' TERM; cat; echo eof; while :; do sleep 1; done"});
-  program.Write(CreateTerminal("1"));
-  EXPECT_THAT(program.ReadLine(), HasSubstr("terminalId"));
+  EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
   program.CloseInput();
   EXPECT_EQ(program.ReadLine(), "eof\n");
   EXPECT_EQ(program.Wait(), 128 + SIGKILL);
   EXPECT_THAT(server.deletions(), SizeIs(1));
 }
 
+// Starts an agent with a child in its process group, one with a session of its
+// own and a daemon. Each holds the agent's output open.
+constexpr char kFamily[] =
+    "sleep 1000 & (setsid sleep 1000 &); "
+    "setsid sh -c 'echo up; sleep 1000 & sleep 1000' & "
+    "trap '' TERM HUP; while :; do sleep 1000; done";
+
+TEST(CorralAcpTest, LeavesNoProcessOfTheAgentWhenItIsKilled) {
+  // The pipe ends when no process holds it any more.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const sandbox::UniqueFd reader(ends[0]);
+  sandbox::UniqueFd writer(ends[1]);
+  CorralAcp program({"--", "sh", "-c", kFamily});
+  writer.Reset();
+  EXPECT_EQ(program.ReadLine(), "up\n");
+  program.Signal(SIGKILL);
+  EXPECT_EQ(program.Wait(), 1000 + SIGKILL);
+  char byte = 0;
+  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
+}
+
+TEST(CorralAcpTest, LeavesNoProcessOfTheAgentWhenItEnds) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const sandbox::UniqueFd reader(ends[0]);
+  sandbox::UniqueFd writer(ends[1]);
+  CorralAcp program({"--", "sh", "-c", kFamily});
+  writer.Reset();
+  EXPECT_EQ(program.ReadLine(), "up\n");
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 128 + SIGKILL);
+  char byte = 0;
+  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
+}
+
 class CorralAcpSignalTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(CorralAcpSignalTest, EndsInOrder) {
+TEST_P(CorralAcpSignalTest, EndsTheAgentAndDeletesTheSandbox) {
   tests::FakeServer server(Hang);
   CorralAcp program({"--server", server.address(), "--", "cat"});
-  program.Write(CreateTerminal("1"));
-  EXPECT_THAT(program.ReadLine(), HasSubstr("terminalId"));
+  EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
   program.Signal(GetParam());
   EXPECT_EQ(program.Wait(), 0);
   EXPECT_THAT(server.deletions(), SizeIs(1));

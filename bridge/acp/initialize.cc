@@ -13,13 +13,13 @@
 namespace bridge {
 namespace {
 
-// Replaces a part of the text; an empty part is an insertion.
+// Replaces a part of the text; if that part is empty, inserts text there.
 struct Edit {
   absl::string_view old_text;  // points into the text
   std::string new_text;
 };
 
-// `edits` in the order of the text.
+// `edits` must be in the order of the text.
 std::string Apply(absl::string_view text, const std::vector<Edit>& edits) {
   std::string result;
   const char* from = text.data();
@@ -34,7 +34,7 @@ std::string Apply(absl::string_view text, const std::vector<Edit>& edits) {
   return result;
 }
 
-// At the front of an object. `empty`: it has no members yet.
+// Inserts a member at the front of an object; `empty` if it has no members yet.
 Edit Insertion(absl::string_view object, absl::string_view member, bool empty) {
   return {object.substr(1, 0), absl::StrCat(member, empty ? "" : ",")};
 }

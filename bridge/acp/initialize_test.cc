@@ -22,7 +22,7 @@ TEST(EditInitializeTest, TurnsTheTerminalOnAndKeepsEveryOtherByte) {
           R"({"protocolVersion":1,"_meta":{"a":[1.0,"\u00e9"]},"clientCapabilities" : {"fs":{"readTextFile":true},"terminal" : true ,"_meta":{"terminal_output":true}}, "clientInfo":null})"));
 }
 
-TEST(EditInitializeTest, AddsWhatIsMissing) {
+TEST(EditInitializeTest, AddsMissingCapabilities) {
   EXPECT_EQ(EditInitialize(Request("{}")),
             Request(R"({"clientCapabilities":{"terminal":true}})"));
   EXPECT_EQ(
@@ -69,7 +69,7 @@ TEST(EditInitializeTest, KeepsAnOlderOrStrangeProtocolVersion) {
   }
 }
 
-TEST(EditInitializeTest, LeavesAloneWhatItCannotRead) {
+TEST(EditInitializeTest, LeavesUnreadableRequestsAlone) {
   for (const std::string& line :
        {Request("null"), Request("[]"), Request("{\"a\":{]}"),
         std::string(R"({"id":0,"method":"initialize"})"), std::string("x")}) {

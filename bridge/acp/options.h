@@ -10,19 +10,19 @@
 namespace bridge {
 
 struct Options {
-  // Only this is set if help was asked for.
+  // If help was asked for, nothing else is set.
   bool help = false;
   BridgeOptions bridge;
   std::vector<std::string> agent;
 };
 
-// The command line without the program's name. InvalidArgument: an unknown
-// option, a bad value, or no agent. `directory`: what a relative --workspace is
-// below.
+// `arguments` is the command line without the program's name. A relative
+// --workspace begins at `directory`. Fails with InvalidArgument if an option is
+// unknown, a value is wrong, or no agent is given.
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory);
 
-// What --help prints.
+// Returns what --help prints.
 const char* HelpText();
 
 }  // namespace bridge

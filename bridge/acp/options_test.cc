@@ -39,7 +39,7 @@ TEST(ParseOptionsTest, ReadsEveryOption) {
   EXPECT_THAT(options->agent, ElementsAre("agent", "--memory", "--"));
 }
 
-TEST(ParseOptionsTest, LeavesOutWhatIsNotGiven) {
+TEST(ParseOptionsTest, SetsOnlyGivenOptions) {
   const auto options = ParseOptions({"agent", "--help"}, "/d");
   ASSERT_THAT(options.status(), IsOk());
   EXPECT_FALSE(options->help);
@@ -49,11 +49,11 @@ TEST(ParseOptionsTest, LeavesOutWhatIsNotGiven) {
   EXPECT_EQ(options->bridge.command_timeout, absl::InfiniteDuration());
 }
 
-TEST(ParseOptionsTest, HelpsWithoutAnAgent) {
+TEST(ParseOptionsTest, AcceptsHelpWithoutAnAgent) {
   EXPECT_TRUE(ParseOptions({"--help"}, "/d")->help);
 }
 
-TEST(ParseOptionsTest, NamesWhatIsWrong) {
+TEST(ParseOptionsTest, NamesTheWrongOption) {
   const struct {
     std::vector<std::string> arguments;
     const char* message;

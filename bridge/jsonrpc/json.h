@@ -1,12 +1,13 @@
-// JSON values. This folder is the only place that knows which library parses
+// JSON values. This folder is the only one that knows which library parses
 // them.
 //
-// Values are built and read with nlohmann's interface, whose accessors throw on
-// a type that is not there: ask is_string() and the like first.
+// Values are built and read with nlohmann's interface. Its accessors throw if
+// the value has another type: ask is_string() and the like first.
 
 #ifndef BRIDGE_JSONRPC_JSON_H_
 #define BRIDGE_JSONRPC_JSON_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -17,14 +18,26 @@ namespace bridge {
 
 using Json = nlohmann::json;
 
-// Nothing, if `text` is not one JSON value in valid UTF-8. Of members with one
-// name the last counts.
+// The library copies and serializes values by recursion, so a value that nests
+// deeper than this would overflow the stack.
+constexpr size_t kMaxJsonDepth = 500;
+
+// Returns nothing if `text` is not one JSON value in valid UTF-8, or nests
+// arrays and objects deeper than kMaxJsonDepth. If an object has two members of
+// one name, the last one counts.
 std::optional<Json> ParseJson(absl::string_view text);
 
-// Whether ParseJson would succeed; builds no value.
+// Whether `text` is one JSON value in valid UTF-8, of any depth. Builds no
+// value and does not recurse.
 bool IsJson(absl::string_view text);
 
-// On one line. What is not UTF-8 in a string becomes U+FFFD.
+// How deep arrays and objects nest in `text`: 0 for "1", 1 for "[1]". Does not
+// recurse. If `text` is not JSON, the result is at least what a parser would
+// have reached before it failed.
+size_t NestingDepth(absl::string_view text);
+
+// Writes the value on one line. Bytes of a string that are not UTF-8 become
+// U+FFFD.
 std::string Serialize(const Json& value);
 
 }  // namespace bridge

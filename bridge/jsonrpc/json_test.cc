@@ -7,7 +7,11 @@
 namespace bridge {
 namespace {
 
-TEST(JsonTest, RefusesWhatIsNotOneValue) {
+std::string Nested(size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+TEST(JsonTest, RefusesTextThatIsNotOneValue) {
   for (const char* text :
        {"", "{", "{} {}", "nul", "\"\xff\"", "[1,]", "'a'"}) {
     EXPECT_FALSE(ParseJson(text).has_value()) << text;
@@ -15,18 +19,33 @@ TEST(JsonTest, RefusesWhatIsNotOneValue) {
   }
 }
 
-TEST(JsonTest, TakesTheLastOfMembersWithOneName) {
+TEST(JsonTest, KeepsTheLastOfTwoMembersOfOneName) {
   EXPECT_EQ((*ParseJson(R"({"a":1,"a":2})"))["a"], 2);
 }
 
-TEST(JsonTest, ReadsDeepNesting) {
-  const std::string deep =
-      std::string(100'000, '[') + std::string(100'000, ']');
-  EXPECT_TRUE(IsJson(deep));
-  EXPECT_TRUE(ParseJson(deep).has_value());
+TEST(JsonTest, ChecksDeepNestingWithoutRecursion) {
+  EXPECT_TRUE(IsJson(Nested(1'000'000)));
+  EXPECT_FALSE(IsJson(Nested(1'000'000) + "]"));
 }
 
-TEST(JsonTest, ReplacesInvalidUtf8WhenItWrites) {
+TEST(JsonTest, ParsesUpToTheDepthThatCanBeSerialized) {
+  const std::optional<Json> deepest = ParseJson(Nested(kMaxJsonDepth));
+  ASSERT_TRUE(deepest.has_value());
+  EXPECT_EQ(Serialize(*deepest), Nested(kMaxJsonDepth));
+  EXPECT_FALSE(ParseJson(Nested(kMaxJsonDepth + 1)).has_value());
+  EXPECT_FALSE(ParseJson(Nested(1'000'000)).has_value());
+}
+
+TEST(NestingDepthTest, CountsBracketsOutsideOfStrings) {
+  EXPECT_EQ(NestingDepth("1"), 0u);
+  EXPECT_EQ(NestingDepth("{}"), 1u);
+  EXPECT_EQ(NestingDepth(R"({"a":[1,{"b":2}],"c":[3]})"), 3u);
+  EXPECT_EQ(NestingDepth(R"(["[[","\"[[","\\",[]])"), 2u);
+  EXPECT_EQ(NestingDepth("]]]["), 1u);
+  EXPECT_EQ(NestingDepth("[\"[["), 1u);
+}
+
+TEST(JsonTest, ReplacesInvalidUtf8WhenSerializing) {
   EXPECT_EQ(Serialize(Json("a\xff\n")), "\"a\xEF\xBF\xBD\\n\"");
 }
 

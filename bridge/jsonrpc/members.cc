@@ -10,17 +10,17 @@
 namespace bridge {
 namespace {
 
-constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr absl::string_view kSpace = " \t\r\n";
 constexpr auto kEnd = absl::string_view::npos;
 
-// Reads a text from front to back. A method that returns false, or nothing, has
-// met what it cannot read, and the scanner is of no more use.
+// Reads a text from front to back. When a method returns false, or nothing, the
+// text is not what it expects, and the scanner must not be used any more.
 class Scanner {
  public:
   explicit Scanner(absl::string_view text) : text_(text) {}
 
-  // Skips white space and looks at the next byte; 0 at the end.
+  // Skips white space and returns the next byte without taking it; 0 at the
+  // end.
   char Peek() {
     position_ = text_.find_first_not_of(kSpace, position_);
     if (position_ == kEnd) {
@@ -38,7 +38,7 @@ class Scanner {
     return true;
   }
 
-  // A string with its quotes.
+  // Returns a string with its quotes.
   std::optional<absl::string_view> String() {
     if (Peek() != '"') {
       return std::nullopt;
@@ -68,7 +68,7 @@ class Scanner {
   }
 
  private:
-  // From an opening quote to behind the closing one.
+  // Moves from an opening quote to behind the closing one.
   bool SkipString() {
     for (size_t at = position_ + 1;;) {
       at = text_.find_first_of("\"\\", at);
@@ -83,7 +83,7 @@ class Scanner {
     }
   }
 
-  // From an opening bracket to behind the one that closes it.
+  // Moves from an opening bracket to behind the matching one.
   bool SkipNested() {
     size_t depth = 0;
     do {

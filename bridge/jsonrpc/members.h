@@ -1,5 +1,5 @@
-// Where the members of a JSON object stand in its text, so that one of them can
-// be read or replaced and every other byte stays as it was written.
+// Finds where the members of a JSON object stand in its text, so that one of
+// them can be read or replaced while every other byte stays as written.
 
 #ifndef BRIDGE_JSONRPC_MEMBERS_H_
 #define BRIDGE_JSONRPC_MEMBERS_H_
@@ -15,20 +15,25 @@ namespace bridge {
 struct Member {
   // Without quotes and escapes.
   std::string name;
-  // As written, without the space around it. Points into the scanned text.
+  // The text as written, without the space around it. Points into the scanned
+  // text.
   absl::string_view value;
 };
 
-// The members of an object, in the order of the text; nothing if `text` is not
-// an object with nothing but white space (and a byte order mark) around it.
+// JavaScript's JSON.parse does not skip it, other parsers do.
+constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Returns the members of an object in the order of the text, or nothing if
+// `text` is not one object. White space around it and a byte order mark before
+// it are allowed.
 //
-// Nested values are skipped and not checked: only IsJson() tells whether all of
-// `text` is JSON. One pass, memory for the outermost members only, whatever the
-// depth.
+// Skips nested values without checking them: only IsJson() says whether all of
+// `text` is JSON. Takes one pass and memory for the outermost members only,
+// however deep values nest; does not recurse.
 std::optional<std::vector<Member>> ScanObject(absl::string_view text);
 
-// The text of the last member with that name, which is the one that counts;
-// nothing without one.
+// Returns the text of the last member of that name, the one that counts, or
+// nothing if there is none.
 std::optional<absl::string_view> FindMember(const std::vector<Member>& members,
                                             absl::string_view name);
 

@@ -41,7 +41,7 @@ TEST(ScanObjectTest, DecodesNames) {
   EXPECT_THAT(Scan(R"({"\u0069d":0})"), ElementsAre("id=0"));
 }
 
-TEST(ScanObjectTest, RefusesWhatIsNoObject) {
+TEST(ScanObjectTest, RefusesTextThatIsNotAnObject) {
   for (const char* text :
        {"", " ", "[1]", "1", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1",
         "{\"a\":1,}", "{\"a\" 1}", "{\"a\":\"x}", "{\"a\":[1}", "{a:1}",
@@ -50,14 +50,14 @@ TEST(ScanObjectTest, RefusesWhatIsNoObject) {
   }
 }
 
-TEST(ScanObjectTest, SkipsAnyDepth) {
+TEST(ScanObjectTest, SkipsValuesOfAnyDepth) {
   const std::string deep = std::string(1'000'000, '[');
   EXPECT_THAT(Scan("{\"a\":" + deep + "}"), ElementsAre("none"));
   const std::string closed = deep + std::string(1'000'000, ']');
   EXPECT_EQ(ScanObject("{\"a\":" + closed + "}")->size(), 1u);
 }
 
-TEST(FindMemberTest, TakesTheLastOfOneName) {
+TEST(FindMemberTest, ReturnsTheLastOfTwoMembersOfOneName) {
   const auto members = ScanObject(R"({"a":1,"b":2,"a":3})");
   EXPECT_EQ(FindMember(*members, "a"), "3");
   EXPECT_EQ(FindMember(*members, "c"), std::nullopt);

@@ -3,13 +3,30 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "bridge/jsonrpc/members.h"
 
 namespace bridge {
 namespace {
 
+// Classifies a line that is not an object with members.
+Message::Kind KindWithoutMembers(absl::string_view line) {
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(
+      absl::StripPrefix(line, kByteOrderMark));
+  if (absl::StartsWith(text, "[")) {
+    return Message::Kind::kBatch;
+  }
+  return absl::StartsWith(text, "{") ? Message::Kind::kBroken
+                                     : Message::Kind::kOther;
+}
+
 std::optional<std::string> DecodeString(absl::string_view text) {
-  std::optional<Json> value = ParseJson(text);
+  if (!absl::StartsWith(text, "\"")) {
+    return std::nullopt;
+  }
+  const std::optional<Json> value = ParseJson(text);
   if (!value.has_value() || !value->is_string()) {
     return std::nullopt;
   }
@@ -22,6 +39,7 @@ Message Message::Classify(absl::string_view line) {
   Message message;
   const std::optional<std::vector<Member>> members = ScanObject(line);
   if (!members.has_value()) {
+    message.kind_ = KindWithoutMembers(line);
     return message;
   }
   const std::optional<absl::string_view> id = FindMember(*members, "id");
@@ -46,12 +64,9 @@ Message Message::Classify(absl::string_view line) {
   return message;
 }
 
-std::optional<std::string> CanonicalId(absl::string_view id) {
-  const std::optional<Json> value = ParseJson(id);
-  if (!value.has_value() || value->is_structured() || value->is_boolean()) {
-    return std::nullopt;
-  }
-  return Serialize(*value);
+std::string CanonicalId(absl::string_view id) {
+  const std::optional<std::string> text = DecodeString(id);
+  return text.has_value() ? Serialize(*text) : static_cast<std::string>(id);
 }
 
 std::optional<std::string> StringMember(absl::string_view text,

@@ -1,4 +1,4 @@
-// What kind of JSON-RPC 2.0 message a line is
+// Classifies a line as a kind of JSON-RPC 2.0 message
 // (https://www.jsonrpc.org/specification).
 
 #ifndef BRIDGE_JSONRPC_MESSAGE_H_
@@ -12,32 +12,33 @@
 
 namespace bridge {
 
-// Views into a line, which must outlive it. A missing "jsonrpc" member is
-// overlooked.
+// Holds views into the line, which must outlive it. Does not require the member
+// "jsonrpc".
 class Message {
  public:
   enum class Kind {
     kRequest,       // has a method and an id, which may be null
     kNotification,  // has a method and no id
     kResponse,      // has no method, but an id and a result or an error
-    kOther,         // anything else: not an object, a batch, not JSON at all
+    kBatch,         // an array, whether it is valid JSON or not
+    kBroken,        // begins like an object, but is not valid JSON
+    kOther,         // another JSON object, or text that is no message
   };
 
-  // Looks at the outermost object only; see ScanObject() for what is not
-  // checked.
+  // Looks at the outermost object only; ScanObject() says what is not checked.
   static Message Classify(absl::string_view line);
 
   Kind kind() const { return kind_; }
 
-  // Empty unless a request or a notification.
+  // Empty unless this is a request or a notification.
   const std::string& method() const { return method_; }
 
-  // As written. Empty unless a request or a response.
+  // The text as written. Empty unless this is a request or a response.
   absl::string_view id() const { return id_; }
 
-  // As written; empty if the message has none.
+  // The text as written. Empty if the message has no params.
   absl::string_view params() const { return params_; }
-  // The same, of a response that reports success.
+  // The text as written. Empty unless this is a response that reports success.
   absl::string_view result() const { return result_; }
 
  private:
@@ -48,12 +49,12 @@ class Message {
   absl::string_view result_;
 };
 
-// One text for all spellings of an id ("a" and "\u0061"), so that ids can be
-// compared. Nothing, if `id` is not a JSON string, number or null.
-std::optional<std::string> CanonicalId(absl::string_view id);
+// Returns one text for all spellings of a string ("a" and "\u0061"), and any
+// other id as it is written, so that ids can be compared.
+std::string CanonicalId(absl::string_view id);
 
-// The decoded string value of a member of the object `text`; nothing without
-// such a member.
+// Returns the decoded string value of a member of the object `text`, or nothing
+// if there is no such member or it is not a string.
 std::optional<std::string> StringMember(absl::string_view text,
                                         absl::string_view name);
 

@@ -29,7 +29,8 @@ struct Error {
   Json data;
 };
 
-// `id` is the request's, as it was written; it is answered with the same bytes.
+// `id` is the id of the request as it was written, of any JSON type. The answer
+// has the same bytes.
 std::string ResultLine(absl::string_view id, const Json& result);
 std::string ErrorLine(absl::string_view id, const Error& error);
 

@@ -5,18 +5,18 @@
 namespace bridge {
 namespace {
 
-TEST(ResponseTest, GivesTheIdBackAsWritten) {
+TEST(ResponseTest, RepeatsTheIdAsWritten) {
   EXPECT_EQ(ResultLine("\"\\u0061\"", Json::object()),
             "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0061\",\"result\":{}}\n");
 }
 
-TEST(ResponseTest, StaysOnOneLine) {
+TEST(ResponseTest, WritesOneLine) {
   EXPECT_EQ(ResultLine("0", Json{{"output", "a\nb\r"}}),
             "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"output\":"
             "\"a\\nb\\r\"}}\n");
 }
 
-TEST(ResponseTest, LeavesOutDataThatIsNull) {
+TEST(ResponseTest, OmitsDataThatIsNull) {
   EXPECT_EQ(ErrorLine("null", {ErrorCode::kInvalidRequest, "no", nullptr}),
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,"
             "\"message\":\"no\"}}\n");

@@ -76,6 +76,12 @@ Status FakeServer::Executions::StartExecution(
     return NotFound(request->parent());
   }
   *response = execution->Snapshot();
+  {
+    MutexLock lock(&fake_.mutex_);
+    if (fake_.state_.start_code != grpc::StatusCode::OK) {
+      return {fake_.state_.start_code, "the start failed"};
+    }
+  }
   return fake_.LosesAnswer() ? Interrupted() : Status::OK;
 }
 
@@ -189,6 +195,9 @@ Status FakeServer::Executions::SignalExecution(
   {
     MutexLock lock(&fake_.mutex_);
     fake_.state_.signals.push_back(*request);
+    if (fake_.state_.signal_code != grpc::StatusCode::OK) {
+      return {fake_.state_.signal_code, "the signal failed"};
+    }
   }
   return With(request->name(), [&](FakeExecution& execution) {
     return execution.Signal(request->signal());

@@ -137,6 +137,16 @@ void FakeServer::Stop() {
   }
 }
 
+void FakeServer::FailStartedCommands(grpc::StatusCode code) {
+  MutexLock lock(&mutex_);
+  state_.start_code = code;
+}
+
+void FakeServer::FailSignals(grpc::StatusCode code) {
+  MutexLock lock(&mutex_);
+  state_.signal_code = code;
+}
+
 void FakeServer::HoldRuns() {
   MutexLock lock(&mutex_);
   state_.hold_runs = true;

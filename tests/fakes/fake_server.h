@@ -53,6 +53,11 @@ class FakeServer {
   void FailStarts(const corral::v1::StartFailure& failure);
 
   // From now on, RunExecution calls get no answer.
+  // From now on StartExecution has its effect but fails with `code`, and
+  // SignalExecution fails with `code` and has none.
+  void FailStartedCommands(grpc::StatusCode code);
+  void FailSignals(grpc::StatusCode code);
+
   void HoldRuns();
   // Waits until there was such a call.
   void WaitForRun();
@@ -81,6 +86,8 @@ class FakeServer {
 
   struct State {
     std::optional<corral::v1::StartFailure> failure;
+    grpc::StatusCode start_code = grpc::StatusCode::OK;
+    grpc::StatusCode signal_code = grpc::StatusCode::OK;
     std::map<std::string, corral::v1::Sandbox> sandboxes;
     std::map<std::string, std::shared_ptr<FakeExecution>> executions;
     int next_id = 1;

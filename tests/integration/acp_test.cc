@@ -21,8 +21,8 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-// Tells the client of every line that it gets, as a notification. `ask` sends a
-// request and keeps its answer in $answer.
+// Repeats every line that it receives to the client, in a notification. `ask`
+// sends a request and keeps the answer in $answer.
 constexpr char kAgent[] = R"(
 hear() {
   read -r answer
@@ -51,7 +51,8 @@ read -r rest || exit 0
 
 class AcpTest : public IntegrationTest {
  protected:
-  // A session up to its prompt, in which the agent creates this terminal.
+  // Begins a session and sends its prompt, on which the agent creates this
+  // terminal.
   std::unique_ptr<Process> Begin(const std::string& terminal,
                                  const std::string& option = "") {
     auto bridge = std::make_unique<Process>(
@@ -98,7 +99,7 @@ TEST_F(AcpTest, RunsACommandInTheSessionsDirectory) {
   ExpectEnd(*bridge);
 }
 
-TEST_F(AcpTest, TruncatesFromTheFront) {
+TEST_F(AcpTest, KeepsTheTailOfALongOutput) {
   const auto bridge = Begin(R"("command":"seq 10000","outputByteLimit":12)");
   EXPECT_THAT(bridge->ReadLine(), HasSubstr("\"exitCode\":0"));
   EXPECT_THAT(bridge->ReadLine(),
@@ -108,7 +109,7 @@ TEST_F(AcpTest, TruncatesFromTheFront) {
 }
 
 TEST_F(AcpTest, DoesNotNoticeThatTheServerIsKilledAgainAndAgain) {
-  // Between two restarts something is answered.
+  // At least one answer arrives between two restarts.
   std::atomic<int> answers = 0;
   std::atomic<bool> over = false;
   std::thread restarts([&] {
@@ -140,7 +141,7 @@ TEST_F(AcpTest, DoesNotNoticeThatTheServerIsKilledAgainAndAgain) {
   EXPECT_EQ(client_->GetInfo().sandboxes(), 0);
 }
 
-TEST_F(AcpTest, KillsWhatRuns) {
+TEST_F(AcpTest, KillsARunningCommand) {
   const auto bridge = Begin(R"("command":"sleep","args":["1000"])", "kill");
   EXPECT_THAT(bridge->ReadLine(),
               AllOf(HasSubstr("\"kill\""), HasSubstr("\"result\":{}")));

@@ -1,5 +1,5 @@
-// An ACP agent on the official library whose prompts are scripts: the text of a prompt is the body of
-// an async JavaScript function of `agent`, and what it returns is told to the client as JSON.
+// An ACP agent on the official library that runs scripts: the text of a prompt is the body of an async
+// JavaScript function with the parameter `agent`. The agent reports its result to the client as JSON.
 import * as acp from "@agentclientprotocol/sdk";
 import { Readable, Writable } from "node:stream";
 
@@ -8,8 +8,8 @@ const AsyncFunction = (async () => {}).constructor;
 const cwds = new Map();
 let initialize = null;
 
-// What scripts use.
-function helper(client, sessionId) {
+// Returns the `agent` of scripts.
+function scriptApi(client, sessionId) {
   const call = (method, params, options) => client.request(method, { sessionId, ...params }, options);
   return {
     initialize,
@@ -22,7 +22,7 @@ function helper(client, sessionId) {
     wait: (terminalId, options) => call("terminal/wait_for_exit", { terminalId }, options),
     kill: (terminalId) => call("terminal/kill", { terminalId }),
     release: (terminalId) => call("terminal/release", { terminalId }),
-    // The usual order of things.
+    // Runs one command from its creation to its release.
     run: async function (params) {
       const terminal = await this.create(params);
       const exit = await this.wait(terminal);
@@ -30,7 +30,7 @@ function helper(client, sessionId) {
       await this.release(terminal);
       return { exit, ...output };
     },
-    // What an error looks like to the agent.
+    // Returns the error of a request as the agent sees it.
     failure: (promise) => promise.then((value) => ({ value }), ({ code, message, data }) => ({ code, message, data })),
     say: (text) =>
       client.notify(methods.client.session.update, {
@@ -56,7 +56,7 @@ acp
   .onRequest(methods.agent.session.close, () => ({}))
   .onNotification(methods.agent.session.cancel, ({ params }) => cancellations.get(params.sessionId)?.())
   .onRequest(methods.agent.session.prompt, async ({ params, client }) => {
-    const agent = helper(client, params.sessionId);
+    const agent = scriptApi(client, params.sessionId);
     let cancelled = false;
     agent.cancelled = new Promise((resolve) =>
       cancellations.set(params.sessionId, () => {
@@ -65,13 +65,13 @@ acp
       }),
     );
     const script = params.prompt.map((block) => block.text ?? "").join("");
-    let told;
+    let outcome;
     try {
-      told = { returned: (await new AsyncFunction("agent", script)(agent)) ?? null };
+      outcome = { returned: (await new AsyncFunction("agent", script)(agent)) ?? null };
     } catch (error) {
-      told = { threw: { code: error.code, message: error.message, data: error.data } };
+      outcome = { threw: { code: error.code, message: error.message, data: error.data } };
     }
-    await agent.say(JSON.stringify(told));
+    await agent.say(JSON.stringify(outcome));
     return { stopReason: cancelled ? "cancelled" : "end_turn" };
   })
   .onRequest("_test/echo", (params) => params, ({ params }) => params)

@@ -1,6 +1,5 @@
-// An ACP client on the official library without terminals of its own, and what it checks: each check
-// launches the command given after the script (corral-acp with the scripted agent) and prints PASS or
-// FAIL.
+// An ACP client on the official library, without terminals of its own, that checks corral-acp. Each check
+// launches COMMAND (corral-acp with the scripted agent) and prints PASS or FAIL.
 //
 //   node client.mjs WORKSPACE COMMAND [ARGUMENTS]
 import * as acp from "@agentclientprotocol/sdk";
@@ -14,11 +13,11 @@ const { methods } = acp;
 const [workspace, command, ...args] = process.argv.slice(2);
 const checkTimeoutMs = 60_000;
 
-// Runs `use` with a launched agent; ends it afterwards.
+// Launches the agent, runs `use` with it, and ends it.
 async function withAgent(use, handlers = (app) => app) {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const exited = new Promise((resolve) => child.on("exit", (code, signal) => resolve({ code, signal })));
-  // What the agent said and nobody has taken yet. The library may hand over the end of a turn first.
+  // Texts of the agent that no check has read yet. The library may deliver the end of a turn before them.
   const texts = [];
   const listeners = [];
   const nextText = async () => {
@@ -47,14 +46,14 @@ async function withAgent(use, handlers = (app) => app) {
     (await agent.request(methods.agent.session.new, { cwd, mcpServers: [] })).sessionId;
   const prompt = (sessionId, script) =>
     agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text: script }] });
-  // What the script returned.
+  // Runs a script in the agent and returns its result.
   const script = async (text, sessionId) => {
     await prompt(sessionId ?? (await open()), text);
-    const told = JSON.parse(await nextText());
-    if ("threw" in told) {
-      throw new Error(`the agent: ${JSON.stringify(told.threw)}`);
+    const outcome = JSON.parse(await nextText());
+    if ("threw" in outcome) {
+      throw new Error(`the agent: ${JSON.stringify(outcome.threw)}`);
     }
-    return told.returned;
+    return outcome.returned;
   };
   try {
     return await use({ agent, child, exited, initialized, nextText, open, prompt, script });
@@ -84,7 +83,7 @@ async function check(name, body) {
 const exited = (code) => ({ exitCode: code, signal: null });
 const killed = (signal) => ({ exitCode: null, signal });
 
-await check("the agent is told of a terminal and of nothing else", () =>
+await check("initialize announces terminals to the agent and changes nothing else", () =>
   withAgent(async ({ script }) => {
     const initialize = await script("return agent.initialize");
     assert.deepEqual(initialize.clientCapabilities, {
@@ -151,7 +150,7 @@ await check("a relative and an absolute cwd, and one outside", () =>
   }),
 );
 
-await check("output is there while the command runs", () =>
+await check("output can be read while the command runs", () =>
   withAgent(async ({ script }) => {
     const seen = await script(`
       const terminal = await agent.create({ command: "echo early; exec sleep 1000" });
@@ -163,7 +162,7 @@ await check("output is there while the command runs", () =>
   }),
 );
 
-await check("a long output keeps its end, cut between characters", () =>
+await check("a long output keeps its tail, cut between characters", () =>
   withAgent(async ({ script }) => {
     const ran = await script(`return agent.run({
       command: "i=0; while [ $i -lt 2000 ]; do printf '\\u00e9\\u20ac'; i=$((i+1)); done; printf end",
@@ -182,7 +181,7 @@ await check("no output at all with a limit of 0", () =>
   }),
 );
 
-await check("4 MiB that JSON makes six times as long, as one message", () =>
+await check("4 MiB of output that JSON escapes to six times that size", () =>
   withAgent(async ({ script }) => {
     const ran = await script(`
       const ran = await agent.run({ command: "head -c 5000000 /dev/zero", outputByteLimit: 100000000 });
@@ -215,7 +214,7 @@ await check("a kill ends the tree and keeps the terminal", () =>
   }),
 );
 
-await check("a command that ignores SIGTERM is killed for good", () =>
+await check("a command that ignores SIGTERM gets SIGKILL", () =>
   withAgent(async ({ script }) => {
     const exit = await script(`
       const terminal = await agent.create({ command: "trap '' TERM; echo up; while :; do sleep 1; done" });
@@ -317,7 +316,7 @@ await check("fifty commands at once", () =>
   }),
 );
 
-await check("the end comes after the last byte", () =>
+await check("the exit status is reported after the last byte of output", () =>
   withAgent(async ({ script }) => {
     const complete = await script(`
       let complete = 0;
@@ -330,7 +329,7 @@ await check("the end comes after the last byte", () =>
   }),
 );
 
-await check("requests that are not the bridge's pass in both directions", () =>
+await check("other requests pass in both directions", () =>
   withAgent(
     async ({ agent, script }) => {
       assert.deepEqual(await agent.request("_test/echo", { a: [1, "é", null] }), { a: [1, "é", null] });
@@ -371,13 +370,30 @@ await check("a cancelled turn whose agent kills its command", () =>
   }),
 );
 
-await check("nothing is left when the client terminates the bridge", () =>
+await check("the bridge ends when the client terminates it", () =>
   withAgent(async ({ child, exited: end, script }) => {
     await script(`await agent.create({ command: "trap '' TERM; touch alive; while :; do sleep 1; done" })`);
     child.kill("SIGTERM");
     const { code, signal } = await end;
     assert.equal(signal, null);
     assert.ok(code === 0 || code > 128, `exit code ${code}`);
+  }),
+);
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+await check("the agent ends when the bridge is killed", () =>
+  withAgent(async ({ child, exited: end, script }) => {
+    const pid = await script(`return process.pid`);
+    child.kill("SIGKILL");
+    await end;
+    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
   }),
 );
 

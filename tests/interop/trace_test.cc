@@ -1,10 +1,13 @@
-// Replays conversations of third-party peers, without the peers. A trace has
-// one line for each message:
-//   client> LINE   what the client said          client< LINE   what it must
-//   get agent> LINE    what the agent said           agent< LINE    what it
-//   must get
-// What one side gets comes in this order; between the two sides only causes
-// come before effects.
+// Replays conversations of third-party peers without the peers. A trace has one
+// line for each message:
+//
+//   client> LINE   the client sent LINE
+//   client< LINE   the client must receive LINE
+//   agent> LINE    the agent sent LINE
+//   agent< LINE    the agent must receive LINE
+//
+// Each side receives its lines in this order. Between the two sides, only a
+// cause comes before its effects.
 
 #include <deque>
 #include <fstream>
@@ -32,7 +35,7 @@ struct Outcome {
   int code;
 };
 
-// What the commands of the traces do. All others run until they are killed.
+// Knows the commands of the traces. All others run until they are killed.
 void Script(FakeExecution& command) {
   static const auto* const outcomes = new std::map<std::string, Outcome>{
       {"printf %s é", {"é", 0}},
@@ -71,7 +74,7 @@ class TraceTest : public ::testing::TestWithParam<const char*> {
     return line;
   }
 
-  // Learns the id of a terminal that was just created.
+  // Remembers the id of a terminal that was just created.
   void Bind(const std::string& expected, const std::string& received) {
     static const auto* const created =
         new std::regex(R"re("result":\{"terminalId":"([^"]*)"\})re");
@@ -97,7 +100,7 @@ class TraceTest : public ::testing::TestWithParam<const char*> {
 
   FakeServer server_{Script};
   bridge::PollLoop loop_;
-  // Their names in the trace, and their ids.
+  // Names of terminals in the trace, and their ids.
   std::vector<std::pair<std::string, std::string>> terminals_;
   std::deque<std::string> client_;
   std::deque<std::string> agent_;

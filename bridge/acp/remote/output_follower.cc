@@ -25,7 +25,7 @@ bool OutputFollower::Shared::IsStopped() {
   return stopped;
 }
 
-// False: the follower is gone.
+// Returns false if the follower was destroyed.
 bool OutputFollower::Shared::AwaitHandled() {
   MutexLock lock(&mutex);
   mutex.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -61,7 +61,8 @@ void OutputFollower::Follow(PollLoop* loop,
   while (more) {
     absl::StatusOr<std::optional<OutputEvent>> event = shared->stream.Next();
     if (event.ok() && !event->has_value()) {
-      event = absl::InternalError("the output ended without an end");
+      event =
+          absl::InternalError("the output stream ended without an exit status");
     }
     more = event.ok() && !(*event)->has_ended();
     loop->Post([shared, event = std::move(event)] {

@@ -15,20 +15,19 @@
 
 namespace bridge {
 
-// Brings the output of one execution, whose standard error is merged into its
-// standard output, to the loop, from its first byte to its end. The next event
-// is read when the last one has been dealt with, so that no more than one takes
-// memory here.
+// Delivers the output of one execution to the loop, from its first byte to its
+// end. Standard error must be merged into standard output. Reads the next event
+// when the last one has been handled, so that only one is in memory.
 //
-// For the loop's thread; has a thread of its own that only reads.
+// For the loop's thread. Has a thread of its own that only reads.
 class OutputFollower {
  public:
   using OnEvent = absl::AnyInvocable<void(const corral::v1::OutputEvent&)>;
   using OnLost = absl::AnyInvocable<void(absl::Status)>;
 
-  // Runs `on_event` on the loop for each event, `ended` last; or `on_lost`
-  // last, when the server was gone for too long or has forgotten the execution.
-  // Both may destroy the follower. Neither runs after that.
+  // Runs `on_event` on the loop for each event, `ended` last. If the server was
+  // gone for too long, or does not know the execution any more, runs `on_lost`
+  // last instead. Both may destroy the follower; neither runs after that.
   OutputFollower(PollLoop* loop, client::Connection& connection,
                  const std::string& execution_name, OnEvent on_event,
                  OnLost on_lost);
@@ -38,7 +37,7 @@ class OutputFollower {
   OutputFollower& operator=(const OutputFollower&) = delete;
 
  private:
-  // Outlives the follower until the last post has run.
+  // Lives until the follower is destroyed and the last post has run.
   struct Shared {
     client::OutputStream stream;
     OnEvent on_event;

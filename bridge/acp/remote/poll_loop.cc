@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "sandbox/base/log.h"
 
 namespace bridge {
 namespace {
 
-constexpr absl::Duration kLongest = absl::Hours(1);
+// How long one call of poll(2) waits at most.
+constexpr absl::Duration kLongestWait = absl::Hours(1);
 
 }  // namespace
 
@@ -22,7 +22,7 @@ PollLoop::PollLoop() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 }
 
 PollLoop::~PollLoop() {
-  // The last Post() may still be about to leave the lock.
+  // Waits for a thread that is still leaving Post().
   sandbox::MutexLock lock(&mutex_);
   posted_.clear();
 }
@@ -31,12 +31,13 @@ void PollLoop::Post(Action action) {
   sandbox::MutexLock lock(&mutex_);
   posted_.push_back(std::move(action));
   const uint64_t one = 1;
-  // Fails only when the counter is full, and then the loop wakes anyway.
+  // Fails only when the counter is full, and then the loop wakes up anyway.
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
 void PollLoop::After(absl::Duration delay, Action action) {
-  timers_.emplace(absl::Now() + delay, std::move(action));
+  timers_.emplace(Clock::now() + absl::ToChronoNanoseconds(delay),
+                  std::move(action));
 }
 
 void PollLoop::RunOnce(std::vector<pollfd>& descriptors) {
@@ -66,7 +67,7 @@ void PollLoop::RunPosted() {
 }
 
 void PollLoop::RunTimers() {
-  const absl::Time now = absl::Now();
+  const Clock::time_point now = Clock::now();
   while (!timers_.empty() && timers_.begin()->first <= now) {
     auto timer = timers_.extract(timers_.begin());
     timer.mapped()();
@@ -74,9 +75,10 @@ void PollLoop::RunTimers() {
 }
 
 timespec PollLoop::UntilNextTimer() const {
-  absl::Duration wait = kLongest;
+  absl::Duration wait = kLongestWait;
   if (!timers_.empty()) {
-    wait = std::min(wait, timers_.begin()->first - absl::Now());
+    wait =
+        std::min(wait, absl::FromChrono(timers_.begin()->first - Clock::now()));
   }
   return absl::ToTimespec(std::max(wait, absl::ZeroDuration()));
 }

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <map>
 #include <vector>
 
@@ -13,33 +14,37 @@
 
 namespace bridge {
 
-// The one thread on which the whole bridge runs: descriptors, timers and what
-// other threads hand over. Everything but Post() is for that thread.
+// Runs the whole bridge on one thread: descriptors, timers and actions that
+// other threads post. Every method but Post() is for that thread.
 class PollLoop {
  public:
   using Action = absl::AnyInvocable<void()>;
 
   PollLoop();
-  // Nobody may post any more. Actions that did not run are dropped.
+  // No thread may post any more. Drops actions that did not run.
   ~PollLoop();
 
-  // Runs `action` on the loop's thread, in the order of the calls. Any thread.
+  // Runs `action` on the loop's thread, in the order of the calls. For any
+  // thread.
   void Post(Action action);
 
   // Runs `action` after at least `delay`.
   void After(absl::Duration delay, Action action);
 
-  // Waits until one of the descriptors has an event, a timer is due or
-  // something was posted; then fills `revents` and runs what is due.
+  // Waits until a descriptor has an event, a timer is due or an action was
+  // posted. Fills `revents`, and runs posted actions and due timers.
   void RunOnce(std::vector<pollfd>& descriptors);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void RunPosted();
   void RunTimers();
   timespec UntilNextTimer() const;
 
   const sandbox::UniqueFd wake_;  // an eventfd
-  std::multimap<absl::Time, Action> timers_;
+  // The key is the time of the monotonic clock when the timer is due.
+  std::multimap<Clock::time_point, Action> timers_;
   sandbox::Mutex mutex_;
   std::vector<Action> posted_ ABSL_GUARDED_BY(mutex_);
 };

@@ -16,7 +16,7 @@ void Round(PollLoop& loop) {
   loop.RunOnce(none);
 }
 
-TEST(PollLoopTest, RunsWhatOtherThreadsPostInTheirOrder) {
+TEST(PollLoopTest, RunsPostedActionsInTheirOrder) {
   PollLoop loop;
   std::vector<int> seen;
   std::thread poster([&] {
@@ -33,7 +33,7 @@ TEST(PollLoopTest, RunsWhatOtherThreadsPostInTheirOrder) {
   }
 }
 
-TEST(PollLoopTest, RunsTimersInTheOrderOfTheirTimes) {
+TEST(PollLoopTest, RunsTheTimerThatIsDueFirstFirst) {
   PollLoop loop;
   std::vector<int> seen;
   loop.After(absl::Milliseconds(2), [&] { seen.push_back(2); });
@@ -59,7 +59,7 @@ TEST(PollLoopTest, ReportsReadyDescriptors) {
   EXPECT_EQ(descriptors[1].revents, POLLIN);
 }
 
-TEST(PollLoopTest, DropsWhatDidNotRun) {
+TEST(PollLoopTest, DropsActionsThatDidNotRun) {
   PollLoop loop;
   loop.Post([] { FAIL(); });
   loop.After(absl::ZeroDuration(), [] { FAIL(); });

@@ -10,8 +10,6 @@ using corral::v1::ExecutionService;
 using corral::v1::SandboxService;
 using google::protobuf::Empty;
 
-// The end of the bridge, too, waits for its calls.
-constexpr absl::Duration kTimeout = absl::Seconds(15);
 constexpr absl::Duration kReconnectTimeout = absl::Seconds(10);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(200);
 
@@ -20,16 +18,17 @@ using AsyncExecutions = ExecutionService::StubInterface::async_interface;
 
 }  // namespace
 
-ServerCalls::ServerCalls(PollLoop* loop, client::ConnectOptions options)
-    : loop_(loop), options_(std::move(options)) {}
+ServerCalls::ServerCalls(PollLoop* loop, client::ConnectOptions options,
+                         absl::Duration patience)
+    : loop_(loop), options_(std::move(options)), patience_(patience) {}
 
 ServerCalls::~ServerCalls() { CHECK(idle()) << "calls are outstanding"; }
 
 template <typename Async, typename Request, typename Response>
 void ServerCalls::Make(std::unique_ptr<Call<Async, Request, Response>> call) {
   ++outstanding_;
-  // Only the loop ever owns it: a context must not be destroyed on gRPC's own
-  // thread, where it could be the last to hold the channel.
+  // Only the loop's thread owns the call. If gRPC's thread destroyed the
+  // context it might destroy the channel with it, which must not happen there.
   auto* pending = call.release();
   pending->context.emplace();
   pending->context->set_wait_for_ready(true);
@@ -70,7 +69,7 @@ void ServerCalls::Begin(Async* async, Method<Async, Request, Response> method,
   call->async = async;
   call->method = method;
   call->request = request;
-  call->deadline = absl::Now() + kTimeout;
+  call->deadline = absl::Now() + patience_;
   call->done = std::move(done);
   Make(std::move(call));
 }

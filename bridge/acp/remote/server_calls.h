@@ -21,29 +21,33 @@
 
 namespace bridge {
 
-// The calls of a corrald that the bridge makes, without ever blocking: each
-// answer runs on the loop. A call waits for a server that is being restarted,
-// and is made again if that broke it off, for 15 s in all: requests that create
-// something carry a request id, and signals here end a command, where a second
-// one does no harm.
+// Makes the bridge's calls to corrald without blocking; each answer runs on the
+// loop. A call waits while the server restarts, and is repeated if the restart
+// broke it off, for 15 s in all. Repeating is safe: requests that create
+// something carry a request id, and a second signal to a command that is to end
+// does no harm.
 //
-// For the loop's thread. Destroyed only when idle().
+// For the loop's thread. Must be idle() when it is destroyed.
 class ServerCalls {
  public:
   template <typename Response>
   using Done = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 
-  ServerCalls(PollLoop* loop, client::ConnectOptions options);
+  // How long a call is repeated. The bridge's exit waits for its calls, too.
+  static constexpr absl::Duration kPatience = absl::Seconds(15);
+
+  ServerCalls(PollLoop* loop, client::ConnectOptions options,
+              absl::Duration patience = kPatience);
   ~ServerCalls();
 
   ServerCalls(const ServerCalls&) = delete;
   ServerCalls& operator=(const ServerCalls&) = delete;
 
-  // Connects first, or again, which may start a local server.
+  // Connects first, or again, and may start a local server for that.
   void CreateSandbox(const corral::v1::CreateSandboxRequest& request,
                      Done<corral::v1::Sandbox> done);
 
-  // Only after CreateSandbox has succeeded.
+  // These may be called only after CreateSandbox has succeeded.
   void StartExecution(const corral::v1::StartExecutionRequest& request,
                       Done<corral::v1::Execution> done);
   void SignalExecution(const corral::v1::SignalExecutionRequest& request,
@@ -55,16 +59,16 @@ class ServerCalls {
                      Done<google::protobuf::Empty> done);
   client::Connection& connection() { return *connection_; }
 
-  // Runs `action` on the loop after at least `delay`, if it still runs then.
+  // Runs `action` on the loop after at least `delay`.
   void After(absl::Duration delay, PollLoop::Action action) {
     loop_->After(delay, std::move(action));
   }
 
-  // No answer is outstanding.
+  // Whether every call has been answered.
   bool idle() const { return outstanding_ == 0; }
 
  private:
-  // One call of a stub's async() interface.
+  // A method of a stub's async() interface.
   template <typename Async, typename Request, typename Response>
   using Method = void (Async::*)(grpc::ClientContext*, const Request*,
                                  Response*, std::function<void(grpc::Status)>);
@@ -88,13 +92,14 @@ class ServerCalls {
   void Finish(std::unique_ptr<Call<Async, Request, Response>> call,
               const grpc::Status& status);
 
-  // Runs `done` when there is a connection, or with the reason why there is
-  // none.
+  // Runs `done` with OK once there is a connection, else with the reason why
+  // there is none.
   void Connect(absl::AnyInvocable<void(absl::Status)> done);
 
   PollLoop* const loop_;
   const client::ConnectOptions options_;
-  // Set once; replaced never, since streams refer to it.
+  const absl::Duration patience_;
+  // Set once and never replaced, since streams refer to it.
   std::unique_ptr<client::Connection> connection_;
   int outstanding_ = 0;
 };

@@ -15,89 +15,102 @@ namespace {
 constexpr int64_t kIdleTimeoutSeconds = 600;
 constexpr absl::Duration kUseInterval = absl::Minutes(2);
 
-void DeleteByName(ServerCalls& calls, const std::string& name) {
-  calls.DeleteSandbox(name, [name](const auto& deleted) {
-    if (!deleted.ok() && !absl::IsNotFound(deleted.status())) {
-      LOG(WARNING) << name << " was not deleted: " << deleted.status();
-    }
-  });
+absl::Status SessionClosed() {
+  return absl::CancelledError("the session is closed");
 }
 
 }  // namespace
 
-SessionSandbox::SessionSandbox(ServerCalls* calls, corral::v1::Sandbox wanted)
-    : calls_(calls), wanted_(std::move(wanted)) {
+SessionSandbox::SessionSandbox(ServerCalls* calls, Deletions* deletions,
+                               corral::v1::Sandbox wanted)
+    : calls_(calls), deletions_(deletions), wanted_(std::move(wanted)) {
   wanted_.mutable_lifetime()->mutable_idle_timeout()->set_seconds(
       kIdleTimeoutSeconds);
 }
 
-void SessionSandbox::KeepInUse(const std::string& name) {
-  calls_->After(kUseInterval, [weak = weak_from_this(), name] {
-    const std::shared_ptr<SessionSandbox> self = weak.lock();
-    if (self != nullptr && self->name_ == name) {
-      // Any call that names it will do; what is wrong with it shows when it is
-      // needed.
-      self->calls_->GetSandbox(name, [](const auto&) {});
-      self->KeepInUse(name);
-    }
-  });
+void SessionSandbox::Enter(State state, const std::string& name) {
+  if (state_ == State::kDeleted) {
+    return;
+  }
+  if (state_ == State::kReady) {
+    given_up_.push_back(name_);
+  }
+  state_ = state;
+  name_ = name;
 }
 
 void SessionSandbox::WhenReady(Done done) {
-  if (deleted_) {
-    done(absl::CancelledError("the session is closed"));
-    return;
+  switch (state_) {
+    case State::kDeleted:
+      done(SessionClosed());
+      return;
+    case State::kReady:
+      done(name_);
+      return;
+    case State::kCreating:
+      waiting_.push_back(std::move(done));
+      return;
+    case State::kNone:
+      waiting_.push_back(std::move(done));
+      Create();
+      return;
   }
-  if (!name_.empty()) {
-    done(name_);
-    return;
-  }
-  waiting_.push_back(std::move(done));
-  if (creating_) {
-    return;
-  }
-  creating_ = true;
+}
+
+void SessionSandbox::Create() {
+  Enter(State::kCreating);
   corral::v1::CreateSandboxRequest request;
   request.set_parent(client::kTenant);
   request.set_request_id(client::NewRequestId());
   *request.mutable_sandbox() = wanted_;
-  calls_->CreateSandbox(request, [self = shared_from_this()](
-                                     absl::StatusOr<corral::v1::Sandbox> made) {
-    self->OnCreated(std::move(made));
-  });
+  calls_->CreateSandbox(
+      request, [self = shared_from_this()](
+                   const absl::StatusOr<corral::v1::Sandbox>& created) {
+        self->OnCreated(created);
+      });
 }
 
-void SessionSandbox::OnCreated(absl::StatusOr<corral::v1::Sandbox> created) {
-  creating_ = false;
-  absl::StatusOr<std::string> answer =
-      absl::CancelledError("the session is closed");
+void SessionSandbox::OnCreated(
+    const absl::StatusOr<corral::v1::Sandbox>& created) {
+  absl::StatusOr<std::string> answer = SessionClosed();
   if (!created.ok()) {
-    LOG(ERROR) << "no sandbox: " << created.status();
+    LOG(ERROR) << "the session's sandbox was not created: " << created.status();
     answer = created.status();
-  } else if (deleted_) {
-    DeleteByName(*calls_, created->name());
+    Enter(State::kNone);
+  } else if (state_ == State::kDeleted) {
+    deletions_->DeleteSandbox(created->name());
   } else {
-    answer = name_ = created->name();
-    KeepInUse(name_);
+    answer = created->name();
+    Enter(State::kReady, created->name());
+    KeepInUse(created->name());
   }
   for (Done& done : std::exchange(waiting_, {})) {
     done(answer);
   }
 }
 
+void SessionSandbox::KeepInUse(const std::string& name) {
+  calls_->After(kUseInterval, [weak = weak_from_this(), name] {
+    const std::shared_ptr<SessionSandbox> self = weak.lock();
+    if (self != nullptr && self->name_ == name) {
+      // Any call that names the sandbox will do. Its error does not matter: the
+      // next command that needs the sandbox reports it.
+      self->calls_->GetSandbox(name, [](const auto&) {});
+      self->KeepInUse(name);
+    }
+  });
+}
+
 void SessionSandbox::GiveUp(const std::string& name) {
-  if (name_ == name) {
-    given_up_.push_back(std::exchange(name_, ""));
+  if (state_ == State::kReady && name_ == name) {
+    Enter(State::kNone);
   }
 }
 
 void SessionSandbox::Delete() {
-  deleted_ = true;
-  GiveUp(name_);
+  Enter(State::kDeleted);
   for (const std::string& name : std::exchange(given_up_, {})) {
-    if (!name.empty()) {
-      DeleteByName(*calls_, name);
-    }
+    deletions_->DeleteSandbox(name);
   }
 }
 

@@ -7,46 +7,59 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "corral/v1/sandbox.pb.h"
 
 namespace bridge {
 
-// The sandbox of one ACP session. It is created when it is first needed, and
-// again if it turns out that it can't be used any more. The server deletes it
-// when it has been idle for 10 min; this keeps it in use for as long as it
-// lives, so that only the sandbox of a bridge that was killed goes that way.
-// For the loop's thread; held by shared_ptr.
+// The sandbox of one ACP session. Creates it when it is first needed, and a new
+// one when it can no longer be used. The server deletes the sandbox after 10
+// min without use; this object calls the server every 2 min, so that only the
+// sandbox of a bridge that was killed ends that way. For the loop's thread;
+// held by shared_ptr.
 class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
 
-  SessionSandbox(ServerCalls* calls, corral::v1::Sandbox wanted);
+  SessionSandbox(ServerCalls* calls, Deletions* deletions,
+                 corral::v1::Sandbox wanted);
 
-  // Runs `done` with the sandbox's name, or with the reason why there is none,
-  // which does not keep the next call from trying again.
+  // Runs `done` with the sandbox's name, or with the reason why there is none.
+  // After a failure the next call tries again.
   void WhenReady(Done done);
 
-  // The sandbox of that name takes no executions. What it holds can still be
+  // Call when the sandbox of that name takes no executions any more: the next
+  // WhenReady() creates another one. The output of its executions can still be
   // read.
   void GiveUp(const std::string& name);
 
-  // Deletes every sandbox that was created here, also one that is just being
-  // created. From now on WhenReady() fails.
+  // Deletes every sandbox that was created here, also the one being created.
+  // From then on WhenReady() fails with Cancelled.
   void Delete();
 
  private:
-  void OnCreated(absl::StatusOr<corral::v1::Sandbox> created);
-  // From now on, for as long as it is the one that takes executions.
+  enum class State {
+    kNone,      // no sandbox takes executions
+    kCreating,  // the server was asked for one
+    kReady,     // name_ takes executions
+    kDeleted,   // for good; a sandbox that is still created is deleted
+  };
+
+  // Makes every change of state. Leaving kReady gives the sandbox up.
+  void Enter(State state, const std::string& name = "");
+  void Create();
+  void OnCreated(const absl::StatusOr<corral::v1::Sandbox>& created);
+  // Calls the server from time to time while this sandbox is ready.
   void KeepInUse(const std::string& name);
 
   ServerCalls* const calls_;
+  Deletions* const deletions_;
   corral::v1::Sandbox wanted_;
-  bool creating_ = false;
-  bool deleted_ = false;
-  std::string name_;  // empty: none takes executions
+  State state_ = State::kNone;
+  std::string name_;  // empty unless kReady
   std::vector<std::string> given_up_;
-  std::vector<Done> waiting_;
+  std::vector<Done> waiting_;  // empty unless kCreating
 };
 
 }  // namespace bridge

@@ -10,42 +10,48 @@
 
 namespace bridge {
 
-// The ACP sessions of a connection and their working directories, learned from
-// the requests of the client and the answers of the agent as they pass. Not
-// thread-safe. https://agentclientprotocol.com/protocol/v1/session-setup
+// Knows the ACP sessions of a connection and their working directories from the
+// client's requests and the agent's responses that pass by. Not thread-safe.
+// https://agentclientprotocol.com/protocol/v1/session-setup
 class Sessions {
  public:
-  // A request of the client. A session that is loaded or resumed exists from
-  // its request on, since the agent may use it before it answers. Returns the
-  // id of a session that existed with another working directory: what belongs
-  // to it is to be closed.
+  // Call with each request of the client. A session that is loaded or resumed
+  // exists from its request on, since the agent may use it before it responds.
+  // Returns the id of a session that existed with another working directory,
+  // whose terminals and sandbox must be closed.
   std::optional<std::string> OnRequest(const Message& request);
 
-  // A response of the agent. Returns the id of a session that ended with it.
+  // Call with each response of the agent. Returns the id of a session that this
+  // response ended.
   std::optional<std::string> OnResponse(const Message& response);
 
-  // Makes a session known that the agent uses although no request opened it.
   void Open(const std::string& session_id, const std::string& cwd) {
     cwds_[session_id] = cwd;
   }
 
-  // As the client gave it; nothing for a session that is not known.
+  // Returns the session's working directory as the client gave it, empty if it
+  // gave none; nothing if no request opened the session, or it was closed.
   std::optional<std::string> Cwd(const std::string& session_id) const;
 
  private:
-  std::optional<std::string> Reopen(const std::string& session_id,
-                                    const std::string& cwd);
-
-  // What to do when the agent answers a request with success.
+  // A request that the agent has not answered yet.
   struct Pending {
-    enum class Kind { kOpen, kClose };
+    enum class Kind {
+      kOpen,   // success opens the session that the response names, in `cwd`
+      kLoad,   // failure ends session_id, which this request opened
+      kClose,  // success ends session_id
+    };
     Kind kind;
     std::string cwd;         // kOpen
-    std::string session_id;  // kClose
+    std::string session_id;  // kLoad, kClose
   };
 
+  std::optional<std::string> Load(const std::string& request_id,
+                                  const std::string& session_id,
+                                  const std::string& cwd);
+
   std::map<std::string, std::string> cwds_;
-  // By canonical request id.
+  // The key is the canonical request id.
   std::map<std::string, Pending> pending_;
 };
 

@@ -16,7 +16,7 @@ std::optional<std::string> Response(Sessions& sessions,
   return sessions.OnResponse(Message::Classify(line));
 }
 
-TEST(SessionsTest, OpensASessionWhenTheAgentAnswers) {
+TEST(SessionsTest, OpensASessionWhenTheAgentResponds) {
   for (const char* method : {"session/new", "session/fork"}) {
     Sessions sessions;
     Request(sessions, std::string(R"({"id":"x","method":")") + method +
@@ -29,7 +29,7 @@ TEST(SessionsTest, OpensASessionWhenTheAgentAnswers) {
   }
 }
 
-TEST(SessionsTest, KeepsTwoSessionsApartWhenAnswersCrossTheirOrder) {
+TEST(SessionsTest, MatchesResponsesInAnyOrderToTheirRequests) {
   Sessions sessions;
   Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
   Request(sessions,
@@ -40,7 +40,7 @@ TEST(SessionsTest, KeepsTwoSessionsApartWhenAnswersCrossTheirOrder) {
   EXPECT_EQ(sessions.Cwd("b"), "/b");
 }
 
-TEST(SessionsTest, OpensNothingWhenTheAgentRefuses) {
+TEST(SessionsTest, OpensNoSessionWhenTheAgentRefuses) {
   Sessions sessions;
   Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
   Response(sessions, R"({"id":0,"error":{"code":-32000,"message":""}})");
@@ -48,7 +48,7 @@ TEST(SessionsTest, OpensNothingWhenTheAgentRefuses) {
   EXPECT_EQ(sessions.Cwd("a"), std::nullopt);
 }
 
-TEST(SessionsTest, OpensALoadedSessionAtOnce) {
+TEST(SessionsTest, OpensALoadedSessionBeforeTheAgentResponds) {
   for (const char* method : {"session/load", "session/resume"}) {
     Sessions sessions;
     const auto load = [&](const char* cwd) {
@@ -62,6 +62,30 @@ TEST(SessionsTest, OpensALoadedSessionAtOnce) {
     EXPECT_EQ(load("/b"), "s");
     EXPECT_EQ(sessions.Cwd("s"), "/b");
   }
+}
+
+TEST(SessionsTest, EndsASessionThatCouldNotBeLoaded) {
+  Sessions sessions;
+  const std::string load =
+      R"({"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/a"}})";
+  const std::string failure = R"({"id":1,"error":{"code":-32603}})";
+  Request(sessions, load);
+  EXPECT_EQ(Response(sessions, failure), "s");
+  EXPECT_EQ(sessions.Cwd("s"), std::nullopt);
+  // It stays if it existed before.
+  sessions.Open("s", "/a");
+  Request(sessions, load);
+  EXPECT_EQ(Response(sessions, failure), std::nullopt);
+  EXPECT_EQ(sessions.Cwd("s"), "/a");
+}
+
+TEST(SessionsTest, KeepsALoadedSession) {
+  Sessions sessions;
+  Request(
+      sessions,
+      R"({"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/a"}})");
+  EXPECT_EQ(Response(sessions, R"({"id":1,"result":null})"), std::nullopt);
+  EXPECT_EQ(sessions.Cwd("s"), "/a");
 }
 
 TEST(SessionsTest, ClosesASessionWhenTheAgentAgrees) {
@@ -80,14 +104,30 @@ TEST(SessionsTest, ClosesASessionWhenTheAgentAgrees) {
   }
 }
 
-TEST(SessionsTest, IgnoresWhatItCannotRead) {
+TEST(SessionsTest, OpensASessionWithoutAWorkingDirectory) {
   Sessions sessions;
   Request(sessions, R"({"id":0,"method":"session/new"})");
+  Response(sessions, R"({"id":0,"result":{"sessionId":"s"}})");
+  EXPECT_EQ(sessions.Cwd("s"), "");
+}
+
+TEST(SessionsTest, AcceptsARequestIdOfAnyType) {
+  Sessions sessions;
   Request(sessions,
-          R"({"id":{},"method":"session/new","params":{"cwd":"/a"}})");
+          R"({"id":{"a":1},"method":"session/new","params":{"cwd":"/a"}})");
+  Response(sessions, R"({"id":{"a":1},"result":{"sessionId":"s"}})");
+  EXPECT_EQ(sessions.Cwd("s"), "/a");
+}
+
+TEST(SessionsTest, IgnoresResponsesToOtherRequests) {
+  Sessions sessions;
+  Request(sessions, R"({"id":0,"method":"authenticate","params":{}})");
   Request(sessions, R"({"id":1,"method":"session/load","params":{"cwd":1}})");
-  EXPECT_EQ(Response(sessions, R"({"id":0,"result":{"sessionId":"s"}})"),
-            std::nullopt);
+  for (const char* id : {"0", "1", "2"}) {
+    EXPECT_EQ(Response(sessions, std::string(R"({"id":)") + id +
+                                     R"(,"result":{"sessionId":"s"}})"),
+              std::nullopt);
+  }
   EXPECT_EQ(sessions.Cwd("s"), std::nullopt);
 }
 

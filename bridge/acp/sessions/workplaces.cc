@@ -1,6 +1,7 @@
 #include "bridge/acp/sessions/workplaces.h"
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,7 +23,7 @@ bool IsIn(const std::string& path, const std::string& directory) {
 
 std::string NormalizePath(const std::string& path) {
   std::string normal = std::filesystem::path(path).lexically_normal().string();
-  // POSIX leaves "//x" to the system; Linux takes it as "/x".
+  // POSIX lets the system define "//x"; on Linux it is "/x".
   while (absl::StartsWith(normal, "//")) {
     normal.erase(0, 1);
   }
@@ -34,7 +35,7 @@ std::string NormalizePath(const std::string& path) {
 
 absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
     const std::string& session_id, const std::string& cwd) {
-  ASSIGN_OR_RETURN(std::string directory, SessionDirectory(session_id, cwd));
+  ASSIGN_OR_RETURN(std::string directory, SessionDirectory(session_id));
   const std::string workspace =
       options_.workspace.empty() ? directory : options_.workspace;
   if (!IsIn(directory, workspace)) {
@@ -48,19 +49,21 @@ absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
 }
 
 absl::StatusOr<std::string> Workplaces::SessionDirectory(
-    const std::string& session_id, const std::string& cwd) {
-  const std::string known = sessions_->Cwd(session_id).value_or("");
-  if (IsAbsolute(known)) {
-    return NormalizePath(known);
+    const std::string& session_id) const {
+  const std::optional<std::string> known = sessions_->Cwd(session_id);
+  if (!known.has_value()) {
+    return absl::NotFoundError(
+        absl::StrCat("no session \"", session_id, "\" is open"));
+  }
+  if (IsAbsolute(*known)) {
+    return NormalizePath(*known);
   }
   if (!options_.workspace.empty()) {
     return options_.workspace;
   }
-  if (!IsAbsolute(cwd)) {
-    return absl::NotFoundError(session_id);
-  }
-  sessions_->Open(session_id, cwd);
-  return NormalizePath(cwd);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the working directory of session \"", session_id, "\" is \"", *known,
+      "\", must be an absolute path; or give corral-acp a --workspace"));
 }
 
 std::shared_ptr<SessionSandbox> Workplaces::Sandbox(
@@ -71,7 +74,8 @@ std::shared_ptr<SessionSandbox> Workplaces::Sandbox(
     wanted.mutable_workspace()->set_path(workspace);
     wanted.mutable_workspace()->set_read_only(options_.read_only);
     *wanted.mutable_limits() = options_.limits;
-    sandbox = std::make_shared<SessionSandbox>(calls_, std::move(wanted));
+    sandbox =
+        std::make_shared<SessionSandbox>(calls_, deletions_, std::move(wanted));
   }
   return sandbox;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/session_sandbox.h"
 #include "bridge/acp/sessions/sessions.h"
@@ -14,15 +15,15 @@
 namespace bridge {
 
 struct WorkplaceOptions {
-  // Absolute; the workspace of every session. Empty: each session's own working
-  // directory.
+  // The workspace of every session, absolute. Empty: each session's own working
+  // directory is its workspace.
   std::string workspace;
   bool read_only = false;
   corral::v1::Limits limits;
 };
 
-// Where a session's commands run: its sandbox, and the directory in it. For the
-// loop's thread.
+// Decides where a session's commands run: in which sandbox, and in which
+// directory of it. For the loop's thread.
 class Workplaces {
  public:
   struct Workplace {
@@ -31,14 +32,19 @@ class Workplaces {
     std::string directory;
   };
 
-  // Both must outlive it.
-  Workplaces(ServerCalls* calls, Sessions* sessions, WorkplaceOptions options)
-      : calls_(calls), sessions_(sessions), options_(std::move(options)) {}
+  // All pointers must outlive this object.
+  Workplaces(ServerCalls* calls, Deletions* deletions, const Sessions* sessions,
+             WorkplaceOptions options)
+      : calls_(calls),
+        deletions_(deletions),
+        sessions_(sessions),
+        options_(std::move(options)) {}
 
-  // `cwd` as the agent gave it: empty is the session's working directory, or
-  // the workspace if that is not in it; relative is below that. A session that
-  // no request opened gets an absolute `cwd` as its own. NotFound: there is
-  // neither.
+  // `cwd` is what the agent gave. Empty means the session's working directory,
+  // or the workspace if that directory is outside of it; a relative path begins
+  // there. Fails with NotFound if no request opened the session, and with
+  // InvalidArgument if neither the client nor an option gave an absolute
+  // directory.
   absl::StatusOr<Workplace> Find(const std::string& session_id,
                                  const std::string& cwd);
 
@@ -47,18 +53,19 @@ class Workplaces {
   void CloseAll();
 
  private:
-  absl::StatusOr<std::string> SessionDirectory(const std::string& session_id,
-                                               const std::string& cwd);
+  absl::StatusOr<std::string> SessionDirectory(
+      const std::string& session_id) const;
   std::shared_ptr<SessionSandbox> Sandbox(const std::string& session_id,
                                           const std::string& workspace);
 
   ServerCalls* const calls_;
-  Sessions* const sessions_;
+  Deletions* const deletions_;
+  const Sessions* const sessions_;
   const WorkplaceOptions options_;
   std::map<std::string, std::shared_ptr<SessionSandbox>> sandboxes_;
 };
 
-// Without ".", "..", doubled and trailing slashes. `path` is absolute.
+// Returns an absolute path without ".", "..", doubled and trailing slashes.
 std::string NormalizePath(const std::string& path);
 
 }  // namespace bridge

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/sessions.h"
@@ -23,11 +24,12 @@ class WorkplacesTest : public ::testing::Test {
 
   PollLoop loop_;
   ServerCalls calls_{&loop_, {}};
+  Deletions deletions_{&calls_};
   Sessions sessions_;
 };
 
 TEST_F(WorkplacesTest, StartsInTheSessionsDirectory) {
-  Workplaces workplaces(&calls_, &sessions_, {});
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
   sessions_.Open("a", "/a/./x//y/../");
   sessions_.Open("b", "/b");
   EXPECT_EQ(Directory(workplaces, "a", ""), "/a/x");
@@ -38,7 +40,7 @@ TEST_F(WorkplacesTest, StartsInTheSessionsDirectory) {
 }
 
 TEST_F(WorkplacesTest, GivesEachSessionItsOwnSandbox) {
-  Workplaces workplaces(&calls_, &sessions_, {});
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
   sessions_.Open("a", "/w");
   sessions_.Open("b", "/w");
   EXPECT_EQ(workplaces.Find("a", "")->sandbox,
@@ -47,31 +49,39 @@ TEST_F(WorkplacesTest, GivesEachSessionItsOwnSandbox) {
             workplaces.Find("b", "")->sandbox);
 }
 
-TEST_F(WorkplacesTest, TakesTheFirstDirectoryOfAnUnknownSession) {
-  Workplaces workplaces(&calls_, &sessions_, {});
-  EXPECT_EQ(Directory(workplaces, "u", ""), "NOT_FOUND: u");
-  EXPECT_EQ(Directory(workplaces, "u", "x"), "NOT_FOUND: u");
-  EXPECT_EQ(Directory(workplaces, "u", "/w"), "/w");
-  EXPECT_EQ(Directory(workplaces, "u", ""), "/w");
-  EXPECT_EQ(sessions_.Cwd("u"), "/w");
+TEST_F(WorkplacesTest, RefusesASessionThatIsNotOpen) {
+  WorkplaceOptions with_workspace;
+  with_workspace.workspace = "/w";
+  for (const WorkplaceOptions& options : {WorkplaceOptions(), with_workspace}) {
+    Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
+    for (const char* cwd : {"", "x", "/w"}) {
+      EXPECT_EQ(Directory(workplaces, "u", cwd),
+                "NOT_FOUND: no session \"u\" is open");
+    }
+  }
 }
 
-TEST_F(WorkplacesTest, DoesNotTrustARelativeSessionDirectory) {
-  Workplaces workplaces(&calls_, &sessions_, {});
+TEST_F(WorkplacesTest, RefusesASessionWithoutAnAbsoluteDirectory) {
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
   sessions_.Open("a", "relative");
-  EXPECT_EQ(Directory(workplaces, "a", ""), "NOT_FOUND: a");
+  sessions_.Open("b", "");
+  for (const char* session : {"a", "b"}) {
+    EXPECT_EQ(workplaces.Find(session, "/w").status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_F(WorkplacesTest, PrefersTheWorkspaceOfTheCommandLine) {
   WorkplaceOptions options;
   options.workspace = "/w";
-  Workplaces workplaces(&calls_, &sessions_, options);
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
   sessions_.Open("in", "/w/project");
   sessions_.Open("out", "/w2");
   EXPECT_EQ(Directory(workplaces, "in", ""), "/w/project");
   EXPECT_EQ(Directory(workplaces, "in", "x"), "/w/project/x");
   EXPECT_EQ(Directory(workplaces, "out", ""), "/w");
-  EXPECT_EQ(Directory(workplaces, "unknown", ""), "/w");
+  sessions_.Open("none", "");
+  EXPECT_EQ(Directory(workplaces, "none", ""), "/w");
 }
 
 TEST_F(WorkplacesTest, NormalizesPaths) {

@@ -8,7 +8,7 @@
 namespace bridge {
 namespace {
 
-// Whether no shell would read it as anything but the name of a program.
+// Whether a shell would read the text as nothing but the name of a program.
 bool IsPlainWord(absl::string_view command) {
   return std::all_of(command.begin(), command.end(), [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("_-+./:@,", c) ||

@@ -8,10 +8,10 @@
 
 namespace bridge {
 
-// What to execute for a terminal. With arguments: the program and these.
-// Without: many agents put a whole shell line into `command`, so it is run by
-// /bin/sh -c, unless it is a single plain word, which is executed so that a
-// missing program is told from one that failed.
+// Returns what to execute for a terminal: the program and its arguments if
+// there are any. Many agents put a whole shell line into `command` and give no
+// arguments, so that line is run by /bin/sh -c. A single plain word is executed
+// directly, so that a missing program is reported as such.
 std::vector<std::string> ToArgv(const std::string& command,
                                 const std::vector<std::string>& arguments);
 

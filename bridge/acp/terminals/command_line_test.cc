@@ -8,12 +8,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ToArgvTest, ExecutesWhatHasArguments) {
+TEST(ToArgvTest, ExecutesACommandWithArguments) {
   EXPECT_THAT(ToArgv("my prog", {"a b", ""}),
               ElementsAre("my prog", "a b", ""));
 }
 
-TEST(ToArgvTest, GivesALineToTheShell) {
+TEST(ToArgvTest, RunsALineInAShell) {
   for (const char* line :
        {"ls -la", "a|b", "a&&b", "A=b", "~/x", "echo\thi", "ls\n", "$X", "a;",
         "`a`", "*", "\"a\"", "a>b", "(a)", "!a", "#", "[", "{", "\\a"}) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "bridge/acp/sessions/session_sandbox.h"
 #include "bridge/acp/terminals/command_line.h"
 #include "bridge/acp/terminals/errors.h"
@@ -18,8 +19,9 @@ using corral::v1::Command;
 using corral::v1::Execution;
 using google::protobuf::util::TimeUtil;
 
-// The server keeps what is needed to take up the stream again after a break;
-// invalid bytes can have grown threefold on their way into the text.
+// How much output the server keeps, so that the stream can be resumed after a
+// break. The limit counts characters after decoding; one invalid byte becomes
+// three, a valid byte stays one.
 uint64_t RetainBytes(size_t output_byte_limit) {
   constexpr uint64_t kMargin = 1 << 20;
   constexpr uint64_t kMost = 64 << 20;
@@ -49,8 +51,8 @@ Command ToCommand(const CreateTerminalParams& params,
   return command;
 }
 
-// The sandbox takes no executions, or exists no more.
-bool IsUnusable(const absl::Status& status) {
+// Whether the sandbox takes no executions any more, or is gone.
+bool IsSandboxGone(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
 }
 
@@ -68,13 +70,16 @@ void CommandStarter::Start(const CreateTerminalParams& params, Done done) {
   const absl::StatusOr<Workplaces::Workplace> workplace =
       workplaces_->Find(params.session_id, params.cwd);
   if (!workplace.ok()) {
-    done({"", UnknownSession(params.session_id)});
+    done({"", absl::IsNotFound(workplace.status())
+                  ? UnknownSession(params.session_id)
+                  : FromStatus(workplace.status())});
     return;
   }
   auto attempt = std::make_shared<Attempt>();
   *attempt->request.mutable_command() =
       ToCommand(params, workplace->directory, command_timeout_);
   attempt->request.set_request_id(client::NewRequestId());
+  attempt->request.set_execution_id(absl::StrCat("t", next_execution_++));
   attempt->program = attempt->request.command().argv(0);
   attempt->sandbox = workplace->sandbox;
   attempt->done = std::move(done);
@@ -97,18 +102,23 @@ void CommandStarter::Enter(const std::shared_ptr<Attempt>& attempt) {
 
 void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
                               const absl::StatusOr<Execution>& answer) {
-  if (!answer.ok() && IsUnusable(answer.status()) &&
+  if (!answer.ok() && IsSandboxGone(answer.status()) &&
       std::exchange(attempt->may_replace_sandbox, false)) {
     attempt->sandbox->GiveUp(attempt->request.parent());
     Enter(attempt);
     return;
   }
   if (!answer.ok()) {
+    if (IsUncertain(answer.status())) {
+      deletions_->DeleteExecution(
+          absl::StrCat(attempt->request.parent(), "/executions/",
+                       attempt->request.execution_id()));
+    }
     attempt->done({"", FromStatus(answer.status())});
     return;
   }
   if (answer->state() == Execution::FAILED_TO_START) {
-    calls_->DeleteExecution(answer->name(), [](const auto&) {});
+    deletions_->DeleteExecution(answer->name());
     attempt->done({"", StartFailed(attempt->program, answer->start_failure())});
     return;
   }

@@ -1,5 +1,5 @@
-// The errors that an agent gets for its terminal/* requests. Agents show
-// message and data to people and models.
+// The errors that answer an agent's terminal/* requests. Agents show message
+// and data to people and models.
 
 #ifndef BRIDGE_ACP_TERMINALS_ERRORS_H_
 #define BRIDGE_ACP_TERMINALS_ERRORS_H_
@@ -13,22 +13,23 @@
 
 namespace bridge {
 
-// -32002 with data.terminalId: never issued, of another session, or released.
+// -32002 with data.terminalId: the id was never issued, belongs to another
+// session, or was released.
 Error UnknownTerminal(const std::string& terminal_id);
 
-// -32002 with data.sessionId.
+// -32002 with data.sessionId: the session was never opened, or was closed.
 Error UnknownSession(const std::string& session_id);
 
 Error UnknownMethod(const std::string& method);
 
 Error Cancelled();
 
-// -32602 for INVALID_ARGUMENT, else -32603; data.details has the message,
-// data.reason the code.
+// -32602 for INVALID_ARGUMENT, otherwise -32603. data.details is the message,
+// data.reason the name of the code.
 Error FromStatus(const absl::Status& status);
 
-// -32603 with data.details "spawn PROGRAM ENOENT: ...", as Node.js words it,
-// data.stage and data.errno.
+// -32603 with data.stage, data.errno and data.details "spawn PROGRAM ENOENT:
+// ...", which is how Node.js words it.
 Error StartFailed(absl::string_view program,
                   const corral::v1::StartFailure& failure);
 

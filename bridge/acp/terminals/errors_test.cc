@@ -7,7 +7,7 @@
 namespace bridge {
 namespace {
 
-TEST(ErrorsTest, TellStageAndErrnoOfAFailedStart) {
+TEST(ErrorsTest, NameStageAndErrnoOfAFailedStart) {
   corral::v1::StartFailure failure;
   failure.set_stage(corral::v1::StartFailure::EXEC);
   failure.set_errno_value(ENOENT);
@@ -20,7 +20,7 @@ TEST(ErrorsTest, TellStageAndErrnoOfAFailedStart) {
   EXPECT_EQ(error.data["errno"], "ENOENT");
 }
 
-TEST(ErrorsTest, TellBadParametersFromFailures) {
+TEST(ErrorsTest, DistinguishBadParametersFromFailures) {
   EXPECT_EQ(FromStatus(absl::InvalidArgumentError("x")).code,
             ErrorCode::kInvalidParams);
   const Error error = FromStatus(absl::UnavailableError("no server"));

@@ -8,17 +8,17 @@
 
 namespace bridge {
 
-// How a command ended, as the protocol tells it: a code or the name of a signal
-// ("SIGKILL"), or neither if it is not known.
+// How a command ended, in the protocol's terms: a code, or the name of a signal
+// ("SIGKILL"), or neither if the end is not known.
 struct ExitStatus {
   std::optional<int> code;
   std::optional<std::string> signal;
 };
 
-// Of an execution that is EXITED or LOST.
+// `execution` must be EXITED or LOST.
 ExitStatus ToExitStatus(const corral::v1::Execution& execution);
 
-// "SIGTERM" of 15, "SIGRTMIN+1" of 35.
+// Returns "SIGTERM" for 15, "SIGRTMIN+1" for 35.
 std::string SignalName(int number);
 
 }  // namespace bridge

@@ -25,33 +25,33 @@ void Terminal::SkipTo(uint64_t offset) {
 }
 
 std::vector<std::string> Terminal::Exit(ExitStatus exit_status) {
-  if (state_ == State::kRunning) {
-    exit_status_ = std::move(exit_status);
+  if (state_ != State::kRunning) {
+    return {};
   }
+  exit_status_ = std::move(exit_status);
   return End(State::kExited);
 }
 
 std::vector<std::string> Terminal::Lose(absl::string_view reason) {
-  if (state_ == State::kRunning) {
-    lost_reason_ = static_cast<std::string>(reason);
+  if (state_ != State::kRunning) {
+    return {};
   }
+  lost_reason_ = static_cast<std::string>(reason);
   return End(State::kLost);
 }
 
 std::vector<std::string> Terminal::End(State state) {
-  if (state_ != State::kRunning) {
-    return {};
-  }
   state_ = state;
   tail_.Append(decoder_.Finish());
   return std::exchange(waits_, {});
 }
 
 bool Terminal::RemoveWait(absl::string_view id) {
-  const auto wait = std::find_if(
-      waits_.begin(), waits_.end(), [id](const std::string& candidate) {
-        return CanonicalId(candidate) == CanonicalId(id);
-      });
+  const std::string canonical = CanonicalId(id);
+  const auto wait = std::find_if(waits_.begin(), waits_.end(),
+                                 [&canonical](const std::string& candidate) {
+                                   return CanonicalId(candidate) == canonical;
+                                 });
   if (wait == waits_.end()) {
     return false;
   }

@@ -13,50 +13,51 @@
 
 namespace bridge {
 
-// What an agent can ask about one terminal: the end of its output as text, how
-// the command ended, and who waits for that. Not thread-safe.
+// One terminal as an agent sees it: the tail of its output as text, how its
+// command ended, and the requests that wait for that end. Not thread-safe.
 class Terminal {
  public:
   enum class State {
     kRunning,
-    kExited,  // exit_status() tells how
-    kLost,    // it ended or not: the server cannot be asked any more,
-              // lost_reason() tells why
+    kExited,  // exit_status() is known
+    kLost,    // whether the command ended is not known, for lost_reason()
   };
 
   explicit Terminal(size_t output_limit_bytes) : tail_(output_limit_bytes) {}
 
-  // Output from `offset` on. What is before cursor() is known already and
-  // skipped; what is missing between cursor() and `offset` marks the output as
-  // truncated.
+  // Appends output that begins at `offset`. Skips bytes before cursor(), which
+  // are known already. Marks the output as truncated if bytes between cursor()
+  // and `offset` are missing.
   void Append(uint64_t offset, absl::string_view bytes);
 
-  // The output before `offset` is no longer kept by the server.
+  // Call when the server has discarded the output before `offset`.
   void SkipTo(uint64_t offset);
 
-  // Both do nothing unless the terminal is running, and return the waits that
-  // are to be answered now.
+  // End a running terminal and return the ids of the waits to answer now. Do
+  // nothing if it has ended.
   std::vector<std::string> Exit(ExitStatus exit_status);
   std::vector<std::string> Lose(absl::string_view reason);
 
-  // Adds the id of a request, as written, that is to be answered at the end.
-  // Only while running.
+  // Adds the id of a request, as written, to answer at the end. The terminal
+  // must be running.
   void AddWait(absl::string_view id) { waits_.emplace_back(id); }
 
-  // The same id in any spelling. False: nobody waits with that id.
+  // Removes a wait with this id in any spelling. Returns false if there is
+  // none.
   bool RemoveWait(absl::string_view id);
 
   State state() const { return state_; }
   const ExitStatus& exit_status() const { return exit_status_; }
   const std::string& lost_reason() const { return lost_reason_; }
 
-  // Where the output that is still to come begins.
+  // The offset of the next byte of output.
   uint64_t cursor() const { return cursor_; }
 
   absl::string_view output() const { return tail_.text(); }
   bool truncated() const { return tail_.truncated(); }
 
  private:
+  // Makes the only change of state. Call while running.
   std::vector<std::string> End(State state);
 
   State state_ = State::kRunning;

@@ -28,8 +28,13 @@ absl::Status Wrong(absl::string_view field, const Json& value,
 
 absl::StatusOr<Json> ParseObject(absl::string_view params) {
   std::optional<Json> object = ParseJson(params);
-  if (!object.has_value()) {
+  if (params.empty()) {
     return absl::InvalidArgumentError("params is missing, must be an object");
+  }
+  if (!object.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("params is not JSON or nests deeper than ", kMaxJsonDepth,
+                     " levels, must be an object"));
   }
   if (!object->is_object()) {
     return Wrong("params", *object, "an object");

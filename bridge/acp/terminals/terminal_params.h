@@ -20,26 +20,26 @@ struct CreateTerminalParams {
   std::vector<std::string> arguments;
   // Names and values, in the order given.
   std::vector<std::pair<std::string, std::string>> environment;
-  // As given; empty if missing or null.
+  // Not normalized. Empty if missing or null.
   std::string cwd;
   size_t output_byte_limit = 0;
 };
 
-// When the agent names no limit, and the most that it gets: JSON can make six
-// bytes of one, and a message of more than 32 MiB is refused by peers.
+// The limit if the agent gives none, and the highest limit: peers refuse
+// messages above 32 MiB, and JSON may need six bytes for one.
 constexpr size_t kDefaultOutputByteLimit = 1 << 20;
 constexpr size_t kMaxOutputByteLimit = 4 << 20;
 
-// `params` is the text of a JSON value. InvalidArgument names the field, its
-// value and what is allowed.
+// `params` is the text of a JSON value. The error, InvalidArgument, names the
+// field, its value and what is allowed.
 //
-// Beyond the schema, since agents send it: `env` as an object of names and
-// values; values that are numbers or booleans; entries without a name or a
-// value, which are skipped.
+// Accepts more than the schema, because agents send it: `env` as an object of
+// names and values; values that are numbers or booleans; entries without a name
+// or a value, which are skipped.
 absl::StatusOr<CreateTerminalParams> ParseCreateTerminal(
     absl::string_view params);
 
-// What all other terminal/* requests have.
+// The parameters of all other terminal/* requests.
 struct TerminalReference {
   std::string session_id;
   std::string terminal_id;

@@ -35,7 +35,7 @@ TEST(ParseCreateTerminalTest, ReadsEveryField) {
   EXPECT_EQ(params->output_byte_limit, 5u);
 }
 
-TEST(ParseCreateTerminalTest, TakesMissingAndNullAlike) {
+TEST(ParseCreateTerminalTest, TreatsMissingAndNullAlike) {
   for (const char* more :
        {"", R"(,"args":null,"env":null,"cwd":null,"outputByteLimit":null)"}) {
     const auto params = Create(more);
@@ -46,7 +46,7 @@ TEST(ParseCreateTerminalTest, TakesMissingAndNullAlike) {
   }
 }
 
-TEST(ParseCreateTerminalTest, TakesAnEnvironmentThatIsAnObject) {
+TEST(ParseCreateTerminalTest, AcceptsAnEnvironmentThatIsAnObject) {
   EXPECT_THAT(
       Create(R"(,"env":{"A":"b","C":null,"D":1,"E":true})")->environment,
       ElementsAre(Pair("A", "b"), Pair("D", "1"), Pair("E", "true")));
@@ -100,7 +100,7 @@ TEST(ParseCreateTerminalTest, NamesTheWrongField) {
   }
 }
 
-TEST(ParseTerminalReferenceTest, TakesBothIds) {
+TEST(ParseTerminalReferenceTest, RequiresBothIds) {
   const auto reference =
       ParseTerminalReference(R"({"sessionId":"s","terminalId":"t","x":0})");
   ASSERT_THAT(reference.status(), IsOk());

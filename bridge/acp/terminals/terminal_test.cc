@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(TerminalTest, HoldsACutCharacterBackUntilTheEnd) {
+TEST(TerminalTest, HoldsBackACharacterThatIsCutUntilTheEnd) {
   Terminal terminal(100);
   terminal.Append(0, "a\xE2\x82");
   EXPECT_EQ(terminal.output(), "a");
@@ -28,7 +28,7 @@ TEST(TerminalTest, CountsTheLimitAfterReplacement) {
   EXPECT_TRUE(terminal.truncated());
 }
 
-TEST(TerminalTest, SkipsWhatItKnows) {
+TEST(TerminalTest, SkipsBytesThatItKnows) {
   Terminal terminal(100);
   terminal.Append(0, "abc");
   terminal.Append(1, "bcd");
@@ -50,7 +50,7 @@ TEST(TerminalTest, IsTruncatedByAGap) {
   EXPECT_TRUE(terminal.truncated());
 }
 
-TEST(TerminalTest, AnswersEveryWaitOnce) {
+TEST(TerminalTest, ReturnsEveryWaitOnce) {
   Terminal terminal(100);
   terminal.AddWait("1");
   terminal.AddWait("\"x\"");
@@ -62,7 +62,7 @@ TEST(TerminalTest, AnswersEveryWaitOnce) {
   EXPECT_EQ(terminal.exit_status().signal, "SIGKILL");
 }
 
-TEST(TerminalTest, AnswersItsWaitsWhenItIsLost) {
+TEST(TerminalTest, ReturnsItsWaitsWhenItIsLost) {
   Terminal terminal(100);
   terminal.AddWait("0");
   EXPECT_THAT(terminal.Lose("gone"), ElementsAre("0"));

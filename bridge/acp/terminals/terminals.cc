@@ -2,13 +2,14 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "bridge/acp/terminals/errors.h"
-#include "bridge/acp/terminals/terminal_params.h"
+#include "bridge/acp/terminals/results.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/log.h"
 
@@ -17,22 +18,13 @@ namespace {
 
 using corral::v1::Execution;
 using corral::v1::OutputEvent;
+using corral::v1::SignalExecutionRequest;
 
-// What is left of a killed command after this gets SIGKILL.
+// After terminal/kill, processes that ignore SIGTERM get SIGKILL.
 constexpr int kKillGraceSeconds = 2;
 
-Json ToJson(const ExitStatus& status) {
-  Json json = {{"exitCode", nullptr}, {"signal", nullptr}};
-  if (status.code.has_value()) {
-    json["exitCode"] = *status.code;
-  }
-  if (status.signal.has_value()) {
-    json["signal"] = *status.signal;
-  }
-  return json;
-}
-
-// Unique beyond this connection: clients keep terminal ids in their histories.
+// Returns an id that no other connection uses: clients keep terminal ids in
+// their histories.
 std::string TerminalId(const std::string& execution_name) {
   return absl::StrReplaceAll(client::ShortName(execution_name), {{"/", "."}});
 }
@@ -44,7 +36,15 @@ std::string LossText(const Execution& lost) {
       why.empty() ? "its sandbox died" : absl::string_view(why));
 }
 
-// Of processes and records that are gone already there is nothing to tell.
+SignalExecutionRequest ToTree(const std::string& execution_name, int signal) {
+  SignalExecutionRequest request;
+  request.set_name(execution_name);
+  request.set_signal(signal);
+  request.set_scope(SignalExecutionRequest::TREE);
+  return request;
+}
+
+// A signal to an execution that has ended or was deleted is no failure.
 void LogFailure(absl::string_view what, const absl::Status& status) {
   if (!status.ok() && !absl::IsFailedPrecondition(status) &&
       !absl::IsNotFound(status)) {
@@ -55,10 +55,12 @@ void LogFailure(absl::string_view what, const absl::Status& status) {
 }  // namespace
 
 struct Terminals::Creation {
+  enum class State { kStarting, kCancelled };
+
   std::string id;  // of the request, as written
   std::string session_id;
   size_t output_byte_limit;
-  bool cancelled = false;
+  State state = State::kStarting;
 };
 
 struct Terminals::Entry {
@@ -66,14 +68,18 @@ struct Terminals::Entry {
   std::string session_id;
   std::string execution_name;
   Terminal terminal;
-  bool released = false;
-  // While the terminal is running.
+  TerminalPhase phase = TerminalPhase::kRunning;
+  // Set until the end is known.
   std::unique_ptr<OutputFollower> follower = nullptr;
 };
 
-Terminals::Terminals(PollLoop* loop, ServerCalls* calls,
+Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
                      CommandStarter* starter, Send send)
-    : loop_(loop), calls_(calls), starter_(starter), send_(std::move(send)) {}
+    : loop_(loop),
+      calls_(calls),
+      deletions_(deletions),
+      starter_(starter),
+      send_(std::move(send)) {}
 
 Terminals::~Terminals() {
   // A follower and its entry hold each other.
@@ -105,7 +111,7 @@ void Terminals::Create(absl::string_view id, absl::string_view params) {
   const auto creation = std::make_shared<Creation>(
       Creation{static_cast<std::string>(id), parsed->session_id,
                parsed->output_byte_limit});
-  creations_[CanonicalId(id).value_or("")] = creation;
+  creations_.push_back(creation);
   starter_->Start(*parsed, [this, creation](const auto& started) {
     OnStarted(creation, started);
   });
@@ -113,19 +119,21 @@ void Terminals::Create(absl::string_view id, absl::string_view params) {
 
 void Terminals::OnStarted(const std::shared_ptr<Creation>& creation,
                           const CommandStarter::Started& started) {
-  if (creation->cancelled) {
-    if (!started.error.has_value()) {
-      calls_->DeleteExecution(started.execution_name, [](const auto& deleted) {
-        LogFailure("delete", deleted.status());
-      });
-    }
-    return;
-  }
-  creations_.erase(CanonicalId(creation->id).value_or(""));
-  if (started.error.has_value()) {
-    Refuse(creation->id, *started.error);
-  } else {
-    Open(*creation, started.execution_name);
+  switch (creation->state) {
+    case Creation::State::kCancelled:  // and answered
+      if (!started.error.has_value()) {
+        deletions_->DeleteExecution(started.execution_name);
+      }
+      return;
+    case Creation::State::kStarting:
+      creations_.erase(
+          std::find(creations_.begin(), creations_.end(), creation));
+      if (started.error.has_value()) {
+        Refuse(creation->id, *started.error);
+      } else {
+        Open(*creation, started.execution_name);
+      }
+      return;
   }
 }
 
@@ -137,13 +145,8 @@ void Terminals::Open(const Creation& creation,
   entries_[entry->id] = entry;
   entry->follower = std::make_unique<OutputFollower>(
       loop_, calls_->connection(), execution_name,
-      [this, entry](const OutputEvent& event) { OnEvent(entry, event); },
-      [this, entry](const absl::Status& status) {
-        // Of a released terminal it is known what ended its command.
-        OnEnd(entry, entry->released
-                         ? entry->terminal.Exit({std::nullopt, "SIGKILL"})
-                         : entry->terminal.Lose(status.message()));
-      });
+      [this, entry](const OutputEvent& event) { OnOutput(entry, event); },
+      [this, entry](const absl::Status& status) { OnLost(entry, status); });
   Reply(creation.id, {{"terminalId", entry->id}});
 }
 
@@ -154,95 +157,106 @@ void Terminals::OnReference(const Message& request) {
     Refuse(request.id(), FromStatus(reference.status()));
     return;
   }
-  const std::string& method = request.method();
   const auto found = entries_.find(reference->terminal_id);
-  if (found == entries_.end() || found->second->released ||
+  if (found == entries_.end() || !IsHeld(found->second->phase) ||
       found->second->session_id != reference->session_id) {
-    const auto before = released_.find(reference->terminal_id);
-    if (method == "terminal/release" && before != released_.end() &&
-        before->second == reference->session_id) {
-      Reply(request.id(), Json::object());
-    } else {
-      Refuse(request.id(), UnknownTerminal(reference->terminal_id));
-    }
+    OnUnknownTerminal(request, *reference);
     return;
   }
   const std::shared_ptr<Entry> entry = found->second;
+  const std::string& method = request.method();
   if (method == "terminal/output") {
-    Output(request.id(), entry->terminal);
+    Reply(request.id(), OutputResult(entry->terminal));
   } else if (method == "terminal/wait_for_exit") {
     WaitForExit(request.id(), entry->terminal);
   } else if (method == "terminal/kill") {
     Kill(*entry);
     Reply(request.id(), Json::object());
   } else {
-    Release(entry);
+    Apply(entry, TerminalEvent::kReleased);
     Reply(request.id(), Json::object());
   }
 }
 
-void Terminals::Output(absl::string_view id, const Terminal& terminal) {
-  Json result = {{"output", static_cast<std::string>(terminal.output())},
-                 {"truncated", terminal.truncated()}};
-  if (terminal.state() != Terminal::State::kRunning) {
-    result["exitStatus"] = ToJson(terminal.exit_status());
+void Terminals::OnUnknownTerminal(const Message& request,
+                                  const TerminalReference& reference) {
+  const auto released = released_.find(reference.terminal_id);
+  if (request.method() == "terminal/release" && released != released_.end() &&
+      released->second == reference.session_id) {
+    Reply(request.id(), Json::object());
+  } else {
+    Refuse(request.id(), UnknownTerminal(reference.terminal_id));
   }
-  Reply(id, result);
 }
 
 void Terminals::WaitForExit(absl::string_view id, Terminal& terminal) {
   if (terminal.state() == Terminal::State::kRunning) {
     terminal.AddWait(id);
   } else {
-    AnswerWait(id, terminal);
-  }
-}
-
-void Terminals::AnswerWait(absl::string_view id, const Terminal& terminal) {
-  if (terminal.state() == Terminal::State::kLost) {
-    Refuse(id, FromStatus(absl::UnavailableError(terminal.lost_reason())));
-  } else {
-    Reply(id, ToJson(terminal.exit_status()));
+    send_(WaitAnswer(id, terminal));
   }
 }
 
 void Terminals::Kill(const Entry& entry) {
-  corral::v1::SignalExecutionRequest request;
-  request.set_name(entry.execution_name);
-  request.set_signal(SIGTERM);
-  request.set_scope(corral::v1::SignalExecutionRequest::TREE);
+  SignalExecutionRequest request = ToTree(entry.execution_name, SIGTERM);
   request.mutable_kill_after()->set_seconds(kKillGraceSeconds);
   calls_->SignalExecution(
-      request, [](const auto& sent) { LogFailure("kill", sent.status()); });
+      request, [name = entry.execution_name](const auto& sent) {
+        LogFailure(absl::StrCat("SIGTERM to ", name), sent.status());
+      });
 }
 
-void Terminals::Release(const std::shared_ptr<Entry>& entry) {
-  entry->released = true;
-  released_[entry->id] = entry->session_id;
-  if (entry->terminal.state() != Terminal::State::kRunning) {
-    Retire(*entry);
+void Terminals::Apply(const std::shared_ptr<Entry>& entry,
+                      TerminalEvent event) {
+  const TerminalPhase before = entry->phase;
+  entry->phase = NextPhase(before, event);
+  if (entry->phase == before) {
     return;
   }
-  // Its waits are answered with the end that is seen in the stream, which
-  // deleting would cut short.
-  corral::v1::SignalExecutionRequest request;
-  request.set_name(entry->execution_name);
-  request.set_signal(SIGKILL);
-  request.set_scope(corral::v1::SignalExecutionRequest::TREE);
-  calls_->SignalExecution(request, [this, entry](const auto& sent) {
-    LogFailure("release", sent.status());
-    if (!sent.ok()) {
-      calls_->DeleteExecution(entry->execution_name, [](const auto&) {});
-    }
-  });
+  if (!IsHeld(entry->phase)) {
+    released_[entry->id] = entry->session_id;
+  }
+  switch (entry->phase) {
+    case TerminalPhase::kRunning:
+    case TerminalPhase::kEnded:
+    case TerminalPhase::kClosing:
+      break;
+    case TerminalPhase::kReleasing:
+      KillForRelease(*entry);
+      break;
+    case TerminalPhase::kDeleting:
+      deletions_->DeleteExecution(entry->execution_name);
+      entries_.erase(std::string(entry->id));
+      break;
+    case TerminalPhase::kForgotten:
+      entries_.erase(std::string(entry->id));
+      break;
+  }
+}
+
+// Kills first and deletes when the stream has reported the end: deleting at
+// once would cut off the end that pending waits are answered with.
+void Terminals::KillForRelease(const Entry& entry) {
+  calls_->SignalExecution(
+      ToTree(entry.execution_name, SIGKILL),
+      [this, name = entry.execution_name](const auto& sent) {
+        LogFailure(absl::StrCat("SIGKILL to ", name), sent.status());
+        if (!sent.ok()) {
+          deletions_->DeleteExecution(name);
+        }
+      });
 }
 
 bool Terminals::OnCancel(absl::string_view request_id) {
-  const auto creation =
-      creations_.extract(CanonicalId(request_id).value_or(""));
-  if (!creation.empty()) {
-    creation.mapped()->cancelled = true;
-    Refuse(creation.mapped()->id, Cancelled());
+  const std::string canonical = CanonicalId(request_id);
+  const auto creation = std::find_if(
+      creations_.begin(), creations_.end(), [&canonical](const auto& pending) {
+        return CanonicalId(pending->id) == canonical;
+      });
+  if (creation != creations_.end()) {
+    (*creation)->state = Creation::State::kCancelled;
+    Refuse((*creation)->id, Cancelled());
+    creations_.erase(creation);
     return true;
   }
   for (const auto& [id, entry] : entries_) {
@@ -255,16 +269,25 @@ bool Terminals::OnCancel(absl::string_view request_id) {
 }
 
 void Terminals::CloseSession(const std::string& session_id) {
-  for (const auto& [id, entry] : entries_) {
+  const auto closed = std::stable_partition(
+      creations_.begin(), creations_.end(), [&session_id](const auto& pending) {
+        return pending->session_id != session_id;
+      });
+  for (auto creation = closed; creation != creations_.end(); ++creation) {
+    (*creation)->state = Creation::State::kCancelled;
+    Refuse((*creation)->id, UnknownSession(session_id));
+  }
+  creations_.erase(closed, creations_.end());
+  // A copy, since Apply() erases entries.
+  for (const auto& [id, entry] : std::map(entries_)) {
     if (entry->session_id == session_id) {
-      entry->released = true;
-      released_[id] = session_id;
+      Apply(entry, TerminalEvent::kSessionClosed);
     }
   }
 }
 
-void Terminals::OnEvent(const std::shared_ptr<Entry>& entry,
-                        const OutputEvent& event) {
+void Terminals::OnOutput(const std::shared_ptr<Entry>& entry,
+                         const OutputEvent& event) {
   Terminal& terminal = entry->terminal;
   switch (event.event_case()) {
     case OutputEvent::kChunk:
@@ -285,22 +308,20 @@ void Terminals::OnEvent(const std::shared_ptr<Entry>& entry,
   }
 }
 
+void Terminals::OnLost(const std::shared_ptr<Entry>& entry,
+                       const absl::Status& status) {
+  const std::optional<ExitStatus> end = EndAfterLoss(entry->phase, status);
+  OnEnd(entry, end.has_value() ? entry->terminal.Exit(*end)
+                               : entry->terminal.Lose(status.message()));
+}
+
 void Terminals::OnEnd(const std::shared_ptr<Entry>& entry,
                       const std::vector<std::string>& waits) {
   for (const std::string& id : waits) {
-    AnswerWait(id, entry->terminal);
+    send_(WaitAnswer(id, entry->terminal));
   }
-  if (entry->released) {
-    Retire(*entry);
-  }
+  Apply(entry, TerminalEvent::kEnded);
   entry->follower.reset();
-}
-
-void Terminals::Retire(const Entry& entry) {
-  calls_->DeleteExecution(entry.execution_name, [](const auto& deleted) {
-    LogFailure("delete", deleted.status());
-  });
-  entries_.erase(std::string(entry.id));
 }
 
 void Terminals::Reply(absl::string_view id, const Json& result) {

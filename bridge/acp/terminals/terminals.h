@@ -9,11 +9,14 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/output_follower.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/terminals/command_starter.h"
 #include "bridge/acp/terminals/terminal.h"
+#include "bridge/acp/terminals/terminal_params.h"
+#include "bridge/acp/terminals/terminal_phase.h"
 #include "bridge/jsonrpc/message.h"
 #include "bridge/jsonrpc/response.h"
 #include "corral/v1/execution_service.pb.h"
@@ -21,30 +24,32 @@
 namespace bridge {
 
 // Answers the terminal/* requests of the agent. No request waits for another
-// one. For the loop's thread.
+// one. The execution of every terminal is deleted once the terminal is released
+// and its command has ended; that end answers pending waits. For the loop's
+// thread.
 // https://agentclientprotocol.com/protocol/v1/terminals
 class Terminals {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
 
-  // All must outlive it. `send` gets each answer, a line.
-  Terminals(PollLoop* loop, ServerCalls* calls, CommandStarter* starter,
-            Send send);
+  // All pointers must outlive this object. `send` gets each answer as a line.
+  Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
+            CommandStarter* starter, Send send);
   ~Terminals();
 
   Terminals(const Terminals&) = delete;
   Terminals& operator=(const Terminals&) = delete;
 
-  // A request whose method begins with "terminal/".
+  // The method of `request` begins with "terminal/".
   void OnRequest(const Message& request);
 
-  // The agent takes the request with this id back. False: that request is not
-  // pending here. True: it was, and is answered. A command ends only if the
-  // agent never got its terminal.
+  // The agent cancels the request of this id. Returns whether that request was
+  // pending here; it is then answered. Cancelling a wait leaves the command
+  // alone; cancelling a creation deletes what it started.
   bool OnCancel(absl::string_view request_id);
 
-  // The terminals of the session are released; who kills what runs in them is
-  // for the caller to say.
+  // Forgets the terminals of the session. The caller deletes the session's
+  // sandbox, which ends their commands.
   void CloseSession(const std::string& session_id);
 
  private:
@@ -56,34 +61,37 @@ class Terminals {
                  const CommandStarter::Started& started);
   void Open(const Creation& creation, const std::string& execution_name);
 
-  // What all other methods have in common: find the terminal.
+  // Handles the methods that refer to a terminal: all but terminal/create.
   void OnReference(const Message& request);
-  void Output(absl::string_view id, const Terminal& terminal);
+  void OnUnknownTerminal(const Message& request,
+                         const TerminalReference& reference);
   void WaitForExit(absl::string_view id, Terminal& terminal);
   void Kill(const Entry& entry);
-  void Release(const std::shared_ptr<Entry>& entry);
 
-  void OnEvent(const std::shared_ptr<Entry>& entry,
-               const corral::v1::OutputEvent& event);
+  // Makes every change of an entry's phase and does what the new phase needs.
+  void Apply(const std::shared_ptr<Entry>& entry, TerminalEvent event);
+  void KillForRelease(const Entry& entry);
+
+  void OnOutput(const std::shared_ptr<Entry>& entry,
+                const corral::v1::OutputEvent& event);
+  void OnLost(const std::shared_ptr<Entry>& entry, const absl::Status& status);
   void OnEnd(const std::shared_ptr<Entry>& entry,
              const std::vector<std::string>& waits);
-  void Retire(const Entry& entry);
 
-  void AnswerWait(absl::string_view id, const Terminal& terminal);
   void Reply(absl::string_view id, const Json& result);
   void Refuse(absl::string_view id, const Error& error);
 
   PollLoop* const loop_;
   ServerCalls* const calls_;
+  Deletions* const deletions_;
   CommandStarter* const starter_;
   Send send_;
 
-  // By canonical request id.
-  std::map<std::string, std::shared_ptr<Creation>> creations_;
-  // By terminal id. A released terminal stays until the end of its command.
+  // Requests whose command has not started yet and that were not cancelled.
+  std::vector<std::shared_ptr<Creation>> creations_;
+  // The key is the terminal id. An entry stays until its phase is final.
   std::map<std::string, std::shared_ptr<Entry>> entries_;
-  // Terminals that are gone, with their sessions: to release one again is no
-  // error.
+  // Sessions of terminals that were released: releasing one again is no error.
   std::map<std::string, std::string> released_;
 };
 

@@ -8,9 +8,8 @@
 
 namespace bridge {
 
-// The last bytes of a text that grows, cut at its front between characters.
-// Takes at most twice the limit and 64 KiB of memory, and a piece's size while
-// it is appended.
+// Keeps the last bytes of a text that grows, cut between characters. Holds at
+// most twice the limit, 64 KiB and the last piece in memory.
 class TextTail {
  public:
   // 0 keeps nothing.
@@ -19,21 +18,23 @@ class TextTail {
   // `text` is valid UTF-8.
   void Append(absl::string_view text);
 
-  // Something that was never appended is missing.
+  // Call when text was lost before it could be appended.
   void MarkTruncated() { truncated_ = true; }
 
-  // At most the limit. Valid until the next call of Append.
+  // At most as long as the limit. Valid until the next call of Append.
   absl::string_view text() const {
     return absl::string_view(buffer_).substr(begin_);
   }
 
-  // Whether anything was ever cut.
+  // Whether anything was ever cut or lost.
   bool truncated() const { return truncated_; }
+
+  size_t held_bytes() const { return buffer_.size(); }
 
  private:
   const size_t limit_;
   std::string buffer_;
-  // What is before it in buffer_ was cut.
+  // Where the text begins; the bytes before it were cut.
   size_t begin_ = 0;
   bool truncated_ = false;
 };

@@ -16,8 +16,8 @@ bool StartsACharacter(absl::string_view text) {
          (static_cast<unsigned char>(text.front()) & 0xC0) != 0x80;
 }
 
-// Whether it is the end of the text, whole characters, and no character less
-// than fits.
+// Whether `cut` is a tail of the text that begins with a whole character and
+// has as many characters as fit.
 bool IsGoodCut(absl::string_view cut, size_t limit) {
   return absl::EndsWith(kText, cut) && StartsACharacter(cut) &&
          cut.size() <= limit && cut.size() + 4 > limit;
@@ -56,7 +56,17 @@ TEST(TextTailTest, StaysTruncated) {
   EXPECT_TRUE(tail.truncated());
 }
 
-TEST(TextTailTest, IsTheEndOfAllThatWasAppended) {
+TEST(TextTailTest, HoldsNotMuchMoreThanItsLimit) {
+  constexpr size_t kLimit = 100'000;
+  const std::string piece(1000, 'x');
+  TextTail tail(kLimit);
+  for (int i = 0; i < 1000; ++i) {
+    tail.Append(piece);
+    ASSERT_LE(tail.held_bytes(), 2 * kLimit + (64 << 10) + piece.size());
+  }
+}
+
+TEST(TextTailTest, IsTheTailOfAllThatWasAppended) {
   constexpr size_t kLimit = 1000;
   TextTail tail(kLimit);
   std::string all;

@@ -10,9 +10,8 @@ namespace {
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr unsigned char kFirstNonAscii = 0x80;
 
-// What may follow a first byte: how many bytes, and the range of the first of
-// them. Overlong forms, surrogates and what is above U+10FFFF are excluded by
-// the ranges.
+// The bytes that may follow a first byte: how many, and the range of the next.
+// The ranges exclude overlong forms, surrogates and values above U+10FFFF.
 struct Sequence {
   int continuations;  // 0: the byte begins no character
   unsigned char lower;
@@ -53,7 +52,7 @@ std::string Utf8Decoder::Decode(absl::string_view bytes) {
   while (!bytes.empty()) {
     const unsigned char byte = bytes.front();
     if (wanted_ > 0 && (byte < lower_ || byte > upper_)) {
-      // The byte may begin the next character.
+      // The byte is not consumed: it may begin the next character.
       absl::StrAppend(&text, Finish());
     } else if (wanted_ > 0) {
       held_.push_back(bytes.front());

@@ -8,24 +8,24 @@
 
 namespace bridge {
 
-// Turns bytes that come in pieces into valid UTF-8. Each maximal part of what
-// is not valid becomes one U+FFFD, as
-// https://encoding.spec.whatwg.org/#utf-8-decoder has it. A character that is
-// cut by the end of a piece is held back until the rest of it comes.
+// Turns bytes that come in pieces into valid UTF-8. Replaces each maximal
+// invalid part by one U+FFFD, as
+// https://encoding.spec.whatwg.org/#utf-8-decoder defines it. Holds back a
+// character that the end of a piece cuts, until its rest comes.
 class Utf8Decoder {
  public:
   std::string Decode(absl::string_view bytes);
 
-  // No more comes, or not the bytes that should: what was held back is not
-  // valid.
+  // Call when the rest of a held character will not come, because the stream
+  // ended or bytes were lost. Returns U+FFFD if a character was held back.
   std::string Finish();
 
  private:
-  // Continuation bytes still wanted, and what the next one may be.
+  // How many continuation bytes are missing, and the range of the next one.
   int wanted_ = 0;
   unsigned char lower_ = 0x80;
   unsigned char upper_ = 0xBF;
-  // The beginning of a character.
+  // The beginning of a character whose rest is missing.
   std::string held_;
 };
 

@@ -24,21 +24,21 @@ std::string ByteByByte(absl::string_view bytes) {
   return text + decoder.Finish();
 }
 
-TEST(Utf8DecoderTest, KeepsWhatIsValidHoweverItIsCut) {
+TEST(Utf8DecoderTest, KeepsValidTextHoweverItIsCut) {
   EXPECT_EQ(Whole(kText), kText);
   EXPECT_EQ(ByteByByte(kText), kText);
   const std::string with_nul("a\0b", 3);
   EXPECT_EQ(Whole(with_nul), with_nul);
 }
 
-TEST(Utf8DecoderTest, HoldsACutCharacterBack) {
+TEST(Utf8DecoderTest, HoldsBackACharacterThatIsCut) {
   Utf8Decoder decoder;
   EXPECT_EQ(decoder.Decode("a\xE2\x82"), "a");
   EXPECT_EQ(decoder.Decode("\xAC"), "\xE2\x82\xAC");
   EXPECT_EQ(decoder.Finish(), "");
 }
 
-TEST(Utf8DecoderTest, ReplacesEachMaximalPart) {
+TEST(Utf8DecoderTest, ReplacesEachMaximalInvalidPart) {
   const struct {
     absl::string_view bytes;
     absl::string_view text;

@@ -1,0 +1,96 @@
+#include "bridge/acp/remote/deletions.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "bridge/acp/remote/poll_loop.h"
+#include "bridge/acp/remote/server_calls.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class DeletionsTest : public ::testing::Test {
+ protected:
+  DeletionsTest() {
+    corral::v1::CreateSandboxRequest request;
+    request.set_parent("tenants/default");
+    calls_.CreateSandbox(request,
+                         [this](const auto& made) { name_ = made->name(); });
+    RunUntil([this] { return !name_.empty(); });
+  }
+
+  ~DeletionsTest() override {
+    deletions_.Stop();
+    RunUntil([this] { return calls_.idle(); });
+  }
+
+  void RunUntil(const std::function<bool()>& condition) {
+    std::vector<pollfd> none;
+    while (!condition()) {
+      loop_.RunOnce(none);
+    }
+  }
+
+  tests::FakeServer server_{[](tests::FakeExecution&) {}};
+  PollLoop loop_;
+  ServerCalls calls_{&loop_, {server_.address()}, absl::Seconds(3)};
+  Deletions deletions_{&calls_, absl::Milliseconds(1)};
+  std::string name_;
+};
+
+TEST_F(DeletionsTest, RepeatsADeletionUntilTheServerAnswers) {
+  server_.Stop();
+  deletions_.DeleteSandbox(name_);
+  // The first attempt fails before the server comes back.
+  RunUntil([this] { return calls_.idle(); });
+  server_.Start();
+  RunUntil([this] { return !server_.deletions().empty(); });
+  EXPECT_THAT(server_.deletions(), ElementsAre(name_));
+}
+
+TEST_F(DeletionsTest, DoesNotRepeatADeletionAfterStop) {
+  server_.Stop();
+  deletions_.DeleteSandbox(name_);
+  deletions_.Stop();
+  RunUntil([this] { return calls_.idle(); });
+  server_.Start();
+  // A repetition would run before this timer, which is later.
+  bool later = false;
+  loop_.After(absl::Milliseconds(50), [&later] { later = true; });
+  RunUntil([this, &later] { return later && calls_.idle(); });
+  EXPECT_THAT(server_.deletions(), IsEmpty());
+}
+
+TEST_F(DeletionsTest, DoesNotRepeatADeletionThatTheServerRefused) {
+  const std::string none = "tenants/default/sandboxes/none";
+  deletions_.DeleteSandbox(none);
+  bool later = false;
+  RunUntil([this] { return calls_.idle(); });
+  loop_.After(absl::Milliseconds(50), [&later] { later = true; });
+  RunUntil([this, &later] { return later && calls_.idle(); });
+  EXPECT_THAT(server_.deletions(), ElementsAre(none));
+}
+
+TEST(IsUncertainTest, IsFalseOnlyIfTheServerRefused) {
+  EXPECT_TRUE(IsUncertain(absl::UnavailableError("")));
+  EXPECT_TRUE(IsUncertain(absl::DeadlineExceededError("")));
+  EXPECT_TRUE(IsUncertain(absl::InternalError("")));
+  EXPECT_FALSE(IsUncertain(absl::InvalidArgumentError("")));
+  EXPECT_FALSE(IsUncertain(absl::NotFoundError("")));
+  EXPECT_FALSE(IsUncertain(absl::FailedPreconditionError("")));
+  EXPECT_FALSE(IsUncertain(absl::ResourceExhaustedError("")));
+  EXPECT_FALSE(IsUncertain(absl::PermissionDeniedError("")));
+}
+
+}  // namespace
+}  // namespace bridge

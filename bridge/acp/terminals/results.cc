@@ -1,0 +1,47 @@
+#include "bridge/acp/terminals/results.h"
+
+#include "bridge/acp/terminals/errors.h"
+#include "bridge/jsonrpc/response.h"
+
+namespace bridge {
+namespace {
+
+Json ToJson(const ExitStatus& status) {
+  Json json = {{"exitCode", nullptr}, {"signal", nullptr}};
+  if (status.code.has_value()) {
+    json["exitCode"] = *status.code;
+  }
+  if (status.signal.has_value()) {
+    json["signal"] = *status.signal;
+  }
+  return json;
+}
+
+}  // namespace
+
+Json OutputResult(const Terminal& terminal) {
+  Json result = {{"output", static_cast<std::string>(terminal.output())},
+                 {"truncated", terminal.truncated()}};
+  if (terminal.state() != Terminal::State::kRunning) {
+    result["exitStatus"] = ToJson(terminal.exit_status());
+  }
+  return result;
+}
+
+std::optional<ExitStatus> EndAfterLoss(TerminalPhase phase,
+                                       const absl::Status& failure) {
+  if (IsHeld(phase) || !absl::IsNotFound(failure)) {
+    return std::nullopt;
+  }
+  return ExitStatus{std::nullopt, "SIGKILL"};
+}
+
+std::string WaitAnswer(absl::string_view id, const Terminal& terminal) {
+  if (terminal.state() == Terminal::State::kLost) {
+    return ErrorLine(
+        id, FromStatus(absl::UnavailableError(terminal.lost_reason())));
+  }
+  return ResultLine(id, ToJson(terminal.exit_status()));
+}
+
+}  // namespace bridge
