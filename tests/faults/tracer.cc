@@ -88,6 +88,7 @@ void Tracer::Detach() {
 bool Tracer::HasStruck(const std::string& record) {
   const std::string text = ReadFile(record);
   return absl::StrContains(text, "(INJECTED)") ||
+         absl::StrContains(text, "(DELAYED)") ||
          absl::StrContains(text, "killed by SIGKILL");
 }
 

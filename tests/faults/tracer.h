@@ -17,7 +17,7 @@ namespace tests {
 struct Fault {
   // One system call or several: "write,pwrite64".
   std::string calls;
-  // For example "error=EIO" or "signal=KILL".
+  // For example "error=EIO", "signal=KILL" or "delay_enter=MICROSECONDS".
   std::string effect;
   // The number of the first call of a thread that is struck, counted from 1.
   int when = 1;
