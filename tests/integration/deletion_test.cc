@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 
 // With 20 ms for each, a removal lasts until the test lets it go on.
 constexpr int kFiles = 2000;
+// More than the server has threads for removals.
+constexpr int kBigSandboxes = 4;
 
 class DeletionTest : public IntegrationTest {
  protected:
@@ -46,7 +48,8 @@ TEST_F(DeletionTest, RemovingBigSandboxesDelaysNoKill) {
     GTEST_SKIP() << "strace cannot trace here";
   }
   std::vector<std::string> big;
-  for (int i = 0; i < 4; ++i) {
+  big.reserve(kBigSandboxes);
+  for (int i = 0; i < kBigSandboxes; ++i) {
     big.push_back(CreateBigSandbox());
   }
   const std::string small = CreateSandbox();
@@ -59,6 +62,7 @@ TEST_F(DeletionTest, RemovingBigSandboxesDelaysNoKill) {
               record);
   std::atomic<int> deleted = 0;
   std::vector<std::thread> deletions;
+  deletions.reserve(kBigSandboxes + 1);
   for (const std::string& sandbox : big) {
     deletions.emplace_back([&] {
       Client(server_.Connect()).DeleteSandbox(sandbox);
