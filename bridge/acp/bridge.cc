@@ -121,7 +121,7 @@ void Bridge::OnTerminalRequest(const Message& request,
   if (IsJson(line)) {
     terminals_.OnRequest(request);
   } else {
-    // The id may be what is broken.
+    // The id itself may be broken.
     to_agent_(NotJson(IsJson(request.id()) ? request.id() : "null"));
   }
 }

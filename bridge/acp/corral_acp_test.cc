@@ -1,5 +1,5 @@
-// The program corral-acp between a client on its pipes and an agent: with `cat`
-// for an agent, what the client says comes back as if the agent had said it.
+// Tests the program corral-acp between a client on its pipes and an agent. The
+// agent `cat` repeats each line of the client as if it were its own.
 
 #include <signal.h>
 #include <unistd.h>

@@ -20,32 +20,33 @@ namespace {
 constexpr char kHelp[] =
     R"(usage: corral-acp [options] -- AGENT [ARGUMENTS]
 
-Runs an ACP agent whose terminals are commands in Corral's sandboxes. Give it to
-an editor in place of the agent: it speaks the Agent Client Protocol on standard
-input and output, starts AGENT, answers the agent's terminal/* requests from a
-corrald, and passes on everything else as it is.
+Runs an ACP agent whose terminals are commands in Corral's sandboxes. Configure
+it in an editor in place of the agent: it speaks the Agent Client Protocol on
+standard input and output, starts AGENT, answers the agent's terminal/* requests
+with the help of corrald, and passes on everything else unchanged.
 
   --server ADDRESS   unix:PATH or HOST:PORT (default: $CORRAL_SERVER, else a
-                     local server, which is started if need be)
-  --workspace DIR    what commands see and may write to (default: the working
-                     directory that the editor gives each session)
+                     local server, which is started if none runs)
+  --workspace DIR    the directory that commands see and may write to (default:
+                     the working directory that the editor gives each session)
   --read-only        commands cannot write to the workspace
   --memory SIZE      memory of a session's commands: 512M, 2G, or bytes
   --pids N           processes and threads of a session's commands
   --cpus N           processors of a session's commands, such as 1.5
   --timeout TIME     ends each command after 30s, 5m, 1h30m
-  --tls-ca FILE      for HOST:PORT: who signed the server's certificate
-  --tls-cert FILE    our certificate
-  --tls-key FILE     its key
-  --help             prints this
+  --tls-ca FILE      for HOST:PORT: the authority of the server's certificate
+  --tls-cert FILE    for HOST:PORT: the client's certificate
+  --tls-key FILE     for HOST:PORT: the key of that certificate
+  --help             shows this text
 
-Each ACP session has a sandbox of its own. Exit status: the agent's, or 128 + n
-if signal n ended it; 127 if there is no such agent; 2 for a wrong option.
+Each ACP session has a sandbox of its own. No process of the agent outlives
+corral-acp. Exit status: the agent's, or 128 + n if signal n ended it; 127 if
+there is no such agent, 126 if it can't be executed; 2 for a wrong option.
 )";
 
 using Setter = std::function<absl::Status(const std::string&, Options&)>;
 
-// `status` says what is allowed.
+// Names the option and its value in an error; `status` says what is allowed.
 absl::Status Named(absl::string_view option, absl::string_view value,
                    const absl::Status& status) {
   return status.ok() ? status
@@ -111,15 +112,14 @@ absl::Status ReadOption(std::deque<std::string>& rest, Options& options) {
   const size_t equals = word.find('=');
   const auto setter = Setters().find(word.substr(0, equals));
   if (setter == Setters().end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no option ", word));
+    return absl::InvalidArgumentError(absl::StrCat("unknown option ", word));
   }
   if (equals != std::string::npos) {
     const std::string value = word.substr(equals + 1);
     return Named(setter->first, value, setter->second(value, options));
   }
   if (rest.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(word, " takes a value"));
+    return absl::InvalidArgumentError(absl::StrCat(word, " needs a value"));
   }
   const std::string value = rest.front();
   rest.pop_front();

@@ -2,8 +2,8 @@
 """A scripted ACP agent: runs each line of a prompt as a command in the client's terminal.
 
 Speaks the Agent Client Protocol, version 1, over standard input and output
-(https://agentclientprotocol.com). Each line of a prompt's text becomes one terminal; what the
-terminal prints is reported as it arrives, and the first command that fails ends the turn.
+(https://agentclientprotocol.com). Runs each line of a prompt's text in a terminal of its own and
+reports the output as it arrives. The first command that fails ends the turn.
 """
 import itertools
 import json
@@ -16,7 +16,7 @@ OUTPUT_LIMIT = 16 << 20
 
 
 class Peer:
-    """The client: requests out, responses in, safe to use from any thread."""
+    """The client: sends it requests and receives its responses. For any thread."""
 
     def __init__(self):
         self._ids = itertools.count(1)
@@ -62,7 +62,7 @@ class Session:
                 return
 
     def release_terminals(self):
-        """A turn's terminals stay readable until the next turn."""
+        """Releases the terminals of the last turn, which stay readable until the next one."""
         for terminal in self._terminals:
             self._peer.call("terminal/release", terminal)
         self._terminals = []
@@ -89,7 +89,7 @@ class Session:
         return succeeded
 
     def _follow(self, terminal):
-        """Reports the terminal's output until its command has ended; returns how it ended."""
+        """Reports the terminal's output until its command has ended, and returns its exit status."""
         ending = self._peer.begin("terminal/wait_for_exit", terminal)
         reported = 0
         status = None

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A scripted ACP client: has the agent run some shell lines, shows them live, and sums up.
+"""A scripted ACP client: asks the agent to run shell lines, shows their output live, and prints a summary.
 
     acp_client.py --cwd DIR --corral PROGRAM --line LINE... -- corral-acp [OPTIONS] -- AGENT ARGS...
 
-The client is what an editor would be: it starts corral-acp, which starts the agent, and it offers no
-terminals of its own. CORRAL_SERVER names the server.
+It plays the part of an editor: it starts corral-acp, which starts the agent, and offers no terminals of
+its own. CORRAL_SERVER names the server.
 """
 import argparse
 import base64
@@ -24,7 +24,7 @@ class Connection:
         self._next_id = 0
 
     def call(self, method, params, on_notification=lambda message: None):
-        """Sends a request and hands every notification to the callback until its response is there."""
+        """Sends a request, passes every notification to the callback, and returns the result."""
         self._next_id += 1
         self._process.stdin.write(json.dumps(
             {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}) + "\n")
@@ -44,7 +44,7 @@ class Connection:
 
 
 class Transcript:
-    """Prints what the agent does as it does it, and remembers how each command ended."""
+    """Prints what the agent does while it does it, and records how each command ended."""
 
     def __init__(self):
         self.commands = []
@@ -66,7 +66,7 @@ class Transcript:
 
 
 def peak_memory(corral):
-    """The peak memory of every execution by its command line, as the server counted it."""
+    """Returns the peak memory of every execution, by its command line, from the server."""
     listed = json.loads(subprocess.run([corral, "ps", "--json"], check=True, stdout=subprocess.PIPE).stdout)
     return {base64.b64decode(execution["command"]["argv"][-1]).decode():
             int(execution["usage"]["memory_peak_bytes"])

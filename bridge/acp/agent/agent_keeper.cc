@@ -16,8 +16,8 @@
 namespace bridge {
 namespace {
 
-// How often the keeper kills what is left, and how long it waits in between for
-// the killed to die. A process in an uninterruptible system call may need
+// How often the keeper kills the remaining processes, and how long it waits in
+// between for them to die. A process in an uninterruptible system call may need
 // longer; the keeper then exits without it.
 constexpr int kKillRounds = 200;
 constexpr int kKillWaitMilliseconds = 10;
@@ -230,8 +230,8 @@ void Keeper::Serve() {
 }  // namespace
 
 void KeepAgent(const KeptAgent& agent) {
-  // Out of corral-acp's process group, so that who kills that group does not
-  // kill the keeper before its work.
+  // Leaves corral-acp's process group: a client that kills the group must not
+  // kill the keeper, too.
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "corral-keeper");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -42,7 +42,7 @@ absl::StatusOr<Json> ParseObject(absl::string_view params) {
   return *std::move(object);
 }
 
-// Null if there is no such member.
+// Returns null if the object has no such member.
 const Json& Field(const Json& object, const char* name) {
   static const Json* const null = new Json(nullptr);
   const auto field = object.find(name);

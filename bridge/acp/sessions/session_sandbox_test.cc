@@ -1,0 +1,104 @@
+#include "bridge/acp/sessions/session_sandbox.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bridge/acp/remote/deletions.h"
+#include "bridge/acp/remote/poll_loop.h"
+#include "bridge/acp/remote/server_calls.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kFirst[] = "tenants/default/sandboxes/s1";
+constexpr char kSecond[] = "tenants/default/sandboxes/s2";
+
+class SessionSandboxTest : public ::testing::Test {
+ protected:
+  ~SessionSandboxTest() override { RunUntilIdle(); }
+
+  void RunUntilIdle() {
+    std::vector<pollfd> none;
+    while (!calls_.idle()) {
+      loop_.RunOnce(none);
+    }
+  }
+
+  // Returns the name of the sandbox, or the error.
+  std::string Ready() {
+    std::string result;
+    sandbox_->WhenReady([&result](const absl::StatusOr<std::string>& name) {
+      result = name.ok() ? *name : name.status().ToString();
+    });
+    RunUntilIdle();
+    return result;
+  }
+
+  tests::FakeServer server_{[](tests::FakeExecution&) {}};
+  PollLoop loop_;
+  ServerCalls calls_{&loop_, {server_.address()}};
+  Deletions deletions_{&calls_};
+  const std::shared_ptr<SessionSandbox> sandbox_ =
+      std::make_shared<SessionSandbox>(&calls_, &deletions_,
+                                       corral::v1::Sandbox());
+};
+
+TEST_F(SessionSandboxTest, CreatesNothingBeforeItIsNeeded) {
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_THAT(server_.creations(), IsEmpty());
+  EXPECT_THAT(server_.deletions(), IsEmpty());
+}
+
+TEST_F(SessionSandboxTest, CreatesOneSandboxHoweverOftenItIsNeeded) {
+  EXPECT_EQ(Ready(), kFirst);
+  EXPECT_EQ(Ready(), kFirst);
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+}
+
+TEST_F(SessionSandboxTest, ReplacesASandboxThatWasGivenUp) {
+  EXPECT_EQ(Ready(), kFirst);
+  sandbox_->GiveUp(kFirst);
+  EXPECT_EQ(Ready(), kSecond);
+  // A late report about the first one does not concern the second.
+  sandbox_->GiveUp(kFirst);
+  EXPECT_EQ(Ready(), kSecond);
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst, kSecond));
+}
+
+TEST_F(SessionSandboxTest, FailsOnceItIsDeleted) {
+  EXPECT_EQ(Ready(), kFirst);
+  sandbox_->Delete();
+  EXPECT_EQ(Ready(), "CANCELLED: the session is closed");
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+}
+
+TEST_F(SessionSandboxTest, DeletesTheSandboxThatIsBeingCreated) {
+  std::string error;
+  sandbox_->WhenReady([&error](const absl::StatusOr<std::string>& name) {
+    error = name.status().ToString();
+  });
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_EQ(error, "CANCELLED: the session is closed");
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+}
+
+}  // namespace
+}  // namespace bridge
