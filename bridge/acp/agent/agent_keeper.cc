@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,11 +17,17 @@
 namespace bridge {
 namespace {
 
-// How often the keeper kills the remaining processes, and how long it waits in
-// between for them to die. A process in an uninterruptible system call may need
-// longer; the keeper then exits without it.
-constexpr int kKillRounds = 200;
+// How long the keeper kills the remaining processes before it gives up, and how
+// long it waits in between for them to die. A process in an uninterruptible
+// system call may need longer; the keeper then exits without it.
+constexpr int kKillSeconds = 5;
 constexpr int kKillWaitMilliseconds = 10;
+
+time_t MonotonicSeconds() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
 
 void SendReport(int socket, KeeperReport::Kind kind, int value) {
   const KeeperReport report = {kind, value};
@@ -197,7 +204,8 @@ bool Keeper::KillChildren() const {
 
 void Keeper::KillTree() {
   // The children of a killed child become ours, and die in the next round.
-  for (int round = 0; round < kKillRounds && KillChildren(); ++round) {
+  const time_t end = MonotonicSeconds() + kKillSeconds;
+  while (KillChildren() && MonotonicSeconds() <= end) {
     pollfd signals = {signals_, POLLIN, 0};
     ::poll(&signals, 1, kKillWaitMilliseconds);
     Reap();

@@ -96,6 +96,19 @@ TEST(AgentProcessTest, FinishesAnAgentThatStillRuns) {
   EXPECT_EQ(ReadAll(agent->output()), "");
 }
 
+TEST(AgentProcessTest, KillsEveryDescendantWhenItsOwnerIsGone) {
+  sandbox::UniqueFd output;
+  {
+    auto agent = Shell("setsid sh -c 'echo up; sleep 1000' & wait");
+    ASSERT_TRUE(agent.ok());
+    EXPECT_EQ(ReadLine(agent->output()), "up\n");
+    output.Reset(::dup(agent->output()));
+    // Closes the socket to the keeper, as the end of this process would.
+  }
+  EXPECT_EQ(ReadAll(output.get()), "");
+  EXPECT_GT(::waitpid(-1, nullptr, 0), 0);
+}
+
 TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
   // A daemon called corrald. The pipe shows whether it is alive: it inherits
   // the end for writing.

@@ -79,6 +79,16 @@ TEST(SessionsTest, EndsASessionThatCouldNotBeLoaded) {
   EXPECT_EQ(sessions.Cwd("s"), "/a");
 }
 
+TEST(SessionsTest, KeepsTheDirectoryOfASessionThatIsLoadedWithoutOne) {
+  Sessions sessions;
+  sessions.Open("s", "/a");
+  EXPECT_EQ(
+      Request(sessions,
+              R"({"id":1,"method":"session/load","params":{"sessionId":"s"}})"),
+      std::nullopt);
+  EXPECT_EQ(sessions.Cwd("s"), "/a");
+}
+
 TEST(SessionsTest, KeepsALoadedSession) {
   Sessions sessions;
   Request(

@@ -78,6 +78,8 @@ TEST(TerminalTest, ForgetsACancelledWait) {
   EXPECT_FALSE(terminal.RemoveWait("\"2\""));
   EXPECT_TRUE(terminal.RemoveWait("\"\\u0061\""));
   EXPECT_FALSE(terminal.RemoveWait("\"a\""));
+  terminal.AddWait("\"\\u0062\"");
+  EXPECT_TRUE(terminal.RemoveWait("\"b\""));
   EXPECT_THAT(terminal.Exit({0, {}}), ElementsAre("2"));
 }
 
