@@ -9,15 +9,16 @@
 namespace server {
 namespace {
 
-// Ends the thread; like the others it is taken by sigwait only.
-constexpr int kEnd = SIGUSR1;
+// Wakes the thread so that it ends. The same signal from another process has no
+// effect.
+constexpr int kWake = SIGUSR1;
 
 sigset_t WaitedFor() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  sigaddset(&signals, kEnd);
+  sigaddset(&signals, kWake);
   return signals;
 }
 
@@ -25,24 +26,27 @@ sigset_t WaitedFor() {
 
 void StopSignals::Block() {
   sigset_t signals = WaitedFor();
-  // Blocked and not ignored: an ignored signal stays ignored in the processes
-  // that this one starts.
+  // Blocked instead of ignored: the processes that this one starts would
+  // inherit that a signal is ignored.
   std::signal(SIGPIPE, SIG_DFL);
   sigaddset(&signals, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
 StopSignals::StopSignals(std::function<void()> on_signal)
-    : thread_([on_signal = std::move(on_signal)] {
+    : thread_([this, on_signal = std::move(on_signal)] {
         const sigset_t signals = WaitedFor();
         int signal = 0;
-        while (sigwait(&signals, &signal) == 0 && signal != kEnd) {
-          on_signal();
+        while (sigwait(&signals, &signal) == 0 && !ending_) {
+          if (signal != kWake) {
+            on_signal();
+          }
         }
       }) {}
 
 StopSignals::~StopSignals() {
-  pthread_kill(thread_.native_handle(), kEnd);
+  ending_ = true;
+  pthread_kill(thread_.native_handle(), kWake);
   thread_.join();
 }
 

@@ -1,9 +1,9 @@
-// SIGTERM and SIGINT, as requests to stop.
+// Turns SIGTERM and SIGINT into requests to stop.
 
 #ifndef SERVER_RUNTIME_STOP_SIGNALS_H_
 #define SERVER_RUNTIME_STOP_SIGNALS_H_
 
-#include <csignal>
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -11,11 +11,11 @@ namespace server {
 
 class StopSignals {
  public:
-  // Keeps the signals, and SIGPIPE, from every thread that is made later. Call
+  // Blocks the signals, and SIGPIPE, in every thread that is made later. Call
   // it in main, before any thread is made.
   static void Block();
 
-  // Calls `on_signal` on a thread of its own each time one of them comes.
+  // Calls `on_signal` on a thread of its own each time SIGTERM or SIGINT comes.
   explicit StopSignals(std::function<void()> on_signal);
   ~StopSignals();
 
@@ -23,6 +23,8 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
  private:
+  std::atomic<bool> ending_ = false;
+  // Last, since it uses the others.
   std::thread thread_;
 };
 
