@@ -30,7 +30,7 @@ absl::Status Parse(const std::string& text) {
   return ParseConfig("f.textproto", text, Listening()).status();
 }
 
-TEST(ConfigTest, AnEmptyOneIsCompletedWithDefaults) {
+TEST(ConfigTest, AnEmptyConfigurationIsCompletedWithDefaults) {
   const auto config = ParseConfig("", "", Listening());
   ASSERT_THAT(config.status(), IsOk());
   EXPECT_EQ(config->state_dir(), "/var/lib/corral");
@@ -53,7 +53,7 @@ TEST(ConfigTest, AnEmptyOneIsCompletedWithDefaults) {
             corral::config::v1::ServerConfig::END_SANDBOXES);
 }
 
-TEST(ConfigTest, TheDefaultOfASandboxFitsIntoTheServer) {
+TEST(ConfigTest, TheDefaultOutputOfASandboxFitsIntoTheServers) {
   const auto config = ParseConfig("", "max_output_bytes: 2097152", Listening());
   ASSERT_THAT(config.status(), IsOk());
   EXPECT_EQ(config->default_limits().output_bytes(), 2097152);
@@ -80,20 +80,20 @@ TEST(ConfigTest, AFlagOverridesItsField) {
                        "END_SANDBOXES, LEAVE_SANDBOXES"));
 }
 
-TEST(ConfigTest, AnUnknownFieldIsFoundByLineAndColumn) {
+TEST(ConfigTest, ReportsAnUnknownFieldWithLineAndColumn) {
   EXPECT_THAT(
       Parse("state_dir: '/a'\n\n  stat_dir: '/b'\n"),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(StartsWith("f.textproto:3:"), HasSubstr("stat_dir"))));
 }
 
-TEST(ConfigTest, AValueOfTheWrongTypeIsFoundByLine) {
+TEST(ConfigTest, ReportsAValueOfTheWrongTypeWithItsLine) {
   EXPECT_THAT(Parse("\nmax_sandboxes: 'many'"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        StartsWith("f.textproto:2:")));
 }
 
-TEST(ConfigTest, AValueOutOfRangeIsShownWithItsFieldAndRange) {
+TEST(ConfigTest, ReportsAValueOutOfRangeWithItsFieldAndRange) {
   EXPECT_THAT(Parse("\n  max_sandboxes: 4097"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "f.textproto:2:3: field max_sandboxes: value "
@@ -208,7 +208,7 @@ TEST(ConfigTest, KeepsItsOwnDefaultBelowACeiling) {
   EXPECT_EQ(defaults.retention.max_ended_executions(), 1000);
 }
 
-TEST(ConfigTest, NothingListensOnTcpWithoutTls) {
+TEST(ConfigTest, RefusesTcpWithoutTls) {
   Flags flags;
   flags.listen = "localhost:1234";
   EXPECT_THAT(ParseConfig("f", "", flags).status(),
@@ -219,28 +219,6 @@ TEST(ConfigTest, NothingListensOnTcpWithoutTls) {
                           flags)
                   .status(),
               IsOk());
-}
-
-TEST(FlagsTest, TakesAValueAfterASpaceOrAnEqualsSign) {
-  const auto flags = ParseFlags(
-      {"--listen=unix:/a", "--state-dir", "/s", "--config", "c", "--take-over",
-       "--on-shutdown", "END_SANDBOXES", "--idle-exit-seconds=3"});
-  ASSERT_THAT(flags.status(), IsOk());
-  EXPECT_EQ(flags->listen, "unix:/a");
-  EXPECT_EQ(flags->state_dir, "/s");
-  EXPECT_EQ(flags->config_file, "c");
-  EXPECT_EQ(flags->idle_exit_seconds, 3);
-  EXPECT_EQ(flags->on_shutdown, "END_SANDBOXES");
-  EXPECT_TRUE(flags->take_over);
-}
-
-TEST(FlagsTest, NamesTheArgumentItDoesNotKnow) {
-  EXPECT_THAT(
-      ParseFlags({"--lisen", "x"}).status(),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--lisen")));
-  EXPECT_THAT(ParseFlags({"--idle-exit-seconds", "-1"}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("--idle-exit-seconds")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "server/daemon.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/config/v1/server_config.pb.h"
@@ -16,33 +18,38 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/version.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
 #include "server/config.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
+#include "server/core/workspace_policy.h"
 #include "server/net/handover.h"
+#include "server/net/listen_address.h"
 #include "server/net/listener.h"
 #include "server/runtime/activity.h"
-#include "server/runtime/version.h"
 
 namespace server {
 namespace {
 
+// See README.md of server/net.
 constexpr int kKeepaliveMillis = 30'000;
+constexpr int kKeepaliveTimeoutMillis = 20'000;
 constexpr int kMinPingMillis = 10'000;
-// For the kernel to kill what is left, and for its logs to be removed.
+// Limit for killing all processes and removing all logs.
 constexpr absl::Duration kDeletionPatience = absl::Seconds(30);
-// For starts under way to come to their answer.
+// Limit for starts that are under way to answer.
 constexpr absl::Duration kStartPatience = absl::Seconds(1);
-// For answers to reach clients that read them.
+// Limit for answers to reach their clients.
 constexpr absl::Duration kAnswerPatience = absl::Milliseconds(100);
-// For readers to read what is left, after their sandboxes have ended.
+// Limit for readers to read the rest after their sandboxes have ended.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
-// After which a successor serves.
+// A successor serves after this time.
 constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
 Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
@@ -54,11 +61,28 @@ Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
   return options;
 }
 
+WorkspacePolicy::Options ToWorkspaceOptions(
+    const corral::config::v1::ServerConfig& config) {
+  WorkspacePolicy::Options options;
+  options.roots.assign(config.workspace_roots().begin(),
+                       config.workspace_roots().end());
+  options.user = ::geteuid();
+  options.state_directory = config.state_dir();
+  const absl::StatusOr<ListenAddress> address =
+      ParseListenAddress(config.listen());
+  options.has_remote_clients = !address.ok() || !address->is_socket();
+  if (!options.has_remote_clients) {
+    options.socket_directory =
+        address->socket_path.substr(0, address->socket_path.rfind('/'));
+  }
+  return options;
+}
+
 corral::v1::ServerInfo FixedInfo(
     const corral::config::v1::ServerConfig& config,
     const std::vector<sandbox::IsolationFeature>& isolation) {
   corral::v1::ServerInfo info;
-  info.set_version(kVersion);
+  info.set_version(sandbox::kVersion);
   utsname kernel = {};
   ::uname(&kernel);
   info.set_kernel(absl::StrCat(kernel.sysname, " ", kernel.release, " ",
@@ -74,6 +98,17 @@ corral::v1::ServerInfo FixedInfo(
   return info;
 }
 
+void SetKeepalive(grpc::ServerBuilder* builder) {
+  // Notices clients whose machine or network has gone.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                              kKeepaliveTimeoutMillis);
+  // Answers the pings of clients that wait for output or have no call.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
+}
+
 }  // namespace
 
 Daemon::Daemon(const corral::config::v1::ServerConfig& config,
@@ -83,8 +118,12 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
     : drain_for_(absl::Seconds(config.drain_seconds())),
       leaves_sandboxes_(config.on_shutdown() ==
                         corral::config::v1::ServerConfig::LEAVE_SANDBOXES),
-      activity_(&timers_, absl::Seconds(config.idle_exit_seconds())),
-      sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_},
+      max_rpc_memory_bytes_(config.max_rpc_memory_bytes()),
+      activity_(&timers_, {absl::Seconds(config.idle_exit_seconds()),
+                           config.max_waiting_calls()}),
+      workspaces_(ToWorkspaceOptions(config)),
+      sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_,
+                  &workspaces_},
                  ToOptions(config)),
       sandbox_service_(&sandboxes_, &activity_, config.ceilings()),
       execution_service_(&sandboxes_, &timers_, &activity_, config.ceilings()),
@@ -95,8 +134,7 @@ Daemon::~Daemon() {
   if (server_ != nullptr) {
     Shutdown();
   }
-  // Nothing runs any more that could use the members, which are destroyed after
-  // this.
+  // After this no thread uses the members, which are destroyed next.
   timers_.Stop();
   lanes_.Stop();
 }
@@ -109,12 +147,10 @@ absl::Status Daemon::Start(Listener* listener) {
   builder.RegisterService(&sandbox_service_);
   builder.RegisterService(&execution_service_);
   builder.RegisterService(&admin_service_);
-  // A client whose machine vanished is noticed, and a stream that waits for
-  // output is not a flood of pings.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
+  SetKeepalive(&builder);
+  grpc::ResourceQuota memory("corrald");
+  memory.Resize(max_rpc_memory_bytes_);
+  builder.SetResourceQuota(memory);
   ASSIGN_OR_RETURN(server_, listener->Start(&builder));
   listener_ = listener;
   storage_.Watch([health = server_->GetHealthCheckService()](bool good) {
@@ -158,10 +194,10 @@ bool Daemon::GiveWay(Handover* handover) {
   activity_.RefuseWork(kSuccessionTime);
   activity_.AwaitNoStart(kStartPatience);
   if (!handover->successor_waits()) {
-    LOG(WARNING) << "the successor is gone";
+    LOG(WARNING) << "the successor has gone";
     activity_.CancelHandover();
     if (handover->successor_waits()) {
-      activity_.RequestHandover();  // another came meanwhile
+      activity_.RequestHandover();  // another one came meanwhile
     }
     const absl::Status resumed = listener_->Resume();
     CHECK(resumed.ok()) << resumed.message();
@@ -180,10 +216,10 @@ void Daemon::LeaveSandboxes() {
 void Daemon::EndSandboxes() {
   sandboxes_.DeleteAll(sandbox::wire::ExitRecord::SERVER_SHUTDOWN);
   if (!activity_.AwaitNoSandbox(kDeletionPatience)) {
-    LOG(ERROR) << "a supervisor does not answer; its sandbox is left";
+    LOG(ERROR) << "a supervisor does not answer; its sandbox is left behind";
     std::_Exit(EXIT_FAILURE);
   }
-  // Who reads gets the ends.
+  // Let open streams receive their final event.
   activity_.AwaitNoLastingCall(kEndPatience);
   activity_.EndLastingCalls();
   activity_.AwaitNoCall(kAnswerPatience);

@@ -1,9 +1,10 @@
-// The whole server, from the recovery of what an earlier one left to the end of
-// a drain.
+// The whole server, from the recovery of the sandboxes of an earlier server to
+// the end of a drain.
 
 #ifndef SERVER_DAEMON_H_
 #define SERVER_DAEMON_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
+#include "server/core/workspace_policy.h"
 #include "server/net/handover.h"
 #include "server/net/listener.h"
 #include "server/rpc/admin_service.h"
@@ -39,27 +41,28 @@ class Daemon {
 
   Activity* activity() { return &activity_; }
 
-  // Takes over what an earlier server left, then serves on `listener`, which
-  // listens and must outlive this object.
+  // Takes over the sandboxes of an earlier server, then serves on `listener`,
+  // which listens already and must outlive this object.
   absl::Status Start(Listener* listener);
 
   enum class End {
-    // There is no sandbox any more.
+    // All sandboxes were deleted.
     kEnded,
-    // Sandboxes go on. Nothing is written to the state directory any more; the
-    // process is to exit, with no destructor run that sandboxes need.
+    // The sandboxes go on, and the server writes nothing to the state directory
+    // any more. The process must exit without the destructors that would end
+    // sandboxes.
     kLeft,
-    // As kLeft, and a successor waits for the sockets.
+    // Like kLeft, and a successor waits for the sockets.
     kSucceeded,
   };
 
-  // Blocks until a stop is requested, the server was idle for long enough, or
-  // `handover`, which may be null, has a successor that waits; then does what
-  // is configured for it.
+  // Blocks until a stop is requested, the server was idle for long enough, or a
+  // successor waits at `handover`, which may be null. Then ends the server as
+  // configured.
   End RunToTheEnd(Handover* handover);
 
  private:
-  // False: the successor is gone; the server goes on.
+  // False: the successor has gone, and the server goes on.
   bool GiveWay(Handover* handover);
   void LeaveSandboxes();
   void EndSandboxes();
@@ -67,9 +70,11 @@ class Daemon {
 
   const absl::Duration drain_for_;
   const bool leaves_sandboxes_;
+  const uint64_t max_rpc_memory_bytes_;
   ThreadTimerQueue timers_;
   Activity activity_;
   Lanes lanes_;
+  const WorkspacePolicy workspaces_;
   StorageHealth storage_;
   Sandboxes sandboxes_;
   SandboxService sandbox_service_;

@@ -80,7 +80,7 @@ class DaemonTest : public ::testing::Test {
                                grpc::InsecureChannelCredentials());
   }
 
-  // What the health service answers of `service`; empty: of the server.
+  // The answer of the health service for `service`; empty: the whole server.
   std::string Health(const std::string& service) const {
     grpc::GenericStub stub(Connect());
     grpc::ClientContext context;
@@ -122,7 +122,7 @@ class DaemonTest : public ::testing::Test {
   std::unique_ptr<Daemon> daemon_;
 };
 
-TEST_F(DaemonTest, ServesItsOwnerAlone) {
+TEST_F(DaemonTest, ServesOnASocketOfItsOwnerAlone) {
   Serve();
   struct stat info = {};
   ASSERT_EQ(::stat(socket().c_str(), &info), 0);
@@ -143,12 +143,12 @@ TEST_F(DaemonTest, ServesItsOwnerAlone) {
   EXPECT_THAT(response.kernel(), HasSubstr("Linux"));
 }
 
-TEST_F(DaemonTest, TellsItsHealth) {
+TEST_F(DaemonTest, ReportsItsHealth) {
   Serve();
   EXPECT_EQ(Health(""), kServing);
 }
 
-TEST_F(DaemonTest, TellsThatItsStorageFails) {
+TEST_F(DaemonTest, ReportsThatItsStorageFails) {
   Serve();
   EXPECT_EQ(Health("corral.v1.Storage"), kServing);
   const auto sandboxes =
@@ -169,7 +169,7 @@ TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(socket())));
 }
 
-TEST_F(DaemonTest, RemovesAStaleSocketButNoFile) {
+TEST_F(DaemonTest, ReplacesAStaleSocketButNoOtherFile) {
   std::filesystem::create_directories(absl::StrCat(path_, "/run"));
   std::ofstream(socket()) << "precious";
   EXPECT_THAT(
@@ -187,14 +187,25 @@ TEST_F(DaemonTest, RemovesAStaleSocketButNoFile) {
   Serve();
 }
 
-TEST_F(DaemonTest, EndsWhenItIsAsked) {
+TEST_F(DaemonTest, DeletesItsSandboxesWhenItIsAskedToStop) {
   Serve();
-  std::thread server([this] { daemon_->RunToTheEnd(nullptr); });
+  ASSERT_TRUE(Create("box").ok());
+  EXPECT_TRUE(std::filesystem::exists(state_->SandboxPath("box")));
   daemon_->activity()->RequestStop();
-  server.join();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kEnded);
+  EXPECT_FALSE(std::filesystem::exists(state_->SandboxPath("box")));
 }
 
-TEST_F(DaemonTest, GoesOnWhenItsSuccessorIsGone) {
+TEST_F(DaemonTest, LeavesItsSandboxesIfConfiguredSo) {
+  config_.set_on_shutdown(corral::config::v1::ServerConfig::LEAVE_SANDBOXES);
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  daemon_->activity()->RequestStop();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kLeft);
+  EXPECT_TRUE(std::filesystem::exists(state_->SandboxPath("box")));
+}
+
+TEST_F(DaemonTest, GoesOnWhenItsSuccessorHasGone) {
   Serve();
   auto handover = Handover::Listen(
       config_.state_dir(), [this] { daemon_->activity()->RequestHandover(); });
@@ -212,15 +223,11 @@ TEST_F(DaemonTest, GoesOnWhenItsSuccessorIsGone) {
                       sizeof(address)),
             0);
   ASSERT_GT(::send(successor.get(), "corrald-handover 1 x", 20, 0), 0);
-  // It waits for the start. Without it the successor is looked for.
-  while (!daemon_->activity()->draining()) {
-    std::this_thread::yield();
-  }
+  // The server now waits for the start, and then looks for the successor.
+  daemon_->activity()->AwaitDraining(true);
   successor.Reset();
   start.reset();
-  while (daemon_->activity()->draining()) {
-    std::this_thread::yield();
-  }
+  daemon_->activity()->AwaitDraining(false);
   const auto stub = corral::v1::AdminService::NewStub(grpc::CreateChannel(
       config_.listen(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
@@ -239,7 +246,7 @@ TEST_F(DaemonTest, GivesWayToASuccessor) {
                           [this] { return TakeOver(config_.state_dir()); });
   EXPECT_EQ(daemon_->RunToTheEnd(handover->get()), Daemon::End::kSucceeded);
   EXPECT_FALSE(daemon_->activity()->AdmitWork().ok());
-  // What connects now waits for the successor.
+  // A new connection waits for the successor.
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   socket().copy(address.sun_path, sizeof(address.sun_path) - 1);

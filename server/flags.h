@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace server {
+
+// The exit status for a bad command line or configuration.
+inline constexpr int kBadUsage = 2;
 
 struct Flags {
   enum class Action { kServe, kHelp, kVersion };
@@ -27,8 +29,10 @@ struct Flags {
 // What --help prints.
 absl::string_view HelpText();
 
-// `arguments` without the program's name. InvalidArgument names the flag.
-absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments);
+// Reads the command line with absl's flags; `arguments` begins with the
+// program's name. A bad command line is reported on stderr and ends the process
+// with kBadUsage. Call it before any thread is made.
+Flags ParseFlags(const std::vector<std::string>& arguments);
 
 }  // namespace server
 

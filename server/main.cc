@@ -1,5 +1,5 @@
-// corrald: the composition root. Everything it puts together is described in
-// its header.
+// corrald: the composition root. The headers describe the parts that it puts
+// together.
 
 #include <sys/resource.h>
 
@@ -17,6 +17,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/base/version.h"
 #include "sandbox/client/local_supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
 #include "server/config.h"
@@ -26,18 +27,16 @@
 #include "server/net/handover.h"
 #include "server/net/listener.h"
 #include "server/runtime/stop_signals.h"
-#include "server/runtime/version.h"
 
 namespace server {
 namespace {
 
 constexpr int kCannotStart = 1;
-constexpr int kBadUsage = 2;
-// For a server that ends while it is asked to give way, or only begins.
+// Limit for another server that is just starting or stopping.
 constexpr std::chrono::seconds kLockPatience(5);
 constexpr std::chrono::milliseconds kLockInterval(20);
 
-// Every stream that is read costs a descriptor.
+// Every stream that is read needs a descriptor.
 void RaiseDescriptorLimit() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -48,8 +47,9 @@ void RaiseDescriptorLimit() {
 
 using Sockets = absl::StatusOr<std::vector<sandbox::UniqueFd>>;
 
-// As TakeOver and StateDirectory::Open. Patient with a server that ends or
-// begins: one that does neither answers to the one or lets the other succeed.
+// Takes over from a predecessor (see TakeOver) and opens the state directory.
+// Retries while another server is starting or stopping: such a server neither
+// answers nor lets the directory be locked.
 absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
     const std::string& path, Sockets* sockets) {
   using Clock = std::chrono::steady_clock;
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
     if (!sockets->ok()) {
       const Clock::time_point asked = Clock::now();
       *sockets = TakeOver(path);
-      // It may have taken its time before it ended without a successor.
+      // The other server may have taken long before it ended.
       deadline += Clock::now() - asked;
     }
     if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
@@ -73,19 +73,20 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
   }
 }
 
-// Gets what one server at a time may have: the state directory and the address.
+// Acquires the state directory and the address, which only one server at a time
+// can have.
 absl::StatusOr<std::unique_ptr<StateDirectory>> Begin(
     const corral::config::v1::ServerConfig& config, Listener* listener) {
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
                    StateDirectory::Open(config.state_dir()));
-  // After the lock of the state directory: of two servers that start at once
-  // one does not touch the socket.
+  // After locking the state directory, so that only one of two servers that
+  // start at the same time touches the socket.
   RETURN_IF_ERROR(listener->Listen());
   return state;
 }
 
-// The same, from a predecessor if there is one. What can go wrong does so
-// before that is asked, as far as it can be known.
+// Does the same, but takes both from a predecessor if there is one. Everything
+// that can fail is tried before the predecessor is asked, as far as possible.
 absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
     const corral::config::v1::ServerConfig& config, Listener* listener) {
   const absl::Status opened = listener->Listen();
@@ -103,13 +104,14 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
   return state;
 }
 
-// Exits without destructors: what they would end belongs to another server.
+// Exits without destructors: they would end sandboxes that belong to the
+// successor now.
 [[noreturn]] void ExitForSuccessor(Handover* handover, Listener* listener,
                                    StateDirectory* state) {
   state->Unlock();
   const absl::Status sent = handover->Send(listener->fds());
   if (!sent.ok()) {
-    LOG(ERROR) << "the successor is gone: " << sent.message();
+    LOG(ERROR) << "the successor has gone: " << sent.message();
     std::_Exit(EXIT_FAILURE);
   }
   LOG(INFO) << "gave way to a successor";
@@ -118,7 +120,7 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
 
 absl::Status Serve(const corral::config::v1::ServerConfig& config,
                    bool take_over) {
-  // Forks, so before there are threads.
+  // Must come before any thread is made, since it forks.
   const std::vector<sandbox::IsolationFeature> isolation =
       sandbox::ProbeIsolation();
   ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
@@ -138,7 +140,8 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
         activity->RequestHandover();
       }));
   RETURN_IF_ERROR(daemon.Start(listener.get()));
-  LOG(INFO) << "corrald " << kVersion << " serves on " << config.listen();
+  LOG(INFO) << "corrald " << sandbox::kVersion << " serves on "
+            << config.listen();
   switch (daemon.RunToTheEnd(handover.get())) {
     case Daemon::End::kEnded:
       break;
@@ -155,30 +158,26 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
 }
 
 int Main(const std::vector<std::string>& arguments) {
-  const absl::StatusOr<Flags> flags = ParseFlags(arguments);
-  if (!flags.ok()) {
-    std::cerr << "corrald: " << flags.status().message() << "\n";
-    return kBadUsage;
-  }
-  switch (flags->action) {
+  const Flags flags = ParseFlags(arguments);
+  switch (flags.action) {
     case Flags::Action::kHelp:
       std::cout << HelpText();
       return 0;
     case Flags::Action::kVersion:
-      std::cout << "corrald " << kVersion << "\n";
+      std::cout << "corrald " << sandbox::kVersion << "\n";
       return 0;
     case Flags::Action::kServe:
       break;
   }
   const absl::StatusOr<corral::config::v1::ServerConfig> config =
-      LoadConfig(*flags);
+      LoadConfig(flags);
   if (!config.ok()) {
     std::cerr << "corrald: " << config.status().message() << "\n";
     return kBadUsage;
   }
   StopSignals::Block();
   RaiseDescriptorLimit();
-  const absl::Status status = Serve(*config, flags->take_over);
+  const absl::Status status = Serve(*config, flags.take_over);
   if (!status.ok()) {
     std::cerr << "corrald: " << status.message() << "\n";
     return kCannotStart;
@@ -190,5 +189,5 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace server
 
 int main(int argc, char** argv) {
-  return server::Main(std::vector<std::string>(argv + 1, argv + argc));
+  return server::Main(std::vector<std::string>(argv, argv + argc));
 }

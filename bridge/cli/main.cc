@@ -17,11 +17,10 @@
 #include "bridge/cli/output_writer.h"
 #include "grpc/support/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/version.h"
 
 namespace bridge {
 namespace {
-
-constexpr char kVersion[] = "corral 0.1.0\n";
 
 struct Subcommand {
   const char* name;
@@ -84,7 +83,7 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& words) {
     return Print(table.Help());
   }
   if (version) {
-    return Print(kVersion);
+    return Print(absl::StrCat("corral ", sandbox::kVersion, "\n"));
   }
   if (arguments.command.empty()) {
     return UsageError("no command is given; see corral --help");

@@ -13,6 +13,7 @@ _ABSL = {
     "absl/container:flat_hash_map": "absl_flat_hash_map",
     "absl/flags:flag": "absl_flags",
     "absl/flags:parse": "absl_flags_parse",
+    "absl/flags:reflection": "absl_flags_reflection",
     "absl/flags:usage": "absl_flags_usage",
     "absl/functional:any_invocable": "absl_any_invocable",
     "absl/status": "absl_status",

@@ -36,7 +36,7 @@ absl::Status Command(const std::string& ceilings, const std::string& command) {
                        Parse<corral::v1::Command>(command));
 }
 
-// What `command` becomes when its absent fields were filled, as text.
+// Returns `command` with its absent fields filled, as text.
 std::string Filled(const std::string& ceilings, const std::string& command) {
   auto filled = Parse<corral::v1::Command>(command);
   FillFromCeilings(Parse<Ceilings>(ceilings), &filled);

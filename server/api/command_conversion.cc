@@ -1,4 +1,4 @@
-// What is said of a command to the supervisor.
+// Converts commands.
 
 #include <cstdint>
 #include <string>
@@ -15,6 +15,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
+#include "server/api/paths.h"
 #include "server/api/validation.h"
 
 namespace server {
@@ -28,7 +29,7 @@ int64_t Nanos(const google::protobuf::Duration& duration) {
   return TimeUtil::DurationToNanoseconds(duration);
 }
 
-// "NAME=value", each name once, in the order of their first mention.
+// Lines "NAME=value": each name once, in the order in which names came first.
 class Environment {
  public:
   void Set(absl::string_view name, absl::string_view value) {

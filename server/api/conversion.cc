@@ -1,5 +1,5 @@
-// Of sandboxes, of records and of what is streamed; of commands: see
-// command_conversion.cc.
+// Converts sandboxes, records and stream states. command_conversion.cc converts
+// commands.
 
 #include "server/api/conversion.h"
 
@@ -21,7 +21,7 @@
 #include "google/protobuf/timestamp.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "sandbox/storage/output_log.h"
-#include "server/api/validation.h"
+#include "server/api/paths.h"
 
 namespace server {
 namespace {

@@ -1,5 +1,5 @@
-// Between corral.v1 and what is said to the supervisor. Requests were validated
-// before.
+// Converts between corral.v1 and the messages of supervisors. Requests were
+// validated before.
 
 #ifndef SERVER_API_CONVERSION_H_
 #define SERVER_API_CONVERSION_H_
@@ -21,7 +21,7 @@ namespace server {
 
 namespace wire = ::corral::supervisor::v1;
 
-// Of supervisor.proto, as the supervisors speak it that this server starts.
+// The version of supervisor.proto that supervisors of this server speak.
 inline constexpr uint32_t kSchemaVersion = 1;
 
 // What a sandbox gets for the fields that its creator left absent. A field that
@@ -37,10 +37,10 @@ struct SandboxDefaults {
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
                          const SandboxDefaults& defaults);
 
-// Without state and failure.
+// Describes a sandbox, without its state and failure.
 corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
 
-// `workspace` as for CheckCommand.
+// `workspace`: see CheckCommand.
 wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
                                 absl::string_view workspace);
 
@@ -51,23 +51,23 @@ void MergeRecord(const wire::ExecutionRecord& record,
 corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
                                       const sandbox::OutputLogState& state);
 
-// The streams that a command has output logs for.
+// Returns the streams for which a command has output logs.
 std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command);
 
-// The name of the stream's log in the directory of the execution.
+// Returns the name of the stream's log in the directory of the execution.
 const char* LogFileName(corral::v1::Stream stream);
 
 wire::Stream ToWire(corral::v1::Stream stream);
 corral::v1::InputState FromWire(const wire::InputState& input);
 wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);
 
-// OK, or INVALID_FIELD (below `field`): a supervisor of that schema version
-// cannot keep to all that `command` says.
+// INVALID_FIELD, below `field`, if a supervisor of that schema version does not
+// know everything that `command` asks for.
 absl::Status CheckForVersion(absl::string_view field,
                              const corral::v1::Command& command,
                              uint32_t schema_version);
 
-// EXITED, FAILED_TO_START or LOST.
+// Whether the state is EXITED, FAILED_TO_START or LOST.
 bool IsEnd(corral::v1::Execution::State state);
 
 }  // namespace server

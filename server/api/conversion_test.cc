@@ -37,7 +37,7 @@ TEST(ConversionTest, ACommandGetsTheDefaultsOfItsSandbox) {
   EXPECT_EQ(ToCommandSpec(True(), "").working_directory(), "/home/corral");
 }
 
-TEST(ConversionTest, TheLastOfANameTwiceCountsAndReplacesADefault) {
+TEST(ConversionTest, TheLastValueOfARepeatedNameCountsAndReplacesADefault) {
   corral::v1::Command command = True();
   for (const char* value : {"1", "2"}) {
     auto* variable = command.add_environment();
@@ -50,7 +50,7 @@ TEST(ConversionTest, TheLastOfANameTwiceCountsAndReplacesADefault) {
                     Not(Contains("LANG=C.UTF-8"))));
 }
 
-TEST(ConversionTest, ATerminalHasATermAndOneStream) {
+TEST(ConversionTest, ATerminalHasTheVariableTermAndOneStream) {
   corral::v1::Command command = True();
   command.mutable_terminal()->set_rows(24);
   EXPECT_THAT(ToCommandSpec(command, "").environment(),
@@ -67,7 +67,7 @@ TEST(ConversionTest, TheOriginalCommandIsKeptForALaterServer) {
   EXPECT_EQ(original.argv(0), "true");
 }
 
-TEST(ConversionTest, ASignalIsNeverFoldedIntoACode) {
+TEST(ConversionTest, ReportsASignalAsASignalAndNotAsACode) {
   wire::ExecutionRecord record;
   record.set_state(wire::ExecutionRecord::EXITED);
   record.mutable_exit()->set_wait_status(SIGKILL);
@@ -80,7 +80,7 @@ TEST(ConversionTest, ASignalIsNeverFoldedIntoACode) {
   EXPECT_FALSE(execution.has_start_time());
 }
 
-TEST(ConversionTest, AFailedStartSaysWhereAndWhy) {
+TEST(ConversionTest, AFailedStartReportsItsStageAndErrno) {
   wire::ExecutionRecord record;
   record.set_state(wire::ExecutionRecord::FAILED_TO_START);
   record.mutable_failure()->set_stage(wire::StartFailure::EXEC);
@@ -92,7 +92,7 @@ TEST(ConversionTest, AFailedStartSaysWhereAndWhy) {
             "EXEC: No such file or directory");
 }
 
-TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
+TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   corral::v1::Sandbox wanted;
   wanted.mutable_limits()->set_pids(10);
   wanted.mutable_workspace()->set_path("/build/");
@@ -104,6 +104,31 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLimitItDoesNotName) {
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_FALSE(sandbox.limits().has_cpu_millis());
   EXPECT_EQ(sandbox.workspace().path(), "/build");
+}
+
+TEST(ConversionTest, EveryStreamKeepsItsNameAndHasItsOwnFile) {
+  EXPECT_EQ(ToWire(corral::v1::STDOUT), wire::STDOUT);
+  EXPECT_EQ(ToWire(corral::v1::STDERR), wire::STDERR);
+  EXPECT_EQ(ToWire(corral::v1::TERMINAL), wire::TERMINAL);
+  EXPECT_STREQ(LogFileName(corral::v1::STDOUT), "stdout");
+  EXPECT_STREQ(LogFileName(corral::v1::STDERR), "stderr");
+  EXPECT_STREQ(LogFileName(corral::v1::TERMINAL), "terminal");
+}
+
+TEST(ConversionTest, EveryScopeOfASignalKeepsItsName) {
+  using Request = corral::v1::SignalExecutionRequest;
+  EXPECT_EQ(ToWire(Request::SCOPE_UNSPECIFIED), wire::Signal::TREE);
+  EXPECT_EQ(ToWire(Request::TREE), wire::Signal::TREE);
+  EXPECT_EQ(ToWire(Request::LEADER), wire::Signal::LEADER);
+  EXPECT_EQ(ToWire(Request::FOREGROUND_GROUP), wire::Signal::FOREGROUND_GROUP);
+}
+
+TEST(ConversionTest, OnlyThreeStatesAreEnds) {
+  EXPECT_TRUE(IsEnd(corral::v1::Execution::EXITED));
+  EXPECT_TRUE(IsEnd(corral::v1::Execution::FAILED_TO_START));
+  EXPECT_TRUE(IsEnd(corral::v1::Execution::LOST));
+  EXPECT_FALSE(IsEnd(corral::v1::Execution::STARTING));
+  EXPECT_FALSE(IsEnd(corral::v1::Execution::RUNNING));
 }
 
 TEST(ConversionTest, KnowsEveryCauseByItsName) {
@@ -118,7 +143,7 @@ TEST(ConversionTest, KnowsEveryCauseByItsName) {
   }
 }
 
-TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLifetimeItDoesNotName) {
+TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLifetimeThatIsAbsent) {
   corral::v1::Sandbox wanted;
   wanted.mutable_lifetime()->mutable_max_age()->set_seconds(60);
   wanted.mutable_limits()->set_output_bytes(5 << 20);
@@ -135,7 +160,7 @@ TEST(ConversionTest, ASandboxTakesTheDefaultOfEachLifetimeItDoesNotName) {
   EXPECT_FALSE(FromSpec(wire::SandboxSpec()).has_lifetime());
 }
 
-TEST(ConversionTest, ASandboxTakesTheDefaultRetentionThatItDoesNotName) {
+TEST(ConversionTest, ASandboxGetsTheDefaultRetentionThatIsAbsent) {
   SandboxDefaults defaults;
   defaults.retention.set_max_ended_executions(1000);
   defaults.retention.mutable_max_ended_age()->set_seconds(60);
@@ -152,7 +177,7 @@ TEST(ConversionTest, ASandboxTakesTheDefaultRetentionThatItDoesNotName) {
   EXPECT_EQ(sandbox.retention().max_ended_age().nanos(), 500'000'000);
 }
 
-TEST(ConversionTest, AnOverflowPolicyIsSaidToEveryVersionOfTheSupervisor) {
+TEST(ConversionTest, SendsAnOverflowPolicyThatTheSupervisorsVersionKnows) {
   corral::v1::Command command = True();
   EXPECT_EQ(ToCommandSpec(command, "").overflow(),
             wire::CommandSpec::DROP_OLDEST);
@@ -176,7 +201,7 @@ TEST(ConversionTest, TimeoutsReachTheSupervisor) {
   EXPECT_TRUE(ToCommandSpec(command, "").has_drain_ns());
 }
 
-TEST(ConversionTest, AnEndSaysWhatWasKilledWithIt) {
+TEST(ConversionTest, AnEndListsTheProcessesThatWereKilledWithIt) {
   wire::ExecutionRecord record;
   record.set_state(wire::ExecutionRecord::EXITED);
   wire::ExitRecord::Killed* killed = record.mutable_exit()->add_killed();

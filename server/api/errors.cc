@@ -18,7 +18,7 @@ namespace {
 
 using corral::v1::ErrorReason;
 
-// Enough to recognize a value by.
+// Bytes of a value that an error shows.
 constexpr size_t kShownBytes = 100;
 
 std::string TypeUrl(const google::protobuf::Message& detail) {
@@ -177,6 +177,15 @@ absl::Status QuotaExceeded(ErrorReason reason, absl::string_view subject,
   violation->set_subject(std::string(subject));
   violation->set_description(std::string(message));
   AddDetail(&status, failure);
+  return status;
+}
+
+absl::Status TooManyCalls(size_t most, absl::Duration retry_after) {
+  absl::Status status =
+      QuotaExceeded(corral::v1::TOO_MANY_CALLS, "the server",
+                    absl::StrCat("the server serves at most ", most,
+                                 " streams and waiting calls at one time"));
+  AddRetryInfo(&status, retry_after);
   return status;
 }
 

@@ -22,7 +22,7 @@ using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 // The domain of every ErrorInfo.
 inline constexpr char kErrorDomain[] = "corral.v1";
 
-// An error with an ErrorInfo. The metadata's values must be UTF-8.
+// Returns an error with an ErrorInfo. The metadata's values must be UTF-8.
 absl::Status Error(absl::StatusCode code, corral::v1::ErrorReason reason,
                    absl::string_view message,
                    const ErrorMetadata& metadata = {});
@@ -40,19 +40,19 @@ absl::Status ExecutionNotFound(absl::string_view name);
 absl::Status SandboxExists(absl::string_view name);
 absl::Status ExecutionExists(absl::string_view name);
 absl::Status SandboxNotReady(absl::string_view name, absl::string_view state);
-// SANDBOX_NOT_READY, but UNAVAILABLE and with a RetryInfo: what the sandbox
-// would answer is not known, and nothing was done.
+// SANDBOX_NOT_READY as UNAVAILABLE, with a RetryInfo: the server cannot answer
+// for the sandbox at present, and nothing was done.
 absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
                                 absl::Duration retry_after,
                                 absl::string_view state = "CREATING");
 absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
                               uint64_t end_offset);
 
-// OUTPUT_EXPIRED. What is left is [begin_offset, end_offset).
+// OUTPUT_EXPIRED. The output [begin_offset, end_offset) is left.
 absl::Status OutputExpired(absl::string_view message, uint64_t begin_offset,
                            uint64_t end_offset);
 
-// REQUEST_MISMATCH. `name`: what the other request made.
+// REQUEST_MISMATCH. `name`: the resource that the other request created.
 absl::Status RequestMismatch(absl::string_view request_id,
                              absl::string_view name);
 
@@ -67,10 +67,15 @@ absl::Status QuotaExceeded(corral::v1::ErrorReason reason,
                            absl::string_view subject,
                            absl::string_view message);
 
+// TOO_MANY_CALLS, with a QuotaFailure and a RetryInfo. `most`: how many streams
+// and waiting calls the server serves at one time.
+absl::Status TooManyCalls(size_t most, absl::Duration retry_after);
+
 // SERVER_FAULT. `where` says which operation failed.
 absl::Status ServerFault(absl::string_view where, const absl::Status& cause);
 
-// The ErrorReason of an error made here; ERROR_REASON_UNSPECIFIED of any other.
+// Returns the ErrorReason of an error that was made here, and
+// ERROR_REASON_UNSPECIFIED for any other status.
 corral::v1::ErrorReason ReasonOf(const absl::Status& status);
 
 }  // namespace server

@@ -72,12 +72,12 @@ TEST(ErrorsTest, ALongOrBinaryValueIsShortenedAndEscaped) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("5000 bytes"));
 }
 
-TEST(ErrorsTest, DrainingSaysWhenToComeBack) {
+TEST(ErrorsTest, DrainingSaysWhenToRetry) {
   const auto details = Details(ToGrpcStatus(ServerDraining(absl::Seconds(3))));
   EXPECT_EQ(Find<google::rpc::RetryInfo>(details).retry_delay().seconds(), 3);
 }
 
-TEST(ErrorsTest, ASandboxThatCannotAnswerYetSaysWhenToComeBack) {
+TEST(ErrorsTest, ASandboxThatCannotAnswerYetSaysWhenToRetry) {
   const grpc::Status status =
       ToGrpcStatus(SandboxUnavailable("box", "wait", absl::Milliseconds(200)));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -97,12 +97,22 @@ TEST(ErrorsTest, AQuotaNamesItsSubject) {
   EXPECT_EQ(failure.violations(0).subject(), "tenants/default");
 }
 
-TEST(ErrorsTest, ACallThatItsClientCancelledIsNoFault) {
+TEST(ErrorsTest, TooManyCallsNameTheLimitAndWhenToRetry) {
+  const grpc::Status status = ToGrpcStatus(TooManyCalls(7, absl::Seconds(2)));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("at most 7 streams"));
+  const auto details = Details(status);
+  EXPECT_EQ(Find<google::rpc::ErrorInfo>(details).reason(), "TOO_MANY_CALLS");
+  EXPECT_EQ(Find<google::rpc::RetryInfo>(details).retry_delay().seconds(), 2);
+  EXPECT_THAT(Find<google::rpc::QuotaFailure>(details).violations(), SizeIs(1));
+}
+
+TEST(ErrorsTest, ACancelledCallIsNotAFault) {
   EXPECT_EQ(ToGrpcStatus(absl::CancelledError()).error_code(),
             grpc::StatusCode::CANCELLED);
 }
 
-TEST(ErrorsTest, AnyOtherErrorIsAFaultOfTheServer) {
+TEST(ErrorsTest, AnErrorWithoutAReasonBecomesServerFault) {
   const grpc::Status status = ToGrpcStatus(absl::NotFoundError("open(x)"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_EQ(Find<google::rpc::ErrorInfo>(Details(status)).reason(),

@@ -1,4 +1,4 @@
-// absl::Status on the wire.
+// Converts absl::Status to the status of a gRPC call.
 
 #ifndef SERVER_API_GRPC_STATUS_H_
 #define SERVER_API_GRPC_STATUS_H_
@@ -8,9 +8,9 @@
 
 namespace server {
 
-// The payloads become the details of a google.rpc.Status. An error that
-// errors.h did not make is a fault of the server's and becomes SERVER_FAULT,
-// unless it says that the client has cancelled its call.
+// The payloads become the details of a google.rpc.Status. An error that was not
+// made by errors.h becomes SERVER_FAULT, except CANCELLED, which reports that
+// the client cancelled its call.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace server

@@ -1,4 +1,4 @@
-// Ids that the server makes up: the last part of a name.
+// Ids that the server chooses: the last part of a name.
 
 #ifndef SERVER_API_IDS_H_
 #define SERVER_API_IDS_H_
@@ -7,8 +7,8 @@
 
 namespace server {
 
-// Ten characters of a-z and 2-7, a letter first: 50 bits of the kernel's
-// randomness.
+// Returns ten characters of a-z and 2-7, a letter first: almost 50 bits of the
+// kernel's randomness.
 std::string MakeId();
 
 }  // namespace server

@@ -9,13 +9,28 @@
 namespace server {
 namespace {
 
-TEST(IdsTest, AreValidAndDiffer) {
-  std::set<std::string> ids;
+TEST(IdsTest, AreTenLettersAndDigitsThatBeginWithALetter) {
   for (int i = 0; i < 1000; ++i) {
-    ids.insert(MakeId());
-    EXPECT_TRUE(IsValidId(*ids.begin()));
+    const std::string id = MakeId();
+    EXPECT_TRUE(IsValidId(id)) << id;
+    EXPECT_EQ(id.size(), 10) << id;
+    EXPECT_EQ(id.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567"),
+              std::string::npos)
+        << id;
+    EXPECT_TRUE(id[0] >= 'a' && id[0] <= 'z') << id;
+  }
+}
+
+TEST(IdsTest, UseEveryLetterAndNeverRepeat) {
+  std::set<std::string> ids;
+  std::set<char> letters;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string id = MakeId();
+    letters.insert(id.begin(), id.end());
+    ids.insert(id);
   }
   EXPECT_EQ(ids.size(), 1000);
+  EXPECT_EQ(letters.size(), 32);
 }
 
 }  // namespace

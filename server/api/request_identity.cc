@@ -15,7 +15,7 @@ using corral::supervisor::v1::RequestIdentity;
 
 RequestIdentity Identify(const google::protobuf::Message& request,
                          const std::string& request_id) {
-  // The type too: two messages of different types may have the same bytes.
+  // Includes the type: messages of two types can have the same bytes.
   std::string bytes = request.GetDescriptor()->full_name();
   bytes.push_back('\0');
   {

@@ -1,4 +1,4 @@
-// What makes two requests the same: see the conventions of corral.v1.
+// Recognizes a repeated request: see the conventions of corral.v1.
 
 #ifndef SERVER_API_REQUEST_IDENTITY_H_
 #define SERVER_API_REQUEST_IDENTITY_H_
@@ -10,12 +10,12 @@
 
 namespace server {
 
-// Of a request that creates something: its request id, which may be empty, and
-// the digest of its type and all its fields.
+// Returns the identity of a request that creates something: its request id,
+// which may be empty, and the digest of its type and all its fields.
 corral::supervisor::v1::RequestIdentity Identify(
     const google::protobuf::Message& request, const std::string& request_id);
 
-// False if either is of a server that kept no digests.
+// Whether two requests were equal. False if one of them has no digest.
 bool AreSame(const corral::supervisor::v1::RequestIdentity& one,
              const corral::supervisor::v1::RequestIdentity& other);
 

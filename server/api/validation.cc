@@ -17,6 +17,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
+#include "server/api/paths.h"
 #include "server/api/ranges.h"
 
 namespace server {
@@ -40,12 +41,6 @@ std::string Join(absl::string_view field, absl::string_view part) {
 
 std::string Element(absl::string_view field, absl::string_view part, int i) {
   return absl::StrCat(field, ".", part, "[", i, "]");
-}
-
-// Whether `path` is `directory` or below it.
-bool IsWithin(absl::string_view path, absl::string_view directory) {
-  return directory == "/" || path == directory ||
-         absl::StartsWith(path, absl::StrCat(directory, "/"));
 }
 
 absl::Status CheckPath(absl::string_view field, absl::string_view path) {
@@ -341,13 +336,6 @@ absl::StatusOr<size_t> CheckPageSize(absl::string_view field, int32_t size) {
   }
   return size == 0 ? kDefaultPageSize
                    : std::min(static_cast<size_t>(size), kMaxPageSize);
-}
-
-absl::string_view StripTrailingSlashes(absl::string_view path) {
-  while (path.size() > 1 && path.back() == '/') {
-    path.remove_suffix(1);
-  }
-  return path;
 }
 
 }  // namespace server

@@ -34,8 +34,8 @@ absl::Status CheckRetention(absl::string_view field,
 absl::Status CheckLimits(absl::string_view field,
                          const corral::v1::Limits& limits);
 
-// `workspace`: the path of the sandbox's, as its creator gave it; empty if it
-// has none.
+// `workspace`: the path of the sandbox's workspace, as its creator gave it;
+// empty if it has none.
 absl::Status CheckCommand(absl::string_view field,
                           const corral::v1::Command& command,
                           absl::string_view workspace);
@@ -47,20 +47,17 @@ absl::StatusOr<absl::Duration> CheckDuration(
     absl::string_view field, const google::protobuf::Duration& duration,
     absl::Duration least, absl::Duration most);
 
-// [1, 128] printable ASCII characters; empty is good too.
+// Allows [1, 128] printable ASCII characters, and the empty id.
 absl::Status CheckRequestId(absl::string_view field, absl::string_view id);
 
 absl::Status CheckRange(absl::string_view field, uint64_t value,
                         const Range& range);
 
-// STDOUT, STDERR or TERMINAL.
+// Allows STDOUT, STDERR and TERMINAL.
 absl::Status CheckStream(absl::string_view field, corral::v1::Stream stream);
 
-// The number of entries that a page may have.
+// Returns the number of entries that a page may have.
 absl::StatusOr<size_t> CheckPageSize(absl::string_view field, int32_t size);
-
-// `path` without slashes at its end, "/" itself excepted.
-absl::string_view StripTrailingSlashes(absl::string_view path);
 
 }  // namespace server
 

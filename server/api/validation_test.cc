@@ -53,7 +53,7 @@ TEST(ValidationTest, AcceptsAPlainCommand) {
   EXPECT_THAT(Command("argv: 'a' argv: '' argv: '\\xff'"), IsOk());
 }
 
-TEST(ValidationTest, RefusesArgumentsThatNoProgramCanGet) {
+TEST(ValidationTest, RefusesArgumentsThatExecCannotPass) {
   EXPECT_THAT(Command(""), Refuses("command.argv"));
   EXPECT_THAT(Command("argv: ''"), Refuses("command.argv[0]"));
   EXPECT_THAT(Command("argv: 'a' argv: 'x\\0y'"), Refuses("command.argv[1]"));
@@ -70,7 +70,7 @@ TEST(ValidationTest, CountsArgumentsAndEnvironmentTogether) {
   EXPECT_THAT(CheckCommand("command", command, ""), Refuses("command.argv"));
 }
 
-TEST(ValidationTest, RefusesNamesThatNoEnvironmentCanHold) {
+TEST(ValidationTest, RefusesVariablesThatAnEnvironmentCannotHold) {
   EXPECT_THAT(Command("argv: 'a' environment { value: 'x' }"),
               Refuses("command.environment[0].name"));
   EXPECT_THAT(Command("argv: 'a' environment { name: 'a=b' }"),
@@ -81,7 +81,7 @@ TEST(ValidationTest, RefusesNamesThatNoEnvironmentCanHold) {
               Refuses("command.environment[0].value"));
 }
 
-TEST(ValidationTest, TheWorkingDirectoryIsInTheWorkspace) {
+TEST(ValidationTest, TheWorkingDirectoryMustBeInTheWorkspace) {
   for (const char* good : {"/w", "/w/", "/w/a/b"}) {
     EXPECT_THAT(
         Command(absl::StrCat("argv: 'a' working_directory: '", good, "'"),
@@ -115,6 +115,34 @@ TEST(ValidationTest, RefusesNumbersOutOfTheirRanges) {
               Refuses("command.kill_grace"));
   EXPECT_THAT(Command("argv: 'a' kill_grace { seconds: 1 nanos: -1 }"),
               Refuses("command.kill_grace"));
+}
+
+TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
+  for (const char* command :
+       {"terminal { rows: 1 columns: 65535 }",
+        "terminal { rows: 65535 columns: 1 }", "output { retain_bytes: 65536 }",
+        "output { retain_bytes: 1099511627776 }",
+        "output { keep_after_end { } }",
+        "output { keep_after_end { seconds: 31536000 } }",
+        "wall_timeout { nanos: 1000000 }", "wall_timeout { seconds: 31536000 }",
+        "cpu_timeout { nanos: 1000000 }", "cpu_timeout { seconds: 31536000 }",
+        "kill_grace { }", "kill_grace { seconds: 3600 }", "drain_timeout { }",
+        "drain_timeout { seconds: 3600 }"}) {
+    EXPECT_THAT(Command(absl::StrCat("argv: 'a' ", command)), IsOk())
+        << command;
+  }
+  for (const char* sandbox :
+       {"limits { memory_bytes: 1125899906842624 }", "limits { pids: 4194304 }",
+        "limits { cpu_millis: 1000000 }", "limits { output_bytes: 1048576 }",
+        "limits { output_bytes: 1125899906842624 }",
+        "lifetime { max_age { seconds: 1 } idle_timeout { seconds: 1 } }",
+        "lifetime { max_age { seconds: 31536000 } }",
+        "lifetime { idle_timeout { seconds: 31536000 } }"}) {
+    EXPECT_THAT(Sandbox(sandbox), IsOk()) << sandbox;
+  }
+  const std::string longest = "/" + std::string(4094, 'a');
+  EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '", longest, "' }")),
+              IsOk());
 }
 
 TEST(ValidationTest, RefusesAnUnknownEnumerator) {
@@ -172,7 +200,7 @@ TEST(ValidationTest, RefusesRetentionOutOfItsRange) {
               Refuses("sandbox.retention.max_ended_age"));
 }
 
-TEST(ValidationTest, ARequestIdIsShortAndPrintable) {
+TEST(ValidationTest, ARequestIdMustBeShortAndPrintable) {
   EXPECT_THAT(CheckRequestId("request_id", ""), IsOk());
   EXPECT_THAT(CheckRequestId("request_id", std::string(128, '~')), IsOk());
   EXPECT_THAT(CheckRequestId("request_id", std::string(129, 'a')),
@@ -181,7 +209,7 @@ TEST(ValidationTest, ARequestIdIsShortAndPrintable) {
   EXPECT_THAT(CheckRequestId("request_id", "\xc3\xa9"), Refuses("request_id"));
 }
 
-TEST(ValidationTest, RefusesAWorkspaceThatHoldsTheSystem) {
+TEST(ValidationTest, RefusesAWorkspaceThatBelongsToTheSystem) {
   for (const char* bad : {"", "w", "/", "/proc", "/sys/fs", "/dev/", "/etc/x",
                           "/a/../etc", "/a\\0"}) {
     EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '", bad, "' }")),
@@ -196,6 +224,8 @@ TEST(ValidationTest, RefusesAWorkspaceThatHoldsTheSystem) {
 
 TEST(ValidationTest, ClampsAPageAndRefusesANegativeOne) {
   EXPECT_EQ(CheckPageSize("page_size", 0).value(), 100);
+  EXPECT_EQ(CheckPageSize("page_size", 1).value(), 1);
+  EXPECT_EQ(CheckPageSize("page_size", 1000).value(), 1000);
   EXPECT_EQ(CheckPageSize("page_size", 5000).value(), 1000);
   EXPECT_THAT(CheckPageSize("page_size", -1).status(), Refuses("page_size"));
 }

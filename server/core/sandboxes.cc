@@ -156,9 +156,22 @@ void Sandboxes::Create(const NewSandbox& wanted, Created created) {
 }
 
 void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
-  const absl::Status written = environment_.state->WriteSpec(sandbox->spec());
+  const wire::SandboxSpec& spec = sandbox->spec();
+  const absl::Status allowed =
+      spec.workspace().empty()
+          ? absl::OkStatus()
+          : environment_.workspaces->Check(spec.workspace(),
+                                           spec.workspace_read_only());
+  if (!allowed.ok()) {
+    GiveUp(sandbox, allowed);
+    return;
+  }
+  const absl::Status written = environment_.state->WriteSpec(spec);
   if (absl::IsAlreadyExists(written)) {
-    GiveUp(sandbox);
+    // The directory is another sandbox's, and stays.
+    LOG(ERROR) << spec.name()
+               << " exists, though this server could not read it";
+    GiveUp(sandbox, SandboxExists(spec.name()));
     return;
   }
   environment_.storage->Set(kServer, std::string(written.message()));
@@ -174,10 +187,9 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
       [sandbox](const absl::Status& status) { sandbox->OnCreated(status); }));
 }
 
-void Sandboxes::GiveUp(const std::shared_ptr<Sandbox>& sandbox) {
-  LOG(ERROR) << sandbox->spec().name()
-             << " exists, though this server could not read it";
-  sandbox->OnCreated(SandboxExists(sandbox->spec().name()));
+void Sandboxes::GiveUp(const std::shared_ptr<Sandbox>& sandbox,
+                       const absl::Status& why) {
+  sandbox->OnCreated(why);
   registry_.Remove(*sandbox);
   sandbox->FinishDeletion();
   environment_.activity->SandboxRemoved();

@@ -25,6 +25,7 @@
 #include "server/core/sandbox.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
+#include "server/core/workspace_policy.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -43,6 +44,7 @@ class Sandboxes {
     Activity* activity;
     TimerQueue* timers;
     Lanes* lanes;
+    const WorkspacePolicy* workspaces;
   };
 
   // A sandbox to be made, validated before. Empty `id`: one is made up.
@@ -88,8 +90,8 @@ class Sandboxes {
   std::shared_ptr<Sandbox> MakeSandbox(const NewSandbox& sandbox,
                                        const std::string& id);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
-  // The directory of a sandbox to be made is another's, and stays.
-  void GiveUp(const std::shared_ptr<Sandbox>& sandbox);
+  // Ends a creation before anything of the sandbox is on the disk.
+  void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);
   // Tries again after `retry` if it fails.
   void Remove(const std::shared_ptr<Sandbox>& sandbox, absl::Duration retry);
   // The future: see TakeOver. Tries again after `retry` if the description

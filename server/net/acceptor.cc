@@ -18,15 +18,31 @@
 namespace server {
 namespace {
 
-// What one socket gets before the others, and before it is to stop.
+// Connections accepted from one socket before the others get their turn.
 constexpr int kTurn = 64;
 
-// Until descriptors may be there again.
+// Wait before accepting again when no descriptor was left.
 constexpr int kPauseMillis = 100;
 
 bool IsShortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS ||
          error == ENOMEM;
+}
+
+// Whether another user than the server's own or root made the connection. The
+// socket's mode prevents that; its owner may have changed the mode.
+bool IsStranger(int connection) {
+  int domain = AF_UNSPEC;
+  socklen_t size = sizeof(domain);
+  ucred peer = {};
+  socklen_t peer_size = sizeof(peer);
+  if (::getsockopt(connection, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+      domain != AF_UNIX) {
+    return false;
+  }
+  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) !=
+             0 ||
+         (peer.uid != ::geteuid() && peer.uid != 0);
 }
 
 }  // namespace
@@ -69,7 +85,7 @@ void Acceptor::Run() {
     }
     short_of_descriptors = !complete;
     if (!complete) {
-      // Unless it is to stop.
+      // Returns at once if the thread must end.
       ::poll(polled.data(), 1, kPauseMillis);
     }
   }
@@ -85,19 +101,35 @@ bool Acceptor::AcceptReady(const std::vector<pollfd>& polled) {
 
 bool Acceptor::AcceptSome(int socket) {
   for (int i = 0; i < kTurn; ++i) {
-    const int fd =
-        ::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-      // Anything else concerns one connection, or says that there is none.
+    sandbox::UniqueFd accepted(
+        ::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!accepted.valid()) {
+      // Other errors concern one connection, or mean that there is none.
       return !IsShortage(errno);
+    }
+    if (!Admit(accepted)) {
+      continue;
     }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
         connection;
     connection.listener_fd = socket;
-    connection.fd = fd;
+    connection.fd = accepted.Release();
     connections_->HandleNewConnection(&connection);
   }
   return true;
+}
+
+bool Acceptor::Admit(const sandbox::UniqueFd& connection) {
+  if (IsStranger(connection.get())) {
+    LOG(WARNING) << "a connection of another user is closed";
+    return false;
+  }
+  const bool admitted = open_.Add(connection.get());
+  if (!admitted && !is_full_) {
+    LOG(WARNING) << "max_connections are open: further ones are closed";
+  }
+  is_full_ = !admitted;
+  return admitted;
 }
 
 }  // namespace server

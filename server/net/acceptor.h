@@ -8,6 +8,7 @@
 
 #include <poll.h>
 
+#include <cstddef>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -16,40 +17,51 @@
 #include "absl/status/status.h"
 #include "grpcpp/server_builder.h"
 #include "sandbox/base/unique_fd.h"
+#include "server/net/open_connections.h"
 
 namespace server {
 
-// Not thread-safe. It takes connections on a thread of its own between Start
-// and Stop. Without descriptors left it waits a while: connections stay in the
-// queue.
+// Accepts connections on a thread of its own between Start and Stop. Closes a
+// connection at once if too many are open, or if it comes from another user
+// through a Unix socket. When no descriptor is left, connections stay in the
+// queue for a while. Not thread-safe.
 class Acceptor {
  public:
   using Connections =
       std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
 
   // `sockets` are non-blocking and outlive the object. The server of
-  // `connections` must run between Start and Stop.
-  Acceptor(std::vector<int> sockets, Connections connections)
-      : sockets_(std::move(sockets)), connections_(std::move(connections)) {}
+  // `connections` must run between Start and Stop. At most `max_connections`
+  // are open at one time.
+  Acceptor(std::vector<int> sockets, Connections connections,
+           size_t max_connections)
+      : sockets_(std::move(sockets)),
+        connections_(std::move(connections)),
+        open_(max_connections) {}
   ~Acceptor() { Stop(); }
 
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   absl::Status Start();
-  // When it returns, no connection is taken any more. May be called twice.
+  // After it returns, no connection is accepted. May be called twice.
   void Stop();
 
  private:
   void Run();
-  // Of what poll(2) returned, of which the first is stop_. False: there are no
-  // descriptors left.
+  // `polled` is what poll(2) returned; its first entry is stop_. False: no
+  // descriptor is left.
   bool AcceptReady(const std::vector<pollfd>& polled);
   bool AcceptSome(int socket);
+  // Whether the connection may be served.
+  bool Admit(const sandbox::UniqueFd& connection);
 
   const std::vector<int> sockets_;
   const Connections connections_;
-  // Becomes readable when the thread is to end.
+  // Used by the thread.
+  OpenConnections open_;
+  bool is_full_ = false;
+  // Becomes readable when the thread must end.
   sandbox::UniqueFd stop_;
   std::thread thread_;
 };

@@ -1,8 +1,10 @@
 #include "server/net/acceptor.h"
 
-#include <poll.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,8 +14,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "server/net/listen_address.h"
 #include "server/net/listening_sockets.h"
@@ -25,7 +29,7 @@ namespace {
 using ::sandbox::UniqueFd;
 using ::tests::IsOk;
 
-// Closes each connection that it gets, which its client sees.
+// Closes each connection that it gets, which ends the client's.
 class Closer final : public grpc::experimental::ExternalConnectionAcceptor {
  public:
   void HandleNewConnection(NewConnectionParameters* connection) override {
@@ -33,8 +37,8 @@ class Closer final : public grpc::experimental::ExternalConnectionAcceptor {
   }
 };
 
-// Has another client come for each that it gets, so that the queue is never
-// empty.
+// Makes another client for each connection that it gets, so that the queue is
+// never empty.
 class Multiplier final : public grpc::experimental::ExternalConnectionAcceptor {
  public:
   explicit Multiplier(std::function<UniqueFd()> connect)
@@ -49,6 +53,51 @@ class Multiplier final : public grpc::experimental::ExternalConnectionAcceptor {
   UniqueFd client_;
 };
 
+// Keeps each connection that it gets open.
+class Keeper final : public grpc::experimental::ExternalConnectionAcceptor {
+ public:
+  explicit Keeper(std::vector<UniqueFd>* kept) : kept_(kept) {}
+  void HandleNewConnection(NewConnectionParameters* connection) override {
+    kept_->emplace_back(connection->fd);
+    // Greets the client, so that a test knows that it was accepted.
+    EXPECT_EQ(::write(connection->fd, "x", 1), 1);
+  }
+
+ private:
+  std::vector<UniqueFd>* const kept_;
+};
+
+// Catches what the process writes to stderr while it exists.
+class StderrPipe {
+ public:
+  StderrPipe() : former_(::fcntl(2, F_DUPFD_CLOEXEC, 3)) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    reader_.Reset(ends[0]);
+    ::dup2(ends[1], 2);
+    ::close(ends[1]);
+  }
+  ~StderrPipe() { ::dup2(former_.get(), 2); }
+
+  // Blocks until `text` was written, and returns all that was.
+  std::string Await(const std::string& text) {
+    while (seen_.find(text) == std::string::npos) {
+      char bytes[256];
+      const ssize_t size = ::read(reader_.get(), bytes, sizeof(bytes));
+      if (size <= 0) {
+        break;
+      }
+      seen_.append(bytes, static_cast<size_t>(size));
+    }
+    return seen_;
+  }
+
+ private:
+  const UniqueFd former_;
+  UniqueFd reader_;
+  std::string seen_;
+};
+
 class AcceptorTest : public ::testing::Test {
  protected:
   AcceptorTest() {
@@ -58,8 +107,8 @@ class AcceptorTest : public ::testing::Test {
     address.socket_path = Path();
     sockets_ = std::make_unique<ListeningSockets>(
         ListeningSockets::Open(address).value());
-    acceptor_ =
-        std::make_unique<Acceptor>(sockets_->fds(), std::make_unique<Closer>());
+    acceptor_ = std::make_unique<Acceptor>(
+        sockets_->fds(), std::make_unique<Closer>(), kMaxConnections);
   }
   ~AcceptorTest() override {
     acceptor_.reset();
@@ -80,10 +129,14 @@ class AcceptorTest : public ::testing::Test {
     return client;
   }
 
-  static bool WasTaken(const UniqueFd& client, int patience_millis) {
-    pollfd end = {client.get(), POLLIN, 0};
-    return ::poll(&end, 1, patience_millis) > 0;
+  // Blocks until the server closed the connection.
+  static void AwaitEnd(const UniqueFd& client) {
+    char byte = 0;
+    while (::read(client.get(), &byte, 1) > 0) {
+    }
   }
+
+  static constexpr size_t kMaxConnections = 2;
 
   std::string directory_;
   std::unique_ptr<ListeningSockets> sockets_;
@@ -93,32 +146,85 @@ class AcceptorTest : public ::testing::Test {
 TEST_F(AcceptorTest, LeavesConnectionsInTheQueueWhileItIsStopped) {
   const UniqueFd early = Connect();
   ASSERT_THAT(acceptor_->Start(), IsOk());
-  EXPECT_TRUE(WasTaken(early, -1));
+  AwaitEnd(early);
   acceptor_->Stop();
   acceptor_->Stop();
+  const UniqueFd queued = Connect();
+  const UniqueFd taken_by_the_test(
+      ::accept4(sockets_->fds()[0], nullptr, nullptr, SOCK_CLOEXEC));
+  EXPECT_TRUE(taken_by_the_test.valid());
   const UniqueFd late = Connect();
-  EXPECT_FALSE(WasTaken(late, 0));
   ASSERT_THAT(acceptor_->Start(), IsOk());
-  EXPECT_TRUE(WasTaken(late, -1));
+  AwaitEnd(late);
+}
+
+TEST_F(AcceptorTest, ClosesAConnectionAboveTheLimitAndReportsItOnce) {
+  std::vector<UniqueFd> kept;
+  acceptor_ = std::make_unique<Acceptor>(
+      sockets_->fds(), std::make_unique<Keeper>(&kept), kMaxConnections);
+  StderrPipe log;
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  char greeting = 0;
+  const UniqueFd first = Connect();
+  const UniqueFd second = Connect();
+  EXPECT_EQ(::read(first.get(), &greeting, 1), 1);
+  EXPECT_EQ(::read(second.get(), &greeting, 1), 1);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(::read(Connect().get(), &greeting, 1), 0);
+  }
+  acceptor_->Stop();
+  kept.clear();
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  EXPECT_EQ(::read(Connect().get(), &greeting, 1), 1);
+  acceptor_->Stop();
+  LOG(INFO) << "the end";
+  const std::string text = log.Await("the end");
+  EXPECT_EQ(text.find("max_connections"), text.rfind("max_connections"));
+  EXPECT_NE(text.find("max_connections"), std::string::npos);
+}
+
+// Changes this thread alone; seteuid(2) of glibc would change all threads.
+void BecomeUser(uid_t user) {
+  ASSERT_EQ(::syscall(SYS_setresuid, -1, user, -1), 0);
+}
+
+TEST_F(AcceptorTest, ClosesTheConnectionOfAnotherUser) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root can become somebody else";
+  }
+  std::vector<UniqueFd> kept;
+  acceptor_ = std::make_unique<Acceptor>(
+      sockets_->fds(), std::make_unique<Keeper>(&kept), kMaxConnections);
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  ASSERT_EQ(::chmod(directory_.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(Path().c_str(), 0666), 0);
+  BecomeUser(1000);
+  const UniqueFd stranger = Connect();
+  BecomeUser(0);
+  char greeting = 0;
+  EXPECT_EQ(::read(stranger.get(), &greeting, 1), 0);
+  EXPECT_EQ(::read(Connect().get(), &greeting, 1), 1);
+  acceptor_->Stop();
 }
 
 TEST_F(AcceptorTest, StopsWhileClientsKeepComing) {
   acceptor_ = std::make_unique<Acceptor>(
       sockets_->fds(),
-      std::make_unique<Multiplier>([this] { return Connect(); }));
+      std::make_unique<Multiplier>([this] { return Connect(); }),
+      kMaxConnections);
   const UniqueFd first = Connect();
   ASSERT_THAT(acceptor_->Start(), IsOk());
-  EXPECT_TRUE(WasTaken(first, -1));
+  AwaitEnd(first);
   acceptor_->Stop();
 }
 
-TEST_F(AcceptorTest, WaitsForDescriptors) {
+TEST_F(AcceptorTest, AcceptsWaitingConnectionsWhenDescriptorsAreFreeAgain) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
 #endif
+  StderrPipe log;
   ASSERT_THAT(acceptor_->Start(), IsOk());
-  const UniqueFd client = Connect();
-  EXPECT_TRUE(WasTaken(client, -1));
+  AwaitEnd(Connect());
   const UniqueFd waiting(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit limit = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -130,9 +236,9 @@ TEST_F(AcceptorTest, WaitsForDescriptors) {
   EXPECT_EQ(::connect(waiting.get(), reinterpret_cast<sockaddr*>(&address),
                       sizeof(address)),
             0);
-  EXPECT_FALSE(WasTaken(waiting, 10));
+  log.Await("no descriptors are left");
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_TRUE(WasTaken(waiting, -1));
+  AwaitEnd(waiting);
 }
 
 }  // namespace

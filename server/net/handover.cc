@@ -28,7 +28,7 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
-#include "server/runtime/version.h"
+#include "sandbox/base/version.h"
 
 namespace server {
 namespace {
@@ -39,16 +39,17 @@ using sandbox::UniqueFd;
 constexpr char kGreeting[] = "corrald-handover 1 ";
 constexpr char kSocketName[] = "handover.sock";
 constexpr int kBacklog = 4;
-// Until descriptors may be there again.
+// Wait before accepting again when no descriptor was left.
 constexpr int kPauseMillis = 100;
-// For a successor to say who it is.
+// Limit for a successor's greeting.
 constexpr timeval kGreetingPatience = {1, 0};
-// Longer than a server takes to give way or to end.
+// A server needs less to give way or to end.
 constexpr timeval kTakeOverPatience = {60, 0};
 
-std::string Greeting() { return absl::StrCat(kGreeting, kVersion); }
+std::string Greeting() { return absl::StrCat(kGreeting, sandbox::kVersion); }
 
-// An address of the socket in `directory`, which may be longer than sun_path.
+// The address of the socket in a directory whose path may be longer than
+// sun_path: the path leads through an open descriptor of the directory.
 struct SocketAddress {
   UniqueFd directory;
   sockaddr_un address = {};
@@ -97,13 +98,15 @@ absl::Status GoneStatus() {
   return absl::NotFoundError("the other server is gone");
 }
 
-// Killed before it read what was sent, it is an error of the connection.
+// A peer that was killed before it read everything shows as an error of the
+// connection, not as its end.
 bool IsHungUp(const UniqueFd& connection) {
   pollfd poll = {connection.get(), 0, 0};
   return ::poll(&poll, 1, 0) == 1 && (poll.revents & POLLHUP) != 0;
 }
 
-// The version of the server at the other end, and what came with it.
+// Returns the version of the server at the other end; `sockets` gets the
+// sockets that came with it.
 absl::StatusOr<std::string> ReceiveGreeting(const UniqueFd& connection,
                                             std::vector<UniqueFd>* sockets) {
   char bytes[256];
@@ -129,9 +132,10 @@ absl::StatusOr<std::unique_ptr<Handover>> Handover::Listen(
   ASSIGN_OR_RETURN(const SocketAddress address, AddressIn(state_directory));
   ASSIGN_OR_RETURN(UniqueFd listener, MakeSocket(SOCK_NONBLOCK));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
-  // A file that is there belongs to a server that is no more.
+  // The caller holds the lock of the directory, so an existing file belongs to
+  // a server that has ended.
   ::unlinkat(address.directory.get(), kSocketName, 0);
-  // The file gets the mode that the socket has before.
+  // bind(2) makes the file with the mode that the socket has by then.
   if (!stop.valid() || ::fchmod(listener.get(), 0600) != 0 ||
       ::bind(listener.get(), address.get(), sizeof(address.address)) != 0 ||
       ::listen(listener.get(), kBacklog) != 0) {
@@ -169,7 +173,7 @@ void Handover::Run() {
     if (connection.valid()) {
       Welcome(std::move(connection));
     } else {
-      // No descriptors are left, perhaps; it waits. Unless this is to stop.
+      // Perhaps no descriptor is left. Returns at once if the thread must end.
       ::poll(polled, 1, kPauseMillis);
     }
   }
@@ -184,7 +188,7 @@ void Handover::Welcome(UniqueFd connection) {
   const absl::StatusOr<std::string> version =
       ReceiveGreeting(connection, &nothing);
   if (!version.ok() || successor_waits()) {
-    LOG(WARNING) << "a successor is turned away: "
+    LOG(WARNING) << "refused a successor: "
                  << (version.ok() ? "another one waits"
                                   : version.status().ToString());
     return;
@@ -202,7 +206,7 @@ bool Handover::successor_waits() {
   if (!successor_.valid()) {
     return false;
   }
-  // It has nothing more to say: what can be read is its end.
+  // A successor sends nothing after its greeting: only the end can be read.
   pollfd end = {successor_.get(), POLLIN, 0};
   if (::poll(&end, 1, 0) != 0) {
     successor_.Reset();
@@ -237,7 +241,7 @@ absl::StatusOr<std::vector<UniqueFd>> TakeOver(
   if (!version.ok()) {
     return IsHungUp(connection) ? GoneStatus() : version.status();
   }
-  LOG(INFO) << "takes over from corrald " << *version;
+  LOG(INFO) << "taking over from corrald " << *version;
   return sockets;
 }
 

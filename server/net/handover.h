@@ -1,12 +1,12 @@
-// How a server gives way to its successor, which serves the same state
-// directory: over <state>/handover.sock (SOCK_SEQPACKET, mode 0600, the same
-// user only), with one packet each way.
+// Lets a server give way to its successor, which serves the same state
+// directory. They talk over <state>/handover.sock (SOCK_SEQPACKET, mode 0600,
+// the same user only), with one packet each way:
 //
 //   successor:   "corrald-handover 1 VERSION"
 //   predecessor: "corrald-handover 1 VERSION", with its listening sockets
-//                (SCM_RIGHTS), when it has let go of everything else
+//                (SCM_RIGHTS), after it has released everything else
 //
-// A predecessor that hangs up instead has ended, or serves another successor.
+// A predecessor that hangs up instead has ended, or has another successor.
 
 #ifndef SERVER_NET_HANDOVER_H_
 #define SERVER_NET_HANDOVER_H_
@@ -29,18 +29,18 @@ namespace server {
 // The predecessor's side. Thread-safe.
 class Handover {
  public:
-  // Awaits successors in `state_directory`, whose lock the caller holds.
-  // `on_successor` is called on a thread of this object's own for each that
-  // comes, unless one waits already.
+  // Awaits successors in `state_directory`, whose lock the caller holds. Calls
+  // `on_successor` on a thread of its own when a successor comes and no other
+  // one waits.
   static absl::StatusOr<std::unique_ptr<Handover>> Listen(
       const std::string& state_directory, std::function<void()> on_successor);
-  // Hangs up on a successor that waits.
+  // Hangs up on a waiting successor.
   ~Handover();
 
-  // One waits still. If not, another one may come.
+  // Whether a successor still waits. If it has gone, another one may come.
   bool successor_waits();
 
-  // Hands the sockets to the one that waits. An error: it is gone.
+  // Hands the sockets to the waiting successor. Fails if it has gone.
   absl::Status Send(const std::vector<int>& sockets);
 
  private:
@@ -50,7 +50,7 @@ class Handover {
   void Welcome(sandbox::UniqueFd connection);
 
   const sandbox::UniqueFd listener_;
-  // Becomes readable when the thread is to end.
+  // Becomes readable when the thread must end.
   const sandbox::UniqueFd stop_;
   const std::function<void()> on_successor_;
   sandbox::Mutex mutex_;
@@ -58,9 +58,9 @@ class Handover {
   std::thread thread_;
 };
 
-// The successor's side: asks the server that serves `state_directory` to give
-// way, and returns its listening sockets when it has. NotFound: there is none,
-// or it ended meanwhile. Blocks.
+// The successor's side: asks the server of `state_directory` to give way, and
+// returns its listening sockets after it has. NotFound: there is no server, or
+// it ended meanwhile. Blocks.
 absl::StatusOr<std::vector<sandbox::UniqueFd>> TakeOver(
     const std::string& state_directory);
 

@@ -75,7 +75,7 @@ class HandoverTest : public ::testing::Test {
   std::unique_ptr<Handover> handover_;
 };
 
-TEST_F(HandoverTest, GivesTheSuccessorTheSockets) {
+TEST_F(HandoverTest, HandsTheSocketsToTheSuccessor) {
   Listen();
   struct stat info = {};
   ASSERT_EQ(::stat((directory_ + "/handover.sock").c_str(), &info), 0);
@@ -98,7 +98,7 @@ TEST_F(HandoverTest, GivesTheSuccessorTheSockets) {
   EXPECT_EQ(::read(reader.get(), &byte, 1), 1);
 }
 
-TEST_F(HandoverTest, WaitsForDescriptorsWithoutAWhirl) {
+TEST_F(HandoverTest, WaitsForDescriptorsWithoutUsingTheProcessor) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
 #endif
@@ -117,23 +117,23 @@ TEST_F(HandoverTest, WaitsForDescriptorsWithoutAWhirl) {
     EXPECT_EQ(::poll(&turned_away, 1, 300), 0);
     EXPECT_LT(used() - before, 60);
   }
-  // It is welcomed, and says nothing.
+  // The server accepts the connection, which then ends without a greeting.
   ::shutdown(client.get(), SHUT_WR);
   EXPECT_EQ(::poll(&turned_away, 1, -1), 1);
 }
 
-TEST_F(HandoverTest, FindsNobodyToTakeOverFrom) {
+TEST_F(HandoverTest, ReportsNotFoundWhenNoServerRuns) {
   EXPECT_THAT(TakeOver(directory_).status(),
               StatusIs(absl::StatusCode::kNotFound, _));
   Listen();
   handover_.reset();
-  // Its file is still there.
+  // The socket's file still exists.
   EXPECT_THAT(TakeOver(directory_).status(),
               StatusIs(absl::StatusCode::kNotFound, _));
   Listen();
 }
 
-TEST_F(HandoverTest, TellsTheSuccessorThatThePredecessorEnded) {
+TEST_F(HandoverTest, ReportsNotFoundWhenThePredecessorEnds) {
   Listen();
   std::future<Sockets> taken = Ask();
   came_.get_future().wait();
@@ -141,7 +141,7 @@ TEST_F(HandoverTest, TellsTheSuccessorThatThePredecessorEnded) {
   EXPECT_THAT(taken.get().status(), StatusIs(absl::StatusCode::kNotFound, _));
 }
 
-TEST_F(HandoverTest, TurnsASecondSuccessorAway) {
+TEST_F(HandoverTest, RefusesASecondSuccessor) {
   Listen();
   std::future<Sockets> taken = Ask();
   came_.get_future().wait();
@@ -152,7 +152,7 @@ TEST_F(HandoverTest, TurnsASecondSuccessorAway) {
   EXPECT_THAT(taken.get(), IsOk());
 }
 
-TEST_F(HandoverTest, NoticesThatTheSuccessorIsGone) {
+TEST_F(HandoverTest, NoticesThatTheSuccessorHasGone) {
   Listen();
   {
     const UniqueFd client = Connect();
@@ -163,7 +163,7 @@ TEST_F(HandoverTest, NoticesThatTheSuccessorIsGone) {
   EXPECT_FALSE(handover_->Send({}).ok());
 }
 
-TEST_F(HandoverTest, TurnsAwayWhoSpeaksSomethingElse) {
+TEST_F(HandoverTest, RefusesAPeerThatSpeaksAnotherProtocol) {
   Listen();
   const UniqueFd client = Connect();
   ASSERT_GT(::send(client.get(), "GET /", 5, 0), 0);

@@ -1,4 +1,4 @@
-// Where the server listens: "unix:PATH" or "HOST:PORT".
+// The address on which the server listens: "unix:PATH" or "HOST:PORT".
 
 #ifndef SERVER_NET_LISTEN_ADDRESS_H_
 #define SERVER_NET_LISTEN_ADDRESS_H_
@@ -21,7 +21,7 @@ struct ListenAddress {
   bool is_socket() const { return !socket_path.empty(); }
 };
 
-// InvalidArgument: `text` is neither.
+// Fails with InvalidArgument if `text` is neither.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
 }  // namespace server

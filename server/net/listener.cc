@@ -29,8 +29,8 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Prepare(
     ASSIGN_OR_RETURN(credentials, MutualTls(config.tls()));
   }
   // make_unique cannot reach the constructor.
-  return std::unique_ptr<Listener>(
-      new Listener(std::move(address), std::move(credentials)));
+  return std::unique_ptr<Listener>(new Listener(
+      std::move(address), std::move(credentials), config.max_connections()));
 }
 
 absl::Status Listener::Listen() {
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listener::Start(
   if (server == nullptr) {
     return absl::InternalError("gRPC does not start");
   }
-  acceptor_.emplace(sockets_->fds(), std::move(connections));
+  acceptor_.emplace(sockets_->fds(), std::move(connections), max_connections_);
   RETURN_IF_ERROR(acceptor_->Start());
   return server;
 }

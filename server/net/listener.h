@@ -1,8 +1,9 @@
-// Where the server listens, and the credentials that go with it.
+// Listens on the configured address, with the credentials for it.
 
 #ifndef SERVER_NET_LISTENER_H_
 #define SERVER_NET_LISTENER_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,39 +25,44 @@ namespace server {
 // Not thread-safe.
 class Listener {
  public:
-  // Reads what the configuration names, and changes nothing. InvalidArgument:
-  // an address or a PEM file that is no good.
+  // Reads the files that the configuration names, and changes nothing.
+  // InvalidArgument: the address or a PEM file cannot be used.
   static absl::StatusOr<std::unique_ptr<Listener>> Prepare(
       const corral::config::v1::ServerConfig& config);
 
   // Opens the address: see ListeningSockets::Open.
   absl::Status Listen();
-  // Takes over a predecessor's sockets; if they are those of another address,
-  // says so and opens its own, unless Listen has.
+  // Takes over a predecessor's sockets. If they listen on another address, logs
+  // that and opens its own, unless Listen has.
   absl::Status Adopt(std::vector<sandbox::UniqueFd> sockets);
 
-  // Starts the server that `builder` describes, and takes connections for it
-  // from now on. Once, after Listen or Adopt.
+  // Starts the server that `builder` describes, and accepts connections for it
+  // from now on. Call it once, after Listen or Adopt.
   absl::StatusOr<std::unique_ptr<grpc::Server>> Start(
       grpc::ServerBuilder* builder);
 
-  // Connections wait from now on, until Resume or for a successor. Comes before
-  // the server's Shutdown.
+  // Leaves connections in the queue from now on, until Resume or for a
+  // successor. Call it before the server's Shutdown.
   void Pause() { acceptor_->Stop(); }
   absl::Status Resume() { return acceptor_->Start(); }
 
-  // For a successor.
+  // The listening sockets, for a successor.
   std::vector<int> fds() const { return sockets_->fds(); }
-  // Nobody has: the address is free for another server.
+  // Closes the sockets when there is no successor: another server can listen on
+  // the address.
   void Close() { sockets_.reset(); }
 
  private:
   Listener(ListenAddress address,
-           std::shared_ptr<grpc::ServerCredentials> credentials)
-      : address_(std::move(address)), credentials_(std::move(credentials)) {}
+           std::shared_ptr<grpc::ServerCredentials> credentials,
+           size_t max_connections)
+      : address_(std::move(address)),
+        credentials_(std::move(credentials)),
+        max_connections_(max_connections) {}
 
   const ListenAddress address_;
   const std::shared_ptr<grpc::ServerCredentials> credentials_;
+  const size_t max_connections_;
   std::optional<ListeningSockets> sockets_;
   std::optional<Acceptor> acceptor_;
 };

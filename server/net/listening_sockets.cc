@@ -32,7 +32,8 @@ namespace {
 using sandbox::UniqueFd;
 
 constexpr int kSocketFlags = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-// A peer that acknowledges nothing for so long is gone; gRPC's own value.
+// A connection ends when its peer acknowledges nothing for this long; the value
+// that gRPC itself would set.
 constexpr unsigned kUserTimeoutMillis = 20'000;
 
 sockaddr_un ToUnixAddress(const std::string& path) {
@@ -59,7 +60,7 @@ absl::Status RemoveStale(const std::string& path) {
   }
   const UniqueFd probe(::socket(AF_UNIX, kSocketFlags, 0));
   const sockaddr_un address = ToUnixAddress(path);
-  // EAGAIN: its queue is full.
+  // EAGAIN: a server listens, and its queue is full.
   if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
                 sizeof(address)) == 0 ||
       errno == EAGAIN) {
@@ -80,7 +81,7 @@ absl::StatusOr<UniqueFd> OpenUnix(const std::string& path) {
   RETURN_IF_ERROR(RemoveStale(path));
   UniqueFd socket(::socket(AF_UNIX, kSocketFlags, 0));
   const sockaddr_un address = ToUnixAddress(path);
-  // The file gets the mode that the socket has before.
+  // bind(2) makes the file with the mode that the socket has by then.
   if (!socket.valid() || ::fchmod(socket.get(), 0600) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
              sizeof(address)) != 0) {
@@ -123,7 +124,7 @@ bool SetOption(const UniqueFd& socket, int level, int name, unsigned value) {
 absl::StatusOr<UniqueFd> OpenTcp(const addrinfo& address,
                                  const std::string& host_and_port) {
   UniqueFd socket(::socket(address.ai_family, kSocketFlags, 0));
-  // What is accepted inherits TCP_NODELAY and TCP_USER_TIMEOUT.
+  // Accepted connections inherit TCP_NODELAY and TCP_USER_TIMEOUT.
   if (!socket.valid() || !SetOption(socket, SOL_SOCKET, SO_REUSEADDR, 1) ||
       !SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1) ||
       !SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMillis) ||
@@ -151,14 +152,14 @@ absl::StatusOr<std::vector<UniqueFd>> OpenAllTcp(
       failure = socket.status();
     }
   }
-  // Of a host's addresses one may be missing: IPv6 that is switched off.
+  // One of several addresses may fail, for example if IPv6 is switched off.
   if (sockets.empty() || absl::IsAlreadyExists(failure)) {
     return failure;
   }
   return sockets;
 }
 
-// Its bytes, to be compared with another's.
+// Returns the bytes of the socket's address, for comparison.
 std::string NameOf(const UniqueFd& socket) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
@@ -169,7 +170,7 @@ std::string NameOf(const UniqueFd& socket) {
   return std::string(reinterpret_cast<const char*>(&address), size);
 }
 
-// Empty: not of a Unix socket.
+// Returns the path of a Unix socket; empty for other sockets.
 std::string PathOf(const UniqueFd& socket) {
   const std::string name = NameOf(socket);
   sockaddr_un address = {};

@@ -1,5 +1,5 @@
-// The sockets that the server listens on. They are made here and not by gRPC,
-// so that a successor can take them over while connections wait in their
+// The sockets on which the server listens. They are made here instead of by
+// gRPC, so that a successor can take them over while connections wait in their
 // queues.
 
 #ifndef SERVER_NET_LISTENING_SOCKETS_H_
@@ -18,25 +18,26 @@ namespace server {
 // Not thread-safe.
 class ListeningSockets {
  public:
-  // Listens on `address`. A Unix socket is its owner's alone from its birth on;
-  // its directory is made for its owner alone if it is missing, and a socket
-  // that nobody listens on is replaced. A host with several addresses has a
-  // socket for each.
+  // Listens on `address`. Only the owner can connect to a Unix socket, from the
+  // moment that it exists. If its directory is missing, it is made with mode
+  // 0700. A socket file on which nobody listens is replaced. A host with
+  // several addresses gets a socket for each.
   //
-  // AlreadyExists: somebody listens there. InvalidArgument: the path is not
-  // that of a socket, or the host is unknown.
+  // AlreadyExists: another process listens there. InvalidArgument: the file is
+  // not a socket, or the host is unknown.
   static absl::StatusOr<ListeningSockets> Open(const ListenAddress& address);
 
-  // Takes over the sockets of a predecessor. FailedPrecondition: they do not
-  // listen on `address`; they are closed, and their file is removed.
+  // Takes over the sockets of a predecessor. FailedPrecondition: they listen on
+  // another address; they are closed, and their file is removed.
   static absl::StatusOr<ListeningSockets> Adopt(
       const ListenAddress& address, std::vector<sandbox::UniqueFd> sockets);
   // Closes the sockets of a predecessor and removes their file, unless it is
-  // that of `address`.
+  // the file of `address`.
   static void Discard(const ListenAddress& address,
                       const std::vector<sandbox::UniqueFd>& sockets);
 
-  // Removes the socket's file. A server with a successor ends without that.
+  // Removes the socket's file. A server that has a successor exits without this
+  // destructor.
   ~ListeningSockets();
 
   ListeningSockets(ListeningSockets&& other) noexcept;

@@ -50,7 +50,7 @@ class ListeningSocketsTest : public ::testing::Test {
   ListenAddress address_;
 };
 
-TEST_F(ListeningSocketsTest, GivesASocketThatIsItsOwnersAlone) {
+TEST_F(ListeningSocketsTest, MakesASocketThatOnlyItsOwnerMayUse) {
   {
     const auto sockets = ListeningSockets::Open(address_);
     ASSERT_THAT(sockets, IsOk());
@@ -63,7 +63,7 @@ TEST_F(ListeningSocketsTest, GivesASocketThatIsItsOwnersAlone) {
   EXPECT_FALSE(std::filesystem::exists(address_.socket_path));
 }
 
-TEST_F(ListeningSocketsTest, TakesOverNoSocketOfAnotherAddress) {
+TEST_F(ListeningSocketsTest, RefusesToAdoptASocketOfAnotherAddress) {
   auto sockets = ListeningSockets::Open(address_);
   ASSERT_THAT(sockets, IsOk());
   ListenAddress other;
@@ -73,7 +73,7 @@ TEST_F(ListeningSocketsTest, TakesOverNoSocketOfAnotherAddress) {
   EXPECT_FALSE(std::filesystem::exists(address_.socket_path));
 }
 
-TEST_F(ListeningSocketsTest, TakesOverNoSocketWhoseFileIsGone) {
+TEST_F(ListeningSocketsTest, RefusesToAdoptASocketWhoseFileIsGone) {
   auto sockets = ListeningSockets::Open(address_);
   ASSERT_THAT(sockets, IsOk());
   std::filesystem::remove(address_.socket_path);
@@ -105,7 +105,7 @@ TEST_F(ListeningSocketsTest, ListensOnAPort) {
               StatusIs(absl::StatusCode::kFailedPrecondition, _));
 }
 
-TEST_F(ListeningSocketsTest, RefusesAHostThatIsUnknown) {
+TEST_F(ListeningSocketsTest, RefusesAnUnknownHost) {
   ListenAddress address;
   address.host_and_port = "no such host:1";
   EXPECT_THAT(ListeningSockets::Open(address).status(),

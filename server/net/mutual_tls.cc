@@ -44,18 +44,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Null: `pem` holds none.
+// Returns null if `pem` holds none.
 template <typename Object, typename Read>
 Object Parse(const std::string& pem, Read read) {
   BIO* memory = ::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
-  // An empty passphrase: nobody is there who could be asked for one.
+  // An empty passphrase: OpenSSL would otherwise ask for one on the terminal.
   static char empty[] = "";
   Object object(read(memory, nullptr, nullptr, empty));
   ::BIO_free(memory);
   return object;
 }
 
-// gRPC would only refuse every connection.
+// Without this check gRPC would start and refuse every connection.
 absl::Status CheckFiles(const corral::config::v1::Tls& tls,
                         const std::string& chain,
                         const std::string& private_key,

@@ -1,4 +1,4 @@
-// Credentials of a server on TCP: both sides show a certificate.
+// Credentials for TCP: server and client must both show a certificate.
 
 #ifndef SERVER_NET_MUTUAL_TLS_H_
 #define SERVER_NET_MUTUAL_TLS_H_
@@ -12,8 +12,8 @@
 namespace server {
 
 // Reads the PEM files that `tls` names. InvalidArgument names the file that
-// cannot be read, holds nothing of its kind or, of the key, does not belong to
-// the certificate.
+// cannot be read, that does not hold a certificate or key, or whose key does
+// not belong to the certificate.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MutualTls(
     const corral::config::v1::Tls& tls);
 

@@ -15,8 +15,8 @@ namespace server {
 
 class AdminService final : public corral::v1::AdminService::CallbackService {
  public:
-  // `fixed`: what does not change while the server runs. The others must
-  // outlive the service.
+  // `fixed` has the fields that do not change while the server runs. The
+  // pointers must outlive the service.
   AdminService(corral::v1::ServerInfo fixed, const Registry* registry,
                const StorageHealth* storage, Activity* activity)
       : fixed_(std::move(fixed)),

@@ -51,7 +51,7 @@ absl::Status CheckTerminal(const Execution& execution) {
                             " has no terminal");
 }
 
-// The answer of the supervisor to a signal or a resize.
+// Converts the supervisor's answer to a signal or a resize.
 absl::Status ToControlError(const Execution& execution,
                             const absl::Status& status) {
   switch (sandbox::FailureOf(status)) {
@@ -97,7 +97,7 @@ absl::StatusOr<wire::Signal> ToSignal(
 
 using Answer = absl::AnyInvocable<void(absl::Status)>;
 
-// Asks the supervisor for a signal or a resize, once it is known who that is.
+// Calls `ask` with the supervisor, after the server has found it.
 void Control(const std::shared_ptr<Sandbox>& sandbox,
              const std::shared_ptr<Execution>& execution,
              absl::AnyInvocable<void(sandbox::SupervisorConnection&,

@@ -101,7 +101,7 @@ TEST_F(ExecutionControlTest, AHeldInputHoldsUpNoOtherCall) {
   EXPECT_TRUE(state.closed());
 }
 
-TEST_F(ExecutionControlTest, ASupervisorHasOneInputOfACommandAtATime) {
+TEST_F(ExecutionControlTest, SendsASupervisorOneInputOfACommandAtATime) {
   const std::string name = StartWithInput();
   factory_.With("box",
                 [](FakeSupervisor& supervisor) { supervisor.HoldInput(); });
@@ -121,7 +121,7 @@ TEST_F(ExecutionControlTest, ASupervisorHasOneInputOfACommandAtATime) {
   while (held_inputs() == 0) {
     std::this_thread::yield();
   }
-  // They take their data along.
+  // The data of a cancelled call is never sent.
   for (int i = 0; i < 3; ++i) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
@@ -166,7 +166,7 @@ TEST_F(ExecutionControlTest, SendsASignal) {
   EXPECT_EQ(Reason(Signal(request)), "EXECUTION_ENDED");
 }
 
-TEST_F(ExecutionControlTest, ResizesATerminalOnly) {
+TEST_F(ExecutionControlTest, ResizesOnlyATerminal) {
   corral::v1::Command command = Command();
   command.mutable_terminal()->set_rows(24);
   command.mutable_terminal()->set_columns(80);

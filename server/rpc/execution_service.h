@@ -96,7 +96,7 @@ class ExecutionService final
   // INVALID_FIELD.
   absl::Status CheckRequestedCommand(const corral::v1::Command& command,
                                      absl::string_view workspace) const;
-  // The command as the sandbox is to run it.
+  // Fills the absent fields for which there is a ceiling.
   corral::v1::Command Complete(corral::v1::Command command) const;
 
   absl::Status RunInNew(const corral::v1::RunExecutionRequest& request,
@@ -110,8 +110,8 @@ class ExecutionService final
   const Ceilings ceilings_;
 };
 
-// Streams what `follower` makes, and tells an ephemeral sandbox that it is
-// watched.
+// Streams the events of `follower`. Until the stream ends, the sandbox is not
+// idle, and an ephemeral sandbox is watched.
 void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
               absl::StatusOr<OutputFollower> follower,
               const std::shared_ptr<OutputStream>& stream);

@@ -1,5 +1,4 @@
-// The calls of ExecutionService but those that read output, from a client's
-// side.
+// The calls of ExecutionService that do not read output, from a client's side.
 
 #include <csignal>
 #include <future>
@@ -54,7 +53,7 @@ class ExecutionServiceTest : public ServerFixture {
                 &response);
   }
 
-  // The server notices in its own time that nobody watches, and then sets its
+  // The server notices at some time that nobody watches, and then sets its
   // timer.
   void AdvanceUntilNoSandbox() {
     while (sandboxes_->registry().size() > 0) {
@@ -77,7 +76,7 @@ class ExecutionServiceTest : public ServerFixture {
   }
 };
 
-TEST_F(ExecutionServiceTest, StartsAndAnswersWhenItRuns) {
+TEST_F(ExecutionServiceTest, AnswersAStartWhenTheCommandRuns) {
   corral::v1::StartExecutionRequest request;
   request.set_parent(CreateSandbox("box"));
   request.set_execution_id("job");
@@ -97,7 +96,7 @@ TEST_F(ExecutionServiceTest, StartsAndAnswersWhenItRuns) {
   EXPECT_EQ(Reason(Start(request, &response)), "EXECUTION_EXISTS");
 }
 
-TEST_F(ExecutionServiceTest, RefusesWhatIsNoCommand) {
+TEST_F(ExecutionServiceTest, RefusesACommandWithAnInvalidField) {
   corral::v1::StartExecutionRequest request;
   request.set_parent(CreateSandbox("box"));
   corral::v1::Execution response;
@@ -129,7 +128,7 @@ TEST_F(ExecutionServiceTest, ACommandThatNamesNoTimeoutGetsTheCeiling) {
   EXPECT_EQ(Get(name).command().wall_timeout().seconds(), kMaxWallSeconds);
 }
 
-TEST_F(ExecutionServiceTest, TakesManyEnvironmentEntries) {
+TEST_F(ExecutionServiceTest, AcceptsManyEnvironmentEntries) {
   corral::v1::Command command = Command();
   for (int i = 0; i < 10'000; ++i) {
     auto* variable = command.add_environment();
@@ -156,7 +155,7 @@ TEST_F(ExecutionServiceTest, KeepsNoMoreExecutionsThanConfigured) {
   EXPECT_EQ(Reason(status), "TOO_MANY_EXECUTIONS");
 }
 
-TEST_F(ExecutionServiceTest, AFailedStartIsAStateAndNoError) {
+TEST_F(ExecutionServiceTest, AFailedStartIsAStateAndNotAnError) {
   const std::string sandbox = CreateSandbox("box");
   factory_.With("box", [](FakeSupervisor& supervisor) {
     wire::StartFailure failure;
@@ -172,15 +171,25 @@ TEST_F(ExecutionServiceTest, AFailedStartIsAStateAndNoError) {
 
 TEST_F(ExecutionServiceTest, WaitsForTheEnd) {
   const std::string name = StartOne();
+  corral::v1::WaitExecutionRequest request;
+  request.set_name(name);
+  request.mutable_timeout()->set_seconds(3600);
   corral::v1::Execution end;
-  std::thread waiter([&] { end = Wait(name); });
+  std::thread waiter([&] {
+    EXPECT_TRUE(Call(execution_stub_.get(), &ExecutionStub::WaitExecution,
+                     request, &end)
+                    .ok());
+  });
+  // The call waits, since its timeout runs.
+  timers_.AwaitTimers(1);
   factory_.Exit(name, 7);
   waiter.join();
   EXPECT_EQ(end.exit().code(), 7);
   EXPECT_EQ(end.exit().cause(), corral::v1::ExitStatus::NORMAL);
+  EXPECT_EQ(Wait(name).exit().code(), 7);
 }
 
-TEST_F(ExecutionServiceTest, AWaitThatTimesOutAnswersTheStateThen) {
+TEST_F(ExecutionServiceTest, AWaitThatTimesOutAnswersWithThePresentState) {
   const std::string name = StartOne();
   corral::v1::WaitExecutionRequest request;
   request.set_name(name);
@@ -202,7 +211,7 @@ TEST_F(ExecutionServiceTest, AWaitThatTimesOutAnswersTheStateThen) {
             "timeout");
 }
 
-TEST_F(ExecutionServiceTest, DeletingAnswersItsWaitersWithItsEnd) {
+TEST_F(ExecutionServiceTest, DeletionAnswersWaitersWithTheEnd) {
   const std::string name = StartOne();
   const auto stream = Stream(name);
   EXPECT_TRUE(stream->Next().has_opened());
@@ -276,24 +285,24 @@ TEST_F(ExecutionServiceTest, APageStaysSmall) {
   EXPECT_FALSE(response.next_page_token().empty());
 }
 
-TEST_F(ExecutionServiceTest, ASandboxMadeForOneCommandOutlivesItsEnd) {
+TEST_F(ExecutionServiceTest, AnEphemeralSandboxOutlivesTheEndOfItsCommand) {
   const auto call = Run(RunInNewSandbox());
   const std::string name = call->Next().opened().name();
   factory_.Write(name, wire::STDOUT, "x");
   factory_.Exit(name, 0);
   EXPECT_EQ(call->Rest().back().ended().exit().code(), 0);
-  // Whoever lost the connection before the end came can ask again.
+  // A client that lost its connection before the end can ask again.
   EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::STDOUT), "x");
   AdvanceUntilNoSandbox();
 }
 
-TEST_F(ExecutionServiceTest, ASandboxMadeForOneCommandGoesWhenNobodyWatches) {
+TEST_F(ExecutionServiceTest, AnEphemeralSandboxIsDeletedWhenNobodyWatches) {
   const auto call = Run(RunInNewSandbox());
   const std::string name = call->Next().opened().name();
   call->context.TryCancel();
   grpc::Status status;
   call->Rest(&status);
-  // Somebody comes back in time: it stays.
+  // A client comes back in time, and the sandbox stays.
   const auto again = Stream(name);
   EXPECT_TRUE(again->Next().has_opened());
   timers_.Advance(Sandbox::kUnwatchedLifetime);
@@ -304,7 +313,7 @@ TEST_F(ExecutionServiceTest, ASandboxMadeForOneCommandGoesWhenNobodyWatches) {
   AdvanceUntilNoSandbox();
 }
 
-TEST_F(ExecutionServiceTest, ARunInAnExistingSandboxLeavesIt) {
+TEST_F(ExecutionServiceTest, ARunInAnExistingSandboxDoesNotDeleteIt) {
   corral::v1::RunExecutionRequest request;
   request.set_parent(CreateSandbox());
   *request.mutable_command() = Command();
@@ -343,7 +352,7 @@ TEST_F(ExecutionServiceTest, ARunThatFailsLeavesNothing) {
   AwaitNoSandbox();
 }
 
-TEST_F(ExecutionServiceTest, SaysWhyASupervisorRefusesAStart) {
+TEST_F(ExecutionServiceTest, ReportsWhyASupervisorRefusesAStart) {
   corral::v1::StartExecutionRequest request;
   request.set_parent(CreateSandbox("box"));
   *request.mutable_command() = Command();

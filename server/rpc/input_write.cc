@@ -18,11 +18,11 @@ namespace server {
 namespace {
 
 constexpr size_t kMaxInputBytes = 1 << 20;
-// Before a supervisor is asked again that has too much of servers before, or
-// this server.
+// Wait before the supervisor is asked again when too much input waits there,
+// for example from calls of an earlier server.
 constexpr absl::Duration kFullRetry = absl::Milliseconds(200);
 
-// An execution that is over takes no input, which is no error.
+// An ended execution accepts no input, which is not an error.
 corral::v1::InputState ClosedInput(const Execution& execution) {
   corral::v1::InputState input = execution.input();
   input.set_closed(true);
@@ -45,7 +45,7 @@ wire::WriteInput InputOf(const corral::v1::WriteInputRequest& request,
 grpc::ServerUnaryReactor* InputWrite::Start(
     Target target, const corral::v1::WriteInputRequest* request,
     corral::v1::InputState* response, TimerQueue* timers, Activity::Call call) {
-  // It deletes itself.
+  // OnDone deletes it.
   auto* write = new InputWrite(std::move(target), request, response, timers,
                                std::move(call));
   const std::shared_ptr<Sandbox> sandbox = write->target_.sandbox;
@@ -91,7 +91,7 @@ absl::Status InputWrite::Check() const {
 }
 
 void InputWrite::Enqueue() {
-  // It may be over, and this object gone, before Add() returns.
+  // The call may end, and this object be destroyed, before Add() returns.
   const std::shared_ptr<Execution> execution = target_.execution;
   if (!execution->input_queue().Add(this, request_->data().size())) {
     Answer reply = std::move(reply_);

@@ -1,7 +1,8 @@
-// One call of WriteInput: waits for its turn, and then for the command to read.
+// One call of WriteInput: waits for its turn, and then until the command has
+// read the data.
 //
-// A client that gives up while its call waits takes its data along. What has
-// begun to be written is written.
+// If the client cancels the call before its turn, nothing is written. A write
+// that has begun is completed.
 
 #ifndef SERVER_RPC_INPUT_WRITE_H_
 #define SERVER_RPC_INPUT_WRITE_H_
@@ -28,7 +29,7 @@ namespace server {
 class InputWrite final : public grpc::ServerUnaryReactor,
                          private InputQueue::Write {
  public:
-  // What is written, and to which execution of the sandbox.
+  // The execution to which the data is written.
   struct Target {
     std::shared_ptr<Sandbox> sandbox;
     std::shared_ptr<Execution> execution;
@@ -58,7 +59,7 @@ class InputWrite final : public grpc::ServerUnaryReactor,
   void Send(Answer reply);
   void OnAnswer(const absl::Status& status,
                 const corral::supervisor::v1::InputState& taken, Answer reply);
-  // Ends the call, and its turn. The last use of this object.
+  // Ends the call and its turn. This object may be destroyed meanwhile.
   void End(const absl::Status& status, Answer reply);
   absl::Status ToError(const absl::Status& status,
                        const corral::supervisor::v1::InputState& taken) const;
@@ -68,7 +69,7 @@ class InputWrite final : public grpc::ServerUnaryReactor,
   corral::v1::InputState* const response_;
   TimerQueue* const timers_;
   std::atomic<bool> cancelled_ = false;
-  // Until its turn.
+  // Set until the call's turn.
   Answer reply_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -56,23 +57,23 @@ class SandboxServiceTest : public ServerFixture {
   }
 };
 
-TEST_F(SandboxServiceTest, AnswersWhatIsEnforced) {
+TEST_F(SandboxServiceTest, AnswersWithWhatIsEnforced) {
   corral::v1::CreateSandboxRequest request = Request();
   request.set_sandbox_id("box");
-  request.mutable_sandbox()->mutable_workspace()->set_path("/build/");
+  request.mutable_sandbox()->mutable_workspace()->set_path("/usr/src/");
   request.mutable_sandbox()->mutable_limits()->set_pids(50);
   corral::v1::Sandbox sandbox;
   ASSERT_TRUE(Create(request, &sandbox).ok());
   EXPECT_EQ(sandbox.name(), "tenants/default/sandboxes/box");
   EXPECT_EQ(sandbox.state(), corral::v1::Sandbox::READY);
-  EXPECT_EQ(sandbox.workspace().path(), "/build");
+  EXPECT_EQ(sandbox.workspace().path(), "/usr/src");
   EXPECT_EQ(sandbox.limits().pids(), 50);
   EXPECT_EQ(sandbox.network(), corral::v1::Sandbox::NONE);
   request.mutable_sandbox()->mutable_limits()->set_pids(51);
   EXPECT_EQ(Reason(Create(request, &sandbox)), "SANDBOX_EXISTS");
 }
 
-TEST_F(SandboxServiceTest, RefusesWhatIsNoSandbox) {
+TEST_F(SandboxServiceTest, RefusesARequestWithAnInvalidField) {
   corral::v1::Sandbox sandbox;
   corral::v1::CreateSandboxRequest request = Request();
   request.set_parent("tenants/other");
@@ -92,6 +93,21 @@ TEST_F(SandboxServiceTest, RefusesWhatIsNoSandbox) {
   EXPECT_EQ(sandboxes_->registry().size(), 0);
 }
 
+TEST_F(SandboxServiceTest, RefusesAWorkspaceThatThePolicyForbids) {
+  corral::v1::Sandbox sandbox;
+  corral::v1::CreateSandboxRequest request = Request();
+  request.set_sandbox_id("box");
+  request.mutable_sandbox()->mutable_workspace()->set_path(
+      std::filesystem::canonical(path_));
+  const grpc::Status status = Create(request, &sandbox);
+  EXPECT_EQ(Field(status), "sandbox.workspace.path");
+  EXPECT_THAT(status.error_message(), HasSubstr("state_dir"));
+  AwaitNoSandbox();
+  EXPECT_FALSE(std::filesystem::exists(state_->SandboxPath("box")));
+  request.mutable_sandbox()->clear_workspace();
+  EXPECT_TRUE(Create(request, &sandbox).ok());
+}
+
 TEST_F(SandboxServiceTest, RefusesARequestAboveACeiling) {
   corral::v1::Sandbox sandbox;
   corral::v1::CreateSandboxRequest request = Request();
@@ -100,7 +116,7 @@ TEST_F(SandboxServiceTest, RefusesARequestAboveACeiling) {
   EXPECT_EQ(sandboxes_->registry().size(), 0);
 }
 
-TEST_F(SandboxServiceTest, SaysWhatTheHostCannotDo) {
+TEST_F(SandboxServiceTest, ReportsWhatTheHostCannotEnforce) {
   corral::v1::Sandbox sandbox;
   factory_.FailCreations(sandbox::MakeFailure(sandbox::wire::Reply::ISOLATION,
                                               "no idmapped mounts"));
@@ -163,7 +179,7 @@ TEST_F(SandboxServiceTest, ListsPageByPage) {
   EXPECT_TRUE(response.next_page_token().empty());
 }
 
-TEST_F(SandboxServiceTest, DeletingEndsWhatRunsAndLeavesNothing) {
+TEST_F(SandboxServiceTest, DeletionKillsCommandsAndLeavesNothing) {
   const std::string sandbox = CreateSandbox("box");
   const std::string name = StartExecution(sandbox, Command());
   const auto stream = Stream(name);
@@ -209,11 +225,17 @@ TEST_F(SandboxServiceTest, ASandboxWhoseSupervisorDiedStaysReadable) {
   EXPECT_TRUE(Delete(sandbox).ok());
 }
 
-TEST_F(SandboxServiceTest, ADrainRefusesNewWorkAndWaitsForTheOld) {
+TEST_F(SandboxServiceTest, ADrainRefusesNewWorkAndWaitsForCommands) {
   const std::string sandbox = CreateSandbox();
   const std::string name = StartExecution(sandbox, Command());
-  std::thread drain([this] { activity_->Drain(absl::Minutes(1)); });
-  timers_.AwaitTimers(1);
+  const auto begin_drain = [this] {
+    auto drain = std::async(std::launch::async, [this] {
+      return activity_->Drain(absl::Minutes(1));
+    });
+    timers_.AwaitTimers(1);
+    return drain;
+  };
+  std::future<bool> drain = begin_drain();
   corral::v1::Sandbox response;
   const grpc::Status status = Create(Request(), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -225,8 +247,11 @@ TEST_F(SandboxServiceTest, ADrainRefusesNewWorkAndWaitsForTheOld) {
   Run(run)->Rest(&refused);
   EXPECT_EQ(Reason(refused), "SERVER_DRAINING");
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+  timers_.Advance(absl::Minutes(1));
+  EXPECT_FALSE(drain.get());
+  drain = begin_drain();
   factory_.Exit(name, 0);
-  drain.join();
+  EXPECT_TRUE(drain.get());
 }
 
 TEST_F(SandboxServiceTest, ReservesTheOutputOfEachSandbox) {
@@ -253,7 +278,7 @@ TEST_F(SandboxServiceTest, ReservesTheOutputOfEachSandbox) {
   EXPECT_TRUE(Create(request, &refused).ok());
 }
 
-TEST_F(SandboxServiceTest, ASpecThatCannotBeKeptIsAFailureOfStorage) {
+TEST_F(SandboxServiceTest, ReportsStorageFailedWhenTheSpecCannotBeWritten) {
   const std::string sandboxes = absl::StrCat(path_, "/sandboxes");
   const std::string aside = absl::StrCat(path_, "/aside");
   std::filesystem::rename(sandboxes, aside);

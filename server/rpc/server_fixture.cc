@@ -60,8 +60,13 @@ ServerFixture::~ServerFixture() {
 
 void ServerFixture::Begin() {
   state_ = StateDirectory::Open(path_).value();
-  activity_ = std::make_unique<Activity>(&timers_, absl::ZeroDuration());
+  activity_ = std::make_unique<Activity>(
+      &timers_, Activity::Options{absl::ZeroDuration(), kMaxWaitingCalls});
   lanes_ = std::make_unique<Lanes>();
+  WorkspacePolicy::Options workspaces;
+  workspaces.roots = {"/"};
+  workspaces.state_directory = path_;
+  workspaces_ = std::make_unique<WorkspacePolicy>(workspaces);
   Sandboxes::Options options;
   options.max_sandboxes = kMaxSandboxes;
   options.max_executions_per_sandbox = kMaxExecutions;
@@ -72,7 +77,8 @@ void ServerFixture::Begin() {
   options.max_output_bytes = kMaxOutputBytes;
   sandboxes_ = std::make_unique<Sandboxes>(
       Sandboxes::Environment{&factory_, state_.get(), &storage_,
-                             activity_.get(), &timers_, lanes_.get()},
+                             activity_.get(), &timers_, lanes_.get(),
+                             workspaces_.get()},
       options);
   EXPECT_TRUE(sandboxes_->Recover().ok());
   sandbox_service_ = std::make_unique<SandboxService>(

@@ -24,6 +24,7 @@
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
+#include "server/core/workspace_policy.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
@@ -103,6 +104,8 @@ class ServerFixture : public ::testing::Test {
   StorageHealth storage_;
   std::unique_ptr<Activity> activity_;
   std::unique_ptr<Lanes> lanes_;
+  // Allows every directory but the state directory.
+  std::unique_ptr<WorkspacePolicy> workspaces_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<SandboxService> sandbox_service_;
   std::unique_ptr<ExecutionService> execution_service_;
@@ -114,6 +117,7 @@ class ServerFixture : public ::testing::Test {
   static constexpr int kMaxPids = 100'000;
   static constexpr int kMaxKillGraceSeconds = 1800;
   static constexpr int kMaxWallSeconds = 86'400;
+  static constexpr int kMaxWaitingCalls = 128;
   static constexpr int kMaxSandboxes = 8;
   static constexpr int kMaxExecutions = 8;
   static constexpr uint64_t kOutputBytes = 1 << 30;

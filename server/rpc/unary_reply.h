@@ -1,4 +1,4 @@
-// Ends a unary call.
+// Ends unary calls.
 
 #ifndef SERVER_RPC_UNARY_REPLY_H_
 #define SERVER_RPC_UNARY_REPLY_H_
@@ -14,6 +14,7 @@
 
 namespace server {
 
+// Ends the call at once, and returns its reactor.
 inline grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context,
                                        const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -21,8 +22,8 @@ inline grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context,
   return reactor;
 }
 
-// A function that ends the call of `reactor`, to be called once, from any
-// thread. `call` ends with it.
+// Returns a function that ends the call of `reactor` and then `call`. It must
+// be called once, on any thread.
 inline absl::AnyInvocable<void(absl::Status)> ReplyLater(
     grpc::ServerUnaryReactor* reactor, Activity::Call call) {
   return [reactor, call = std::move(call)](const absl::Status& status) {

@@ -17,10 +17,12 @@ namespace {
 // Another server may be there long before the end of a drain.
 constexpr absl::Duration kLongestRetry = absl::Seconds(1);
 
+constexpr absl::Duration kTooManyCallsRetry = absl::Seconds(1);
+
 }  // namespace
 
-Activity::Activity(TimerQueue* timers, absl::Duration idle_exit)
-    : timers_(timers), idle_exit_(idle_exit) {
+Activity::Activity(TimerQueue* timers, const Options& options)
+    : timers_(timers), options_(options) {
   sandbox::MutexLock lock(&mutex_);
   MaybeIdle();
 }
@@ -59,6 +61,9 @@ absl::Status Activity::AddLasting(LastingCall* call,
   sandbox::MutexLock lock(&mutex_);
   if (lasting_ended_) {
     return ServerDraining(retry_after_);
+  }
+  if (lasting_.size() >= options_.max_lasting_calls) {
+    return TooManyCalls(options_.max_lasting_calls, kTooManyCallsRetry);
   }
   lasting_.emplace(call, std::move(owner));
   return absl::OkStatus();
@@ -117,40 +122,52 @@ bool Activity::handover_requested() {
   return handover_;
 }
 
+bool Activity::should_stop() {
+  sandbox::MutexLock lock(&mutex_);
+  return ShouldStop();
+}
+
 void Activity::AwaitStop() {
   sandbox::MutexLock lock(&mutex_);
-  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stop_requests_ > 0 || idle_too_long_ || handover_;
-  });
+  mutex_.Await(
+      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ShouldStop(); });
 }
 
 template <typename Condition>
 void Activity::AwaitFor(absl::Duration longest, Condition condition) {
-  ArmDeadline(longest);
-  mutex_.Await([this, condition]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return condition() || deadline_passed_;
+  // Belongs to this wait alone, since the timer may still fire after Cancel.
+  const auto is_over = std::make_shared<bool>(false);
+  const TimerQueue::Id timer = timers_->RunAfter(longest, [this, is_over] {
+    sandbox::MutexLock lock(&mutex_);
+    *is_over = true;
+    mutex_.Signal();
   });
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return condition() || *is_over;
+  });
+  timers_->Cancel(timer);
 }
 
-void Activity::Drain(absl::Duration longest, DrainFor what) {
+bool Activity::Drain(absl::Duration longest, DrainFor what) {
   RefuseWork(std::min(longest, kLongestRetry));
   sandbox::MutexLock lock(&mutex_);
   AwaitFor(longest, [this, what]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const bool commands_done = what == DrainFor::kReaders || commands_ == 0;
-    return (commands_done && lasting_.empty()) || stop_requests_ > 1 ||
-           handover_;
+    return IsDrained(what) || stop_requests_ > 1 || handover_;
   });
+  return IsDrained(what);
 }
 
 void Activity::RefuseWork(absl::Duration retry_after) {
   sandbox::MutexLock lock(&mutex_);
   draining_ = true;
   retry_after_ = retry_after;
+  mutex_.Signal();
 }
 
 void Activity::AdmitWorkAgain() {
   sandbox::MutexLock lock(&mutex_);
   draining_ = false;
+  mutex_.Signal();
 }
 
 void Activity::EndLastingCalls() {
@@ -169,25 +186,28 @@ void Activity::EndLastingCalls() {
   }
 }
 
-void Activity::AwaitNoStart(absl::Duration longest) {
+bool Activity::AwaitNoStart(absl::Duration longest) {
   sandbox::MutexLock lock(&mutex_);
   AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return starts_ == 0;
   });
+  return starts_ == 0;
 }
 
-void Activity::AwaitNoLastingCall(absl::Duration longest) {
+bool Activity::AwaitNoLastingCall(absl::Duration longest) {
   sandbox::MutexLock lock(&mutex_);
   AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return lasting_.empty();
   });
+  return lasting_.empty();
 }
 
-void Activity::AwaitNoCall(absl::Duration longest) {
+bool Activity::AwaitNoCall(absl::Duration longest) {
   sandbox::MutexLock lock(&mutex_);
   AwaitFor(longest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_ == 0;
   });
+  return calls_ == 0;
 }
 
 bool Activity::AwaitNoSandbox(absl::Duration longest) {
@@ -208,28 +228,23 @@ bool Activity::draining() {
   return draining_;
 }
 
-void Activity::MaybeIdle() {
-  if (idle_exit_ == absl::ZeroDuration() || !idle()) {
-    return;
-  }
-  // What began after the timer was armed has moved idle_period_ on.
-  const uint64_t period = ++idle_period_;
-  timers_->Cancel(idle_timer_);
-  idle_timer_ = timers_->RunAfter(idle_exit_, [this, period] {
-    sandbox::MutexLock lock(&mutex_);
-    idle_too_long_ = idle_too_long_ || (idle() && idle_period_ == period);
-    mutex_.Signal();
+void Activity::AwaitDraining(bool draining) {
+  sandbox::MutexLock lock(&mutex_);
+  mutex_.Await([this, draining]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return draining_ == draining;
   });
 }
 
-void Activity::ArmDeadline(absl::Duration longest) {
-  // The timer of an earlier deadline may fire in spite of Cancel.
-  const uint64_t deadline = ++deadlines_;
-  timers_->Cancel(deadline_timer_);
-  deadline_passed_ = false;
-  deadline_timer_ = timers_->RunAfter(longest, [this, deadline] {
+void Activity::MaybeIdle() {
+  if (options_.idle_exit == absl::ZeroDuration() || !idle()) {
+    return;
+  }
+  // A call that began after the timer was armed has changed idle_period_.
+  const uint64_t period = ++idle_period_;
+  timers_->Cancel(idle_timer_);
+  idle_timer_ = timers_->RunAfter(options_.idle_exit, [this, period] {
     sandbox::MutexLock lock(&mutex_);
-    deadline_passed_ = deadline_passed_ || deadline == deadlines_;
+    idle_too_long_ = idle_too_long_ || (idle() && idle_period_ == period);
     mutex_.Signal();
   });
 }

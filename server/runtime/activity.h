@@ -1,12 +1,13 @@
 // What the server is busy with, and whether it should go on: counts of calls,
-// sandboxes and commands, and the waits for their end when it drains, is idle
-// or hands over to a successor.
+// sandboxes and commands, and the waits for their end when the server drains,
+// is idle or hands over to a successor.
 //
 // Thread-safe. Drain and Await... block; the others don't.
 
 #ifndef SERVER_RUNTIME_ACTIVITY_H_
 #define SERVER_RUNTIME_ACTIVITY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,7 +20,7 @@
 
 namespace server {
 
-// A call that lasts as long as its client likes: a stream of output, a wait.
+// A call that lasts as long as its client wants: a stream of output, a wait.
 class LastingCall {
  public:
   // Ends the call with this error, unless it is over. Must not block.
@@ -31,16 +32,21 @@ class LastingCall {
 
 class Activity {
  public:
+  struct Options {
+    // How long there may be neither a call nor a sandbox; zero: for ever.
+    absl::Duration idle_exit;
+    // Lasting calls at one time.
+    size_t max_lasting_calls = SIZE_MAX;
+  };
+
   // A call from its start to its end.
   struct EndCall {
     void operator()(Activity* activity) const { activity->CallEnded(); }
   };
   using Call = std::unique_ptr<Activity, EndCall>;
 
-  // `idle_exit`: how long there may be neither a call nor a sandbox; zero: for
-  // ever. `timers` must outlive this object, and be stopped before it is
-  // destroyed.
-  Activity(TimerQueue* timers, absl::Duration idle_exit);
+  // `timers` must outlive this object, and be stopped before it is destroyed.
+  Activity(TimerQueue* timers, const Options& options);
 
   Call BeginCall();
 
@@ -51,8 +57,10 @@ class Activity {
   using Start = std::unique_ptr<Activity, EndStart>;
   Start BeginStart();
 
-  // Until RemoveLasting, EndLastingCalls ends the call. An error: they were
-  // ended already; it is to be ended with this.
+  // Counts a lasting call, and has EndLastingCalls end it, until RemoveLasting.
+  // A call that gets an error is not counted; it must start nothing and end
+  // with that error. TOO_MANY_CALLS: there are max_lasting_calls already.
+  // SERVER_DRAINING: the lasting calls were ended already.
   absl::Status AddLasting(LastingCall* call, std::weak_ptr<LastingCall> owner);
   void RemoveLasting(LastingCall* call);
 
@@ -65,57 +73,65 @@ class Activity {
   // drain.
   void RequestStop();
 
-  // A successor waits to take over.
+  // A successor waits to take over, or has gone.
   void RequestHandover();
-  // It does no more.
   void CancelHandover();
 
-  // Blocks until one of the two is requested, or until the server has been idle
-  // for long enough.
+  // Blocks until should_stop().
   void AwaitStop();
+  // Whether a stop or a handover was requested, or the server has been idle for
+  // idle_exit.
+  bool should_stop();
   bool handover_requested();
 
   enum class DrainFor { kReaders, kReadersAndCommands };
-  // Refuses new work from now on, and blocks until no lasting call is left and,
-  // of kReadersAndCommands, no command runs; or `longest` is over, a stop was
-  // requested twice or a successor waits.
-  void Drain(absl::Duration longest,
+  // Refuses new work from now on. Then blocks until no lasting call is left
+  // and, for kReadersAndCommands, no command runs. Ends early when `longest` is
+  // over, when a stop was requested twice and when a successor waits. Returns
+  // whether nothing is left.
+  bool Drain(absl::Duration longest,
              DrainFor what = DrainFor::kReadersAndCommands);
 
-  // Refuses new work from now on, with the advice to come back so much later.
+  // Refuses new work from now on, and advises to retry after `retry_after`.
   void RefuseWork(absl::Duration retry_after);
   void AdmitWorkAgain();
 
   // Ends all lasting calls, and those that begin later, with SERVER_DRAINING.
   void EndLastingCalls();
 
-  // Each blocks until there is none, or `longest` is over.
-  void AwaitNoStart(absl::Duration longest);
-  void AwaitNoLastingCall(absl::Duration longest);
-  void AwaitNoCall(absl::Duration longest);
-
-  // Blocks until no sandbox is left, or `longest` is over. False: one is left.
+  // Each blocks until none is left, or `longest` is over. Returns whether none
+  // is left.
+  bool AwaitNoStart(absl::Duration longest);
+  bool AwaitNoLastingCall(absl::Duration longest);
+  bool AwaitNoCall(absl::Duration longest);
   bool AwaitNoSandbox(absl::Duration longest);
 
   // OK, or SERVER_DRAINING.
   absl::Status AdmitWork();
   bool draining();
+  // Blocks until draining() is `draining`.
+  void AwaitDraining(bool draining);
 
  private:
   void CallEnded();
   void StartEnded();
+  // Blocks until `condition` holds or `longest` is over.
   template <typename Condition>
   void AwaitFor(absl::Duration longest, Condition condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ShouldStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_requests_ > 0 || idle_too_long_ || handover_;
+  }
+  bool IsDrained(DrainFor what) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return lasting_.empty() && (what == DrainFor::kReaders || commands_ == 0);
+  }
   bool idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_ == 0 && sandboxes_ == 0;
   }
   void MaybeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ArmDeadline(absl::Duration longest)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   TimerQueue* const timers_;
-  const absl::Duration idle_exit_;
+  const Options options_;
 
   sandbox::Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
@@ -129,15 +145,11 @@ class Activity {
   int sandboxes_ ABSL_GUARDED_BY(mutex_) = 0;
   int commands_ ABSL_GUARDED_BY(mutex_) = 0;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Counts the times at which the server became idle.
+  // Counts how often the server became idle.
   uint64_t idle_period_ ABSL_GUARDED_BY(mutex_) = 0;
   bool idle_too_long_ ABSL_GUARDED_BY(mutex_) = false;
-  bool deadline_passed_ ABSL_GUARDED_BY(mutex_) = false;
-  // Counts the deadlines that were set.
-  uint64_t deadlines_ ABSL_GUARDED_BY(mutex_) = 0;
   // 0: none.
   TimerQueue::Id idle_timer_ ABSL_GUARDED_BY(mutex_) = 0;
-  TimerQueue::Id deadline_timer_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace server

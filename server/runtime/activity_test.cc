@@ -1,8 +1,9 @@
 #include "server/runtime/activity.h"
 
+#include <chrono>
 #include <future>
 #include <memory>
-#include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -14,139 +15,277 @@
 namespace server {
 namespace {
 
-class ActivityTest : public ::testing::Test {
- protected:
-  // Whether AwaitStop returned.
-  bool stopped() {
-    return stop_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }
+// The result of a call that blocks, made on another thread.
+using Waiting = std::future<bool>;
 
-  tests::FakeTimerQueue timers_;
-  Activity activity_{&timers_, absl::Seconds(10)};
-  std::future<void> stop_ =
-      std::async(std::launch::async, [this] { activity_.AwaitStop(); });
-};
-
-TEST_F(ActivityTest, StopsWhenItWasIdleForLongEnough) {
-  timers_.Advance(absl::Seconds(10));
-  stop_.wait();
+template <typename Function>
+Waiting Begin(Function function) {
+  return std::async(std::launch::async, std::move(function));
 }
 
-TEST_F(ActivityTest, IsNotIdleDuringACallOrWithASandbox) {
-  {
-    const Activity::Call call = activity_.BeginCall();
-    timers_.Advance(absl::Seconds(20));
-  }
-  activity_.SandboxAdded();
-  timers_.Advance(absl::Seconds(20));
-  EXPECT_FALSE(stopped());
-  activity_.SandboxRemoved();
-  timers_.Advance(absl::Seconds(9));
-  EXPECT_FALSE(stopped());
-  timers_.Advance(absl::Seconds(1));
-  stop_.wait();
-}
-
-TEST_F(ActivityTest, EachCallBeginsTheIdleTimeAnew) {
-  timers_.Advance(absl::Seconds(9));
-  activity_.BeginCall().reset();
-  timers_.Advance(absl::Seconds(9));
-  EXPECT_FALSE(stopped());
-  timers_.Advance(absl::Seconds(1));
-  stop_.wait();
-}
-
-TEST_F(ActivityTest, ADrainEndsWithTheLastCommand) {
-  activity_.CommandStarted();
-  activity_.RequestStop();
-  stop_.wait();
-  std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
-  activity_.CommandEnded();
-  drain.join();
-  EXPECT_EQ(ReasonOf(activity_.AdmitWork()), corral::v1::SERVER_DRAINING);
-}
-
-TEST_F(ActivityTest, ADrainEndsWithItsTime) {
-  activity_.CommandStarted();
-  activity_.RequestStop();
-  std::thread drain([this] { activity_.Drain(absl::Seconds(5)); });
-  timers_.AwaitTimers(2);
-  timers_.Advance(absl::Seconds(5));
-  drain.join();
-}
-
-TEST_F(ActivityTest, ADrainEndsWithTheSecondRequest) {
-  activity_.CommandStarted();
-  activity_.RequestStop();
-  std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
-  activity_.RequestStop();
-  drain.join();
-}
-
-TEST_F(ActivityTest, ADrainForReadersDoesNotWaitForCommands) {
-  activity_.CommandStarted();
-  activity_.RequestStop();
-  activity_.Drain(absl::Hours(1), Activity::DrainFor::kReaders);
-}
-
-TEST_F(ActivityTest, ADrainEndsWhenASuccessorWaits) {
-  activity_.CommandStarted();
-  activity_.RequestStop();
-  std::thread drain([this] { activity_.Drain(absl::Hours(1)); });
-  activity_.RequestHandover();
-  drain.join();
-  EXPECT_TRUE(activity_.handover_requested());
+// Whether the call returns without the help of the fake clock. Only a failure
+// takes the minute.
+bool EndsByItself(const Waiting& waiting) {
+  return waiting.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
 }
 
 class FakeLastingCall final : public LastingCall {
  public:
   void Fail(const absl::Status& status) override { status_ = status; }
+  const absl::Status& status() const { return status_; }
+
+ private:
   absl::Status status_;
 };
 
-TEST_F(ActivityTest, EndsLastingCallsAndThoseThatComeLater) {
-  const auto call = std::make_shared<FakeLastingCall>();
-  EXPECT_TRUE(activity_.AddLasting(call.get(), call).ok());
-  activity_.RequestHandover();
-  activity_.RefuseWork(absl::Milliseconds(50));
-  activity_.EndLastingCalls();
-  EXPECT_EQ(ReasonOf(call->status_), corral::v1::SERVER_DRAINING);
-  FakeLastingCall late;
-  EXPECT_EQ(ReasonOf(activity_.AddLasting(&late, call)),
-            corral::v1::SERVER_DRAINING);
-  std::thread wait([this] { activity_.AwaitNoLastingCall(absl::Hours(1)); });
-  activity_.RemoveLasting(call.get());
-  wait.join();
+// Never exits when idle, so that every timer is the deadline of a wait.
+class ActivityTest : public ::testing::Test {
+ protected:
+  static constexpr absl::Duration kLongest = absl::Seconds(5);
+
+  Waiting BeginDrain(
+      Activity::DrainFor what = Activity::DrainFor::kReadersAndCommands) {
+    Waiting drain = Begin([=] { return activity_.Drain(kLongest, what); });
+    AwaitBlocked();
+    return drain;
+  }
+
+  // A wait arms its deadline under the lock that it releases when it blocks:
+  // what a test does to activity_ after this finds the wait blocked.
+  void AwaitBlocked() { timers_.AwaitTimers(1); }
+
+  tests::FakeTimerQueue timers_;
+  Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/2}};
+};
+
+class IdleActivityTest : public ::testing::Test {
+ protected:
+  tests::FakeTimerQueue timers_;
+  Activity activity_{&timers_, {absl::Seconds(10)}};
+};
+
+TEST_F(IdleActivityTest, StopsAfterTheIdleTime) {
+  Waiting stop = Begin([this] {
+    activity_.AwaitStop();
+    return true;
+  });
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_FALSE(activity_.should_stop());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(activity_.should_stop());
+  EXPECT_TRUE(EndsByItself(stop));
 }
 
-TEST_F(ActivityTest, AwaitsTheAnswerOfAStart) {
-  Activity::Start start = activity_.BeginStart();
+TEST_F(IdleActivityTest, IsNotIdleDuringACall) {
+  Activity::Call call = activity_.BeginCall();
+  timers_.Advance(absl::Seconds(20));
+  EXPECT_FALSE(activity_.should_stop());
+  call.reset();
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_FALSE(activity_.should_stop());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(activity_.should_stop());
+}
+
+TEST_F(IdleActivityTest, IsNotIdleWithASandbox) {
+  activity_.SandboxAdded();
+  timers_.Advance(absl::Seconds(20));
+  EXPECT_FALSE(activity_.should_stop());
+  activity_.SandboxRemoved();
+  timers_.Advance(absl::Seconds(10));
+  EXPECT_TRUE(activity_.should_stop());
+}
+
+TEST_F(IdleActivityTest, EachCallBeginsTheIdleTimeAnew) {
+  timers_.Advance(absl::Seconds(9));
+  activity_.BeginCall().reset();
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_FALSE(activity_.should_stop());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(activity_.should_stop());
+}
+
+TEST_F(ActivityTest, NeverStopsForIdlenessWithoutAnIdleTime) {
+  timers_.Advance(absl::Hours(24 * 365));
+  EXPECT_FALSE(activity_.should_stop());
+}
+
+TEST_F(ActivityTest, StopsOnRequest) {
+  Waiting stop = Begin([this] {
+    activity_.AwaitStop();
+    return true;
+  });
+  EXPECT_FALSE(activity_.should_stop());
+  activity_.RequestStop();
+  EXPECT_TRUE(EndsByItself(stop));
+  EXPECT_TRUE(activity_.should_stop());
+}
+
+TEST_F(ActivityTest, StopsForASuccessorUntilThatHasGone) {
   activity_.RequestHandover();
+  activity_.AwaitStop();
+  EXPECT_TRUE(activity_.handover_requested());
+  activity_.CancelHandover();
+  EXPECT_FALSE(activity_.handover_requested());
+  EXPECT_FALSE(activity_.should_stop());
+}
+
+TEST_F(ActivityTest, DrainsUntilTheLastCommandEnds) {
+  activity_.CommandStarted();
+  Waiting drain = BeginDrain();
+  EXPECT_EQ(ReasonOf(activity_.AdmitWork()), corral::v1::SERVER_DRAINING);
+  activity_.CommandEnded();
+  EXPECT_TRUE(EndsByItself(drain));
+  EXPECT_TRUE(drain.get());
+}
+
+TEST_F(ActivityTest, DrainsUntilTheLastLastingCallEnds) {
+  const auto call = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
+  Waiting drain = BeginDrain(Activity::DrainFor::kReaders);
+  activity_.RemoveLasting(call.get());
+  EXPECT_TRUE(EndsByItself(drain));
+  EXPECT_TRUE(drain.get());
+}
+
+TEST_F(ActivityTest, ADrainThatLeavesACommandEndsAtItsDeadline) {
+  activity_.CommandStarted();
+  Waiting drain = BeginDrain();
+  timers_.Advance(kLongest);
+  EXPECT_FALSE(drain.get());
+}
+
+TEST_F(ActivityTest, ADrainThatLeavesALastingCallEndsAtItsDeadline) {
+  const auto call = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
+  Waiting drain = BeginDrain(Activity::DrainFor::kReaders);
+  timers_.Advance(kLongest);
+  EXPECT_FALSE(drain.get());
+}
+
+TEST_F(ActivityTest, ADrainForReadersDoesNotWaitForCommands) {
+  activity_.CommandStarted();
+  EXPECT_TRUE(activity_.Drain(kLongest, Activity::DrainFor::kReaders));
+}
+
+TEST_F(ActivityTest, OnlyTheSecondStopRequestEndsADrain) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  Waiting drain = BeginDrain();
+  activity_.RequestStop();
+  EXPECT_TRUE(EndsByItself(drain));
+  EXPECT_FALSE(drain.get());
+}
+
+TEST_F(ActivityTest, ASuccessorEndsADrain) {
+  activity_.CommandStarted();
+  Waiting drain = BeginDrain();
+  activity_.RequestHandover();
+  EXPECT_TRUE(EndsByItself(drain));
+  EXPECT_FALSE(drain.get());
+}
+
+TEST_F(ActivityTest, AdmitsWorkAgainAfterAHandoverFailed) {
+  EXPECT_TRUE(activity_.AdmitWork().ok());
   activity_.RefuseWork(absl::Milliseconds(50));
-  std::thread wait([this] { activity_.AwaitNoStart(absl::Hours(1)); });
-  start.reset();
-  wait.join();
+  EXPECT_TRUE(activity_.draining());
+  EXPECT_EQ(ReasonOf(activity_.AdmitWork()), corral::v1::SERVER_DRAINING);
   activity_.AdmitWorkAgain();
+  EXPECT_FALSE(activity_.draining());
   EXPECT_TRUE(activity_.AdmitWork().ok());
 }
 
-// As if every timer fired at the moment at which it is cancelled.
+TEST_F(ActivityTest, EndsLastingCallsAndThoseThatComeLater) {
+  const auto call = std::make_shared<FakeLastingCall>();
+  const auto over = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
+  ASSERT_TRUE(activity_.AddLasting(over.get(), over).ok());
+  activity_.RemoveLasting(over.get());
+  activity_.EndLastingCalls();
+  EXPECT_EQ(ReasonOf(call->status()), corral::v1::SERVER_DRAINING);
+  EXPECT_TRUE(over->status().ok());
+  FakeLastingCall late;
+  EXPECT_EQ(ReasonOf(activity_.AddLasting(&late, call)),
+            corral::v1::SERVER_DRAINING);
+}
+
+TEST_F(ActivityTest, AwaitsTheEndOfEveryLastingCall) {
+  const auto call = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
+  activity_.RefuseWork(absl::ZeroDuration());
+  Waiting wait =
+      Begin([this] { return activity_.AwaitNoLastingCall(kLongest); });
+  AwaitBlocked();
+  activity_.RemoveLasting(call.get());
+  EXPECT_TRUE(EndsByItself(wait));
+  EXPECT_TRUE(wait.get());
+}
+
+TEST_F(ActivityTest, AwaitsTheAnswerOfEveryStart) {
+  Activity::Start start = activity_.BeginStart();
+  Activity::Start other = activity_.BeginStart();
+  Waiting wait = Begin([this] { return activity_.AwaitNoStart(kLongest); });
+  AwaitBlocked();
+  other.reset();
+  start.reset();
+  EXPECT_TRUE(EndsByItself(wait));
+  EXPECT_TRUE(wait.get());
+}
+
+TEST_F(ActivityTest, AwaitsTheEndOfEveryCall) {
+  Activity::Call call = activity_.BeginCall();
+  Waiting wait = Begin([this] { return activity_.AwaitNoCall(kLongest); });
+  AwaitBlocked();
+  call.reset();
+  EXPECT_TRUE(EndsByItself(wait));
+  EXPECT_TRUE(wait.get());
+}
+
+TEST_F(ActivityTest, AWaitThatIsNotFulfilledEndsAtItsDeadline) {
+  const Activity::Start start = activity_.BeginStart();
+  const Activity::Call call = activity_.BeginCall();
+  activity_.SandboxAdded();
+  for (auto wait : {&Activity::AwaitNoStart, &Activity::AwaitNoCall,
+                    &Activity::AwaitNoSandbox}) {
+    Waiting waiting = Begin([=] { return (activity_.*wait)(kLongest); });
+    AwaitBlocked();
+    timers_.Advance(kLongest);
+    EXPECT_FALSE(waiting.get());
+  }
+}
+
+TEST_F(ActivityTest, RefusesALastingCallAboveTheLimitUntilAnotherEnds) {
+  const auto first = std::make_shared<FakeLastingCall>();
+  const auto second = std::make_shared<FakeLastingCall>();
+  const auto third = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(first.get(), first).ok());
+  ASSERT_TRUE(activity_.AddLasting(second.get(), second).ok());
+  EXPECT_EQ(ReasonOf(activity_.AddLasting(third.get(), third)),
+            corral::v1::TOO_MANY_CALLS);
+  activity_.RemoveLasting(third.get());
+  EXPECT_FALSE(activity_.AddLasting(third.get(), third).ok());
+  activity_.RemoveLasting(first.get());
+  EXPECT_TRUE(activity_.AddLasting(third.get(), third).ok());
+}
+
+// Fires every timer, also those that were cancelled: a timer may have begun to
+// run when it is cancelled.
 class LateTimerQueue final : public tests::FakeTimerQueue {
  public:
   void Cancel(Id) override {}
 };
 
-TEST(ActivityDeadlineTest, ConcernsNoLaterWait) {
+TEST(ActivityDeadlineTest, ALateDeadlineDoesNotEndALaterWait) {
   LateTimerQueue timers;
-  Activity activity(&timers, absl::ZeroDuration());
+  Activity activity(&timers, {absl::ZeroDuration()});
   activity.SandboxAdded();
-  activity.Drain(absl::Seconds(5));
-  auto emptied = std::async(std::launch::async, [&activity] {
-    return activity.AwaitNoSandbox(absl::Seconds(30));
-  });
+  EXPECT_TRUE(activity.Drain(absl::Seconds(5)));
+  Waiting emptied =
+      Begin([&activity] { return activity.AwaitNoSandbox(absl::Seconds(30)); });
   timers.AwaitTimers(2);
   timers.Advance(absl::Seconds(10));
   activity.SandboxRemoved();
+  EXPECT_TRUE(EndsByItself(emptied));
   EXPECT_TRUE(emptied.get());
 }
 

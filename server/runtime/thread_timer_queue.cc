@@ -49,7 +49,8 @@ TimerQueue::Id ThreadTimerQueue::RunAfter(absl::Duration delay,
 }
 
 void ThreadTimerQueue::Cancel(Id id) {
-  // Destroyed after the lock is released: what it captured may come back here.
+  // Destroyed after the lock is released: the destructor of what the function
+  // captured may call this object.
   absl::AnyInvocable<void()> dropped;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto time = times_.find(id);

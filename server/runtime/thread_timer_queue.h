@@ -20,8 +20,8 @@ class ThreadTimerQueue final : public TimerQueue {
   ThreadTimerQueue();
   ~ThreadTimerQueue() override;
 
-  // Waits for a function that runs, drops all others, and runs none from now
-  // on.
+  // Waits for the function that runs at present. No function runs after this.
+  // May be called twice.
   void Stop();
 
   TimePoint Now() const override;
@@ -34,7 +34,7 @@ class ThreadTimerQueue final : public TimerQueue {
 
   void Run();
 
-  // A std::mutex, since only that can be waited on until a time.
+  // A std::mutex, since sandbox::Mutex cannot wait until a point in time.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, absl::AnyInvocable<void()>> functions_;

@@ -1,6 +1,8 @@
 #include "server/runtime/thread_timer_queue.h"
 
+#include <chrono>
 #include <future>
+#include <memory>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -12,39 +14,110 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ThreadTimerQueueTest, RunsWhatIsDueInTheOrderOfTheirTimes) {
+// The queue runs one function at a time: while this one runs, a test adds
+// functions whose order then depends on their times alone.
+class Gate {
+ public:
+  explicit Gate(TimerQueue* queue) {
+    queue->RunAfter(absl::ZeroDuration(), [this] {
+      entered_.set_value();
+      open_.get_future().wait();
+    });
+    entered_.get_future().wait();
+  }
+  void Open() { open_.set_value(); }
+
+ private:
+  std::promise<void> entered_;
+  std::promise<void> open_;
+};
+
+TEST(ThreadTimerQueueTest, RunsFunctionsInTheOrderOfTheirTimes) {
   std::vector<int> order;
   std::promise<void> done;
-  {
-    ThreadTimerQueue queue;
-    queue.RunAfter(absl::Milliseconds(20), [&] {
-      order.push_back(2);
-      done.set_value();
-    });
-    queue.RunAfter(absl::Milliseconds(1), [&] { order.push_back(1); });
-    done.get_future().wait();
-  }
-  EXPECT_THAT(order, ElementsAre(1, 2));
+  ThreadTimerQueue queue;
+  Gate gate(&queue);
+  queue.RunAfter(absl::Milliseconds(2), [&] { order.push_back(2); });
+  queue.RunAfter(absl::Milliseconds(3), [&] {
+    order.push_back(3);
+    done.set_value();
+  });
+  queue.RunAfter(absl::Milliseconds(1), [&] { order.push_back(1); });
+  gate.Open();
+  done.get_future().wait();
+  EXPECT_THAT(order, ElementsAre(1, 2, 3));
 }
 
-TEST(ThreadTimerQueueTest, ACancelledOneNeverRuns) {
+TEST(ThreadTimerQueueTest, NeverRunsAFunctionBeforeItsTime) {
+  ThreadTimerQueue queue;
+  const TimerQueue::TimePoint begin = queue.Now();
+  std::promise<TimerQueue::TimePoint> ran;
+  queue.RunAfter(absl::Milliseconds(20), [&] { ran.set_value(queue.Now()); });
+  EXPECT_GE(ran.get_future().get() - begin, std::chrono::milliseconds(20));
+}
+
+TEST(ThreadTimerQueueTest, AnEarlierFunctionDoesNotWaitForALaterOne) {
+  ThreadTimerQueue queue;
+  queue.RunAfter(absl::Hours(1), [] {});
+  std::promise<void> ran;
+  queue.RunAfter(absl::ZeroDuration(), [&] { ran.set_value(); });
+  ran.get_future().wait();
+}
+
+TEST(ThreadTimerQueueTest, NeverRunsACancelledFunction) {
   bool ran = false;
   std::promise<void> done;
-  {
-    ThreadTimerQueue queue;
-    const TimerQueue::Id id =
-        queue.RunAfter(absl::Milliseconds(10), [&] { ran = true; });
-    queue.Cancel(id);
-    queue.Cancel(id);
-    queue.RunAfter(absl::Milliseconds(20), [&] { done.set_value(); });
-    done.get_future().wait();
-  }
+  ThreadTimerQueue queue;
+  Gate gate(&queue);
+  const TimerQueue::Id id =
+      queue.RunAfter(absl::Milliseconds(1), [&] { ran = true; });
+  queue.RunAfter(absl::Milliseconds(2), [&] { done.set_value(); });
+  queue.Cancel(id);
+  queue.Cancel(id);
+  gate.Open();
+  done.get_future().wait();
   EXPECT_FALSE(ran);
 }
 
-TEST(ThreadTimerQueueTest, DropsWhatIsLeftWhenItEnds) {
+TEST(ThreadTimerQueueTest, AFunctionMayAddAndCancelOthers) {
   ThreadTimerQueue queue;
-  queue.RunAfter(absl::Hours(1), [] { FAIL(); });
+  std::promise<void> done;
+  queue.RunAfter(absl::ZeroDuration(), [&] {
+    queue.Cancel(queue.RunAfter(absl::ZeroDuration(), [] { FAIL(); }));
+    queue.RunAfter(absl::ZeroDuration(), [&] { done.set_value(); });
+  });
+  done.get_future().wait();
+}
+
+// Adds a function when it is destroyed, as what a function captures may do.
+class AddsAtItsEnd {
+ public:
+  explicit AddsAtItsEnd(TimerQueue* queue) : queue_(queue) {}
+  ~AddsAtItsEnd() {
+    queue_->RunAfter(absl::Hours(1), [] {});
+  }
+
+ private:
+  TimerQueue* const queue_;
+};
+
+TEST(ThreadTimerQueueTest, DestroysACancelledFunctionOutsideOfItsLock) {
+  ThreadTimerQueue queue;
+  const TimerQueue::Id id = queue.RunAfter(
+      absl::Hours(1), [held = std::make_unique<AddsAtItsEnd>(&queue)] {});
+  queue.Cancel(id);
+}
+
+TEST(ThreadTimerQueueTest, RunsNothingAfterStop) {
+  bool ran = false;
+  {
+    ThreadTimerQueue queue;
+    queue.RunAfter(absl::Hours(1), [&] { ran = true; });
+    queue.Stop();
+    queue.RunAfter(absl::ZeroDuration(), [&] { ran = true; });
+    queue.Stop();
+  }
+  EXPECT_FALSE(ran);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Runs functions later. thread_timer_queue.h is the real one,
-// tests/fakes/fake_timer_queue.h that of tests.
+// Runs functions later. thread_timer_queue.h has the real one,
+// tests/fakes/fake_timer_queue.h the one for tests.
 //
 // Thread-safe. Functions run on one thread, one at a time, and must not block.
 
@@ -28,7 +28,8 @@ class TimerQueue {
   virtual Id RunAfter(absl::Duration delay,
                       absl::AnyInvocable<void()> function) = 0;
 
-  // Drops the function, unless it has begun to run. Does not wait.
+  // Drops the function, unless it has begun to run. Does not wait for it. An
+  // unknown id has no effect.
   virtual void Cancel(Id id) = 0;
 };
 

@@ -1,6 +1,8 @@
 // Wrong requests and abandoned calls: each gets the documented error, and the
 // server goes on.
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -153,10 +155,14 @@ TEST_F(BadInputTest, RefusesLimitsOutOfRange) {
 }
 
 TEST_F(BadInputTest, RefusesAPathThatCannotBeAWorkspace) {
+  const std::string link = server_.workspace() + "/link";
+  ASSERT_EQ(::symlink("/etc", link.c_str()), 0);
   for (const std::string& path :
        {std::string("relative"), std::string("/"), std::string("/proc/1"),
         std::string(5000, '/'), server_.workspace() + "/nonexistent",
-        server_.config_file()}) {
+        server_.config_file(), std::string("/run"), std::string("/etc"),
+        server_.directory(), server_.state_directory(),
+        server_.state_directory() + "/sandboxes", link}) {
     corral::v1::Sandbox sandbox;
     sandbox.mutable_workspace()->set_path(path);
     ExpectInvalid(Create(sandbox), "sandbox.workspace.path");

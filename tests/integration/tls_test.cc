@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace tests {
 namespace {
 
 using ::testing::_;
+using ::testing::HasSubstr;
 
 // Returns a port that nobody listened on a moment ago.
 int FreePort() {
@@ -48,13 +50,36 @@ class TlsTest : public ::testing::Test {
     MakeAuthority("other-ca");
     MakeCertificate("stranger", "other-ca");
     address_ = absl::StrCat("127.0.0.1:", FreePort());
-    WriteFile(
-        server_.config_file(),
-        absl::StrCat("tls { certificate_chain_file: \"", Path("server.pem"),
-                     "\" private_key_file: \"", Path("server.key"),
-                     "\" client_ca_file: \"", Path("ca.pem"), "\" }"));
+  }
+
+  void Launch(const std::string& more_configuration) {
+    WriteFile(server_.config_file(),
+              absl::StrCat("tls { certificate_chain_file: \"",
+                           Path("server.pem"), "\" private_key_file: \"",
+                           Path("server.key"), "\" client_ca_file: \"",
+                           Path("ca.pem"), "\" }", more_configuration));
     server_.Launch({"--config", server_.config_file(), "--listen", address_,
                     "--state-dir", server_.state_directory()});
+  }
+
+  // Connects when the server listens.
+  absl::StatusOr<std::unique_ptr<client::Connection>> Connect() const {
+    auto connection = client::Connection::Open(As("client"));
+    while (!connection.ok() && server_.IsRunning()) {
+      connection = client::Connection::Open(As("client"));
+    }
+    return connection;
+  }
+
+  // Creates a sandbox with this workspace.
+  static grpc::Status Create(client::Connection& connection,
+                             const std::string& workspace) {
+    corral::v1::CreateSandboxRequest request;
+    request.set_parent("tenants/default");
+    request.mutable_sandbox()->mutable_workspace()->set_path(workspace);
+    grpc::ClientContext context;
+    corral::v1::Sandbox sandbox;
+    return connection.sandboxes().CreateSandbox(&context, request, &sandbox);
   }
 
   std::string Path(const std::string& file) const {
@@ -89,11 +114,8 @@ class TlsTest : public ::testing::Test {
 };
 
 TEST_F(TlsTest, AcceptsOnlyClientsWithAGoodCertificate) {
-  absl::StatusOr<std::unique_ptr<client::Connection>> connection =
-      client::Connection::Open(As("client"));
-  while (!connection.ok() && server_.IsRunning()) {
-    connection = client::Connection::Open(As("client"));
-  }
+  Launch("");
+  const auto connection = Connect();
   ASSERT_THAT(connection, IsOk()) << server_.log();
   grpc::ClientContext context;
   corral::v1::ServerInfo info;
@@ -113,6 +135,42 @@ TEST_F(TlsTest, AcceptsOnlyClientsWithAGoodCertificate) {
     EXPECT_EQ(admin->GetServerInfo(&call, {}, &info).error_code(),
               grpc::StatusCode::UNAVAILABLE);
   }
+}
+
+TEST_F(TlsTest, ACertificateAloneOpensNoDirectoryOfTheHost) {
+  Launch("");
+  const auto connection = Connect();
+  ASSERT_THAT(connection, IsOk()) << server_.log();
+  for (const std::string& workspace :
+       {std::string("/root"), std::string("/home"), std::string("/run"),
+        std::string("/var/lib/corral"), server_.workspace(),
+        server_.state_directory(), server_.directory()}) {
+    const grpc::Status status = Create(**connection, workspace);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("workspace_roots"))
+        << workspace;
+  }
+}
+
+TEST_F(TlsTest, AWorkspaceMustLieBelowAConfiguredRoot) {
+  Launch(absl::StrCat(" workspace_roots: \"", server_.directory(), "\""));
+  const auto connection = Connect();
+  ASSERT_THAT(connection, IsOk()) << server_.log();
+  std::filesystem::create_directory_symlink(server_.state_directory(),
+                                            Path("to_state"));
+  std::filesystem::create_directory_symlink("/etc", Path("to_etc"));
+  for (const std::string& workspace :
+       {std::string("/root"), std::string("/run"), std::string("/etc"),
+        server_.directory(), server_.state_directory(),
+        server_.state_directory() + "/sandboxes", Path("to_state"),
+        Path("to_etc")}) {
+    const grpc::Status status = Create(**connection, workspace);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+        << workspace << ": " << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("sandbox.workspace.path"));
+  }
+  const grpc::Status status = Create(**connection, server_.workspace());
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 }  // namespace

@@ -1,0 +1,176 @@
+#include "server/core/workspace_policy.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
+#include "server/api/errors.h"
+#include "server/api/paths.h"
+
+namespace server {
+namespace {
+
+using ::sandbox::UniqueFd;
+
+// Root may lend neither these directories nor anything below them.
+constexpr const char* kSystemTrees[] = {
+    "/bin",    "/boot", "/dev", "/etc",  "/lib", "/lib32",      "/lib64",
+    "/libx32", "/proc", "/sys", "/sbin", "/usr", "/run/systemd"};
+// Except these, where people build software.
+constexpr const char* kSourceTrees[] = {"/usr/src", "/usr/local/src"};
+// Root may lend directories below these, but not the directories themselves.
+constexpr const char* kSystemDirectories[] = {
+    "/", "/home", "/run", "/var", "/var/cache", "/var/lib", "/var/log"};
+
+absl::Status Refuse(const std::string& path, absl::string_view allowed) {
+  return InvalidField("sandbox.workspace.path", path, allowed);
+}
+
+UniqueFd OpenWithoutLinks(const std::string& path) {
+  open_how how = {};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how))));
+}
+
+// The first symbolic link in `path`. For people: the path may have changed.
+std::string FirstLink(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string prefix = path.substr(0, end);
+    struct stat status = {};
+    if (end == std::string::npos ||
+        (::lstat(prefix.c_str(), &status) == 0 && S_ISLNK(status.st_mode))) {
+      return prefix;
+    }
+  }
+}
+
+// `directory` with its links followed; `directory` itself if it is missing.
+std::string RealPath(const std::string& directory) {
+  const std::unique_ptr<char, decltype(&std::free)> real(
+      ::realpath(directory.c_str(), nullptr), &std::free);
+  return real == nullptr ? directory : std::string(real.get());
+}
+
+template <size_t kCount>
+bool IsWithinOne(const std::string& path, const char* const (&trees)[kCount]) {
+  return std::any_of(std::begin(trees), std::end(trees),
+                     [&](const char* tree) { return IsWithin(path, tree); });
+}
+
+bool IsOfTheSystem(const std::string& path) {
+  if (IsWithinOne(path, kSourceTrees)) {
+    return false;
+  }
+  return IsWithinOne(path, kSystemTrees) ||
+         std::find(std::begin(kSystemDirectories), std::end(kSystemDirectories),
+                   path) != std::end(kSystemDirectories);
+}
+
+// Whether the directories are the same, also where a bind mount gives one of
+// them a second path. True if that is not known.
+bool AreSame(const std::string& one, const std::string& other) {
+  struct stat first = {};
+  struct stat second = {};
+  return ::stat(one.c_str(), &first) != 0 ||
+         ::stat(other.c_str(), &second) != 0 ||
+         (first.st_dev == second.st_dev && first.st_ino == second.st_ino);
+}
+
+// Whether `path` is `directory`, or above it.
+bool IsAtOrAbove(const std::string& path, std::string directory) {
+  while (directory.size() > 1) {
+    if (AreSame(path, directory)) {
+      return true;
+    }
+    directory.resize(std::max<size_t>(directory.rfind('/'), 1));
+  }
+  return AreSame(path, "/");
+}
+
+}  // namespace
+
+absl::Status WorkspacePolicy::Check(const std::string& path,
+                                    bool read_only) const {
+  if (options_.roots.empty() && options_.has_remote_clients) {
+    return Refuse(path,
+                  "no workspace, since the server's configuration names no "
+                  "workspace_roots");
+  }
+  const UniqueFd directory = OpenWithoutLinks(path);
+  const int error = errno;
+  if (!directory.valid() && error == ELOOP) {
+    return Refuse(
+        path, absl::StrCat("a path without symbolic links (", FirstLink(path),
+                           " is one); name the real path"));
+  }
+  if (!directory.valid()) {
+    return Refuse(
+        path, absl::StrCat("a directory that the server can open (",
+                           absl::ErrnoToStatus(error, path).message(), ")"));
+  }
+  RETURN_IF_ERROR(options_.roots.empty() ? CheckLocal(path, read_only)
+                                         : CheckRoots(path));
+  return CheckOwn(path);
+}
+
+absl::Status WorkspacePolicy::CheckRoots(const std::string& path) const {
+  for (const std::string& root : options_.roots) {
+    if (IsWithin(path, RealPath(root))) {
+      return absl::OkStatus();
+    }
+  }
+  return Refuse(path, absl::StrCat("a directory at or below the server's "
+                                   "workspace_roots: ",
+                                   absl::StrJoin(options_.roots, ", ")));
+}
+
+absl::Status WorkspacePolicy::CheckLocal(const std::string& path,
+                                         bool read_only) const {
+  if (options_.user == 0 && IsOfTheSystem(path)) {
+    return Refuse(path,
+                  "a directory that is not of the system, or that the server's "
+                  "workspace_roots name");
+  }
+  const int access = (read_only ? R_OK : W_OK) | X_OK;
+  if (::faccessat(AT_FDCWD, path.c_str(), access, AT_EACCESS) != 0) {
+    return Refuse(path, absl::StrCat("a directory that user ", options_.user,
+                                     read_only ? " may read" : " may write"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkspacePolicy::CheckOwn(const std::string& path) const {
+  const std::string state = RealPath(options_.state_directory);
+  if (IsWithin(path, state) || IsAtOrAbove(path, state)) {
+    return Refuse(path, absl::StrCat("a directory that is not at, above or "
+                                     "below the server's state_dir, ",
+                                     options_.state_directory));
+  }
+  const std::string& socket = options_.socket_directory;
+  if (!socket.empty() && IsAtOrAbove(path, RealPath(socket))) {
+    return Refuse(path, absl::StrCat("a directory that is not at or above that "
+                                     "of the server's socket, ",
+                                     socket));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace server

@@ -1,0 +1,62 @@
+// Decides which directories of the host may be a workspace.
+//
+// A sandbox may read and write its workspace as the directory's owner does.
+// Without these rules whoever may create a sandbox could do what the server's
+// user can do on the host.
+
+#ifndef SERVER_CORE_WORKSPACE_POLICY_H_
+#define SERVER_CORE_WORKSPACE_POLICY_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace server {
+
+// Thread-safe. Check blocks, since it reads the disk.
+class WorkspacePolicy {
+ public:
+  struct Options {
+    // ServerConfig.workspace_roots: a workspace must be one of them or lie
+    // below one.
+    std::vector<std::string> roots;
+    // Without roots, remote clients, which come over TCP, may name no
+    // workspace. Local clients may name what `user` may write, or read if the
+    // workspace is read-only; root may name everything but the directories of
+    // the system.
+    bool has_remote_clients = false;
+    // The effective user id of the server, which local clients have too.
+    uid_t user = 0;
+    // Neither this directory nor a directory above or below it is ever a
+    // workspace: it holds the control sockets of the sandboxes.
+    std::string state_directory;
+    // Neither this directory nor a directory above it is ever a workspace: who
+    // can write there can replace the server's socket. Empty: none.
+    std::string socket_directory;
+  };
+
+  explicit WorkspacePolicy(Options options) : options_(std::move(options)) {}
+
+  // OK if `path` may be a workspace. INVALID_FIELD for sandbox.workspace.path:
+  // it may not, or it is not a directory.
+  //
+  // A path with a symbolic link is refused, and the supervisor that opens the
+  // path later refuses links too. So nobody can have another directory mounted
+  // by replacing a directory with a link after the check.
+  absl::Status Check(const std::string& path, bool read_only) const;
+
+ private:
+  absl::Status CheckRoots(const std::string& path) const;
+  absl::Status CheckLocal(const std::string& path, bool read_only) const;
+  absl::Status CheckOwn(const std::string& path) const;
+
+  const Options options_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_WORKSPACE_POLICY_H_

@@ -1,0 +1,208 @@
+#include "server/core/workspace_policy.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "corral/v1/error_reason.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/api/errors.h"
+#include "tests/status_matchers.h"
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+constexpr uid_t kRoot = 0;
+constexpr uid_t kPerson = 1000;
+
+class WorkspacePolicyTest : public ::testing::Test {
+ protected:
+  WorkspacePolicyTest() {
+    char name[] = "/var/tmp/corral_policy_XXXXXX";
+    directory_ = ::mkdtemp(name);
+    for (const char* each :
+         {"/root/work/deep", "/other", "/state/boxes", "/socket"}) {
+      std::filesystem::create_directories(directory_ + each);
+    }
+  }
+  ~WorkspacePolicyTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string Path(const std::string& name) const { return directory_ + name; }
+
+  void Link(const std::string& name, const std::string& target) const {
+    std::filesystem::create_directory_symlink(target, Path(name));
+  }
+
+  WorkspacePolicy::Options Options() const {
+    WorkspacePolicy::Options options;
+    options.state_directory = Path("/state");
+    options.socket_directory = Path("/socket");
+    return options;
+  }
+  WorkspacePolicy WithRoots(const std::vector<std::string>& roots) const {
+    WorkspacePolicy::Options options = Options();
+    options.roots = roots;
+    options.has_remote_clients = true;
+    return WorkspacePolicy(options);
+  }
+  WorkspacePolicy Local(uid_t user) const {
+    WorkspacePolicy::Options options = Options();
+    options.user = user;
+    return WorkspacePolicy(options);
+  }
+
+  std::string directory_;
+};
+
+absl::Status Check(const WorkspacePolicy& policy, const std::string& path) {
+  return policy.Check(path, /*read_only=*/false);
+}
+
+// Why `path` may not be a workspace.
+std::string Refusal(const WorkspacePolicy& policy, const std::string& path) {
+  const absl::Status status = Check(policy, path);
+  EXPECT_EQ(ReasonOf(status), corral::v1::INVALID_FIELD) << path;
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sandbox.workspace.path is \"" + path)));
+  return std::string(status.message());
+}
+
+TEST_F(WorkspacePolicyTest, AllowsARootAndEveryDirectoryBelowIt) {
+  const WorkspacePolicy policy = WithRoots({"/nonexistent", Path("/root")});
+  EXPECT_THAT(Check(policy, Path("/root")), IsOk());
+  EXPECT_THAT(Check(policy, Path("/root/work/deep")), IsOk());
+}
+
+TEST_F(WorkspacePolicyTest, RefusesEveryDirectoryOutsideOfTheRoots) {
+  std::filesystem::create_directory(Path("/root2"));
+  const WorkspacePolicy policy = WithRoots({Path("/root"), "/nonexistent"});
+  for (const std::string& path :
+       {Path("/other"), Path("/root2"), Path(""), std::string("/root"),
+        std::string("/home"), std::string("/run"), std::string("/var/lib"),
+        std::string("/etc")}) {
+    EXPECT_THAT(
+        Refusal(policy, path),
+        HasSubstr("workspace_roots: " + Path("/root") + ", /nonexistent"))
+        << path;
+  }
+}
+
+TEST_F(WorkspacePolicyTest, RefusesAPathWithALink) {
+  Link("/root/out", "/etc");
+  Link("/root/in", Path("/root/work"));
+  for (const WorkspacePolicy& policy :
+       {WithRoots({Path("/root")}), Local(kRoot)}) {
+    for (const std::string& link : {Path("/root/out"), Path("/root/in")}) {
+      EXPECT_THAT(Refusal(policy, link), HasSubstr("(" + link + " is one)"));
+    }
+    EXPECT_THAT(Refusal(policy, Path("/root/in/deep")),
+                HasSubstr("(" + Path("/root/in") + " is one)"));
+  }
+}
+
+TEST_F(WorkspacePolicyTest, ARootThatIsALinkStandsForTheDirectoryItLeadsTo) {
+  Link("/alias", Path("/root"));
+  const WorkspacePolicy policy = WithRoots({Path("/alias")});
+  EXPECT_THAT(Check(policy, Path("/root/work")), IsOk());
+  Refusal(policy, Path("/alias/work"));
+}
+
+TEST_F(WorkspacePolicyTest, ARootOfSlashAllowsAllButTheServersOwnDirectories) {
+  const WorkspacePolicy policy = WithRoots({"/"});
+  EXPECT_THAT(Check(policy, Path("/other")), IsOk());
+  EXPECT_THAT(Refusal(policy, Path("/state")), HasSubstr(Path("/state")));
+}
+
+TEST_F(WorkspacePolicyTest, NeverAllowsTheStateDirectoryNorOneAboveOrBelow) {
+  for (const WorkspacePolicy& policy :
+       {WithRoots({directory_}), Local(kRoot), Local(kPerson)}) {
+    for (const char* name : {"", "/state", "/state/boxes"}) {
+      EXPECT_THAT(Refusal(policy, Path(name)),
+                  HasSubstr("the server's state_dir, " + Path("/state")))
+          << name;
+    }
+    EXPECT_THAT(Check(policy, Path("/other")), IsOk());
+  }
+}
+
+TEST_F(WorkspacePolicyTest, NeverAllowsTheSocketsDirectoryNorOneAbove) {
+  std::filesystem::create_directories(Path("/run/socket/work"));
+  WorkspacePolicy::Options options = Options();
+  options.socket_directory = Path("/run/socket");
+  const WorkspacePolicy policy(options);
+  for (const char* name : {"/run", "/run/socket"}) {
+    EXPECT_THAT(Refusal(policy, Path(name)), HasSubstr("the server's socket"))
+        << name;
+  }
+  EXPECT_THAT(Check(policy, Path("/run/socket/work")), IsOk());
+}
+
+TEST_F(WorkspacePolicyTest, FindsAStateDirectoryThatIsConfiguredByALink) {
+  Link("/to_state", Path("/state"));
+  WorkspacePolicy::Options options;
+  options.state_directory = Path("/to_state");
+  const WorkspacePolicy policy(options);
+  Refusal(policy, Path("/state"));
+  Refusal(policy, Path("/state/boxes"));
+  Refusal(policy, directory_);
+}
+
+TEST_F(WorkspacePolicyTest, RemoteClientsHaveNoWorkspaceWithoutRoots) {
+  WorkspacePolicy::Options options = Options();
+  options.has_remote_clients = true;
+  EXPECT_THAT(Refusal(WorkspacePolicy(options), Path("/other")),
+              HasSubstr("names no workspace_roots"));
+}
+
+TEST_F(WorkspacePolicyTest, LocalRootHasEverythingButTheSystem) {
+  const WorkspacePolicy policy = Local(kRoot);
+  EXPECT_THAT(Check(policy, Path("/other")), IsOk());
+  EXPECT_THAT(Check(policy, "/root"), IsOk());
+  EXPECT_THAT(Check(policy, "/usr/src"), IsOk());
+  for (const char* path : {"/", "/run", "/home", "/var", "/var/lib", "/etc",
+                           "/etc/apt", "/usr", "/usr/lib", "/boot"}) {
+    EXPECT_THAT(Refusal(policy, path), HasSubstr("not of the system")) << path;
+  }
+}
+
+TEST_F(WorkspacePolicyTest, RefusesAPathThatIsNotADirectory) {
+  { std::ofstream file(Path("/root/file")); }
+  for (const WorkspacePolicy& policy :
+       {WithRoots({Path("/root")}), Local(kRoot)}) {
+    EXPECT_THAT(Refusal(policy, Path("/root/none")),
+                HasSubstr("No such file or directory"));
+    EXPECT_THAT(Refusal(policy, Path("/root/file")),
+                HasSubstr("Not a directory"));
+  }
+}
+
+// Root may write everything, so this test becomes somebody else.
+TEST_F(WorkspacePolicyTest, ALocalPersonHasWhatThatPersonMayWrite) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root can become somebody else";
+  }
+  ASSERT_EQ(::chmod(directory_.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(Path("/other").c_str(), kPerson, kPerson), 0);
+  ASSERT_EQ(::seteuid(kPerson), 0);
+  const WorkspacePolicy policy = Local(kPerson);
+  EXPECT_THAT(Check(policy, Path("/other")), IsOk());
+  EXPECT_THAT(Refusal(policy, Path("/root")),
+              HasSubstr("that user 1000 may write"));
+  EXPECT_THAT(policy.Check(Path("/root"), /*read_only=*/true), IsOk());
+  ASSERT_EQ(::seteuid(kRoot), 0);
+}
+
+}  // namespace
+}  // namespace server
