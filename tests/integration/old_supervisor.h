@@ -1,6 +1,6 @@
-// A supervisor of the version before (Snapshot.schema_version 0), as a server
-// finds one that was upgraded: it knows no field that is marked "since 1", and
-// its records are not sealed. It runs nothing.
+// A supervisor of another version (Snapshot.schema_version 0), as an upgraded
+// server finds it: it sends fields and messages that this version does not
+// know, and its records are not sealed. It runs nothing.
 
 #ifndef TESTS_INTEGRATION_OLD_SUPERVISOR_H_
 #define TESTS_INTEGRATION_OLD_SUPERVISOR_H_
@@ -17,9 +17,8 @@
 
 namespace tests {
 
-// Serves tenants/default/sandboxes/old, in which the execution "run" runs,
-// takes input and has written kOutput. Other executions that it is asked to
-// start end at once.
+// Serves tenants/default/sandboxes/old. In it the execution "run" runs, takes
+// input and has written kOutput. Further executions end as soon as they start.
 class OldSupervisor {
  public:
   static constexpr char kSandbox[] = "tenants/default/sandboxes/old";
@@ -27,21 +26,21 @@ class OldSupervisor {
       "tenants/default/sandboxes/old/executions/run";
   static constexpr char kOutput[] = "of another age\n";
 
-  // The directory is that of a server that does not run.
+  // `state_directory`: of a server that does not run.
   explicit OldSupervisor(const std::string& state_directory);
-  // Awaits the deletion of the sandbox.
+  // Waits for the deletion of the sandbox.
   ~OldSupervisor();
 
   OldSupervisor(const OldSupervisor&) = delete;
   OldSupervisor& operator=(const OldSupervisor&) = delete;
 
-  // What it was asked to start.
+  // The starts that it was asked for.
   std::vector<corral::supervisor::v1::StartExecution> starts();
 
  private:
   void WriteRecords() const;
   void Serve();
-  // False: it is deleted.
+  // Returns false if the sandbox is deleted.
   bool Answer(const corral::supervisor::v1::ToSupervisor& request);
   void Start(const corral::supervisor::v1::StartExecution& start);
   void Send(const corral::supervisor::v1::FromSupervisor& message);

@@ -1,4 +1,4 @@
-// A server and a supervisor of the version before it.
+// A server and a supervisor of another version.
 
 #include "tests/integration/old_supervisor.h"
 
