@@ -86,7 +86,7 @@ TEST_F(ServerTest, OnlyItsOwnerCanConnect) {
   EXPECT_EQ(ModeOf(server_.socket_path()), 0600);
   EXPECT_EQ(ModeOf(server_.directory() + "/run"), 0700);
   EXPECT_EQ(ModeOf(server_.state_directory()), 0700);
-  // As user nobody, in a directory that everybody may enter.
+  // Tried by user nobody, in a directory that everybody may enter.
   RunProgram(
       {"chmod", "711", server_.directory(), server_.directory() + "/run"});
   Process other({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -104,6 +104,13 @@ TEST_F(ServerTest, RefusesASecondServerOnItsStateOrItsSocket) {
       {"--listen", server_.address(), "--state-dir", second.state_directory()});
   EXPECT_EQ(second.Wait(), 1);
   EXPECT_THAT(second.log(), HasSubstr("another server answers"));
+}
+
+TEST_F(ServerTest, StopsOnSigtermAfterSigusr1) {
+  server_.Signal(SIGUSR1);
+  EXPECT_NE(client_->GetInfo().version(), "");
+  client_.reset();
+  server_.End();
 }
 
 TEST_F(ServerTest, AnswersHealthChecksAndReflection) {
