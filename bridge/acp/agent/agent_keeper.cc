@@ -117,7 +117,7 @@ bool BelongsToServer(pid_t pid) {
   for (; divisor > 0; divisor /= 10) {
     *end++ = static_cast<char>('0' + pid / divisor % 10);
   }
-  ::strcpy(end, "/exe");
+  ::memcpy(end, "/exe", sizeof "/exe");
   char path[4096];
   const ssize_t size = ::readlink(link, path, sizeof path - 1);
   if (size <= 0) {
