@@ -126,7 +126,8 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
                   &workspaces_},
                  ToOptions(config)),
       sandbox_service_(&sandboxes_, &activity_, config.ceilings()),
-      execution_service_(&sandboxes_, &timers_, &activity_, config.ceilings()),
+      execution_service_(&sandboxes_, &timers_, &lanes_.reads, &activity_,
+                         config.ceilings()),
       admin_service_(FixedInfo(config, isolation), &sandboxes_.registry(),
                      &storage_, &activity_) {}
 

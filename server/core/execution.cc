@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -18,19 +19,21 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/conversion.h"
+#include "server/api/names.h"
+#include "server/core/kept_command.h"
 
 namespace server {
 
 using google::protobuf::util::TimeUtil;
 
-Execution::Execution(std::string name, std::string directory,
-                     corral::v1::Command command,
+Execution::Execution(ExecutionName name, std::string directory,
+                     KeptCommand command,
                      corral::supervisor::v1::RequestIdentity request)
     : name_(std::move(name)),
       directory_(std::move(directory)),
       command_(std::move(command)),
       request_(std::move(request)),
-      streams_(StreamsOf(command_)) {
+      streams_(StreamsOf(command_.command())) {
   sandbox::MutexLock lock(&mutex_);
   record_.set_state(corral::v1::Execution::STARTING);
   *record_.mutable_create_time() = TimeUtil::GetCurrentTime();
@@ -51,16 +54,21 @@ corral::v1::Execution::State Execution::state() const {
 bool Execution::ended() const { return IsEnd(state()); }
 
 corral::v1::Execution Execution::Describe() const {
-  corral::v1::Execution description;
-  {
-    sandbox::MutexLock lock(&mutex_);
-    description = record_;
+  sandbox::MutexLock lock(&mutex_);
+  corral::v1::Execution description = record_;
+  description.set_name(name_.ToString());
+  *description.mutable_command() = command();
+  if (record_.state() == corral::v1::Execution::STARTING) {
+    return description;
   }
-  description.set_name(name_);
-  *description.mutable_command() = command_;
-  if (description.state() != corral::v1::Execution::STARTING) {
-    for (corral::v1::StreamState& state : StreamStates(description.state())) {
-      *description.add_streams() = std::move(state);
+  for (const corral::v1::Stream stream : streams_) {
+    const std::optional<sandbox::OutputLogState>& log = output_.Find(stream);
+    if (log.has_value()) {
+      corral::v1::StreamState* state = description.add_streams();
+      *state = ToStreamState(stream, *log);
+      // Its supervisor died before it could close the log.
+      state->set_closed(log->closed ||
+                        record_.state() == corral::v1::Execution::LOST);
     }
   }
   return description;
@@ -71,17 +79,25 @@ corral::v1::InputState Execution::input() const {
   return record_.input();
 }
 
-absl::StatusOr<Execution::LogReader> Execution::OpenLog(
+std::optional<sandbox::OutputLogState> Execution::output(
     corral::v1::Stream stream) const {
-  {
-    sandbox::MutexLock lock(&mutex_);
-    if (LogReader log = logs_[stream].lock(); log != nullptr) {
-      return log;
-    }
+  sandbox::MutexLock lock(&mutex_);
+  return output_.Find(stream);
+}
+
+Execution::LogReader Execution::FindLog(corral::v1::Stream stream) const {
+  sandbox::MutexLock lock(&mutex_);
+  return logs_[stream].lock();
+}
+
+absl::StatusOr<Execution::LogReader> Execution::OpenLog(
+    corral::v1::Stream stream) {
+  if (LogReader log = FindLog(stream); log != nullptr) {
+    return log;
   }
   ASSIGN_OR_RETURN(sandbox::OutputLogReader opened,
-                   sandbox::OutputLogReader::Open(
-                       absl::StrCat(directory_, "/", LogFileName(stream))));
+                   sandbox::OutputLogReader::Open(LogPath(stream)));
+  RETURN_IF_ERROR(ReadLog(stream, opened));
   auto log =
       std::make_shared<const sandbox::OutputLogReader>(std::move(opened));
   sandbox::MutexLock lock(&mutex_);
@@ -89,8 +105,40 @@ absl::StatusOr<Execution::LogReader> Execution::OpenLog(
   return log;
 }
 
+absl::Status Execution::ReadLog(corral::v1::Stream stream,
+                                const sandbox::OutputLogReader& log) {
+  ASSIGN_OR_RETURN(const sandbox::OutputLogState state, log.state());
+  sandbox::MutexLock lock(&mutex_);
+  output_.Merge(stream, state);
+  return absl::OkStatus();
+}
+
+absl::Status Execution::ReadLogs() {
+  absl::Status result;
+  for (const corral::v1::Stream stream : streams_) {
+    const absl::StatusOr<sandbox::OutputLogReader> log =
+        sandbox::OutputLogReader::Open(LogPath(stream));
+    if (absl::IsNotFound(log.status())) {
+      continue;  // a start that failed early made no log
+    }
+    result.Update(log.ok() ? ReadLog(stream, *log) : log.status());
+    struct stat file = {};
+    if (::stat(LogPath(stream).c_str(), &file) == 0) {
+      sandbox::MutexLock lock(&mutex_);
+      last_written_ =
+          std::max(last_written_, TimeUtil::TimeTToTimestamp(file.st_mtime));
+    }
+  }
+  return result;
+}
+
+std::string Execution::LogPath(corral::v1::Stream stream) const {
+  return absl::StrCat(directory_, "/", LogFileName(stream));
+}
+
 bool Execution::Update(const corral::supervisor::v1::ExecutionRecord& record) {
   sandbox::MutexLock lock(&mutex_);
+  Merge(record.streams());
   if (IsEnd(record_.state())) {
     return false;
   }
@@ -110,23 +158,22 @@ bool Execution::MarkLost(const corral::v1::Loss& why) {
   return true;
 }
 
+void Execution::Merge(const StreamReports& reports) {
+  for (const corral::supervisor::v1::StreamState& report : reports) {
+    output_.Merge(report);
+  }
+}
+
 void Execution::SetExpireTime() {
-  const corral::v1::OutputPolicy& policy = command_.output();
+  const corral::v1::OutputPolicy& policy = command().output();
   if (!IsEnd(record_.state()) || !policy.has_keep_after_end()) {
     return;
   }
-  // When it was last written, if nobody knows when it ended: a time that a
+  // If nobody knows when it ended: when its output was last written, which a
   // restart of the server does not change.
-  google::protobuf::Timestamp end =
-      record_.has_end_time() ? record_.end_time() : record_.create_time();
-  for (const corral::v1::Stream stream : streams_) {
-    struct stat log = {};
-    if (!record_.has_end_time() &&
-        ::stat(absl::StrCat(directory_, "/", LogFileName(stream)).c_str(),
-               &log) == 0) {
-      end = std::max(end, TimeUtil::TimeTToTimestamp(log.st_mtime));
-    }
-  }
+  const google::protobuf::Timestamp end =
+      record_.has_end_time() ? record_.end_time()
+                             : std::max(record_.create_time(), last_written_);
   *record_.mutable_output_expire_time() = end + policy.keep_after_end();
 }
 
@@ -138,11 +185,10 @@ std::optional<google::protobuf::Timestamp> Execution::output_expire_time()
              : std::nullopt;
 }
 
-void Execution::OnOutput() {
+void Execution::OnOutput(const StreamReports& reports) {
   {
     sandbox::MutexLock lock(&mutex_);
-    final_streams_.clear();
-    ++output_changes_;
+    Merge(reports);
   }
   Notify();
 }
@@ -182,44 +228,6 @@ void Execution::Unwatch(const ExecutionWatcher* watcher) {
                                    return watching.key == watcher;
                                  }),
                   watchers_.end());
-}
-
-std::vector<corral::v1::StreamState> Execution::StreamStates(
-    corral::v1::Execution::State state) const {
-  uint64_t changes;
-  {
-    sandbox::MutexLock lock(&mutex_);
-    if (!final_streams_.empty()) {
-      return final_streams_;
-    }
-    changes = output_changes_;
-  }
-  bool final = IsEnd(state) &&
-               command_.output().overflow() != corral::v1::OutputPolicy::BLOCK;
-  std::vector<corral::v1::StreamState> states;
-  for (const corral::v1::Stream stream : streams_) {
-    const absl::StatusOr<LogReader> log = OpenLog(stream);
-    if (!log.ok()) {
-      continue;  // a start that failed early made no log
-    }
-    const absl::StatusOr<sandbox::OutputLogState> log_state = (*log)->state();
-    if (!log_state.ok()) {
-      final = false;  // of a disk that fails nothing is made up
-      continue;
-    }
-    states.push_back(ToStreamState(stream, *log_state));
-    if (state == corral::v1::Execution::LOST) {
-      states.back().set_closed(true);
-    }
-    final = final && states.back().closed();
-  }
-  if (final) {
-    sandbox::MutexLock lock(&mutex_);
-    if (output_changes_ == changes) {
-      final_streams_ = states;
-    }
-  }
-  return states;
 }
 
 }  // namespace server

@@ -1,26 +1,29 @@
-// One execution as the server knows it: what the supervisor last said of it,
-// its output logs, and who watches it.
+// One execution as the server knows it: the supervisor's last record, what its
+// output logs hold, and its watchers.
 //
-// Thread-safe. Watchers are called on the thread that changed the execution,
-// without a lock held.
+// Thread-safe. Nothing here waits for a disk, unless said otherwise. Watchers
+// are called on the thread that changed the execution, without a lock held.
 
 #ifndef SERVER_CORE_EXECUTION_H_
 #define SERVER_CORE_EXECUTION_H_
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/storage/output_log.h"
+#include "server/api/names.h"
 #include "server/core/input_queue.h"
+#include "server/core/kept_command.h"
+#include "server/core/output_state.h"
 
 namespace server {
 
@@ -28,60 +31,82 @@ class ExecutionWatcher {
  public:
   virtual ~ExecutionWatcher() = default;
 
-  // The execution or its output is not what it was. Must not block.
+  // The execution or its output has changed. Must not block.
   virtual void OnChange() = 0;
 };
 
 class Execution {
  public:
   using LogReader = std::shared_ptr<const sandbox::OutputLogReader>;
+  using StreamReports =
+      google::protobuf::RepeatedPtrField<corral::supervisor::v1::StreamState>;
 
-  // `directory` holds the output logs. STARTING, created now.
-  Execution(std::string name, std::string directory,
-            corral::v1::Command command,
+  // `directory` holds the records and the output logs. The state is STARTING,
+  // the create time is now.
+  Execution(ExecutionName name, std::string directory, KeptCommand command,
             corral::supervisor::v1::RequestIdentity request = {});
 
-  const std::string& name() const { return name_; }
+  std::string name() const { return name_.ToString(); }
+  const std::string& id() const { return name_.id(); }
+  const SandboxName& sandbox() const { return name_.sandbox(); }
   const std::string& directory() const { return directory_; }
-  const corral::v1::Command& command() const { return command_; }
-  // Of the request that made it.
+  // As far as it is kept in memory.
+  const corral::v1::Command& command() const { return command_.command(); }
+  bool has_whole_command() const { return command_.whole(); }
+  // The identity of the request that made the execution.
   const corral::supervisor::v1::RequestIdentity& request() const {
     return request_;
   }
   bool has_stream(corral::v1::Stream stream) const;
   bool takes_input() const {
-    return command_.stdin() || command_.has_terminal();
+    return command().stdin() || command().has_terminal();
   }
 
   corral::v1::Execution::State state() const;
   bool ended() const;
 
-  // All of it, its output's state included.
+  // Everything that is known, with the command as far as it is kept.
   corral::v1::Execution Describe() const;
 
   corral::v1::InputState input() const;
 
-  // The log of a stream that the command has. NotFound: it was never made, or
-  // is deleted.
-  absl::StatusOr<LogReader> OpenLog(corral::v1::Stream stream) const;
+  // What the log of a stream holds. Absent: there is no log, or none is known.
+  std::optional<sandbox::OutputLogState> output(
+      corral::v1::Stream stream) const;
 
-  // The state is now what `record` says, unless it ended before. True: this is
-  // its end.
+  // The log of a stream if somebody has it open, else null.
+  LogReader FindLog(corral::v1::Stream stream) const;
+  // Opens the log of a stream, takes in what its header says, and calls no
+  // watcher. Readers share one LogReader, so many need no more descriptors than
+  // one. NotFound: the log was never made, or is deleted. Blocks on the disk.
+  absl::StatusOr<LogReader> OpenLog(corral::v1::Stream stream);
+  // Takes in what the header of an open log says. Blocks on the disk.
+  absl::Status ReadLog(corral::v1::Stream stream,
+                       const sandbox::OutputLogReader& log);
+  // Takes in what the headers of all logs say, and when the logs were last
+  // written. An error: at least one could not be read, and keeps the state that
+  // is known. Blocks on the disk.
+  absl::Status ReadLogs();
+
+  // Takes in `record`, unless the execution has ended before; its streams also
+  // then. Returns whether this is the end.
   bool Update(const corral::supervisor::v1::ExecutionRecord& record);
-  // True: it had not ended, and now is LOST.
+  // Makes an execution that has not ended LOST. Returns whether this is the
+  // end.
   bool MarkLost(const corral::v1::Loss& why);
   void UpdateInput(const corral::v1::InputState& input);
   InputQueue& input_queue() { return input_queue_; }
 
   // Absent: it has not ended, or its output does not expire.
   std::optional<google::protobuf::Timestamp> output_expire_time() const;
-  // The logs do not hold what they held, before or after the end.
-  void OnOutput();
+  // Takes in what the supervisor reports of the logs, before or after the end,
+  // and calls the watchers.
+  void OnOutput(const StreamReports& reports);
 
   // Calls every watcher.
   void Notify();
 
-  // A watcher that is gone need not be removed.
+  // A watcher that is destroyed need not be removed.
   void Watch(std::weak_ptr<ExecutionWatcher> watcher);
   void Unwatch(const ExecutionWatcher* watcher);
 
@@ -91,14 +116,14 @@ class Execution {
     std::weak_ptr<ExecutionWatcher> watcher;
   };
 
-  std::vector<corral::v1::StreamState> StreamStates(
-      corral::v1::Execution::State state) const;
-
+  std::string LogPath(corral::v1::Stream stream) const;
+  void Merge(const StreamReports& reports)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetExpireTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::string name_;
+  const ExecutionName name_;
   const std::string directory_;
-  const corral::v1::Command command_;
+  const KeptCommand command_;
   const corral::supervisor::v1::RequestIdentity request_;
   const std::vector<corral::v1::Stream> streams_;
   InputQueue input_queue_;
@@ -106,17 +131,13 @@ class Execution {
   mutable sandbox::Mutex mutex_;
   // Without name, command and streams.
   corral::v1::Execution record_ ABSL_GUARDED_BY(mutex_);
+  OutputState output_ ABSL_GUARDED_BY(mutex_);
+  // When a log was last written, as far as ReadLogs has found out.
+  google::protobuf::Timestamp last_written_ ABSL_GUARDED_BY(mutex_);
   std::vector<Watching> watchers_ ABSL_GUARDED_BY(mutex_);
-  // What the logs of an ended execution say, once that cannot change: a list of
-  // thousands opens no file.
-  mutable std::vector<corral::v1::StreamState> final_streams_
-      ABSL_GUARDED_BY(mutex_);
-  // Counts what may have changed them.
-  uint64_t output_changes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By stream: the log while somebody reads it. Readers share one, so that many
-  // cost no more descriptors than one.
-  mutable std::array<std::weak_ptr<const sandbox::OutputLogReader>,
-                     corral::v1::Stream_ARRAYSIZE>
+  // By stream: the log while somebody reads it.
+  std::array<std::weak_ptr<const sandbox::OutputLogReader>,
+             corral::v1::Stream_ARRAYSIZE>
       logs_ ABSL_GUARDED_BY(mutex_);
 };
 

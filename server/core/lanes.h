@@ -7,6 +7,7 @@
 #ifndef SERVER_CORE_LANES_H_
 #define SERVER_CORE_LANES_H_
 
+#include "server/core/disk_reads.h"
 #include "server/runtime/worker_pool.h"
 
 namespace server {
@@ -21,6 +22,8 @@ struct Lanes {
   WorkerPool records{4};
   // Removes directories of any size, and drops output that has expired.
   WorkerPool removals{2};
+  // Reads what a call asks for, where that may wait for the disk.
+  DiskReads reads{16};
 
   // Returns when everything given to the lanes has run. Later work is dropped.
   void Stop() {
@@ -28,6 +31,7 @@ struct Lanes {
     kills.Stop();
     records.Stop();
     removals.Stop();
+    reads.Stop();
   }
 };
 

@@ -23,7 +23,7 @@ using google::protobuf::util::TimeUtil;
 
 constexpr absl::Duration kRetry = absl::Minutes(1);
 
-// False: something is left.
+// Returns whether nothing is left.
 bool Expire(Execution* execution) {
   bool done = true;
   for (const corral::v1::Stream stream : StreamsOf(execution->command())) {
@@ -31,11 +31,16 @@ bool Expire(Execution* execution) {
         absl::StrCat(execution->directory(), "/", LogFileName(stream)));
     if (!expired.ok() && !absl::IsNotFound(expired)) {
       LOG(ERROR) << execution->name()
-                 << " keeps what has expired: " << expired.message();
+                 << ": expired output is not dropped: " << expired.message();
       done = false;
     }
   }
-  execution->OnOutput();
+  const absl::Status read = execution->ReadLogs();
+  if (!read.ok()) {
+    LOG(ERROR) << execution->name()
+               << ": what its logs hold is not known: " << read.message();
+  }
+  execution->Notify();
   return done;
 }
 

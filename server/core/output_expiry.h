@@ -12,10 +12,11 @@
 
 namespace server {
 
-// Of an execution that has ended; once. Does nothing if its output does not
-// expire. The clock is looked at now; the wait is monotonic, and never longer
-// than keep_after_end. What fails is tried again. Both must outlive the wait,
-// or stop before they end.
+// Drops the output of an execution that has ended, at its expire time. Does
+// nothing if the output does not expire. To be called once for each execution.
+// Reads the wall clock only now: the wait is monotonic, and never longer than
+// keep_after_end. Retries what fails. `timers` and `workers` must outlive the
+// wait, or stop before they are destroyed.
 void ExpireOutput(const std::shared_ptr<Execution>& execution,
                   TimerQueue* timers, WorkerPool* workers);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -51,6 +52,23 @@ void LogGivenUp(const wire::SandboxSpec& spec, const absl::Status& unreadable) {
   if (!unreadable.ok()) {
     LOG(ERROR) << "records of " << spec.name()
                << " are given up: " << unreadable.message();
+  }
+}
+
+// exit.pb says what the logs held at the end, and nothing was written later.
+bool OutputIsFinal(const wire::ExecutionRecord& record) {
+  return record.state() != wire::ExecutionRecord::STARTING &&
+         !record.streams().empty() &&
+         std::all_of(
+             record.streams().begin(), record.streams().end(),
+             [](const wire::StreamState& state) { return state.closed(); });
+}
+
+// Blocks on the disk.
+void ReadLogs(Execution* execution) {
+  const absl::Status read = execution->ReadLogs();
+  if (!read.ok()) {
+    LOG(ERROR) << "logs of " << execution->name() << ": " << read.message();
   }
 }
 
@@ -101,12 +119,16 @@ absl::Status Sandbox::LoadRecords() {
 void Sandbox::Load(const wire::ExecutionRecord& record,
                    corral::v1::Command command) {
   auto execution = std::make_shared<Execution>(
-      ExecutionName(SandboxName(spec_.id()), record.id()).ToString(),
+      ExecutionName(SandboxName(spec_.id()), record.id()),
       StateDirectory::ExecutionPath(spec_.directory(), record.id()),
       std::move(command), record.request());
   environment_.activity->CommandStarted();
   lifetime_->Hold();
-  if (execution->Update(record)) {
+  const bool ended = execution->Update(record);
+  if (!OutputIsFinal(record)) {
+    ReadLogs(execution.get());
+  }
+  if (ended) {
     OnEnd(execution);
   }
   MutexLock lock(&mutex_);
@@ -150,6 +172,12 @@ absl::Status Sandbox::EndWithoutSupervisor() {
   std::set<std::string> begun;
   for (const wire::ExecutionRecord& record : read.records) {
     begun.insert(record.id());
+  }
+  for (const auto& [id, execution] : endless) {
+    // Output that the supervisor did not live to report.
+    ReadLogs(execution.get());
+  }
+  for (const wire::ExecutionRecord& record : read.records) {
     if (record.state() != wire::ExecutionRecord::STARTING) {
       OnExecution(record);
     }
@@ -255,7 +283,7 @@ void Sandbox::OnExecution(const wire::ExecutionRecord& record) {
 void Sandbox::OnOutput(const wire::OutputChange& change) {
   const ExecutionPtr execution = FindExecution(change.execution_id());
   if (execution != nullptr) {
-    execution->OnOutput();
+    execution->OnOutput(change.streams());
   }
 }
 
@@ -303,11 +331,17 @@ void Sandbox::OnGone(const wire::SandboxEnd& end) {
     return;
   }
   LOG(WARNING) << spec_.name() << " failed: " << end.message();
-  environment_.lanes->records.Run(
-      [self = shared_from_this(), end, go_on = std::move(go_on)]() mutable {
-        self->SettleFailure(end);
-        self->EndThen(std::move(go_on));
-      });
+  environment_.lanes->records.Run([self = shared_from_this(), end,
+                                   go_on = std::move(go_on)]() mutable {
+    self->SettleFailure(end);
+    self->EndThen([self, go_on = std::move(go_on)]() mutable {
+      go_on();
+      // Output that expired after exit.pb was written.
+      for (const ExecutionPtr& execution : self->ListExecutions("", SIZE_MAX)) {
+        ReadLogs(execution.get());
+      }
+    });
+  });
 }
 
 void Sandbox::SettleFailure(const wire::SandboxEnd& end) {

@@ -63,15 +63,14 @@ absl::StatusOr<Sandbox::ExecutionPtr> Sandbox::FindSame(
 absl::StatusOr<Sandbox::Admission> Sandbox::Admit(const NewExecution& wanted,
                                                   Started* started) {
   auto execution = std::make_shared<Execution>(
-      ExecutionName(SandboxName(spec_.id()), wanted.id).ToString(),
+      ExecutionName(SandboxName(spec_.id()), wanted.id),
       StateDirectory::ExecutionPath(spec_.directory(), wanted.id),
       wanted.command, wanted.request);
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(const ExecutionPtr same, FindSame(wanted));
   if (same != nullptr) {
     if (same->state() == corral::v1::Execution::STARTING) {
-      const std::string id = ExecutionName::Parse("name", same->name())->id();
-      starting_[id].push_back(std::move(*started));
+      starting_[same->id()].push_back(std::move(*started));
     }
     return Admission{same, /*is_new=*/false};
   }

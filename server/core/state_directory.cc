@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
@@ -330,6 +331,21 @@ StateDirectory::Records StateDirectory::ReadRecords(
     records.records.push_back(std::move(record));
   }
   return records;
+}
+
+absl::StatusOr<corral::v1::Command> StateDirectory::ReadCommand(
+    const std::string& execution_path) {
+  ExecutionRecord start;
+  const absl::Status read =
+      ReadAnyRecord(absl::StrCat(execution_path, "/start.pb"), &start);
+  corral::v1::Command command;
+  if (IsMissing(read) ||
+      (read.ok() && !command.ParseFromString(start.command().original()))) {
+    return absl::NotFoundError(
+        absl::StrCat(execution_path, "/start.pb has no command"));
+  }
+  RETURN_IF_ERROR(read);
+  return command;
 }
 
 void StateDirectory::RemoveLeftovers(const std::string& sandbox_path,

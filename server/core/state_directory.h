@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace server {
@@ -77,6 +78,11 @@ class StateDirectory {
     absl::Status status;
   };
   static Records ReadRecords(const std::string& sandbox_path);
+
+  // The command of one execution, as the client sent it. NotFound: start.pb is
+  // not there, or torn.
+  static absl::StatusOr<corral::v1::Command> ReadCommand(
+      const std::string& execution_path);
 
   // Removes what is left of executions that were deleted and, `all`, of those
   // that never began; then there must be no supervisor.

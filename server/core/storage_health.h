@@ -1,5 +1,5 @@
-// Whether what must be kept can be written: by the server itself and by each
-// supervisor, as they last said.
+// Whether records and output can be written, as the server itself and each
+// supervisor last reported.
 //
 // Thread-safe; nothing here blocks.
 
@@ -17,21 +17,23 @@ namespace server {
 
 class StorageHealth {
  public:
-  // The name of the health service that tells it.
+  // The name under which the health service reports it.
   static constexpr char kService[] = "corral.v1.Storage";
 
-  // Empty `failure`: `who` wrote what it had to.
+  // Records whether `who` can write. Empty `failure`: it can.
   void Set(const std::string& who, const std::string& failure);
 
-  // Of one of those that fail; empty: none does.
+  // The failure of one that cannot write. Empty: everybody can.
   std::string failure() const;
 
-  // `watcher` is called now, and when it turns from good to bad or back, with a
-  // lock held: it must not come back here. Null: no more.
+  // Calls `watcher` now, and whenever the state changes between good and bad.
+  // The watcher is called with a lock held and must not call this object.
+  // Replaces an earlier watcher; null: only that.
   void Watch(std::function<void(bool good)> watcher);
 
  private:
   mutable sandbox::Mutex mutex_;
+  // By the name of who cannot write.
   std::map<std::string, std::string> failures_ ABSL_GUARDED_BY(mutex_);
   std::function<void(bool good)> watcher_ ABSL_GUARDED_BY(mutex_);
 };

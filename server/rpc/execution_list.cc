@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/status_macros.h"
@@ -21,7 +23,10 @@ namespace server {
 namespace {
 
 constexpr size_t kMaxPageBytes = 2 << 20;
-// Looked up at once; more would only be copied in vain.
+// At most: the tag and the length of a field, and a page token.
+constexpr size_t kFieldBytes = 6;
+constexpr size_t kTokenBytes = 256;
+// Executions or sandboxes that are looked up at once.
 constexpr size_t kBatch = 64;
 
 // Fills a page with executions until it is full.
@@ -30,11 +35,10 @@ class Page {
   Page(size_t entries, corral::v1::ListExecutionsResponse* response)
       : entries_(entries), response_(response) {}
 
-  // False: the page is full without it.
+  // False: the page is full, and lacks the execution.
   bool Add(const Execution& execution) {
     corral::v1::Execution entry = execution.Describe();
-    entry.mutable_command()->clear_environment();
-    bytes_ += entry.ByteSizeLong();
+    bytes_ += entry.ByteSizeLong() + kFieldBytes;
     const int size = response_->executions_size();
     if (size == static_cast<int>(entries_) ||
         (size > 0 && bytes_ > kMaxPageBytes)) {
@@ -45,8 +49,12 @@ class Page {
     return true;
   }
 
-  // The executions of `sandbox` after `after`. False: the page is full.
+  // Adds the executions of `sandbox` after `after`. False: the page is full.
   bool AddAll(const Sandbox& sandbox, std::string after) {
+    if (!sandbox.knows_executions()) {
+      response_->add_unreachable(sandbox.spec().name());
+      bytes_ += sandbox.spec().name().size() + kFieldBytes;
+    }
     while (true) {
       const std::vector<std::shared_ptr<Execution>> batch =
           sandbox.ListExecutions(after, kBatch);
@@ -58,15 +66,36 @@ class Page {
       if (batch.size() < kBatch) {
         return true;
       }
-      after = ExecutionName::Parse("name", batch.back()->name())->id();
+      after = batch.back()->id();
     }
   }
 
  private:
   const size_t entries_;
-  size_t bytes_ = 0;
+  size_t bytes_ = kTokenBytes;
   corral::v1::ListExecutionsResponse* const response_;
 };
+
+// Adds the executions of all sandboxes after `last`, a batch of sandboxes at a
+// time: a page of a long list looks at no more sandboxes than it shows.
+void ListAll(const Registry& registry, const ExecutionName& last, Page* page) {
+  std::string first = last.sandbox().id();
+  while (true) {
+    const std::vector<std::shared_ptr<Sandbox>> batch =
+        registry.List(first, kBatch);
+    for (const auto& sandbox : batch) {
+      const bool resumed = sandbox->id() == last.sandbox().id();
+      if (!page->AddAll(*sandbox, resumed ? last.id() : "")) {
+        return;
+      }
+    }
+    if (batch.size() < kBatch) {
+      return;
+    }
+    // The smallest string after the last id.
+    first = absl::StrCat(batch.back()->id(), absl::string_view("\0", 1));
+  }
+}
 
 }  // namespace
 
@@ -77,28 +106,28 @@ absl::Status ListPage(const Registry& registry,
                    SandboxName::ParseListParent("parent", request.parent()));
   ASSIGN_OR_RETURN(const size_t size,
                    CheckPageSize("page_size", request.page_size()));
-  // The last one of the page before.
+  // The last execution of the page before.
   ExecutionName last(SandboxName(""), "");
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(last,
                      ExecutionName::Parse("page_token", request.page_token()));
   }
-  std::vector<std::shared_ptr<Sandbox>> sandboxes;
+  Page page(size, response);
   if (parent.is_any()) {
-    sandboxes = registry.List(last.sandbox().id(), registry.size());
-  } else if (auto sandbox = registry.Find(parent.id()); sandbox != nullptr) {
-    sandbox->lifetime().Touch();
-    sandboxes.push_back(std::move(sandbox));
-  } else {
+    ListAll(registry, last, &page);
+    return absl::OkStatus();
+  }
+  const std::shared_ptr<Sandbox> sandbox = registry.Find(parent.id());
+  if (sandbox == nullptr) {
     return SandboxNotFound(request.parent());
   }
-  Page page(size, response);
-  for (const auto& sandbox : sandboxes) {
-    if (!page.AddAll(*sandbox,
-                     sandbox->id() == last.sandbox().id() ? last.id() : "")) {
-      break;
-    }
+  sandbox->lifetime().Touch();
+  if (!sandbox->knows_executions()) {
+    return SandboxUnavailable(sandbox->spec().name(),
+                              "its records cannot be read yet",
+                              Sandbox::kReadRetry);
   }
+  page.AddAll(*sandbox, sandbox->id() == last.sandbox().id() ? last.id() : "");
   return absl::OkStatus();
 }
 

@@ -9,7 +9,9 @@
 
 namespace server {
 
-// One page, below 2 MiB. INVALID_FIELD, SANDBOX_NOT_FOUND.
+// Fills one page, below 2 MiB. INVALID_FIELD, SANDBOX_NOT_FOUND; for one
+// sandbox SANDBOX_NOT_READY (UNAVAILABLE) if its executions are not all known
+// yet. Thread-safe; waits for no disk.
 absl::Status ListPage(const Registry& registry,
                       const corral::v1::ListExecutionsRequest& request,
                       corral::v1::ListExecutionsResponse* response);

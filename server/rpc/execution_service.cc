@@ -23,11 +23,14 @@
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
+#include "server/core/state_directory.h"
+#include "server/rpc/acknowledgement.h"
 #include "server/rpc/execution_list.h"
 #include "server/rpc/output_cursor.h"
 #include "server/rpc/output_stream.h"
 #include "server/rpc/unary_reply.h"
 #include "server/rpc/wait_call.h"
+#include "server/rpc/window_call.h"
 #include "server/runtime/activity.h"
 
 namespace server {
@@ -35,6 +38,23 @@ namespace server {
 namespace wire = ::corral::supervisor::v1;
 
 namespace {
+
+// Streams from `cursor`, and lets the sandbox know that its output is watched.
+void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
+              absl::StatusOr<OutputCursor> cursor,
+              const std::shared_ptr<OutputStream>& stream) {
+  const bool ephemeral = sandbox->spec().ephemeral();
+  if (ephemeral) {
+    sandbox->BeginViewing();
+  }
+  sandbox->lifetime().Hold();
+  stream->Follow(std::move(cursor), [sandbox, ephemeral] {
+    sandbox->lifetime().Release();
+    if (ephemeral) {
+      sandbox->EndViewing();
+    }
+  });
+}
 
 // Starts a validated command and streams its output.
 void RunIn(const std::shared_ptr<Sandbox>& sandbox,
@@ -52,28 +72,31 @@ void RunIn(const std::shared_ptr<Sandbox>& sandbox,
       });
   if (execution != nullptr) {
     FollowIn(sandbox,
-             OutputFollower::Create(std::move(execution), {}, /*follow=*/true),
+             OutputCursor::Create(std::move(execution), {}, /*follow=*/true),
              stream);
   }
 }
 
-}  // namespace
-
-void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
-              absl::StatusOr<OutputFollower> follower,
-              const std::shared_ptr<OutputStream>& stream) {
-  const bool ephemeral = sandbox->spec().ephemeral();
-  if (ephemeral) {
-    sandbox->BeginViewing();
+// Reads the whole command of an execution into its description. Blocks on the
+// disk.
+absl::Status ReadWholeCommand(const Execution& execution,
+                              corral::v1::Execution* description) {
+  absl::StatusOr<corral::v1::Command> command =
+      StateDirectory::ReadCommand(execution.directory());
+  if (command.ok()) {
+    *description->mutable_command() = *std::move(command);
+    return absl::OkStatus();
   }
-  sandbox->lifetime().Hold();
-  stream->Follow(std::move(follower), [sandbox, ephemeral] {
-    sandbox->lifetime().Release();
-    if (ephemeral) {
-      sandbox->EndViewing();
-    }
-  });
+  if (!absl::IsNotFound(command.status())) {
+    return ServerFault("record", command.status());
+  }
+  // The record is not written yet, or not there any more.
+  return description->state() == corral::v1::Execution::STARTING
+             ? absl::OkStatus()
+             : ExecutionNotFound(execution.name());
 }
+
+}  // namespace
 
 absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
     const std::string& name) {
@@ -141,10 +164,14 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
   }
   UnaryReactor* reactor = context->DefaultReactor();
   auto started =
-      [response, reply = ReplyLater(reactor, std::move(call))](
+      [request, response, reply = ReplyLater(reactor, std::move(call))](
           const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
         if (execution.ok()) {
           *response = (*execution)->Describe();
+          // What is not kept in memory is what was asked for.
+          corral::v1::Command* command = response->mutable_command();
+          *command->mutable_argv() = request->command().argv();
+          *command->mutable_environment() = request->command().environment();
         }
         reply(execution.status());
       };
@@ -222,22 +249,34 @@ absl::Status ExecutionService::RunInNew(
 ExecutionService::OutputReactor* ExecutionService::RunExecution(
     Context* /*context*/, const corral::v1::RunExecutionRequest* request) {
   const std::shared_ptr<OutputStream> stream =
-      OutputStream::Create(timers_, activity_->BeginCall());
-  stream->Fail(IsTenantName(request->parent())
-                   ? RunInNew(*request, stream)
-                   : RunInExisting(*request, stream));
+      OutputStream::Create(timers_, reads_, activity_->BeginCall());
+  if (stream->admitted().ok()) {
+    stream->Fail(IsTenantName(request->parent())
+                     ? RunInNew(*request, stream)
+                     : RunInExisting(*request, stream));
+  }
   return stream.get();
 }
 
 ExecutionService::UnaryReactor* ExecutionService::GetExecution(
     Context* context, const corral::v1::GetExecutionRequest* request,
     corral::v1::Execution* response) {
-  const Activity::Call call = activity_->BeginCall();
+  Activity::Call call = activity_->BeginCall();
   const absl::StatusOr<Found> found = Find(request->name());
-  if (found.ok()) {
-    *response = found->execution->Describe();
+  if (!found.ok()) {
+    return Reply(context, found.status());
   }
-  return Reply(context, found.status());
+  *response = found->execution->Describe();
+  if (found->execution->has_whole_command()) {
+    return Reply(context, absl::OkStatus());
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  reads_->Run(found->sandbox->id(),
+              [execution = found->execution, response,
+               reply = ReplyLater(reactor, std::move(call))]() mutable {
+                reply(ReadWholeCommand(*execution, response));
+              });
+  return reactor;
 }
 
 ExecutionService::UnaryReactor* ExecutionService::ListExecutions(
@@ -279,6 +318,59 @@ ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(
   UnaryReactor* reactor = context->DefaultReactor();
   found->sandbox->DeleteExecution(found->id,
                                   ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::ReadOutput(
+    Context* context, const corral::v1::ReadOutputRequest* request,
+    corral::v1::ReadOutputResponse* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  return BeginWindowCall(context, found->execution, request, response, reads_,
+                         std::move(call));
+}
+
+ExecutionService::OutputReactor* ExecutionService::StreamOutput(
+    Context* /*context*/, const corral::v1::StreamOutputRequest* request) {
+  const std::shared_ptr<OutputStream> stream =
+      OutputStream::Create(timers_, reads_, activity_->BeginCall());
+  const absl::StatusOr<Found> found = Find(request->name());
+  if (found.ok()) {
+    FollowIn(found->sandbox,
+             OutputCursor::Create(found->execution, request->cursors(),
+                                  !request->no_follow()),
+             stream);
+  } else {
+    stream->Fail(found.status());
+  }
+  return stream.get();
+}
+
+ExecutionService::UnaryReactor* ExecutionService::AcknowledgeOutput(
+    Context* context, const corral::v1::AcknowledgeOutputRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<Found> found = Find(request->name());
+  const absl::Status status =
+      found.ok() ? CheckAcknowledgement(*request, *found->execution)
+                 : found.status();
+  if (!status.ok()) {
+    return Reply(context, status);
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  found->sandbox->AwaitKnown([sandbox = found->sandbox,
+                              execution = found->execution, request,
+                              reply = ReplyLater(reactor, std::move(call))](
+                                 const absl::Status& known) mutable {
+    const auto supervisor = sandbox->supervisor();
+    if (known.ok() && supervisor != nullptr) {
+      SendAcknowledgement(*request, *execution, supervisor.get());
+    }
+    reply(known);
+  });
   return reactor;
 }
 

@@ -13,6 +13,7 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "server/api/ceilings.h"
+#include "server/core/disk_reads.h"
 #include "server/core/execution.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
@@ -30,10 +31,11 @@ class ExecutionService final
   using OutputReactor = grpc::ServerWriteReactor<corral::v1::OutputEvent>;
 
   // All pointers must outlive the service.
-  ExecutionService(Sandboxes* sandboxes, TimerQueue* timers, Activity* activity,
-                   Ceilings ceilings)
+  ExecutionService(Sandboxes* sandboxes, TimerQueue* timers, DiskReads* reads,
+                   Activity* activity, Ceilings ceilings)
       : sandboxes_(sandboxes),
         timers_(timers),
+        reads_(reads),
         activity_(activity),
         ceilings_(std::move(ceilings)) {}
 
@@ -56,8 +58,6 @@ class ExecutionService final
   UnaryReactor* DeleteExecution(
       Context* context, const corral::v1::DeleteExecutionRequest* request,
       google::protobuf::Empty* response) override;
-
-  // execution_output.cc
   UnaryReactor* ReadOutput(Context* context,
                            const corral::v1::ReadOutputRequest* request,
                            corral::v1::ReadOutputResponse* response) override;
@@ -106,15 +106,10 @@ class ExecutionService final
 
   Sandboxes* const sandboxes_;
   TimerQueue* const timers_;
+  DiskReads* const reads_;
   Activity* const activity_;
   const Ceilings ceilings_;
 };
-
-// Streams the events of `follower`. Until the stream ends, the sandbox is not
-// idle, and an ephemeral sandbox is watched.
-void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
-              absl::StatusOr<OutputFollower> follower,
-              const std::shared_ptr<OutputStream>& stream);
 
 }  // namespace server
 

@@ -68,12 +68,6 @@ class ExecutionServiceTest : public ServerFixture {
     *request.mutable_command() = Command();
     return request;
   }
-
-  static std::string SandboxOf(const std::string& execution_name) {
-    const std::string rest =
-        execution_name.substr(std::string("tenants/default/sandboxes/").size());
-    return rest.substr(0, rest.find('/'));
-  }
 };
 
 TEST_F(ExecutionServiceTest, AnswersAStartWhenTheCommandRuns) {
@@ -232,57 +226,6 @@ TEST_F(ExecutionServiceTest, DeletionAnswersWaitersWithTheEnd) {
   waiter.join();
   EXPECT_EQ(end.exit().cause(), corral::v1::ExitStatus::CLIENT_SIGNAL);
   EXPECT_EQ(Reason(Delete(name)), "EXECUTION_NOT_FOUND");
-}
-
-TEST_F(ExecutionServiceTest, ListsPageByPage) {
-  const std::string a = CreateSandbox("a");
-  const std::string b = CreateSandbox("b");
-  for (int i = 0; i < 3; ++i) {
-    StartExecution(a, Command());
-    StartExecution(b, Command());
-  }
-  corral::v1::ListExecutionsRequest request;
-  request.set_parent("tenants/default/sandboxes/-");
-  request.set_page_size(4);
-  corral::v1::ListExecutionsResponse first;
-  ASSERT_TRUE(Call(execution_stub_.get(), &ExecutionStub::ListExecutions,
-                   request, &first)
-                  .ok());
-  ASSERT_THAT(first.executions(), SizeIs(4));
-  EXPECT_EQ(SandboxOf(first.executions(2).name()), "a");
-  EXPECT_EQ(SandboxOf(first.executions(3).name()), "b");
-  request.set_page_token(first.next_page_token());
-  corral::v1::ListExecutionsResponse second;
-  ASSERT_TRUE(Call(execution_stub_.get(), &ExecutionStub::ListExecutions,
-                   request, &second)
-                  .ok());
-  EXPECT_THAT(second.executions(), SizeIs(2));
-  EXPECT_TRUE(second.next_page_token().empty());
-
-  request.set_page_size(-1);
-  EXPECT_EQ(Field(Call(execution_stub_.get(), &ExecutionStub::ListExecutions,
-                       request, &second)),
-            "page_size");
-  request.set_page_size(0);
-  request.set_parent("tenants/default/sandboxes/none");
-  EXPECT_EQ(Reason(Call(execution_stub_.get(), &ExecutionStub::ListExecutions,
-                        request, &second)),
-            "SANDBOX_NOT_FOUND");
-}
-
-TEST_F(ExecutionServiceTest, APageStaysSmall) {
-  const std::string sandbox = CreateSandbox();
-  for (int i = 0; i < 4; ++i) {
-    StartExecution(sandbox, Command({"a", std::string(1000 << 10, 'x')}));
-  }
-  corral::v1::ListExecutionsRequest request;
-  request.set_parent(sandbox);
-  corral::v1::ListExecutionsResponse response;
-  ASSERT_TRUE(Call(execution_stub_.get(), &ExecutionStub::ListExecutions,
-                   request, &response)
-                  .ok());
-  EXPECT_THAT(response.executions(), SizeIs(2));
-  EXPECT_FALSE(response.next_page_token().empty());
 }
 
 TEST_F(ExecutionServiceTest, AnEphemeralSandboxOutlivesTheEndOfItsCommand) {

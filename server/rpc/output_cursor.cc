@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
@@ -19,9 +19,9 @@
 #include "sandbox/storage/output_log.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
-#include "server/api/names.h"
 #include "server/api/validation.h"
 #include "server/core/execution.h"
+#include "server/rpc/log_read.h"
 
 namespace server {
 namespace {
@@ -30,94 +30,56 @@ using corral::v1::OutputEvent;
 using corral::v1::Stream;
 
 constexpr size_t kChunkBytes = 64 << 10;
-// Before a log is opened again that no descriptor was left for.
-constexpr absl::Duration kOpenRetry = absl::Milliseconds(200);
 
-absl::StatusOr<sandbox::OutputLogState> StateOf(
-    const Execution::LogReader& log) {
-  absl::StatusOr<sandbox::OutputLogState> state = log->state();
-  return state.ok() ? std::move(state) : ServerFault("output", state.status());
+void SetGap(Stream stream, uint64_t begin, uint64_t end, OutputEvent* event) {
+  corral::v1::Gap* gap = event->mutable_gap();
+  gap->set_stream(stream);
+  gap->set_begin_offset(begin);
+  gap->set_end_offset(end);
 }
 
 }  // namespace
 
-absl::StatusOr<OutputFollower> OutputFollower::Create(
+absl::StatusOr<OutputCursor> OutputCursor::Create(
     std::shared_ptr<Execution> execution,
     const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>& wanted,
     bool follow) {
-  std::vector<Cursor> cursors;
-  std::set<Stream> seen;
+  RETURN_IF_ERROR(CheckCursors(*execution, wanted));
+  std::vector<Position> positions;
   for (const auto& cursor : wanted) {
-    const std::string field =
-        absl::StrCat("cursors[", cursors.size(), "].stream");
-    RETURN_IF_ERROR(CheckStream(field, cursor.stream()));
-    RETURN_IF_ERROR(CheckHasStream(*execution, cursor.stream()));
-    if (!seen.insert(cursor.stream()).second) {
-      return InvalidField(field, corral::v1::Stream_Name(cursor.stream()),
-                          "each stream once");
-    }
-    cursors.push_back({cursor.stream(), cursor.offset(), nullptr});
+    positions.push_back({cursor.stream(), cursor.offset(), nullptr});
   }
   if (wanted.empty()) {
     for (const Stream stream : StreamsOf(execution->command())) {
-      cursors.push_back({stream, std::nullopt, nullptr});
+      positions.push_back({stream, std::nullopt, nullptr});
     }
   }
-  OutputFollower follower(std::move(execution), std::move(cursors), follow);
-  if (follower.execution_->state() != corral::v1::Execution::STARTING) {
-    RETURN_IF_ERROR(follower.OpenLogs());
-  }
-  return follower;
+  return OutputCursor(std::move(execution), std::move(positions), follow);
 }
 
-absl::Status OutputFollower::OpenLogs() {
-  for (Cursor& cursor : cursors_) {
-    absl::StatusOr<Execution::LogReader> log =
-        execution_->OpenLog(cursor.stream);
-    if (!log.ok() && !absl::IsNotFound(log.status())) {
-      return ToOpenError(*execution_, log.status());
-    }
-    sandbox::OutputLogState state;
-    if (log.ok()) {
-      ASSIGN_OR_RETURN(state, StateOf(*log));
-    }
-    if (cursor.offset.value_or(0) > state.end) {
-      return OffsetOutOfRange(corral::v1::Stream_Name(cursor.stream),
-                              *cursor.offset, state.end);
-    }
-    cursor.offset = cursor.offset.value_or(state.begin);
-    if (state.expired && *cursor.offset < state.begin) {
-      return OutputExpired(corral::v1::Stream_Name(cursor.stream), state.begin,
-                           state.end);
-    }
-    cursor.log = log.ok() ? *std::move(log) : nullptr;
+absl::StatusOr<OutputCursor::Next> OutputCursor::Advance(OutputEvent* event) {
+  if (reading_ == Reading::kRunning) {
+    return Next::kIdle;
   }
-  logs_open_ = true;
-  return follow_ ? absl::OkStatus() : SetLimits();
-}
-
-absl::Status OutputFollower::SetLimits() {
-  for (Cursor& cursor : cursors_) {
-    cursor.limit = 0;
-    if (cursor.log != nullptr) {
-      ASSIGN_OR_RETURN(const sandbox::OutputLogState state,
-                       StateOf(cursor.log));
-      cursor.limit = state.end;
-    }
-  }
-  limited_ = true;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<OutputFollower::Next> OutputFollower::Advance(
-    OutputEvent* event) {
-  // Looked at before the logs: what was written before the end is found then.
+  // Before the logs are looked at: what was written before the end is found
+  // then.
   const corral::v1::Execution::State state = execution_->state();
   if (finished_ || state == corral::v1::Execution::STARTING) {
     return finished_ ? Next::kEnd : Next::kIdle;
   }
-  if (!logs_open_) {
-    RETURN_IF_ERROR(OpenLogs());
+  if (reading_ == Reading::kDone) {
+    reading_ = Reading::kNot;
+    ASSIGN_OR_RETURN(const Next next,
+                     Use(*std::exchange(read_, std::nullopt), event));
+    if (next == Next::kEvent) {
+      return next;
+    }
+  }
+  if (!begun_) {
+    ASSIGN_OR_RETURN(const Next next, Begin());
+    if (next == Next::kRead) {
+      return next;
+    }
   }
   if (!opened_) {
     opened_ = true;
@@ -125,14 +87,13 @@ absl::StatusOr<OutputFollower::Next> OutputFollower::Advance(
     return Next::kEvent;
   }
   if (IsEnd(state) && !limited_) {
-    RETURN_IF_ERROR(SetLimits());
+    SetLimits();
   }
-  for (size_t i = 0; i < cursors_.size(); ++i) {
-    Cursor* cursor = &cursors_[(turn_ + i) % cursors_.size()];
-    ASSIGN_OR_RETURN(const bool found, Read(cursor, event));
-    if (found) {
+  for (size_t i = 0; i < positions_.size(); ++i) {
+    const Next next = Read(&positions_[(turn_ + i) % positions_.size()], event);
+    if (next != Next::kIdle) {
       turn_ += i + 1;
-      return Next::kEvent;
+      return next;
     }
   }
   if (!limited_) {
@@ -146,49 +107,123 @@ absl::StatusOr<OutputFollower::Next> OutputFollower::Advance(
   return Next::kLast;
 }
 
-absl::StatusOr<bool> OutputFollower::Read(Cursor* cursor, OutputEvent* event) {
-  if (cursor->log == nullptr) {
-    return false;
+absl::StatusOr<OutputCursor::Next> OutputCursor::Begin() {
+  for (Position& position : positions_) {
+    const std::optional<sandbox::OutputLogState> known =
+        execution_->output(position.stream);
+    if (!known.has_value() && !position.missing) {
+      // Nobody has reported whether there is a log.
+      return Want(LogRead(execution_, position.stream, nullptr, 0, 0, ""));
+    }
+    const sandbox::OutputLogState state =
+        known.value_or(sandbox::OutputLogState());
+    const uint64_t offset = position.offset.value_or(state.begin);
+    const std::string& name = corral::v1::Stream_Name(position.stream);
+    if (offset > state.end) {
+      return OffsetOutOfRange(name, offset, state.end);
+    }
+    if (state.expired && offset < state.begin) {
+      return OutputExpired(name, state.begin, state.end);
+    }
+    position.offset = offset;
   }
-  const uint64_t offset = *cursor->offset;
-  ASSIGN_OR_RETURN(const sandbox::OutputLogState state, StateOf(cursor->log));
-  const uint64_t end = std::min(cursor->limit, state.end);
-  if (offset >= end) {
-    return false;
+  begun_ = true;
+  if (!follow_) {
+    SetLimits();
   }
-  corral::v1::Chunk* chunk = event->mutable_chunk();
-  std::string* data = chunk->mutable_data();
-  data->resize(std::min<uint64_t>(kChunkBytes, end - offset));
-  const absl::StatusOr<size_t> got =
-      cursor->log->Read(offset, data->data(), data->size());
-  if (absl::IsOutOfRange(got.status())) {
-    ASSIGN_OR_RETURN(const sandbox::OutputLogState now, StateOf(cursor->log));
-    const uint64_t kept = SkipDropped(now, offset);
-    corral::v1::Gap* gap = event->mutable_gap();
-    gap->set_stream(cursor->stream);
-    gap->set_begin_offset(offset);
-    gap->set_end_offset(kept);
-    cursor->offset = kept;
-    return true;
-  }
-  if (!got.ok()) {
-    return ServerFault("output", got.status());
-  }
-  data->resize(*got);
-  chunk->set_stream(cursor->stream);
-  chunk->set_offset(offset);
-  cursor->offset = offset + *got;
-  return *got > 0;
+  return Next::kIdle;
 }
 
-corral::v1::Heartbeat OutputFollower::Heartbeat() const {
+void OutputCursor::SetLimits() {
+  for (Position& position : positions_) {
+    const auto state = execution_->output(position.stream);
+    position.limit = state.has_value() ? state->end : 0;
+  }
+  limited_ = true;
+}
+
+OutputCursor::Next OutputCursor::Read(Position* position, OutputEvent* event) {
+  const std::optional<sandbox::OutputLogState> state =
+      execution_->output(position->stream);
+  if (!state.has_value() || position->missing) {
+    return Next::kIdle;
+  }
+  const uint64_t offset = *position->offset;
+  const uint64_t end = std::min(position->limit, state->end);
+  if (offset >= end) {
+    return Next::kIdle;
+  }
+  if (const uint64_t kept = SkipDropped(*state, offset); kept > offset) {
+    SetGap(position->stream, offset, kept, event);
+    position->offset = kept;
+    return Next::kEvent;
+  }
+  std::string* buffer = event->mutable_chunk()->mutable_data();
+  LogRead read(execution_, position->stream, position->log, offset,
+               std::min<uint64_t>(kChunkBytes, end - offset),
+               std::move(*buffer));
+  if (!read.Try()) {
+    return Want(std::move(read));
+  }
+  position->log = read.log();
+  *buffer = read.TakeData();
+  event->mutable_chunk()->set_stream(position->stream);
+  event->mutable_chunk()->set_offset(offset);
+  position->offset = offset + buffer->size();
+  return Next::kEvent;
+}
+
+OutputCursor::Next OutputCursor::Want(LogRead read) {
+  read_ = std::move(read);
+  reading_ = Reading::kWanted;
+  return Next::kRead;
+}
+
+LogRead OutputCursor::TakeRead() {
+  reading_ = Reading::kRunning;
+  return *std::exchange(read_, std::nullopt);
+}
+
+void OutputCursor::Put(LogRead done) {
+  read_ = std::move(done);
+  reading_ = Reading::kDone;
+}
+
+absl::StatusOr<OutputCursor::Next> OutputCursor::Use(LogRead read,
+                                                     OutputEvent* event) {
+  Position& position = *std::find_if(positions_.begin(), positions_.end(),
+                                     [&read](const Position& candidate) {
+                                       return candidate.stream == read.stream();
+                                     });
+  position.log = read.log();
+  if (absl::IsNotFound(read.status())) {
+    position.missing = true;
+    return Next::kIdle;
+  }
+  if (absl::IsOutOfRange(read.status())) {
+    return Next::kIdle;  // Read() finds the gap now
+  }
+  if (!read.status().ok()) {
+    return ToReadError(*execution_, read.status());
+  }
+  std::string data = read.TakeData();
+  if (data.empty()) {
+    return Next::kIdle;
+  }
+  corral::v1::Chunk* chunk = event->mutable_chunk();
+  chunk->set_stream(position.stream);
+  chunk->set_offset(read.offset());
+  position.offset = read.offset() + data.size();
+  *chunk->mutable_data() = std::move(data);
+  return Next::kEvent;
+}
+
+corral::v1::Heartbeat OutputCursor::Heartbeat() const {
   corral::v1::Heartbeat heartbeat;
-  for (const Cursor& cursor : cursors_) {
-    if (cursor.log == nullptr) {
-      continue;
-    }
-    if (const auto state = cursor.log->state(); state.ok()) {
-      *heartbeat.add_streams() = ToStreamState(cursor.stream, *state);
+  for (const Position& position : positions_) {
+    if (const auto state = execution_->output(position.stream);
+        state.has_value()) {
+      *heartbeat.add_streams() = ToStreamState(position.stream, *state);
     }
   }
   return heartbeat;
@@ -202,17 +237,6 @@ uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset) {
                                                              : offset;
 }
 
-absl::Status ToOpenError(const Execution& execution,
-                         const absl::Status& cause) {
-  const absl::StatusOr<ExecutionName> name =
-      ExecutionName::Parse("name", execution.name());
-  if (!absl::IsResourceExhausted(cause) || !name.ok()) {
-    return ServerFault("output", cause);
-  }
-  return SandboxUnavailable(name->sandbox().ToString(), cause.message(),
-                            kOpenRetry, "READY");
-}
-
 absl::Status CheckHasStream(const Execution& execution, Stream stream) {
   if (execution.has_stream(stream)) {
     return absl::OkStatus();
@@ -222,6 +246,24 @@ absl::Status CheckHasStream(const Execution& execution, Stream stream) {
                absl::StrCat(execution.name(), " has no stream ",
                             corral::v1::Stream_Name(stream)),
                {{"name", execution.name()}});
+}
+
+absl::Status CheckCursors(
+    const Execution& execution,
+    const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>&
+        cursors) {
+  std::set<Stream> seen;
+  for (int i = 0; i < cursors.size(); ++i) {
+    const Stream stream = cursors[i].stream();
+    const std::string field = absl::StrCat("cursors[", i, "].stream");
+    RETURN_IF_ERROR(CheckStream(field, stream));
+    RETURN_IF_ERROR(CheckHasStream(execution, stream));
+    if (!seen.insert(stream).second) {
+      return InvalidField(field, corral::v1::Stream_Name(stream),
+                          "each stream once");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace server

@@ -12,6 +12,8 @@
 #include "grpcpp/support/status.h"
 #include "sandbox/base/mutex.h"
 #include "server/api/grpc_status.h"
+#include "server/core/disk_reads.h"
+#include "server/rpc/log_read.h"
 #include "server/rpc/output_cursor.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
@@ -21,26 +23,28 @@ namespace server {
 using sandbox::MutexLock;
 
 std::shared_ptr<OutputStream> OutputStream::Create(TimerQueue* timers,
+                                                   DiskReads* reads,
                                                    Activity::Call call) {
   // make_shared cannot reach the constructor.
   std::shared_ptr<OutputStream> stream(
-      new OutputStream(timers, std::move(call)));
+      new OutputStream(timers, reads, std::move(call)));
   stream->self_ = stream;
-  stream->Fail(stream->call_->AddLasting(stream.get(), stream));
+  stream->admitted_ = stream->call_->AddLasting(stream.get(), stream);
+  stream->Fail(stream->admitted_);
   return stream;
 }
 
-void OutputStream::Follow(absl::StatusOr<OutputFollower> follower, Over over) {
+void OutputStream::Follow(absl::StatusOr<OutputCursor> cursor, Over over) {
   std::shared_ptr<Execution> execution;
   Over too_late;
   {
     MutexLock lock(&mutex_);
     (done_ ? too_late : over_) = std::move(over);
-    if (!follower.ok()) {
-      failure_ = follower.status();
+    if (!cursor.ok()) {
+      failure_.Update(cursor.status());
     } else if (!done_) {
-      execution = follower->execution();
-      follower_ = *std::move(follower);
+      execution = cursor->execution();
+      cursor_ = *std::move(cursor);
       last_write_ = timers_->Now();
       ArmHeartbeat();
     }
@@ -87,8 +91,8 @@ void OutputStream::OnDone() {
     MutexLock lock(&mutex_);
     done_ = true;
     timers_->Cancel(heartbeat_timer_);
-    if (follower_.has_value()) {
-      execution = follower_->execution();
+    if (cursor_.has_value()) {
+      execution = cursor_->execution();
     }
     over = std::move(over_);
   }
@@ -113,38 +117,61 @@ void OutputStream::MaybeAdvance() {
   } else if (!failure_.ok()) {
     finished_ = true;
     Finish(ToGrpcStatus(failure_));
-  } else if (follower_.has_value()) {
+  } else if (cursor_.has_value()) {
     WriteNext();
   }
 }
 
 void OutputStream::WriteNext() {
-  const absl::StatusOr<OutputFollower::Next> next = follower_->Advance(&event_);
+  const absl::StatusOr<OutputCursor::Next> next = cursor_->Advance(&event_);
   if (!next.ok()) {
     finished_ = true;
     Finish(ToGrpcStatus(next.status()));
     return;
   }
   switch (*next) {
-    case OutputFollower::Next::kEvent:
+    case OutputCursor::Next::kEvent:
       heartbeat_due_ = false;
       writing_ = true;
       StartWrite(&event_);
       return;
-    case OutputFollower::Next::kLast:
+    case OutputCursor::Next::kLast:
       finished_ = true;
       StartWriteAndFinish(&event_, grpc::WriteOptions(), grpc::Status::OK);
       return;
-    case OutputFollower::Next::kEnd:
+    case OutputCursor::Next::kEnd:
       finished_ = true;
       Finish(grpc::Status::OK);
       return;
-    case OutputFollower::Next::kIdle:
-      break;
+    case OutputCursor::Next::kRead:
+      StartRead();
+      MaybeBeat();
+      return;
+    case OutputCursor::Next::kIdle:
+      MaybeBeat();
+      return;
   }
-  if (heartbeat_due_ && follower_->opened()) {
+}
+
+void OutputStream::StartRead() {
+  reads_->Run(
+      cursor_->execution()->sandbox().id(),
+      [self = shared_from_this(), read = cursor_->TakeRead()]() mutable {
+        read.Run();
+        self->OnRead(std::move(read));
+      });
+}
+
+void OutputStream::OnRead(LogRead done) {
+  MutexLock lock(&mutex_);
+  cursor_->Put(std::move(done));
+  MaybeAdvance();
+}
+
+void OutputStream::MaybeBeat() {
+  if (heartbeat_due_ && cursor_->opened()) {
     heartbeat_due_ = false;
-    *event_.mutable_heartbeat() = follower_->Heartbeat();
+    *event_.mutable_heartbeat() = cursor_->Heartbeat();
     writing_ = true;
     StartWrite(&event_);
   }

@@ -1,9 +1,11 @@
 // The gRPC side of streamed output: one call of StreamOutput or RunExecution.
 //
-// Events (a write is done, the execution changed, the call was cancelled, it
-// has been quiet for 15 s) come on any thread; each sets a field and calls
-// MaybeAdvance, which starts at most one write. A client that does not read
-// leaves the one write unfinished, and nothing else happens.
+// Events (a write or a read of the disk is done, the execution changed, the
+// call was cancelled, it has been quiet for 15 s) come on any thread; each sets
+// a field and calls MaybeAdvance, which starts at most one write and one read.
+// Output in the page cache is read at once, all other output by DiskReads, so
+// that no event waits for a disk. A client that does not read leaves the one
+// write unfinished, and nothing else happens.
 
 #ifndef SERVER_RPC_OUTPUT_STREAM_H_
 #define SERVER_RPC_OUTPUT_STREAM_H_
@@ -19,7 +21,9 @@
 #include "corral/v1/execution_service.pb.h"
 #include "grpcpp/support/server_callback.h"
 #include "sandbox/base/mutex.h"
+#include "server/core/disk_reads.h"
 #include "server/core/execution.h"
+#include "server/rpc/log_read.h"
 #include "server/rpc/output_cursor.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
@@ -37,13 +41,18 @@ class OutputStream final
   // Called once, when the call is over.
   using Over = absl::AnyInvocable<void()>;
 
-  // Lives until the call is over. `timers` must outlive it.
+  // The stream lives until the call is over. `timers` and `reads` must outlive
+  // it. If the server takes no more streams, the call fails; see admitted().
   static std::shared_ptr<OutputStream> Create(TimerQueue* timers,
+                                              DiskReads* reads,
                                               Activity::Call call);
 
-  // Streams from `follower`, or fails the call. At most once. `over` may be
-  // null.
-  void Follow(absl::StatusOr<OutputFollower> follower, Over over);
+  // SERVER_DRAINING or TOO_MANY_CALLS if the server did not take the stream:
+  // then nothing must be started for it.
+  const absl::Status& admitted() const { return admitted_; }
+
+  // Streams from `cursor`, or fails the call. At most once. `over` may be null.
+  void Follow(absl::StatusOr<OutputCursor> cursor, Over over);
 
   // Ends the call with an error, unless it is over.
   void Fail(const absl::Status& status) override;
@@ -55,24 +64,30 @@ class OutputStream final
   void OnDone() override;
 
  private:
-  OutputStream(TimerQueue* timers, Activity::Call call)
-      : timers_(timers), call_(std::move(call)) {}
+  OutputStream(TimerQueue* timers, DiskReads* reads, Activity::Call call)
+      : timers_(timers), reads_(reads), call_(std::move(call)) {}
 
+  void OnRead(LogRead done);
   void MaybeAdvance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MaybeBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmHeartbeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnHeartbeatTimer();
 
   TimerQueue* const timers_;
+  DiskReads* const reads_;
   Activity::Call call_;
+  absl::Status admitted_;
   // Until OnDone.
   std::shared_ptr<OutputStream> self_;
 
-  // Held while the execution's lock is taken, never the other way round.
+  // Held while the execution's lock and that of DiskReads are taken, never the
+  // other way round.
   sandbox::Mutex mutex_;
-  std::optional<OutputFollower> follower_ ABSL_GUARDED_BY(mutex_);
+  std::optional<OutputCursor> cursor_ ABSL_GUARDED_BY(mutex_);
   Over over_ ABSL_GUARDED_BY(mutex_);
-  // Belongs to gRPC while writing_.
+  // gRPC reads it while writing_.
   corral::v1::OutputEvent event_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   TimerQueue::TimePoint last_write_ ABSL_GUARDED_BY(mutex_);

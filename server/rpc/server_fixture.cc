@@ -1,6 +1,7 @@
 #include "server/rpc/server_fixture.h"
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -43,7 +44,8 @@ Detail Find(const grpc::Status& status) {
 
 }  // namespace
 
-ServerFixture::ServerFixture() {
+ServerFixture::ServerFixture(uint32_t max_sandboxes, uint32_t max_executions)
+    : max_sandboxes_(max_sandboxes), max_executions_(max_executions) {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   path_ = absl::StrCat(::testing::TempDir(), "/", test->test_suite_name(), "_",
                        test->name());
@@ -68,8 +70,8 @@ void ServerFixture::Begin() {
   workspaces.state_directory = path_;
   workspaces_ = std::make_unique<WorkspacePolicy>(workspaces);
   Sandboxes::Options options;
-  options.max_sandboxes = kMaxSandboxes;
-  options.max_executions_per_sandbox = kMaxExecutions;
+  options.max_sandboxes = max_sandboxes_;
+  options.max_executions_per_sandbox = max_executions_;
   ceilings_.set_kill_grace_seconds(kMaxKillGraceSeconds);
   ceilings_.set_wall_timeout_seconds(kMaxWallSeconds);
   ceilings_.mutable_limits()->set_pids(kMaxPids);
@@ -84,7 +86,7 @@ void ServerFixture::Begin() {
   sandbox_service_ = std::make_unique<SandboxService>(
       sandboxes_.get(), activity_.get(), ceilings_);
   execution_service_ = std::make_unique<ExecutionService>(
-      sandboxes_.get(), &timers_, activity_.get(), ceilings_);
+      sandboxes_.get(), &timers_, &lanes_->reads, activity_.get(), ceilings_);
   grpc::ServerBuilder builder;
   builder.RegisterService(sandbox_service_.get());
   builder.RegisterService(execution_service_.get());

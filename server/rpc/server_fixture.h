@@ -48,7 +48,9 @@ class ServerFixture : public ::testing::Test {
     Events Rest(grpc::Status* status = nullptr);
   };
 
-  ServerFixture();
+  // With the numbers of sandboxes, and of executions in each, that may exist.
+  explicit ServerFixture(uint32_t max_sandboxes = kMaxSandboxes,
+                         uint32_t max_executions = kMaxExecutions);
   ~ServerFixture() override;
 
   // As after kill -9: another server on the same state directory. Supervisors
@@ -124,6 +126,9 @@ class ServerFixture : public ::testing::Test {
   static constexpr uint64_t kMaxOutputBytes = 1ULL << 40;
 
  private:
+  const uint32_t max_sandboxes_;
+  const uint32_t max_executions_;
+
   void Begin();
   void End();
 };

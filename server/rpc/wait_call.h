@@ -1,5 +1,8 @@
-// One call of WaitExecution: answers when the execution has ended, or its time
-// is over.
+// One call of WaitExecution: answers when the execution has ended, or after its
+// timeout.
+//
+// Thread-safe; waits for no disk. Events come on any thread; each sets a field
+// and calls MaybeAdvance, which finishes the call once.
 
 #ifndef SERVER_RPC_WAIT_CALL_H_
 #define SERVER_RPC_WAIT_CALL_H_
@@ -25,8 +28,9 @@ class WaitCall final : public grpc::ServerUnaryReactor,
                        public LastingCall,
                        public std::enable_shared_from_this<WaitCall> {
  public:
-  // Begins to wait. The reactor lives until the call is over. `timers` must
-  // outlive it.
+  // Begins to wait. The reactor lives until the call is over; `timers` must
+  // outlive it. Absent `timeout`: waits as long as the call lasts. Fails the
+  // call with SERVER_DRAINING or TOO_MANY_CALLS if the server does not take it.
   static grpc::ServerUnaryReactor* Begin(std::shared_ptr<Execution> execution,
                                          std::optional<absl::Duration> timeout,
                                          corral::v1::Execution* response,

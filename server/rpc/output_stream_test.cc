@@ -1,9 +1,8 @@
-// StreamOutput, ReadOutput and AcknowledgeOutput, from a client's side.
+#include "server/rpc/output_stream.h"
 
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,7 +15,6 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
-#include "server/rpc/output_stream.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
 #include "tests/no_descriptors.h"
@@ -28,7 +26,7 @@ namespace wire = sandbox::wire;
 using corral::v1::OutputEvent;
 using ::testing::SizeIs;
 
-class OutputServiceTest : public ServerFixture {
+class OutputStreamTest : public ServerFixture {
  protected:
   static corral::v1::StreamOutputRequest From(const std::string& name,
                                               corral::v1::Stream stream,
@@ -39,12 +37,6 @@ class OutputServiceTest : public ServerFixture {
     cursor->set_stream(stream);
     cursor->set_offset(offset);
     return request;
-  }
-
-  grpc::Status Read(const corral::v1::ReadOutputRequest& request,
-                    corral::v1::ReadOutputResponse* response) {
-    return Call(execution_stub_.get(), &ExecutionStub::ReadOutput, request,
-                response);
   }
 
   static constexpr uint64_t kRetained = 256 << 10;
@@ -60,21 +52,9 @@ class OutputServiceTest : public ServerFixture {
     }
     return all;
   }
-
-  std::string StartExpiring(int64_t seconds) {
-    corral::v1::Command command = Command();
-    command.mutable_output()->mutable_keep_after_end()->set_seconds(seconds);
-    return StartExecution(CreateSandbox(), command);
-  }
-
-  void AwaitExpiry(const std::string& name) {
-    while (!Get(name).streams(0).expired()) {
-      std::this_thread::yield();
-    }
-  }
 };
 
-TEST_F(OutputServiceTest, StreamsWhatWasWrittenAndWhatComes) {
+TEST_F(OutputStreamTest, DeliversWhatWasWrittenAndWhatComes) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "before");
   const auto call = Stream(name);
@@ -90,7 +70,7 @@ TEST_F(OutputServiceTest, StreamsWhatWasWrittenAndWhatComes) {
   EXPECT_EQ(rest[0].ended().exit().code(), 3);
 }
 
-TEST_F(OutputServiceTest, EndedComesLastAndAfterAllBytes) {
+TEST_F(OutputStreamTest, SendsEndedLastAfterAllBytes) {
   const std::string name = StartOne();
   const std::string big(300'000, 'x');
   factory_.Write(name, wire::STDOUT, big);
@@ -106,7 +86,7 @@ TEST_F(OutputServiceTest, EndedComesLastAndAfterAllBytes) {
   }
 }
 
-TEST_F(OutputServiceTest, AReaderResumesAtItsCursor) {
+TEST_F(OutputStreamTest, ResumesAtItsCursor) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "0123456789");
   factory_.Write(name, wire::STDERR, "unwanted");
@@ -117,7 +97,7 @@ TEST_F(OutputServiceTest, AReaderResumesAtItsCursor) {
   EXPECT_EQ(events[1].chunk().data(), "456789");
 }
 
-TEST_F(OutputServiceTest, AnOvertakenReaderGetsAGap) {
+TEST_F(OutputStreamTest, ReportsAGapToAReaderThatWasOvertaken) {
   corral::v1::Command command = Command();
   command.mutable_output()->set_retain_bytes(65536);
   const std::string name = StartExecution(CreateSandbox(), command);
@@ -134,7 +114,7 @@ TEST_F(OutputServiceTest, AnOvertakenReaderGetsAGap) {
   EXPECT_TRUE(Stream(name)->Rest()[1].has_chunk());
 }
 
-TEST_F(OutputServiceTest, ManyReadersGetTheSame) {
+TEST_F(OutputStreamTest, GivesManyReadersTheSameBytes) {
   const std::string name = StartOne();
   std::vector<std::unique_ptr<OutputCall>> calls;
   calls.reserve(20);
@@ -153,7 +133,7 @@ TEST_F(OutputServiceTest, ManyReadersGetTheSame) {
   }
 }
 
-TEST_F(OutputServiceTest, AStalledReaderHoldsUpNobody) {
+TEST_F(OutputStreamTest, AStalledReaderDelaysNobody) {
   const std::string name = StartOne();
   const auto stalled = Stream(name);
   EXPECT_TRUE(stalled->Next().has_opened());
@@ -167,7 +147,7 @@ TEST_F(OutputServiceTest, AStalledReaderHoldsUpNobody) {
   EXPECT_EQ(BytesOf(stalled->Rest(), corral::v1::STDOUT).size(), 16U << 20);
 }
 
-TEST_F(OutputServiceTest, NothingComesBeforeOpened) {
+TEST_F(OutputStreamTest, SendsNothingBeforeOpened) {
   const std::string sandbox = CreateSandbox("box");
   // The start is not answered yet.
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
@@ -188,11 +168,12 @@ TEST_F(OutputServiceTest, NothingComesBeforeOpened) {
   EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
 }
 
-TEST_F(OutputServiceTest, SaysThatNoDescriptorIsLeftForALog) {
+TEST_F(OutputStreamTest, IsRefusedForAWhileIfNoDescriptorIsLeftForALog) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
 #endif
   const std::string name = StartOne();
+  factory_.Write(name, wire::STDOUT, "x");
   grpc::Status status;
   {
     const tests::NoDescriptors none;
@@ -203,7 +184,7 @@ TEST_F(OutputServiceTest, SaysThatNoDescriptorIsLeftForALog) {
   EXPECT_TRUE(Stream(name)->Next().has_opened());
 }
 
-TEST_F(OutputServiceTest, AQuietStreamBeatsEveryFifteenSeconds) {
+TEST_F(OutputStreamTest, SendsAHeartbeatAfterFifteenQuietSeconds) {
   const std::string name = StartOne();
   const auto call = Stream(name);
   factory_.Write(name, wire::STDOUT, "x");
@@ -219,7 +200,7 @@ TEST_F(OutputServiceTest, AQuietStreamBeatsEveryFifteenSeconds) {
   call->Rest();
 }
 
-TEST_F(OutputServiceTest, WithoutFollowTheStreamEndsWithWhatIsThere) {
+TEST_F(OutputStreamTest, WithoutFollowEndsWithWhatIsThere) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "now");
   corral::v1::StreamOutputRequest request;
@@ -230,7 +211,7 @@ TEST_F(OutputServiceTest, WithoutFollowTheStreamEndsWithWhatIsThere) {
   EXPECT_EQ(events[1].chunk().data(), "now");
 }
 
-TEST_F(OutputServiceTest, CancellingEndsTheCallOnly) {
+TEST_F(OutputStreamTest, CancellingEndsTheCallOnly) {
   const std::string name = StartOne();
   const auto call = Stream(name);
   EXPECT_TRUE(call->Next().has_opened());
@@ -241,7 +222,7 @@ TEST_F(OutputServiceTest, CancellingEndsTheCallOnly) {
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
 }
 
-TEST_F(OutputServiceTest, RefusesCursorsThatCannotBe) {
+TEST_F(OutputStreamTest, RefusesWrongCursors) {
   const std::string name = StartOne();
   grpc::Status status;
   Stream(From(name, corral::v1::TERMINAL, 0))->Rest(&status);
@@ -252,9 +233,13 @@ TEST_F(OutputServiceTest, RefusesCursorsThatCannotBe) {
   EXPECT_EQ(Field(status), "cursors[0].stream");
   Stream(absl::StrCat(name, "x"))->Rest(&status);
   EXPECT_EQ(Reason(status), "EXECUTION_NOT_FOUND");
+  corral::v1::StreamOutputRequest twice = From(name, corral::v1::STDERR, 0);
+  *twice.add_cursors() = twice.cursors(0);
+  Stream(twice)->Rest(&status);
+  EXPECT_EQ(Field(status), "cursors[1].stream");
 }
 
-TEST_F(OutputServiceTest, AFailedStartOpensAndEnds) {
+TEST_F(OutputStreamTest, ReportsAFailedStartAsOpenedAndEnded) {
   const std::string sandbox = CreateSandbox("box");
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
     wire::StartFailure failure;
@@ -271,60 +256,7 @@ TEST_F(OutputServiceTest, AFailedStartOpensAndEnds) {
   EXPECT_EQ(events[1].ended().start_failure().errno_value(), 2);
 }
 
-TEST_F(OutputServiceTest, ReadsAWindow) {
-  const std::string name = StartOne();
-  factory_.Write(name, wire::STDOUT, "0123456789");
-  corral::v1::ReadOutputRequest request;
-  request.set_name(name);
-  request.set_stream(corral::v1::STDOUT);
-  request.set_offset(2);
-  request.set_max_bytes(3);
-  corral::v1::ReadOutputResponse response;
-  ASSERT_TRUE(Read(request, &response).ok());
-  EXPECT_EQ(response.data(), "234");
-  EXPECT_EQ(response.offset(), 2);
-  EXPECT_EQ(response.state().end_offset(), 10);
-  EXPECT_FALSE(response.state().closed());
-  EXPECT_FALSE(response.execution().has_command());
-
-  request.set_tail(true);
-  ASSERT_TRUE(Read(request, &response).ok());
-  EXPECT_EQ(response.data(), "789");
-  EXPECT_EQ(response.offset(), 7);
-
-  request.set_offset(11);
-  EXPECT_EQ(Reason(Read(request, &response)), "OFFSET_OUT_OF_RANGE");
-  request.set_max_bytes((2 << 20) + 1);
-  EXPECT_EQ(Field(Read(request, &response)), "max_bytes");
-  request.set_max_bytes(0);
-  request.set_stream(corral::v1::TERMINAL);
-  EXPECT_EQ(Reason(Read(request, &response)), "NO_SUCH_STREAM");
-}
-
-TEST_F(OutputServiceTest, AnAcknowledgementReachesTheSupervisor) {
-  const std::string sandbox = CreateSandbox("box");
-  const std::string name = StartExecution(sandbox, Command());
-  factory_.Write(name, wire::STDERR, "0123456789");
-  corral::v1::AcknowledgeOutputRequest request;
-  request.set_name(name);
-  auto* cursor = request.add_cursors();
-  cursor->set_stream(corral::v1::STDERR);
-  cursor->set_offset(10);
-  google::protobuf::Empty response;
-  ASSERT_TRUE(Call(execution_stub_.get(), &ExecutionStub::AcknowledgeOutput,
-                   request, &response)
-                  .ok());
-  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
-    EXPECT_EQ(supervisor.last_acknowledge().stream(), wire::STDERR);
-    EXPECT_EQ(supervisor.last_acknowledge().offset(), 10);
-  });
-  cursor->set_offset(11);
-  EXPECT_EQ(Reason(Call(execution_stub_.get(),
-                        &ExecutionStub::AcknowledgeOutput, request, &response)),
-            "OFFSET_OUT_OF_RANGE");
-}
-
-TEST_F(OutputServiceTest, AStreamTellsTheGapBetweenHeadAndTail) {
+TEST_F(OutputStreamTest, ReportsTheGapBetweenHeadAndTail) {
   corral::v1::Command command = Command();
   command.mutable_output()->set_retain_bytes(kRetained);
   command.mutable_output()->set_overflow(
@@ -347,77 +279,24 @@ TEST_F(OutputServiceTest, AStreamTellsTheGapBetweenHeadAndTail) {
     }
   }
   EXPECT_TRUE(rebuilt == output);
-  // A window that begins in the gap begins after it.
-  corral::v1::ReadOutputRequest request;
-  request.set_name(name);
-  request.set_stream(corral::v1::STDOUT);
-  request.set_offset(state.gap_begin_offset());
-  corral::v1::ReadOutputResponse window;
-  ASSERT_TRUE(Read(request, &window).ok());
-  EXPECT_EQ(window.offset(), state.gap_end_offset());
 }
 
-TEST_F(OutputServiceTest, OutputExpiresSoLongAfterTheEnd) {
-  const std::string name = StartExpiring(60);
-  factory_.Write(name, wire::STDOUT, "gone soon");
-  factory_.Exit(name, 0);
-  const corral::v1::Execution end = Wait(name);
-  EXPECT_EQ(end.output_expire_time().seconds(), end.end_time().seconds() + 60);
-  EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::STDOUT), "gone soon");
-  timers_.Advance(absl::Seconds(61));
-  AwaitExpiry(name);
-
-  corral::v1::ReadOutputRequest request;
-  request.set_name(name);
-  request.set_stream(corral::v1::STDOUT);
-  corral::v1::ReadOutputResponse window;
-  const grpc::Status status = Read(request, &window);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::OUT_OF_RANGE);
-  EXPECT_EQ(Reason(status), "OUTPUT_EXPIRED");
-  request.set_offset(9);
-  EXPECT_TRUE(Read(request, &window).ok());
-  // A stream from what is left has its end, and one from before has none.
-  EXPECT_TRUE(Stream(name)->Rest().back().has_ended());
-  corral::v1::StreamOutputRequest stream;
-  stream.set_name(name);
-  stream.add_cursors()->set_stream(corral::v1::STDOUT);
-  grpc::Status expired;
-  Stream(stream)->Rest(&expired);
-  EXPECT_EQ(Reason(expired), "OUTPUT_EXPIRED");
-}
-
-TEST_F(OutputServiceTest, NothingIsMadeUpOfALogThatTheDiskDoesNotGive) {
+TEST_F(OutputStreamTest, InventsNothingForALogThatTheDiskDoesNotGive) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "text");
-  const auto call = Stream(name);
-  EXPECT_TRUE(call->Next().has_opened());
-  EXPECT_EQ(call->Next().chunk().data(), "text");
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(path_)) {
     if (entry.path().filename() == "stdout") {
-      // What is mapped beyond the end of a file fails as a disk does.
+      // Reading beyond the end of a file that is mapped fails as a disk does.
       std::filesystem::resize_file(entry.path(), 0);
     }
   }
-  const corral::v1::Execution execution = Get(name);
-  ASSERT_THAT(execution.streams(), SizeIs(1));
-  EXPECT_EQ(execution.streams(0).stream(), corral::v1::STDERR);
-  factory_.Exit(name, 0);
   grpc::Status status;
-  EXPECT_THAT(call->Rest(&status), SizeIs(0));
+  const Events events = Stream(name)->Rest(&status);
+  EXPECT_EQ(BytesOf(events, corral::v1::STDOUT), "");
   EXPECT_EQ(Reason(status), "SERVER_FAULT");
-}
-
-TEST_F(OutputServiceTest, OutputThatExpiredWithoutAServerIsDropped) {
-  const std::string name = StartExpiring(0);
-  factory_.Write(name, wire::STDOUT, "gone");
-  factory_.Exit(name, 0);
-  Wait(name);
-  // The timer that this server had set is not run.
-  Restart();
-  timers_.Advance(absl::Seconds(1));
-  AwaitExpiry(name);
-  EXPECT_EQ(Get(name).exit().code(), 0);
+  // What the supervisor has reported stays true.
+  EXPECT_EQ(Get(name).streams(0).end_offset(), 4);
 }
 
 }  // namespace

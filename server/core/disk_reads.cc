@@ -1,0 +1,77 @@
+#include "server/core/disk_reads.h"
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sandbox/base/mutex.h"
+
+namespace server {
+
+using sandbox::MutexLock;
+
+DiskReads::DiskReads(size_t threads) {
+  for (size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { Work(); });
+  }
+}
+
+DiskReads::~DiskReads() { Stop(); }
+
+void DiskReads::Run(const std::string& sandbox, Job job) {
+  MutexLock lock(&mutex_);
+  if (stopping_) {
+    return;
+  }
+  const auto [jobs, is_new] = jobs_.try_emplace(sandbox);
+  jobs->second.push_back(std::move(job));
+  if (is_new) {
+    ready_.push_back(sandbox);
+    mutex_.Signal();
+  }
+}
+
+void DiskReads::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    mutex_.Signal();
+  }
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+  threads_.clear();
+}
+
+void DiskReads::Work() {
+  while (true) {
+    std::string sandbox;
+    Job job;
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return !ready_.empty() || (stopping_ && jobs_.empty());
+      });
+      if (ready_.empty()) {
+        return;
+      }
+      sandbox = std::move(ready_.front());
+      ready_.pop_front();
+      std::deque<Job>& jobs = jobs_[sandbox];
+      job = std::move(jobs.front());
+      jobs.pop_front();
+    }
+    job();
+    job = nullptr;  // destroys what it owns without the lock
+    MutexLock lock(&mutex_);
+    if (jobs_[sandbox].empty()) {
+      jobs_.erase(sandbox);
+    } else {
+      ready_.push_back(std::move(sandbox));
+    }
+    mutex_.Signal();
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,56 @@
+// Threads for reads that may wait for a disk: opening a log, reading one that
+// is not in the page cache, reading the record of one execution.
+//
+// Jobs of one sandbox run one after another, so a disk that hangs takes one
+// thread and delays the jobs of its own sandbox only.
+//
+// Thread-safe.
+
+#ifndef SERVER_CORE_DISK_READS_H_
+#define SERVER_CORE_DISK_READS_H_
+
+#include <deque>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "sandbox/base/mutex.h"
+
+namespace server {
+
+class DiskReads {
+ public:
+  using Job = absl::AnyInvocable<void()>;
+
+  // While the disks of as many sandboxes as there are threads hang, other
+  // sandboxes wait too.
+  explicit DiskReads(size_t threads);
+  ~DiskReads();
+  DiskReads(const DiskReads&) = delete;
+  DiskReads& operator=(const DiskReads&) = delete;
+
+  // Runs `job` on a thread, after the earlier jobs of the same sandbox.
+  void Run(const std::string& sandbox, Job job);
+
+  // Returns when all jobs given so far have run. Drops later ones.
+  void Stop();
+
+ private:
+  void Work();
+
+  sandbox::Mutex mutex_;
+  // By sandbox. A sandbox is here while it has a job that waits or runs.
+  std::map<std::string, std::deque<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
+  // Sandboxes with a job to run and none that runs.
+  std::deque<std::string> ready_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Last, since they use the others.
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_DISK_READS_H_

@@ -1,0 +1,87 @@
+// For tests: one execution with real logs in a directory of its own.
+
+#ifndef SERVER_CORE_EXECUTION_FIXTURE_H_
+#define SERVER_CORE_EXECUTION_FIXTURE_H_
+
+#include <fcntl.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/output_log.h"
+#include "server/api/names.h"
+#include "server/core/execution.h"
+
+namespace server {
+
+class ExecutionFixture : public ::testing::Test {
+ protected:
+  using Record = corral::supervisor::v1::ExecutionRecord;
+
+  ExecutionFixture()
+      : directory_(absl::StrCat(
+            ::testing::TempDir(), "/",
+            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  ~ExecutionFixture() override { std::filesystem::remove_all(directory_); }
+
+  // An execution that is STARTING.
+  std::shared_ptr<Execution> Start(const corral::v1::Command& command = {}) {
+    return std::make_shared<Execution>(ExecutionName(SandboxName("box"), "job"),
+                                       directory_, command);
+  }
+
+  // Makes the log of a stream.
+  sandbox::OutputLogWriter& Log(const std::string& name) {
+    const sandbox::UniqueFd directory(
+        ::open(directory_.c_str(), O_PATH | O_CLOEXEC));
+    return logs_
+        .emplace(
+            name,
+            sandbox::OutputLogWriter::Create(directory.get(), name).value())
+        .first->second;
+  }
+  static void Write(sandbox::OutputLogWriter* log, const std::string& bytes) {
+    EXPECT_TRUE(log->Append(bytes.data(), bytes.size()).ok());
+  }
+  std::string LogPath(const std::string& name) const {
+    return absl::StrCat(directory_, "/", name);
+  }
+
+  // A record with one stream, STDOUT, that ends at `end`.
+  static Record MakeRecord(Record::State state, uint64_t end) {
+    Record record;
+    record.set_id("job");
+    record.set_state(state);
+    if (state == Record::EXITED) {
+      record.mutable_exit();
+      record.set_end_time_ns(1'000'000'000'000'000'000);
+    }
+    *record.add_streams() = MakeReport(corral::supervisor::v1::STDOUT, end);
+    return record;
+  }
+  static corral::supervisor::v1::StreamState MakeReport(
+      corral::supervisor::v1::Stream stream, uint64_t end) {
+    corral::supervisor::v1::StreamState report;
+    report.set_stream(stream);
+    report.set_end(end);
+    return report;
+  }
+
+  const std::string directory_;
+  std::map<std::string, sandbox::OutputLogWriter> logs_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_EXECUTION_FIXTURE_H_

@@ -1,0 +1,64 @@
+// One read of an output log, first without waiting and then, if it must be, by
+// a thread that may wait for the disk.
+//
+// Not thread-safe: it belongs to the thread that calls Try() or Run().
+
+#ifndef SERVER_RPC_LOG_READ_H_
+#define SERVER_RPC_LOG_READ_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "corral/v1/execution.pb.h"
+#include "server/core/execution.h"
+
+namespace server {
+
+class LogRead {
+ public:
+  // Of up to `size` bytes at `offset`; 0: only opens the log. `log` may be null
+  // if the caller has not opened it. The memory of `buffer` is used again.
+  LogRead(std::shared_ptr<Execution> execution, corral::v1::Stream stream,
+          Execution::LogReader log, uint64_t offset, size_t size,
+          std::string buffer);
+
+  // Reads if no disk is needed for that. Returns whether there is a result.
+  // Never waits.
+  bool Try();
+  // Opens the log, unless somebody has it open, and reads. Blocks on the disk.
+  void Run();
+
+  const std::shared_ptr<Execution>& execution() const { return execution_; }
+  corral::v1::Stream stream() const { return stream_; }
+  uint64_t offset() const { return offset_; }
+
+  // The result. NotFound: there is no log. OutOfRange: the byte at the offset
+  // is not kept, and the execution knows by now what is. DataLoss: the byte
+  // should be there. Other errors are those of open(2) and read(2).
+  const absl::Status& status() const { return status_; }
+  // At least one byte if the status is OK and the size was not 0. Once.
+  std::string TakeData() { return std::move(data_); }
+  // Null if the log could not be opened.
+  const Execution::LogReader& log() const { return log_; }
+
+ private:
+  absl::Status Read();
+
+  std::shared_ptr<Execution> execution_;
+  corral::v1::Stream stream_;
+  Execution::LogReader log_;
+  uint64_t offset_;
+  std::string data_;
+  absl::Status status_;
+};
+
+// What a client gets when a log cannot be read: SANDBOX_NOT_READY (UNAVAILABLE)
+// for want of descriptors or memory, which does not last, else SERVER_FAULT.
+absl::Status ToReadError(const Execution& execution, const absl::Status& cause);
+
+}  // namespace server
+
+#endif  // SERVER_RPC_LOG_READ_H_

@@ -1,0 +1,134 @@
+#include "server/rpc/window_call.h"
+
+#include <cstdint>
+#include <string>
+
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
+#include "grpcpp/support/status.h"
+#include "gtest/gtest.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/rpc/server_fixture.h"
+#include "tests/fakes/fake_supervisor.h"
+
+namespace server {
+namespace {
+
+namespace wire = sandbox::wire;
+
+class WindowCallTest : public ServerFixture {
+ protected:
+  static corral::v1::ReadOutputRequest From(const std::string& name,
+                                            uint64_t offset) {
+    corral::v1::ReadOutputRequest request;
+    request.set_name(name);
+    request.set_stream(corral::v1::STDOUT);
+    request.set_offset(offset);
+    return request;
+  }
+  grpc::Status Read(const corral::v1::ReadOutputRequest& request,
+                    corral::v1::ReadOutputResponse* response) {
+    return Call(execution_stub_.get(), &ExecutionStub::ReadOutput, request,
+                response);
+  }
+};
+
+TEST_F(WindowCallTest, ReadsAWindow) {
+  const std::string name = StartOne();
+  factory_.Write(name, wire::STDOUT, "0123456789");
+  corral::v1::ReadOutputRequest request = From(name, 2);
+  request.set_max_bytes(3);
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(Read(request, &response).ok());
+  EXPECT_EQ(response.data(), "234");
+  EXPECT_EQ(response.offset(), 2);
+  EXPECT_EQ(response.state().end_offset(), 10);
+  EXPECT_FALSE(response.state().closed());
+  EXPECT_FALSE(response.execution().has_command());
+
+  request.set_tail(true);
+  ASSERT_TRUE(Read(request, &response).ok());
+  EXPECT_EQ(response.data(), "789");
+  EXPECT_EQ(response.offset(), 7);
+
+  request.set_offset(11);
+  EXPECT_EQ(Reason(Read(request, &response)), "OFFSET_OUT_OF_RANGE");
+  request.set_max_bytes((2 << 20) + 1);
+  EXPECT_EQ(Field(Read(request, &response)), "max_bytes");
+  request.set_max_bytes(0);
+  request.set_stream(corral::v1::TERMINAL);
+  EXPECT_EQ(Reason(Read(request, &response)), "NO_SUCH_STREAM");
+}
+
+TEST_F(WindowCallTest, ReadsALogThatAReaderHasOpen) {
+  const std::string name = StartOne();
+  factory_.Write(name, wire::STDOUT, "0123");
+  const auto reader = Stream(name);
+  EXPECT_TRUE(reader->Next().has_opened());
+  EXPECT_EQ(reader->Next().chunk().data(), "0123");
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(Read(From(name, 1), &response).ok());
+  EXPECT_EQ(response.data(), "123");
+  EXPECT_EQ(response.offset(), 1);
+}
+
+TEST_F(WindowCallTest, IsEmptyAtTheEndAndBeforeTheFirstByte) {
+  const std::string name = StartOne();
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(Read(From(name, 0), &response).ok());
+  EXPECT_EQ(response.data(), "");
+  factory_.Write(name, wire::STDOUT, "0123");
+  ASSERT_TRUE(Read(From(name, 4), &response).ok());
+  EXPECT_EQ(response.data(), "");
+  EXPECT_EQ(response.offset(), 4);
+  EXPECT_EQ(Reason(Read(From(name, 5), &response)), "OFFSET_OUT_OF_RANGE");
+}
+
+TEST_F(WindowCallTest, SkipsTheGapBetweenHeadAndTail) {
+  corral::v1::Command command = Command();
+  command.mutable_output()->set_retain_bytes(256 << 10);
+  command.mutable_output()->set_overflow(
+      corral::v1::OutputPolicy::HEAD_AND_TAIL);
+  const std::string name = StartExecution(CreateSandbox(), command);
+  for (int i = 0; i < 16; ++i) {
+    factory_.Write(name, wire::STDOUT, std::string(64 << 10, 'x'));
+  }
+  const corral::v1::StreamState state = Get(name).streams(0);
+  ASSERT_LT(state.gap_begin_offset(), state.gap_end_offset());
+  corral::v1::ReadOutputResponse window;
+  ASSERT_TRUE(Read(From(name, state.gap_begin_offset()), &window).ok());
+  EXPECT_EQ(window.offset(), state.gap_end_offset());
+}
+
+TEST_F(WindowCallTest, IsOfTheRestOfAStreamWhoseBeginningWasDropped) {
+  corral::v1::Command command = Command();
+  command.mutable_output()->set_retain_bytes(65536);
+  const std::string name = StartExecution(CreateSandbox(), command);
+  for (int i = 0; i < 4; ++i) {
+    factory_.Write(name, wire::STDOUT, std::string(65536, 'x'));
+  }
+  corral::v1::ReadOutputResponse window;
+  ASSERT_TRUE(Read(From(name, 0), &window).ok());
+  EXPECT_GT(window.offset(), 0);
+  EXPECT_EQ(window.offset(), window.state().begin_offset());
+  EXPECT_FALSE(window.data().empty());
+}
+
+TEST_F(WindowCallTest, SaysThatAStreamWithoutALogIsClosedAfterTheEnd) {
+  const std::string sandbox = CreateSandbox("box");
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    wire::StartFailure failure;
+    failure.set_stage(wire::StartFailure::EXEC);
+    failure.set_errno_value(2);
+    supervisor.FailStarts(failure);
+  });
+  const std::string name = StartExecution(sandbox, Command());
+  corral::v1::ReadOutputResponse window;
+  ASSERT_TRUE(Read(From(name, 0), &window).ok());
+  EXPECT_EQ(window.state().stream(), corral::v1::STDOUT);
+  EXPECT_TRUE(window.state().closed());
+  EXPECT_EQ(Reason(Read(From(name, 1), &window)), "OFFSET_OUT_OF_RANGE");
+}
+
+}  // namespace
+}  // namespace server
