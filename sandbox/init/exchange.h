@@ -23,6 +23,12 @@ constexpr size_t kExchangeSize = size_t{6} << 20;
 // Strings begin here, the request's header stands before.
 constexpr size_t kExchangeStrings = 4096;
 
+// The names of the two processes of corral-init, as ps on the host shows them:
+// argv[0] selects the role, and each sets its name to it. A name of a process
+// has at most 15 characters.
+constexpr char kInitName[] = "corral-init";
+constexpr char kSpawnerName[] = "corral-spawner";
+
 // Where the spawner has its descriptors when it is executed.
 constexpr int kSpawnerSocket = 3;
 constexpr int kSpawnerExchange = 4;

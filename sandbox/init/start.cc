@@ -1,19 +1,34 @@
-// Entry point, and what the compiler may call behind one's back.
+// The entry point, and the functions that a compiler may call without being
+// asked to.
 
 #include <asm/unistd.h>
+#include <linux/prctl.h>
 
+#include "sandbox/init/exchange.h"
 #include "sandbox/init/syscall.h"
+
+namespace {
+
+bool Equal(const char* a, const char* b) {
+  for (; *a != '\0' && *a == *b; ++a, ++b) {
+  }
+  return *a == *b;
+}
+
+}  // namespace
 
 extern "C" {
 
 [[gnu::used]] [[noreturn]] void StartWithStack(const long* stack) {
-  // stack: argc, argv[0], ... One letter names the role.
-  const char* role =
+  // stack: argc, argv[0], ...
+  const char* name =
       stack[0] > 0 ? reinterpret_cast<const char*>(stack[1]) : "";
+  // Executed by descriptor, the process would be named after that.
+  sandbox::init::Syscall(__NR_prctl, PR_SET_NAME, sandbox::init::Address(name));
   int status = 2;
-  if (role[0] == 'i') {
+  if (Equal(name, sandbox::kInitName)) {
     status = sandbox::init::RunInit();
-  } else if (role[0] == 's') {
+  } else if (Equal(name, sandbox::kSpawnerName)) {
     status = sandbox::init::RunSpawner();
   }
   for (;;) {

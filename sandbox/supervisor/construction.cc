@@ -151,8 +151,8 @@ absl::Status Confine(std::initializer_list<int> capabilities) {
   return seccomp::LoadProfile();
 }
 
-absl::Status ExecuteImage(int image, const char* role) {
-  char* const arguments[] = {const_cast<char*>(role), nullptr};
+absl::Status ExecuteImage(int image, const char* name) {
+  char* const arguments[] = {const_cast<char*>(name), nullptr};
   char* const environment[] = {nullptr};
   ::syscall(SYS_execveat, image, "", arguments, environment, AT_EMPTY_PATH);
   return absl::ErrnoToStatus(errno, "execute corral-init");
@@ -173,7 +173,7 @@ absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
   RETURN_IF_ERROR(ArrangeFds({}));
   RETURN_IF_ERROR(Confine({}));
   SendReport(socket, absl::OkStatus(), {tree.devpts.get(), tree.root.get()});
-  return ExecuteImage(image, "i");
+  return ExecuteImage(image, kInitName);
 }
 
 absl::Status BecomeSpawner(int image, int socket, int exchange,
@@ -186,7 +186,7 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // SETPCAP only to empty the bounding set after the exec, which takes user
   // 0's capabilities from it.
   RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
-  return ExecuteImage(image, "s");
+  return ExecuteImage(image, kSpawnerName);
 }
 
 UniqueFd Raised(const UniqueFd& fd) {

@@ -1,4 +1,4 @@
-// What construction does while others change the host.
+// Construction on a host that others change, and what the host sees of it.
 
 #include "sandbox/supervisor/construction.h"
 
@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -59,8 +60,8 @@ UniqueFd HoldClones() {
                                  SECCOMP_FILTER_FLAG_NEW_LISTENER, &program)));
 }
 
-// As a supervisor does, and takes it down again.
-absl::Status Make() {
+// Makes a sandbox as a supervisor does, calls `use` and takes it down again.
+absl::Status Make(const std::function<void(const Construction&)>& use) {
   ASSIGN_OR_RETURN(const IdRange ids, IdRange::Acquire());
   ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
   ASSIGN_OR_RETURN(
@@ -74,6 +75,7 @@ absl::Status Make() {
   const absl::StatusOr<Construction> made =
       Construct(ids.first_id(), cgroup, home.valid() ? home : cgroup);
   if (made.ok()) {
+    use(*made);
     for (const Child* child : {&made->init, &made->spawner}) {
       ::kill(child->pid, SIGKILL);
     }
@@ -92,7 +94,7 @@ absl::Status Make() {
   UniqueFd listener = HoldClones();
   CHECK(SendWithFds(socket, "l", 1, {listener.get()}).ok());
   listener.Reset();
-  const absl::Status made = Make();
+  const absl::Status made = Make([](const Construction&) {});
   LOG(INFO) << made.ToString();
   ::_exit(made.ok() ? 0 : 1);
 }
@@ -146,6 +148,27 @@ TEST(ConstructionTest, BeginsAgainWhenAFileThatItLendsIsReplaced) {
   EXPECT_EQ(status, 0);
   // Two times init, and the spawner.
   EXPECT_EQ(clones, 3);
+}
+
+// What ps shows: the name and the command line, up to the first NUL.
+std::string NamesOf(pid_t pid) {
+  std::string name;
+  std::string command_line;
+  std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), name);
+  std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/cmdline")),
+               command_line, '\0');
+  return absl::StrCat(name, " ", command_line);
+}
+
+TEST(ConstructionTest, PsOnTheHostShowsWhatEachProcessIs) {
+  const absl::Status made = Make([](const Construction& construction) {
+    EXPECT_EQ(NamesOf(construction.spawner.pid),
+              "corral-spawner corral-spawner");
+    // The spawner runs already; init may just be executing.
+    while (NamesOf(construction.init.pid) != "corral-init corral-init") {
+    }
+  });
+  EXPECT_TRUE(made.ok()) << made;
 }
 
 }  // namespace

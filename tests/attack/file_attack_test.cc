@@ -163,8 +163,10 @@ TEST_F(AttackTest, SeesLittleOfTheHost) {
 // See CVE-2019-5736: between vfork and exec a child still executes corral-init.
 TEST_F(AttackTest, CannotGetHoldOfTheProgramOfInit) {
   Create();
-  // "s" and "i" would be roles of the program.
-  Shell("ln -s /proc/self/exe i; ln -s /proc/self/exe s");
+  // The names of these links select the roles of the program.
+  Shell(
+      "ln -s /proc/self/exe corral-init; "
+      "ln -s /proc/self/exe corral-spawner");
   Shell("printf '#!/proc/self/exe\\n' > script; chmod +x script");
   EXPECT_EQ(sandbox_.Run(sandbox_.Command("self", {"/proc/self/exe"}))
                 .exit()
@@ -182,9 +184,9 @@ TEST_F(AttackTest, CannotGetHoldOfTheProgramOfInit) {
     start.mutable_command()->add_environment("PATH=" + sandbox_.workspace());
     return start;
   };
-  EXPECT_NE(sandbox_.Run(role("s")).exit().wait_status(), 0);
+  EXPECT_NE(sandbox_.Run(role("corral-spawner")).exit().wait_status(), 0);
   // The command stays, like any other command.
-  ASSERT_TRUE(sandbox_.Start(role("i")).ok());
+  ASSERT_TRUE(sandbox_.Start(role("corral-init")).ok());
   EXPECT_EQ(Shell("readlink /proc/[0-9]*/exe | grep -c corral-init"), "0\n");
   ExpectUsable();
 }
