@@ -189,6 +189,7 @@ void EventLoop::Run() {
     }
     RunDeferred();
   }
+  stopping_ = false;
 }
 
 void EventLoop::Stop() {

@@ -59,7 +59,8 @@ class EventLoop final : public Timers {
   // functions that were given before. For the loop's thread.
   void WhenIdle(Function function) { idle_.push_back(std::move(function)); }
 
-  // Runs until Stop(). What was posted before Stop() is run.
+  // Runs until Stop(). What was posted before Stop() is run. May be called
+  // again afterwards.
   void Run();
   void Stop();
 

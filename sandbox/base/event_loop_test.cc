@@ -41,6 +41,17 @@ TEST_F(EventLoopTest, RunsWhatWasPostedInOrderAndThenStops) {
   EXPECT_EQ(log_, "ab");
 }
 
+TEST_F(EventLoopTest, RunsAgainAfterItWasStopped) {
+  for (int i = 0; i < 2; ++i) {
+    loop_->WhenIdle([this] {
+      log_ += 'a';
+      loop_->Stop();
+    });
+    loop_->Run();
+  }
+  EXPECT_EQ(log_, "aa");
+}
+
 TEST_F(EventLoopTest, ReportsThatADescriptorIsReady) {
   loop_->Watch(read_.get(), EPOLLIN, [this](uint32_t events) {
     EXPECT_EQ(events, static_cast<uint32_t>(EPOLLIN));

@@ -19,11 +19,21 @@
 namespace sandbox {
 namespace {
 
-// Those of servers that were killed wait here too, until they are accepted.
+// Connections of servers that were killed also wait until they are accepted.
 constexpr int kBacklog = 128;
 
-// When this host is short of what a message takes.
+// Before the next attempt to send when this host lacks memory for a message.
 constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
+
+// The peer connected with the user id of this process. Root has no privilege
+// here, unless the supervisor is root.
+bool IsSameUser(const UniqueFd& peer) {
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  return ::getsockopt(peer.get(), SOL_SOCKET, SO_PEERCRED, &credentials,
+                      &size) == 0 &&
+         credentials.uid == ::geteuid();
+}
 
 }  // namespace
 
@@ -52,8 +62,8 @@ absl::Status ControlSocket::Listen(const std::string& directory) {
   if (!parent.valid() || !listener_.valid()) {
     return absl::ErrnoToStatus(errno, "control socket");
   }
-  // Under another name until it takes connections: a server that finds it and
-  // gets none takes the supervisor for dead.
+  // Bound to another name until it accepts connections: a server that finds the
+  // socket and cannot connect concludes that the supervisor is dead.
   constexpr char kUnready[] = "control.sock.new";
   ::unlinkat(parent.get(), kUnready, 0);
   const sockaddr_un address = UnixAddress(parent.get(), kUnready);
@@ -74,7 +84,11 @@ void ControlSocket::Accept() {
   if (!fd.valid()) {
     return;
   }
-  // What the one before has sent has happened, also what has no answer.
+  if (!IsSameUser(fd)) {
+    LOG(WARNING) << "control socket: a peer of another user was refused";
+    return;
+  }
+  // Requests of the earlier server take effect, also those without an answer.
   if (socket_.valid()) {
     Receive();
   }
@@ -177,19 +191,13 @@ void ControlSocket::Flush() {
 }
 
 void ControlSocket::FlushLater() {
-  if (!flush_timer_.has_value()) {
-    flush_timer_ = loop_->After(kFlushRetry, [this] {
-      flush_timer_.reset();
-      Flush();
-    });
+  if (!flush_timer_.pending()) {
+    flush_timer_ = Timer(loop_, kFlushRetry, [this] { Flush(); });
   }
 }
 
 void ControlSocket::Disconnect() {
-  if (flush_timer_.has_value()) {
-    loop_->Cancel(*flush_timer_);
-    flush_timer_.reset();
-  }
+  flush_timer_.Cancel();
   if (socket_.valid()) {
     loop_->Unwatch(socket_.fd());
     socket_ = PacketSocket();

@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,6 +17,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
@@ -28,18 +28,19 @@ class ControlSocket {
  public:
   using OnRequest = std::function<void(wire::ToSupervisor)>;
 
-  // `snapshot` is sent first on each connection that is accepted.
-  // `disconnected` is called when the peer is gone.
+  // `snapshot` makes the first message for each connection that is accepted.
+  // `disconnected` is called when the peer has gone.
   ControlSocket(EventLoop* loop, PacketSocket first, OnRequest on_request,
                 std::function<wire::Snapshot()> snapshot,
                 std::function<void()> disconnected);
   ~ControlSocket();
 
-  // Takes connections to <directory>/control.sock from now on.
+  // Accepts connections to <directory>/control.sock from now on, of processes
+  // with the user id of this one. Others are closed at once.
   absl::Status Listen(const std::string& directory);
 
-  // Never blocks and never loses: what the peer does not read now waits.
-  // Without a peer it is dropped.
+  // Never blocks and never loses: a message waits until the peer reads. Without
+  // a peer it is dropped.
   void Send(wire::FromSupervisor message);
   // Reports what the logs of an execution hold now. At most one such message
   // waits, however often this is called: a later change replaces an earlier one
@@ -67,7 +68,7 @@ class ControlSocket {
   PacketSocket socket_;
   UniqueFd listener_;
   bool waiting_ = false;
-  std::optional<EventLoop::TimerId> flush_timer_;
+  Timer flush_timer_;
   std::deque<wire::FromSupervisor> queue_;
   // By execution.
   std::map<std::string, wire::OutputChange> changed_;

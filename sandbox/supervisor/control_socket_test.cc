@@ -1,5 +1,10 @@
 #include "sandbox/supervisor/control_socket.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,10 +52,10 @@ class ControlSocketTest : public ::testing::Test {
   std::string got_;
 };
 
-TEST_F(ControlSocketTest, LosesNothingThatAServerSentBeforeItWasReplaced) {
+TEST_F(ControlSocketTest, HandlesAllRequestsOfAServerThatIsReplaced) {
   const std::string directory = ::testing::TempDir();
   ASSERT_THAT(control_->Listen(directory), IsOk());
-  // The new connection is the first that is ready.
+  // The new connection is ready first.
   absl::StatusOr<PacketSocket> next =
       PacketSocket::Connect(directory, "control.sock");
   ASSERT_THAT(next.status(), IsOk());
@@ -61,7 +66,36 @@ TEST_F(ControlSocketTest, LosesNothingThatAServerSentBeforeItWasReplaced) {
   EXPECT_EQ(got_, "e1 e2 snapshot e3 ");
 }
 
-TEST_F(ControlSocketTest, ReadsWhatAServerLeftBeforeItTellsThatItIsGone) {
+TEST_F(ControlSocketTest, RefusesPeersOfAnotherUser) {
+  constexpr uid_t kOther = 65534;
+  // Where another user can get to.
+  std::string path = "/tmp/controlXXXXXX";
+  const std::string directory = ::mkdtemp(path.data());
+  ASSERT_THAT(control_->Listen(directory), IsOk());
+  // The permissions let it connect.
+  ASSERT_EQ(::chmod(directory.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod((directory + "/control.sock").c_str(), 0777), 0);
+  if (::seteuid(kOther) != 0) {
+    std::filesystem::remove_all(directory);
+    GTEST_SKIP() << "only root can become another user";
+  }
+  absl::StatusOr<PacketSocket> other =
+      PacketSocket::Connect(directory, "control.sock");
+  ASSERT_EQ(::seteuid(::getuid()), 0);
+  ASSERT_THAT(other.status(), IsOk());
+  Send(*other, "e1 ");
+  RunOnce();
+  // Nothing was said to it or taken from it, and the server is still there.
+  EXPECT_EQ(got_, "");
+  wire::FromSupervisor message;
+  EXPECT_FALSE(other->Receive(&message).ok());
+  Send(server_, "e2 ");
+  RunOnce();
+  EXPECT_EQ(got_, "e2 ");
+}
+
+TEST_F(ControlSocketTest,
+       HandlesTheLastRequestsOfAServerBeforeItReportsItsEnd) {
   Send(server_, "e1 ");
   server_ = PacketSocket();
   RunOnce();

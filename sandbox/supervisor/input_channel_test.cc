@@ -28,11 +28,16 @@ class InputChannelTest : public ::testing::Test {
  protected:
   InputChannelTest() {
     ::signal(SIGPIPE, SIG_IGN);
+    OpenSink(/*terminal=*/false);
+  }
+
+  // A pipe stands for the terminal.
+  void OpenSink(bool terminal) {
     int fds[2];
-    EXPECT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+    ASSERT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     command_.Reset(fds[0]);
-    channel_ = std::make_unique<InputChannel>(loop_.get(), UniqueFd(fds[1]),
-                                              /*terminal=*/false);
+    channel_ =
+        std::make_unique<InputChannel>(loop_.get(), UniqueFd(fds[1]), terminal);
   }
 
   void Write(uint64_t offset, const std::string& data, bool eof = false) {
@@ -87,6 +92,45 @@ TEST_F(InputChannelTest, ClosesAfterTheLastByte) {
   EXPECT_TRUE(state_.closed());
 }
 
+TEST_F(InputChannelTest, KeepsATerminalOpenAtTheEndOfTheInput) {
+  OpenSink(/*terminal=*/true);
+  Write(0, "bye", true);
+  EXPECT_THAT(*answer_, IsOk());
+  EXPECT_FALSE(state_.closed());
+  EXPECT_EQ(Read(), "bye");
+  Write(3, "more");
+  EXPECT_EQ(state_.accepted_offset(), 7u);
+  EXPECT_EQ(Read(), "more");
+}
+
+TEST_F(InputChannelTest, TakesNothingBehindTheEndOfTheInput) {
+  const std::string much(size_t{1} << 20, 'x');
+  Write(0, much, true);
+  EXPECT_FALSE(answer_.has_value());
+  Write(much.size(), "more");
+  EXPECT_EQ(channel_->next_offset(), much.size());
+}
+
+TEST_F(InputChannelTest, AnswersEachCallAsSoonAsItsOwnDataIsTaken) {
+  bool first = false;
+  bool second = false;
+  const auto set = [](bool* answered) {
+    return [answered](const absl::Status&, const wire::InputState&) {
+      *answered = true;
+    };
+  };
+  // A pipe takes 64 KiB.
+  const std::string data(70 << 10, 'x');
+  channel_->Write(0, data, false, set(&first));
+  channel_->Write(data.size(), std::string(1 << 20, 'y'), false, set(&second));
+  EXPECT_FALSE(first);
+  EXPECT_FALSE(Read().empty());
+  loop_->WhenIdle([this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(second);
+}
+
 TEST_F(InputChannelTest, WaitsForACommandThatReadsSlowly) {
   const std::string much(size_t{1} << 20, 'x');
   Write(0, much);
@@ -116,7 +160,7 @@ TEST_F(InputChannelTest, TreatsACommandThatClosedItsInputAsAState) {
   EXPECT_EQ(state_.accepted_offset(), 0u);
 }
 
-TEST_F(InputChannelTest, IsNoGapForOneWhoWritesBehindWhatWasNotTaken) {
+TEST_F(InputChannelTest, IgnoresDataBehindWhatAClosedInputDidNotTake) {
   command_.Reset();
   Write(0, "x");
   Write(1, "y");
@@ -125,7 +169,7 @@ TEST_F(InputChannelTest, IsNoGapForOneWhoWritesBehindWhatWasNotTaken) {
   EXPECT_EQ(state_.accepted_offset(), 0u);
 }
 
-TEST_F(InputChannelTest, KnowsWhereAppendedDataBegins) {
+TEST_F(InputChannelTest, AppendedDataBeginsBehindWhatWaits) {
   EXPECT_EQ(channel_->next_offset(), 0u);
   const std::string much(size_t{1} << 20, 'x');
   Write(0, much);
@@ -154,7 +198,7 @@ TEST_F(InputChannelTest, RefusesMoreThanItHoldsForACommandThatDoesNotRead) {
               FailsWith(wire::Reply::SHORTAGE, HasSubstr("waits already")));
 }
 
-TEST_F(InputChannelTest, AnswersWhoWaitsWhenItIsClosed) {
+TEST_F(InputChannelTest, AnswersWaitingCallsWhenItIsClosed) {
   Write(0, std::string(size_t{1} << 20, 'x'));
   EXPECT_FALSE(answer_.has_value());
   channel_->Close();

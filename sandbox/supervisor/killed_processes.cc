@@ -16,9 +16,10 @@
 namespace sandbox {
 namespace {
 
-constexpr size_t kMostTold = 32;
+constexpr size_t kMaxDescribed = 32;
 
-// The value of a line "key\tvalue", as files of proc(5) have it; or nothing.
+// The value of the line "key\tvalue" in a file of proc(5); empty if there is
+// none.
 absl::string_view FindField(absl::string_view text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (absl::ConsumePrefix(&line, key)) {
@@ -37,7 +38,7 @@ pid_t PidOf(int pidfd) {
   return known ? pid : -1;
 }
 
-// Nothing: it has ended.
+// Nothing: the process has ended.
 std::optional<wire::ExitRecord::Killed> Describe(pid_t pid) {
   const std::string directory = absl::StrCat("/proc/", pid);
   const absl::StatusOr<std::string> status =
@@ -51,7 +52,7 @@ std::optional<wire::ExitRecord::Killed> Describe(pid_t pid) {
   if (absl::StartsWith(state, "Z") || absl::StartsWith(state, "X")) {
     return std::nullopt;
   }
-  // One for each pid namespace, the innermost last.
+  // One number for each pid namespace, the innermost last.
   const std::vector<absl::string_view> pids =
       absl::StrSplit(FindField(*status, "NSpid:"), '\t');
   wire::ExitRecord::Killed killed;
@@ -65,8 +66,7 @@ std::optional<wire::ExitRecord::Killed> Describe(pid_t pid) {
 
 }  // namespace
 
-void KilledProcesses::Note(const Cgroup& cgroup, int leader) {
-  const std::vector<pid_t> pids = cgroup.Pids();
+void KilledProcesses::Note(const std::vector<pid_t>& pids, int leader) {
   if (pids.empty()) {
     return;
   }
@@ -75,7 +75,7 @@ void KilledProcesses::Note(const Cgroup& cgroup, int leader) {
     if (pid == leader_pid || noted_.count(pid) != 0) {
       continue;
     }
-    if (first_.size() < kMostTold) {
+    if (first_.size() < kMaxDescribed) {
       std::optional<wire::ExitRecord::Killed> killed = Describe(pid);
       if (!killed.has_value()) {
         continue;

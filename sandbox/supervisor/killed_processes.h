@@ -1,4 +1,4 @@
-// Whom Corral's own killing of an execution met alive.
+// The processes that were alive when Corral killed a command.
 //
 // Not thread-safe.
 
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "sandbox/kernel/cgroup.h"
 
 namespace sandbox {
 
@@ -19,16 +18,16 @@ namespace wire = ::corral::supervisor::v1;
 
 class KilledProcesses {
  public:
-  // Adds what lives in the group and was not noted before, but for the process
-  // behind `leader`, a pidfd or -1. Reads a few files for each of the first 32:
-  // for when something is about to be killed.
-  void Note(const Cgroup& cgroup, int leader);
+  // Adds the processes `pids` that were not added before, except for the
+  // process of `leader`, a pidfd or -1. Reads a few files for each of the first
+  // 32, so only for when something is about to be killed.
+  void Note(const std::vector<pid_t>& pids, int leader);
 
   void WriteTo(wire::ExitRecord* exit) const;
 
  private:
   std::set<pid_t> noted_;
-  // The first of them.
+  // Details of the first of them.
   std::vector<wire::ExitRecord::Killed> first_;
 };
 

@@ -182,10 +182,7 @@ void OutputChannel::SetWait(Wait wait) {
     // Not just no events: a hang-up would be reported all the time.
     host_.loop->Unwatch(source_.get());
   }
-  if (retry_.has_value()) {
-    host_.loop->Cancel(*retry_);
-    retry_.reset();
-  }
+  disk_retry_.Cancel();
   wait_ = wait;
   switch (wait) {
     case Wait::kForData:
@@ -194,19 +191,15 @@ void OutputChannel::SetWait(Wait wait) {
     case Wait::kForRoom:
       break;
     case Wait::kForDisk:
-      retry_ = host_.loop->After(kDiskRetry, [this] {
-        retry_.reset();
-        Pump();
-      });
+      disk_retry_ = Timer(host_.timers, kDiskRetry, [this] { Pump(); });
       break;
   }
 }
 
 void OutputChannel::Account() {
   Charge(log_->disk_bytes());
-  if (log_->unpunched() && !punch_retry_.has_value()) {
-    punch_retry_ = host_.loop->After(kDiskRetry, [this] {
-      punch_retry_.reset();
+  if (log_->unpunched() && !punch_retry_.pending()) {
+    punch_retry_ = Timer(host_.timers, kDiskRetry, [this] {
       // If it fails again, so does Account().
       (void)log_->Punch();
       Account();
@@ -294,10 +287,7 @@ void OutputChannel::Settle() {
 }
 
 void OutputChannel::Release() {
-  if (punch_retry_.has_value()) {
-    host_.loop->Cancel(*punch_retry_);
-    punch_retry_.reset();
-  }
+  punch_retry_.Cancel();
   if (log_.has_value()) {
     released_ = state();
   }

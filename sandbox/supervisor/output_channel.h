@@ -15,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_quota.h"
@@ -24,9 +26,11 @@ namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
 
-// What channels of one sandbox share. Outlives them.
+// What the channels of one sandbox share. Outlives them.
 struct OutputHost {
   EventLoop* loop = nullptr;
+  // The loop, except in tests.
+  Timers* timers = nullptr;
   StorageStatus* storage = nullptr;
   OutputQuota* quota = nullptr;
 };
@@ -121,8 +125,8 @@ class OutputChannel final : private QuotaLog {
   bool killing_ = false;
   std::optional<wire::ExitRecord::Cause> loss_;
   Wait wait_ = Wait::kForRoom;
-  std::optional<EventLoop::TimerId> retry_;
-  std::optional<EventLoop::TimerId> punch_retry_;
+  Timer disk_retry_;
+  Timer punch_retry_;
 };
 
 }  // namespace sandbox

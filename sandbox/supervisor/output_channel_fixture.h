@@ -55,7 +55,7 @@ class OutputChannelFixture : public ::testing::Test {
       kills_.push_back(cause);
     };
     channel_ = std::make_unique<OutputChannel>(
-        OutputHost{loop_.get(), &storage_, quota_.get()}, kind,
+        OutputHost{loop_.get(), loop_.get(), &storage_, quota_.get()}, kind,
         UniqueFd(fds[0]), *std::move(log), std::move(callbacks));
   }
   // As much as the pipe takes.

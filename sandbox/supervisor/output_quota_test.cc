@@ -58,6 +58,40 @@ TEST_F(OutputQuotaTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
   EXPECT_TRUE(OutputLogReader::Open(path)->state()->expired);
 }
 
+TEST_F(OutputQuotaTest, ExpiresNoMoreThanTheOutputThatEndedFirst) {
+  quota_->SetLimit(1600);
+  std::string expired;
+  const auto expire = [&](char name) {
+    expired += name;
+    quota_->Charge(-500);
+  };
+  quota_->AddEnded("1", [&] { expire('1'); });
+  quota_->AddEnded("2", [&] { expire('2'); });
+  quota_->AddEnded("3", [&] { expire('3'); });
+  quota_->Charge(1599);
+  EXPECT_EQ(quota_->MakeRoom(nullptr), 1u);
+  EXPECT_EQ(expired, "") << "there is room";
+  quota_->Charge(1);
+  EXPECT_EQ(quota_->MakeRoom(nullptr), 500u);
+  EXPECT_EQ(expired, "1");
+  quota_->Charge(500);
+  EXPECT_EQ(quota_->MakeRoom(nullptr), 500u);
+  EXPECT_EQ(expired, "12");
+}
+
+TEST_F(OutputQuotaTest, ForgetsAnEndedExecutionThatIsDeleted) {
+  quota_->SetLimit(1600);
+  std::string expired;
+  const char deleted = 'd';
+  const char other = 'o';
+  quota_->AddEnded(&deleted, [&] { expired += 'd'; });
+  quota_->AddEnded(&other, [&] { expired += 'o'; });
+  quota_->RemoveEnded(&deleted);
+  quota_->Charge(1600);
+  EXPECT_EQ(quota_->MakeRoom(nullptr), 0u);
+  EXPECT_EQ(expired, "o");
+}
+
 TEST_F(OutputQuotaTest, GoesOnWhenTheQuotaHasRoomAgain) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock);

@@ -1,35 +1,37 @@
 #include "sandbox/supervisor/record_sync.h"
 
+#include <cstddef>
+#include <utility>
+
 namespace sandbox {
 namespace {
 
-// Many are synced at the cost of one, and what is deleted by then for nothing.
+// Many executions are synced at the cost of one, and those that are deleted by
+// then at none.
 constexpr absl::Duration kGather = absl::Milliseconds(100);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
-// Bounds the descriptors, and how long the thread takes to end.
+// Bounds the descriptors, and how long the destructor waits.
 constexpr size_t kBatch = 64;
 
 }  // namespace
 
-RecordSync::RecordSync(EventLoop* loop, StorageStatus* storage)
-    : loop_(loop), storage_(storage) {}
+RecordSync::RecordSync(EventLoop* loop, Timers* timers, StorageStatus* storage,
+                       std::unique_ptr<Background> background)
+    : loop_(loop),
+      timers_(timers),
+      storage_(storage),
+      background_(std::move(background)) {}
 
 RecordSync::~RecordSync() {
   Stop();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  background_.reset();
 }
 
 void RecordSync::Stop() {
-  if (timer_.has_value()) {
-    loop_->Cancel(*timer_);
-    timer_.reset();
-  }
+  timer_.Cancel();
   jobs_.clear();
   MutexLock lock(&mutex_);
   stop_ = true;
-  mutex_.Signal();
 }
 
 void RecordSync::SyncStart(const std::string& directory) {
@@ -53,17 +55,14 @@ void RecordSync::Cancel(const std::string& directory) {
 }
 
 void RecordSync::Schedule(absl::Duration delay) {
-  if (!timer_.has_value() && !busy_ && !jobs_.empty()) {
-    timer_ = loop_->After(delay, [this] {
-      timer_.reset();
-      HandOver();
-    });
+  if (!timer_.pending() && !busy_ && !jobs_.empty()) {
+    timer_ = Timer(timers_, delay, [this] { HandOver(); });
   }
 }
 
 void RecordSync::HandOver() {
   Jobs batch;
-  // Goes around, so that each has its turn however many come.
+  // In a circle, so that each has its turn however many come.
   while (!jobs_.empty() && batch.size() < kBatch) {
     auto next = jobs_.upper_bound(last_);
     if (next == jobs_.end()) {
@@ -76,32 +75,16 @@ void RecordSync::HandOver() {
     return;
   }
   busy_ = true;
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { Run(); });
+  {
+    MutexLock lock(&mutex_);
+    cancelled_.clear();
   }
-  MutexLock lock(&mutex_);
-  cancelled_.clear();
-  handed_over_ = std::move(batch);
-  mutex_.Signal();
-}
-
-void RecordSync::Run() {
-  while (true) {
-    Jobs jobs;
-    {
-      MutexLock lock(&mutex_);
-      mutex_.Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        return stop_ || !handed_over_.empty();
-      });
-      if (stop_) {
-        return;
-      }
-      jobs.swap(handed_over_);
-    }
+  background_->Run([this, jobs = std::move(batch)]() mutable {
     Failures failures = Sync(jobs);
-    loop_->Post([this, jobs = std::move(jobs),
-                 failures = std::move(failures)]() { OnDone(jobs, failures); });
-  }
+    loop_->Post([this, jobs = std::move(jobs), failures = std::move(failures)] {
+      OnDone(jobs, failures);
+    });
+  });
 }
 
 bool RecordSync::Cancelled(const std::string& directory) {
@@ -111,7 +94,7 @@ bool RecordSync::Cancelled(const std::string& directory) {
 
 RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
   Opened opened;
-  // Under the lock: another execution may get the name of one that was deleted.
+  // Under the lock: another execution may get the directory of a deleted one.
   MutexLock lock(&mutex_);
   for (const auto& [directory, job] : jobs) {
     if (stop_ || cancelled_.count(directory) != 0) {
@@ -131,25 +114,25 @@ RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
 RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
   Failures failures;
   const Opened opened = Open(jobs, &failures);
-  // One step of all of them, then the next: the first sync of each step takes
-  // most of the others' data along.
+  // One step for all executions, then the next: the first sync of each step
+  // writes most of the data of the others.
   const auto step = [&](auto action) {
     for (const auto& [directory, execution] : opened) {
       if (failures.count(directory) != 0 || Cancelled(directory)) {
         continue;
       }
       const absl::Status done = action(execution, jobs.at(directory));
-      // NotFound: it is being deleted.
+      // NotFound: the execution is being deleted.
       if (!done.ok() && !absl::IsNotFound(done)) {
         failures.emplace(directory, done);
       }
     }
   };
   step([](const DurableExecution& execution, const Job& job) {
-    return execution.SyncFiles(job.end, job.tried);
+    return execution.SyncFiles(job.end, job.rewrite);
   });
   step([this](const DurableExecution& execution, const Job& job) {
-    // Under the lock: no name appears any more in what is being deleted.
+    // Under the lock: no name appears in a directory that is being deleted.
     MutexLock lock(&mutex_);
     return job.end.empty() || stop_ ? absl::OkStatus() : execution.Publish();
   });
@@ -169,13 +152,13 @@ void RecordSync::OnDone(const Jobs& jobs, const Failures& failures) {
     }
     failures_[directory] = failed->second;
     Job& again = jobs_[directory];
-    again.tried = true;
+    again.rewrite = true;
     if (again.end.empty()) {
       again.end = job.end;
     }
   }
   UpdateStorage();
-  // A batch that is full waits for nothing more.
+  // A full batch need not wait for more.
   const absl::Duration gather =
       jobs_.size() < kBatch ? kGather : absl::ZeroDuration();
   Schedule(failures.empty() ? gather : kRetry);

@@ -1,28 +1,26 @@
 // Makes the records and logs of executions survive the death of the host, soon
-// after they were written: in a thread of its own, since the disk takes its
-// time. What fails is told as a failure of the storage and tried again.
+// after they were written and in the background, since the disk takes its time.
+// A failure is reported to the storage status and retried.
 //
-// For the event loop's thread, which never waits for the disk here. The thread
-// is started with the first record, and ended by the destructor; what is not
-// synced then is left to the kernel.
+// For the event loop's thread, which never waits for the disk here. What is not
+// synced when this is destroyed is left to the kernel.
 
 #ifndef SANDBOX_SUPERVISOR_RECORD_SYNC_H_
 #define SANDBOX_SUPERVISOR_RECORD_SYNC_H_
 
-#include <cstddef>
 #include <map>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
+#include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/durable_execution.h"
 #include "sandbox/supervisor/storage_status.h"
 
@@ -30,28 +28,34 @@ namespace sandbox {
 
 class RecordSync {
  public:
-  RecordSync(EventLoop* loop, StorageStatus* storage);
+  // `timers` is the loop, except in tests. All but `background` outlive this.
+  RecordSync(EventLoop* loop, Timers* timers, StorageStatus* storage,
+             std::unique_ptr<Background> background);
   ~RecordSync();
   RecordSync(const RecordSync&) = delete;
   RecordSync& operator=(const RecordSync&) = delete;
 
-  // The execution in `directory` has its start.pb.
+  // Syncs the start.pb of the execution in `directory`.
   void SyncStart(const std::string& directory);
-  // It has its logs and exit.pb.new, whose content is `end`.
+  // Syncs its logs and exit.pb.new, whose content is `end`, and renames that to
+  // exit.pb.
   void SyncEnd(const std::string& directory, std::string end);
-  // It is about to be deleted: from now on nothing is opened or made there.
+  // The execution is about to be deleted: from now on nothing is opened or made
+  // in `directory`.
   void Cancel(const std::string& directory);
-  // All are. Nothing is synced any more.
+  // All executions are about to be deleted: nothing is synced any more.
   void Stop();
 
  private:
   struct Job {
-    // Empty: only start.pb is to be synced.
+    // The content of exit.pb.new. Empty: only start.pb is synced.
     std::string end;
-    bool tried = false;
+    // It failed before, and the kernel takes what it could not write for
+    // written: everything is written again.
+    bool rewrite = false;
   };
   using Jobs = std::map<std::string, Job>;
-  // Directories, and why they failed.
+  // By directory: why it failed.
   using Failures = std::map<std::string, absl::Status>;
   using Opened = std::map<std::string, DurableExecution>;
 
@@ -59,28 +63,30 @@ class RecordSync {
   void HandOver();
   void OnDone(const Jobs& jobs, const Failures& failures);
   void UpdateStorage();
-  // In the thread.
-  void Run();
+  // In the background.
   Failures Sync(const Jobs& jobs);
   Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Cancelled(const std::string& directory) ABSL_LOCKS_EXCLUDED(mutex_);
 
   EventLoop* const loop_;
+  Timers* const timers_;
   StorageStatus* const storage_;
-  // Not with the thread at the moment.
+  // What is to be handed over.
   Jobs jobs_;
   // The directory that was handed over last.
   std::string last_;
   Failures failures_;
+  // Jobs were handed over and are not done.
   bool busy_ = false;
-  std::optional<EventLoop::TimerId> timer_;
-  std::thread thread_;
+  Timer timer_;
 
   Mutex mutex_;
-  Jobs handed_over_ ABSL_GUARDED_BY(mutex_);
-  // Of what was handed over.
+  // Directories that were handed over and then cancelled.
   std::set<std::string> cancelled_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // Uses everything above.
+  std::unique_ptr<Background> background_;
 };
 
 }  // namespace sandbox

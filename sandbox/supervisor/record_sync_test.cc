@@ -1,265 +1,257 @@
 #include "sandbox/supervisor/record_sync.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
+#include <deque>
 #include <filesystem>
-#include <functional>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
-#include "sandbox/storage/output_log.h"
-#include "sandbox/storage/record_file.h"
-#include "sandbox/supervisor/durable_execution.h"
+#include "sandbox/supervisor/background.h"
+#include "sandbox/supervisor/ended_execution_fixture.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/storage_status.h"
-#include "tests/failing_calls.h"
-#include "tests/status_matchers.h"
+#include "tests/fakes/fake_timers.h"
 
 namespace sandbox {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::tests::IsOk;
-using ::tests::StatusIs;
+using ::testing::IsEmpty;
 
-class RecordSyncTest : public ::testing::Test {
+constexpr absl::Duration kGather = absl::Milliseconds(100);
+constexpr absl::Duration kRetry = absl::Milliseconds(200);
+
+// Keeps functions until the test runs them.
+class HeldBackground final : public Background {
+ public:
+  explicit HeldBackground(std::deque<Function>* functions)
+      : functions_(functions) {}
+  ~HeldBackground() override { functions_->clear(); }
+  void Run(Function function) override {
+    functions_->push_back(std::move(function));
+  }
+
+ private:
+  std::deque<Function>* const functions_;
+};
+
+class RecordSyncTest : public EndedExecutionFixture {
  protected:
-  static std::string MakeDirectory() {
-    std::string path = ::testing::TempDir() + "/recordsXXXXXX";
-    return ::mkdtemp(path.data());
-  }
-  // An execution that has written "text" and ended.
-  ExecutionFiles MakeEnded(const std::string& id) {
-    ExecutionFiles files = *ExecutionFiles::Create(parent_, id, false);
-    wire::ExecutionRecord record;
-    record.set_id(id);
-    EXPECT_THAT(files.WriteStart(record), IsOk());
-    OutputLogWriter log = files.TakeLog(wire::STDOUT);
-    EXPECT_THAT(log.Append("text", 4), IsOk());
-    log.Close();
-    record.set_state(wire::ExecutionRecord::EXITED);
-    end_ = SealRecord(record);
-    EXPECT_THAT(files.WriteEnd(end_), IsOk());
-    return files;
-  }
-  bool HasEnd(const std::string& id, const std::string& name = "exit.pb") {
-    wire::ExecutionRecord record;
-    return ReadRecord(parent_ + "/" + id + "/" + name, &record).ok() &&
-           record.id() == id;
-  }
-  void Await(const std::function<bool()>& condition) {
-    std::function<void()> look = [&] {
-      if (condition()) {
-        loop_->Stop();
-      } else {
-        loop_->After(absl::Milliseconds(2), look);
-      }
-    };
-    look();
+  // Does what was handed over to the background, and reports it to the loop.
+  void Work() {
+    while (!functions_.empty()) {
+      functions_.front()();
+      functions_.pop_front();
+    }
+    loop_->WhenIdle([this] { loop_->Stop(); });
     loop_->Run();
   }
 
-  const std::string parent_ = MakeDirectory();
-  std::string end_;
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  tests::FakeTimers timers_;
+  std::deque<Background::Function> functions_;
   std::vector<std::string> failures_;
   StorageStatus storage_{[this] { failures_.push_back(storage_.failure()); }};
+  std::unique_ptr<RecordSync> sync_ = std::make_unique<RecordSync>(
+      loop_.get(), &timers_, &storage_,
+      std::make_unique<HeldBackground>(&functions_));
 };
 
-TEST_F(RecordSyncTest, RenamesTheEndOnceItIsSynced) {
-  RecordSync sync(loop_.get(), &storage_);
-  for (int i = 0; i < 100; ++i) {
-    const std::string id = "e" + std::to_string(i);
-    const ExecutionFiles files = MakeEnded(id);
-    sync.SyncStart(files.directory());
-    sync.SyncEnd(files.directory(), end_);
-    EXPECT_TRUE(HasEnd(id, "exit.pb.new"));
+TEST_F(RecordSyncTest, RenamesTheEndOfEachOfManyOnceItIsSynced) {
+  // One more than a batch.
+  constexpr int kCount = 65;
+  for (int i = 0; i < kCount; ++i) {
+    const ExecutionFiles files = MakeEnded("e" + std::to_string(i));
+    sync_->SyncStart(files.directory());
+    sync_->SyncEnd(files.directory(), end_);
   }
-  Await([&] {
-    for (int i = 0; i < 100; ++i) {
-      if (!HasEnd("e" + std::to_string(i))) {
-        return false;
-      }
-    }
-    return true;
-  });
-  EXPECT_THAT(failures_, ::testing::IsEmpty());
+  timers_.Advance(kGather);
+  Work();
+  EXPECT_EQ(timers_.size(), 1u) << "the rest is synced in a second batch";
+  timers_.Advance(kGather);
+  Work();
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT_TRUE(HasEnd("e" + std::to_string(i))) << i;
+  }
+  EXPECT_EQ(timers_.size(), 0u);
+  EXPECT_THAT(failures_, IsEmpty());
 }
 
-TEST_F(RecordSyncTest, TellsOfAFailureAndTriesAgain) {
-  RecordSync sync(loop_.get(), &storage_);
+TEST_F(RecordSyncTest, HandsOverAFullBatchAtOnceWhenTheLastOneIsDone) {
+  for (int i = 0; i < 2 * 64; ++i) {
+    const ExecutionFiles files = MakeEnded("e" + std::to_string(i));
+    sync_->SyncEnd(files.directory(), end_);
+  }
+  timers_.Advance(kGather);
+  Work();
+  timers_.Advance(absl::ZeroDuration());
+  EXPECT_EQ(functions_.size(), 1u);
+}
+
+TEST_F(RecordSyncTest, SyncsWhatComesWhileItWorksAfterwards) {
+  const ExecutionFiles first = MakeEnded("e1");
+  sync_->SyncEnd(first.directory(), end_);
+  timers_.Advance(kGather);
+  const ExecutionFiles second = MakeEnded("e2");
+  sync_->SyncEnd(second.directory(), end_);
+  timers_.Advance(kGather);
+  EXPECT_EQ(functions_.size(), 1u);
+  Work();
+  EXPECT_FALSE(HasEnd("e2"));
+  timers_.Advance(kGather);
+  Work();
+  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_TRUE(HasEnd("e2"));
+}
+
+TEST_F(RecordSyncTest, ReportsAFailureAndWritesEverythingAgain) {
   const ExecutionFiles files = MakeEnded("e1");
   const std::string obstacle = files.directory() + "/exit.pb";
   ASSERT_EQ(::mkdir(obstacle.c_str(), 0700), 0);
-  sync.SyncEnd(files.directory(), end_);
-  Await([&] {
-    if (failures_.size() == 1) {
-      EXPECT_THAT(failures_[0], HasSubstr("rename"));
-      ::rmdir(obstacle.c_str());
-    }
-    return failures_.size() == 2;
-  });
-  EXPECT_EQ(failures_[1], "");
+  sync_->SyncEnd(files.directory(), end_);
+  timers_.Advance(kGather);
+  Work();
+  EXPECT_THAT(failures_, ElementsAre(HasSubstr("rename")));
+  ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
+  // What the kernel could not write is gone.
+  std::ofstream(files.directory() + "/exit.pb.new", std::ios::trunc) << "?";
+  timers_.Advance(kRetry - absl::Nanoseconds(1));
+  EXPECT_THAT(functions_, IsEmpty());
+  timers_.Advance(absl::Nanoseconds(1));
+  Work();
+  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_EQ(storage_.failure(), "");
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
+TEST_F(RecordSyncTest, KeepsAnEndThatCameWhileTheStartFailed) {
+  const ExecutionFiles files = MakeEnded("e1");
+  const std::string start = files.directory() + "/start.pb";
+  ASSERT_EQ(::rename(start.c_str(), (start + ".away").c_str()), 0);
+  ASSERT_EQ(::mkdir(start.c_str(), 0700), 0);
+  sync_->SyncStart(files.directory());
+  timers_.Advance(kGather);
+  sync_->SyncEnd(files.directory(), end_);
+  Work();
+  EXPECT_THAT(failures_, ElementsAre(HasSubstr("start.pb")));
+  ASSERT_EQ(::rmdir(start.c_str()), 0);
+  ASSERT_EQ(::rename((start + ".away").c_str(), start.c_str()), 0);
+  timers_.Advance(kRetry);
+  Work();
+  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_EQ(storage_.failure(), "");
+}
+
+TEST_F(RecordSyncTest, TriesAFailedEndAgainWithItsContent) {
+  const ExecutionFiles files = MakeEnded("e1");
+  const std::string obstacle = files.directory() + "/exit.pb";
+  ASSERT_EQ(::mkdir(obstacle.c_str(), 0700), 0);
+  sync_->SyncEnd(files.directory(), end_);
+  timers_.Advance(kGather);
+  // Does not take the end away.
+  sync_->SyncStart(files.directory());
+  Work();
+  ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
+  timers_.Advance(kRetry);
+  Work();
   EXPECT_TRUE(HasEnd("e1"));
 }
 
-TEST_F(RecordSyncTest, LeavesAloneWhatIsDeleted) {
-  RecordSync sync(loop_.get(), &storage_);
-  ExecutionFiles deleted = MakeEnded("e1");
-  const std::string directory = deleted.directory();
-  sync.SyncEnd(directory, end_);
-  sync.Cancel(directory);
-  ASSERT_THAT(deleted.Remove(), IsOk());
-  // Another one gets its name, and has no end yet.
-  const ExecutionFiles again = *ExecutionFiles::Create(parent_, "e1", false);
-  const ExecutionFiles other = MakeEnded("e2");
-  sync.SyncEnd(other.directory(), end_);
-  Await([&] { return HasEnd("e2"); });
-  EXPECT_FALSE(std::filesystem::exists(directory + "/exit.pb"));
-  EXPECT_THAT(failures_, ::testing::IsEmpty());
+TEST_F(RecordSyncTest, LeavesAloneWhatIsDeletedBeforeOrAfterItsHandOver) {
+  for (const bool handed_over : {false, true}) {
+    ExecutionFiles deleted = MakeEnded("e1");
+    const std::string directory = deleted.directory();
+    sync_->SyncEnd(directory, end_);
+    // So that something is handed over in either case.
+    const ExecutionFiles other = MakeEnded("e2");
+    sync_->SyncEnd(other.directory(), end_);
+    if (handed_over) {
+      timers_.Advance(kGather);
+    }
+    sync_->Cancel(directory);
+    ASSERT_TRUE(deleted.Remove().ok());
+    // Another execution gets its name and has written its end.
+    ExecutionFiles again = MakeEnded("e1");
+    timers_.Advance(kGather);
+    Work();
+    EXPECT_TRUE(HasEnd("e2"));
+    EXPECT_FALSE(HasEnd("e1"));
+    EXPECT_THAT(failures_, IsEmpty());
+    EXPECT_EQ(timers_.size(), 0u);
+    // It is not cancelled itself.
+    sync_->SyncEnd(directory, end_);
+    timers_.Advance(kGather);
+    Work();
+    EXPECT_TRUE(HasEnd("e1"));
+    std::filesystem::remove_all(parent_ + "/e1");
+    std::filesystem::remove_all(parent_ + "/e2");
+  }
 }
 
-TEST_F(RecordSyncTest, EndsWithoutWaitingForItsWork) {
-  auto sync = std::make_unique<RecordSync>(loop_.get(), &storage_);
+TEST_F(RecordSyncTest, ForgetsTheFailureOfWhatIsDeleted) {
+  for (const bool handed_over : {false, true}) {
+    const ExecutionFiles files = MakeEnded("e1");
+    ASSERT_EQ(::mkdir((files.directory() + "/exit.pb").c_str(), 0700), 0);
+    sync_->SyncEnd(files.directory(), end_);
+    timers_.Advance(kGather);
+    Work();
+    EXPECT_NE(storage_.failure(), "");
+    if (handed_over) {
+      timers_.Advance(kRetry);
+    }
+    sync_->Cancel(files.directory());
+    EXPECT_EQ(storage_.failure(), "");
+    Work();
+    EXPECT_EQ(storage_.failure(), "");
+    // Nothing is tried again.
+    timers_.Advance(kRetry);
+    EXPECT_THAT(functions_, IsEmpty());
+    std::filesystem::remove_all(files.directory());
+  }
+}
+
+TEST_F(RecordSyncTest, IgnoresAnExecutionWhoseFilesAreGone) {
+  const ExecutionFiles files = MakeEnded("e1");
+  sync_->SyncEnd(files.directory(), end_);
+  timers_.Advance(kGather);
+  std::filesystem::remove_all(files.directory());
+  Work();
+  EXPECT_THAT(failures_, IsEmpty());
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
+TEST_F(RecordSyncTest, SyncsNothingAfterStop) {
   const ExecutionFiles first = MakeEnded("e1");
-  sync->SyncEnd(first.directory(), end_);
-  Await([&] { return HasEnd("e1"); });
+  sync_->SyncEnd(first.directory(), end_);
+  timers_.Advance(kGather);
   const ExecutionFiles second = MakeEnded("e2");
-  sync->SyncEnd(second.directory(), end_);
-  sync.reset();
-  EXPECT_TRUE(HasEnd("e2", "exit.pb.new"));
+  sync_->SyncEnd(second.directory(), end_);
+  sync_->Stop();
+  EXPECT_EQ(timers_.size(), 0u);
+  Work();
+  EXPECT_FALSE(HasEnd("e1"));
+  EXPECT_TRUE(HasEnd("e1", "exit.pb.new"));
 }
 
-TEST_F(RecordSyncTest, StopsAtEachStepThatFails) {
-  for (const int call : {SYS_openat, SYS_fsync, SYS_fdatasync, SYS_renameat}) {
-    const std::string id = "e" + std::to_string(call);
-    const ExecutionFiles files = MakeEnded(id);
-    absl::StatusOr<DurableExecution> durable =
-        DurableExecution::Open(files.directory());
-    ASSERT_THAT(durable.status(), IsOk());
-    absl::Status status;
-    ASSERT_TRUE(tests::WithFailingCalls({call}, EIO, [&] {
-      status = durable->SyncFiles(end_, /*rewrite=*/false);
-      if (status.ok()) {
-        status = durable->Publish();
-      }
-    }));
-    EXPECT_FALSE(status.ok()) << call;
-    EXPECT_FALSE(HasEnd(id));
-    ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync}, EIO, [&] {
-      EXPECT_FALSE(durable->SyncDirectory().ok());
-    }));
-    EXPECT_THAT(durable->SyncFiles(end_, /*rewrite=*/true), IsOk());
-    EXPECT_THAT(durable->Publish(), IsOk());
-    EXPECT_THAT(durable->SyncDirectory(), IsOk());
-    EXPECT_TRUE(HasEnd(id));
-    // All of it once more, after a last step that failed.
-    EXPECT_THAT(durable->SyncFiles(end_, /*rewrite=*/true), IsOk());
-    EXPECT_THAT(durable->Publish(), IsOk());
-    EXPECT_TRUE(HasEnd(id));
-    char text[8];
-    EXPECT_EQ(*OutputLogReader::Open(files.LogPath(wire::STDOUT))
-                   ->Read(0, text, sizeof(text)),
-              4u);
-    EXPECT_EQ(std::string(text, 4), "text");
-  }
-}
-
-TEST_F(RecordSyncTest, RewritesALogWithoutFillingItsHoles) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
-  ASSERT_THAT(files.WriteStart(wire::ExecutionRecord()), IsOk());
-  OutputLogWriter log = files.TakeLog(wire::STDOUT);
-  log.SetRetention(1 << 20, Overflow::kHeadAndTail);
-  std::string block(1 << 20, 'x');
-  for (int i = 0; i < 8; ++i) {
-    block.back() = static_cast<char>('0' + i);
-    ASSERT_THAT(log.Append(block.data(), block.size()), IsOk());
-  }
-  ASSERT_THAT(files.WriteEnd("end"), IsOk());
-  struct stat before;
-  ASSERT_EQ(::stat(files.LogPath(wire::STDOUT).c_str(), &before), 0);
-  ASSERT_THAT(DurableExecution::Open(files.directory())
-                  ->SyncFiles("end", /*rewrite=*/true),
-              IsOk());
-  struct stat after;
-  ASSERT_EQ(::stat(files.LogPath(wire::STDOUT).c_str(), &after), 0);
-  EXPECT_LE(after.st_blocks, before.st_blocks + 16);
-  char last;
-  ASSERT_EQ(*OutputLogReader::Open(files.LogPath(wire::STDOUT))
-                 ->Read((8 << 20) - 1, &last, 1),
-            1u);
-  EXPECT_EQ(last, '7');
-}
-
-TEST_F(RecordSyncTest, RewritesALongRecordToItsEnd) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
-  wire::ExecutionRecord start;
-  start.mutable_command()->set_original(std::string(1 << 20, 'x'));
-  ASSERT_THAT(files.WriteStart(start), IsOk());
-  const DurableExecution durable = *DurableExecution::Open(files.directory());
-  // Nothing can be written beyond.
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit unlimited;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  const rlimit limit = {1 << 19, unlimited.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
-  EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
-  wire::ExecutionRecord read;
-  EXPECT_THAT(ReadRecord(files.directory() + "/start.pb", &read), IsOk());
-  EXPECT_EQ(read.command().original(), start.command().original());
-}
-
-TEST_F(RecordSyncTest, TakesAWriteThatIsCutShortForAFailure) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
-  wire::ExecutionRecord start;
-  start.mutable_command()->set_original(std::string(1 << 20, 'x'));
-  ASSERT_THAT(files.WriteStart(start), IsOk());
-  const DurableExecution durable = *DurableExecution::Open(files.directory());
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit unlimited;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  // Within the last that is written.
-  const rlimit limit = {(1 << 20) + 4, unlimited.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  errno = 0;
-  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
-  EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
-}
-
-TEST_F(RecordSyncTest, WritesTheEndWhenTheDiskLetsIt) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
-  absl::Status written;
-  ASSERT_TRUE(tests::WithFailingCalls(
-      {SYS_pwrite64}, ENOSPC, [&] { written = files.WriteEnd("end"); }));
-  EXPECT_THAT(written, StatusIs(absl::StatusCode::kResourceExhausted,
-                                HasSubstr("exit.pb.new")));
-  EXPECT_THAT(files.WriteEnd("end"), IsOk());
-  absl::Status removed;
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS,
-                                      [&] { removed = files.Remove(); }));
-  EXPECT_FALSE(removed.ok());
-  EXPECT_THAT(files.Remove(), IsOk());
-  EXPECT_TRUE(std::filesystem::is_empty(parent_));
+TEST_F(RecordSyncTest, EndsWithWorkThatWasNotDone) {
+  const ExecutionFiles files = MakeEnded("e1");
+  sync_->SyncEnd(files.directory(), end_);
+  timers_.Advance(kGather);
+  EXPECT_EQ(functions_.size(), 1u);
+  sync_.reset();
+  EXPECT_THAT(functions_, IsEmpty());
+  EXPECT_EQ(timers_.size(), 0u);
+  EXPECT_TRUE(HasEnd("e1", "exit.pb.new"));
 }
 
 }  // namespace

@@ -74,9 +74,6 @@ Spawner::Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
 
 Spawner::~Spawner() {
   loop_->Unwatch(socket_.get());
-  if (end_timer_.has_value()) {
-    loop_->Cancel(*end_timer_);
-  }
   ::munmap(exchange_, kExchangeSize);
 }
 
@@ -115,7 +112,7 @@ SpawnAnswer Spawner::Send(const Job& job) {
   }
   if (error == EPIPE || error == ECONNRESET) {
     // It is gone, and the sandbox with it; whoever asks comes first.
-    end_timer_ = loop_->After(absl::ZeroDuration(), [this] { OnEnd(); });
+    end_timer_ = Timer(loop_, absl::ZeroDuration(), [this] { OnEnd(); });
     return {};
   }
   return {SpawnStage::kClone, error};

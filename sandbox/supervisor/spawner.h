@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
 
@@ -68,7 +68,7 @@ class Spawner {
   char* const exchange_;
   absl::AnyInvocable<void()> lost_;
   bool ended_ = false;
-  std::optional<EventLoop::TimerId> end_timer_;
+  Timer end_timer_;
   // Bytes that the request under way takes.
   size_t used_ = 0;
   // The first is under way.

@@ -13,6 +13,9 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/namespaces.h"
+#include "sandbox/supervisor/background.h"
+#include "sandbox/supervisor/command_group.h"
+#include "sandbox/supervisor/oom_log.h"
 
 namespace sandbox {
 namespace {
@@ -33,7 +36,9 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
     : loop_(std::move(loop)),
       storage_([this] { TellStorage(); }),
       quota_(loop_.get()),
-      sync_(loop_.get(), &storage_),
+      sync_(loop_.get(), loop_.get(), &storage_,
+            std::make_unique<BackgroundThread>()),
+      spares_(loop_.get(), &storage_),
       control_(
           loop_.get(), std::move(control),
           [this](wire::ToSupervisor request) { OnRequest(std::move(request)); },
@@ -57,28 +62,31 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
       StartExecution(id, std::move(*request.mutable_start_execution()));
       break;
     case wire::ToSupervisor::kSignal:
-      With(id, request.signal().execution_id(), [&](Execution& execution) {
-        Reply(id, execution.Signal(request.signal()));
-      });
+      With(id, request.signal().execution_id(),
+           [&](SupervisedCommand& command) {
+             Reply(id, command.Signal(request.signal()));
+           });
       break;
     case wire::ToSupervisor::kResize:
-      With(id, request.resize().execution_id(), [&](Execution& execution) {
-        Reply(id, execution.Resize(request.resize().rows(),
-                                   request.resize().columns()));
-      });
+      With(id, request.resize().execution_id(),
+           [&](SupervisedCommand& command) {
+             Reply(id, command.Resize(request.resize().rows(),
+                                      request.resize().columns()));
+           });
       break;
     case wire::ToSupervisor::kWriteInput:
-      With(id, request.write_input().execution_id(), [&](Execution& execution) {
-        execution.WriteInput(request.write_input(),
-                             [this, id](const absl::Status& status,
-                                        const wire::InputState& input) {
-                               ReplyInput(id, status, input);
-                             });
-      });
+      With(id, request.write_input().execution_id(),
+           [&](SupervisedCommand& command) {
+             command.WriteInput(request.write_input(),
+                                [this, id](const absl::Status& status,
+                                           const wire::InputState& input) {
+                                  ReplyInput(id, status, input);
+                                });
+           });
       break;
     case wire::ToSupervisor::kAcknowledge: {
-      const auto found = executions_.find(request.acknowledge().execution_id());
-      if (found != executions_.end()) {
+      const auto found = commands_.find(request.acknowledge().execution_id());
+      if (found != commands_.end()) {
         found->second->Acknowledge(request.acknowledge().stream(),
                                    request.acknowledge().offset());
       }
@@ -115,8 +123,8 @@ void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
 template <typename Action>
 void Supervisor::With(uint64_t request_id, const std::string& id,
                       Action action) {
-  const auto found = executions_.find(id);
-  if (found == executions_.end()) {
+  const auto found = commands_.find(id);
+  if (found == commands_.end()) {
     Reply(request_id, MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
                                   absl::StrCat("no execution ", id)));
     return;
@@ -142,14 +150,16 @@ absl::Status Supervisor::Prepare() {
   // The limits are the commands' alone: were init and the spawner below them,
   // they would be all that is left to kill once files in memory or shared
   // memory, which no process holds, have used it up.
-  ASSIGN_OR_RETURN(commands_, cgroup_.CreateChild("run"));
-  RETURN_IF_ERROR(commands_.HandOn());
+  ASSIGN_OR_RETURN(run_, cgroup_.CreateChild("run"));
+  RETURN_IF_ERROR(run_.HandOn());
+  spares_.SetGroups(
+      [this](const std::string& name) { return MakeGroup(name); });
   host_.loop = loop_.get();
-  host_.cgroup = &commands_;
+  host_.timers = loop_.get();
+  host_.spares = &spares_;
   host_.storage = &storage_;
   host_.quota = &quota_;
   host_.sync = &sync_;
-  host_.first_id = ids_.first_id();
   host_.devpts = construction_.devpts.get();
   host_.on_state = [this](const wire::ExecutionRecord& record) {
     OnState(record);
@@ -157,7 +167,10 @@ absl::Status Supervisor::Prepare() {
   host_.on_output = [this](wire::OutputChange change) {
     control_.SendOutputChange(std::move(change));
   };
-  host_.failing = [this] { return InitEnds(); };
+  host_.init_ends = [this] { return InitEnds(); };
+  host_.may_be_oom_victim = [this](pid_t pid) {
+    return MayBeOomVictim(pid, ids_.first_id());
+  };
   loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
                [this](uint32_t) { OnInitExit(); });
   return StartSpawner();
@@ -169,32 +182,15 @@ absl::Status Supervisor::StartSpawner() {
       Spawner::Create(loop_.get(), std::move(construction_.spawner_socket),
                       construction_.exchange, [this] { OnSpawnerExit(); }));
   host_.spawner = spawner_.get();
-  MakeSpareCgroup();
+  spares_.PrepareGroup();
   return absl::OkStatus();
 }
 
-void Supervisor::MakeSpareCgroup() {
-  if (host_.spare_cgroup.valid()) {
-    return;
-  }
-  absl::StatusOr<Cgroup> spare = host_.MakeCgroup();
-  if (spare.ok()) {
-    host_.spare_cgroup = *std::move(spare);
-  }
-}
-
-void Supervisor::MakeSpareFiles() {
-  if (host_.spare_files.valid() || state_ != State::kReady) {
-    return;
-  }
-  absl::StatusOr<ExecutionFiles> spare = host_.MakeFiles();
-  if (spare.ok()) {
-    host_.spare_files = *std::move(spare);
-    storage_.Succeed(&host_);
-    return;
-  }
-  storage_.Fail(&host_, "files of executions", spare.status());
-  loop_->After(kStorageRetry, [this] { MakeSpareFiles(); });
+absl::StatusOr<std::unique_ptr<CommandGroup>> Supervisor::MakeGroup(
+    const std::string& name) {
+  ASSIGN_OR_RETURN(Cgroup group, run_.CreateChild(name));
+  RETURN_IF_ERROR(group.Delegate(ids_.first_id()));
+  return std::make_unique<KernelCommandGroup>(std::move(group));
 }
 
 void Supervisor::CreateSandbox(uint64_t request_id,
@@ -222,17 +218,18 @@ void Supervisor::CreateSandbox(uint64_t request_id,
 
 absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   directory_ = spec.directory();
-  host_.directory = directory_ + "/executions";
-  if (::mkdir(host_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
+  const std::string executions = directory_ + "/executions";
+  if (::mkdir(executions.c_str(), 0700) != 0 && errno != EEXIST) {
     return WithFailure(
         wire::Reply::STORAGE,
-        absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", host_.directory)));
+        absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", executions)));
   }
+  spares_.SetDirectory(executions);
   CgroupLimits limits;
   limits.memory_bytes = spec.memory_bytes();
   limits.pids = spec.pids();
   limits.cpu_millis = spec.cpu_millis();
-  RETURN_IF_ERROR(commands_.SetLimits(limits));
+  RETURN_IF_ERROR(run_.SetLimits(limits));
   quota_.SetLimit(spec.output_bytes());
   RETURN_IF_ERROR(
       Complete(construction_,
@@ -263,25 +260,29 @@ void Supervisor::StartExecution(uint64_t request_id,
                                   "the sandbox is not ready"));
     return;
   }
-  if (executions_.count(id) != 0) {
+  if (commands_.count(id) != 0) {
     Reply(request_id, MakeFailure(wire::Reply::EXECUTION_EXISTS,
                                   absl::StrCat("execution ", id, " exists")));
     return;
   }
-  auto& execution = executions_[id];
-  execution = std::make_unique<Execution>(&host_, std::move(start));
-  loop_->WhenIdle([this] { MakeSpareFiles(); });
   loop_->WhenIdle([this] {
     if (state_ == State::kReady) {
-      MakeSpareCgroup();
+      spares_.PrepareFiles();
     }
   });
-  execution->Start([this, id, request_id](const absl::Status& status) {
-    Reply(request_id, status);
-    if (!status.ok()) {
-      loop_->Defer([this, id] { executions_.erase(id); });
+  loop_->WhenIdle([this] {
+    if (state_ == State::kReady) {
+      spares_.PrepareGroup();
     }
   });
+  auto command = std::make_unique<SupervisedCommand>(&host_, std::move(start));
+  const absl::Status prepared = command->Prepare();
+  if (!prepared.ok()) {
+    Reply(request_id, prepared);
+    return;
+  }
+  SupervisedCommand& added = *(commands_[id] = std::move(command));
+  added.Start([this, request_id] { Reply(request_id, absl::OkStatus()); });
 }
 
 void Supervisor::OnState(const wire::ExecutionRecord& record) {
@@ -289,13 +290,13 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   *message.mutable_execution() = record;
   control_.Send(std::move(message));
   const std::string& id = record.id();
-  const auto found = executions_.find(id);
-  if (found == executions_.end() || !found->second->ended()) {
+  const auto found = commands_.find(id);
+  if (found == commands_.end() || !found->second->ended()) {
     return;
   }
   loop_->WhenIdle([this, id] {
-    const auto ended = executions_.find(id);
-    if (ended != executions_.end()) {
+    const auto ended = commands_.find(id);
+    if (ended != commands_.end()) {
       ended->second->RemoveCgroup();
     }
   });
@@ -307,20 +308,20 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
 }
 
 void Supervisor::DeleteExecution(uint64_t request_id, const std::string& id) {
-  With(request_id, id, [&](Execution& execution) {
+  With(request_id, id, [&](SupervisedCommand& command) {
     removals_[id].push_back(request_id);
     if (removals_[id].size() > 1) {
       return;
     }
-    execution.Condemn(wire::ExitRecord::CLIENT_SIGNAL);
-    execution.Kill();
+    command.Condemn(wire::ExitRecord::CLIENT_SIGNAL);
+    command.Kill();
     loop_->Defer([this, id] { TryRemove(id, kRemoveRetry); });
   });
 }
 
 void Supervisor::TryRemove(const std::string& id, absl::Duration pause) {
-  const auto found = executions_.find(id);
-  if (removals_.count(id) == 0 || found == executions_.end() ||
+  const auto found = commands_.find(id);
+  if (removals_.count(id) == 0 || found == commands_.end() ||
       !found->second->ended()) {
     return;  // it was removed meanwhile, or its end comes here again
   }
@@ -334,7 +335,7 @@ void Supervisor::TryRemove(const std::string& id, absl::Duration pause) {
     loop_->After(kStorageRetry, [this, id] { TryRemove(id, kRemoveRetry); });
     return;
   }
-  executions_.erase(found);
+  commands_.erase(found);
   for (const uint64_t request : removals_[id]) {
     Reply(request, absl::OkStatus());
   }
@@ -354,8 +355,8 @@ wire::Snapshot Supervisor::Snapshot() const {
   snapshot.set_ready(state_ == State::kReady);
   snapshot.set_schema_version(kSchemaVersion);
   snapshot.mutable_storage()->set_failure(storage_.failure());
-  for (const auto& [id, execution] : executions_) {
-    *snapshot.add_executions() = execution->Report();
+  for (const auto& [id, command] : commands_) {
+    *snapshot.add_executions() = command->report();
   }
   return snapshot;
 }

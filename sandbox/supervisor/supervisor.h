@@ -13,19 +13,22 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
+#include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/control_socket.h"
-#include "sandbox/supervisor/execution.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "sandbox/supervisor/record_sync.h"
+#include "sandbox/supervisor/spare_parts.h"
 #include "sandbox/supervisor/spawner.h"
 #include "sandbox/supervisor/storage_status.h"
+#include "sandbox/supervisor/supervised_command.h"
 
 namespace sandbox {
 
@@ -69,9 +72,8 @@ class Supervisor {
   void Fail(wire::SandboxEnd::Cause cause, const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
-  // Make what the next execution needs ahead of its request.
-  void MakeSpareCgroup();
-  void MakeSpareFiles();
+  absl::StatusOr<std::unique_ptr<CommandGroup>> MakeGroup(
+      const std::string& name);
   // Ends the run when nothing is left to wait for.
   void TryEnd();
   // Ends the run when the server has been told all, or does not read it.
@@ -90,16 +92,19 @@ class Supervisor {
   // v2: of init and spawner, since a group with controllers for groups below
   // holds no processes.
   Cgroup home_;
-  Cgroup commands_;
+  // The parent of the commands' groups; has the limits.
+  Cgroup run_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
   // Here on, each may be used by what comes after it.
   StorageStatus storage_;
   OutputQuota quota_;
   RecordSync sync_;
-  ExecutionHost host_;
-  std::map<std::string, std::unique_ptr<Execution>> executions_;
-  // Executions that are to be forgotten, and the requests that wait for it.
+  SpareParts spares_;
+  CommandHost host_;
+  // By the execution's id.
+  std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;
+  // Executions that are being deleted, and the requests that wait for that.
   std::map<std::string, std::vector<uint64_t>> removals_;
   std::vector<uint64_t> delete_requests_;
   ControlSocket control_;

@@ -59,15 +59,16 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
     return;
   }
   const bool failing =
-      std::any_of(executions_.begin(), executions_.end(),
+      std::any_of(commands_.begin(), commands_.end(),
                   [](const auto& entry) { return entry.second->lost(); });
   if (failing) {
     Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
     return;
   }
   state_ = State::kDeleting;
-  for (const auto& [id, execution] : executions_) {
-    execution->Condemn(cause);
+  spares_.Stop();
+  for (const auto& [id, command] : commands_) {
+    command->Condemn(cause);
   }
   // Init takes everything along, the commands too: they are in its pid
   // namespace.
@@ -102,8 +103,8 @@ void Supervisor::TryEnd() {
   if (state_ != State::kDeleting) {
     return;
   }
-  for (const auto& [id, execution] : executions_) {
-    if (execution->record().state() == wire::ExecutionRecord::RUNNING) {
+  for (const auto& [id, command] : commands_) {
+    if (command->state() == wire::ExecutionRecord::RUNNING) {
       return;
     }
   }
@@ -146,7 +147,7 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   control_.Send(std::move(message));
   CleanUp();
   // How they ended was not seen: they have no end to tell.
-  executions_.clear();
+  commands_.clear();
   // Its answers are for them. Deferred: it may be on the stack.
   loop_->Defer([this] { spawner_.reset(); });
   StopWhenTold(kLastWords);
@@ -165,11 +166,11 @@ void Supervisor::CleanUp() {
   // init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
-  for (const auto& [id, execution] : executions_) {
-    execution->RemoveCgroup();
+  for (const auto& [id, command] : commands_) {
+    command->RemoveCgroup();
   }
-  (void)host_.spare_cgroup.Remove();
-  (void)commands_.Remove();
+  spares_.Stop();
+  (void)run_.Remove();
   (void)home_.Remove();
   const absl::Status removed = cgroup_.Remove();
   if (!removed.ok()) {

@@ -1,0 +1,60 @@
+// The cgroup of one command. An interface, so that a test of SupervisedCommand
+// needs no cgroups of its host; see Cgroup for what each function guarantees.
+//
+// Not thread-safe.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_GROUP_H_
+#define SANDBOX_SUPERVISOR_COMMAND_GROUP_H_
+
+#include <sys/types.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sandbox/kernel/cgroup.h"
+
+namespace sandbox {
+
+class CommandGroup {
+ public:
+  virtual ~CommandGroup() = default;
+
+  virtual CgroupVersion version() const = 0;
+  virtual std::vector<int> EntryFds() const = 0;
+  virtual std::vector<pid_t> Pids() const = 0;
+  virtual void Signal(int signal) = 0;
+  virtual void SignalProcessGroup(int signal, pid_t process_group) = 0;
+  virtual bool Kill() = 0;
+  virtual CgroupUsage Usage() const = 0;
+  virtual absl::StatusOr<absl::Duration> CpuTime() const = 0;
+  virtual absl::Status Remove() = 0;
+};
+
+class KernelCommandGroup final : public CommandGroup {
+ public:
+  explicit KernelCommandGroup(Cgroup cgroup) : cgroup_(std::move(cgroup)) {}
+
+  CgroupVersion version() const override { return cgroup_.version(); }
+  std::vector<int> EntryFds() const override { return cgroup_.EntryFds(); }
+  std::vector<pid_t> Pids() const override { return cgroup_.Pids(); }
+  void Signal(int signal) override { cgroup_.Signal(signal); }
+  void SignalProcessGroup(int signal, pid_t process_group) override {
+    cgroup_.SignalProcessGroup(signal, process_group);
+  }
+  bool Kill() override { return cgroup_.Kill(); }
+  CgroupUsage Usage() const override { return cgroup_.Usage(); }
+  absl::StatusOr<absl::Duration> CpuTime() const override {
+    return cgroup_.CpuTime();
+  }
+  absl::Status Remove() override { return cgroup_.Remove(); }
+
+ private:
+  Cgroup cgroup_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_GROUP_H_

@@ -1,0 +1,48 @@
+// What the commands of one sandbox share.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_HOST_H_
+#define SANDBOX_SUPERVISOR_COMMAND_HOST_H_
+
+#include <sys/types.h>
+
+#include <functional>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/timers.h"
+#include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/record_sync.h"
+#include "sandbox/supervisor/spare_parts.h"
+#include "sandbox/supervisor/spawner.h"
+#include "sandbox/supervisor/storage_status.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+// Everything outlives the commands.
+struct CommandHost {
+  EventLoop* loop = nullptr;
+  // The loop, except in tests.
+  Timers* timers = nullptr;
+  Spawner* spawner = nullptr;
+  SpareParts* spares = nullptr;
+  StorageStatus* storage = nullptr;
+  OutputQuota* quota = nullptr;
+  RecordSync* sync = nullptr;
+  // The directory of the sandbox's devpts.
+  int devpts = -1;
+  // A command's state has changed. Called for RUNNING, and for its end.
+  std::function<void(const wire::ExecutionRecord&)> on_state;
+  // The logs of a command have changed; see wire::OutputChange.
+  std::function<void(wire::OutputChange)> on_output;
+  // Init has ended or is about to, and everything with it.
+  std::function<bool()> init_ends;
+  // The kernel's log does not say that its killing for want of memory hit
+  // another process. Slow: a few milliseconds.
+  std::function<bool(pid_t)> may_be_oom_victim;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_HOST_H_

@@ -1,0 +1,88 @@
+#include "sandbox/supervisor/command_preparation.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/supervisor/command_streams.h"
+
+namespace sandbox {
+namespace {
+
+absl::Status StorageError(const absl::Status& status) {
+  return WithFailure(absl::IsAlreadyExists(status)
+                         ? wire::Reply::EXECUTION_EXISTS
+                         : wire::Reply::STORAGE,
+                     status);
+}
+
+// What a full log does. An unknown value of a later version drops the oldest.
+Overflow OverflowOf(const wire::CommandSpec& command) {
+  switch (command.overflow()) {
+    case wire::CommandSpec::DROP_OLDEST:
+      return Overflow::kDropOldest;
+    case wire::CommandSpec::BLOCK:
+      return Overflow::kBlock;
+    case wire::CommandSpec::HEAD_AND_TAIL:
+      return Overflow::kHeadAndTail;
+    case wire::CommandSpec::KILL:
+      return Overflow::kKill;
+    default:
+      return Overflow::kDropOldest;
+  }
+}
+
+// Fills `prepared`, whose files exist.
+absl::Status Complete(SpareParts* spares, int devpts,
+                      const wire::CommandSpec& command,
+                      const wire::ExecutionRecord& record,
+                      PreparedCommand* prepared) {
+  ASSIGN_OR_RETURN(prepared->group, spares->TakeGroup());
+  if (command.cpu_timeout_ns() > 0) {
+    // A host that does not count CPU time refuses now, not when it is too late.
+    RETURN_IF_ERROR(prepared->group->CpuTime().status());
+  }
+  ASSIGN_OR_RETURN(
+      CommandStreams streams,
+      command.terminal_rows() != 0
+          ? OpenTerminal(devpts, command.terminal_rows(),
+                         command.terminal_columns())
+          : OpenPipes(command.open_stdin(), command.merge_stderr()));
+  prepared->command_fds = std::move(streams.command);
+  prepared->input = std::move(streams.input);
+  for (auto& [kind, source] : streams.outputs) {
+    OutputLogWriter log = prepared->files.TakeLog(kind);
+    log.SetRetention(command.retain_bytes(), OverflowOf(command));
+    prepared->outputs.push_back({kind, std::move(source), std::move(log)});
+  }
+  prepared->files.CloseUntakenLogs();
+  wire::ExecutionRecord start = record;
+  *start.mutable_command() = command;
+  return StorageError(prepared->files.WriteStart(start));
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedCommand> PrepareCommand(
+    SpareParts* spares, int devpts, const wire::CommandSpec& command,
+    const wire::ExecutionRecord& record) {
+  const bool terminal = command.terminal_rows() != 0;
+  absl::StatusOr<ExecutionFiles> files =
+      spares->TakeFiles(record.id(), terminal);
+  RETURN_IF_ERROR(StorageError(files.status()));
+  PreparedCommand prepared;
+  prepared.files = *std::move(files);
+  const absl::Status completed =
+      Complete(spares, devpts, command, record, &prepared);
+  if (!completed.ok()) {
+    // Its destructor removes the group. Files without a start.pb mean nothing,
+    // if some should stay.
+    (void)prepared.files.Remove();
+    return completed;
+  }
+  return prepared;
+}
+
+}  // namespace sandbox

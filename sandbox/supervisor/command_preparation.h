@@ -1,0 +1,46 @@
+// Makes everything that a command needs before it is started.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_PREPARATION_H_
+#define SANDBOX_SUPERVISOR_COMMAND_PREPARATION_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/output_log.h"
+#include "sandbox/supervisor/command_group.h"
+#include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/spare_parts.h"
+
+namespace sandbox {
+
+struct PreparedCommand {
+  // With start.pb, which is not synced yet.
+  ExecutionFiles files;
+  std::unique_ptr<CommandGroup> group;
+  // The command's descriptors 0, 1 and 2.
+  std::vector<UniqueFd> command_fds;
+  // The other end of its standard input; invalid: it has none.
+  UniqueFd input;
+  struct Output {
+    wire::Stream kind;
+    UniqueFd source;
+    OutputLogWriter log;
+  };
+  std::vector<Output> outputs;
+};
+
+// Writes start.pb: `record` with the command. `devpts` is the directory of the
+// sandbox's devpts. If it fails, nothing is left. STORAGE: the files could not
+// be written. EXECUTION_EXISTS: the execution's directory exists.
+absl::StatusOr<PreparedCommand> PrepareCommand(
+    SpareParts* spares, int devpts, const wire::CommandSpec& command,
+    const wire::ExecutionRecord& record);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_PREPARATION_H_

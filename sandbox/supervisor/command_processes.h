@@ -1,0 +1,74 @@
+// The processes of one command: the command itself, called the leader, and all
+// that live in its cgroup, which may outlive it.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_
+#define SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/supervisor/command_group.h"
+#include "sandbox/supervisor/killed_processes.h"
+
+namespace sandbox {
+
+class CommandProcesses {
+ public:
+  // `all_dead` is called each time that Kill() has left no process. `timers`
+  // outlives this.
+  CommandProcesses(Timers* timers, std::function<void()> all_dead)
+      : timers_(timers), all_dead_(std::move(all_dead)) {}
+
+  // Once, before all else.
+  void SetGroup(std::unique_ptr<CommandGroup> group) {
+    group_ = std::move(group);
+  }
+  const CommandGroup& group() const { return *group_; }
+
+  // The leader's pidfd while it has not been reaped; else invalid.
+  const UniqueFd& leader() const { return leader_; }
+  void SetLeader(UniqueFd pidfd) { leader_ = std::move(pidfd); }
+
+  // Some process lives.
+  bool any() const { return group_ != nullptr && !group_->Pids().empty(); }
+
+  void SignalLeader(int signal);
+  void SignalTree(int signal);
+  // Signals the foreground process group of the terminal whose master is
+  // `terminal`, if it has one.
+  absl::Status SignalForegroundGroup(int terminal, int signal);
+  // Kills all processes, again and again until none is left. Does not wait.
+  void Kill();
+
+  // Remembers those that live now, except for the leader, as about to be
+  // killed.
+  void NoteKilled();
+  void WriteKilled(wire::ExitRecord* exit) const { killed_.WriteTo(exit); }
+
+  // Removes the cgroup and stops killing. False: a process lives in it.
+  bool RemoveGroup();
+
+ private:
+  void KillGroup(absl::Duration pause);
+
+  Timers* const timers_;
+  const std::function<void()> all_dead_;
+  std::unique_ptr<CommandGroup> group_;
+  UniqueFd leader_;
+  KilledProcesses killed_;
+  Timer kill_again_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_

@@ -1,0 +1,72 @@
+// The time limits of one command: wall and CPU time, the grace period between
+// a polite signal and SIGKILL, and how long its output is drained.
+//
+// For the event loop's thread. Not movable: timers refer to it.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_TIMEOUTS_H_
+#define SANDBOX_SUPERVISOR_COMMAND_TIMEOUTS_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class CommandTimeouts {
+ public:
+  struct Callbacks {
+    // What all processes of the command have used.
+    std::function<absl::StatusOr<absl::Duration>()> cpu_time;
+    // WALL_TIMEOUT or CPU_TIMEOUT, once. The grace period begins.
+    std::function<void(wire::ExitRecord::Cause)> expired;
+    // The grace period is over.
+    std::function<void()> must_kill;
+  };
+
+  // `timers` outlives this.
+  CommandTimeouts(Timers* timers, const wire::CommandSpec& command,
+                  Callbacks callbacks);
+  CommandTimeouts(const CommandTimeouts&) = delete;
+  CommandTimeouts& operator=(const CommandTimeouts&) = delete;
+
+  // The command has a limit of CPU time.
+  bool limits_cpu() const { return cpu_ > absl::ZeroDuration(); }
+  // How long a descendant that holds the output open delays the end.
+  absl::Duration drain() const { return drain_; }
+
+  // The command runs: its wall and CPU time begin.
+  void Start();
+  // The command has exited: neither expires any more. A grace period goes on,
+  // since descendants may live.
+  void OnExit();
+
+  // Calls must_kill after `grace`. Never postpones an earlier kill.
+  void KillAfter(absl::Duration grace);
+  // Nothing is left to kill.
+  void CancelKill() { kill_.Cancel(); }
+
+ private:
+  void CheckCpuTime();
+  void Expire(wire::ExitRecord::Cause cause);
+
+  Timers* const timers_;
+  const Callbacks callbacks_;
+  // Zero: no limit.
+  const absl::Duration wall_;
+  const absl::Duration cpu_;
+  const absl::Duration kill_grace_;
+  const absl::Duration drain_;
+  Timer wall_timer_;
+  Timer cpu_timer_;
+  Timer kill_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_TIMEOUTS_H_

@@ -1,0 +1,34 @@
+#include "sandbox/supervisor/end_writer.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "sandbox/storage/record_file.h"
+
+namespace sandbox {
+namespace {
+
+constexpr absl::Duration kRetry = absl::Milliseconds(200);
+
+}  // namespace
+
+void EndWriter::Write(const wire::ExecutionRecord& end) {
+  id_ = end.id();
+  sealed_ = SealRecord(end);
+  Try();
+}
+
+void EndWriter::Try() {
+  const absl::Status written = files_->WriteEnd(sealed_);
+  if (!written.ok()) {
+    storage_->Fail(this, absl::StrCat("end of ", id_), written);
+    retry_ = Timer(timers_, kRetry, [this] { Try(); });
+    return;
+  }
+  retry_.Cancel();
+  storage_->Succeed(this);
+  sync_->SyncEnd(files_->directory(), std::move(sealed_));
+  written_();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,50 @@
+// An execution that has written "text" and ended.
+
+#ifndef SANDBOX_SUPERVISOR_ENDED_EXECUTION_FIXTURE_H_
+#define SANDBOX_SUPERVISOR_ENDED_EXECUTION_FIXTURE_H_
+
+#include <cstdlib>
+#include <string>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gtest/gtest.h"
+#include "sandbox/storage/output_log.h"
+#include "sandbox/storage/record_file.h"
+#include "sandbox/supervisor/execution_files.h"
+
+namespace sandbox {
+
+class EndedExecutionFixture : public ::testing::Test {
+ protected:
+  EndedExecutionFixture() {
+    std::string path = ::testing::TempDir() + "/recordsXXXXXX";
+    parent_ = ::mkdtemp(path.data());
+  }
+  ExecutionFiles MakeEnded(const std::string& id) {
+    ExecutionFiles files = *ExecutionFiles::Create(parent_, id, false);
+    wire::ExecutionRecord record;
+    record.set_id(id);
+    EXPECT_TRUE(files.WriteStart(record).ok());
+    OutputLogWriter log = files.TakeLog(wire::STDOUT);
+    EXPECT_TRUE(log.Append("text", 4).ok());
+    log.Close();
+    record.set_state(wire::ExecutionRecord::EXITED);
+    end_ = SealRecord(record);
+    EXPECT_TRUE(files.WriteEnd(end_).ok());
+    return files;
+  }
+  // The file `name` of the execution has its end.
+  bool HasEnd(const std::string& id, const std::string& name = "exit.pb") {
+    wire::ExecutionRecord record;
+    return ReadRecord(parent_ + "/" + id + "/" + name, &record).ok() &&
+           record.id() == id;
+  }
+
+  std::string parent_;
+  // The content of exit.pb of the execution that was made last.
+  std::string end_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_ENDED_EXECUTION_FIXTURE_H_

@@ -1,0 +1,73 @@
+// A CommandGroup that records what is asked of it and signals nobody.
+//
+// For one thread.
+
+#ifndef SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_
+#define SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/supervisor/command_group.h"
+
+namespace sandbox {
+
+class FakeCommandGroup final : public CommandGroup {
+ public:
+  // Belongs to the test and outlives the group.
+  struct State {
+    // "signal 15 ", "signal 15 to 7 ", "kill ", "remove ", in order.
+    std::string calls;
+    // What lives in the group.
+    std::vector<pid_t> pids;
+    // Kill() leaves processes behind.
+    bool survives = false;
+    CgroupUsage usage;
+    absl::StatusOr<absl::Duration> cpu_time = absl::ZeroDuration();
+  };
+
+  explicit FakeCommandGroup(State* state) : state_(state) {}
+
+  CgroupVersion version() const override { return CgroupVersion::kV2; }
+  std::vector<int> EntryFds() const override { return {0}; }
+  std::vector<pid_t> Pids() const override { return state_->pids; }
+  void Signal(int signal) override {
+    absl::StrAppend(&state_->calls, "signal ", signal, " ");
+  }
+  void SignalProcessGroup(int signal, pid_t process_group) override {
+    absl::StrAppend(&state_->calls, "signal ", signal, " to ", process_group,
+                    " ");
+  }
+  bool Kill() override {
+    absl::StrAppend(&state_->calls, "kill ");
+    if (!state_->survives) {
+      state_->pids.clear();
+    }
+    return !state_->survives;
+  }
+  CgroupUsage Usage() const override { return state_->usage; }
+  absl::StatusOr<absl::Duration> CpuTime() const override {
+    return state_->cpu_time;
+  }
+  absl::Status Remove() override {
+    if (!state_->pids.empty()) {
+      return absl::FailedPreconditionError("a process lives in the group");
+    }
+    absl::StrAppend(&state_->calls, "remove ");
+    return absl::OkStatus();
+  }
+
+ private:
+  State* const state_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_

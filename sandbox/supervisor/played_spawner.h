@@ -1,0 +1,61 @@
+// A Spawner whose other end a test plays. The commands that it starts are
+// children of the test, which do nothing until they are told to exit.
+//
+// For one thread.
+
+#ifndef SANDBOX_SUPERVISOR_PLAYED_SPAWNER_H_
+#define SANDBOX_SUPERVISOR_PLAYED_SPAWNER_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <vector>
+
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/supervisor/spawner.h"
+
+namespace sandbox {
+
+class PlayedSpawner {
+ public:
+  explicit PlayedSpawner(EventLoop* loop);
+  // Kills and reaps the child.
+  ~PlayedSpawner();
+
+  Spawner* spawner() { return spawner_.get(); }
+
+  // Receives the next request and keeps its descriptors.
+  void Receive();
+  // Standard output and error of the command, until the test closes them.
+  UniqueFd& output() { return fds_[1]; }
+  UniqueFd& error() { return fds_[2]; }
+  UniqueFd& input() { return fds_[0]; }
+
+  // Answers with a child that runs, or that could not execute.
+  void Succeed();
+  void Fail(SpawnStage stage, int error, bool with_process);
+
+  pid_t child() const { return child_; }
+  // End the child, and return when it has ended. It is not reaped.
+  void Exit(int code);
+  void Signal(int signal);
+
+ private:
+  void Answer(const SpawnAnswer& answer, int pidfd);
+  void Fork();
+  void AwaitEnd() const;
+
+  UniqueFd theirs_;
+  std::unique_ptr<Spawner> spawner_;
+  std::vector<UniqueFd> fds_;
+  pid_t child_ = -1;
+  UniqueFd pidfd_;
+  // The child exits with the byte that it reads here.
+  UniqueFd exit_code_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_PLAYED_SPAWNER_H_

@@ -1,0 +1,74 @@
+// A cgroup and a set of files, made ahead for the next command, since making
+// them takes longer than starting a program.
+//
+// For the event loop's thread. Not movable: a timer refers to it.
+
+#ifndef SANDBOX_SUPERVISOR_SPARE_PARTS_H_
+#define SANDBOX_SUPERVISOR_SPARE_PARTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
+#include "sandbox/supervisor/command_group.h"
+#include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/storage_status.h"
+
+namespace sandbox {
+
+class SpareParts {
+ public:
+  using MakeGroup = std::function<absl::StatusOr<std::unique_ptr<CommandGroup>>(
+      const std::string& name)>;
+
+  // Both outlive this.
+  SpareParts(Timers* timers, StorageStatus* storage)
+      : timers_(timers), storage_(storage) {}
+  ~SpareParts() { storage_->Succeed(this); }
+  SpareParts(const SpareParts&) = delete;
+  SpareParts& operator=(const SpareParts&) = delete;
+
+  // Before groups are prepared or taken.
+  void SetGroups(MakeGroup make_group) { make_group_ = std::move(make_group); }
+  // Path of the directory that holds a directory for each execution. Before
+  // files are prepared or taken.
+  void SetDirectory(std::string directory) {
+    directory_ = std::move(directory);
+  }
+
+  // Make the spare, if there is none. A disk that refuses the files is reported
+  // to the storage status, and asked again later.
+  void PrepareGroup();
+  void PrepareFiles();
+
+  // The spare, or a new one. The files get the name `id`: AlreadyExists if it
+  // is taken. With `terminal` they are always new: the spare is for pipes.
+  absl::StatusOr<std::unique_ptr<CommandGroup>> TakeGroup();
+  absl::StatusOr<ExecutionFiles> TakeFiles(const std::string& id,
+                                           bool terminal);
+
+  // Removes the group and makes nothing any more. Files stay: the directory is
+  // removed by others.
+  void Stop();
+
+ private:
+  Timers* const timers_;
+  StorageStatus* const storage_;
+  MakeGroup make_group_;
+  std::string directory_;
+  bool stopped_ = false;
+  // Makes names differ.
+  uint64_t next_number_ = 0;
+  std::unique_ptr<CommandGroup> group_;
+  ExecutionFiles files_;
+  Timer retry_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_SPARE_PARTS_H_

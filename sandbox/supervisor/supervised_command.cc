@@ -1,0 +1,399 @@
+#include "sandbox/supervisor/supervised_command.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/supervisor/command_preparation.h"
+#include "sandbox/supervisor/command_usage.h"
+
+namespace sandbox {
+namespace {
+
+constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
+
+}  // namespace
+
+SupervisedCommand::SupervisedCommand(CommandHost* host,
+                                     wire::StartExecution start)
+    : host_(host),
+      command_(std::move(*start.mutable_command())),
+      processes_(host->timers, [this] { (void)(ended() && RemoveCgroup()); }),
+      timeouts_(host->timers, command_,
+                {[this] { return processes_.group().CpuTime(); },
+                 [this](wire::ExitRecord::Cause cause) { OnTimeout(cause); },
+                 [this] { OnGraceOver(); }}),
+      output_({host->loop, host->timers, host->storage, host->quota}, &files_,
+              {[this] { OnOutput(); },
+               [this](wire::ExitRecord::Cause cause) {
+                 Condemn(cause);
+                 if (state_ != State::kStarting) {
+                   Kill();
+                 }
+               },
+               [this](bool left_open) { OnDrained(left_open); }}),
+      end_writer_(host->timers, host->storage, host->sync, &files_, [this] {
+        if (state_ == State::kRecording) {
+          ReportEnd();
+        }
+      }) {
+  record_.set_id(start.id());
+  if (start.has_request()) {
+    record_.mutable_request()->Swap(start.mutable_request());
+  }
+  times_.Create(&record_);
+}
+
+SupervisedCommand::~SupervisedCommand() {
+  if (processes_.leader().valid()) {
+    host_->loop->Unwatch(processes_.leader().get());
+  }
+  host_->storage->Succeed(this);
+}
+
+void SupervisedCommand::Enter(State next) {
+  switch (next) {
+    case State::kStarting:
+      LOG(FATAL) << "a command starts once";
+      break;
+    case State::kRunning:
+      CHECK(state_ == State::kStarting);
+      break;
+    case State::kDraining:
+    case State::kLost:
+      CHECK(state_ == State::kRunning);
+      break;
+    case State::kRecording:
+      // From kStarting: it failed to start. From kRecording: a later version of
+      // an end that the disk has not taken yet.
+      CHECK(state_ == State::kDraining || state_ == State::kStarting ||
+            state_ == State::kRecording);
+      break;
+    case State::kEnded:
+      CHECK(state_ == State::kRecording);
+      break;
+  }
+  state_ = next;
+}
+
+absl::Status SupervisedCommand::Prepare() {
+  ASSIGN_OR_RETURN(
+      PreparedCommand prepared,
+      PrepareCommand(host_->spares, host_->devpts, command_, record_));
+  files_ = std::move(prepared.files);
+  host_->sync->SyncStart(files_.directory());
+  processes_.SetGroup(std::move(prepared.group));
+  command_fds_ = std::move(prepared.command_fds);
+  if (prepared.input.valid()) {
+    input_ = std::make_unique<InputChannel>(
+        host_->loop, std::move(prepared.input),
+        /*terminal=*/command_.terminal_rows() != 0);
+  }
+  for (PreparedCommand::Output& output : prepared.outputs) {
+    output_.Add(output.kind, std::move(output.source), std::move(output.log));
+  }
+  return absl::OkStatus();
+}
+
+void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
+  Spawner::Job job;
+  job.command = &command_;
+  for (const UniqueFd& fd : command_fds_) {
+    job.fds.push_back(fd.get());
+  }
+  for (const int entry : processes_.group().EntryFds()) {
+    job.fds.push_back(entry);
+  }
+  job.cgroup_v2 = processes_.group().version() == CgroupVersion::kV2;
+  job.done = [this, started = std::move(started)](UniqueFd pidfd,
+                                                  SpawnAnswer answer) mutable {
+    command_fds_.clear();
+    command_.Clear();
+    if (answer.stage != SpawnStage::kNone) {
+      OnFailedToStart(pidfd, answer);
+    } else {
+      OnRunning(std::move(pidfd));
+    }
+    started();
+  };
+  host_->spawner->Spawn(std::move(job));
+}
+
+void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
+                                        SpawnAnswer answer) {
+  if (pidfd.valid()) {
+    Reap(pidfd.get(), 0);
+  }
+  output_.Close();
+  if (input_ != nullptr) {
+    input_->Close();
+  }
+  times_.End(&record_);
+  RemoveCgroup();
+  wire::ExecutionRecord end = record_;
+  end.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  end.mutable_failure()->set_stage(
+      static_cast<wire::StartFailure::Stage>(answer.stage));
+  end.mutable_failure()->set_errno_value(answer.error);
+  Record(std::move(end));
+}
+
+void SupervisedCommand::OnRunning(UniqueFd pidfd) {
+  Enter(State::kRunning);
+  processes_.SetLeader(std::move(pidfd));
+  host_->loop->Watch(processes_.leader().get(), EPOLLIN,
+                     [this](uint32_t) { OnExit(); });
+  times_.Start(&record_);
+  output_.NoteStart(record_.start_time_ns());
+  timeouts_.Start();
+  record_.set_state(wire::ExecutionRecord::RUNNING);
+  if (input_ != nullptr) {
+    *record_.mutable_input() = input_->state();
+  }
+  host_->on_state(report());
+  // What was asked for while it was being started.
+  for (const wire::Signal& signal : std::exchange(early_signals_, {})) {
+    (void)Deliver(signal);
+  }
+  if (facts_.condemned.has_value()) {
+    Kill();
+  }
+}
+
+void SupervisedCommand::OnOutput() {
+  wire::OutputChange change;
+  change.set_execution_id(record_.id());
+  output_.AddStates(change.mutable_streams());
+  host_->on_output(std::move(change));
+}
+
+wire::ExecutionRecord SupervisedCommand::report() const {
+  wire::ExecutionRecord report = record_;
+  output_.AddStates(report.mutable_streams());
+  return report;
+}
+
+void SupervisedCommand::OnExit() {
+  // A tracer inside may take as long as it likes to let a dead command go. Its
+  // pidfd stays readable meanwhile and does not report when that happens.
+  host_->loop->Unwatch(processes_.leader().get());
+  const std::optional<Reaped> reaped = Reap(processes_.leader().get(), WNOHANG);
+  if (!reaped.has_value()) {
+    reap_again_ = Timer(host_->timers, kReapRetry, [this] { OnExit(); });
+    return;
+  }
+  processes_.SetLeader(UniqueFd());
+  timeouts_.OnExit();
+  OnReaped(*reaped);
+}
+
+void SupervisedCommand::OnReaped(const Reaped& reaped) {
+  ending_ = facts_;
+  ending_.wait_status = reaped.wait_status;
+  ending_.init_ends = IsKilled(ending_) && host_->init_ends();
+  const std::optional<wire::ExitRecord::Cause> cause = CauseOfEnding(ending_);
+  if (!cause.has_value()) {
+    Enter(State::kLost);
+    return;
+  }
+  Enter(State::kDraining);
+  times_.End(&record_);
+  SetUsage(processes_.group().Usage(), reaped.usage, record_.mutable_usage());
+  // The kernel's log is slow to read, so only if it decides.
+  ending_.oom_victim = *cause == wire::ExitRecord::NORMAL &&
+                       IsKilled(ending_) && record_.usage().oom_kills() > 0 &&
+                       host_->may_be_oom_victim(reaped.pid);
+  if (input_ != nullptr) {
+    input_->Close();
+  }
+  output_.Drain(timeouts_.drain());
+  if (DiscardsOutput(facts_)) {
+    output_.Discard();
+  }
+}
+
+void SupervisedCommand::OnDrained(bool left_open) {
+  if (ended()) {
+    return;  // a descendant has closed the output after the end
+  }
+  ending_.output_loss = output_.loss();
+  wire::ExecutionRecord end = record_;
+  end.set_state(wire::ExecutionRecord::EXITED);
+  wire::ExitRecord* exit = end.mutable_exit();
+  exit->set_wait_status(ending_.wait_status);
+  exit->set_cause(*CauseOfEnding(ending_));
+  exit->set_output_open(left_open);
+  processes_.WriteKilled(exit);
+  Record(std::move(end));
+}
+
+void SupervisedCommand::Record(wire::ExecutionRecord end) {
+  Enter(State::kRecording);
+  if (input_ != nullptr) {
+    *end.mutable_input() = input_->state();
+  }
+  end_ = std::move(end);
+  wire::ExecutionRecord written = end_;
+  output_.AddStates(written.mutable_streams());
+  end_writer_.Write(written);
+  if (state_ == State::kRecording && !WaitsForDisk()) {
+    ReportEnd();
+  }
+}
+
+bool SupervisedCommand::WaitsForDisk() const {
+  // The caller of a start that failed gets its answer now.
+  return end_.state() == wire::ExecutionRecord::EXITED && !forced_ &&
+         !IsDeleted(facts_);
+}
+
+void SupervisedCommand::ReportEnd() {
+  Enter(State::kEnded);
+  record_ = std::move(end_);
+  output_.Settle();
+  host_->on_state(report());
+}
+
+void SupervisedCommand::OnTimeout(wire::ExitRecord::Cause cause) {
+  facts_.timed_out = cause;
+  processes_.NoteKilled();
+  processes_.SignalTree(SIGTERM);
+}
+
+void SupervisedCommand::OnGraceOver() {
+  // Without effect on the cause if a timeout began the grace period.
+  facts_.client_signals.insert(SIGKILL);
+  Kill();
+  if (!facts_.timed_out.has_value()) {
+    ForceEnd();
+  }
+}
+
+void SupervisedCommand::ForceEnd() {
+  forced_ = true;
+  output_.IgnoreDisk();
+  RecordAgain();
+}
+
+void SupervisedCommand::Condemn(wire::ExitRecord::Cause cause) {
+  if (!facts_.condemned.has_value()) {
+    facts_.condemned = cause;
+  }
+  if (record_.state() == wire::ExecutionRecord::RUNNING) {
+    processes_.NoteKilled();
+  }
+  if (state_ != State::kDraining && state_ != State::kRecording) {
+    return;
+  }
+  if (DiscardsOutput(facts_)) {
+    output_.Discard();
+  }
+  RecordAgain();
+}
+
+void SupervisedCommand::RecordAgain() {
+  if (state_ == State::kRecording) {
+    OnDrained(end_.exit().output_open());
+  }
+}
+
+void SupervisedCommand::Kill() {
+  if (!ended()) {
+    processes_.NoteKilled();
+  }
+  processes_.Kill();
+}
+
+bool SupervisedCommand::Concerns(const wire::Signal& signal) const {
+  if (state_ == State::kStarting || state_ == State::kRunning ||
+      state_ == State::kLost) {
+    return true;
+  }
+  if (signal.scope() != wire::Signal::TREE) {
+    return false;
+  }
+  const bool kills = signal.signal() == SIGKILL || signal.kill_after_ns() >= 0;
+  const bool waits_for_disk = state_ == State::kRecording ||
+                              (state_ == State::kDraining && output_.refused());
+  return processes_.any() || (kills && waits_for_disk);
+}
+
+absl::Status SupervisedCommand::Signal(const wire::Signal& signal) {
+  if (!Concerns(signal)) {
+    return MakeFailure(wire::Reply::EXECUTION_ENDED,
+                       "no process of the execution runs any more");
+  }
+  if (signal.scope() == wire::Signal::FOREGROUND_GROUP) {
+    RETURN_IF_ERROR(output_.terminal().status());
+  }
+  if (state_ == State::kStarting) {
+    early_signals_.push_back(signal);
+    return absl::OkStatus();
+  }
+  return Deliver(signal);
+}
+
+absl::Status SupervisedCommand::Deliver(const wire::Signal& signal) {
+  if (signal.scope() == wire::Signal::FOREGROUND_GROUP) {
+    ASSIGN_OR_RETURN(const int terminal, output_.terminal());
+    RETURN_IF_ERROR(
+        processes_.SignalForegroundGroup(terminal, signal.signal()));
+  } else if (signal.scope() == wire::Signal::LEADER) {
+    processes_.SignalLeader(signal.signal());
+  } else if (signal.signal() == SIGKILL) {
+    Kill();
+    ForceEnd();
+  } else {
+    processes_.SignalTree(signal.signal());
+  }
+  // In time: the command's end is not seen before this returns.
+  if (signal.signal() != 0) {
+    facts_.client_signals.insert(signal.signal());
+  }
+  if (signal.kill_after_ns() >= 0) {
+    timeouts_.KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
+  }
+  return absl::OkStatus();
+}
+
+void SupervisedCommand::WriteInput(const wire::WriteInput& input,
+                                   InputChannel::Done done) {
+  if (input_ == nullptr) {
+    done(MakeFailure(wire::Reply::NO_INPUT,
+                     "the execution was started without standard input"),
+         wire::InputState());
+    return;
+  }
+  input_->Write(input.append() ? input_->next_offset() : input.offset(),
+                input.data(), input.eof(), std::move(done));
+}
+
+bool SupervisedCommand::RemoveCgroup() {
+  if (!processes_.RemoveGroup()) {
+    return false;
+  }
+  timeouts_.CancelKill();
+  return true;
+}
+
+bool SupervisedCommand::RemoveFiles() {
+  if (!files_.valid()) {
+    return true;
+  }
+  end_writer_.Stop();
+  host_->sync->Cancel(files_.directory());
+  const absl::Status removed = files_.Remove();
+  if (!removed.ok()) {
+    host_->storage->Fail(this, absl::StrCat("removal of ", record_.id()),
+                         removed);
+  }
+  return removed.ok();
+}
+
+}  // namespace sandbox

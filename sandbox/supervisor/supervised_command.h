@@ -1,0 +1,154 @@
+// One command of the sandbox, from its request to its end and beyond:
+// descendants may outlive it.
+//
+//   STARTING -> RUNNING -> DRAINING -> RECORDING -> ENDED
+//        \           \-> LOST         /
+//         \--------------------------/  (it failed to start)
+//
+// The way of its end, in supervised_command.cc from top to bottom: OnExit reaps
+// it, OnDrained has its output, Record writes exit.pb, Report tells the server.
+//
+// For the event loop's thread. Not movable: the loop refers to it.
+
+#ifndef SANDBOX_SUPERVISOR_SUPERVISED_COMMAND_H_
+#define SANDBOX_SUPERVISOR_SUPERVISED_COMMAND_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/supervisor/command_host.h"
+#include "sandbox/supervisor/command_output.h"
+#include "sandbox/supervisor/command_processes.h"
+#include "sandbox/supervisor/command_timeouts.h"
+#include "sandbox/supervisor/end_writer.h"
+#include "sandbox/supervisor/ending_cause.h"
+#include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/execution_times.h"
+#include "sandbox/supervisor/input_channel.h"
+#include "sandbox/supervisor/reap.h"
+#include "sandbox/supervisor/spawner.h"
+
+namespace sandbox {
+
+class SupervisedCommand {
+ public:
+  SupervisedCommand(CommandHost* host, wire::StartExecution start);
+  ~SupervisedCommand();
+  SupervisedCommand(const SupervisedCommand&) = delete;
+  SupervisedCommand& operator=(const SupervisedCommand&) = delete;
+
+  // Makes what the command needs, start.pb included. If it fails, nothing is
+  // left. STORAGE: its files could not be written.
+  absl::Status Prepare();
+  // After Prepare(). Calls `started` once, when the command runs or has failed
+  // to start; on_state was called with the outcome. Never if the spawner ends
+  // first, which ends the sandbox.
+  void Start(absl::AnyInvocable<void()> started);
+
+  wire::ExecutionRecord::State state() const { return record_.state(); }
+  // The record for a server, with what the logs hold now.
+  wire::ExecutionRecord report() const;
+  // Its end was reported.
+  bool ended() const { return state_ == State::kEnded; }
+  // It was killed because init ended: its own end is unknown and is never
+  // reported.
+  bool lost() const { return state_ == State::kLost; }
+
+  // A signal to a command that is still being started is delivered when it
+  // runs. EXECUTION_ENDED: no process is left. NOT_A_TERMINAL: there is none.
+  absl::Status Signal(const wire::Signal& signal);
+  absl::Status Resize(uint32_t rows, uint32_t columns) {
+    return output_.ResizeTerminal(rows, columns);
+  }
+  void WriteInput(const wire::WriteInput& input, InputChannel::Done done);
+  void Acknowledge(wire::Stream stream, uint64_t offset) {
+    output_.Acknowledge(stream, offset);
+  }
+
+  // Records why the command is about to be killed, and which processes it
+  // takes along. The first cause counts.
+  void Condemn(wire::ExitRecord::Cause cause);
+  // Kills all processes. Does not wait until they are dead.
+  void Kill();
+
+  // Removes the cgroup. False: a process lives in it. Only when it has ended.
+  bool RemoveCgroup();
+  // Removes everything on disk. False: something is left, and the storage
+  // status fails. Only when it has ended.
+  bool RemoveFiles();
+
+ private:
+  enum class State {
+    // The spawner has not answered yet.
+    kStarting,
+    kRunning,
+    // It was reaped; its output is not complete.
+    kDraining,
+    // Its end is known, but neither on disk nor reported.
+    kRecording,
+    kEnded,
+    kLost,
+  };
+
+  void Enter(State next);
+  void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);
+  void OnRunning(UniqueFd pidfd);
+  void OnOutput();
+  // The way of its end.
+  void OnExit();
+  void OnReaped(const Reaped& reaped);
+  void OnDrained(bool left_open);
+  void Record(wire::ExecutionRecord end);
+  bool WaitsForDisk() const;
+  void ReportEnd();
+  // What shortens the way.
+  void OnTimeout(wire::ExitRecord::Cause cause);
+  void OnGraceOver();
+  // The end no longer waits for the disk.
+  void ForceEnd();
+  // If its end waits for the disk: looks again whether it still has to.
+  void RecordAgain();
+
+  // The signal can end or reach something.
+  bool Concerns(const wire::Signal& signal) const;
+  absl::Status Deliver(const wire::Signal& signal);
+
+  CommandHost* const host_;
+  State state_ = State::kStarting;
+  // Emptied once it runs: start.pb has it.
+  wire::CommandSpec command_;
+  // As it was reported last, without `streams`.
+  wire::ExecutionRecord record_;
+  ExecutionTimes times_;
+  ExecutionFiles files_;
+  // The command's own ends of its streams, until it has them.
+  std::vector<UniqueFd> command_fds_;
+  // Sent while it was being started.
+  std::vector<wire::Signal> early_signals_;
+  // As far as they are known.
+  EndingFacts facts_;
+  // As they were when the command was reaped: what is done to descendants later
+  // has no part in the cause.
+  EndingFacts ending_;
+  // While state_ is kRecording.
+  wire::ExecutionRecord end_;
+  bool forced_ = false;
+  CommandProcesses processes_;
+  CommandTimeouts timeouts_;
+  CommandOutput output_;
+  // Null: no standard input.
+  std::unique_ptr<InputChannel> input_;
+  EndWriter end_writer_;
+  Timer reap_again_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_SUPERVISED_COMMAND_H_
