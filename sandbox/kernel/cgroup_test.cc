@@ -1,4 +1,4 @@
-// On the real kernel, in groups of its own.
+// Tests on the real kernel, in groups of their own.
 
 #include "sandbox/kernel/cgroup.h"
 
@@ -38,7 +38,7 @@ class CgroupTest : public ::testing::Test {
     host_ = *std::move(host);
   }
 
-  // A process in the group that then does `then` and ends with what it returns.
+  // Starts a process in the group that calls `then` and exits with its result.
   pid_t StartIn(const Cgroup& cgroup, int (*then)()) {
     int entered[2];
     int go[2];
@@ -47,7 +47,7 @@ class CgroupTest : public ::testing::Test {
     const pid_t child = ::fork();
     char byte = 'n';
     if (child == 0) {
-      // v1: the process itself; v2: from outside.
+      // v1: the process enters itself; v2: it is moved from outside.
       byte = cgroup.Enter().ok() ? 'y' : 'n';
       const bool told = ::write(entered[1], &byte, 1) == 1;
       ::_exit(told && ::read(go[0], &byte, 1) == 1 ? then() : 2);
@@ -61,7 +61,7 @@ class CgroupTest : public ::testing::Test {
     }
     return child;
   }
-  // One that stays.
+  // Starts a process that stays in the group.
   pid_t StartIn(const Cgroup& cgroup) { return StartIn(cgroup, ::pause); }
 
   static int Reap(pid_t child) {
@@ -74,7 +74,7 @@ class CgroupTest : public ::testing::Test {
   CgroupHost host_;
 };
 
-TEST_F(CgroupTest, HoldsTheProcessesThatEntered) {
+TEST_F(CgroupTest, ListsTheProcessesThatEntered) {
   absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
   ASSERT_THAT(group.status(), IsOk());
   EXPECT_THAT(group->Pids(), IsEmpty());
@@ -88,7 +88,7 @@ TEST_F(CgroupTest, HoldsTheProcessesThatEntered) {
   EXPECT_THAT(group->Remove(), IsOk());
 }
 
-TEST_F(CgroupTest, KillsAllThatIsInItAndNothingBeside) {
+TEST_F(CgroupTest, KillsAllItsProcessesAndNoOthers) {
   absl::StatusOr<Cgroup> parent = Cgroup::Create(host_, name_);
   ASSERT_THAT(parent.status(), IsOk());
   absl::StatusOr<Cgroup> one = parent->CreateChild("one");
@@ -107,11 +107,11 @@ TEST_F(CgroupTest, KillsAllThatIsInItAndNothingBeside) {
   EXPECT_TRUE(one->Kill());
 }
 
-TEST_F(CgroupTest, DoesNotWaitForWhatItKilled) {
+TEST_F(CgroupTest, DoesNotWaitForTheProcessesThatItKills) {
   absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
   ASSERT_THAT(group.status(), IsOk());
   const pid_t child = StartIn(*group);
-  // It dies no further than this thread lets it.
+  // As its tracer, this thread keeps the process from ending.
   ASSERT_EQ(::ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_TRACEEXIT), 0);
   EXPECT_FALSE(group->Kill());
   int status = 0;
@@ -136,7 +136,7 @@ TEST_F(CgroupTest, LimitsProcesses) {
   EXPECT_LE(group->Usage().memory_peak_bytes, uint64_t{64} << 20);
 }
 
-TEST_F(CgroupTest, ClearsAwayWhatAnEarlierOneLeft) {
+TEST_F(CgroupTest, RemovesWhatAnEarlierGroupLeft) {
   pid_t child;
   {
     absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);

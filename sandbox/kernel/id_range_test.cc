@@ -21,7 +21,7 @@ class IdRangeTest : public ::testing::Test {
   }
 };
 
-TEST_F(IdRangeTest, GivesEachHolderOneOfItsOwn) {
+TEST_F(IdRangeTest, GivesEachHolderARangeOfItsOwn) {
   std::vector<IdRange> held;
   std::set<uint32_t> seen;
   for (int i = 0; i < 20; ++i) {
@@ -40,14 +40,14 @@ TEST_F(IdRangeTest, LiesAboveTheHostsUsersAndBelowTheSignBit) {
   EXPECT_LT(range->first_id(), 0x80000000u - kIdRange);
 }
 
-TEST_F(IdRangeTest, IsFreeAgainWhenItsHolderIsGone) {
+TEST_F(IdRangeTest, IsFreeAgainWhenItsHolderHasGone) {
   std::set<uint32_t> seen;
   for (int i = 0; i < 5; ++i) {
     absl::StatusOr<IdRange> range = IdRange::Acquire();
     ASSERT_TRUE(range.ok()) << range.status();
     seen.insert(range->first_id());
   }
-  // Others on this host may have taken it meanwhile, but hardly each time.
+  // Another process of this host may take it meanwhile, but not each time.
   EXPECT_LT(seen.size(), 5u);
 }
 

@@ -1,4 +1,4 @@
-// In a mount namespace of its own.
+// Tests in a mount namespace of their own.
 
 #include "sandbox/kernel/mount_api.h"
 
@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -27,7 +28,7 @@ using ::tests::StatusIs;
 class MountApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // For the process: its mounts end with it.
+    // The mounts end with this process.
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
       GTEST_SKIP() << "needs root";
@@ -66,19 +67,55 @@ TEST_F(MountApiTest, FollowsNoLink) {
     EXPECT_FALSE(MoveTree(tree->get(), root_.get(), path).ok()) << path;
   }
   EXPECT_FALSE(OpenBeneath(root_.get(), "link/ssl").ok());
-  // The link itself.
+  // As the last part of a path it is the link itself.
   const absl::StatusOr<UniqueFd> link = OpenBeneath(root_.get(), "link");
   ASSERT_THAT(link.status(), IsOk());
   struct stat one;
   ASSERT_EQ(::fstat(link->get(), &one), 0);
   EXPECT_TRUE(S_ISLNK(one.st_mode));
-  // The directory is the root: there is no way above it.
+  // The directory is the root: nothing leads above it.
   const absl::StatusOr<UniqueFd> above = OpenBeneath(root_.get(), "../../../a");
   ASSERT_THAT(above.status(), IsOk());
   struct stat other;
   ASSERT_EQ(::fstat(above->get(), &one), 0);
   ASSERT_EQ(::stat((directory_ + "/a").c_str(), &other), 0);
   EXPECT_EQ(one.st_ino, other.st_ino);
+}
+
+TEST_F(MountApiTest, FollowsLinksInsideARootOnly) {
+  ASSERT_EQ(::symlinkat("/a", root_.get(), "inside"), 0);
+  ASSERT_EQ(::symlinkat("../../../..", root_.get(), "above"), 0);
+  struct stat directory;
+  ASSERT_EQ(::fstatat(root_.get(), "a", &directory, 0), 0);
+  for (const char* path : {"a", "inside", "above/a", "/inside"}) {
+    const absl::StatusOr<UniqueFd> opened = OpenInRoot(root_.get(), path);
+    ASSERT_THAT(opened.status(), IsOk()) << path;
+    struct stat got;
+    ASSERT_EQ(::fstat(opened->get(), &got), 0);
+    EXPECT_EQ(got.st_ino, directory.st_ino) << path;
+  }
+  // "link" leads to /etc, which the root does not have.
+  EXPECT_THAT(OpenInRoot(root_.get(), "link").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("link")));
+}
+
+TEST_F(MountApiTest, OpensADirectoryWithoutLinksOnly) {
+  EXPECT_TRUE(OpenDirectoryWithoutLinks(directory_ + "/a").valid());
+  EXPECT_FALSE(OpenDirectoryWithoutLinks(directory_ + "/link").valid());
+  EXPECT_EQ(errno, ELOOP);
+  EXPECT_FALSE(OpenDirectoryWithoutLinks(directory_ + "/link/ssl").valid());
+  EXPECT_EQ(errno, ELOOP);
+}
+
+TEST_F(MountApiTest, MountsOnADescriptor) {
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  const absl::StatusOr<UniqueFd> place = OpenBeneath(root_.get(), "a");
+  ASSERT_THAT(place.status(), IsOk());
+  ASSERT_THAT(MoveTree(tree->get(), place->get(), ""), IsOk());
+  EXPECT_EQ(::faccessat(root_.get(), "a/x", F_OK, 0), -1);
+  ASSERT_EQ(::mkdirat(tree->get(), "x", 0755), 0);
+  EXPECT_EQ(::faccessat(root_.get(), "a/x", F_OK, 0), 0);
 }
 
 TEST_F(MountApiTest, MakesAMountReadOnlyAndWritableAgain) {
@@ -99,7 +136,7 @@ TEST_F(MountApiTest, CopiesATreeWithOtherAttributes) {
   EXPECT_EQ(::mkdirat(root_.get(), "x", 0755), 0);
 }
 
-TEST_F(MountApiTest, NamesWhatItCouldNotDo) {
+TEST_F(MountApiTest, NamesTheCallThatFailed) {
   EXPECT_THAT(CopyTree(root_.get(), "none").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(NewFileSystem("nofs", {}, 0).status().ToString(),

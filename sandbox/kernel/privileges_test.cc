@@ -1,4 +1,4 @@
-// Each case in a child, since there is no way back.
+// Each test drops privileges in a child, since a process cannot regain them.
 
 #include "sandbox/kernel/privileges.h"
 
@@ -19,7 +19,7 @@
 namespace sandbox {
 namespace {
 
-// Whether `check` holds in a child: for what has no way back.
+// Whether `check` holds in a child.
 bool HoldsInChild(bool (*check)()) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -29,7 +29,7 @@ bool HoldsInChild(bool (*check)()) {
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-// Only what the C library offers between fork and exit; 0 is success.
+// Calls only what is safe between fork and exit. Returns 0 on success.
 bool StatusSays(const char* line) {
   const absl::StatusOr<std::string> status = ReadSmallFile("/proc/self/status");
   return status.ok() && absl::StrContains(*status, line);
@@ -55,7 +55,7 @@ TEST_F(PrivilegesTest, LeavesNoCapability) {
   }));
 }
 
-TEST_F(PrivilegesTest, LeavesTheCapabilitiesThatAreNamed) {
+TEST_F(PrivilegesTest, KeepsTheNamedCapabilities) {
   EXPECT_TRUE(HoldsInChild([] {
     return KeepOnly({CAP_SETUID, CAP_SETGID}).ok() &&
            StatusSays("CapPrm:\t00000000000000c0") &&
@@ -71,7 +71,7 @@ rlimit Get(__rlimit_resource resource) {
   return value;
 }
 
-TEST_F(PrivilegesTest, AllowsNoCoreAndSetsUsualLimits) {
+TEST_F(PrivilegesTest, AllowsNoCoreDumpsAndSetsUsualLimits) {
   EXPECT_TRUE(HoldsInChild([] {
     return SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 0 &&
            Get(RLIMIT_NOFILE).rlim_cur == 1024;
@@ -83,7 +83,7 @@ bool SetLow() {
   return ::setrlimit(RLIMIT_NOFILE, &low) == 0;
 }
 
-TEST_F(PrivilegesTest, RaisesNoLimitAboveTheHosts) {
+TEST_F(PrivilegesTest, RaisesNoLimitAboveThatOfTheHost) {
   EXPECT_TRUE(HoldsInChild([] {
     return SetLow() && SetResourceLimits().ok() &&
            Get(RLIMIT_NOFILE).rlim_cur == 200 &&

@@ -24,7 +24,7 @@ using ::tests::StatusIs;
 class PtyTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The host's own; a sandbox has another.
+    // The host's devpts; a sandbox has its own.
     UniqueFd devpts(::open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC));
     absl::StatusOr<Pty> pty = OpenPty(devpts.get(), 24, 80);
     if (!pty.ok()) {
@@ -36,7 +36,7 @@ class PtyTest : public ::testing::Test {
   Pty pty_;
 };
 
-TEST_F(PtyTest, HasTheSizeThatWasAskedForAndTakesAnother) {
+TEST_F(PtyTest, HasTheRequestedSizeAndCanBeResized) {
   winsize size;
   ASSERT_EQ(::ioctl(pty_.slave.get(), TIOCGWINSZ, &size), 0);
   EXPECT_EQ(size.ws_row, 24);
@@ -47,7 +47,7 @@ TEST_F(PtyTest, HasTheSizeThatWasAskedForAndTakesAnother) {
   EXPECT_EQ(size.ws_col, 132);
 }
 
-TEST_F(PtyTest, PassesBytesWithoutBecomingOurTerminal) {
+TEST_F(PtyTest, PassesBytesWithoutBecomingTheControllingTerminal) {
   EXPECT_NE(::fcntl(pty_.master.get(), F_GETFL) & O_NONBLOCK, 0);
   ASSERT_EQ(::write(pty_.slave.get(), "hi", 2), 2);
   char buffer[8];
@@ -56,7 +56,7 @@ TEST_F(PtyTest, PassesBytesWithoutBecomingOurTerminal) {
   EXPECT_NE(::ioctl(pty_.slave.get(), TIOCGSID, &session), 0);
 }
 
-TEST_F(PtyTest, SignalsTheForegroundOfTheTerminal) {
+TEST_F(PtyTest, SignalsTheForegroundProcessGroup) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();

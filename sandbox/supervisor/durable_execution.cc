@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/storage/log_names.h"
 
 namespace sandbox {
 namespace {
@@ -99,7 +100,7 @@ absl::Status DurableExecution::SyncFiles(const std::string& end,
   if (end.empty()) {
     return absl::OkStatus();
   }
-  for (const char* name : {"stdout", "stderr", "terminal"}) {
+  for (const char* name : kLogNames) {
     absl::Status synced = SyncLog(name, rewrite);
     if (!synced.ok() && !absl::IsNotFound(synced)) {
       return synced;

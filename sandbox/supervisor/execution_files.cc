@@ -6,11 +6,13 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/record_file.h"
 
 namespace sandbox {
@@ -19,17 +21,6 @@ namespace {
 constexpr const char* kStart = "start.pb";
 constexpr const char* kEnd = "exit.pb";
 constexpr const char* kNewEnd = "exit.pb.new";
-
-const char* LogName(wire::Stream stream) {
-  switch (stream) {
-    case wire::STDERR:
-      return "stderr";
-    case wire::TERMINAL:
-      return "terminal";
-    default:
-      return "stdout";
-  }
-}
 
 // With a first byte, so that a record does not fail for a disk that is full by
 // then: it is no longer than a block, mostly. A zero is no record.
@@ -128,8 +119,9 @@ absl::Status ExecutionFiles::Remove() {
   end_.Reset();
   // Without its start.pb it is nobody's, should the rest not come to pass.
   // exit.pb.new goes before exit.pb, which it may just be renamed to.
-  for (const char* name :
-       {kStart, kNewEnd, kEnd, "stdout", "stderr", "terminal"}) {
+  std::vector<const char*> names = {kStart, kNewEnd, kEnd};
+  names.insert(names.end(), std::begin(kLogNames), std::end(kLogNames));
+  for (const char* name : names) {
     const std::string path = absl::StrCat(directory_, "/", name);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
       return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", path));

@@ -20,6 +20,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/paths.h"
 
@@ -268,14 +269,7 @@ corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
 }
 
 const char* LogFileName(corral::v1::Stream stream) {
-  switch (stream) {
-    case corral::v1::STDERR:
-      return "stderr";
-    case corral::v1::TERMINAL:
-      return "terminal";
-    default:
-      return "stdout";
-  }
+  return sandbox::LogName(ToWire(stream));
 }
 
 wire::Stream ToWire(corral::v1::Stream stream) {

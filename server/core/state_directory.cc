@@ -27,6 +27,7 @@
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 
@@ -374,9 +375,9 @@ absl::Status StateDirectory::CutLogs(const std::string& sandbox_path) {
                    ListExecutions(sandbox_path));
   absl::Status status;
   for (const std::string& id : ids) {
-    for (const char* log : {"/stdout", "/stderr", "/terminal"}) {
+    for (const char* log : sandbox::kLogNames) {
       const absl::Status cut = sandbox::CutOutputLog(
-          absl::StrCat(ExecutionPath(sandbox_path, id), log));
+          absl::StrCat(ExecutionPath(sandbox_path, id), "/", log));
       status.Update(absl::IsNotFound(cut) ? absl::OkStatus() : cut);
     }
   }

@@ -20,6 +20,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 
@@ -29,17 +30,6 @@ using sandbox::MakeFailure;
 namespace wire = sandbox::wire;
 
 namespace {
-
-const char* FileName(wire::Stream stream) {
-  switch (stream) {
-    case wire::STDERR:
-      return "stderr";
-    case wire::TERMINAL:
-      return "terminal";
-    default:
-      return "stdout";
-  }
-}
 
 sandbox::Overflow ToOverflow(wire::CommandSpec::Overflow overflow) {
   switch (overflow) {
@@ -93,7 +83,8 @@ void FakeSupervisor::CreateLogs(const std::string& directory,
   const sandbox::UniqueFd fd(
       ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (const wire::Stream stream : streams) {
-    auto log = sandbox::OutputLogWriter::Create(fd.get(), FileName(stream));
+    auto log =
+        sandbox::OutputLogWriter::Create(fd.get(), sandbox::LogName(stream));
     CHECK(log.ok()) << log.status().message();
     log->SetRetention(command.retain_bytes(), ToOverflow(command.overflow()));
     running->logs.emplace(stream, *std::move(log));
