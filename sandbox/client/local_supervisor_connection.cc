@@ -68,6 +68,7 @@ LocalSupervisorConnection::~LocalSupervisorConnection() {
   bool done = false;
   loop_->Post([&] {
     Unwatch();
+    alive_.reset();
     MutexLock lock(&mutex);
     done = true;
     mutex.Signal();

@@ -114,8 +114,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // Requests that the socket had no room for.
   std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
 
-  // Expires with this object, which is destroyed on the loop's thread or while
-  // that waits: posted functions check it there.
+  // Expires on the loop's thread before this object is destroyed. Posted
+  // functions check it there.
   std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
 };
 
