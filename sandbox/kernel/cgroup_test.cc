@@ -49,8 +49,8 @@ class CgroupTest : public ::testing::Test {
     if (child == 0) {
       // v1: the process enters itself; v2: it is moved from outside.
       byte = cgroup.Enter().ok() ? 'y' : 'n';
-      const bool told = ::write(entered[1], &byte, 1) == 1;
-      ::_exit(told && ::read(go[0], &byte, 1) == 1 ? then() : 2);
+      const bool sent = ::write(entered[1], &byte, 1) == 1;
+      ::_exit(sent && ::read(go[0], &byte, 1) == 1 ? then() : 2);
     }
     EXPECT_EQ(::read(entered[0], &byte, 1), 1);
     EXPECT_EQ(byte, 'y');

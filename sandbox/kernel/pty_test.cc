@@ -63,7 +63,7 @@ TEST_F(PtyTest, SignalsTheForegroundProcessGroup) {
   if (child == 0) {
     ::setsid();
     ::ioctl(pty_.slave.get(), TIOCSCTTY, 0);
-    [[maybe_unused]] const ssize_t told = ::write(ready[1], "x", 1);
+    [[maybe_unused]] const ssize_t sent = ::write(ready[1], "x", 1);
     for (;;) {
       ::pause();
     }

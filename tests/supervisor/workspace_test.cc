@@ -67,7 +67,7 @@ TEST_P(WorkspaceTest, IsAtItsOwnPath) {
   EXPECT_EQ(Content(workspace + "/file"), "text\n");
 }
 
-// What lies beside the workspace on the host is not in the sandbox.
+// Other files of the parent directory on the host are not in the sandbox.
 TEST_P(WorkspaceTest, ShowsNothingElseOfTheHostsDirectory) {
   const std::string workspace = host_.path() + "/work";
   std::filesystem::create_directory(workspace);
