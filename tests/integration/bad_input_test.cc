@@ -22,6 +22,7 @@ using ::corral::v1::Execution;
 using ::corral::v1::Limits;
 using ::corral::v1::STDOUT;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ExecutionStub = Client::ExecutionStub;
 using SandboxStub = Client::SandboxStub;
 
@@ -123,6 +124,27 @@ TEST_F(BadInputTest, RefusesTwoMebibytesOfArguments) {
   const grpc::Status huge =
       Start(sandbox, MakeCommand({"echo", std::string(5 << 20, 'x')}));
   EXPECT_EQ(huge.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(BadInputTest, RefusesTenThousandCursors) {
+  const std::string name =
+      client_->Start(CreateSandbox(), Shell("echo hi; read x")).name();
+  corral::v1::StreamOutputRequest stream;
+  corral::v1::AcknowledgeOutputRequest acknowledge;
+  stream.set_name(name);
+  acknowledge.set_name(name);
+  for (int i = 0; i < 10'000; ++i) {
+    stream.add_cursors()->set_stream(STDOUT);
+    acknowledge.add_cursors()->set_stream(STDOUT);
+  }
+  google::protobuf::Empty empty;
+  for (const grpc::Status& status :
+       {client_->Stream(stream)->Finish(),
+        client_->Call(&ExecutionStub::AcknowledgeOutput, acknowledge,
+                      &empty)}) {
+    EXPECT_EQ(Reason(status), "INVALID_FIELD") << status.error_message();
+    EXPECT_THAT(Field(status), StartsWith("cursors"));
+  }
 }
 
 TEST_F(BadInputTest, AcceptsTenThousandVariables) {
