@@ -23,13 +23,16 @@
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
-#include "server/core/state_directory.h"
 #include "server/rpc/acknowledgement.h"
+#include "server/rpc/control_call.h"
 #include "server/rpc/execution_list.h"
+#include "server/rpc/found_execution.h"
+#include "server/rpc/input_write.h"
 #include "server/rpc/output_cursor.h"
 #include "server/rpc/output_stream.h"
 #include "server/rpc/unary_reply.h"
 #include "server/rpc/wait_call.h"
+#include "server/rpc/whole_command.h"
 #include "server/rpc/window_call.h"
 #include "server/runtime/activity.h"
 
@@ -77,32 +80,12 @@ void RunIn(const std::shared_ptr<Sandbox>& sandbox,
   }
 }
 
-// Reads the whole command of an execution into its description. Blocks on the
-// disk.
-absl::Status ReadWholeCommand(const Execution& execution,
-                              corral::v1::Execution* description) {
-  absl::StatusOr<corral::v1::Command> command =
-      StateDirectory::ReadCommand(execution.directory());
-  if (command.ok()) {
-    *description->mutable_command() = *std::move(command);
-    return absl::OkStatus();
-  }
-  if (!absl::IsNotFound(command.status())) {
-    return ServerFault("record", command.status());
-  }
-  // The record is not written yet, or not there any more.
-  return description->state() == corral::v1::Execution::STARTING
-             ? absl::OkStatus()
-             : ExecutionNotFound(execution.name());
-}
-
 }  // namespace
 
-absl::StatusOr<ExecutionService::Found> ExecutionService::Find(
-    const std::string& name) {
+absl::StatusOr<FoundExecution> ExecutionService::Find(const std::string& name) {
   ASSIGN_OR_RETURN(const ExecutionName parsed,
                    ExecutionName::Parse("name", name));
-  Found found;
+  FoundExecution found;
   found.id = parsed.id();
   found.sandbox = sandboxes_->registry().Find(parsed.sandbox().id());
   if (found.sandbox != nullptr) {
@@ -262,7 +245,7 @@ ExecutionService::UnaryReactor* ExecutionService::GetExecution(
     Context* context, const corral::v1::GetExecutionRequest* request,
     corral::v1::Execution* response) {
   Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
   if (!found.ok()) {
     return Reply(context, found.status());
   }
@@ -290,7 +273,7 @@ ExecutionService::UnaryReactor* ExecutionService::WaitExecution(
     Context* context, const corral::v1::WaitExecutionRequest* request,
     corral::v1::Execution* response) {
   Activity::Call call = activity_->BeginCall();
-  absl::StatusOr<Found> found = Find(request->name());
+  absl::StatusOr<FoundExecution> found = Find(request->name());
   if (!found.ok()) {
     return Reply(context, found.status());
   }
@@ -311,7 +294,7 @@ ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(
     Context* context, const corral::v1::DeleteExecutionRequest* request,
     google::protobuf::Empty* /*response*/) {
   Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
   if (!found.ok()) {
     return Reply(context, found.status());
   }
@@ -325,7 +308,7 @@ ExecutionService::UnaryReactor* ExecutionService::ReadOutput(
     Context* context, const corral::v1::ReadOutputRequest* request,
     corral::v1::ReadOutputResponse* response) {
   Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
   if (!found.ok()) {
     return Reply(context, found.status());
   }
@@ -337,7 +320,7 @@ ExecutionService::OutputReactor* ExecutionService::StreamOutput(
     Context* /*context*/, const corral::v1::StreamOutputRequest* request) {
   const std::shared_ptr<OutputStream> stream =
       OutputStream::Create(timers_, reads_, activity_->BeginCall());
-  const absl::StatusOr<Found> found = Find(request->name());
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
   if (found.ok()) {
     FollowIn(found->sandbox,
              OutputCursor::Create(found->execution, request->cursors(),
@@ -353,7 +336,7 @@ ExecutionService::UnaryReactor* ExecutionService::AcknowledgeOutput(
     Context* context, const corral::v1::AcknowledgeOutputRequest* request,
     google::protobuf::Empty* /*response*/) {
   Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
   const absl::Status status =
       found.ok() ? CheckAcknowledgement(*request, *found->execution)
                  : found.status();
@@ -371,6 +354,44 @@ ExecutionService::UnaryReactor* ExecutionService::AcknowledgeOutput(
     }
     reply(known);
   });
+  return reactor;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::WriteInput(
+    Context* context, const corral::v1::WriteInputRequest* request,
+    corral::v1::InputState* response) {
+  Activity::Call call = activity_->BeginCall();
+  absl::StatusOr<FoundExecution> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  return InputWrite::Start(*std::move(found), request, response, timers_,
+                           std::move(call));
+}
+
+ExecutionService::UnaryReactor* ExecutionService::SignalExecution(
+    Context* context, const corral::v1::SignalExecutionRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  Signal(*found, *request, ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::ResizeTerminal(
+    Context* context, const corral::v1::ResizeTerminalRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<FoundExecution> found = Find(request->name());
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  Resize(*found, *request, ReplyLater(reactor, std::move(call)));
   return reactor;
 }
 

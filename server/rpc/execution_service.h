@@ -17,6 +17,7 @@
 #include "server/core/execution.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
+#include "server/rpc/found_execution.h"
 #include "server/rpc/output_stream.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
@@ -39,7 +40,6 @@ class ExecutionService final
         activity_(activity),
         ceilings_(std::move(ceilings)) {}
 
-  // execution_service.cc
   UnaryReactor* StartExecution(Context* context,
                                const corral::v1::StartExecutionRequest* request,
                                corral::v1::Execution* response) override;
@@ -68,7 +68,6 @@ class ExecutionService final
       Context* context, const corral::v1::AcknowledgeOutputRequest* request,
       google::protobuf::Empty* response) override;
 
-  // execution_control.cc
   UnaryReactor* WriteInput(Context* context,
                            const corral::v1::WriteInputRequest* request,
                            corral::v1::InputState* response) override;
@@ -80,15 +79,8 @@ class ExecutionService final
                                google::protobuf::Empty* response) override;
 
  private:
-  struct Found {
-    std::shared_ptr<Sandbox> sandbox;
-    std::shared_ptr<Execution> execution;
-    // The last part of the name.
-    std::string id;
-  };
-
   // INVALID_FIELD for the field "name", EXECUTION_NOT_FOUND.
-  absl::StatusOr<Found> Find(const std::string& name);
+  absl::StatusOr<FoundExecution> Find(const std::string& name);
 
   absl::StatusOr<std::shared_ptr<Sandbox>> FindParent(
       const std::string& parent);

@@ -12,6 +12,8 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
+#include "server/core/sandbox.h"
+#include "server/rpc/found_execution.h"
 #include "server/rpc/unary_reply.h"
 
 namespace server {
@@ -43,7 +45,7 @@ wire::WriteInput InputOf(const corral::v1::WriteInputRequest& request,
 }  // namespace
 
 grpc::ServerUnaryReactor* InputWrite::Start(
-    Target target, const corral::v1::WriteInputRequest* request,
+    FoundExecution target, const corral::v1::WriteInputRequest* request,
     corral::v1::InputState* response, TimerQueue* timers, Activity::Call call) {
   // OnDone deletes it.
   auto* write = new InputWrite(std::move(target), request, response, timers,
@@ -61,7 +63,7 @@ grpc::ServerUnaryReactor* InputWrite::Start(
   return write;
 }
 
-InputWrite::InputWrite(Target target,
+InputWrite::InputWrite(FoundExecution target,
                        const corral::v1::WriteInputRequest* request,
                        corral::v1::InputState* response, TimerQueue* timers,
                        Activity::Call call)

@@ -20,7 +20,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "server/core/execution.h"
 #include "server/core/input_queue.h"
-#include "server/core/sandbox.h"
+#include "server/rpc/found_execution.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -29,24 +29,17 @@ namespace server {
 class InputWrite final : public grpc::ServerUnaryReactor,
                          private InputQueue::Write {
  public:
-  // The execution to which the data is written.
-  struct Target {
-    std::shared_ptr<Sandbox> sandbox;
-    std::shared_ptr<Execution> execution;
-    // The last part of the execution's name.
-    std::string id;
-  };
-
   // The reactor lives until the call is over. `timers` must outlive it.
   static grpc::ServerUnaryReactor* Start(
-      Target target, const corral::v1::WriteInputRequest* request,
+      FoundExecution target, const corral::v1::WriteInputRequest* request,
       corral::v1::InputState* response, TimerQueue* timers,
       Activity::Call call);
 
  private:
   using Answer = absl::AnyInvocable<void(absl::Status)>;
 
-  InputWrite(Target target, const corral::v1::WriteInputRequest* request,
+  InputWrite(FoundExecution target,
+             const corral::v1::WriteInputRequest* request,
              corral::v1::InputState* response, TimerQueue* timers,
              Activity::Call call);
 
@@ -64,7 +57,7 @@ class InputWrite final : public grpc::ServerUnaryReactor,
   absl::Status ToError(const absl::Status& status,
                        const corral::supervisor::v1::InputState& taken) const;
 
-  const Target target_;
+  const FoundExecution target_;
   const corral::v1::WriteInputRequest* const request_;
   corral::v1::InputState* const response_;
   TimerQueue* const timers_;

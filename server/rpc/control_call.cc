@@ -1,4 +1,4 @@
-// The calls of ExecutionService that act on a running command.
+#include "server/rpc/control_call.h"
 
 #include <csignal>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
-#include "corral/v1/execution_service.grpc.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -23,10 +23,7 @@
 #include "server/api/validation.h"
 #include "server/core/execution.h"
 #include "server/core/sandbox.h"
-#include "server/rpc/execution_service.h"
-#include "server/rpc/input_write.h"
-#include "server/rpc/unary_reply.h"
-#include "server/runtime/activity.h"
+#include "server/rpc/found_execution.h"
 
 namespace server {
 namespace {
@@ -95,17 +92,15 @@ absl::StatusOr<wire::Signal> ToSignal(
   return signal;
 }
 
-using Answer = absl::AnyInvocable<void(absl::Status)>;
-
-// Calls `ask` with the supervisor, after the server has found it.
-void Control(const std::shared_ptr<Sandbox>& sandbox,
-             const std::shared_ptr<Execution>& execution,
-             absl::AnyInvocable<void(sandbox::SupervisorConnection&,
-                                     sandbox::SupervisorConnection::Done)>
-                 ask,
-             Answer reply) {
-  sandbox->AwaitKnown(
-      [sandbox, execution, ask = std::move(ask),
+// Passes a request on, after the server has found the supervisor.
+void PassOn(const FoundExecution& target,
+            absl::AnyInvocable<void(sandbox::SupervisorConnection&,
+                                    sandbox::SupervisorConnection::Done)>
+                request,
+            ControlReply reply) {
+  target.sandbox->AwaitKnown(
+      [sandbox = target.sandbox, execution = target.execution,
+       request = std::move(request),
        reply = std::move(reply)](const absl::Status& known) mutable {
         if (!known.ok()) {
           reply(known);
@@ -116,8 +111,8 @@ void Control(const std::shared_ptr<Sandbox>& sandbox,
           reply(HasEnded(*execution));
           return;
         }
-        ask(*supervisor, [execution, reply = std::move(reply)](
-                             const absl::Status& done) mutable {
+        request(*supervisor, [execution, reply = std::move(reply)](
+                                 const absl::Status& done) mutable {
           reply(ToControlError(*execution, done));
         });
       });
@@ -125,68 +120,44 @@ void Control(const std::shared_ptr<Sandbox>& sandbox,
 
 }  // namespace
 
-ExecutionService::UnaryReactor* ExecutionService::WriteInput(
-    Context* context, const corral::v1::WriteInputRequest* request,
-    corral::v1::InputState* response) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
-  if (!found.ok()) {
-    return Reply(context, found.status());
-  }
-  return InputWrite::Start({found->sandbox, found->execution, found->id},
-                           request, response, timers_, std::move(call));
-}
-
-ExecutionService::UnaryReactor* ExecutionService::SignalExecution(
-    Context* context, const corral::v1::SignalExecutionRequest* request,
-    google::protobuf::Empty* /*response*/) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
-  if (!found.ok()) {
-    return Reply(context, found.status());
-  }
-  absl::StatusOr<wire::Signal> signal = ToSignal(*request, *found->execution);
+void Signal(const FoundExecution& target,
+            const corral::v1::SignalExecutionRequest& request,
+            ControlReply reply) {
+  absl::StatusOr<wire::Signal> signal = ToSignal(request, *target.execution);
   if (!signal.ok()) {
-    return Reply(context, signal.status());
+    reply(signal.status());
+    return;
   }
-  signal->set_execution_id(found->id);
-  UnaryReactor* reactor = context->DefaultReactor();
-  Control(
-      found->sandbox, found->execution,
-      [signal = *std::move(signal)](sandbox::SupervisorConnection& sandbox,
+  signal->set_execution_id(target.id);
+  PassOn(
+      target,
+      [signal = *std::move(signal)](sandbox::SupervisorConnection& supervisor,
                                     sandbox::SupervisorConnection::Done done) {
-        sandbox.Signal(signal, std::move(done));
+        supervisor.Signal(signal, std::move(done));
       },
-      ReplyLater(reactor, std::move(call)));
-  return reactor;
+      std::move(reply));
 }
 
-ExecutionService::UnaryReactor* ExecutionService::ResizeTerminal(
-    Context* context, const corral::v1::ResizeTerminalRequest* request,
-    google::protobuf::Empty* /*response*/) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<Found> found = Find(request->name());
-  absl::Status status = found.status();
-  status.Update(CheckTerminalSize("size", request->size()));
-  if (status.ok()) {
-    status = CheckTerminal(*found->execution);
-  }
+void Resize(const FoundExecution& target,
+            const corral::v1::ResizeTerminalRequest& request,
+            ControlReply reply) {
+  absl::Status status = CheckTerminalSize("size", request.size());
+  status.Update(CheckTerminal(*target.execution));
   if (!status.ok()) {
-    return Reply(context, status);
+    reply(status);
+    return;
   }
   wire::Resize resize;
-  resize.set_execution_id(found->id);
-  resize.set_rows(request->size().rows());
-  resize.set_columns(request->size().columns());
-  UnaryReactor* reactor = context->DefaultReactor();
-  Control(
-      found->sandbox, found->execution,
-      [resize](sandbox::SupervisorConnection& sandbox,
+  resize.set_execution_id(target.id);
+  resize.set_rows(request.size().rows());
+  resize.set_columns(request.size().columns());
+  PassOn(
+      target,
+      [resize](sandbox::SupervisorConnection& supervisor,
                sandbox::SupervisorConnection::Done done) {
-        sandbox.Resize(resize, std::move(done));
+        supervisor.Resize(resize, std::move(done));
       },
-      ReplyLater(reactor, std::move(call)));
-  return reactor;
+      std::move(reply));
 }
 
 }  // namespace server

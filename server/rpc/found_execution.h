@@ -1,0 +1,23 @@
+// The execution that a request names.
+
+#ifndef SERVER_RPC_FOUND_EXECUTION_H_
+#define SERVER_RPC_FOUND_EXECUTION_H_
+
+#include <memory>
+#include <string>
+
+#include "server/core/execution.h"
+#include "server/core/sandbox.h"
+
+namespace server {
+
+struct FoundExecution {
+  std::shared_ptr<Sandbox> sandbox;
+  std::shared_ptr<Execution> execution;
+  // The last part of the name.
+  std::string id;
+};
+
+}  // namespace server
+
+#endif  // SERVER_RPC_FOUND_EXECUTION_H_
