@@ -1,6 +1,7 @@
 #include "tests/fakes/fake_execution_service.h"
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -25,6 +26,19 @@ const Status& Interrupted() {
   static const Status* const status =
       new Status(grpc::StatusCode::UNAVAILABLE, "the server goes down");
   return *status;
+}
+
+// Refuses cursors that name a stream twice.
+Status CheckCursors(
+    const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>&
+        cursors) {
+  std::set<corral::v1::Stream> seen;
+  for (const auto& cursor : cursors) {
+    if (!seen.insert(cursor.stream()).second) {
+      return {grpc::StatusCode::INVALID_ARGUMENT, "cursors: each stream once"};
+    }
+  }
+  return Status::OK;
 }
 
 // Streams until the end. Without cursors: all output that is kept.
@@ -167,6 +181,10 @@ Status FakeServer::Executions::StreamOutput(
     for (const auto& cursor : request->cursors()) {
       cursors[cursor.stream()] = cursor.offset();
     }
+    const Status status = CheckCursors(request->cursors());
+    if (!status.ok()) {
+      return status;
+    }
     return Stream(execution, cursors, request->no_follow(), writer);
   });
 }
@@ -175,10 +193,13 @@ Status FakeServer::Executions::AcknowledgeOutput(
     ServerContext*, const corral::v1::AcknowledgeOutputRequest* request,
     Empty*) {
   return With(request->name(), [&](FakeExecution& execution) {
+    Status status = CheckCursors(request->cursors());
     for (const auto& cursor : request->cursors()) {
-      execution.Acknowledge(cursor.stream(), cursor.offset());
+      if (status.ok()) {
+        execution.Acknowledge(cursor.stream(), cursor.offset());
+      }
     }
-    return Status::OK;
+    return status;
   });
 }
 
