@@ -59,6 +59,8 @@ TEST(OpenConnectionsTest, CountsANumberThatIsAddedAgainOnce) {
   first = MakeSocket();
   EXPECT_TRUE(connections.Add(first.get()));
   EXPECT_TRUE(connections.Add(second.get()));
+  const UniqueFd third = MakeSocket();
+  EXPECT_FALSE(connections.Add(third.get()));
 }
 
 }  // namespace

@@ -5,10 +5,13 @@
 #include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/mutex.h"
 #include "server/api/errors.h"
 #include "tests/fakes/fake_timer_queue.h"
 
@@ -29,6 +32,31 @@ bool EndsByItself(const Waiting& waiting) {
   return waiting.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
 }
 
+// Counts the timers that were ever set.
+class CountingTimerQueue final : public tests::FakeTimerQueue {
+ public:
+  Id RunAfter(absl::Duration delay,
+              absl::AnyInvocable<void()> function) override {
+    const Id id = FakeTimerQueue::RunAfter(delay, std::move(function));
+    sandbox::MutexLock lock(&mutex_);
+    ++count_;
+    mutex_.Signal();
+    return id;
+  }
+
+  // Blocks until `count` timers were set.
+  void AwaitCount(int count) {
+    sandbox::MutexLock lock(&mutex_);
+    mutex_.Await([this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return count_ >= count;
+    });
+  }
+
+ private:
+  sandbox::Mutex mutex_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
 class FakeLastingCall final : public LastingCall {
  public:
   void Fail(const absl::Status& status) override { status_ = status; }
@@ -43,18 +71,33 @@ class ActivityTest : public ::testing::Test {
  protected:
   static constexpr absl::Duration kLongest = absl::Seconds(5);
 
-  Waiting BeginDrain(
-      Activity::DrainFor what = Activity::DrainFor::kReadersAndCommands) {
-    Waiting drain = Begin([=] { return activity_.Drain(kLongest, what); });
-    AwaitBlocked();
-    return drain;
+  // Begins a call that blocks. It sets the timer of its deadline under the lock
+  // that it releases when it blocks: what a test does to activity_ after this
+  // finds the call blocked.
+  template <typename Function>
+  Waiting BeginBlocked(Function function) {
+    Waiting waiting = Begin(std::move(function));
+    timers_.AwaitCount(++waits_);
+    return waiting;
   }
 
-  // A wait arms its deadline under the lock that it releases when it blocks:
-  // what a test does to activity_ after this finds the wait blocked.
-  void AwaitBlocked() { timers_.AwaitTimers(1); }
+  Waiting BeginDrain(
+      Activity::DrainFor what = Activity::DrainFor::kReadersAndCommands) {
+    return BeginBlocked([=] { return activity_.Drain(kLongest, what); });
+  }
 
-  tests::FakeTimerQueue timers_;
+  // Returns the result of a call that must end before its deadline.
+  bool ResultOf(Waiting waiting) {
+    const bool ended = EndsByItself(waiting);
+    EXPECT_TRUE(ended) << "the call is still blocked";
+    if (!ended) {
+      timers_.Advance(kLongest);
+    }
+    return waiting.get();
+  }
+
+  CountingTimerQueue timers_;
+  int waits_ = 0;
   Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/2}};
 };
 
@@ -135,8 +178,7 @@ TEST_F(ActivityTest, DrainsUntilTheLastCommandEnds) {
   Waiting drain = BeginDrain();
   EXPECT_EQ(ReasonOf(activity_.AdmitWork()), corral::v1::SERVER_DRAINING);
   activity_.CommandEnded();
-  EXPECT_TRUE(EndsByItself(drain));
-  EXPECT_TRUE(drain.get());
+  EXPECT_TRUE(ResultOf(std::move(drain)));
 }
 
 TEST_F(ActivityTest, DrainsUntilTheLastLastingCallEnds) {
@@ -144,8 +186,7 @@ TEST_F(ActivityTest, DrainsUntilTheLastLastingCallEnds) {
   ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
   Waiting drain = BeginDrain(Activity::DrainFor::kReaders);
   activity_.RemoveLasting(call.get());
-  EXPECT_TRUE(EndsByItself(drain));
-  EXPECT_TRUE(drain.get());
+  EXPECT_TRUE(ResultOf(std::move(drain)));
 }
 
 TEST_F(ActivityTest, ADrainThatLeavesACommandEndsAtItsDeadline) {
@@ -173,16 +214,14 @@ TEST_F(ActivityTest, OnlyTheSecondStopRequestEndsADrain) {
   activity_.RequestStop();
   Waiting drain = BeginDrain();
   activity_.RequestStop();
-  EXPECT_TRUE(EndsByItself(drain));
-  EXPECT_FALSE(drain.get());
+  EXPECT_FALSE(ResultOf(std::move(drain)));
 }
 
 TEST_F(ActivityTest, ASuccessorEndsADrain) {
   activity_.CommandStarted();
   Waiting drain = BeginDrain();
   activity_.RequestHandover();
-  EXPECT_TRUE(EndsByItself(drain));
-  EXPECT_FALSE(drain.get());
+  EXPECT_FALSE(ResultOf(std::move(drain)));
 }
 
 TEST_F(ActivityTest, AdmitsWorkAgainAfterAHandoverFailed) {
@@ -214,31 +253,27 @@ TEST_F(ActivityTest, AwaitsTheEndOfEveryLastingCall) {
   ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
   activity_.RefuseWork(absl::ZeroDuration());
   Waiting wait =
-      Begin([this] { return activity_.AwaitNoLastingCall(kLongest); });
-  AwaitBlocked();
+      BeginBlocked([this] { return activity_.AwaitNoLastingCall(kLongest); });
   activity_.RemoveLasting(call.get());
-  EXPECT_TRUE(EndsByItself(wait));
-  EXPECT_TRUE(wait.get());
+  EXPECT_TRUE(ResultOf(std::move(wait)));
 }
 
 TEST_F(ActivityTest, AwaitsTheAnswerOfEveryStart) {
   Activity::Start start = activity_.BeginStart();
   Activity::Start other = activity_.BeginStart();
-  Waiting wait = Begin([this] { return activity_.AwaitNoStart(kLongest); });
-  AwaitBlocked();
+  Waiting wait =
+      BeginBlocked([this] { return activity_.AwaitNoStart(kLongest); });
   other.reset();
   start.reset();
-  EXPECT_TRUE(EndsByItself(wait));
-  EXPECT_TRUE(wait.get());
+  EXPECT_TRUE(ResultOf(std::move(wait)));
 }
 
 TEST_F(ActivityTest, AwaitsTheEndOfEveryCall) {
   Activity::Call call = activity_.BeginCall();
-  Waiting wait = Begin([this] { return activity_.AwaitNoCall(kLongest); });
-  AwaitBlocked();
+  Waiting wait =
+      BeginBlocked([this] { return activity_.AwaitNoCall(kLongest); });
   call.reset();
-  EXPECT_TRUE(EndsByItself(wait));
-  EXPECT_TRUE(wait.get());
+  EXPECT_TRUE(ResultOf(std::move(wait)));
 }
 
 TEST_F(ActivityTest, AWaitThatIsNotFulfilledEndsAtItsDeadline) {
@@ -247,8 +282,7 @@ TEST_F(ActivityTest, AWaitThatIsNotFulfilledEndsAtItsDeadline) {
   activity_.SandboxAdded();
   for (auto wait : {&Activity::AwaitNoStart, &Activity::AwaitNoCall,
                     &Activity::AwaitNoSandbox}) {
-    Waiting waiting = Begin([=] { return (activity_.*wait)(kLongest); });
-    AwaitBlocked();
+    Waiting waiting = BeginBlocked([=] { return (activity_.*wait)(kLongest); });
     timers_.Advance(kLongest);
     EXPECT_FALSE(waiting.get());
   }
