@@ -102,8 +102,13 @@ std::string ExecutionFiles::LogPath(wire::Stream stream) const {
   return absl::StrCat(directory_, "/", LogName(stream));
 }
 
-absl::Status ExecutionFiles::WriteStart(const wire::ExecutionRecord& record) {
+absl::Status ExecutionFiles::WriteStart(wire::ExecutionRecord record) {
   const UniqueFd file = std::move(start_);
+  if (record.has_command()) {
+    // `original` has both, as the client sent them.
+    record.mutable_command()->clear_argv();
+    record.mutable_command()->clear_environment();
+  }
   return WriteRecord(file, SealRecord(record), kStart);
 }
 

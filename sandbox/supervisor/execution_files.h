@@ -47,8 +47,9 @@ class ExecutionFiles {
   const std::string& directory() const { return directory_; }
   std::string LogPath(wire::Stream stream) const;
 
-  // Writes start.pb. Once.
-  absl::Status WriteStart(const wire::ExecutionRecord& record);
+  // Writes start.pb, without the command's argv and environment: `original` has
+  // them. Once.
+  absl::Status WriteStart(wire::ExecutionRecord record);
   // Writes exit.pb.new with the sealed record. May be tried again until it
   // succeeds.
   absl::Status WriteEnd(const std::string& sealed);

@@ -51,7 +51,7 @@ void DiskReads::Work() {
     {
       MutexLock lock(&mutex_);
       mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return !ready_.empty() || (stopping_ && jobs_.empty());
+        return !ready_.empty() || stopping_;
       });
       if (ready_.empty()) {
         return;

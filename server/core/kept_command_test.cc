@@ -63,6 +63,15 @@ TEST(KeptCommandTest, CutsTheArgumentThatExceedsTheBytes) {
                   std::string(KeptCommand::kMaxArgumentBytes - 6, 'x')));
 }
 
+TEST(KeptCommandTest, CutsNoArgumentToNothing) {
+  corral::v1::Command command;
+  command.add_argv(std::string(KeptCommand::kMaxArgumentBytes - 2, 'x'));
+  command.add_argv("more");
+  const KeptCommand kept(command);
+  EXPECT_FALSE(kept.whole());
+  EXPECT_THAT(kept.command().argv(), SizeIs(1));
+}
+
 TEST(KeptCommandTest, KeepsNoMoreThanTheFirstArguments) {
   corral::v1::Command command;
   for (size_t i = 0; i < KeptCommand::kMaxArguments; ++i) {

@@ -277,5 +277,36 @@ TEST_F(StateDirectoryTest, WhatAListeningSupervisorHoldsIsNotRemovedAsUnborn) {
   EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
 }
 
+TEST_F(StateDirectoryTest, RemovesWhatAnEarlierRemovalLeft) {
+  const std::string path = WriteSpec("box").directory();
+  const std::string removed = StateDirectory::RemovedPath(path);
+  std::filesystem::create_directories(removed + "/executions/old");
+  EXPECT_THAT(StateDirectory::Remove(path), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(removed));
+  EXPECT_THAT(StateDirectory::Remove(path), IsOk());
+}
+
+TEST_F(StateDirectoryTest, CutsEveryLogOfEveryExecution) {
+  const std::string path = WriteSpec("box").directory();
+  std::vector<std::string> logs;
+  for (const char* id : {"one", "two"}) {
+    const std::string execution = StateDirectory::ExecutionPath(path, id);
+    std::filesystem::create_directories(execution);
+    const sandbox::UniqueFd directory(
+        ::open(execution.c_str(), O_PATH | O_CLOEXEC));
+    for (const char* name : {"stdout", "stderr", "terminal"}) {
+      ASSERT_THAT(
+          sandbox::OutputLogWriter::Create(directory.get(), name).status(),
+          IsOk());
+      logs.push_back(absl::StrCat(execution, "/", name));
+    }
+  }
+  EXPECT_THAT(StateDirectory::CutLogs(path), IsOk());
+  for (const std::string& log : logs) {
+    EXPECT_TRUE(sandbox::OutputLogReader::Open(log)->state()->closed) << log;
+  }
+}
+
 }  // namespace
 }  // namespace server

@@ -216,6 +216,20 @@ TEST_F(OutputCursorTest, DoesNotFollowOutputAfterTheEnd) {
   EXPECT_THAT(Drain(&cursor), ElementsAre("end"));
 }
 
+TEST_F(OutputCursorTest, DoesNotFollowLateOutputWhileItSendsTheRest) {
+  const auto execution = Run("text");
+  OutputCursor cursor = Follow(execution);
+  End(execution.get());
+  OutputEvent event;
+  EXPECT_EQ(cursor.Advance(&event).value(), Next::kEvent);  // opened
+  EXPECT_EQ(cursor.Advance(&event).value(), Next::kRead);
+  WriteMore(execution.get(), "late");
+  LogRead read = cursor.TakeRead();
+  read.Run();
+  cursor.Put(std::move(read));
+  EXPECT_THAT(Drain(&cursor), ElementsAre("0:text", "ended", "end"));
+}
+
 TEST_F(OutputCursorTest, SendsAllThatWasWrittenBeforeTheEnd) {
   const auto execution = Run("text");
   OutputCursor cursor = Follow(execution);
@@ -285,6 +299,8 @@ TEST_F(OutputCursorTest, MakesAGapOfWhatWasReportedDropped) {
 
 TEST_F(OutputCursorTest, MakesAGapOfWhatWasDroppedWithoutAReport) {
   const auto execution = Run("");
+  // Open already: the header was read before anything was dropped.
+  const auto log = execution->OpenLog(corral::v1::STDOUT);
   stdout_->SetRetention(kRetained, sandbox::Overflow::kDropOldest);
   for (int i = 0; i < 4; ++i) {
     Write(stdout_, std::string(kRetained, 'x'));
@@ -338,6 +354,25 @@ TEST_F(OutputCursorTest, GoesOnWithoutALogThatWasDeleted) {
   std::filesystem::remove(LogPath("stdout"));
   End(execution.get());
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "ended", "end"));
+}
+
+TEST_F(OutputCursorTest, FailsAtTheEndOfALogThatIsShorterThanReported) {
+  const auto execution = Run("text");
+  const auto log = execution->OpenLog(corral::v1::STDOUT);
+  execution->OnOutput(MakeRecord(Record::RUNNING, 9).streams());
+  OutputCursor cursor = Follow(execution);
+  OutputEvent event;
+  EXPECT_EQ(cursor.Advance(&event).value(), Next::kEvent);  // opened
+  EXPECT_EQ(cursor.Advance(&event).value(), Next::kEvent);
+  EXPECT_EQ(event.chunk().data(), "text");
+  EXPECT_THAT(Failure(std::move(cursor)),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("shorter")));
+
+  // The same if the log is read on a thread that may wait.
+  LogRead read(execution, corral::v1::STDOUT, nullptr, 0, 9, "");
+  read.Run();
+  EXPECT_THAT(read.status(), IsOk());
+  EXPECT_EQ(read.TakeData(), "text");
 }
 
 TEST_F(OutputCursorTest, InventsNothingForALogThatTheDiskDoesNotGive) {

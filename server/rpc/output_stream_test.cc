@@ -299,5 +299,30 @@ TEST_F(OutputStreamTest, InventsNothingForALogThatTheDiskDoesNotGive) {
   EXPECT_EQ(Get(name).streams(0).end_offset(), 4);
 }
 
+TEST_F(OutputStreamTest, IsRefusedAboveTheBoundAndStartsNothingThen) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  std::vector<std::unique_ptr<OutputCall>> calls;
+  for (int i = 0; i < kMaxWaitingCalls; ++i) {
+    calls.push_back(Stream(name));
+    EXPECT_TRUE(calls.back()->Next().has_opened());
+  }
+  grpc::Status status;
+  Stream(name)->Rest(&status);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Reason(status), "TOO_MANY_CALLS");
+  corral::v1::RunExecutionRequest run;
+  run.set_parent("tenants/default/sandboxes/box");
+  *run.mutable_command() = Command();
+  EXPECT_EQ(Run(run)->Rest(&status).size(), 0);
+  EXPECT_EQ(Reason(status), "TOO_MANY_CALLS");
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.starts(), 1);
+  });
+  factory_.Exit(name, 0);
+  for (const auto& call : calls) {
+    EXPECT_TRUE(call->Rest().back().has_ended());
+  }
+}
+
 }  // namespace
 }  // namespace server
