@@ -9,8 +9,6 @@ path, so a target consists only of link flags.
 # label in the repository -> pkg-config modules, and -l flags for libraries without a module
 _ABSL = {
     "absl/base:core_headers": "absl_core_headers",
-    "absl/cleanup": "absl_cleanup",
-    "absl/container:flat_hash_map": "absl_flat_hash_map",
     "absl/flags:flag": "absl_flags",
     "absl/flags:parse": "absl_flags_parse",
     "absl/flags:reflection": "absl_flags_reflection",
@@ -22,7 +20,6 @@ _ABSL = {
     "absl/strings:cord": "absl_cord",
     "absl/strings:str_format": "absl_str_format",
     "absl/time": "absl_time",
-    "absl/types:span": "absl_span",
 }
 
 _GRPC = {
@@ -79,7 +76,7 @@ def _googleapis_impl(ctx):
         'load("@//deploy/bazel:cc_proto.bzl", "cc_proto")',
         'package(default_visibility = ["//visibility:public"])',
     ]
-    for name in ["code", "status", "error_details"]:
+    for name in ["status", "error_details"]:
         lines.append('cc_proto(name = "%s_proto", src = "google/rpc/%s.proto", visibility = ["//visibility:public"])' % (name, name))
     ctx.file("BUILD.bazel", "\n".join(lines) + "\n")
 
@@ -115,7 +112,6 @@ def debian_repositories():
     native.local_repository(name = "rules_java", path = "/usr/share/bazel/rules/java")
     _debian_repository(name = "com_google_absl", libraries = _ABSL)
     _debian_repository(name = "com_google_googletest", libraries = _GOOGLETEST)
-    _debian_repository(name = "com_github_google_benchmark", libraries = {":benchmark_main": "benchmark -lbenchmark_main"})
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
     _debian_repository(name = "openssl", libraries = {":crypto": "libcrypto"})
