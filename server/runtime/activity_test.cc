@@ -217,6 +217,14 @@ TEST_F(ActivityTest, OnlyTheSecondStopRequestEndsADrain) {
   EXPECT_FALSE(ResultOf(std::move(drain)));
 }
 
+TEST_F(ActivityTest, ADrainGoesOnAfterTheFirstStopRequest) {
+  activity_.CommandStarted();
+  activity_.RequestStop();
+  Waiting drain = BeginDrain();
+  activity_.CommandEnded();
+  EXPECT_TRUE(ResultOf(std::move(drain)));
+}
+
 TEST_F(ActivityTest, ASuccessorEndsADrain) {
   activity_.CommandStarted();
   Waiting drain = BeginDrain();
@@ -308,6 +316,17 @@ class LateTimerQueue final : public tests::FakeTimerQueue {
  public:
   void Cancel(Id) override {}
 };
+
+TEST(ActivityDeadlineTest, ALateIdleTimerDoesNotStopTheServer) {
+  LateTimerQueue timers;
+  Activity activity(&timers, {absl::Seconds(10)});
+  timers.Advance(absl::Seconds(5));
+  activity.BeginCall().reset();
+  timers.Advance(absl::Seconds(5));
+  EXPECT_FALSE(activity.should_stop());
+  timers.Advance(absl::Seconds(5));
+  EXPECT_TRUE(activity.should_stop());
+}
 
 TEST(ActivityDeadlineTest, ALateDeadlineDoesNotEndALaterWait) {
   LateTimerQueue timers;
