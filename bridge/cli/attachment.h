@@ -83,7 +83,7 @@ class Attachment {
   std::atomic<bool> detached_ = false;
   // Members end in reverse order: the terminal is restored last.
   std::optional<RawTerminal> raw_terminal_;
-  client::OutputStream stream_;
+  client::OutputReader stream_;
   OutputWriter writer_;
   ExecutionControl control_;
   SignalCatcher catcher_;

@@ -21,7 +21,7 @@ constexpr absl::Duration kAcknowledgeTimeout = absl::Seconds(5);
 
 }  // namespace
 
-OutputStream::OutputStream(Connection& connection,
+OutputReader::OutputReader(Connection& connection,
                            const corral::v1::RunExecutionRequest& request)
     : connection_(connection), run_(request) {
   if (run_->request_id().empty()) {
@@ -29,18 +29,18 @@ OutputStream::OutputStream(Connection& connection,
   }
 }
 
-OutputStream::OutputStream(Connection& connection,
+OutputReader::OutputReader(Connection& connection,
                            const corral::v1::StreamOutputRequest& request)
     : connection_(connection), follow_(request) {}
 
-OutputStream::~OutputStream() {
+OutputReader::~OutputReader() {
   Cancel();
   if (reader_ != nullptr) {
     Finish();
   }
 }
 
-void OutputStream::Begin() {
+void OutputReader::Begin() {
   MutexLock lock(&mutex_);
   // The reader refers to its context.
   reader_.reset();
@@ -56,7 +56,7 @@ void OutputStream::Begin() {
   }
 }
 
-void OutputStream::Cancel() {
+void OutputReader::Cancel() {
   MutexLock lock(&mutex_);
   cancelled_ = true;
   if (context_ != nullptr) {
@@ -64,12 +64,12 @@ void OutputStream::Cancel() {
   }
 }
 
-bool OutputStream::cancelled() {
+bool OutputReader::cancelled() {
   MutexLock lock(&mutex_);
   return cancelled_;
 }
 
-grpc::Status OutputStream::Finish() {
+grpc::Status OutputReader::Finish() {
   // gRPC wants every event read before.
   OutputEvent event;
   while (reader_->Read(&event)) {
@@ -79,7 +79,7 @@ grpc::Status OutputStream::Finish() {
   return status;
 }
 
-absl::StatusOr<std::optional<OutputEvent>> OutputStream::Next() {
+absl::StatusOr<std::optional<OutputEvent>> OutputReader::Next() {
   if (reader_ == nullptr && !ended_) {
     Begin();
   }
@@ -100,7 +100,7 @@ absl::StatusOr<std::optional<OutputEvent>> OutputStream::Next() {
   return std::nullopt;
 }
 
-absl::Status OutputStream::OnBreak() {
+absl::Status OutputReader::OnBreak() {
   const grpc::Status status = Finish();
   if (status.ok() && follow_.no_follow()) {
     ended_ = true;
@@ -114,12 +114,12 @@ absl::Status OutputStream::OnBreak() {
                      : ToStatus(status);
 }
 
-bool OutputStream::ShouldResume(const grpc::Status& status) {
+bool OutputReader::ShouldResume(const grpc::Status& status) {
   // Before `opened` the request id lets it be asked for again.
   return (status.ok() || IsServerGone(status)) && !cancelled();
 }
 
-absl::Status OutputStream::Resume() {
+absl::Status OutputReader::Resume() {
   const absl::Time now = absl::Now();
   if (lost_since_ == absl::InfiniteFuture()) {
     lost_since_ = now;
@@ -151,7 +151,7 @@ absl::Status OutputStream::Resume() {
   return absl::OkStatus();
 }
 
-void OutputStream::MaybeAcknowledge() {
+void OutputReader::MaybeAcknowledge() {
   if (acknowledge_every_ == 0 || unacknowledged_ < acknowledge_every_) {
     return;
   }
@@ -173,7 +173,7 @@ void OutputStream::MaybeAcknowledge() {
   }
 }
 
-void OutputStream::Open(const corral::v1::Execution& opened) {
+void OutputReader::Open(const corral::v1::Execution& opened) {
   if (opened_) {
     return;
   }
@@ -195,7 +195,7 @@ void OutputStream::Open(const corral::v1::Execution& opened) {
   }
 }
 
-absl::Status OutputStream::AcceptChunk(const corral::v1::Chunk& chunk) {
+absl::Status OutputReader::AcceptChunk(const corral::v1::Chunk& chunk) {
   uint64_t& cursor = cursors_[chunk.stream()];
   const bool unpositioned = unpositioned_.erase(chunk.stream()) > 0;
   if (chunk.offset() != cursor && !(unpositioned && chunk.offset() > cursor)) {
@@ -209,7 +209,7 @@ absl::Status OutputStream::AcceptChunk(const corral::v1::Chunk& chunk) {
   return absl::OkStatus();
 }
 
-absl::Status OutputStream::Accept(const OutputEvent& event) {
+absl::Status OutputReader::Accept(const OutputEvent& event) {
   switch (event.event_case()) {
     case OutputEvent::kOpened:
       Open(event.opened());

@@ -2,7 +2,7 @@
 // connection: when the server goes away, the stream is taken up again where it
 // was, for up to kPatience.
 //
-//   OutputStream stream(connection, request);
+//   OutputReader stream(connection, request);
 //   while (...) {
 //     absl::StatusOr<std::optional<OutputEvent>> event = stream.Next();
 //
@@ -25,19 +25,19 @@
 
 namespace client {
 
-class OutputStream {
+class OutputReader {
  public:
   // Starts a command, with the first Next(); once, whatever happens to the
   // server. The connection must outlive the stream.
-  OutputStream(Connection& connection,
+  OutputReader(Connection& connection,
                const corral::v1::RunExecutionRequest& request);
   // Follows one that exists.
-  OutputStream(Connection& connection,
+  OutputReader(Connection& connection,
                const corral::v1::StreamOutputRequest& request);
-  ~OutputStream();
+  ~OutputReader();
 
-  OutputStream(const OutputStream&) = delete;
-  OutputStream& operator=(const OutputStream&) = delete;
+  OutputReader(const OutputReader&) = delete;
+  OutputReader& operator=(const OutputReader&) = delete;
 
   // `opened` first and once, whatever reconnections there were; then chunks
   // and gaps of each stream without holes; `ended` last. Without a value: the

@@ -42,7 +42,7 @@ corral::v1::RunExecutionRequest RunRequest() {
 }
 
 // All chunks of standard output.
-std::string ReadAll(OutputStream& stream, absl::Status* status) {
+std::string ReadAll(OutputReader& stream, absl::Status* status) {
   std::string data;
   for (;;) {
     auto event = stream.Next();
@@ -54,28 +54,28 @@ std::string ReadAll(OutputStream& stream, absl::Status* status) {
   }
 }
 
-TEST(OutputStreamTest, GivesOpenedOutputAndEnd) {
+TEST(OutputReaderTest, GivesOpenedOutputAndEnd) {
   FakeServer server([](FakeExecution& command) {
     command.Print("hello");
     command.SetExit(7);
   });
   const auto connection = Connect(server);
-  OutputStream stream(*connection, RunRequest());
+  OutputReader stream(*connection, RunRequest());
   EXPECT_EQ((*stream.Next())->opened().name(), kExecution);
   EXPECT_EQ((*stream.Next())->chunk().data(), "hello");
   EXPECT_EQ((*stream.Next())->ended().exit().code(), 7);
 }
 
-TEST(OutputStreamTest, IsOverAfterTheEnd) {
+TEST(OutputReaderTest, IsOverAfterTheEnd) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
-  OutputStream stream(*connection, RunRequest());
+  OutputReader stream(*connection, RunRequest());
   EXPECT_TRUE(stream.Next().ok());
   EXPECT_TRUE((*stream.Next())->has_ended());
   EXPECT_FALSE(stream.Next()->has_value());
 }
 
-TEST(OutputStreamTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
+TEST(OutputReaderTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
   FakeServer server([](FakeExecution& command) {
     command.Print("before ");
     command.ReadInput(1);
@@ -84,7 +84,7 @@ TEST(OutputStreamTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
   const auto connection = Connect(server);
   auto run = RunRequest();
   run.mutable_command()->set_stdin(true);
-  OutputStream stream(*connection, run);
+  OutputReader stream(*connection, run);
   EXPECT_TRUE(stream.Next().ok());  // opened
   EXPECT_EQ((*stream.Next())->chunk().data(), "before ");
 
@@ -102,11 +102,11 @@ TEST(OutputStreamTest, GoesOnWhereItWasWhenTheServerIsRestarted) {
   restart.join();
 }
 
-TEST(OutputStreamTest, StartsACommandOnceWhenTheAnswerIsLost) {
+TEST(OutputReaderTest, StartsACommandOnceWhenTheAnswerIsLost) {
   FakeServer server([](FakeExecution& command) { command.Print("once"); });
   const auto connection = Connect(server);
   server.LoseAnswers(2);
-  OutputStream stream(*connection, RunRequest());
+  OutputReader stream(*connection, RunRequest());
   absl::Status status;
   EXPECT_EQ(ReadAll(stream, &status), "once");
   EXPECT_THAT(status, IsOk());
@@ -117,7 +117,7 @@ TEST(OutputStreamTest, StartsACommandOnceWhenTheAnswerIsLost) {
             nullptr);
 }
 
-TEST(OutputStreamTest, AcknowledgesWhatWasTakenSoThatABlockedCommandGoesOn) {
+TEST(OutputReaderTest, AcknowledgesWhatWasTakenSoThatABlockedCommandGoesOn) {
   const std::string megabyte(1 << 20, 'x');
   FakeServer server([&](FakeExecution& command) {
     for (int i = 0; i < 20; ++i) {
@@ -125,13 +125,13 @@ TEST(OutputStreamTest, AcknowledgesWhatWasTakenSoThatABlockedCommandGoesOn) {
     }
   });
   const auto connection = Connect(server);
-  OutputStream stream(*connection, RunRequest());
+  OutputReader stream(*connection, RunRequest());
   stream.AcknowledgeEvery(1 << 18);
   absl::Status status;
   EXPECT_EQ(ReadAll(stream, &status).size(), 20 * megabyte.size());
 }
 
-TEST(OutputStreamTest, FollowsFromItsCursors) {
+TEST(OutputReaderTest, FollowsFromItsCursors) {
   FakeServer server(
       [](FakeExecution& command) { command.Print("0123456789"); });
   const auto connection = Connect(server);
@@ -149,25 +149,25 @@ TEST(OutputStreamTest, FollowsFromItsCursors) {
   auto* cursor = request.add_cursors();
   cursor->set_stream(corral::v1::STDOUT);
   cursor->set_offset(7);
-  OutputStream stream(*connection, request);
+  OutputReader stream(*connection, request);
   absl::Status status;
   EXPECT_EQ(ReadAll(stream, &status), "789");
 }
 
-TEST(OutputStreamTest, ReportsTheServersError) {
+TEST(OutputReaderTest, ReportsTheServersError) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
   corral::v1::StreamOutputRequest request;
   request.set_name("tenants/default/sandboxes/s9/executions/e9");
-  OutputStream stream(*connection, request);
+  OutputReader stream(*connection, request);
   EXPECT_THAT(stream.Next().status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("s9")));
 }
 
-TEST(OutputStreamTest, CanBeCancelledWhileItWaits) {
+TEST(OutputReaderTest, CanBeCancelledWhileItWaits) {
   FakeServer server([](FakeExecution& command) { command.Hang(); });
   const auto connection = Connect(server);
-  OutputStream stream(*connection, RunRequest());
+  OutputReader stream(*connection, RunRequest());
   EXPECT_TRUE((*stream.Next())->has_opened());
   std::thread cancel([&stream] { stream.Cancel(); });
   EXPECT_EQ(stream.Next().status().code(), absl::StatusCode::kCancelled);

@@ -111,7 +111,7 @@ class UpgradeTest : public IntegrationTest {
     request.set_parent(sandbox);
     request.set_request_id(client::NewRequestId());
     *request.mutable_command() = NumberedCommand(client, number);
-    client::OutputStream stream(connection, request);
+    client::OutputReader stream(connection, request);
     std::string output;
     Execution ended;
     ReadAll(stream, &output, &ended);
@@ -143,7 +143,7 @@ class UpgradeTest : public IntegrationTest {
   }
 
   // `silence` may be null.
-  static void ReadAll(client::OutputStream& stream, std::string* output,
+  static void ReadAll(client::OutputReader& stream, std::string* output,
                       Execution* ended, Longest* silence = nullptr) {
     while (true) {
       const absl::Time begin = absl::Now();
@@ -207,7 +207,7 @@ class UpgradeTest : public IntegrationTest {
     const auto connection = OpenConnection();
     corral::v1::StreamOutputRequest request;
     request.set_name(name);
-    client::OutputStream stream(*connection, request);
+    client::OutputReader stream(*connection, request);
     std::string output;
     Execution ended;
     ReadAll(stream, &output, &ended, &longest_silence_);

@@ -39,7 +39,7 @@ class OutputFollower {
  private:
   // Lives until the follower is destroyed and the last post has run.
   struct Shared {
-    client::OutputStream stream;
+    client::OutputReader stream;
     OnEvent on_event;
     OnLost on_lost;
     sandbox::Mutex mutex;

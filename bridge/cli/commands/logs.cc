@@ -103,7 +103,7 @@ int ReportEnd(const Execution& execution) {
   return ExitCode(execution);
 }
 
-absl::StatusOr<int> PrintAll(client::OutputStream& stream) {
+absl::StatusOr<int> PrintAll(client::OutputReader& stream) {
   OutputWriter writer;
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream.Next());
@@ -146,7 +146,7 @@ absl::StatusOr<int> Logs(Invocation invocation) {
   if (request.cursors().empty() && HasEnded(execution)) {
     return ReportEnd(execution);  // it never had output
   }
-  client::OutputStream stream(*connection, request);
+  client::OutputReader stream(*connection, request);
   return PrintAll(stream);
 }
 
