@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "bridge/cli/terminal.h"
+#include "bridge/cli/attach/terminal.h"
 #include "bridge/cli/working_directory.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"

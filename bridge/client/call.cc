@@ -1,75 +1,78 @@
 #include "bridge/client/call.h"
 
+#include <cstdint>
+#include <ctime>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace client {
 namespace {
 
-// Between two attempts at a server that answers, but refuses or fails.
-constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
-
-grpc::Status Gone(const Connection& connection, absl::Duration patience) {
-  return {grpc::StatusCode::UNAVAILABLE,
-          absl::StrCat("the server at ", connection.address(),
-                       " has been gone for ", absl::FormatDuration(patience))};
+bool HasEnded(const corral::v1::Execution& execution) {
+  return execution.state() != corral::v1::Execution::STARTING &&
+         execution.state() != corral::v1::Execution::RUNNING;
 }
 
 }  // namespace
 
-grpc::Status Repeat(
-    Connection& connection,
-    const std::function<grpc::Status(grpc::ClientContext&)>& attempt,
-    absl::Duration patience) {
-  absl::Time gone_since = absl::InfiniteFuture();
-  for (;;) {
-    const absl::Time begin = absl::Now();
+grpc::Status Repeat(Connection& connection, const Attempt& attempt,
+                    const CallOptions& options) {
+  Retry retry(connection, options);
+  grpc::Status status;
+  do {
     grpc::ClientContext context;
-    grpc::Status status = attempt(context);
-    if (!IsServerGone(status)) {
-      return status;
-    }
-    // A call that lasted had a server, for instance one that is restarted again
-    // and again while an end is awaited.
-    const absl::Time now = absl::Now();
-    const corral::v1::ErrorReason reason = GetErrorReason(status);
-    const bool lasted =
-        now - begin > kRetryInterval && reason != corral::v1::SANDBOX_NOT_READY;
-    if (lasted || gone_since == absl::InfiniteFuture()) {
-      gone_since = now;
-    } else {
-      absl::SleepFor(kRetryInterval);
-    }
-    if (reason != corral::v1::ERROR_REASON_UNSPECIFIED) {
-      if (now - gone_since >= patience) {
-        return status;
-      }
-      absl::SleepFor(kRetryInterval);
-    }
-    if (!connection.Reconnect(gone_since + patience)) {
-      return Gone(connection, patience);
-    }
-  }
+    retry.Begin(context);
+    status = attempt(context);
+  } while (retry.ShouldRepeat(status));
+  return status;
 }
 
-grpc::Status AttemptOnce(
-    Connection& connection,
-    const std::function<grpc::Status(grpc::ClientContext&)>& attempt,
-    absl::Duration patience) {
-  if (!connection.Reconnect(absl::Now() + patience)) {
-    return Gone(connection, patience);
-  }
-  grpc::ClientContext context;
-  grpc::Status status = attempt(context);
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-      GetErrorReason(status) == corral::v1::ERROR_REASON_UNSPECIFIED) {
+grpc::Status AttemptOnce(Connection& connection, const Attempt& attempt) {
+  const Timing& timing = connection.timing();
+  if (!connection.Reconnect(timing.now() + timing.patience)) {
     return {grpc::StatusCode::UNAVAILABLE,
             absl::StrCat("the server at ", connection.address(),
-                         " went away during the call; whether it had effect "
-                         "is not known (",
-                         status.error_message(), ")")};
+                         " has been gone for ",
+                         absl::FormatDuration(timing.patience))};
+  }
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timing.call_timeout));
+  const grpc::Status status = attempt(context);
+  switch (Classify(status)) {
+    case CallResult::kAnswered:
+    case CallResult::kRefusedForNow:
+      return status;
+    case CallResult::kServerGone:
+    case CallResult::kNoAnswer:
+      return {grpc::StatusCode::UNAVAILABLE,
+              absl::StrCat("the server at ", connection.address(),
+                           " was lost during the call; whether the call had "
+                           "effect is not known (",
+                           status.error_message(), ")")};
   }
   return status;
+}
+
+absl::StatusOr<corral::v1::Execution> WaitForEnd(Connection& connection,
+                                                 const std::string& name) {
+  const Timing& timing = connection.timing();
+  corral::v1::WaitExecutionRequest request;
+  request.set_name(name);
+  const timespec renewal = absl::ToTimespec(timing.wait_renewal);
+  request.mutable_timeout()->set_seconds(renewal.tv_sec);
+  request.mutable_timeout()->set_nanos(static_cast<int32_t>(renewal.tv_nsec));
+  CallOptions options;
+  options.timeout = timing.wait_renewal + timing.call_timeout;
+  for (;;) {
+    absl::StatusOr<corral::v1::Execution> execution = Call(
+        connection, &corral::v1::ExecutionService::StubInterface::WaitExecution,
+        request, options);
+    if (!execution.ok() || HasEnded(*execution)) {
+      return execution;
+    }
+  }
 }
 
 }  // namespace client

@@ -6,10 +6,11 @@
 //                    &corral::v1::SandboxService::StubInterface::GetSandbox,
 //                    request));
 //
-// For calls that may be made twice: those that read or wait, those that delete
-// (see Delete()), WriteInput with an offset, and those that create something,
-// with a request id. SignalExecution and WriteInput without an offset are none:
-// see CallOnce().
+// For calls that may be made twice: those that read, those that create
+// something and have a request id, and WriteInput with an offset. Calls that
+// delete use Delete(), a wait for the end of a command uses WaitForEnd().
+// SignalExecution, and WriteInput without an offset, must not be made twice:
+// they use CallOnce().
 //
 // Thread-safe; blocks.
 
@@ -17,29 +18,30 @@
 #define BRIDGE_CLIENT_CALL_H_
 
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "bridge/client/connection.h"
+#include "bridge/client/error_details.h"
+#include "bridge/client/retry.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 
 namespace client {
 
-// Makes `attempt` until it ends with something else than the loss of the
-// server (IsServerGone), or until the server has been gone for `patience`.
-// Unavailable then.
-grpc::Status Repeat(
-    Connection& connection,
-    const std::function<grpc::Status(grpc::ClientContext&)>& attempt,
-    absl::Duration patience = kPatience);
+using Attempt = std::function<grpc::Status(grpc::ClientContext&)>;
 
-// Waits up to `patience` for a server, and makes `attempt` once. Unavailable:
-// there was none; or it went away during the call, and whether that had effect
-// is not known, as the message says.
-grpc::Status AttemptOnce(
-    Connection& connection,
-    const std::function<grpc::Status(grpc::ClientContext&)>& attempt,
-    absl::Duration patience = kPatience);
+// Calls `attempt` until it ends with something else than the loss of the
+// server, or until the server has been gone for the patience of `options`
+// (Unavailable).
+grpc::Status Repeat(Connection& connection, const Attempt& attempt,
+                    const CallOptions& options = {});
+
+// Waits for a server, up to Timing.patience, and calls `attempt` once.
+// Unavailable: there was no server; or it was lost during the call, and whether
+// the call had effect is not known, as the message says.
+grpc::Status AttemptOnce(Connection& connection, const Attempt& attempt);
 
 inline corral::v1::SandboxService::StubInterface& StubOf(
     Connection& connection, corral::v1::SandboxService::StubInterface*) {
@@ -62,7 +64,7 @@ template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> Call(Connection& connection,
                               Method<Stub, Request, Response> method,
                               const Request& request,
-                              absl::Duration patience = kPatience) {
+                              const CallOptions& options = {}) {
   Stub& stub = StubOf(connection, static_cast<Stub*>(nullptr));
   Response response;
   const absl::Status status = ToStatus(Repeat(
@@ -70,23 +72,21 @@ absl::StatusOr<Response> Call(Connection& connection,
       [&](grpc::ClientContext& context) {
         return (stub.*method)(&context, request, &response);
       },
-      patience));
+      options));
   if (!status.ok()) {
     return status;
   }
   return response;
 }
 
-// For calls that delete: NotFound is success if a call before was not answered.
-// Otherwise as Call().
+// DeleteSandbox and DeleteExecution, for as long as the deletion takes.
+// NotFound counts as success if an earlier attempt got no answer.
 template <typename Stub, typename Request>
 absl::Status Delete(Connection& connection,
-                    grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                 const Request&,
-                                                 google::protobuf::Empty*),
-                    const Request& request,
-                    absl::Duration patience = kPatience) {
+                    Method<Stub, Request, google::protobuf::Empty> method,
+                    const Request& request, CallOptions options = {}) {
   Stub& stub = StubOf(connection, static_cast<Stub*>(nullptr));
+  options.timeouts = Timeouts::kRenewal;
   int attempts = 0;
   const absl::Status status = ToStatus(Repeat(
       connection,
@@ -95,9 +95,14 @@ absl::Status Delete(Connection& connection,
         google::protobuf::Empty response;
         return (stub.*method)(&context, request, &response);
       },
-      patience));
+      options));
   return attempts > 1 && absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
+
+// The execution when it has ended, however long that takes: the wait is renewed
+// every Timing.wait_renewal.
+absl::StatusOr<corral::v1::Execution> WaitForEnd(Connection& connection,
+                                                 const std::string& name);
 
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> CallOnce(Connection& connection,

@@ -4,6 +4,9 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "gmock/gmock.h"
@@ -18,6 +21,7 @@ using corral::v1::Execution;
 using corral::v1::Sandbox;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StrEq;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
 using ::tests::IsOk;
@@ -25,8 +29,14 @@ using ::tests::StatusIs;
 using Executions = corral::v1::ExecutionService::StubInterface;
 using Sandboxes = corral::v1::SandboxService::StubInterface;
 
-std::unique_ptr<Connection> Connect(const FakeServer& server) {
-  auto connection = Connection::Open({server.address()});
+constexpr char kSandbox[] = "tenants/default/sandboxes/s1";
+
+std::unique_ptr<Connection> Connect(const FakeServer& server,
+                                    const Timing& timing = {}) {
+  ConnectOptions options;
+  options.server = server.address();
+  options.timing = timing;
+  auto connection = Connection::Open(options);
   EXPECT_THAT(connection.status(), IsOk());
   return *std::move(connection);
 }
@@ -73,32 +83,87 @@ TEST(CallTest, GoesOnWaitingWhenTheServerIsRestarted) {
   const auto execution = StartExecution(*connection, sandbox->name());
   ASSERT_THAT(execution.status(), IsOk());
   std::thread restart([&] {
-    for (int i = 0; i < 3; ++i) {
+    for (size_t i = 1; i <= 3; ++i) {
+      server.WaitForWaits(i);
       server.Stop();
       server.Start();
     }
+    server.WaitForWaits(4);
     server.FindExecution(execution->name())->Signal(15);
   });
-  corral::v1::WaitExecutionRequest wait;
-  wait.set_name(execution->name());
-  const auto ended = Call(*connection, &Executions::WaitExecution, wait);
+  const auto ended = WaitForEnd(*connection, execution->name());
   restart.join();
   ASSERT_THAT(ended.status(), IsOk());
   EXPECT_EQ(ended->exit().code(), 5);
+}
+
+TEST(CallTest, RenewsAWaitUntilTheCommandHasEnded) {
+  FakeServer server([](FakeExecution& command) {
+    command.WaitForSignal();
+    command.SetExit(5);
+  });
+  Timing timing;
+  timing.wait_renewal = absl::Milliseconds(61500);
+  const auto connection = Connect(server, timing);
+  const absl::StatusOr<Sandbox> sandbox = CreateSandbox(*connection);
+  const auto execution = StartExecution(*connection, sandbox->name());
+  server.ExpireWaits(3);
+  std::thread end([&] {
+    server.WaitForWaits(4);
+    server.FindExecution(execution->name())->Signal(15);
+  });
+  const auto ended = WaitForEnd(*connection, execution->name());
+  end.join();
+  ASSERT_THAT(ended.status(), IsOk());
+  EXPECT_EQ(ended->exit().code(), 5);
+  ASSERT_EQ(server.waits().size(), 4);
+  EXPECT_EQ(server.waits()[0].timeout().ShortDebugString(),
+            "seconds: 61 nanos: 500000000");
+}
+
+absl::StatusOr<Sandbox> GetSandbox(Connection& connection,
+                                   const CallOptions& options = {}) {
+  corral::v1::GetSandboxRequest request;
+  request.set_name(kSandbox);
+  return Call(connection, &Sandboxes::GetSandbox, request, options);
+}
+
+TEST(CallTest, RepeatsACallThatIsNotAnswered) {
+  FakeServer server([](FakeExecution&) {});
+  Timing timing;
+  timing.call_timeout = absl::Milliseconds(50);
+  // On a slow machine more attempts may time out than those that are stalled.
+  timing.patience = absl::InfiniteDuration();
+  const auto connection = Connect(server, timing);
+  ASSERT_THAT(CreateSandbox(*connection).status(), IsOk());
+  server.StallGets(2);
+  EXPECT_THAT(GetSandbox(*connection).status(), IsOk());
+}
+
+TEST(CallTest, SaysThatAServerDoesNotAnswer) {
+  FakeServer server([](FakeExecution&) {});
+  const auto connection = Connect(server);
+  server.StallGets(1000);
+  CallOptions options;
+  options.timeout = absl::Milliseconds(20);
+  options.patience = absl::Milliseconds(50);
+  EXPECT_THAT(GetSandbox(*connection, options).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("has not answered for 50ms")));
 }
 
 TEST(CallTest, GivesUpWhenNoServerComesBack) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
   server.Stop();
-  EXPECT_THAT(Call(*connection, &Sandboxes::ListSandboxes,
-                   corral::v1::ListSandboxesRequest(), absl::Milliseconds(200))
-                  .status(),
+  CallOptions options;
+  options.patience = absl::Milliseconds(200);
+  EXPECT_THAT(GetSandbox(*connection, options).status(),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("has been gone for 200ms")));
 }
 
-TEST(CallTest, DoesNotRepeatWhatTheServerRefuses) {
+TEST(CallTest, DoesNotRepeatACallThatTheServerRefuses) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
   EXPECT_THAT(
@@ -113,7 +178,7 @@ absl::Status DeleteSandbox(Connection& connection, const std::string& name) {
   return Delete(connection, &Sandboxes::DeleteSandbox, request);
 }
 
-TEST(CallTest, TakesForDeletedWhatIsGoneWhenAnAnswerWasLost) {
+TEST(CallTest, CountsNotFoundAsDeletedWhenAnAnswerWasLost) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
   const absl::StatusOr<Sandbox> sandbox = CreateSandbox(*connection);
@@ -126,7 +191,7 @@ TEST(CallTest, TakesForDeletedWhatIsGoneWhenAnAnswerWasLost) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
 }
 
-TEST(CallTest, MakesACallOnceThatMustNotBeMadeTwice) {
+TEST(CallTest, AttemptsACallOnceThatMustNotBeMadeTwice) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
   const absl::StatusOr<Sandbox> sandbox = CreateSandbox(*connection);
@@ -137,16 +202,54 @@ TEST(CallTest, MakesACallOnceThatMustNotBeMadeTwice) {
   EXPECT_THAT(
       CallOnce(*connection, &Executions::StartExecution, request).status(),
       StatusIs(absl::StatusCode::kUnavailable,
-               HasSubstr("whether it had effect is not known")));
+               HasSubstr("whether the call had effect is not known")));
   EXPECT_EQ(server.starts().size(), 1);
+}
+
+TEST(CallTest, ReportsARefusalOfACallThatIsAttemptedOnce) {
+  FakeServer server([](FakeExecution&) {});
+  const auto connection = Connect(server);
+  ASSERT_THAT(CreateSandbox(*connection).status(), IsOk());
+  ASSERT_THAT(StartExecution(*connection, kSandbox).status(), IsOk());
+  server.RefuseInputs(1);
+  corral::v1::WriteInputRequest request;
+  request.set_name(absl::StrCat(kSandbox, "/executions/e1"));
+  EXPECT_THAT(
+      CallOnce(*connection, &Executions::WriteInput, request).status(),
+      StatusIs(absl::StatusCode::kUnavailable, StrEq("too much input waits")));
+  EXPECT_EQ(server.inputs().size(), 1);
 }
 
 TEST(CallTest, FindsAServerThatIsBeingRestarted) {
   FakeServer server([](FakeExecution&) {});
   server.Stop();
-  std::thread restart([&server] { server.Start(); });
-  EXPECT_THAT(Connection::Open({server.address()}).status(), IsOk());
-  restart.join();
+  ConnectOptions options;
+  options.server = server.address();
+  // The clock is read before the first attempt and after each that failed.
+  int reads = 0;
+  options.timing.now = [&] {
+    if (++reads == 2) {
+      server.Start();
+    }
+    return absl::Now();
+  };
+  EXPECT_THAT(Connection::Open(options).status(), IsOk());
+  EXPECT_GE(reads, 2);
+}
+
+TEST(CallTest, GivesUpOnAServerThatIsNotRestarted) {
+  FakeServer server([](FakeExecution&) {});
+  server.Stop();
+  ConnectOptions options;
+  options.server = server.address();
+  int reads = 0;
+  options.timing.now = [&reads] {
+    return absl::UnixEpoch() + reads++ * absl::Seconds(3);
+  };
+  EXPECT_THAT(Connection::Open(options).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("no server listens at unix:")));
+  EXPECT_EQ(reads, 3);
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -10,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bridge/client/error_details.h"
 #include "bridge/client/local_server.h"
 #include "grpc/grpc.h"
 #include "grpcpp/security/credentials.h"
@@ -38,8 +42,8 @@ absl::StatusOr<std::string> ReadPem(const TlsFile& file) {
   }
   if (path.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a server at HOST:PORT takes mutual TLS: no ", file.option,
-                     " is given, as option or as ", file.variable));
+        absl::StrCat("a server at HOST:PORT needs mutual TLS: set ",
+                     file.option, " or ", file.variable, " to a PEM file"));
   }
   std::ifstream stream(path);
   std::stringstream content;
@@ -66,20 +70,30 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
   return grpc::SslCredentials(tls);
 }
 
-grpc::ChannelArguments Arguments() {
+int ToMilliseconds(absl::Duration duration) {
+  return static_cast<int>(
+      std::min<int64_t>(absl::ToInt64Milliseconds(duration), INT_MAX));
+}
+
+grpc::ChannelArguments Arguments(const Timing& timing) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  // A call is made once: who may repeat it is for the caller to say.
+  // Only callers know whether a call may be made twice.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
+                   ToMilliseconds(timing.keepalive_interval));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                   ToMilliseconds(timing.keepalive_timeout));
+  // Any number of pings while an open call sends nothing (WaitExecution).
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return arguments;
 }
 
-// gRPC shuts down when its last object goes, and that may wait 10 s for a
-// poller that a full socket needed (run_poller in tcp_posix.cc). It is never
-// shut down.
+// Never shuts gRPC down: when its last object goes, it may wait 10 s for a
+// poller that a full socket needed (run_poller in tcp_posix.cc).
 void KeepGrpc() {
   [[maybe_unused]] static const bool kept = (::grpc_init(), true);
 }
@@ -88,7 +102,8 @@ std::chrono::system_clock::time_point ToDeadline(absl::Time time) {
   return absl::ToChronoTime(time);
 }
 
-// Why a channel does not connect is told only to a call.
+// Makes a call, because gRPC reports only to calls why a channel does not
+// connect.
 absl::Status WhyNotConnected(const ServerAddress& address,
                              grpc::Channel& channel) {
   grpc::ClientContext context;
@@ -100,10 +115,11 @@ absl::Status WhyNotConnected(const ServerAddress& address,
           ->GetServerInfo(&context, {}, &info));
   return absl::UnavailableError(
       absl::StrCat("no server at ", address.text, ": ",
-                   status.ok() ? "it does not stay" : status.message()));
+                   status.ok() ? "the connection was closed immediately"
+                               : status.message()));
 }
 
-// Waits, whatever the state: gRPC reads what a new connection sends first only
+// Waits in every state: gRPC reads the first bytes of a new connection only
 // while a thread waits for it, and otherwise once in 5 s.
 bool BecomesReady(grpc::Channel& channel, absl::Time deadline) {
   grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
@@ -116,7 +132,7 @@ bool BecomesReady(grpc::Channel& channel, absl::Time deadline) {
   return true;
 }
 
-// Of a Unix socket it is known at once whether somebody listens.
+// OK for HOST:PORT, where only a connection shows whether a server listens.
 absl::Status EnsureListening(const ServerAddress& address,
                              absl::Time deadline) {
   if (address.socket_path.empty()) {
@@ -139,36 +155,45 @@ absl::Status EnsureListening(const ServerAddress& address,
   return EnsureLocalServer(address.socket_path, *program, deadline);
 }
 
-// Without its directory there was never a server at the socket.
+// False if there was never a server at the socket: its directory is missing.
 bool MayBeRestarting(const ServerAddress& address) {
   const std::string directory =
       address.socket_path.substr(0, address.socket_path.rfind('/'));
   return directory.empty() || ::access(directory.c_str(), F_OK) == 0;
 }
 
-// Takes a server in the middle of a restart for one that will be there.
-absl::Status Reach(const ServerAddress& address, grpc::Channel& channel) {
-  const absl::Time begin = absl::Now();
-  const absl::Time deadline = begin + kConnectTimeout;
+// Tries for kReconnectInterval. False: no connection yet, which a later attempt
+// may change; an error: no server listens.
+absl::StatusOr<bool> TryToConnect(const ServerAddress& address,
+                                  grpc::Channel& channel, absl::Time deadline) {
+  RETURN_IF_ERROR(EnsureListening(address, deadline));
+  grpc::experimental::ChannelResetConnectionBackoff(&channel);
+  return BecomesReady(channel, absl::Now() + kReconnectInterval);
+}
+
+// Connects for the first time. Allows for a server that is being restarted.
+absl::Status Reach(const ServerAddress& address, grpc::Channel& channel,
+                   const Timing& timing) {
+  const absl::Time begin = timing.now();
   for (;;) {
-    absl::Status listening = EnsureListening(address, deadline);
-    const absl::Time now = absl::Now();
-    if (!listening.ok()) {
-      if (!absl::IsUnavailable(listening) || now - begin > kRestartTimeout ||
-          !MayBeRestarting(address)) {
-        return listening;
+    const absl::StatusOr<bool> connected =
+        TryToConnect(address, channel, absl::Now() + kConnectTimeout);
+    if (connected.ok() && *connected) {
+      return absl::OkStatus();
+    }
+    const absl::Duration elapsed = timing.now() - begin;
+    if (!connected.ok()) {
+      if (!absl::IsUnavailable(connected.status()) ||
+          elapsed > kRestartTimeout || !MayBeRestarting(address)) {
+        return connected.status();
       }
       absl::SleepFor(kListenInterval);
       continue;
     }
-    grpc::experimental::ChannelResetConnectionBackoff(&channel);
-    if (BecomesReady(channel, now + kReconnectInterval)) {
-      return absl::OkStatus();
-    }
-    // A connection that is being made may be slow, one that fails is refused.
-    const bool fails =
+    // A connection in progress may only be slow; a failed one was refused.
+    const bool refused =
         channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE;
-    if (now - begin > (fails ? kRestartTimeout : kConnectTimeout)) {
+    if (elapsed > (refused ? kRestartTimeout : kConnectTimeout)) {
       return WhyNotConnected(address, channel);
     }
   }
@@ -181,16 +206,17 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(
   KeepGrpc();
   ASSIGN_OR_RETURN(ServerAddress address, ResolveServerAddress(options.server));
   ASSIGN_OR_RETURN(const auto credentials, Credentials(address, options));
-  std::shared_ptr<grpc::Channel> channel =
-      grpc::CreateCustomChannel(address.text, credentials, Arguments());
-  RETURN_IF_ERROR(Reach(address, *channel));
+  std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
+      address.text, credentials, Arguments(options.timing));
+  RETURN_IF_ERROR(Reach(address, *channel, options.timing));
   return std::unique_ptr<Connection>(
-      new Connection(std::move(address), std::move(channel)));
+      new Connection(std::move(address), options.timing, std::move(channel)));
 }
 
-Connection::Connection(ServerAddress address,
+Connection::Connection(ServerAddress address, Timing timing,
                        std::shared_ptr<grpc::Channel> channel)
     : address_(std::move(address)),
+      timing_(std::move(timing)),
       channel_(std::move(channel)),
       sandboxes_(corral::v1::SandboxService::NewStub(channel_)),
       executions_(corral::v1::ExecutionService::NewStub(channel_)),
@@ -198,14 +224,14 @@ Connection::Connection(ServerAddress address,
 
 bool Connection::Reconnect(absl::Time deadline,
                            const std::function<bool()>& abandoned) {
-  while (absl::Now() < deadline && !abandoned()) {
-    if (!EnsureListening(address_, deadline).ok()) {
-      absl::SleepFor(kListenInterval);
-      continue;
-    }
-    grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
-    if (BecomesReady(*channel_, absl::Now() + kReconnectInterval)) {
+  while (timing_.now() < deadline && !abandoned()) {
+    const absl::StatusOr<bool> connected =
+        TryToConnect(address_, *channel_, absl::Now() + kConnectTimeout);
+    if (connected.ok() && *connected) {
       return true;
+    }
+    if (!connected.ok()) {
+      absl::SleepFor(kListenInterval);
     }
   }
   return false;

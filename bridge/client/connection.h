@@ -1,11 +1,14 @@
 // A connection to a corrald: the one client library of the bridges and of the
 // command line.
 //
-// Where the server is: an address given by the user, else $CORRAL_SERVER, else
-// the default socket
+// The server's address is, in this order: the one that the user gives,
+// $CORRAL_SERVER, the default socket
 // ($XDG_RUNTIME_DIR/corral/corrald.sock, for root /run/corral/corrald.sock).
-// When nothing listens on the default socket, a corrald that stands next to
-// this program is started there, which ends by itself when it has been idle.
+// When nothing listens on the default socket, the corrald that stands next to
+// this program is started there; it ends by itself when it has been idle.
+//
+// A connection on which nothing arrives any more is noticed by pings
+// (Timing.keepalive_interval); calls on it then fail as if the server was gone.
 //
 // Thread-safe: everything here may be used from any number of threads.
 
@@ -16,20 +19,16 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bridge/client/server_address.h"
+#include "bridge/client/timing.h"
 #include "corral/v1/admin.grpc.pb.h"
-#include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 
 namespace client {
-
-// How long a server may be gone until calls that can be repeated give up.
-inline constexpr absl::Duration kPatience = absl::Seconds(30);
 
 struct ConnectOptions {
   // "unix:PATH" or "HOST:PORT"; empty: as described above.
@@ -39,14 +38,16 @@ struct ConnectOptions {
   std::string tls_ca_file = {};
   std::string tls_certificate_file = {};
   std::string tls_key_file = {};
+
+  Timing timing = {};
 };
 
 class Connection {
  public:
-  // Waits up to 10 s for the server to answer, of them up to 5 s for one that
-  // is being restarted to listen: on a socket whose directory exists, or at
-  // HOST:PORT. Unavailable: it does not; the message says what was tried.
-  // InvalidArgument: the address, or HOST:PORT without certificates.
+  // Waits up to 10 s for the server to answer, and up to 5 s for a server that
+  // is being restarted to listen again: on a socket whose directory exists, or
+  // at HOST:PORT. Unavailable: no server answers; the message says what was
+  // tried. InvalidArgument: a bad address, or HOST:PORT without certificates.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(
       const ConnectOptions& options);
 
@@ -56,38 +57,29 @@ class Connection {
   }
   corral::v1::AdminService::StubInterface& admin() { return *admin_; }
 
-  // As ConnectOptions.server would name it.
+  // In the form of ConnectOptions.server.
   const std::string& address() const { return address_.text; }
+  const Timing& timing() const { return timing_; }
 
-  // Waits until calls can be made again, after one of them ended with
-  // UNAVAILABLE: for a server that is being restarted, and on the default
-  // socket by starting one. False: not by `deadline`, or `abandoned` (asked
-  // several times a second) says that nobody waits any more.
+  // Waits until calls can be made again after one of them ended with
+  // UNAVAILABLE: waits for a server that is being restarted, and starts one if
+  // the address is the default socket. False: `deadline` has passed, or
+  // `abandoned` (called several times a second) returned true.
   bool Reconnect(
       absl::Time deadline,
       const std::function<bool()>& abandoned = [] { return false; });
 
  private:
-  Connection(ServerAddress address, std::shared_ptr<grpc::Channel> channel);
+  Connection(ServerAddress address, Timing timing,
+             std::shared_ptr<grpc::Channel> channel);
 
   const ServerAddress address_;
+  const Timing timing_;
   const std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<corral::v1::SandboxService::StubInterface> sandboxes_;
   std::unique_ptr<corral::v1::ExecutionService::StubInterface> executions_;
   std::unique_ptr<corral::v1::AdminService::StubInterface> admin_;
 };
-
-// The same code and message; of a BadRequest in the details, the message names
-// the fields.
-absl::Status ToStatus(const grpc::Status& status);
-
-// The server was killed, restarted or upgraded, or drains, or has not found its
-// sandbox again yet: the same call may be answered later. Of a call that its
-// caller did not cancel.
-bool IsServerGone(const grpc::Status& status);
-
-// Of the ErrorInfo in the details; ERROR_REASON_UNSPECIFIED if there is none.
-corral::v1::ErrorReason GetErrorReason(const grpc::Status& status);
 
 }  // namespace client
 

@@ -1,10 +1,13 @@
-// Output of an execution as a sequence of events that survives the loss of the
-// connection: when the server goes away, the stream is taken up again where it
-// was, for up to kPatience.
+// The output of an execution as a sequence of events that survives the loss of
+// the connection.
 //
-//   OutputReader stream(connection, request);
+// When the server goes away, or the stream is silent for longer than
+// Timing.stream_silence, a new stream continues at the offsets reached, until
+// the server has been gone for Timing.patience.
+//
+//   OutputReader reader(connection, request);
 //   while (...) {
-//     absl::StatusOr<std::optional<OutputEvent>> event = stream.Next();
+//     absl::StatusOr<std::optional<OutputEvent>> event = reader.Next();
 //
 // Next() blocks; it and the accessors belong to one thread. Cancel() may be
 // called from any.
@@ -12,26 +15,31 @@
 #ifndef BRIDGE_CLIENT_OUTPUT_READER_H_
 #define BRIDGE_CLIENT_OUTPUT_READER_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "bridge/client/connection.h"
+#include "bridge/client/output_call.h"
+#include "bridge/client/output_position.h"
+#include "bridge/client/retry.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/mutex.h"
 
 namespace client {
 
 class OutputReader {
  public:
-  // Starts a command, with the first Next(); once, whatever happens to the
-  // server. The connection must outlive the stream.
+  // Starts a command with the first Next(). The command starts once, whatever
+  // happens to the server. The connection must outlive the reader.
   OutputReader(Connection& connection,
                const corral::v1::RunExecutionRequest& request);
-  // Follows one that exists.
+  // Follows a command that exists.
   OutputReader(Connection& connection,
                const corral::v1::StreamOutputRequest& request);
   ~OutputReader();
@@ -39,70 +47,58 @@ class OutputReader {
   OutputReader(const OutputReader&) = delete;
   OutputReader& operator=(const OutputReader&) = delete;
 
-  // `opened` first and once, whatever reconnections there were; then chunks
-  // and gaps of each stream without holes; `ended` last. Without a value: the
-  // stream is over (after `ended`; or all was sent that no_follow asked for).
+  // Returns `opened` first, once; then chunks, and gaps, that continue each
+  // stream without a hole; `ended` last. Without a value: after `ended`, or
+  // after an error, or when all output was sent that no_follow asked for.
   //
-  // Errors: those of RunExecution and StreamOutput; Unavailable: the server
-  // was gone for kPatience; Cancelled; DataLoss: the server left out bytes.
+  // Errors: those of RunExecution and StreamOutput; Unavailable: the server was
+  // gone for Timing.patience; Cancelled; DataLoss: the server left out bytes.
   absl::StatusOr<std::optional<corral::v1::OutputEvent>> Next();
 
-  // From now on the server is told again and again what need not be kept
-  // (AcknowledgeOutput): whenever `bytes` were returned, and Next() is called
-  // again, which says that they are safe. The last `kept` bytes
-  // are left for later readers. For executions with overflow BLOCK.
+  // From now on tells the server which output need not be kept
+  // (AcknowledgeOutput), each time that `bytes` were returned and Next() is
+  // called again: that call says that they are safe. Leaves the last `kept`
+  // bytes to later readers. For executions with overflow BLOCK.
   void AcknowledgeEvery(uint64_t bytes, uint64_t kept = 0) {
     acknowledge_every_ = bytes;
     acknowledge_behind_ = kept;
   }
 
-  // Makes a pending and every later Next() fail with Cancelled.
+  // Makes a pending Next(), or the next one, fail with Cancelled.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The server was gone for a while.
-  bool resumed() const { return resumed_; }
-
-  // Of the next byte wanted of each stream, since `opened`.
+  // Offset of the next byte of each stream, once `opened` was returned.
   const std::map<corral::v1::Stream, uint64_t>& cursors() const {
-    return cursors_;
+    return position_.offsets();
   }
 
  private:
-  using Reader = grpc::ClientReaderInterface<corral::v1::OutputEvent>;
+  enum class State { kUnopened, kOpen, kEnded };
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Resume();
   absl::Status Accept(const corral::v1::OutputEvent& event);
   void Open(const corral::v1::Execution& opened);
-  absl::Status AcceptChunk(const corral::v1::Chunk& chunk);
   void MaybeAcknowledge();
   bool cancelled() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool ShouldResume(const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  grpc::Status Finish();
-  // The server sends no more: goes on with a new call, or ends.
+  // The call is over: begins another one, or reports why not.
   absl::Status OnBreak();
 
   Connection& connection_;
   std::optional<corral::v1::RunExecutionRequest> run_;
   corral::v1::StreamOutputRequest follow_;
+  Retry retry_;
 
-  bool opened_ = false;
-  bool ended_ = false;
-  bool resumed_ = false;
-  // Since when the server has been gone; infinite: it has not.
-  absl::Time lost_since_ = absl::InfiniteFuture();
-  std::map<corral::v1::Stream, uint64_t> cursors_;
-  // Of these nobody said where to begin: at what is kept by the first chunk.
-  std::set<corral::v1::Stream> unpositioned_;
+  State state_ = State::kUnopened;
+  OutputPosition position_;
   uint64_t acknowledge_every_ = 0;  // 0: never
   uint64_t acknowledge_behind_ = 0;
   uint64_t unacknowledged_ = 0;
 
   sandbox::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Replaced under the lock, since Cancel() uses it.
-  std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Reader> reader_;
+  // Replaced under the lock, because Cancel() uses it. Read by the thread of
+  // Next() only.
+  std::unique_ptr<OutputCall> call_;
 };
 
 }  // namespace client

@@ -6,6 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "corral/v1/error_reason.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/error_info.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace tests {
 namespace {
@@ -20,6 +24,20 @@ using sandbox::MutexLock;
 
 Status NotFound(const std::string& name) {
   return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", name)};
+}
+
+// The queue of the execution's input is full.
+Status NotReady() {
+  google::rpc::ErrorInfo info;
+  info.set_domain("corral.v1");
+  info.set_reason(corral::v1::ErrorReason_Name(corral::v1::SANDBOX_NOT_READY));
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_nanos(200'000'000);
+  google::rpc::Status details;
+  details.add_details()->PackFrom(info);
+  details.add_details()->PackFrom(retry);
+  return {grpc::StatusCode::UNAVAILABLE, "too much input waits",
+          details.SerializeAsString()};
 }
 
 const Status& Interrupted() {
@@ -153,9 +171,16 @@ Status FakeServer::Executions::ListExecutions(
 Status FakeServer::Executions::WaitExecution(
     ServerContext*, const corral::v1::WaitExecutionRequest* request,
     Execution* response) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.waits.push_back(*request);
+    fake_.mutex_.Signal();
+  }
   return With(request->name(), [&](FakeExecution& execution) {
     const bool at_once =
-        request->has_timeout() && request->timeout().seconds() == 0;
+        fake_.Take(&State::expired_waits) ||
+        (request->has_timeout() && request->timeout().seconds() == 0 &&
+         request->timeout().nanos() == 0);
     if (!at_once && !execution.WaitUntilEnded()) {
       return Interrupted();
     }
@@ -176,7 +201,19 @@ Status FakeServer::Executions::ReadOutput(
 Status FakeServer::Executions::StreamOutput(
     ServerContext*, const corral::v1::StreamOutputRequest* request,
     ServerWriter<OutputEvent>* writer) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.streams.push_back(*request);
+    fake_.mutex_.Signal();
+  }
   return With(request->name(), [&](FakeExecution& execution) {
+    if (fake_.Take(&State::stalled_streams)) {
+      OutputEvent opened;
+      *opened.mutable_opened() = execution.Snapshot();
+      writer->Write(opened);
+      fake_.Stall();
+      return Interrupted();
+    }
     FakeExecution::Cursors cursors;
     for (const auto& cursor : request->cursors()) {
       cursors[cursor.stream()] = cursor.offset();
@@ -192,6 +229,11 @@ Status FakeServer::Executions::StreamOutput(
 Status FakeServer::Executions::AcknowledgeOutput(
     ServerContext*, const corral::v1::AcknowledgeOutputRequest* request,
     Empty*) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.acknowledgements.push_back(*request);
+    fake_.mutex_.Signal();
+  }
   return With(request->name(), [&](FakeExecution& execution) {
     Status status = CheckCursors(request->cursors());
     for (const auto& cursor : request->cursors()) {
@@ -206,6 +248,14 @@ Status FakeServer::Executions::AcknowledgeOutput(
 Status FakeServer::Executions::WriteInput(
     ServerContext*, const corral::v1::WriteInputRequest* request,
     corral::v1::InputState* response) {
+  {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.inputs.push_back(*request);
+    fake_.mutex_.Signal();
+  }
+  if (fake_.Take(&State::refused_inputs)) {
+    return NotReady();
+  }
   return With(request->name(), [&](FakeExecution& execution) {
     return execution.WriteInput(*request, response);
   });

@@ -49,6 +49,9 @@ class FakeServer::Sandboxes : public SandboxService::Service {
   Status GetSandbox(ServerContext*,
                     const corral::v1::GetSandboxRequest* request,
                     corral::v1::Sandbox* response) override {
+    if (fake_.Take(&State::stalled_gets)) {
+      fake_.Stall();
+    }
     MutexLock lock(&fake_.mutex_);
     const auto found = fake_.state_.sandboxes.find(request->name());
     if (found == fake_.state_.sandboxes.end()) {
@@ -125,6 +128,8 @@ void FakeServer::Start() {
                 .RegisterService(sandbox_service_.get())
                 .RegisterService(execution_service_.get())
                 .RegisterService(admin_service_.get())
+                // As the real server, any number of pings.
+                .AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0)
                 .BuildAndStart();
   CHECK(server_ != nullptr);
 }
@@ -152,24 +157,54 @@ void FakeServer::HoldRuns() {
   state_.hold_runs = true;
 }
 
-void FakeServer::LoseAnswers(int count) {
+void FakeServer::LoseAnswers(int count) { Set(&State::lost_answers, count); }
+
+void FakeServer::Set(int State::*counter, int count) {
   MutexLock lock(&mutex_);
-  state_.lost_answers = count;
+  state_.*counter = count;
 }
 
-bool FakeServer::LosesAnswer() {
+bool FakeServer::Take(int State::*counter) {
   MutexLock lock(&mutex_);
-  if (state_.lost_answers == 0) {
+  if (state_.*counter == 0) {
     return false;
   }
-  --state_.lost_answers;
+  --(state_.*counter);
   return true;
+}
+
+void FakeServer::Stall() {
+  MutexLock lock(&mutex_);
+  mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_.stopping;
+  });
 }
 
 void FakeServer::WaitForRun() {
   MutexLock lock(&mutex_);
   mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !state_.runs.empty();
+  });
+}
+
+void FakeServer::WaitForStreams(size_t count) {
+  MutexLock lock(&mutex_);
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_.streams.size() >= count;
+  });
+}
+
+void FakeServer::WaitForWaits(size_t count) {
+  MutexLock lock(&mutex_);
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_.waits.size() >= count;
+  });
+}
+
+void FakeServer::WaitForAcknowledgements(size_t count) {
+  MutexLock lock(&mutex_);
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_.acknowledgements.size() >= count;
   });
 }
 
@@ -274,6 +309,27 @@ std::vector<corral::v1::SignalExecutionRequest> FakeServer::signals() {
 std::vector<std::string> FakeServer::deletions() {
   MutexLock lock(&mutex_);
   return state_.deletions;
+}
+
+std::vector<corral::v1::StreamOutputRequest> FakeServer::streams() {
+  MutexLock lock(&mutex_);
+  return state_.streams;
+}
+
+std::vector<corral::v1::WaitExecutionRequest> FakeServer::waits() {
+  MutexLock lock(&mutex_);
+  return state_.waits;
+}
+
+std::vector<corral::v1::AcknowledgeOutputRequest>
+FakeServer::acknowledgements() {
+  MutexLock lock(&mutex_);
+  return state_.acknowledgements;
+}
+
+std::vector<corral::v1::WriteInputRequest> FakeServer::inputs() {
+  MutexLock lock(&mutex_);
+  return state_.inputs;
 }
 
 std::shared_ptr<FakeExecution> FakeServer::FindExecution(

@@ -62,9 +62,26 @@ class FakeServer {
   // Waits until there was such a call.
   void WaitForRun();
 
+  // Wait until there were `count` calls of StreamOutput, WaitExecution,
+  // AcknowledgeOutput or SignalExecution.
+  void WaitForStreams(size_t count);
+  void WaitForWaits(size_t count);
+  void WaitForAcknowledgements(size_t count);
+
   // The next calls that create something or delete a sandbox take effect, but
   // their answers are lost with the connection (UNAVAILABLE).
   void LoseAnswers(int count);
+
+  // The next `count` calls: StreamOutput sends nothing after `opened`,
+  // WaitExecution answers as if its timeout had passed, GetSandbox does not
+  // answer.
+  void StallStreams(int count) { Set(&State::stalled_streams, count); }
+  void ExpireWaits(int count) { Set(&State::expired_waits, count); }
+  void StallGets(int count) { Set(&State::stalled_gets, count); }
+
+  // The next WriteInput calls are refused: UNAVAILABLE/SANDBOX_NOT_READY with
+  // a RetryInfo of 200 ms.
+  void RefuseInputs(int count) { Set(&State::refused_inputs, count); }
 
   // The requests of clients, oldest first.
   std::vector<corral::v1::RunExecutionRequest> runs();
@@ -72,6 +89,10 @@ class FakeServer {
   std::vector<corral::v1::CreateSandboxRequest> creations();
   std::vector<corral::v1::SignalExecutionRequest> signals();
   std::vector<std::string> deletions();
+  std::vector<corral::v1::StreamOutputRequest> streams();
+  std::vector<corral::v1::WaitExecutionRequest> waits();
+  std::vector<corral::v1::AcknowledgeOutputRequest> acknowledgements();
+  std::vector<corral::v1::WriteInputRequest> inputs();
 
   // Finds an execution by its full name; null if there is none.
   std::shared_ptr<FakeExecution> FindExecution(const std::string& name);
@@ -101,6 +122,14 @@ class FakeServer {
     std::vector<corral::v1::CreateSandboxRequest> creations;
     std::vector<corral::v1::SignalExecutionRequest> signals;
     std::vector<std::string> deletions;
+    std::vector<corral::v1::StreamOutputRequest> streams;
+    std::vector<corral::v1::WaitExecutionRequest> waits;
+    std::vector<corral::v1::AcknowledgeOutputRequest> acknowledgements;
+    std::vector<corral::v1::WriteInputRequest> inputs;
+    int stalled_streams = 0;
+    int expired_waits = 0;
+    int stalled_gets = 0;
+    int refused_inputs = 0;
   };
 
   corral::v1::Sandbox Create(const corral::v1::CreateSandboxRequest& request);
@@ -113,7 +142,12 @@ class FakeServer {
   std::shared_ptr<FakeExecution> Start(const std::string& parent,
                                        const Ids& ids,
                                        const corral::v1::Command& command);
-  bool LosesAnswer() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool LosesAnswer() { return Take(&State::lost_answers); }
+  void Set(int State::*counter, int count) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes one off the counter. False: it was 0.
+  bool Take(int State::*counter) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Blocks until the server stops.
+  void Stall() ABSL_LOCKS_EXCLUDED(mutex_);
   bool DeleteSandbox(const std::string& name);
   void InterruptAll(bool interrupted);
 

@@ -128,10 +128,8 @@ class UpgradeTest : public IntegrationTest {
     const absl::StatusOr<Execution> started =
         client::Call(connection, &ExecutionCalls::StartExecution, start);
     ASSERT_THAT(started.status(), IsOk());
-    corral::v1::WaitExecutionRequest wait;
-    wait.set_name(started->name());
     const absl::StatusOr<Execution> ended =
-        client::Call(connection, &ExecutionCalls::WaitExecution, wait);
+        client::WaitForEnd(connection, started->name());
     ASSERT_THAT(ended.status(), IsOk());
     corral::v1::ReadOutputRequest read;
     read.set_name(started->name());

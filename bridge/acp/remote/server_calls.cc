@@ -1,6 +1,8 @@
 #include "bridge/acp/remote/server_calls.h"
 
 #include "absl/strings/str_cat.h"
+#include "bridge/client/error_details.h"
+#include "bridge/client/retry_schedule.h"
 #include "sandbox/base/log.h"
 
 namespace bridge {

@@ -1,8 +1,8 @@
 #include <optional>
 
-#include "bridge/cli/attached_command.h"
+#include "bridge/cli/attach/attached_command.h"
+#include "bridge/cli/attach/detach_keys.h"
 #include "bridge/cli/commands/subcommand.h"
-#include "bridge/cli/detach_keys.h"
 #include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"
 

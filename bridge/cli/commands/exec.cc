@@ -1,7 +1,7 @@
-#include "bridge/cli/attached_command.h"
+#include "bridge/cli/attach/attached_command.h"
+#include "bridge/cli/attach/detach_keys.h"
 #include "bridge/cli/command_options.h"
 #include "bridge/cli/commands/subcommand.h"
-#include "bridge/cli/detach_keys.h"
 #include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 

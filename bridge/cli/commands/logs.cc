@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/exit_report.h"
-#include "bridge/cli/output_writer.h"
 #include "bridge/client/call.h"
 #include "bridge/client/output_reader.h"
 #include "bridge/client/resource_name.h"

@@ -1,4 +1,4 @@
-#include "bridge/cli/attached_command.h"
+#include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/command_options.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/sandbox_options.h"

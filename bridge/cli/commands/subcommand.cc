@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "bridge/cli/output_writer.h"
+#include "bridge/cli/attach/output_writer.h"
 #include "bridge/client/call.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bridge/cli/detach_keys.h"
+#include "bridge/cli/attach/detach_keys.h"
 #include "bridge/cli/option_table.h"
 #include "bridge/client/connection.h"
 #include "corral/v1/execution.pb.h"

@@ -59,14 +59,16 @@ TEST_F(SubcommandTest, DetachedCommandsNeverWaitForAReader) {
   EXPECT_FALSE(command.stdin());
 }
 
-TEST_F(SubcommandTest, ExecRunsInASandboxThatExists) {
+TEST_F(SubcommandTest, ExecRunsInASandboxThatExistsAndDeletesTheExecution) {
   EXPECT_EQ(server_.starts().at(0).parent(), "tenants/default/sandboxes/s1");
   CorralProcess corral(server_.address(), {"exec", "s1", "--", "x"});
   corral.ReadUntil("9");
   corral.Signal(SIGQUIT);
   EXPECT_EQ(corral.Wait(), SIGQUIT);
   EXPECT_EQ(server_.runs().at(0).parent(), "tenants/default/sandboxes/s1");
-  EXPECT_TRUE(server_.deletions().empty());
+  EXPECT_THAT(
+      server_.deletions(),
+      ::testing::ElementsAre("tenants/default/sandboxes/s1/executions/e2"));
 }
 
 TEST_F(SubcommandTest, ExecSaysThatThereIsNoSuchSandbox) {

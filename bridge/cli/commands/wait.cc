@@ -1,24 +1,14 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/exit_report.h"
-#include "bridge/cli/output_writer.h"
 #include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
-
-// Goes on waiting when the server is restarted.
-absl::StatusOr<corral::v1::Execution> AwaitEnd(client::Connection& connection,
-                                               const std::string& name) {
-  corral::v1::WaitExecutionRequest request;
-  request.set_name(name);
-  return client::Call(
-      connection, &corral::v1::ExecutionService::StubInterface::WaitExecution,
-      request);
-}
 
 absl::Status Report(const corral::v1::Execution& execution, bool json) {
   if (json) {
@@ -49,7 +39,7 @@ absl::StatusOr<int> Wait(Invocation invocation) {
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const corral::v1::Execution execution,
-                   AwaitEnd(*connection, *name));
+                   client::WaitForEnd(*connection, *name));
   RETURN_IF_ERROR(Report(execution, json));
   return ExitCode(execution);
 }

@@ -1,0 +1,50 @@
+#include "bridge/cli/attach/detach_keys.h"
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+TEST(DetachKeysTest, AreFoundAndNotPassedOn) {
+  DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
+  EXPECT_EQ(keys.Filter("ab\x10\x11zz"), "ab");
+  EXPECT_TRUE(keys.found());
+  EXPECT_EQ(keys.Filter("more"), "");
+}
+
+TEST(DetachKeysTest, AreFoundAcrossReads) {
+  DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
+  EXPECT_EQ(keys.Filter("a\x10"), "a");
+  EXPECT_FALSE(keys.found());
+  EXPECT_EQ(keys.Filter("\x11"), "");
+  EXPECT_TRUE(keys.found());
+}
+
+TEST(DetachKeysTest, PassOnABeginningThatDoesNotGoOn) {
+  DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
+  EXPECT_EQ(keys.Filter("\x10"), "");
+  EXPECT_EQ(keys.Filter("\x10"), "\x10");
+  EXPECT_EQ(keys.Filter("x"), "\x10x");
+  EXPECT_FALSE(keys.found());
+}
+
+TEST(DetachKeysTest, MayOverlapThemselves) {
+  DetachKeys keys = *DetachKeys::Parse("a,a,b");
+  EXPECT_EQ(keys.Filter("aaab"), "a");
+  EXPECT_TRUE(keys.found());
+}
+
+TEST(DetachKeysTest, MayBeNone) {
+  DetachKeys keys = *DetachKeys::Parse("");
+  EXPECT_EQ(keys.Filter("\x10\x11"), "\x10\x11");
+  EXPECT_FALSE(keys.found());
+}
+
+TEST(DetachKeysTest, RefuseWhatIsNoKey) {
+  for (const char* text : {"ctrl-", "ctrl-1", "alt-x", "ab", "a,,b", ","}) {
+    EXPECT_FALSE(DetachKeys::Parse(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace bridge

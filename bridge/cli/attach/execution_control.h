@@ -1,0 +1,61 @@
+// Signals and window sizes from here to a command.
+
+#ifndef BRIDGE_CLI_ATTACH_EXECUTION_CONTROL_H_
+#define BRIDGE_CLI_ATTACH_EXECUTION_CONTROL_H_
+
+#include <signal.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "bridge/client/connection.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// Thread-safe; calls block for as long as the server takes, at most 8 s.
+class ExecutionControl {
+ public:
+  // `give_up` is called, once or more, when a signal cannot be passed on: since
+  // the command is not known to run yet, the server cannot be reached, or the
+  // command has ended, at the second one that comes too late.
+  ExecutionControl(client::Connection& connection,
+                   std::function<void()> give_up);
+
+  void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // SIGWINCH sets the size of the command's terminal. Any other signal goes to
+  // the whole tree, and a third SIGINT within 2 s as SIGKILL. At least once: if
+  // the server went away while it was told, it is told again.
+  void Forward(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // SIGKILL for the whole tree.
+  void Kill() { Forward(SIGKILL); }
+
+  // The signal for which `give_up` was called first; 0: it was not.
+  int undelivered_signal() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // The signal to send for this one, by what came before.
+  int Escalate(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Resize(const std::string& name);
+  // False: it is no use to wait for what it does.
+  bool Send(const std::string& name, int signal) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  client::Connection& connection_;
+  const std::function<void()> give_up_;
+
+  sandbox::Mutex mutex_;
+  std::string name_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Time> interrupts_ ABSL_GUARDED_BY(mutex_);
+  int undelivered_signal_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of a command that had ended.
+  int late_signals_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_CLI_ATTACH_EXECUTION_CONTROL_H_

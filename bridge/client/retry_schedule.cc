@@ -1,0 +1,84 @@
+#include "bridge/client/retry_schedule.h"
+
+#include <algorithm>
+
+#include "bridge/client/error_details.h"
+
+namespace client {
+namespace {
+
+// A server that asks for a longer delay is asked again after this one.
+constexpr absl::Duration kLongestDelay = absl::Seconds(5);
+
+bool IsForNow(corral::v1::ErrorReason reason) {
+  return reason == corral::v1::SERVER_DRAINING ||
+         reason == corral::v1::SANDBOX_NOT_READY;
+}
+
+}  // namespace
+
+bool IsServerGone(const grpc::Status& status) {
+  const CallResult result = Classify(status);
+  return result == CallResult::kServerGone ||
+         result == CallResult::kRefusedForNow;
+}
+
+CallResult Classify(const grpc::Status& status) {
+  const corral::v1::ErrorReason reason = GetErrorReason(status);
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+      // A server that is shut down ends its calls with either code. What else
+      // it refuses as UNAVAILABLE (STORAGE_FAILED), it would refuse again.
+      if (reason == corral::v1::ERROR_REASON_UNSPECIFIED) {
+        return CallResult::kServerGone;
+      }
+      return IsForNow(reason) ? CallResult::kRefusedForNow
+                              : CallResult::kAnswered;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return CallResult::kNoAnswer;
+    default:
+      return CallResult::kAnswered;
+  }
+}
+
+std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
+    const grpc::Status& status, absl::Time begin, absl::Time now) {
+  const bool first = !gone_since_.has_value();
+  // A call that lasted had a server, for instance one that is restarted again
+  // and again while the end of a command is awaited.
+  const bool lasted = now - begin > rules_.interval;
+  absl::Duration delay = first ? absl::ZeroDuration() : rules_.interval;
+  switch (Classify(status)) {
+    case CallResult::kAnswered:
+      return std::nullopt;
+    case CallResult::kServerGone:
+      if (first || lasted) {
+        gone_since_ = now;
+        delay = absl::ZeroDuration();
+      }
+      break;
+    case CallResult::kNoAnswer:
+      if (rules_.timeouts == Timeouts::kRenewal) {
+        gone_since_.reset();
+        return Attempt{absl::ZeroDuration(), now + rules_.patience};
+      }
+      gone_since_ = first ? now : *gone_since_;
+      break;
+    case CallResult::kRefusedForNow:
+      if (first ||
+          (lasted && GetErrorReason(status) == corral::v1::SERVER_DRAINING)) {
+        gone_since_ = now;
+      }
+      delay = std::clamp(GetRetryDelay(status), rules_.interval, kLongestDelay);
+      if (rules_.refusals == Refusals::kForEver) {
+        return Attempt{delay, now + delay + rules_.patience};
+      }
+      break;
+  }
+  const absl::Time deadline = *gone_since_ + rules_.patience;
+  return now < deadline ? std::make_optional(Attempt{delay, deadline})
+                        : std::nullopt;
+}
+
+}  // namespace client

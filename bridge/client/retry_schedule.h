@@ -1,0 +1,79 @@
+// Decides whether a call that failed is made again, and when.
+//
+// Pure logic without a clock, a connection or a thread; class Retry applies it.
+// Not thread-safe.
+
+#ifndef BRIDGE_CLIENT_RETRY_SCHEDULE_H_
+#define BRIDGE_CLIENT_RETRY_SCHEDULE_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "grpcpp/support/status.h"
+
+namespace client {
+
+// What the end of a call says about the server.
+enum class CallResult {
+  // The server answered: success, or an error that it would give again.
+  kAnswered,
+  // The connection was lost, or there was none.
+  kServerGone,
+  // The deadline passed without an answer.
+  kNoAnswer,
+  // The server is there, and says that the same call may succeed later
+  // (SERVER_DRAINING, SANDBOX_NOT_READY).
+  kRefusedForNow,
+};
+
+// Of a call that its caller did not cancel.
+CallResult Classify(const grpc::Status& status);
+
+// The server was killed, restarted or upgraded, or refuses for now: the same
+// call may succeed later. Of a call that its caller did not cancel.
+bool IsServerGone(const grpc::Status& status);
+
+// For how long a call is repeated that the server refuses for now.
+enum class Refusals { kForPatience, kForEver };
+
+// What an expired deadline means. kServerLost: the answer should have come at
+// once. kRenewal: the call waits on the server, and is made again for as long
+// as the server can be reached.
+enum class Timeouts { kServerLost, kRenewal };
+
+struct RetryRules {
+  absl::Duration patience = absl::Seconds(30);
+  absl::Duration interval = absl::Milliseconds(100);
+  Timeouts timeouts = Timeouts::kServerLost;
+  Refusals refusals = Refusals::kForPatience;
+};
+
+class RetrySchedule {
+ public:
+  explicit RetrySchedule(const RetryRules& rules) : rules_(rules) {}
+
+  struct Attempt {
+    // How long to wait before the call is made again.
+    absl::Duration delay;
+    // When to give up if the server cannot be reached until then.
+    absl::Time deadline;
+  };
+
+  // After a call that began at `begin` ended with `status`, now. Without a
+  // value: it is not made again, because it was answered, or because the server
+  // has been gone for `patience`.
+  std::optional<Attempt> OnResult(const grpc::Status& status, absl::Time begin,
+                                  absl::Time now);
+
+  // The server sent something: an outage is over.
+  void OnAnswer() { gone_since_.reset(); }
+
+ private:
+  const RetryRules rules_;
+  // Without a value: the server answered last.
+  std::optional<absl::Time> gone_since_;
+};
+
+}  // namespace client
+
+#endif  // BRIDGE_CLIENT_RETRY_SCHEDULE_H_
