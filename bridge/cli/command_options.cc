@@ -16,7 +16,8 @@ namespace {
 
 using corral::v1::OutputPolicy;
 
-// Output that this process has not written yet; the command waits above it.
+// Kept of an attached command: output that this process has not written yet.
+// The command waits when there is more.
 constexpr uint64_t kRetainBytes = 16 << 20;
 
 // The ranges of corral.v1.Command and OutputPolicy.
@@ -94,6 +95,9 @@ void CommandOptions::AddTo(OptionTable& table) {
              "output are one.",
              tty_);
   table.Flag('T', "no-tty", "Give it pipes.", no_tty_);
+  table.Flag('i', "interactive",
+             "Has no effect without --detach: input is always passed on.",
+             interactive_);
   AddOutputTo(table);
 }
 
@@ -189,12 +193,17 @@ void CommandOptions::Attach(corral::v1::Command& command) const {
 
 absl::StatusOr<corral::v1::Command> CommandOptions::Build(
     const std::vector<std::string>& argv, absl::string_view workspace,
-    bool attached) const {
+    Io io) const {
   if (argv.empty() || argv[0].empty()) {
     return UsageError("no command is given");
   }
   if (tty_ && no_tty_) {
     return UsageError("--tty and --no-tty exclude each other");
+  }
+  if (interactive_ && io == Io::kDetached && !tty_) {
+    return UsageError(
+        "--interactive does not go with --detach: a command without a terminal "
+        "has no input then; add --tty and use corral attach");
   }
   corral::v1::Command command = command_;
   for (const std::string& argument : argv) {
@@ -202,10 +211,15 @@ absl::StatusOr<corral::v1::Command> CommandOptions::Build(
   }
   ASSIGN_OR_RETURN(*command.mutable_working_directory(),
                    WorkingDirectory(workspace));
-  if (attached) {
-    Attach(command);
-  } else if (tty_) {
-    *command.mutable_terminal() = GetTerminalSize();
+  switch (io) {
+    case Io::kAttached:
+      Attach(command);
+      break;
+    case Io::kDetached:
+      if (tty_) {
+        *command.mutable_terminal() = GetTerminalSize();
+      }
+      break;
   }
   return command;
 }

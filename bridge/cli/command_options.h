@@ -1,5 +1,5 @@
-// The options that say how a command runs: directory, environment,
-// terminal, times, and what is kept of its output.
+// The options for how a command runs: directory, environment, terminal, times,
+// and how much of its output is kept.
 
 #ifndef BRIDGE_CLI_COMMAND_OPTIONS_H_
 #define BRIDGE_CLI_COMMAND_OPTIONS_H_
@@ -9,22 +9,24 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "bridge/cli/option_table.h"
+#include "bridge/options/option_table.h"
 #include "corral/v1/execution.pb.h"
 
 namespace bridge {
 
 class CommandOptions {
  public:
+  // Attached: input and output are those of this process, on a terminal if they
+  // are one. Detached: there is no input, and nobody needs to read the output.
+  enum class Io { kAttached, kDetached };
+
   // The table refers to this object.
   void AddTo(OptionTable& table);
 
-  // After Parse(). `workspace` is the sandbox's, empty if it has none.
-  // `attached`: input and output are this process's own, and a terminal if
-  // they are one; else there is no input, and nobody needs to read the output.
+  // After Parse(). `workspace`: of the sandbox; empty if it has none.
   absl::StatusOr<corral::v1::Command> Build(
       const std::vector<std::string>& argv, absl::string_view workspace,
-      bool attached) const;
+      Io io) const;
 
  private:
   void AddTimesTo(OptionTable& table);
@@ -35,9 +37,10 @@ class CommandOptions {
   void Attach(corral::v1::Command& command) const;
 
   corral::v1::Command command_;
-  std::string cwd_;  // empty: the current directory, if it exists inside
+  std::string cwd_;  // empty: see WorkingDirectory()
   bool tty_ = false;
   bool no_tty_ = false;
+  bool interactive_ = false;
 };
 
 }  // namespace bridge

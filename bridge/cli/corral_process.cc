@@ -29,8 +29,9 @@ std::string ReadAll(int fd) {
 }  // namespace
 
 CorralProcess::CorralProcess(const std::string& server,
-                             std::vector<std::string> arguments, Io io) {
-  arguments.insert(arguments.begin(), {"./corral", "--server", server});
+                             std::vector<std::string> arguments, Io io,
+                             const std::string& program) {
+  arguments.insert(arguments.begin(), {program, "--server", server});
   if (io == Io::kTerminal) {
     int master = -1;
     int slave = -1;

@@ -20,23 +20,23 @@ class CorralProcess {
 
   // `server`: an address.
   CorralProcess(const std::string& server, std::vector<std::string> arguments,
-                Io io = Io::kPipes);
+                Io io = Io::kPipes, const std::string& program = "./corral");
   ~CorralProcess();  // kills it
 
   CorralProcess(const CorralProcess&) = delete;
   CorralProcess& operator=(const CorralProcess&) = delete;
 
-  // Our ends. Of a terminal: its other side, all the same one.
+  // The test's ends of the pipes; or of the terminal, where both are one.
   int input() const { return input_.get(); }
   int output() const { return output_.get(); }
-  // Corral's side of the terminal, to look at its mode.
+  // The program's side of the terminal, to look at its mode.
   int terminal() const { return terminal_.get(); }
 
   void Write(absl::string_view data);
   void CloseInput() { input_.Reset(); }
   void CloseOutput() { output_.Reset(); }
 
-  // Reads until `text` was output; what was read before and with it.
+  // Reads output up to and including `text`, and returns it.
   std::string ReadUntil(absl::string_view text);
   std::string ReadOutput();  // to its end
   std::string ReadError();   // to its end
@@ -45,7 +45,7 @@ class CorralProcess {
   // The exit status as a shell has it, 1000+n for a signal.
   int Wait();
 
-  // Highest so far, in bytes. Of a process that was not waited for.
+  // The highest so far, in bytes. Call it before Wait().
   size_t PeakMemory();
 
  private:

@@ -26,7 +26,7 @@ std::string StageText(StartFailure::Stage stage) {
   return absl::AsciiStrToLower(StartFailure::Stage_Name(stage));
 }
 
-// Stages from chdir on are the caller's to put right.
+// Only failures of chdir and exec are the caller's own.
 int StartFailureCode(const StartFailure& failure) {
   if (failure.stage() == StartFailure::EXEC) {
     return failure.errno_value() == ENOENT ? 127 : 126;
@@ -118,7 +118,7 @@ std::string ExplainCause(const Execution& execution) {
   }
 }
 
-// Processes choose these names.
+// Escapes the names, because processes choose them.
 std::string KilledText(const ExitStatus& exit) {
   std::vector<std::string> commands;
   for (const corral::v1::KilledProcess& process : exit.killed()) {

@@ -1,5 +1,5 @@
-// How a command ended, for a shell: an exit status, and words where the status
-// does not say it all.
+// How a command ended: an exit status for a shell, and an explanation where the
+// status alone is not enough.
 
 #ifndef BRIDGE_CLI_EXIT_REPORT_H_
 #define BRIDGE_CLI_EXIT_REPORT_H_
@@ -14,12 +14,13 @@ namespace bridge {
 inline constexpr int kCorralFailed = 125;
 // Wrong usage of the command line.
 inline constexpr int kUsageError = 2;
-// As a program dies in a pipeline when nobody reads its output: 128 + SIGPIPE.
+// The status of a program in a pipeline whose output nobody reads: 128 +
+// SIGPIPE.
 inline constexpr int kBrokenPipe = 141;
 
-// The command's code; 128+n of a signal; 127 if there is no such program and
-// 126 if it could not be executed; 125 if Corral failed or the truth was lost.
-// `execution` has ended.
+// The command's code; 128+n for signal n; 127 if there is no such program, 126
+// if it could not be executed; 125 if Corral failed, or if the end is not
+// known. `execution` must have ended.
 int ExitCode(const corral::v1::Execution& execution);
 
 // One line without a newline, or empty when the code says it all.

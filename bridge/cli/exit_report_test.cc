@@ -1,5 +1,6 @@
 #include "bridge/cli/exit_report.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #include "gtest/gtest.h"
@@ -18,7 +19,7 @@ Execution Killed(ExitStatus::Cause cause) {
   return execution;
 }
 
-TEST(ExitReportTest, SaysWhatKilledACommand) {
+TEST(ExitReportTest, ExplainsWhyACommandWasKilled) {
   EXPECT_EQ(ExplainEnd(Killed(ExitStatus::CLIENT_SIGNAL)), "");
   EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SANDBOX_EXPIRED)),
             "the sandbox's lifetime was over (SIGKILL)");
@@ -37,7 +38,7 @@ TEST(ExitReportTest, SaysWhatKilledACommand) {
   EXPECT_EQ(StateText(execution), "SIGKILL (CPU timeout)");
 }
 
-TEST(ExitReportTest, SaysWhatWasKilledWithIt) {
+TEST(ExitReportTest, NamesTheProcessesThatWereKilledToo) {
   Execution execution = Killed(ExitStatus::WALL_TIMEOUT);
   execution.mutable_command()->mutable_wall_timeout()->set_seconds(5);
   for (const char* command : {"make", "sleep", "sleep", "a\x1b"}) {
@@ -49,7 +50,37 @@ TEST(ExitReportTest, SaysWhatWasKilledWithIt) {
             "(make, sleep, a\\x1b)");
 }
 
-TEST(ExitReportTest, SaysWhyTheEndIsNotKnown) {
+Execution FailedToStart(corral::v1::StartFailure::Stage stage,
+                        int errno_value) {
+  Execution execution;
+  execution.set_state(Execution::FAILED_TO_START);
+  execution.mutable_command()->add_argv("prog");
+  execution.mutable_command()->set_working_directory("/gone");
+  execution.mutable_start_failure()->set_stage(stage);
+  execution.mutable_start_failure()->set_errno_value(errno_value);
+  return execution;
+}
+
+TEST(ExitReportTest, TellsTheCallersMistakesFromThoseOfCorral) {
+  using corral::v1::StartFailure;
+  EXPECT_EQ(ExitCode(FailedToStart(StartFailure::EXEC, ENOENT)), 127);
+  EXPECT_EQ(ExitCode(FailedToStart(StartFailure::EXEC, EACCES)), 126);
+  EXPECT_EQ(ExitCode(FailedToStart(StartFailure::CHDIR, ENOENT)), 126);
+  EXPECT_EQ(ExitCode(FailedToStart(StartFailure::SETUP, ENOENT)), 125);
+  EXPECT_EQ(ExitCode(FailedToStart(StartFailure::CLONE, EAGAIN)), 125);
+}
+
+TEST(ExitReportTest, NamesTheDirectoryOrTheProgramOfAFailedStart) {
+  using corral::v1::StartFailure;
+  EXPECT_EQ(ExplainEnd(FailedToStart(StartFailure::CHDIR, ENOENT)),
+            "/gone: chdir failed: No such file or directory (ENOENT)");
+  EXPECT_EQ(ExplainEnd(FailedToStart(StartFailure::EXEC, EACCES)),
+            "prog: exec failed: Permission denied (EACCES)");
+  EXPECT_EQ(StateText(FailedToStart(StartFailure::EXEC, EACCES)),
+            "failed: EACCES");
+}
+
+TEST(ExitReportTest, ExplainsWhyTheEndIsNotKnown) {
   Execution execution;
   execution.set_state(Execution::LOST);
   EXPECT_EQ(ExplainEnd(execution),

@@ -11,7 +11,7 @@
 namespace bridge {
 namespace {
 
-// Of corral.v1.Lifetime.
+// The range of the times in corral.v1.Lifetime and Retention.
 constexpr DurationRange kLifetime = {absl::Seconds(1), absl::Hours(365 * 24),
                                      "1s to 365d"};
 
@@ -58,6 +58,15 @@ void SandboxOptions::AddLifetimeTo(OptionTable& table) {
       [this](absl::string_view value) {
         return SetDuration(value, kLifetime, *lifetime_.mutable_idle_timeout());
       });
+  table.Value(0, "keep-executions", "COUNT",
+              "Ended executions that are kept; the oldest go first: 100.",
+              [this](auto value) { return SetEndedCount(value, retention_); });
+  table.Value(0, "keep-for", "TIME",
+              "How long an execution is kept after its end: 1h.",
+              [this](absl::string_view value) {
+                return SetDuration(value, kLifetime,
+                                   *retention_.mutable_max_ended_age());
+              });
 }
 
 absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
@@ -66,11 +75,13 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   if (lifetime_.has_max_age() || lifetime_.has_idle_timeout()) {
     *sandbox.mutable_lifetime() = lifetime_;
   }
+  if (retention_.has_max_ended_executions() || retention_.has_max_ended_age()) {
+    *sandbox.mutable_retention() = retention_;
+  }
   sandbox.set_network(corral::v1::Sandbox::NONE);
   if (no_workspace_) {
     if (!workspace_.empty() || read_only_) {
-      return UsageError(
-          "--no-workspace goes with neither --workspace nor --read-only");
+      return UsageError("--no-workspace excludes --workspace and --read-only");
     }
     return sandbox;
   }

@@ -1,4 +1,4 @@
-// The options that say what a sandbox is: workspace, limits and lifetime.
+// The options for a new sandbox: workspace, limits, lifetime and retention.
 
 #ifndef BRIDGE_CLI_SANDBOX_OPTIONS_H_
 #define BRIDGE_CLI_SANDBOX_OPTIONS_H_
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "bridge/cli/option_table.h"
+#include "bridge/options/option_table.h"
 #include "corral/v1/sandbox.pb.h"
 
 namespace bridge {
@@ -16,7 +16,7 @@ class SandboxOptions {
   // The table refers to this object.
   void AddTo(OptionTable& table);
 
-  // After Parse(): what to ask the server for.
+  // After Parse().
   absl::StatusOr<corral::v1::Sandbox> Build() const;
 
  private:
@@ -24,6 +24,7 @@ class SandboxOptions {
 
   corral::v1::Limits limits_;
   corral::v1::Lifetime lifetime_;
+  corral::v1::Retention retention_;
   std::string workspace_;  // empty: the current directory
   bool no_workspace_ = false;
   bool read_only_ = false;

@@ -12,7 +12,7 @@
 namespace bridge {
 namespace {
 
-// Of Linux; glibc keeps the first two real-time signals for itself.
+// On Linux; glibc keeps the first two real-time signals for itself.
 constexpr int kLastSignal = 64;
 constexpr int kFirstRealTime = 34;
 

@@ -1,4 +1,4 @@
-// Signals and errno values by their names.
+// The names of signals and errno values.
 
 #ifndef BRIDGE_CLI_SIGNAL_NAME_H_
 #define BRIDGE_CLI_SIGNAL_NAME_H_
@@ -10,14 +10,14 @@
 
 namespace bridge {
 
-// "TERM", "SIGTERM", "term", "RTMIN+1" or "15". The error (InvalidArgument)
-// says what is allowed.
+// Parses "TERM", "SIGTERM", "term", "RTMIN+1" or "15". The error
+// (InvalidArgument) says what is allowed.
 absl::StatusOr<int> ParseSignal(absl::string_view text);
 
-// "SIGTERM"; "signal 40" of one without a name.
+// "SIGTERM"; "signal 40" for a signal without a name.
 std::string SignalName(int number);
 
-// "ENOENT"; "errno 999" of one without a name.
+// "ENOENT"; "errno 999" for a value without a name.
 std::string ErrnoName(int value);
 
 // "No such file or directory (ENOENT)".

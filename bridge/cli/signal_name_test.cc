@@ -21,7 +21,7 @@ TEST(SignalNameTest, TakesNamesAndNumbers) {
   }
 }
 
-TEST(SignalNameTest, RefusesWhatIsNoSignal) {
+TEST(SignalNameTest, RefusesTextThatIsNotASignal) {
   for (const char* text :
        {"", "0", "65", "-9", "SIG", "NOPE", "RTMIN+", "RTMIN+31", "9x"}) {
     EXPECT_FALSE(ParseSignal(text).ok()) << text;

@@ -8,10 +8,10 @@
 
 namespace bridge {
 
-// One line a row, each column as wide as its widest cell; the last one is not
-// padded. Control characters are shown as escapes.
-// `width`: lines are cut off there; 0: never.
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows,
+// Writes each row as one line, and pads each column but the last to its widest
+// cell. Shows control characters as escapes. Cuts lines off after `width`
+// characters; 0: never.
+std::string FormatTable(std::vector<std::vector<std::string>> rows,
                         size_t width);
 
 }  // namespace bridge

@@ -1,4 +1,4 @@
-// Directories as the caller names them.
+// Directories, under the names that the user knows.
 
 #ifndef BRIDGE_CLI_WORKING_DIRECTORY_H_
 #define BRIDGE_CLI_WORKING_DIRECTORY_H_
@@ -10,15 +10,17 @@
 
 namespace bridge {
 
-// $PWD if it names the current directory, as shells have it, since that is the
-// name that the caller knows; else the one without symbolic links.
+// Returns $PWD if it names the current directory, as in shells, because the
+// user knows that name; else the name without symbolic links.
 absl::StatusOr<std::string> CurrentDirectory();
 
-// Absolute, without "." and "..", without a slash at the end. Only to take
-// away a ".." symbolic links are followed; then the path must exist.
+// Returns the path as an absolute one without "." and "..", and without a slash
+// at the end. Follows symbolic links only if the path contains "..", and then
+// fails if it does not exist.
 absl::StatusOr<std::string> AbsolutePath(absl::string_view path);
 
-// Whether `path` is `directory` or below it; both as AbsolutePath() has them.
+// Returns whether `path` is `directory` or below it. Both must be in the form
+// that AbsolutePath() returns.
 bool IsWithin(absl::string_view path, absl::string_view directory);
 
 }  // namespace bridge

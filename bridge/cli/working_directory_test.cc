@@ -52,7 +52,7 @@ TEST_F(WorkingDirectoryTest, MakesPathsAbsoluteAndPlain) {
   EXPECT_FALSE(AbsolutePath("/nowhere/../x").ok());
 }
 
-TEST_F(WorkingDirectoryTest, TellsWhatIsWithin) {
+TEST_F(WorkingDirectoryTest, TellsWhetherAPathIsBelowADirectory) {
   EXPECT_TRUE(IsWithin("/a", "/a"));
   EXPECT_TRUE(IsWithin("/a/b", "/a"));
   EXPECT_TRUE(IsWithin("/a", "/"));

@@ -15,13 +15,13 @@ namespace {
 
 using sandbox::UniqueFd;
 
-// What the new process reports: its pid at once, and errno if it cannot exec.
+// Sent by the new process: its pid at once, and errno if exec fails.
 struct Report {
   pid_t pid;
   int errno_value;
 };
 
-// Where the daemon finds its ends of what the parent prepared.
+// The daemon's end of the socket for reports.
 constexpr int kReportDescriptor = 3;
 
 void ResetSignals() {
@@ -33,15 +33,17 @@ void ResetSignals() {
   }
 }
 
-// After fork in a process that may have threads: system calls only.
+// Runs after fork in a process that may have threads: system calls only.
 [[noreturn]] void BecomeDaemon(char* const* argv, int report, int output) {
   Report message = {::getpid(), 0};
   (void)!::write(report, &message, sizeof message);
-  // A process that has ended cannot be opened any more, so wait until it was.
+  // Waits until the parent has a pidfd: it could not open one for a process
+  // that has ended.
   char go = 0;
   (void)!::read(report, &go, sizeof go);
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  // Above all targets, so that no dup2 closes what the next one needs.
+  // The copies are above all targets, so that no dup2 closes the source of the
+  // next one.
   const int report_copy = ::fcntl(report, F_DUPFD_CLOEXEC, 10);
   const int output_copy = ::fcntl(output, F_DUPFD_CLOEXEC, 10);
   const int null_copy = ::fcntl(null, F_DUPFD_CLOEXEC, 10);
@@ -58,7 +60,7 @@ void ResetSignals() {
   ::_exit(127);
 }
 
-// The daemon's pidfd, or why there is none.
+// Returns the daemon's pidfd once exec succeeded.
 absl::StatusOr<UniqueFd> AwaitExec(const UniqueFd& reports,
                                    const std::string& program) {
   Report report = {};
@@ -102,9 +104,10 @@ absl::StatusOr<UniqueFd> StartDetached(const std::vector<std::string>& argv,
     return absl::ErrnoToStatus(errno, "fork");
   }
   if (child == 0) {
-    // Else the daemon would not see that the parent is gone.
+    // Otherwise the daemon would not notice that the parent is gone.
     ::close(reports.get());
-    // The session's leader ends at once: the daemon can never get a terminal.
+    // The leader of the session ends at once, and only a leader can get a
+    // controlling terminal.
     ::setsid();
     if (::fork() == 0) {
       BecomeDaemon(arguments.data(), report.get(), output.get());

@@ -1,6 +1,6 @@
-// Stands for corrald: --listen unix:PATH --idle-exit-seconds N. Notes each
-// start in PATH.starts, writes what it was given into PATH.state, and listens
-// until its socket is removed. Instead, if PATH.fail exists, it ends at once.
+// Stands in for corrald: --listen unix:PATH --idle-exit-seconds N. Appends a
+// line about its environment to PATH.starts, and listens until its socket is
+// removed. If PATH.fail exists, it ends at once instead.
 
 #include <dirent.h>
 #include <sys/inotify.h>

@@ -29,7 +29,7 @@ using sandbox::UniqueFd;
 constexpr absl::Duration kConnectInterval = absl::Milliseconds(5);
 constexpr off_t kLogExcerpt = 2000;
 
-// The socket's directory is corrald's own; those above it must exist.
+// Makes the socket's directory, which is corrald's own. Its parent must exist.
 absl::Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("mkdir(", path, ")"));
@@ -54,7 +54,7 @@ absl::Status Lock(const UniqueFd& file) {
   return absl::OkStatus();
 }
 
-// What the server wrote since `begin`.
+// The end of what the server logged since `begin`.
 std::string LogExcerpt(const UniqueFd& log, off_t begin) {
   const off_t end = ::lseek(log.get(), 0, SEEK_END);
   if (end - begin > kLogExcerpt) {
@@ -80,13 +80,13 @@ absl::Status WaitUntilListening(const std::string& socket_path,
     if (listening) {
       return absl::OkStatus();
     }
-    // A socket can be polled only by connecting to it; the wait itself ends
-    // early when the server dies.
+    // Only a connection shows whether a socket is listened to, so this loop
+    // connects again and again. The wait ends early if the server dies.
     if (EndsWithin(process, kConnectInterval)) {
       return absl::UnavailableError("it ended");
     }
   }
-  return absl::UnavailableError("it does not listen");
+  return absl::UnavailableError("it did not begin to listen in time");
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ absl::StatusOr<bool> IsListening(const std::string& socket_path) {
   address.sun_family = AF_UNIX;
   if (socket_path.size() >= sizeof address.sun_path) {
     return absl::InvalidArgumentError(
-        absl::StrCat(socket_path, ": too long for a socket"));
+        absl::StrCat(socket_path, ": too long for the path of a socket"));
   }
   std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
   const UniqueFd connection(
@@ -122,8 +122,9 @@ absl::StatusOr<std::string> NeighbouringServer() {
   const std::string program =
       absl::StrCat(path.substr(0, path.rfind('/')), "/corrald");
   if (::access(program.c_str(), X_OK) != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot start one: access(", program, "): ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot start a server: access(",
+                                               program,
+                                               "): ", std::strerror(errno)));
   }
   return program;
 }

@@ -1,4 +1,4 @@
-// Starting a corrald of one's own on a Unix socket.
+// Starts a corrald for this user on a Unix socket.
 
 #ifndef BRIDGE_CLIENT_LOCAL_SERVER_H_
 #define BRIDGE_CLIENT_LOCAL_SERVER_H_
@@ -11,17 +11,18 @@
 
 namespace client {
 
-// Whether somebody accepts connections there. PermissionDenied: may not tell.
+// Returns whether a process accepts connections on the socket.
+// PermissionDenied: this user may not connect.
 absl::StatusOr<bool> IsListening(const std::string& socket_path);
 
-// The corrald that stands next to the running program.
+// The path of the corrald in the directory of the running program.
 absl::StatusOr<std::string> NeighbouringServer();
 
-// Returns once something listens on `socket_path`: at once if it does already,
-// else after starting `program --listen unix:PATH --idle-exit-seconds 600` in a
-// session of its own. Its messages go to corrald.log beside the socket. Of any
-// number of processes that call this at one time, one starts the server
-// (flock on corrald.lock beside the socket).
+// Returns once a server listens on `socket_path`. If none does, starts
+// `program --listen unix:PATH --idle-exit-seconds 600` in a session of its own,
+// which logs to corrald.log beside the socket. If any number of processes call
+// this at the same time, one of them starts the server (flock on corrald.lock
+// beside the socket).
 //
 // Unavailable: the program ended, or did not listen by `deadline`; the message
 // holds the end of its log.

@@ -76,7 +76,7 @@ TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
             "--idle-exit-seconds 600 leader=0 fds=3 cwd=/\n");
 }
 
-TEST_F(LocalServerTest, LeavesAServerAloneThatListens) {
+TEST_F(LocalServerTest, StartsNoServerWhenOneListens) {
   ASSERT_THAT(Ensure(), IsOk());
   ASSERT_THAT(Ensure(), IsOk());
   EXPECT_EQ(CountStarts(), 1);
@@ -100,11 +100,11 @@ TEST_F(LocalServerTest, StartsOneServerForManyClients) {
   EXPECT_EQ(CountStarts(), 1);
 }
 
-TEST_F(LocalServerTest, SeesThatNothingListens) {
+TEST_F(LocalServerTest, ReportsThatNothingListens) {
   EXPECT_FALSE(*IsListening(directory_ + "/none"));
 }
 
-TEST_F(LocalServerTest, SaysWhatTheServerSaidWhenItEnded) {
+TEST_F(LocalServerTest, ShowsTheServersLogWhenItEnded) {
   ASSERT_THAT(Ensure(), IsOk());
   ::unlink(socket_.c_str());
   std::ofstream fail(socket_ + ".fail");
@@ -114,7 +114,7 @@ TEST_F(LocalServerTest, SaysWhatTheServerSaidWhenItEnded) {
                              HasSubstr("no luck today"))));
 }
 
-TEST_F(LocalServerTest, SaysWhyThereIsNoProgram) {
+TEST_F(LocalServerTest, ReportsWhyTheProgramCannotBeStarted) {
   program_ = "/nowhere/corrald";
   EXPECT_THAT(Ensure(), StatusIs(absl::StatusCode::kUnavailable,
                                  HasSubstr("exec(/nowhere/corrald)")));

@@ -36,7 +36,7 @@ OutputReader::~OutputReader() = default;
 
 void OutputReader::Begin() {
   retry_.Begin();
-  // The end of the old call takes no time: it is over.
+  // The old call is over, so its destructor does not block.
   MutexLock lock(&mutex_);
   auto& executions = connection_.executions();
   call_ = run_.has_value() && state_ == State::kUnopened

@@ -293,6 +293,49 @@ TEST(OutputReaderTest, ReportsTheServersError) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("s9")));
 }
 
+TEST(OutputReaderTest, ResumesAStreamThatTheServerEndsBeforeTheCommand) {
+  FakeServer server([](FakeExecution& command) { command.Print("hello"); });
+  const auto connection = Connect(server);
+  Start(*connection, {});
+  server.EndStreams(1);
+  OutputReader reader(*connection, StreamRequest());
+  absl::Status status;
+  EXPECT_EQ(ReadAll(reader, &status), "hello");
+  EXPECT_THAT(status, IsOk());
+  EXPECT_EQ(server.streams().size(), 2);
+}
+
+TEST(OutputReaderTest, EndsAStreamThatDoesNotFollow) {
+  FakeServer server([](FakeExecution& command) {
+    command.Print("hello");
+    command.Hang();
+  });
+  const auto connection = Connect(server);
+  Start(*connection, {});
+  server.FindExecution(kExecution)->WaitForOutput(corral::v1::STDOUT, 5);
+  auto request = StreamRequest();
+  request.set_no_follow(true);
+  OutputReader reader(*connection, request);
+  absl::Status status;
+  EXPECT_EQ(ReadAll(reader, &status), "hello");
+  EXPECT_THAT(status, IsOk());
+  EXPECT_EQ(server.streams().size(), 1);
+}
+
+TEST(OutputReaderTest, CanBeCancelledBeforeItBegins) {
+  FakeServer server([](FakeExecution& command) { command.Hang(); });
+  const auto connection = Connect(server);
+  Start(*connection, {});
+  server.StallStreams(1);
+  OutputReader reader(*connection, StreamRequest());
+  reader.Cancel();
+  absl::StatusOr<std::optional<corral::v1::OutputEvent>> event = reader.Next();
+  while (event.ok()) {
+    event = reader.Next();
+  }
+  EXPECT_EQ(event.status().code(), absl::StatusCode::kCancelled);
+}
+
 TEST(OutputReaderTest, CanBeCancelledWhileItWaits) {
   FakeServer server([](FakeExecution& command) { command.Hang(); });
   const auto connection = Connect(server);

@@ -13,7 +13,7 @@ namespace client {
 
 std::string NewRequestId() {
   std::string bytes(16, '\0');
-  // Up to 256 bytes come whole, once the kernel has any.
+  // The kernel returns up to 256 bytes whole, once its pool is initialized.
   ssize_t size = -1;
   do {
     size = ::getrandom(bytes.data(), bytes.size(), 0);

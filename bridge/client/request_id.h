@@ -1,5 +1,5 @@
-// Request ids of corral.v1 (see proto/corral/v1/sandbox.proto): what makes a
-// call that creates something safe to repeat.
+// Request ids, which make a call that creates something safe to repeat (see
+// proto/corral/v1/sandbox.proto).
 
 #ifndef BRIDGE_CLIENT_REQUEST_ID_H_
 #define BRIDGE_CLIENT_REQUEST_ID_H_
@@ -8,8 +8,8 @@
 
 namespace client {
 
-// A new random UUID (RFC 4122, version 4), from the kernel. To be made once for
-// each thing that is wanted, however often it is asked for. Thread-safe.
+// Returns a new random UUID (RFC 4122, version 4). Make one for each thing to
+// create, and use it for all attempts. Thread-safe.
 std::string NewRequestId();
 
 }  // namespace client

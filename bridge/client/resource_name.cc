@@ -24,10 +24,11 @@ bool IsId(absl::string_view id) {
 struct Ids {
   absl::string_view tenant;
   absl::string_view sandbox;
-  std::optional<absl::string_view> execution;  // none: a sandbox's name
+  std::optional<absl::string_view> execution;  // empty: the name of a sandbox
 };
 
-// Only splits; ids of what is neither short nor full stay empty.
+// Splits without checking the ids. All are empty if the name is neither short
+// nor full.
 Ids Split(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
   const size_t n = parts.size();
@@ -56,7 +57,7 @@ absl::StatusOr<std::string> SandboxName(absl::string_view name) {
   const Ids ids = Split(name);
   if (!IsId(ids.tenant) || !IsId(ids.sandbox) || ids.execution.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("sandbox \"", name, "\": allowed are SANDBOX and tenants/",
+        absl::StrCat("sandbox \"", name, "\": allowed is SANDBOX or tenants/",
                      "TENANT/sandboxes/SANDBOX, of a-z, 0-9 and -"));
   }
   return SandboxName(ids);
@@ -68,7 +69,7 @@ absl::StatusOr<std::string> ExecutionName(absl::string_view name) {
       !IsId(ids.execution.value_or(""))) {
     return absl::InvalidArgumentError(absl::StrCat(
         "execution \"", name,
-        "\": allowed are SANDBOX/EXECUTION and tenants/TENANT/",
+        "\": allowed is SANDBOX/EXECUTION or tenants/TENANT/",
         "sandboxes/SANDBOX/executions/EXECUTION, ", "of a-z, 0-9 and -"));
   }
   return absl::StrCat(SandboxName(ids), "/executions/", *ids.execution);

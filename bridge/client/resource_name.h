@@ -1,5 +1,5 @@
-// Names of sandboxes and executions, short as people type them ("s1", "s1/e2")
-// and full as the API has them
+// Names of sandboxes and executions: short, as people type them ("s1",
+// "s1/e2"), and full, as in the API
 // ("tenants/default/sandboxes/s1/executions/e2").
 
 #ifndef BRIDGE_CLIENT_RESOURCE_NAME_H_
@@ -12,20 +12,21 @@
 
 namespace client {
 
-// The parent of all sandboxes of this version.
+// The parent of all sandboxes; this version has one tenant.
 inline constexpr char kTenant[] = "tenants/default";
 
-// All sandboxes, as a parent of ListExecutions.
+// The parent in ListExecutions that stands for all sandboxes.
 inline constexpr char kAllSandboxes[] = "tenants/default/sandboxes/-";
 
-// The full name. InvalidArgument: it is neither short nor full.
+// Return the full name of a short or full one. InvalidArgument: it is neither.
 absl::StatusOr<std::string> SandboxName(absl::string_view name);
 absl::StatusOr<std::string> ExecutionName(absl::string_view name);
 
-// Of an execution's full name: its sandbox's.
+// Returns the full name of the sandbox that an execution is in.
 std::string SandboxOf(absl::string_view execution_name);
 
-// "s1" or "s1/e2"; what is no full name stays as it is.
+// Returns "s1" or "s1/e2"; a text that is not a full name is returned
+// unchanged.
 std::string ShortName(absl::string_view name);
 
 }  // namespace client

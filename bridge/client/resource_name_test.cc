@@ -29,11 +29,11 @@ TEST(ResourceNameTest, ShortensNamesForPeople) {
   EXPECT_EQ(ShortName("a/b/c"), "a/b/c");
 }
 
-TEST(ResourceNameTest, TellsTheSandboxOfAnExecution) {
+TEST(ResourceNameTest, ReturnsTheSandboxOfAnExecution) {
   EXPECT_EQ(SandboxOf(kExecution), "tenants/default/sandboxes/s1");
 }
 
-TEST(ResourceNameTest, RefusesWhatIsNoName) {
+TEST(ResourceNameTest, RefusesTextThatIsNotAName) {
   for (const char* name :
        {"", "S1", "s_1", "-s", "s-", "a/b", "/", "s1/", "tenants/t/sandboxes",
         "x/t/sandboxes/s", kExecution, "tenants/t/sandboxes/s/executions/"}) {

@@ -10,7 +10,7 @@
 namespace client {
 namespace {
 
-// Between two calls of `abandoned`.
+// The longest time between two calls of `abandoned`.
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace client {
 namespace {
 
-// A server that asks for a longer delay is asked again after this one.
+// Limits the delay that a server may ask for.
 constexpr absl::Duration kLongestDelay = absl::Seconds(5);
 
 bool IsForNow(corral::v1::ErrorReason reason) {
@@ -28,8 +28,8 @@ CallResult Classify(const grpc::Status& status) {
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::CANCELLED:
-      // A server that is shut down ends its calls with either code. What else
-      // it refuses as UNAVAILABLE (STORAGE_FAILED), it would refuse again.
+      // A server that is shut down ends its calls with either code. With other
+      // reasons (STORAGE_FAILED), it would refuse the same call again.
       if (reason == corral::v1::ERROR_REASON_UNSPECIFIED) {
         return CallResult::kServerGone;
       }
@@ -66,13 +66,14 @@ std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
       gone_since_ = first ? now : *gone_since_;
       break;
     case CallResult::kRefusedForNow:
+      delay = std::clamp(GetRetryDelay(status), rules_.interval, kLongestDelay);
+      if (rules_.refusals == Refusals::kForEver) {
+        gone_since_.reset();
+        return Attempt{delay, now + delay + rules_.patience};
+      }
       if (first ||
           (lasted && GetErrorReason(status) == corral::v1::SERVER_DRAINING)) {
         gone_since_ = now;
-      }
-      delay = std::clamp(GetRetryDelay(status), rules_.interval, kLongestDelay);
-      if (rules_.refusals == Refusals::kForEver) {
-        return Attempt{delay, now + delay + rules_.patience};
       }
       break;
   }

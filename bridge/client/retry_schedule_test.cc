@@ -1,6 +1,7 @@
 #include "bridge/client/retry_schedule.h"
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -29,8 +30,9 @@ grpc::Status Refused(const std::string& reason,
   info.set_domain("corral.v1");
   info.set_reason(reason);
   google::rpc::RetryInfo retry;
-  retry.mutable_retry_delay()->set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(delay)));
+  const timespec parts = absl::ToTimespec(delay);
+  retry.mutable_retry_delay()->set_seconds(parts.tv_sec);
+  retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(parts.tv_nsec));
   google::rpc::Status rich;
   rich.add_details()->PackFrom(info);
   rich.add_details()->PackFrom(retry);
@@ -127,6 +129,13 @@ TEST_F(RetryScheduleTest, WaitsBeforeItAsksAServerAgainThatRefuses) {
   EXPECT_EQ(Call(Refused("SANDBOX_NOT_READY"))->delay, kInterval);
   const absl::Duration asked = absl::Milliseconds(700);
   EXPECT_EQ(Call(Refused("SANDBOX_NOT_READY", asked))->delay, asked);
+}
+
+TEST_F(RetryScheduleTest, WaitsAtMostFiveSecondsWhateverTheServerAsks) {
+  EXPECT_EQ(Call(Refused("SANDBOX_NOT_READY", absl::Milliseconds(999)))->delay,
+            absl::Milliseconds(999));
+  EXPECT_EQ(Call(Refused("SANDBOX_NOT_READY", absl::Hours(1)))->delay,
+            absl::Seconds(5));
 }
 
 TEST_F(RetryScheduleTest, GivesUpOnASandboxThatDoesNotBecomeReady) {

@@ -83,7 +83,7 @@ absl::StatusOr<ServerAddress> ResolveServerAddress(absl::string_view option) {
   if (!IsHostAndPort(named)) {
     return absl::InvalidArgumentError(
         absl::StrCat("server \"", named,
-                     "\": allowed are unix:PATH and HOST:PORT (port 1-65535)"));
+                     "\": allowed is unix:PATH or HOST:PORT (port 1-65535)"));
   }
   ServerAddress address;
   address.text = std::string(named);

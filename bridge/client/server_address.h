@@ -1,4 +1,4 @@
-// Where a corrald listens, as a user names it.
+// Where a corrald listens, in the form that users give it.
 
 #ifndef BRIDGE_CLIENT_SERVER_ADDRESS_H_
 #define BRIDGE_CLIENT_SERVER_ADDRESS_H_
@@ -13,17 +13,17 @@ namespace client {
 struct ServerAddress {
   // "unix:/absolute/path" or "HOST:PORT".
   std::string text;
-  // Of a Unix socket, absolute; empty for HOST:PORT.
+  // The absolute path of the Unix socket; empty for HOST:PORT.
   std::string socket_path;
-  // Nobody named it: it is the default socket.
+  // It is the default socket, because the user named no server.
   bool is_default = false;
 };
 
-// `option` if it is not empty, else $CORRAL_SERVER, else the default socket:
-// /run/corral/corrald.sock for root, for others
-// $XDG_RUNTIME_DIR/corral/corrald.sock. InvalidArgument: neither "unix:PATH"
-// nor "HOST:PORT", or a path too long for a socket; FailedPrecondition: no
-// $XDG_RUNTIME_DIR.
+// Returns `option` if it is not empty, else $CORRAL_SERVER, else the default
+// socket: /run/corral/corrald.sock for root, for others
+// $XDG_RUNTIME_DIR/corral/corrald.sock. InvalidArgument: the address is neither
+// "unix:PATH" nor "HOST:PORT", or the path is too long for a socket;
+// FailedPrecondition: $XDG_RUNTIME_DIR is not set.
 absl::StatusOr<ServerAddress> ResolveServerAddress(absl::string_view option);
 
 }  // namespace client

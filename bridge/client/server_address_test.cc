@@ -55,17 +55,17 @@ TEST_F(ServerAddressTest, TakesHostAndPort) {
   EXPECT_TRUE(ResolveServerAddress("[::1]:7443").ok());
 }
 
-TEST_F(ServerAddressTest, RefusesWhatIsNoAddressAndSaysWhatIsOne) {
+TEST_F(ServerAddressTest, RefusesTextThatIsNotAnAddress) {
   for (const char* text : {"host", "host:0", "host:65536", "host:", ":1",
                            "/run/x.sock", "http://h:1", "unix:"}) {
     EXPECT_THAT(ResolveServerAddress(text).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("allowed are unix:PATH and HOST:PORT")))
+                         HasSubstr("allowed is unix:PATH or HOST:PORT")))
         << text;
   }
 }
 
-TEST_F(ServerAddressTest, RefusesASocketPathThatNoSocketCanHave) {
+TEST_F(ServerAddressTest, RefusesAPathThatIsTooLongForASocket) {
   EXPECT_THAT(
       ResolveServerAddress("unix:/" + std::string(107, 'a')).status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("107 bytes")));

@@ -1,4 +1,4 @@
-// Times of the API as options have them.
+// Fields of type Duration, set from the values of options.
 
 #ifndef BRIDGE_OPTIONS_DURATION_FIELD_H_
 #define BRIDGE_OPTIONS_DURATION_FIELD_H_
@@ -13,18 +13,19 @@
 
 namespace bridge {
 
-// Both ends are allowed.
+// Both ends are included.
 struct DurationRange {
   absl::Duration min;
   absl::Duration max;
   absl::string_view text;  // "1ms to 365d"
 };
 
-// Of a command's wall_timeout and cpu_timeout.
+// The range of Command.wall_timeout and cpu_timeout.
 inline constexpr DurationRange kTimeoutRange = {
     absl::Milliseconds(1), absl::Hours(365 * 24), "1ms to 365d"};
 
-// As ParseDuration(); the error (InvalidArgument) says what is allowed.
+// Parse as ParseDuration() in quantity.h. The error (InvalidArgument) says what
+// is allowed.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text,
                                              const DurationRange& range);
 absl::Status SetDuration(absl::string_view text, const DurationRange& range,

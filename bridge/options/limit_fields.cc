@@ -15,6 +15,7 @@ constexpr uint64_t kMinPids = 8;
 constexpr uint64_t kMaxPids = 4194304;
 constexpr uint64_t kMinCpuMillis = 10;
 constexpr uint64_t kMaxCpuMillis = 1000000;
+constexpr uint64_t kMaxEnded = 100000;
 constexpr uint64_t kMinOutput = uint64_t{1} << 20;
 constexpr uint64_t kMaxOutput = uint64_t{1} << 50;
 
@@ -50,6 +51,14 @@ absl::Status SetOutputBytes(absl::string_view text,
   ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text));
   limits.set_output_bytes(bytes);
   return CheckRange(bytes, kMinOutput, kMaxOutput, "1M to 1P");
+}
+
+absl::Status SetEndedCount(absl::string_view text,
+                           corral::v1::Retention& retention) {
+  ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
+  RETURN_IF_ERROR(CheckRange(count, 0, kMaxEnded, "0 to 100000"));
+  retention.set_max_ended_executions(static_cast<uint32_t>(count));
+  return absl::OkStatus();
 }
 
 }  // namespace bridge

@@ -1,4 +1,4 @@
-// Limits of a sandbox as options have them.
+// The limits of a sandbox, set from the values of options.
 
 #ifndef BRIDGE_OPTIONS_LIMIT_FIELDS_H_
 #define BRIDGE_OPTIONS_LIMIT_FIELDS_H_
@@ -9,8 +9,8 @@
 
 namespace bridge {
 
-// The ranges are those of corral.v1.Limits; the errors (InvalidArgument) say
-// what is allowed, and not what was given.
+// The ranges are those of corral.v1.Limits and Retention. The errors
+// (InvalidArgument) say what is allowed; the caller adds option and value.
 
 // A size: 512M. [4M, 1P]
 absl::Status SetMemory(absl::string_view text, corral::v1::Limits& limits);
@@ -23,6 +23,10 @@ absl::Status SetCpus(absl::string_view text, corral::v1::Limits& limits);
 
 // A size: 1G. [1M, 1P]
 absl::Status SetOutputBytes(absl::string_view text, corral::v1::Limits& limits);
+
+// A count of ended executions: 100. [0, 100000]
+absl::Status SetEndedCount(absl::string_view text,
+                           corral::v1::Retention& retention);
 
 }  // namespace bridge
 

@@ -22,14 +22,35 @@ TEST(LimitFieldsTest, SetEachField) {
             "output_bytes: 1073741824");
 }
 
+TEST(LimitFieldsTest, TakeBothEndsOfEachRange) {
+  corral::v1::Limits limits;
+  corral::v1::Retention retention;
+  for (const absl::Status& status :
+       {SetMemory("4M", limits), SetMemory("1P", limits), SetPids("8", limits),
+        SetPids("4194304", limits), SetCpus("0.01", limits),
+        SetCpus("1000", limits), SetOutputBytes("1M", limits),
+        SetOutputBytes("1P", limits), SetEndedCount("0", retention),
+        SetEndedCount("100000", retention)}) {
+    EXPECT_THAT(status, IsOk());
+  }
+  EXPECT_EQ(retention.max_ended_executions(), 100000);
+}
+
 TEST(LimitFieldsTest, SayWhatIsAllowed) {
+  corral::v1::Retention retention;
   corral::v1::Limits limits;
   const struct {
     absl::Status status;
     const char* message;
   } cases[] = {
       {SetMemory("3M", limits), "allowed is 4M to 1P"},
+      {SetMemory("4194303", limits), "allowed is 4M to 1P"},
+      {SetMemory("1125899906843648", limits), "allowed is 4M to 1P"},
       {SetMemory("x", limits), "allowed is a size"},
+      {SetPids("4194305", limits), "allowed is 8 to 4194304"},
+      {SetCpus("1000.1", limits), "allowed is 0.01 to 1000"},
+      {SetEndedCount("100001", retention), "allowed is 0 to 100000"},
+      {SetEndedCount("x", retention), "allowed is a whole number"},
       {SetPids("7", limits), "allowed is 8 to 4194304"},
       {SetPids("1.5", limits), "allowed is a whole number"},
       {SetCpus("0", limits), "allowed is 0.01 to 1000"},

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<absl::string_view, 6> kByteUnits = {"",  "K", "M",
                                                          "G", "T", "P"};
-// Above it a double has no single units any more.
+// Above this, a double cannot represent every whole number.
 constexpr double kLargest = 9007199254740992.0;  // 2^53
 
 // "1.5" or "2": digits, at most one point. (SimpleAtod takes "inf" and "1e3".)

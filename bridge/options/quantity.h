@@ -1,4 +1,4 @@
-// Amounts as people write them.
+// Parses and writes amounts in the form that people use.
 
 #ifndef BRIDGE_OPTIONS_QUANTITY_H_
 #define BRIDGE_OPTIONS_QUANTITY_H_
@@ -12,9 +12,10 @@
 
 namespace bridge {
 
-// The errors (InvalidArgument) say what is allowed, and not what was given.
+// The errors (InvalidArgument) say what is allowed; the caller adds the value.
 
-// 100, 64K, 512M, 1.5G, 2T: powers of 1024, in either case, also as KB or KiB.
+// 100, 64K, 512M, 1.5G, 2T: powers of 1024, in upper or lower case, also as KB
+// or KiB.
 absl::StatusOr<uint64_t> ParseBytes(absl::string_view text);
 
 // 250ms, 30s, 5m, 1h30m, 2d; a bare number is seconds. Not negative.

@@ -23,7 +23,7 @@ TEST(QuantityTest, ParsesBytes) {
   }
 }
 
-TEST(QuantityTest, RefusesWhatIsNoSize) {
+TEST(QuantityTest, RefusesTextThatIsNotASize) {
   for (const char* text :
        {"", "M", "12Q", "-1", "+1", "1.5", "1..5G", " 1", "1 M", "1e3", "0x10",
         "inf", "nan", "1MM", "99999999999999999999999", "9999999P"}) {
@@ -42,7 +42,7 @@ TEST(QuantityTest, ParsesDurations) {
   }
 }
 
-TEST(QuantityTest, RefusesWhatIsNoDuration) {
+TEST(QuantityTest, RefusesTextThatIsNotADuration) {
   for (const char* text : {"", "s", "1y", "-1s", "1 s", "s1", "1e9s", "inf"}) {
     EXPECT_FALSE(ParseDuration(text).ok()) << text;
   }
@@ -54,7 +54,7 @@ TEST(QuantityTest, ParsesCpus) {
   EXPECT_EQ(*ParseCpuMillis("0.01"), 10);
 }
 
-TEST(QuantityTest, RefusesWhatIsNoNumberOfCpus) {
+TEST(QuantityTest, RefusesTextThatIsNotANumberOfCpus) {
   for (const char* text : {"", "1.5x", "-1", "inf", ".5"}) {
     EXPECT_FALSE(ParseCpuMillis(text).ok()) << text;
   }

@@ -236,6 +236,13 @@ Execution FakeExecution::Snapshot() {
   return SnapshotLocked();
 }
 
+void FakeExecution::WaitForOutput(Stream stream, uint64_t end_offset) {
+  MutexLock lock(&mutex_);
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return logs_[stream].end() >= end_offset;
+  });
+}
+
 bool FakeExecution::WaitUntilEnded() {
   MutexLock lock(&mutex_);
   mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

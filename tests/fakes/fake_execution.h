@@ -69,6 +69,8 @@ class FakeExecution {
   const std::string& name() const { return name_; }
   corral::v1::Execution Snapshot();
   bool WaitUntilEnded();
+  // Until this much of the stream was written.
+  void WaitForOutput(corral::v1::Stream stream, uint64_t end_offset);
   // The next event for these cursors. No value: `no_follow` is set and there is
   // nothing more.
   bool NextEvent(Cursors& cursors, bool no_follow,

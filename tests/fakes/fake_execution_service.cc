@@ -101,6 +101,9 @@ Status FakeServer::Executions::StartExecution(
     MutexLock lock(&fake_.mutex_);
     fake_.state_.starts.push_back(*request);
   }
+  if (fake_.Take(&State::refused_starts)) {
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many executions"};
+  }
   const auto execution = fake_.Start(
       request->parent(), {request->execution_id(), request->request_id()},
       request->command());
@@ -159,10 +162,18 @@ Status FakeServer::Executions::ListExecutions(
     ServerContext*, const corral::v1::ListExecutionsRequest* request,
     corral::v1::ListExecutionsResponse* response) {
   MutexLock lock(&fake_.mutex_);
-  for (const auto& [name, execution] : fake_.state_.executions) {
+  const FakeServer::State& state = fake_.state_;
+  *response->mutable_unreachable() = {state.unreachable.begin(),
+                                      state.unreachable.end()};
+  auto next = state.executions.upper_bound(request->page_token());
+  for (; next != state.executions.end(); ++next) {
     if (absl::EndsWith(request->parent(), "/-") ||
-        absl::StartsWith(name, absl::StrCat(request->parent(), "/"))) {
-      *response->add_executions() = execution->Snapshot();
+        absl::StartsWith(next->first, absl::StrCat(request->parent(), "/"))) {
+      *response->add_executions() = next->second->Snapshot();
+      if (response->executions_size() == state.page_size) {
+        response->set_next_page_token(next->first);
+        break;
+      }
     }
   }
   return Status::OK;
@@ -207,6 +218,9 @@ Status FakeServer::Executions::StreamOutput(
     fake_.mutex_.Signal();
   }
   return With(request->name(), [&](FakeExecution& execution) {
+    if (fake_.Take(&State::ended_streams)) {
+      return Status::OK;
+    }
     if (fake_.Take(&State::stalled_streams)) {
       OutputEvent opened;
       *opened.mutable_opened() = execution.Snapshot();
@@ -266,6 +280,7 @@ Status FakeServer::Executions::SignalExecution(
   {
     MutexLock lock(&fake_.mutex_);
     fake_.state_.signals.push_back(*request);
+    fake_.mutex_.Signal();
     if (fake_.state_.signal_code != grpc::StatusCode::OK) {
       return {fake_.state_.signal_code, "the signal failed"};
     }

@@ -61,11 +61,17 @@ class FakeServer::Sandboxes : public SandboxService::Service {
     return Status::OK;
   }
 
-  Status ListSandboxes(ServerContext*, const corral::v1::ListSandboxesRequest*,
+  Status ListSandboxes(ServerContext*,
+                       const corral::v1::ListSandboxesRequest* request,
                        corral::v1::ListSandboxesResponse* response) override {
     MutexLock lock(&fake_.mutex_);
-    for (const auto& [name, sandbox] : fake_.state_.sandboxes) {
-      *response->add_sandboxes() = sandbox;
+    auto next = fake_.state_.sandboxes.upper_bound(request->page_token());
+    for (; next != fake_.state_.sandboxes.end(); ++next) {
+      *response->add_sandboxes() = next->second;
+      if (response->sandboxes_size() == fake_.state_.page_size) {
+        response->set_next_page_token(next->first);
+        break;
+      }
     }
     return Status::OK;
   }
@@ -201,6 +207,13 @@ void FakeServer::WaitForWaits(size_t count) {
   });
 }
 
+void FakeServer::WaitForSignals(size_t count) {
+  MutexLock lock(&mutex_);
+  mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_.signals.size() >= count;
+  });
+}
+
 void FakeServer::WaitForAcknowledgements(size_t count) {
   MutexLock lock(&mutex_);
   mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -284,6 +297,11 @@ bool FakeServer::DeleteSandbox(const std::string& name) {
 void FakeServer::FailStarts(const corral::v1::StartFailure& failure) {
   MutexLock lock(&mutex_);
   state_.failure = failure;
+}
+
+void FakeServer::SetUnreachable(const std::vector<std::string>& names) {
+  MutexLock lock(&mutex_);
+  state_.unreachable = names;
 }
 
 std::vector<corral::v1::RunExecutionRequest> FakeServer::runs() {

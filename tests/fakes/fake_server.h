@@ -67,14 +67,16 @@ class FakeServer {
   void WaitForStreams(size_t count);
   void WaitForWaits(size_t count);
   void WaitForAcknowledgements(size_t count);
+  void WaitForSignals(size_t count);
 
   // The next calls that create something or delete a sandbox take effect, but
   // their answers are lost with the connection (UNAVAILABLE).
   void LoseAnswers(int count);
 
-  // The next `count` calls: StreamOutput sends nothing after `opened`,
-  // WaitExecution answers as if its timeout had passed, GetSandbox does not
-  // answer.
+  // The next `count` calls: StreamOutput ends at once, or sends nothing after
+  // `opened`, WaitExecution answers as if its timeout had passed, GetSandbox
+  // does not answer.
+  void EndStreams(int count) { Set(&State::ended_streams, count); }
   void StallStreams(int count) { Set(&State::stalled_streams, count); }
   void ExpireWaits(int count) { Set(&State::expired_waits, count); }
   void StallGets(int count) { Set(&State::stalled_gets, count); }
@@ -82,6 +84,14 @@ class FakeServer {
   // The next WriteInput calls are refused: UNAVAILABLE/SANDBOX_NOT_READY with
   // a RetryInfo of 200 ms.
   void RefuseInputs(int count) { Set(&State::refused_inputs, count); }
+
+  // The next StartExecution calls are refused: TOO_MANY_EXECUTIONS.
+  void RefuseStarts(int count) { Set(&State::refused_starts, count); }
+
+  // Lists have pages of this size; 0: one page.
+  void SetPageSize(int size) { Set(&State::page_size, size); }
+  // Lists of executions name these sandboxes as unreachable.
+  void SetUnreachable(const std::vector<std::string>& names);
 
   // The requests of clients, oldest first.
   std::vector<corral::v1::RunExecutionRequest> runs();
@@ -126,10 +136,14 @@ class FakeServer {
     std::vector<corral::v1::WaitExecutionRequest> waits;
     std::vector<corral::v1::AcknowledgeOutputRequest> acknowledgements;
     std::vector<corral::v1::WriteInputRequest> inputs;
+    int ended_streams = 0;
     int stalled_streams = 0;
     int expired_waits = 0;
     int stalled_gets = 0;
     int refused_inputs = 0;
+    int refused_starts = 0;
+    int page_size = 0;
+    std::vector<std::string> unreachable;
   };
 
   corral::v1::Sandbox Create(const corral::v1::CreateSandboxRequest& request);

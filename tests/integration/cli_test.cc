@@ -112,21 +112,36 @@ TEST_F(CliTest, DeletesTheSandboxOfOneCommand) {
 }
 
 TEST_F(CliTest, PrintsJson) {
-  corral::v1::Sandbox sandbox;
+  google::protobuf::Struct sandbox;
   ASSERT_TRUE(JsonStringToMessage(Corral({"create", "-n", "box", "-w",
                                           server_.workspace(), "--json"}),
                                   &sandbox)
                   .ok());
-  EXPECT_EQ(sandbox.name(), "tenants/default/sandboxes/box");
-  Execution execution;
+  EXPECT_EQ(sandbox.fields().at("name").string_value(),
+            "tenants/default/sandboxes/box");
+  EXPECT_EQ(sandbox.fields()
+                .at("workspace")
+                .struct_value()
+                .fields()
+                .at("path")
+                .string_value(),
+            server_.workspace());
+  google::protobuf::Struct execution;
   ASSERT_TRUE(JsonStringToMessage(Corral({"exec", "-d", "--json", "box", "--",
                                           "sh", "-c", "exit 9"}),
                                   &execution)
                   .ok());
-  ASSERT_TRUE(JsonStringToMessage(
-                  Corral({"wait", "--json", execution.name()}, 9), &execution)
-                  .ok());
-  EXPECT_EQ(execution.exit().code(), 9);
+  const std::string name = execution.fields().at("name").string_value();
+  ASSERT_TRUE(
+      JsonStringToMessage(Corral({"wait", "--json", name}, 9), &execution)
+          .ok());
+  EXPECT_EQ(execution.fields()
+                .at("exit")
+                .struct_value()
+                .fields()
+                .at("code")
+                .number_value(),
+            9);
   google::protobuf::Struct list;
   ASSERT_TRUE(JsonStringToMessage(Corral({"ps", "--json"}), &list).ok());
   EXPECT_EQ(list.fields().at("sandboxes").list_value().values_size(), 1);

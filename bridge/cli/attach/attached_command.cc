@@ -34,8 +34,7 @@ constexpr char kResetTerminal[] =
 // minute after the last reader left, an execution by its retention.
 constexpr absl::Duration kDeletePatience = absl::Seconds(5);
 
-// The end of the command: what is known about it, once the terminal is
-// restored.
+// How the attachment ended. The terminal has been restored by then.
 struct Outcome {
   absl::StatusOr<Execution> ended;
   absl::Status write_status;
@@ -84,7 +83,8 @@ void DeleteOwn(client::Connection& connection,
   }
 }
 
-// After the end was reported: only this process knows that it has arrived.
+// Deletes what the request made. To be called after the end was reported; the
+// server does not know that it has arrived.
 void CleanUp(client::Connection& connection,
              const corral::v1::RunExecutionRequest& request,
              const Outcome& outcome) {

@@ -9,7 +9,7 @@
 namespace bridge {
 namespace {
 
-// '\0' is Ctrl-@; without a value: it is no key.
+// Returns '\0' for Ctrl-@.
 absl::StatusOr<char> ParseKey(absl::string_view text) {
   const absl::Status error = absl::InvalidArgumentError(
       "allowed are characters and ctrl-X, separated by commas: ctrl-p,ctrl-q");

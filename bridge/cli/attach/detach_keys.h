@@ -1,4 +1,4 @@
-// The keys that leave a command which goes on.
+// The keys that detach from a command without ending it.
 
 #ifndef BRIDGE_CLI_ATTACH_DETACH_KEYS_H_
 #define BRIDGE_CLI_ATTACH_DETACH_KEYS_H_
@@ -10,23 +10,24 @@
 
 namespace bridge {
 
-// Looks for them in what is typed. Not thread-safe.
+// Finds the keys in typed input. Not thread-safe.
 class DetachKeys {
  public:
-  // Never found.
+  // No keys: never found.
   DetachKeys() = default;
 
-  // "ctrl-p,ctrl-q": characters and ctrl-X, with X of a-z, @, [, \, ], ^ and _,
-  // separated by commas; empty: none. The error (InvalidArgument) says what is
-  // allowed, and not what was given.
+  // "ctrl-p,ctrl-q": characters and ctrl-X, separated by commas, where X is
+  // a-z,
+  // @, [, \, ], ^ or _. Empty: no keys. The error (InvalidArgument) says what
+  // is allowed; the caller adds option and value.
   static absl::StatusOr<DetachKeys> Parse(absl::string_view text);
 
-  // What of `typed` is to be passed on: all of it but the keys and what comes
-  // after them. A beginning of the keys is held back until it is known to be
-  // none.
+  // Returns the part of `typed` to pass on: everything but the keys and what
+  // follows them. Input that may be the beginning of the keys is held back
+  // until the next input decides.
   std::string Filter(absl::string_view typed);
 
-  // They were typed.
+  // The keys were typed.
   bool found() const { return found_; }
 
  private:

@@ -5,14 +5,14 @@
 namespace bridge {
 namespace {
 
-TEST(DetachKeysTest, AreFoundAndNotPassedOn) {
+TEST(DetachKeysTest, FindsTheKeysAndDoesNotPassThemOn) {
   DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
   EXPECT_EQ(keys.Filter("ab\x10\x11zz"), "ab");
   EXPECT_TRUE(keys.found());
   EXPECT_EQ(keys.Filter("more"), "");
 }
 
-TEST(DetachKeysTest, AreFoundAcrossReads) {
+TEST(DetachKeysTest, FindsTheKeysAcrossReads) {
   DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
   EXPECT_EQ(keys.Filter("a\x10"), "a");
   EXPECT_FALSE(keys.found());
@@ -20,7 +20,7 @@ TEST(DetachKeysTest, AreFoundAcrossReads) {
   EXPECT_TRUE(keys.found());
 }
 
-TEST(DetachKeysTest, PassOnABeginningThatDoesNotGoOn) {
+TEST(DetachKeysTest, PassesOnABeginningThatDoesNotContinue) {
   DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
   EXPECT_EQ(keys.Filter("\x10"), "");
   EXPECT_EQ(keys.Filter("\x10"), "\x10");
@@ -28,19 +28,19 @@ TEST(DetachKeysTest, PassOnABeginningThatDoesNotGoOn) {
   EXPECT_FALSE(keys.found());
 }
 
-TEST(DetachKeysTest, MayOverlapThemselves) {
+TEST(DetachKeysTest, FindsKeysThatOverlapThemselves) {
   DetachKeys keys = *DetachKeys::Parse("a,a,b");
   EXPECT_EQ(keys.Filter("aaab"), "a");
   EXPECT_TRUE(keys.found());
 }
 
-TEST(DetachKeysTest, MayBeNone) {
+TEST(DetachKeysTest, FindsNothingWithoutKeys) {
   DetachKeys keys = *DetachKeys::Parse("");
   EXPECT_EQ(keys.Filter("\x10\x11"), "\x10\x11");
   EXPECT_FALSE(keys.found());
 }
 
-TEST(DetachKeysTest, RefuseWhatIsNoKey) {
+TEST(DetachKeysTest, RefusesTextThatIsNotAKey) {
   for (const char* text : {"ctrl-", "ctrl-1", "alt-x", "ab", "a,,b", ","}) {
     EXPECT_FALSE(DetachKeys::Parse(text).ok()) << text;
   }

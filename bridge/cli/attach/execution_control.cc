@@ -15,13 +15,13 @@ namespace {
 
 using sandbox::MutexLock;
 
-// For each attempt, and for all of them while the server is gone.
+// Of one attempt, and the patience while the server is gone.
 constexpr absl::Duration kCallTimeout = absl::Seconds(2);
 constexpr absl::Duration kImpatience = absl::Seconds(2);
 constexpr size_t kInterruptsToKill = 3;
 constexpr int kLateSignalsToGiveUp = 2;
 
-// The user waits for the effect of a key.
+// Short, because the user waits for the effect of a key.
 client::CallOptions Impatient() {
   client::CallOptions options;
   options.patience = kCallTimeout;
@@ -107,11 +107,11 @@ bool ExecutionControl::Send(const std::string& name, int signal) {
       },
       Impatient());
   if (client::GetErrorReason(status) == corral::v1::EXECUTION_ENDED) {
-    // Its end is on its way, or is held up by output that cannot be written.
+    // The end is about to arrive, or waits for output that cannot be written.
     MutexLock lock(&mutex_);
     return ++late_signals_ < kLateSignalsToGiveUp;
   }
-  // Other errors say that there is nothing left to signal.
+  // Other errors mean that no process is left.
   return status.error_code() != grpc::StatusCode::UNAVAILABLE &&
          status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
 }

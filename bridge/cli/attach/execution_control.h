@@ -1,4 +1,4 @@
-// Signals and window sizes from here to a command.
+// Sends signals and window sizes to a command.
 
 #ifndef BRIDGE_CLI_ATTACH_EXECUTION_CONTROL_H_
 #define BRIDGE_CLI_ATTACH_EXECUTION_CONTROL_H_
@@ -19,30 +19,31 @@ namespace bridge {
 // Thread-safe; calls block for as long as the server takes, at most 8 s.
 class ExecutionControl {
  public:
-  // `give_up` is called, once or more, when a signal cannot be passed on: since
-  // the command is not known to run yet, the server cannot be reached, or the
-  // command has ended, at the second one that comes too late.
+  // `give_up` is called, once or more, when a signal cannot be passed on: the
+  // command is not known to run yet, the server cannot be reached, or the
+  // command has ended and this is the second signal since.
   ExecutionControl(client::Connection& connection,
                    std::function<void()> give_up);
 
   void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // SIGWINCH sets the size of the command's terminal. Any other signal goes to
-  // the whole tree, and a third SIGINT within 2 s as SIGKILL. At least once: if
-  // the server went away while it was told, it is told again.
+  // SIGWINCH sets the size of the command's terminal. Any other signal is sent
+  // to the whole tree; a third SIGINT within 2 s is sent as SIGKILL. If the
+  // server goes away during the call, the signal is sent again, so it may
+  // arrive twice.
   void Forward(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // SIGKILL for the whole tree.
   void Kill() { Forward(SIGKILL); }
 
-  // The signal for which `give_up` was called first; 0: it was not.
+  // The signal for which `give_up` was called first; 0: it was not called.
   int undelivered_signal() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The signal to send for this one, by what came before.
+  // Returns the signal to send in place of `signal`, given the earlier ones.
   int Escalate(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Resize(const std::string& name);
-  // False: it is no use to wait for what it does.
+  // False: the signal will have no effect.
   bool Send(const std::string& name, int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
   client::Connection& connection_;
@@ -52,7 +53,7 @@ class ExecutionControl {
   std::string name_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Time> interrupts_ ABSL_GUARDED_BY(mutex_);
   int undelivered_signal_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of a command that had ended.
+  // Signals that came after the command's end.
   int late_signals_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -45,7 +45,7 @@ std::string GapNotice::Line(corral::v1::Stream stream, const Missing& missing) {
           ? absl::StrCat("bytes ", missing.begin, " to ", missing.end)
           : absl::StrCat(missing.bytes, " of the bytes ", missing.begin, " to ",
                          missing.end);
-  // The terminal of one that is attached is raw.
+  // The terminal is raw while a command with a terminal is attached.
   return absl::StrCat(
       "corral: ", what, " of ",
       absl::AsciiStrToLower(corral::v1::Stream_Name(stream)),

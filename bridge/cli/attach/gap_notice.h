@@ -1,5 +1,5 @@
-// What of a command's output is missing, in lines for people. A reader that is
-// overtaken again and again is told once a second, of all gaps together.
+// Reports missing output in lines for people: at most once a second, all gaps
+// together, because a slow reader may be overtaken again and again.
 
 #ifndef BRIDGE_CLI_ATTACH_GAP_NOTICE_H_
 #define BRIDGE_CLI_ATTACH_GAP_NOTICE_H_
@@ -17,21 +17,21 @@ namespace bridge {
 // Not thread-safe.
 class GapNotice {
  public:
-  // Gaps of one stream come in order.
+  // The gaps of one stream must be added in order.
   void Add(const corral::v1::Gap& gap);
 
-  // A line for each stream with gaps that were not told; empty: there is none,
-  // or the last lines are not a second old.
+  // A line for each stream with gaps that were not reported yet. Empty: there
+  // are none, or the last report is less than a second old.
   std::string Take(absl::Time now);
 
-  // Of all that was not told.
+  // A line for each stream with gaps that were not reported yet, at once.
   std::string TakeAll();
 
  private:
   struct Missing {
     uint64_t begin = 0;
     uint64_t end = 0;
-    uint64_t bytes = 0;  // fewer than from begin to end: some between came
+    uint64_t bytes = 0;  // less than end - begin if output came in between
     uint64_t gaps = 0;
   };
 

@@ -20,7 +20,7 @@ corral::v1::Gap MakeGap(corral::v1::Stream stream, uint64_t begin,
   return gap;
 }
 
-TEST(GapNoticeTest, TellsTheFirstGapAtOnce) {
+TEST(GapNoticeTest, ReportsTheFirstGapAtOnce) {
   GapNotice notice;
   EXPECT_EQ(notice.Take(kNow), "");
   notice.Add(MakeGap(STDOUT, 0, 4));
@@ -29,7 +29,7 @@ TEST(GapNoticeTest, TellsTheFirstGapAtOnce) {
   EXPECT_EQ(notice.Take(kNow + absl::Hours(1)), "");
 }
 
-TEST(GapNoticeTest, TellsGapsThatFollowOnceASecond) {
+TEST(GapNoticeTest, ReportsLaterGapsOnceASecond) {
   GapNotice notice;
   notice.Add(MakeGap(STDOUT, 0, 4));
   notice.Take(kNow);
@@ -42,7 +42,7 @@ TEST(GapNoticeTest, TellsGapsThatFollowOnceASecond) {
             "longer kept\n");
 }
 
-TEST(GapNoticeTest, TakesAdjacentGapsForOne) {
+TEST(GapNoticeTest, MergesAdjacentGaps) {
   GapNotice notice;
   notice.Add(MakeGap(TERMINAL, 5, 7));
   notice.Add(MakeGap(TERMINAL, 7, 9));
@@ -50,7 +50,7 @@ TEST(GapNoticeTest, TakesAdjacentGapsForOne) {
             "corral: bytes 5 to 9 of terminal are no longer kept\r\n");
 }
 
-TEST(GapNoticeTest, TellsWhatIsLeftAtTheEndOfEachStream) {
+TEST(GapNoticeTest, ReportsTheRemainingGapsOfEachStreamAtTheEnd) {
   GapNotice notice;
   notice.Add(MakeGap(STDOUT, 0, 1));
   notice.Take(kNow);

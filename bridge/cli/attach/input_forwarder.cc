@@ -173,8 +173,8 @@ InputForwarder::Outcome InputForwarder::SkipTaken(std::string& data) {
     // Written at an offset: the server skips what arrived before.
     return Outcome::kTaken;
   }
-  // An empty write waits for its turn, so its answer counts all writes before;
-  // the state of the execution may be older than they are.
+  // Asks with an empty write: it waits for its turn, so its answer includes all
+  // writes before it. The answer of GetExecution may be older than they are.
   corral::v1::WriteInputRequest nothing;
   nothing.set_name(name_);
   corral::v1::InputState state;

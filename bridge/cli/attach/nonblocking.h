@@ -1,4 +1,4 @@
-// Input and output of this process without waiting in read(2) or write(2).
+// Standard input and output that do not block in read(2) and write(2).
 
 #ifndef BRIDGE_CLI_ATTACH_NONBLOCKING_H_
 #define BRIDGE_CLI_ATTACH_NONBLOCKING_H_
@@ -7,11 +7,12 @@
 
 namespace bridge {
 
-// The pipe or terminal behind `fd`, opened once more with O_NONBLOCK: that flag
-// belongs to all processes that share a descriptor, so `fd` itself must not
-// have it, and without it read(2) and write(2) may wait even after poll(2).
-// `access`: O_RDONLY or O_WRONLY. Empty: it is neither, is not open for that,
-// or cannot be opened again.
+// Opens the pipe or terminal behind `fd` again, with O_NONBLOCK. The flag
+// cannot be set on `fd` itself, because all processes that share the descriptor
+// would get it; without it read(2) and write(2) may block even after poll(2).
+// `access`: O_RDONLY or O_WRONLY. Returns an empty descriptor if `fd` is
+// neither pipe nor terminal, is not open for `access`, or cannot be opened
+// again.
 sandbox::UniqueFd ReopenNonblocking(int fd, int access);
 
 }  // namespace bridge

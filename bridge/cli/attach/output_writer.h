@@ -1,4 +1,4 @@
-// Output of a command to this process's standard output and error.
+// Writes the output of a command to standard output and standard error.
 
 #ifndef BRIDGE_CLI_ATTACH_OUTPUT_WRITER_H_
 #define BRIDGE_CLI_ATTACH_OUTPUT_WRITER_H_
@@ -12,11 +12,12 @@
 
 namespace bridge {
 
-// Writes all of it, for however long that takes, also to a descriptor that is
-// not blocking. Aborted: nobody reads it any more (EPIPE).
+// Writes all of `data`, however long that takes, even if the descriptor is
+// non-blocking. Aborted: nobody reads it any more (EPIPE).
 absl::Status WriteAll(int fd, absl::string_view data);
 
-// A line of our own on standard error. Nothing can be done if that fails.
+// Writes a message of corral itself to standard error. Ignores errors: there is
+// nowhere else to report them.
 void Say(absl::string_view line);
 
 // One thread writes; Cancel() may be called from any.
@@ -27,17 +28,17 @@ class OutputWriter {
   OutputWriter(const OutputWriter&) = delete;
   OutputWriter& operator=(const OutputWriter&) = delete;
 
-  // A chunk: of STDERR to standard error, else to standard output. A gap: a
-  // line on standard error, see GapNotice. Other events: nothing. Aborted:
-  // nobody reads it any more; Cancelled.
+  // Writes a chunk of STDERR to standard error, of another stream to standard
+  // output, and for a gap a line to standard error (see GapNotice). Ignores
+  // other events. Aborted: nobody reads it any more. Cancelled: see Cancel().
   absl::Status Write(const corral::v1::OutputEvent& event, absl::Time now);
-  // To standard output, of the same errors.
+  // Writes to standard output. Fails as Write() does.
   absl::Status WriteOutput(absl::string_view data);
-  // Tells of gaps that were not told yet.
+  // Reports the gaps that were not reported yet.
   absl::Status Finish();
 
-  // Ends writing that has to wait, now and later, if standard output and error
-  // are pipes or terminals.
+  // From now on a write that would block fails with Cancelled, the one in
+  // progress included. Works if the descriptors are pipes or terminals.
   void Cancel();
 
  private:

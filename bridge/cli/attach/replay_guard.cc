@@ -10,8 +10,8 @@ constexpr absl::string_view kQuestion = "\x1b[5n";
 constexpr absl::string_view kAnswer = "\x1b[0n";
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 
-// Whether `byte` completes `text`, of which `matched` bytes were there. Enough
-// for a text whose first byte does not occur in it again.
+// Returns whether `byte` completes `text`, of which `matched` bytes have
+// arrived. Correct for a text whose first byte occurs only once.
 bool Completes(char byte, absl::string_view text, size_t& matched) {
   matched = byte == text[matched] ? matched + 1 : (byte == text[0] ? 1 : 0);
   if (matched < text.size()) {

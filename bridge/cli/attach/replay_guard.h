@@ -1,4 +1,4 @@
-// Keeps a terminal's answers to old questions from the command.
+// Keeps a terminal's answers to old queries away from the command.
 
 #ifndef BRIDGE_CLI_ATTACH_REPLAY_GUARD_H_
 #define BRIDGE_CLI_ATTACH_REPLAY_GUARD_H_
@@ -11,24 +11,23 @@
 
 namespace bridge {
 
-// When the log of a terminal is shown again, it may hold questions to the
-// terminal (ESC [ 6 n: where is the cursor?), which this terminal answers as if
-// they were new, and what it answers comes as if it were typed. So nothing that
-// is typed during the replay is passed on. Terminals answer in order: the
-// replay ends with a question of our own (ESC [ 5 n: are you well?), and what
-// is typed after the answer (ESC [ 0 n) is the user's. Of a terminal that does
-// not answer within 1 s no more answers are expected.
+// Old output that is shown again may contain queries (ESC [ 6 n asks where the
+// cursor is). The terminal answers them as if they were new, and its answers
+// arrive as if they were typed. So input that arrives during the replay is
+// dropped. Terminals answer in order: the replay ends with a query of our own
+// (ESC [ 5 n asks for the status), and input after the answer to it (ESC [ 0 n)
+// is the user's. If no answer arrives within 1 s, none is expected any more.
 //
-// Thread-safe: output and input are of different threads.
+// Thread-safe: one thread writes output, another one reads input.
 class ReplayGuard {
  public:
-  // Output that is shown again.
+  // Old output was shown.
   void OnReplay(absl::string_view output) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The last of it was shown. The question to write to the terminal now.
+  // All old output was shown. Returns the query to write to the terminal now.
   absl::string_view OnReplayEnd(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What of `typed` is to be passed on.
+  // Returns the part of `typed` to pass on to the command.
   std::string Filter(absl::string_view typed, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -38,9 +37,9 @@ class ReplayGuard {
   sandbox::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kReplaying;
   absl::Time deadline_ ABSL_GUARDED_BY(mutex_);
-  // How many of the same question await an answer.
+  // Our query, and the same query in old output, each get an answer.
   int questions_ ABSL_GUARDED_BY(mutex_) = 0;
-  // How many bytes of the next question, or answer, are there.
+  // How many bytes of the next query, or answer, have arrived.
   size_t matched_question_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t matched_answer_ ABSL_GUARDED_BY(mutex_) = 0;
 };

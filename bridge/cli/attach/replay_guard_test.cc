@@ -7,7 +7,7 @@ namespace {
 
 const absl::Time now = absl::UnixEpoch();
 
-TEST(ReplayGuardTest, SwallowsWhatComesDuringTheReplayAndTheAnswersToIt) {
+TEST(ReplayGuardTest, DropsInputDuringTheReplayAndTheAnswersToIt) {
   ReplayGuard guard;
   guard.OnReplay("a\x1b[6nb");
   EXPECT_EQ(guard.Filter("\x1b[1;1R", now), "");
@@ -17,13 +17,19 @@ TEST(ReplayGuardTest, SwallowsWhatComesDuringTheReplayAndTheAnswersToIt) {
   EXPECT_EQ(guard.Filter("\x1b[0n", now), "\x1b[0n");
 }
 
-TEST(ReplayGuardTest, AwaitsTheAnswersToTheSameQuestionInTheReplayFirst) {
+TEST(ReplayGuardTest, WaitsForTheAnswersToTheSameQueryInTheReplay) {
   ReplayGuard guard;
   guard.OnReplay("\x1b[5n \x1b");
   guard.OnReplay("[5n");
   guard.OnReplayEnd(now);
   EXPECT_EQ(guard.Filter("\x1b[0n\x1b[0n typed", now), "");
   EXPECT_EQ(guard.Filter("\x1b[0nls", now), "ls");
+}
+
+TEST(ReplayGuardTest, FindsAnAnswerRightAfterTheBeginningOfAnother) {
+  ReplayGuard guard;
+  guard.OnReplayEnd(now);
+  EXPECT_EQ(guard.Filter("\x1b\x1b[\x1b[0nls", now), "ls");
 }
 
 TEST(ReplayGuardTest, GivesUpOnATerminalThatDoesNotAnswer) {

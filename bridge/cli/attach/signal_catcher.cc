@@ -13,8 +13,8 @@
 namespace bridge {
 namespace {
 
-// A handler can reach globals only. Not blocking: a signal is dropped when the
-// pipe is full, which takes 65536 of them.
+// Global, because a signal handler has no other way to reach it. Non-blocking:
+// a signal is dropped if the pipe is full, after 65536 of them.
 std::atomic<int> signal_pipe = -1;
 
 // No signal has the number 0.

@@ -1,4 +1,4 @@
-// Signals sent to this process, as calls on a thread of its own.
+// Delivers signals sent to this process as calls on a thread.
 
 #ifndef BRIDGE_CLI_ATTACH_SIGNAL_CATCHER_H_
 #define BRIDGE_CLI_ATTACH_SIGNAL_CATCHER_H_
@@ -11,14 +11,14 @@
 
 namespace bridge {
 
-// At most one exists. A signal that was ignored when the program started (as
-// nohup does) stays ignored; otherwise those named here no longer end it.
+// At most one exists in a process. A signal that was ignored when the program
+// started (as nohup does) stays ignored. The others no longer end the process.
 class SignalCatcher {
  public:
-  // `on_signal` may block: further signals wait in their order.
+  // `on_signal` may block; later signals wait, in their order.
   SignalCatcher(const std::vector<int>& signals,
                 std::function<void(int number)> on_signal);
-  // Waits for `on_signal` to return. The signals have no effect from then on.
+  // Waits for `on_signal` to return. From then on the signals have no effect.
   ~SignalCatcher();
 
   SignalCatcher(const SignalCatcher&) = delete;

@@ -21,8 +21,8 @@ bool HasInput() {
   }
   const bool is_null =
       S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
-  // If the descriptor was closed, gRPC made it an eventfd before main() began;
-  // that is a file of no type.
+  // If the descriptor was closed, gRPC opened an eventfd in its place before
+  // main() began. An eventfd has no file type.
   const bool is_anonymous = (status.st_mode & S_IFMT) == 0;
   return !is_null && !is_anonymous;
 }
@@ -50,7 +50,7 @@ RawTerminal::RawTerminal() {
   }
   saved_ = mode;
   ::cfmakeraw(&mode);
-  // TCSADRAIN keeps what was typed ahead.
+  // TCSADRAIN, unlike TCSAFLUSH, keeps input that was typed ahead.
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
 }
 

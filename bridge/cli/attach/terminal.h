@@ -1,4 +1,4 @@
-// The caller's own terminal and standard input.
+// The terminal and the standard input of this process.
 
 #ifndef BRIDGE_CLI_ATTACH_TERMINAL_H_
 #define BRIDGE_CLI_ATTACH_TERMINAL_H_
@@ -14,15 +14,15 @@ namespace bridge {
 // Standard input and standard output are terminals.
 bool IsInteractive();
 
-// There is something to read on standard input: it is open for reading and is
-// not /dev/null.
+// Standard input is open for reading and is not /dev/null.
 bool HasInput();
 
-// Of the terminal on standard output, else on input; 24 x 80 of none.
+// The size of the terminal on standard output, else on standard input; 24 x 80
+// if neither is a terminal.
 corral::v1::TerminalSize GetTerminalSize();
 
-// Standard input, if it is a terminal, passes on every byte as it is typed:
-// no echo, no lines, no signals. Restored by the destructor.
+// Makes the terminal on standard input, if there is one, pass on every byte as
+// it is typed: no echo, no lines, no signals. The destructor restores it.
 class RawTerminal {
  public:
   RawTerminal();

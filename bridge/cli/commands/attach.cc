@@ -10,19 +10,16 @@ namespace bridge {
 
 absl::StatusOr<int> Attach(Invocation invocation) {
   OptionTable table(
-      "attach", "[OPTIONS] EXECUTION",
-      "Shows the output of a command from its beginning and follows it until "
-      "the\n"
-      "command ends; the exit status is the command's then. If it has a "
-      "terminal, what\n"
-      "is typed is passed on. Any number can be attached at a time. The detach "
-      "keys, and\n"
-      "signals to corral itself, leave the command running: exit status 0. "
-      "What "
-      "is typed\n"
-      "while old output is shown is dropped, since a terminal's answers to old "
-      "questions\n"
-      "are among it.");
+      "corral attach", "[OPTIONS] EXECUTION",
+      "Shows the output of a command from its beginning and follows it until\n"
+      "the command ends; the exit status is then the command's. Input is "
+      "passed\n"
+      "on if the command has a terminal. Any number of clients can be "
+      "attached\n"
+      "at a time. The detach keys, and signals to corral itself, leave the\n"
+      "command running: exit status 0. Input that arrives while old output is\n"
+      "shown is dropped, because it contains the terminal's answers to old\n"
+      "questions.");
   std::optional<uint64_t> from;
   DetachKeys detach_keys;
   table.Value(0, "from", "OFFSET",

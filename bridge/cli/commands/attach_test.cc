@@ -67,7 +67,7 @@ TEST(AttachTest, ShowsTheTerminalFromItsBeginningAndPassesOnWhatIsTyped) {
   EXPECT_EQ(corral.Wait(), 3);
 }
 
-TEST(AttachTest, KeepsTheTerminalsAnswersToOldQuestionsFromTheCommand) {
+TEST(AttachTest, DoesNotPassOnTheTerminalsAnswersToOldQueries) {
   FakeServer server([](FakeExecution& command) {
     command.Print("\x1b[6nasked");
     command.Print(absl::StrCat("got ", command.ReadInput(1)));
@@ -80,7 +80,7 @@ TEST(AttachTest, KeepsTheTerminalsAnswersToOldQuestionsFromTheCommand) {
   EXPECT_EQ(corral.Wait(), 0);
 }
 
-TEST(AttachTest, DetachesByKeysAndComesBackFromAnotherClient) {
+TEST(AttachTest, DetachesByKeysAndAttachesAgainFromAnotherClient) {
   FakeServer server(Shell);
   StartInTerminal(server);
   CorralProcess first(server.address(), {"attach", "s1/e1"}, Io::kTerminal);
@@ -110,7 +110,7 @@ TEST(AttachTest, TakesOtherDetachKeys) {
   EXPECT_EQ(corral.Wait(), 0);
 }
 
-TEST(AttachTest, IsForAnyNumberAtATime) {
+TEST(AttachTest, AttachesAnyNumberOfClientsAtATime) {
   FakeServer server(Shell);
   StartInTerminal(server);
   CorralProcess first(server.address(), {"attach", "s1/e1"}, Io::kTerminal);
@@ -138,7 +138,7 @@ TEST(AttachTest, LeavesTheCommandRunningWhenItIsSignalled) {
   EXPECT_TRUE(server.signals().empty());
 }
 
-TEST(AttachTest, LeavesTheCommandWhileNobodyReadsItsOutput) {
+TEST(AttachTest, DetachesWhileNobodyReadsTheOutput) {
   FakeServer server([](FakeExecution& command) {
     command.Print(std::string(1 << 20, 'x'));
     command.Hang();
@@ -166,7 +166,7 @@ TEST(AttachTest, GoesOnAfterTheServerWasRestarted) {
   EXPECT_EQ(corral.Wait(), 3);
 }
 
-TEST(AttachTest, TakesNothingOfWhatIsTypedInTheFirstClient) {
+TEST(AttachTest, LeavesTheInputOfTheFirstClientAlone) {
   FakeServer server(Shell);
   RunCorral(server, {"create", "--no-workspace"});
   CorralProcess exec(server.address(), {"exec", "s1", "sh"}, Io::kTerminal);
@@ -181,7 +181,7 @@ TEST(AttachTest, TakesNothingOfWhatIsTypedInTheFirstClient) {
   EXPECT_EQ(corral.Wait(), 3);
 }
 
-TEST(AttachTest, SaysWhatOfTheTerminalIsNoLongerKept) {
+TEST(AttachTest, ReportsTerminalOutputThatIsNoLongerKept) {
   FakeServer server([](FakeExecution& command) {
     command.Print(std::string(3 << 20, 'x'));
     command.Print("end");
@@ -207,7 +207,7 @@ TEST(AttachTest, ShowsACommandThatHasEnded) {
   EXPECT_EQ(corral.Wait(), 7);
 }
 
-TEST(ExecTest, CanBeLeftAndComeBackTo) {
+TEST(ExecTest, DetachesAndIsAttachedToAgain) {
   FakeServer server(Shell);
   RunCorral(server, {"create", "--no-workspace"});
   CorralProcess exec(server.address(), {"exec", "s1", "sh"}, Io::kTerminal);

@@ -1,18 +1,20 @@
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/json_output.h"
 #include "bridge/cli/sandbox_options.h"
 #include "bridge/client/call.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 
 absl::StatusOr<int> Create(Invocation invocation) {
-  OptionTable table(
-      "create", "[OPTIONS]",
-      "Creates a sandbox and prints its name. It stays until corral "
-      "rm.");
+  OptionTable table("corral create", "[OPTIONS]",
+                    "Creates a sandbox and prints its name. The sandbox stays "
+                    "until corral rm,\n"
+                    "or until the end of its lifetime.");
   SandboxOptions sandbox_options;
   corral::v1::CreateSandboxRequest request;
   bool json = false;
@@ -20,7 +22,8 @@ absl::StatusOr<int> Create(Invocation invocation) {
              "Its name, of a-z, 0-9 and -. Default: one is made up.",
              *request.mutable_sandbox_id());
   sandbox_options.AddTo(table);
-  table.Flag(0, "json", "Print the Sandbox as JSON.", json);
+  table.Flag(0, "json", absl::StrCat("Print the Sandbox as JSON. ", kJsonHelp),
+             json);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {

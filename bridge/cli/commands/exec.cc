@@ -1,8 +1,10 @@
 #include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/attach/detach_keys.h"
 #include "bridge/cli/command_options.h"
+#include "bridge/cli/commands/detached_command.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/client/call.h"
+#include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -20,34 +22,66 @@ absl::StatusOr<std::string> WorkspaceOf(client::Connection& connection,
   return sandbox.workspace().path();
 }
 
+struct ExecOptions {
+  CommandOptions command;
+  DetachKeys detach_keys;
+  std::string name;
+  bool detach = false;
+  bool remove = false;
+  bool json = false;
+};
+
+void AddTo(OptionTable& table, ExecOptions& options) {
+  table.Text(0, "name", "NAME",
+             "The name of the execution, of a-z, 0-9 and -. Default: one is\n"
+             "made up.",
+             options.name);
+  options.command.AddTo(table);
+  table.Flag('d', "detach",
+             "Do not wait for the command: print the execution's name, for\n"
+             "corral attach, logs, wait and kill.",
+             options.detach);
+  AddDetachKeys(table, options.detach_keys);
+  table.Flag(0, "rm",
+             "Has no effect without --detach: the execution is deleted.",
+             options.remove);
+  table.Flag(0, "json", "With --detach: print the Execution as JSON.",
+             options.json);
+}
+
+absl::Status Check(const ExecOptions& options) {
+  if (options.json && !options.detach) {
+    return UsageError("--json goes with --detach only");
+  }
+  if (options.remove && options.detach) {
+    return UsageError(
+        "--rm does not go with --detach; corral prune deletes executions that "
+        "have ended");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> Exec(Invocation invocation) {
-  OptionTable table("exec", "[OPTIONS] SANDBOX [--] CMD [ARG...]",
-                    "Runs a command in a sandbox that exists, as corral run "
-                    "does. With --detach\n"
-                    "it prints the execution's name and leaves; corral attach, "
-                    "logs, wait and kill\n"
-                    "take that name.");
-  CommandOptions command_options;
-  DetachKeys detach_keys;
-  bool detach = false;
-  bool json = false;
-  command_options.AddTo(table);
-  table.Flag('d', "detach", "Do not wait for the command.", detach);
-  AddDetachKeys(table, detach_keys);
-  table.Flag(0, "json", "With --detach: print the Execution as JSON.", json);
+  OptionTable table(
+      "corral exec", "[OPTIONS] SANDBOX [--] CMD [ARG...]",
+      "Runs a command in a sandbox that exists, as corral run does. When the\n"
+      "command has ended, the execution is deleted, and processes that it "
+      "left\n"
+      "in the background with it: --detach keeps both.");
+  ExecOptions options;
+  AddTo(table, options);
   AddServerOptions(table, invocation.server);
   table.TakeCommandAfter(1);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (json && !detach) {
-    return UsageError("--json goes with --detach only");
-  }
+  RETURN_IF_ERROR(Check(options));
 
   corral::v1::RunExecutionRequest request;
+  request.set_execution_id(options.name);
   ASSIGN_OR_RETURN(*request.mutable_parent(),
                    SandboxArgument(arguments.positionals[0]));
   ASSIGN_OR_RETURN(const auto connection,
@@ -56,10 +90,19 @@ absl::StatusOr<int> Exec(Invocation invocation) {
                    WorkspaceOf(*connection, request.parent()));
   ASSIGN_OR_RETURN(
       *request.mutable_command(),
-      command_options.Build(arguments.command, workspace, !detach));
-  return detach ? StartDetached(*connection, request.parent(),
-                                request.command(), json)
-                : RunAttached(*connection, request, detach_keys);
+      options.command.Build(arguments.command, workspace,
+                            options.detach ? CommandOptions::Io::kDetached
+                                           : CommandOptions::Io::kAttached));
+  if (!options.detach) {
+    return RunAttached(*connection, request, options.detach_keys);
+  }
+  corral::v1::StartExecutionRequest start;
+  start.set_parent(request.parent());
+  start.set_execution_id(request.execution_id());
+  *start.mutable_command() = request.command();
+  return StartDetached(
+      *connection, start,
+      options.json ? DetachedOutput::kJson : DetachedOutput::kName);
 }
 
 }  // namespace bridge

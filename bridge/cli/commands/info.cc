@@ -1,9 +1,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/json_output.h"
 #include "bridge/cli/text_table.h"
 #include "bridge/client/call.h"
 #include "bridge/options/quantity.h"
+#include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -27,7 +29,8 @@ std::string LimitsText(const corral::v1::Limits& limits) {
 
 std::string Text(const ServerInfo& info, const std::string& address) {
   std::vector<std::vector<std::string>> rows = {
-      {"server", absl::StrCat(address, info.draining() ? " (going down)" : "")},
+      {"server",
+       absl::StrCat(address, info.draining() ? " (shutting down)" : "")},
       {"version", info.version()},
       {"kernel", info.kernel()},
       {"sandboxes", absl::StrCat(info.sandboxes())},
@@ -35,7 +38,7 @@ std::string Text(const ServerInfo& info, const std::string& address) {
       {"default limits", LimitsText(info.default_limits())},
   };
   if (!info.storage_failure().empty()) {
-    rows.push_back({"storage fails", info.storage_failure()});
+    rows.push_back({"storage failure", info.storage_failure()});
   }
   std::vector<std::vector<std::string>> features = {
       {"ISOLATION", "ENFORCED", "REQUIRED", "DETAIL"}};
@@ -49,7 +52,7 @@ std::string Text(const ServerInfo& info, const std::string& address) {
 }  // namespace
 
 absl::StatusOr<int> Info(Invocation invocation) {
-  OptionTable table("info", "[OPTIONS]",
+  OptionTable table("corral info", "[OPTIONS]",
                     "Shows the server and what it enforces on its host.");
   bool json = false;
   table.Flag(0, "json", "Print the ServerInfo as JSON.", json);

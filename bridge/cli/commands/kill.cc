@@ -1,7 +1,12 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/signal_name.h"
 #include "bridge/client/call.h"
@@ -19,20 +24,31 @@ absl::Status Send(client::Connection& connection,
       .status();
 }
 
+// Writes -9 and -KILL, as kill(1) takes them, as --signal=9 and --signal=KILL.
+void RewriteSignals(std::vector<std::string>& words) {
+  for (std::string& word : words) {
+    if (word.size() > 1 && word[0] == '-' && ParseSignal(word.substr(1)).ok()) {
+      word = absl::StrCat("--signal=", word.substr(1));
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<int> Kill(Invocation invocation) {
-  OptionTable table("kill", "[OPTIONS] EXECUTION...",
+  OptionTable table("corral kill", "[OPTIONS] EXECUTION...",
                     "Sends a signal to the command and all its descendants.");
   int signal = SIGTERM;
   bool leader = false;
-  table.Value('s', "signal", "SIGNAL", "By name or number. Default: TERM.",
+  table.Value('s', "signal", "SIGNAL",
+              "By name or number, also as -9 or -KILL. Default: TERM.",
               [&signal](absl::string_view value) -> absl::Status {
                 ASSIGN_OR_RETURN(signal, ParseSignal(value));
                 return absl::OkStatus();
               });
   table.Flag(0, "leader", "Only to the command's first process.", leader);
   table.TakePositionals(1, SIZE_MAX);
+  RewriteSignals(invocation.words);
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    ParseNames(table, invocation, ExecutionArgument));
   if (names.empty()) {

@@ -1,8 +1,13 @@
+#include <cstdint>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "bridge/cli/attach/output_writer.h"
+#include "bridge/cli/commands/log_tail.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/exit_report.h"
 #include "bridge/client/call.h"
@@ -23,21 +28,47 @@ struct LogsOptions {
   bool only_stdout = false;
   bool only_stderr = false;
   std::optional<uint64_t> from;
+  std::optional<uint64_t> tail;
 };
 
 void AddTo(OptionTable& table, LogsOptions& options) {
   table.Flag('f', "follow", "Go on until the command has ended.",
              options.follow);
-  table.Value(
-      0, "from", "OFFSET",
-      "Begin at this byte of the stream, counted from 0. Default: with\n"
-      "the oldest that is kept.",
-      [&options](absl::string_view value) -> absl::Status {
-        ASSIGN_OR_RETURN(options.from, ParseCount(value));
-        return absl::OkStatus();
-      });
+  table.Value('n', "tail", "LINES",
+              "Only the last lines of each stream; all: all that is kept\n"
+              "(default).",
+              [&options](absl::string_view value) -> absl::Status {
+                if (value == "all") {
+                  options.tail.reset();
+                  return absl::OkStatus();
+                }
+                const absl::StatusOr<uint64_t> lines = ParseCount(value);
+                if (!lines.ok()) {
+                  return absl::InvalidArgumentError(
+                      "allowed is a number of lines, or all");
+                }
+                options.tail = *lines;
+                return absl::OkStatus();
+              });
+  table.Value(0, "from", "OFFSET",
+              "Begin at this byte of the stream, counted from 0. Default:\n"
+              "the oldest byte that is kept.",
+              [&options](absl::string_view value) -> absl::Status {
+                ASSIGN_OR_RETURN(options.from, ParseCount(value));
+                return absl::OkStatus();
+              });
   table.Flag(0, "stdout", "Only standard output.", options.only_stdout);
   table.Flag(0, "stderr", "Only standard error.", options.only_stderr);
+}
+
+absl::Status Check(const LogsOptions& options) {
+  if (options.only_stdout && options.only_stderr) {
+    return UsageError("--stdout and --stderr exclude each other");
+  }
+  if (options.from.has_value() && options.tail.has_value()) {
+    return UsageError("--from and --tail exclude each other");
+  }
+  return absl::OkStatus();
 }
 
 bool IsWanted(Stream stream, const LogsOptions& options) {
@@ -50,9 +81,9 @@ absl::Status CheckKept(const corral::v1::StreamState& state,
   if (!state.expired() || state.end_offset() == 0) {
     return absl::OkStatus();
   }
-  return absl::OutOfRangeError(absl::StrCat(
-      "the output of ", client::ShortName(name), " has expired: of ",
-      state.end_offset(), " bytes none is kept any more"));
+  return absl::OutOfRangeError(
+      absl::StrCat("the output of ", client::ShortName(name),
+                   " has expired: all ", state.end_offset(), " bytes of it"));
 }
 
 absl::StatusOr<Execution> GetExecution(client::Connection& connection,
@@ -64,8 +95,20 @@ absl::StatusOr<Execution> GetExecution(client::Connection& connection,
       request);
 }
 
+absl::StatusOr<uint64_t> FirstOffset(client::Connection& connection,
+                                     const std::string& name,
+                                     const corral::v1::StreamState& state,
+                                     const LogsOptions& options) {
+  if (options.tail.has_value()) {
+    return FindTail(connection, name, state, *options.tail);
+  }
+  // Bytes below the oldest one that is kept are reported as a gap.
+  return options.from.value_or(0);
+}
+
 absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
-    const Execution& execution, const LogsOptions& options) {
+    client::Connection& connection, const Execution& execution,
+    const LogsOptions& options) {
   const std::string& name = execution.name();
   corral::v1::StreamOutputRequest request;
   request.set_name(name);
@@ -73,9 +116,11 @@ absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
   for (const corral::v1::StreamState& state : execution.streams()) {
     if (IsWanted(state.stream(), options)) {
       RETURN_IF_ERROR(CheckKept(state, name));
+      ASSIGN_OR_RETURN(const uint64_t offset,
+                       FirstOffset(connection, name, state, options));
       corral::v1::StreamCursor* cursor = request.add_cursors();
       cursor->set_stream(state.stream());
-      cursor->set_offset(options.from.value_or(0));
+      cursor->set_offset(offset);
     }
   }
   if (request.cursors().empty() && execution.streams_size() > 0) {
@@ -84,7 +129,8 @@ absl::StatusOr<corral::v1::StreamOutputRequest> BuildRequest(
                      options.only_stderr ? "standard error" : "output"));
   }
   if (options.from.has_value() && request.cursors_size() > 1) {
-    return UsageError("--from is of one stream: add --stdout or --stderr");
+    return UsageError(
+        "--from counts the bytes of one stream: add --stdout or --stderr");
   }
   return request;
 }
@@ -94,7 +140,7 @@ bool HasEnded(const Execution& execution) {
          execution.state() != Execution::RUNNING;
 }
 
-// The output is all there is of a command that exited.
+// For a command that exited, its output says it all.
 int ReportEnd(const Execution& execution) {
   if (execution.state() == Execution::EXITED) {
     return 0;
@@ -103,15 +149,15 @@ int ReportEnd(const Execution& execution) {
   return ExitCode(execution);
 }
 
-absl::StatusOr<int> PrintAll(client::OutputReader& stream) {
+absl::StatusOr<int> PrintAll(client::OutputReader& reader) {
   OutputWriter writer;
   for (;;) {
-    ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, stream.Next());
+    ASSIGN_OR_RETURN(const std::optional<OutputEvent> event, reader.Next());
     if (!event.has_value() || event->has_ended()) {
       RETURN_IF_ERROR(writer.Finish());
       return event.has_value() ? ReportEnd(event->ended()) : 0;
     }
-    // Aborted, if nobody reads: main() knows the exit status for it.
+    // Aborted if nobody reads; main() returns the exit status for that.
     RETURN_IF_ERROR(writer.Write(*event, absl::Now()));
   }
 }
@@ -120,14 +166,12 @@ absl::StatusOr<int> PrintAll(client::OutputReader& stream) {
 
 absl::StatusOr<int> Logs(Invocation invocation) {
   OptionTable table(
-      "logs", "[OPTIONS] EXECUTION",
-      "Prints the output of an execution: standard error to standard error, "
-      "all\n"
-      "else to standard output. EXECUTION is SANDBOX/EXECUTION, as corral ps "
-      "lists it.\n"
-      "The exit status is 0, or that of corral wait if the command never began "
-      "or its\n"
-      "end is not known.");
+      "corral logs", "[OPTIONS] EXECUTION",
+      "Prints the output of an execution: standard error to standard error,\n"
+      "everything else to standard output. EXECUTION is SANDBOX/EXECUTION, as\n"
+      "corral ps lists it. The exit status is 0; if the command never began, "
+      "or\n"
+      "its end is not known, it is that of corral wait.");
   LogsOptions options;
   AddTo(table, options);
   ASSIGN_OR_RETURN(const std::optional<std::string> name,
@@ -135,19 +179,17 @@ absl::StatusOr<int> Logs(Invocation invocation) {
   if (!name.has_value()) {
     return 0;
   }
-  if (options.only_stdout && options.only_stderr) {
-    return UsageError("--stdout and --stderr exclude each other");
-  }
+  RETURN_IF_ERROR(Check(options));
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, *name));
   ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
-                   BuildRequest(execution, options));
+                   BuildRequest(*connection, execution, options));
   if (request.cursors().empty() && HasEnded(execution)) {
     return ReportEnd(execution);  // it never had output
   }
-  client::OutputReader stream(*connection, request);
-  return PrintAll(stream);
+  client::OutputReader reader(*connection, request);
+  return PrintAll(reader);
 }
 
 }  // namespace bridge

@@ -1,16 +1,22 @@
 #include <unistd.h>
 
+#include <unordered_map>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "bridge/cli/attach/terminal.h"
+#include "bridge/cli/commands/listing.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/exit_report.h"
+#include "bridge/cli/json_output.h"
 #include "bridge/cli/text_table.h"
-#include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/options/quantity.h"
+#include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -18,47 +24,7 @@ namespace {
 
 using corral::v1::Execution;
 using corral::v1::Sandbox;
-
-constexpr int kPageSize = 1000;
-
-absl::StatusOr<std::vector<Sandbox>> ListSandboxes(
-    client::Connection& connection) {
-  std::vector<Sandbox> sandboxes;
-  corral::v1::ListSandboxesRequest request;
-  request.set_parent(client::kTenant);
-  request.set_page_size(kPageSize);
-  do {
-    ASSIGN_OR_RETURN(
-        const corral::v1::ListSandboxesResponse page,
-        client::Call(connection,
-                     &corral::v1::SandboxService::StubInterface::ListSandboxes,
-                     request));
-    sandboxes.insert(sandboxes.end(), page.sandboxes().begin(),
-                     page.sandboxes().end());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  return sandboxes;
-}
-
-absl::StatusOr<std::vector<Execution>> ListExecutions(
-    client::Connection& connection) {
-  std::vector<Execution> executions;
-  corral::v1::ListExecutionsRequest request;
-  request.set_parent(client::kAllSandboxes);
-  request.set_page_size(kPageSize);
-  do {
-    ASSIGN_OR_RETURN(
-        const corral::v1::ListExecutionsResponse page,
-        client::Call(
-            connection,
-            &corral::v1::ExecutionService::StubInterface::ListExecutions,
-            request));
-    executions.insert(executions.end(), page.executions().begin(),
-                      page.executions().end());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  return executions;
-}
+using Rows = std::vector<std::vector<std::string>>;
 
 std::string Age(const google::protobuf::Timestamp& since) {
   return FormatAge(absl::Now() - absl::FromUnixSeconds(since.seconds()));
@@ -81,21 +47,37 @@ std::vector<std::string> Row(const Execution& execution) {
           absl::StrJoin(execution.command().argv(), " ")};
 }
 
-// Each sandbox, and below it what runs or ran in it.
-std::string Table(const std::vector<Sandbox>& sandboxes,
-                  const std::vector<Execution>& executions) {
-  std::vector<std::vector<std::string>> rows = {
-      {"NAME", "STATE", "AGE", "COMMAND"}};
+// Puts the executions of each sandbox below it. The two lists cannot be merged
+// in one pass, because the names sort differently: "s" < "s-1", but
+// "s-1/executions/e" < "s/executions/e".
+Rows Join(const std::vector<Sandbox>& sandboxes,
+          const std::vector<Execution>& executions) {
+  std::unordered_map<std::string, std::vector<const Execution*>> by_sandbox;
+  for (const Execution& execution : executions) {
+    by_sandbox[client::SandboxOf(execution.name())].push_back(&execution);
+  }
+  Rows rows;
   for (const Sandbox& sandbox : sandboxes) {
     rows.push_back(Row(sandbox));
-    for (const Execution& execution : executions) {
-      if (client::SandboxOf(execution.name()) == sandbox.name()) {
-        rows.push_back(Row(execution));
-      }
+    for (const Execution* execution : by_sandbox[sandbox.name()]) {
+      rows.push_back(Row(*execution));
     }
   }
+  return rows;
+}
+
+std::string Table(Rows rows) {
+  rows.insert(rows.begin(), {"NAME", "STATE", "AGE", "COMMAND"});
   const bool cut = ::isatty(STDOUT_FILENO) == 1;
   return FormatTable(rows, cut ? GetTerminalSize().columns() : 0);
+}
+
+std::string Names(const Rows& rows) {
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    absl::StrAppend(&text, row[0], "\n");
+  }
+  return text;
 }
 
 template <typename Resource>
@@ -118,26 +100,38 @@ absl::StatusOr<int> PrintJson(const std::vector<Sandbox>& sandboxes,
 }  // namespace
 
 absl::StatusOr<int> Ps(Invocation invocation) {
-  OptionTable table("ps", "[OPTIONS]",
-                    "Lists sandboxes and the executions in them.");
+  OptionTable table("corral ps", "[OPTIONS]",
+                    "Lists sandboxes and the executions in them, those that "
+                    "have ended included.");
+  bool all = false;
+  bool quiet = false;
   bool json = false;
+  table.Flag('a', "all", "Has no effect: all are always listed.", all);
+  table.Flag('q', "quiet", "Print the names only.", quiet);
   table.Flag(0, "json",
-             "Print {\"sandboxes\": [Sandbox...], \"executions\":\n"
-             "[Execution...]}. Fields of type bytes are base64.",
+             absl::StrCat("Print {\"sandboxes\": [Sandbox...], "
+                          "\"executions\":\n[Execution...]}. ",
+                          kJsonHelp),
              json);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
   if (arguments.help) {
     return Print(table.Help());
   }
+  if (quiet && json) {
+    return UsageError("--quiet and --json exclude each other");
+  }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const std::vector<Sandbox> sandboxes,
                    ListSandboxes(*connection));
   ASSIGN_OR_RETURN(const std::vector<Execution> executions,
-                   ListExecutions(*connection));
-  return json ? PrintJson(sandboxes, executions)
-              : Print(Table(sandboxes, executions));
+                   ListExecutions(*connection, client::kAllSandboxes));
+  if (json) {
+    return PrintJson(sandboxes, executions);
+  }
+  Rows rows = Join(sandboxes, executions);
+  return Print(quiet ? Names(rows) : Table(std::move(rows)));
 }
 
 }  // namespace bridge

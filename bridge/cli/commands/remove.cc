@@ -1,5 +1,9 @@
 #include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/commands/subcommand.h"
@@ -10,6 +14,10 @@
 namespace bridge {
 namespace {
 
+bool IsExecution(const std::string& name) {
+  return absl::StrContains(name, "/executions/");
+}
+
 absl::StatusOr<std::string> EitherName(const std::string& word) {
   for (const absl::StatusOr<std::string>& name :
        {client::SandboxName(word), client::ExecutionName(word)}) {
@@ -18,13 +26,26 @@ absl::StatusOr<std::string> EitherName(const std::string& word) {
     }
   }
   return UsageError(absl::StrCat("\"", word,
-                                 "\": allowed are SANDBOX and "
+                                 "\": allowed is SANDBOX or "
                                  "SANDBOX/EXECUTION, of a-z, 0-9 and -"));
+}
+
+// Leaves out executions whose sandbox is removed as well, so that rm accepts
+// the names that corral ps -q prints.
+std::vector<std::string> WithoutCovered(const std::vector<std::string>& names) {
+  const std::set<std::string> all(names.begin(), names.end());
+  std::vector<std::string> rest;
+  for (const std::string& name : names) {
+    if (!IsExecution(name) || all.count(client::SandboxOf(name)) == 0) {
+      rest.push_back(name);
+    }
+  }
+  return rest;
 }
 
 absl::Status RemoveOne(client::Connection& connection,
                        const std::string& name) {
-  if (absl::StrContains(name, "/executions/")) {
+  if (IsExecution(name)) {
     corral::v1::DeleteExecutionRequest request;
     request.set_name(name);
     return client::Delete(
@@ -42,11 +63,13 @@ absl::Status RemoveOne(client::Connection& connection,
 
 absl::StatusOr<int> Remove(Invocation invocation) {
   OptionTable table(
-      "rm", "[OPTIONS] SANDBOX|EXECUTION...",
-      "Removes sandboxes and executions (SANDBOX/EXECUTION): kills what "
-      "runs there with\n"
-      "SIGKILL, and deletes its output and its records. A "
-      "workspace is left alone.");
+      "corral rm", "[OPTIONS] SANDBOX|EXECUTION...",
+      "Removes sandboxes and executions (SANDBOX/EXECUTION): kills what runs\n"
+      "there with SIGKILL, and deletes output and records. A workspace is "
+      "left\n"
+      "alone.");
+  bool force = false;
+  table.Flag('f', "force", "Names that do not exist are not an error.", force);
   table.TakePositionals(1, SIZE_MAX);
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    ParseNames(table, invocation, EitherName));
@@ -56,8 +79,11 @@ absl::StatusOr<int> Remove(Invocation invocation) {
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
   absl::Status first_error;
-  for (const std::string& name : names) {
-    first_error.Update(RemoveOne(*connection, name));
+  for (const std::string& name : WithoutCovered(names)) {
+    const absl::Status status = RemoveOne(*connection, name);
+    if (!force || !absl::IsNotFound(status)) {
+      first_error.Update(status);
+    }
   }
   RETURN_IF_ERROR(first_error);
   return 0;

@@ -79,7 +79,7 @@ TEST(RunTerminalTest, RestoresTheTerminalAfterASignal) {
   EXPECT_TRUE(Echoes(corral));
 }
 
-TEST(RunTerminalTest, GivesNoTerminalWhenToldNotTo) {
+TEST(RunTerminalTest, GivesNoTerminalWithNoTty) {
   FakeServer server([](FakeExecution& command) { command.Print("x"); });
   CorralProcess corral(server.address(), {"run", "-T", "cmd"},
                        CorralProcess::Io::kTerminal);

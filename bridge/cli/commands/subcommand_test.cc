@@ -90,30 +90,29 @@ TEST_F(SubcommandTest, PsPrintsJson) {
             HasSubstr("\"create_time\":"), HasSubstr("\"executions\":[{")));
 }
 
-TEST_F(SubcommandTest, LogsAndAttachSayWhatHasExpired) {
+TEST_F(SubcommandTest, LogsAndAttachReportExpiredOutput) {
   Output({"kill", "-s", "7", "s1/e1"});
   Output({"wait", "s1/e1"}, 7);
   server_.FindExecution(kExecution)->Expire();
   EXPECT_EQ(Output({"logs", "s1/e1"}, 125), "");
-  EXPECT_THAT(error_, HasSubstr("the output of s1/e1 has expired: of 10 bytes "
-                                "none is kept any more"));
+  EXPECT_THAT(error_,
+              HasSubstr("the output of s1/e1 has expired: all 10 bytes"));
   EXPECT_EQ(Output({"attach", "s1/e1"}, 7), "");
   EXPECT_EQ(error_, "corral: its output has expired\n");
 }
 
-TEST_F(SubcommandTest, LogsSayWhatIsNoLongerKept) {
+TEST_F(SubcommandTest, LogsReportOutputThatIsNoLongerKept) {
   EXPECT_EQ(Output({"exec", "-d", "--overflow", "block", "s1", "cmd"}),
             "s1/e2\n");
   const auto execution =
       server_.FindExecution("tenants/default/sandboxes/s1/executions/e2");
-  while (execution->Snapshot().streams(0).end_offset() < 10) {
-  }
+  execution->WaitForOutput(corral::v1::STDOUT, 10);
   execution->Acknowledge(corral::v1::STDOUT, 4);
   EXPECT_EQ(Output({"logs", "--stdout", "s1/e2"}), "456789");
   EXPECT_EQ(error_, "corral: bytes 0 to 4 of stdout are no longer kept\n");
 }
 
-TEST_F(SubcommandTest, LogsPrintsWhatThereIs) {
+TEST_F(SubcommandTest, LogsPrintsTheOutputSoFar) {
   EXPECT_EQ(Output({"logs", "s1/e1"}), "0123456789");
   EXPECT_EQ(error_, "oops");
   EXPECT_EQ(Output({"logs", "--stderr", "s1/e1"}), "");
@@ -128,7 +127,7 @@ TEST_F(SubcommandTest, LogsFollowsToTheEnd) {
   EXPECT_EQ(logs.Wait(), 0);
 }
 
-// s1/e1 on a server whose command does `script`.
+// The outcome of logs -f for a command that runs `script`.
 std::string LogsOf(const FakeExecution::Script& script,
                    const std::optional<corral::v1::StartFailure>& failure) {
   FakeServer server(script);
@@ -185,7 +184,8 @@ TEST_F(SubcommandTest, WaitGoesOnAfterTheServerWasRestarted) {
 }
 
 TEST_F(SubcommandTest, RmRemovesExecutionsAndSandboxes) {
-  Output({"rm", "s1/e1", "s1"});
+  Output({"rm", "s1/e1"});
+  Output({"rm", "s1"});
   EXPECT_THAT(
       server_.deletions(),
       ::testing::ElementsAre(kExecution, "tenants/default/sandboxes/s1"));

@@ -4,6 +4,7 @@
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/exit_report.h"
+#include "bridge/cli/json_output.h"
 #include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 
@@ -24,13 +25,12 @@ absl::Status Report(const corral::v1::Execution& execution, bool json) {
 }  // namespace
 
 absl::StatusOr<int> Wait(Invocation invocation) {
-  OptionTable table("wait", "[OPTIONS] EXECUTION",
+  OptionTable table("corral wait", "[OPTIONS] EXECUTION",
                     "Waits for the end of an execution. The exit status is the "
                     "command's, as with\ncorral run.");
   bool json = false;
   table.Flag(0, "json",
-             "Print the Execution as JSON. Fields of type bytes are base64.",
-             json);
+             absl::StrCat("Print the Execution as JSON. ", kJsonHelp), json);
   ASSIGN_OR_RETURN(const std::optional<std::string> name,
                    ParseExecution(table, invocation));
   if (!name.has_value()) {

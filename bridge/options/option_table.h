@@ -1,15 +1,15 @@
-// The options of one command of the command line: parsing them, and the text
-// of --help, from one table.
+// The options of one program, or of one of its commands: one table both parses
+// them and writes the text of --help.
 //
-//   OptionTable table("run", "[OPTIONS] [--] CMD [ARG...]", "Runs a command.");
-//   table.Flag('t', "tty", "Give the command a terminal.", tty);
-//   table.Value('s', "signal", "SIGNAL", "Which one.", [&](auto value) {...});
+//   OptionTable table("corral kill", "[OPTIONS] EXECUTION", "Sends a signal.");
+//   table.Flag(0, "leader", "Only to the first process.", leader);
+//   table.Value('s', "signal", "SIGNAL", "By name.", [&](auto value) {...});
 //   ASSIGN_OR_RETURN(Arguments arguments, table.Parse(argv));
 //
 // Options are --name VALUE, --name=VALUE, -n VALUE, -nVALUE and joined flags.
 
-#ifndef BRIDGE_CLI_OPTION_TABLE_H_
-#define BRIDGE_CLI_OPTION_TABLE_H_
+#ifndef BRIDGE_OPTIONS_OPTION_TABLE_H_
+#define BRIDGE_OPTIONS_OPTION_TABLE_H_
 
 #include <functional>
 #include <string>
@@ -22,42 +22,42 @@
 namespace bridge {
 
 struct Arguments {
-  // -h or --help was there; the rest was not looked at.
+  // -h or --help was given; the words after it were not parsed.
   bool help = false;
   std::vector<std::string> positionals;
-  // A command to run: what follows "--", or begins with the first positional
-  // beyond what the table takes.
+  // A command to run: the words after "--", or the words from the first
+  // positional on that the table does not take.
   std::vector<std::string> command;
 };
 
 class OptionTable {
  public:
-  // Given the value; an error's message says what is allowed. It may refer to
-  // what it sets, which must outlive Parse().
+  // Takes the value. The message of an error says what is allowed. What the
+  // function refers to must outlive Parse().
   using Setter = std::function<absl::Status(absl::string_view value)>;
 
-  OptionTable(std::string command, std::string synopsis, std::string summary);
+  // `program`: how the user calls it, with the command.
+  OptionTable(std::string program, std::string synopsis, std::string summary);
 
-  // `short_name` 0: none.
+  // `short_name` 0: there is only the long one.
   void Flag(char short_name, std::string name, std::string help, bool& target);
   void Value(char short_name, std::string name, std::string placeholder,
              std::string help, Setter set);
   void Text(char short_name, std::string name, std::string placeholder,
             std::string help, std::string& target);
 
-  // How many positionals there must be. Default: none.
+  // How many positionals are allowed. Default: none.
   void TakePositionals(size_t min, size_t max) {
     min_positionals_ = min;
     max_positionals_ = max;
   }
-  // What follows this many positionals is a command.
+  // The words after this many positionals are a command.
   void TakeCommandAfter(size_t positionals) {
     TakePositionals(positionals, positionals);
     takes_command_ = true;
   }
 
-  // A usage error names the option, the value and what is
-  // allowed.
+  // A usage error names the option, the value and what is allowed.
   absl::StatusOr<Arguments> Parse(const std::vector<std::string>& words) const;
 
   std::string Help() const;
@@ -76,7 +76,7 @@ class OptionTable {
   const Option* FindLong(absl::string_view name) const;
   const Option* FindShort(char name) const;
 
-  const std::string command_;
+  const std::string program_;
   const std::string synopsis_;
   const std::string summary_;
   size_t min_positionals_ = 0;
@@ -85,10 +85,10 @@ class OptionTable {
   std::vector<Option> options_;
 };
 
-// The caller typed something wrong: InvalidArgument, for which the exit status
-// is 2, whether it is found here or by the server.
+// The user typed something wrong: InvalidArgument, as the server answers it
+// too. The exit status for it is 2.
 absl::Status UsageError(absl::string_view message);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_OPTION_TABLE_H_
+#endif  // BRIDGE_OPTIONS_OPTION_TABLE_H_

@@ -1,4 +1,4 @@
-#include "bridge/cli/option_table.h"
+#include "bridge/options/option_table.h"
 
 #include <algorithm>
 #include <optional>
@@ -21,9 +21,9 @@ absl::Status UsageError(absl::string_view message) {
   return absl::InvalidArgumentError(message);
 }
 
-OptionTable::OptionTable(std::string command, std::string synopsis,
+OptionTable::OptionTable(std::string program, std::string synopsis,
                          std::string summary)
-    : command_(std::move(command)),
+    : program_(std::move(program)),
       synopsis_(std::move(synopsis)),
       summary_(std::move(summary)) {}
 
@@ -70,7 +70,7 @@ const OptionTable::Option* OptionTable::FindShort(char name) const {
   return nullptr;
 }
 
-// Goes through the words once.
+// Parses the words in one pass.
 class OptionTable::Parser {
  public:
   Parser(const OptionTable& table, const std::vector<std::string>& words)
@@ -141,7 +141,7 @@ class OptionTable::Parser {
     return absl::OkStatus();
   }
 
-  // Without a value: that of the next word, if the option takes one.
+  // Without a value, an option that takes one takes the next word.
   absl::Status Apply(const Option& option, const std::string& shown,
                      std::optional<absl::string_view> value) {
     if (!option.placeholder.empty() && !value.has_value()) {
@@ -159,9 +159,8 @@ class OptionTable::Parser {
   }
 
   absl::Status Unknown(const std::string& shown) const {
-    return UsageError(
-        absl::StrCat("unknown option ", shown, "; see corral ", table_.command_,
-                     table_.command_.empty() ? "" : " ", "--help"));
+    return UsageError(absl::StrCat("unknown option ", shown, "; see ",
+                                   table_.program_, " --help"));
   }
 
   const OptionTable& table_;
@@ -176,15 +175,14 @@ absl::StatusOr<Arguments> OptionTable::Parse(
   const size_t count = arguments.positionals.size();
   if (!arguments.help &&
       (count < min_positionals_ || count > max_positionals_)) {
-    return UsageError(absl::StrCat("usage: corral ", command_, " ", synopsis_));
+    return UsageError(absl::StrCat("usage: ", program_, " ", synopsis_));
   }
   return arguments;
 }
 
 std::string OptionTable::Help() const {
-  std::string text =
-      absl::StrCat("Usage: corral ", command_, command_.empty() ? "" : " ",
-                   synopsis_, "\n\n", summary_, "\n\nOptions:\n");
+  std::string text = absl::StrCat("Usage: ", program_, " ", synopsis_, "\n\n",
+                                  summary_, "\n\nOptions:\n");
   auto line = [&text](std::string left, absl::string_view help) {
     left.resize(std::max(left.size() + 2, kHelpColumn), ' ');
     const std::string indent =

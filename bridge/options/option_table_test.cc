@@ -1,4 +1,4 @@
-#include "bridge/cli/option_table.h"
+#include "bridge/options/option_table.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 
 class OptionTableTest : public ::testing::Test {
  protected:
-  OptionTableTest() : table_("cmd", "[OPTIONS]", "Does it.") {
+  OptionTableTest() : table_("corral cmd", "[OPTIONS]", "Does it.") {
     table_.TakePositionals(0, 4);
     table_.Flag('f', "flag", "A flag.", flag_);
     table_.Flag('g', "other", "Another.", other_);
@@ -31,7 +31,7 @@ class OptionTableTest : public ::testing::Test {
     return static_cast<std::string>(arguments.status().message());
   }
 
-  // What --text was given as.
+  // Parses the words and returns the value of --text.
   std::string Text(const std::vector<std::string>& words) {
     text_ = "unset";
     EXPECT_TRUE(table_.Parse(words).ok());
@@ -51,6 +51,7 @@ TEST_F(OptionTableTest, TakesAllSpellingsOfAValue) {
     EXPECT_EQ(Text(words), "x");
   }
   EXPECT_EQ(Text({"--text="}), "");
+  EXPECT_EQ(Text({"--text=a=b"}), "a=b");
 }
 
 TEST_F(OptionTableTest, TakesJoinedFlags) {
@@ -76,6 +77,12 @@ TEST_F(OptionTableTest, TakesOptionsBetweenPositionals) {
               ElementsAre("a", "b", "-g", "-"));
   EXPECT_TRUE(flag_);
   EXPECT_FALSE(other_);
+}
+
+TEST_F(OptionTableTest, TakesASingleHyphenAsAPositional) {
+  EXPECT_THAT(table_.Parse({"a", "-", "-f"})->positionals,
+              ElementsAre("a", "-"));
+  EXPECT_TRUE(flag_);
 }
 
 TEST_F(OptionTableTest, LeavesTheWordsOfACommandAlone) {

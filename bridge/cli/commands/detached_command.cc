@@ -1,0 +1,85 @@
+#include "bridge/cli/commands/detached_command.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/cli/attach/output_writer.h"
+#include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/exit_report.h"
+#include "bridge/cli/json_output.h"
+#include "bridge/client/call.h"
+#include "bridge/client/request_id.h"
+#include "bridge/client/resource_name.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::Execution;
+using Executions = corral::v1::ExecutionService::StubInterface;
+using Sandboxes = corral::v1::SandboxService::StubInterface;
+
+// Deletes a sandbox that nobody needs. Prints a line if that fails.
+void DeleteUnused(client::Connection& connection, const std::string& name) {
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(name);
+  const absl::Status status =
+      client::Delete(connection, &Sandboxes::DeleteSandbox, request);
+  if (!status.ok() && !absl::IsNotFound(status)) {
+    Say(absl::StrCat(client::ShortName(name),
+                     " could not be deleted: ", status.message()));
+  }
+}
+
+absl::StatusOr<Execution> Start(client::Connection& connection,
+                                corral::v1::StartExecutionRequest request) {
+  request.set_request_id(client::NewRequestId());
+  return client::Call(connection, &Executions::StartExecution, request);
+}
+
+bool FailedToStart(const Execution& execution) {
+  return execution.state() == Execution::FAILED_TO_START;
+}
+
+int ReportFailure(const Execution& execution) {
+  Say(ExplainEnd(execution));
+  return ExitCode(execution);
+}
+
+}  // namespace
+
+absl::StatusOr<int> StartDetached(
+    client::Connection& connection,
+    const corral::v1::StartExecutionRequest& request, DetachedOutput output) {
+  ASSIGN_OR_RETURN(const Execution execution, Start(connection, request));
+  if (FailedToStart(execution)) {
+    return ReportFailure(execution);
+  }
+  std::string text = client::ShortName(execution.name());
+  if (output == DetachedOutput::kJson) {
+    ASSIGN_OR_RETURN(text, ToJson(execution));
+  }
+  return Print(absl::StrCat(text, "\n"));
+}
+
+absl::StatusOr<int> StartDetachedInNewSandbox(
+    client::Connection& connection,
+    const corral::v1::CreateSandboxRequest& creation,
+    const corral::v1::StartExecutionRequest& request) {
+  corral::v1::CreateSandboxRequest create = creation;
+  create.set_request_id(client::NewRequestId());
+  ASSIGN_OR_RETURN(const corral::v1::Sandbox sandbox,
+                   client::Call(connection, &Sandboxes::CreateSandbox, create));
+  corral::v1::StartExecutionRequest start = request;
+  start.set_parent(sandbox.name());
+  const absl::StatusOr<Execution> execution = Start(connection, start);
+  if (execution.ok() && !FailedToStart(*execution)) {
+    return Print(absl::StrCat(client::ShortName(execution->name()), "\n"));
+  }
+  DeleteUnused(connection, sandbox.name());
+  RETURN_IF_ERROR(execution.status());
+  return ReportFailure(*execution);
+}
+
+}  // namespace bridge
