@@ -41,8 +41,10 @@ namespace {
 constexpr int kKeepaliveMillis = 30'000;
 constexpr int kKeepaliveTimeoutMillis = 20'000;
 constexpr int kMinPingMillis = 10'000;
-// Limit for killing all processes and removing all logs.
+// Limit for killing all processes.
 constexpr absl::Duration kDeletionPatience = absl::Seconds(30);
+// Limit for removing the files of deleted sandboxes.
+constexpr absl::Duration kRemovalPatience = absl::Seconds(2);
 // Limit for starts that are under way to answer.
 constexpr absl::Duration kStartPatience = absl::Seconds(1);
 // Limit for answers to reach their clients.
@@ -186,8 +188,7 @@ Daemon::End Daemon::RunToTheEnd(Handover* handover) {
     LeaveSandboxes();
     return End::kLeft;
   }
-  EndSandboxes();
-  return End::kEnded;
+  return EndSandboxes();
 }
 
 bool Daemon::GiveWay(Handover* handover) {
@@ -214,9 +215,13 @@ void Daemon::LeaveSandboxes() {
   timers_.Stop();
 }
 
-void Daemon::EndSandboxes() {
+Daemon::End Daemon::EndSandboxes() {
   sandboxes_.DeleteAll(sandbox::wire::ExitRecord::SERVER_SHUTDOWN);
-  if (!activity_.AwaitNoSandbox(kDeletionPatience)) {
+  bool removed = activity_.AwaitNoSandbox(kRemovalPatience);
+  if (!removed && sandboxes_.HasProcesses()) {
+    removed = activity_.AwaitNoSandbox(kDeletionPatience);
+  }
+  if (!removed && sandboxes_.HasProcesses()) {
     LOG(ERROR) << "a supervisor does not answer; its sandbox is left behind";
     std::_Exit(EXIT_FAILURE);
   }
@@ -225,6 +230,10 @@ void Daemon::EndSandboxes() {
   activity_.EndLastingCalls();
   activity_.AwaitNoCall(kAnswerPatience);
   Shutdown();
+  if (!removed) {
+    LOG(WARNING) << "the next server removes files of deleted sandboxes";
+  }
+  return removed ? End::kEnded : End::kLeft;
 }
 
 void Daemon::Shutdown() {

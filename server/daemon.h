@@ -48,9 +48,9 @@ class Daemon {
   enum class End {
     // All sandboxes were deleted.
     kEnded,
-    // The sandboxes go on, and the server writes nothing to the state directory
-    // any more. The process must exit without the destructors that would end
-    // sandboxes.
+    // The sandboxes go on, or their files are left. The server writes nothing
+    // to the state directory any more. The process must exit without the
+    // destructors that would end sandboxes.
     kLeft,
     // Like kLeft, and a successor waits for the sockets.
     kSucceeded,
@@ -65,7 +65,8 @@ class Daemon {
   // False: the successor has gone, and the server goes on.
   bool GiveWay(Handover* handover);
   void LeaveSandboxes();
-  void EndSandboxes();
+  // kLeft: every command has ended, but files of deleted sandboxes are left.
+  End EndSandboxes();
   void Shutdown();
 
   const absl::Duration drain_for_;

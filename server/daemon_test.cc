@@ -30,6 +30,7 @@
 #include "server/net/handover.h"
 #include "server/net/listener.h"
 #include "server/runtime/activity.h"
+#include "tests/fakes/fake_supervisor.h"
 #include "tests/fakes/fake_supervisor_launcher.h"
 #include "tests/status_matchers.h"
 
@@ -268,6 +269,19 @@ TEST_F(DaemonTest, NamesTheCertificateThatItCannotRead) {
   EXPECT_THAT(
       Listener::Prepare(config_).status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/ca.pem")));
+}
+
+TEST_F(DaemonTest, LeavesFilesThatItCannotRemoveToTheNextServer) {
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  // No directory can be renamed to a file.
+  std::ofstream(absl::StrCat(config_.state_dir(), "/sandboxes/.removed-box"))
+      << "x";
+  daemon_->activity()->RequestStop();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kLeft);
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    EXPECT_FALSE(supervisor.alive());
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ _ABSL = {
     "absl/flags:reflection": "absl_flags_reflection",
     "absl/flags:usage": "absl_flags_usage",
     "absl/functional:any_invocable": "absl_any_invocable",
+    "absl/functional:function_ref": "absl_function_ref",
     "absl/status": "absl_status",
     "absl/status:statusor": "absl_statusor",
     "absl/strings": "absl_strings",

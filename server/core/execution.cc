@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "google/protobuf/util/time_util.h"
@@ -198,6 +199,19 @@ void Execution::UpdateInput(const corral::v1::InputState& input) {
   if (input.accepted_offset() >= record_.input().accepted_offset()) {
     *record_.mutable_input() = input;
   }
+}
+
+absl::Time Execution::end_time() const {
+  sandbox::MutexLock lock(&mutex_);
+  return absl::FromUnixNanos(TimeUtil::TimestampToNanoseconds(
+      record_.has_end_time() ? record_.end_time() : record_.create_time()));
+}
+
+bool Execution::watched() const {
+  sandbox::MutexLock lock(&mutex_);
+  return std::any_of(
+      watchers_.begin(), watchers_.end(),
+      [](const Watching& watching) { return !watching.watcher.expired(); });
 }
 
 void Execution::Notify() {

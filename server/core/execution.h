@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/mutex.h"
@@ -102,6 +103,12 @@ class Execution {
   // Takes in what the supervisor reports of the logs, before or after the end,
   // and calls the watchers.
   void OnOutput(const StreamReports& reports);
+
+  // When it ended, or, if nobody knows, when it was created.
+  absl::Time end_time() const;
+
+  // Somebody streams its output or waits for its end.
+  bool watched() const;
 
   // Calls every watcher.
   void Notify();

@@ -1,9 +1,8 @@
-// The writes to one command's input, in their order. The supervisor, which is
-// to stay small, has one of them at a time; the others' data stays where gRPC
-// has it, until they begin or their clients give up. It takes memory, so that
-// there is a limit to what may wait.
+// The writes to one command's input, in their order. The supervisor, which must
+// stay small, gets one write at a time. The data of the others stays in gRPC's
+// memory until they begin or their clients give up; what may wait is bounded.
 //
-// Thread-safe.
+// Thread-safe; nothing here blocks. Begin() is called without a lock held.
 
 #ifndef SERVER_CORE_INPUT_QUEUE_H_
 #define SERVER_CORE_INPUT_QUEUE_H_
@@ -21,25 +20,26 @@ class InputQueue {
  public:
   class Write {
    public:
-    // Its turn has come: it calls End() when it is over. Must not block.
+    // It is this write's turn. The write calls InputQueue::End() when it is
+    // over. Must not block.
     virtual void Begin() = 0;
 
    protected:
     ~Write() = default;
   };
 
-  // What may wait. A write counts with its data and kWriteBytes.
+  // How many bytes may wait. A write counts with its data and kWriteBytes.
   static constexpr size_t kMaxWaitingBytes = 16 << 20;
   static constexpr size_t kWriteBytes = 1 << 10;
 
-  // Begins it now, or when those before it are over. False: too much waits; it
-  // will not begin. `size`: of its data, in bytes.
+  // Has the write begin, now or when those before it are over. False: too much
+  // waits, and the write will not begin. `size`: the bytes of its data.
   [[nodiscard]] bool Add(Write* write, size_t size);
 
-  // True: it will not begin.
+  // True: the write had not begun, and will not.
   bool Remove(Write* write);
 
-  // The one that began is over.
+  // The write that began is over.
   void End();
 
  private:
@@ -51,7 +51,7 @@ class InputQueue {
     size_t bytes;
   };
 
-  // Takes it off the queue.
+  // Removes a write from the queue.
   void Erase(std::list<Waiting>::iterator place)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -61,7 +61,7 @@ class InputQueue {
       ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool under_way_ ABSL_GUARDED_BY(mutex_) = false;
-  // Somebody begins writes, and goes on when one is over at once.
+  // A thread is in Advance(); it goes on when a write is over at once.
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -48,7 +48,7 @@ void Lifetime::Release() {
   MutexLock lock(&mutex_);
   --holds_;
   last_use_ = timers_->Now();
-  // The timer that found a hold is not armed any more.
+  // A timer that found a hold did not arm itself again.
   if (holds_ == 0 && idle_timer_ == 0 && expired_ != nullptr &&
       idle_timeout_ > absl::ZeroDuration()) {
     ArmIdle(idle_timeout_);
@@ -75,7 +75,7 @@ void Lifetime::OnIdleTimer() {
     if (holds_ > 0) {
       return;  // Release() arms it again
     }
-    // Moved by each use: cheaper than a timer that is moved.
+    // Each use moves last_use_, which is cheaper than to move the timer.
     const absl::Duration left =
         idle_timeout_ - absl::FromChrono(timers_->Now() - last_use_);
     if (left > absl::ZeroDuration()) {

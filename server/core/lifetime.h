@@ -1,8 +1,8 @@
-// When a sandbox is deleted without being asked: at a certain age, or after it
-// has been idle for long enough. See corral.v1.Lifetime.
+// Decides when a sandbox is deleted without a request: at a certain age, or
+// after it has been idle for long enough. See corral.v1.Lifetime.
 //
-// By the timers' monotonic clock alone, so that a jump of the wall clock
-// neither ends a sandbox nor keeps it. Thread-safe.
+// Uses only the timers' monotonic clock, so that a jump of the wall clock
+// neither ends a sandbox nor keeps it. Thread-safe; nothing here blocks.
 
 #ifndef SERVER_CORE_LIFETIME_H_
 #define SERVER_CORE_LIFETIME_H_
@@ -19,26 +19,27 @@ namespace server {
 
 class Lifetime : public std::enable_shared_from_this<Lifetime> {
  public:
-  // On the timers' thread.
+  // Called on the timers' thread.
   using Expired = absl::AnyInvocable<void()>;
 
-  // `idle_timeout` zero: none. `timers` must outlive this object.
+  // A zero `idle_timeout` stands for none. `timers` must outlive this object.
   static std::shared_ptr<Lifetime> Create(TimerQueue* timers,
                                           absl::Duration idle_timeout);
   ~Lifetime();
   Lifetime(const Lifetime&) = delete;
   Lifetime& operator=(const Lifetime&) = delete;
 
-  // From now on `expired` is called, once at most. The first idle time begins
-  // now. `age_left`: until the age is reached; infinite: never. Once.
+  // Has `expired` called, once at most. The first idle time begins now.
+  // `age_left`: how long until the sandbox reaches its age; infinite: it never
+  // does. To be called once.
   void Begin(absl::Duration age_left, Expired expired);
 
-  // Not idle from Hold() to Release(): a command runs, or a call lasts. Holds
-  // are counted, also before Begin().
+  // The sandbox is not idle from Hold() to Release(), because a command runs or
+  // a call lasts. Holds are counted, also before Begin().
   void Hold();
   void Release();
 
-  // Not idle at this moment: a call names the sandbox.
+  // A call names the sandbox: its idle time begins anew.
   void Touch();
 
  private:
@@ -53,7 +54,7 @@ class Lifetime : public std::enable_shared_from_this<Lifetime> {
   const absl::Duration idle_timeout_;
 
   sandbox::Mutex mutex_;
-  // Null: before Begin(), or after it was called.
+  // Null before Begin(), and after the call.
   Expired expired_ ABSL_GUARDED_BY(mutex_);
   int holds_ ABSL_GUARDED_BY(mutex_) = 0;
   TimerQueue::TimePoint last_use_ ABSL_GUARDED_BY(mutex_);

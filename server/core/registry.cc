@@ -10,45 +10,32 @@
 #include "absl/strings/str_cat.h"
 #include "corral/v1/error_reason.pb.h"
 #include "sandbox/base/mutex.h"
-#include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
 #include "server/api/ids.h"
 #include "server/api/names.h"
-#include "server/api/request_identity.h"
+#include "server/core/request_table.h"
 #include "server/core/sandbox.h"
 
 namespace server {
 
 using sandbox::MutexLock;
 
-absl::StatusOr<Registry::SandboxPtr> Registry::FindSame(
-    const std::string& id,
-    const sandbox::wire::RequestIdentity& request) const {
-  const auto made = by_request_.find(request.request_id());
-  if (!request.request_id().empty() && made != by_request_.end()) {
-    if (!AreSame(made->second->spec().request(), request)) {
-      return RequestMismatch(request.request_id(), made->second->spec().name());
-    }
-    return made->second;
-  }
-  const auto found = sandboxes_.find(id);
-  if (found == sandboxes_.end()) {
-    return nullptr;
-  }
-  if (!AreSame(found->second->spec().request(), request)) {
-    return SandboxExists(SandboxName(id).ToString());
-  }
-  return found->second;
-}
-
 absl::StatusOr<Registry::Added> Registry::Add(
     const std::string& id, const sandbox::wire::RequestIdentity& request,
     const Make& make) {
   const std::string chosen = id.empty() ? MakeId() : id;
   MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(SandboxPtr same, FindSame(chosen, request));
-  if (same != nullptr) {
-    return Added{std::move(same), /*is_new=*/false};
+  RequestTable<Sandbox>::Found found = sandboxes_.FindSame(chosen, request);
+  switch (found.match) {
+    case RequestTable<Sandbox>::Match::kNone:
+      break;
+    case RequestTable<Sandbox>::Match::kSame:
+      return Added{std::move(found.resource), /*is_new=*/false};
+    case RequestTable<Sandbox>::Match::kOtherRequest:
+      return RequestMismatch(request.request_id(),
+                             found.resource->spec().name());
+    case RequestTable<Sandbox>::Match::kIdTaken:
+      return SandboxExists(found.resource->spec().name());
   }
   if (sandboxes_.size() >= max_sandboxes_) {
     return QuotaExceeded(
@@ -77,48 +64,31 @@ bool Registry::AddExisting(const SandboxPtr& sandbox) {
 }
 
 bool Registry::Insert(const SandboxPtr& sandbox) {
-  if (!sandboxes_.emplace(sandbox->id(), sandbox).second) {
+  if (!sandboxes_.Insert(sandbox->id(), sandbox)) {
     return false;
   }
   output_bytes_ += sandbox->spec().output_bytes();
-  const std::string& request_id = sandbox->spec().request().request_id();
-  if (!request_id.empty()) {
-    by_request_.emplace(request_id, sandbox);
-  }
   return true;
 }
 
 void Registry::Remove(const Sandbox& sandbox) {
   SandboxPtr removed;  // destroyed without the lock
   MutexLock lock(&mutex_);
-  const auto found = sandboxes_.find(sandbox.id());
-  if (found == sandboxes_.end() || found->second.get() != &sandbox) {
-    return;
-  }
-  removed = std::move(found->second);
-  sandboxes_.erase(found);
-  output_bytes_ -= sandbox.spec().output_bytes();
-  const auto made = by_request_.find(sandbox.spec().request().request_id());
-  if (made != by_request_.end() && made->second.get() == &sandbox) {
-    by_request_.erase(made);
+  if (sandboxes_.Find(sandbox.id()).get() == &sandbox) {
+    removed = sandboxes_.Erase(sandbox.id());
+    output_bytes_ -= sandbox.spec().output_bytes();
   }
 }
 
 Registry::SandboxPtr Registry::Find(const std::string& id) const {
   MutexLock lock(&mutex_);
-  const auto found = sandboxes_.find(id);
-  return found == sandboxes_.end() ? nullptr : found->second;
+  return sandboxes_.Find(id);
 }
 
 std::vector<Registry::SandboxPtr> Registry::List(const std::string& first,
                                                  size_t limit) const {
-  std::vector<SandboxPtr> page;
   MutexLock lock(&mutex_);
-  for (auto entry = sandboxes_.lower_bound(first);
-       entry != sandboxes_.end() && page.size() < limit; ++entry) {
-    page.push_back(entry->second);
-  }
-  return page;
+  return sandboxes_.ListFrom(first, limit);
 }
 
 size_t Registry::size() const {

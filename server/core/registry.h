@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/core/request_table.h"
 #include "server/core/sandbox.h"
 
 namespace server {
@@ -23,26 +23,29 @@ namespace server {
 class Registry {
  public:
   using SandboxPtr = std::shared_ptr<Sandbox>;
-  // Makes the sandbox with this id. Must be quick, and not come back here.
+  // Makes the sandbox with this id. Must be quick, and must not use the
+  // registry.
   using Make = std::function<SandboxPtr(const std::string& id)>;
 
   struct Added {
     SandboxPtr sandbox;
-    // False: the same request made it before.
+    // False: an earlier call with the same request made it.
     bool is_new;
   };
 
-  // `max_output_bytes`: of all sandboxes together; 0: no limit.
+  // `max_output_bytes`: the most output of all sandboxes together; 0: no limit.
   Registry(uint32_t max_sandboxes, uint64_t max_output_bytes)
       : max_sandboxes_(max_sandboxes), max_output_bytes_(max_output_bytes) {}
 
-  // Empty `id`: one is made up. SANDBOX_EXISTS, REQUEST_MISMATCH,
+  // Finds the sandbox that the same request made, or adds the one that `make`
+  // makes. Empty `id`: one is made up. SANDBOX_EXISTS, REQUEST_MISMATCH,
   // TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT.
   absl::StatusOr<Added> Add(const std::string& id,
                             const sandbox::wire::RequestIdentity& request,
                             const Make& make);
 
-  // A sandbox of an earlier server. False: its id is taken.
+  // Adds a sandbox of an earlier server, whatever the limits. False: its id is
+  // taken.
   bool AddExisting(const SandboxPtr& sandbox);
 
   void Remove(const Sandbox& sandbox);
@@ -55,20 +58,13 @@ class Registry {
   size_t size() const;
 
  private:
-  // Null: the request is the first of its kind.
-  absl::StatusOr<SandboxPtr> FindSame(
-      const std::string& id,
-      const sandbox::wire::RequestIdentity& request) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Insert(const SandboxPtr& sandbox) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint32_t max_sandboxes_;
   const uint64_t max_output_bytes_;
   mutable sandbox::Mutex mutex_;
-  std::map<std::string, SandboxPtr> sandboxes_ ABSL_GUARDED_BY(mutex_);
-  // By request id: what it made.
-  std::map<std::string, SandboxPtr> by_request_ ABSL_GUARDED_BY(mutex_);
-  // The sum of their limits.
+  RequestTable<Sandbox> sandboxes_ ABSL_GUARDED_BY(mutex_);
+  // The sum of the sandboxes' limits.output_bytes.
   uint64_t output_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

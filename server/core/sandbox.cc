@@ -5,39 +5,51 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "corral/v1/error_reason.pb.h"
-#include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
-#include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
-#include "server/api/ids.h"
-#include "server/api/names.h"
 #include "server/core/execution.h"
 #include "server/core/lifetime.h"
+#include "server/core/retention.h"
+#include "server/core/sandbox_state.h"
 #include "server/core/state_directory.h"
+#include "server/core/viewers.h"
 
 namespace server {
 
 using sandbox::MutexLock;
+using Action = SandboxState::Action;
+using Event = SandboxState::Event;
+using State = SandboxState::State;
 
 namespace {
 
-// A supervisor that cannot be connected to is tried more often than this.
+// When a client may ask again for a sandbox that is not known yet.
 constexpr absl::Duration kKnownRetry = absl::Milliseconds(500);
+
+// Only the first call reaches `done`.
+std::function<void(const absl::Status&)> FirstOf(Sandbox::Done done) {
+  auto called = std::make_shared<std::atomic<bool>>(false);
+  auto shared = std::make_shared<Sandbox::Done>(std::move(done));
+  return [called, shared](const absl::Status& status) {
+    if (!called->exchange(true)) {
+      Sandbox::Done first = std::move(*shared);
+      first(status);
+    }
+  };
+}
 
 // The code of a failed sandbox's description.
 absl::StatusCode CodeOf(wire::SandboxEnd::Cause cause) {
@@ -52,30 +64,69 @@ absl::StatusCode CodeOf(wire::SandboxEnd::Cause cause) {
   }
 }
 
-// Of all that call the function, the first one's status counts.
-std::function<void(const absl::Status&)> FirstOf(Sandbox::Done done) {
-  auto called = std::make_shared<std::atomic<bool>>(false);
-  auto shared = std::make_shared<Sandbox::Done>(std::move(done));
-  return [called, shared](const absl::Status& status) {
-    if (!called->exchange(true)) {
-      Sandbox::Done first = std::move(*shared);
-      first(status);
-    }
-  };
+// A spec without an age was written before there was a retention.
+Retention::Limits RetentionOf(const wire::SandboxSpec& spec) {
+  if (spec.max_ended_age_ns() == 0) {
+    return {SIZE_MAX, absl::InfiniteDuration()};
+  }
+  return {spec.max_ended_executions(),
+          absl::Nanoseconds(spec.max_ended_age_ns())};
 }
 
 }  // namespace
 
-Sandbox::Sandbox(wire::SandboxSpec spec, const Environment& environment)
+Sandbox::Sandbox(wire::SandboxSpec spec, const Environment& environment,
+                 Origin origin)
     : spec_(std::move(spec)),
       environment_(environment),
       lifetime_(Lifetime::Create(environment.timers,
-                                 absl::Nanoseconds(spec_.idle_timeout_ns()))) {}
+                                 absl::Nanoseconds(spec_.idle_timeout_ns()))),
+      executions_(spec_.name(), environment.max_running),
+      recovery_(origin == Origin::kNew ? Recovery::Phase::kDone
+                                       : Recovery::Phase::kUnread),
+      state_(origin == Origin::kNew ? State::kCreating : State::kRecovering),
+      early_(std::in_place) {}
+
+std::shared_ptr<Sandbox> Sandbox::Create(wire::SandboxSpec spec,
+                                         const Environment& environment,
+                                         Origin origin) {
+  // make_shared cannot reach the constructor.
+  std::shared_ptr<Sandbox> sandbox(
+      new Sandbox(std::move(spec), environment, origin));
+  const std::weak_ptr<Sandbox> weak = sandbox;
+  sandbox->viewers_ = Viewers::Create(environment.timers, [weak] {
+    if (const auto self = weak.lock(); self != nullptr) {
+      self->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+    }
+  });
+  Retention::Executions executions;
+  executions.in_use = [weak](const std::string& id) {
+    const auto self = weak.lock();
+    return self != nullptr && self->IsWatched(id);
+  };
+  executions.remove = [weak](const std::string& id, Retention::Done done) {
+    if (const auto self = weak.lock(); self != nullptr) {
+      self->Evict(id, std::move(done));
+    }
+  };
+  sandbox->retention_ = Retention::Create(
+      RetentionOf(sandbox->spec_), environment.timers, std::move(executions));
+  std::vector<Retention::Suspension> suspensions;
+  if (origin == Origin::kEarlierServer) {
+    suspensions.emplace_back(sandbox->retention_);
+    suspensions.emplace_back(environment.all_ended);
+  }
+  MutexLock lock(&sandbox->mutex_);
+  sandbox->suspensions_ = std::move(suspensions);
+  return sandbox;
+}
 
 void Sandbox::BeginLifetime() {
   absl::Duration age_left = absl::InfiniteDuration();
   if (spec_.max_age_ns() > 0) {
-    // The wall clock, as nothing else is known after a restart; asked once.
+    // By the wall clock, since nothing else is known after a restart; read
+    // once.
     const absl::Duration max_age = absl::Nanoseconds(spec_.max_age_ns());
     const absl::Duration age =
         absl::Now() - absl::FromUnixNanos(spec_.create_time_ns());
@@ -90,30 +141,11 @@ void Sandbox::BeginLifetime() {
   });
 }
 
-void Sandbox::AwaitReady(Done ready) {
-  absl::Status failure;
-  {
-    MutexLock lock(&mutex_);
-    if (state_ == corral::v1::Sandbox::CREATING) {
-      ready_waiters_.push_back(std::move(ready));
-      return;
-    }
-    if (!creation_failure_.ok() && !deleted_) {
-      deletion_waiters_.emplace_back(
-          [ready = std::move(ready), failure = creation_failure_](
-              const absl::Status&) mutable { ready(failure); });
-      return;
-    }
-    failure = creation_failure_;
-  }
-  ready(failure);
-}
-
 corral::v1::Sandbox Sandbox::Describe() const {
   corral::v1::Sandbox description = FromSpec(spec_);
   MutexLock lock(&mutex_);
-  description.set_state(state_);
-  if (state_ == corral::v1::Sandbox::FAILED) {
+  description.set_state(state_.ToApi());
+  if (state_.state() == State::kFailed) {
     description.mutable_failure()->set_code(
         static_cast<int>(CodeOf(failure_.cause())));
     description.mutable_failure()->set_message(failure_.message());
@@ -121,14 +153,19 @@ corral::v1::Sandbox Sandbox::Describe() const {
   return description;
 }
 
-uint32_t Sandbox::schema_version() const {
-  MutexLock lock(&mutex_);
-  return schema_version_;
-}
-
-std::shared_ptr<sandbox::SupervisorConnection> Sandbox::supervisor() const {
-  MutexLock lock(&mutex_);
-  return gone_ ? nullptr : supervisor_;
+void Sandbox::AwaitReady(Done ready) {
+  absl::Status answer;
+  {
+    MutexLock lock(&mutex_);
+    const bool being_removed =
+        !creation_failure_.ok() && state_.state() != State::kRemoved;
+    if (state_.pending() || being_removed) {
+      ready_waiters_.push_back(std::move(ready));
+      return;
+    }
+    answer = creation_failure_;
+  }
+  ready(answer);
 }
 
 void Sandbox::AwaitKnown(Done known) {
@@ -137,7 +174,7 @@ void Sandbox::AwaitKnown(Done known) {
   bool waits = false;
   {
     MutexLock lock(&mutex_);
-    waits = adopted_ && state_ == corral::v1::Sandbox::CREATING;
+    waits = state_.state() == State::kRecovering;
     if (waits) {
       ready_waiters_.emplace_back(answer);
     }
@@ -146,163 +183,247 @@ void Sandbox::AwaitKnown(Done known) {
     answer(absl::OkStatus());
     return;
   }
+  HurryRecords();
   environment_.timers->RunAfter(kKnownPatience, [answer, name = spec_.name()] {
-    answer(SandboxUnavailable(name, "its supervisor does not answer yet",
-                              kKnownRetry));
+    answer(SandboxUnavailable(
+        name, "its records or its supervisor are not known yet", kKnownRetry));
   });
+}
+
+std::shared_ptr<sandbox::SupervisorConnection> Sandbox::supervisor() const {
+  MutexLock lock(&mutex_);
+  return state_.gone() ? nullptr : supervisor_;
+}
+
+bool Sandbox::gone() const {
+  MutexLock lock(&mutex_);
+  return state_.gone();
+}
+
+uint32_t Sandbox::schema_version() const {
+  MutexLock lock(&mutex_);
+  return schema_version_;
+}
+
+void Sandbox::Attach(
+    std::unique_ptr<sandbox::SupervisorConnection> supervisor) {
+  std::vector<Action> actions;
+  {
+    MutexLock lock(&mutex_);
+    supervisor_ = std::move(supervisor);
+    for (const EarlyEvent& early : *early_) {
+      actions.push_back(state_.Handle(early.event, early.cause));
+    }
+    early_.reset();
+  }
+  for (const Action action : actions) {
+    Perform(action);
+  }
 }
 
 void Sandbox::OnCreated(const absl::Status& status) {
   {
     MutexLock lock(&mutex_);
-    created_ = true;
-    if (!status.ok()) {
-      state_ = corral::v1::Sandbox::DELETING;
-      creation_failure_ = status;
-      for (Done& ready : ready_waiters_) {
-        deletion_waiters_.emplace_back(
-            [ready = std::move(ready), status](const absl::Status&) mutable {
-              ready(status);
-            });
-      }
-      ready_waiters_.clear();
+    creation_failure_ = status;
+  }
+  Handle(status.ok() ? Event::kMade : Event::kNotMade);
+}
+
+void Sandbox::Abandon(const absl::Status& error) {
+  {
+    MutexLock lock(&mutex_);
+    creation_failure_ = error;
+  }
+  Handle(Event::kAbandoned);
+  Attach(nullptr);
+}
+
+void Sandbox::OnGone(const wire::SandboxEnd& end) {
+  environment_.storage->Set(spec_.name(), "");
+  {
+    MutexLock lock(&mutex_);
+    gone_as_asked_ = end.cause() == wire::SandboxEnd::DELETED;
+    failure_ = end;
+    if (gone_as_asked_) {
+      failure_.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
+      failure_.set_message("the supervisor ended");
     }
   }
-  MaybeReady();
+  Handle(Event::kGone);
 }
 
-void Sandbox::Attach(std::unique_ptr<sandbox::SupervisorConnection> sandbox) {
+void Sandbox::Delete(Cause cause, Done done) {
   {
     MutexLock lock(&mutex_);
-    supervisor_ = std::move(sandbox);
-    attached_ = true;
+    if (state_.state() != State::kRemoved) {
+      removal_waiters_.push_back(std::move(done));
+      done = nullptr;
+    }
   }
-  MaybeReady();
-  MaybeEmptied();
+  if (done != nullptr) {
+    done(absl::OkStatus());
+    return;
+  }
+  Handle(Event::kDeletionRequested, cause);
 }
 
-void Sandbox::MaybeReady() {
-  std::vector<Done> waiters;
-  std::optional<wire::ExitRecord::Cause> deletion;
+void Sandbox::OnFilesRemoved() { Handle(Event::kFilesRemoved); }
+
+void Sandbox::Handle(Event event, std::optional<Cause> cause) {
+  Action action;
   {
     MutexLock lock(&mutex_);
-    if (state_ != corral::v1::Sandbox::CREATING || !created_ || !attached_) {
+    if (early_.has_value()) {
+      early_->push_back({event, cause});
       return;
     }
-    state_ = corral::v1::Sandbox::READY;
+    action = state_.Handle(event, cause);
+  }
+  Perform(action);
+}
+
+void Sandbox::Perform(Action action) {
+  switch (action) {
+    case Action::kNothing:
+      return;
+    case Action::kAnswerReady:
+      AnswerReady();
+      return;
+    case Action::kRecordDeletion:
+      AnswerReady();
+      RecordDeletion();
+      return;
+    case Action::kKill:
+      Kill();
+      return;
+    case Action::kReportLosses:
+      ReportLosses();
+      return;
+    case Action::kRemoveFiles:
+      AnswerReady();
+      EndThen([self = shared_from_this()] {
+        self->environment_.remove_files(self);
+      });
+      return;
+    case Action::kRecordAndRemoveFiles:
+      environment_.lanes->kills.Run([self = shared_from_this()] {
+        self->WriteDeletion();
+        self->Perform(Action::kRemoveFiles);
+      });
+      return;
+    case Action::kAnswerRemoved:
+      AnswerRemoved();
+      return;
+  }
+}
+
+void Sandbox::AnswerReady() {
+  std::vector<Done> waiters;
+  {
+    MutexLock lock(&mutex_);
+    if (!creation_failure_.ok()) {
+      return;  // answered when nothing is left
+    }
     waiters = std::move(ready_waiters_);
-    deletion = deletion_cause_;
+    ready_waiters_.clear();
   }
   for (Done& ready : waiters) {
     ready(absl::OkStatus());
   }
-  if (deletion.has_value()) {
-    Delete(*deletion, [](const absl::Status&) {});
+}
+
+void Sandbox::RecordDeletion() {
+  environment_.lanes->kills.Run([self = shared_from_this()] {
+    self->WriteDeletion();
+    self->Handle(Event::kDeletionRecorded);
+  });
+  // A disk that hangs must not hold up the kill.
+  const TimerQueue::Id timer =
+      environment_.timers->RunAfter(kRecordPatience, [weak = weak_from_this()] {
+        if (const auto self = weak.lock(); self != nullptr) {
+          self->Handle(Event::kDeletionRecorded);
+        }
+      });
+  MutexLock lock(&mutex_);
+  if (state_.state() == State::kRecordingDeletion) {
+    record_timer_ = timer;
+  } else {
+    environment_.timers->Cancel(timer);
   }
 }
 
-void Sandbox::Delete(wire::ExitRecord::Cause cause, Done done) {
-  Done too_late;
-  {
-    MutexLock lock(&mutex_);
-    if (deleted_) {
-      too_late = std::move(done);
-    } else {
-      deletion_waiters_.push_back(std::move(done));
-      deletion_cause_ = deletion_cause_.value_or(cause);
-      if (state_ == corral::v1::Sandbox::CREATING ||
-          state_ == corral::v1::Sandbox::DELETING) {
-        return;  // MaybeReady and MaybeEmptied go on
-      }
-      state_ = corral::v1::Sandbox::DELETING;
-    }
-  }
-  if (too_late != nullptr) {
-    too_late(absl::OkStatus());
-    return;
-  }
-  environment_.lanes->kills.Run(
-      [self = shared_from_this()] { self->BeginDeletion(); });
-}
-
-void Sandbox::BeginDeletion() {
+void Sandbox::WriteDeletion() {
   wire::DeleteSandbox deletion;
-  std::shared_ptr<sandbox::SupervisorConnection> supervisor;
   {
     MutexLock lock(&mutex_);
-    deletion.set_cause(*deletion_cause_);
-    supervisor = gone_ ? nullptr : supervisor_;
+    deletion.set_cause(
+        state_.deletion_cause().value_or(wire::ExitRecord::SANDBOX_DELETED));
   }
-  // Before the supervisor is told: a server that finds the sandbox goes on.
   const absl::Status written =
       StateDirectory::WriteDeletion(spec_.directory(), deletion);
   if (!written.ok() && !absl::IsNotFound(written)) {
     LOG(WARNING) << "deletion of " << spec_.name() << ": " << written.message();
   }
-  if (supervisor != nullptr) {
-    supervisor->DeleteSandbox(
-        deletion.cause(), [name = spec_.name()](const absl::Status& status) {
-          if (!status.ok()) {
-            LOG(WARNING) << "deletion of " << name << ": " << status.message();
-          }
-        });
-  }
-  MaybeEmptied();
 }
 
-void Sandbox::MaybeEmptied() {
+void Sandbox::Kill() {
+  Cause cause = wire::ExitRecord::SANDBOX_DELETED;
+  std::shared_ptr<sandbox::SupervisorConnection> supervisor;
   {
     MutexLock lock(&mutex_);
-    if (state_ != corral::v1::Sandbox::DELETING || !gone_ || !attached_ ||
-        emptied_) {
-      return;
-    }
-    emptied_ = true;
+    environment_.timers->Cancel(record_timer_);
+    cause = state_.deletion_cause().value_or(cause);
+    supervisor = state_.gone() ? nullptr : supervisor_;
   }
-  environment_.on_emptied(shared_from_this());
-}
-
-void Sandbox::FinishDeletion() {
-  std::vector<Done> waiters;
-  {
-    MutexLock lock(&mutex_);
-    deleted_ = true;
-    waiters = std::move(deletion_waiters_);
+  if (supervisor == nullptr) {
+    return;  // OnGone() follows
   }
-  for (Done& waiter : waiters) {
-    waiter(absl::OkStatus());
-  }
-}
-
-void Sandbox::BeginViewing() {
-  MutexLock lock(&mutex_);
-  ++viewers_;
-  ++viewings_;
-}
-
-void Sandbox::EndViewing() {
-  uint64_t viewings = 0;
-  {
-    MutexLock lock(&mutex_);
-    --viewers_;
-    viewings = viewings_;
-    if (viewers_ > 0) {
-      return;
-    }
-  }
-  environment_.timers->RunAfter(
-      kUnwatchedLifetime, [weak = weak_from_this(), viewings] {
-        const std::shared_ptr<Sandbox> self = weak.lock();
-        bool unwatched = false;
-        if (self != nullptr) {
-          MutexLock lock(&self->mutex_);
-          unwatched = self->viewers_ == 0 && self->viewings_ == viewings;
-        }
-        if (unwatched) {
-          self->Delete(wire::ExitRecord::SANDBOX_DELETED,
-                       [](const absl::Status&) {});
+  supervisor->DeleteSandbox(
+      cause, [name = spec_.name()](const absl::Status& status) {
+        if (!status.ok()) {
+          LOG(WARNING) << "deletion of " << name << ": " << status.message();
         }
       });
+}
+
+void Sandbox::ReportLosses() {
+  environment_.lanes->records.Run([self = shared_from_this()] {
+    self->SettleFailure();
+    self->recovery_.AfterReading([weak = self->weak_from_this()] {
+      if (const auto self = weak.lock(); self != nullptr) {
+        self->EndThen([self] { self->OnLossesReported(); });
+      }
+    });
+  });
+}
+
+void Sandbox::AnswerRemoved() {
+  for (const ExecutionPtr& execution :
+       executions_.List("", executions_.size())) {
+    environment_.all_ended->Removed(execution->name());
+  }
+  std::vector<Done> unmade;
+  std::vector<Done> removed;
+  absl::Status failure;
+  {
+    MutexLock lock(&mutex_);
+    failure = creation_failure_;
+    unmade = std::move(ready_waiters_);
+    ready_waiters_.clear();
+    removed = std::move(removal_waiters_);
+    removal_waiters_.clear();
+    for (const std::string& id : execution_deletions_.ids()) {
+      for (Done& done : execution_deletions_.Take(id)) {
+        removed.push_back(std::move(done));
+      }
+    }
+  }
+  for (Done& ready : unmade) {
+    ready(failure);
+  }
+  for (Done& done : removed) {
+    done(absl::OkStatus());
+  }
 }
 
 }  // namespace server

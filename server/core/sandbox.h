@@ -1,6 +1,14 @@
-// One sandbox as the server knows it: its state, its executions, and the way to
-// its supervisor. It only holds state and delegates; sandboxes.h makes and
-// deletes sandboxes.
+// One sandbox as the server knows it: its state, its executions, and the
+// connection to its supervisor. It composes what each has a file of its own:
+//
+//   sandbox_state.h    the states and what follows upon what
+//   execution_table.h  idempotent starts, and the callers that wait for them
+//   recovery.h         what an earlier server left
+//   lifetime.h         deletion by age and idle time
+//   viewers.h          deletion of a one-command sandbox that nobody watches
+//   retention.h        which ended executions go
+//
+// sandboxes.h makes sandboxes and removes their files.
 //
 // Thread-safe; nothing here blocks, unless said otherwise. Callbacks are called
 // without a lock held.
@@ -10,9 +18,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,13 +34,18 @@
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
-#include "sandbox/client/supervisor_launcher.h"
 #include "server/api/conversion.h"
+#include "server/api/names.h"
 #include "server/core/execution.h"
+#include "server/core/execution_table.h"
 #include "server/core/lanes.h"
 #include "server/core/lifetime.h"
-#include "server/core/state_directory.h"
+#include "server/core/pending_calls.h"
+#include "server/core/recovery.h"
+#include "server/core/retention.h"
+#include "server/core/sandbox_state.h"
 #include "server/core/storage_health.h"
+#include "server/core/viewers.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -42,10 +55,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
                       public std::enable_shared_from_this<Sandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
-  using Started =
-      absl::AnyInvocable<void(absl::StatusOr<std::shared_ptr<Execution>>)>;
-  using State = corral::v1::Sandbox::State;
-  using ExecutionPtr = std::shared_ptr<Execution>;
+  using ExecutionPtr = ExecutionTable::ExecutionPtr;
+  using Started = ExecutionTable::Started;
+  using Cause = SandboxState::Cause;
 
   // A command to be started, validated before. Empty `id`: one is made up.
   struct NewExecution {
@@ -60,42 +72,61 @@ class Sandbox final : public sandbox::SupervisorObserver,
     TimerQueue* timers;
     Lanes* lanes;
     StorageHealth* storage;
-    uint32_t max_executions;
-    // A sandbox that is to be deleted has no process left. Called once; what it
-    // calls must end with FinishDeletion.
-    std::function<void(std::shared_ptr<Sandbox>)> on_emptied;
+    // Of the ended executions of all sandboxes, by name.
+    std::shared_ptr<Retention> all_ended;
+    // How many executions may run at a time.
+    uint32_t max_running;
+    // Of the host, now.
+    std::string boot_id;
+    // Removes the files of a sandbox that has no process left, on the lane of
+    // removals, and then calls OnFilesRemoved(). Called once.
+    std::function<void(std::shared_ptr<Sandbox>)> remove_files;
   };
 
-  // How long an ephemeral sandbox stays without a stream of its command's
-  // output.
-  static constexpr absl::Duration kUnwatchedLifetime = absl::Seconds(60);
+  enum class Origin { kNew, kEarlierServer };
 
-  // How long a call waits for the supervisor of an earlier server's sandbox.
+  // How long a call waits for what an earlier server left to be known.
   static constexpr absl::Duration kKnownPatience = absl::Seconds(5);
 
-  // How often records are read that the disk does not give, and how long after
-  // one attempt the next one follows.
-  static constexpr int kReadAttempts = 5;
-  static constexpr absl::Duration kReadRetry = absl::Milliseconds(200);
+  // How long a kill waits for the disk to record the deletion.
+  static constexpr absl::Duration kRecordPatience = absl::Seconds(1);
 
-  // CREATING.
-  Sandbox(sandbox::wire::SandboxSpec spec, const Environment& environment);
-
-  // `ready` is called when it is READY, at once if it was, or, when it is
-  // deleted for that, with what kept it from it. Of one that is adopted: when
-  // its executions are known.
-  void AwaitReady(Done ready);
+  static std::shared_ptr<Sandbox> Create(sandbox::wire::SandboxSpec spec,
+                                         const Environment& environment,
+                                         Origin origin);
 
   const std::string& id() const { return spec_.id(); }
   const sandbox::wire::SandboxSpec& spec() const { return spec_; }
+  // The request that made it.
+  const sandbox::wire::RequestIdentity& request() const {
+    return spec_.request();
+  }
   corral::v1::Sandbox Describe() const;
 
+  // Calls `ready` when the sandbox is not CREATING any more; with an error, and
+  // after it is removed, if it could not be made.
+  void AwaitReady(Done ready);
+
+  // Calls `known` when it is known what an earlier server left and its
+  // supervisor may be asked; at once if no earlier server made it.
+  // SANDBOX_NOT_READY (UNAVAILABLE) if that takes longer than kKnownPatience.
+  void AwaitKnown(Done known);
+
+  // What SupervisorLauncher::Create or Adopt returned; null: no supervisor
+  // lives, and OnGone() follows. Events that came earlier take effect now.
+  // Once.
+  void Attach(std::unique_ptr<sandbox::SupervisorConnection> supervisor);
   // The callback of SupervisorLauncher::Create.
   void OnCreated(const absl::Status& status);
-  // What Create or Adopt returned; null if there is no supervisor, OnGone
-  // follows then.
-  void Attach(std::unique_ptr<sandbox::SupervisorConnection> sandbox);
+  // Nothing was made, because of `error`, and nothing is to be removed. Before
+  // Attach().
+  void Abandon(const absl::Status& error);
 
+  // No process of it is left.
+  bool gone() const;
+  // Null: it is gone, or not found yet (see AwaitKnown). Its methods may be
+  // called at any time.
+  std::shared_ptr<sandbox::SupervisorConnection> supervisor() const;
   // Of its supervisor: see wire::Snapshot.
   uint32_t schema_version() const;
 
@@ -103,61 +134,51 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void BeginLifetime();
   Lifetime& lifetime() { return *lifetime_; }
 
-  // Null: the supervisor is gone, or see AwaitKnown. Its methods may be called
-  // at any time.
-  std::shared_ptr<sandbox::SupervisorConnection> supervisor() const;
-
-  // `known` is called when the executions are known that an earlier server
-  // began; at once if it was none's. Until then supervisor() says nothing about
-  // them. With SANDBOX_NOT_READY (UNAVAILABLE) if that takes longer than
-  // kKnownPatience.
-  void AwaitKnown(Done known);
+  // The output of a one-command sandbox is streamed; the stream ended.
+  void BeginViewing() { viewers_->Begin(); }
+  void EndViewing() { viewers_->End(); }
 
   // Starts a command, or finds the execution that the same request made.
   // `started` gets the execution when it runs or failed to start, or what kept
   // it from being made, which leaves nothing: SANDBOX_NOT_READY,
   // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, INVALID_FIELD,
-  // STORAGE_FAILED or SERVER_FAULT. Returns the execution, or null if `started`
-  // got an error already.
-  ExecutionPtr Start(NewExecution wanted, Started started);
+  // STORAGE_FAILED or SERVER_FAULT.
+  void Start(NewExecution wanted, Started started);
 
   // False: there may be executions of an earlier server that are not read yet.
-  bool knows_executions() const;
+  bool knows_executions() const { return recovery_.has_records(); }
+  // Has their records read before those of other sandboxes.
+  void HurryRecords();
 
   // Null: there is none.
-  ExecutionPtr FindExecution(const std::string& id) const;
-
+  ExecutionPtr FindExecution(const std::string& id) const {
+    return executions_.Find(id);
+  }
   // At most `limit` executions with ids after `after`, in their order.
   std::vector<ExecutionPtr> ListExecutions(const std::string& after,
-                                           size_t limit) const;
-  size_t execution_count() const;
+                                           size_t limit) const {
+    return executions_.List(after, limit);
+  }
+  size_t execution_count() const { return executions_.size(); }
 
-  // EXECUTION_NOT_FOUND, or OK when nothing of it is left.
+  // Kills what is left of the execution and removes it. EXECUTION_NOT_FOUND,
+  // SANDBOX_NOT_READY (see AwaitKnown), SERVER_FAULT.
   void DeleteExecution(const std::string& id, Done done);
+
+  // Somebody streams its output or waits for its end.
+  bool IsWatched(const std::string& id) const;
+  // Removes an ended execution because of a retention. OK also if it is not
+  // there any more.
+  void Evict(const std::string& id, Done done);
 
   // Kills everything; what runs ends with `cause`. OK when nothing of the
   // sandbox is left.
-  void Delete(sandbox::wire::ExitRecord::Cause cause, Done done);
-  // Nothing is left. Answers who waits for that.
-  void FinishDeletion();
+  void Delete(Cause cause, Done done);
+  // The caller of `remove_files` is done.
+  void OnFilesRemoved();
 
-  // The output of an ephemeral sandbox's command is streamed from now on; the
-  // stream ended. Without streams for long enough it is deleted.
-  void BeginViewing();
-  void EndViewing();
-
-  // Takes in the executions that the disk knows and this object does not,
-  // before a sandbox of an earlier server is adopted; OnSnapshot does so again
-  // if one has begun since. Reads the disk: while the server starts only. An
-  // error: some may be missing.
-  absl::Status LoadRecords();
-  // Ends what has no end with the one that the disk knows, or as LOST, and
-  // drops the Sandbox. The supervisor must be gone. May block. An error: that
-  // cannot be known now, and nothing was ended; to be called again.
-  absl::Status EndWithoutSupervisor();
-  // Whether to go on without what cannot be read of the records: not before
-  // kReadAttempts of this call.
-  bool MayGiveUp(const absl::Status& unreadable);
+  // Has the records of an earlier server's executions read. Once.
+  void BeginRecovery();
 
   // SupervisorObserver, called by the event loop.
   void OnSnapshot(const sandbox::wire::Snapshot& snapshot) override;
@@ -167,88 +188,94 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void OnGone(const sandbox::wire::SandboxEnd& end) override;
 
  private:
-  struct Admission {
-    ExecutionPtr execution;
-    bool is_new;
+  struct EarlyEvent {
+    SandboxState::Event event;
+    std::optional<Cause> cause;
   };
-  // Takes `started` if it must wait.
-  absl::StatusOr<Admission> Admit(const NewExecution& wanted, Started* started);
-  // Null: the request is the first of its kind.
-  absl::StatusOr<ExecutionPtr> FindSame(const NewExecution& wanted) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Insert(const std::string& id, const ExecutionPtr& execution)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Erase(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnStarted(const ExecutionPtr& execution, const std::string& id,
-                 const absl::Status& status);
-  absl::Status ToStartError(const Execution& execution,
+
+  Sandbox(sandbox::wire::SandboxSpec spec, const Environment& environment,
+          Origin origin);
+
+  // sandbox.cc: the state.
+  void Handle(SandboxState::Event event,
+              std::optional<Cause> cause = std::nullopt);
+  void Perform(SandboxState::Action action);
+  void AnswerReady();
+  void RecordDeletion();
+  void WriteDeletion();
+  void Kill();
+  void ReportLosses();
+  void OnLossesReported();
+  void AnswerRemoved();
+
+  ExecutionName NameOf(const std::string& id) const {
+    return ExecutionName(SandboxName(spec_.id()), id);
+  }
+
+  // sandbox_executions.cc: starts, ends and deletions.
+  absl::StatusOr<ExecutionTable::Entry> Admit(const NewExecution& wanted);
+  void OnStarted(const std::string& id, const absl::Status& status);
+  absl::Status ToStartError(const std::string& id,
                             const absl::Status& status) const;
-  // Answers who waits for its start.
-  void AnswerStarters(const std::string& id);
-  // It was never made.
-  void FailStart(const ExecutionPtr& execution, const std::string& id,
-                 const absl::Status& error);
+  void FailStart(const std::string& id, const absl::Status& error);
+  void Update(const sandbox::wire::ExecutionRecord& record);
+  void OnEnd(const std::string& id, const ExecutionPtr& execution);
+  void Lose(const std::string& id, const ExecutionPtr& execution);
+  corral::v1::Loss WhyLost() const;
   void OnExecutionDeleted(const std::string& id, const absl::Status& status);
+  void RemoveWithoutSupervisor(const std::string& id);
+  void Forget(const std::string& id);
   void AnswerDeletion(const std::string& id, const absl::Status& result);
-  // Takes in an execution of an earlier server.
+  void EnforceRetention();
+
+  // sandbox_recovery.cc: what an earlier server or a lost supervisor left. All
+  // but EndThen() may block.
+  void ReadRecords();
+  absl::Status LoadRecords();
   void Load(const sandbox::wire::ExecutionRecord& record,
             corral::v1::Command command);
-  // Of what the disk says and `end` the first one counts, also for a server
-  // after this one.
-  void SettleFailure(const sandbox::wire::SandboxEnd& end);
-  // EndWithoutSupervisor by a worker, until it succeeds; then `then`.
+  void Merge();
+  void LoseUnreported(const Recovery::Reports& reports);
+  void EndRecovery();
+  void SettleFailure();
+  // Ends what has no end with the end that the disk knows, or as LOST. An
+  // error: that cannot be known now, nothing was ended, and it is to be called
+  // again. The supervisor must be gone.
+  absl::Status EndWithoutSupervisor();
+  // Has that done on the lane of records until it succeeds; then calls `then`.
   void EndThen(absl::AnyInvocable<void()> then);
-  void OnEnd(const ExecutionPtr& execution);
-  void Lose(const ExecutionPtr& execution);
-  corral::v1::Loss WhyLost() const;
-  void BeginDeletion();
-  void MaybeReady();
-  void MaybeEmptied();
 
   const sandbox::wire::SandboxSpec spec_;
   const Environment environment_;
-  // Held by each execution that has not ended.
   const std::shared_ptr<Lifetime> lifetime_;
+  ExecutionTable executions_;
+  Recovery recovery_;
+  // Set by Create().
+  std::shared_ptr<Viewers> viewers_;
+  std::shared_ptr<Retention> retention_;
 
   mutable sandbox::Mutex mutex_;
-  State state_ ABSL_GUARDED_BY(mutex_) = corral::v1::Sandbox::CREATING;
-  sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
+  SandboxState state_ ABSL_GUARDED_BY(mutex_);
+  // What came before Attach(); absent after it.
+  std::optional<std::vector<EarlyEvent>> early_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::SupervisorConnection> supervisor_
       ABSL_GUARDED_BY(mutex_);
   uint32_t schema_version_ ABSL_GUARDED_BY(mutex_) = kSchemaVersion;
-  // Calls of MayGiveUp.
-  int unreadable_ ABSL_GUARDED_BY(mutex_) = 0;
-  // LoadRecords was called; and it succeeded, or was given up.
-  bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool loaded_ ABSL_GUARDED_BY(mutex_) = false;
-  // The factory or the supervisor said that the sandbox is ready.
-  bool created_ ABSL_GUARDED_BY(mutex_) = false;
-  // Attach was called.
-  bool attached_ ABSL_GUARDED_BY(mutex_) = false;
-  // No process of the sandbox is left, and no callback will come.
-  bool gone_ ABSL_GUARDED_BY(mutex_) = false;
-  // As it was asked to.
+  // Why the supervisor is gone. Its own words count before the server's guess.
+  sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
+  // It is gone because a deletion was asked for.
   bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;
-  bool emptied_ ABSL_GUARDED_BY(mutex_) = false;
-  bool deleted_ ABSL_GUARDED_BY(mutex_) = false;
-  // What kept it from becoming ready.
+  // What kept it from being made.
   absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> ready_waiters_ ABSL_GUARDED_BY(mutex_);
-  // What its commands end with, once a deletion is wanted.
-  std::optional<sandbox::wire::ExitRecord::Cause> deletion_cause_
-      ABSL_GUARDED_BY(mutex_);
-  std::vector<Done> deletion_waiters_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, ExecutionPtr> executions_ ABSL_GUARDED_BY(mutex_);
-  // By request id: the id of what it made.
-  std::map<std::string, std::string> by_request_ ABSL_GUARDED_BY(mutex_);
-  // By id: who waits for a start.
-  std::map<std::string, std::vector<Started>> starting_ ABSL_GUARDED_BY(mutex_);
-  // By id: who waits for the deletion of an execution.
-  std::map<std::string, std::vector<Done>> execution_deletions_
-      ABSL_GUARDED_BY(mutex_);
-  int viewers_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Counts the calls of BeginViewing.
-  uint64_t viewings_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Done> removal_waiters_ ABSL_GUARDED_BY(mutex_);
+  PendingCalls<Done> execution_deletions_ ABSL_GUARDED_BY(mutex_);
+  // Executions whose files are being removed here, without a supervisor.
+  std::set<std::string> removing_ ABSL_GUARDED_BY(mutex_);
+  // While recovery lasts nothing is removed for its age or number.
+  std::vector<Retention::Suspension> suspensions_ ABSL_GUARDED_BY(mutex_);
+  // 0: none.
+  TimerQueue::Id record_timer_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace server

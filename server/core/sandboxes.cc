@@ -32,9 +32,6 @@
 namespace server {
 namespace {
 
-// A supervisor that does not answer must not keep the server from starting.
-constexpr std::chrono::milliseconds kSnapshotPatience(300);
-
 // Between attempts to connect to a supervisor.
 constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(200);
 
@@ -81,12 +78,49 @@ bool HasRebooted(const wire::SandboxSpec& spec, const StateDirectory& state) {
   return !spec.boot_id().empty() && spec.boot_id() != state.boot_id();
 }
 
+// Why the supervisor of this sandbox is dead.
+wire::SandboxEnd WhyDead(const wire::SandboxSpec& spec,
+                         const StateDirectory& state,
+                         const absl::Status& not_found) {
+  const wire::SandboxEnd unknown =
+      HasRebooted(spec, state)
+          ? EndOf(wire::SandboxEnd::HOST_RESTARTED, "the host went down")
+          : EndOf(wire::SandboxEnd::SUPERVISOR_DIED,
+                  absl::StrCat("the supervisor died: ", not_found.message()));
+  return StateDirectory::ReadFailure(spec.directory()).value_or(unknown);
+}
+
 }  // namespace
 
 Sandboxes::Sandboxes(const Environment& environment, const Options& options)
     : environment_(environment),
       options_(options),
+      all_ended_(MakeRetention()),
       registry_(options.max_sandboxes, options.max_output_bytes) {}
+
+// Its ids are the names of executions.
+std::shared_ptr<Retention> Sandboxes::MakeRetention() {
+  const auto find = [this](const std::string& name) {
+    const auto parts = ExecutionName::Parse("name", name);
+    return std::make_pair(registry_.Find(parts->sandbox().id()), parts->id());
+  };
+  Retention::Executions executions;
+  executions.in_use = [find](const std::string& name) {
+    const auto [sandbox, id] = find(name);
+    return sandbox != nullptr && sandbox->IsWatched(id);
+  };
+  executions.remove = [find](const std::string& name, Retention::Done done) {
+    const auto [sandbox, id] = find(name);
+    if (sandbox == nullptr) {
+      done(absl::OkStatus());
+    } else {
+      sandbox->Evict(id, std::move(done));
+    }
+  };
+  return Retention::Create(
+      {options_.max_ended_executions, absl::InfiniteDuration()},
+      environment_.timers, std::move(executions));
+}
 
 Sandbox::Environment Sandboxes::SandboxEnvironment() {
   Sandbox::Environment environment;
@@ -94,8 +128,10 @@ Sandbox::Environment Sandboxes::SandboxEnvironment() {
   environment.timers = environment_.timers;
   environment.lanes = environment_.lanes;
   environment.storage = environment_.storage;
-  environment.max_executions = options_.max_executions_per_sandbox;
-  environment.on_emptied = [this](std::shared_ptr<Sandbox> sandbox) {
+  environment.all_ended = all_ended_;
+  environment.max_running = options_.max_executions_per_sandbox;
+  environment.boot_id = environment_.state->boot_id();
+  environment.remove_files = [this](std::shared_ptr<Sandbox> sandbox) {
     environment_.lanes->removals.Run(
         [this, sandbox = std::move(sandbox)] { Remove(sandbox, kFirstRetry); });
   };
@@ -112,7 +148,8 @@ std::shared_ptr<Sandbox> Sandboxes::MakeSandbox(const NewSandbox& sandbox,
   spec.set_ephemeral(sandbox.ephemeral);
   *spec.mutable_request() = sandbox.request;
   spec.set_boot_id(environment_.state->boot_id());
-  return std::make_shared<Sandbox>(std::move(spec), SandboxEnvironment());
+  return Sandbox::Create(std::move(spec), SandboxEnvironment(),
+                         Sandbox::Origin::kNew);
 }
 
 void Sandboxes::Create(const NewSandbox& wanted, Created created) {
@@ -137,7 +174,7 @@ void Sandboxes::Create(const NewSandbox& wanted, Created created) {
       created(std::move(made));
     }
   };
-  // A supervisor of an earlier server's may not answer for long.
+  // The supervisor of an earlier server's sandbox may not answer for long.
   sandbox->AwaitKnown(
       [weak = std::weak_ptr<Sandbox>(sandbox),
        ready = std::move(ready)](const absl::Status& known) mutable {
@@ -170,7 +207,7 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   if (absl::IsAlreadyExists(written)) {
     // The directory is another sandbox's, and stays.
     LOG(ERROR) << spec.name()
-               << " exists, though this server could not read it";
+               << " exists on disk, but this server could not read it";
     GiveUp(sandbox, SandboxExists(spec.name()));
     return;
   }
@@ -189,18 +226,15 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
 
 void Sandboxes::GiveUp(const std::shared_ptr<Sandbox>& sandbox,
                        const absl::Status& why) {
-  sandbox->OnCreated(why);
   registry_.Remove(*sandbox);
-  sandbox->FinishDeletion();
+  sandbox->Abandon(why);
   environment_.activity->SandboxRemoved();
 }
 
 void Sandboxes::Remove(const std::shared_ptr<Sandbox>& sandbox,
                        absl::Duration retry) {
-  absl::Status removed = sandbox->EndWithoutSupervisor();
-  if (removed.ok()) {
-    removed = StateDirectory::Remove(sandbox->spec().directory());
-  }
+  const absl::Status removed =
+      StateDirectory::Remove(sandbox->spec().directory());
   if (!removed.ok()) {
     LOG(ERROR) << "removal of " << sandbox->spec().name() << ": "
                << removed.message() << "; tried again in "
@@ -213,7 +247,7 @@ void Sandboxes::Remove(const std::shared_ptr<Sandbox>& sandbox,
     return;
   }
   registry_.Remove(*sandbox);
-  sandbox->FinishDeletion();
+  sandbox->OnFilesRemoved();
   environment_.activity->SandboxRemoved();
 }
 
@@ -223,51 +257,75 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
   }
 }
 
+bool Sandboxes::HasProcesses() const {
+  const auto sandboxes = registry_.List("", registry_.size());
+  return std::any_of(sandboxes.begin(), sandboxes.end(),
+                     [](const auto& sandbox) { return !sandbox->gone(); });
+}
+
 absl::Status Sandboxes::Recover() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    environment_.state->ListSandboxes());
-  std::vector<std::pair<std::string, std::future<void>>> taken_over;
-  taken_over.reserve(names.size());
+  // All descriptions are read before any record: the lane is first come, first
+  // served. From then on no request can make a sandbox a second time.
+  using Found = std::promise<std::shared_ptr<Sandbox>>;
+  std::vector<std::future<std::shared_ptr<Sandbox>>> found;
+  found.reserve(names.size());
   for (const std::string& name : names) {
-    taken_over.emplace_back(name, RecoverOne(name, kFirstRetry));
+    auto promise = std::make_shared<Found>();
+    found.push_back(promise->get_future());
+    environment_.lanes->records.Run([this, name, promise] {
+      promise->set_value(RecoverOne(name, kFirstRetry));
+    });
   }
-  // All were asked before the first is awaited.
-  const auto deadline = std::chrono::steady_clock::now() + kSnapshotPatience;
-  for (auto& [name, known] : taken_over) {
-    if (known.valid() &&
-        known.wait_until(deadline) != std::future_status::ready) {
-      LOG(ERROR) << "the supervisor of " << name << " does not answer";
+  std::vector<std::pair<std::string, std::future<void>>> known;
+  for (auto& future : found) {
+    if (const std::shared_ptr<Sandbox> sandbox = future.get();
+        sandbox != nullptr) {
+      auto promise = std::make_shared<std::promise<void>>();
+      known.emplace_back(sandbox->spec().name(), promise->get_future());
+      sandbox->AwaitReady(
+          [promise](const absl::Status&) { promise->set_value(); });
+    }
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kRecoveryPatience;
+  for (auto& [name, future] : known) {
+    if (future.wait_until(deadline) != std::future_status::ready) {
+      LOG(WARNING) << name << ": its records or its supervisor are not known "
+                   << "yet; the server serves without it";
     }
   }
   return absl::OkStatus();
 }
 
-std::future<void> Sandboxes::RecoverOne(const std::string& name,
-                                        absl::Duration retry) {
+std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
+                                               absl::Duration retry) {
   if (!IsValidId(name)) {
-    return RemoveLeftover(name);
+    environment_.lanes->removals.Run([this, name] { RemoveLeftover(name); });
+    return nullptr;
   }
   if (registry_.Find(name) != nullptr) {
-    return {};  // made anew meanwhile
+    return nullptr;  // made anew meanwhile
   }
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
   const std::string path = environment_.state->SandboxPath(name);
-  // Before a supervisor is asked the description is on the disk: what one has
-  // made is never removed for the lack of it.
+  // The description is on the disk before a supervisor is asked: what a
+  // supervisor has made is never removed for want of a description.
   if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
-    return RemoveLeftover(name);
+    RemoveLeftover(name);
+    return nullptr;
   }
   if (!spec.ok()) {
     LOG(ERROR) << "sandbox " << name
                << " is left alone: " << spec.status().message();
     environment_.timers->RunAfter(retry, [this, name, retry] {
-      environment_.lanes->launches.Run([this, name, retry] {
+      environment_.lanes->records.Run([this, name, retry] {
         RecoverOne(name, std::min(retry * 2, kLastRetry));
       });
     });
-    return {};
+    return nullptr;
   }
   spec->set_directory(path);
   const auto deletion = StateDirectory::ReadDeletion(path);
@@ -275,14 +333,16 @@ std::future<void> Sandboxes::RecoverOne(const std::string& name,
       spec->boot_id() == environment_.state->boot_id() &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a sandbox that was never made: " << name;
-    return RemoveLeftover(name);
+    RemoveLeftover(name);
+    return nullptr;
   }
-  auto sandbox = std::make_shared<Sandbox>(*spec, SandboxEnvironment());
+  auto sandbox = Sandbox::Create(*spec, SandboxEnvironment(),
+                                 Sandbox::Origin::kEarlierServer);
   if (!registry_.AddExisting(sandbox)) {
-    LOG(ERROR) << "the ids of " << spec->name() << " are taken; it is ignored";
-    return {};
+    LOG(ERROR) << "the id of " << spec->name() << " is taken; it is ignored";
+    return nullptr;
   }
-  std::future<void> known = TakeOver(sandbox);
+  TakeOver(sandbox);
   sandbox->BeginLifetime();
   if (deletion.has_value()) {
     sandbox->Delete(deletion->cause(), [](const absl::Status&) {});
@@ -290,95 +350,57 @@ std::future<void> Sandboxes::RecoverOne(const std::string& name,
     sandbox->BeginViewing();
     sandbox->EndViewing();
   }
-  return known;
+  return sandbox;
 }
 
-std::future<void> Sandboxes::TakeOver(const std::shared_ptr<Sandbox>& sandbox) {
+void Sandboxes::TakeOver(const std::shared_ptr<Sandbox>& sandbox) {
   environment_.activity->SandboxAdded();
-  auto known = std::make_shared<std::promise<void>>();
-  std::future<void> result = known->get_future();
-  sandbox->AwaitReady([known](const absl::Status&) { known->set_value(); });
-  const absl::Status loaded = Load(sandbox);
-  const absl::Status adopted = loaded.ok() ? Adopt(sandbox) : loaded;
-  if (!adopted.ok()) {
-    LOG(ERROR) << sandbox->spec().name()
-               << " is not taken over yet: " << adopted.message();
-    AdoptLater(sandbox, loaded.ok());
-  }
-  return result;
+  sandbox->BeginRecovery();
+  environment_.lanes->launches.Run([this, sandbox] { Adopt(sandbox); });
 }
 
-absl::Status Sandboxes::Load(const std::shared_ptr<Sandbox>& sandbox) {
-  // Before the output of what has ended may expire.
-  absl::Status loaded =
-      HasRebooted(sandbox->spec(), *environment_.state)
-          ? StateDirectory::CutLogs(sandbox->spec().directory())
-          : absl::OkStatus();
-  loaded.Update(sandbox->LoadRecords());
-  if (!loaded.ok() && sandbox->MayGiveUp(loaded)) {
-    LOG(ERROR) << "some of " << sandbox->spec().name()
-               << " is given up: " << loaded.message();
-    return absl::OkStatus();
-  }
-  return loaded;
-}
-
-absl::Status Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
+void Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
+  const wire::SandboxSpec& spec = sandbox->spec();
   absl::StatusOr<std::unique_ptr<sandbox::SupervisorConnection>> adopted =
-      environment_.factory->Adopt(sandbox->spec(), sandbox.get());
-  if (!adopted.ok() && !absl::IsNotFound(adopted.status())) {
+      environment_.factory->Adopt(spec, sandbox.get());
+  const bool dead = absl::IsNotFound(adopted.status());
+  if (!adopted.ok() && !dead) {
     // Such as too many open files here, or a full queue of connections there:
     // the supervisor may live.
-    return adopted.status();
-  }
-  const std::string& path = sandbox->spec().directory();
-  StateDirectory::RemoveLeftovers(path,
-                                  /*all=*/absl::IsNotFound(adopted.status()));
-  if (adopted.ok()) {
-    sandbox->Attach(*std::move(adopted));
-  } else {
-    const wire::SandboxEnd unknown =
-        HasRebooted(sandbox->spec(), *environment_.state)
-            ? EndOf(wire::SandboxEnd::HOST_RESTARTED, "the host went down")
-            : EndOf(wire::SandboxEnd::SUPERVISOR_DIED,
-                    absl::StrCat("the supervisor died: ",
-                                 adopted.status().message()));
-    sandbox->Attach(nullptr);
-    sandbox->OnGone(StateDirectory::ReadFailure(path).value_or(unknown));
-  }
-  return absl::OkStatus();
-}
-
-void Sandboxes::AdoptLater(const std::shared_ptr<Sandbox>& sandbox,
-                           bool loaded) {
-  environment_.timers->RunAfter(kAdoptionRetry, [this, sandbox, loaded] {
-    environment_.lanes->launches.Run([this, sandbox, loaded] {
-      const bool readable = loaded || Load(sandbox).ok();
-      if (!readable || !Adopt(sandbox).ok()) {
-        AdoptLater(sandbox, readable);
-      }
+    LOG(ERROR) << spec.name()
+               << " is not taken over yet: " << adopted.status().message();
+    environment_.timers->RunAfter(kAdoptionRetry, [this, sandbox] {
+      environment_.lanes->launches.Run([this, sandbox] { Adopt(sandbox); });
     });
+    return;
+  }
+  environment_.lanes->removals.Run([path = spec.directory(), dead] {
+    StateDirectory::RemoveLeftovers(path, /*all=*/dead);
   });
+  if (dead) {
+    sandbox->Attach(nullptr);
+    sandbox->OnGone(WhyDead(spec, *environment_.state, adopted.status()));
+  } else {
+    sandbox->Attach(*std::move(adopted));
+  }
 }
 
-std::future<void> Sandboxes::RemoveLeftover(const std::string& name) {
+void Sandboxes::RemoveLeftover(const std::string& name) {
   const std::string path = environment_.state->SandboxPath(name);
-  const absl::Status removed = StateDirectory::RemoveUnborn(path);
-  if (removed.ok()) {
-    return {};
+  if (StateDirectory::RemoveUnborn(path).ok()) {
+    return;
   }
-  // A supervisor of it listens, or something cannot be removed.
+  // A supervisor listens there, or something cannot be removed.
   wire::SandboxSpec spec;
   spec.set_directory(StateDirectory::RemovedPath(path));
   spec.set_id(name);
   spec.set_name(SandboxName(name).ToString());
-  auto sandbox =
-      std::make_shared<Sandbox>(std::move(spec), SandboxEnvironment());
-  std::future<void> known = TakeOver(sandbox);
+  const std::shared_ptr<Sandbox> sandbox = Sandbox::Create(
+      std::move(spec), SandboxEnvironment(), Sandbox::Origin::kEarlierServer);
+  TakeOver(sandbox);
   // The registry does not hold it: it holds itself until nothing is left.
   sandbox->Delete(wire::ExitRecord::SANDBOX_DELETED,
                   [sandbox](const absl::Status&) {});
-  return known;
 }
 
 }  // namespace server

@@ -1,14 +1,14 @@
-// Makes sandboxes, takes over those of an earlier server, and deletes them:
-// what crosses the registry, the disk and the factory.
+// Makes sandboxes, takes over those of an earlier server, and removes their
+// files: what crosses the registry, the disk and the launcher.
 //
-// Thread-safe. Only Recover blocks; what else may block is done by the worker
-// pool.
+// Thread-safe. Only Recover() blocks; everything else that may block runs on
+// the lanes.
 
 #ifndef SERVER_CORE_SANDBOXES_H_
 #define SERVER_CORE_SANDBOXES_H_
 
+#include <chrono>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <string>
 
@@ -22,6 +22,7 @@
 #include "server/api/conversion.h"
 #include "server/core/lanes.h"
 #include "server/core/registry.h"
+#include "server/core/retention.h"
 #include "server/core/sandbox.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
@@ -47,7 +48,7 @@ class Sandboxes {
     const WorkspacePolicy* workspaces;
   };
 
-  // A sandbox to be made, validated before. Empty `id`: one is made up.
+  // A sandbox to be made; it was validated before. Empty `id`: one is made up.
   struct NewSandbox {
     corral::v1::Sandbox wanted;
     std::string id;
@@ -58,12 +59,16 @@ class Sandboxes {
   struct Options {
     SandboxDefaults defaults;
     uint32_t max_sandboxes;
+    // That run at a time.
     uint32_t max_executions_per_sandbox;
     // Of all sandboxes together; 0: no limit.
     uint64_t max_output_bytes = 0;
     // Ended executions kept in all sandboxes together.
     uint32_t max_ended_executions = 100'000;
   };
+
+  // How long Recover() waits for records and supervisors.
+  static constexpr std::chrono::milliseconds kRecoveryPatience{300};
 
   Sandboxes(const Environment& environment, const Options& options);
 
@@ -77,38 +82,47 @@ class Sandboxes {
   // meanwhile, or could not be started now) or SERVER_FAULT.
   void Create(const NewSandbox& wanted, Created created);
 
-  // Deletes all sandboxes; Activity tells when they are gone.
+  // Deletes all sandboxes. Activity reports when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
-  // Takes over the sandboxes that the disk knows. Returns when their executions
-  // are known, or after 0.3 s. Before anything else. An error: it cannot be
-  // known which there are, and none was touched.
+  // A process of a sandbox is left.
+  bool HasProcesses() const;
+
+  // Takes over the sandboxes that the disk knows; to be called before anything
+  // else. Returns when all sandboxes are found and their executions are known,
+  // or kRecoveryPatience after it began to wait for the latter: calls to the
+  // others wait, or get SANDBOX_NOT_READY. An error: the sandboxes cannot be
+  // listed, and none was touched.
   absl::Status Recover();
 
  private:
   Sandbox::Environment SandboxEnvironment();
+  std::shared_ptr<Retention> MakeRetention();
   std::shared_ptr<Sandbox> MakeSandbox(const NewSandbox& sandbox,
                                        const std::string& id);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
   // Ends a creation before anything of the sandbox is on the disk.
   void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);
-  // Tries again after `retry` if it fails.
+  // Removes the files of a sandbox without a process. Tries again after `retry`
+  // if that fails.
   void Remove(const std::shared_ptr<Sandbox>& sandbox, absl::Duration retry);
-  // The future: see TakeOver. Tries again after `retry` if the description
-  // cannot be read.
-  std::future<void> RecoverOne(const std::string& name, absl::Duration retry);
-  // Ready when its executions are known.
-  std::future<void> TakeOver(const std::shared_ptr<Sandbox>& sandbox);
-  // Reads what the disk knows of it. An error: to be called again.
-  absl::Status Load(const std::shared_ptr<Sandbox>& sandbox);
-  // Connects to the supervisor, or knows that it is dead. An error: neither.
-  absl::Status Adopt(const std::shared_ptr<Sandbox>& sandbox);
-  void AdoptLater(const std::shared_ptr<Sandbox>& sandbox, bool loaded);
-  // Of a name that is no sandbox's, or of one that was never made.
-  std::future<void> RemoveLeftover(const std::string& name);
+
+  // Reads what the directory `name` is, and takes over its sandbox. Null: there
+  // is none, or the description cannot be read now, which is tried again after
+  // `retry`.
+  std::shared_ptr<Sandbox> RecoverOne(const std::string& name,
+                                      absl::Duration retry);
+  void TakeOver(const std::shared_ptr<Sandbox>& sandbox);
+  // Connects to the supervisor, or finds that it is dead. Tries again if it can
+  // do neither.
+  void Adopt(const std::shared_ptr<Sandbox>& sandbox);
+  // Removes a directory whose name is no sandbox's id, or whose sandbox was
+  // never made.
+  void RemoveLeftover(const std::string& name);
 
   const Environment environment_;
   const Options options_;
+  const std::shared_ptr<Retention> all_ended_;
   Registry registry_;
 };
 

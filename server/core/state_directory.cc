@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -301,16 +302,15 @@ bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
   return executions.ok() && executions->empty();
 }
 
-StateDirectory::Records StateDirectory::ReadRecords(
-    const std::string& sandbox_path) {
-  Records records;
-  const auto ids = ListExecutions(sandbox_path);
-  if (!ids.ok()) {
-    records.status = ids.status();
-    return records;
-  }
-  for (const std::string& id : *ids) {
-    if (IsHidden(id)) {
+absl::Status StateDirectory::ReadRecords(
+    const std::string& sandbox_path,
+    absl::FunctionRef<bool(const std::string& id)> wanted,
+    absl::FunctionRef<void(const ExecutionRecord&)> visit) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids,
+                   ListExecutions(sandbox_path));
+  absl::Status status;
+  for (const std::string& id : ids) {
+    if (IsHidden(id) || !wanted(id)) {
       continue;
     }
     const std::string path = ExecutionPath(sandbox_path, id);
@@ -318,20 +318,20 @@ StateDirectory::Records StateDirectory::ReadRecords(
     const absl::Status read =
         ReadAnyRecord(absl::StrCat(path, "/start.pb"), &record);
     if (!read.ok() || record.id() != id) {
-      records.status.Update(IsMissing(read) ? absl::OkStatus() : read);
+      status.Update(IsMissing(read) ? absl::OkStatus() : read);
       continue;
     }
     ExecutionRecord end;
-    if (ReadEnd(path, id, &end, &records.status)) {
+    if (ReadEnd(path, id, &end, &status)) {
       *end.mutable_command() = std::move(*record.mutable_command());
       *end.mutable_request() = std::move(*record.mutable_request());
       record = std::move(end);
     } else {
       FindStartTime(path, &record);
     }
-    records.records.push_back(std::move(record));
+    visit(record);
   }
-  return records;
+  return status;
 }
 
 absl::StatusOr<corral::v1::Command> StateDirectory::ReadCommand(

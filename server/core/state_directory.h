@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -69,15 +70,16 @@ class StateDirectory {
   // No supervisor has made the sandbox ready, though one may just be about to.
   static bool IsUnborn(const std::string& sandbox_path);
 
-  // What start.pb and exit.pb say of each execution. STARTING: no end was
-  // written. What has no start.pb, or a torn one, never began and is left out.
-  struct Records {
-    std::vector<corral::supervisor::v1::ExecutionRecord> records;
-    // What kept one from being read: it is left out, or has no end here, and
-    // neither means anything.
-    absl::Status status;
-  };
-  static Records ReadRecords(const std::string& sandbox_path);
+  // Reads start.pb and exit.pb of each execution whose id `wanted` admits, one
+  // at a time, and gives the record to `visit`. STARTING: no end was written.
+  // An execution without start.pb, or with a torn one, never began and is left
+  // out. An error: at least one file could not be read; its execution was left
+  // out, or visited without its end, and neither means anything.
+  static absl::Status ReadRecords(
+      const std::string& sandbox_path,
+      absl::FunctionRef<bool(const std::string& id)> wanted,
+      absl::FunctionRef<void(const corral::supervisor::v1::ExecutionRecord&)>
+          visit);
 
   // The command of one execution, as the client sent it. NotFound: start.pb is
   // not there, or torn.

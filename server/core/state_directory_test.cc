@@ -66,12 +66,18 @@ class StateDirectoryTest : public ::testing::Test {
                   std::ios::binary)
         << content;
   }
-  // All of "box".
+  // Reads all records of "box" into `records`.
+  absl::Status Read(std::vector<wire::ExecutionRecord>* records) {
+    return StateDirectory::ReadRecords(
+        state_->SandboxPath("box"), [](const std::string&) { return true; },
+        [&](const wire::ExecutionRecord& record) {
+          records->push_back(record);
+        });
+  }
   std::vector<wire::ExecutionRecord> Records() {
-    const StateDirectory::Records read =
-        StateDirectory::ReadRecords(state_->SandboxPath("box"));
-    EXPECT_THAT(read.status, IsOk());
-    return read.records;
+    std::vector<wire::ExecutionRecord> records;
+    EXPECT_THAT(Read(&records), IsOk());
+    return records;
   }
 
   const std::string path_;
@@ -174,9 +180,9 @@ TEST_F(StateDirectoryTest, TakesNothingForMissingThatItCannotRead) {
   for (const char* unreadable :
        {"/executions/job/exit.pb", "/executions/other/start.pb"}) {
     std::filesystem::create_directories(path + unreadable);
-    const StateDirectory::Records read = StateDirectory::ReadRecords(path);
-    EXPECT_THAT(read.status, Not(IsOk()));
-    EXPECT_THAT(read.records, SizeIs(1));
+    std::vector<wire::ExecutionRecord> records;
+    EXPECT_THAT(Read(&records), Not(IsOk()));
+    EXPECT_THAT(records, SizeIs(1));
     std::filesystem::remove_all(path + unreadable);
   }
   EXPECT_THAT(Records(), SizeIs(1));
@@ -187,9 +193,28 @@ TEST_F(StateDirectoryTest, DoesNotTakeExecutionsThatCannotBeListedForNone) {
   EXPECT_THAT(Records(), SizeIs(0));
   EXPECT_TRUE(StateDirectory::IsUnborn(path));
   WriteFile("executions", "no directory");
-  EXPECT_THAT(StateDirectory::ReadRecords(path).status, Not(IsOk()));
+  std::vector<wire::ExecutionRecord> records;
+  EXPECT_THAT(Read(&records), Not(IsOk()));
   EXPECT_THAT(StateDirectory::CutLogs(path), Not(IsOk()));
   EXPECT_FALSE(StateDirectory::IsUnborn(path));
+}
+
+TEST_F(StateDirectoryTest, ReadsOnlyTheRecordsThatAreWanted) {
+  WriteSpec("box");
+  for (const char* id : {"job", "other"}) {
+    wire::ExecutionRecord start;
+    start.set_id(id);
+    WriteRecord("box", id, "start.pb", start);
+  }
+  std::vector<std::string> ids;
+  EXPECT_THAT(StateDirectory::ReadRecords(
+                  state_->SandboxPath("box"),
+                  [](const std::string& id) { return id == "other"; },
+                  [&](const wire::ExecutionRecord& record) {
+                    ids.push_back(record.id());
+                  }),
+              IsOk());
+  EXPECT_THAT(ids, ElementsAre("other"));
 }
 
 TEST_F(StateDirectoryTest, AnEndIsGoodBeforeItIsSynced) {

@@ -16,6 +16,7 @@
 #include "server/api/names.h"
 #include "server/api/validation.h"
 #include "server/core/execution.h"
+#include "server/core/recovery.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 
@@ -125,7 +126,7 @@ absl::Status ListPage(const Registry& registry,
   if (!sandbox->knows_executions()) {
     return SandboxUnavailable(sandbox->spec().name(),
                               "its records cannot be read yet",
-                              Sandbox::kReadRetry);
+                              Recovery::kReadRetry);
   }
   page.AddAll(*sandbox, sandbox->id() == last.sandbox().id() ? last.id() : "");
   return absl::OkStatus();

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "server/core/recovery.h"
 #include "server/core/sandbox.h"
 #include "server/rpc/server_fixture.h"
 
@@ -150,7 +151,7 @@ TEST_F(ExecutionListTest, NamesTheSandboxesThatItCannotListYet) {
   std::filesystem::remove(records);
   std::filesystem::rename(records + ".away", records);
   timers_.AwaitTimers(1);
-  timers_.Advance(Sandbox::kReadRetry);
+  timers_.Advance(Recovery::kReadRetry);
   request.set_parent(box);
   while (!List(request, &response).ok()) {
     std::this_thread::yield();

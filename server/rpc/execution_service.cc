@@ -20,6 +20,7 @@
 #include "server/api/request_identity.h"
 #include "server/api/validation.h"
 #include "server/core/execution.h"
+#include "server/core/recovery.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
@@ -63,21 +64,21 @@ void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
 void RunIn(const std::shared_ptr<Sandbox>& sandbox,
            Sandbox::NewExecution wanted,
            const std::shared_ptr<OutputStream>& stream) {
-  std::shared_ptr<Execution> execution = sandbox->Start(
+  sandbox->Start(
       std::move(wanted),
       [sandbox,
        stream](const absl::StatusOr<std::shared_ptr<Execution>>& started) {
+        if (started.ok()) {
+          FollowIn(sandbox, OutputCursor::Create(*started, {}, /*follow=*/true),
+                   stream);
+          return;
+        }
         stream->Fail(started.status());
-        if (!started.ok() && sandbox->spec().ephemeral()) {
+        if (sandbox->spec().ephemeral()) {
           sandbox->Delete(wire::ExitRecord::SANDBOX_DELETED,
                           [](const absl::Status&) {});
         }
       });
-  if (execution != nullptr) {
-    FollowIn(sandbox,
-             OutputCursor::Create(std::move(execution), {}, /*follow=*/true),
-             stream);
-  }
 }
 
 }  // namespace
@@ -94,9 +95,10 @@ absl::StatusOr<FoundExecution> ExecutionService::Find(const std::string& name) {
   }
   if (found.execution == nullptr && found.sandbox != nullptr &&
       !found.sandbox->knows_executions()) {
+    found.sandbox->HurryRecords();
     return SandboxUnavailable(found.sandbox->spec().name(),
-                              "its records cannot be read yet",
-                              Sandbox::kReadRetry);
+                              "its records are not read yet",
+                              Recovery::kReadRetry);
   }
   if (found.execution == nullptr) {
     return ExecutionNotFound(name);

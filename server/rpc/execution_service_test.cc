@@ -18,6 +18,7 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/core/sandbox.h"
+#include "server/core/viewers.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
 
@@ -57,7 +58,7 @@ class ExecutionServiceTest : public ServerFixture {
   // timer.
   void AdvanceUntilNoSandbox() {
     while (sandboxes_->registry().size() > 0) {
-      timers_.Advance(Sandbox::kUnwatchedLifetime);
+      timers_.Advance(Viewers::kPatience);
     }
     AwaitNoSandbox();
   }
@@ -248,7 +249,7 @@ TEST_F(ExecutionServiceTest, AnEphemeralSandboxIsDeletedWhenNobodyWatches) {
   // A client comes back in time, and the sandbox stays.
   const auto again = Stream(name);
   EXPECT_TRUE(again->Next().has_opened());
-  timers_.Advance(Sandbox::kUnwatchedLifetime);
+  timers_.Advance(Viewers::kPatience);
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
 
   again->context.TryCancel();

@@ -158,7 +158,9 @@ TEST_F(OutputStreamTest, SendsNothingBeforeOpened) {
   request.set_parent(sandbox);
   *request.mutable_command() = Command();
   const auto call = Run(request);
-  timers_.AwaitTimers(1);
+  while (sandboxes_->registry().Find("box")->execution_count() == 0) {
+    std::this_thread::yield();
+  }
   timers_.Advance(2 * OutputStream::kHeartbeatInterval);
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
     supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");

@@ -83,6 +83,7 @@ void ServerFixture::Begin() {
                              workspaces_.get()},
       options);
   EXPECT_TRUE(sandboxes_->Recover().ok());
+  AwaitLanes();
   sandbox_service_ = std::make_unique<SandboxService>(
       sandboxes_.get(), activity_.get(), ceilings_);
   execution_service_ = std::make_unique<ExecutionService>(
@@ -108,6 +109,16 @@ void ServerFixture::End() {
   lanes_->Stop();
   sandboxes_.reset();
   state_.reset();
+}
+
+void ServerFixture::AwaitLanes() {
+  // A job may have given work to another lane.
+  for (int i = 0; i < 2; ++i) {
+    lanes_->records.AwaitIdle();
+    lanes_->launches.AwaitIdle();
+    lanes_->removals.AwaitIdle();
+    lanes_->kills.AwaitIdle();
+  }
 }
 
 void ServerFixture::Restart() {

@@ -53,8 +53,12 @@ class ServerFixture : public ::testing::Test {
                          uint32_t max_executions = kMaxExecutions);
   ~ServerFixture() override;
 
-  // As after kill -9: another server on the same state directory. Supervisors
-  // live on.
+  // Blocks until the lanes have no work left.
+  void AwaitLanes();
+
+  // Replaces the server by another one on the same state directory, as after
+  // kill -9. Supervisors live on. Returns when the new server has read and
+  // removed what it can; see Sandboxes::Recover().
   void Restart();
 
   // The name of a new sandbox, and of a new execution in it.

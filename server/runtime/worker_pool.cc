@@ -35,6 +35,14 @@ void WorkerPool::Run(absl::AnyInvocable<void()> job) {
   }
 }
 
+void WorkerPool::RunNext(absl::AnyInvocable<void()> job) {
+  sandbox::MutexLock lock(&mutex_);
+  if (!stopping_) {
+    jobs_.push_front(std::move(job));
+    mutex_.Signal();
+  }
+}
+
 void WorkerPool::AwaitIdle() {
   sandbox::MutexLock lock(&mutex_);
   mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

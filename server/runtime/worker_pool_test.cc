@@ -22,6 +22,19 @@ TEST(WorkerPool, BeginsJobsInTheOrderInWhichTheyCame) {
   EXPECT_THAT(order, ElementsAre(1, 2, 3));
 }
 
+TEST(WorkerPool, RunsAnUrgentJobBeforeThoseThatWait) {
+  std::promise<void> gate;
+  std::future<void> open = gate.get_future();
+  std::vector<int> order;
+  WorkerPool pool(1);
+  pool.Run([&] { open.wait(); });
+  pool.Run([&] { order.push_back(1); });
+  pool.RunNext([&] { order.push_back(2); });
+  gate.set_value();
+  pool.Stop();
+  EXPECT_THAT(order, ElementsAre(2, 1));
+}
+
 TEST(WorkerPool, RunsAsManyJobsAtATimeAsItHasThreads) {
   std::promise<void> first_runs;
   std::promise<void> second_runs;

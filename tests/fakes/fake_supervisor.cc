@@ -63,7 +63,7 @@ std::string FakeSupervisor::Directory(const std::string& execution) const {
 
 wire::Snapshot FakeSupervisor::Snapshot() const {
   wire::Snapshot snapshot;
-  snapshot.set_ready(true);
+  snapshot.set_ready(ready_);
   snapshot.set_schema_version(1);
   for (const auto& [id, running] : executions_) {
     *snapshot.add_executions() = Report(running);

@@ -45,6 +45,13 @@ class FakeSupervisor {
   // asked, or after.
   enum class Death { kNone, kBeforeRecord, kAfterRecord };
   void DieOfStart(Death death) { death_ = death; }
+  // Deletions of the sandbox are neither carried out nor answered from now on,
+  // or again.
+  void IgnoreDeletions(bool ignore) { ignores_deletions_ = ignore; }
+  bool ignores_deletions() const { return ignores_deletions_; }
+  // The sandbox counts as not made yet: its creation was never answered.
+  void BeUnready() { ready_ = false; }
+
   // How many executions it was asked to start.
   int starts() const { return starts_; }
 
@@ -105,6 +112,8 @@ class FakeSupervisor {
   int starts_ = 0;
   bool hold_input_ = false;
   bool alive_ = true;
+  bool ready_ = true;
+  bool ignores_deletions_ = false;
   std::map<std::string, Running> executions_;
   std::vector<sandbox::SupervisorConnection::InputDone> held_inputs_;
   sandbox::wire::Signal last_signal_;

@@ -88,6 +88,9 @@ class FakeSupervisorLauncher::Connection
             done(Gone());
             return;
           }
+          if (supervisor->ignores_deletions()) {
+            return;
+          }
           supervisor->DeleteSandbox(cause);
           done(absl::OkStatus());
           supervisor->Die(wire::SandboxEnd::DELETED, "");

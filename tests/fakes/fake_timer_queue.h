@@ -46,8 +46,10 @@ class FakeTimerQueue : public server::TimerQueue {
 
   // Drops all functions.
   void Clear() {
+    // Destroyed without the lock: what they own may cancel timers.
+    std::map<std::pair<TimePoint, Id>, absl::AnyInvocable<void()>> dropped;
     sandbox::MutexLock lock(&mutex_);
-    functions_.clear();
+    dropped.swap(functions_);
   }
 
   // Runs what is due by then, in its order.

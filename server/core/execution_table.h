@@ -1,0 +1,115 @@
+// The executions of one sandbox: found by id or by the request that made them.
+// A start is admitted here, and its callers are answered here, exactly once
+// each, whatever becomes of it.
+//
+// Thread-safe; nothing here blocks. Callbacks are called without a lock held.
+
+#ifndef SERVER_CORE_EXECUTION_TABLE_H_
+#define SERVER_CORE_EXECUTION_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/mutex.h"
+#include "server/core/execution.h"
+#include "server/core/pending_calls.h"
+#include "server/core/request_table.h"
+#include "server/core/running_command.h"
+
+namespace server {
+
+class ExecutionTable {
+ public:
+  using ExecutionPtr = std::shared_ptr<Execution>;
+  using Started = absl::AnyInvocable<void(absl::StatusOr<ExecutionPtr>)>;
+
+  // An execution and, until it ends, what counts it as running.
+  struct Entry {
+    ExecutionPtr execution;
+    std::unique_ptr<RunningCommand> running;
+  };
+  // Makes the entry of a new execution, or refuses it. Must be quick, and not
+  // come back here.
+  using Make = absl::FunctionRef<absl::StatusOr<Entry>()>;
+
+  // `sandbox`: the name of the sandbox. At most `max_running` of its executions
+  // run at a time.
+  ExecutionTable(std::string sandbox, uint32_t max_running)
+      : sandbox_(std::move(sandbox)), max_running_(max_running) {}
+
+  // Finds the execution that the same request made, or inserts the one that
+  // `make` makes. Returns the new one, which the caller starts and then reports
+  // with AnswerStart or FailStart; null otherwise. `started` gets the
+  // execution as soon as it runs or has failed to start, or
+  // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS or the error of
+  // `make`.
+  ExecutionPtr Admit(const std::string& id,
+                     const corral::supervisor::v1::RequestIdentity& request,
+                     Make make, Started started);
+
+  // Inserts an execution of an earlier server. False: the id is taken.
+  bool Insert(const std::string& id, Entry entry);
+
+  // The execution runs or failed to start: its callers get it.
+  void AnswerStart(const std::string& id);
+
+  // It was never started. Forgets it and gives `error` to its callers. Returns
+  // what was forgotten, or null.
+  ExecutionPtr FailStart(const std::string& id, const absl::Status& error);
+
+  // The execution has ended, and does not count as running any more.
+  void EndRunning(const std::string& id);
+
+  // Forgets the execution and returns it, or null. Callers that still wait for
+  // its start get it.
+  ExecutionPtr Erase(const std::string& id);
+
+  // Null: there is none.
+  ExecutionPtr Find(const std::string& id) const;
+
+  // At most `limit` executions with ids after `after`, in their order.
+  std::vector<ExecutionPtr> List(const std::string& after, size_t limit) const;
+
+  // All that have not ended, by id.
+  std::map<std::string, ExecutionPtr> Unended() const;
+
+  // The ids of all executions.
+  std::vector<std::string> Ids() const;
+
+  size_t size() const;
+  size_t running() const;
+
+ private:
+  // All that the table held for one id.
+  struct Forgotten {
+    ExecutionPtr execution;
+    std::vector<Started> callers;
+    std::unique_ptr<RunningCommand> running;
+  };
+  Forgotten Forget(const std::string& id);
+
+  const std::string sandbox_;
+  const uint32_t max_running_;
+
+  mutable sandbox::Mutex mutex_;
+  RequestTable<Execution> executions_ ABSL_GUARDED_BY(mutex_);
+  // By id: what has not ended.
+  std::map<std::string, std::unique_ptr<RunningCommand>> running_
+      ABSL_GUARDED_BY(mutex_);
+  PendingCalls<Started> starts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_EXECUTION_TABLE_H_

@@ -1,0 +1,232 @@
+#include "server/core/retention.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr absl::Duration kMaxAge = absl::Hours(1);
+
+class RetentionTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Retention> Make(size_t max_count, absl::Duration max_age) {
+    Retention::Executions executions;
+    executions.in_use = [this](const std::string& id) {
+      return in_use_.count(id) != 0;
+    };
+    executions.remove = [this](const std::string& id, Retention::Done done) {
+      removals_.push_back(id);
+      if (hold_) {
+        held_.emplace(id, std::move(done));
+      } else {
+        done(result_);
+      }
+    };
+    return Retention::Create({max_count, max_age}, &timers_,
+                             std::move(executions));
+  }
+
+  // An execution that ended `age` ago.
+  static void End(const std::shared_ptr<Retention>& retention,
+                  const std::string& id, absl::Duration age) {
+    retention->Ended(id, absl::Now() - age);
+    retention->Enforce();
+  }
+
+  // Long enough for what was in use, or could not be removed.
+  void AwaitRetry() { timers_.Advance(Retention::kRetry); }
+
+  tests::FakeTimerQueue timers_;
+  std::set<std::string> in_use_;
+  // In the order in which they were asked for.
+  std::vector<std::string> removals_;
+  absl::Status result_;
+  // Removals wait here from now on.
+  bool hold_ = false;
+  std::map<std::string, Retention::Done> held_;
+};
+
+TEST_F(RetentionTest, KeepsAsManyAsAllowed) {
+  const auto retention = Make(2, absl::InfiniteDuration());
+  End(retention, "a", absl::Minutes(3));
+  End(retention, "b", absl::Minutes(2));
+  EXPECT_THAT(removals_, IsEmpty());
+  EXPECT_EQ(retention->size(), 2);
+}
+
+TEST_F(RetentionTest, RemovesTheOneThatEndedFirst) {
+  const auto retention = Make(2, absl::InfiniteDuration());
+  End(retention, "b", absl::Minutes(2));
+  End(retention, "a", absl::Minutes(3));
+  End(retention, "c", absl::Minutes(1));
+  EXPECT_THAT(removals_, ElementsAre("a"));
+  EXPECT_EQ(retention->size(), 2);
+}
+
+TEST_F(RetentionTest, KeepsNoneIfNoneMayBeKept) {
+  const auto retention = Make(0, absl::InfiniteDuration());
+  End(retention, "a", absl::ZeroDuration());
+  EXPECT_THAT(removals_, ElementsAre("a"));
+  EXPECT_EQ(retention->size(), 0);
+}
+
+TEST_F(RetentionTest, RemovesEachWhenItIsOldEnoughAndNotBefore) {
+  const auto retention = Make(10, kMaxAge);
+  End(retention, "a", absl::Minutes(20));
+  End(retention, "b", absl::ZeroDuration());
+  timers_.Advance(absl::Minutes(39));
+  EXPECT_THAT(removals_, IsEmpty());
+  timers_.Advance(absl::Minutes(1));
+  EXPECT_THAT(removals_, ElementsAre("a"));
+  timers_.Advance(absl::Minutes(20));
+  EXPECT_THAT(removals_, ElementsAre("a", "b"));
+}
+
+TEST_F(RetentionTest, RemovesAtOnceWhatGotTooOldWhileThereWasNoServer) {
+  const auto retention = Make(10, kMaxAge);
+  End(retention, "a", 2 * kMaxAge);
+  EXPECT_THAT(removals_, ElementsAre("a"));
+}
+
+TEST_F(RetentionTest,
+       KeepsNothingForLongerThanAllowedThoughItsEndIsInTheFuture) {
+  const auto retention = Make(10, kMaxAge);
+  End(retention, "a", -kMaxAge);
+  timers_.Advance(kMaxAge);
+  EXPECT_THAT(removals_, ElementsAre("a"));
+}
+
+TEST_F(RetentionTest, DoesNotCountWhatIsRemovedByOthers) {
+  const auto retention = Make(1, kMaxAge);
+  End(retention, "a", absl::Minutes(2));
+  retention->Removed("a");
+  End(retention, "b", absl::Minutes(1));
+  timers_.Advance(absl::Minutes(58));
+  EXPECT_THAT(removals_, IsEmpty());
+  EXPECT_EQ(retention->size(), 1);
+}
+
+TEST_F(RetentionTest, CountsAnEndOnceThoughItIsReportedTwice) {
+  const auto retention = Make(1, absl::InfiniteDuration());
+  End(retention, "a", absl::Minutes(2));
+  End(retention, "a", absl::Minutes(1));
+  EXPECT_THAT(removals_, IsEmpty());
+}
+
+TEST_F(RetentionTest, RemovesTheNextInsteadOfOneInUse) {
+  const auto retention = Make(1, absl::InfiniteDuration());
+  in_use_ = {"a"};
+  End(retention, "a", absl::Minutes(3));
+  End(retention, "b", absl::Minutes(2));
+  EXPECT_THAT(removals_, IsEmpty());
+  End(retention, "c", absl::Minutes(1));
+  EXPECT_THAT(removals_, ElementsAre("b"));
+}
+
+TEST_F(RetentionTest, RemovesWhatWasInUseWhenItIsNotAnyMore) {
+  const auto retention = Make(1, absl::InfiniteDuration());
+  in_use_ = {"a"};
+  End(retention, "a", absl::Minutes(3));
+  End(retention, "b", absl::Minutes(2));
+  AwaitRetry();
+  EXPECT_THAT(removals_, IsEmpty());
+  in_use_ = {};
+  AwaitRetry();
+  EXPECT_THAT(removals_, ElementsAre("a"));
+}
+
+TEST_F(RetentionTest, TriesAFailedRemovalAgain) {
+  const auto retention = Make(0, absl::InfiniteDuration());
+  result_ = absl::UnavailableError("not now");
+  End(retention, "a", absl::ZeroDuration());
+  EXPECT_THAT(removals_, ElementsAre("a"));
+  result_ = absl::OkStatus();
+  AwaitRetry();
+  EXPECT_THAT(removals_, ElementsAre("a", "a"));
+  AwaitRetry();
+  EXPECT_THAT(removals_, SizeIs(2));
+}
+
+TEST_F(RetentionTest, DoesNotTryAgainWhatSomebodyElseHasRemoved) {
+  const auto retention = Make(0, absl::InfiniteDuration());
+  result_ = absl::UnavailableError("not now");
+  End(retention, "a", absl::ZeroDuration());
+  retention->Removed("a");
+  AwaitRetry();
+  EXPECT_THAT(removals_, SizeIs(1));
+}
+
+TEST_F(RetentionTest, RemovesAFewAtATimeUntilAllAreGone) {
+  const auto retention = Make(0, absl::InfiniteDuration());
+  hold_ = true;
+  const size_t count = 3 * Retention::kMaxRemovals;
+  for (size_t i = 0; i < count; ++i) {
+    retention->Ended(absl::StrCat("job-", i), absl::Now());
+  }
+  retention->Enforce();
+  EXPECT_THAT(removals_, SizeIs(Retention::kMaxRemovals));
+  while (!held_.empty()) {
+    const auto first = held_.begin();
+    Retention::Done done = std::move(first->second);
+    held_.erase(first);
+    done(absl::OkStatus());
+    EXPECT_LE(held_.size(), Retention::kMaxRemovals);
+  }
+  EXPECT_THAT(removals_, SizeIs(count));
+}
+
+TEST_F(RetentionTest, RemovesNothingWhileSuspended) {
+  const auto retention = Make(1, kMaxAge);
+  {
+    const Retention::Suspension one(retention);
+    {
+      const Retention::Suspension other(retention);
+      // Read in any order: "a", the first to go, comes last.
+      End(retention, "b", absl::Minutes(2));
+      End(retention, "a", absl::Minutes(3));
+    }
+    timers_.Advance(kMaxAge);
+    EXPECT_THAT(removals_, IsEmpty());
+  }
+  EXPECT_THAT(removals_, ElementsAre("a", "b"));
+}
+
+TEST_F(RetentionTest, ASuspensionEndsOnceThoughItIsMoved) {
+  const auto retention = Make(0, absl::InfiniteDuration());
+  const Retention::Suspension one(retention);
+  {
+    Retention::Suspension other(retention);
+    const Retention::Suspension moved(std::move(other));
+  }
+  End(retention, "a", absl::ZeroDuration());
+  EXPECT_THAT(removals_, IsEmpty());
+}
+
+TEST_F(RetentionTest, ARemovalMayOutliveTheRetention) {
+  auto retention = Make(0, absl::InfiniteDuration());
+  hold_ = true;
+  End(retention, "a", absl::ZeroDuration());
+  retention.reset();
+  held_.at("a")(absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,281 @@
+// The executions of a sandbox: start, end, deletion and retention.
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/error_reason.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/api/errors.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandbox_fixture.h"
+
+namespace server {
+namespace {
+
+namespace wire = sandbox::wire;
+using corral::v1::Execution;
+using corral::v1::Loss;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SandboxExecutionsTest : public SandboxFixture {
+ protected:
+  // The reason of the one start's refusal.
+  corral::v1::ErrorReason Refusal() {
+    return starts_.size() == 1 ? ReasonOf(starts_[0])
+                               : corral::v1::ERROR_REASON_UNSPECIFIED;
+  }
+  // A start that the supervisor refuses with `error`.
+  void Refuse(const absl::Status& error) {
+    MakeReady();
+    Start("job");
+    AnswerStart(error);
+  }
+  // The supervisor is gone while it was asked to start "job".
+  void LoseStart() {
+    AnswerStart(Failure(wire::Reply::SUPERVISOR_GONE));
+    sandbox_->OnGone(Killed());
+    AwaitLanes();
+  }
+};
+
+TEST_F(SandboxExecutionsTest, AStartIsAnsweredWhenTheCommandRuns) {
+  MakeReady();
+  Start("job");
+  ASSERT_THAT(requests_.starts, SizeIs(1));
+  EXPECT_EQ(requests_.starts[0].first, "job");
+  EXPECT_THAT(starts_, IsEmpty());
+  Report("job", wire::ExecutionRecord::RUNNING);
+  AnswerStart(absl::OkStatus());
+  EXPECT_THAT(starts_, ElementsAre(absl::OkStatus()));
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+}
+
+TEST_F(SandboxExecutionsTest, TheSameStartTwiceAsksTheSupervisorOnce) {
+  MakeReady();
+  Start("job");
+  Start("job");
+  EXPECT_THAT(requests_.starts, SizeIs(1));
+  AnswerStart(absl::OkStatus());
+  EXPECT_THAT(starts_, SizeIs(2));
+}
+
+TEST_F(SandboxExecutionsTest, AStartIsRefusedUntilTheSandboxIsReady) {
+  Make();
+  Attach();
+  Start("job");
+  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
+  EXPECT_THAT(requests_.starts, IsEmpty());
+}
+
+TEST_F(SandboxExecutionsTest, ADiskThatTakesNoRecordFailsTheStart) {
+  Refuse(Failure(wire::Reply::STORAGE));
+  EXPECT_EQ(Refusal(), corral::v1::STORAGE_FAILED);
+  EXPECT_EQ(sandbox_->execution_count(), 0);
+}
+
+TEST_F(SandboxExecutionsTest, ASupervisorThatIsNotReadyFailsTheStart) {
+  Refuse(Failure(wire::Reply::SANDBOX_NOT_READY));
+  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
+  EXPECT_EQ(sandbox_->execution_count(), 0);
+}
+
+TEST_F(SandboxExecutionsTest, AnIdThatOnlyTheSupervisorKnowsFailsTheStart) {
+  Refuse(Failure(wire::Reply::EXECUTION_EXISTS));
+  EXPECT_EQ(Refusal(), corral::v1::EXECUTION_EXISTS);
+}
+
+TEST_F(SandboxExecutionsTest, AnyOtherRefusalIsAServerFault) {
+  Refuse(Failure(wire::Reply::FAULT));
+  EXPECT_EQ(Refusal(), corral::v1::SERVER_FAULT);
+  Start("job");
+  EXPECT_THAT(requests_.starts, SizeIs(1));
+}
+
+TEST_F(SandboxExecutionsTest, AStartThatWasNotRecordedNeverHappened) {
+  MakeReady();
+  Start("job");
+  LoseStart();
+  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
+  EXPECT_EQ(sandbox_->execution_count(), 0);
+}
+
+TEST_F(SandboxExecutionsTest, AStartThatWasRecordedIsLostWithItsSupervisor) {
+  MakeReady();
+  Start("job");
+  WriteStart("job");
+  LoseStart();
+  EXPECT_THAT(starts_, ElementsAre(absl::OkStatus()));
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+  EXPECT_EQ(Get("job").loss().cause(), Loss::SUPERVISOR_DIED);
+}
+
+TEST_F(SandboxExecutionsTest, AStartThatADeletionMeetsIsNoLoss) {
+  MakeReady();
+  Start("job");
+  WriteStart("job");
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  AwaitLanes();
+  AnswerStart(Failure(wire::Reply::SUPERVISOR_GONE));
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
+}
+
+TEST_F(SandboxExecutionsTest, AStartAfterTheEndOfTheSupervisorIsAnswered) {
+  MakeReady();
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  Start("job");
+  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
+}
+
+TEST_F(SandboxExecutionsTest, AnEndThatOnlyTheDiskKnowsIsReported) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  wire::ExecutionRecord end = Record("job", wire::ExecutionRecord::EXITED);
+  end.mutable_exit()->set_wait_status(7 << 8);
+  Write("exit.pb", end);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::EXITED);
+  EXPECT_EQ(Get("job").exit().code(), 7);
+}
+
+TEST_F(SandboxExecutionsTest, TwoDeletionsAskTheSupervisorOnce) {
+  MakeReady();
+  StartOk("job");
+  DeleteExecution("job");
+  DeleteExecution("job");
+  EXPECT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_THAT(deletions_, IsEmpty());
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus(), absl::OkStatus()));
+  EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
+}
+
+TEST_F(SandboxExecutionsTest, AnExecutionThatDoesNotExistCannotBeDeleted) {
+  MakeReady();
+  DeleteExecution("job");
+  ASSERT_THAT(deletions_, SizeIs(1));
+  EXPECT_EQ(ReasonOf(deletions_[0]), corral::v1::EXECUTION_NOT_FOUND);
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+}
+
+TEST_F(SandboxExecutionsTest, ADeletionThatFailsKeepsTheExecution) {
+  MakeReady();
+  StartOk("job");
+  DeleteExecution("job");
+  AnswerDeletion(absl::InternalError("no"));
+  ASSERT_THAT(deletions_, SizeIs(1));
+  EXPECT_EQ(ReasonOf(deletions_[0]), corral::v1::SERVER_FAULT);
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+  DeleteExecution("job");
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_THAT(deletions_, SizeIs(2));
+}
+
+TEST_F(SandboxExecutionsTest, ADeletionThatLosesItsSupervisorRemovesTheFiles) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  DeleteExecution("job");
+  AnswerDeletion(Failure(wire::Reply::SUPERVISOR_GONE));
+  AwaitLanes();
+  EXPECT_THAT(deletions_, IsEmpty());
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
+  EXPECT_FALSE(std::filesystem::exists(absl::StrCat(path_, "/executions/job")));
+  EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
+}
+
+TEST_F(SandboxExecutionsTest, ADeletionIsAnsweredWithTheRemovalOfTheSandbox) {
+  MakeReady();
+  StartOk("job");
+  DeleteExecution("job");
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  AwaitLanes();
+  AnswerDeletion(Failure(wire::Reply::SUPERVISOR_GONE));
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  sandbox_->OnFilesRemoved();
+  EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
+}
+
+TEST_F(SandboxExecutionsTest, TheOneThatEndedFirstGoesWhenTooManyAreKept) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(1);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  for (const char* id : {"b", "a"}) {
+    StartOk(id);
+    Report(id, wire::ExecutionRecord::EXITED);
+  }
+  ASSERT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_EQ(requests_.deletions[0].first, "b");
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_EQ(sandbox_->FindExecution("b"), nullptr);
+  EXPECT_EQ(Get("a").state(), Execution::EXITED);
+  timers_.Advance(absl::Hours(1));
+  ASSERT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_EQ(requests_.deletions[0].first, "a");
+}
+
+TEST_F(SandboxExecutionsTest, RetentionNeverTakesACommandThatRuns) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(0);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  StartOk("job");
+  timers_.Advance(absl::Hours(2));
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  Report("job", wire::ExecutionRecord::EXITED);
+  EXPECT_THAT(requests_.deletions, SizeIs(1));
+}
+
+TEST_F(SandboxExecutionsTest, RetentionWaitsForThoseThatStreamOrWait) {
+  class Watcher : public ExecutionWatcher {
+   public:
+    void OnChange() override {}
+  };
+  wire::SandboxSpec spec;
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  StartOk("job");
+  auto watcher = std::make_shared<Watcher>();
+  sandbox_->FindExecution("job")->Watch(watcher);
+  Report("job", wire::ExecutionRecord::EXITED);
+  timers_.Advance(Retention::kRetry);
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  watcher.reset();
+  timers_.Advance(Retention::kRetry);
+  EXPECT_THAT(requests_.deletions, SizeIs(1));
+}
+
+TEST_F(SandboxExecutionsTest, AStartNeverFailsForEndedExecutions) {
+  MakeReady();
+  for (int i = 0; i < 10; ++i) {
+    const std::string id = absl::StrCat("job-", i);
+    StartOk(id);
+    Report(id, wire::ExecutionRecord::EXITED);
+  }
+  EXPECT_EQ(sandbox_->execution_count(), 10);
+  for (const absl::Status& start : starts_) {
+    EXPECT_EQ(start, absl::OkStatus());
+  }
+}
+
+}  // namespace
+}  // namespace server

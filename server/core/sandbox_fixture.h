@@ -1,0 +1,250 @@
+// For tests: one Sandbox with real lanes and a real directory, a fake clock,
+// and a connection whose requests the test answers.
+
+#ifndef SERVER_CORE_SANDBOX_FIXTURE_H_
+#define SERVER_CORE_SANDBOX_FIXTURE_H_
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/record_file.h"
+#include "server/core/lanes.h"
+#include "server/core/retention.h"
+#include "server/core/sandbox.h"
+#include "server/core/storage_health.h"
+#include "server/runtime/activity.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+
+// Keeps what was asked for until the test answers.
+class ScriptedConnection : public sandbox::SupervisorConnection {
+ public:
+  struct Requests {
+    std::deque<std::pair<std::string, Done>> starts;
+    std::deque<std::pair<std::string, Done>> deletions;
+    std::vector<sandbox::wire::ExitRecord::Cause> kills;
+  };
+
+  explicit ScriptedConnection(Requests* requests) : requests_(requests) {}
+
+  void Start(sandbox::wire::StartExecution start, Done done) override {
+    requests_->starts.emplace_back(start.id(), std::move(done));
+  }
+  void Signal(sandbox::wire::Signal /*signal*/, Done /*done*/) override {}
+  void Resize(sandbox::wire::Resize /*resize*/, Done /*done*/) override {}
+  void WriteInput(sandbox::wire::WriteInput /*input*/,
+                  InputDone /*done*/) override {}
+  void Acknowledge(sandbox::wire::Acknowledge /*acknowledge*/) override {}
+  void DeleteExecution(const std::string& id, Done done) override {
+    requests_->deletions.emplace_back(id, std::move(done));
+  }
+  void DeleteSandbox(sandbox::wire::ExitRecord::Cause cause,
+                     Done done) override {
+    requests_->kills.push_back(cause);
+    done(absl::OkStatus());
+  }
+
+ private:
+  Requests* const requests_;
+};
+
+class SandboxFixture : public ::testing::Test {
+ protected:
+  using Answers = std::vector<absl::Status>;
+
+  SandboxFixture() {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~SandboxFixture() override {
+    timers_.Clear();
+    lanes_.Stop();
+  }
+
+  // What a sandbox needs of the server.
+  Sandbox::Environment Environment() {
+    Sandbox::Environment environment;
+    environment.activity = &activity_;
+    environment.timers = &timers_;
+    environment.lanes = &lanes_;
+    environment.storage = &storage_;
+    environment.all_ended = all_ended_;
+    environment.max_running = 2;
+    environment.boot_id = "boot";
+    environment.remove_files = [this](std::shared_ptr<Sandbox> sandbox) {
+      emptied_.push_back(std::move(sandbox));
+    };
+    return environment;
+  }
+  // Makes `sandbox_`, which is not attached yet.
+  void Make(Sandbox::Origin origin = Sandbox::Origin::kNew,
+            sandbox::wire::SandboxSpec spec = {}) {
+    spec.set_id("box");
+    spec.set_name("tenants/default/sandboxes/box");
+    spec.set_directory(path_);
+    sandbox_ = Sandbox::Create(std::move(spec), Environment(), origin);
+  }
+  void Attach() {
+    sandbox_->Attach(std::make_unique<ScriptedConnection>(&requests_));
+  }
+  // Makes a sandbox that is READY.
+  void MakeReady(const sandbox::wire::SandboxSpec& spec = {}) {
+    Make(Sandbox::Origin::kNew, spec);
+    Attach();
+    sandbox_->OnCreated(absl::OkStatus());
+  }
+  // Makes a sandbox of an earlier server, whose records are being read.
+  void Recover(const sandbox::wire::SandboxSpec& spec = {}) {
+    Make(Sandbox::Origin::kEarlierServer, spec);
+    sandbox_->BeginRecovery();
+  }
+
+  // Blocks until no lane has work left.
+  void AwaitLanes() {
+    for (int i = 0; i < 2; ++i) {
+      lanes_.kills.AwaitIdle();
+      lanes_.records.AwaitIdle();
+      lanes_.removals.AwaitIdle();
+    }
+  }
+
+  static sandbox::wire::SandboxEnd End(sandbox::wire::SandboxEnd::Cause cause,
+                                       const std::string& message) {
+    sandbox::wire::SandboxEnd end;
+    end.set_cause(cause);
+    end.set_message(message);
+    return end;
+  }
+  static sandbox::wire::SandboxEnd Killed() {
+    return End(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");
+  }
+  static sandbox::wire::SandboxEnd InitDied() {
+    return End(sandbox::wire::SandboxEnd::INIT_DIED, "init died");
+  }
+  static sandbox::wire::SandboxEnd Deleted() {
+    return End(sandbox::wire::SandboxEnd::DELETED, "");
+  }
+  static absl::Status Failure(sandbox::wire::Reply::Failure kind) {
+    return sandbox::MakeFailure(kind, "as the test wants it");
+  }
+
+  // Starts a command. The answer is added to `starts_`.
+  void Start(const std::string& id) {
+    sandbox::wire::RequestIdentity request;
+    request.set_request_id(id);
+    request.set_digest("digest");
+    sandbox_->Start(
+        {id, corral::v1::Command(), request},
+        [this](const absl::StatusOr<Sandbox::ExecutionPtr>& started) {
+          starts_.push_back(started.status());
+        });
+  }
+  // The supervisor's answer to the oldest start.
+  void AnswerStart(const absl::Status& status) {
+    Answer(&requests_.starts, status);
+  }
+  void AnswerDeletion(const absl::Status& status) {
+    Answer(&requests_.deletions, status);
+  }
+  // A command that runs.
+  void StartOk(const std::string& id) {
+    Start(id);
+    Report(id, sandbox::wire::ExecutionRecord::RUNNING);
+    AnswerStart(absl::OkStatus());
+  }
+  static sandbox::wire::ExecutionRecord Record(
+      const std::string& id, sandbox::wire::ExecutionRecord::State state) {
+    sandbox::wire::ExecutionRecord record;
+    record.set_id(id);
+    record.set_state(state);
+    if (state == sandbox::wire::ExecutionRecord::EXITED) {
+      record.mutable_exit();
+      record.set_end_time_ns(absl::GetCurrentTimeNanos());
+    }
+    return record;
+  }
+  void Report(const std::string& id,
+              sandbox::wire::ExecutionRecord::State state) {
+    sandbox_->OnExecution(Record(id, state));
+  }
+  void DeleteExecution(const std::string& id) {
+    sandbox_->DeleteExecution(id, Into(&deletions_));
+  }
+  static Sandbox::Done Into(Answers* answers) {
+    return [answers](absl::Status status) {
+      answers->push_back(std::move(status));
+    };
+  }
+
+  // Writes a record of an execution: start.pb or exit.pb.
+  void Write(const std::string& file,
+             const sandbox::wire::ExecutionRecord& record) {
+    const std::string directory =
+        absl::StrCat(path_, "/executions/", record.id());
+    std::filesystem::create_directories(directory);
+    std::ofstream(absl::StrCat(directory, "/", file), std::ios::binary)
+        << sandbox::SealRecord(record);
+  }
+  void WriteStart(const std::string& id) {
+    Write("start.pb", Record(id, sandbox::wire::ExecutionRecord::STARTING));
+  }
+
+  corral::v1::Sandbox::State State() { return sandbox_->Describe().state(); }
+  corral::v1::Execution Get(const std::string& id) {
+    const Sandbox::ExecutionPtr execution = sandbox_->FindExecution(id);
+    return execution == nullptr ? corral::v1::Execution()
+                                : execution->Describe();
+  }
+
+  const std::string path_ = absl::StrCat(
+      ::testing::TempDir(), "/",
+      ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  tests::FakeTimerQueue timers_;
+  Activity activity_{&timers_, {absl::ZeroDuration(), /*max_waiting_calls=*/1}};
+  StorageHealth storage_;
+  Lanes lanes_;
+  std::shared_ptr<Retention> all_ended_ =
+      Retention::Create({1000, absl::InfiniteDuration()}, &timers_,
+                        {[](const std::string&) { return false; },
+                         [](const std::string&, Retention::Done done) {
+                           done(absl::OkStatus());
+                         }});
+  ScriptedConnection::Requests requests_;
+  // What was given to remove_files.
+  std::vector<std::shared_ptr<Sandbox>> emptied_;
+  std::shared_ptr<Sandbox> sandbox_;
+  Answers starts_;
+  Answers deletions_;
+
+ private:
+  static void Answer(
+      std::deque<std::pair<std::string, sandbox::SupervisorConnection::Done>>*
+          requests,
+      const absl::Status& status) {
+    ASSERT_FALSE(requests->empty());
+    sandbox::SupervisorConnection::Done done =
+        std::move(requests->front().second);
+    requests->pop_front();
+    done(status);
+  }
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_SANDBOX_FIXTURE_H_

@@ -1,0 +1,340 @@
+// What a sandbox learns from the records of its executions: those that an
+// earlier server left, and those of a supervisor that is gone. Everything that
+// reads the disk runs on the lane of records.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/mutex.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/api/conversion.h"
+#include "server/api/errors.h"
+#include "server/core/execution.h"
+#include "server/core/execution_table.h"
+#include "server/core/recovery.h"
+#include "server/core/running_command.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandbox_state.h"
+#include "server/core/state_directory.h"
+
+namespace server {
+
+using sandbox::MutexLock;
+
+namespace {
+
+// False: the server before had the execution deleted.
+bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
+  const std::string path =
+      StateDirectory::ExecutionPath(spec.directory(), execution) + "/start.pb";
+  return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
+}
+
+// exit.pb says what the logs held at the end, and nothing was written later.
+bool OutputIsFinal(const wire::ExecutionRecord& record) {
+  return record.state() != wire::ExecutionRecord::STARTING &&
+         !record.streams().empty() &&
+         std::all_of(
+             record.streams().begin(), record.streams().end(),
+             [](const wire::StreamState& state) { return state.closed(); });
+}
+
+// Blocks on the disk.
+void ReadLogs(Execution* execution) {
+  const absl::Status read = execution->ReadLogs();
+  if (!read.ok()) {
+    LOG(ERROR) << "logs of " << execution->name() << ": " << read.message();
+  }
+}
+
+// Rebuilds as much of a command as the supervisor's record shows.
+corral::v1::Command ImpliedCommand(const wire::ExecutionRecord& record) {
+  const auto has = [&record](wire::Stream stream) {
+    return std::any_of(record.streams().begin(), record.streams().end(),
+                       [stream](const wire::StreamState& state) {
+                         return state.stream() == stream;
+                       });
+  };
+  corral::v1::Command command;
+  if (has(wire::TERMINAL)) {
+    command.mutable_terminal();
+  } else {
+    command.set_merge_stderr(has(wire::STDOUT) && !has(wire::STDERR));
+    command.set_stdin(record.has_input());
+  }
+  return command;
+}
+
+}  // namespace
+
+void Sandbox::BeginRecovery() {
+  environment_.lanes->records.Run([self = shared_from_this()] {
+    if (self->recovery_.BeginReading()) {
+      self->ReadRecords();
+    }
+  });
+}
+
+void Sandbox::HurryRecords() {
+  if (!recovery_.has_records()) {
+    environment_.lanes->records.RunNext([self = shared_from_this()] {
+      if (self->recovery_.BeginReading()) {
+        self->ReadRecords();
+      }
+    });
+  }
+}
+
+void Sandbox::ReadRecords() {
+  const absl::Status loaded = LoadRecords();
+  if (!loaded.ok() && !recovery_.MayGiveUp(loaded)) {
+    LOG(ERROR) << "records of " << spec_.name() << ": " << loaded.message()
+               << "; tried again";
+    environment_.timers->RunAfter(Recovery::kReadRetry,
+                                  [self = shared_from_this()] {
+                                    self->environment_.lanes->records.Run(
+                                        [self] { self->ReadRecords(); });
+                                  });
+    return;
+  }
+  if (!loaded.ok()) {
+    LOG(ERROR) << "some records of " << spec_.name()
+               << " are given up: " << loaded.message();
+  }
+  if (recovery_.FinishReading()) {
+    Merge();
+  }
+}
+
+absl::Status Sandbox::LoadRecords() {
+  const bool rebooted =
+      !spec_.boot_id().empty() && spec_.boot_id() != environment_.boot_id;
+  // Before the output of an ended execution may expire.
+  absl::Status status =
+      rebooted ? StateDirectory::CutLogs(spec_.directory()) : absl::OkStatus();
+  status.Update(StateDirectory::ReadRecords(
+      spec_.directory(),
+      [this](const std::string& id) { return FindExecution(id) == nullptr; },
+      [this](const wire::ExecutionRecord& record) {
+        corral::v1::Command command;
+        if (command.ParseFromString(record.command().original())) {
+          Load(record, std::move(command));
+        } else {
+          LOG(WARNING) << "no command in start.pb of " << spec_.name() << " "
+                       << record.id();
+        }
+      }));
+  return status;
+}
+
+void Sandbox::Load(const wire::ExecutionRecord& record,
+                   corral::v1::Command command) {
+  const auto execution = std::make_shared<Execution>(
+      NameOf(record.id()),
+      StateDirectory::ExecutionPath(spec_.directory(), record.id()),
+      std::move(command), record.request());
+  const bool ended = execution->Update(record);
+  if (!OutputIsFinal(record)) {
+    ReadLogs(execution.get());
+  }
+  ExecutionTable::Entry entry{execution, nullptr};
+  if (!ended) {
+    entry.running =
+        std::make_unique<RunningCommand>(environment_.activity, lifetime_);
+  }
+  if (executions_.Insert(record.id(), std::move(entry)) && ended) {
+    OnEnd(record.id(), execution);
+  }
+}
+
+void Sandbox::OnSnapshot(const wire::Snapshot& snapshot) {
+  OnStorage(snapshot.storage());
+  {
+    MutexLock lock(&mutex_);
+    schema_version_ = snapshot.schema_version();
+  }
+  if (!snapshot.ready()) {
+    // The caller that asked for the sandbox never got an answer.
+    Delete(wire::ExitRecord::SANDBOX_DELETED, [](const absl::Status&) {});
+  }
+  if (recovery_.KeepSnapshot(snapshot)) {
+    environment_.lanes->records.Run(
+        [self = shared_from_this()] { self->Merge(); });
+  }
+}
+
+void Sandbox::OnStorage(const wire::Storage& storage) {
+  environment_.storage->Set(spec_.name(), storage.failure());
+}
+
+void Sandbox::Merge() {
+  bool first = true;
+  for (Recovery::Reports reports = recovery_.TakeReports();
+       first || !reports.empty(); reports = recovery_.TakeReports()) {
+    const auto unknown = [this](const auto& report) {
+      return FindExecution(report.first) == nullptr;
+    };
+    if (std::any_of(reports.begin(), reports.end(), unknown)) {
+      // The server before asked for it, and it began after the disk was read.
+      const absl::Status loaded = LoadRecords();
+      if (!loaded.ok()) {
+        LOG(ERROR) << "records of " << spec_.name() << ": " << loaded.message();
+      }
+    }
+    for (const auto& [id, record] : reports) {
+      if (FindExecution(id) == nullptr && IsRecorded(spec_, id)) {
+        // A repeated request must not start the command a second time.
+        LOG(ERROR) << "the command of " << spec_.name() << " " << id
+                   << " cannot be read";
+        Load(record, ImpliedCommand(record));
+      }
+      Update(record);
+    }
+    if (first) {
+      LoseUnreported(reports);
+      first = false;
+    }
+  }
+  EndRecovery();
+  Handle(SandboxState::Event::kMade);
+}
+
+void Sandbox::LoseUnreported(const Recovery::Reports& reports) {
+  for (const std::string& id : executions_.Ids()) {
+    const ExecutionPtr execution = FindExecution(id);
+    if (reports.count(id) != 0 || execution == nullptr) {
+      continue;
+    }
+    if (IsRecorded(spec_, id)) {
+      Lose(id, execution);
+    } else {
+      Forget(id);  // the server before had it deleted, just now
+    }
+  }
+}
+
+void Sandbox::EndRecovery() {
+  std::vector<Retention::Suspension> suspensions;  // end without the lock
+  MutexLock lock(&mutex_);
+  suspensions.swap(suspensions_);
+}
+
+void Sandbox::SettleFailure() {
+  const auto known = StateDirectory::ReadFailure(spec_.directory());
+  wire::SandboxEnd why;
+  bool as_asked = false;
+  {
+    MutexLock lock(&mutex_);
+    if (known.has_value()) {
+      // The supervisor's own words, which may not have come through.
+      failure_ = *known;
+    }
+    why = failure_;
+    as_asked = gone_as_asked_;
+  }
+  LOG(WARNING) << spec_.name() << " failed: " << why.message();
+  if (!known.has_value() && !as_asked) {
+    // For the server after this one.
+    StateDirectory::WriteFailure(spec_.directory(), why).IgnoreError();
+  }
+}
+
+absl::Status Sandbox::EndWithoutSupervisor() {
+  std::shared_ptr<sandbox::SupervisorConnection> dropped;
+  bool as_asked = false;
+  {
+    MutexLock lock(&mutex_);
+    dropped = std::move(supervisor_);
+    supervisor_ = nullptr;
+    as_asked = gone_as_asked_;
+  }
+  recovery_.Abandon();
+  const std::map<std::string, ExecutionPtr> unended = executions_.Unended();
+  if (unended.empty()) {
+    return absl::OkStatus();
+  }
+  for (const auto& [id, execution] : unended) {
+    // Output that the supervisor did not live to report.
+    ReadLogs(execution.get());
+  }
+  std::set<std::string> begun;
+  const absl::Status read = StateDirectory::ReadRecords(
+      spec_.directory(),
+      [&](const std::string& id) { return unended.count(id) != 0; },
+      [&](const wire::ExecutionRecord& record) {
+        begun.insert(record.id());
+        if (record.state() != wire::ExecutionRecord::STARTING) {
+          Update(record);
+        }
+      });
+  if (!read.ok() && !recovery_.MayGiveUp(read)) {
+    return read;
+  }
+  if (!read.ok()) {
+    LOG(ERROR) << "records of " << spec_.name()
+               << " are given up: " << read.message();
+  }
+  for (const auto& [id, execution] : unended) {
+    const bool may_have_begun = begun.count(id) != 0 || !read.ok();
+    const bool starting = execution->state() == corral::v1::Execution::STARTING;
+    // A start that a deletion of the sandbox met left nothing either.
+    if (starting && (as_asked || !may_have_begun)) {
+      FailStart(id, SandboxNotReady(
+                        spec_.name(),
+                        corral::v1::Sandbox::State_Name(Describe().state())));
+    } else {
+      Lose(id, execution);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Sandbox::OnLossesReported() {
+  EndRecovery();
+  AnswerReady();
+  std::vector<std::string> deletions;
+  {
+    MutexLock lock(&mutex_);
+    deletions = execution_deletions_.ids();
+  }
+  for (const std::string& id : deletions) {
+    RemoveWithoutSupervisor(id);
+  }
+  // Output that expired after exit.pb was written.
+  for (const ExecutionPtr& execution : ListExecutions("", SIZE_MAX)) {
+    ReadLogs(execution.get());
+  }
+}
+
+void Sandbox::EndThen(absl::AnyInvocable<void()> then) {
+  environment_.lanes->records.Run(
+      [self = shared_from_this(), then = std::move(then)]() mutable {
+        const absl::Status ended = self->EndWithoutSupervisor();
+        if (ended.ok()) {
+          then();
+          return;
+        }
+        LOG(ERROR) << "records of " << self->spec_.name() << ": "
+                   << ended.message() << "; tried again";
+        self->environment_.timers->RunAfter(
+            Recovery::kReadRetry, [self, then = std::move(then)]() mutable {
+              self->EndThen(std::move(then));
+            });
+      });
+}
+
+}  // namespace server

@@ -1,0 +1,274 @@
+// What a sandbox takes over from an earlier server: records and snapshot.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/error_reason.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/api/errors.h"
+#include "server/core/recovery.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandbox_fixture.h"
+
+namespace server {
+namespace {
+
+namespace wire = sandbox::wire;
+using corral::v1::Execution;
+using corral::v1::Loss;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SandboxRecoveryTest : public SandboxFixture {
+ protected:
+  static wire::Snapshot SnapshotOf(
+      const std::vector<wire::ExecutionRecord>& records, bool ready = true) {
+    wire::Snapshot snapshot;
+    snapshot.set_ready(ready);
+    for (const wire::ExecutionRecord& record : records) {
+      *snapshot.add_executions() = record;
+    }
+    return snapshot;
+  }
+  static wire::ExecutionRecord Running(const std::string& id) {
+    return Record(id, wire::ExecutionRecord::RUNNING);
+  }
+
+  // start.pb and exit.pb of a command that exited with 0, `age` ago.
+  void WriteEnded(const std::string& id, absl::Duration age) {
+    WriteStart(id);
+    wire::ExecutionRecord end = Record(id, wire::ExecutionRecord::EXITED);
+    end.set_end_time_ns(absl::ToUnixNanos(absl::Now() - age));
+    Write("exit.pb", end);
+  }
+
+  // No record of the sandbox can be read until Restore().
+  void Obstruct() {
+    std::filesystem::create_directories(absl::StrCat(path_, "/executions"));
+    std::filesystem::rename(absl::StrCat(path_, "/executions"),
+                            absl::StrCat(path_, "/aside"));
+    std::ofstream(absl::StrCat(path_, "/executions")) << "x";
+  }
+  void Restore() {
+    std::filesystem::remove(absl::StrCat(path_, "/executions"));
+    std::filesystem::rename(absl::StrCat(path_, "/aside"),
+                            absl::StrCat(path_, "/executions"));
+  }
+  void AwaitNextRead() {
+    timers_.Advance(Recovery::kReadRetry);
+    AwaitLanes();
+  }
+};
+
+TEST_F(SandboxRecoveryTest, IsReadyWhenRecordsAndSnapshotAreMerged) {
+  WriteStart("job");
+  WriteEnded("ended", absl::Minutes(1));
+  Recover();
+  AwaitLanes();
+  EXPECT_EQ(State(), corral::v1::Sandbox::CREATING);
+  EXPECT_TRUE(sandbox_->knows_executions());
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf(
+      {Running("job"), Record("ended", wire::ExecutionRecord::EXITED)}));
+  AwaitLanes();
+  EXPECT_EQ(State(), corral::v1::Sandbox::READY);
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+  EXPECT_EQ(Get("ended").state(), Execution::EXITED);
+}
+
+TEST_F(SandboxRecoveryTest, ASnapshotMayComeBeforeTheRecordsAreRead) {
+  WriteStart("job");
+  Make(Sandbox::Origin::kEarlierServer);
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({Running("job")}));
+  AwaitLanes();
+  EXPECT_FALSE(sandbox_->knows_executions());
+  sandbox_->BeginRecovery();
+  AwaitLanes();
+  EXPECT_TRUE(sandbox_->knows_executions());
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+}
+
+TEST_F(SandboxRecoveryTest, AReportThatComesBeforeTheMergeIsNotForgotten) {
+  WriteStart("job");
+  Make(Sandbox::Origin::kEarlierServer);
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({Running("job")}));
+  Report("job", wire::ExecutionRecord::EXITED);
+  sandbox_->BeginRecovery();
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::EXITED);
+}
+
+TEST_F(SandboxRecoveryTest, ACallHurriesTheRecords) {
+  Make(Sandbox::Origin::kEarlierServer);
+  EXPECT_FALSE(sandbox_->knows_executions());
+  sandbox_->HurryRecords();
+  AwaitLanes();
+  EXPECT_TRUE(sandbox_->knows_executions());
+}
+
+TEST_F(SandboxRecoveryTest, ACallWaitsForTheSupervisorUpToItsPatience) {
+  Recover();
+  AwaitLanes();
+  Answers known;
+  sandbox_->AwaitKnown(Into(&known));
+  timers_.Advance(Sandbox::kKnownPatience - absl::Milliseconds(1));
+  EXPECT_THAT(known, IsEmpty());
+  timers_.Advance(absl::Milliseconds(1));
+  ASSERT_THAT(known, SizeIs(1));
+  EXPECT_EQ(ReasonOf(known[0]), corral::v1::SANDBOX_NOT_READY);
+  sandbox_->AwaitKnown(Into(&known));
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({}));
+  AwaitLanes();
+  EXPECT_THAT(known, SizeIs(2));
+  EXPECT_EQ(known.back(), absl::OkStatus());
+  timers_.Advance(Sandbox::kKnownPatience);
+  EXPECT_THAT(known, SizeIs(2));
+}
+
+TEST_F(SandboxRecoveryTest, ACommandThatBeganAfterTheReadingIsReadAgain) {
+  Recover();
+  AwaitLanes();
+  WriteStart("late");
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({Running("late")}));
+  AwaitLanes();
+  EXPECT_EQ(Get("late").state(), Execution::RUNNING);
+}
+
+TEST_F(SandboxRecoveryTest, ACommandThatOnlyItsSupervisorRemembersIsKept) {
+  std::filesystem::create_directories(
+      absl::StrCat(path_, "/executions/job/start.pb"));
+  Recover();
+  for (int attempt = 0; attempt < Recovery::kReadAttempts; ++attempt) {
+    AwaitNextRead();
+  }
+  Attach();
+  wire::ExecutionRecord running = Running("job");
+  running.add_streams()->set_stream(wire::TERMINAL);
+  sandbox_->OnSnapshot(SnapshotOf({running}));
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+  EXPECT_TRUE(Get("job").command().has_terminal());
+}
+
+TEST_F(SandboxRecoveryTest, WhatTheSupervisorDoesNotKnowIsLost) {
+  WriteStart("job");
+  Recover();
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({}));
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+}
+
+TEST_F(SandboxRecoveryTest, ADeletionDuringTheRestartEndsTheHold) {
+  wire::SandboxSpec spec;
+  spec.set_idle_timeout_ns(absl::ToInt64Nanoseconds(absl::Minutes(1)));
+  WriteStart("job");
+  Recover(spec);
+  sandbox_->BeginLifetime();
+  AwaitLanes();
+  // The server before had it deleted, just now.
+  std::filesystem::remove_all(absl::StrCat(path_, "/executions/job"));
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({}));
+  AwaitLanes();
+  EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
+  timers_.Advance(absl::Minutes(1));
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_EXPIRED));
+}
+
+TEST_F(SandboxRecoveryTest, ASandboxThatWasNeverReadyIsDeleted) {
+  Recover();
+  Attach();
+  sandbox_->OnSnapshot(SnapshotOf({}, /*ready=*/false));
+  AwaitLanes();
+  EXPECT_EQ(State(), corral::v1::Sandbox::DELETING);
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_DELETED));
+}
+
+TEST_F(SandboxRecoveryTest, ADeletionDoesNotWaitForTheRecords) {
+  Make(Sandbox::Origin::kEarlierServer);
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  Attach();
+  AwaitLanes();
+  EXPECT_FALSE(sandbox_->knows_executions());
+  EXPECT_THAT(requests_.kills, SizeIs(1));
+}
+
+TEST_F(SandboxRecoveryTest, NoLossIsReportedBeforeTheDiskCanBeRead) {
+  WriteEnded("ended", absl::Minutes(1));
+  WriteStart("job");
+  Obstruct();
+  Recover();
+  sandbox_->Attach(nullptr);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_FALSE(sandbox_->knows_executions());
+  Restore();
+  AwaitNextRead();
+  EXPECT_EQ(State(), corral::v1::Sandbox::FAILED);
+  EXPECT_EQ(Get("ended").state(), Execution::EXITED);
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+}
+
+TEST_F(SandboxRecoveryTest, RecordsThatStayUnreadableAreGivenUp) {
+  Obstruct();
+  Recover();
+  AwaitLanes();
+  for (int attempt = 1; attempt < Recovery::kReadAttempts; ++attempt) {
+    EXPECT_FALSE(sandbox_->knows_executions());
+    AwaitNextRead();
+  }
+  EXPECT_TRUE(sandbox_->knows_executions());
+}
+
+TEST_F(SandboxRecoveryTest, RetentionGoesOnAfterARestart) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(1);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(24)));
+  WriteEnded("a", absl::Minutes(1));
+  WriteEnded("b", absl::Minutes(2));
+  Recover(spec);
+  AwaitLanes();
+  Attach();
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  sandbox_->OnSnapshot(
+      SnapshotOf({Record("a", wire::ExecutionRecord::EXITED),
+                  Record("b", wire::ExecutionRecord::EXITED)}));
+  AwaitLanes();
+  ASSERT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_EQ(requests_.deletions[0].first, "b");
+}
+
+TEST_F(SandboxRecoveryTest, RetentionRemovesFilesWithoutASupervisor) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(1);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(24)));
+  WriteEnded("a", absl::Minutes(1));
+  WriteEnded("b", absl::Minutes(2));
+  Recover(spec);
+  sandbox_->Attach(nullptr);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_FALSE(std::filesystem::exists(absl::StrCat(path_, "/executions/b")));
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, "/executions/a")));
+  EXPECT_EQ(sandbox_->execution_count(), 1);
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,124 @@
+// The states of a sandbox, and the one function that changes them.
+//
+//   kCreating   -> kReady -> kRecordingDeletion -> kEnding -> kEmptied
+//   kRecovering -> kReady -> kFailed --------------------------^  |
+//                                                                 v
+//                                                              kRemoved
+//
+// A creation that fails goes straight to kEnding.
+//
+// Handle() takes an event and returns what the sandbox has to do because of it.
+// An event that a state does not allow changes nothing: events of two threads
+// may cross.
+//
+// Not thread-safe: the sandbox's lock guards it.
+
+#ifndef SERVER_CORE_SANDBOX_STATE_H_
+#define SERVER_CORE_SANDBOX_STATE_H_
+
+#include <optional>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace server {
+
+class SandboxState {
+ public:
+  using Cause = corral::supervisor::v1::ExitRecord::Cause;
+
+  enum class State {
+    // A supervisor makes it. It takes no requests yet.
+    kCreating,
+    // An earlier server made it; its records are read and its supervisor is
+    // looked for.
+    kRecovering,
+    // It runs commands.
+    kReady,
+    // A deletion was requested; deleting.pb is being written.
+    kRecordingDeletion,
+    // The supervisor kills what is left, or failed to make the sandbox.
+    kEnding,
+    // The supervisor is gone although nobody asked for it. Records stay.
+    kFailed,
+    // No process is left; files are being removed.
+    kEmptied,
+    // Nothing is left.
+    kRemoved,
+  };
+
+  enum class Event {
+    // The supervisor made the sandbox, or what an earlier server left is known.
+    kMade,
+    // The supervisor could not make the sandbox; kGone follows.
+    kNotMade,
+    // Nothing was made and nothing is to be removed.
+    kAbandoned,
+    // A client, the end of its lifetime or the server's shutdown wants it gone.
+    kDeletionRequested,
+    // deleting.pb is written, or the wait for the disk is over.
+    kDeletionRecorded,
+    // No process of the sandbox is left.
+    kGone,
+    // Its files are removed.
+    kFilesRemoved,
+  };
+
+  // What the caller of Handle() has to do.
+  enum class Action {
+    kNothing,
+    // Answer the callers that wait for the sandbox to be ready.
+    kAnswerReady,
+    // Answer them, then write deleting.pb; kDeletionRecorded follows.
+    kRecordDeletion,
+    // Ask the supervisor to kill everything; kGone follows.
+    kKill,
+    // Report the end of each execution that has none, then answer the callers
+    // that wait for the sandbox to be ready.
+    kReportLosses,
+    // Remove the files; kFilesRemoved follows.
+    kRemoveFiles,
+    // Write deleting.pb, then remove the files.
+    kRecordAndRemoveFiles,
+    // Answer all callers that wait for the removal.
+    kAnswerRemoved,
+  };
+
+  // kCreating or kRecovering.
+  explicit SandboxState(State initial) : state_(initial) {}
+
+  State state() const { return state_; }
+
+  // `cause` is what commands end with. Only with kDeletionRequested, whose
+  // first cause counts.
+  Action Handle(Event event, std::optional<Cause> cause = std::nullopt);
+
+  // Absent: no deletion was requested.
+  std::optional<Cause> deletion_cause() const { return deletion_cause_; }
+
+  // Neither ready nor on its way out yet.
+  bool pending() const {
+    return state_ == State::kCreating || state_ == State::kRecovering;
+  }
+
+  // No process of it is left.
+  bool gone() const {
+    return state_ == State::kFailed || state_ == State::kEmptied ||
+           state_ == State::kRemoved;
+  }
+
+  // As clients see it.
+  corral::v1::Sandbox::State ToApi() const;
+
+ private:
+  Action OnMade();
+  Action OnDeletionRequested();
+  Action OnGone();
+
+  State state_;
+  std::optional<Cause> deletion_cause_;
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_SANDBOX_STATE_H_

@@ -1,0 +1,239 @@
+// The life of a sandbox: creation, deletion and failure.
+
+#include "server/core/sandbox.h"
+
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/core/sandbox_fixture.h"
+#include "server/core/state_directory.h"
+#include "server/core/viewers.h"
+
+namespace server {
+namespace {
+
+namespace wire = sandbox::wire;
+using corral::v1::Execution;
+using corral::v1::Loss;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SandboxTest : public SandboxFixture {
+ protected:
+  void Delete(wire::ExitRecord::Cause cause) {
+    sandbox_->Delete(cause, Into(&removed_));
+  }
+
+  Answers removed_;
+};
+
+TEST_F(SandboxTest, IsReadyWhenItIsMadeAndAttached) {
+  Make();
+  Answers ready;
+  sandbox_->AwaitReady(Into(&ready));
+  sandbox_->OnCreated(absl::OkStatus());
+  EXPECT_EQ(State(), corral::v1::Sandbox::CREATING);
+  EXPECT_THAT(ready, IsEmpty());
+  Attach();
+  EXPECT_EQ(State(), corral::v1::Sandbox::READY);
+  EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
+  sandbox_->AwaitReady(Into(&ready));
+  EXPECT_THAT(ready, SizeIs(2));
+}
+
+TEST_F(SandboxTest, ReportsAFailedCreationWhenNothingIsLeft) {
+  Make();
+  Answers ready;
+  sandbox_->AwaitReady(Into(&ready));
+  Attach();
+  sandbox_->OnCreated(absl::InvalidArgumentError("workspace"));
+  EXPECT_EQ(State(), corral::v1::Sandbox::DELETING);
+  sandbox_->AwaitReady(Into(&ready));
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(ready, IsEmpty());
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+  sandbox_->OnFilesRemoved();
+  sandbox_->AwaitReady(Into(&ready));
+  EXPECT_THAT(ready, ElementsAre(absl::InvalidArgumentError("workspace"),
+                                 absl::InvalidArgumentError("workspace"),
+                                 absl::InvalidArgumentError("workspace")));
+}
+
+TEST_F(SandboxTest, TakesEventsInTheirOrderThatComeBeforeItIsAttached) {
+  Make();
+  sandbox_->OnCreated(absl::InternalError("no"));
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, IsEmpty());
+  Attach();
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+}
+
+TEST_F(SandboxTest, AbandonedRemovesNothing) {
+  Make();
+  Answers ready;
+  sandbox_->AwaitReady(Into(&ready));
+  sandbox_->Abandon(absl::AlreadyExistsError("box"));
+  EXPECT_THAT(ready, ElementsAre(absl::AlreadyExistsError("box")));
+  AwaitLanes();
+  EXPECT_THAT(emptied_, IsEmpty());
+}
+
+TEST_F(SandboxTest, RecordsItsDeletionBeforeItKills) {
+  MakeReady();
+  Delete(wire::ExitRecord::SANDBOX_EXPIRED);
+  EXPECT_EQ(State(), corral::v1::Sandbox::DELETING);
+  AwaitLanes();
+  const auto recorded = StateDirectory::ReadDeletion(path_);
+  ASSERT_TRUE(recorded.has_value());
+  EXPECT_EQ(recorded->cause(), wire::ExitRecord::SANDBOX_EXPIRED);
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_EXPIRED));
+}
+
+TEST_F(SandboxTest, KillsOnceWithTheCauseOfTheFirstDeletion) {
+  MakeReady();
+  Delete(wire::ExitRecord::SANDBOX_EXPIRED);
+  Delete(wire::ExitRecord::SERVER_SHUTDOWN);
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_EXPIRED));
+  EXPECT_THAT(removed_, IsEmpty());
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_THAT(removed_, IsEmpty());
+  sandbox_->OnFilesRemoved();
+  EXPECT_THAT(removed_, ElementsAre(absl::OkStatus(), absl::OkStatus()));
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  EXPECT_THAT(removed_, SizeIs(3));
+}
+
+TEST_F(SandboxTest, IsKilledWhenMadeIfItWasDeletedBefore) {
+  Make();
+  Attach();
+  Delete(wire::ExitRecord::SERVER_SHUTDOWN);
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, IsEmpty());
+  Answers ready;
+  sandbox_->AwaitReady(Into(&ready));
+  sandbox_->OnCreated(absl::OkStatus());
+  EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SERVER_SHUTDOWN));
+}
+
+TEST_F(SandboxTest, AKillDoesNotWaitForRemovals) {
+  MakeReady();
+  std::promise<void> gate;
+  const std::shared_future<void> open = gate.get_future().share();
+  // More than the lane has threads.
+  for (int i = 0; i < 10; ++i) {
+    lanes_.removals.Run([open] { open.wait(); });
+  }
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  lanes_.kills.AwaitIdle();
+  EXPECT_THAT(requests_.kills, SizeIs(1));
+  gate.set_value();
+}
+
+TEST_F(SandboxTest, AKillWaitsOnlyAWhileForADiskThatHangs) {
+  MakeReady();
+  std::promise<void> gate;
+  const std::shared_future<void> open = gate.get_future().share();
+  for (int i = 0; i < 10; ++i) {
+    lanes_.kills.Run([open] { open.wait(); });
+  }
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  timers_.Advance(Sandbox::kRecordPatience - absl::Milliseconds(1));
+  EXPECT_THAT(requests_.kills, IsEmpty());
+  timers_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(requests_.kills, SizeIs(1));
+  gate.set_value();
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, SizeIs(1));
+  EXPECT_TRUE(StateDirectory::ReadDeletion(path_).has_value());
+}
+
+TEST_F(SandboxTest, FailsWhenItsSupervisorGoesUnasked) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  sandbox_->OnGone(InitDied());
+  AwaitLanes();
+  EXPECT_EQ(State(), corral::v1::Sandbox::FAILED);
+  EXPECT_EQ(sandbox_->Describe().failure().message(), "init died");
+  EXPECT_EQ(sandbox_->supervisor(), nullptr);
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+  EXPECT_EQ(Get("job").loss().cause(), Loss::SANDBOX_FAILED);
+  EXPECT_EQ(Get("job").loss().message(), "init died");
+  EXPECT_THAT(emptied_, IsEmpty());
+}
+
+TEST_F(SandboxTest, IsRemovedAfterAFailureWhenItIsDeleted) {
+  MakeReady();
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  AwaitLanes();
+  EXPECT_TRUE(StateDirectory::ReadDeletion(path_).has_value());
+  EXPECT_THAT(requests_.kills, IsEmpty());
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+}
+
+TEST_F(SandboxTest, TheSupervisorsOwnWordsCountBeforeTheServersGuess) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  ASSERT_TRUE(StateDirectory::WriteFailure(path_, InitDied()).ok());
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").loss().cause(), Loss::SANDBOX_FAILED);
+  EXPECT_EQ(sandbox_->Describe().failure().message(), "init died");
+}
+
+TEST_F(SandboxTest, ItsStorageFailureEndsWithItsSupervisor) {
+  MakeReady();
+  wire::Storage storage;
+  storage.set_failure("no space");
+  sandbox_->OnStorage(storage);
+  EXPECT_NE(storage_.failure(), "");
+  sandbox_->OnGone(Killed());
+  EXPECT_EQ(storage_.failure(), "");
+}
+
+TEST_F(SandboxTest, IsDeletedWhenNobodyHasWatchedItForLongEnough) {
+  MakeReady();
+  sandbox_->BeginViewing();
+  sandbox_->EndViewing();
+  timers_.Advance(Viewers::kPatience);
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_DELETED));
+}
+
+TEST_F(SandboxTest, IsDeletedAtItsAge) {
+  wire::SandboxSpec spec;
+  spec.set_max_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  spec.set_create_time_ns(absl::ToUnixNanos(absl::Now()));
+  MakeReady(spec);
+  sandbox_->BeginLifetime();
+  timers_.Advance(absl::Minutes(59));
+  EXPECT_EQ(State(), corral::v1::Sandbox::READY);
+  timers_.Advance(absl::Minutes(1));
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_EXPIRED));
+}
+
+}  // namespace
+}  // namespace server
