@@ -1,8 +1,8 @@
-// What the supervisor and the spawner say to each other.
+// What the supervisor and the spawner send each other.
 //
 // Memory that both map (a memfd) holds one request at a time; a packet on a
 // SOCK_SEQPACKET pair hands it over, with its descriptors (SCM_RIGHTS), and a
-// packet comes back when the command executes or is known not to.
+// packet comes back when the command executes or cannot be executed.
 //
 // Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup:
 // with v1 a `tasks` file opened for writing for each hierarchy, with v2 the
@@ -18,9 +18,9 @@
 namespace sandbox {
 
 // Enough for 1 MiB of strings and a pointer for each of 512 Ki one-byte
-// strings; pages are only there when touched.
+// strings; untouched pages take no memory.
 constexpr size_t kExchangeSize = size_t{6} << 20;
-// Strings begin here, the request's header stands before.
+// Strings begin here, behind the request's header.
 constexpr size_t kExchangeStrings = 4096;
 
 // The names of the two processes of corral-init, as ps on the host shows them:
@@ -29,11 +29,12 @@ constexpr size_t kExchangeStrings = 4096;
 constexpr char kInitName[] = "corral-init";
 constexpr char kSpawnerName[] = "corral-spawner";
 
-// Where the spawner has its descriptors when it is executed.
+// The descriptors of the spawner when it is executed.
 constexpr int kSpawnerSocket = 3;
 constexpr int kSpawnerExchange = 4;
 
-// The user and group of commands, inside; the spawner's and init's is 0.
+// The user and group id of commands inside the sandbox. Those of the spawner
+// and init are 0.
 constexpr uint32_t kCommandId = 1000;
 
 constexpr int kMaxSpawnFds = 3 + 8;

@@ -1,7 +1,7 @@
 // PID 1 of a sandbox. Orphans become its children; ignoring SIGCHLD makes the
 // kernel reap them at once, so that no zombie counts against pids.max. It has
-// no capability, and a signal from inside does not reach it: the kernel drops
-// what PID 1 has no reaction to.
+// no capability, and no signal from inside reaches it: the kernel drops signals
+// for which PID 1 has no handler.
 
 #include <asm/unistd.h>
 #include <linux/prctl.h>
@@ -12,7 +12,7 @@
 namespace sandbox::init {
 namespace {
 
-// As the kernel wants it; <linux/signal.h> declares the C library's view.
+// The kernel's struct; <linux/signal.h> declares that of the C library.
 struct KernelSigaction {
   void* action;
   unsigned long flags;

@@ -72,7 +72,7 @@ int Fail(SpawnStage stage, long result) {
 
 long JoinCgroup() {
   if (spawn.request.cgroup_v2 != 0) {
-    return 0;  // CLONE_INTO_CGROUP did it
+    return 0;  // CLONE_INTO_CGROUP has done it
   }
   for (int i = 3; i < spawn.fd_count; ++i) {
     // "0" is the writer itself. For a single thread the kernel then takes no
@@ -139,8 +139,8 @@ long Execute(const char* path) {
                  Address(spawn.environment));
 }
 
-// As execvp(3) does it: the first that can be executed; else EACCES if one was
-// there; else ENOENT.
+// Searches like execvp(3): executes the first file that can be executed. Else
+// fails with EACCES if a file was found, with ENOENT if none was.
 long SearchAndExecute(const char* directories) {
   long failure = -ENOENT;
   for (;;) {
@@ -266,7 +266,7 @@ void SendAnswer(int pidfd) {
   Syscall(__NR_sendmsg, kSpawnerSocket, Address(&message), kMsgNosignal);
 }
 
-// Executing this program kept SETPCAP only for this.
+// The program was executed with SETPCAP only for this function.
 bool GiveUpCapabilities() {
   const long bounding[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP};
   for (const long capability : bounding) {

@@ -25,7 +25,7 @@ class BackgroundThreadTest : public ::testing::Test {
 
   sem_t begun_;
   sem_t go_;
-  // Of the thread, until it has ended or posted.
+  // Written by the thread; read when it has ended or posted.
   std::string log_;
   std::unique_ptr<BackgroundThread> thread_ =
       std::make_unique<BackgroundThread>();

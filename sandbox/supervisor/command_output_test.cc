@@ -169,7 +169,7 @@ TEST_F(CommandOutputTest, IsOverdueWhileAStreamWaitsForRoom) {
   // A full log is looked at again every 50 ms at least.
   timers_.Advance(absl::Milliseconds(49));
   EXPECT_THAT(drained_, IsEmpty());
-  // Of no help here: it is not the disk that refuses.
+  // Does not help: the log is full, and the disk works.
   output_->IgnoreDisk();
   EXPECT_THAT(drained_, IsEmpty());
   output_->Acknowledge(wire::STDERR, kRetained);

@@ -23,13 +23,13 @@ absl::StatusOr<Pipe> MakePipe() {
   if (::pipe2(fds, O_CLOEXEC) != 0) {
     return absl::ErrnoToStatus(errno, "pipe2");
   }
-  // A writer that can run ahead is switched to less often. Fails on a host
-  // that allows less, and then it is what it is.
+  // A larger pipe means fewer context switches. A host that forbids this size
+  // leaves the pipe at its default.
   ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
   return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-// Only our end: the command's is its own, and must block.
+// For the supervisor's end only: the command's end must block.
 UniqueFd NonBlocking(UniqueFd fd) {
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
   return fd;

@@ -16,9 +16,10 @@ namespace sandbox {
 namespace wire = ::corral::supervisor::v1;
 
 struct CommandStreams {
-  // The command's 0, 1 and 2. They block.
+  // The command's descriptors 0, 1 and 2, in blocking mode.
   std::vector<UniqueFd> command;
-  // Ours do not. No input: invalid.
+  // The supervisor's ends, in non-blocking mode. Without input, `input` is
+  // invalid.
   UniqueFd input;
   std::vector<std::pair<wire::Stream, UniqueFd>> outputs;
 };

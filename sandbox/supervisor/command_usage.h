@@ -14,7 +14,7 @@ namespace wire = ::corral::supervisor::v1;
 
 // Sets everything but the wall time. `group` is what the cgroup counted, of all
 // processes; `reaped` what the kernel reported with the exit of the command, of
-// itself and the children that it waited for. Of each CPU time the larger
+// itself and the children that it waited for. The larger value of each CPU time
 // counts: a host without cpuacct counts none for the cgroup.
 void SetUsage(const CgroupUsage& group, const rusage& reaped,
               wire::Usage* usage);

@@ -97,7 +97,7 @@ void SendReport(int socket, const absl::Status& status,
   (void)SendWithFds(socket, &report, sizeof(report), fds);
 }
 
-// Of a child that said nothing: what fails it reports before it ends.
+// For a child that ended without a report: it reports every failure of its own.
 absl::Status KilledError(const char* who) {
   return absl::AbortedError(absl::StrCat(who, " was killed during set-up"));
 }

@@ -1,5 +1,5 @@
-// How a sandbox comes to be: namespaces, ids, mounts, init and spawner, in this
-// order, each step in a state in which nothing untrusted runs yet.
+// Makes a sandbox: namespaces, ids, mounts, init and the spawner, in this
+// order. Nothing untrusted runs before all of them exist.
 //
 // For the supervisor's one thread.
 
@@ -38,7 +38,7 @@ struct Construction {
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);
 
-// What is particular to one sandbox.
+// What distinguishes one sandbox from another.
 struct Particulars {
   // No path: none.
   WorkspaceMount workspace;

@@ -35,18 +35,19 @@
 namespace sandbox {
 namespace {
 
-// One of those that a sandbox is lent.
+// A file of the host that every sandbox sees.
 constexpr char kFile[] = "/etc/inputrc";
 
-// As package tools do: what was lent of the old file cannot be mounted any
-// more.
+// Replaces a file as package tools do. A mount of the old file that is not
+// attached yet cannot be attached any more.
 void Replace(const std::string& path) {
   std::ofstream(path + ".new") << "new";
   CHECK(::rename((path + ".new").c_str(), path.c_str()) == 0) << path;
 }
 
-// Has each clone3(2) of the caller and its descendants wait for whoever serves
-// the descriptor, see seccomp_unotify(2). Invalid: this host forbids it.
+// Makes each clone3(2) of the caller and its descendants wait for a process
+// that serves the returned descriptor, see seccomp_unotify(2). Invalid: this
+// host forbids it.
 UniqueFd HoldClones() {
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -99,9 +100,10 @@ absl::Status Make(const std::function<void(const Construction&)>& use) {
   ::_exit(made.ok() ? 0 : 1);
 }
 
-// Calls `first` while the first clone3 waits, and lets all go on, until
-// `process` has ended. Returns how many there were. The end of the filter is no
-// sign: before Linux 6.11 it stays until who had it is reaped.
+// Calls `first` while the first clone3 waits, and lets every clone3 continue
+// until `process` has ended. Returns how many there were. The end of the filter
+// is not a reliable sign: before Linux 6.11 it lasts until its last process is
+// reaped.
 template <typename Function>
 int ServeClones(const UniqueFd& listener, const UniqueFd& process,
                 Function first) {
@@ -124,7 +126,7 @@ int ServeClones(const UniqueFd& listener, const UniqueFd& process,
   }
 }
 
-TEST(ConstructionTest, BeginsAgainWhenAFileThatItLendsIsReplaced) {
+TEST(ConstructionTest, StartsOverWhenAFileToBeMountedIsReplaced) {
   int fds[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
   const UniqueFd ours(fds[0]);

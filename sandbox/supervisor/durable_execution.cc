@@ -16,8 +16,8 @@ namespace sandbox {
 namespace {
 
 constexpr size_t kChunk = size_t{64} << 10;
-// The magic of a log's header. The rest of the page is the writer's: see
-// sandbox/output_log.h.
+// The magic of a log's header. The writer may change the rest of the page at
+// any time: see sandbox/storage/output_log.h.
 constexpr size_t kMagic = 8;
 constexpr off_t kHeader = 4096;
 
@@ -41,13 +41,13 @@ absl::Status WriteAt(const UniqueFd& file, const char* data, size_t size,
                      off_t offset, const char* what) {
   const ssize_t written = ::pwrite(file.get(), data, size, offset);
   if (written != static_cast<ssize_t>(size)) {
-    // One that was cut short says nothing of why.
+    // A short write sets no errno.
     return absl::ErrnoToStatus(written < 0 ? errno : EIO, what);
   }
   return absl::OkStatus();
 }
 
-// Writes `size` bytes where they are already.
+// Reads `size` bytes and writes them to the same place.
 absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
   char buffer[kChunk];
   const ssize_t got = ::pread(file.get(), buffer, size, offset);
@@ -58,7 +58,7 @@ absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
                  "rewrite a file");
 }
 
-// The same for all from `begin` on, but for holes.
+// Rewrites everything from `begin` on, except for holes.
 absl::Status RewriteData(const UniqueFd& file, off_t begin) {
   off_t hole = begin;
   while (true) {
@@ -124,7 +124,7 @@ absl::Status DurableExecution::SyncEnd(const std::string& end,
                                        bool rewrite) const {
   absl::StatusOr<UniqueFd> file = OpenFile(directory_, "exit.pb.new", O_RDWR);
   if (absl::IsNotFound(file.status())) {
-    // Renamed before, when a later step failed.
+    // An earlier attempt renamed it before a later step failed.
     file = OpenFile(directory_, "exit.pb", O_RDWR);
   }
   RETURN_IF_ERROR(file.status());

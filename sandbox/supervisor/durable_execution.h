@@ -1,6 +1,6 @@
-// Makes what an execution has on disk survive the death of the host, in steps
-// that are each to be taken after the one before has succeeded. An exit.pb that
-// is found is then true, and all output that was written before it is there.
+// Makes the files of an execution survive a crash of the host, in three steps.
+// Each step must succeed before the next. An exit.pb that exists is then true,
+// and all output that was written before it is on the disk.
 //
 // Each step blocks on the disk. Not thread-safe.
 
@@ -18,13 +18,12 @@ namespace sandbox {
 
 class DurableExecution {
  public:
-  // NotFound: it was deleted.
+  // NotFound: the execution was deleted.
   static absl::StatusOr<DurableExecution> Open(const std::string& directory);
 
-  // start.pb, and when `end`, the content of exit.pb.new, is not empty, the
-  // logs and that. With `rewrite` everything is written first as it is, or as
-  // it should be: after a sync that failed the kernel takes what it could not
-  // write for written.
+  // Syncs start.pb and, unless `end` is empty, the logs and exit.pb.new, whose
+  // content is `end`. With `rewrite`, writes everything again first: after a
+  // failed sync the kernel treats data that it could not write as written.
   absl::Status SyncFiles(const std::string& end, bool rewrite) const;
 
   // Renames exit.pb.new to exit.pb.

@@ -22,8 +22,9 @@ constexpr const char* kStart = "start.pb";
 constexpr const char* kEnd = "exit.pb";
 constexpr const char* kNewEnd = "exit.pb.new";
 
-// With a first byte, so that a record does not fail for a disk that is full by
-// then: it is no longer than a block, mostly. A zero is no record.
+// Writes one byte, so that the file has a block: writing the record, which
+// rarely needs more, then succeeds on a disk that is full by that time. A zero
+// is no valid record.
 absl::StatusOr<UniqueFd> CreateRecord(int directory, const char* name) {
   UniqueFd file(
       ::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -122,8 +123,9 @@ absl::Status ExecutionFiles::Remove() {
   logs_.clear();
   start_.Reset();
   end_.Reset();
-  // Without its start.pb it is nobody's, should the rest not come to pass.
-  // exit.pb.new goes before exit.pb, which it may just be renamed to.
+  // start.pb first: without it the directory belongs to no execution, even if
+  // the rest cannot be removed. exit.pb.new before exit.pb, because it may be
+  // renamed to that at any time.
   std::vector<const char*> names = {kStart, kNewEnd, kEnd};
   names.insert(names.end(), std::begin(kLogNames), std::end(kLogNames));
   for (const char* name : names) {

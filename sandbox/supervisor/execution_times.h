@@ -1,5 +1,5 @@
-// When an execution was asked for, began and ended, and how long it took: also
-// while somebody sets the clock.
+// When an execution was requested, started and ended, and how long it ran.
+// Correct even if the clock is set meanwhile.
 //
 // Not thread-safe.
 
@@ -17,7 +17,7 @@ namespace wire = ::corral::supervisor::v1;
 
 // The same moment by two clocks, in nanoseconds.
 struct Instant {
-  // Since 1970. May be set, also back.
+  // Since 1970. May jump, also backwards.
   int64_t unix_ns;
   // Only differences mean anything.
   int64_t monotonic_ns;
@@ -35,7 +35,7 @@ class ExecutionTimes {
   // wall_time_ns, to now. No time is before the one that it follows.
   void Create(wire::ExecutionRecord* record) const;
   void Start(wire::ExecutionRecord* record);
-  // Without a start: the command failed to start, and took no time.
+  // Without a start the command failed to start and has no wall time.
   void End(wire::ExecutionRecord* record) const;
 
  private:

@@ -14,7 +14,7 @@ class ExecutionTimesTest : public ::testing::Test {
   ExecutionTimes times_{[this] { return now_; }};
 };
 
-TEST_F(ExecutionTimesTest, TellsWhenAndHowLong) {
+TEST_F(ExecutionTimesTest, RecordsTheTimesAndTheDuration) {
   times_.Create(&record_);
   now_ = {1001 * kHour, kHour};
   times_.Start(&record_);
@@ -26,7 +26,7 @@ TEST_F(ExecutionTimesTest, TellsWhenAndHowLong) {
   EXPECT_EQ(record_.usage().wall_time_ns(), 2 * kHour);
 }
 
-TEST_F(ExecutionTimesTest, TakesNoShorterWhenTheClockIsSetBack) {
+TEST_F(ExecutionTimesTest, KeepsTheDurationWhenTheClockIsSetBack) {
   times_.Create(&record_);
   now_.unix_ns -= kHour;
   times_.Start(&record_);
@@ -37,7 +37,7 @@ TEST_F(ExecutionTimesTest, TakesNoShorterWhenTheClockIsSetBack) {
   EXPECT_EQ(record_.end_time_ns(), record_.start_time_ns());
 }
 
-TEST_F(ExecutionTimesTest, TakesNoLongerWhenTheClockIsSetForward) {
+TEST_F(ExecutionTimesTest, KeepsTheDurationWhenTheClockIsSetForward) {
   times_.Create(&record_);
   times_.Start(&record_);
   now_ = {now_.unix_ns + kHour, now_.monotonic_ns + 10};
@@ -46,7 +46,7 @@ TEST_F(ExecutionTimesTest, TakesNoLongerWhenTheClockIsSetForward) {
   EXPECT_EQ(record_.end_time_ns() - record_.start_time_ns(), kHour);
 }
 
-TEST_F(ExecutionTimesTest, WhatFailedToStartTookNoTime) {
+TEST_F(ExecutionTimesTest, RecordsNoDurationOfAFailedStart) {
   times_.Create(&record_);
   now_.unix_ns -= kHour;
   times_.End(&record_);
@@ -54,7 +54,7 @@ TEST_F(ExecutionTimesTest, WhatFailedToStartTookNoTime) {
   EXPECT_FALSE(record_.has_usage());
 }
 
-TEST_F(ExecutionTimesTest, TheClocksOfThisHostGoForward) {
+TEST_F(ExecutionTimesTest, ReadsTheClocksOfThisHost) {
   ExecutionTimes times;
   times.Create(&record_);
   times.Start(&record_);

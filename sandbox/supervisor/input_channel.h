@@ -29,8 +29,8 @@ class InputChannel {
   InputChannel(const InputChannel&) = delete;
   InputChannel& operator=(const InputChannel&) = delete;
 
-  // What may wait at most, in bytes and in calls: a server has one call at a
-  // time under way, but those of servers that ended wait too.
+  // The most that may wait, in bytes and in calls. A server has one call at a
+  // time under way, but calls of servers that have ended wait too.
   static constexpr size_t kMaxPending = size_t{4} << 20;
   static constexpr size_t kMaxWaiters = 64;
 
@@ -42,7 +42,7 @@ class InputChannel {
   // Where data that is appended begins.
   uint64_t next_offset() const { return accepted_ + pending_.size(); }
 
-  // Takes no more, and answers who waits.
+  // Closes the input and answers all waiting calls.
   void Close();
 
   wire::InputState state() const;

@@ -103,7 +103,7 @@ TEST_F(InputChannelTest, KeepsATerminalOpenAtTheEndOfTheInput) {
   EXPECT_EQ(Read(), "more");
 }
 
-TEST_F(InputChannelTest, TakesNothingBehindTheEndOfTheInput) {
+TEST_F(InputChannelTest, IgnoresDataBehindTheEndOfTheInput) {
   const std::string much(size_t{1} << 20, 'x');
   Write(0, much, true);
   EXPECT_FALSE(answer_.has_value());
@@ -152,7 +152,7 @@ TEST_F(InputChannelTest, WaitsForACommandThatReadsSlowly) {
   EXPECT_EQ(read + Read().size(), much.size());
 }
 
-TEST_F(InputChannelTest, TreatsACommandThatClosedItsInputAsAState) {
+TEST_F(InputChannelTest, ReportsAClosedInputAsAState) {
   command_.Reset();
   Write(0, "x");
   EXPECT_THAT(*answer_, IsOk());
@@ -169,7 +169,7 @@ TEST_F(InputChannelTest, IgnoresDataBehindWhatAClosedInputDidNotTake) {
   EXPECT_EQ(state_.accepted_offset(), 0u);
 }
 
-TEST_F(InputChannelTest, AppendedDataBeginsBehindWhatWaits) {
+TEST_F(InputChannelTest, AppendsBehindTheDataThatWaits) {
   EXPECT_EQ(channel_->next_offset(), 0u);
   const std::string much(size_t{1} << 20, 'x');
   Write(0, much);

@@ -26,10 +26,10 @@ constexpr int kControl = 3;
 // This program itself, which is executed by descriptor.
 constexpr int kImage = 4;
 
-// Nothing of the terminal or of corrald's process group reaches a sandbox.
+// Separates the sandbox from the terminal and the process group of corrald.
 void Detach() {
   ::setsid();
-  // Executed by descriptor, it would be named after that.
+  // The kernel names a program that is executed by descriptor after that.
   ::prctl(PR_SET_NAME, "corral-supervis");
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);

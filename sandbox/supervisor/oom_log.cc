@@ -13,10 +13,10 @@
 namespace sandbox {
 namespace {
 
-// What the kernel gives at once at most.
+// The longest record that one read(2) returns.
 constexpr size_t kRecordSize = 8192;
 
-// The number that follows `key`; 0: none does.
+// The number after `key`; 0: there is none.
 uint32_t NumberAfter(absl::string_view text, absl::string_view key) {
   const size_t at = text.find(key);
   if (at == absl::string_view::npos) {
@@ -33,7 +33,7 @@ uint32_t NumberAfter(absl::string_view text, absl::string_view key) {
 
 void OomLog::Take(absl::string_view record) {
   const uint32_t pid = NumberAfter(record, "of memory: Killed process ");
-  // The last one: a process may be called so.
+  // The last match: a process may have such a name.
   const size_t user = record.rfind(" UID:");
   if (pid == 0 || user == absl::string_view::npos) {
     return;
@@ -56,7 +56,7 @@ bool MayBeOomVictim(pid_t pid, uint32_t first_id) {
   char record[kRecordSize];
   while (kmsg.valid()) {
     const ssize_t got = ::read(kmsg.get(), record, sizeof(record));
-    // EPIPE: the oldest were overwritten.
+    // EPIPE: the oldest records were overwritten meanwhile.
     if (got <= 0 && errno != EPIPE && errno != EINTR) {
       break;
     }

@@ -1,5 +1,5 @@
-// Whom the kernel killed for want of memory: its counters say how many
-// processes, only its log says which.
+// Which processes the kernel killed for lack of memory. Its counters say how
+// many, only its log says which.
 //
 // Format of the log: Linux Documentation/ABI/testing/dev-kmsg; of the line:
 // __oom_kill_process in mm/oom_kill.c.
@@ -15,7 +15,7 @@
 
 namespace sandbox {
 
-// Takes records of the kernel's log one by one.
+// Reads records of the kernel's log one by one.
 class OomLog {
  public:
   // Looks for `pid` among the processes whose user ids are those of the sandbox
@@ -24,7 +24,7 @@ class OomLog {
 
   void Take(absl::string_view record);
 
-  // Not known to be another: true too if nothing was said of the sandbox.
+  // False: the log names other processes of the sandbox, and not this one.
   bool MayBeVictim() const { return is_victim_ || !others_; }
 
  private:
@@ -34,8 +34,8 @@ class OomLog {
   bool others_ = false;
 };
 
-// What /dev/kmsg says. Takes a few milliseconds. A host that does not show its
-// log says nothing; nor does one that has other numbers for pids and users.
+// Reads /dev/kmsg, which takes a few milliseconds. True if the log cannot be
+// read, or if it has the pids and user ids of other namespaces.
 bool MayBeOomVictim(pid_t pid, uint32_t first_id);
 
 }  // namespace sandbox

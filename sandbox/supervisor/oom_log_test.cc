@@ -16,7 +16,7 @@ constexpr char kOfAnother[] =
     "(UID:1879114728) total-vm:34940kB, anon-rss:32128kB, file-rss:1488kB, "
     "shmem-rss:0kB, UID:2076050408 pgtables:112kB oom_score_adj:0\n";
 
-TEST(OomLogTest, TellsTheVictimFromAnother) {
+TEST(OomLogTest, DistinguishesTheVictimFromAnotherProcess) {
   OomLog victim(23495, kIds);
   victim.Take(kOfTheSandbox);
   EXPECT_TRUE(victim.MayBeVictim());
@@ -25,7 +25,7 @@ TEST(OomLogTest, TellsTheVictimFromAnother) {
   EXPECT_FALSE(bystander.MayBeVictim());
 }
 
-TEST(OomLogTest, KnowsTheVictimAmongOthers) {
+TEST(OomLogTest, FindsTheVictimAmongOthers) {
   OomLog log(7, kIds);
   log.Take(kOfTheSandbox);
   log.Take(
@@ -35,7 +35,7 @@ TEST(OomLogTest, KnowsTheVictimAmongOthers) {
   EXPECT_TRUE(log.MayBeVictim());
 }
 
-TEST(OomLogTest, HoldsNothingAgainstOneOfWhoseSandboxNothingIsSaid) {
+TEST(OomLogTest, AssumesAVictimIfTheLogNamesNobodyOfTheSandbox) {
   OomLog log(1, kIds);
   log.Take(kOfAnother);
   log.Take("6,29601,21637883282,-;oom-kill:constraint=CONSTRAINT_MEMCG,pid=2");

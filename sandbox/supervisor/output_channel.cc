@@ -14,7 +14,7 @@
 namespace sandbox {
 namespace {
 
-// What one turn moves at most: others' turns come after it.
+// The most that one turn moves, so that other channels get their turns.
 constexpr size_t kTurn = size_t{1} << 20;
 constexpr absl::Duration kDiskRetry = absl::Milliseconds(200);
 
@@ -51,7 +51,7 @@ size_t OutputChannel::Room() {
   }
   uint64_t left = host_.quota->MakeRoom(this);
   if (MayDrop(log_->overflow())) {
-    // It goes on with the least that a log keeps.
+    // A log that may drop data always goes on with the least that is kept.
     left = std::max(left, OutputLogWriter::kMinRetained);
   }
   return std::min(room, left);
@@ -112,9 +112,9 @@ void OutputChannel::Pump() {
     wait = Step(&moved);
   }
   if (closed()) {
-    return;  // and that was told
+    return;  // changed() was called
   }
-  // A turn that is over goes on with the next data.
+  // After a full turn the next event continues.
   SetWait(wait.value_or(Wait::kForData));
   if (moved > 0) {
     callbacks_.changed();
@@ -179,7 +179,7 @@ void OutputChannel::SetWait(Wait wait) {
     return;
   }
   if (wait_ == Wait::kForData) {
-    // Not just no events: a hang-up would be reported all the time.
+    // Clearing the events is not enough: epoll always reports a hang-up.
     host_.loop->Unwatch(source_.get());
   }
   disk_retry_.Cancel();
@@ -200,7 +200,7 @@ void OutputChannel::Account() {
   Charge(log_->disk_bytes());
   if (log_->unpunched() && !punch_retry_.pending()) {
     punch_retry_ = Timer(host_.timers, kDiskRetry, [this] {
-      // If it fails again, so does Account().
+      // If it fails again, Account() retries.
       (void)log_->Punch();
       Account();
     });
@@ -301,7 +301,7 @@ bool OutputChannel::Expire(const std::string& path) {
   }
   const absl::Status expired = ExpireOutputLog(path);
   if (!expired.ok() && !absl::IsNotFound(expired)) {
-    // Still charged: it may still be there.
+    // Still charged: the data may still be on the disk.
     host_.storage->Fail(this, "expiry of output", expired);
     return false;
   }
@@ -311,7 +311,7 @@ bool OutputChannel::Expire(const std::string& path) {
     released_.set_expired(true);
     Charge(0);
   } else {
-    // Who still writes must not notice: what comes is dropped.
+    // Keeps writers running and discards their output.
     log_->Trim(0);
     Account();
     Resume();

@@ -40,8 +40,8 @@ class OutputChannel final : private QuotaLog {
   struct Callbacks {
     // The log grew, lost its oldest bytes or was closed.
     std::function<void()> changed;
-    // With Overflow::kKill, once: more was written than is kept, and is thrown
-    // away, or the disk has failed.
+    // Called once, with Overflow::kKill: more was written than is kept and is
+    // discarded, or the disk has failed.
     std::function<void(wire::ExitRecord::Cause)> must_kill;
   };
 
@@ -57,30 +57,30 @@ class OutputChannel final : private QuotaLog {
   wire::StreamState state() const;
   // Nothing more will come.
   bool closed() const { return !source_.valid(); }
-  // The source waits, for room in the log or for the disk.
+  // Writers wait until the log has room or the disk accepts data.
   bool blocked() const { return !closed() && wait_ != Wait::kForData; }
-  // It waits for the disk.
+  // Writers wait for the disk.
   bool refused() const { return !closed() && wait_ == Wait::kForDisk; }
-  // Why the log lacks what was written, if it does: OUTPUT_LIMIT with
-  // Overflow::kKill, or OUTPUT_FAILED, which a disk that recovers before
-  // Close() takes back.
+  // Why the log lacks some of the output: OUTPUT_LIMIT with Overflow::kKill, or
+  // OUTPUT_FAILED unless the disk recovers before Close(). Nothing: the log is
+  // complete.
   std::optional<wire::ExitRecord::Cause> loss() const;
-  // For a terminal.
+  // The master, of a terminal.
   int source() const { return source_.get(); }
 
-  // Before anything is moved: see OutputLogWriter.
+  // See OutputLogWriter. Before the first Pump().
   void NoteStart(int64_t start_time_ns) { log_->NoteStart(start_time_ns); }
-  // Moves what is ready into the log, within its room.
+  // Moves available data into the log, as much as the log has room for.
   void Pump();
   void Acknowledge(uint64_t offset);
-  // Nothing more is wanted.
+  // Closes the stream and its log. Later data is discarded.
   void Close();
-  // Its execution has ended: from now on the quota takes the log for that of an
-  // ended one, as soon as it is closed. Until then it may have to drop more.
+  // The execution has ended. Once closed, the log no longer counts as a
+  // running one for the quota; until then the quota may make it drop more.
   void Settle();
-  // Drops what is in the log, which is at `path`, and from now on what comes.
-  // False: the disk refuses, the storage is told to fail, and it is to be tried
-  // again.
+  // Drops the content of the log, whose file is `path`, and all that is written
+  // later. False: the disk refuses, which the storage status reports, and the
+  // caller tries again.
   [[nodiscard]] bool Expire(const std::string& path);
 
  private:
@@ -90,19 +90,21 @@ class OutputChannel final : private QuotaLog {
   void Trim(uint64_t bytes) override;
   void Resume() override;
 
-  // Moves once, and adds how much. What is to be waited for before the next
-  // time, if anything is.
+  // Moves data once and adds its size to `moved`. Returns what to wait for
+  // before the next move, if anything.
   std::optional<Wait> Step(size_t* moved);
   // How much may be moved now, by the log's policy and the sandbox's quota.
   size_t Room();
-  // How many bytes; 0 at the end; Unavailable when nothing is ready.
+  // Returns the number of bytes; 0 at end of stream; Unavailable if no data is
+  // ready.
   absl::StatusOr<size_t> Move(size_t room);
   absl::StatusOr<size_t> MoveFromTerminal(size_t room);
-  // The same, for what comes after a log of kKill is full.
+  // Like Move(), but discards: for a full log with Overflow::kKill.
   absl::StatusOr<size_t> Discard();
   void OnMoved(const absl::StatusOr<size_t>& moved);
   void MustKill(wire::ExitRecord::Cause cause);
-  // Tells the quota what the log takes, and tries again to make less of it.
+  // Reports the disk use of the log to the quota, and retries to release space
+  // that was dropped.
   void Account();
   void Charge(uint64_t disk_bytes);
   void Release();
@@ -111,7 +113,7 @@ class OutputChannel final : private QuotaLog {
   const OutputHost host_;
   const wire::Stream kind_;
   UniqueFd source_;
-  // Until it is closed and settled.
+  // Empty once it is closed and settled.
   std::optional<OutputLogWriter> log_;
   const Callbacks callbacks_;
   // What was read from a terminal and could not be written.

@@ -19,7 +19,7 @@ namespace {
 
 using OutputChannelTest = OutputChannelFixture;
 
-TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
+TEST_F(OutputChannelTest, MovesTheOutputIntoTheLog) {
   for (const wire::Stream kind : {wire::STDOUT, wire::TERMINAL}) {
     Open(kind, Overflow::kDropOldest);
     Print(std::string("a\0b", 3));
@@ -36,7 +36,7 @@ TEST_F(OutputChannelTest, PutsWhatIsPrintedIntoTheLog) {
   }
 }
 
-TEST_F(OutputChannelTest, HoldsTheCommandBackUntilTheLogHasRoom) {
+TEST_F(OutputChannelTest, BlocksWritersUntilTheLogHasRoom) {
   Open(wire::STDOUT, Overflow::kBlock);
   size_t printed = 0;
   while (!channel_->blocked()) {
@@ -54,7 +54,7 @@ TEST_F(OutputChannelTest, HoldsTheCommandBackUntilTheLogHasRoom) {
   EXPECT_LT(Log().state()->end, printed);
 }
 
-TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
+TEST_F(OutputChannelTest, DropsTheOldestOutputInsteadOfBlocking) {
   Open(wire::STDOUT, Overflow::kDropOldest);
   size_t printed = 0;
   while (printed < size_t{8} << 20) {
@@ -66,7 +66,7 @@ TEST_F(OutputChannelTest, DropsTheOldestWhenItMayNotBlock) {
   EXPECT_GT(Log().state()->begin, 0u);
 }
 
-TEST_F(OutputChannelTest, WantsTheCommandKilledWhenItWritesMoreThanIsKept) {
+TEST_F(OutputChannelTest, AsksToKillTheCommandWhenItWritesMoreThanIsKept) {
   Open(wire::STDOUT, Overflow::kKill);
   const std::string data(kRetained, 'x');
   ASSERT_EQ(Print(data), kRetained);
@@ -85,7 +85,7 @@ TEST_F(OutputChannelTest, WantsTheCommandKilledWhenItWritesMoreThanIsKept) {
   EXPECT_EQ(Text(), data);
 }
 
-TEST_F(OutputChannelTest, EndsAFullLogThatIsNotOverrun) {
+TEST_F(OutputChannelTest, AFullLogThatEndsInTimeIsNoReasonToKill) {
   Open(wire::STDOUT, Overflow::kKill);
   ASSERT_EQ(Print(std::string(kRetained, 'x')), kRetained);
   command_.Reset();
@@ -94,7 +94,7 @@ TEST_F(OutputChannelTest, EndsAFullLogThatIsNotOverrun) {
   EXPECT_TRUE(kills_.empty());
 }
 
-TEST_F(OutputChannelTest, WaitsForADiskThatFails) {
+TEST_F(OutputChannelTest, RetriesWhileTheDiskFails) {
   for (const wire::Stream kind : {wire::STDOUT, wire::TERMINAL}) {
     for (const int error : {ENOSPC, EIO, EROFS, EDQUOT}) {
       Open(kind, Overflow::kDropOldest);
@@ -125,7 +125,7 @@ TEST_F(OutputChannelTest, WaitsForADiskThatFails) {
   }
 }
 
-TEST_F(OutputChannelTest, LosesNothingWhenOnlyTheEndWasRefused) {
+TEST_F(OutputChannelTest, ReportsNoLossWhenOnlyTheEndOfStreamWasRefused) {
   Open(wire::STDOUT, Overflow::kDropOldest);
   Print("all");
   channel_->Pump();
@@ -139,7 +139,7 @@ TEST_F(OutputChannelTest, LosesNothingWhenOnlyTheEndWasRefused) {
   EXPECT_EQ(failures_.back(), "");
 }
 
-TEST_F(OutputChannelTest, WantsTheCommandKilledWhenTheDiskFails) {
+TEST_F(OutputChannelTest, AsksToKillTheCommandWhenTheDiskFails) {
   Open(wire::STDOUT, Overflow::kKill);
   Print("one");
   ASSERT_TRUE(tests::WithFailingCalls({SYS_splice}, EIO, [this] {
@@ -151,7 +151,7 @@ TEST_F(OutputChannelTest, WantsTheCommandKilledWhenTheDiskFails) {
   EXPECT_EQ(storage_.failure(), "") << "nothing is to be written any more";
 }
 
-TEST_F(OutputChannelTest, TakesNothingAfterItIsClosed) {
+TEST_F(OutputChannelTest, IgnoresOutputAfterItIsClosed) {
   Open(wire::STDOUT, Overflow::kDropOldest);
   Print("before");
   channel_->Pump();

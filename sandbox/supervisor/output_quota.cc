@@ -6,13 +6,13 @@
 namespace sandbox {
 namespace {
 
-// How far below the limit what is dropped brings it: each hole costs a journal
-// entry.
+// Dropping goes this far below the limit, since each hole costs the file system
+// a journal entry.
 constexpr uint64_t kMaxSlack = uint64_t{8} << 20;
 
 uint64_t Slack(uint64_t limit) { return std::min(limit / 16, kMaxSlack); }
 
-// The size that none may exceed so that all are `total` together.
+// The size to which the larger ones must shrink so that the sum is `total`.
 uint64_t FairShare(std::vector<uint64_t> sizes, uint64_t total) {
   std::sort(sizes.begin(), sizes.end());
   size_t left = sizes.size();
@@ -56,7 +56,7 @@ void OutputQuota::Charge(int64_t bytes) {
 
 void OutputQuota::OnDroppable() {
   if (!waiting_.empty() && !resuming_) {
-    // Deferred: whoever drops something is on the stack.
+    // Deferred, because the log that dropped data is on the stack.
     resuming_ = true;
     loop_->Defer([this] { ResumeAll(); });
   }

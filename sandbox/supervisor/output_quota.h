@@ -1,7 +1,7 @@
-// What all logs of one sandbox may take on the disk together. When it is used
-// up, the output of ended executions is dropped, of the one that ended first
-// before others; then the largest running logs whose policy lets them drop
-// more; then nothing is left, and the others' policies count.
+// Limits the disk space of all logs of one sandbox together. When it is used
+// up, the output of ended executions is dropped, the oldest end first; then the
+// largest running logs drop data if their policy allows it; after that no space
+// is left, and each log follows its policy for a full log.
 //
 // For the event loop's thread.
 
@@ -21,7 +21,7 @@ namespace sandbox {
 // A log that is being written.
 class QuotaLog {
  public:
-  // What it may drop, whatever it keeps; 0 when it may drop nothing.
+  // How many bytes it could drop at most; 0 if its policy allows none.
   virtual uint64_t droppable_bytes() const = 0;
   // Keeps no more than about `bytes`.
   virtual void Trim(uint64_t bytes) = 0;
@@ -38,25 +38,25 @@ class OutputQuota {
   OutputQuota(const OutputQuota&) = delete;
   OutputQuota& operator=(const OutputQuota&) = delete;
 
-  // 0: no limit, as in the beginning.
+  // 0: no limit, which is the default.
   void SetLimit(uint64_t bytes) { limit_ = bytes; }
 
   void Add(QuotaLog* log) { logs_.insert(log); }
   void Remove(QuotaLog* log);
 
-  // An execution has ended: `expire` drops its output, and takes it off with
-  // Charge().
+  // An execution has ended. `expire` drops its output, and calls Charge() with
+  // the freed bytes as a negative number.
   void AddEnded(const void* execution, std::function<void()> expire);
   void RemoveEnded(const void* execution);
 
-  // Disk use grew, or fell.
+  // The disk use has changed by `bytes`.
   void Charge(int64_t bytes);
 
-  // A log that could drop nothing may drop something: who waits tries again.
+  // A log can drop data that it could not drop before: waiting logs try again.
   void OnDroppable();
 
-  // How much more may be written. What can be dropped was, when this is 0;
-  // `log` is resumed when there is room then.
+  // Returns how many bytes may be written, and drops what can be dropped if
+  // none may. 0: `log` is resumed when there is room.
   uint64_t MakeRoom(QuotaLog* log);
 
  private:

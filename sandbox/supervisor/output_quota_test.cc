@@ -24,7 +24,7 @@ namespace {
 
 using OutputQuotaTest = OutputChannelFixture;
 
-TEST_F(OutputQuotaTest, TreatsAUsedUpQuotaAsAFullLog) {
+TEST_F(OutputQuotaTest, TreatsAnExhaustedQuotaLikeAFullLog) {
   quota_->SetLimit(kRetained / 2);
   const std::string data(kRetained, 'x');
   Open(wire::STDOUT, Overflow::kBlock);
@@ -40,7 +40,7 @@ TEST_F(OutputQuotaTest, TreatsAUsedUpQuotaAsAFullLog) {
   EXPECT_EQ(Log().state()->end, kRetained / 2);
 }
 
-TEST_F(OutputQuotaTest, DropsWhatHasEndedBeforeItTreatsTheQuotaAsUsedUp) {
+TEST_F(OutputQuotaTest, DropsTheOutputOfEndedExecutionsFirst) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock);
   Print(std::string(kRetained / 2, 'x'));
@@ -92,7 +92,7 @@ TEST_F(OutputQuotaTest, ForgetsAnEndedExecutionThatIsDeleted) {
   EXPECT_EQ(expired, "o");
 }
 
-TEST_F(OutputQuotaTest, GoesOnWhenTheQuotaHasRoomAgain) {
+TEST_F(OutputQuotaTest, ResumesALogWhenTheQuotaHasRoomAgain) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock);
   Print(std::string(kRetained, 'x'));
@@ -111,7 +111,7 @@ TEST_F(OutputQuotaTest, GoesOnWhenTheQuotaHasRoomAgain) {
   EXPECT_EQ(Text(), "more");
 }
 
-TEST_F(OutputQuotaTest, GoesOnWhenAQuotaLessThanALogIsAcknowledged) {
+TEST_F(OutputQuotaTest, ResumesALogThatIsLargerThanTheQuotaOnAcknowledgement) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
   for (uint64_t round = 1; round <= 3; ++round) {
@@ -124,7 +124,7 @@ TEST_F(OutputQuotaTest, GoesOnWhenAQuotaLessThanALogIsAcknowledged) {
   }
 }
 
-TEST_F(OutputQuotaTest, GoesOnWhenAnotherLogIsAcknowledged) {
+TEST_F(OutputQuotaTest, ResumesALogWhenAnotherLogIsAcknowledged) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
   Print(std::string(kRetained, 'x'));
@@ -143,7 +143,7 @@ TEST_F(OutputQuotaTest, GoesOnWhenAnotherLogIsAcknowledged) {
   EXPECT_EQ(Text(), "more");
 }
 
-TEST_F(OutputQuotaTest, GoesOnWhenAClosedLogIsAcknowledged) {
+TEST_F(OutputQuotaTest, ResumesALogWhenAClosedLogIsAcknowledged) {
   until_ = [] { return false; };
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
@@ -189,7 +189,7 @@ TEST_F(OutputQuotaTest, DropsFromAClosedLogUntilItsExecutionHasEnded) {
   }
 }
 
-TEST_F(OutputQuotaTest, TriesAgainToGiveTheDiskWhatWasAcknowledged) {
+TEST_F(OutputQuotaTest, RetriesToReleaseAcknowledgedSpace) {
   until_ = [] { return false; };
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock, uint64_t{64} << 20);
@@ -212,7 +212,7 @@ TEST_F(OutputQuotaTest, TriesAgainToGiveTheDiskWhatWasAcknowledged) {
   EXPECT_EQ(Text(), "more");
 }
 
-TEST_F(OutputQuotaTest, TakesOnAndDropsWhenItsOwnOutputHadToMakeRoom) {
+TEST_F(OutputQuotaTest, KeepsDiscardingTheOutputOfAnExpiredExecution) {
   for (const Overflow overflow : {Overflow::kBlock, Overflow::kDropOldest,
                                   Overflow::kHeadAndTail, Overflow::kKill}) {
     quota_->SetLimit(kRetained);
@@ -237,7 +237,7 @@ TEST_F(OutputQuotaTest, TakesOnAndDropsWhenItsOwnOutputHadToMakeRoom) {
   }
 }
 
-TEST_F(OutputQuotaTest, StaysChargedForWhatTheDiskDoesNotDrop) {
+TEST_F(OutputQuotaTest, KeepsTheChargeForOutputThatTheDiskCannotDrop) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock);
   Print(std::string(kRetained, 'x'));
@@ -260,7 +260,7 @@ TEST_F(OutputQuotaTest, StaysChargedForWhatTheDiskDoesNotDrop) {
   EXPECT_EQ(Text(), "more");
 }
 
-TEST_F(OutputQuotaTest, DropsMoreWhenTheQuotaIsUsedUp) {
+TEST_F(OutputQuotaTest, DropsFromTheLargestLogWhenTheQuotaIsExhausted) {
   constexpr uint64_t kLimit = uint64_t{1} << 20;
   quota_->SetLimit(kLimit);
   Open(wire::STDOUT, Overflow::kDropOldest, 8 * kLimit);

@@ -17,8 +17,8 @@ struct Reaped {
   rusage usage = {};
 };
 
-// `options` as of waitid(2). Nothing, with WNOHANG: it has not ended, or a
-// tracer has yet to learn that it has.
+// `options` as of waitid(2). Nothing, with WNOHANG: the child still runs, or it
+// has ended and its tracer has not been notified yet.
 std::optional<Reaped> Reap(int pidfd, int options);
 
 }  // namespace sandbox

@@ -29,19 +29,19 @@ int StatusOf(void (*then)()) {
   return Reap(child.get(), 0)->wait_status;
 }
 
-TEST(ReapTest, TellsEachExitCodeAsItIs) {
+TEST(ReapTest, ReportsEachExitCode) {
   EXPECT_EQ(StatusOf([] { ::_exit(0); }), 0);
   EXPECT_EQ(StatusOf([] { ::_exit(126); }), 126 << 8);
   EXPECT_EQ(StatusOf([] { ::_exit(137); }), 137 << 8);
   EXPECT_EQ(StatusOf([] { ::_exit(255); }), 255 << 8);
 }
 
-TEST(ReapTest, TellsASignalFromACode) {
+TEST(ReapTest, DistinguishesASignalFromAnExitCode) {
   EXPECT_EQ(StatusOf([] { ::raise(SIGKILL); }), SIGKILL);
   EXPECT_EQ(StatusOf([] { ::raise(SIGRTMAX); }), SIGRTMAX);
 }
 
-TEST(ReapTest, TellsACoreDumpWhereTheKernelWroteOne) {
+TEST(ReapTest, ReportsACoreDumpIfTheKernelWroteOne) {
   const UniqueFd child = Start([] {
     const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
     ::setrlimit(RLIMIT_CORE, &unlimited);
@@ -59,7 +59,7 @@ TEST(ReapTest, TellsACoreDumpWhereTheKernelWroteOne) {
   EXPECT_EQ(WCOREDUMP(status) != 0, info.si_code == CLD_DUMPED);
 }
 
-TEST(ReapTest, DoesNotWaitForOneThatLivesIfAskedNotTo) {
+TEST(ReapTest, DoesNotWaitForALivingChildWithWnohang) {
   const UniqueFd child = Start([] { ::pause(); });
   EXPECT_FALSE(Reap(child.get(), WNOHANG).has_value());
   ::syscall(SYS_pidfd_send_signal, child.get(), SIGTERM, nullptr, 0);

@@ -16,10 +16,10 @@
 namespace sandbox {
 namespace {
 
-// What execvp(3) searches when there is no PATH.
+// The path that execvp(3) searches if there is no PATH.
 constexpr absl::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 
-// Pages beyond this were touched by a large request and are given back.
+// A large request touches pages beyond this, which are released afterwards.
 constexpr size_t kKeptPages = size_t{64} << 10;
 
 // Appends NUL-terminated strings to the exchange.
@@ -111,7 +111,8 @@ SpawnAnswer Spawner::Send(const Job& job) {
     return {};
   }
   if (error == EPIPE || error == ECONNRESET) {
-    // It is gone, and the sandbox with it; whoever asks comes first.
+    // The spawner is gone, and the sandbox with it. Reported later, because the
+    // caller is on the stack.
     end_timer_ = Timer(loop_, absl::ZeroDuration(), [this] { OnEnd(); });
     return {};
   }
@@ -180,7 +181,7 @@ void Spawner::OnAnswer() {
   absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(socket_.get(), &answer, sizeof(answer));
   if (!packet.ok()) {
-    return;  // of the host, and no end of the spawner: it is still there
+    return;  // a transient error of the host: the spawner is still there
   }
   const bool whole = packet->size == sizeof(answer) &&
                      (answer.error != 0 || !packet->fds.empty());
@@ -193,7 +194,7 @@ void Spawner::OnAnswer() {
   }
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
-  // The next may start while this one is looked after.
+  // The next command may start while this answer is handled.
   SendNext();
   job.done(packet->fds.empty() ? UniqueFd() : std::move(packet->fds[0]),
            answer);

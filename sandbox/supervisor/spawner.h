@@ -1,5 +1,5 @@
-// The supervisor's end of the spawner: commands are asked for here. One is
-// under way at a time, others wait in order.
+// The supervisor's connection to the spawner, which starts commands. One
+// request is under way at a time, others wait in order.
 //
 // For the event loop's thread.
 
@@ -33,8 +33,8 @@ class Spawner {
     // Standard input, output and error, then the cgroup's (Cgroup::EntryFds).
     std::vector<int> fds;
     bool cgroup_v2 = false;
-    // The command's pidfd, invalid if there never was a process; and whether it
-    // executes.
+    // Called with the command's pidfd, which is invalid if there is no process,
+    // and with whether the command executes.
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;
   };
 
@@ -51,9 +51,9 @@ class Spawner {
           absl::AnyInvocable<void()> lost);
 
   void SendNext();
-  // What kept it from being sent; error 0: nothing did.
+  // Returns why the request was not sent; error 0: it was sent.
   SpawnAnswer Send(const Job& job);
-  // False: it does not fit.
+  // False: the request does not fit into the exchange.
   bool Write(const Job& job);
   void OnAnswer();
   // True: a pidfd can be received.

@@ -93,7 +93,7 @@ class SpawnerTest : public ::testing::Test {
   bool lost_ = false;
 };
 
-TEST_F(SpawnerTest, HandsOverTheCommandAndItsDescriptors) {
+TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   command_.add_argv("");
   command_.add_environment("A=1");
   command_.set_terminal_rows(24);
@@ -110,7 +110,7 @@ TEST_F(SpawnerTest, HandsOverTheCommandAndItsDescriptors) {
   EXPECT_EQ(Request().terminal, 1u);
 }
 
-TEST_F(SpawnerTest, GivesTheSearchPathOfAProgramWithoutASlash) {
+TEST_F(SpawnerTest, SendsTheSearchPathForAProgramWithoutASlash) {
   command_.set_argv(0, "true");
   command_.add_environment("XPATH=/no");
   command_.add_environment("PATH=/a:/b");
@@ -122,14 +122,14 @@ TEST_F(SpawnerTest, GivesTheSearchPathOfAProgramWithoutASlash) {
   EXPECT_FALSE(pidfd_.valid());
 }
 
-TEST_F(SpawnerTest, SearchesTheUsualPlacesWithoutAPath) {
+TEST_F(SpawnerTest, SendsTheDefaultSearchPathWithoutPATH) {
   command_.set_argv(0, "true");
   spawner_->Spawn(Job(command_));
   EXPECT_STREQ(exchange_ + Request().path_offset,
                "/usr/local/bin:/usr/bin:/bin");
 }
 
-TEST_F(SpawnerTest, AsksForOneAtATime) {
+TEST_F(SpawnerTest, SendsOneRequestAtATime) {
   wire::CommandSpec second = command_;
   second.set_argv(0, "/bin/second");
   spawner_->Spawn(Job(command_));
@@ -143,7 +143,7 @@ TEST_F(SpawnerTest, AsksForOneAtATime) {
   EXPECT_EQ(Strings(), "/tmp|/bin/second|");
 }
 
-TEST_F(SpawnerTest, RefusesWhatDoesNotFitAndGoesOn) {
+TEST_F(SpawnerTest, RefusesACommandThatIsTooLargeAndContinues) {
   wire::CommandSpec large = command_;
   large.add_argv(std::string(kExchangeSize, 'x'));
   wire::CommandSpec many = command_;
@@ -158,7 +158,7 @@ TEST_F(SpawnerTest, RefusesWhatDoesNotFitAndGoesOn) {
   EXPECT_EQ(Requests(), 1u);
 }
 
-TEST_F(SpawnerTest, SaysThatTheSpawnerEnded) {
+TEST_F(SpawnerTest, ReportsTheEndOfTheSpawner) {
   spawner_->Spawn(Job(command_));
   theirs_.Reset();
   loop_->Run();
@@ -166,8 +166,8 @@ TEST_F(SpawnerTest, SaysThatTheSpawnerEnded) {
   EXPECT_THAT(answers_, ElementsAre());
 }
 
-TEST_F(SpawnerTest, SaysThatTheSpawnerEndedBeforeItWasAsked) {
-  // Before it is told by the socket itself, which can also fail alone.
+TEST_F(SpawnerTest, ReportsTheEndOfASpawnerThatCannotBeAsked) {
+  // Sending fails before the loop reports the end of the socket.
   ASSERT_EQ(::shutdown(theirs_.get(), SHUT_RD), 0);
   spawner_->Spawn(Job(command_));
   loop_->Run();
@@ -175,7 +175,7 @@ TEST_F(SpawnerTest, SaysThatTheSpawnerEndedBeforeItWasAsked) {
   EXPECT_THAT(answers_, ElementsAre());
 }
 
-TEST_F(SpawnerTest, TakesACommandsPidfdWhenNoOtherDescriptorIsLeft) {
+TEST_F(SpawnerTest, ReceivesAPidfdWhenNoOtherDescriptorIsLeft) {
   spawner_->Spawn(Job(command_));
   Answer(0, {0});
   {
@@ -186,7 +186,7 @@ TEST_F(SpawnerTest, TakesACommandsPidfdWhenNoOtherDescriptorIsLeft) {
   EXPECT_TRUE(pidfd_.valid());
 }
 
-TEST_F(SpawnerTest, StartsNothingThatItCouldNotWaitFor) {
+TEST_F(SpawnerTest, StartsNoCommandWhosePidfdItCouldNotReceive) {
   {
     const tests::NoDescriptors none;
     spawner_->Spawn(Job(command_));
@@ -197,7 +197,7 @@ TEST_F(SpawnerTest, StartsNothingThatItCouldNotWaitFor) {
   EXPECT_EQ(Requests(), 1u);
 }
 
-TEST_F(SpawnerTest, TakesAnAnswerThatNobodyAskedForAsTheEnd) {
+TEST_F(SpawnerTest, TreatsAnUnexpectedAnswerAsTheEndOfTheSpawner) {
   Answer(0, {});
   loop_->Run();
   EXPECT_TRUE(lost_);

@@ -1,4 +1,4 @@
-// Whether what a sandbox writes to the disk can be written.
+// Whether the disk accepts what a sandbox writes.
 //
 // For the event loop's thread.
 
@@ -22,13 +22,13 @@ class StorageStatus {
   explicit StorageStatus(std::function<void()> changed)
       : changed_(std::move(changed)) {}
 
-  // What `writer` tried last failed. It tries again until Succeed(). `what` is
-  // for people.
+  // The last attempt of `writer` failed. It retries until it calls Succeed().
+  // `what` names the object, for people.
   void Fail(const void* writer, absl::string_view what,
             const absl::Status& why);
   void Succeed(const void* writer);
 
-  // One of what still fails; empty: nothing does.
+  // One of the failures; empty: there is none.
   std::string failure() const;
 
  private:

@@ -6,7 +6,7 @@
 //         \--------------------------/  (it failed to start)
 //
 // The way of its end, in supervised_command.cc from top to bottom: OnExit reaps
-// it, OnDrained has its output, Record writes exit.pb, Report tells the server.
+// it, OnDrained has its output, Record writes exit.pb, ReportEnd reports it.
 //
 // For the event loop's thread. Not movable: the loop refers to it.
 

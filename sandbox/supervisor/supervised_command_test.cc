@@ -279,6 +279,13 @@ TEST_F(SupervisedCommandTest, ReadsTheKernelsLogOnlyIfItDecides) {
   EXPECT_EQ(oom_questions_, 1);
 }
 
+TEST_F(SupervisedCommandTest, AKillWithoutLackOfMemoryHasAnUnknownCause) {
+  Start();
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::NORMAL);
+  EXPECT_EQ(oom_questions_, 0);
+}
+
 TEST_F(SupervisedCommandTest, DoesNotReadTheKernelsLogOfAnotherEnd) {
   group_.usage.oom_kills = 1;
   Start();

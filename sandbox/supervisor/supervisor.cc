@@ -20,21 +20,21 @@
 namespace sandbox {
 namespace {
 
-// Between attempts to remove a group whose processes were killed: at first, and
-// as long as one does not go.
+// Pauses between attempts to remove a group whose processes were killed: the
+// first, and the longest while a process does not go.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
 constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
 // Between attempts to write to a disk that fails.
 constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
-// Of supervisor.proto.
+// The version of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
 
 }  // namespace
 
 Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
     : loop_(std::move(loop)),
-      storage_([this] { TellStorage(); }),
+      storage_([this] { ReportStorage(); }),
       quota_(loop_.get()),
       sync_(loop_.get(), loop_.get(), &storage_,
             std::make_unique<BackgroundThread>()),
@@ -47,7 +47,8 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
 Supervisor::~Supervisor() = default;
 
 void Supervisor::Run() {
-  // Before the request is read: a server keeps one that has come this far.
+  // Before the request is read, so that a server can keep a prepared supervisor
+  // for the next request.
   prepared_ = Prepare();
   loop_->Run();
 }
@@ -135,7 +136,7 @@ void Supervisor::With(uint64_t request_id, const std::string& id,
 absl::Status Supervisor::Prepare() {
   ASSIGN_OR_RETURN(ids_, IdRange::Acquire());
   ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
-  // The range is this sandbox's alone on this host, so the name is too.
+  // No other sandbox on this host has this range, so the name is unique.
   ASSIGN_OR_RETURN(
       cgroup_, Cgroup::Create(
                    host, absl::StrCat(kSandboxCgroup, ids_.first_id() >> 16)));
@@ -147,9 +148,9 @@ absl::Status Supervisor::Prepare() {
       construction_,
       Construct(ids_.first_id(), cgroup_,
                 host.version == CgroupVersion::kV2 ? home_ : cgroup_));
-  // The limits are the commands' alone: were init and the spawner below them,
-  // they would be all that is left to kill once files in memory or shared
-  // memory, which no process holds, have used it up.
+  // The limits apply to commands only. If they applied to init and the spawner,
+  // the kernel would kill those once files in memory or shared memory, which no
+  // process holds, have used up the limit.
   ASSIGN_OR_RETURN(run_, cgroup_.CreateChild("run"));
   RETURN_IF_ERROR(run_.HandOn());
   spares_.SetGroups(
@@ -196,7 +197,7 @@ absl::StatusOr<std::unique_ptr<CommandGroup>> Supervisor::MakeGroup(
 void Supervisor::CreateSandbox(uint64_t request_id,
                                const wire::SandboxSpec& spec) {
   if (state_ == State::kEnded) {
-    return;  // what was prepared has just failed: the server starts another
+    return;  // what was prepared has just failed; the server starts another
   }
   if (state_ != State::kNew) {
     Reply(request_id,
@@ -235,7 +236,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       Complete(construction_,
                {{spec.workspace(), spec.workspace_read_only(), ids_.first_id()},
                 spec.memory_bytes()}));
-  // What was prepared may have been dead for long.
+  // The prepared processes may have died long ago.
   for (const Child* child : {&construction_.init, &construction_.spawner}) {
     if (IsExiting(child->pid)) {
       return absl::AbortedError("init or the spawner died");
@@ -323,7 +324,7 @@ void Supervisor::TryRemove(const std::string& id, absl::Duration pause) {
   const auto found = commands_.find(id);
   if (removals_.count(id) == 0 || found == commands_.end() ||
       !found->second->ended()) {
-    return;  // it was removed meanwhile, or its end comes here again
+    return;  // removed meanwhile, or not ended: its end calls this again
   }
   if (!found->second->RemoveCgroup()) {
     loop_->After(pause, [this, id, pause] {
@@ -342,7 +343,7 @@ void Supervisor::TryRemove(const std::string& id, absl::Duration pause) {
   removals_.erase(id);
 }
 
-void Supervisor::TellStorage() {
+void Supervisor::ReportStorage() {
   if (state_ == State::kReady || state_ == State::kDeleting) {
     wire::FromSupervisor message;
     message.mutable_storage()->set_failure(storage_.failure());

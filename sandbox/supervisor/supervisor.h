@@ -1,5 +1,5 @@
-// One sandbox, from birth to death: answers corrald's requests, owns the
-// executions.
+// One sandbox from its creation to its end: answers corrald's requests and owns
+// the executions.
 //
 // For one thread, which calls Run().
 
@@ -37,8 +37,8 @@ class Supervisor {
   Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control);
   ~Supervisor();
 
-  // Returns when the sandbox was deleted, could not be made or has failed: then
-  // nothing of it is left.
+  // Returns when the sandbox was deleted, could not be made or has failed.
+  // Nothing of it is left then.
   void Run();
 
  private:
@@ -49,8 +49,7 @@ class Supervisor {
   void ReplyInput(uint64_t request_id, const absl::Status& status,
                   const wire::InputState& input);
 
-  // Makes a sandbox that lacks only what is particular to one: the workspace
-  // and the limits.
+  // Makes a sandbox without workspace and limits, which come with the request.
   absl::Status Prepare();
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
@@ -64,7 +63,7 @@ class Supervisor {
   void With(uint64_t request_id, const std::string& id, Action action);
 
   void OnState(const wire::ExecutionRecord& record);
-  // Tries again after `pause` if something of it still lives.
+  // Retries after `pause` if a process is left.
   void TryRemove(const std::string& id, absl::Duration pause);
   bool InitEnds() const;
   void OnInitExit();
@@ -76,11 +75,11 @@ class Supervisor {
       const std::string& name);
   // Ends the run when nothing is left to wait for.
   void TryEnd();
-  // Ends the run when the server has been told all, or does not read it.
-  void StopWhenTold(absl::Duration patience);
+  // Ends the run when the server has read all messages, or after `patience`.
+  void StopWhenRead(absl::Duration patience);
   // Kills and reaps init and spawner; removes the cgroups.
   void CleanUp();
-  void TellStorage();
+  void ReportStorage();
   wire::Snapshot Snapshot() const;
 
   const std::unique_ptr<EventLoop> loop_;
@@ -89,14 +88,14 @@ class Supervisor {
   std::string directory_;
   IdRange ids_;
   Cgroup cgroup_;
-  // v2: of init and spawner, since a group with controllers for groups below
-  // holds no processes.
+  // v2: the group of init and the spawner, since a group that hands controllers
+  // on holds no processes.
   Cgroup home_;
   // The parent of the commands' groups; has the limits.
   Cgroup run_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
-  // Here on, each may be used by what comes after it.
+  // From here on, each member may be used by those after it.
   StorageStatus storage_;
   OutputQuota quota_;
   RecordSync sync_;

@@ -1,5 +1,4 @@
-// How a sandbox ends: because it is to be deleted, or because a process that it
-// cannot be without has died.
+// The end of a sandbox: it is deleted, or init or the spawner has died.
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -25,8 +24,8 @@ namespace {
 
 constexpr char kInitDied[] = "init died";
 
-// For the server to read what it is told at the end, and between looks whether
-// it has.
+// How long the server may take to read the last messages, and how often this is
+// checked.
 constexpr absl::Duration kLastWords = absl::Seconds(10);
 constexpr absl::Duration kLastWordsLook = absl::Milliseconds(10);
 
@@ -70,8 +69,8 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
   for (const auto& [id, command] : commands_) {
     command->Condemn(cause);
   }
-  // Init takes everything along, the commands too: they are in its pid
-  // namespace.
+  // With init, the kernel kills everything in its pid namespace, the commands
+  // too.
   ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
             nullptr, 0);
   spawner_.reset();
@@ -113,22 +112,22 @@ void Supervisor::TryEnd() {
   for (const uint64_t request : delete_requests_) {
     Reply(request, absl::OkStatus());
   }
-  StopWhenTold(kLastWords);
+  StopWhenRead(kLastWords);
 }
 
-void Supervisor::StopWhenTold(absl::Duration patience) {
+void Supervisor::StopWhenRead(absl::Duration patience) {
   if (control_.idle() || patience <= absl::ZeroDuration()) {
     loop_->Stop();
     return;
   }
   loop_->After(kLastWordsLook,
-               [this, patience] { StopWhenTold(patience - kLastWordsLook); });
+               [this, patience] { StopWhenRead(patience - kLastWordsLook); });
 }
 
 void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   if (state_ == State::kNew) {
-    // The server notices, and starts another one when it needs one: at once, if
-    // it has asked for the sandbox.
+    // The server notices and starts another supervisor when it needs one: at
+    // once, if it has asked for the sandbox.
     LOG(WARNING) << "no sandbox: " << why;
     state_ = State::kEnded;
     CleanUp();
@@ -146,15 +145,15 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   WriteFailure(directory_, message.failed());
   control_.Send(std::move(message));
   CleanUp();
-  // How they ended was not seen: they have no end to tell.
+  // Nobody saw how they ended, so no end is reported.
   commands_.clear();
-  // Its answers are for them. Deferred: it may be on the stack.
+  // Its answers are for the commands. Deferred: it may be on the stack.
   loop_->Defer([this] { spawner_.reset(); });
-  StopWhenTold(kLastWords);
+  StopWhenRead(kLastWords);
 }
 
 void Supervisor::CleanUp() {
-  // The directory is about to be removed, or to be looked at as it is.
+  // The directory is about to be removed, or inspected as it is.
   sync_.Stop();
   if (construction_.init.pidfd.valid()) {
     loop_->Unwatch(construction_.init.pidfd.get());
@@ -162,7 +161,7 @@ void Supervisor::CleanUp() {
               nullptr, 0);
   }
   KillAndReap(construction_.spawner);
-  // Commands are children of ours, also one that was only being started, and
+  // Commands are children of this process, also one that is being started, and
   // init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
