@@ -64,10 +64,11 @@ TEST_F(SupervisedCommandTest, ReportsThatItRunsAndThenItsExit) {
 
 TEST_F(SupervisedCommandTest, WritesItsRequestBeforeItStarts) {
   start_.mutable_request()->set_request_id("r1");
+  spec().set_original("as the caller sent it");
   ASSERT_THAT(Prepare(), IsOk());
   wire::ExecutionRecord start;
   ASSERT_THAT(ReadRecord(directory_ + "/e1/start.pb", &start), IsOk());
-  EXPECT_EQ(start.command().argv(0), "/bin/true");
+  EXPECT_EQ(start.command().original(), "as the caller sent it");
   EXPECT_EQ(start.request().request_id(), "r1");
   EXPECT_EQ(start.state(), wire::ExecutionRecord::STARTING);
 }
