@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,13 +18,6 @@
 namespace bridge {
 namespace {
 
-bool IsSameDirectory(const char* a, const char* b) {
-  struct stat first;
-  struct stat second;
-  return ::stat(a, &first) == 0 && ::stat(b, &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 std::vector<absl::string_view> Components(absl::string_view path) {
   std::vector<absl::string_view> parts =
       absl::StrSplit(path, '/', absl::SkipEmpty());
@@ -40,11 +32,6 @@ bool HasParent(const std::vector<absl::string_view>& parts) {
 }  // namespace
 
 absl::StatusOr<std::string> CurrentDirectory() {
-  const char* pwd = ::getenv("PWD");
-  if (pwd != nullptr && pwd[0] == '/' && !HasParent(Components(pwd)) &&
-      IsSameDirectory(pwd, ".")) {
-    return absl::StrCat("/", absl::StrJoin(Components(pwd), "/"));
-  }
   char directory[PATH_MAX];
   if (::getcwd(directory, sizeof directory) == nullptr) {
     return absl::ErrnoToStatus(errno, "the current directory");
@@ -58,15 +45,16 @@ absl::StatusOr<std::string> AbsolutePath(absl::string_view path) {
     ASSIGN_OR_RETURN(const std::string base, CurrentDirectory());
     absolute = absl::StrCat(base, "/", path);
   }
-  const std::vector<absl::string_view> parts = Components(absolute);
-  if (!HasParent(parts)) {
-    return absl::StrCat("/", absl::StrJoin(parts, "/"));
-  }
   char resolved[PATH_MAX];
-  if (::realpath(absolute.c_str(), resolved) == nullptr) {
-    return absl::ErrnoToStatus(errno, path);
+  if (::realpath(absolute.c_str(), resolved) != nullptr) {
+    return std::string(resolved);
   }
-  return std::string(resolved);
+  const absl::Status missing = absl::ErrnoToStatus(errno, path);
+  const std::vector<absl::string_view> parts = Components(absolute);
+  if (HasParent(parts)) {
+    return missing;
+  }
+  return absl::StrCat("/", absl::StrJoin(parts, "/"));
 }
 
 bool IsWithin(absl::string_view path, absl::string_view directory) {

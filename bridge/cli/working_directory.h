@@ -1,4 +1,5 @@
-// Directories, under the names that the user knows.
+// Directories, by the paths that a server accepts: a workspace's path has no
+// symbolic links.
 
 #ifndef BRIDGE_CLI_WORKING_DIRECTORY_H_
 #define BRIDGE_CLI_WORKING_DIRECTORY_H_
@@ -10,13 +11,12 @@
 
 namespace bridge {
 
-// Returns $PWD if it names the current directory, as in shells, because the
-// user knows that name; else the name without symbolic links.
+// Returns the path of the current directory, without symbolic links.
 absl::StatusOr<std::string> CurrentDirectory();
 
-// Returns the path as an absolute one without "." and "..", and without a slash
-// at the end. Follows symbolic links only if the path contains "..", and then
-// fails if it does not exist.
+// Returns the path as an absolute one without "." and "..", without symbolic
+// links and without a slash at the end. A path that does not exist on this host
+// may exist inside a sandbox: it keeps its name, but fails if it contains "..".
 absl::StatusOr<std::string> AbsolutePath(absl::string_view path);
 
 // Returns whether `path` is `directory` or below it. Both must be in the form

@@ -29,20 +29,20 @@ class WorkingDirectoryTest : public ::testing::Test {
   std::string base_;
 };
 
-TEST_F(WorkingDirectoryTest, TrustsPwdIfItIsTheCurrentDirectory) {
-  ::setenv("PWD", (base_ + "/link").c_str(), 1);
-  EXPECT_EQ(*CurrentDirectory(), base_ + "/link");
-  EXPECT_EQ(*AbsolutePath("x"), base_ + "/link/x");
-}
-
-TEST_F(WorkingDirectoryTest, DoesNotTrustAnotherPwd) {
-  for (const std::string& pwd : {std::string("/"), std::string("."),
-                                 base_ + "/none", base_ + "/real/../link"}) {
+TEST_F(WorkingDirectoryTest, ReturnsTheRealPathWhateverPwdSays) {
+  for (const std::string& pwd :
+       {base_ + "/link", std::string("/"), std::string("."), base_ + "/none"}) {
     ::setenv("PWD", pwd.c_str(), 1);
     EXPECT_EQ(*CurrentDirectory(), base_ + "/real") << pwd;
+    EXPECT_EQ(*AbsolutePath("x"), base_ + "/real/x") << pwd;
   }
   ::unsetenv("PWD");
   EXPECT_EQ(*CurrentDirectory(), base_ + "/real");
+}
+
+TEST_F(WorkingDirectoryTest, FollowsSymbolicLinks) {
+  EXPECT_EQ(*AbsolutePath(base_ + "/link"), base_ + "/real");
+  EXPECT_EQ(*AbsolutePath(base_ + "/link/"), base_ + "/real");
 }
 
 TEST_F(WorkingDirectoryTest, MakesPathsAbsoluteAndPlain) {
@@ -52,7 +52,7 @@ TEST_F(WorkingDirectoryTest, MakesPathsAbsoluteAndPlain) {
   EXPECT_FALSE(AbsolutePath("/nowhere/../x").ok());
 }
 
-TEST_F(WorkingDirectoryTest, TellsWhetherAPathIsBelowADirectory) {
+TEST_F(WorkingDirectoryTest, ReportsWhetherAPathIsBelowADirectory) {
   EXPECT_TRUE(IsWithin("/a", "/a"));
   EXPECT_TRUE(IsWithin("/a/b", "/a"));
   EXPECT_TRUE(IsWithin("/a", "/"));

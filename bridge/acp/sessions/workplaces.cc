@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,6 +18,15 @@ bool IsAbsolute(const std::string& path) { return absl::StartsWith(path, "/"); }
 bool IsIn(const std::string& path, const std::string& directory) {
   return path == directory || directory == "/" ||
          absl::StartsWith(path, absl::StrCat(directory, "/"));
+}
+
+// A workspace's path must have no symbolic links, but an editor may name a
+// directory by one. What does not exist on this host keeps its name.
+std::string WithoutLinks(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
 }
 
 }  // namespace
@@ -36,14 +46,15 @@ std::string NormalizePath(const std::string& path) {
 absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
     const std::string& session_id, const std::string& cwd) {
   ASSIGN_OR_RETURN(std::string directory, SessionDirectory(session_id));
+  directory = WithoutLinks(directory);
   const std::string workspace =
-      options_.workspace.empty() ? directory : options_.workspace;
+      options_.workspace.empty() ? directory : WithoutLinks(options_.workspace);
   if (!IsIn(directory, workspace)) {
     directory = workspace;
   }
   if (!cwd.empty()) {
-    directory = NormalizePath(
-        IsAbsolute(cwd) ? cwd : absl::StrCat(directory, "/", cwd));
+    directory = WithoutLinks(NormalizePath(
+        IsAbsolute(cwd) ? cwd : absl::StrCat(directory, "/", cwd)));
   }
   return Workplace{Sandbox(session_id, workspace), directory};
 }

@@ -1,5 +1,8 @@
 #include "bridge/acp/sessions/workplaces.h"
 
+#include <stdlib.h>
+
+#include <filesystem>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +30,19 @@ class WorkplacesTest : public ::testing::Test {
   Deletions deletions_{&calls_};
   Sessions sessions_;
 };
+
+TEST_F(WorkplacesTest, NamesDirectoriesWithoutSymbolicLinks) {
+  char name[] = "/tmp/workplaces_test.XXXXXX";
+  const std::filesystem::path base = ::mkdtemp(name);
+  std::filesystem::create_directories(base / "real/sub");
+  std::filesystem::create_symlink("real", base / "link");
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
+  sessions_.Open("a", base / "link");
+  EXPECT_EQ(Directory(workplaces, "a", ""), base / "real");
+  EXPECT_EQ(Directory(workplaces, "a", base / "link/sub"), base / "real/sub");
+  EXPECT_EQ(Directory(workplaces, "a", base / "link/new"), base / "real/new");
+  std::filesystem::remove_all(base);
+}
 
 TEST_F(WorkplacesTest, StartsInTheSessionsDirectory) {
   Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
