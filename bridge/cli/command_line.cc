@@ -14,7 +14,7 @@
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/commands.h"
 #include "bridge/cli/commands/subcommand.h"
-#include "bridge/cli/exit_report.h"
+#include "bridge/cli/report/exit_report.h"
 #include "bridge/options/option_table.h"
 #include "bridge/options/server_options.h"
 #include "grpc/support/log.h"

@@ -19,7 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "bridge/cli/corral_process.h"
+#include "bridge/cli/commands/corral_process.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/empty.pb.h"
 #include "gtest/gtest.h"

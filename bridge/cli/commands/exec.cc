@@ -1,6 +1,6 @@
 #include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/attach/detach_keys.h"
-#include "bridge/cli/command_options.h"
+#include "bridge/cli/commands/command_options.h"
 #include "bridge/cli/commands/detached_command.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/client/call.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bridge/cli/corral_process.h"
+#include "bridge/cli/commands/corral_process.h"
 #include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,7 @@
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/log_tail.h"
 #include "bridge/cli/commands/subcommand.h"
-#include "bridge/cli/exit_report.h"
+#include "bridge/cli/report/exit_report.h"
 #include "bridge/client/call.h"
 #include "bridge/client/output_reader.h"
 #include "bridge/client/resource_name.h"

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
-#include "bridge/cli/corral_process.h"
+#include "bridge/cli/commands/corral_process.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bridge/cli/corral_process.h"
+#include "bridge/cli/commands/corral_process.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"

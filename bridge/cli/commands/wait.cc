@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/subcommand.h"
-#include "bridge/cli/exit_report.h"
-#include "bridge/cli/json_output.h"
+#include "bridge/cli/report/exit_report.h"
+#include "bridge/cli/report/json_output.h"
 #include "bridge/client/call.h"
 #include "sandbox/base/status_macros.h"
 

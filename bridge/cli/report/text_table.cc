@@ -1,4 +1,4 @@
-#include "bridge/cli/text_table.h"
+#include "bridge/cli/report/text_table.h"
 
 #include <algorithm>
 

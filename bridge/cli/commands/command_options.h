@@ -1,8 +1,8 @@
 // The options for how a command runs: directory, environment, terminal, times,
 // and how much of its output is kept.
 
-#ifndef BRIDGE_CLI_COMMAND_OPTIONS_H_
-#define BRIDGE_CLI_COMMAND_OPTIONS_H_
+#ifndef BRIDGE_CLI_COMMANDS_COMMAND_OPTIONS_H_
+#define BRIDGE_CLI_COMMANDS_COMMAND_OPTIONS_H_
 
 #include <string>
 #include <vector>
@@ -45,4 +45,4 @@ class CommandOptions {
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_COMMAND_OPTIONS_H_
+#endif  // BRIDGE_CLI_COMMANDS_COMMAND_OPTIONS_H_

@@ -1,4 +1,4 @@
-#include "bridge/cli/exit_report.h"
+#include "bridge/cli/report/exit_report.h"
 
 #include <errno.h>
 #include <signal.h>

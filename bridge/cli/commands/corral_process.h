@@ -1,7 +1,7 @@
 // The program corral as a child process of a test.
 
-#ifndef BRIDGE_CLI_CORRAL_PROCESS_H_
-#define BRIDGE_CLI_CORRAL_PROCESS_H_
+#ifndef BRIDGE_CLI_COMMANDS_CORRAL_PROCESS_H_
+#define BRIDGE_CLI_COMMANDS_CORRAL_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -58,4 +58,4 @@ class CorralProcess {
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_CORRAL_PROCESS_H_
+#endif  // BRIDGE_CLI_COMMANDS_CORRAL_PROCESS_H_

@@ -4,8 +4,8 @@
 // arguments, environment) are text: valid UTF-8 as it is, a backslash as \\,
 // and each other byte as \xHH. JSON then writes every backslash twice.
 
-#ifndef BRIDGE_CLI_JSON_OUTPUT_H_
-#define BRIDGE_CLI_JSON_OUTPUT_H_
+#ifndef BRIDGE_CLI_REPORT_JSON_OUTPUT_H_
+#define BRIDGE_CLI_REPORT_JSON_OUTPUT_H_
 
 #include <string>
 
@@ -29,4 +29,4 @@ inline constexpr char kJsonHelp[] =
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_JSON_OUTPUT_H_
+#endif  // BRIDGE_CLI_REPORT_JSON_OUTPUT_H_

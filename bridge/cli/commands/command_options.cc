@@ -1,4 +1,4 @@
-#include "bridge/cli/command_options.h"
+#include "bridge/cli/commands/command_options.h"
 
 #include <cstdlib>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bridge/cli/attach/terminal.h"
-#include "bridge/cli/working_directory.h"
+#include "bridge/cli/commands/working_directory.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"
 #include "sandbox/base/status_macros.h"

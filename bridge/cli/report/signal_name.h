@@ -1,7 +1,7 @@
 // The names of signals and errno values.
 
-#ifndef BRIDGE_CLI_SIGNAL_NAME_H_
-#define BRIDGE_CLI_SIGNAL_NAME_H_
+#ifndef BRIDGE_CLI_REPORT_SIGNAL_NAME_H_
+#define BRIDGE_CLI_REPORT_SIGNAL_NAME_H_
 
 #include <string>
 
@@ -25,4 +25,4 @@ std::string ErrnoText(int value);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_SIGNAL_NAME_H_
+#endif  // BRIDGE_CLI_REPORT_SIGNAL_NAME_H_

@@ -1,7 +1,7 @@
 // Columns of text for people.
 
-#ifndef BRIDGE_CLI_TEXT_TABLE_H_
-#define BRIDGE_CLI_TEXT_TABLE_H_
+#ifndef BRIDGE_CLI_REPORT_TEXT_TABLE_H_
+#define BRIDGE_CLI_REPORT_TEXT_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -16,4 +16,4 @@ std::string FormatTable(std::vector<std::vector<std::string>> rows,
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_TEXT_TABLE_H_
+#endif  // BRIDGE_CLI_REPORT_TEXT_TABLE_H_

@@ -1,4 +1,4 @@
-#include "bridge/cli/corral_process.h"
+#include "bridge/cli/commands/corral_process.h"
 
 #include <fcntl.h>
 #include <pty.h>

@@ -1,8 +1,8 @@
 // How a command ended: an exit status for a shell, and an explanation where the
 // status alone is not enough.
 
-#ifndef BRIDGE_CLI_EXIT_REPORT_H_
-#define BRIDGE_CLI_EXIT_REPORT_H_
+#ifndef BRIDGE_CLI_REPORT_EXIT_REPORT_H_
+#define BRIDGE_CLI_REPORT_EXIT_REPORT_H_
 
 #include <string>
 
@@ -32,4 +32,4 @@ std::string StateText(const corral::v1::Execution& execution);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_EXIT_REPORT_H_
+#endif  // BRIDGE_CLI_REPORT_EXIT_REPORT_H_

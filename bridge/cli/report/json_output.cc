@@ -1,4 +1,4 @@
-#include "bridge/cli/json_output.h"
+#include "bridge/cli/report/json_output.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "bridge/cli/signal_name.h"
+#include "bridge/cli/report/signal_name.h"
 
 #include <errno.h>
 #include <signal.h>
