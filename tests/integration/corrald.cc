@@ -132,7 +132,10 @@ void Corrald::ExpectNothingLeft() {
     EXPECT_NE(InodeOf(path), inode) << path;
   }
   EXPECT_FALSE(absl::StrContains(ReadFile("/proc/self/mounts"), directory_));
-  EXPECT_TRUE(fs::is_empty(state_directory() + "/sandboxes"));
+  // A server that stops does not wait long for a slow disk. It then reports
+  // that files are left, and the next server removes them.
+  EXPECT_TRUE(fs::is_empty(state_directory() + "/sandboxes") ||
+              absl::StrContains(log(), "the next server removes files"));
   EXPECT_FALSE(fs::exists(socket_path()));
 }
 
