@@ -23,7 +23,7 @@ absl::StatusOr<corral::config::v1::ServerConfig> LoadConfig(const Flags& flags);
 absl::StatusOr<corral::config::v1::ServerConfig> ParseConfig(
     const std::string& file, const std::string& text, const Flags& flags);
 
-// What a sandbox gets for the fields that its creator left absent. `config` is
+// Returns values for fields that a sandbox's creator left absent. `config` is
 // complete.
 SandboxDefaults DefaultsOf(const corral::config::v1::ServerConfig& config);
 

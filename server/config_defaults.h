@@ -1,4 +1,4 @@
-// What a configuration leaves open, completed.
+// Fills in what a configuration leaves open.
 
 #ifndef SERVER_CONFIG_DEFAULTS_H_
 #define SERVER_CONFIG_DEFAULTS_H_

@@ -26,7 +26,7 @@ struct Flags {
   bool take_over = false;
 };
 
-// What --help prints.
+// The text that --help prints.
 absl::string_view HelpText();
 
 // Reads the command line with absl's flags; `arguments` begins with the

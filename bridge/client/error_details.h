@@ -1,4 +1,4 @@
-// What the errors of corral.v1 say beyond their code and message.
+// Reads the details of corral.v1 errors: everything beyond code and message.
 
 #ifndef BRIDGE_CLIENT_ERROR_DETAILS_H_
 #define BRIDGE_CLIENT_ERROR_DETAILS_H_

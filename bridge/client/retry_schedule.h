@@ -13,7 +13,7 @@
 
 namespace client {
 
-// What the end of a call says about the server.
+// The result of a call, as far as it says something about the server.
 enum class CallResult {
   // The server answered: success, or an error that it would give again.
   kAnswered,
@@ -26,7 +26,7 @@ enum class CallResult {
   kRefusedForNow,
 };
 
-// Of a call that its caller did not cancel.
+// Classifies the end of a call that its caller did not cancel.
 CallResult Classify(const grpc::Status& status);
 
 // The server was killed, restarted or upgraded, or refuses for now: the same
@@ -36,9 +36,9 @@ bool IsServerGone(const grpc::Status& status);
 // For how long a call is repeated that the server refuses for now.
 enum class Refusals { kForPatience, kForEver };
 
-// What an expired deadline means. kServerLost: the answer should have come at
-// once. kRenewal: the call waits on the server, and is made again for as long
-// as the server can be reached.
+// The meaning of an expired deadline. kServerLost: the answer should have come
+// at once. kRenewal: the call waits on the server, and is made again for as
+// long as the server can be reached.
 enum class Timeouts { kServerLost, kRenewal };
 
 struct RetryRules {

@@ -64,7 +64,7 @@ class RetryScheduleTest : public ::testing::Test {
   absl::Time now_ = kStart;
 };
 
-TEST_F(RetryScheduleTest, TellsAServerThatIsGoneFromOneThatAnswers) {
+TEST_F(RetryScheduleTest, DistinguishesALostServerFromOneThatAnswers) {
   EXPECT_EQ(Classify(Gone()), CallResult::kServerGone);
   EXPECT_EQ(Classify({grpc::StatusCode::CANCELLED, "shut down"}),
             CallResult::kServerGone);

@@ -131,7 +131,7 @@ absl::StatusOr<UniqueFd> PacketSocket::PeerProcess() const {
   if (!pidfd.valid() && errno != ESRCH) {
     return absl::ErrnoToStatus(errno, "pidfd_open");
   }
-  // As long as the peer holds its end of the connection, the pid is its own.
+  // The pid is the peer's own while the peer holds its end of the connection.
   pollfd end = {fd_.get(), 0, 0};
   if (!pidfd.valid() || ::poll(&end, 1, 0) != 0) {
     return absl::UnavailableError("the peer has ended");

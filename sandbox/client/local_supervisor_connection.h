@@ -100,7 +100,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   std::shared_ptr<const UniqueFd> pidfd_;
   // Null after Listen().
   std::unique_ptr<SandboxCreation> creation_;
-  // What the supervisor reported; without a cause: nothing yet.
+  // The end that the supervisor reported; without a cause: none yet.
   wire::SandboxEnd end_;
 
   Mutex mutex_;

@@ -43,7 +43,7 @@ class SandboxCreation {
                   std::function<void()> kill);
 
   State state() const { return state_; }
-  // What each supervisor is asked.
+  // The request that each supervisor gets.
   const wire::ToSupervisor& request() const { return request_; }
 
   // A supervisor answered, or nobody waits for one any more.

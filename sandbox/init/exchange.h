@@ -1,4 +1,4 @@
-// What the supervisor and the spawner send each other.
+// The messages between the supervisor and the spawner.
 //
 // Memory that both map (a memfd) holds one request at a time; a packet on a
 // SOCK_SEQPACKET pair hands it over, with its descriptors (SCM_RIGHTS), and a

@@ -111,7 +111,7 @@ TEST_F(CgroupTest, DoesNotWaitForTheProcessesThatItKills) {
   absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
   ASSERT_THAT(group.status(), IsOk());
   const pid_t child = StartIn(*group);
-  // As its tracer, this thread keeps the process from ending.
+  // This thread is the tracer, which keeps the process from ending.
   ASSERT_EQ(::ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_TRACEEXIT), 0);
   EXPECT_FALSE(group->Kill());
   int status = 0;

@@ -7,7 +7,7 @@
 // descriptors; no path is resolved in a tree that something inside could have
 // changed, since nothing runs inside yet.
 //
-// What a command sees:
+// The file tree that a command sees:
 //
 //   /usr            the host's, read-only; also what /bin, /lib, ... lead to
 //   /etc            made up; from the host, read-only: alternatives,

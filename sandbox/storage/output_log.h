@@ -53,7 +53,7 @@ struct OutputLogState {
   int64_t start_time_ns = 0;
 };
 
-// What happens when a command writes more than the retained bytes; see
+// The reaction when a command writes more than the retained bytes; see
 // corral.v1.OutputPolicy.
 enum class Overflow { kDropOldest, kBlock, kHeadAndTail, kKill };
 
@@ -217,7 +217,7 @@ class OutputLogReader {
   absl::StatusOr<bool> HeaderIsInMemory() const;
   // How many of `size` bytes at `offset` have been written.
   absl::StatusOr<size_t> Available(uint64_t offset, size_t size) const;
-  // What may be passed on of `got` bytes, of `wanted`, that were read at
+  // Returns how many of `got` bytes, of `wanted`, that were read at
   // `offset`.
   absl::StatusOr<size_t> Check(uint64_t offset, size_t wanted,
                                size_t got) const;

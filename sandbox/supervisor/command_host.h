@@ -1,4 +1,4 @@
-// What the commands of one sandbox share.
+// Shared by all commands of one sandbox.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_HOST_H_
 #define SANDBOX_SUPERVISOR_COMMAND_HOST_H_

@@ -54,7 +54,7 @@ void CommandOutput::OnChanged() {
 }
 
 void CommandOutput::OnDrainLimit() {
-  // What waited for room until just now may be the command's own.
+  // Bytes that waited for room until now may be the command's own.
   Pump();
   if (state_ == State::kClosed) {
     return;

@@ -18,7 +18,7 @@ absl::Status StorageError(const absl::Status& status) {
                      status);
 }
 
-// What a full log does. An unknown value of a later version drops the oldest.
+// Returns what a full log does. An unknown value drops the oldest bytes.
 Overflow OverflowOf(const wire::CommandSpec& command) {
   switch (command.overflow()) {
     case wire::CommandSpec::DROP_OLDEST:

@@ -21,7 +21,7 @@ namespace wire = ::corral::supervisor::v1;
 class CommandTimeouts {
  public:
   struct Callbacks {
-    // What all processes of the command have used.
+    // Returns the CPU time that all processes of the command have used.
     std::function<absl::StatusOr<absl::Duration>()> cpu_time;
     // WALL_TIMEOUT or CPU_TIMEOUT, once. The grace period begins.
     std::function<void(wire::ExitRecord::Cause)> expired;

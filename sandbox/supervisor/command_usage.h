@@ -1,4 +1,4 @@
-// What a command has used of its host.
+// Measures what a command has used of its host.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_USAGE_H_
 #define SANDBOX_SUPERVISOR_COMMAND_USAGE_H_

@@ -37,7 +37,7 @@ constexpr const char* kHostName = "corral";
 // Above what the program wants its descriptors to be.
 constexpr int kAbove = 16;
 
-// What a child says before it executes, packed: an absl::StatusCode, a
+// A report of a child before it executes, packed: an absl::StatusCode, a
 // wire::Reply::Failure and a text.
 struct Report {
   int32_t code;
@@ -263,7 +263,7 @@ absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
   return absl::OkStatus();
 }
 
-// What init waits for once it executes.
+// Does what init waits for once it executes.
 absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
                      Construction& made) {
   // With v2, init was born in the sandbox's group, so that its cgroup namespace

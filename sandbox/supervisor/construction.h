@@ -38,7 +38,7 @@ struct Construction {
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);
 
-// What distinguishes one sandbox from another.
+// The properties that distinguish one sandbox from another.
 struct Particulars {
   // No path: none.
   WorkspaceMount workspace;

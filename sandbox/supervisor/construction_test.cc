@@ -152,7 +152,7 @@ TEST(ConstructionTest, StartsOverWhenAFileToBeMountedIsReplaced) {
   EXPECT_EQ(clones, 3);
 }
 
-// What ps shows: the name and the command line, up to the first NUL.
+// Returns what ps shows: the name and the command line up to the first NUL.
 std::string NamesOf(pid_t pid) {
   std::string name;
   std::string command_line;

@@ -55,7 +55,7 @@ class ControlSocket {
   void OnReady(uint32_t events);
   void Accept();
   void Receive();
-  // As PacketSocket::Send().
+  // Fails as PacketSocket::Send() does.
   absl::Status SendNext();
   void Flush();
   void FlushLater();

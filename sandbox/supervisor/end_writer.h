@@ -50,7 +50,7 @@ class EndWriter {
   const std::function<void()> written_;
   // For messages: the execution's id.
   std::string id_;
-  // What is to be written.
+  // The record to write.
   std::string sealed_;
   Timer retry_;
 };

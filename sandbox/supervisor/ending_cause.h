@@ -13,14 +13,14 @@ namespace sandbox {
 namespace wire = ::corral::supervisor::v1;
 
 struct EndingFacts {
-  // As of waitpid(2).
+  // From waitpid(2).
   int wait_status = 0;
   // The first reason for which the supervisor was to kill the command, whether
   // or not that killed it: a deletion, or output that was lost.
   std::optional<wire::ExitRecord::Cause> condemned;
   // The timeout that expired: WALL_TIMEOUT or CPU_TIMEOUT.
   std::optional<wire::ExitRecord::Cause> timed_out;
-  // What clients sent to the command, or had sent after a grace period.
+  // Signals that clients sent to the command, or had sent after a grace period.
   std::set<int> client_signals;
   // The kernel killed a process of the command for want of memory, and its log
   // does not say that this was another one than the command itself.
@@ -42,7 +42,7 @@ std::optional<wire::ExitRecord::Cause> CauseOfEnding(const EndingFacts& facts);
 // sandbox or its server ends.
 bool IsDeleted(const EndingFacts& facts);
 
-// What is still in the pipes after the exit is not wanted: nobody reads the
+// Returns whether the rest in the pipes is discarded: nobody reads the
 // output of a deleted command, and a disk that failed takes no more.
 bool DiscardsOutput(const EndingFacts& facts);
 

@@ -1,4 +1,4 @@
-// What an execution has on disk: a directory with its two records and its logs.
+// The files of an execution: a directory with its two records and its logs.
 //
 // Creating five files takes longer than starting a program, so a set is made
 // ahead under another name and renamed when it is known for whom. Until its

@@ -25,7 +25,7 @@ class FakeCommandGroup final : public CommandGroup {
   struct State {
     // "signal 15 ", "signal 15 to 7 ", "kill ", "remove ", in order.
     std::string calls;
-    // What lives in the group.
+    // The processes that live in the group.
     std::vector<pid_t> pids;
     // Kill() leaves processes behind.
     bool survives = false;

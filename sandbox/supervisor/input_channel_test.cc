@@ -48,7 +48,7 @@ class InputChannelTest : public ::testing::Test {
                       state_ = state;
                     });
   }
-  // What the command finds; "EOF" at the end.
+  // Returns what the command reads; "EOF" at the end.
   std::string Read() {
     std::string data(1 << 20, '\0');
     const ssize_t got = ::read(command_.get(), data.data(), data.size());

@@ -26,7 +26,7 @@ namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
 
-// What the channels of one sandbox share. Outlives them.
+// Shared by the channels of one sandbox. Outlives them.
 struct OutputHost {
   EventLoop* loop = nullptr;
   // The loop, except in tests.
@@ -53,7 +53,7 @@ class OutputChannel final : private QuotaLog {
   OutputChannel& operator=(const OutputChannel&) = delete;
 
   wire::Stream kind() const { return kind_; }
-  // What the log holds.
+  // Returns what the log holds.
   wire::StreamState state() const;
   // Nothing more will come.
   bool closed() const { return !source_.valid(); }
@@ -116,9 +116,9 @@ class OutputChannel final : private QuotaLog {
   // Empty once it is closed and settled.
   std::optional<OutputLogWriter> log_;
   const Callbacks callbacks_;
-  // What was read from a terminal and could not be written.
+  // Bytes that were read from a terminal and could not be written.
   std::string unwritten_;
-  // What the log held when it was released.
+  // The state of the log when it was released.
   wire::StreamState released_;
   // Disk that is charged to the quota.
   uint64_t charged_ = 0;

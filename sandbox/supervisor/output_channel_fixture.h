@@ -58,7 +58,7 @@ class OutputChannelFixture : public ::testing::Test {
         OutputHost{loop_.get(), loop_.get(), &storage_, quota_.get()}, kind,
         UniqueFd(fds[0]), *std::move(log), std::move(callbacks));
   }
-  // As much as the pipe takes.
+  // Writes as much as the pipe takes.
   size_t Print(const std::string& data) {
     const ssize_t taken = ::write(command_.get(), data.data(), data.size());
     return taken < 0 ? 0 : static_cast<size_t>(taken);

@@ -71,7 +71,7 @@ class RecordSync {
   EventLoop* const loop_;
   Timers* const timers_;
   StorageStatus* const storage_;
-  // What is to be handed over.
+  // The jobs to hand over.
   Jobs jobs_;
   // The directory that was handed over last.
   std::string last_;

@@ -123,7 +123,7 @@ TEST_F(RecordSyncTest, ReportsAFailureAndWritesEverythingAgain) {
   Work();
   EXPECT_THAT(failures_, ElementsAre(HasSubstr("rename")));
   ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
-  // What the kernel could not write is gone.
+  // The bytes that the kernel could not write are gone.
   std::ofstream(files.directory() + "/exit.pb.new", std::ios::trunc) << "?";
   timers_.Advance(kRetry - absl::Nanoseconds(1));
   EXPECT_THAT(functions_, IsEmpty());

@@ -26,8 +26,8 @@ namespace wire = ::corral::supervisor::v1;
 
 class Spawner {
  public:
-  // What a command starts with. Descriptors and strings must remain until
-  // `done` is called.
+  // The parts that a command starts with. Descriptors and strings must remain
+  // until `done` is called.
   struct Job {
     const wire::CommandSpec* command = nullptr;
     // Standard input, output and error, then the cgroup's (Cgroup::EntryFds).

@@ -157,7 +157,7 @@ void SupervisedCommand::OnRunning(UniqueFd pidfd) {
     *record_.mutable_input() = input_->state();
   }
   host_->on_state(report());
-  // What was asked for while it was being started.
+  // Signals that came while the command was being started.
   for (const wire::Signal& signal : std::exchange(early_signals_, {})) {
     (void)Deliver(signal);
   }

@@ -108,7 +108,7 @@ class SupervisedCommand {
   void Record(wire::ExecutionRecord end);
   bool WaitsForDisk() const;
   void ReportEnd();
-  // What shortens the way.
+  // Events that shorten the way to the end.
   void OnTimeout(wire::ExitRecord::Cause cause);
   void OnGraceOver();
   // The end no longer waits for the disk.
@@ -124,7 +124,7 @@ class SupervisedCommand {
   State state_ = State::kStarting;
   // Emptied once it runs: start.pb has it.
   wire::CommandSpec command_;
-  // As it was reported last, without `streams`.
+  // The record as it was reported last, without `streams`.
   wire::ExecutionRecord record_;
   ExecutionTimes times_;
   ExecutionFiles files_;
@@ -132,9 +132,9 @@ class SupervisedCommand {
   std::vector<UniqueFd> command_fds_;
   // Sent while it was being started.
   std::vector<wire::Signal> early_signals_;
-  // As far as they are known.
+  // The facts known so far.
   EndingFacts facts_;
-  // As they were when the command was reaped: what is done to descendants later
+  // The facts when the command was reaped: what happens to descendants later
   // has no part in the cause.
   EndingFacts ending_;
   // While state_ is kRecording.

@@ -1,5 +1,5 @@
-// What shortens or delays the end of a command: timeouts, signals, deletions,
-// descendants that hold its output, and a disk that refuses.
+// Events that shorten or delay the end of a command: timeouts, signals,
+// deletions, descendants that hold its output, and a disk that refuses.
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -58,7 +58,7 @@ TEST_F(SupervisedCommandEndTest, WaitsForADescendantUntilTheDrainIsOver) {
   ASSERT_EQ(states_.size(), 2u);
   EXPECT_TRUE(end().exit().output_open());
   EXPECT_EQ(Output(), "late");
-  // What follows changes the logs and not the end.
+  // Later output changes the logs and not the end.
   Print("r");
   CloseOutput();
   RunLoop();

@@ -24,7 +24,7 @@ namespace wire = ::corral::supervisor::v1;
 // The version of supervisor.proto that supervisors of this server speak.
 inline constexpr uint32_t kSchemaVersion = 1;
 
-// What a sandbox gets for the fields that its creator left absent. A field that
+// Values for the fields that the creator of a sandbox left absent. A field that
 // is absent here too stands for "no limit"; `retention` is complete.
 struct SandboxDefaults {
   corral::v1::Limits limits;

@@ -51,7 +51,7 @@ class Execution {
   const std::string& id() const { return name_.id(); }
   const SandboxName& sandbox() const { return name_.sandbox(); }
   const std::string& directory() const { return directory_; }
-  // As far as it is kept in memory.
+  // The command, as far as it is kept in memory.
   const corral::v1::Command& command() const { return command_.command(); }
   bool has_whole_command() const { return command_.whole(); }
   // The identity of the request that made the execution.
@@ -71,7 +71,8 @@ class Execution {
 
   corral::v1::InputState input() const;
 
-  // What the log of a stream holds. Absent: there is no log, or none is known.
+  // Returns what the log of a stream holds. Absent: there is no log, or none is
+  // known.
   std::optional<sandbox::OutputLogState> output(
       corral::v1::Stream stream) const;
 

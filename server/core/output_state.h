@@ -1,4 +1,4 @@
-// What the output logs of one execution hold, as far as the server knows: the
+// The state of one execution's output logs, as far as the server knows it: the
 // supervisor reports it, and whoever opens a log reads it from the header. So
 // nothing that only asks for the state opens a log.
 //

@@ -88,7 +88,7 @@ TEST(OutputStateTest, NothingIsKeptOfOutputThatExpired) {
   EXPECT_EQ(output.Find(STDOUT)->gap_end, 0);
 }
 
-TEST(OutputStateTest, TellsTheThreeStreamsApart) {
+TEST(OutputStateTest, KeepsTheThreeStreamsApart) {
   OutputState output;
   for (const wire::Stream stream :
        {wire::STDOUT, wire::STDERR, wire::TERMINAL}) {

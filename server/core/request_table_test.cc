@@ -64,7 +64,7 @@ TEST(RequestTable, FindsByResourceIdWithoutARequestId) {
   EXPECT_EQ(table.FindSame("b", Request("", "digest")).match, Match::kNone);
 }
 
-TEST(RequestTable, TellsAReusedRequestIdFromATakenId) {
+TEST(RequestTable, DistinguishesAReusedRequestIdFromATakenId) {
   Table table;
   const auto thing = MakeThing("r", "digest");
   table.Insert("a", thing);

@@ -39,7 +39,7 @@ class Retention : public std::enable_shared_from_this<Retention> {
 
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // What becomes of the executions.
+  // Access to the executions of a sandbox.
   struct Executions {
     // Somebody streams or waits for it now.
     std::function<bool(const std::string& id)> in_use;

@@ -66,17 +66,17 @@ class Sandbox final : public sandbox::SupervisorObserver,
     sandbox::wire::RequestIdentity request;
   };
 
-  // What a sandbox needs of the server. All must outlive it.
+  // The parts of the server that a sandbox uses. All must outlive it.
   struct Environment {
     Activity* activity;
     TimerQueue* timers;
     Lanes* lanes;
     StorageHealth* storage;
-    // Of the ended executions of all sandboxes, by name.
+    // The retention of ended executions of all sandboxes, by name.
     std::shared_ptr<Retention> all_ended;
     // How many executions may run at a time.
     uint32_t max_running;
-    // Of the host, now.
+    // The boot id of the host now.
     std::string boot_id;
     // Removes the files of a sandbox that has no process left, on the lane of
     // removals, and then calls OnFilesRemoved(). Called once.
@@ -112,9 +112,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // SANDBOX_NOT_READY (UNAVAILABLE) if that takes longer than kKnownPatience.
   void AwaitKnown(Done known);
 
-  // What SupervisorLauncher::Create or Adopt returned; null: no supervisor
-  // lives, and OnGone() follows. Events that came earlier take effect now.
-  // Once.
+  // Takes what SupervisorLauncher::Create or Adopt returned; null: no
+  // supervisor lives, and OnGone() follows. Events that came earlier take
+  // effect now. Once.
   void Attach(std::unique_ptr<sandbox::SupervisorConnection> supervisor);
   // The callback of SupervisorLauncher::Create.
   void OnCreated(const absl::Status& status);
@@ -127,7 +127,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Null: it is gone, or not found yet (see AwaitKnown). Its methods may be
   // called at any time.
   std::shared_ptr<sandbox::SupervisorConnection> supervisor() const;
-  // Of its supervisor: see wire::Snapshot.
+  // The schema version of its supervisor: see wire::Snapshot.
   uint32_t schema_version() const;
 
   // From now on it is deleted when its lifetime is over. Once.
@@ -256,7 +256,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
 
   mutable sandbox::Mutex mutex_;
   SandboxState state_ ABSL_GUARDED_BY(mutex_);
-  // What came before Attach(); absent after it.
+  // Events that came before Attach(); absent after it.
   std::optional<std::vector<EarlyEvent>> early_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::SupervisorConnection> supervisor_
       ABSL_GUARDED_BY(mutex_);
@@ -265,7 +265,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
   // It is gone because a deletion was asked for.
   bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;
-  // What kept it from being made.
+  // The reason why it was not made.
   absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> ready_waiters_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> removal_waiters_ ABSL_GUARDED_BY(mutex_);

@@ -77,7 +77,7 @@ class SandboxFixture : public ::testing::Test {
     lanes_.Stop();
   }
 
-  // What a sandbox needs of the server.
+  // Returns the parts of the server that a sandbox uses.
   Sandbox::Environment Environment() {
     Sandbox::Environment environment;
     environment.activity = &activity_;
@@ -226,7 +226,7 @@ class SandboxFixture : public ::testing::Test {
                            done(absl::OkStatus());
                          }});
   ScriptedConnection::Requests requests_;
-  // What was given to remove_files.
+  // The sandboxes given to remove_files.
   std::vector<std::shared_ptr<Sandbox>> emptied_;
   std::shared_ptr<Sandbox> sandbox_;
   Answers starts_;

@@ -1,4 +1,4 @@
-// What a sandbox learns from the records of its executions: those that an
+// Reads the records of a sandbox's executions: those that an
 // earlier server left, and those of a supervisor that is gone. Everything that
 // reads the disk runs on the lane of records.
 

@@ -1,4 +1,4 @@
-// What a sandbox takes over from an earlier server: records and snapshot.
+// Recovery of a sandbox from an earlier server's records and a snapshot.
 
 #include <filesystem>
 #include <fstream>

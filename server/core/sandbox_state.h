@@ -64,7 +64,7 @@ class SandboxState {
     kFilesRemoved,
   };
 
-  // What the caller of Handle() has to do.
+  // The step that the caller of Handle() has to take.
   enum class Action {
     kNothing,
     // Answer the callers that wait for the sandbox to be ready.
@@ -107,7 +107,7 @@ class SandboxState {
            state_ == State::kRemoved;
   }
 
-  // As clients see it.
+  // Returns the state that clients see.
   corral::v1::Sandbox::State ToApi() const;
 
  private:

@@ -59,9 +59,9 @@ class Sandboxes {
   struct Options {
     SandboxDefaults defaults;
     uint32_t max_sandboxes;
-    // That run at a time.
+    // Executions that may run at a time.
     uint32_t max_executions_per_sandbox;
-    // Of all sandboxes together; 0: no limit.
+    // Output of all sandboxes together, in bytes; 0: no limit.
     uint64_t max_output_bytes = 0;
     // Ended executions kept in all sandboxes together.
     uint32_t max_ended_executions = 100'000;

@@ -109,7 +109,7 @@ absl::Status TakeAway(const std::string& path, const std::string& removed) {
   return Failed("rename", path);
 }
 
-// Of this version: sealed. Of the one before, whose supervisors live on: the
+// Reads a record. This version seals it; the version before wrote the
 // message alone, which begins with the tag of its first field, as no seal does.
 absl::Status ReadAnyRecord(const std::string& path,
                            google::protobuf::MessageLite* message) {
@@ -159,7 +159,7 @@ bool ReadEnd(const std::string& path, const std::string& id,
   return false;
 }
 
-// Of what ran, and has no end. Not worth an error.
+// Finds the start time of a command without an end. A failure is ignored.
 void FindStartTime(const std::string& path, ExecutionRecord* record) {
   for (const char* name : {"/stdout", "/terminal"}) {
     const auto log = sandbox::OutputLogReader::Open(absl::StrCat(path, name));

@@ -38,7 +38,7 @@ class StateDirectory {
   static std::string ExecutionPath(absl::string_view sandbox_path,
                                    absl::string_view execution);
 
-  // As of /proc/sys/kernel/random/boot_id.
+  // The content of /proc/sys/kernel/random/boot_id.
   const std::string& boot_id() const { return boot_id_; }
 
   // Makes spec.directory() and writes spec.pb there, synced. What fails leaves
@@ -53,7 +53,7 @@ class StateDirectory {
   absl::StatusOr<corral::supervisor::v1::SandboxSpec> ReadSpec(
       absl::string_view sandbox) const;
 
-  // That a deletion has begun, and what its commands end with.
+  // Records that a deletion has begun, and the cause of its commands' ends.
   static absl::Status WriteDeletion(
       const std::string& sandbox_path,
       const corral::supervisor::v1::DeleteSandbox& deletion);
@@ -94,14 +94,14 @@ class StateDirectory {
   // not cut; it may be called again.
   static absl::Status CutLogs(const std::string& sandbox_path);
 
-  // What a directory is called from when its removal has begun.
+  // The name of a directory whose removal has begun.
   static std::string RemovedPath(const std::string& path);
 
   // Removes the directory of a sandbox or an execution, and what is below it.
-  // What fails may be tried again. OK: it is not there.
+  // A failed removal may be repeated. OK: the directory does not exist.
   static absl::Status Remove(const std::string& path);
 
-  // As Remove, of a sandbox whose supervisor may be about to listen there: it
+  // Like Remove(), for a sandbox whose supervisor may be about to listen: it
   // cannot any more, or this fails and leaves the directory under a name that
   // is no id.
   static absl::Status RemoveUnborn(const std::string& path);

@@ -31,7 +31,7 @@ TEST(StorageHealthTest, ReportsTheLatestFailureOfEach) {
   EXPECT_EQ(health.failure(), "a: input/output error");
 }
 
-TEST(StorageHealthTest, TellsANewWatcherHowItIsAndAFormerOneNothing) {
+TEST(StorageHealthTest, ReportsTheStateToANewWatcherAndNothingToAFormerOne) {
   StorageHealth health;
   health.Set("a", "no space");
   std::vector<bool> first;

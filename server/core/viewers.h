@@ -1,4 +1,4 @@
-// Who watches the command of a sandbox that was made for that one command. When
+// Counts viewers of the command of a sandbox that was made for it alone. When
 // nobody has watched for long enough, the sandbox has no use any more.
 //
 // Thread-safe; nothing here blocks.

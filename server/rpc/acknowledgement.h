@@ -1,4 +1,4 @@
-// What AcknowledgeOutput says: the caller has the output before some offsets
+// Handles AcknowledgeOutput: the caller has stored the output before offsets
 // safe.
 
 #ifndef SERVER_RPC_ACKNOWLEDGEMENT_H_

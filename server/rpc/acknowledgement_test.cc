@@ -35,7 +35,7 @@ class AcknowledgementTest : public ServerFixture {
     return Call(execution_stub_.get(), &ExecutionStub::AcknowledgeOutput,
                 request_, &response);
   }
-  // What the supervisor got last.
+  // Returns what the supervisor got last.
   wire::Acknowledge Last() {
     wire::Acknowledge last;
     factory_.With("box", [&last](tests::FakeSupervisor& supervisor) {

@@ -153,7 +153,8 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
           const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
         if (execution.ok()) {
           *response = (*execution)->Describe();
-          // What is not kept in memory is what was asked for.
+          // The request has the parts of the command that are not kept in
+          // memory.
           corral::v1::Command* command = response->mutable_command();
           *command->mutable_argv() = request->command().argv();
           *command->mutable_environment() = request->command().environment();

@@ -99,7 +99,7 @@ TEST_F(HungDiskTest, ServesOtherSandboxesMeanwhile) {
   HungFile log(PathOf(hung, "stdout"));
   const auto stream = Stream(hung);
   EXPECT_TRUE(stream->Next().has_opened());
-  // As many as the threads that serve gRPC, and more.
+  // More than the threads that serve gRPC.
   std::vector<std::thread> readers;
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&] { Read(hung); });
@@ -108,7 +108,7 @@ TEST_F(HungDiskTest, ServesOtherSandboxesMeanwhile) {
   UseAll(other);
   std::cout << "the calls of another sandbox took "
             << absl::FormatDuration(absl::Now() - begin) << " together\n";
-  // What needs no disk works in the sandbox itself, too.
+  // Calls that need no disk work in the sandbox itself, too.
   EXPECT_EQ(ListAll(), 2);
   factory_.Exit(hung, 3);
   EXPECT_EQ(Wait(hung).exit().code(), 3);

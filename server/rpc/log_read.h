@@ -19,8 +19,8 @@ namespace server {
 
 class LogRead {
  public:
-  // Of up to `size` bytes at `offset`; 0: only opens the log. `log` may be null
-  // if the caller has not opened it. The memory of `buffer` is used again.
+  // Reads up to `size` bytes at `offset`; 0: only opens the log. `log` may be
+  // null if the caller has not opened it. The memory of `buffer` is used again.
   LogRead(std::shared_ptr<Execution> execution, corral::v1::Stream stream,
           Execution::LogReader log, uint64_t offset, size_t size,
           std::string buffer);
@@ -55,7 +55,7 @@ class LogRead {
   absl::Status status_;
 };
 
-// What a client gets when a log cannot be read: SANDBOX_NOT_READY (UNAVAILABLE)
+// The error when a log cannot be read: SANDBOX_NOT_READY (UNAVAILABLE)
 // for want of descriptors or memory, which does not last, else SERVER_FAULT.
 absl::Status ToReadError(const Execution& execution, const absl::Status& cause);
 

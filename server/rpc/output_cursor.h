@@ -97,7 +97,7 @@ class OutputCursor {
   std::shared_ptr<Execution> execution_;
   std::vector<Position> positions_;
   bool follow_;
-  // What was wanted of the disk, and how far that has come.
+  // A read of the disk that was asked for, and how far it has come.
   Reading reading_ = Reading::kNot;
   std::optional<LogRead> read_;
   bool begun_ = false;

@@ -297,7 +297,7 @@ TEST_F(OutputStreamTest, InventsNothingForALogThatTheDiskDoesNotGive) {
   const Events events = Stream(name)->Rest(&status);
   EXPECT_EQ(BytesOf(events, corral::v1::STDOUT), "");
   EXPECT_EQ(Reason(status), "SERVER_FAULT");
-  // What the supervisor has reported stays true.
+  // Ends that the supervisor has reported stay true.
   EXPECT_EQ(Get(name).streams(0).end_offset(), 4);
 }
 

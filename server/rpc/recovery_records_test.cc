@@ -1,4 +1,4 @@
-// What a server does while the disk does not give it what an earlier server
+// A server whose disk does not give it the records that an earlier server
 // wrote.
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a server does until it has found the supervisor of a sandbox that an
+// A server that has not found the supervisor yet of a sandbox that an
 // earlier server made.
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// What a server takes over from the one before: executions, failures and
+// Recovery of what an earlier server left: executions, failures and
 // deletions.
 
 #include <filesystem>

@@ -44,7 +44,7 @@ class ServerFixture : public ::testing::Test {
 
     // The next event; the empty one at the end of the stream.
     corral::v1::OutputEvent Next();
-    // What is left of the stream. `status` gets its status.
+    // Reads the rest of the stream. `status` gets its status.
     Events Rest(grpc::Status* status = nullptr);
   };
 
@@ -119,7 +119,7 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<SandboxStub> sandbox_stub_;
   std::unique_ptr<ExecutionStub> execution_stub_;
 
-  // What the configuration would hold.
+  // Values that the configuration would hold.
   static constexpr int kMaxPids = 100'000;
   static constexpr int kMaxKillGraceSeconds = 1800;
   static constexpr int kMaxWallSeconds = 86'400;

@@ -1,4 +1,4 @@
-// What the server is busy with, and whether it should go on: counts of calls,
+// Tracks what the server is busy with and whether it should go on: calls,
 // sandboxes and commands, and the waits for their end when the server drains,
 // is idle or hands over to a successor.
 //

@@ -134,7 +134,7 @@ void FakeServer::Start() {
                 .RegisterService(sandbox_service_.get())
                 .RegisterService(execution_service_.get())
                 .RegisterService(admin_service_.get())
-                // As the real server, any number of pings.
+                // Permits any number of pings, as the real server does.
                 .AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0)
                 .BuildAndStart();
   CHECK(server_ != nullptr);

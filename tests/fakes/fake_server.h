@@ -124,7 +124,7 @@ class FakeServer {
     int next_id = 1;
     bool hold_runs = false;
     int lost_answers = 0;
-    // What was created under a request id: names, by "PARENT REQUEST_ID".
+    // Names of what was created under a request id, by "PARENT REQUEST_ID".
     std::map<std::string, std::string> requests;
     bool stopping = false;
     std::vector<corral::v1::RunExecutionRequest> runs;

@@ -1,4 +1,4 @@
-// What a supervisor does, without processes: keeps real records and output logs
+// A supervisor without processes: keeps real records and output logs
 // in the sandbox's directory, and lets a test say what its commands write and
 // how they end.
 //
@@ -61,7 +61,7 @@ class FakeSupervisor {
 
   void Write(const std::string& execution, sandbox::wire::Stream stream,
              const std::string& bytes);
-  // As of wait(2).
+  // From wait(2).
   void End(const std::string& execution, int wait_status,
            sandbox::wire::ExitRecord::Cause cause);
   // The supervisor and all it runs are gone, as by SIGKILL.
@@ -78,7 +78,7 @@ class FakeSupervisor {
     return executions_.at(execution).record.command();
   }
 
-  // As sandbox::SupervisorConnection has them, answered at once.
+  // The methods of sandbox::SupervisorConnection, answered at once.
   absl::Status Start(const sandbox::wire::StartExecution& start);
   absl::Status Signal(const sandbox::wire::Signal& signal);
   absl::Status Resize(const sandbox::wire::Resize& resize);

@@ -60,7 +60,7 @@ class Attachment {
   const std::string& name() const { return name_; }
 
  private:
-  // Who the command belongs to: to this process alone, or to others as well.
+  // The owner of the command: this process alone, or others as well.
   enum class Owner { kThisProcess, kShared };
 
   absl::StatusOr<corral::v1::Execution> Follow();

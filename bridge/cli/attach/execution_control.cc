@@ -15,7 +15,7 @@ namespace {
 
 using sandbox::MutexLock;
 
-// Of one attempt, and the patience while the server is gone.
+// The limit of one attempt, and of all attempts while the server is gone.
 constexpr absl::Duration kCallTimeout = absl::Seconds(2);
 constexpr absl::Duration kImpatience = absl::Seconds(2);
 constexpr size_t kInterruptsToKill = 3;

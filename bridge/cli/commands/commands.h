@@ -17,7 +17,7 @@ namespace bridge {
 struct Invocation {
   // From the options before the command's name.
   client::ConnectOptions server;
-  // What follows the command's name.
+  // The words after the command's name.
   std::vector<std::string> words;
 };
 

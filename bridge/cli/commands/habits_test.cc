@@ -1,4 +1,4 @@
-// What users of docker and kill(1) type, against a fake server.
+// Runs what users of docker and kill(1) type, against a fake server.
 
 #include <errno.h>
 #include <signal.h>

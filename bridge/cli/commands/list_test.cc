@@ -51,7 +51,7 @@ class ListTest : public ::testing::Test {
 };
 
 TEST_F(ListTest, PsPutsEachExecutionBelowItsSandbox) {
-  // As names of executions, "a-b/..." sorts before "a/...".
+  // The execution names sort differently: "a-b/..." before "a/...".
   MakeSandbox("a");
   MakeSandbox("a-b");
   EXPECT_EQ(Output({"ps", "-q"}), "a\na/e1\na/e2\na-b\na-b/e1\na-b/e2\n");

@@ -31,7 +31,7 @@ absl::StatusOr<uint64_t> FindTail(client::Connection& connection,
                                   const std::string& name,
                                   const corral::v1::StreamState& state,
                                   uint64_t lines) {
-  // What lies below a gap is not part of the tail.
+  // Bytes below a gap are not part of the tail.
   const uint64_t oldest =
       state.gap_begin_offset() < state.gap_end_offset()
           ? std::max(state.begin_offset(), state.gap_end_offset())

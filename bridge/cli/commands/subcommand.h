@@ -1,4 +1,4 @@
-// What the commands share: options, arguments and output.
+// Shared by the commands: options, arguments and output.
 
 #ifndef BRIDGE_CLI_COMMANDS_SUBCOMMAND_H_
 #define BRIDGE_CLI_COMMANDS_SUBCOMMAND_H_

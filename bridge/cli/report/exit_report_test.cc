@@ -61,7 +61,7 @@ Execution FailedToStart(corral::v1::StartFailure::Stage stage,
   return execution;
 }
 
-TEST(ExitReportTest, TellsTheCallersMistakesFromThoseOfCorral) {
+TEST(ExitReportTest, DistinguishesMistakesOfTheCallerFromFailuresOfCorral) {
   using corral::v1::StartFailure;
   EXPECT_EQ(ExitCode(FailedToStart(StartFailure::EXEC, ENOENT)), 127);
   EXPECT_EQ(ExitCode(FailedToStart(StartFailure::EXEC, EACCES)), 126);
