@@ -102,6 +102,21 @@ TEST_F(ControlSocketTest,
   EXPECT_EQ(got_, "e1 gone ");
 }
 
+TEST_F(ControlSocketTest, SendsNoOutputChangeOfAnExecutionWhoseEndHasIt) {
+  wire::OutputChange change;
+  change.set_execution_id("e1");
+  control_->SendOutputChange(change);
+  wire::FromSupervisor end;
+  end.mutable_execution()->set_id("e1");
+  end.mutable_execution()->mutable_exit();
+  control_->Send(end);
+  RunOnce();
+  wire::FromSupervisor message;
+  ASSERT_TRUE(server_.Receive(&message).value());
+  EXPECT_TRUE(message.has_execution());
+  EXPECT_FALSE(server_.Receive(&message).value());
+}
+
 TEST_F(ControlSocketTest, SendsOnlyTheLastOutputChangeOfEachExecution) {
   for (const uint64_t end : {1, 2}) {
     wire::OutputChange change;

@@ -197,6 +197,14 @@ TEST_F(SpawnerTest, StartsNoCommandWhosePidfdItCouldNotReceive) {
   EXPECT_EQ(Requests(), 1u);
 }
 
+TEST_F(SpawnerTest, TreatsASuccessWithoutAPidfdAsTheEndOfTheSpawner) {
+  spawner_->Spawn(Job(command_));
+  Answer(0, {});
+  loop_->Run();
+  EXPECT_TRUE(lost_);
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
 TEST_F(SpawnerTest, TreatsAnUnexpectedAnswerAsTheEndOfTheSpawner) {
   Answer(0, {});
   loop_->Run();

@@ -267,6 +267,29 @@ TEST_F(SupervisedCommandEndTest, AKillAfterAGracePeriodEndsTheWaitForTheDisk) {
   EXPECT_EQ(states_.size(), 2u);
 }
 
+TEST_F(SupervisedCommandEndTest, ATimeoutDoesNotEndTheWaitForTheDisk) {
+  spec().set_wall_timeout_ns(kSecond);
+  spec().set_kill_grace_ns(kSecond);
+  Start();
+  timers_.Advance(absl::Seconds(1));
+  WithoutRecords([this] {
+    Exit(0);
+    timers_.Advance(absl::Seconds(1));
+    EXPECT_EQ(group_.calls, "signal 15 kill ") << "the grace period is over";
+    EXPECT_EQ(states_.size(), 1u);
+  });
+}
+
+TEST_F(SupervisedCommandEndTest, RemovingTheGroupEndsTheGracePeriod) {
+  Start();
+  EXPECT_THAT(command_->Signal(SignalOf(SIGTERM, wire::Signal::TREE, kSecond)),
+              IsOk());
+  Exit(0);
+  EXPECT_EQ(timers_.size(), 1u);
+  EXPECT_TRUE(command_->RemoveCgroup());
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
 TEST_F(SupervisedCommandEndTest, OnlyADeletionEndsTheWaitForTheDisk) {
   ExitUnrecorded();
   WithoutRecords([this] {
