@@ -176,7 +176,8 @@ TEST_F(CommandEndTest, ReportsTheDescendantsThatWereKilled) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell(
       "e1", "sleep 1000 & setsid sleep 1000 & (exit 0) & echo $! $$; wait");
-  start.mutable_command()->set_wall_timeout_ns(300'000'000);
+  // Long enough for both programs to have been executed, also when emulated.
+  start.mutable_command()->set_wall_timeout_ns(2'000'000'000);
   const wire::ExecutionRecord end = Run(start);
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::WALL_TIMEOUT);
   EXPECT_EQ(end.exit().killed_count(), 2u);
