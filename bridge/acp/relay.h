@@ -21,7 +21,7 @@ namespace bridge {
 // Back-pressure: a side that does not read fills its queue. Above 64 MiB the
 // relay stops reading the side that feeds the queue, until there is room.
 //
-// The end: when the client closes its side, or we are told to terminate, the
+// The end: when the client closes its side, or a signal asks us to end, the
 // relay closes the agent's input. After 2 s the agent's process group gets
 // SIGTERM, after 2 s more the agent and all its descendants get SIGKILL. When
 // the agent has ended, the relay passes on what it wrote and deletes the

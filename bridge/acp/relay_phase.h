@@ -24,7 +24,7 @@ enum class RelayPhase {
 };
 
 enum class RelayEvent {
-  kClientEnded,  // the client closed its side, or we were told to terminate
+  kClientEnded,  // the client closed its side, or a signal asks us to end
   kAgentEnded,   // the agent's process has ended
   kAgentSilent,  // the agent's output has ended, or was given up
 };

@@ -7,7 +7,6 @@ It plays the part of an editor: it starts corral-acp, which starts the agent, an
 its own. CORRAL_SERVER names the server.
 """
 import argparse
-import base64
 import json
 import subprocess
 import sys
@@ -68,7 +67,7 @@ class Transcript:
 def peak_memory(corral):
     """Returns the peak memory of every execution, by its command line, from the server."""
     listed = json.loads(subprocess.run([corral, "ps", "--json"], check=True, stdout=subprocess.PIPE).stdout)
-    return {base64.b64decode(execution["command"]["argv"][-1]).decode():
+    return {execution["command"]["argv"][-1]:
             int(execution["usage"]["memory_peak_bytes"])
             for execution in listed["executions"] if "usage" in execution}
 

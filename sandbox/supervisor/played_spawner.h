@@ -1,5 +1,5 @@
 // A Spawner whose other end a test plays. The commands that it starts are
-// children of the test, which do nothing until they are told to exit.
+// children of the test, which do nothing until the test makes them exit.
 //
 // For one thread.
 

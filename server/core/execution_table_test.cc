@@ -86,7 +86,7 @@ class ExecutionTableTest : public ::testing::Test {
   }
 
   tests::FakeTimerQueue timers_;
-  Activity activity_{&timers_, {absl::ZeroDuration(), /*max_waiting_calls=*/1}};
+  Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/1}};
   bool idle_ = false;
   std::shared_ptr<Lifetime> lifetime_ =
       Lifetime::Create(&timers_, absl::Minutes(1));

@@ -108,7 +108,7 @@ void Measure(int executions, int sandboxes) {
   NoLauncher launcher;
   StorageHealth storage;
   ThreadTimerQueue timers;
-  Activity activity(&timers, {absl::ZeroDuration(), /*max_waiting_calls=*/1});
+  Activity activity(&timers, {absl::ZeroDuration(), /*max_lasting_calls=*/1});
   Lanes lanes;
   Sandboxes::Options options;
   options.max_sandboxes = sandboxes;

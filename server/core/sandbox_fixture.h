@@ -216,7 +216,7 @@ class SandboxFixture : public ::testing::Test {
       ::testing::TempDir(), "/",
       ::testing::UnitTest::GetInstance()->current_test_info()->name());
   tests::FakeTimerQueue timers_;
-  Activity activity_{&timers_, {absl::ZeroDuration(), /*max_waiting_calls=*/1}};
+  Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/1}};
   StorageHealth storage_;
   Lanes lanes_;
   std::shared_ptr<Retention> all_ended_ =
