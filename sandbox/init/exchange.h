@@ -1,13 +1,14 @@
 // The messages between the supervisor and the spawner.
 //
-// Memory that both map (a memfd) holds one request at a time; a packet on a
-// SOCK_SEQPACKET pair hands it over, with its descriptors (SCM_RIGHTS), and a
-// packet comes back when the command executes or cannot be executed.
+// A memfd that both map holds one request at a time. The supervisor hands the
+// request over with a packet of one byte on a SOCK_SEQPACKET pair, together
+// with its descriptors (SCM_RIGHTS). The spawner answers with a packet when the
+// command executes or cannot be executed.
 //
-// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup:
-// with v1 a `tasks` file opened for writing for each hierarchy, with v2 the
-// cgroup's directory. Descriptor of an answer: the command's pidfd, if there is
-// a process.
+// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup.
+// With v1 these are a `tasks` file for each hierarchy, opened for writing; with
+// v2 the cgroup's directory. Descriptor of an answer: the command's pidfd, if
+// there is a process.
 
 #ifndef SANDBOX_INIT_EXCHANGE_H_
 #define SANDBOX_INIT_EXCHANGE_H_
@@ -37,7 +38,9 @@ constexpr int kSpawnerExchange = 4;
 // and init are 0.
 constexpr uint32_t kCommandId = 1000;
 
-constexpr int kMaxSpawnFds = 3 + 8;
+// Descriptors of a request: the command's streams come first.
+constexpr int kStreamFds = 3;
+constexpr int kMaxSpawnFds = kStreamFds + 8;
 
 struct SpawnRequest {
   // NUL-terminated strings from kExchangeStrings on: working directory, argv,

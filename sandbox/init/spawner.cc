@@ -19,6 +19,8 @@
 #include <linux/uio.h>
 
 #include "sandbox/init/exchange.h"
+#include "sandbox/init/program_search.h"
+#include "sandbox/init/spawn_request.h"
 #include "sandbox/init/syscall.h"
 #include "sandbox/seccomp/command_filter.inc"
 
@@ -47,22 +49,21 @@ constexpr int kSolSocket = 1;
 constexpr int kScmRights = 1;
 constexpr int kMsgCmsgCloexec = 0x40000000;
 constexpr int kMsgNosignal = 0x4000;
+constexpr unsigned kMsgCtrunc = 8;
 constexpr size_t kControlHeader = offsetof(ControlFds, fds);
-constexpr size_t kPathMax = 4096;
 
 struct Spawn {
   char* exchange;
   SpawnRequest request;
   int fds[kMaxSpawnFds];
   int fd_count;
-  const char* working_directory;
-  char** arguments;
-  char** environment;
+  // The kernel dropped descriptors of the packet, for want of room for them.
+  bool fds_truncated;
+  CommandStrings strings;
   SpawnAnswer answer;
 };
 
 Spawn spawn;
-char program_path[kPathMax];
 alignas(16) char child_stack[32768];
 
 int Fail(SpawnStage stage, long result) {
@@ -74,7 +75,7 @@ long JoinCgroup() {
   if (spawn.request.cgroup_v2 != 0) {
     return 0;  // CLONE_INTO_CGROUP has done it
   }
-  for (int i = 3; i < spawn.fd_count; ++i) {
+  for (int i = kStreamFds; i < spawn.fd_count; ++i) {
     // "0" is the writer itself. For a single thread the kernel then takes no
     // global lock, which would wait for an RCU grace period.
     const long result = Syscall(__NR_write, spawn.fds[i], Address("0"), 1);
@@ -87,11 +88,11 @@ long JoinCgroup() {
 
 long BecomeCommand() {
   long result = 0;
-  for (int i = 0; i < 3 && result >= 0; ++i) {
+  for (int i = 0; i < kStreamFds && result >= 0; ++i) {
     result = Syscall(__NR_dup3, spawn.fds[i], i, 0);
   }
   if (result >= 0) {
-    result = Syscall(__NR_close_range, 3, ~0U, 0);
+    result = Syscall(__NR_close_range, kStreamFds, ~0U, 0);
   }
   if (result >= 0) {
     result = Syscall(__NR_setsid);
@@ -118,50 +119,9 @@ long RestrictCommand() {
   return Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, Address(&program));
 }
 
-// program_path = directory[0..size) + "/" + name. False: too long.
-bool JoinPath(const char* directory, size_t size, const char* name) {
-  size_t at = 0;
-  for (; at < size && at + 1 < kPathMax; ++at) {
-    program_path[at] = directory[at];
-  }
-  if (size > 0 && at + 1 < kPathMax) {
-    program_path[at++] = '/';
-  }
-  for (; *name != '\0' && at + 1 < kPathMax; ++name) {
-    program_path[at++] = *name;
-  }
-  program_path[at] = '\0';
-  return *name == '\0';
-}
-
 long Execute(const char* path) {
-  return Syscall(__NR_execve, Address(path), Address(spawn.arguments),
-                 Address(spawn.environment));
-}
-
-// Searches like execvp(3): executes the first file that can be executed. Else
-// fails with EACCES if a file was found, with ENOENT if none was.
-long SearchAndExecute(const char* directories) {
-  long failure = -ENOENT;
-  for (;;) {
-    size_t size = 0;
-    while (directories[size] != '\0' && directories[size] != ':') {
-      ++size;
-    }
-    const long result = JoinPath(directories, size, spawn.arguments[0])
-                            ? Execute(program_path)
-                            : -ENAMETOOLONG;
-    if (result == -EACCES) {
-      failure = result;
-    } else if (result != -ENOENT && result != -ENOTDIR &&
-               result != -ENAMETOOLONG) {
-      return result;
-    }
-    if (directories[size] == '\0') {
-      return failure;
-    }
-    directories += size + 1;
-  }
+  return Syscall(__NR_execve, Address(path), Address(spawn.strings.arguments),
+                 Address(spawn.strings.environment));
 }
 
 int RunChild(void*) {
@@ -173,7 +133,7 @@ int RunChild(void*) {
   if (result < 0) {
     return Fail(SpawnStage::kPrepare, result);
   }
-  result = Syscall(__NR_chdir, Address(spawn.working_directory));
+  result = Syscall(__NR_chdir, Address(spawn.strings.working_directory));
   if (result < 0) {
     return Fail(SpawnStage::kChdir, result);
   }
@@ -181,42 +141,30 @@ int RunChild(void*) {
   if (result < 0) {
     return Fail(SpawnStage::kPrepare, result);
   }
-  result = spawn.request.path_offset != 0
-               ? SearchAndExecute(spawn.exchange + spawn.request.path_offset)
-               : Execute(spawn.arguments[0]);
+  const char* program = spawn.strings.arguments[0];
+  result = spawn.strings.search_path != nullptr
+               ? SearchAndExecute(spawn.strings.search_path, program, Execute)
+               : Execute(program);
   return Fail(SpawnStage::kExec, result);
 }
 
-// Makes the pointer tables behind the strings. The supervisor has left room.
-void LayOut() {
-  char* string = spawn.exchange + kExchangeStrings;
-  const uint64_t strings_end =
-      (kExchangeStrings + spawn.request.strings_size + 7) & ~uint64_t{7};
-  auto** table = reinterpret_cast<char**>(spawn.exchange + strings_end);
-  auto next = [&string] {
-    char* found = string;
-    while (*string++ != '\0') {
-    }
-    return found;
-  };
-  spawn.working_directory = next();
-  spawn.arguments = table;
-  for (uint32_t i = 0; i < spawn.request.argument_count; ++i) {
-    *table++ = next();
-  }
-  *table++ = nullptr;
-  spawn.environment = table;
-  for (uint32_t i = 0; i < spawn.request.environment_count; ++i) {
-    *table++ = next();
-  }
-  *table = nullptr;
+// Reads the request from the exchange and checks it. Returns 0 or -errno.
+long ReadRequest() {
+  spawn.request = *reinterpret_cast<SpawnRequest*>(spawn.exchange);
+  const long result =
+      CheckDescriptors(spawn.request, spawn.fd_count, spawn.fds_truncated);
+  return result < 0 ? result
+                    : LayOut(spawn.exchange, spawn.request, &spawn.strings);
 }
 
-// Returns the pidfd, or -1.
+// Starts the command of the request. Returns its pidfd, or -1.
 int Start() {
-  spawn.request = *reinterpret_cast<SpawnRequest*>(spawn.exchange);
-  LayOut();
   spawn.answer = {SpawnStage::kNone, 0};
+  const long request = ReadRequest();
+  if (request < 0) {
+    Fail(SpawnStage::kPrepare, request);
+    return -1;
+  }
   int pidfd = -1;
   clone_args arguments = {};
   arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PIDFD;
@@ -225,12 +173,15 @@ int Start() {
   arguments.stack_size = sizeof(child_stack);
   if (spawn.request.cgroup_v2 != 0) {
     arguments.flags |= CLONE_INTO_CGROUP;
-    arguments.cgroup = static_cast<uint64_t>(spawn.fds[3]);
+    arguments.cgroup = static_cast<uint64_t>(spawn.fds[kStreamFds]);
   }
   const long result =
       CloneRunning(&arguments, sizeof(arguments), RunChild, nullptr);
   if (result < 0) {
+    // The kernel may have written a number and closed the descriptor again, as
+    // it does when the cgroup's limit of processes is reached.
     Fail(SpawnStage::kClone, result);
+    return -1;
   }
   return pidfd;
 }
@@ -242,12 +193,14 @@ bool ReceiveRequest() {
   iovec vector = {&byte, 1};
   Message message = {nullptr, 0, &vector, 1, &control, sizeof(control), 0};
   if (Syscall(__NR_recvmsg, kSpawnerSocket, Address(&message),
-              kMsgCmsgCloexec) != 1 ||
-      message.control_size < kControlHeader) {
+              kMsgCmsgCloexec) != 1) {
     return false;
   }
+  spawn.fds_truncated = (message.flags & kMsgCtrunc) != 0;
   spawn.fd_count =
-      static_cast<int>((control.size - kControlHeader) / sizeof(int));
+      message.control_size < kControlHeader
+          ? 0
+          : static_cast<int>((control.size - kControlHeader) / sizeof(int));
   for (int i = 0; i < spawn.fd_count; ++i) {
     spawn.fds[i] = control.fds[i];
   }

@@ -1,0 +1,197 @@
+// The real program: how the spawner starts commands and reports that it
+// cannot, and what init does with orphans.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/small_file.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/init/program_fixture.h"
+
+namespace sandbox {
+namespace {
+
+class ProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::getuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+    program_.emplace();
+  }
+  // A command that a shell runs.
+  static TestCommand Shell(const std::string& script) {
+    return {{"/bin/sh", "-c", script}};
+  }
+  StartedProgram::Started Start(const TestCommand& command) {
+    program_->Write(command);
+    return program_->Start(program_->Fds());
+  }
+  // Starts the command and returns its wait status.
+  int Run(const TestCommand& command) {
+    const StartedProgram::Started started = Start(command);
+    EXPECT_EQ(started.answer.stage, SpawnStage::kNone);
+    EXPECT_EQ(started.answer.error, 0);
+    return WaitFor(started.pidfd);
+  }
+  // The spawner may have this many descriptors.
+  void LimitDescriptors(rlim_t count) {
+    const rlimit limit = {count, 64};
+    ASSERT_EQ(
+        ::prlimit(program_->spawner().pid, RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
+  // The command failed before it executed, in a process that has ended.
+  void ExpectFailure(const StartedProgram::Started& started, SpawnStage stage,
+                     int error) {
+    EXPECT_EQ(started.answer.stage, stage);
+    EXPECT_EQ(started.answer.error, error);
+    ASSERT_TRUE(started.pidfd.valid());
+    EXPECT_EQ(WaitFor(started.pidfd), 1 << 8);
+  }
+  // The request was refused without a process.
+  void ExpectRefusal(const StartedProgram::Started& started, int error) {
+    EXPECT_EQ(started.answer.stage, SpawnStage::kPrepare);
+    EXPECT_EQ(started.answer.error, error);
+    EXPECT_FALSE(started.pidfd.valid());
+  }
+
+  std::optional<StartedProgram> program_;
+};
+
+TEST_F(ProgramTest, RunsACommandWithItsArgumentsEnvironmentAndDirectory) {
+  TestCommand command = {{"/bin/sh", "-c", "echo $# \"$1\" $A $(pwd)", "x", ""},
+                         {"A=b c", "PATH=/usr/bin:/bin"},
+                         "/usr"};
+  EXPECT_EQ(Run(command), 0);
+  EXPECT_EQ(program_->Output(), "1  b c /usr\n");
+  EXPECT_EQ(program_->Tasks(), "0") << "it has not joined its cgroup";
+}
+
+TEST_F(ProgramTest, LeavesTheExitStatusOfACommandToTheSupervisor) {
+  EXPECT_EQ(Run(Shell("exit 7")), 7 << 8);
+  EXPECT_EQ(Run(Shell("kill -TERM $$")), SIGTERM);
+}
+
+TEST_F(ProgramTest, SearchesThePathOnlyWhenAsked) {
+  TestCommand command = {{"true"}, {"PATH=/nowhere:/usr/bin:/bin"}};
+  ExpectFailure(Start(command), SpawnStage::kExec, ENOENT);
+  command.search = true;
+  EXPECT_EQ(Run(command), 0);
+  command.argv = {"no-such-program"};
+  ExpectFailure(Start(command), SpawnStage::kExec, ENOENT);
+}
+
+TEST_F(ProgramTest, ReportsTheStepThatFailedAndItsErrno) {
+  ExpectFailure(Start({{"/etc/passwd"}}), SpawnStage::kExec, EACCES);
+  TestCommand nowhere = Shell("true");
+  nowhere.working_directory = "/nowhere";
+  ExpectFailure(Start(nowhere), SpawnStage::kChdir, ENOENT);
+  program_->Write(Shell("true")).terminal = 1;
+  ExpectFailure(program_->Start(program_->Fds()), SpawnStage::kPrepare, ENOTTY);
+}
+
+TEST_F(ProgramTest, RunsNoCommandThatCannotJoinItsCgroup) {
+  const UniqueFd read_only(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::vector<int> fds = program_->Fds();
+  fds.push_back(read_only.get());
+  program_->Write(Shell("echo ran"));
+  ExpectFailure(program_->Start(fds), SpawnStage::kCgroup, EBADF);
+  EXPECT_EQ(program_->Output(), "");
+  // With v2 there is no process at all.
+  program_->Write(Shell("echo ran")).cgroup_v2 = 1;
+  const StartedProgram::Started started = program_->Start(program_->Fds());
+  EXPECT_EQ(started.answer.stage, SpawnStage::kClone);
+  EXPECT_EQ(started.answer.error, EBADF);
+  EXPECT_FALSE(started.pidfd.valid());
+  EXPECT_EQ(program_->Output(), "");
+}
+
+TEST_F(ProgramTest, RefusesAMalformedRequestAndServesTheNext) {
+  ++program_->Write(Shell("echo ran")).argument_count;
+  ExpectRefusal(program_->Start(program_->Fds()), EINVAL);
+  program_->Write(Shell("echo ran"));
+  ExpectRefusal(program_->Start({}), EINVAL);
+  ExpectRefusal(program_->Start({0, 1, 2}), EINVAL);
+  EXPECT_EQ(program_->Output(), "");
+  EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
+}
+
+TEST_F(ProgramTest, RefusesARequestWhoseCgroupTheKernelDropped) {
+  // Its own are 0 to 3: there is room for the three streams only.
+  LimitDescriptors(7);
+  ExpectRefusal(Start(Shell("echo ran")), EMFILE);
+  EXPECT_EQ(program_->Output(), "");
+  // The streams were closed: there is room for four and a pidfd.
+  LimitDescriptors(9);
+  EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
+}
+
+TEST_F(ProgramTest, RefusesARequestWithoutRoomForAnyDescriptor) {
+  LimitDescriptors(4);
+  ExpectRefusal(Start(Shell("echo ran")), EMFILE);
+  EXPECT_EQ(program_->Output(), "");
+}
+
+TEST_F(ProgramTest, LeavesACommandNoPrivilegeAndNoDescriptor) {
+  EXPECT_EQ(Run(Shell("id -u; id -g; id -G; ls /proc/self/fd;"
+                      "grep -E 'CapPrm|CapEff|CapBnd|Seccomp:' "
+                      "/proc/self/status")),
+            0);
+  // ls has the directory open.
+  EXPECT_EQ(program_->Output(),
+            "1000\n1000\n1000\n0\n1\n2\n3\n"
+            "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+            "CapBnd:\t0000000000000000\nSeccomp:\t2\n");
+}
+
+TEST_F(ProgramTest, TheSpawnerKeepsOnlyTheCapabilitiesThatCommandsNeed) {
+  const std::string status = *ReadSmallFile(
+      absl::StrCat("/proc/", program_->spawner().pid, "/status"));
+  // SETGID and SETUID.
+  EXPECT_TRUE(absl::StrContains(status, "CapPrm:\t00000000000000c0")) << status;
+  EXPECT_TRUE(absl::StrContains(status, "CapEff:\t00000000000000c0")) << status;
+  EXPECT_TRUE(absl::StrContains(status, "CapBnd:\t0000000000000000")) << status;
+}
+
+TEST_F(ProgramTest, TheSpawnerEndsWithItsSupervisor) {
+  program_->CloseSocket();
+  EXPECT_EQ(WaitFor(program_->spawner().pidfd), 0);
+}
+
+TEST_F(ProgramTest, InitReapsOrphansAndSurvivesSignalsFromInside) {
+  int hold[2];
+  ASSERT_EQ(::pipe2(hold, O_CLOEXEC), 0);
+  const UniqueFd read(hold[0]);
+  UniqueFd write(hold[1]);
+  std::vector<int> fds = program_->Fds();
+  fds[0] = read.get();
+  // A shell gives a background command another standard input.
+  program_->Write(Shell("exec 3<&0; cat <&3 >/dev/null 2>&1 & printf $!"));
+  StartedProgram::Started started = program_->Start(fds);
+  EXPECT_EQ(WaitFor(started.pidfd), 0);
+  const std::string orphan = program_->Output();
+  EXPECT_EQ(Run(Shell(absl::StrCat("kill -0 ", orphan))), 0);
+  write.Reset();
+  // A zombie could still be signalled, and this would never return.
+  EXPECT_EQ(Run(Shell(absl::StrCat("while kill -0 ", orphan,
+                                   "; do :; done 2>/dev/null"))),
+            0);
+  EXPECT_NE(Run(Shell("kill -KILL 1 2>/dev/null")), 0);
+  EXPECT_EQ(Run(Shell("exit 4")), 4 << 8);
+}
+
+}  // namespace
+}  // namespace sandbox
