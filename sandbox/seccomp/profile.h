@@ -15,7 +15,7 @@ namespace sandbox::seccomp {
 //   name_to_handle_at   with open_by_handle_at a way around mounts
 //   keyctl, add_key     keyrings are not namespaced
 
-// Allowed with any arguments, except those that compile_profile.cc denies.
+// Allowed with any arguments, except those that arguments.h refuses.
 // clone3, whose arguments are in memory, is for the spawner alone: commands get
 // ENOSYS, so that libc uses clone.
 inline constexpr const char* kAllowed[] = {
@@ -116,12 +116,6 @@ inline constexpr const char* kAllowed[] = {
     "inotify_init",
     "inotify_init1",
     "inotify_rm_watch",
-    "io_cancel",
-    "io_destroy",
-    "io_getevents",
-    "io_pgetevents",
-    "io_setup",
-    "io_submit",
     "ioctl",
     "ioprio_get",
     "ioprio_set",
@@ -269,6 +263,7 @@ inline constexpr const char* kAllowed[] = {
     "sigaltstack",
     "signalfd",
     "signalfd4",
+    "socket",
     "splice",
     "stat",
     "statfs",
@@ -322,11 +317,21 @@ inline constexpr int kAllowedNumbers[] = {
 // Refused with ENOSYS, not EPERM, as by a kernel without them: programs then
 // use the older calls.
 inline constexpr const char* kAbsent[] = {
-    "fchmodat2",          // the check for setuid bits does not know it
-    "io_uring_enter",     // makes system calls that no filter sees; libuv and
-    "io_uring_register",  // tokio have a fallback
-    "io_uring_setup",     //
-    "openat2",            // its mode is in memory: no check for setuid bits
+    // The check for setuid bits does not know it.
+    "fchmodat2",
+    // One sandbox could take all events of the host (fs.aio-max-nr).
+    "io_cancel",
+    "io_destroy",
+    "io_getevents",
+    "io_pgetevents",
+    "io_setup",
+    "io_submit",
+    // Makes system calls that no filter sees; libuv and tokio have a fallback.
+    "io_uring_enter",
+    "io_uring_register",
+    "io_uring_setup",
+    // Its mode is in memory: no check for setuid bits.
+    "openat2",
 };
 
 }  // namespace sandbox::seccomp

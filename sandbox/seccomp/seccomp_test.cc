@@ -4,7 +4,9 @@
 #include "sandbox/seccomp/seccomp.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -14,7 +16,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 
 namespace sandbox::seccomp {
@@ -95,6 +99,26 @@ TEST(SeccompTest, LeavesClone3ToTheSpawner) {
     const bool loaded = Load();
     const long child = ::syscall(SYS_clone3, &arguments, sizeof(arguments));
     return loaded && child >= 0;
+  }));
+}
+
+// Loads a filter that makes seccomp(2) fail as on a host whose memory for
+// compiled filters is used up.
+bool UseUpJitMemory() {
+  sock_filter steps[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_seccomp},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | 524},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  const sock_fprog program = {4, steps};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(SeccompTest, NamesTheSettingThatLimitsCompiledFilters) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return UseUpJitMemory() &&
+           absl::StrContains(LoadProfile().message(), "net.core.bpf_jit_limit");
   }));
 }
 

@@ -105,6 +105,19 @@ corral::v1::ExitStatus FromWire(const wire::ExitRecord& record) {
   return exit;
 }
 
+// Returns what an errno means for a command that does not start.
+const char* ErrnoText(int error) {
+  // ENOTSUPP of the kernel, which strerror(3) does not know: no memory for the
+  // command's compiled system call filter is left on the host.
+  constexpr int kNoJitMemory = 524;
+  if (error == kNoJitMemory) {
+    return "the host's memory for compiled filters is used up "
+           "(net.core.bpf_jit_limit)";
+  }
+  const char* text = ::strerrordesc_np(error);
+  return text == nullptr ? "unknown error" : text;
+}
+
 corral::v1::StartFailure FromWire(const wire::StartFailure& record) {
   corral::v1::StartFailure failure;
   failure.set_stage(
@@ -112,9 +125,7 @@ corral::v1::StartFailure FromWire(const wire::StartFailure& record) {
   failure.set_errno_value(record.errno_value());
   failure.set_message(
       absl::StrCat(corral::v1::StartFailure::Stage_Name(failure.stage()), ": ",
-                   strerrordesc_np(record.errno_value()) == nullptr
-                       ? "unknown error"
-                       : strerrordesc_np(record.errno_value())));
+                   ErrnoText(record.errno_value())));
   return failure;
 }
 

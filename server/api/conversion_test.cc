@@ -92,6 +92,16 @@ TEST(ConversionTest, AFailedStartReportsItsStageAndErrno) {
             "EXEC: No such file or directory");
 }
 
+TEST(ConversionTest, AFailedStartNamesTheSettingThatLimitsCompiledFilters) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  record.mutable_failure()->set_errno_value(524);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_THAT(execution.start_failure().message(),
+              testing::HasSubstr("net.core.bpf_jit_limit"));
+}
+
 TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   corral::v1::Sandbox wanted;
   wanted.mutable_limits()->set_pids(10);

@@ -28,7 +28,19 @@ TEST_F(AttackTest, MakesOnlySocketsOfTheAllowedFamilies) {
             "netlink xfrm: EPERM\n"
             "netlink netfilter: EPERM\n"
             "netlink audit: EPERM\n"
-            "netlink, high bits: EPERM\n");
+            "netlink xfrm, high bits: EPERM\n");
+}
+
+// Not MPTCP (262), UDP-Lite (136), SCTP (132), L2TP (115), DCCP (33), SMC (256)
+// and others: the kernel loads their modules on request.
+TEST_F(AttackTest, MakesOnlySocketsOfTheAllowedTypesAndProtocols) {
+  Create();
+  EXPECT_EQ(Attack("socket-types"),
+            "1: 1/0 1/1 2/0 2/1 5/0\n"
+            "2: 1/0 1/6 2/0 2/17\n"
+            "10: 1/0 1/6 2/0 2/17\n"
+            "high bits of the type: EPROTONOSUPPORT\n"
+            "high bits of the protocol: EPROTONOSUPPORT\n");
 }
 
 TEST_F(AttackTest, CannotReachTheHostsServices) {

@@ -26,6 +26,8 @@ TEST_F(TerminalAttackTest, CannotTypeIntoATerminal) {
             "TIOCSTI, sign bits: EPERM\r\n"
             "TIOCLINUX: EPERM\r\n"
             "TIOCLINUX, high bits: EPERM\r\n"
+            "TIOCSETD: EPERM\r\n"
+            "TIOCSETD, high bits: EPERM\r\n"
             "TIOCCONS: EPERM\r\n");
 }
 

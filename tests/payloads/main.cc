@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   using payloads::Entry;
   const Entry* const tables[] = {payloads::kSyscalls,  payloads::kFiles,
                                  payloads::kProcesses, payloads::kResources,
-                                 payloads::kNetwork,   payloads::kTerminal};
+                                 payloads::kNetwork,   payloads::kTerminal,
+                                 payloads::kFilters};
   const char* wanted = argc > 1 ? argv[1] : "";
   for (const Entry* entry : tables) {
     for (; entry->name != nullptr; ++entry) {

@@ -50,8 +50,34 @@ int Sockets(int, char**) {
   Report("netlink netfilter",
          ::socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
   Report("netlink audit", ::socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT));
-  Report("netlink, high bits",
-         ::syscall(SYS_socket, AF_NETLINK, SOCK_RAW, 0x100000000L));
+  Report("netlink xfrm, high bits", ::syscall(SYS_socket, AF_NETLINK, SOCK_RAW,
+                                              0x100000000L | NETLINK_XFRM));
+  return 0;
+}
+
+// Prints the allowed types and protocols of a family, as "type/protocol". A
+// socket that is refused must fail in the filter, before the kernel loads a
+// module, so the result of the kernel counts as allowed.
+int SocketTypes(int, char**) {
+  for (const int family : {AF_UNIX, AF_INET, AF_INET6}) {
+    std::printf("%d:", family);
+    for (int type = 1; type < 16; ++type) {
+      for (int protocol = 0; protocol < 300; ++protocol) {
+        const int fd =
+            ::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+        if (fd >= 0 || (errno != EPROTONOSUPPORT && errno != EPERM)) {
+          std::printf(" %d/%d", type, protocol);
+        }
+        ::close(fd);
+      }
+    }
+    std::printf("\n");
+  }
+  constexpr long kHigh = 0x500000000L;
+  Report("high bits of the type",
+         ::syscall(SYS_socket, AF_INET, kHigh | SOCK_SEQPACKET, 0));
+  Report("high bits of the protocol",
+         ::syscall(SYS_socket, AF_INET, SOCK_STREAM, kHigh | IPPROTO_MPTCP));
   return 0;
 }
 
@@ -133,6 +159,7 @@ int AbstractListen(int, char** argv) {
 
 const Entry kNetwork[] = {{"families", Families},
                           {"sockets", Sockets},
+                          {"socket-types", SocketTypes},
                           {"host", Host},
                           {"loopback", Loopback},
                           {"abstract-connect", AbstractConnect},

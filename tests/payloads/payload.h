@@ -27,6 +27,7 @@ extern const Entry kProcesses[];
 extern const Entry kResources[];
 extern const Entry kNetwork[];
 extern const Entry kTerminal[];
+extern const Entry kFilters[];
 
 }  // namespace payloads
 

@@ -109,6 +109,12 @@ int Refused(int, char**) {
 int Absent(int, char**) {
   const Call calls[] = {
       CALL(clone3),
+      CALL(io_cancel),
+      CALL(io_destroy),
+      CALL(io_getevents),
+      CALL(io_pgetevents),
+      CALL(io_setup),
+      CALL(io_submit),
       CALL(io_uring_enter),
       CALL(io_uring_register),
       CALL(io_uring_setup),

@@ -23,6 +23,10 @@ int Inject(int, char**) {
   Report("TIOCLINUX", ::ioctl(0, TIOCLINUX, paste));
   Report("TIOCLINUX, high bits",
          ::syscall(SYS_ioctl, 0, 0x200000000L | TIOCLINUX, paste));
+  const int discipline = 0;
+  Report("TIOCSETD", ::ioctl(0, TIOCSETD, &discipline));
+  Report("TIOCSETD, high bits",
+         ::syscall(SYS_ioctl, 0, 0x100000000L | TIOCSETD, &discipline));
   Report("TIOCCONS", ::ioctl(0, TIOCCONS));
   return 0;
 }

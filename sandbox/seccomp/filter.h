@@ -1,0 +1,46 @@
+// A filter for system calls that libseccomp compiles. Ends the program with a
+// message if anything fails: this is part of a build tool.
+
+#ifndef SANDBOX_SECCOMP_FILTER_H_
+#define SANDBOX_SECCOMP_FILTER_H_
+
+#include <linux/filter.h>
+#include <seccomp.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "sandbox/seccomp/arguments.h"
+
+namespace sandbox::seccomp {
+
+class Filter {
+ public:
+  // `otherwise`: the action for calls without a rule. Calls of other
+  // architectures, x32 included, look absent.
+  explicit Filter(uint32_t otherwise);
+  ~Filter();
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+
+  void Add(uint32_t action, int number,
+           const std::vector<scmp_arg_cmp>& arguments = {});
+  void Add(const Refusal& refusal);
+
+  std::vector<sock_filter> Export() const;
+
+ private:
+  scmp_filter_ctx context_;
+};
+
+// Returns the number of a call on x86-64. The call must be known.
+int Number(const char* name);
+
+// Returns instructions that decide about socket(2) and continue with the next
+// instruction for allowed sockets and for other calls. Written without
+// libseccomp, whose rules have no order.
+std::vector<sock_filter> SocketInstructions();
+
+}  // namespace sandbox::seccomp
+
+#endif  // SANDBOX_SECCOMP_FILTER_H_
