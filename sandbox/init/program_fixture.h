@@ -17,7 +17,7 @@
 
 namespace sandbox {
 
-// What a test asks of the spawner.
+// A command that a test asks the spawner to start.
 struct TestCommand {
   std::vector<std::string> argv;
   std::vector<std::string> environment = {"PATH=/usr/bin:/bin"};
@@ -47,9 +47,9 @@ class StartedProgram {
   Started Start(const std::vector<int>& fds);
   // The three streams and a file that plays the `tasks` file of a cgroup.
   std::vector<int> Fds() const;
-  // What commands wrote to their standard output and error.
+  // Everything that commands wrote to their standard output and error.
   std::string Output() const;
-  // What they wrote to the `tasks` file.
+  // Everything that they wrote to the `tasks` file.
   std::string Tasks() const;
   // The spawner's end of the socket is the only one that is left.
   void CloseSocket() { socket_.Reset(); }

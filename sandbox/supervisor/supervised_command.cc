@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/supervisor/command_preparation.h"
 #include "sandbox/supervisor/command_usage.h"
+#include "sandbox/supervisor/reap.h"
 
 namespace sandbox {
 namespace {
@@ -37,12 +39,12 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
                    Kill();
                  }
                },
-               [this](bool left_open) { OnDrained(left_open); }}),
-      end_writer_(host->timers, host->storage, host->sync, &files_, [this] {
-        if (state_ == State::kRecording) {
-          ReportEnd();
-        }
-      }) {
+               [this](bool left_open) { ending_.OnDrained(left_open); }}),
+      ending_(host, &files_, &processes_, &output_,
+              [this](wire::ExecutionRecord end) {
+                record_ = std::move(end);
+                host_->on_state(report());
+              }) {
   record_.set_id(start.id());
   if (start.has_request()) {
     record_.mutable_request()->Swap(start.mutable_request());
@@ -65,18 +67,12 @@ void SupervisedCommand::Enter(State next) {
     case State::kRunning:
       CHECK(state_ == State::kStarting);
       break;
-    case State::kDraining:
     case State::kLost:
       CHECK(state_ == State::kRunning);
       break;
-    case State::kRecording:
-      // From kStarting: it failed to start. From kRecording: a later version of
-      // an end that the disk has not taken yet.
-      CHECK(state_ == State::kDraining || state_ == State::kStarting ||
-            state_ == State::kRecording);
-      break;
-    case State::kEnded:
-      CHECK(state_ == State::kRecording);
+    case State::kEnding:
+      // From kStarting: it failed to start.
+      CHECK(state_ == State::kStarting || state_ == State::kRunning);
       break;
   }
   state_ = next;
@@ -136,12 +132,8 @@ void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
   }
   times_.End(&record_);
   RemoveCgroup();
-  wire::ExecutionRecord end = record_;
-  end.set_state(wire::ExecutionRecord::FAILED_TO_START);
-  end.mutable_failure()->set_stage(
-      static_cast<wire::StartFailure::Stage>(answer.stage));
-  end.mutable_failure()->set_errno_value(answer.error);
-  Record(std::move(end));
+  Enter(State::kEnding);
+  ending_.FailToStart(RecordWithInput(), answer);
 }
 
 void SupervisedCommand::OnRunning(UniqueFd pidfd) {
@@ -161,7 +153,7 @@ void SupervisedCommand::OnRunning(UniqueFd pidfd) {
   for (const wire::Signal& signal : std::exchange(early_signals_, {})) {
     (void)Deliver(signal);
   }
-  if (facts_.condemned.has_value()) {
+  if (ending_.condemned()) {
     Kill();
   }
 }
@@ -190,117 +182,49 @@ void SupervisedCommand::OnExit() {
   }
   processes_.SetLeader(UniqueFd());
   timeouts_.OnExit();
-  OnReaped(*reaped);
-}
-
-void SupervisedCommand::OnReaped(const Reaped& reaped) {
-  ending_ = facts_;
-  ending_.wait_status = reaped.wait_status;
-  ending_.init_ends = IsKilled(ending_) && host_->init_ends();
-  const std::optional<wire::ExitRecord::Cause> cause = CauseOfEnding(ending_);
-  if (!cause.has_value()) {
+  wire::Usage usage;
+  SetUsage(processes_.group().Usage(), reaped->usage, &usage);
+  if (!ending_.OnReaped(*reaped, usage)) {
     Enter(State::kLost);
     return;
   }
-  Enter(State::kDraining);
+  Enter(State::kEnding);
+  *record_.mutable_usage() = std::move(usage);
   times_.End(&record_);
-  SetUsage(processes_.group().Usage(), reaped.usage, record_.mutable_usage());
-  // The kernel's log is slow to read, so only if it decides.
-  ending_.oom_victim = *cause == wire::ExitRecord::NORMAL &&
-                       IsKilled(ending_) && record_.usage().oom_kills() > 0 &&
-                       host_->may_be_oom_victim(reaped.pid);
   if (input_ != nullptr) {
     input_->Close();
   }
-  output_.Drain(timeouts_.drain());
-  if (DiscardsOutput(facts_)) {
-    output_.Discard();
-  }
+  ending_.Drain(RecordWithInput(), timeouts_.drain());
 }
 
-void SupervisedCommand::OnDrained(bool left_open) {
-  if (ended()) {
-    return;  // a descendant has closed the output after the end
-  }
-  ending_.output_loss = output_.loss();
-  wire::ExecutionRecord end = record_;
-  end.set_state(wire::ExecutionRecord::EXITED);
-  wire::ExitRecord* exit = end.mutable_exit();
-  exit->set_wait_status(ending_.wait_status);
-  exit->set_cause(*CauseOfEnding(ending_));
-  exit->set_output_open(left_open);
-  processes_.WriteKilled(exit);
-  Record(std::move(end));
-}
-
-void SupervisedCommand::Record(wire::ExecutionRecord end) {
-  Enter(State::kRecording);
+wire::ExecutionRecord SupervisedCommand::RecordWithInput() const {
+  wire::ExecutionRecord record = record_;
   if (input_ != nullptr) {
-    *end.mutable_input() = input_->state();
+    *record.mutable_input() = input_->state();
   }
-  end_ = std::move(end);
-  wire::ExecutionRecord written = end_;
-  output_.AddStates(written.mutable_streams());
-  end_writer_.Write(written);
-  if (state_ == State::kRecording && !WaitsForDisk()) {
-    ReportEnd();
-  }
-}
-
-bool SupervisedCommand::WaitsForDisk() const {
-  // The caller of a start that failed gets its answer now.
-  return end_.state() == wire::ExecutionRecord::EXITED && !forced_ &&
-         !IsDeleted(facts_);
-}
-
-void SupervisedCommand::ReportEnd() {
-  Enter(State::kEnded);
-  record_ = std::move(end_);
-  output_.Settle();
-  host_->on_state(report());
+  return record;
 }
 
 void SupervisedCommand::OnTimeout(wire::ExitRecord::Cause cause) {
-  facts_.timed_out = cause;
+  ending_.NoteTimeout(cause);
   processes_.NoteKilled();
   processes_.SignalTree(SIGTERM);
 }
 
 void SupervisedCommand::OnGraceOver() {
   // Without effect on the cause if a timeout began the grace period.
-  facts_.client_signals.insert(SIGKILL);
+  ending_.NoteClientSignal(SIGKILL);
   Kill();
-  if (!facts_.timed_out.has_value()) {
-    ForceEnd();
+  if (!ending_.timed_out()) {
+    ending_.Force();
   }
-}
-
-void SupervisedCommand::ForceEnd() {
-  forced_ = true;
-  output_.IgnoreDisk();
-  RecordAgain();
 }
 
 void SupervisedCommand::Condemn(wire::ExitRecord::Cause cause) {
-  if (!facts_.condemned.has_value()) {
-    facts_.condemned = cause;
-  }
   if (record_.state() == wire::ExecutionRecord::RUNNING) {
     processes_.NoteKilled();
   }
-  if (state_ != State::kDraining && state_ != State::kRecording) {
-    return;
-  }
-  if (DiscardsOutput(facts_)) {
-    output_.Discard();
-  }
-  RecordAgain();
-}
-
-void SupervisedCommand::RecordAgain() {
-  if (state_ == State::kRecording) {
-    OnDrained(end_.exit().output_open());
-  }
+  ending_.Condemn(cause);
 }
 
 void SupervisedCommand::Kill() {
@@ -311,17 +235,14 @@ void SupervisedCommand::Kill() {
 }
 
 bool SupervisedCommand::Concerns(const wire::Signal& signal) const {
-  if (state_ == State::kStarting || state_ == State::kRunning ||
-      state_ == State::kLost) {
+  if (state_ != State::kEnding) {
     return true;
   }
   if (signal.scope() != wire::Signal::TREE) {
     return false;
   }
   const bool kills = signal.signal() == SIGKILL || signal.kill_after_ns() >= 0;
-  const bool waits_for_disk = state_ == State::kRecording ||
-                              (state_ == State::kDraining && output_.refused());
-  return processes_.any() || (kills && waits_for_disk);
+  return processes_.any() || (kills && ending_.waits_for_disk());
 }
 
 absl::Status SupervisedCommand::Signal(const wire::Signal& signal) {
@@ -348,13 +269,13 @@ absl::Status SupervisedCommand::Deliver(const wire::Signal& signal) {
     processes_.SignalLeader(signal.signal());
   } else if (signal.signal() == SIGKILL) {
     Kill();
-    ForceEnd();
+    ending_.Force();
   } else {
     processes_.SignalTree(signal.signal());
   }
   // In time: the command's end is not seen before this returns.
   if (signal.signal() != 0) {
-    facts_.client_signals.insert(signal.signal());
+    ending_.NoteClientSignal(signal.signal());
   }
   if (signal.kill_after_ns() >= 0) {
     timeouts_.KillAfter(absl::Nanoseconds(signal.kill_after_ns()));
@@ -386,7 +307,7 @@ bool SupervisedCommand::RemoveFiles() {
   if (!files_.valid()) {
     return true;
   }
-  end_writer_.Stop();
+  ending_.StopWriting();
   host_->sync->Cancel(files_.directory());
   const absl::Status removed = files_.Remove();
   if (!removed.ok()) {

@@ -1,12 +1,11 @@
 // One command of the sandbox, from its request to its end and beyond:
 // descendants may outlive it.
 //
-//   STARTING -> RUNNING -> DRAINING -> RECORDING -> ENDED
-//        \           \-> LOST         /
-//         \--------------------------/  (it failed to start)
+//   STARTING -> RUNNING -> ENDING
+//        \           \-> LOST /
+//         \-----------------/  (it failed to start)
 //
-// The way of its end, in supervised_command.cc from top to bottom: OnExit reaps
-// it, OnDrained has its output, Record writes exit.pb, ReportEnd reports it.
+// OnExit reaps it; from there on command_ending.cc has the way of its end.
 //
 // For the event loop's thread. Not movable: the loop refers to it.
 
@@ -15,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -23,16 +21,15 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/supervisor/command_ending.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/command_output.h"
 #include "sandbox/supervisor/command_processes.h"
 #include "sandbox/supervisor/command_timeouts.h"
-#include "sandbox/supervisor/end_writer.h"
-#include "sandbox/supervisor/ending_cause.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/execution_times.h"
 #include "sandbox/supervisor/input_channel.h"
-#include "sandbox/supervisor/reap.h"
 #include "sandbox/supervisor/spawner.h"
 
 namespace sandbox {
@@ -56,7 +53,7 @@ class SupervisedCommand {
   // The record for a server, with what the logs hold now.
   wire::ExecutionRecord report() const;
   // Its end was reported.
-  bool ended() const { return state_ == State::kEnded; }
+  bool ended() const { return ending_.over(); }
   // It was killed because init ended: its own end is unknown and is never
   // reported.
   bool lost() const { return state_ == State::kLost; }
@@ -89,11 +86,8 @@ class SupervisedCommand {
     // The spawner has not answered yet.
     kStarting,
     kRunning,
-    // It was reaped; its output is not complete.
-    kDraining,
-    // Its end is known, but neither on disk nor reported.
-    kRecording,
-    kEnded,
+    // It was reaped or has failed to start; ending_ knows how far it is.
+    kEnding,
     kLost,
   };
 
@@ -101,20 +95,10 @@ class SupervisedCommand {
   void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);
   void OnRunning(UniqueFd pidfd);
   void OnOutput();
-  // The way of its end.
   void OnExit();
-  void OnReaped(const Reaped& reaped);
-  void OnDrained(bool left_open);
-  void Record(wire::ExecutionRecord end);
-  bool WaitsForDisk() const;
-  void ReportEnd();
-  // Events that shorten the way to the end.
   void OnTimeout(wire::ExitRecord::Cause cause);
   void OnGraceOver();
-  // The end no longer waits for the disk.
-  void ForceEnd();
-  // If its end waits for the disk: looks again whether it still has to.
-  void RecordAgain();
+  wire::ExecutionRecord RecordWithInput() const;
 
   // The signal can end or reach something.
   bool Concerns(const wire::Signal& signal) const;
@@ -132,20 +116,12 @@ class SupervisedCommand {
   std::vector<UniqueFd> command_fds_;
   // Sent while it was being started.
   std::vector<wire::Signal> early_signals_;
-  // The facts known so far.
-  EndingFacts facts_;
-  // The facts when the command was reaped: what happens to descendants later
-  // has no part in the cause.
-  EndingFacts ending_;
-  // While state_ is kRecording.
-  wire::ExecutionRecord end_;
-  bool forced_ = false;
   CommandProcesses processes_;
   CommandTimeouts timeouts_;
   CommandOutput output_;
   // Null: no standard input.
   std::unique_ptr<InputChannel> input_;
-  EndWriter end_writer_;
+  CommandEnding ending_;
   Timer reap_again_;
 };
 

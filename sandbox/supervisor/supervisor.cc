@@ -3,29 +3,22 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/supervisor/background.h"
-#include "sandbox/supervisor/command_group.h"
 #include "sandbox/supervisor/oom_log.h"
+#include "sandbox/supervisor/supervised_command.h"
 
 namespace sandbox {
 namespace {
-
-// Pauses between attempts to remove a group whose processes were killed: the
-// first, and the longest while a process does not go.
-constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
-constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
-// Between attempts to write to a disk that fails.
-constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
 // The version of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
@@ -86,15 +79,18 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
            });
       break;
     case wire::ToSupervisor::kAcknowledge: {
-      const auto found = commands_.find(request.acknowledge().execution_id());
-      if (found != commands_.end()) {
-        found->second->Acknowledge(request.acknowledge().stream(),
-                                   request.acknowledge().offset());
+      const absl::StatusOr<SupervisedCommand*> command =
+          commands_.Find(request.acknowledge().execution_id());
+      if (command.ok()) {
+        (*command)->Acknowledge(request.acknowledge().stream(),
+                                request.acknowledge().offset());
       }
       break;
     }
     case wire::ToSupervisor::kDeleteExecution:
-      DeleteExecution(id, request.delete_execution().execution_id());
+      commands_.Delete(
+          request.delete_execution().execution_id(),
+          [this, id](const absl::Status& status) { Reply(id, status); });
       break;
     case wire::ToSupervisor::kDeleteSandbox:
       DeleteSandbox(id, request.delete_sandbox().cause());
@@ -124,37 +120,22 @@ void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
 template <typename Action>
 void Supervisor::With(uint64_t request_id, const std::string& id,
                       Action action) {
-  const auto found = commands_.find(id);
-  if (found == commands_.end()) {
-    Reply(request_id, MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
-                                  absl::StrCat("no execution ", id)));
-    return;
+  const absl::StatusOr<SupervisedCommand*> command = commands_.Find(id);
+  if (command.ok()) {
+    action(**command);
+  } else {
+    Reply(request_id, command.status());
   }
-  action(*found->second);
 }
 
 absl::Status Supervisor::Prepare() {
-  ASSIGN_OR_RETURN(ids_, IdRange::Acquire());
-  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
-  // No other sandbox on this host has this range, so the name is unique.
-  ASSIGN_OR_RETURN(
-      cgroup_, Cgroup::Create(
-                   host, absl::StrCat(kSandboxCgroup, ids_.first_id() >> 16)));
-  RETURN_IF_ERROR(cgroup_.Delegate(ids_.first_id()));
-  if (host.version == CgroupVersion::kV2) {
-    ASSIGN_OR_RETURN(home_, cgroup_.CreateChild("init"));
-  }
-  ASSIGN_OR_RETURN(
-      construction_,
-      Construct(ids_.first_id(), cgroup_,
-                host.version == CgroupVersion::kV2 ? home_ : cgroup_));
-  // The limits apply to commands only. If they applied to init and the spawner,
-  // the kernel would kill those once files in memory or shared memory, which no
-  // process holds, have used up the limit.
-  ASSIGN_OR_RETURN(run_, cgroup_.CreateChild("run"));
-  RETURN_IF_ERROR(run_.HandOn());
-  spares_.SetGroups(
-      [this](const std::string& name) { return MakeGroup(name); });
+  RETURN_IF_ERROR(groups_.Create());
+  ASSIGN_OR_RETURN(construction_, Construct(groups_.first_id(),
+                                            groups_.sandbox(), groups_.home()));
+  RETURN_IF_ERROR(groups_.CreateRun());
+  spares_.SetGroups([this](const std::string& name) {
+    return groups_.MakeCommandGroup(name);
+  });
   host_.loop = loop_.get();
   host_.timers = loop_.get();
   host_.spares = &spares_;
@@ -170,7 +151,7 @@ absl::Status Supervisor::Prepare() {
   };
   host_.init_ends = [this] { return InitEnds(); };
   host_.may_be_oom_victim = [this](pid_t pid) {
-    return MayBeOomVictim(pid, ids_.first_id());
+    return MayBeOomVictim(pid, groups_.first_id());
   };
   loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
                [this](uint32_t) { OnInitExit(); });
@@ -185,13 +166,6 @@ absl::Status Supervisor::StartSpawner() {
   host_.spawner = spawner_.get();
   spares_.PrepareGroup();
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<CommandGroup>> Supervisor::MakeGroup(
-    const std::string& name) {
-  ASSIGN_OR_RETURN(Cgroup group, run_.CreateChild(name));
-  RETURN_IF_ERROR(group.Delegate(ids_.first_id()));
-  return std::make_unique<KernelCommandGroup>(std::move(group));
 }
 
 void Supervisor::CreateSandbox(uint64_t request_id,
@@ -210,10 +184,10 @@ void Supervisor::CreateSandbox(uint64_t request_id,
     return;
   }
   Reply(request_id, claimed);
-  state_ = claimed.ok() ? State::kReady : State::kEnded;
-  if (!claimed.ok()) {
-    CleanUp();
-    loop_->Stop();
+  if (claimed.ok()) {
+    Enter(State::kReady);
+  } else {
+    Abandon();
   }
 }
 
@@ -230,12 +204,12 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.memory_bytes = spec.memory_bytes();
   limits.pids = spec.pids();
   limits.cpu_millis = spec.cpu_millis();
-  RETURN_IF_ERROR(run_.SetLimits(limits));
+  RETURN_IF_ERROR(groups_.SetLimits(limits));
   quota_.SetLimit(spec.output_bytes());
-  RETURN_IF_ERROR(
-      Complete(construction_,
-               {{spec.workspace(), spec.workspace_read_only(), ids_.first_id()},
-                spec.memory_bytes()}));
+  RETURN_IF_ERROR(Complete(
+      construction_,
+      {{spec.workspace(), spec.workspace_read_only(), groups_.first_id()},
+       spec.memory_bytes()}));
   // The prepared processes may have died long ago.
   for (const Child* child : {&construction_.init, &construction_.spawner}) {
     if (IsExiting(child->pid)) {
@@ -247,100 +221,31 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
 
 void Supervisor::OnDisconnect() {
   if (state_ == State::kNew) {
-    state_ = State::kEnded;
-    CleanUp();
-    loop_->Stop();
+    Abandon();
   }
 }
 
 void Supervisor::StartExecution(uint64_t request_id,
                                 wire::StartExecution start) {
-  const std::string id = start.id();
   if (state_ != State::kReady) {
     Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
                                   "the sandbox is not ready"));
     return;
   }
-  if (commands_.count(id) != 0) {
-    Reply(request_id, MakeFailure(wire::Reply::EXECUTION_EXISTS,
-                                  absl::StrCat("execution ", id, " exists")));
-    return;
-  }
-  loop_->WhenIdle([this] {
-    if (state_ == State::kReady) {
-      spares_.PrepareFiles();
-    }
-  });
-  loop_->WhenIdle([this] {
-    if (state_ == State::kReady) {
-      spares_.PrepareGroup();
-    }
-  });
-  auto command = std::make_unique<SupervisedCommand>(&host_, std::move(start));
-  const absl::Status prepared = command->Prepare();
-  if (!prepared.ok()) {
-    Reply(request_id, prepared);
-    return;
-  }
-  SupervisedCommand& added = *(commands_[id] = std::move(command));
-  added.Start([this, request_id] { Reply(request_id, absl::OkStatus()); });
+  commands_.Start(std::move(start),
+                  [this, request_id](const absl::Status& status) {
+                    Reply(request_id, status);
+                  });
 }
 
 void Supervisor::OnState(const wire::ExecutionRecord& record) {
   wire::FromSupervisor message;
   *message.mutable_execution() = record;
   control_.Send(std::move(message));
-  const std::string& id = record.id();
-  const auto found = commands_.find(id);
-  if (found == commands_.end() || !found->second->ended()) {
-    return;
+  if (record.state() != wire::ExecutionRecord::RUNNING) {
+    commands_.OnEnd(record.id());
+    loop_->Defer([this] { TryEnd(); });
   }
-  loop_->WhenIdle([this, id] {
-    const auto ended = commands_.find(id);
-    if (ended != commands_.end()) {
-      ended->second->RemoveCgroup();
-    }
-  });
-  // Deferred: the execution is on the stack.
-  loop_->Defer([this, id] {
-    TryRemove(id, kRemoveRetry);
-    TryEnd();
-  });
-}
-
-void Supervisor::DeleteExecution(uint64_t request_id, const std::string& id) {
-  With(request_id, id, [&](SupervisedCommand& command) {
-    removals_[id].push_back(request_id);
-    if (removals_[id].size() > 1) {
-      return;
-    }
-    command.Condemn(wire::ExitRecord::CLIENT_SIGNAL);
-    command.Kill();
-    loop_->Defer([this, id] { TryRemove(id, kRemoveRetry); });
-  });
-}
-
-void Supervisor::TryRemove(const std::string& id, absl::Duration pause) {
-  const auto found = commands_.find(id);
-  if (removals_.count(id) == 0 || found == commands_.end() ||
-      !found->second->ended()) {
-    return;  // removed meanwhile, or not ended: its end calls this again
-  }
-  if (!found->second->RemoveCgroup()) {
-    loop_->After(pause, [this, id, pause] {
-      TryRemove(id, std::min(2 * pause, kLongestRemoveRetry));
-    });
-    return;
-  }
-  if (!found->second->RemoveFiles()) {
-    loop_->After(kStorageRetry, [this, id] { TryRemove(id, kRemoveRetry); });
-    return;
-  }
-  commands_.erase(found);
-  for (const uint64_t request : removals_[id]) {
-    Reply(request, absl::OkStatus());
-  }
-  removals_.erase(id);
 }
 
 void Supervisor::ReportStorage() {
@@ -356,9 +261,7 @@ wire::Snapshot Supervisor::Snapshot() const {
   snapshot.set_ready(state_ == State::kReady);
   snapshot.set_schema_version(kSchemaVersion);
   snapshot.mutable_storage()->set_failure(storage_.failure());
-  for (const auto& [id, command] : commands_) {
-    *snapshot.add_executions() = command->report();
-  }
+  commands_.AddReports(&snapshot);
   return snapshot;
 }
 

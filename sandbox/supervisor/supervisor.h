@@ -7,28 +7,25 @@
 #define SANDBOX_SUPERVISOR_SUPERVISOR_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
-#include "sandbox/kernel/cgroup.h"
-#include "sandbox/kernel/id_range.h"
 #include "sandbox/supervisor/command_host.h"
+#include "sandbox/supervisor/command_table.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/control_socket.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "sandbox/supervisor/record_sync.h"
+#include "sandbox/supervisor/sandbox_groups.h"
 #include "sandbox/supervisor/spare_parts.h"
 #include "sandbox/supervisor/spawner.h"
 #include "sandbox/supervisor/storage_status.h"
-#include "sandbox/supervisor/supervised_command.h"
 
 namespace sandbox {
 
@@ -42,7 +39,14 @@ class Supervisor {
   void Run();
 
  private:
+  // A new one ends when it cannot be made, or when nobody asks for it. A ready
+  // one ends at once when init or the spawner dies; a deletion waits until the
+  // ends of all commands are known.
   enum class State { kNew, kReady, kDeleting, kEnded };
+
+  void Enter(State next);
+  // Ends the run of a sandbox that nobody uses.
+  void Abandon();
 
   void OnRequest(wire::ToSupervisor request);
   void Reply(uint64_t request_id, const absl::Status& status);
@@ -55,7 +59,6 @@ class Supervisor {
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
-  void DeleteExecution(uint64_t request_id, const std::string& id);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
 
   // Calls `action` with the execution, or answers NO_SUCH_EXECUTION.
@@ -63,16 +66,12 @@ class Supervisor {
   void With(uint64_t request_id, const std::string& id, Action action);
 
   void OnState(const wire::ExecutionRecord& record);
-  // Retries after `pause` if a process is left.
-  void TryRemove(const std::string& id, absl::Duration pause);
   bool InitEnds() const;
   void OnInitExit();
   void OnSpawnerExit();
   void Fail(wire::SandboxEnd::Cause cause, const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
-  absl::StatusOr<std::unique_ptr<CommandGroup>> MakeGroup(
-      const std::string& name);
   // Ends the run when nothing is left to wait for.
   void TryEnd();
   // Ends the run when the server has read all messages, or after `patience`.
@@ -86,13 +85,7 @@ class Supervisor {
   State state_ = State::kNew;
   absl::Status prepared_;
   std::string directory_;
-  IdRange ids_;
-  Cgroup cgroup_;
-  // v2: the group of init and the spawner, since a group that hands controllers
-  // on holds no processes.
-  Cgroup home_;
-  // The parent of the commands' groups; has the limits.
-  Cgroup run_;
+  SandboxGroups groups_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
   // From here on, each member may be used by those after it.
@@ -101,10 +94,8 @@ class Supervisor {
   RecordSync sync_;
   SpareParts spares_;
   CommandHost host_;
-  // By the execution's id.
-  std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;
-  // Executions that are being deleted, and the requests that wait for that.
-  std::map<std::string, std::vector<uint64_t>> removals_;
+  CommandTable commands_{&host_};
+  // Requests that wait for the deletion of the sandbox.
   std::vector<uint64_t> delete_requests_;
   ControlSocket control_;
 };

@@ -5,11 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -50,6 +48,30 @@ void KillAndReap(Child& child) {
 
 }  // namespace
 
+void Supervisor::Enter(State next) {
+  switch (next) {
+    case State::kNew:
+      LOG(FATAL) << "a sandbox is new once";
+      break;
+    case State::kReady:
+      CHECK(state_ == State::kNew);
+      break;
+    case State::kDeleting:
+      CHECK(state_ == State::kReady);
+      break;
+    case State::kEnded:
+      CHECK(state_ != State::kEnded);
+      break;
+  }
+  state_ = next;
+}
+
+void Supervisor::Abandon() {
+  Enter(State::kEnded);
+  CleanUp();
+  loop_->Stop();
+}
+
 void Supervisor::DeleteSandbox(uint64_t request_id,
                                wire::ExitRecord::Cause cause) {
   delete_requests_.push_back(request_id);
@@ -57,18 +79,13 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
     TryEnd();
     return;
   }
-  const bool failing =
-      std::any_of(commands_.begin(), commands_.end(),
-                  [](const auto& entry) { return entry.second->lost(); });
-  if (failing) {
+  if (commands_.AnyIsLost()) {
     Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
     return;
   }
-  state_ = State::kDeleting;
+  Enter(State::kDeleting);
   spares_.Stop();
-  for (const auto& [id, command] : commands_) {
-    command->Condemn(cause);
-  }
+  commands_.Condemn(cause);
   // With init, the kernel kills everything in its pid namespace, the commands
   // too.
   ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
@@ -99,15 +116,10 @@ void Supervisor::OnSpawnerExit() {
 }
 
 void Supervisor::TryEnd() {
-  if (state_ != State::kDeleting) {
+  if (state_ != State::kDeleting || commands_.AnyRuns()) {
     return;
   }
-  for (const auto& [id, command] : commands_) {
-    if (command->state() == wire::ExecutionRecord::RUNNING) {
-      return;
-    }
-  }
-  state_ = State::kEnded;
+  Enter(State::kEnded);
   CleanUp();
   for (const uint64_t request : delete_requests_) {
     Reply(request, absl::OkStatus());
@@ -129,16 +141,14 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
     // The server notices and starts another supervisor when it needs one: at
     // once, if it has asked for the sandbox.
     LOG(WARNING) << "no sandbox: " << why;
-    state_ = State::kEnded;
-    CleanUp();
-    loop_->Stop();
+    Abandon();
     return;
   }
   if (state_ != State::kReady) {
     return;
   }
   LOG(ERROR) << "sandbox failed: " << why;
-  state_ = State::kEnded;
+  Enter(State::kEnded);
   wire::FromSupervisor message;
   message.mutable_failed()->set_cause(cause);
   message.mutable_failed()->set_message(why);
@@ -146,7 +156,7 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   control_.Send(std::move(message));
   CleanUp();
   // Nobody saw how they ended, so no end is reported.
-  commands_.clear();
+  commands_.Clear();
   // Its answers are for the commands. Deferred: it may be on the stack.
   loop_->Defer([this] { spawner_.reset(); });
   StopWhenRead(kLastWords);
@@ -165,16 +175,9 @@ void Supervisor::CleanUp() {
   // init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
-  for (const auto& [id, command] : commands_) {
-    command->RemoveCgroup();
-  }
+  commands_.RemoveCgroups();
   spares_.Stop();
-  (void)run_.Remove();
-  (void)home_.Remove();
-  const absl::Status removed = cgroup_.Remove();
-  if (!removed.ok()) {
-    LOG(WARNING) << removed.ToString();
-  }
+  groups_.Remove();
 }
 
 }  // namespace sandbox

@@ -1,0 +1,107 @@
+// The end of one command, from its exit to the report of its end:
+//
+//   NONE -> DRAINING -> RECORDING -> OVER
+//      \________________/  (it failed to start)
+//
+// The way reads from top to bottom in command_ending.cc: OnReaped finds the
+// cause, Drain waits for the output, Record writes exit.pb, Finish reports.
+//
+// For the event loop's thread. Not movable: the end writer refers to it.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_ENDING_H_
+#define SANDBOX_SUPERVISOR_COMMAND_ENDING_H_
+
+#include <functional>
+
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/supervisor/command_host.h"
+#include "sandbox/supervisor/command_output.h"
+#include "sandbox/supervisor/command_processes.h"
+#include "sandbox/supervisor/end_writer.h"
+#include "sandbox/supervisor/ending_cause.h"
+#include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/reap.h"
+
+namespace sandbox {
+
+class CommandEnding {
+ public:
+  // Called once, when the end is on disk or need not wait for the disk.
+  using Report = std::function<void(wire::ExecutionRecord end)>;
+
+  // All pointers outlive this.
+  CommandEnding(const CommandHost* host, ExecutionFiles* files,
+                const CommandProcesses* processes, CommandOutput* output,
+                Report report);
+  CommandEnding(const CommandEnding&) = delete;
+  CommandEnding& operator=(const CommandEnding&) = delete;
+
+  // Facts about the cause; the first one of each kind counts. What happens
+  // after OnReaped() changes the cause only by output that is lost.
+  //
+  // The supervisor is about to kill the command. A deletion also discards the
+  // output that is not drained yet, and ends the wait for the disk.
+  void Condemn(wire::ExitRecord::Cause cause);
+  void NoteTimeout(wire::ExitRecord::Cause cause) { facts_.timed_out = cause; }
+  void NoteClientSignal(int signal) { facts_.client_signals.insert(signal); }
+  bool condemned() const { return facts_.condemned.has_value(); }
+  bool timed_out() const { return facts_.timed_out.has_value(); }
+
+  // The way of the end, in this order. OnReaped() returns false if the command
+  // has no end of its own, because init ended; then nothing follows.
+  bool OnReaped(const Reaped& reaped, const wire::Usage& usage);
+  // Waits for the output, at most for `limit`; see CommandOutput::Drain.
+  void Drain(wire::ExecutionRecord end, absl::Duration limit);
+  // For the callback of CommandOutput.
+  void OnDrained(bool left_open);
+  // The end of a command that failed to start, instead of all these.
+  void FailToStart(wire::ExecutionRecord end, SpawnAnswer answer);
+
+  // The end waits for the disk no longer than for the limit of Drain().
+  void Force();
+  // Writes nothing any more: the files are about to be removed.
+  void StopWriting() { writer_.Stop(); }
+
+  bool over() const { return state_ == State::kOver; }
+  // Force() may shorten the way.
+  bool waits_for_disk() const;
+
+ private:
+  enum class State {
+    // The command is being started, runs, or has no end of its own.
+    kNone,
+    // It was reaped; its output is not complete.
+    kDraining,
+    // Its end is known, but neither on disk nor reported.
+    kRecording,
+    kOver,
+  };
+
+  void Enter(State next);
+  void Record();
+  bool MustBeOnDisk() const;
+  void Finish();
+  // If the end waits for the disk: looks again whether it still has to.
+  void RecordAgain();
+
+  const CommandHost* const host_;
+  const CommandProcesses* const processes_;
+  CommandOutput* const output_;
+  const Report report_;
+  State state_ = State::kNone;
+  // The facts known so far.
+  EndingFacts facts_;
+  // The facts when the command was reaped: what happens to descendants later
+  // has no part in the cause.
+  EndingFacts at_exit_;
+  // From Drain() on, without `streams`.
+  wire::ExecutionRecord end_;
+  bool forced_ = false;
+  EndWriter writer_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_ENDING_H_

@@ -1,0 +1,131 @@
+#include "sandbox/supervisor/command_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/failure.h"
+
+namespace sandbox {
+namespace {
+
+// Pauses between attempts to remove a group whose processes were killed: the
+// first, and the longest while a process does not go.
+constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
+constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
+// Between attempts to write to a disk that fails.
+constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
+
+}  // namespace
+
+void CommandTable::Start(wire::StartExecution start, const Done& done) {
+  const std::string id = start.id();
+  if (commands_.count(id) != 0) {
+    done(MakeFailure(wire::Reply::EXECUTION_EXISTS,
+                     absl::StrCat("execution ", id, " exists")));
+    return;
+  }
+  host_->loop->WhenIdle([this] { host_->spares->PrepareFiles(); });
+  host_->loop->WhenIdle([this] { host_->spares->PrepareGroup(); });
+  auto command = std::make_unique<SupervisedCommand>(host_, std::move(start));
+  const absl::Status prepared = command->Prepare();
+  if (!prepared.ok()) {
+    done(prepared);
+    return;
+  }
+  SupervisedCommand& added = *(commands_[id] = std::move(command));
+  added.Start([done] { done(absl::OkStatus()); });
+}
+
+absl::StatusOr<SupervisedCommand*> CommandTable::Find(
+    const std::string& id) const {
+  const auto found = commands_.find(id);
+  if (found == commands_.end()) {
+    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
+                       absl::StrCat("no execution ", id));
+  }
+  return found->second.get();
+}
+
+void CommandTable::OnEnd(const std::string& id) {
+  host_->loop->WhenIdle([this, id] {
+    const auto ended = commands_.find(id);
+    if (ended != commands_.end()) {
+      ended->second->RemoveCgroup();
+    }
+  });
+  // Deferred: the command is on the stack.
+  host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
+}
+
+void CommandTable::Delete(const std::string& id, const Done& done) {
+  const absl::StatusOr<SupervisedCommand*> command = Find(id);
+  if (!command.ok()) {
+    done(command.status());
+    return;
+  }
+  std::vector<Done>& waiting = removals_[id];
+  waiting.push_back(done);
+  if (waiting.size() > 1) {
+    return;
+  }
+  (*command)->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
+  (*command)->Kill();
+  host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
+}
+
+void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
+  const auto found = commands_.find(id);
+  if (removals_.count(id) == 0 || found == commands_.end() ||
+      !found->second->ended()) {
+    return;  // removed meanwhile, or not ended: its end calls this again
+  }
+  if (!found->second->RemoveCgroup()) {
+    host_->timers->After(pause, [this, id, pause] {
+      TryRemove(id, std::min(2 * pause, kLongestRemoveRetry));
+    });
+    return;
+  }
+  if (!found->second->RemoveFiles()) {
+    host_->timers->After(kStorageRetry,
+                         [this, id] { TryRemove(id, kRemoveRetry); });
+    return;
+  }
+  commands_.erase(found);
+  const std::vector<Done> waiting = std::move(removals_[id]);
+  removals_.erase(id);
+  for (const Done& done : waiting) {
+    done(absl::OkStatus());
+  }
+}
+
+void CommandTable::Condemn(wire::ExitRecord::Cause cause) {
+  for (const auto& [id, command] : commands_) {
+    command->Condemn(cause);
+  }
+}
+
+bool CommandTable::AnyRuns() const {
+  return std::any_of(commands_.begin(), commands_.end(), [](const auto& entry) {
+    return entry.second->state() == wire::ExecutionRecord::RUNNING;
+  });
+}
+
+bool CommandTable::AnyIsLost() const {
+  return std::any_of(commands_.begin(), commands_.end(),
+                     [](const auto& entry) { return entry.second->lost(); });
+}
+
+void CommandTable::RemoveCgroups() {
+  for (const auto& [id, command] : commands_) {
+    command->RemoveCgroup();
+  }
+}
+
+void CommandTable::AddReports(wire::Snapshot* snapshot) const {
+  for (const auto& [id, command] : commands_) {
+    *snapshot->add_executions() = command->report();
+  }
+}
+
+}  // namespace sandbox

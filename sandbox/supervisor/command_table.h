@@ -1,0 +1,65 @@
+// The commands of one sandbox by the id of their execution, from their start to
+// the removal of what is left of them.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_COMMAND_TABLE_H_
+#define SANDBOX_SUPERVISOR_COMMAND_TABLE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/supervisor/command_host.h"
+#include "sandbox/supervisor/supervised_command.h"
+
+namespace sandbox {
+
+class CommandTable {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+
+  // `host` outlives this, is complete before the first Start(), and reports
+  // each end with OnEnd().
+  explicit CommandTable(CommandHost* host) : host_(host) {}
+
+  // Calls `done` when the command runs or has failed to start, or with the
+  // reason why it was not even tried. EXECUTION_EXISTS: the id is taken.
+  void Start(wire::StartExecution start, const Done& done);
+  // NO_SUCH_EXECUTION: there is none.
+  absl::StatusOr<SupervisedCommand*> Find(const std::string& id) const;
+  // Kills the command, waits for its end and removes everything of it, then
+  // calls `done`.
+  void Delete(const std::string& id, const Done& done);
+  // The end of the command was reported; the command may be on the stack.
+  void OnEnd(const std::string& id);
+
+  // The sandbox is about to be deleted, and all commands with it.
+  void Condemn(wire::ExitRecord::Cause cause);
+  bool AnyRuns() const;
+  // One was killed because init ended.
+  bool AnyIsLost() const;
+  void RemoveCgroups();
+  void Clear() { commands_.clear(); }
+
+  void AddReports(wire::Snapshot* snapshot) const;
+
+ private:
+  // Retries after `pause` if a process is left.
+  void TryRemove(const std::string& id, absl::Duration pause);
+
+  CommandHost* const host_;
+  std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;
+  // The executions that are being deleted, with those who wait for that.
+  std::map<std::string, std::vector<Done>> removals_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_COMMAND_TABLE_H_

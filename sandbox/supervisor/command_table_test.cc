@@ -1,0 +1,176 @@
+// Starting and deleting commands by the id of their execution.
+
+#include "sandbox/supervisor/command_table.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/supervisor/command_fixture.h"
+#include "tests/failing_calls.h"
+#include "tests/failure_matchers.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::tests::FailsWith;
+using ::tests::IsOk;
+
+class CommandTableTest : public CommandFixture {
+ protected:
+  CommandTableTest() {
+    host_.on_state = [this](const wire::ExecutionRecord& record) {
+      states_.push_back(record);
+      if (record.state() != wire::ExecutionRecord::RUNNING) {
+        table_.OnEnd(record.id());
+      }
+    };
+  }
+  CommandTable::Done Answer() {
+    return [this](const absl::Status& status) { answers_.push_back(status); };
+  }
+  // Starts the execution e1, which then runs.
+  void StartOne() {
+    table_.Start(start_, Answer());
+    played_.Receive();
+    played_.Succeed();
+    RunLoop();
+    ASSERT_THAT(answers_, ElementsAre(IsOk()));
+    answers_.clear();
+  }
+  bool Exists() const { return table_.Find("e1").ok(); }
+
+  std::vector<absl::Status> answers_;
+  CommandTable table_{&host_};
+};
+
+TEST_F(CommandTableTest, FindsACommandByItsExecution) {
+  StartOne();
+  EXPECT_TRUE(Exists());
+  EXPECT_THAT(table_.Find("e2").status(),
+              FailsWith(wire::Reply::NO_SUCH_EXECUTION, HasSubstr("e2")));
+  wire::Snapshot snapshot;
+  table_.AddReports(&snapshot);
+  ASSERT_EQ(snapshot.executions_size(), 1);
+  EXPECT_EQ(snapshot.executions(0).id(), "e1");
+}
+
+TEST_F(CommandTableTest, RefusesASecondExecutionOfTheSameId) {
+  StartOne();
+  table_.Start(start_, Answer());
+  EXPECT_THAT(answers_, ElementsAre(FailsWith(wire::Reply::EXECUTION_EXISTS,
+                                              HasSubstr("e1 exists"))));
+}
+
+TEST_F(CommandTableTest, ForgetsACommandThatCannotBePrepared) {
+  ASSERT_TRUE(
+      tests::WithFailingCalls({SYS_pwrite64, SYS_pwritev2, SYS_write}, ENOSPC,
+                              [this] { table_.Start(start_, Answer()); }));
+  EXPECT_THAT(answers_, ElementsAre(FailsWith(wire::Reply::STORAGE,
+                                              HasSubstr("No space"))));
+  EXPECT_FALSE(Exists());
+}
+
+TEST_F(CommandTableTest, PreparesPartsForTheNextCommand) {
+  StartOne();
+  // e1, and the spare files.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_),
+                          std::filesystem::directory_iterator()),
+            2);
+}
+
+TEST_F(CommandTableTest, RemovesTheGroupOfAnEndedCommand) {
+  StartOne();
+  Exit(0);
+  RunLoop();
+  EXPECT_EQ(group_.calls, "remove ");
+  EXPECT_TRUE(Exists());
+}
+
+TEST_F(CommandTableTest, DeletionKillsTheCommandAndAnswersOnceItIsGone) {
+  StartOne();
+  table_.Delete("e1", Answer());
+  table_.Delete("e1", Answer());
+  EXPECT_EQ(group_.calls, "kill ");
+  EXPECT_THAT(answers_, IsEmpty());
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::CLIENT_SIGNAL);
+  EXPECT_THAT(answers_, ElementsAre(IsOk(), IsOk()));
+  EXPECT_FALSE(Exists());
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/e1"));
+}
+
+TEST_F(CommandTableTest, DeletesAnEndedCommandAtOnce) {
+  StartOne();
+  Exit(0);
+  table_.Delete("e1", Answer());
+  RunLoop();
+  EXPECT_THAT(answers_, ElementsAre(IsOk()));
+  EXPECT_FALSE(Exists());
+  table_.Delete("e1", Answer());
+  EXPECT_THAT(answers_.back(),
+              FailsWith(wire::Reply::NO_SUCH_EXECUTION, HasSubstr("e1")));
+}
+
+TEST_F(CommandTableTest, DeletionWaitsForProcessesThatDoNotDie) {
+  StartOne();
+  group_.pids = {1};
+  group_.survives = true;
+  table_.Delete("e1", Answer());
+  EndBySignal(SIGKILL);
+  // It is asked again after 2, 4, 8, ... and at most 100 ms.
+  timers_.Advance(absl::Seconds(10));
+  EXPECT_THAT(answers_, IsEmpty());
+  group_.pids.clear();
+  timers_.Advance(absl::Milliseconds(100));
+  EXPECT_THAT(answers_, ElementsAre(IsOk()));
+}
+
+TEST_F(CommandTableTest, DeletionWaitsForADiskThatKeepsTheFiles) {
+  StartOne();
+  Exit(0);
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS, [this] {
+    table_.Delete("e1", Answer());
+    RunLoop();
+  }));
+  EXPECT_THAT(answers_, IsEmpty());
+  EXPECT_THAT(storage_.failure(), HasSubstr("removal of e1"));
+  timers_.Advance(absl::Milliseconds(200));
+  EXPECT_THAT(answers_, ElementsAre(IsOk()));
+  EXPECT_EQ(storage_.failure(), "");
+}
+
+TEST_F(CommandTableTest, CondemnsAllCommandsWithItsSandbox) {
+  StartOne();
+  EXPECT_TRUE(table_.AnyRuns());
+  table_.Condemn(wire::ExitRecord::SANDBOX_EXPIRED);
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::SANDBOX_EXPIRED);
+  EXPECT_FALSE(table_.AnyRuns());
+  EXPECT_FALSE(table_.AnyIsLost());
+}
+
+TEST_F(CommandTableTest, KnowsThatACommandWasLostWithInit) {
+  StartOne();
+  init_ends_ = true;
+  EndBySignal(SIGKILL);
+  EXPECT_TRUE(table_.AnyIsLost());
+  table_.Clear();
+  EXPECT_FALSE(Exists());
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,53 @@
+#include "sandbox/supervisor/sandbox_groups.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+
+namespace sandbox {
+
+absl::Status SandboxGroups::Create() {
+  ASSIGN_OR_RETURN(ids_, IdRange::Acquire());
+  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
+  // No other sandbox on this host has this range, so the name is unique.
+  ASSIGN_OR_RETURN(
+      sandbox_, Cgroup::Create(
+                    host, absl::StrCat(kSandboxCgroup, ids_.first_id() >> 16)));
+  RETURN_IF_ERROR(sandbox_.Delegate(ids_.first_id()));
+  if (host.version == CgroupVersion::kV2) {
+    ASSIGN_OR_RETURN(home_, sandbox_.CreateChild("init"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SandboxGroups::CreateRun() {
+  // The limits apply to commands only. If they applied to init and the spawner,
+  // the kernel would kill those once files in memory or shared memory, which no
+  // process holds, have used up the limit.
+  ASSIGN_OR_RETURN(run_, sandbox_.CreateChild("run"));
+  return run_.HandOn();
+}
+
+absl::Status SandboxGroups::SetLimits(const CgroupLimits& limits) const {
+  return run_.SetLimits(limits);
+}
+
+absl::StatusOr<std::unique_ptr<CommandGroup>> SandboxGroups::MakeCommandGroup(
+    const std::string& name) const {
+  ASSIGN_OR_RETURN(Cgroup group, run_.CreateChild(name));
+  RETURN_IF_ERROR(group.Delegate(ids_.first_id()));
+  return std::make_unique<KernelCommandGroup>(std::move(group));
+}
+
+void SandboxGroups::Remove() {
+  (void)run_.Remove();
+  (void)home_.Remove();
+  const absl::Status removed = sandbox_.Remove();
+  if (!removed.ok()) {
+    LOG(WARNING) << removed.ToString();
+  }
+}
+
+}  // namespace sandbox

@@ -1,0 +1,58 @@
+// The ids and control groups of one sandbox:
+//
+//   corral/sandbox-N       the root of the sandbox's cgroup namespace
+//   |-- init               v2: init and the spawner
+//   `-- run                the limits
+//       |-- ...            one for each command
+//
+// With v1, init and the spawner live in sandbox-N itself. With v2 they cannot:
+// a group that hands controllers on holds no process.
+//
+// Not thread-safe.
+
+#ifndef SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
+#define SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/id_range.h"
+#include "sandbox/supervisor/command_group.h"
+
+namespace sandbox {
+
+class SandboxGroups {
+ public:
+  // Acquires ids and makes the groups of the sandbox and of init.
+  absl::Status Create();
+  // The first of the host's user ids that the sandbox has.
+  uint32_t first_id() const { return ids_.first_id(); }
+  const Cgroup& sandbox() const { return sandbox_; }
+  // The group of init and the spawner.
+  const Cgroup& home() const { return home_.valid() ? home_ : sandbox_; }
+
+  // Makes the parent of the commands' groups, once init lives in its own.
+  absl::Status CreateRun();
+  // The limits of all commands together.
+  absl::Status SetLimits(const CgroupLimits& limits) const;
+  absl::StatusOr<std::unique_ptr<CommandGroup>> MakeCommandGroup(
+      const std::string& name) const;
+
+  // Removes the groups. They are empty.
+  void Remove();
+
+ private:
+  IdRange ids_;
+  Cgroup sandbox_;
+  // Invalid with v1.
+  Cgroup home_;
+  Cgroup run_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
