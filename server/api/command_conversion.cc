@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -14,7 +13,6 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/api/conversion.h"
-#include "server/api/errors.h"
 #include "server/api/paths.h"
 #include "server/api/validation.h"
 
@@ -94,8 +92,6 @@ void SetOutputPolicy(const corral::v1::OutputPolicy& policy,
   spec->set_retain_bytes(policy.has_retain_bytes() ? policy.retain_bytes()
                                                    : kDefaultRetainBytes);
   spec->set_overflow(ToWire(policy.overflow()));
-  spec->set_block_when_full(policy.overflow() ==
-                            corral::v1::OutputPolicy::BLOCK);
 }
 
 void SetTimeouts(const corral::v1::Command& command, wire::CommandSpec* spec) {
@@ -138,32 +134,6 @@ std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command) {
     return {corral::v1::STDOUT};
   }
   return {corral::v1::STDOUT, corral::v1::STDERR};
-}
-
-absl::Status CheckForVersion(absl::string_view field,
-                             const corral::v1::Command& command,
-                             uint32_t schema_version) {
-  if (schema_version >= 1) {
-    return absl::OkStatus();
-  }
-  const char* part = nullptr;
-  std::string value;
-  if (command.has_cpu_timeout()) {
-    part = "cpu_timeout";
-    value = TimeUtil::ToString(command.cpu_timeout());
-  } else if (command.has_drain_timeout()) {
-    part = "drain_timeout";
-    value = TimeUtil::ToString(command.drain_timeout());
-  } else if (command.output().overflow() > corral::v1::OutputPolicy::BLOCK) {
-    part = "output.overflow";
-    value =
-        corral::v1::OutputPolicy::Overflow_Name(command.output().overflow());
-  }
-  return part == nullptr
-             ? absl::OkStatus()
-             : InvalidField(absl::StrCat(field, ".", part), value,
-                            "what the version of Corral that made the sandbox "
-                            "knew; make another sandbox");
 }
 
 }  // namespace server

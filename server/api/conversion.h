@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -60,12 +59,6 @@ const char* LogFileName(corral::v1::Stream stream);
 wire::Stream ToWire(corral::v1::Stream stream);
 corral::v1::InputState FromWire(const wire::InputState& input);
 wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);
-
-// INVALID_FIELD, below `field`, if a supervisor of that schema version does not
-// know everything that `command` asks for.
-absl::Status CheckForVersion(absl::string_view field,
-                             const corral::v1::Command& command,
-                             uint32_t schema_version);
 
 // Whether the state is EXITED, FAILED_TO_START or LOST.
 bool IsEnd(corral::v1::Execution::State state);

@@ -24,6 +24,7 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
 #include "sandbox/storage/record_file.h"
+#include "server/core/execution_records.h"
 #include "server/core/lanes.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
@@ -83,8 +84,7 @@ void WriteSandbox(const StateDirectory& state, const std::string& id,
   CHECK(written.ok()) << written.message();
   for (int i = 0; i < executions; ++i) {
     const std::string execution = absl::StrCat("job-", i);
-    WriteExecution(StateDirectory::ExecutionPath(spec.directory(), execution),
-                   execution);
+    WriteExecution(ExecutionPath(spec.directory(), execution), execution);
   }
   std::ofstream(absl::StrCat(spec.directory(), "/control.sock"));
 }

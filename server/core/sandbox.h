@@ -127,8 +127,6 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Null: it is gone, or not found yet (see AwaitKnown). Its methods may be
   // called at any time.
   std::shared_ptr<sandbox::SupervisorConnection> supervisor() const;
-  // The schema version of its supervisor: see wire::Snapshot.
-  uint32_t schema_version() const;
 
   // From now on it is deleted when its lifetime is over. Once.
   void BeginLifetime();
@@ -196,7 +194,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   Sandbox(sandbox::wire::SandboxSpec spec, const Environment& environment,
           Origin origin);
 
-  // sandbox.cc: the state.
+  // sandbox_transitions.cc: what follows upon an event.
   void Handle(SandboxState::Event event,
               std::optional<Cause> cause = std::nullopt);
   void Perform(SandboxState::Action action);
@@ -260,7 +258,6 @@ class Sandbox final : public sandbox::SupervisorObserver,
   std::optional<std::vector<EarlyEvent>> early_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::SupervisorConnection> supervisor_
       ABSL_GUARDED_BY(mutex_);
-  uint32_t schema_version_ ABSL_GUARDED_BY(mutex_) = kSchemaVersion;
   // Why the supervisor is gone. Its own words count before the server's guess.
   sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
   // It is gone because a deletion was asked for.

@@ -19,13 +19,14 @@
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
 #include "server/api/ids.h"
+#include "server/core/directories.h"
 #include "server/core/execution.h"
+#include "server/core/execution_records.h"
 #include "server/core/execution_table.h"
 #include "server/core/output_expiry.h"
 #include "server/core/running_command.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_state.h"
-#include "server/core/state_directory.h"
 
 namespace server {
 
@@ -65,13 +66,10 @@ absl::StatusOr<ExecutionTable::Entry> Sandbox::Admit(
       return SandboxNotReady(spec_.name(),
                              corral::v1::Sandbox::State_Name(state_.ToApi()));
     }
-    RETURN_IF_ERROR(
-        CheckForVersion("command", wanted.command, schema_version_));
   }
   ExecutionTable::Entry entry;
   entry.execution = std::make_shared<Execution>(
-      NameOf(wanted.id),
-      StateDirectory::ExecutionPath(spec_.directory(), wanted.id),
+      NameOf(wanted.id), ExecutionPath(spec_.directory(), wanted.id),
       wanted.command, wanted.request);
   entry.running =
       std::make_unique<RunningCommand>(environment_.activity, lifetime_);
@@ -274,8 +272,8 @@ void Sandbox::RemoveWithoutSupervisor(const std::string& id) {
   // First the others get their ends: they have waited for longer.
   EndThen([self = shared_from_this(), id] {
     self->environment_.lanes->removals.Run([self, id] {
-      const absl::Status removed = StateDirectory::Remove(
-          StateDirectory::ExecutionPath(self->spec_.directory(), id));
+      const absl::Status removed =
+          RemoveDirectory(ExecutionPath(self->spec_.directory(), id));
       {
         MutexLock lock(&self->mutex_);
         self->removing_.erase(id);

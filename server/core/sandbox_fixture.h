@@ -98,6 +98,9 @@ class SandboxFixture : public ::testing::Test {
     spec.set_id("box");
     spec.set_name("tenants/default/sandboxes/box");
     spec.set_directory(path_);
+    if (spec.boot_id().empty()) {
+      spec.set_boot_id("boot");
+    }
     sandbox_ = Sandbox::Create(std::move(spec), Environment(), origin);
   }
   void Attach() {

@@ -24,6 +24,7 @@
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
+#include "server/core/execution_records.h"
 #include "server/core/execution_table.h"
 #include "server/core/recovery.h"
 #include "server/core/running_command.h"
@@ -40,7 +41,7 @@ namespace {
 // False: the server before had the execution deleted.
 bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
   const std::string path =
-      StateDirectory::ExecutionPath(spec.directory(), execution) + "/start.pb";
+      ExecutionPath(spec.directory(), execution) + "/start.pb";
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
@@ -121,12 +122,11 @@ void Sandbox::ReadRecords() {
 }
 
 absl::Status Sandbox::LoadRecords() {
-  const bool rebooted =
-      !spec_.boot_id().empty() && spec_.boot_id() != environment_.boot_id;
+  const bool rebooted = spec_.boot_id() != environment_.boot_id;
   // Before the output of an ended execution may expire.
   absl::Status status =
-      rebooted ? StateDirectory::CutLogs(spec_.directory()) : absl::OkStatus();
-  status.Update(StateDirectory::ReadRecords(
+      rebooted ? CutLogs(spec_.directory()) : absl::OkStatus();
+  status.Update(ReadExecutionRecords(
       spec_.directory(),
       [this](const std::string& id) { return FindExecution(id) == nullptr; },
       [this](const wire::ExecutionRecord& record) {
@@ -144,8 +144,7 @@ absl::Status Sandbox::LoadRecords() {
 void Sandbox::Load(const wire::ExecutionRecord& record,
                    corral::v1::Command command) {
   const auto execution = std::make_shared<Execution>(
-      NameOf(record.id()),
-      StateDirectory::ExecutionPath(spec_.directory(), record.id()),
+      NameOf(record.id()), ExecutionPath(spec_.directory(), record.id()),
       std::move(command), record.request());
   const bool ended = execution->Update(record);
   if (!OutputIsFinal(record)) {
@@ -163,9 +162,10 @@ void Sandbox::Load(const wire::ExecutionRecord& record,
 
 void Sandbox::OnSnapshot(const wire::Snapshot& snapshot) {
   OnStorage(snapshot.storage());
-  {
-    MutexLock lock(&mutex_);
-    schema_version_ = snapshot.schema_version();
+  if (snapshot.schema_version() != kSchemaVersion) {
+    LOG(WARNING) << "the supervisor of " << spec_.name()
+                 << " speaks schema version " << snapshot.schema_version()
+                 << ", this server " << kSchemaVersion;
   }
   if (!snapshot.ready()) {
     // The caller that asked for the sandbox never got an answer.
@@ -272,7 +272,7 @@ absl::Status Sandbox::EndWithoutSupervisor() {
     ReadLogs(execution.get());
   }
   std::set<std::string> begun;
-  const absl::Status read = StateDirectory::ReadRecords(
+  const absl::Status read = ReadExecutionRecords(
       spec_.directory(),
       [&](const std::string& id) { return unended.count(id) != 0; },
       [&](const wire::ExecutionRecord& record) {

@@ -96,6 +96,11 @@ class Sandboxes {
   absl::Status Recover();
 
  private:
+  // Between attempts to remove or to read a directory: the first, doubled up to
+  // the last.
+  static constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
+  static constexpr absl::Duration kLastRetry = absl::Minutes(1);
+
   Sandbox::Environment SandboxEnvironment();
   std::shared_ptr<Retention> MakeRetention();
   std::shared_ptr<Sandbox> MakeSandbox(const NewSandbox& sandbox,
@@ -106,6 +111,8 @@ class Sandboxes {
   // Removes the files of a sandbox without a process. Tries again after `retry`
   // if that fails.
   void Remove(const std::shared_ptr<Sandbox>& sandbox, absl::Duration retry);
+
+  // sandboxes_recovery.cc: what an earlier server left.
 
   // Reads what the directory `name` is, and takes over its sandbox. Null: there
   // is none, or the description cannot be read now, which is tried again after

@@ -1,9 +1,14 @@
-// The server's files: <state>/lock and <state>/sandboxes/<id>/. Of a sandbox's
-// the server writes spec.pb, deleting.pb (its deletion has begun) and
-// failure.pb (how it failed), the supervisor everything else. What is removed
-// is renamed to a name that is no id first, so that it is whole or nobody's.
+// The server's files: <state>/lock, and for each sandbox a directory
+// <state>/sandboxes/<id>/. There the server writes
 //
-// Thread-safe. Everything blocks on the disk.
+//   spec.pb      what the sandbox is; the first file of all
+//   deleting.pb  its deletion has begun
+//   failure.pb   why it failed
+//
+// and the supervisor writes everything else: see execution_records.h.
+//
+// Thread-safe. Everything blocks on the disk, except the functions that return
+// paths.
 
 #ifndef SERVER_CORE_STATE_DIRECTORY_H_
 #define SERVER_CORE_STATE_DIRECTORY_H_
@@ -14,20 +19,18 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "corral/v1/execution.pb.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace server {
 
 class StateDirectory {
  public:
-  // Makes the directory if need be and locks it for as long as the object
-  // lives. Unavailable: another server holds the lock.
+  // Makes the directory if it does not exist, and locks it for as long as the
+  // object lives. Unavailable: another server holds the lock.
   static absl::StatusOr<std::unique_ptr<StateDirectory>> Open(
       const std::string& path);
 
@@ -35,76 +38,46 @@ class StateDirectory {
   void Unlock();
 
   std::string SandboxPath(absl::string_view sandbox) const;
-  static std::string ExecutionPath(absl::string_view sandbox_path,
-                                   absl::string_view execution);
 
   // The content of /proc/sys/kernel/random/boot_id.
   const std::string& boot_id() const { return boot_id_; }
 
-  // Makes spec.directory() and writes spec.pb there, synced. What fails leaves
-  // nothing. AlreadyExists: the directory is another's.
+  // Makes spec.directory() and writes spec.pb there, synced. A failure leaves
+  // nothing behind. AlreadyExists: another sandbox has that directory.
   absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
 
-  // The names in the directory of sandboxes: ids, and what is to be removed.
-  // All of them or an error.
+  // Returns all names in the directory of sandboxes: ids, and leftovers that
+  // are to be removed.
   absl::StatusOr<std::vector<std::string>> ListSandboxes() const;
 
-  // NotFound or DataLoss: it was never made. Others: it cannot be known.
+  // NotFound or DataLoss: the sandbox was never made. After any other error
+  // that is not known.
   absl::StatusOr<corral::supervisor::v1::SandboxSpec> ReadSpec(
       absl::string_view sandbox) const;
 
-  // Records that a deletion has begun, and the cause of its commands' ends.
+  // Records that a deletion has begun, and the cause that its commands end
+  // with.
   static absl::Status WriteDeletion(
       const std::string& sandbox_path,
       const corral::supervisor::v1::DeleteSandbox& deletion);
+  // Absent: no deletion was recorded.
   static std::optional<corral::supervisor::v1::DeleteSandbox> ReadDeletion(
       const std::string& sandbox_path);
 
-  // Why a sandbox failed, if it did and anybody knows.
+  // Records why a sandbox failed.
   static absl::Status WriteFailure(
       const std::string& sandbox_path,
       const corral::supervisor::v1::SandboxEnd& failure);
+  // Absent: no failure was recorded.
   static std::optional<corral::supervisor::v1::SandboxEnd> ReadFailure(
       const std::string& sandbox_path);
 
-  // No supervisor has made the sandbox ready, though one may just be about to.
+  // Whether no supervisor has made the sandbox ready. One may be about to.
   static bool IsUnborn(const std::string& sandbox_path);
 
-  // Reads start.pb and exit.pb of each execution whose id `wanted` admits, one
-  // at a time, and gives the record to `visit`. STARTING: no end was written.
-  // An execution without start.pb, or with a torn one, never began and is left
-  // out. An error: at least one file could not be read; its execution was left
-  // out, or visited without its end, and neither means anything.
-  static absl::Status ReadRecords(
-      const std::string& sandbox_path,
-      absl::FunctionRef<bool(const std::string& id)> wanted,
-      absl::FunctionRef<void(const corral::supervisor::v1::ExecutionRecord&)>
-          visit);
-
-  // The command of one execution, as the client sent it. NotFound: start.pb is
-  // not there, or torn.
-  static absl::StatusOr<corral::v1::Command> ReadCommand(
-      const std::string& execution_path);
-
-  // Removes what is left of executions that were deleted and, `all`, of those
-  // that never began; then there must be no supervisor.
-  static void RemoveLeftovers(const std::string& sandbox_path, bool all);
-
-  // Cuts the logs of a sandbox whose host went down. After an error some are
-  // not cut; it may be called again.
-  static absl::Status CutLogs(const std::string& sandbox_path);
-
-  // The name of a directory whose removal has begun.
-  static std::string RemovedPath(const std::string& path);
-
-  // Removes the directory of a sandbox or an execution, and what is below it.
-  // A failed removal may be repeated. OK: the directory does not exist.
-  static absl::Status Remove(const std::string& path);
-
-  // Like Remove(), for a sandbox whose supervisor may be about to listen: it
-  // cannot any more, or this fails and leaves the directory under a name that
-  // is no id.
-  static absl::Status RemoveUnborn(const std::string& path);
+  // Removes the directory of an unborn sandbox. If a supervisor has begun to
+  // listen meanwhile, fails and leaves the directory under its RemovedPath().
+  static absl::Status RemoveUnborn(const std::string& sandbox_path);
 
  private:
   StateDirectory(std::string path, std::string boot_id, sandbox::UniqueFd lock)

@@ -5,15 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/client/supervisor_connection.h"
 #include "server/api/ceilings.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
@@ -29,8 +28,6 @@
 #include "server/rpc/execution_list.h"
 #include "server/rpc/found_execution.h"
 #include "server/rpc/input_write.h"
-#include "server/rpc/output_cursor.h"
-#include "server/rpc/output_stream.h"
 #include "server/rpc/unary_reply.h"
 #include "server/rpc/wait_call.h"
 #include "server/rpc/whole_command.h"
@@ -38,50 +35,6 @@
 #include "server/runtime/activity.h"
 
 namespace server {
-
-namespace wire = ::corral::supervisor::v1;
-
-namespace {
-
-// Streams from `cursor`, and lets the sandbox know that its output is watched.
-void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
-              absl::StatusOr<OutputCursor> cursor,
-              const std::shared_ptr<OutputStream>& stream) {
-  const bool ephemeral = sandbox->spec().ephemeral();
-  if (ephemeral) {
-    sandbox->BeginViewing();
-  }
-  sandbox->lifetime().Hold();
-  stream->Follow(std::move(cursor), [sandbox, ephemeral] {
-    sandbox->lifetime().Release();
-    if (ephemeral) {
-      sandbox->EndViewing();
-    }
-  });
-}
-
-// Starts a validated command and streams its output.
-void RunIn(const std::shared_ptr<Sandbox>& sandbox,
-           Sandbox::NewExecution wanted,
-           const std::shared_ptr<OutputStream>& stream) {
-  sandbox->Start(
-      std::move(wanted),
-      [sandbox,
-       stream](const absl::StatusOr<std::shared_ptr<Execution>>& started) {
-        if (started.ok()) {
-          FollowIn(sandbox, OutputCursor::Create(*started, {}, /*follow=*/true),
-                   stream);
-          return;
-        }
-        stream->Fail(started.status());
-        if (sandbox->spec().ephemeral()) {
-          sandbox->Delete(wire::ExitRecord::SANDBOX_DELETED,
-                          [](const absl::Status&) {});
-        }
-      });
-}
-
-}  // namespace
 
 absl::StatusOr<FoundExecution> ExecutionService::Find(const std::string& name) {
   ASSIGN_OR_RETURN(const ExecutionName parsed,
@@ -104,6 +57,19 @@ absl::StatusOr<FoundExecution> ExecutionService::Find(const std::string& name) {
     return ExecutionNotFound(name);
   }
   return found;
+}
+
+ExecutionService::UnaryReactor* ExecutionService::AnswerLater(
+    Context* context, const std::string& name,
+    absl::FunctionRef<void(const FoundExecution&, Answer)> begin) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<FoundExecution> found = Find(name);
+  if (!found.ok()) {
+    return Reply(context, found.status());
+  }
+  UnaryReactor* reactor = context->DefaultReactor();
+  begin(*found, ReplyLater(reactor, std::move(call)));
+  return reactor;
 }
 
 absl::StatusOr<std::shared_ptr<Sandbox>> ExecutionService::FindParent(
@@ -175,75 +141,6 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
   return reactor;
 }
 
-absl::Status ExecutionService::RunInExisting(
-    const corral::v1::RunExecutionRequest& request,
-    const std::shared_ptr<OutputStream>& stream) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Sandbox> sandbox,
-                   FindParent(request.parent()));
-  if (!request.sandbox_id().empty() || request.has_sandbox()) {
-    return InvalidField("parent", request.parent(),
-                        "a tenant, if sandbox or sandbox_id is set");
-  }
-  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
-  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
-  RETURN_IF_ERROR(
-      CheckRequestedCommand(request.command(), sandbox->spec().workspace()));
-  RETURN_IF_ERROR(activity_->AdmitWork());
-  sandbox->AwaitKnown(
-      [sandbox, stream,
-       wanted = Sandbox::NewExecution{request.execution_id(),
-                                      Complete(request.command()),
-                                      Identify(request, request.request_id())}](
-          const absl::Status& known) {
-        if (known.ok()) {
-          RunIn(sandbox, wanted, stream);
-        } else {
-          stream->Fail(known);
-        }
-      });
-  return absl::OkStatus();
-}
-
-absl::Status ExecutionService::RunInNew(
-    const corral::v1::RunExecutionRequest& request,
-    const std::shared_ptr<OutputStream>& stream) {
-  RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
-  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
-  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
-  RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
-  RETURN_IF_ERROR(CheckCeilings(ceilings_, "sandbox", request.sandbox()));
-  RETURN_IF_ERROR(CheckRequestedCommand(request.command(),
-                                        request.sandbox().workspace().path()));
-  RETURN_IF_ERROR(activity_->AdmitWork());
-  const wire::RequestIdentity identity =
-      Identify(request, request.request_id());
-  sandboxes_->Create(
-      {request.sandbox(), request.sandbox_id(), identity, /*ephemeral=*/true},
-      [stream,
-       wanted = Sandbox::NewExecution{request.execution_id(),
-                                      Complete(request.command()), identity}](
-          const absl::StatusOr<std::shared_ptr<Sandbox>>& sandbox) {
-        if (sandbox.ok()) {
-          RunIn(*sandbox, wanted, stream);
-        } else {
-          stream->Fail(sandbox.status());
-        }
-      });
-  return absl::OkStatus();
-}
-
-ExecutionService::OutputReactor* ExecutionService::RunExecution(
-    Context* /*context*/, const corral::v1::RunExecutionRequest* request) {
-  const std::shared_ptr<OutputStream> stream =
-      OutputStream::Create(timers_, reads_, activity_->BeginCall());
-  if (stream->admitted().ok()) {
-    stream->Fail(IsTenantName(request->parent())
-                     ? RunInNew(*request, stream)
-                     : RunInExisting(*request, stream));
-  }
-  return stream.get();
-}
-
 ExecutionService::UnaryReactor* ExecutionService::GetExecution(
     Context* context, const corral::v1::GetExecutionRequest* request,
     corral::v1::Execution* response) {
@@ -293,20 +190,6 @@ ExecutionService::UnaryReactor* ExecutionService::WaitExecution(
                          timers_, std::move(call));
 }
 
-ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(
-    Context* context, const corral::v1::DeleteExecutionRequest* request,
-    google::protobuf::Empty* /*response*/) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<FoundExecution> found = Find(request->name());
-  if (!found.ok()) {
-    return Reply(context, found.status());
-  }
-  UnaryReactor* reactor = context->DefaultReactor();
-  found->sandbox->DeleteExecution(found->id,
-                                  ReplyLater(reactor, std::move(call)));
-  return reactor;
-}
-
 ExecutionService::UnaryReactor* ExecutionService::ReadOutput(
     Context* context, const corral::v1::ReadOutputRequest* request,
     corral::v1::ReadOutputResponse* response) {
@@ -317,22 +200,6 @@ ExecutionService::UnaryReactor* ExecutionService::ReadOutput(
   }
   return BeginWindowCall(context, found->execution, request, response, reads_,
                          std::move(call));
-}
-
-ExecutionService::OutputReactor* ExecutionService::StreamOutput(
-    Context* /*context*/, const corral::v1::StreamOutputRequest* request) {
-  const std::shared_ptr<OutputStream> stream =
-      OutputStream::Create(timers_, reads_, activity_->BeginCall());
-  const absl::StatusOr<FoundExecution> found = Find(request->name());
-  if (found.ok()) {
-    FollowIn(found->sandbox,
-             OutputCursor::Create(found->execution, request->cursors(),
-                                  !request->no_follow()),
-             stream);
-  } else {
-    stream->Fail(found.status());
-  }
-  return stream.get();
 }
 
 ExecutionService::UnaryReactor* ExecutionService::AcknowledgeOutput(
@@ -372,30 +239,31 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
                            std::move(call));
 }
 
+ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(
+    Context* context, const corral::v1::DeleteExecutionRequest* request,
+    google::protobuf::Empty* /*response*/) {
+  return AnswerLater(
+      context, request->name(), [](const FoundExecution& found, Answer answer) {
+        found.sandbox->DeleteExecution(found.id, std::move(answer));
+      });
+}
+
 ExecutionService::UnaryReactor* ExecutionService::SignalExecution(
     Context* context, const corral::v1::SignalExecutionRequest* request,
     google::protobuf::Empty* /*response*/) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<FoundExecution> found = Find(request->name());
-  if (!found.ok()) {
-    return Reply(context, found.status());
-  }
-  UnaryReactor* reactor = context->DefaultReactor();
-  Signal(*found, *request, ReplyLater(reactor, std::move(call)));
-  return reactor;
+  return AnswerLater(context, request->name(),
+                     [request](const FoundExecution& found, Answer answer) {
+                       Signal(found, *request, std::move(answer));
+                     });
 }
 
 ExecutionService::UnaryReactor* ExecutionService::ResizeTerminal(
     Context* context, const corral::v1::ResizeTerminalRequest* request,
     google::protobuf::Empty* /*response*/) {
-  Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<FoundExecution> found = Find(request->name());
-  if (!found.ok()) {
-    return Reply(context, found.status());
-  }
-  UnaryReactor* reactor = context->DefaultReactor();
-  Resize(*found, *request, ReplyLater(reactor, std::move(call)));
-  return reactor;
+  return AnswerLater(context, request->name(),
+                     [request](const FoundExecution& found, Answer answer) {
+                       Resize(found, *request, std::move(answer));
+                     });
 }
 
 }  // namespace server

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -79,9 +81,18 @@ class ExecutionService final
                                google::protobuf::Empty* response) override;
 
  private:
+  using Answer = absl::AnyInvocable<void(absl::Status)>;
+
   // INVALID_FIELD for the field "name", EXECUTION_NOT_FOUND.
   absl::StatusOr<FoundExecution> Find(const std::string& name);
 
+  // Finds the execution and calls `begin`, which has the second argument called
+  // once, on any thread. Answers the call itself if Find() fails.
+  UnaryReactor* AnswerLater(
+      Context* context, const std::string& name,
+      absl::FunctionRef<void(const FoundExecution&, Answer)> begin);
+
+  // INVALID_FIELD for the field "parent", SANDBOX_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Sandbox>> FindParent(
       const std::string& parent);
 
@@ -91,6 +102,7 @@ class ExecutionService final
   // Fills the absent fields for which there is a ceiling.
   corral::v1::Command Complete(corral::v1::Command command) const;
 
+  // execution_service_streams.cc: the two ways of RunExecution.
   absl::Status RunInNew(const corral::v1::RunExecutionRequest& request,
                         const std::shared_ptr<OutputStream>& stream);
   absl::Status RunInExisting(const corral::v1::RunExecutionRequest& request,

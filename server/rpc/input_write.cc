@@ -74,11 +74,6 @@ InputWrite::InputWrite(FoundExecution target,
       reply_(ReplyLater(this, std::move(call))) {}
 
 absl::Status InputWrite::Check() const {
-  if (!request_->has_offset() && target_.sandbox->schema_version() == 0) {
-    return InvalidField("offset", "",
-                        "an offset, since an older Corral made "
-                        "the sandbox");
-  }
   if (request_->data().size() > kMaxInputBytes) {
     return InvalidField("data", absl::StrCat(request_->data().size(), " bytes"),
                         "at most 1048576 bytes");

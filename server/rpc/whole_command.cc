@@ -7,14 +7,14 @@
 #include "corral/v1/execution.pb.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
-#include "server/core/state_directory.h"
+#include "server/core/execution_records.h"
 
 namespace server {
 
 absl::Status ReadWholeCommand(const Execution& execution,
                               corral::v1::Execution* description) {
   absl::StatusOr<corral::v1::Command> command =
-      StateDirectory::ReadCommand(execution.directory());
+      ReadCommand(execution.directory());
   if (command.ok()) {
     *description->mutable_command() = *std::move(command);
     return absl::OkStatus();
