@@ -66,6 +66,7 @@ TEST_F(ExecutionRecordsTest, MergesTheEndIntoTheStart) {
   wire::ExecutionRecord start;
   start.set_id("job");
   start.mutable_command()->add_argv("true");
+  start.mutable_request()->set_request_id("r-1");
   Write("job", "start.pb", start);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 
@@ -78,6 +79,7 @@ TEST_F(ExecutionRecordsTest, MergesTheEndIntoTheStart) {
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].state(), wire::ExecutionRecord::EXITED);
   EXPECT_EQ(records[0].command().argv(0), "true");
+  EXPECT_EQ(records[0].request().request_id(), "r-1");
 }
 
 TEST_F(ExecutionRecordsTest, ReadsTheStartTimeOfAnUnendedExecutionFromItsLog) {

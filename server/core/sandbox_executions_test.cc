@@ -1,6 +1,11 @@
 // The executions of a sandbox: start, end, deletion and retention.
 
+#include <fcntl.h>
+
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,7 +17,10 @@
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/output_log.h"
 #include "server/api/errors.h"
+#include "server/core/execution.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_fixture.h"
 
@@ -38,6 +46,14 @@ class SandboxExecutionsTest : public SandboxFixture {
     MakeReady();
     Start("job");
     AnswerStart(error);
+  }
+  // Writes `bytes` to the log of standard output, which nobody reports.
+  void WriteOutput(const std::string& id, const std::string& bytes) {
+    const std::string path = absl::StrCat(path_, "/executions/", id);
+    const sandbox::UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    sandbox::OutputLogWriter log =
+        sandbox::OutputLogWriter::Create(directory.get(), "stdout").value();
+    EXPECT_TRUE(log.Append(bytes.data(), bytes.size()).ok());
   }
   // The supervisor is gone while it was asked to start "job".
   void LoseStart() {
@@ -152,6 +168,34 @@ TEST_F(SandboxExecutionsTest, AnEndThatOnlyTheDiskKnowsIsReported) {
   EXPECT_EQ(Get("job").exit().code(), 7);
 }
 
+TEST_F(SandboxExecutionsTest, OutputThatWasNotReportedIsKnownBeforeTheLoss) {
+  // Keeps what is known of the output when the end is first reported.
+  class Watcher : public ExecutionWatcher {
+   public:
+    explicit Watcher(const server::Execution& execution)
+        : execution_(execution) {}
+    void OnChange() override {
+      if (execution_.ended() && !output_at_end_.has_value()) {
+        output_at_end_ = execution_.output(corral::v1::STDOUT);
+      }
+    }
+    const server::Execution& execution_;
+    std::optional<sandbox::OutputLogState> output_at_end_;
+  };
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  WriteOutput("job", "late");
+  const auto watcher =
+      std::make_shared<Watcher>(*sandbox_->FindExecution("job"));
+  sandbox_->FindExecution("job")->Watch(watcher);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), corral::v1::Execution::LOST);
+  ASSERT_TRUE(watcher->output_at_end_.has_value());
+  EXPECT_EQ(watcher->output_at_end_->end, 4);
+}
+
 TEST_F(SandboxExecutionsTest, TwoDeletionsAskTheSupervisorOnce) {
   MakeReady();
   StartOk("job");
@@ -197,6 +241,27 @@ TEST_F(SandboxExecutionsTest, ADeletionThatLosesItsSupervisorRemovesTheFiles) {
   AwaitLanes();
   EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
   EXPECT_FALSE(std::filesystem::exists(absl::StrCat(path_, "/executions/job")));
+  EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
+}
+
+TEST_F(SandboxExecutionsTest, ADeletionWhoseRemovalFailedCanBeRepeated) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  // A directory cannot be renamed to the name of a file.
+  const std::string obstacle = absl::StrCat(path_, "/executions/.removed-job");
+  std::ofstream(obstacle) << "x";
+  DeleteExecution("job");
+  AwaitLanes();
+  ASSERT_THAT(deletions_, SizeIs(1));
+  EXPECT_EQ(ReasonOf(deletions_[0]), corral::v1::SERVER_FAULT);
+  std::filesystem::remove(obstacle);
+  DeleteExecution("job");
+  AwaitLanes();
+  ASSERT_THAT(deletions_, SizeIs(2));
+  EXPECT_EQ(deletions_[1], absl::OkStatus());
   EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
 }
 

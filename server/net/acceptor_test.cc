@@ -183,6 +183,18 @@ TEST_F(AcceptorTest, ClosesAConnectionAboveTheLimitAndReportsItOnce) {
   EXPECT_NE(text.find("max_connections"), std::string::npos);
 }
 
+TEST_F(AcceptorTest, NoProgramThatTheServerStartsInheritsAConnection) {
+  std::vector<UniqueFd> kept;
+  acceptor_ = std::make_unique<Acceptor>(
+      sockets_->fds(), std::make_unique<Keeper>(&kept), kMaxConnections);
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  char greeting = 0;
+  EXPECT_EQ(::read(Connect().get(), &greeting, 1), 1);
+  acceptor_->Stop();
+  ASSERT_EQ(kept.size(), 1);
+  EXPECT_EQ(::fcntl(kept[0].get(), F_GETFD), FD_CLOEXEC);
+}
+
 // Changes this thread alone; seteuid(2) of glibc would change all threads.
 void BecomeUser(uid_t user) {
   ASSERT_EQ(::syscall(SYS_setresuid, -1, user, -1), 0);

@@ -162,6 +162,9 @@ TEST_F(ExecutionControlTest, SendsASignal) {
   EXPECT_EQ(Field(Signal(request)), "kill_after");
   request.clear_kill_after();
   ASSERT_TRUE(Signal(request).ok());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.last_signal().kill_after_ns(), -1);
+  });
   EXPECT_EQ(Wait(name).exit().cause(), corral::v1::ExitStatus::CLIENT_SIGNAL);
   EXPECT_EQ(Reason(Signal(request)), "EXECUTION_ENDED");
 }

@@ -206,6 +206,16 @@ TEST_F(ExecutionServiceTest, AWaitThatTimesOutAnswersWithThePresentState) {
             "timeout");
 }
 
+TEST_F(ExecutionServiceTest, AWaitThatIsOverCountsAsAWaitingCallNoMore) {
+  const std::string name = StartOne();
+  factory_.Exit(name, 0);
+  for (int i = 0; i < kMaxWaitingCalls; ++i) {
+    Wait(name);
+  }
+  activity_->AwaitNoCall(absl::Hours(1));
+  EXPECT_TRUE(Stream(name)->Next().has_opened());
+}
+
 TEST_F(ExecutionServiceTest, DeletionAnswersWaitersWithTheEnd) {
   const std::string name = StartOne();
   const auto stream = Stream(name);
@@ -294,6 +304,26 @@ TEST_F(ExecutionServiceTest, ARunThatFailsLeavesNothing) {
   Run(RunInNewSandbox())->Rest(&status);
   EXPECT_EQ(Reason(status), "ISOLATION_UNAVAILABLE");
   AwaitNoSandbox();
+}
+
+// No sandbox takes a command.
+class NoExecutionsTest : public ServerFixture {
+ protected:
+  NoExecutionsTest() : ServerFixture(kMaxSandboxes, /*max_executions=*/0) {}
+};
+
+TEST_F(NoExecutionsTest, ARunWhoseCommandIsRefusedDeletesItsSandbox) {
+  corral::v1::RunExecutionRequest request;
+  request.set_parent("tenants/default");
+  *request.mutable_command() = Command();
+  grpc::Status status;
+  Run(request)->Rest(&status);
+  EXPECT_EQ(Reason(status), "TOO_MANY_EXECUTIONS");
+  // The start of the sandbox ends after its deletion was asked for.
+  activity_->AwaitNoStart(absl::Hours(1));
+  for (const auto& sandbox : sandboxes_->registry().List("", 1)) {
+    EXPECT_EQ(sandbox->Describe().state(), corral::v1::Sandbox::DELETING);
+  }
 }
 
 TEST_F(ExecutionServiceTest, ReportsWhyASupervisorRefusesAStart) {

@@ -198,6 +198,10 @@ TEST_F(OutputStreamTest, SendsAHeartbeatAfterFifteenQuietSeconds) {
   const OutputEvent event = call->Next();
   ASSERT_TRUE(event.has_heartbeat()) << event.ShortDebugString();
   EXPECT_EQ(event.heartbeat().streams(0).end_offset(), 1);
+  // The timer of the next heartbeat.
+  ASSERT_EQ(timers_.size(), 1);
+  timers_.Advance(2 * OutputStream::kHeartbeatInterval);
+  EXPECT_TRUE(call->Next().has_heartbeat());
   factory_.Exit(name, 0);
   call->Rest();
 }

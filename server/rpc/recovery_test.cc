@@ -17,6 +17,7 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/storage/record_file.h"
 #include "server/api/conversion.h"
+#include "server/api/names.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/viewers.h"
@@ -121,6 +122,8 @@ TEST_F(RecoveryTest, DeletesAOneCommandSandboxThatNobodyWatches) {
   Restart();
   EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
   timers_.Advance(Viewers::kPatience);
+  const std::string id = ExecutionName::Parse("name", name)->sandbox().id();
+  ASSERT_NE(GetBox(id).state(), corral::v1::Sandbox::READY);
   AwaitNoSandbox();
 }
 

@@ -63,6 +63,12 @@ class FakeTimerQueue : public server::TimerQueue {
     }
   }
 
+  // How many functions wait.
+  size_t size() const {
+    sandbox::MutexLock lock(&mutex_);
+    return functions_.size();
+  }
+
   // Blocks until `count` functions wait.
   void AwaitTimers(size_t count) {
     sandbox::MutexLock lock(&mutex_);

@@ -1,0 +1,64 @@
+#include "server/core/output_expiry.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "gtest/gtest.h"
+#include "server/core/execution.h"
+#include "server/core/execution_fixture.h"
+#include "server/runtime/worker_pool.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+namespace {
+
+class OutputExpiryTest : public ExecutionFixture {
+ protected:
+  // Has the output of an execution expire that ended long ago.
+  void Expire() {
+    corral::v1::Command command;
+    command.mutable_output()->mutable_keep_after_end()->set_seconds(1);
+    execution_ = Start(command);
+    Write(&Log("stdout"), "gone soon");
+    execution_->Update(MakeRecord(Record::EXITED, 9));
+    ExpireOutput(execution_, &timers_, &workers_);
+  }
+  void Advance(absl::Duration duration) {
+    timers_.Advance(duration);
+    workers_.AwaitIdle();
+  }
+  bool expired() const {
+    return execution_->output(corral::v1::STDOUT)->expired;
+  }
+
+  tests::FakeTimerQueue timers_;
+  WorkerPool workers_{1};
+  std::shared_ptr<Execution> execution_;
+};
+
+TEST_F(OutputExpiryTest, ExpiresAtOnceWhatShouldHaveExpiredLongAgo) {
+  Expire();
+  EXPECT_FALSE(expired());
+  Advance(absl::ZeroDuration());
+  EXPECT_TRUE(expired());
+}
+
+TEST_F(OutputExpiryTest, RetriesWhatTheDiskRefuses) {
+  Expire();
+  const std::string aside = absl::StrCat(directory_, "/aside");
+  std::filesystem::rename(LogPath("stdout"), aside);
+  std::filesystem::create_directory(LogPath("stdout"));
+  Advance(absl::ZeroDuration());
+  EXPECT_FALSE(expired());
+  std::filesystem::remove(LogPath("stdout"));
+  std::filesystem::rename(aside, LogPath("stdout"));
+  Advance(absl::Hours(1));
+  EXPECT_TRUE(expired());
+}
+
+}  // namespace
+}  // namespace server
