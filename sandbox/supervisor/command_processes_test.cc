@@ -137,12 +137,13 @@ TEST_F(CommandProcessesTest, WithoutAGroupThereIsNothingToDo) {
   ::signal(SIGHUP, [](int number) { ::_exit(number); });
   ::setsid();
   const int terminal = ::open(slave, O_RDWR);
-  const bool done = terminal >= 0 && ::ioctl(terminal, TIOCSCTTY, 0) == 0 &&
-                    ::write(ready, "r", 1) == 1;
-  for (; done;) {
+  if (terminal < 0 || ::ioctl(terminal, TIOCSCTTY, 0) != 0 ||
+      ::write(ready, "r", 1) != 1) {
+    ::_exit(99);
+  }
+  for (;;) {
     ::pause();
   }
-  ::_exit(99);
 }
 
 TEST_F(CommandProcessesTest, SignalsTheForegroundGroupOfATerminal) {

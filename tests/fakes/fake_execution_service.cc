@@ -162,15 +162,14 @@ Status FakeServer::Executions::ListExecutions(
     ServerContext*, const corral::v1::ListExecutionsRequest* request,
     corral::v1::ListExecutionsResponse* response) {
   MutexLock lock(&fake_.mutex_);
-  const FakeServer::State& state = fake_.state_;
-  *response->mutable_unreachable() = {state.unreachable.begin(),
-                                      state.unreachable.end()};
-  auto next = state.executions.upper_bound(request->page_token());
-  for (; next != state.executions.end(); ++next) {
+  *response->mutable_unreachable() = {fake_.state_.unreachable.begin(),
+                                      fake_.state_.unreachable.end()};
+  auto next = fake_.state_.executions.upper_bound(request->page_token());
+  for (; next != fake_.state_.executions.end(); ++next) {
     if (absl::EndsWith(request->parent(), "/-") ||
         absl::StartsWith(next->first, absl::StrCat(request->parent(), "/"))) {
       *response->add_executions() = next->second->Snapshot();
-      if (response->executions_size() == state.page_size) {
+      if (response->executions_size() == fake_.state_.page_size) {
         response->set_next_page_token(next->first);
         break;
       }
