@@ -26,12 +26,13 @@ class Timer {
   ~Timer() { Cancel(); }
 
   Timer(Timer&& other) noexcept
-      : timers_(std::exchange(other.timers_, nullptr)), id_(other.id_) {}
+      : timers_(std::exchange(other.timers_, nullptr)),
+        id_(std::move(other.id_)) {}
   Timer& operator=(Timer&& other) noexcept {
     if (this != &other) {
       Cancel();
       timers_ = std::exchange(other.timers_, nullptr);
-      id_ = other.id_;
+      id_ = std::move(other.id_);
     }
     return *this;
   }

@@ -16,7 +16,7 @@ class KeptCommand {
   static constexpr size_t kMaxArgumentBytes = 4096;
 
   // Implicit: whoever has a whole command may hand it over as it is.
-  KeptCommand(const corral::v1::Command& whole);  // NOLINT(runtime/explicit)
+  KeptCommand(const corral::v1::Command& whole);  // NOLINT
 
   // Without the environment. Arguments beyond the bounds are missing, and the
   // last one may be cut.
