@@ -117,8 +117,8 @@ class CommandFixture : public ::testing::Test {
   }
   // The state that was reported last. Empty: none was reported after RUNNING.
   const wire::ExecutionRecord& end() const {
-    static const wire::ExecutionRecord kNone;
-    return states_.size() < 2 ? kNone : states_.back();
+    static const wire::ExecutionRecord none;
+    return states_.size() < 2 ? none : states_.back();
   }
   std::string Output() const {
     const OutputLogReader log =

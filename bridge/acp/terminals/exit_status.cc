@@ -1,9 +1,6 @@
 #include "bridge/acp/terminals/exit_status.h"
 
-#include <signal.h>
-#include <string.h>
-
-#include "absl/strings/str_cat.h"
+#include "bridge/options/signal_name.h"
 
 namespace bridge {
 
@@ -17,16 +14,6 @@ ExitStatus ToExitStatus(const corral::v1::Execution& execution) {
       return {};
   }
   return {};
-}
-
-std::string SignalName(int number) {
-  if (const char* name = ::sigabbrev_np(number); name != nullptr) {
-    return absl::StrCat("SIG", name);
-  }
-  if (number >= SIGRTMIN && number <= SIGRTMAX) {
-    return absl::StrCat("SIGRTMIN+", number - SIGRTMIN);
-  }
-  return absl::StrCat("SIG", number);
 }
 
 }  // namespace bridge

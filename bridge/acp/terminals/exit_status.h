@@ -18,9 +18,6 @@ struct ExitStatus {
 // `execution` must be EXITED or LOST.
 ExitStatus ToExitStatus(const corral::v1::Execution& execution);
 
-// Returns "SIGTERM" for 15, "SIGRTMIN+1" for 35.
-std::string SignalName(int number);
-
 }  // namespace bridge
 
 #endif  // BRIDGE_ACP_TERMINALS_EXIT_STATUS_H_

@@ -19,12 +19,5 @@ TEST(ExitStatusTest, IsACodeOrASignalOrUnknown) {
   EXPECT_EQ(ToExitStatus(execution).signal, "SIGKILL");
 }
 
-TEST(SignalNameTest, NamesEverySignal) {
-  EXPECT_EQ(SignalName(SIGTERM), "SIGTERM");
-  EXPECT_EQ(SignalName(SIGSEGV), "SIGSEGV");
-  EXPECT_EQ(SignalName(SIGRTMIN + 1), "SIGRTMIN+1");
-  EXPECT_EQ(SignalName(99), "SIG99");
-}
-
 }  // namespace
 }  // namespace bridge

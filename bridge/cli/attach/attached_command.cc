@@ -11,7 +11,7 @@
 #include "bridge/cli/attach/attachment.h"
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/report/exit_report.h"
-#include "bridge/cli/report/signal_name.h"
+#include "bridge/options/signal_name.h"
 #include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/client/retry.h"

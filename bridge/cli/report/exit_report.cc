@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "bridge/cli/report/signal_name.h"
+#include "bridge/options/signal_name.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"
 

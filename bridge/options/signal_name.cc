@@ -1,4 +1,4 @@
-#include "bridge/cli/report/signal_name.h"
+#include "bridge/options/signal_name.h"
 
 #include <signal.h>
 #include <string.h>
@@ -44,9 +44,13 @@ absl::StatusOr<int> ParseSignal(absl::string_view text) {
 }
 
 std::string SignalName(int number) {
-  const char* name = ::sigabbrev_np(number);
-  return name == nullptr ? absl::StrCat("signal ", number)
-                         : absl::StrCat("SIG", name);
+  if (const char* name = ::sigabbrev_np(number); name != nullptr) {
+    return absl::StrCat("SIG", name);
+  }
+  if (number >= kFirstRealTime && number <= kLastSignal) {
+    return absl::StrCat("SIGRTMIN+", number - kFirstRealTime);
+  }
+  return absl::StrCat("SIG", number);
 }
 
 std::string ErrnoName(int value) {

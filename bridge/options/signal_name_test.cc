@@ -1,4 +1,4 @@
-#include "bridge/cli/report/signal_name.h"
+#include "bridge/options/signal_name.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,8 @@ TEST(SignalNameTest, RefusesTextThatIsNotASignal) {
 
 TEST(SignalNameTest, NamesSignals) {
   EXPECT_EQ(SignalName(SIGSEGV), "SIGSEGV");
-  EXPECT_EQ(SignalName(40), "signal 40");
+  EXPECT_EQ(SignalName(40), "SIGRTMIN+6");
+  EXPECT_EQ(SignalName(99), "SIG99");
 }
 
 TEST(SignalNameTest, NamesErrors) {

@@ -1,7 +1,7 @@
 // The names of signals and errno values.
 
-#ifndef BRIDGE_CLI_REPORT_SIGNAL_NAME_H_
-#define BRIDGE_CLI_REPORT_SIGNAL_NAME_H_
+#ifndef BRIDGE_OPTIONS_SIGNAL_NAME_H_
+#define BRIDGE_OPTIONS_SIGNAL_NAME_H_
 
 #include <string>
 
@@ -14,7 +14,7 @@ namespace bridge {
 // (InvalidArgument) says what is allowed.
 absl::StatusOr<int> ParseSignal(absl::string_view text);
 
-// "SIGTERM"; "signal 40" for a signal without a name.
+// "SIGTERM" for 15, "SIGRTMIN+1" for 35, "SIG99" for a number without a name.
 std::string SignalName(int number);
 
 // "ENOENT"; "errno 999" for a value without a name.
@@ -25,4 +25,4 @@ std::string ErrnoText(int value);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_REPORT_SIGNAL_NAME_H_
+#endif  // BRIDGE_OPTIONS_SIGNAL_NAME_H_
