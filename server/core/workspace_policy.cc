@@ -53,7 +53,7 @@ UniqueFd OpenWithoutLinks(const std::string& path) {
 // The first symbolic link in `path`. For people: the path may have changed.
 std::string FirstLink(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string prefix = path.substr(0, end);
+    std::string prefix = path.substr(0, end);
     struct stat status = {};
     if (end == std::string::npos ||
         (::lstat(prefix.c_str(), &status) == 0 && S_ISLNK(status.st_mode))) {
