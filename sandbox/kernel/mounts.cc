@@ -16,92 +16,13 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/mount_api.h"
+#include "sandbox/kernel/tree_content.h"
 
 namespace sandbox {
 namespace {
 
 constexpr uint64_t kLent =
     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-
-// Lent from the host's /etc if it exists there: files that tools read and that
-// hold no secret. Names are exact.
-constexpr const char* kLentEtc[] = {
-    "/etc/alternatives",
-    "/etc/bash.bashrc",
-    "/etc/ca-certificates",
-    "/etc/debian_version",
-    "/etc/ethertypes",
-    "/etc/fonts",
-    "/etc/gai.conf",
-    "/etc/host.conf",
-    "/etc/inputrc",
-    "/etc/java-11-openjdk",
-    "/etc/java-17-openjdk",
-    "/etc/java-21-openjdk",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/magic",
-    "/etc/mime.types",
-    "/etc/os-release",
-    "/etc/perl",
-    "/etc/profile",
-    "/etc/protocols",
-    "/etc/python3",
-    "/etc/python3.11",
-    "/etc/rpc",
-    "/etc/services",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/terminfo",
-    "/etc/timezone",
-};
-
-constexpr const char* kDevices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-                                    "/dev/random", "/dev/urandom", "/dev/tty"};
-
-// Kernel settings, and files that show the host or other tenants.
-constexpr const char* kReadOnlyProc[] = {"proc/sys", "proc/bus", "proc/fs",
-                                         "proc/irq", "proc/sysrq-trigger"};
-constexpr const char* kMaskedProcFiles[] = {
-    "proc/interrupts",    "proc/kallsyms",    "proc/kcore",
-    "proc/key-users",     "proc/keys",        "proc/kmsg",
-    "proc/kpagecgroup",   "proc/kpagecount",  "proc/kpageflags",
-    "proc/latency_stats", "proc/sched_debug", "proc/slabinfo",
-    "proc/timer_list",    "proc/vmallocinfo"};
-constexpr const char* kMaskedProcDirectories[] = {"proc/acpi", "proc/asound",
-                                                  "proc/scsi"};
-
-struct TextFile {
-  const char* path;
-  const char* text;
-};
-constexpr TextFile kMadeUpEtc[] = {
-    {"etc/passwd",
-     "root:x:0:0:root:/:/usr/sbin/nologin\n"
-     "corral:x:1000:1000:corral:/home/corral:/bin/bash\n"
-     "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
-    {"etc/group", "root:x:0:\ntty:x:5:\ncorral:x:1000:\nnogroup:x:65534:\n"},
-    {"etc/hosts",
-     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"},
-    {"etc/nsswitch.conf",
-     "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
-     "networks: files\nprotocols: files\nservices: files\n"},
-    {"etc/resolv.conf", ""},
-    {"etc/shells", "/bin/sh\n/bin/bash\n"},
-};
-
-// Writable directories of the sandbox's own.
-struct Scratch {
-  const char* name;
-  const char* path;
-  mode_t mode;
-};
-constexpr Scratch kScratch[] = {{"tmp", "tmp", 01777},
-                                {"var_tmp", "var/tmp", 01777},
-                                {"shm", "dev/shm", 01777},
-                                {"home", "home/corral", 0755}};
 
 absl::Status Lend(const std::string& path, uint64_t attributes,
                   HostTrees& host) {
@@ -220,12 +141,17 @@ absl::Status MountScratch(int root) {
   return absl::OkStatus();
 }
 
-absl::Status CoverWith(int root, const char* cover, const char* path) {
+enum class Access { kAsCover, kReadOnly };
+
+absl::Status CoverWith(int root, const char* cover, const char* path,
+                       Access access) {
   if (::faccessat(root, path, F_OK, 0) != 0) {
     return absl::OkStatus();  // this kernel does not have it
   }
   ASSIGN_OR_RETURN(const UniqueFd copy, CopyTree(root, cover));
-  RETURN_IF_ERROR(SetMountAttributes(copy.get(), MOUNT_ATTR_RDONLY, -1));
+  if (access == Access::kReadOnly) {
+    RETURN_IF_ERROR(SetMountAttributes(copy.get(), MOUNT_ATTR_RDONLY, -1));
+  }
   return MoveTree(copy.get(), root, path);
 }
 
@@ -236,13 +162,13 @@ absl::Status MountProc(int root) {
                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   RETURN_IF_ERROR(MoveTree(proc.get(), root, "proc"));
   for (const char* path : kReadOnlyProc) {
-    RETURN_IF_ERROR(CoverWith(root, path, path));
+    RETURN_IF_ERROR(CoverWith(root, path, path, Access::kReadOnly));
   }
   for (const char* path : kMaskedProcFiles) {
-    RETURN_IF_ERROR(CoverWith(root, "dev/null", path));
+    RETURN_IF_ERROR(CoverWith(root, "dev/null", path, Access::kAsCover));
   }
   for (const char* path : kMaskedProcDirectories) {
-    RETURN_IF_ERROR(CoverWith(root, "run", path));
+    RETURN_IF_ERROR(CoverWith(root, "run", path, Access::kReadOnly));
   }
   return absl::OkStatus();
 }
@@ -306,7 +232,8 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   }
   ASSIGN_OR_RETURN(UniqueFd devpts,
                    NewFileSystem("devpts",
-                                 {{"ptmxmode", "0666"},
+                                 {{"max", kTerminals},
+                                  {"ptmxmode", "0666"},
                                   {"mode", "0600"},
                                   {"uid", absl::StrCat(kCommandId)},
                                   {"gid", absl::StrCat(kCommandId)}},

@@ -1,0 +1,151 @@
+// The content of a sandbox's file tree, as data; mounts.h shows the tree.
+
+#ifndef SANDBOX_KERNEL_TREE_CONTENT_H_
+#define SANDBOX_KERNEL_TREE_CONTENT_H_
+
+#include <sys/types.h>
+
+namespace sandbox {
+
+// Lent from the host's /etc if it exists there: files that tools read and that
+// hold no secret. Names are exact.
+inline constexpr const char* kLentEtc[] = {
+    "/etc/alternatives",
+    "/etc/bash.bashrc",
+    "/etc/ca-certificates",
+    "/etc/debian_version",
+    "/etc/ethertypes",
+    "/etc/fonts",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/inputrc",
+    "/etc/java-11-openjdk",
+    "/etc/java-17-openjdk",
+    "/etc/java-21-openjdk",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/perl",
+    "/etc/profile",
+    "/etc/protocols",
+    "/etc/python3",
+    "/etc/python3.11",
+    "/etc/rpc",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+};
+
+// clang-format off
+inline constexpr const char* kDevices[] = {
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+};
+
+inline constexpr const char* kReadOnlyProc[] = {
+    "proc/sys",            // settings of the kernel
+    "proc/sysrq-trigger",
+};
+
+// Files that show the host or other tenants, and that tools do without. They
+// appear empty. Not masked, since tools need them: cgroups (the JVM), loadavg,
+// meminfo, stat, swaps, uptime.
+inline constexpr const char* kMaskedProcFiles[] = {
+    "proc/bootconfig",
+    "proc/buddyinfo",
+    "proc/cmdline",
+    "proc/config.gz",
+    "proc/consoles",
+    "proc/crypto",
+    "proc/diskstats",
+    "proc/dma",
+    "proc/interrupts",
+    "proc/iomem",
+    "proc/ioports",
+    "proc/kallsyms",
+    "proc/kcore",
+    "proc/key-users",
+    "proc/keys",
+    "proc/kmsg",
+    "proc/kpagecgroup",
+    "proc/kpagecount",
+    "proc/kpageflags",
+    "proc/latency_stats",
+    "proc/locks",
+    "proc/mdstat",
+    "proc/misc",
+    "proc/modules",
+    "proc/mtrr",
+    "proc/pagetypeinfo",
+    "proc/partitions",
+    "proc/sched_debug",
+    "proc/schedstat",
+    "proc/slabinfo",
+    "proc/softirqs",
+    "proc/timer_list",
+    "proc/vmallocinfo",
+    "proc/vmstat",
+    "proc/zoneinfo",
+};
+inline constexpr const char* kMaskedProcDirectories[] = {
+    "proc/acpi",
+    "proc/asound",
+    "proc/bus",
+    "proc/driver",
+    "proc/dynamic_debug",
+    "proc/fs",
+    "proc/irq",
+    "proc/pressure",
+    "proc/scsi",
+};
+// clang-format on
+
+struct TextFile {
+  const char* path;
+  const char* text;
+};
+inline constexpr TextFile kMadeUpEtc[] = {
+    {"etc/passwd",
+     "root:x:0:0:root:/:/usr/sbin/nologin\n"
+     "corral:x:1000:1000:corral:/home/corral:/bin/bash\n"
+     "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
+    {"etc/group", "root:x:0:\ntty:x:5:\ncorral:x:1000:\nnogroup:x:65534:\n"},
+    {"etc/hosts",
+     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"},
+    {"etc/nsswitch.conf",
+     "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
+     "networks: files\nprotocols: files\nservices: files\n"},
+    {"etc/resolv.conf", ""},
+    {"etc/shells", "/bin/sh\n/bin/bash\n"},
+};
+
+// Writable directories of the sandbox's own.
+struct Scratch {
+  const char* name;
+  const char* path;
+  mode_t mode;
+};
+// clang-format off
+inline constexpr Scratch kScratch[] = {
+    {"tmp", "tmp", 01777},
+    {"var_tmp", "var/tmp", 01777},
+    {"shm", "dev/shm", 01777},
+    {"home", "home/corral", 0755},
+};
+// clang-format on
+// The most terminals of a sandbox: the host has 4096 for all (kernel.pty.max).
+inline constexpr char kTerminals[] = "64";
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_KERNEL_TREE_CONTENT_H_
