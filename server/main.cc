@@ -20,6 +20,7 @@
 #include "sandbox/base/version.h"
 #include "sandbox/client/local_supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
+#include "sandbox/kernel/privileges.h"
 #include "server/config.h"
 #include "server/core/state_directory.h"
 #include "server/daemon.h"
@@ -177,6 +178,11 @@ int Main(const std::vector<std::string>& arguments) {
   }
   StopSignals::Block();
   RaiseDescriptorLimit();
+  const absl::Status late = sandbox::BecomeLateOomVictim();
+  if (!late.ok()) {
+    LOG(WARNING) << "the kernel may end corrald first when the host is out of "
+                 << "memory: " << late.message();
+  }
   const absl::Status status = Serve(*config, flags.take_over);
   if (!status.ok()) {
     std::cerr << "corrald: " << status.message() << "\n";

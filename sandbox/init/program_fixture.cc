@@ -89,7 +89,7 @@ void StartedProgram::StartInit(int image) {
   UniqueFd go_write(go[1]);
   const UniqueFd executes_read(executes[0]);
   UniqueFd executes_write(executes[1]);
-  init_ = *CloneIntoNamespaces(-1);
+  init_ = *CloneIntoNamespaces(-1, ::geteuid());
   char byte = 'g';
   if (init_.pid == 0) {
     CHECK(::read(go_read.get(), &byte, 1) == 1 && BecomeNamespaceRoot().ok());

@@ -24,6 +24,7 @@ namespace {
 
 constexpr uint64_t kCpuPeriodUs = 100'000;
 constexpr absl::string_view kTop = "corral";
+constexpr char kSocketMemory[] = "memory.kmem.tcp.limit_in_bytes";
 
 // The value of a line "key value" of a file, or 0.
 uint64_t ReadKey(const std::string& path, absl::string_view key) {
@@ -103,6 +104,14 @@ absl::Status SetLimitsV2(const std::string& directory,
   return absl::OkStatus();
 }
 
+// v1 counts the buffers of sockets apart from other memory, and only in groups
+// whose limit for them was written at some time: that of the group above does
+// not suffice.
+absl::Status CountSocketMemory(const std::string& directory) {
+  const std::string path = directory + "/" + kSocketMemory;
+  return Exists(path) ? WriteSmallFile(path, "-1") : absl::OkStatus();
+}
+
 // A directory has only the files of its own hierarchy's controllers.
 absl::Status SetLimitsV1(const std::string& directory,
                          const CgroupLimits& limits) {
@@ -113,6 +122,10 @@ absl::Status SetLimitsV1(const std::string& directory,
     const std::string swap = directory + "/memory.memsw.limit_in_bytes";
     if (Exists(swap)) {
       RETURN_IF_ERROR(Limit(swap, limits.memory_bytes));
+    }
+    const std::string sockets = directory + "/" + kSocketMemory;
+    if (Exists(sockets)) {
+      RETURN_IF_ERROR(Limit(sockets, limits.memory_bytes / 4));
     }
   }
   if (limits.pids != 0 && Exists(directory + "/pids.max")) {
@@ -201,6 +214,9 @@ absl::Status Cgroup::Make() {
       return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
     }
     const bool v2 = version_ == CgroupVersion::kV2;
+    if (!v2) {
+      RETURN_IF_ERROR(CountSocketMemory(directory));
+    }
     const std::string entry = v2 ? directory : directory + "/tasks";
     UniqueFd fd(::open(entry.c_str(), v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC
                                          : O_WRONLY | O_CLOEXEC));

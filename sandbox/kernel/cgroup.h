@@ -44,6 +44,9 @@ struct CgroupHost {
 
 struct CgroupLimits {
   // For each of them 0 means no limit.
+
+  // v1: buffers of sockets are not part of it, but may take a quarter of it
+  // more.
   uint64_t memory_bytes = 0;
   uint64_t pids = 0;
   uint64_t cpu_millis = 0;

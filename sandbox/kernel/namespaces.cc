@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 namespace sandbox {
 namespace {
 
+constexpr uid_t kUnchanged = static_cast<uid_t>(-1);
 // PF_EXITING of the kernel's <linux/sched.h>, in the flags of /proc/PID/stat.
 constexpr uint64_t kExiting = 0x4;
 
@@ -86,10 +88,29 @@ absl::Status DieWithParent() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Child> CloneIntoNamespaces(int cgroup) {
-  return Clone(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
-                   CLONE_NEWIPC | CLONE_NEWUTS,
-               cgroup);
+absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner) {
+  const uid_t user = ::geteuid();
+  const int bits = ::prctl(PR_GET_SECUREBITS);
+  // Keeps the capabilities of root while the user id is another.
+  const bool can =
+      ::prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
+  if (!can || ::setresuid(kUnchanged, owner, kUnchanged) != 0) {
+    LOG(WARNING) << "errno " << errno << ": the sandbox shares the limits of "
+                 << "user " << user << " in /proc/sys/fs/inotify/";
+  }
+  absl::StatusOr<Child> child =
+      Clone(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+                CLONE_NEWIPC | CLONE_NEWUTS,
+            cgroup);
+  // A child has new credentials.
+  const bool parent = !child.ok() || child->pid != 0;
+  if (can && parent &&
+      (::setresuid(kUnchanged, user, kUnchanged) != 0 ||
+       ::prctl(PR_SET_SECUREBITS, bits) != 0)) {
+    LOG(ERROR) << "cannot become user " << user << " again: errno " << errno;
+    ::_exit(1);
+  }
+  return child;
 }
 
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
@@ -113,6 +134,19 @@ absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
     ::_exit(1);
   }
   return child;
+}
+
+absl::Status RemoveUnusedSharedMemory(int pidfd) {
+  const UniqueFd own(::open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC));
+  if (!own.valid() || ::setns(pidfd, CLONE_NEWIPC) != 0) {
+    return absl::ErrnoToStatus(errno, "setns(ipc)");
+  }
+  const absl::Status written =
+      WriteSmallFile("/proc/sys/kernel/shm_rmid_forced", "1");
+  if (::setns(own.get(), CLONE_NEWIPC) != 0) {
+    return absl::ErrnoToStatus(errno, "setns(own ipc)");
+  }
+  return absl::IsNotFound(written) ? absl::OkStatus() : written;
 }
 
 bool IsExiting(pid_t pid) {

@@ -26,12 +26,21 @@ struct Child {
 
 // Forks a child into new user, mount, pid, network, ipc and uts namespaces, as
 // PID 1. Returns in both processes. For a single-threaded process. `cgroup` is
-// the directory of the v2 group in which the child is born, or -1.
-absl::StatusOr<Child> CloneIntoNamespaces(int cgroup);
+// the directory of the v2 group in which the child is born, or -1. `owner`: the
+// host's user who owns the user namespace. The kernel counts inotify instances,
+// timers and pending signals of the sandbox for this user, too; if it were
+// root, a sandbox could use up what root may have.
+absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner);
 
 // Forks a child of the caller into the namespaces of the process behind
 // `pidfd`. Returns in both processes; a child that cannot enter them ends.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
+
+// Has the kernel remove System V shared memory of an ipc namespace when no
+// process uses it any more. Otherwise it would outlive the command that made
+// it. For a single-threaded process, before MapIds(): since Linux 6.10 the
+// setting then belongs to user 0 inside.
+absl::Status RemoveUnusedSharedMemory(int pidfd);
 
 // True if the process was killed or has ended, and was not reaped. It may still
 // be exiting: the kernel lets an init end only after all other processes of its

@@ -10,8 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/small_file.h"
+#include "sandbox/base/status_macros.h"
 
 namespace sandbox {
 
@@ -61,7 +65,8 @@ absl::Status SetResourceLimits() {
   };
   constexpr rlim_t kMiB = 1 << 20;
   const Limit limits[] = {
-      {RLIMIT_CORE, 0, 0},
+      // With 1, the kernel does not even run the host's program for core dumps.
+      {RLIMIT_CORE, 1, 1},
       {RLIMIT_NOFILE, 1024, 524288},
       {RLIMIT_STACK, 8 * kMiB, RLIM_INFINITY},
       {RLIMIT_MEMLOCK, 8 * kMiB, 8 * kMiB},
@@ -84,6 +89,21 @@ absl::Status SetResourceLimits() {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status MakeFirstOomVictim(pid_t pid) {
+  return WriteSmallFile(absl::StrCat("/proc/", pid, "/oom_score_adj"), "1000");
+}
+
+absl::Status BecomeLateOomVictim() {
+  constexpr int kLate = -900;
+  constexpr char kPath[] = "/proc/self/oom_score_adj";
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(kPath));
+  int present = 0;
+  if (absl::SimpleAtoi(text, &present) && present <= kLate) {
+    return absl::OkStatus();
+  }
+  return WriteSmallFile(kPath, absl::StrCat(kLate));
 }
 
 }  // namespace sandbox

@@ -4,6 +4,8 @@
 #ifndef SANDBOX_KERNEL_PRIVILEGES_H_
 #define SANDBOX_KERNEL_PRIVILEGES_H_
 
+#include <sys/types.h>
+
 #include <initializer_list>
 
 #include "absl/status/status.h"
@@ -22,6 +24,16 @@ absl::Status KeepOnly(std::initializer_list<int> capabilities);
 // Sets the resource limits with which commands start: no core dumps, and usual
 // numbers whatever limits the server has.
 absl::Status SetResourceLimits();
+
+// When the host has no memory left, its kernel ends processes in the order of
+// their oom_score_adj. These functions need root on the host.
+
+// Puts a process of a sandbox and its future children first. They cannot move
+// themselves back.
+absl::Status MakeFirstOomVictim(pid_t pid);
+// Puts the calling process and its future children behind others, but before
+// those that the host has excepted.
+absl::Status BecomeLateOomVictim();
 
 }  // namespace sandbox
 

@@ -73,7 +73,8 @@ rlimit Get(__rlimit_resource resource) {
 
 TEST_F(PrivilegesTest, AllowsNoCoreDumpsAndSetsUsualLimits) {
   EXPECT_TRUE(HoldsInChild([] {
-    return SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 0 &&
+    return SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 1 &&
+           Get(RLIMIT_CORE).rlim_cur == 1 &&
            Get(RLIMIT_NOFILE).rlim_cur == 1024;
   }));
 }
@@ -88,6 +89,45 @@ TEST_F(PrivilegesTest, RaisesNoLimitAboveThatOfTheHost) {
     return SetLow() && SetResourceLimits().ok() &&
            Get(RLIMIT_NOFILE).rlim_cur == 200 &&
            Get(RLIMIT_NOFILE).rlim_max == 200;
+  }));
+}
+
+// Needs CAP_SYS_RESOURCE, which root may lack in a container.
+class OomVictimTest : public PrivilegesTest {
+ protected:
+  void SetUp() override {
+    PrivilegesTest::SetUp();
+    if (::prctl(PR_CAPBSET_READ, CAP_SYS_RESOURCE) != 1) {
+      GTEST_SKIP() << "this host's root lacks CAP_SYS_RESOURCE";
+    }
+  }
+};
+
+bool OomScoreIs(const char* value) {
+  const absl::StatusOr<std::string> score =
+      ReadSmallFile("/proc/self/oom_score_adj");
+  return score.ok() && *score == value;
+}
+
+TEST_F(OomVictimTest, ComesBehindOthers) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return BecomeLateOomVictim().ok() && OomScoreIs("-900\n") &&
+           BecomeLateOomVictim().ok() && OomScoreIs("-900\n");
+  }));
+}
+
+TEST_F(OomVictimTest, KeepsAnExceptionOfTheHost) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return WriteSmallFile("/proc/self/oom_score_adj", "-1000").ok() &&
+           BecomeLateOomVictim().ok() && OomScoreIs("-1000\n");
+  }));
+}
+
+TEST_F(OomVictimTest, CannotLeaveTheFirstPlace) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return MakeFirstOomVictim(::getpid()).ok() && KeepOnly({}).ok() &&
+           !WriteSmallFile("/proc/self/oom_score_adj", "999").ok() &&
+           OomScoreIs("1000\n");
   }));
 }
 

@@ -6,6 +6,7 @@
 
 #include <linux/filter.h>
 #include <seccomp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -95,11 +96,29 @@ std::vector<sock_filter> Allow() {
   return filter.Export();
 }
 
+// Makes changes of RLIMIT_CORE succeed without an effect. The limit is 1: with
+// any other value the kernel runs the host's core dump program, also with 0,
+// which gpg and ssh-agent insist on.
+void KeepCoreLimit(Filter& filter) {
+  const uint32_t nothing = SCMP_ACT_ERRNO(0);
+  const scmp_arg_cmp is_new = SCMP_A2(SCMP_CMP_NE, 0, 0);
+  const auto core = [](unsigned argument) {
+    return SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, kWhole, RLIMIT_CORE);
+  };
+  filter.Add(nothing, SCMP_SYS(setrlimit), {core(0)});
+  filter.Add(nothing, SCMP_SYS(prlimit64),
+             {core(1), is_new, SCMP_A3(SCMP_CMP_EQ, 0, 0)});
+  // The caller would use the old limit, which nobody has written.
+  filter.Add(kRefuse, SCMP_SYS(prlimit64),
+             {core(1), is_new, SCMP_A3(SCMP_CMP_NE, 0, 0)});
+}
+
 std::vector<sock_filter> Deny() {
   Filter filter(SCMP_ACT_ALLOW);
   for (const Refusal& refusal : kRefusals) {
     filter.Add(refusal);
   }
+  KeepCoreLimit(filter);
   std::vector<sock_filter> program = SocketInstructions();
   const std::vector<sock_filter> rest = filter.Export();
   program.insert(program.end(), rest.begin(), rest.end());

@@ -206,7 +206,8 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
                        Construction& made) {
   ASSIGN_OR_RETURN(const HostTrees host, Gather());
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
-  absl::StatusOr<Child> child = CloneIntoNamespaces(EntryForClone(cgroup));
+  absl::StatusOr<Child> child =
+      CloneIntoNamespaces(EntryForClone(cgroup), first_id);
   if (!child.ok()) {
     return MakeFailure(wire::Reply::ISOLATION,
                        absl::StrCat("namespaces: ", child.status().message()));
@@ -218,6 +219,7 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   }
   made.init = *std::move(child);
   pair.theirs.Reset();
+  RETURN_IF_ERROR(RemoveUnusedSharedMemory(made.init.pidfd.get()));
   RETURN_IF_ERROR(MapIds(made.init.pid, first_id));
   if (::write(pair.ours.get(), "g", 1) != 1) {
     return KilledError("init");
@@ -263,6 +265,18 @@ absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
   return absl::OkStatus();
 }
 
+// Prefers the sandbox to the host's processes when memory runs out. Fails only
+// if a process has ended: a container may not be allowed to choose.
+absl::Status OfferToOomKiller(const Construction& made) {
+  for (const Child* child : {&made.init, &made.spawner}) {
+    const absl::Status offered = MakeFirstOomVictim(child->pid);
+    if (!offered.ok() && !absl::IsPermissionDenied(offered)) {
+      return offered;
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Does what init waits for once it executes.
 absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
                      Construction& made) {
@@ -276,6 +290,9 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
   }
   if (status.ok()) {
     status = StartSpawner(home, image, made);
+  }
+  if (status.ok()) {
+    status = OfferToOomKiller(made);
   }
   return status.ok() || !IsExiting(made.init.pid) ? status
                                                   : KilledError("init");

@@ -1,8 +1,11 @@
 // Attacks on other processes: init, the spawner, the supervisor.
 
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <optional>
 #include <vector>
 
@@ -71,6 +74,25 @@ TEST_F(ProcessAttackTest, HasHostIdsThatNoOtherUserHas) {
   for (const HostProcess& process : ProcessesOfSandbox(witness.user)) {
     EXPECT_NE(process.user, ::getuid());
   }
+}
+
+// When the host has no memory left, its kernel ends these first.
+TEST_F(ProcessAttackTest, AllProcessesAreTheOomKillersFirstVictims) {
+  Create();
+  const HostProcess witness = StartWitness();
+  for (const HostProcess& process : ProcessesOfSandbox(witness.user)) {
+    std::ifstream file(absl::StrCat("/proc/", process.pid, "/oom_score_adj"));
+    int score = 0;
+    file >> score;
+    EXPECT_EQ(score, 1000) << process.pid;
+  }
+  if (::prctl(PR_CAPBSET_READ, CAP_SYS_RESOURCE) != 1) {
+    GTEST_SKIP() << "this host's root lacks CAP_SYS_RESOURCE, without which "
+                    "commands can undo it";
+  }
+  EXPECT_EQ(Shell("echo 0 2>/dev/null > /proc/$$/oom_score_adj; "
+                  "cat /proc/$$/oom_score_adj"),
+            "1000\n");
 }
 
 TEST_F(ProcessAttackTest, KillingEverythingKillsOnlyCommands) {

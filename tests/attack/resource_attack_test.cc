@@ -69,6 +69,26 @@ TEST_F(AttackTest, MemoryBombIsKilledAndReported) {
   }
 }
 
+// cgroup v1 counts the buffers of sockets apart from other memory.
+TEST_F(AttackTest, BuffersOfSocketsAreLimited) {
+  spec().set_memory_bytes(32 * kMiB);
+  Create();
+  Shell("exit $(./attack socket-memory 12 | cut -d ' ' -f 2)");
+  EXPECT_EQ(last_.state(), ExecutionRecord::EXITED);
+  // Each of the 12 pairs takes more than 3 MiB if it can.
+  EXPECT_LE(last_.exit().wait_status() >> 8, 32);
+  ExpectUsable();
+}
+
+TEST_F(AttackTest, SharedMemoryDoesNotOutliveItsCommand) {
+  spec().set_memory_bytes(64 * kMiB);
+  Create();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Attack("leave-shared-memory 30"), "left\n");
+  }
+  EXPECT_EQ(Shell("ipcs -m | grep -c 0x"), "0\n");
+}
+
 TEST_F(AttackTest, KilledChildShowsInTheCount) {
   spec().set_memory_bytes(48 * kMiB);
   Create();
@@ -117,6 +137,20 @@ TEST_F(AttackTest, LeavesNoCore) {
   EXPECT_EQ(last_.exit().wait_status(),
             SIGSEGV);  // without the bit for a core dump
   EXPECT_EQ(Shell("ls"), "attack\n");
+}
+
+// With a limit other than 1, also with 0, the kernel runs the host's program
+// for core dumps, as root and outside of the sandbox.
+TEST_F(AttackTest, CannotChangeTheLimitThatStopsCoreDumps) {
+  Create();
+  EXPECT_EQ(Attack("core-limit"),
+            "setrlimit: 0\n"
+            "setrlimit, high bits: 0\n"
+            "prlimit: 0\n"
+            "prlimit, high bits: 0\n"
+            "prlimit, with the old limit: EPERM\n"
+            "limit: 1 1\n"
+            "other limit: 5 6\n");
 }
 
 TEST_F(AttackTest, FloodOfOutputCostsOnlyWhatIsKept) {

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const Entry* const tables[] = {payloads::kSyscalls,  payloads::kFiles,
                                  payloads::kProcesses, payloads::kResources,
                                  payloads::kNetwork,   payloads::kTerminal,
-                                 payloads::kFilters};
+                                 payloads::kFilters,   payloads::kTables};
   const char* wanted = argc > 1 ? argv[1] : "";
   for (const Entry* entry : tables) {
     for (; entry->name != nullptr; ++entry) {

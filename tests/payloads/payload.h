@@ -28,6 +28,7 @@ extern const Entry kResources[];
 extern const Entry kNetwork[];
 extern const Entry kTerminal[];
 extern const Entry kFilters[];
+extern const Entry kTables[];
 
 }  // namespace payloads
 

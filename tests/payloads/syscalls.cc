@@ -217,16 +217,36 @@ int Priorities(int, char**) {
   Report("raise NOFILE", ::setrlimit(RLIMIT_NOFILE, &raised));
   const rlimit locked = {1 << 30, 1 << 30};
   Report("raise MEMLOCK", ::setrlimit(RLIMIT_MEMLOCK, &locked));
-  const rlimit core = {1 << 20, 1 << 20};
-  Report("raise CORE", ::setrlimit(RLIMIT_CORE, &core));
+  return 0;
+}
+
+int CoreLimit(int, char**) {
+  constexpr long kHigh = 0x100000000L;
+  const rlimit none = {0, 1};
+  rlimit old;
+  Report("setrlimit", ::syscall(SYS_setrlimit, RLIMIT_CORE, &none));
+  Report("setrlimit, high bits",
+         ::syscall(SYS_setrlimit, kHigh | RLIMIT_CORE, &none));
+  Report("prlimit", ::syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, nullptr));
+  Report("prlimit, high bits",
+         ::syscall(SYS_prlimit64, 0, kHigh | RLIMIT_CORE, &none, nullptr));
+  Report("prlimit, with the old limit",
+         ::syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, &old));
+  ::getrlimit(RLIMIT_CORE, &old);
+  std::printf("limit: %lu %lu\n", old.rlim_cur, old.rlim_max);
+  const rlimit other = {5, 6};
+  ::setrlimit(RLIMIT_FSIZE, &other);
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  std::printf("other limit: %lu %lu\n", old.rlim_cur, old.rlim_max);
   return 0;
 }
 
 }  // namespace
 
-const Entry kSyscalls[] = {{"refused", Refused},   {"absent", Absent},
-                           {"foreign", Foreign},   {"namespaces", Namespaces},
-                           {"identity", Identity}, {"priorities", Priorities},
-                           {nullptr, nullptr}};
+const Entry kSyscalls[] = {
+    {"refused", Refused},      {"absent", Absent},
+    {"foreign", Foreign},      {"namespaces", Namespaces},
+    {"identity", Identity},    {"priorities", Priorities},
+    {"core-limit", CoreLimit}, {nullptr, nullptr}};
 
 }  // namespace payloads
