@@ -60,7 +60,7 @@ TEST_F(SandboxCreationTest, KillsASupervisorThatDoesNotAnswerInTime) {
   EXPECT_EQ(creation_.state(), State::kAsked) << "until its end was seen";
 }
 
-TEST_F(SandboxCreationTest, AsksAnotherSupervisorWhichHasTimeOfItsOwn) {
+TEST_F(SandboxCreationTest, GivesAReplacementTimeOfItsOwn) {
   timers_.Advance(kPatience / 2);
   const std::optional<SupervisorProcess> other = creation_.OnEnd();
   ASSERT_TRUE(other.has_value());
@@ -72,7 +72,7 @@ TEST_F(SandboxCreationTest, AsksAnotherSupervisorWhichHasTimeOfItsOwn) {
   EXPECT_EQ(kills_, 1);
 }
 
-TEST_F(SandboxCreationTest, AnOtherSupervisorThatAnswersLives) {
+TEST_F(SandboxCreationTest, AReplacementThatAnswersLives) {
   ASSERT_TRUE(creation_.OnEnd().has_value());
   creation_.OnAnswer();
   EXPECT_EQ(creation_.state(), State::kOver);

@@ -1,6 +1,7 @@
 #include "sandbox/init/program_fixture.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -111,7 +112,9 @@ void StartedProgram::StartSpawner(int image) {
     const int socket = ::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kAbove);
     const int exchange = ::fcntl(exchange_fd_.get(), F_DUPFD_CLOEXEC, kAbove);
     const int program = ::fcntl(image, F_DUPFD_CLOEXEC, kAbove);
-    CHECK(BecomeNamespaceRoot().ok() &&
+    // Commands must not have a group that the spawner has.
+    constexpr gid_t kGroup = 7;
+    CHECK(BecomeNamespaceRoot().ok() && ::setgroups(1, &kGroup) == 0 &&
           KeepOnly({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}).ok());
     CHECK(::dup2(socket, kSpawnerSocket) == kSpawnerSocket &&
           ::dup2(exchange, kSpawnerExchange) == kSpawnerExchange);

@@ -11,10 +11,13 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/unique_fd.h"
@@ -137,6 +140,8 @@ TEST_F(ProgramTest, RefusesARequestWhoseCgroupTheKernelDropped) {
   // The streams were closed: there is room for four and a pidfd.
   LimitDescriptors(9);
   EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
+  // So were those of that command, and its pidfd.
+  EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
 }
 
 TEST_F(ProgramTest, RefusesARequestWithoutRoomForAnyDescriptor) {
@@ -155,6 +160,14 @@ TEST_F(ProgramTest, LeavesACommandNoPrivilegeAndNoDescriptor) {
             "1000\n1000\n1000\n0\n1\n2\n3\n"
             "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
             "CapBnd:\t0000000000000000\nSeccomp:\t2\n");
+}
+
+TEST_F(ProgramTest, GivesACommandASessionOfItsOwn) {
+  EXPECT_EQ(Run(Shell("exec cut -d' ' -f1,6 /proc/self/stat")), 0);
+  const std::pair<std::string, std::string> process_and_session =
+      absl::StrSplit(absl::StripSuffix(program_->Output(), "\n"), ' ');
+  EXPECT_NE(process_and_session.first, "");
+  EXPECT_EQ(process_and_session.first, process_and_session.second);
 }
 
 TEST_F(ProgramTest, TheSpawnerKeepsOnlyTheCapabilitiesThatCommandsNeed) {

@@ -104,7 +104,7 @@ TEST_F(CommandProcessesTest, SignalsTheLeaderOrTheTree) {
   EXPECT_EQ(group_.calls, "signal 1 ");
 }
 
-TEST_F(CommandProcessesTest, NotesWhoIsKilledExceptForTheLeader) {
+TEST_F(CommandProcessesTest, RecordsTheKilledProcessesExceptForTheLeader) {
   const pid_t leader = StartLeader();
   group_.pids = {leader, ::getpid()};
   processes_.NoteKilled();

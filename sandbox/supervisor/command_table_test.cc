@@ -163,7 +163,7 @@ TEST_F(CommandTableTest, CondemnsAllCommandsWithItsSandbox) {
   EXPECT_FALSE(table_.AnyIsLost());
 }
 
-TEST_F(CommandTableTest, KnowsThatACommandWasLostWithInit) {
+TEST_F(CommandTableTest, ReportsThatACommandWasLostWithInit) {
   StartOne();
   init_ends_ = true;
   EndBySignal(SIGKILL);

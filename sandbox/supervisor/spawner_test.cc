@@ -158,6 +158,16 @@ TEST_F(SpawnerTest, RefusesACommandThatIsTooLargeAndContinues) {
   EXPECT_EQ(Requests(), 1u);
 }
 
+TEST_F(SpawnerTest, ReleasesTheMemoryOfALargeRequest) {
+  command_.add_argv(std::string(1 << 20, 'x'));
+  spawner_->Spawn(Job(command_));
+  constexpr size_t kInside = 512 << 10;
+  EXPECT_EQ(exchange_[kInside], 'x');
+  Answer(ENOENT, {});
+  loop_->Run();
+  EXPECT_EQ(exchange_[kInside], '\0');
+}
+
 TEST_F(SpawnerTest, ReportsTheEndOfTheSpawner) {
   spawner_->Spawn(Job(command_));
   theirs_.Reset();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"

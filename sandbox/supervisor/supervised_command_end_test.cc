@@ -267,6 +267,16 @@ TEST_F(SupervisedCommandEndTest, AKillAfterAGracePeriodEndsTheWaitForTheDisk) {
   EXPECT_EQ(states_.size(), 2u);
 }
 
+TEST_F(SupervisedCommandEndTest, AKillWithoutAGracePeriodEndsTheWaitToo) {
+  ExitUnrecorded();
+  WithoutRecords([this] {
+    EXPECT_THAT(command_->Signal(SignalOf(SIGTERM, wire::Signal::TREE, 0)),
+                IsOk());
+    timers_.Advance(absl::ZeroDuration());
+  });
+  EXPECT_EQ(states_.size(), 2u);
+}
+
 TEST_F(SupervisedCommandEndTest, ATimeoutDoesNotEndTheWaitForTheDisk) {
   spec().set_wall_timeout_ns(kSecond);
   spec().set_kill_grace_ns(kSecond);
@@ -320,6 +330,20 @@ TEST_F(SupervisedCommandEndTest, LearnsThatItsOutputClosedWhileTheDiskRefuses) {
   RunLoop();
   ASSERT_EQ(states_.size(), 2u);
   EXPECT_FALSE(end().exit().output_open());
+}
+
+TEST_F(SupervisedCommandEndTest, NamesEachKilledProcessOnceInALaterRecord) {
+  spec().set_wall_timeout_ns(kSecond);
+  spec().set_kill_grace_ns(60 * kSecond);
+  Start();
+  group_.pids = {::getpid()};
+  timers_.Advance(absl::Seconds(1));
+  ExitAlone(0);
+  WithoutRecords([this] { timers_.Advance(absl::Seconds(2)); });
+  CloseOutput();
+  RunLoop();
+  ASSERT_EQ(states_.size(), 2u);
+  EXPECT_EQ(end().exit().killed_size(), 1);
 }
 
 TEST_F(SupervisedCommandEndTest, OutputThatTheDiskRefusesHoldsBackTheEnd) {

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/command_fixture.h"
 #include "tests/failing_calls.h"
@@ -62,6 +63,32 @@ TEST_F(SupervisedCommandTest, ReportsThatItRunsAndThenItsExit) {
   EXPECT_EQ(on_disk.SerializeAsString(), end().SerializeAsString());
 }
 
+TEST_F(SupervisedCommandTest, WritesItsStartTimeIntoItsLog) {
+  Start();
+  const auto log = OutputLogReader::Open(directory_ + "/e1/stdout");
+  ASSERT_THAT(log.status(), IsOk());
+  EXPECT_EQ(log->state()->start_time_ns, states_[0].start_time_ns());
+}
+
+TEST_F(SupervisedCommandTest, LetsItsOutputExpireOnceItHasEnded) {
+  quota_.SetLimit(1 << 20);
+  Start();
+  Print("text");
+  Exit(0);
+  quota_.Charge(1 << 20);
+  quota_.MakeRoom(nullptr);
+  EXPECT_TRUE(command_->report().streams(0).expired());
+}
+
+TEST_F(SupervisedCommandTest, NamesTheProcessesThatTheKernelKillsWithInit) {
+  Start();
+  group_.pids = {played_.child(), ::getpid()};
+  command_->Condemn(wire::ExitRecord::SANDBOX_DELETED);
+  group_.pids.clear();
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(end().exit().killed_size(), 1);
+}
+
 TEST_F(SupervisedCommandTest, WritesItsRequestBeforeItStarts) {
   start_.mutable_request()->set_request_id("r1");
   spec().set_original("as the caller sent it");
@@ -71,6 +98,7 @@ TEST_F(SupervisedCommandTest, WritesItsRequestBeforeItStarts) {
   EXPECT_EQ(start.command().original(), "as the caller sent it");
   EXPECT_EQ(start.request().request_id(), "r1");
   EXPECT_EQ(start.state(), wire::ExecutionRecord::STARTING);
+  EXPECT_EQ(sync_timers_.size(), 1u) << "start.pb will not be synced";
 }
 
 TEST_F(SupervisedCommandTest, LeavesNothingWhenItCannotBePrepared) {
@@ -85,7 +113,7 @@ TEST_F(SupervisedCommandTest, LeavesNothingWhenItCannotBePrepared) {
   EXPECT_THAT(Prepare(), IsOk());
 }
 
-TEST_F(SupervisedCommandTest, SaysThatItsStorageFailedWhenItCannotBePrepared) {
+TEST_F(SupervisedCommandTest, ReportsAStorageFailureWhenItCannotBePrepared) {
   absl::Status prepared;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_pwrite64}, ENOSPC,
                                       [&] { prepared = Prepare(); }));
@@ -114,6 +142,7 @@ TEST_F(SupervisedCommandTest, ReportsAFailureToStart) {
     EXPECT_EQ(states_[0].failure().errno_value(), ENOENT);
     EXPECT_EQ(states_[0].start_time_ns(), 0);
     EXPECT_TRUE(states_[0].input().closed());
+    EXPECT_TRUE(states_[0].streams(0).closed());
     EXPECT_TRUE(command_->ended());
     EXPECT_EQ(group_.calls, "remove ");
     // Nothing is left to reap.
@@ -223,7 +252,7 @@ TEST_F(SupervisedCommandTest, RefusesInputIfItWasStartedWithout) {
   });
 }
 
-TEST_F(SupervisedCommandTest, AsksAgainUntilATracerLetsGo) {
+TEST_F(SupervisedCommandTest, ReapsACommandOnceItsTracerLetsGo) {
   Start();
   int ready[2];
   int go[2];
@@ -261,7 +290,7 @@ TEST_F(SupervisedCommandTest, AsksAgainUntilATracerLetsGo) {
   EXPECT_EQ(end().exit().wait_status(), SIGKILL);
 }
 
-TEST_F(SupervisedCommandTest, HasNoEndOfItsOwnIfInitEnds) {
+TEST_F(SupervisedCommandTest, ReportsNoEndWhenInitEnds) {
   Start();
   init_ends_ = true;
   EndBySignal(SIGKILL);

@@ -46,6 +46,11 @@ void InputQueue::End() {
   Advance();
 }
 
+size_t InputQueue::waiting() {
+  MutexLock lock(&mutex_);
+  return waiting_.size();
+}
+
 void InputQueue::Advance() {
   {
     MutexLock lock(&mutex_);

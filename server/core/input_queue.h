@@ -42,6 +42,9 @@ class InputQueue {
   // The write that began is over.
   void End();
 
+  // How many writes have not begun.
+  size_t waiting();
+
  private:
   void Advance();
   Write* TakeNext();

@@ -142,7 +142,9 @@ TEST_F(CommandEndTest, DrainsOutputThatWaitedForRoomWithADrainOfZero) {
 
 TEST_F(CommandEndTest, WaitsForADescendantAsLongAsTheDrainLasts) {
   ASSERT_THAT(Create(), IsOk());
-  wire::StartExecution start = Shell("e1", "(sleep 0.1; echo late) & exit 3");
+  // The descendant writes when the command, whose pid is $$, was reaped.
+  wire::StartExecution start = Shell(
+      "e1", "(while kill -0 $$ 2>/dev/null; do :; done; echo late) & exit 3");
   start.mutable_command()->set_drain_ns(3'600'000'000'000);
   const wire::ExecutionRecord end = Run(start);
   EXPECT_FALSE(end.exit().output_open());

@@ -173,6 +173,19 @@ TEST_F(LocalSupervisorConnectionTest, KillsASupervisorWhoseConnectionFails) {
   process_.AwaitEnd();
 }
 
+TEST_F(LocalSupervisorConnectionTest, ReportsASupervisorThatEndsUnasked) {
+  auto pair = PacketSocket::Pair();
+  ASSERT_THAT(pair.status(), IsOk());
+  Outcome lost;
+  LocalSupervisorConnection connection(
+      loop_.get(), thread_.get_id(), std::move(pair->first), &recorder_,
+      &let_go_, [&lost] { lost.Callback()(absl::OkStatus()); });
+  connection.Listen(process_.pidfd());
+  pair->second = PacketSocket();
+  EXPECT_THAT(lost.Wait(), IsOk());
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+}
+
 TEST_F(LocalSupervisorConnectionTest,
        KillsASupervisorThatDoesNotEndItsSandbox) {
   auto pair = PacketSocket::Pair();

@@ -51,11 +51,17 @@ void Send(const UniqueFd& process, int signal) {
   ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
 }
 
-// Waits up to `timeout_ms` for the end of a process. Returns false if it lives
-// or is invalid.
-bool HasEnded(const UniqueFd& process, int timeout_ms) {
+// False if it lives or is invalid.
+bool HasEnded(const UniqueFd& process) {
   pollfd ended = {process.get(), POLLIN, 0};
-  return process.valid() && ::poll(&ended, 1, timeout_ms) > 0;
+  return process.valid() && ::poll(&ended, 1, 0) > 0;
+}
+
+void AwaitEnd(const UniqueFd& process) {
+  ASSERT_TRUE(process.valid());
+  pollfd ended = {process.get(), POLLIN, 0};
+  while (::poll(&ended, 1, -1) <= 0) {
+  }
 }
 
 // A supervisor of this process, and its init and spawner.
@@ -75,7 +81,7 @@ Family FindFamily(pid_t other) {
         family.inside.push_back(OpenProcess(child));
       }
       if (pid != other && family.inside.size() >= 2 &&
-          !HasEnded(family.supervisor, 0)) {
+          !HasEnded(family.supervisor)) {
         return family;
       }
     }
@@ -102,13 +108,12 @@ void Stop(const Family& family) {
 
 // Kills the supervisor and waits for it and the processes inside: until these
 // execute, they hold its socket.
-bool Kill(const Family& family) {
+void Kill(const Family& family) {
   Send(family.supervisor, SIGKILL);
-  bool ended = HasEnded(family.supervisor, 10000);
+  AwaitEnd(family.supervisor);
   for (const UniqueFd& process : family.inside) {
-    ended = HasEnded(process, 10000) && ended;
+    AwaitEnd(process);
   }
-  return ended;
 }
 
 class SpareSupervisorTest : public ::testing::Test {
@@ -126,13 +131,13 @@ class SpareSupervisorTest : public ::testing::Test {
 };
 
 TEST_F(SpareSupervisorTest, MakesASandboxWhenTheSpareHasDied) {
-  ASSERT_TRUE(Kill(AwaitFamily()));
+  Kill(AwaitFamily());
   ASSERT_THAT(Create(), IsOk());
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
 }
 
 TEST_F(SpareSupervisorTest, PreparesAnotherSpareAfterOneThatDied) {
-  ASSERT_TRUE(Kill(AwaitFamily()));
+  Kill(AwaitFamily());
   ASSERT_THAT(Create(), IsOk());
   const Family first = AwaitFamily();
   const Family prepared = AwaitFamily(first.pid);
@@ -155,7 +160,7 @@ TEST_F(SpareSupervisorTest, PreparesAnotherSpareAfterOneThatDied) {
   // One of the two served the second sandbox. The first sandbox lives on.
   pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
                     {prepared.supervisor.get(), POLLIN, 0}};
-  EXPECT_EQ(::poll(ended, 2, 10000), 1);
+  EXPECT_EQ(::poll(ended, 2, -1), 1);
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
 }
 
@@ -163,7 +168,7 @@ TEST_F(SpareSupervisorTest, ReplacesASpareThatDoesNotAnswer) {
   const Family family = AwaitFamily();
   Stop(family);
   ASSERT_THAT(Create(), IsOk());
-  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  AwaitEnd(family.supervisor);
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
 }
 
@@ -181,10 +186,10 @@ TEST_P(KilledCreationTest, SucceedsWithAnotherSupervisor) {
       GetParam() == kSupervisor ? family.supervisor : family.inside[GetParam()],
       SIGKILL);
   // The spawner dies with each victim; init waits to be reaped after it.
-  ASSERT_TRUE(HasEnded(family.inside[kSpawner], 10000));
+  AwaitEnd(family.inside[kSpawner]);
   Send(family.supervisor, SIGCONT);
   ASSERT_THAT(sandbox_.FinishCreation(), IsOk());
-  EXPECT_TRUE(HasEnded(family.supervisor, 10000));
+  AwaitEnd(family.supervisor);
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
 }
 
