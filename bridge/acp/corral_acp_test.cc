@@ -15,7 +15,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
-#include "tests/integration/process.h"
+#include "tests/process.h"
 
 namespace bridge {
 namespace {

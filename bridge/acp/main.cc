@@ -55,11 +55,10 @@ int main(int argc, char** argv) {
       std::filesystem::current_path(no_directory).string());
   if (!options.ok()) {
     Complain(options.status());
-    std::fputs("Try corral-acp --help.\n", stderr);
     return kUsageStatus;
   }
   if (options->help) {
-    std::fputs(bridge::HelpText(), stdout);
+    std::fputs(bridge::HelpText().c_str(), stdout);
     return 0;
   }
   return Run(*std::move(options));

@@ -10,7 +10,7 @@
 namespace bridge {
 
 struct Options {
-  // If help was asked for, nothing else is set.
+  // --help was given; the words after it were not parsed.
   bool help = false;
   BridgeOptions bridge;
   std::vector<std::string> agent;
@@ -23,7 +23,7 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory);
 
 // Returns what --help prints.
-const char* HelpText();
+std::string HelpText();
 
 }  // namespace bridge
 

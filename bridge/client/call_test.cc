@@ -53,6 +53,8 @@ absl::StatusOr<Execution> StartExecution(Connection& connection,
   corral::v1::StartExecutionRequest request;
   request.set_parent(sandbox);
   request.set_request_id(NewRequestId());
+  request.mutable_command()->add_argv("cmd");
+  request.mutable_command()->set_stdin(true);
   return Call(connection, &Executions::StartExecution, request);
 }
 
@@ -199,6 +201,7 @@ TEST(CallTest, AttemptsACallOnceThatMustNotBeMadeTwice) {
   server.LoseAnswers(1);
   corral::v1::StartExecutionRequest request;
   request.set_parent(sandbox->name());
+  request.mutable_command()->add_argv("cmd");
   EXPECT_THAT(
       CallOnce(*connection, &Executions::StartExecution, request).status(),
       StatusIs(absl::StatusCode::kUnavailable,
@@ -216,7 +219,9 @@ TEST(CallTest, ReportsARefusalOfACallThatIsAttemptedOnce) {
   request.set_name(absl::StrCat(kSandbox, "/executions/e1"));
   EXPECT_THAT(
       CallOnce(*connection, &Executions::WriteInput, request).status(),
-      StatusIs(absl::StatusCode::kUnavailable, StrEq("too much input waits")));
+      StatusIs(
+          absl::StatusCode::kUnavailable,
+          StrEq("sandbox tenants/default/sandboxes/s1: too much input waits")));
   EXPECT_EQ(server.inputs().size(), 1);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
@@ -136,17 +137,24 @@ TEST(OutputReaderTest, AcknowledgesOutputSoThatABlockedCommandGoesOn) {
   EXPECT_EQ(ReadAll(reader, &status).size(), 20 * megabyte.size());
 }
 
-// Starts s1/e1 without reading its output.
-void Start(Connection& connection, const corral::v1::Command& command) {
+// Starts s1/e1 without reading its output. Adds a program to the command.
+void Start(Connection& connection, corral::v1::Command command) {
+  corral::v1::CreateSandboxRequest create;
+  create.set_parent(kTenant);
   grpc::ClientContext create_context;
   corral::v1::Sandbox sandbox;
-  connection.sandboxes().CreateSandbox(&create_context, {}, &sandbox);
+  ASSERT_TRUE(connection.sandboxes()
+                  .CreateSandbox(&create_context, create, &sandbox)
+                  .ok());
   corral::v1::StartExecutionRequest start;
   start.set_parent(sandbox.name());
-  *start.mutable_command() = command;
+  command.add_argv("cmd");
+  *start.mutable_command() = std::move(command);
   grpc::ClientContext start_context;
   corral::v1::Execution execution;
-  connection.executions().StartExecution(&start_context, start, &execution);
+  ASSERT_TRUE(connection.executions()
+                  .StartExecution(&start_context, start, &execution)
+                  .ok());
 }
 
 corral::v1::StreamOutputRequest StreamRequest() {

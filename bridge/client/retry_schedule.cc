@@ -17,12 +17,6 @@ bool IsForNow(corral::v1::ErrorReason reason) {
 
 }  // namespace
 
-bool IsServerGone(const grpc::Status& status) {
-  const CallResult result = Classify(status);
-  return result == CallResult::kServerGone ||
-         result == CallResult::kRefusedForNow;
-}
-
 CallResult Classify(const grpc::Status& status) {
   const corral::v1::ErrorReason reason = GetErrorReason(status);
   switch (status.error_code()) {

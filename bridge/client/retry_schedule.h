@@ -29,10 +29,6 @@ enum class CallResult {
 // Classifies the end of a call that its caller did not cancel.
 CallResult Classify(const grpc::Status& status);
 
-// The server was killed, restarted or upgraded, or refuses for now: the same
-// call may succeed later. Of a call that its caller did not cancel.
-bool IsServerGone(const grpc::Status& status);
-
 // For how long a call is repeated that the server refuses for now.
 enum class Refusals { kForPatience, kForEver };
 

@@ -75,10 +75,6 @@ TEST_F(RetryScheduleTest, DistinguishesALostServerFromOneThatAnswers) {
   EXPECT_EQ(Classify({grpc::StatusCode::NOT_FOUND, "no"}),
             CallResult::kAnswered);
   EXPECT_EQ(Classify(grpc::Status::OK), CallResult::kAnswered);
-  EXPECT_TRUE(IsServerGone(Gone()));
-  EXPECT_TRUE(IsServerGone(Refused("SERVER_DRAINING")));
-  EXPECT_FALSE(IsServerGone(NoAnswer()));
-  EXPECT_FALSE(IsServerGone(Refused("STORAGE_FAILED")));
 }
 
 TEST_F(RetryScheduleTest, DoesNotRepeatAnAnsweredCall) {

@@ -61,4 +61,14 @@ absl::Status SetEndedCount(absl::string_view text,
   return absl::OkStatus();
 }
 
+void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits) {
+  table.Value('m', "memory", "SIZE", "Memory of all commands together: 512M.",
+              [&](auto value) { return SetMemory(value, limits); });
+  table.Value(0, "pids", "COUNT", "Processes and threads at one time: 100.",
+              [&](auto value) { return SetPids(value, limits); });
+  table.Value(0, "cpus", "COUNT",
+              "CPUs that all commands together may keep busy: 1.5.",
+              [&](auto value) { return SetCpus(value, limits); });
+}
+
 }  // namespace bridge

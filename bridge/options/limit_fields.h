@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "bridge/options/option_table.h"
 #include "corral/v1/sandbox.pb.h"
 
 namespace bridge {
@@ -27,6 +28,9 @@ absl::Status SetOutputBytes(absl::string_view text, corral::v1::Limits& limits);
 // A count of ended executions: 100. [0, 100000]
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention);
+
+// --memory, --pids and --cpus. `limits` must outlive the table.
+void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits);
 
 }  // namespace bridge
 

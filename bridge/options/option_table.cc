@@ -184,9 +184,13 @@ std::string OptionTable::Help() const {
   std::string text = absl::StrCat("Usage: ", program_, " ", synopsis_, "\n\n",
                                   summary_, "\n\nOptions:\n");
   auto line = [&text](std::string left, absl::string_view help) {
-    left.resize(std::max(left.size() + 2, kHelpColumn), ' ');
     const std::string indent =
         absl::StrCat("\n", std::string(kHelpColumn, ' '));
+    if (left.size() + 2 > kHelpColumn) {
+      left += indent;
+    } else {
+      left.resize(kHelpColumn, ' ');
+    }
     absl::StrAppend(&text, left,
                     absl::StrJoin(absl::StrSplit(help, '\n'), indent), "\n");
   };

@@ -112,6 +112,13 @@ TEST_F(OptionTableTest, NamesAWrongValue) {
   EXPECT_EQ(Error({"--odd", "2"}), "--odd \"2\": allowed is 1");
 }
 
+TEST_F(OptionTableTest, AlignsTheHelpOfALongOption) {
+  table_.Text(0, "an-option-with-a-long-name", "VALUE", "Its help.", text_);
+  EXPECT_THAT(table_.Help(),
+              HasSubstr(absl::StrCat("--an-option-with-a-long-name VALUE\n",
+                                     std::string(28, ' '), "Its help.\n")));
+}
+
 TEST_F(OptionTableTest, WritesHelp) {
   EXPECT_TRUE(table_.Parse({"-f", "--help", "--nope"})->help);
   EXPECT_THAT(table_.Help(),

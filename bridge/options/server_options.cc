@@ -8,14 +8,15 @@ void AddServerOptions(OptionTable& table, client::ConnectOptions& options) {
              "server, which is started on demand.",
              options.server);
   table.Text(0, "tls-ca", "FILE",
-             "For HOST:PORT: the certificate that signed the server's.\n"
+             "For HOST:PORT: the authority that signed the server's\n"
+             "certificate, a PEM file. "
              "Default: $CORRAL_TLS_CA.",
              options.tls_ca_file);
   table.Text(0, "tls-cert", "FILE",
-             "Our certificate. Default: $CORRAL_TLS_CERT.",
+             "The client's certificate. Default: $CORRAL_TLS_CERT.",
              options.tls_certificate_file);
   table.Text(0, "tls-key", "FILE",
-             "The key of our certificate. Default: $CORRAL_TLS_KEY.",
+             "The key of that certificate. Default: $CORRAL_TLS_KEY.",
              options.tls_key_file);
 }
 

@@ -114,6 +114,7 @@ def debian_repositories():
     _debian_repository(name = "com_google_absl", libraries = _ABSL)
     _debian_repository(name = "com_google_googletest", libraries = _GOOGLETEST)
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
+    _debian_repository(name = "libfuse", libraries = {":fuse3": "fuse3"})
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
     _debian_repository(name = "openssl", libraries = {":crypto": "libcrypto"})
     _debian_repository(name = "zlib", libraries = {":z": "zlib"})

@@ -50,14 +50,13 @@ class CommandEnding {
   bool timed_out() const { return facts_.timed_out.has_value(); }
 
   // The way of the end, in this order. OnReaped() returns false if the command
-  // has no end of its own, because init ended; then none of the others is
-  // called.
+  // has no end of its own, because init ended; then nothing follows.
   bool OnReaped(const Reaped& reaped, const wire::Usage& usage);
   // Waits for the output, at most for `limit`; see CommandOutput::Drain.
   void Drain(wire::ExecutionRecord end, absl::Duration limit);
   // For the callback of CommandOutput.
   void OnDrained(bool left_open);
-  // Replaces these three for a command that failed to start.
+  // The end of a command that failed to start, instead of all these.
   void FailToStart(wire::ExecutionRecord end, SpawnAnswer answer);
 
   // The end waits for the disk no longer than for the limit of Drain().
@@ -84,7 +83,7 @@ class CommandEnding {
   void Record();
   bool MustBeOnDisk() const;
   void Finish();
-  // Checks again whether an end that waits for the disk still has to.
+  // If the end waits for the disk: looks again whether it still has to.
   void RecordAgain();
 
   const CommandHost* const host_;

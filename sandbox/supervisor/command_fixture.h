@@ -115,7 +115,7 @@ class CommandFixture : public ::testing::Test {
     request.set_kill_after_ns(kill_after_ns);
     return request;
   }
-  // Returns the last state after RUNNING; empty if none was reported.
+  // The state that was reported last. Empty: none was reported after RUNNING.
   const wire::ExecutionRecord& end() const {
     static const wire::ExecutionRecord none;
     return states_.size() < 2 ? none : states_.back();
@@ -127,7 +127,7 @@ class CommandFixture : public ::testing::Test {
     text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;
   }
-  // True if the record of the end is on disk.
+  // The end that is on disk, if it is.
   bool HasEndOnDisk() const {
     wire::ExecutionRecord record;
     return ReadRecord(directory_ + "/e1/exit.pb.new", &record).ok();

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "tests/chaos/chaos.h"
 #include "tests/chaos/pattern.h"
-#include "tests/integration/process.h"
+#include "tests/process.h"
 
 namespace tests {
 

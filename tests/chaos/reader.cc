@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tests/chaos/pattern.h"
-#include "tests/integration/corrald.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

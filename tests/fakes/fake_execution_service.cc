@@ -1,15 +1,18 @@
 #include "tests/fakes/fake_execution_service.h"
 
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/error_info.pb.h"
-#include "google/rpc/status.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "server/api/errors.h"
+#include "server/api/grpc_status.h"
+#include "server/api/names.h"
+#include "server/api/request_identity.h"
+#include "tests/fakes/request_rules.h"
 
 namespace tests {
 namespace {
@@ -22,41 +25,10 @@ using grpc::ServerWriter;
 using grpc::Status;
 using sandbox::MutexLock;
 
-Status NotFound(const std::string& name) {
-  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", name)};
-}
-
-// The queue of the execution's input is full.
-Status NotReady() {
-  google::rpc::ErrorInfo info;
-  info.set_domain("corral.v1");
-  info.set_reason(corral::v1::ErrorReason_Name(corral::v1::SANDBOX_NOT_READY));
-  google::rpc::RetryInfo retry;
-  retry.mutable_retry_delay()->set_nanos(200'000'000);
-  google::rpc::Status details;
-  details.add_details()->PackFrom(info);
-  details.add_details()->PackFrom(retry);
-  return {grpc::StatusCode::UNAVAILABLE, "too much input waits",
-          details.SerializeAsString()};
-}
-
 const Status& Interrupted() {
   static const Status* const status =
       new Status(grpc::StatusCode::UNAVAILABLE, "the server goes down");
   return *status;
-}
-
-// Refuses cursors that name a stream twice.
-Status CheckCursors(
-    const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>&
-        cursors) {
-  std::set<corral::v1::Stream> seen;
-  for (const auto& cursor : cursors) {
-    if (!seen.insert(cursor.stream()).second) {
-      return {grpc::StatusCode::INVALID_ARGUMENT, "cursors: each stream once"};
-    }
-  }
-  return Status::OK;
 }
 
 // Streams until the end. Without cursors: all output that is kept.
@@ -90,8 +62,55 @@ Status Stream(FakeExecution& execution, FakeExecution::Cursors cursors,
 template <typename Function>
 Status FakeServer::Executions::With(const std::string& name,
                                     Function function) {
+  const auto parsed = server::ExecutionName::Parse("name", name);
+  if (!parsed.ok()) {
+    return server::ToGrpcStatus(parsed.status());
+  }
   const std::shared_ptr<FakeExecution> execution = fake_.FindExecution(name);
-  return execution == nullptr ? NotFound(name) : function(*execution);
+  return execution == nullptr
+             ? server::ToGrpcStatus(server::ExecutionNotFound(name))
+             : function(*execution);
+}
+
+template <typename Request, typename Function>
+Status FakeServer::Executions::WithChecked(const Request& request,
+                                           Function function) {
+  return With(request.name(), [&](FakeExecution& execution) {
+    const absl::Status checked = CheckRequest(request, execution.Snapshot());
+    return checked.ok() ? function(execution) : server::ToGrpcStatus(checked);
+  });
+}
+
+absl::StatusOr<std::shared_ptr<FakeExecution>> FakeServer::Executions::Start(
+    const corral::v1::StartExecutionRequest& request) {
+  ASSIGN_OR_RETURN(const std::string workspace,
+                   fake_.WorkspaceOf(request.parent()));
+  RETURN_IF_ERROR(CheckRequest(request, workspace));
+  return fake_.Start(request.parent(), request.execution_id(),
+                     server::Identify(request, request.request_id()),
+                     request.command());
+}
+
+absl::StatusOr<std::shared_ptr<FakeExecution>> FakeServer::Executions::Run(
+    const corral::v1::RunExecutionRequest& request) {
+  const auto identity = server::Identify(request, request.request_id());
+  if (!server::IsTenantName(request.parent())) {
+    ASSIGN_OR_RETURN(const std::string workspace,
+                     fake_.WorkspaceOf(request.parent()));
+    RETURN_IF_ERROR(CheckRequest(request, workspace));
+    return fake_.Start(request.parent(), request.execution_id(), identity,
+                       request.command());
+  }
+  RETURN_IF_ERROR(CheckRequest(request, ""));
+  corral::v1::CreateSandboxRequest creation;
+  creation.set_parent(request.parent());
+  creation.set_sandbox_id(request.sandbox_id());
+  creation.set_request_id(request.request_id());
+  *creation.mutable_sandbox() = request.sandbox();
+  ASSIGN_OR_RETURN(const corral::v1::Sandbox sandbox,
+                   fake_.Create(creation, identity));
+  return fake_.Start(sandbox.name(), request.execution_id(), identity,
+                     request.command());
 }
 
 Status FakeServer::Executions::StartExecution(
@@ -102,15 +121,15 @@ Status FakeServer::Executions::StartExecution(
     fake_.state_.starts.push_back(*request);
   }
   if (fake_.Take(&State::refused_starts)) {
-    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many executions"};
+    return server::ToGrpcStatus(
+        server::QuotaExceeded(corral::v1::TOO_MANY_EXECUTIONS,
+                              request->parent(), "too many executions"));
   }
-  const auto execution = fake_.Start(
-      request->parent(), {request->execution_id(), request->request_id()},
-      request->command());
-  if (execution == nullptr) {
-    return NotFound(request->parent());
+  const auto execution = Start(*request);
+  if (!execution.ok()) {
+    return server::ToGrpcStatus(execution.status());
   }
-  *response = execution->Snapshot();
+  *response = (*execution)->Snapshot();
   {
     MutexLock lock(&fake_.mutex_);
     if (fake_.state_.start_code != grpc::StatusCode::OK) {
@@ -131,22 +150,12 @@ Status FakeServer::Executions::RunExecution(
       return !fake_.state_.hold_runs || fake_.state_.stopping;
     });
   }
-  std::string parent = request->parent();
-  if (!absl::StrContains(request->parent(), "/sandboxes/")) {
-    corral::v1::CreateSandboxRequest creation;
-    creation.set_parent(request->parent());
-    creation.set_request_id(request->request_id());
-    *creation.mutable_sandbox() = request->sandbox();
-    parent = fake_.Create(creation).name();
-  }
-  const auto execution =
-      fake_.Start(parent, {request->execution_id(), request->request_id()},
-                  request->command());
-  if (execution == nullptr) {
-    return NotFound(parent);
+  const auto execution = Run(*request);
+  if (!execution.ok()) {
+    return server::ToGrpcStatus(execution.status());
   }
   return fake_.LosesAnswer() ? Interrupted()
-                             : Stream(*execution, {}, false, writer);
+                             : Stream(**execution, {}, false, writer);
 }
 
 Status FakeServer::Executions::GetExecution(
@@ -161,6 +170,10 @@ Status FakeServer::Executions::GetExecution(
 Status FakeServer::Executions::ListExecutions(
     ServerContext*, const corral::v1::ListExecutionsRequest* request,
     corral::v1::ListExecutionsResponse* response) {
+  const absl::Status checked = CheckRequest(*request);
+  if (!checked.ok()) {
+    return server::ToGrpcStatus(checked);
+  }
   MutexLock lock(&fake_.mutex_);
   *response->mutable_unreachable() = {fake_.state_.unreachable.begin(),
                                       fake_.state_.unreachable.end()};
@@ -187,6 +200,10 @@ Status FakeServer::Executions::WaitExecution(
     fake_.mutex_.Signal();
   }
   return With(request->name(), [&](FakeExecution& execution) {
+    const absl::Status checked = CheckRequest(*request);
+    if (!checked.ok()) {
+      return server::ToGrpcStatus(checked);
+    }
     const bool at_once =
         fake_.Take(&State::expired_waits) ||
         (request->has_timeout() && request->timeout().seconds() == 0 &&
@@ -202,7 +219,7 @@ Status FakeServer::Executions::WaitExecution(
 Status FakeServer::Executions::ReadOutput(
     ServerContext*, const corral::v1::ReadOutputRequest* request,
     corral::v1::ReadOutputResponse* response) {
-  return With(request->name(), [&](FakeExecution& execution) {
+  return WithChecked(*request, [&](FakeExecution& execution) {
     *response = execution.Read(*request);
     return Status::OK;
   });
@@ -216,7 +233,7 @@ Status FakeServer::Executions::StreamOutput(
     fake_.state_.streams.push_back(*request);
     fake_.mutex_.Signal();
   }
-  return With(request->name(), [&](FakeExecution& execution) {
+  return WithChecked(*request, [&](FakeExecution& execution) {
     if (fake_.Take(&State::ended_streams)) {
       return Status::OK;
     }
@@ -231,10 +248,6 @@ Status FakeServer::Executions::StreamOutput(
     for (const auto& cursor : request->cursors()) {
       cursors[cursor.stream()] = cursor.offset();
     }
-    const Status status = CheckCursors(request->cursors());
-    if (!status.ok()) {
-      return status;
-    }
     return Stream(execution, cursors, request->no_follow(), writer);
   });
 }
@@ -247,14 +260,11 @@ Status FakeServer::Executions::AcknowledgeOutput(
     fake_.state_.acknowledgements.push_back(*request);
     fake_.mutex_.Signal();
   }
-  return With(request->name(), [&](FakeExecution& execution) {
-    Status status = CheckCursors(request->cursors());
+  return WithChecked(*request, [&](FakeExecution& execution) {
     for (const auto& cursor : request->cursors()) {
-      if (status.ok()) {
-        execution.Acknowledge(cursor.stream(), cursor.offset());
-      }
+      execution.Acknowledge(cursor.stream(), cursor.offset());
     }
-    return status;
+    return Status::OK;
   });
 }
 
@@ -266,10 +276,12 @@ Status FakeServer::Executions::WriteInput(
     fake_.state_.inputs.push_back(*request);
     fake_.mutex_.Signal();
   }
-  if (fake_.Take(&State::refused_inputs)) {
-    return NotReady();
-  }
-  return With(request->name(), [&](FakeExecution& execution) {
+  return WithChecked(*request, [&](FakeExecution& execution) {
+    if (fake_.Take(&State::refused_inputs)) {
+      return server::ToGrpcStatus(server::SandboxUnavailable(
+          request->name().substr(0, request->name().find("/executions/")),
+          "too much input waits", absl::Milliseconds(200)));
+    }
     return execution.WriteInput(*request, response);
   });
 }
@@ -284,14 +296,14 @@ Status FakeServer::Executions::SignalExecution(
       return {fake_.state_.signal_code, "the signal failed"};
     }
   }
-  return With(request->name(), [&](FakeExecution& execution) {
+  return WithChecked(*request, [&](FakeExecution& execution) {
     return execution.Signal(request->signal());
   });
 }
 
 Status FakeServer::Executions::ResizeTerminal(
     ServerContext*, const corral::v1::ResizeTerminalRequest* request, Empty*) {
-  return With(request->name(), [&](FakeExecution& execution) {
+  return WithChecked(*request, [&](FakeExecution& execution) {
     return execution.Resize(request->size());
   });
 }

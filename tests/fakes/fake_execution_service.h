@@ -3,6 +3,10 @@
 #ifndef TESTS_FAKES_FAKE_EXECUTION_SERVICE_H_
 #define TESTS_FAKES_FAKE_EXECUTION_SERVICE_H_
 
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -52,9 +56,17 @@ class FakeServer::Executions : public corral::v1::ExecutionService::Service {
       google::protobuf::Empty*) override;
 
  private:
-  // Calls `function` with the execution, or answers NOT_FOUND.
+  // Calls `function` with the execution, or answers EXECUTION_NOT_FOUND.
   template <typename Function>
   grpc::Status With(const std::string& name, Function function);
+  // The same, after it has checked the request for this execution.
+  template <typename Request, typename Function>
+  grpc::Status WithChecked(const Request& request, Function function);
+
+  absl::StatusOr<std::shared_ptr<FakeExecution>> Start(
+      const corral::v1::StartExecutionRequest& request);
+  absl::StatusOr<std::shared_ptr<FakeExecution>> Run(
+      const corral::v1::RunExecutionRequest& request);
 
   FakeServer& fake_;
 };

@@ -11,7 +11,12 @@
 #include "grpc/grpc.h"
 #include "grpcpp/grpcpp.h"
 #include "sandbox/base/log.h"
+#include "server/api/errors.h"
+#include "server/api/grpc_status.h"
+#include "server/api/names.h"
+#include "server/api/request_identity.h"
 #include "tests/fakes/fake_execution_service.h"
+#include "tests/fakes/request_rules.h"
 
 namespace tests {
 namespace {
@@ -24,14 +29,14 @@ using grpc::Status;
 using sandbox::MutexLock;
 
 Status NotFound(const std::string& name) {
-  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no ", name)};
+  return server::ToGrpcStatus(server::SandboxNotFound(name));
+}
+
+absl::Status CheckName(const std::string& name) {
+  return server::SandboxName::Parse("name", name).status();
 }
 
 Status Lost() { return {grpc::StatusCode::UNAVAILABLE, "connection reset"}; }
-
-std::string RequestKey(const std::string& parent, const std::string& id) {
-  return absl::StrCat(parent, " ", id);
-}
 
 }  // namespace
 
@@ -42,7 +47,12 @@ class FakeServer::Sandboxes : public SandboxService::Service {
   Status CreateSandbox(ServerContext*,
                        const corral::v1::CreateSandboxRequest* request,
                        corral::v1::Sandbox* response) override {
-    *response = fake_.Create(*request);
+    const absl::StatusOr<corral::v1::Sandbox> sandbox = fake_.Create(
+        *request, server::Identify(*request, request->request_id()));
+    if (!sandbox.ok()) {
+      return server::ToGrpcStatus(sandbox.status());
+    }
+    *response = *sandbox;
     return fake_.LosesAnswer() ? Lost() : Status::OK;
   }
 
@@ -51,6 +61,10 @@ class FakeServer::Sandboxes : public SandboxService::Service {
                     corral::v1::Sandbox* response) override {
     if (fake_.Take(&State::stalled_gets)) {
       fake_.Stall();
+    }
+    const absl::Status checked = CheckName(request->name());
+    if (!checked.ok()) {
+      return server::ToGrpcStatus(checked);
     }
     MutexLock lock(&fake_.mutex_);
     const auto found = fake_.state_.sandboxes.find(request->name());
@@ -64,6 +78,10 @@ class FakeServer::Sandboxes : public SandboxService::Service {
   Status ListSandboxes(ServerContext*,
                        const corral::v1::ListSandboxesRequest* request,
                        corral::v1::ListSandboxesResponse* response) override {
+    const absl::Status checked = CheckRequest(*request);
+    if (!checked.ok()) {
+      return server::ToGrpcStatus(checked);
+    }
     MutexLock lock(&fake_.mutex_);
     auto next = fake_.state_.sandboxes.upper_bound(request->page_token());
     for (; next != fake_.state_.sandboxes.end(); ++next) {
@@ -79,6 +97,10 @@ class FakeServer::Sandboxes : public SandboxService::Service {
   Status DeleteSandbox(ServerContext*,
                        const corral::v1::DeleteSandboxRequest* request,
                        Empty*) override {
+    const absl::Status checked = CheckName(request->name());
+    if (!checked.ok()) {
+      return server::ToGrpcStatus(checked);
+    }
     if (!fake_.DeleteSandbox(request->name())) {
       return NotFound(request->name());
     }
@@ -228,52 +250,6 @@ void FakeServer::InterruptAll(bool interrupted) {
   for (const auto& [name, execution] : state_.executions) {
     execution->Interrupt(interrupted);
   }
-}
-
-corral::v1::Sandbox FakeServer::Create(
-    const corral::v1::CreateSandboxRequest& request) {
-  MutexLock lock(&mutex_);
-  state_.creations.push_back(request);
-  std::string& made =
-      state_.requests[RequestKey(request.parent(), request.request_id())];
-  if (!request.request_id().empty() && state_.sandboxes.count(made) > 0) {
-    return state_.sandboxes[made];
-  }
-  corral::v1::Sandbox sandbox = request.sandbox();
-  sandbox.set_name(absl::StrCat("tenants/default/sandboxes/",
-                                request.sandbox_id().empty()
-                                    ? absl::StrCat("s", state_.next_id++)
-                                    : request.sandbox_id()));
-  sandbox.set_state(corral::v1::Sandbox::READY);
-  sandbox.mutable_create_time()->set_seconds(::time(nullptr));
-  made = sandbox.name();
-  state_.sandboxes[sandbox.name()] = sandbox;
-  return sandbox;
-}
-
-std::shared_ptr<FakeExecution> FakeServer::Start(
-    const std::string& parent, const Ids& ids,
-    const corral::v1::Command& command) {
-  MutexLock lock(&mutex_);
-  if (state_.sandboxes.count(parent) == 0) {
-    return nullptr;
-  }
-  std::string& made = state_.requests[RequestKey(parent, ids.request)];
-  if (!ids.request.empty() && state_.executions.count(made) > 0) {
-    return state_.executions[made];
-  }
-  int number = 1;
-  std::string name;
-  do {
-    name = absl::StrCat(
-        parent, "/executions/",
-        ids.execution.empty() ? absl::StrCat("e", number++) : ids.execution);
-  } while (ids.execution.empty() && state_.executions.count(name) > 0);
-  auto execution =
-      std::make_shared<FakeExecution>(name, command, state_.failure, script_);
-  made = name;
-  state_.executions[name] = execution;
-  return execution;
 }
 
 bool FakeServer::DeleteSandbox(const std::string& name) {

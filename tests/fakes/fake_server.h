@@ -1,6 +1,7 @@
 // A corrald for tests of its clients: the services of corral.v1 on a temporary
-// Unix socket, with commands that the test scripts. It checks requests like the
-// real server and answers them as the .proto files say.
+// Unix socket, with commands that the test scripts. It checks requests with the
+// rules of the real server (request_rules.h) and answers them as the .proto
+// files say.
 //
 //   FakeServer server([](FakeExecution& command) {
 //     command.Print("hello\n");
@@ -8,9 +9,10 @@
 //   });
 //   client::Connection::Open({server.address()});
 //
-// A repeated request id answers with what the first request created. Sandboxes
-// that RunExecution creates stay until they are deleted. Sandboxes are named
-// s1, s2, ... and the executions of each e1, e2, ...
+// A repeated request returns what the first one created; a different request
+// with its id is refused. Sandboxes that RunExecution creates stay until they
+// are deleted. Sandboxes are named s1, s2, ... and the executions of each e1,
+// e2, ...
 
 #ifndef TESTS_FAKES_FAKE_SERVER_H_
 #define TESTS_FAKES_FAKE_SERVER_H_
@@ -22,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/admin.grpc.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
@@ -52,12 +56,12 @@ class FakeServer {
   // From now on, commands fail to start with this failure.
   void FailStarts(const corral::v1::StartFailure& failure);
 
-  // From now on, RunExecution calls get no answer.
-  // From now on StartExecution has its effect but fails with `code`, and
-  // SignalExecution fails with `code` and has none.
+  // From now on, StartExecution starts the command but fails with `code`.
   void FailStartedCommands(grpc::StatusCode code);
+  // From now on, SignalExecution sends nothing and fails with `code`.
   void FailSignals(grpc::StatusCode code);
 
+  // From now on, RunExecution calls get no answer.
   void HoldRuns();
   // Waits until there was such a call.
   void WaitForRun();
@@ -115,6 +119,12 @@ class FakeServer {
   friend class Executions;
   friend class Admin;
 
+  using Identity = corral::supervisor::v1::RequestIdentity;
+  struct Made {
+    std::string name;
+    Identity identity;
+  };
+
   struct State {
     std::optional<corral::v1::StartFailure> failure;
     grpc::StatusCode start_code = grpc::StatusCode::OK;
@@ -124,8 +134,8 @@ class FakeServer {
     int next_id = 1;
     bool hold_runs = false;
     int lost_answers = 0;
-    // Names of what was created under a request id, by "PARENT REQUEST_ID".
-    std::map<std::string, std::string> requests;
+    // The resources created under request ids, by "PARENT REQUEST_ID".
+    std::map<std::string, Made> requests;
     bool stopping = false;
     std::vector<corral::v1::RunExecutionRequest> runs;
     std::vector<corral::v1::StartExecutionRequest> starts;
@@ -146,16 +156,21 @@ class FakeServer {
     std::vector<std::string> unreachable;
   };
 
-  corral::v1::Sandbox Create(const corral::v1::CreateSandboxRequest& request);
-  // `ids`: the request's execution_id and request_id. Returns null if there is
-  // no such sandbox.
-  struct Ids {
-    std::string execution;
-    std::string request;
-  };
-  std::shared_ptr<FakeExecution> Start(const std::string& parent,
-                                       const Ids& ids,
-                                       const corral::v1::Command& command);
+  absl::StatusOr<corral::v1::Sandbox> Create(
+      const corral::v1::CreateSandboxRequest& request,
+      const Identity& identity);
+  absl::StatusOr<std::shared_ptr<FakeExecution>> Start(
+      const std::string& parent, const std::string& id,
+      const Identity& identity, const corral::v1::Command& command);
+  // Finds what an equal request created. Absent: nothing that still exists.
+  // Fails with REQUEST_MISMATCH if a different request has this id.
+  template <typename Resources>
+  absl::StatusOr<std::optional<typename Resources::mapped_type>> FindMade(
+      const std::string& key, const Identity& identity,
+      const Resources& resources) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The path of a sandbox's workspace, or SANDBOX_NOT_FOUND.
+  absl::StatusOr<std::string> WorkspaceOf(const std::string& sandbox)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool LosesAnswer() { return Take(&State::lost_answers); }
   void Set(int State::*counter, int count) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes one off the counter. False: it was 0.

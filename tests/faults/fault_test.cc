@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/chaos/pattern.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

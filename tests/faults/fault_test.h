@@ -17,8 +17,8 @@
 #include "corral/v1/execution_service.pb.h"
 #include "gtest/gtest.h"
 #include "tests/chaos/calls.h"
-#include "tests/faults/tracer.h"
 #include "tests/integration/corrald.h"
+#include "tests/tracer.h"
 
 namespace tests {
 

@@ -12,7 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
-#include "tests/integration/process.h"
+#include "tests/process.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

@@ -19,7 +19,8 @@
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
-#include "tests/integration/process.h"
+#include "tests/process.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

@@ -8,9 +8,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,11 +20,13 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/log.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {
@@ -79,6 +80,7 @@ Corrald::~Corrald() {
 
 void Corrald::Launch(std::vector<std::string> arguments,
                      const std::vector<std::string>& wrapper) {
+  arguments_ = arguments;
   arguments.insert(arguments.begin(), "./corrald");
   arguments.insert(arguments.begin(), wrapper.begin(), wrapper.end());
   process_ = std::make_unique<Process>(
@@ -132,11 +134,45 @@ void Corrald::ExpectNothingLeft() {
     EXPECT_NE(InodeOf(path), inode) << path;
   }
   EXPECT_FALSE(absl::StrContains(ReadFile("/proc/self/mounts"), directory_));
-  // A server that stops does not wait long for a slow disk. It then reports
-  // that files are left, and the next server removes them.
-  EXPECT_TRUE(fs::is_empty(state_directory() + "/sandboxes") ||
-              absl::StrContains(log(), "the next server removes files"));
+  ExpectNoFilesLeft();
   EXPECT_FALSE(fs::exists(socket_path()));
+}
+
+// A server that stops does not wait long for a slow disk.
+void Corrald::ExpectNoFilesLeft() {
+  const std::set<std::string> left = SandboxDirectories();
+  if (!left.empty()) {
+    ASSERT_TRUE(absl::StrContains(log(), "the next server removes files"))
+        << log();
+    Launch(arguments_);
+    AwaitRemoval(left);
+    Signal(SIGTERM);
+    EXPECT_EQ(Wait(), 0) << log();
+  }
+  EXPECT_THAT(SandboxDirectories(), ::testing::IsEmpty());
+}
+
+std::set<std::string> Corrald::SandboxDirectories() const {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator i(state_directory() + "/sandboxes", error), end;
+       !error && i != end; i.increment(error)) {
+    names.insert(i->path().filename().string());
+  }
+  EXPECT_FALSE(error) << error.message();
+  return names;
+}
+
+void Corrald::AwaitRemoval(const std::set<std::string>& directories) const {
+  const auto is_left = [&](const std::string& name) {
+    return directories.count(name) > 0 || absl::StartsWith(name, ".removed-");
+  };
+  std::set<std::string> names = SandboxDirectories();
+  while (IsRunning() && std::any_of(names.begin(), names.end(), is_left)) {
+    absl::SleepFor(kPollInterval);
+    names = SandboxDirectories();
+  }
+  EXPECT_TRUE(IsRunning()) << log();
 }
 
 std::shared_ptr<grpc::Channel> Corrald::Connect() const {
@@ -202,18 +238,6 @@ void Corrald::NoteCgroups() {
       }
     }
   }
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-void WriteFile(const std::string& path, const std::string& content) {
-  std::ofstream file(path);
-  file << content;
-  CHECK(file.flush().good());
 }
 
 }  // namespace tests

@@ -13,11 +13,12 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "grpcpp/channel.h"
-#include "tests/integration/process.h"
+#include "tests/process.h"
 
 namespace tests {
 
@@ -54,7 +55,13 @@ class Corrald {
 
   // Sends SIGTERM and expects that nothing is left of the server.
   void End();
+  // For after the end. If the server reported that it left files to the next
+  // one, expects that a next one, started for this, removes them.
   void ExpectNothingLeft();
+  // The directories of sandboxes, also of those that are being removed.
+  std::set<std::string> SandboxDirectories() const;
+  // Waits until the server has removed these.
+  void AwaitRemoval(const std::set<std::string>& directories) const;
 
   // Returns a connection that no other client shares.
   std::shared_ptr<grpc::Channel> Connect() const;
@@ -77,17 +84,17 @@ class Corrald {
   void KillBusySupervisors() const;
 
  private:
+  void ExpectNoFilesLeft();
   // Remembers the control groups that exist now.
   void NoteCgroups();
 
   std::string directory_;
   std::unique_ptr<Process> process_;
+  // The last server got these.
+  std::vector<std::string> arguments_;
   // With inode numbers, because another server may reuse a path.
   std::map<std::string, ino_t> cgroups_;
 };
-
-std::string ReadFile(const std::string& path);
-void WriteFile(const std::string& path, const std::string& content);
 
 }  // namespace tests
 

@@ -1,8 +1,12 @@
 // Deletions that take long.
 
+#include <signal.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,16 +14,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/faults/tracer.h"
 #include "tests/integration/integration_test.h"
+#include "tests/tracer.h"
 
 namespace tests {
 namespace {
 
 namespace fs = std::filesystem;
 
-// With 20 ms for each, a removal lasts until the test lets it go on.
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// With 20 ms for each, a removal lasts longer than a server that ends waits
+// for it, and until the test lets it go on.
 constexpr int kFiles = 2000;
 // More than the server has threads for removals.
 constexpr int kBigSandboxes = 4;
@@ -82,6 +92,26 @@ TEST_F(DeletionTest, RemovingBigSandboxesDelaysNoKill) {
   for (std::thread& deletion : deletions) {
     deletion.join();
   }
+}
+
+TEST_F(DeletionTest, NextServerRemovesFilesThatAServerLeft) {
+  if (!Tracer::IsPermitted()) {
+    GTEST_SKIP() << "strace cannot trace here";
+  }
+  CreateBigSandbox();
+  {
+    const Tracer slow(server_.pid(),
+                      {"unlink,unlinkat", "delay_enter=20000", 1, true},
+                      server_.directory() + "/strace");
+    server_.Signal(SIGTERM);
+    EXPECT_EQ(server_.Wait(), 0) << server_.log();
+  }
+  EXPECT_THAT(server_.log(), HasSubstr("the next server removes files"));
+  const std::set<std::string> left = server_.SandboxDirectories();
+  EXPECT_THAT(left, Not(IsEmpty()));
+  ASSERT_NO_FATAL_FAILURE(server_.Start());
+  client_ = std::make_unique<Client>(server_.Connect());
+  server_.AwaitRemoval(left);
 }
 
 }  // namespace

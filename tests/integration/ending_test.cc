@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

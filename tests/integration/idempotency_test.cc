@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/mutex.h"
 #include "tests/integration/integration_test.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

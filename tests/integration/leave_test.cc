@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/corrald.h"
 #include "tests/integration/integration_test.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

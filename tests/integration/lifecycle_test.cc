@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
 #include "tests/integration/raw_call.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

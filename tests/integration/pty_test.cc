@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {
@@ -136,10 +137,11 @@ class PtyTest : public IntegrationTest {
     GTEST_SKIP() << "/usr/bin/" program " is missing"; \
   }
 
-// Prints a text when it starts and whenever it is continued. The text differs
-// from what is typed, because the terminal shows that too.
+// Prints a text when it starts, and another one when it is continued; after
+// that it makes the file "flag". The texts differ from what is typed, because
+// the terminal shows that too.
 constexpr char kJob[] =
-    "sh -c 'trap \"echo con\"\"tinued\" CONT; echo st\"\"arted; "
+    "sh -c 'trap \"echo con\"\"tinued; : > flag\" CONT; echo st\"\"arted; "
     "while :; do sleep 0.05; done'\r";
 
 TEST_F(PtyTest, BashHasJobControl) {
@@ -180,10 +182,13 @@ TEST_F(PtyTest, StoppedJobContinuesInTheBackground) {
   screen.Expect("started");
   screen.Type("\x1a");
   screen.Expect("Stopped");
-  screen.Type("bg\r");
+  screen.Expect("ready> ");
+  // bash shows its prompt, and the job its text, in either order; therefore
+  // bash waits for the job.
+  screen.Type("bg; until [ -e flag ]; do sleep 0.05; done; jobs\r");
   screen.Expect("continued");
-  screen.Type("jobs\r");
   screen.Expect("Running");
+  screen.Expect("ready> ");
   screen.Type("kill -9 %1; exit 3\r");
   EXPECT_EQ(screen.Wait(), 3);
 }

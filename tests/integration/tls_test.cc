@@ -15,8 +15,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/integration/certificates.h"
 #include "tests/integration/integration_test.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {
@@ -41,23 +43,21 @@ int FreePort() {
 class TlsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (Process({"sh", "-c", "command -v openssl"}).Wait() != 0) {
+    if (!Certificates::CanMake()) {
       GTEST_SKIP() << "there is no openssl command to make certificates with";
     }
-    MakeAuthority("ca");
-    MakeCertificate("server", "ca");
-    MakeCertificate("client", "ca");
-    MakeAuthority("other-ca");
-    MakeCertificate("stranger", "other-ca");
+    certificates_.MakeAuthority("ca");
+    certificates_.MakeCertificate("server", "ca", "127.0.0.1");
+    certificates_.MakeCertificate("client", "ca", "127.0.0.1");
+    certificates_.MakeAuthority("other-ca");
+    certificates_.MakeCertificate("stranger", "other-ca", "127.0.0.1");
     address_ = absl::StrCat("127.0.0.1:", FreePort());
   }
 
   void Launch(const std::string& more_configuration) {
-    WriteFile(server_.config_file(),
-              absl::StrCat("tls { certificate_chain_file: \"",
-                           Path("server.pem"), "\" private_key_file: \"",
-                           Path("server.key"), "\" client_ca_file: \"",
-                           Path("ca.pem"), "\" }", more_configuration));
+    WriteFile(
+        server_.config_file(),
+        absl::StrCat(certificates_.ServerConfiguration(), more_configuration));
     server_.Launch({"--config", server_.config_file(), "--listen", address_,
                     "--state-dir", server_.state_directory()});
   }
@@ -83,33 +83,15 @@ class TlsTest : public ::testing::Test {
   }
 
   std::string Path(const std::string& file) const {
-    return absl::StrCat(server_.directory(), "/", file);
-  }
-
-  void MakeAuthority(const std::string& name) {
-    RunProgram({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                "/CN=" + name, "-keyout", Path(name + ".key"), "-out",
-                Path(name + ".pem")});
-  }
-
-  void MakeCertificate(const std::string& name, const std::string& authority) {
-    RunProgram({"openssl", "req", "-newkey", "ec", "-pkeyopt",
-                "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-                "/CN=" + name, "-keyout", Path(name + ".key"), "-out",
-                Path(name + ".csr")});
-    WriteFile(Path("extensions"), "subjectAltName=IP:127.0.0.1\n");
-    RunProgram({"openssl", "x509", "-req", "-in", Path(name + ".csr"), "-CA",
-                Path(authority + ".pem"), "-CAkey", Path(authority + ".key"),
-                "-CAcreateserial", "-days", "2", "-extfile", Path("extensions"),
-                "-out", Path(name + ".pem")});
+    return certificates_.Path(file);
   }
 
   client::ConnectOptions As(const std::string& name) const {
-    return {address_, Path("ca.pem"), Path(name + ".pem"), Path(name + ".key")};
+    return certificates_.ClientOptions(name, address_);
   }
 
   Corrald server_;
+  const Certificates certificates_{server_.directory()};
   std::string address_;
 };
 

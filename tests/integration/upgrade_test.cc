@@ -30,8 +30,9 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/unique_fd.h"
 #include "tests/integration/integration_test.h"
-#include "tests/integration/process.h"
+#include "tests/process.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

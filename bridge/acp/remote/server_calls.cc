@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "bridge/client/error_details.h"
-#include "bridge/client/retry_schedule.h"
 #include "sandbox/base/log.h"
 
 namespace bridge {
@@ -35,6 +34,7 @@ void ServerCalls::Make(std::unique_ptr<Call<Async, Request, Response>> call) {
   pending->context.emplace();
   pending->context->set_wait_for_ready(true);
   pending->context->set_deadline(absl::ToChronoTime(pending->deadline));
+  pending->begin = absl::Now();
   (pending->async->*pending->method)(
       &*pending->context, &pending->request, &pending->response,
       [this, pending](const grpc::Status& status) {
@@ -48,9 +48,10 @@ void ServerCalls::Make(std::unique_ptr<Call<Async, Request, Response>> call) {
 template <typename Async, typename Request, typename Response>
 void ServerCalls::Finish(std::unique_ptr<Call<Async, Request, Response>> call,
                          const grpc::Status& status) {
-  if (client::IsServerGone(status) &&
-      absl::Now() + kRetryInterval < call->deadline) {
-    loop_->After(kRetryInterval, [this, call = std::move(call)]() mutable {
+  const absl::Time now = absl::Now();
+  const auto attempt = call->schedule.OnResult(status, call->begin, now);
+  if (attempt.has_value() && now + attempt->delay < call->deadline) {
+    loop_->After(attempt->delay, [this, call = std::move(call)]() mutable {
       --outstanding_;
       Make(std::move(call));
     });
@@ -67,13 +68,12 @@ void ServerCalls::Finish(std::unique_ptr<Call<Async, Request, Response>> call,
 template <typename Async, typename Request, typename Response>
 void ServerCalls::Begin(Async* async, Method<Async, Request, Response> method,
                         const Request& request, Done<Response> done) {
-  auto call = std::make_unique<Call<Async, Request, Response>>();
-  call->async = async;
-  call->method = method;
-  call->request = request;
-  call->deadline = absl::Now() + patience_;
-  call->done = std::move(done);
-  Make(std::move(call));
+  const client::RetryRules rules = {patience_, kRetryInterval};
+  Make(std::unique_ptr<Call<Async, Request, Response>>(
+      new Call<Async, Request, Response>{
+          async, method, request, absl::Now() + patience_,
+          client::RetrySchedule(rules), absl::Time(), std::move(done),
+          Response(), std::nullopt}));
 }
 
 void ServerCalls::CreateSandbox(const corral::v1::CreateSandboxRequest& request,

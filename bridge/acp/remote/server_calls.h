@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/client/connection.h"
+#include "bridge/client/retry_schedule.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
@@ -22,10 +23,11 @@
 namespace bridge {
 
 // Makes the bridge's calls to corrald without blocking; each answer runs on the
-// loop. A call waits while the server restarts, and is repeated if the restart
-// broke it off, for 15 s in all. Repeating is safe: requests that create
-// something carry a request id, and a second signal to a command that is to end
-// does no harm.
+// loop. A call waits while the server restarts. It is repeated by the rules of
+// client::RetrySchedule if the restart interrupted it or the server refuses it
+// for now, for 15 s in all. Repeating is safe: requests that create something
+// carry a request id, and a second signal to a command that shall end does no
+// harm.
 //
 // For the loop's thread. Must be idle() when it is destroyed.
 class ServerCalls {
@@ -78,6 +80,8 @@ class ServerCalls {
     Method<Async, Request, Response> method;
     Request request;
     absl::Time deadline;
+    client::RetrySchedule schedule;
+    absl::Time begin;  // of the last attempt
     Done<Response> done;
     Response response;
     std::optional<grpc::ClientContext> context;

@@ -11,10 +11,10 @@
 #include "bridge/cli/attach/attachment.h"
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/report/exit_report.h"
-#include "bridge/options/signal_name.h"
 #include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/client/retry.h"
+#include "bridge/options/signal_name.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 

@@ -87,14 +87,15 @@ void CommandOptions::AddTo(OptionTable& table) {
              cwd_);
   table.Value(
       'e', "env", "NAME[=VALUE]",
-      "Set a variable, or pass on that of this environment. Repeatable.",
+      "Set a variable; without a value, pass on the one of this\n"
+      "environment. May be repeated.",
       [this](absl::string_view value) { return AddEnvironment(value); });
   AddTimesTo(table);
   table.Flag('t', "tty",
              "Give the command a terminal. Default: if standard input and\n"
              "output are one.",
              tty_);
-  table.Flag('T', "no-tty", "Give it pipes.", no_tty_);
+  table.Flag('T', "no-tty", "Give the command pipes.", no_tty_);
   table.Flag('i', "interactive",
              "Has no effect without --detach: input is always passed on.",
              interactive_);
@@ -108,45 +109,45 @@ void CommandOptions::AddTimesTo(OptionTable& table) {
                                    *command_.mutable_wall_timeout());
               });
   table.Value(0, "cpu-timeout", "TIME",
-              "End it when it and its descendants have used this CPU time.",
+              "End the command when it and its descendants have used this\n"
+              "CPU time.",
               [this](absl::string_view value) {
                 return SetDuration(value, kTimeoutRange,
                                    *command_.mutable_cpu_timeout());
               });
-  table.Value(0, "drain", "TIME",
-              "How long after the command's end a descendant that still holds\n"
-              "its output is waited for. Default: 2s.",
-              [this](absl::string_view value) {
-                return SetDuration(value, kDrain,
-                                   *command_.mutable_drain_timeout());
-              });
+  table.Value(
+      0, "drain", "TIME",
+      "How long to wait, after the command's end, for descendants that\n"
+      "still hold its output open. Default: 2s.",
+      [this](absl::string_view value) {
+        return SetDuration(value, kDrain, *command_.mutable_drain_timeout());
+      });
 }
 
 void CommandOptions::AddOutputTo(OptionTable& table) {
-  table.Value(
-      0, "keep", "SIZE",
-      "Output of each stream that the server keeps. Default: 16M, with\n"
-      "--detach 64M.",
-      [this](absl::string_view value) -> absl::Status {
-        ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(value));
-        command_.mutable_output()->set_retain_bytes(bytes);
-        return bytes < kMinRetainBytes || bytes > kMaxRetainBytes
-                   ? absl::InvalidArgumentError("allowed is 64K to 1T")
-                   : absl::OkStatus();
-      });
+  table.Value(0, "keep", "SIZE",
+              "How much output of each stream the server keeps. Default: 16M,\n"
+              "with --detach 64M.",
+              [this](absl::string_view value) -> absl::Status {
+                ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(value));
+                command_.mutable_output()->set_retain_bytes(bytes);
+                return bytes < kMinRetainBytes || bytes > kMaxRetainBytes
+                           ? absl::InvalidArgumentError("allowed is 64K to 1T")
+                           : absl::OkStatus();
+              });
   table.Value(
       0, "overflow", "POLICY",
-      "What happens to output beyond that: drop-oldest (default with\n"
-      "--detach), head-and-tail, block (default: the command waits for\n"
-      "what is not written here yet) or kill.",
+      "What happens to output beyond --keep: drop-oldest (default with\n"
+      "--detach), head-and-tail, kill, or block (default: the command\n"
+      "waits until corral has written its output).",
       [this](absl::string_view value) -> absl::Status {
         ASSIGN_OR_RETURN(const auto overflow, ParseOverflow(value));
         command_.mutable_output()->set_overflow(overflow);
         return absl::OkStatus();
       });
   table.Value(0, "keep-after-end", "TIME",
-              "How long it is kept after the end. Default: as long as the\n"
-              "sandbox.",
+              "How long output is kept after the command's end. Default: as\n"
+              "long as the sandbox.",
               [this](absl::string_view value) {
                 return SetDuration(
                     value, kKeepAfterEnd,

@@ -19,10 +19,10 @@ absl::StatusOr<int> Create(Invocation invocation) {
   corral::v1::CreateSandboxRequest request;
   bool json = false;
   table.Text('n', "name", "NAME",
-             "Its name, of a-z, 0-9 and -. Default: one is made up.",
+             "Its name (a-z, 0-9 and -). Default: a random one.",
              *request.mutable_sandbox_id());
   sandbox_options.AddTo(table);
-  table.Flag(0, "json", absl::StrCat("Print the Sandbox as JSON. ", kJsonHelp),
+  table.Flag(0, "json", absl::StrCat("Print the Sandbox as JSON.\n", kJsonHelp),
              json);
   AddServerOptions(table, invocation.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));

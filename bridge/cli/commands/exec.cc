@@ -33,8 +33,7 @@ struct ExecOptions {
 
 void AddTo(OptionTable& table, ExecOptions& options) {
   table.Text(0, "name", "NAME",
-             "The name of the execution, of a-z, 0-9 and -. Default: one is\n"
-             "made up.",
+             "The name of the execution (a-z, 0-9 and -). Default: random.",
              options.name);
   options.command.AddTo(table);
   table.Flag('d', "detach",

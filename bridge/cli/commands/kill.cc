@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "bridge/cli/commands/subcommand.h"
-#include "bridge/options/signal_name.h"
 #include "bridge/client/call.h"
+#include "bridge/options/signal_name.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {

@@ -101,8 +101,8 @@ absl::StatusOr<int> PrintJson(const std::vector<Sandbox>& sandboxes,
 
 absl::StatusOr<int> Ps(Invocation invocation) {
   OptionTable table("corral ps", "[OPTIONS]",
-                    "Lists sandboxes and the executions in them, those that "
-                    "have ended included.");
+                    "Lists sandboxes and their executions, including those "
+                    "that have ended.");
   bool all = false;
   bool quiet = false;
   bool json = false;
@@ -110,7 +110,7 @@ absl::StatusOr<int> Ps(Invocation invocation) {
   table.Flag('q', "quiet", "Print the names only.", quiet);
   table.Flag(0, "json",
              absl::StrCat("Print {\"sandboxes\": [Sandbox...], "
-                          "\"executions\":\n[Execution...]}. ",
+                          "\"executions\":\n[Execution...]}.\n",
                           kJsonHelp),
              json);
   AddServerOptions(table, invocation.server);

@@ -69,7 +69,7 @@ absl::StatusOr<int> Remove(Invocation invocation) {
       "left\n"
       "alone.");
   bool force = false;
-  table.Flag('f', "force", "Names that do not exist are not an error.", force);
+  table.Flag('f', "force", "Ignore names that do not exist.", force);
   table.TakePositionals(1, SIZE_MAX);
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    ParseNames(table, invocation, EitherName));

@@ -38,8 +38,7 @@ absl::StatusOr<int> Run(Invocation invocation) {
   bool detach = false;
   bool remove = false;
   table.Text(0, "name", "NAME",
-             "The name of the sandbox, of a-z, 0-9 and -. Default: one is\n"
-             "made up.",
+             "The name of the sandbox (a-z, 0-9 and -). Default: random.",
              *request.mutable_sandbox_id());
   sandbox_options.AddTo(table);
   command_options.AddTo(table);

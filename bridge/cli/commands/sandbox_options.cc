@@ -22,47 +22,43 @@ void SandboxOptions::AddTo(OptionTable& table) {
              "The directory that commands see and may write to, at the same\n"
              "path inside. Default: the current directory.",
              workspace_);
-  table.Flag(0, "no-workspace", "No directory of the host at all.",
+  table.Flag(0, "no-workspace", "Commands see no directory of this machine.",
              no_workspace_);
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              read_only_);
   table.Value(0, "network", "none",
-              "A network of its own with only a loopback interface (default).",
+              "Commands have only a loopback interface (the default).",
               [](absl::string_view value) {
                 return value == "none"
                            ? absl::OkStatus()
                            : absl::InvalidArgumentError("allowed is none");
               });
-  table.Value('m', "memory", "SIZE", "Memory of all commands together: 512M.",
-              [this](auto value) { return SetMemory(value, limits_); });
-  table.Value(0, "pids", "COUNT", "Processes and threads at one time: 100.",
-              [this](auto value) { return SetPids(value, limits_); });
-  table.Value(0, "cpus", "COUNT", "CPU time per time: 1.5.",
-              [this](auto value) { return SetCpus(value, limits_); });
+  AddLimitOptions(table, limits_);
   table.Value(0, "output-limit", "SIZE",
-              "Disk that all output of the sandbox takes together: 1G.",
+              "Disk space for all output of the sandbox together: 1G.",
               [this](auto value) { return SetOutputBytes(value, limits_); });
   AddLifetimeTo(table);
 }
 
 void SandboxOptions::AddLifetimeTo(OptionTable& table) {
-  table.Value(
-      0, "max-age", "TIME", "Delete it at this age, with what runs in it: 8h.",
-      [this](absl::string_view value) {
-        return SetDuration(value, kLifetime, *lifetime_.mutable_max_age());
-      });
+  table.Value(0, "max-age", "TIME",
+              "Delete the sandbox at this age and kill its commands: 8h.",
+              [this](absl::string_view value) {
+                return SetDuration(value, kLifetime,
+                                   *lifetime_.mutable_max_age());
+              });
   table.Value(
       0, "idle-timeout", "TIME",
-      "Delete it when for this time nothing ran in it and nobody asked\n"
-      "for it: 30m.",
+      "Delete the sandbox after this time in which nothing ran in it and\n"
+      "nobody asked for it: 30m.",
       [this](absl::string_view value) {
         return SetDuration(value, kLifetime, *lifetime_.mutable_idle_timeout());
       });
   table.Value(0, "keep-executions", "COUNT",
-              "Ended executions that are kept; the oldest go first: 100.",
+              "How many ended executions to keep; the oldest go first: 100.",
               [this](auto value) { return SetEndedCount(value, retention_); });
   table.Value(0, "keep-for", "TIME",
-              "How long an execution is kept after its end: 1h.",
+              "How long to keep an execution after its end: 1h.",
               [this](absl::string_view value) {
                 return SetDuration(value, kLifetime,
                                    *retention_.mutable_max_ended_age());

@@ -30,7 +30,7 @@ absl::StatusOr<int> Wait(Invocation invocation) {
                     "command's, as with\ncorral run.");
   bool json = false;
   table.Flag(0, "json",
-             absl::StrCat("Print the Execution as JSON. ", kJsonHelp), json);
+             absl::StrCat("Print the Execution as JSON.\n", kJsonHelp), json);
   ASSIGN_OR_RETURN(const std::optional<std::string> name,
                    ParseExecution(table, invocation));
   if (!name.has_value()) {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "bridge/options/signal_name.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"
+#include "bridge/options/signal_name.h"
 
 namespace bridge {
 namespace {

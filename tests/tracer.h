@@ -1,8 +1,8 @@
 // Makes system calls of a running process fail, with strace's fault injection
 // (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering").
 
-#ifndef TESTS_FAULTS_TRACER_H_
-#define TESTS_FAULTS_TRACER_H_
+#ifndef TESTS_TRACER_H_
+#define TESTS_TRACER_H_
 
 #include <sys/types.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/integration/process.h"
+#include "tests/process.h"
 
 namespace tests {
 
@@ -55,4 +55,4 @@ class Tracer {
 
 }  // namespace tests
 
-#endif  // TESTS_FAULTS_TRACER_H_
+#endif  // TESTS_TRACER_H_

@@ -1,4 +1,4 @@
-#include "tests/faults/tracer.h"
+#include "tests/tracer.h"
 
 #include <signal.h>
 
@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/integration/corrald.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {

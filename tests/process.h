@@ -1,7 +1,7 @@
 // A program as a child process of a test.
 
-#ifndef TESTS_INTEGRATION_PROCESS_H_
-#define TESTS_INTEGRATION_PROCESS_H_
+#ifndef TESTS_PROCESS_H_
+#define TESTS_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -60,4 +60,4 @@ std::string RunProgram(const std::vector<std::string>& arguments);
 
 }  // namespace tests
 
-#endif  // TESTS_INTEGRATION_PROCESS_H_
+#endif  // TESTS_PROCESS_H_
