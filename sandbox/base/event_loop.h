@@ -70,7 +70,7 @@ class EventLoop final : public Timers {
     // number was reused.
     uint32_t generation;
     uint32_t events;
-    // Whether the kernel has the descriptor in its set.
+    // The kernel has the descriptor in its set.
     bool added;
     // Shared, since a callback may remove its own watch while it runs.
     std::shared_ptr<OnReady> on_ready;
@@ -78,7 +78,8 @@ class EventLoop final : public Timers {
 
   EventLoop(UniqueFd epoll, UniqueFd wakeup);
 
-  // Gives the kernel the events of `fd`, if its watch is still `generation`.
+  // Registers the events of `fd` with the kernel, if its watch is still
+  // `generation`.
   void Apply(int fd, uint32_t generation);
   void Dispatch(uint64_t tag, uint32_t events);
   void RunPosted();

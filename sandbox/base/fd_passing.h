@@ -16,7 +16,7 @@ namespace sandbox {
 inline constexpr size_t kMaxPassedFds = 16;
 
 struct ReceivedPacket {
-  // The errno of recvmsg(2); 0: a packet came, or the peer is gone.
+  // The errno of recvmsg(2); 0 if a packet came, or if the peer is gone.
   int error = 0;
   // 0 for an empty packet, and when the peer is gone.
   size_t size = 0;
@@ -32,7 +32,7 @@ int SendPacket(int socket, const void* data, size_t size,
 // Receives one packet. `flags` are those of recvmsg(2).
 ReceivedPacket ReceivePacket(int socket, void* data, size_t size, int flags);
 
-// The same on a blocking socket.
+// Send and receive one packet on a blocking socket.
 absl::Status SendWithFds(int socket, const void* data, size_t size,
                          const std::vector<int>& fds);
 absl::StatusOr<ReceivedPacket> ReceiveWithFds(int socket, void* data,

@@ -49,7 +49,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // that is not known. If the connection fails, the supervisor is killed, so
   // that its commands do not live on after they were reported as lost.
   void Listen(std::shared_ptr<const UniqueFd> pidfd);
-  // Has the supervisor with the process `pidfd` make the sandbox; see
+  // Asks the supervisor whose process is `pidfd` to make the sandbox; see
   // SandboxCreation. `done` gets SUPERVISOR_GONE if both supervisors end
   // without an answer.
   void Create(const wire::SandboxSpec& spec,
@@ -96,15 +96,15 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // For the loop's thread only.
   Timer flush_timer_;
   Timer end_timer_;
-  // The supervisor's; null: not known.
+  // The supervisor's process; null if it is not known.
   std::shared_ptr<const UniqueFd> pidfd_;
   // Null after Listen().
   std::unique_ptr<SandboxCreation> creation_;
-  // The end that the supervisor reported; without a cause: none yet.
+  // The end that the supervisor reported; has no cause before that.
   wire::SandboxEnd end_;
 
   Mutex mutex_;
-  // The end of the supervisor was seen.
+  // The supervisor has ended.
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_);
   // The id of DeleteSandbox(); 0: it was not called.

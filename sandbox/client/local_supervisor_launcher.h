@@ -39,7 +39,7 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   absl::StatusOr<std::unique_ptr<SupervisorConnection>> Adopt(
       const wire::SandboxSpec& spec, SupervisorObserver* observer) override;
 
-  // For the end of a server whose sandboxes go on. When it has returned, no
+  // For the end of a server whose sandboxes live on. After it has returned, no
   // observer is called any more, requests are dropped with their callbacks, and
   // the spare supervisor has no server left, so that it ends. Other supervisors
   // wait for the next server.
@@ -55,7 +55,7 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
       PacketSocket socket, SupervisorObserver* observer);
   // Makes spares and cleans up after killed supervisors until EndSpare().
   void Provide();
-  // Has the control groups removed that a killed supervisor left.
+  // Has Provide() remove the control groups that a killed supervisor left.
   void CleanUp();
 
   const std::unique_ptr<EventLoop> loop_;

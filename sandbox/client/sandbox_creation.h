@@ -46,10 +46,10 @@ class SandboxCreation {
   // The request that each supervisor gets.
   const wire::ToSupervisor& request() const { return request_; }
 
-  // A supervisor answered, or nobody waits for one any more.
+  // A supervisor answered, or nobody waits for an answer any more.
   void OnAnswer();
-  // The supervisor that was asked has ended. Returns the one to ask now, which
-  // has kFreshPatience to answer; nothing if there is none, or the creation is
+  // The supervisor that was asked has ended. Returns its replacement, which has
+  // kFreshPatience to answer; no value if there is none, or if the creation is
   // over.
   std::optional<SupervisorProcess> OnEnd();
 

@@ -35,11 +35,11 @@ class SupervisorObserver {
   // before the callback of the request that caused the change.
   virtual void OnExecution(const wire::ExecutionRecord& record) = 0;
 
-  // The logs of this execution changed, and hold this now.
+  // Reports the ranges that the logs of an execution hold after a change.
   virtual void OnOutput(const wire::OutputChange& change) = 0;
 
-  // Writing records or output of this sandbox has begun to fail, or succeeds
-  // again.
+  // Reports that writing records or output of this sandbox has begun to fail,
+  // or succeeds again.
   virtual void OnStorage(const wire::Storage& storage) = 0;
 
   // The last call, made exactly once: the supervisor is gone, and everything in

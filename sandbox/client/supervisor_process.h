@@ -1,4 +1,4 @@
-// The process of a supervisor, as the server that started it holds it.
+// The process of a supervisor, held by the server that started it.
 
 #ifndef SANDBOX_CLIENT_SUPERVISOR_PROCESS_H_
 #define SANDBOX_CLIENT_SUPERVISOR_PROCESS_H_
@@ -26,7 +26,7 @@ absl::StatusOr<UniqueFd> MakeSupervisorImage();
 // a millisecond.
 absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image);
 
-// True if a supervisor that was asked for nothing yet still runs.
+// Returns true if a supervisor that got no request yet still runs.
 bool IsAlive(const SupervisorProcess& supervisor);
 
 // Sends SIGKILL, unless the process was reaped. For the event loop's thread.

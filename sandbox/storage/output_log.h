@@ -45,7 +45,7 @@ struct OutputLogState {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool closed = false;
-  // The discarded bytes between `begin` and `end`. Equal: none.
+  // The discarded bytes between `begin` and `end`; equal if there are none.
   uint64_t gap_begin = 0;
   uint64_t gap_end = 0;
   // All bytes were discarded after the command had ended; `begin` is `end`.
@@ -137,7 +137,7 @@ class OutputLogWriter {
 
   // True if some dropped bytes could not be given back to the disk.
   bool unpunched() const { return Dropped() > hole_end_; }
-  // Retries that.
+  // Retries to give them back.
   absl::Status Punch();
 
   void Close();
@@ -146,16 +146,16 @@ class OutputLogWriter {
   // late output, whatever the policy.
   const OutputLogState& state() const { return state_; }
 
-  // How many bytes of the disk the stream takes.
+  // Returns how many bytes of the disk the stream takes.
   uint64_t disk_bytes() const;
-  // How much of that Trim() may drop, give or take kMinRetained.
+  // Returns how many of these Trim() may drop, give or take kMinRetained.
   uint64_t droppable_bytes() const;
 
  private:
   OutputLogWriter(UniqueFd file, OutputLogHeader header);
   // Lets readers see the `size` bytes in the file after the end.
   absl::Status Publish(size_t size);
-  // The same for what was moved from a pipe; returns how much that was.
+  // Publishes the bytes that were moved from a pipe, and returns how many.
   absl::StatusOr<size_t> PublishMoved();
   // Drops bytes beyond `retain_bytes`, in whole multiples of `step`.
   void Drop(uint64_t retain_bytes, uint64_t step);
@@ -204,9 +204,9 @@ class OutputLogReader {
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
   // Returns how many; 0 at the end of what is written. OutOfRange: the byte at
-  // `offset` is not kept, also if it was dropped during the read. DataLoss: it
-  // should be there and is not. TryRead() returns fewer bytes if only these are
-  // in memory.
+  // `offset` is not kept, also if it was dropped during the read. DataLoss: the
+  // file ends before bytes that the header promises. TryRead() returns fewer
+  // bytes if only these are in memory.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
   absl::StatusOr<std::optional<size_t>> TryRead(uint64_t offset, char* buffer,
                                                 size_t size) const;

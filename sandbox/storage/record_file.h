@@ -26,7 +26,7 @@ namespace sandbox {
 // Returns the content of a record's file.
 std::string SealRecord(const google::protobuf::MessageLite& message);
 
-// Parses such a content. DataLoss: it is torn, or no record.
+// Parses the content of a record's file. DataLoss: it is torn, or no record.
 absl::Status UnsealRecord(absl::string_view content,
                           google::protobuf::MessageLite* message);
 

@@ -50,13 +50,14 @@ class CommandEnding {
   bool timed_out() const { return facts_.timed_out.has_value(); }
 
   // The way of the end, in this order. OnReaped() returns false if the command
-  // has no end of its own, because init ended; then nothing follows.
+  // has no end of its own, because init ended; then none of the others is
+  // called.
   bool OnReaped(const Reaped& reaped, const wire::Usage& usage);
   // Waits for the output, at most for `limit`; see CommandOutput::Drain.
   void Drain(wire::ExecutionRecord end, absl::Duration limit);
   // For the callback of CommandOutput.
   void OnDrained(bool left_open);
-  // The end of a command that failed to start, instead of all these.
+  // Replaces these three for a command that failed to start.
   void FailToStart(wire::ExecutionRecord end, SpawnAnswer answer);
 
   // The end waits for the disk no longer than for the limit of Drain().
@@ -83,7 +84,7 @@ class CommandEnding {
   void Record();
   bool MustBeOnDisk() const;
   void Finish();
-  // If the end waits for the disk: looks again whether it still has to.
+  // Checks again whether an end that waits for the disk still has to.
   void RecordAgain();
 
   const CommandHost* const host_;

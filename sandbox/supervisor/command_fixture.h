@@ -115,7 +115,7 @@ class CommandFixture : public ::testing::Test {
     request.set_kill_after_ns(kill_after_ns);
     return request;
   }
-  // The state that was reported last. Empty: none was reported after RUNNING.
+  // Returns the last state after RUNNING; empty if none was reported.
   const wire::ExecutionRecord& end() const {
     static const wire::ExecutionRecord none;
     return states_.size() < 2 ? none : states_.back();
@@ -127,7 +127,7 @@ class CommandFixture : public ::testing::Test {
     text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;
   }
-  // The end that is on disk, if it is.
+  // True if the record of the end is on disk.
   bool HasEndOnDisk() const {
     wire::ExecutionRecord record;
     return ReadRecord(directory_ + "/e1/exit.pb.new", &record).ok();

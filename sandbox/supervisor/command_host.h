@@ -1,4 +1,4 @@
-// Shared by all commands of one sandbox.
+// The parts of the supervisor that all commands of one sandbox share.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_HOST_H_
 #define SANDBOX_SUPERVISOR_COMMAND_HOST_H_
@@ -20,7 +20,7 @@ namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
 
-// Everything outlives the commands.
+// All pointers outlive the commands.
 struct CommandHost {
   EventLoop* loop = nullptr;
   // The loop, except in tests.
@@ -36,10 +36,10 @@ struct CommandHost {
   std::function<void(const wire::ExecutionRecord&)> on_state;
   // The logs of a command have changed; see wire::OutputChange.
   std::function<void(wire::OutputChange)> on_output;
-  // Init has ended or is about to, and everything with it.
+  // Returns true if init has ended or is about to, with all other processes.
   std::function<bool()> init_ends;
-  // The kernel's log does not say that its killing for want of memory hit
-  // another process. Slow: a few milliseconds.
+  // Returns false if the kernel's log says that the kernel killed another
+  // process for lack of memory. Slow: a few milliseconds.
   std::function<bool(pid_t)> may_be_oom_victim;
 };
 

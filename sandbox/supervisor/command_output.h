@@ -50,7 +50,7 @@ class CommandOutput {
 
   // See OutputChannel. Before Drain().
   void Add(wire::Stream kind, UniqueFd source, OutputLogWriter log);
-  // The command runs since then.
+  // Writes the time at which the command started into the logs.
   void NoteStart(int64_t start_time_ns);
 
   // The command has exited, once. Waits until every stream is closed, at most
@@ -70,7 +70,7 @@ class CommandOutput {
   // output.
   void Settle();
 
-  // Adds what each log holds now.
+  // Adds the range that each log holds now.
   void AddStates(
       google::protobuf::RepeatedPtrField<wire::StreamState>* states) const;
   // A stream waits for the disk.

@@ -24,7 +24,7 @@ struct PreparedCommand {
   std::unique_ptr<CommandGroup> group;
   // The command's descriptors 0, 1 and 2.
   std::vector<UniqueFd> command_fds;
-  // The other end of its standard input; invalid: it has none.
+  // The supervisor's end of its standard input; invalid if it has none.
   UniqueFd input;
   struct Output {
     wire::Stream kind;

@@ -39,7 +39,7 @@ class CommandProcesses {
   const UniqueFd& leader() const { return leader_; }
   void SetLeader(UniqueFd pidfd) { leader_ = std::move(pidfd); }
 
-  // Some process lives.
+  // Returns true if a process of the command lives.
   bool any() const { return group_ != nullptr && !group_->Pids().empty(); }
 
   void SignalLeader(int signal);
@@ -50,8 +50,8 @@ class CommandProcesses {
   // Kills all processes, again and again until none is left. Does not wait.
   void Kill();
 
-  // Remembers those that live now, except for the leader, as about to be
-  // killed.
+  // Records the processes that live now, except for the leader, because they
+  // are about to be killed.
   void NoteKilled();
   void WriteKilled(wire::ExitRecord* exit) const { killed_.WriteTo(exit); }
 

@@ -1,4 +1,5 @@
-// A command's standard input, output and error, and our ends of them.
+// A command's standard input, output and error, and the supervisor's ends of
+// them.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_
 #define SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_

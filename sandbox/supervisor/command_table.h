@@ -30,7 +30,7 @@ class CommandTable {
   explicit CommandTable(CommandHost* host) : host_(host) {}
 
   // Calls `done` when the command runs or has failed to start, or with the
-  // reason why it was not even tried. EXECUTION_EXISTS: the id is taken.
+  // error that prevented the attempt. EXECUTION_EXISTS: the id is taken.
   void Start(wire::StartExecution start, const Done& done);
   // NO_SUCH_EXECUTION: there is none.
   absl::StatusOr<SupervisedCommand*> Find(const std::string& id) const;
@@ -56,7 +56,7 @@ class CommandTable {
 
   CommandHost* const host_;
   std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;
-  // The executions that are being deleted, with those who wait for that.
+  // The executions that are being deleted, with the callbacks that wait for it.
   std::map<std::string, std::vector<Done>> removals_;
 };
 

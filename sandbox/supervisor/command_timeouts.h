@@ -42,8 +42,8 @@ class CommandTimeouts {
 
   // The command runs: its wall and CPU time begin.
   void Start();
-  // The command has exited: neither expires any more. A grace period goes on,
-  // since descendants may live.
+  // The command has exited: its wall and CPU time can no longer expire. A grace
+  // period continues, since descendants may live.
   void OnExit();
 
   // Calls must_kill after `grace`. Never postpones an earlier kill.

@@ -1,4 +1,4 @@
-// Measures what a command has used of its host.
+// The CPU time and memory that a command has used.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_USAGE_H_
 #define SANDBOX_SUPERVISOR_COMMAND_USAGE_H_
@@ -12,10 +12,11 @@ namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
 
-// Sets everything but the wall time. `group` is what the cgroup counted, of all
-// processes; `reaped` what the kernel reported with the exit of the command, of
-// itself and the children that it waited for. The larger value of each CPU time
-// counts: a host without cpuacct counts none for the cgroup.
+// Sets everything but the wall time. `group` is the usage of all processes, as
+// counted by the cgroup. `reaped` is the usage of the command and of the
+// children that it waited for, as the kernel reported it with the exit. The
+// larger value of each CPU time counts: a host without cpuacct counts none for
+// the cgroup.
 void SetUsage(const CgroupUsage& group, const rusage& reaped,
               wire::Usage* usage);
 

@@ -22,7 +22,8 @@ struct Construction {
   // PID 1: killing it kills everything in the sandbox.
   Child init;
   Child spawner;
-  // To the spawner; see init/exchange.h. It has said that it is ready.
+  // The supervisor's end of the socket to the spawner, which has reported that
+  // it is ready; see init/exchange.h.
   UniqueFd spawner_socket;
   UniqueFd exchange;
   // The directory of the sandbox's devpts, and its root's mount.
@@ -30,24 +31,23 @@ struct Construction {
   UniqueFd root;
 };
 
-// `cgroup` is the sandbox's group, the root of its cgroup namespace; `home` the
-// one that init and spawner live in: with v2 one below, since a group that
-// hands controllers on holds no process; with v1 the same. On failure nothing
-// is left. ISOLATION: what the kernel refuses. Aborted: somebody
-// killed a process that was being made.
+// `cgroup` becomes the root of the sandbox's cgroup namespace. Init and the
+// spawner live in `home`; see SandboxGroups. On failure nothing is left.
+// ISOLATION: the kernel refuses namespaces. Aborted: a process was killed while
+// it was being made.
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);
 
-// The properties that distinguish one sandbox from another.
+// The properties of a sandbox that are known only when it is requested.
 struct Particulars {
-  // No path: none.
+  // An empty path: no workspace.
   WorkspaceMount workspace;
   // 0: no limit.
   uint64_t memory_bytes = 0;
 };
 
-// Before the first command. Errors as LendWorkspace() and Attach() say.
-// Aborted: somebody killed init.
+// Adds the workspace and the limit of memory, before the first command. Fails
+// as LendWorkspace() and Attach() do. Aborted: init was killed.
 absl::Status Complete(const Construction& made, const Particulars& particulars);
 
 }  // namespace sandbox

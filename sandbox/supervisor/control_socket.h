@@ -39,8 +39,8 @@ class ControlSocket {
   // with the user id of this one. Others are closed at once.
   absl::Status Listen(const std::string& directory);
 
-  // Never blocks and never loses: a message waits until the peer reads. Without
-  // a peer it is dropped.
+  // Never blocks. A message waits until the peer reads it; without a peer it is
+  // dropped.
   void Send(wire::FromSupervisor message);
   // Reports what the logs of an execution hold now. At most one such message
   // waits, however often this is called: a later change replaces an earlier one

@@ -29,7 +29,7 @@ class DurableExecution {
   // Renames exit.pb.new to exit.pb.
   absl::Status Publish() const;
 
-  // The directory and its entry in the one above.
+  // Syncs the directory and its entry in the directory above.
   absl::Status SyncDirectory() const;
 
  private:

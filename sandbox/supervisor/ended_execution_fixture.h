@@ -33,7 +33,7 @@ class EndedExecutionFixture : public ::testing::Test {
     EXPECT_TRUE(files.WriteEnd(end_).ok());
     return files;
   }
-  // The file `name` of the execution has its end.
+  // True if the file `name` of the execution holds the record of its end.
   bool HasEnd(const std::string& id, const std::string& name = "exit.pb") {
     wire::ExecutionRecord record;
     return ReadRecord(parent_ + "/" + id + "/" + name, &record).ok() &&

@@ -1,4 +1,4 @@
-// Why a command ended, as a pure function of what is known about its end.
+// The cause of a command's end, as a pure function of the facts.
 
 #ifndef SANDBOX_SUPERVISOR_ENDING_CAUSE_H_
 #define SANDBOX_SUPERVISOR_ENDING_CAUSE_H_
@@ -15,15 +15,15 @@ namespace wire = ::corral::supervisor::v1;
 struct EndingFacts {
   // From waitpid(2).
   int wait_status = 0;
-  // The first reason for which the supervisor was to kill the command, whether
-  // or not that killed it: a deletion, or output that was lost.
+  // Why the supervisor first decided to kill the command: a deletion, or lost
+  // output. The command may have ended by itself all the same.
   std::optional<wire::ExitRecord::Cause> condemned;
   // The timeout that expired: WALL_TIMEOUT or CPU_TIMEOUT.
   std::optional<wire::ExitRecord::Cause> timed_out;
-  // Signals that clients sent to the command, or had sent after a grace period.
+  // Signals that clients sent to the command, and SIGKILL after a grace period.
   std::set<int> client_signals;
-  // The kernel killed a process of the command for want of memory, and its log
-  // does not say that this was another one than the command itself.
+  // The kernel killed a process of the command for lack of memory. As far as
+  // its log says, that was the command itself.
   bool oom_victim = false;
   // Init has ended or is about to, and the kernel kills all commands with it.
   bool init_ends = false;
@@ -34,12 +34,12 @@ struct EndingFacts {
 // The command was killed by SIGKILL.
 bool IsKilled(const EndingFacts& facts);
 
-// Nothing: the command was killed because init ended, so it has no end of its
-// own.
+// Returns no value if the command was killed because init ended: then it has no
+// end of its own.
 std::optional<wire::ExitRecord::Cause> CauseOfEnding(const EndingFacts& facts);
 
-// The command is to be killed for another reason than its output: it, its
-// sandbox or its server ends.
+// Returns true if the supervisor decided to kill the command because the
+// execution, its sandbox or its server ends, and not because of its output.
 bool IsDeleted(const EndingFacts& facts);
 
 // Returns whether the rest in the pipes is discarded: nobody reads the

@@ -1,9 +1,8 @@
 // The files of an execution: a directory with its two records and its logs.
 //
 // Creating five files takes longer than starting a program, so a set is made
-// ahead under another name and renamed when it is known for whom. Until its
-// start.pb is written, a set is nobody's. Nothing is synced here: see
-// record_sync.h.
+// ahead and renamed when an execution needs it. A set without start.pb belongs
+// to no execution. Nothing is synced here: see record_sync.h.
 //
 // Not thread-safe.
 
@@ -28,15 +27,15 @@ class ExecutionFiles {
   ExecutionFiles() = default;
 
   // Makes a set in the directory `parent`/`name`, which must not exist, with
-  // the logs STDOUT and STDERR, or TERMINAL. What fails leaves nothing.
+  // the logs STDOUT and STDERR, or TERMINAL. On failure nothing is left.
   static absl::StatusOr<ExecutionFiles> Create(const std::string& parent,
                                                const std::string& name,
                                                bool terminal);
 
-  // There is a set.
+  // False for a default-constructed or removed one.
   bool valid() const { return !directory_.empty(); }
 
-  // AlreadyExists if `name` does.
+  // Fails with AlreadyExists if `name` exists.
   absl::Status Rename(const std::string& parent, const std::string& name);
 
   // The log is the caller's from now on. Once for each stream.
@@ -54,7 +53,7 @@ class ExecutionFiles {
   // succeeds.
   absl::Status WriteEnd(const std::string& sealed);
 
-  // An error: something is left, and it may be tried again.
+  // After an error something is left, and the caller may try again.
   absl::Status Remove();
 
  private:

@@ -34,9 +34,10 @@ class InputChannel {
   static constexpr size_t kMaxPending = size_t{4} << 20;
   static constexpr size_t kMaxWaiters = 64;
 
-  // Calls `done` when the command's side has taken everything up to the end of
-  // `data`, or takes no more: the state says so. OFFSET_GAP: a gap.
-  // SHORTAGE: too much waits already, and nothing was taken.
+  // Calls `done` when the pipe or terminal has taken everything up to the end
+  // of `data`, or is closed, which the state shows. OFFSET_GAP: `offset` is
+  // beyond the end of the data so far. SHORTAGE: too much waits already, and
+  // nothing was taken.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
 
   // Where data that is appended begins.

@@ -20,7 +20,7 @@ class KilledProcesses {
  public:
   // Adds the processes `pids` that were not added before, except for the
   // process of `leader`, a pidfd or -1. Reads a few files for each of the first
-  // 32, so only for when something is about to be killed.
+  // 32: call it only when the processes are about to be killed.
   void Note(const std::vector<pid_t>& pids, int leader);
 
   void WriteTo(wire::ExitRecord* exit) const;

@@ -1,5 +1,5 @@
-// Which processes the kernel killed for lack of memory. Its counters say how
-// many, only its log says which.
+// Finds out which processes the kernel killed for lack of memory. Its counters
+// show only how many; its log names them.
 //
 // Format of the log: Linux Documentation/ABI/testing/dev-kmsg; of the line:
 // __oom_kill_process in mm/oom_kill.c.
@@ -34,8 +34,8 @@ class OomLog {
   bool others_ = false;
 };
 
-// Reads /dev/kmsg, which takes a few milliseconds. True if the log cannot be
-// read, or if it has the pids and user ids of other namespaces.
+// Reads /dev/kmsg, which takes a few milliseconds. Returns true also if the log
+// cannot be read, or if it has the pids and user ids of other namespaces.
 bool MayBeOomVictim(pid_t pid, uint32_t first_id);
 
 }  // namespace sandbox

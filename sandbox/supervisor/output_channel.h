@@ -62,10 +62,10 @@ class OutputChannel final : private QuotaLog {
   // Writers wait for the disk.
   bool refused() const { return !closed() && wait_ == Wait::kForDisk; }
   // Why the log lacks some of the output: OUTPUT_LIMIT with Overflow::kKill, or
-  // OUTPUT_FAILED unless the disk recovers before Close(). Nothing: the log is
+  // OUTPUT_FAILED unless the disk recovers before Close(). No value: the log is
   // complete.
   std::optional<wire::ExitRecord::Cause> loss() const;
-  // The master, of a terminal.
+  // The terminal's master, if this is a terminal.
   int source() const { return source_.get(); }
 
   // See OutputLogWriter. Before the first Pump().

@@ -83,7 +83,7 @@ class OutputChannelFixture : public ::testing::Test {
   UniqueFd command_;
   std::unique_ptr<OutputChannel> channel_;
   int changes_ = 0;
-  // When the loop is to end, looked at after each change. It runs once only.
+  // The loop ends when this returns true. It is called after each change.
   std::function<bool()> until_ = [] { return true; };
 };
 

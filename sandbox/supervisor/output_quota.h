@@ -56,7 +56,7 @@ class OutputQuota {
   void OnDroppable();
 
   // Returns how many bytes may be written, and drops what can be dropped if
-  // none may. 0: `log` is resumed when there is room.
+  // none may. After 0, `log` is resumed when there is room.
   uint64_t MakeRoom(QuotaLog* log);
 
  private:

@@ -17,8 +17,8 @@ struct Reaped {
   rusage usage = {};
 };
 
-// `options` as of waitid(2). Nothing, with WNOHANG: the child still runs, or it
-// has ended and its tracer has not been notified yet.
+// Takes the `options` of waitid(2). Returns no value, with WNOHANG, if the
+// child still runs, or if it has ended and its tracer has not reaped it yet.
 std::optional<Reaped> Reap(int pidfd, int options);
 
 }  // namespace sandbox

@@ -1,6 +1,6 @@
-// Makes the records and logs of executions survive the death of the host, soon
-// after they were written and in the background, since the disk takes its time.
-// A failure is reported to the storage status and retried.
+// Makes the records and logs of executions survive a crash of the host. Syncs
+// them in the background, soon after they were written, since a disk may be
+// slow. A failure is reported to the storage status and retried.
 //
 // For the event loop's thread, which never waits for the disk here. What is not
 // synced when this is destroyed is left to the kernel.
@@ -50,8 +50,8 @@ class RecordSync {
   struct Job {
     // The content of exit.pb.new. Empty: only start.pb is synced.
     std::string end;
-    // It failed before, and the kernel takes what it could not write for
-    // written: everything is written again.
+    // Writes everything again: a sync failed before, after which the kernel
+    // treats data that it could not write as written.
     bool rewrite = false;
   };
   using Jobs = std::map<std::string, Job>;

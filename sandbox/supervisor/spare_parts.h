@@ -52,8 +52,8 @@ class SpareParts {
   absl::StatusOr<ExecutionFiles> TakeFiles(const std::string& id,
                                            bool terminal);
 
-  // Removes the group and makes nothing any more. Files stay: the directory is
-  // removed by others.
+  // Removes the group and makes nothing any more. The files stay: the server
+  // removes the directory.
   void Stop();
 
  private:

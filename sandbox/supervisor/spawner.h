@@ -34,7 +34,7 @@ class Spawner {
     std::vector<int> fds;
     bool cgroup_v2 = false;
     // Called with the command's pidfd, which is invalid if there is no process,
-    // and with whether the command executes.
+    // and with the spawner's answer.
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;
   };
 
@@ -69,9 +69,9 @@ class Spawner {
   absl::AnyInvocable<void()> lost_;
   bool ended_ = false;
   Timer end_timer_;
-  // Bytes that the request under way takes.
+  // Bytes of the exchange that the request under way takes.
   size_t used_ = 0;
-  // The first is under way.
+  // The first one was sent to the spawner.
   std::deque<Job> jobs_;
 };
 

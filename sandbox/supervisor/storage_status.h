@@ -1,4 +1,4 @@
-// Whether the disk accepts what a sandbox writes.
+// Knows whether the disk accepts the files that a sandbox writes.
 //
 // For the event loop's thread.
 
@@ -28,7 +28,7 @@ class StorageStatus {
             const absl::Status& why);
   void Succeed(const void* writer);
 
-  // One of the failures; empty: there is none.
+  // Returns one of the failures, or an empty text if there is none.
   std::string failure() const;
 
  private:

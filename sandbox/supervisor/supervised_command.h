@@ -100,7 +100,7 @@ class SupervisedCommand {
   void OnGraceOver();
   wire::ExecutionRecord RecordWithInput() const;
 
-  // The signal can end or reach something.
+  // Returns true if the signal can reach a process or shorten the end.
   bool Concerns(const wire::Signal& signal) const;
   absl::Status Deliver(const wire::Signal& signal);
 

@@ -27,7 +27,7 @@ constexpr char kInitDied[] = "init died";
 constexpr absl::Duration kLastWords = absl::Seconds(10);
 constexpr absl::Duration kLastWordsLook = absl::Milliseconds(10);
 
-// For a server that comes later: see StateDirectory::ReadFailure.
+// Leaves the failure for a later server.
 void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   const absl::Status written = ReplaceFile(
       directory + "/failure.pb", SealRecord(end), Durability::kProcess);
@@ -155,9 +155,10 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   WriteFailure(directory_, message.failed());
   control_.Send(std::move(message));
   CleanUp();
-  // Nobody saw how they ended, so no end is reported.
+  // How the commands ended is unknown, so no end is reported.
   commands_.Clear();
-  // Its answers are for the commands. Deferred: it may be on the stack.
+  // The spawner's answers refer to the commands. Deferred: the spawner may be
+  // on the stack.
   loop_->Defer([this] { spawner_.reset(); });
   StopWhenRead(kLastWords);
 }

@@ -33,9 +33,9 @@ class LastingCall {
 class Activity {
  public:
   struct Options {
-    // How long there may be neither a call nor a sandbox; zero: for ever.
+    // How long the server runs without a call and a sandbox; zero: for ever.
     absl::Duration idle_exit;
-    // Lasting calls at one time.
+    // The largest number of lasting calls at one time.
     size_t max_lasting_calls = SIZE_MAX;
   };
 
@@ -69,11 +69,10 @@ class Activity {
   void CommandStarted();
   void CommandEnded();
 
-  // A person or the system wants the server to end. The second request ends a
-  // drain.
+  // Asks the server to end. The second request ends a drain.
   void RequestStop();
 
-  // A successor waits to take over, or has gone.
+  // A successor asks to take over, or has gone.
   void RequestHandover();
   void CancelHandover();
 

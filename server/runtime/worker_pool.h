@@ -29,10 +29,10 @@ class WorkerPool {
   // Runs `job` on one of the threads. Jobs begin in the order of the calls.
   void Run(absl::AnyInvocable<void()> job);
 
-  // Runs `job` before all that wait.
+  // Runs `job` before all jobs that wait.
   void RunNext(absl::AnyInvocable<void()> job);
 
-  // Blocks until no job runs or waits. Not from a job.
+  // Blocks until no job runs or waits. Must not be called from a job.
   void AwaitIdle();
 
  private:
