@@ -134,7 +134,8 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
       execution_service_(&sandboxes_, &timers_, &lanes_.reads, &activity_,
                          config.ceilings()),
       admin_service_(FixedInfo(config, isolation), &sandboxes_.registry(),
-                     &storage_, &activity_) {}
+                     &storage_, &activity_),
+      screen_service_(&sandboxes_, &timers_, &activity_) {}
 
 Daemon::~Daemon() {
   if (server_ != nullptr) {
@@ -153,6 +154,7 @@ absl::Status Daemon::Start(Listener* listener) {
   builder.RegisterService(&sandbox_service_);
   builder.RegisterService(&execution_service_);
   builder.RegisterService(&admin_service_);
+  builder.RegisterService(&screen_service_);
   SetKeepalive(&builder);
   grpc::ResourceQuota memory("corrald");
   memory.Resize(max_rpc_memory_bytes_);

@@ -27,6 +27,7 @@
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/thread_timer_queue.h"
+#include "server/screen/screen_service.h"
 
 namespace server {
 
@@ -81,6 +82,7 @@ class Daemon {
   SandboxService sandbox_service_;
   ExecutionService execution_service_;
   AdminService admin_service_;
+  ScreenService screen_service_;
   Listener* listener_ = nullptr;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -36,6 +36,8 @@ _GOOGLETEST = {
 def _link_flags(ctx, spec):
     words = spec.split(" ")
     modules = [word for word in words if not word.startswith("-l")]
+    if not modules:
+        return words
     result = ctx.execute(["pkg-config", "--libs"] + modules)
     if result.return_code != 0:
         fail("Install the -dev package of %s: %s" % (modules, result.stderr))
@@ -116,6 +118,8 @@ def debian_repositories():
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
     _debian_repository(name = "libfuse", libraries = {":fuse3": "fuse3"})
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
+    # Static, so that the widths of characters can be replaced.
+    _debian_repository(name = "libvterm", libraries = {":vterm": "-l:libvterm.a"})
     _debian_repository(name = "openssl", libraries = {":crypto": "libcrypto"})
     _debian_repository(name = "zlib", libraries = {":z": "zlib"})
     _debian_repository(

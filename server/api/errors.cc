@@ -16,6 +16,8 @@
 namespace server {
 namespace {
 
+constexpr absl::Duration kScreenRetry = absl::Milliseconds(500);
+
 using corral::v1::ErrorReason;
 
 // Bytes of a value that an error shows.
@@ -127,6 +129,15 @@ absl::Status SandboxUnavailable(absl::string_view name, absl::string_view why,
             absl::StrCat("sandbox ", name, ": ", why),
             {{"name", std::string(name)}, {"state", std::string(state)}});
   AddRetryInfo(&status, retry_after);
+  return status;
+}
+
+absl::Status ScreenUnavailable(absl::string_view name, absl::string_view why) {
+  absl::Status status =
+      Error(absl::StatusCode::kUnavailable, corral::v1::SCREEN_UNAVAILABLE,
+            absl::StrCat("the screen of ", name, ": ", why),
+            {{"name", std::string(name)}});
+  AddRetryInfo(&status, kScreenRetry);
   return status;
 }
 

@@ -56,6 +56,10 @@ absl::Status OutputExpired(absl::string_view message, uint64_t begin_offset,
 absl::Status RequestMismatch(absl::string_view request_id,
                              absl::string_view name);
 
+// SCREEN_UNAVAILABLE with a RetryInfo: the emulator of an execution's terminal
+// does not work at present.
+absl::Status ScreenUnavailable(absl::string_view name, absl::string_view why);
+
 // STORAGE_FAILED. `where` says which operation failed.
 absl::Status StorageFailed(absl::string_view where, const absl::Status& cause);
 

@@ -38,6 +38,7 @@ Execution::Execution(ExecutionName name, std::string directory,
   sandbox::MutexLock lock(&mutex_);
   record_.set_state(corral::v1::Execution::STARTING);
   *record_.mutable_create_time() = TimeUtil::GetCurrentTime();
+  terminal_size_ = this->command().terminal();
   if (takes_input()) {
     record_.mutable_input();
   }
@@ -53,6 +54,16 @@ corral::v1::Execution::State Execution::state() const {
 }
 
 bool Execution::ended() const { return IsEnd(state()); }
+
+corral::v1::TerminalSize Execution::terminal_size() const {
+  sandbox::MutexLock lock(&mutex_);
+  return terminal_size_;
+}
+
+void Execution::SetTerminalSize(const corral::v1::TerminalSize& size) {
+  sandbox::MutexLock lock(&mutex_);
+  terminal_size_ = size;
+}
 
 corral::v1::Execution Execution::Describe() const {
   sandbox::MutexLock lock(&mutex_);

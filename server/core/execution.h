@@ -66,6 +66,11 @@ class Execution {
   corral::v1::Execution::State state() const;
   bool ended() const;
 
+  // The size of the terminal: the command's, until a resize has succeeded on
+  // this server. Empty without a terminal.
+  corral::v1::TerminalSize terminal_size() const;
+  void SetTerminalSize(const corral::v1::TerminalSize& size);
+
   // Everything that is known, with the command as far as it is kept.
   corral::v1::Execution Describe() const;
 
@@ -140,6 +145,7 @@ class Execution {
   // Without name, command and streams.
   corral::v1::Execution record_ ABSL_GUARDED_BY(mutex_);
   OutputState output_ ABSL_GUARDED_BY(mutex_);
+  corral::v1::TerminalSize terminal_size_ ABSL_GUARDED_BY(mutex_);
   // When a log was last written, as far as ReadLogs has found out.
   google::protobuf::Timestamp last_written_ ABSL_GUARDED_BY(mutex_);
   std::vector<Watching> watchers_ ABSL_GUARDED_BY(mutex_);

@@ -157,7 +157,13 @@ void Resize(const FoundExecution& target,
                sandbox::SupervisorConnection::Done done) {
         supervisor.Resize(resize, std::move(done));
       },
-      std::move(reply));
+      [execution = target.execution, size = request.size(),
+       reply = std::move(reply)](const absl::Status& resized) mutable {
+        if (resized.ok()) {
+          execution->SetTerminalSize(size);
+        }
+        reply(resized);
+      });
 }
 
 }  // namespace server

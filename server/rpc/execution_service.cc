@@ -19,13 +19,13 @@
 #include "server/api/request_identity.h"
 #include "server/api/validation.h"
 #include "server/core/execution.h"
-#include "server/core/recovery.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
 #include "server/rpc/acknowledgement.h"
 #include "server/rpc/control_call.h"
 #include "server/rpc/execution_list.h"
+#include "server/rpc/find_execution.h"
 #include "server/rpc/found_execution.h"
 #include "server/rpc/input_write.h"
 #include "server/rpc/unary_reply.h"
@@ -37,26 +37,7 @@
 namespace server {
 
 absl::StatusOr<FoundExecution> ExecutionService::Find(const std::string& name) {
-  ASSIGN_OR_RETURN(const ExecutionName parsed,
-                   ExecutionName::Parse("name", name));
-  FoundExecution found;
-  found.id = parsed.id();
-  found.sandbox = sandboxes_->registry().Find(parsed.sandbox().id());
-  if (found.sandbox != nullptr) {
-    found.sandbox->lifetime().Touch();
-    found.execution = found.sandbox->FindExecution(parsed.id());
-  }
-  if (found.execution == nullptr && found.sandbox != nullptr &&
-      !found.sandbox->knows_executions()) {
-    found.sandbox->HurryRecords();
-    return SandboxUnavailable(found.sandbox->spec().name(),
-                              "its records are not read yet",
-                              Recovery::kReadRetry);
-  }
-  if (found.execution == nullptr) {
-    return ExecutionNotFound(name);
-  }
-  return found;
+  return FindExecution(sandboxes_, name);
 }
 
 ExecutionService::UnaryReactor* ExecutionService::AnswerLater(

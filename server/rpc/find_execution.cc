@@ -1,0 +1,36 @@
+#include "server/rpc/find_execution.h"
+
+#include "sandbox/base/status_macros.h"
+#include "server/api/errors.h"
+#include "server/api/names.h"
+#include "server/core/recovery.h"
+#include "server/core/registry.h"
+#include "server/core/sandbox.h"
+
+namespace server {
+
+absl::StatusOr<FoundExecution> FindExecution(Sandboxes* sandboxes,
+                                             const std::string& name) {
+  ASSIGN_OR_RETURN(const ExecutionName parsed,
+                   ExecutionName::Parse("name", name));
+  FoundExecution found;
+  found.id = parsed.id();
+  found.sandbox = sandboxes->registry().Find(parsed.sandbox().id());
+  if (found.sandbox != nullptr) {
+    found.sandbox->lifetime().Touch();
+    found.execution = found.sandbox->FindExecution(parsed.id());
+  }
+  if (found.execution == nullptr && found.sandbox != nullptr &&
+      !found.sandbox->knows_executions()) {
+    found.sandbox->HurryRecords();
+    return SandboxUnavailable(found.sandbox->spec().name(),
+                              "its records are not read yet",
+                              Recovery::kReadRetry);
+  }
+  if (found.execution == nullptr) {
+    return ExecutionNotFound(name);
+  }
+  return found;
+}
+
+}  // namespace server

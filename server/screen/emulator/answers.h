@@ -1,0 +1,38 @@
+// The answers to questions that programs asked their terminal.
+
+#ifndef SERVER_SCREEN_EMULATOR_ANSWERS_H_
+#define SERVER_SCREEN_EMULATOR_ANSWERS_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace screen {
+
+// Not thread-safe.
+class Answers {
+ public:
+  // `offset`: the last byte of the question in the output. Not below earlier
+  // ones.
+  void Add(uint64_t offset, absl::string_view bytes);
+
+  // The answers to questions at `offset` and later.
+  std::string From(uint64_t offset) const;
+
+  // Older answers are forgotten.
+  static constexpr size_t kMaxBytes = 16 << 10;
+
+ private:
+  struct Answer {
+    uint64_t offset;
+    std::string bytes;
+  };
+  std::deque<Answer> answers_;
+  size_t size_ = 0;
+};
+
+}  // namespace screen
+
+#endif  // SERVER_SCREEN_EMULATOR_ANSWERS_H_

@@ -1,0 +1,15 @@
+// Takes away from the emulator process all that it does not need.
+
+#ifndef SERVER_SCREEN_EMULATOR_CONFINEMENT_H_
+#define SERVER_SCREEN_EMULATOR_CONFINEMENT_H_
+
+namespace screen {
+
+// Limits memory, files and processes, and loads a system call filter: reading
+// and writing open descriptors and memory without PROT_EXEC are allowed, any
+// other call kills the process. False: the kernel refused; errno says why.
+bool Confine();
+
+}  // namespace screen
+
+#endif  // SERVER_SCREEN_EMULATOR_CONFINEMENT_H_

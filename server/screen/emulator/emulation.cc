@@ -1,0 +1,102 @@
+#include "server/screen/emulator/emulation.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "corral/v1/screen.pb.h"
+#include "server/screen/emulator/frames.h"
+#include "server/screen/emulator/screen_message.h"
+#include "server/screen/emulator/terminal.h"
+
+namespace screen {
+namespace {
+
+bool ReadAll(int socket, void* buffer, size_t size) {
+  char* at = static_cast<char*>(buffer);
+  while (size > 0) {
+    const ssize_t got = ::read(socket, at, size);
+    if (got <= 0) {
+      return false;
+    }
+    at += got;
+    size -= got;
+  }
+  return true;
+}
+
+bool WriteAll(int socket, const std::string& bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const ssize_t put = ::write(socket, bytes.data() + at, bytes.size() - at);
+    if (put <= 0) {
+      return false;
+    }
+    at += put;
+  }
+  return true;
+}
+
+bool SendScreen(int socket, const Terminal& terminal, const Request& request) {
+  const std::string answers = terminal.answers().From(request.offset);
+  const std::string message =
+      Describe(terminal, request.scrollback_lines, request.styles != 0)
+          .SerializeAsString();
+  const Reply reply = {static_cast<uint32_t>(answers.size()),
+                       static_cast<uint32_t>(message.size())};
+  std::string bytes(reinterpret_cast<const char*>(&reply), sizeof(reply));
+  bytes += answers;
+  bytes += message;
+  return WriteAll(socket, bytes);
+}
+
+bool IsValidSize(const Request& request) {
+  return request.rows > 0 && request.columns > 0 && request.rows <= kMaxRows &&
+         request.columns <= kMaxColumns &&
+         request.rows * request.columns <= kMaxScreenCells;
+}
+
+}  // namespace
+
+void Emulate(int socket) {
+  std::unique_ptr<Terminal> terminal;
+  std::string output;
+  Request request;
+  while (ReadAll(socket, &request, sizeof(request))) {
+    if ((request.action == Action::kBegin) != (terminal == nullptr)) {
+      return;
+    }
+    switch (request.action) {
+      case Action::kBegin:
+        if (!IsValidSize(request)) {
+          return;
+        }
+        terminal = std::make_unique<Terminal>(request.rows, request.columns,
+                                              request.offset);
+        break;
+      case Action::kWrite:
+        if (request.size > kMaxWrite) {
+          return;
+        }
+        output.resize(request.size);
+        if (!ReadAll(socket, output.data(), output.size())) {
+          return;
+        }
+        terminal->Write(output);
+        break;
+      case Action::kClear:
+        terminal->Clear();
+        break;
+      case Action::kGet:
+        if (!SendScreen(socket, *terminal, request)) {
+          return;
+        }
+        break;
+      default:
+        return;
+    }
+  }
+}
+
+}  // namespace screen

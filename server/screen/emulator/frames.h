@@ -1,0 +1,58 @@
+// The messages between corrald and an emulator process, over a socket pair that
+// carries a stream of bytes. Both are of one build, so the numbers are in
+// the host's order.
+//
+// A request is a Request, followed by `size` bytes of output for kWrite. A
+// kGet is answered with a Reply, followed by `answers_size` bytes of answers
+// and `screen_size` bytes of a serialized corral.v1.Screen. Other requests have
+// no answer.
+
+#ifndef SERVER_SCREEN_EMULATOR_FRAMES_H_
+#define SERVER_SCREEN_EMULATOR_FRAMES_H_
+
+#include <cstdint>
+
+namespace screen {
+
+// The descriptor of an emulator's socket.
+inline constexpr int kEmulatorSocket = 3;
+
+enum class Action : uint32_t {
+  // First, once: rows, columns, offset.
+  kBegin = 1,
+  // size, and that many bytes of output.
+  kWrite = 2,
+  kClear = 3,
+  // scrollback_lines, styles, answers_from.
+  kGet = 4,
+};
+
+struct Request {
+  Action action;
+  uint32_t size;
+  uint32_t rows;
+  uint32_t columns;
+  uint32_t scrollback_lines;
+  uint32_t styles;
+  // Where the first byte stands (kBegin), or where answers begin (kGet).
+  uint64_t offset;
+};
+
+struct Reply {
+  uint32_t answers_size;
+  uint32_t screen_size;
+};
+
+// The largest kWrite.
+inline constexpr uint32_t kMaxWrite = 64 << 10;
+
+// Larger terminals have no screen: an emulator has a fixed amount of memory.
+inline constexpr uint32_t kMaxRows = 2048;
+inline constexpr uint32_t kMaxColumns = 4096;
+inline constexpr uint32_t kMaxScreenCells = 256 << 10;
+// No emulator sends more.
+inline constexpr uint32_t kMaxReply = 64 << 20;
+
+}  // namespace screen
+
+#endif  // SERVER_SCREEN_EMULATOR_FRAMES_H_

@@ -1,0 +1,27 @@
+// corral-emulator: one terminal emulator, for the output of one execution.
+// corrald starts it; see frames.h.
+
+#include <locale.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cstdlib>
+
+#include "server/screen/emulator/confinement.h"
+#include "server/screen/emulator/emulation.h"
+#include "server/screen/emulator/frames.h"
+
+int main() {
+  // For wcwidth(3). Without it, characters beyond ASCII take one column.
+  ::setlocale(LC_CTYPE, "C.UTF-8");
+  // For people who look at the processes. Without it the name would be a
+  // number.
+  ::prctl(PR_SET_NAME, "corral-emulator");
+  ::signal(SIGPIPE, SIG_IGN);
+  if (!screen::Confine()) {
+    return EXIT_FAILURE;
+  }
+  screen::Emulate(screen::kEmulatorSocket);
+  // Without destructors: nothing here must outlive the process.
+  std::_Exit(EXIT_SUCCESS);
+}

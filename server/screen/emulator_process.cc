@@ -1,0 +1,222 @@
+#include "server/screen/emulator_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+#include "server/screen/emulator/emulator_image.h"
+
+namespace server {
+namespace {
+
+using sandbox::UniqueFd;
+using screen::Action;
+using screen::Request;
+
+constexpr int kPatienceMillis = 5000;
+// In the child: the socket, then the program.
+constexpr int kImage = screen::kEmulatorSocket + 1;
+
+absl::Status Lost(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat("emulator: ", what));
+}
+
+// Returns 0 or an errno.
+int Spawn(const UniqueFd& image, const UniqueFd& socket, pid_t* pid) {
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, 0, 1);
+  ::posix_spawn_file_actions_adddup2(&actions, 0, 2);
+  ::posix_spawn_file_actions_adddup2(&actions, socket.get(),
+                                     screen::kEmulatorSocket);
+  ::posix_spawn_file_actions_adddup2(&actions, image.get(), kImage);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, kImage + 1);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  char name[] = "corral-emulator";
+  char* const arguments[] = {name, nullptr};
+  char* const environment[] = {nullptr};
+  const std::string program = absl::StrCat("/proc/self/fd/", kImage);
+  const int error = ::posix_spawn(pid, program.c_str(), &actions, &attributes,
+                                  arguments, environment);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+// Returns a descriptor above those that Spawn() overwrites. dup2(2) onto the
+// same number would leave close-on-exec set.
+UniqueFd AboveTheFixedOnes(const UniqueFd& fd) {
+  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 16));
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> MakeEmulatorImage() {
+  const absl::string_view image = sandbox::EmulatorImage();
+  UniqueFd memfd(::memfd_create("corral-emulator", MFD_CLOEXEC));
+  if (!memfd.valid() || ::write(memfd.get(), image.data(), image.size()) !=
+                            static_cast<ssize_t>(image.size())) {
+    return absl::ErrnoToStatus(errno, "memfd of corral-emulator");
+  }
+  // Executing a file that is open for writing is refused (ETXTBSY).
+  UniqueFd read_only(::open(absl::StrCat("/proc/self/fd/", memfd.get()).c_str(),
+                            O_RDONLY | O_CLOEXEC));
+  if (!read_only.valid()) {
+    return absl::ErrnoToStatus(errno, "reopen the memfd of corral-emulator");
+  }
+  return read_only;
+}
+
+bool HasScreen(const corral::v1::TerminalSize& size) {
+  return size.rows() > 0 && size.columns() > 0 &&
+         size.rows() <= screen::kMaxRows &&
+         size.columns() <= screen::kMaxColumns &&
+         size.rows() * size.columns() <= screen::kMaxScreenCells;
+}
+
+absl::StatusOr<std::unique_ptr<EmulatorProcess>> EmulatorProcess::Start(
+    const UniqueFd& image, const corral::v1::TerminalSize& size,
+    uint64_t offset) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ErrnoToStatus(errno, "socket of an emulator");
+  }
+  UniqueFd ours(ends[0]);
+  const UniqueFd created(ends[1]);
+  const UniqueFd theirs = AboveTheFixedOnes(created);
+  const UniqueFd program = AboveTheFixedOnes(image);
+  if (!theirs.valid() || !program.valid() ||
+      ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return absl::ErrnoToStatus(errno, "descriptors of an emulator");
+  }
+  pid_t pid;
+  const int error = Spawn(program, theirs, &pid);
+  if (error != 0) {
+    return absl::ErrnoToStatus(error, "start corral-emulator");
+  }
+  std::unique_ptr<EmulatorProcess> emulator(
+      new EmulatorProcess(pid, std::move(ours)));
+  Request begin = {};
+  begin.action = Action::kBegin;
+  begin.rows = size.rows();
+  begin.columns = size.columns();
+  begin.offset = offset;
+  RETURN_IF_ERROR(emulator->Send(begin));
+  return emulator;
+}
+
+EmulatorProcess::EmulatorProcess(pid_t pid, UniqueFd socket)
+    : pid_(pid), socket_(std::move(socket)) {}
+
+EmulatorProcess::~EmulatorProcess() {
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+absl::Status EmulatorProcess::SendAll(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent =
+        ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes.remove_prefix(sent);
+      continue;
+    }
+    pollfd item = {socket_.get(), POLLOUT, 0};
+    if (errno != EAGAIN && errno != EINTR) {
+      return Lost("it has ended");
+    }
+    if (errno == EAGAIN && ::poll(&item, 1, kPatienceMillis) == 0) {
+      return Lost("it takes no data");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmulatorProcess::Receive(char* buffer, size_t size) {
+  while (size > 0) {
+    const ssize_t got = ::recv(socket_.get(), buffer, size, 0);
+    if (got > 0) {
+      buffer += got;
+      size -= got;
+      continue;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      return Lost("it has ended");
+    }
+    pollfd item = {socket_.get(), POLLIN, 0};
+    if (errno == EAGAIN && ::poll(&item, 1, kPatienceMillis) == 0) {
+      return Lost("it does not answer");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmulatorProcess::Send(const Request& request,
+                                   absl::string_view output) {
+  std::string bytes(reinterpret_cast<const char*>(&request), sizeof(request));
+  absl::StrAppend(&bytes, output);
+  return SendAll(bytes);
+}
+
+absl::Status EmulatorProcess::Write(absl::string_view output) {
+  while (!output.empty()) {
+    const absl::string_view part = output.substr(0, screen::kMaxWrite);
+    Request request = {};
+    request.action = Action::kWrite;
+    request.size = part.size();
+    RETURN_IF_ERROR(Send(request, part));
+    output.remove_prefix(part.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmulatorProcess::Clear() {
+  Request request = {};
+  request.action = Action::kClear;
+  return Send(request);
+}
+
+absl::StatusOr<EmulatorProcess::View> EmulatorProcess::Get(
+    uint32_t scrollback_lines, bool styles, uint64_t answers_from) {
+  Request request = {};
+  request.action = Action::kGet;
+  request.scrollback_lines = scrollback_lines;
+  request.styles = styles ? 1 : 0;
+  request.offset = answers_from;
+  RETURN_IF_ERROR(Send(request));
+  screen::Reply reply;
+  RETURN_IF_ERROR(Receive(reinterpret_cast<char*>(&reply), sizeof(reply)));
+  if (reply.answers_size > screen::kMaxReply ||
+      reply.screen_size > screen::kMaxReply) {
+    return Lost("its answer is too large");
+  }
+  View view;
+  view.answers.resize(reply.answers_size);
+  RETURN_IF_ERROR(Receive(view.answers.data(), view.answers.size()));
+  std::string message(reply.screen_size, '\0');
+  RETURN_IF_ERROR(Receive(message.data(), message.size()));
+  if (!view.screen.ParseFromString(message)) {
+    return Lost("its answer is no screen");
+  }
+  return view;
+}
+
+}  // namespace server

@@ -1,0 +1,192 @@
+#include "server/screen/live_screen.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "corral/v1/error_reason.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/storage/output_log.h"
+#include "server/api/errors.h"
+#include "server/rpc/log_read.h"
+#include "server/rpc/output_cursor.h"
+
+namespace server {
+namespace {
+
+using corral::v1::TERMINAL;
+
+// How much output the attempts to make a screen use. Output that makes the
+// emulator crash again and again must not make the screen unavailable.
+constexpr uint64_t kAttempts[] = {LiveScreen::kMaxOutput,
+                                  LiveScreen::kMaxOutput, 256 << 10, 4096, 0};
+// Older clears are forgotten.
+constexpr size_t kMaxClears = 1000;
+
+absl::Status TooLarge(const Execution& execution,
+                      const corral::v1::TerminalSize& size) {
+  return Error(absl::StatusCode::kFailedPrecondition,
+               corral::v1::SCREEN_UNAVAILABLE,
+               absl::StrCat("a terminal of ", size.rows(), " rows and ",
+                            size.columns(), " columns has no screen: at most ",
+                            screen::kMaxRows, " rows, ", screen::kMaxColumns,
+                            " columns and ", screen::kMaxScreenCells, " cells"),
+               {{"name", execution.name()}});
+}
+
+bool AreEqual(const corral::v1::TerminalSize& a,
+              const corral::v1::TerminalSize& b) {
+  return a.rows() == b.rows() && a.columns() == b.columns();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
+  if (log_ == nullptr) {
+    absl::StatusOr<Execution::LogReader> log = execution.OpenLog(TERMINAL);
+    if (absl::IsNotFound(log.status())) {
+      return false;
+    }
+    if (!log.ok()) {
+      return ToReadError(execution, log.status());
+    }
+    log_ = *std::move(log);
+  } else {
+    const absl::Status read = execution.ReadLog(TERMINAL, *log_);
+    if (!read.ok()) {
+      return ToReadError(execution, read);
+    }
+  }
+  const std::optional<sandbox::OutputLogState> state =
+      execution.output(TERMINAL);
+  if (!state.has_value()) {
+    return false;
+  }
+  if (state->expired && state->end > 0) {
+    return OutputExpired(execution.name(), state->begin, state->end);
+  }
+  end_ = state->end;
+  return true;
+}
+
+absl::Status LiveScreen::EnsureEmulator(const Execution& execution,
+                                        uint64_t output) {
+  const corral::v1::TerminalSize size = execution.terminal_size();
+  if (!HasScreen(size)) {
+    return TooLarge(execution, size);
+  }
+  if (emulator_ != nullptr && AreEqual(size, size_)) {
+    return absl::OkStatus();
+  }
+  emulator_.reset();
+  size_ = size;
+  const std::optional<sandbox::OutputLogState> state =
+      execution.output(TERMINAL);
+  const uint64_t oldest = end_ > output ? end_ - output : 0;
+  begin_ =
+      std::min(end_, state.has_value() ? SkipDropped(*state, oldest) : oldest);
+  position_ = begin_;
+  cleared_ = std::lower_bound(clears_.begin(), clears_.end(), begin_) -
+             clears_.begin();
+  ASSIGN_OR_RETURN(emulator_, EmulatorProcess::Start(*image_, size, begin_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> LiveScreen::Read(Execution& execution, char* buffer,
+                                        size_t size) {
+  const absl::StatusOr<size_t> read = log_->Read(position_, buffer, size);
+  if (absl::IsOutOfRange(read.status())) {
+    // Dropped meanwhile: the emulator goes on with what is kept.
+    RETURN_IF_ERROR(execution.ReadLog(TERMINAL, *log_));
+    const uint64_t next =
+        SkipDropped(execution.output(TERMINAL).value(), position_);
+    if (next == position_) {
+      return absl::DataLossError("the log has lost what it should keep");
+    }
+    position_ = std::min(next, end_);
+    return 0;
+  }
+  RETURN_IF_ERROR(read.status());
+  if (*read == 0) {
+    return absl::DataLossError("the log is shorter than was reported");
+  }
+  return *read;
+}
+
+absl::Status LiveScreen::CatchUp(Execution& execution) {
+  std::string buffer(screen::kMaxWrite, '\0');
+  while (true) {
+    while (cleared_ < clears_.size() && clears_[cleared_] <= position_) {
+      RETURN_IF_ERROR(emulator_->Clear());
+      ++cleared_;
+    }
+    if (position_ >= end_) {
+      return absl::OkStatus();
+    }
+    const uint64_t stop =
+        cleared_ < clears_.size() ? std::min(end_, clears_[cleared_]) : end_;
+    const absl::StatusOr<size_t> got =
+        Read(execution, buffer.data(),
+             std::min<uint64_t>(buffer.size(), stop - position_));
+    if (!got.ok()) {
+      return ToReadError(execution, got.status());
+    }
+    RETURN_IF_ERROR(emulator_->Write({buffer.data(), *got}));
+    position_ += *got;
+  }
+}
+
+absl::StatusOr<LiveScreen::View> LiveScreen::TryGet(
+    Execution& execution, const corral::v1::GetScreenRequest& request,
+    uint64_t output) {
+  RETURN_IF_ERROR(EnsureEmulator(execution, output));
+  RETURN_IF_ERROR(CatchUp(execution));
+  return emulator_->Get(
+      request.scrollback_lines(), request.styles(),
+      request.has_answers_from() ? request.answers_from() : UINT64_MAX);
+}
+
+absl::Status LiveScreen::Get(Execution& execution,
+                             const corral::v1::GetScreenRequest& request,
+                             corral::v1::GetScreenResponse* response) {
+  *response->mutable_execution() = execution.Describe();
+  response->mutable_execution()->clear_command();
+  RETURN_IF_ERROR(LookAtLog(execution).status());
+  absl::Status failed;
+  for (const uint64_t output : kAttempts) {
+    absl::StatusOr<View> view = TryGet(execution, request, output);
+    if (view.ok()) {
+      *response->mutable_screen() = std::move(view->screen);
+      response->mutable_screen()->set_begin_offset(begin_);
+      response->mutable_screen()->set_end_offset(position_);
+      response->set_answers(std::move(view->answers));
+      return absl::OkStatus();
+    }
+    failed = view.status();
+    emulator_.reset();
+    if (ReasonOf(failed) != corral::v1::ERROR_REASON_UNSPECIFIED) {
+      return failed;  // not the emulator's fault
+    }
+    LOG(WARNING) << execution.name() << ": " << failed;
+  }
+  return ScreenUnavailable(execution.name(), failed.message());
+}
+
+absl::Status LiveScreen::Clear(Execution& execution) {
+  ASSIGN_OR_RETURN(const bool has_output, LookAtLog(execution));
+  if (!has_output || (!clears_.empty() && clears_.back() == end_)) {
+    return absl::OkStatus();
+  }
+  clears_.push_back(end_);
+  if (clears_.size() > kMaxClears) {
+    clears_.erase(clears_.begin());
+    cleared_ -= cleared_ > 0 ? 1 : 0;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace server

@@ -1,0 +1,87 @@
+#include "server/screen/live_screens.h"
+
+#include <sys/types.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/v1/screen_service.pb.h"
+#include "gtest/gtest.h"
+#include "server/api/names.h"
+#include "server/core/execution.h"
+#include "server/core/execution_fixture.h"
+#include "server/screen/live_screen.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+namespace {
+
+class LiveScreensTest : public ExecutionFixture {
+ protected:
+  LiveScreensTest() { Log("terminal"); }
+
+  std::shared_ptr<Execution> StartNamed(const std::string& id) {
+    corral::v1::Command command;
+    command.mutable_terminal()->set_rows(4);
+    command.mutable_terminal()->set_columns(20);
+    return std::make_shared<Execution>(ExecutionName(SandboxName("box"), id),
+                                       directory_, command);
+  }
+  // The process of the emulator, after a use of the screen if `get` is set.
+  pid_t Pid(const std::shared_ptr<Execution>& execution, bool get) {
+    std::promise<pid_t> pid;
+    screens_.Run(execution, [&](absl::StatusOr<LiveScreen*> screen) {
+      corral::v1::GetScreenResponse response;
+      if (get) {
+        EXPECT_TRUE((*screen)->Get(*execution, {}, &response).ok());
+      }
+      pid.set_value((*screen)->emulator_pid());
+    });
+    return pid.get_future().get();
+  }
+
+  tests::FakeTimerQueue timers_;
+  LiveScreens screens_{&timers_};
+};
+
+TEST_F(LiveScreensTest, KeepsTheEmulatorBetweenCalls) {
+  const auto execution = StartNamed("a");
+  const pid_t pid = Pid(execution, true);
+  EXPECT_NE(pid, 0);
+  EXPECT_EQ(Pid(execution, true), pid);
+}
+
+TEST_F(LiveScreensTest, EndsAnEmulatorThatNobodyUses) {
+  const auto execution = StartNamed("a");
+  EXPECT_NE(Pid(execution, true), 0);
+  for (int i = 0; i < 5; ++i) {
+    timers_.Advance(absl::Seconds(20));
+  }
+  EXPECT_EQ(Pid(execution, false), 0);
+}
+
+TEST_F(LiveScreensTest, EndsTheLongestUnusedEmulatorWhenThereAreTooMany) {
+  std::vector<std::shared_ptr<Execution>> executions;
+  for (size_t i = 0; i <= LiveScreens::kMaxEmulators; ++i) {
+    executions.push_back(StartNamed(absl::StrCat("e", i)));
+    EXPECT_NE(Pid(executions.back(), true), 0);
+    timers_.Advance(absl::Milliseconds(1));
+  }
+  EXPECT_NE(Pid(executions.back(), false), 0);
+  EXPECT_EQ(Pid(executions.front(), false), 0);
+}
+
+TEST_F(LiveScreensTest, GivesANewExecutionOfTheSameNameItsOwnScreen) {
+  auto execution = StartNamed("a");
+  const pid_t first = Pid(execution, true);
+  execution = StartNamed("a");
+  EXPECT_NE(Pid(execution, true), first);
+}
+
+}  // namespace
+}  // namespace server
