@@ -70,6 +70,8 @@ TEST(QuantityTest, ParsesCounts) {
 
 TEST(QuantityTest, FormatsBytes) {
   EXPECT_EQ(FormatBytes(100), "100 bytes");
+  EXPECT_EQ(FormatBytes(1023), "1023 bytes");
+  EXPECT_EQ(FormatBytes(1024), "1 KiB");
   EXPECT_EQ(FormatBytes(512 << 20), "512 MiB");
   EXPECT_EQ(FormatBytes(uint64_t{3} << 29), "1.5 GiB");
 }

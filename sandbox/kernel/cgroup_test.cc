@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -134,6 +137,24 @@ TEST_F(CgroupTest, LimitsProcesses) {
   EXPECT_EQ(Reap(StartIn(*group, [] { return ::fork() < 0 ? 0 : 1; })), 0);
   EXPECT_GT(group->Usage().memory_peak_bytes, 0u);
   EXPECT_LE(group->Usage().memory_peak_bytes, uint64_t{64} << 20);
+}
+
+TEST_F(CgroupTest, LimitsProcessorTime) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  CgroupLimits limits;
+  limits.cpu_millis = 500;
+  ASSERT_THAT(group->SetLimits(limits), IsOk());
+  std::vector<uint64_t> quotas;  // microseconds in each 100 ms
+  for (const std::string& parent : host_.parents) {
+    for (const char* file : {"cpu.max", "cpu.cfs_quota_us"}) {
+      std::ifstream quota(absl::StrCat(parent, "/corral/", name_, "/", file));
+      if (quota.is_open()) {
+        quota >> quotas.emplace_back();
+      }
+    }
+  }
+  EXPECT_THAT(quotas, ElementsAre(50'000));
 }
 
 TEST_F(CgroupTest, RemovesWhatAnEarlierGroupLeft) {

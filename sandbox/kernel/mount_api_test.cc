@@ -67,6 +67,10 @@ TEST_F(MountApiTest, FollowsNoLink) {
     EXPECT_FALSE(MoveTree(tree->get(), root_.get(), path).ok()) << path;
   }
   EXPECT_FALSE(OpenBeneath(root_.get(), "link/ssl").ok());
+  // Nor a link that stays below the root.
+  ASSERT_EQ(::symlinkat("a", root_.get(), "inside"), 0);
+  ASSERT_EQ(::mkdirat(root_.get(), "a/deep", 0755), 0);
+  EXPECT_FALSE(OpenBeneath(root_.get(), "inside/deep").ok());
   // The last part of a path may be a link, which is not followed.
   const absl::StatusOr<UniqueFd> link = OpenBeneath(root_.get(), "link");
   ASSERT_THAT(link.status(), IsOk());

@@ -4,15 +4,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/kernel/mounts.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 
@@ -92,6 +97,24 @@ TEST_F(OpenWorkspaceTest, RefusesTheDirectoriesThatASandboxHasOfItsOwn) {
                                     "or elsewhere"));
   }
   EXPECT_THAT(OpenWorkspace("/usr/bin").status(), IsOk());
+}
+
+TEST_F(OpenWorkspaceTest, LendsTheDirectoryAsOneOfTheCommandsUserAndGroup) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  constexpr uint32_t kFirstId = 0x70000000;
+  ASSERT_EQ(::chown((path_ + "/real").c_str(), 1234, 5678), 0);
+  const absl::StatusOr<HostTree> lent =
+      LendWorkspace({path_ + "/real", /*read_only=*/false, kFirstId});
+  if (FailureOf(lent.status()) == wire::Reply::ISOLATION) {
+    GTEST_SKIP() << lent.status();
+  }
+  ASSERT_THAT(lent.status(), IsOk());
+  struct stat shown;
+  ASSERT_EQ(::fstat(lent->tree.get(), &shown), 0);
+  EXPECT_EQ(shown.st_uid, kFirstId + kCommandId);
+  EXPECT_EQ(shown.st_gid, kFirstId + kCommandId);
 }
 
 }  // namespace
