@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
          std::string(argv[3]) + " " + argv[4] +
              " leader=" + std::to_string(::getsid(0) == ::getpid()) +
              " fds=" + std::to_string(CountDescriptors()) +
-             " cwd=" + ::getcwd(directory, sizeof directory) + "\n");
+             " cwd=" + ::getcwd(directory, sizeof directory) +
+             " session=" + std::to_string(::getsid(0)) + "\n");
   if (::access((path + ".fail").c_str(), F_OK) == 0) {
     std::fputs("no luck today\n", stderr);
     return 1;

@@ -21,7 +21,10 @@ namespace client {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
@@ -72,8 +75,12 @@ TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
   ASSERT_THAT(Ensure(), IsOk());
   ::close(extra);
   EXPECT_TRUE(*IsListening(socket_));
-  EXPECT_EQ(Content(socket_ + ".starts"),
-            "--idle-exit-seconds 600 leader=0 fds=3 cwd=/\n");
+  const std::string start = Content(socket_ + ".starts");
+  EXPECT_THAT(start, StartsWith("--idle-exit-seconds 600 leader=0 fds=3 cwd=/ "
+                                "session="));
+  // The terminal of this session would take the daemon with it.
+  EXPECT_THAT(start,
+              Not(EndsWith(absl::StrCat("session=", ::getsid(0), "\n"))));
 }
 
 TEST_F(LocalServerTest, StartsNoServerWhenOneListens) {
