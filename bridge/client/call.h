@@ -51,6 +51,10 @@ inline corral::v1::ExecutionService::StubInterface& StubOf(
     Connection& connection, corral::v1::ExecutionService::StubInterface*) {
   return connection.executions();
 }
+inline corral::v1::ScreenService::StubInterface& StubOf(
+    Connection& connection, corral::v1::ScreenService::StubInterface*) {
+  return connection.screens();
+}
 inline corral::v1::AdminService::StubInterface& StubOf(
     Connection& connection, corral::v1::AdminService::StubInterface*) {
   return connection.admin();

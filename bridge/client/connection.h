@@ -26,6 +26,7 @@
 #include "corral/v1/admin.grpc.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
+#include "corral/v1/screen_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 
 namespace client {
@@ -55,6 +56,7 @@ class Connection {
   corral::v1::ExecutionService::StubInterface& executions() {
     return *executions_;
   }
+  corral::v1::ScreenService::StubInterface& screens() { return *screens_; }
   corral::v1::AdminService::StubInterface& admin() { return *admin_; }
 
   // In the form of ConnectOptions.server.
@@ -78,6 +80,7 @@ class Connection {
   const std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<corral::v1::SandboxService::StubInterface> sandboxes_;
   std::unique_ptr<corral::v1::ExecutionService::StubInterface> executions_;
+  std::unique_ptr<corral::v1::ScreenService::StubInterface> screens_;
   std::unique_ptr<corral::v1::AdminService::StubInterface> admin_;
 };
 

@@ -1,6 +1,8 @@
 #include "bridge/jsonrpc/json.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 namespace bridge {
 namespace {
@@ -12,6 +14,25 @@ size_t SkipString(absl::string_view text, size_t begin) {
     at += text[at] == '\\' ? 2 : 1;
   }
   return std::min(at + 1, text.size());
+}
+
+template <typename Value>
+std::string Dump(const Value& value, int indent) {
+  return value.dump(indent, /*indent_char=*/' ', /*ensure_ascii=*/false,
+                    Value::error_handler_t::replace);
+}
+
+template <typename Value>
+std::optional<Value> Parse(absl::string_view text) {
+  if (NestingDepth(text) > kMaxJsonDepth) {
+    return std::nullopt;
+  }
+  Value value = Value::parse(text.begin(), text.end(), /*cb=*/nullptr,
+                             /*allow_exceptions=*/false);
+  if (value.is_discarded()) {
+    return std::nullopt;
+  }
+  return value;
 }
 
 }  // namespace
@@ -35,24 +56,33 @@ size_t NestingDepth(absl::string_view text) {
 }
 
 std::optional<Json> ParseJson(absl::string_view text) {
-  if (NestingDepth(text) > kMaxJsonDepth) {
-    return std::nullopt;
-  }
-  Json value = Json::parse(text.begin(), text.end(), /*cb=*/nullptr,
-                           /*allow_exceptions=*/false);
-  if (value.is_discarded()) {
-    return std::nullopt;
-  }
-  return value;
+  return Parse<Json>(text);
+}
+
+std::optional<OrderedJson> ParseOrderedJson(absl::string_view text) {
+  return Parse<OrderedJson>(text);
 }
 
 bool IsJson(absl::string_view text) {
   return Json::accept(text.begin(), text.end());
 }
 
-std::string Serialize(const Json& value) {
-  return value.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
-                    Json::error_handler_t::replace);
+std::string Serialize(const Json& value) { return Dump(value, -1); }
+
+std::string SerializeOrdered(const OrderedJson& value) {
+  return Dump(value, -1);
+}
+
+std::string SerializeIndented(const OrderedJson& value) {
+  return Dump(value, 2);
+}
+
+OrderedJson JavaScriptNumber(double value) {
+  // Beyond 2^53 not every integer is a double.
+  constexpr double kSafe = 9007199254740992.0;
+  return value == std::floor(value) && std::abs(value) < kSafe
+             ? OrderedJson(static_cast<int64_t>(value))
+             : OrderedJson(value);
 }
 
 }  // namespace bridge

@@ -17,6 +17,8 @@
 namespace bridge {
 
 using Json = nlohmann::json;
+// Keeps the members of an object in the order in which they were added.
+using OrderedJson = nlohmann::ordered_json;
 
 // The library copies and serializes values by recursion, so a value that nests
 // deeper than this would overflow the stack.
@@ -26,6 +28,9 @@ constexpr size_t kMaxJsonDepth = 500;
 // arrays and objects deeper than kMaxJsonDepth. If an object has two members of
 // one name, the last one counts.
 std::optional<Json> ParseJson(absl::string_view text);
+
+// The same, with the members in the order of the text.
+std::optional<OrderedJson> ParseOrderedJson(absl::string_view text);
 
 // Whether `text` is one JSON value in valid UTF-8, of any depth. Builds no
 // value and does not recurse.
@@ -39,6 +44,13 @@ size_t NestingDepth(absl::string_view text);
 // Writes the value on one line. Bytes of a string that are not UTF-8 become
 // U+FFFD.
 std::string Serialize(const Json& value);
+std::string SerializeOrdered(const OrderedJson& value);
+
+// Writes the value as JavaScript's JSON.stringify(value, null, 2) does.
+std::string SerializeIndented(const OrderedJson& value);
+
+// The number as JavaScript writes it: an integer without a fraction.
+OrderedJson JavaScriptNumber(double value);
 
 }  // namespace bridge
 

@@ -45,6 +45,22 @@ TEST(NestingDepthTest, CountsBracketsOutsideOfStrings) {
   EXPECT_EQ(NestingDepth("[\"[["), 1u);
 }
 
+TEST(JsonTest, IndentsAsJavaScriptDoesAndKeepsTheOrderOfMembers) {
+  const std::optional<OrderedJson> value =
+      ParseOrderedJson(R"({"b":1,"a":{"d":[],"c":"x\u001b"}})");
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ(SerializeIndented(*value),
+            "{\n  \"b\": 1,\n  \"a\": {\n    \"d\": [],\n"
+            "    \"c\": \"x\\u001b\"\n  }\n}");
+}
+
+TEST(JsonTest, WritesNumbersAsJavaScriptDoes) {
+  EXPECT_EQ(SerializeOrdered(JavaScriptNumber(3600)), "3600");
+  EXPECT_EQ(SerializeOrdered(JavaScriptNumber(0.5)), "0.5");
+  EXPECT_EQ(SerializeOrdered(JavaScriptNumber(0.003 + 3.007)),
+            "3.0100000000000002");
+}
+
 TEST(JsonTest, ReplacesInvalidUtf8WhenSerializing) {
   EXPECT_EQ(Serialize(Json("a\xff\n")), "\"a\xEF\xBF\xBD\\n\"");
 }

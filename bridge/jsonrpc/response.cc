@@ -4,9 +4,21 @@
 
 namespace bridge {
 
+namespace {
+
+std::string Line(absl::string_view id, absl::string_view result) {
+  return absl::StrCat(R"({"jsonrpc":"2.0","id":)", id, R"(,"result":)", result,
+                      "}\n");
+}
+
+}  // namespace
+
 std::string ResultLine(absl::string_view id, const Json& result) {
-  return absl::StrCat(R"({"jsonrpc":"2.0","id":)", id, R"(,"result":)",
-                      Serialize(result), "}\n");
+  return Line(id, Serialize(result));
+}
+
+std::string OrderedResultLine(absl::string_view id, const OrderedJson& result) {
+  return Line(id, SerializeOrdered(result));
 }
 
 std::string ErrorLine(absl::string_view id, const Error& error) {

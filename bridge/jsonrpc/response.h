@@ -32,6 +32,7 @@ struct Error {
 // `id` is the id of the request as it was written, of any JSON type. The answer
 // has the same bytes.
 std::string ResultLine(absl::string_view id, const Json& result);
+std::string OrderedResultLine(absl::string_view id, const OrderedJson& result);
 std::string ErrorLine(absl::string_view id, const Error& error);
 
 }  // namespace bridge

@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/kernel/privileges.h"
 #include "server/screen/emulator/emulator_image.h"
 
 namespace server {
@@ -113,6 +115,12 @@ absl::StatusOr<std::unique_ptr<EmulatorProcess>> EmulatorProcess::Start(
   }
   std::unique_ptr<EmulatorProcess> emulator(
       new EmulatorProcess(pid, std::move(ours)));
+  // It can be made again. Its parent asks the kernel to be spared, and it has
+  // inherited that.
+  const absl::Status first = sandbox::MakeFirstOomVictim(pid);
+  if (!first.ok()) {
+    LOG(WARNING) << "emulator: " << first;
+  }
   Request begin = {};
   begin.action = Action::kBegin;
   begin.rows = size.rows();

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bridge/cli/attach/terminal.h"
-#include "bridge/cli/commands/working_directory.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"
+#include "bridge/options/working_directory.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {

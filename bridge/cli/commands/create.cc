@@ -1,10 +1,10 @@
 #include "absl/strings/str_cat.h"
-#include "bridge/cli/commands/sandbox_options.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/report/json_output.h"
 #include "bridge/client/call.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/options/sandbox_options.h"
 #include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 

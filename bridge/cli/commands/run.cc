@@ -1,9 +1,9 @@
 #include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/commands/command_options.h"
 #include "bridge/cli/commands/detached_command.h"
-#include "bridge/cli/commands/sandbox_options.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/options/sandbox_options.h"
 #include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 

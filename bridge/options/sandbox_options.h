@@ -1,7 +1,7 @@
 // The options for a new sandbox: workspace, limits, lifetime and retention.
 
-#ifndef BRIDGE_CLI_COMMANDS_SANDBOX_OPTIONS_H_
-#define BRIDGE_CLI_COMMANDS_SANDBOX_OPTIONS_H_
+#ifndef BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_
+#define BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_
 
 #include <string>
 
@@ -32,4 +32,4 @@ class SandboxOptions {
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_COMMANDS_SANDBOX_OPTIONS_H_
+#endif  // BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_

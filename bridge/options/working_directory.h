@@ -1,8 +1,8 @@
 // Directories, by the paths that a server accepts: a workspace's path has no
 // symbolic links.
 
-#ifndef BRIDGE_CLI_COMMANDS_WORKING_DIRECTORY_H_
-#define BRIDGE_CLI_COMMANDS_WORKING_DIRECTORY_H_
+#ifndef BRIDGE_OPTIONS_WORKING_DIRECTORY_H_
+#define BRIDGE_OPTIONS_WORKING_DIRECTORY_H_
 
 #include <string>
 
@@ -25,4 +25,4 @@ bool IsWithin(absl::string_view path, absl::string_view directory);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_CLI_COMMANDS_WORKING_DIRECTORY_H_
+#endif  // BRIDGE_OPTIONS_WORKING_DIRECTORY_H_

@@ -1,11 +1,11 @@
-#include "bridge/cli/commands/sandbox_options.h"
+#include "bridge/options/sandbox_options.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "bridge/cli/commands/working_directory.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
+#include "bridge/options/working_directory.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {

@@ -1,4 +1,4 @@
-#include "bridge/cli/commands/working_directory.h"
+#include "bridge/options/working_directory.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,0 +1,87 @@
+#include "bridge/mcp/options.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/options/option_table.h"
+#include "bridge/options/quantity.h"
+#include "bridge/options/sandbox_options.h"
+#include "bridge/options/server_options.h"
+#include "bridge/options/working_directory.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+// Larger terminals have no screen; see proto/corral/v1/screen_service.proto.
+constexpr uint64_t kMaxColumns = 4096;
+constexpr uint64_t kMaxRows = 2048;
+constexpr uint64_t kMaxSessions = 100;
+
+template <typename Field>
+OptionTable::Setter Count(uint64_t max, Field* field) {
+  return [max, field](absl::string_view value) -> absl::Status {
+    const absl::StatusOr<uint64_t> count = ParseCount(value);
+    if (!count.ok() || *count < 1 || *count > max) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("allowed is a number from 1 to ", max));
+    }
+    *field = static_cast<Field>(*count);
+    return absl::OkStatus();
+  };
+}
+
+std::string DefaultShell() {
+  const char* const shell = std::getenv("SHELL");
+  return shell == nullptr || *shell == '\0' ? "/bin/bash" : shell;
+}
+
+void AddTerminalOptions(OptionTable& table, TerminalsOptions& options) {
+  table.Value(0, "cols", "N", "Width of terminals in characters. Default: 120.",
+              Count(kMaxColumns, &options.shell.columns));
+  table.Value(0, "rows", "N", "Height of terminals in lines. Default: 40.",
+              Count(kMaxRows, &options.shell.rows));
+  table.Text(0, "shell", "PROGRAM",
+             "The program in the terminals. Default: $SHELL, or /bin/bash.",
+             options.shell.shell);
+  table.Value(0, "max-sessions", "N",
+              "Sessions at one time, with the default one. Default: 5.",
+              Count(kMaxSessions, &options.max_sessions));
+}
+
+}  // namespace
+
+absl::StatusOr<McpOptions> ParseMcpOptions(
+    const std::vector<std::string>& words) {
+  McpOptions options;
+  SandboxOptions sandbox;
+  bool headless = false;
+  OptionTable table("corral-mcp", "[OPTIONS]",
+                    "Serves the terminal tools of MCP on standard input and "
+                    "output.\nTheir shells run in a sandbox of Corral.");
+  AddTerminalOptions(table, options.terminals);
+  table.Flag(0, "headless", "Ignored: corral-mcp is always headless.",
+             headless);
+  sandbox.AddTo(table);
+  AddServerOptions(table, options.terminals.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(words));
+  if (arguments.help) {
+    options.help = table.Help();
+    return options;
+  }
+  if (options.terminals.shell.shell.empty()) {
+    options.terminals.shell.shell = DefaultShell();
+  }
+  ASSIGN_OR_RETURN(options.terminals.sandbox, sandbox.Build());
+  // Shells begin where corral-mcp was started, if they can see that directory.
+  const absl::StatusOr<std::string> current = CurrentDirectory();
+  if (current.ok() && options.terminals.sandbox.has_workspace() &&
+      IsWithin(*current, options.terminals.sandbox.workspace().path())) {
+    options.terminals.directory = *current;
+  }
+  return options;
+}
+
+}  // namespace bridge

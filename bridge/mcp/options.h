@@ -1,0 +1,27 @@
+// The command line of corral-mcp.
+
+#ifndef BRIDGE_MCP_OPTIONS_H_
+#define BRIDGE_MCP_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bridge/mcp/terminal/terminals.h"
+
+namespace bridge {
+
+struct McpOptions {
+  // Not empty: help was asked for, and this is its text.
+  std::string help;
+  TerminalsOptions terminals;
+};
+
+// `words`: the command line without the program's name. InvalidArgument: an
+// option is unknown or has a wrong value.
+absl::StatusOr<McpOptions> ParseMcpOptions(
+    const std::vector<std::string>& words);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_OPTIONS_H_

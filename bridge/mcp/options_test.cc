@@ -1,0 +1,56 @@
+#include "bridge/mcp/options.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(McpOptions, HasTheDefaultsOfTerminalMcp) {
+  const McpOptions options = ParseMcpOptions({}).value();
+  EXPECT_EQ(options.terminals.shell.columns, 120);
+  EXPECT_EQ(options.terminals.shell.rows, 40);
+  EXPECT_EQ(options.terminals.max_sessions, 5);
+  EXPECT_FALSE(options.terminals.shell.shell.empty());
+}
+
+TEST(McpOptions, StartsShellsInTheCurrentDirectoryIfItIsInTheWorkspace) {
+  ASSERT_EQ(::chdir("/usr/bin"), 0);
+  EXPECT_EQ(ParseMcpOptions({})->terminals.sandbox.workspace().path(),
+            "/usr/bin");
+  EXPECT_EQ(ParseMcpOptions({"--workspace", "/usr"})->terminals.directory,
+            "/usr/bin");
+  EXPECT_EQ(ParseMcpOptions({"--workspace", "/etc"})->terminals.directory, "");
+}
+
+TEST(McpOptions, TakesTheOptionsOfTerminalsAndSandboxes) {
+  const McpOptions options =
+      ParseMcpOptions({"--headless", "--cols", "100", "--rows=30", "--shell",
+                       "/bin/sh", "--max-sessions", "2", "--memory", "64M",
+                       "--server", "unix:/x"})
+          .value();
+  EXPECT_EQ(options.terminals.shell.columns, 100);
+  EXPECT_EQ(options.terminals.shell.rows, 30);
+  EXPECT_EQ(options.terminals.shell.shell, "/bin/sh");
+  EXPECT_EQ(options.terminals.max_sessions, 2);
+  EXPECT_EQ(options.terminals.sandbox.limits().memory_bytes(), 64 << 20);
+  EXPECT_EQ(options.terminals.server.server, "unix:/x");
+}
+
+TEST(McpOptions, RefusesSizesWithoutAScreen) {
+  const absl::Status status = ParseMcpOptions({"--cols", "5000"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("from 1 to 4096"));
+  EXPECT_FALSE(ParseMcpOptions({"--rows", "0"}).ok());
+}
+
+}  // namespace
+}  // namespace bridge

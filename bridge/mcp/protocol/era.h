@@ -1,0 +1,44 @@
+// The two ways in which clients speak the Model Context Protocol.
+
+#ifndef BRIDGE_MCP_PROTOCOL_ERA_H_
+#define BRIDGE_MCP_PROTOCOL_ERA_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bridge/jsonrpc/json.h"
+#include "bridge/jsonrpc/response.h"
+
+namespace bridge {
+
+enum class Era {
+  // 2024-11-05 to 2025-11-25: `initialize` begins a session.
+  kSession,
+  // 2026-07-28: every request says in its _meta which revision it speaks.
+  kStateless,
+};
+
+inline constexpr char kStatelessRevision[] = "2026-07-28";
+
+// A request's own statements about itself, in its _meta.
+struct RequestMeta {
+  Era era = Era::kSession;
+  // To be sent with notifications of progress. Null: no progress is wanted.
+  OrderedJson progress_token;
+};
+
+// Reads params._meta. An error: it speaks an unknown revision, or lacks what
+// the stateless revision requires.
+std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta);
+
+// The revision that `initialize` agrees on: the client's, or the newest one
+// with sessions.
+std::string NegotiateRevision(const OrderedJson& params);
+
+// The error codes that MCP adds.
+inline constexpr int kUnsupportedRevision = -32022;
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_PROTOCOL_ERA_H_

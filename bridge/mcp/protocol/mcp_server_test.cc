@@ -1,0 +1,156 @@
+#include "bridge/mcp/protocol/mcp_server.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/jsonrpc/json.h"
+#include "bridge/mcp/recording/recorder.h"
+#include "bridge/mcp/terminal/terminals.h"
+#include "bridge/mcp/tools/tools.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+// Without a corrald: no message here may need one.
+class McpServerTest : public ::testing::Test {
+ protected:
+  // The answers to these lines.
+  std::vector<OrderedJson> Exchange(const std::vector<std::string>& lines) {
+    answers_.clear();
+    for (const std::string& line : lines) {
+      server_.Receive(line);
+    }
+    server_.Finish();
+    return answers_;
+  }
+  OrderedJson Ask(const std::string& method, const std::string& params) {
+    const auto answers =
+        Exchange({absl::StrCat(R"({"jsonrpc":"2.0","id":7,"method":")", method,
+                               R"(","params":)", params, "}")});
+    EXPECT_EQ(answers.size(), 1);
+    return answers.empty() ? OrderedJson() : answers.front();
+  }
+
+  static TerminalsOptions NoServer() {
+    TerminalsOptions options;
+    options.server.server = "unix:/nonexistent/socket";
+    return options;
+  }
+
+  std::vector<OrderedJson> answers_;
+  Recorder recorder_{80, 24};
+  Terminals terminals_{NoServer(), &recorder_};
+  Tools tools_{&terminals_, &recorder_};
+  McpServer server_{&tools_, [this](const std::string& line) {
+                      EXPECT_EQ(line.back(), '\n');
+                      answers_.push_back(ParseOrderedJson(line).value());
+                    }};
+};
+
+constexpr char kMeta[] =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/clientCapabilities":{}})";
+
+TEST_F(McpServerTest, AgreesOnEveryRevisionWithSessions) {
+  for (const char* revision :
+       {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
+    const OrderedJson answer =
+        Ask("initialize",
+            absl::StrCat(R"({"protocolVersion":")", revision, R"("})"));
+    EXPECT_EQ(answer["id"], 7);
+    EXPECT_EQ(answer["result"]["protocolVersion"], revision);
+    EXPECT_EQ(answer["result"]["serverInfo"]["name"], "corral-mcp");
+    EXPECT_FALSE(answer["result"].contains("resultType"));
+  }
+  EXPECT_EQ(
+      Ask("initialize",
+          R"({"protocolVersion":"1999-01-01"})")["result"]["protocolVersion"],
+      "2025-11-25");
+}
+
+TEST_F(McpServerTest, ServesStatelessRequestsWithoutInitialize) {
+  const OrderedJson discovered =
+      Ask("server/discover", absl::StrCat("{", kMeta, "}"))["result"];
+  EXPECT_EQ(discovered["supportedVersions"][0], "2026-07-28");
+  EXPECT_EQ(discovered["resultType"], "complete");
+  EXPECT_TRUE(discovered.contains("ttlMs"));
+  EXPECT_TRUE(
+      discovered["_meta"].contains("io.modelcontextprotocol/serverInfo"));
+  const OrderedJson list =
+      Ask("tools/list", absl::StrCat("{", kMeta, "}"))["result"];
+  EXPECT_EQ(list["cacheScope"], "public");
+  EXPECT_EQ(Ask("ping", absl::StrCat("{", kMeta, "}"))["error"]["code"],
+            -32601);
+}
+
+TEST_F(McpServerTest, RefusesUnknownStatelessRevisions) {
+  const OrderedJson error = Ask(
+      "tools/list",
+      R"({"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}})")
+      ["error"];
+  EXPECT_EQ(error["code"], -32022);
+  EXPECT_EQ(error["data"]["supported"][0], "2026-07-28");
+  EXPECT_EQ(error["data"]["requested"], "2099-01-01");
+  EXPECT_EQ(Ask("tools/list",
+                R"({"_meta":{)"
+                R"("io.modelcontextprotocol/protocolVersion":"2026-07-28"}})")
+                ["error"]["code"],
+            -32602);
+}
+
+TEST_F(McpServerTest, DescribesEveryToolCompletely) {
+  const OrderedJson tools = Ask("tools/list", "{}")["result"]["tools"];
+  EXPECT_GE(tools.size(), 10);
+  for (const OrderedJson& tool : tools) {
+    EXPECT_TRUE(tools_.Has(tool["name"].get<std::string>())) << tool;
+    EXPECT_EQ(tool["inputSchema"]["type"], "object");
+    EXPECT_EQ(tool["outputSchema"]["type"], "object");
+    EXPECT_TRUE(tool["annotations"].contains("readOnlyHint"));
+  }
+}
+
+TEST_F(McpServerTest, ReportsErrorsOfToolsAsResults) {
+  const OrderedJson result = Ask(
+      "tools/call",
+      R"({"name":"stopRecording","arguments":{"recordingId":"x"}})")["result"];
+  EXPECT_EQ(result["isError"], true);
+  EXPECT_EQ(result["content"][0]["text"], "Error: Recording not found: x");
+  EXPECT_FALSE(result.contains("structuredContent"));
+}
+
+TEST_F(McpServerTest, RefusesWhatIsNoRequest) {
+  const auto answers =
+      Exchange({"not json", R"({"jsonrpc":"2.0","id":1)", "[]", "5", "",
+                R"({"jsonrpc":"2.0","id":null,"method":"ping"})",
+                R"({"jsonrpc":"2.0","id":9,"result":{}})"});
+  ASSERT_EQ(answers.size(), 5);
+  const int codes[] = {-32700, -32700, -32600, -32600, -32600};
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i]["error"]["code"], codes[i]);
+    EXPECT_TRUE(answers[i]["id"].is_null());
+  }
+}
+
+TEST_F(McpServerTest, RefusesUnknownMethodsToolsAndPrompts) {
+  EXPECT_EQ(Ask("resources/list", "{}")["error"]["message"],
+            "Method not found");
+  EXPECT_EQ(Ask("tools/call", R"({"name":"nope"})")["error"]["message"],
+            "Unknown tool: nope");
+  EXPECT_EQ(Ask("tools/call", "{}")["error"]["code"], -32602);
+  EXPECT_EQ(Ask("prompts/get", R"({"name":"nope"})")["error"]["code"], -32602);
+  EXPECT_TRUE(
+      Ask("prompts/get", R"({"name":"tool-usage"})").contains("result"));
+}
+
+TEST_F(McpServerTest, AnswersNoNotification) {
+  EXPECT_TRUE(
+      Exchange({R"({"jsonrpc":"2.0","method":"notifications/initialized"})",
+                R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                R"("params":{"requestId":1}})"})
+          .empty());
+}
+
+}  // namespace
+}  // namespace bridge

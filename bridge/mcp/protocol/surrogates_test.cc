@@ -1,0 +1,27 @@
+#include "bridge/mcp/protocol/surrogates.h"
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+TEST(ReplaceLoneSurrogates, KeepsPairsAndAllOtherText) {
+  const char* const kept[] = {R"({"a":"\ud83d\ude00\u00e9\\ud83d\n"})",
+                              "",
+                              "{",
+                              R"("\)",
+                              R"("\u)",
+                              R"("\ud8")"};
+  for (const char* text : kept) {
+    EXPECT_EQ(ReplaceLoneSurrogates(text), text);
+  }
+}
+
+TEST(ReplaceLoneSurrogates, ReplacesHalvesThatStandAlone) {
+  EXPECT_EQ(ReplaceLoneSurrogates(R"("\ud800x\uDFFF")"), R"("\ufffdx\ufffd")");
+  EXPECT_EQ(ReplaceLoneSurrogates(R"("\ud800\ud83d\ude00")"),
+            R"("\ufffd\ud83d\ude00")");
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,176 @@
+#include "bridge/mcp/recording/cast_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/jsonrpc/json.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using sandbox::UniqueFd;
+
+constexpr mode_t kDirectoryMode = 0777;
+constexpr mode_t kFileMode = 0666;
+
+struct NodeError {
+  const char* code;
+  const char* text;
+};
+
+NodeError ToNodeError(int error) {
+  static const auto* const errors = new std::map<int, NodeError>{
+      {EACCES, {"EACCES", "permission denied"}},
+      {EEXIST, {"EEXIST", "file already exists"}},
+      {ELOOP, {"ELOOP", "too many symbolic links encountered"}},
+      {ENAMETOOLONG, {"ENAMETOOLONG", "name too long"}},
+      {ENOENT, {"ENOENT", "no such file or directory"}},
+      {ENOSPC, {"ENOSPC", "no space left on device"}},
+      {ENOTDIR, {"ENOTDIR", "not a directory"}},
+      {EPERM, {"EPERM", "operation not permitted"}},
+      {EROFS, {"EROFS", "read-only file system"}},
+  };
+  const auto found = errors->find(error);
+  return found == errors->end() ? NodeError{"EIO", "i/o error"} : found->second;
+}
+
+absl::Status Failed(int error, const char* call, const std::string& path) {
+  const NodeError known = ToNodeError(error);
+  return absl::UnavailableError(
+      absl::StrCat(known.code, ": ", known.text, ", ", call, " '", path, "'"));
+}
+
+absl::Status WriteAll(const UniqueFd& file, absl::string_view bytes,
+                      const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      return Failed(errno, "write", path);
+    }
+    bytes.remove_prefix(written > 0 ? written : 0);
+  }
+  return absl::OkStatus();
+}
+
+// The number of bytes at the end that begin a character which is not complete.
+size_t IncompleteTail(absl::string_view text) {
+  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    const auto byte = static_cast<uint8_t>(text[text.size() - back]);
+    if (byte >= 0xc0) {
+      const size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return length > back ? back : 0;
+    }
+    if (byte < 0x80) {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::Status MakeDirectories(const std::string& directory) {
+  for (size_t end = directory.find('/', 1); end != std::string::npos;
+       end = directory.find('/', end + 1)) {
+    const std::string part = directory.substr(0, end);
+    if (::mkdir(part.c_str(), kDirectoryMode) != 0 && errno != EEXIST) {
+      return Failed(errno, "mkdir", directory);
+    }
+  }
+  if (::mkdir(directory.c_str(), kDirectoryMode) == 0) {
+    return absl::OkStatus();
+  }
+  const int error = errno;
+  struct stat found = {};
+  if (error == EEXIST && ::stat(directory.c_str(), &found) == 0 &&
+      S_ISDIR(found.st_mode)) {
+    return absl::OkStatus();
+  }
+  return Failed(error, "mkdir", directory);
+}
+
+absl::StatusOr<CastFile> CastFile::Create(const std::string& path,
+                                          uint32_t columns, uint32_t rows,
+                                          int64_t unix_seconds) {
+  UniqueFd file(::open(path.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                       kFileMode));
+  if (!file.valid()) {
+    return Failed(errno, "open", path);
+  }
+  CastFile cast(path, std::move(file));
+  const OrderedJson header = {{"version", 2},
+                              {"width", columns},
+                              {"height", rows},
+                              {"timestamp", unix_seconds},
+                              {"env", {{"TERM", "xterm-256color"}}}};
+  cast.Append(SerializeOrdered(header));
+  RETURN_IF_ERROR(cast.failure_);
+  return cast;
+}
+
+void CastFile::Append(const std::string& line) {
+  const std::string bytes = line + "\n";
+  const absl::Status written = WriteAll(file_, bytes, path_);
+  failure_.Update(written);
+  bytes_ += written.ok() ? bytes.size() : 0;
+}
+
+void CastFile::Add(double seconds, absl::string_view type,
+                   absl::string_view data) {
+  std::string text(data);
+  if (type == "o") {
+    text.insert(0, std::exchange(incomplete_, ""));
+    const size_t kept = IncompleteTail(text);
+    incomplete_ = text.substr(text.size() - kept);
+    text.resize(text.size() - kept);
+    if (text.empty()) {
+      return;
+    }
+  }
+  OrderedJson event = OrderedJson::array();
+  event.push_back(JavaScriptNumber(seconds));
+  event.push_back(std::string(type));
+  event.push_back(text);
+  Append(SerializeOrdered(event));
+}
+
+absl::Status CastFile::Save(const std::string& path) {
+  RETURN_IF_ERROR(failure_);
+  if (::rename(path_.c_str(), path.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno != EXDEV) {
+    return Failed(errno, "rename", path);
+  }
+  std::error_code error;
+  std::filesystem::copy_file(
+      path_, path, std::filesystem::copy_options::overwrite_existing, error);
+  if (error) {
+    return Failed(error.value(), "copyfile", path);
+  }
+  Discard();
+  return absl::OkStatus();
+}
+
+void CastFile::Discard() { ::unlink(path_.c_str()); }
+
+absl::Status WriteWhole(const std::string& path, const std::string& content) {
+  const UniqueFd file(::open(
+      path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+  if (!file.valid()) {
+    return Failed(errno, "open", path);
+  }
+  return WriteAll(file, content, path);
+}
+
+}  // namespace bridge

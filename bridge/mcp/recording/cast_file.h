@@ -1,0 +1,59 @@
+// A recording of terminals on disk, in the format asciicast v2
+// (https://docs.asciinema.org/manual/asciicast/v2).
+
+#ifndef BRIDGE_MCP_RECORDING_CAST_FILE_H_
+#define BRIDGE_MCP_RECORDING_CAST_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+
+// Makes a directory and those above it. The errors read as Node.js writes them:
+// "ENOTDIR: not a directory, mkdir '/x'".
+absl::Status MakeDirectories(const std::string& directory);
+
+// Not thread-safe. Written in a temporary directory; Save() moves it.
+class CastFile {
+ public:
+  // Creates the file and writes the header.
+  static absl::StatusOr<CastFile> Create(const std::string& path,
+                                         uint32_t columns, uint32_t rows,
+                                         int64_t unix_seconds);
+
+  // `type`: "o" for output, "r" for a resize. `seconds`: since the start.
+  // Output may end within a UTF-8 character; its bytes wait for the rest. The
+  // first error is returned by Save().
+  void Add(double seconds, absl::string_view type, absl::string_view data);
+
+  // The size of the file.
+  uint64_t bytes() const { return bytes_; }
+
+  // Moves the file to `path`, also across file systems.
+  absl::Status Save(const std::string& path);
+  void Discard();
+
+ private:
+  CastFile(std::string path, sandbox::UniqueFd file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  void Append(const std::string& line);
+
+  std::string path_;
+  sandbox::UniqueFd file_;
+  uint64_t bytes_ = 0;
+  std::string incomplete_;  // the beginning of a character
+  absl::Status failure_;
+};
+
+// Writes a small file; replaces what is there.
+absl::Status WriteWhole(const std::string& path, const std::string& content);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_RECORDING_CAST_FILE_H_

@@ -1,0 +1,114 @@
+// Records what all terminals show, one recording at a time.
+
+#ifndef BRIDGE_MCP_RECORDING_RECORDER_H_
+#define BRIDGE_MCP_RECORDING_RECORDER_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "bridge/mcp/recording/cast_file.h"
+#include "bridge/mcp/terminal/output_observer.h"
+
+namespace bridge {
+
+struct RecordingOptions {
+  // Saves only if the shell ends with another exit status than 0.
+  bool only_failures = false;
+  // Empty: the default directory. A relative path begins in the directory in
+  // which corral-mcp was started.
+  std::string directory;
+  // Seconds. The last three: not above 0 means none.
+  double idle_time_limit = 2;
+  double max_duration = 3600;
+  double inactivity_timeout = 600;
+};
+
+struct Recording {
+  std::string id;
+  // Where the recording goes when it has ended.
+  std::string path;
+  RecordingOptions options;
+};
+
+enum class StopReason {
+  kExplicit,
+  kSessionExit,
+  kMaxDuration,
+  kInactivity,
+  kServerShutdown,
+};
+
+struct RecordingResult {
+  Recording recording;
+  int64_t duration_ms = 0;
+  uint64_t bytes = 0;
+  bool saved = false;
+  StopReason reason = StopReason::kExplicit;
+};
+
+// "explicit", "session_exit", ...
+const char* StopReasonName(StopReason reason);
+
+// Thread-safe. Calls write small files, and so wait for the disk.
+class Recorder : public OutputObserver {
+ public:
+  // The size that recordings say the terminal has.
+  Recorder(uint32_t columns, uint32_t rows);
+  // Finalizes, too.
+  ~Recorder() override;
+
+  // AlreadyExists: one runs; see active(). Other errors: the directory cannot
+  // be made; the message reads as Node.js writes it.
+  absl::StatusOr<Recording> Start(const RecordingOptions& options);
+  // NotFound: there is no such recording. FailedPrecondition: it has ended by
+  // itself.
+  absl::StatusOr<RecordingResult> Stop(const std::string& id);
+  std::optional<Recording> active();
+  // Saves the recording that runs, because corral-mcp ends.
+  void Finalize();
+
+  void OnOutput(absl::string_view bytes) override;
+  void OnResize(uint32_t columns, uint32_t rows) override;
+  void OnEnd(int exit_code) override;
+
+ private:
+  struct Active {
+    Recording recording;
+    CastFile file;
+    int64_t begin_ms;       // wall clock
+    int64_t last_event_ms;  // of the wall clock
+    int64_t last_output_ms;
+    double seconds = 0;  // as recorded, with idle times shortened
+    bool has_events = false;
+  };
+
+  // All of these are called with the mutex held.
+  void AddEvent(absl::string_view type, absl::string_view data);
+  RecordingResult Finish(StopReason reason, std::optional<int> exit_code);
+  // When the recording ends by itself. Absent: never.
+  std::optional<int64_t> Deadline(StopReason* reason) const;
+
+  void WatchTime();
+
+  const uint32_t columns_;
+  const uint32_t rows_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Active> active_;
+  // Ended by themselves, so that Stop() can say so.
+  std::set<std::string> finished_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_RECORDING_RECORDER_H_

@@ -1,0 +1,168 @@
+#include "bridge/mcp/recording/recorder.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bridge/jsonrpc/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+class RecorderTest : public ::testing::Test {
+ protected:
+  RecorderTest()
+      : directory_(absl::StrCat(
+            ::testing::TempDir(), "/",
+            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(directory_);
+    options_.directory = absl::StrCat(directory_, "/a/b");
+  }
+  ~RecorderTest() override { std::filesystem::remove_all(directory_); }
+
+  // The lines of the recording, without the header.
+  static std::vector<OrderedJson> Events(const std::string& path) {
+    std::vector<OrderedJson> events;
+    for (const auto& line :
+         absl::StrSplit(ReadFile(path), '\n', absl::SkipEmpty())) {
+      events.push_back(ParseOrderedJson(line).value());
+    }
+    events.erase(events.begin());
+    return events;
+  }
+  // Until the recording has ended by itself.
+  void AwaitEnd() {
+    while (recorder_.active().has_value()) {
+      std::this_thread::yield();
+    }
+  }
+  size_t FileCount() const {
+    return std::distance(
+        std::filesystem::directory_iterator(options_.directory),
+        std::filesystem::directory_iterator());
+  }
+
+  const std::string directory_;
+  RecordingOptions options_;
+  Recorder recorder_{80, 24};
+};
+
+TEST_F(RecorderTest, WritesHeaderEventsAndMeta) {
+  const Recording recording = recorder_.Start(options_).value();
+  recorder_.OnOutput("a\x1b[31m\xe6\xbc");
+  recorder_.OnOutput("\xa2\r\n");
+  recorder_.OnResize(60, 12);
+  const RecordingResult result = recorder_.Stop(recording.id).value();
+  EXPECT_TRUE(result.saved);
+  EXPECT_EQ(result.reason, StopReason::kExplicit);
+  const std::string cast = ReadFile(recording.path);
+  EXPECT_EQ(cast.size(), result.bytes);
+  EXPECT_THAT(cast, HasSubstr("{\"version\":2,\"width\":80,\"height\":24,"
+                              "\"timestamp\":"));
+  EXPECT_THAT(cast, HasSubstr(",\"env\":{\"TERM\":\"xterm-256color\"}}\n["));
+  const std::vector<OrderedJson> events = Events(recording.path);
+  ASSERT_THAT(events, SizeIs(3));
+  EXPECT_EQ(events[0][2], "a\x1b[31m");
+  EXPECT_EQ(events[1][2], "\xe6\xbc\xa2\r\n");
+  EXPECT_EQ(events[2][1], "r");
+  EXPECT_EQ(events[2][2], "60x12");
+  const std::string meta =
+      recording.path.substr(0, recording.path.size() - 5) + ".meta.json";
+  EXPECT_THAT(ReadFile(meta), HasSubstr("{\n  \"exitCode\": 0,\n"));
+  EXPECT_THAT(ReadFile(meta), HasSubstr("\"stopReason\": \"explicit\"\n}"));
+}
+
+TEST_F(RecorderTest, RunsOneRecordingAtATime) {
+  const Recording recording = recorder_.Start(options_).value();
+  EXPECT_EQ(recorder_.Start(options_).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(recorder_.active()->id, recording.id);
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  const Recording next = recorder_.Start(options_).value();
+  EXPECT_TRUE(recorder_.Stop(next.id).ok());
+}
+
+TEST_F(RecorderTest, KnowsAStoppedRecordingNoMore) {
+  const Recording recording = recorder_.Start(options_).value();
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  EXPECT_EQ(recorder_.Stop(recording.id).status().message(),
+            "Recording not found: " + recording.id);
+}
+
+TEST_F(RecorderTest, DiscardsARecordingOfFailuresThatWasStopped) {
+  options_.only_failures = true;
+  const Recording recording = recorder_.Start(options_).value();
+  const RecordingResult result = recorder_.Stop(recording.id).value();
+  EXPECT_FALSE(result.saved);
+  EXPECT_EQ(result.recording.path, "");
+  EXPECT_EQ(FileCount(), 0);
+}
+
+TEST_F(RecorderTest, KeepsTheRecordingOfAShellThatFailed) {
+  options_.only_failures = true;
+  const Recording recording = recorder_.Start(options_).value();
+  recorder_.OnEnd(3);
+  EXPECT_EQ(FileCount(), 2);
+  EXPECT_EQ(recorder_.Stop(recording.id).status().message(),
+            "Recording already finalized: " + recording.id);
+}
+
+TEST_F(RecorderTest, StopsByItselfAfterItsLongestDuration) {
+  options_.max_duration = 0.01;
+  const Recording recording = recorder_.Start(options_).value();
+  AwaitEnd();
+  EXPECT_EQ(recorder_.Stop(recording.id).status().message(),
+            "Recording already finalized: " + recording.id);
+  EXPECT_EQ(FileCount(), 2);
+}
+
+TEST_F(RecorderTest, StopsByItselfWithoutOutput) {
+  options_.inactivity_timeout = 0.01;
+  recorder_.Start(options_).value();
+  AwaitEnd();
+  EXPECT_EQ(FileCount(), 2);
+}
+
+TEST_F(RecorderTest, SavesTheRecordingWhenItIsDestroyed) {
+  std::string path;
+  {
+    Recorder recorder(80, 24);
+    path = recorder.Start(options_)->path;
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(RecorderTest, RefusesADirectoryThatCannotBeMade) {
+  options_.directory = "/dev/null/x";
+  EXPECT_EQ(recorder_.Start(options_).status().message(),
+            "ENOTDIR: not a directory, mkdir '/dev/null/x'");
+  options_.directory = "/proc/nothing/x";
+  EXPECT_EQ(recorder_.Start(options_).status().message(),
+            "ENOENT: no such file or directory, mkdir '/proc/nothing/x'");
+  EXPECT_FALSE(recorder_.active().has_value());
+}
+
+}  // namespace
+}  // namespace bridge

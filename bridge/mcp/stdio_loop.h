@@ -1,0 +1,50 @@
+// Reads lines of a client until it goes, or until a signal ends the program.
+
+#ifndef BRIDGE_MCP_STDIO_LOOP_H_
+#define BRIDGE_MCP_STDIO_LOOP_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+
+// Not thread-safe.
+class StdioLoop {
+ public:
+  enum class End {
+    kEndOfInput,
+    // SIGTERM, SIGINT or SIGHUP.
+    kSignal,
+  };
+
+  // Blocks these signals in this thread, and so in those that it starts. Make
+  // the object before any thread.
+  static absl::StatusOr<StdioLoop> Create(int input);
+
+  // Calls `receive` with each line, without its newline. A line of more than
+  // 64 MiB is dropped, and `receive` gets its beginning.
+  End Run(const std::function<void(absl::string_view line)>& receive);
+
+  static constexpr size_t kMaxLine = 64 << 20;
+
+ private:
+  StdioLoop(int input, sandbox::UniqueFd signals)
+      : input_(input), signals_(std::move(signals)) {}
+
+  // False: nothing more comes.
+  bool Read(const std::function<void(absl::string_view)>& receive);
+
+  const int input_;
+  sandbox::UniqueFd signals_;
+  std::string buffer_;
+  // The rest of the current line is dropped.
+  bool skipping_ = false;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_STDIO_LOOP_H_

@@ -1,0 +1,57 @@
+#include "bridge/mcp/stdio_loop.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+namespace {
+
+class StdioLoopTest : public ::testing::Test {
+ protected:
+  StdioLoopTest() {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    input_ = sandbox::UniqueFd(ends[0]);
+    client_ = sandbox::UniqueFd(ends[1]);
+  }
+  void Write(const std::string& bytes) {
+    EXPECT_EQ(::write(client_.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  StdioLoop::End Run() {
+    return StdioLoop::Create(input_.get())->Run([this](absl::string_view line) {
+      lines_.emplace_back(line);
+      if (line == "stop") {
+        ::kill(::getpid(), SIGTERM);
+      }
+    });
+  }
+
+  sandbox::UniqueFd input_;
+  sandbox::UniqueFd client_;
+  std::vector<std::string> lines_;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(StdioLoopTest, SplitsTheInputIntoLines) {
+  Write("one\n\ntwo\nrest");
+  client_.Reset();
+  EXPECT_EQ(Run(), StdioLoop::End::kEndOfInput);
+  EXPECT_EQ(lines_, (Lines{"one", "", "two", "rest"}));
+}
+
+TEST_F(StdioLoopTest, EndsWithASignal) {
+  Write("stop\n");
+  EXPECT_EQ(Run(), StdioLoop::End::kSignal);
+}
+
+}  // namespace
+}  // namespace bridge

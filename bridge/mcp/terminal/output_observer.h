@@ -1,0 +1,27 @@
+// Receives what happens in the terminals: for recordings.
+
+#ifndef BRIDGE_MCP_TERMINAL_OUTPUT_OBSERVER_H_
+#define BRIDGE_MCP_TERMINAL_OUTPUT_OBSERVER_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace bridge {
+
+// Called on threads of the terminals; thread-safe, and must not wait for a
+// terminal.
+class OutputObserver {
+ public:
+  virtual ~OutputObserver() = default;
+
+  virtual void OnOutput(absl::string_view bytes) = 0;
+  virtual void OnResize(uint32_t columns, uint32_t rows) = 0;
+  // The shell of a terminal has ended. `exit_code`: 128 + n for signal n, as
+  // shells report it; 255 if nobody knows.
+  virtual void OnEnd(int exit_code) = 0;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_TERMINAL_OUTPUT_OBSERVER_H_

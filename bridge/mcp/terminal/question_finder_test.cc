@@ -1,0 +1,35 @@
+#include "bridge/mcp/terminal/question_finder.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+TEST(QuestionFinder, FindsEveryKindOfQuestion) {
+  for (const char* question :
+       {"\x1b[c", "\x1b[>0c", "\x1b[6n", "\x1b[?2026$p", "\x1b[>q", "\x1b[18t",
+        "\x1b[?u", "\x1b]11;?\x07", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\",
+        "\x1bZ"}) {
+    QuestionFinder finder;
+    EXPECT_TRUE(finder.Find(std::string("text") + question + "more"));
+  }
+}
+
+TEST(QuestionFinder, FindsAQuestionThatArrivesInParts) {
+  QuestionFinder finder;
+  EXPECT_FALSE(finder.Find("\x1b"));
+  EXPECT_FALSE(finder.Find("[6"));
+  EXPECT_TRUE(finder.Find("n"));
+  EXPECT_FALSE(finder.Find("n"));
+}
+
+TEST(QuestionFinder, FindsNoneInTextAndColours) {
+  QuestionFinder finder;
+  EXPECT_FALSE(
+      finder.Find("plain\r\n\x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\x07"));
+}
+
+}  // namespace
+}  // namespace bridge

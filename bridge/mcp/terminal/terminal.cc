@@ -1,0 +1,116 @@
+#include "bridge/mcp/terminal/terminal.h"
+
+#include <utility>
+
+#include "bridge/client/call.h"
+#include "bridge/client/request_id.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
+#include "corral/v1/screen_service.grpc.pb.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using Executions = corral::v1::ExecutionService::StubInterface;
+using Screens = corral::v1::ScreenService::StubInterface;
+
+constexpr uint32_t kScrollbackLines = 1000;
+
+void AddVariable(const char* name, const char* value,
+                 corral::v1::Command* command) {
+  corral::v1::EnvironmentVariable* variable = command->add_environment();
+  variable->set_name(name);
+  variable->set_value(value);
+}
+
+corral::v1::Command ToCommand(const std::string& directory,
+                              const ShellOptions& options) {
+  corral::v1::Command command;
+  command.add_argv(options.shell);
+  command.set_working_directory(directory);
+  command.mutable_terminal()->set_columns(options.columns);
+  command.mutable_terminal()->set_rows(options.rows);
+  AddVariable("TERM", "xterm-256color", &command);
+  // Programs recognise the terminal of an agent by it, as in terminal-mcp.
+  AddVariable("TERMINAL_MCP", "1", &command);
+  return command;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Start(
+    client::Connection* connection, const std::string& sandbox,
+    const std::string& directory, const ShellOptions& options,
+    OutputObserver* observer) {
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(sandbox);
+  request.set_request_id(client::NewRequestId());
+  *request.mutable_command() = ToCommand(directory, options);
+  ASSIGN_OR_RETURN(
+      const corral::v1::Execution started,
+      client::Call(*connection, &Executions::StartExecution, request));
+  return std::unique_ptr<Terminal>(
+      new Terminal(connection, started.name(), observer));
+}
+
+Terminal::Terminal(client::Connection* connection, const std::string& execution,
+                   OutputObserver* observer)
+    : connection_(connection),
+      name_(execution),
+      input_(connection, execution),
+      output_(connection, execution, observer, [this] { Answer(); }) {}
+
+Terminal::~Terminal() {
+  corral::v1::DeleteExecutionRequest request;
+  request.set_name(name_);
+  client::CallOptions options;
+  // The end of a session does not wait for a server that is gone; the sandbox's
+  // idle timeout removes what is left.
+  options.patience = absl::Seconds(1);
+  const absl::Status deleted = client::Delete(
+      *connection_, &Executions::DeleteExecution, request, options);
+  if (!deleted.ok() && !absl::IsNotFound(deleted)) {
+    LOG(WARNING) << "delete " << name_ << ": " << deleted;
+  }
+}
+
+absl::Status Terminal::Type(absl::string_view bytes) {
+  return input_.Write(bytes);
+}
+
+absl::StatusOr<corral::v1::Screen> Terminal::GetScreen(bool styles) {
+  corral::v1::GetScreenRequest request;
+  request.set_name(name_);
+  request.set_scrollback_lines(kScrollbackLines);
+  request.set_styles(styles);
+  ASSIGN_OR_RETURN(corral::v1::GetScreenResponse response,
+                   client::Call(*connection_, &Screens::GetScreen, request));
+  return std::move(*response.mutable_screen());
+}
+
+absl::Status Terminal::Clear() {
+  corral::v1::ClearScreenRequest request;
+  request.set_name(name_);
+  return client::Call(*connection_, &Screens::ClearScreen, request).status();
+}
+
+void Terminal::Answer() {
+  corral::v1::GetScreenRequest request;
+  request.set_name(name_);
+  request.set_answers_from(answered_);
+  const absl::StatusOr<corral::v1::GetScreenResponse> response =
+      client::Call(*connection_, &Screens::GetScreen, request);
+  if (!response.ok()) {
+    LOG(WARNING) << "answers of the terminal: " << response.status();
+    return;
+  }
+  answered_ = response->screen().end_offset();
+  if (!response->answers().empty()) {
+    // Fails only if the program does not read, or has ended.
+    (void)input_.Write(response->answers());
+  }
+}
+
+}  // namespace bridge

@@ -1,0 +1,70 @@
+// One terminal with a shell in a sandbox.
+
+#ifndef BRIDGE_MCP_TERMINAL_TERMINAL_H_
+#define BRIDGE_MCP_TERMINAL_TERMINAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "bridge/client/connection.h"
+#include "bridge/mcp/terminal/output_observer.h"
+#include "bridge/mcp/terminal/terminal_input.h"
+#include "bridge/mcp/terminal/terminal_output.h"
+#include "corral/v1/screen.pb.h"
+
+namespace bridge {
+
+struct ShellOptions {
+  std::string shell;  // the program
+  uint32_t columns = 120;
+  uint32_t rows = 40;
+};
+
+// Thread-safe. Calls block for as long as the server takes to answer; none
+// waits for the program in the terminal.
+class Terminal {
+ public:
+  // Starts the shell in `sandbox`, in `directory` (empty: the workspace). A
+  // shell that cannot be executed is no error here: its terminal has ended. The
+  // pointers must outlive the object.
+  static absl::StatusOr<std::unique_ptr<Terminal>> Start(
+      client::Connection* connection, const std::string& sandbox,
+      const std::string& directory, const ShellOptions& options,
+      OutputObserver* observer);
+  // Kills everything that runs in the terminal.
+  ~Terminal();
+
+  absl::Status Type(absl::string_view bytes);
+  // With the whole scrollback. `styles`: with the runs of each line.
+  absl::StatusOr<corral::v1::Screen> GetScreen(bool styles);
+  absl::Status Clear();
+
+  // The exit status of the shell. Absent: it runs.
+  std::optional<int> exit_code() { return output_.exit_code(); }
+  const std::string& execution() const { return name_; }
+
+ private:
+  Terminal(client::Connection* connection, const std::string& execution,
+           OutputObserver* observer);
+
+  // Writes the answers to what the program asked its terminal. Called on the
+  // thread that reads the output.
+  void Answer();
+
+  client::Connection* const connection_;
+  const std::string name_;
+  // Used by Answer() only: how far questions are answered.
+  uint64_t answered_ = 0;
+  TerminalInput input_;
+  // Last: its thread uses the others.
+  TerminalOutput output_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_TERMINAL_TERMINAL_H_

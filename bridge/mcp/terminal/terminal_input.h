@@ -1,0 +1,62 @@
+// Carries typed text to the server.
+
+#ifndef BRIDGE_MCP_TERMINAL_TERMINAL_INPUT_H_
+#define BRIDGE_MCP_TERMINAL_TERMINAL_INPUT_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/retry.h"
+#include "grpcpp/client_context.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// Writes what it is given, in order, on a thread of its own: a program that
+// does not read must not stop the caller. Thread-safe.
+class TerminalInput {
+ public:
+  // `connection` must outlive this object.
+  TerminalInput(client::Connection* connection, std::string execution_name);
+  // Drops what is not written yet.
+  ~TerminalInput();
+
+  // ResourceExhausted: more than 16 MiB wait already. FailedPrecondition: the
+  // program has ended.
+  absl::Status Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  static constexpr size_t kMaxWaiting = 16 << 20;
+
+ private:
+  void Run();
+  // False: no more can be written.
+  bool WriteOut(std::string data);
+  grpc::Status Call(client::Retry& retry, const std::string& data,
+                    uint64_t* accepted, bool* closed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes from `data` what arrived although its call failed.
+  bool SkipAccepted(std::string* data);
+  client::Retry MakeRetry();
+  bool stopped() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  client::Connection* const connection_;
+  const std::string name_;
+  // The thread only: what the terminal had accepted after the last call.
+  uint64_t accepted_ = 0;
+
+  sandbox::Mutex mutex_;
+  std::string waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  // The call in progress; replaced under the lock.
+  std::unique_ptr<grpc::ClientContext> context_;
+  std::thread thread_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_TERMINAL_TERMINAL_INPUT_H_

@@ -1,0 +1,103 @@
+#include "bridge/mcp/terminal/terminal_output.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "corral/v1/execution_service.pb.h"
+#include "sandbox/base/log.h"
+
+namespace bridge {
+namespace {
+
+using sandbox::MutexLock;
+
+constexpr int kSignalBase = 128;
+constexpr int kUnknown = 255;
+
+corral::v1::StreamOutputRequest From(const std::string& execution) {
+  corral::v1::StreamOutputRequest request;
+  request.set_name(execution);
+  return request;
+}
+
+}  // namespace
+
+int ExitCodeOf(const corral::v1::Execution& execution) {
+  switch (execution.exit().how_case()) {
+    case corral::v1::ExitStatus::kCode:
+      return execution.exit().code();
+    case corral::v1::ExitStatus::kSignal:
+      return kSignalBase + execution.exit().signal();
+    default:
+      return kUnknown;
+  }
+}
+
+TerminalOutput::TerminalOutput(client::Connection* connection,
+                               const std::string& execution,
+                               OutputObserver* observer,
+                               std::function<void()> answer)
+    : observer_(observer),
+      answer_(std::move(answer)),
+      reader_(*connection, From(execution)),
+      thread_([this] { Run(); }) {}
+
+TerminalOutput::~TerminalOutput() {
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  reader_.Cancel();
+  thread_.join();
+}
+
+std::optional<int> TerminalOutput::exit_code() {
+  MutexLock lock(&mutex_);
+  return exit_code_;
+}
+
+void TerminalOutput::SetEnd(int exit_code) {
+  {
+    MutexLock lock(&mutex_);
+    if (stopped_) {
+      return;
+    }
+    exit_code_ = exit_code;
+  }
+  observer_->OnEnd(exit_code);
+}
+
+void TerminalOutput::Run() {
+  while (Follow()) {
+  }
+}
+
+bool TerminalOutput::Follow() {
+  const absl::StatusOr<std::optional<corral::v1::OutputEvent>> event =
+      reader_.Next();
+  if (!event.ok()) {
+    if (!absl::IsCancelled(event.status())) {
+      LOG(WARNING) << "the terminal's output: " << event.status();
+    }
+    SetEnd(kUnknown);
+    return false;
+  }
+  if (!event->has_value()) {
+    return false;
+  }
+  switch ((*event)->event_case()) {
+    case corral::v1::OutputEvent::kChunk:
+      observer_->OnOutput((*event)->chunk().data());
+      if (questions_.Find((*event)->chunk().data())) {
+        answer_();
+      }
+      return true;
+    case corral::v1::OutputEvent::kEnded:
+      SetEnd(ExitCodeOf((*event)->ended()));
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace bridge

@@ -1,0 +1,57 @@
+// Follows the output of one terminal.
+
+#ifndef BRIDGE_MCP_TERMINAL_TERMINAL_OUTPUT_H_
+#define BRIDGE_MCP_TERMINAL_TERMINAL_OUTPUT_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/output_reader.h"
+#include "bridge/mcp/terminal/output_observer.h"
+#include "bridge/mcp/terminal/question_finder.h"
+#include "corral/v1/execution.pb.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// Reads on a thread of its own until the program has ended. Thread-safe.
+class TerminalOutput {
+ public:
+  // `answer` is called on the thread when the program may have asked its
+  // terminal something. All pointers must outlive this object.
+  TerminalOutput(client::Connection* connection, const std::string& execution,
+                 OutputObserver* observer, std::function<void()> answer);
+  ~TerminalOutput();
+
+  // The end of the program. Absent: it runs, as far as is known.
+  std::optional<int> exit_code() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Run();
+  // False: nothing comes any more.
+  bool Follow();
+  void SetEnd(int exit_code) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  OutputObserver* const observer_;
+  const std::function<void()> answer_;
+  client::OutputReader reader_;
+  QuestionFinder questions_;
+
+  sandbox::Mutex mutex_;
+  std::optional<int> exit_code_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// The exit status as shells report it: 128 + n for signal n, and 255 if nobody
+// knows how the execution ended.
+int ExitCodeOf(const corral::v1::Execution& execution);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_TERMINAL_TERMINAL_OUTPUT_H_

@@ -1,0 +1,92 @@
+// The terminals of one corral-mcp: the default one, and those that
+// createSession made. All are in one sandbox.
+
+#ifndef BRIDGE_MCP_TERMINAL_TERMINALS_H_
+#define BRIDGE_MCP_TERMINAL_TERMINALS_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "bridge/client/connection.h"
+#include "bridge/mcp/terminal/output_observer.h"
+#include "bridge/mcp/terminal/terminal.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace bridge {
+
+struct TerminalsOptions {
+  client::ConnectOptions server;
+  corral::v1::Sandbox sandbox;
+  // Where shells begin. Empty: in the workspace.
+  std::string directory;
+  ShellOptions shell;
+  size_t max_sessions = 5;
+};
+
+struct SessionInfo {
+  std::string id;
+  ShellOptions shell;
+  absl::Time created;
+  absl::Time last_activity;
+  bool is_default = false;
+};
+
+// Not thread-safe. Connects, and makes the sandbox and the default terminal,
+// when they are first needed.
+class Terminals {
+ public:
+  // `observer` must outlive this object.
+  Terminals(TerminalsOptions options, OutputObserver* observer);
+  // Deletes the sandbox with all that runs in it.
+  ~Terminals();
+
+  // The terminal of a session; empty: the default one, whose shell is started
+  // if it does not run. NotFound: there is no such session. FailedPrecondition:
+  // its shell has ended; from now on it is NotFound.
+  absl::StatusOr<std::shared_ptr<Terminal>> Find(const std::string& session);
+
+  // ResourceExhausted: there are max_sessions already.
+  absl::StatusOr<SessionInfo> Create(const ShellOptions& shell);
+  // Starts the default session if it does not run. Without sessions whose shell
+  // has ended.
+  absl::StatusOr<std::vector<SessionInfo>> List();
+  // NotFound; FailedPrecondition: it is the default session.
+  absl::Status Destroy(const std::string& session);
+
+  const TerminalsOptions& options() const { return options_; }
+
+  // A session that was not used for this time is destroyed; never the default
+  // one.
+  static constexpr absl::Duration kIdleTimeout = absl::Minutes(10);
+
+ private:
+  struct Session {
+    SessionInfo info;
+    std::shared_ptr<Terminal> terminal;
+  };
+
+  // Makes the sandbox if there is none.
+  absl::Status Prepare();
+  absl::StatusOr<std::shared_ptr<Terminal>> Start(const ShellOptions& shell);
+  absl::StatusOr<std::shared_ptr<Terminal>> FindDefault();
+  std::vector<Session>::iterator Locate(const std::string& session);
+  // Destroys the sessions that nobody used for kIdleTimeout.
+  void DestroyUnused();
+
+  const TerminalsOptions options_;
+  OutputObserver* const observer_;
+
+  std::unique_ptr<client::Connection> connection_;
+  std::string sandbox_;
+  // In the order in which they were made.
+  std::vector<Session> sessions_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_TERMINAL_TERMINALS_H_

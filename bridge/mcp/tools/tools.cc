@@ -1,0 +1,110 @@
+#include "bridge/mcp/tools/tools.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/mcp/terminal/keys.h"
+#include "bridge/mcp/terminal/screen_text.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+// The length of a text as JavaScript counts it, in UTF-16 units.
+size_t Utf16Length(absl::string_view text) {
+  size_t length = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    length += (byte & 0xc0) == 0x80 ? 0 : byte >= 0xf0 ? 2 : 1;
+  }
+  return length;
+}
+
+OrderedJson CursorOf(const corral::v1::Screen& screen) {
+  return {{"x", screen.cursor().column()}, {"y", screen.cursor().row()}};
+}
+
+OrderedJson DimensionsOf(const corral::v1::Screen& screen) {
+  return {{"cols", screen.size().columns()}, {"rows", screen.size().rows()}};
+}
+
+}  // namespace
+
+Tools::Tools(Terminals* terminals, Recorder* recorder)
+    : terminals_(terminals),
+      recorder_(recorder),
+      tools_({{"type", &Tools::Type},
+              {"sendKey", &Tools::SendKey},
+              {"getContent", &Tools::GetContent},
+              {"takeScreenshot", &Tools::TakeScreenshot},
+              {"clear", &Tools::Clear},
+              {"startRecording", &Tools::StartRecording},
+              {"stopRecording", &Tools::StopRecording},
+              {"createSession", &Tools::CreateSession},
+              {"listSessions", &Tools::ListSessions},
+              {"destroySession", &Tools::DestroySession}}) {}
+
+ToolResult Tools::Call(const std::string& name, const OrderedJson& arguments) {
+  const Result result = (this->*tools_.at(name))(Arguments(arguments));
+  return result.ok() ? *result : ToolResult::Failure(result.status());
+}
+
+absl::StatusOr<std::shared_ptr<Terminal>> Tools::Find(
+    const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string session,
+                   arguments.String("sessionId", ""));
+  return terminals_->Find(session);
+}
+
+Tools::Result Tools::Type(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string text, arguments.RequiredString("text"));
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  RETURN_IF_ERROR(terminal->Type(text));
+  const size_t typed = Utf16Length(text);
+  return ToolResult::Text(
+      absl::StrCat("Typed ", typed, " character(s) to terminal"),
+      {{"typed", typed}});
+}
+
+Tools::Result Tools::SendKey(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string key, arguments.RequiredString("key"));
+  ASSIGN_OR_RETURN(const std::string bytes, KeyBytes(key));
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  RETURN_IF_ERROR(terminal->Type(bytes));
+  return ToolResult::Text(absl::StrCat("Sent key: ", key), {{"key", key}});
+}
+
+Tools::Result Tools::GetContent(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const bool visible_only,
+                   arguments.Bool("visibleOnly", false));
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  ASSIGN_OR_RETURN(const corral::v1::Screen screen,
+                   terminal->GetScreen(/*styles=*/false));
+  std::string text = visible_only ? VisibleText(screen) : WholeText(screen);
+  if (text.empty()) {
+    text = "(empty terminal)";
+  }
+  return ToolResult::Text(text, {{"content", text}});
+}
+
+Tools::Result Tools::TakeScreenshot(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string format,
+                   arguments.Choice("format", {"text", "ansi"}));
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  const bool ansi = format == "ansi";
+  ASSIGN_OR_RETURN(const corral::v1::Screen screen, terminal->GetScreen(ansi));
+  return ToolResult::Object(
+      {{"content", ansi ? AnsiText(screen) : VisibleText(screen)},
+       {"cursor", CursorOf(screen)},
+       {"dimensions", DimensionsOf(screen)}});
+}
+
+Tools::Result Tools::Clear(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  RETURN_IF_ERROR(terminal->Clear());
+  return ToolResult::Text("Terminal cleared", {{"cleared", true}});
+}
+
+}  // namespace bridge

@@ -1,0 +1,140 @@
+// corral-mcp between a client on its pipes and the real server.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/jsonrpc/json.h"
+#include "corral/v1/sandbox.grpc.pb.h"
+#include "gtest/gtest.h"
+#include "tests/integration/integration_test.h"
+#include "tests/process.h"
+
+namespace tests {
+namespace {
+
+using bridge::OrderedJson;
+
+class McpTest : public IntegrationTest {
+ protected:
+  void SetUp() override {
+    IntegrationTest::SetUp();
+    mcp_ = std::make_unique<Process>(
+        std::vector<std::string>{"./corral-mcp", "--server", server_.address(),
+                                 "--workspace", server_.workspace(), "--shell",
+                                 "/bin/bash", "--cols", "80", "--rows", "10"},
+        std::vector<std::string>{"HOME=/nonexistent"});
+  }
+  void TearDown() override {
+    mcp_->CloseInput();
+    EXPECT_EQ(mcp_->Wait(), 0) << mcp_->ReadError();
+    EXPECT_EQ(SandboxCount(), 0);
+    IntegrationTest::TearDown();
+  }
+
+  OrderedJson Ask(const std::string& method, const OrderedJson& params) {
+    const OrderedJson request = {{"jsonrpc", "2.0"},
+                                 {"id", ++id_},
+                                 {"method", method},
+                                 {"params", params}};
+    mcp_->Write(bridge::SerializeOrdered(request) + "\n");
+    const auto answer = bridge::ParseOrderedJson(mcp_->ReadLine());
+    EXPECT_TRUE(answer.has_value()) << mcp_->ReadError();
+    return answer.value_or(OrderedJson());
+  }
+  // The text that a tool answers.
+  std::string Call(const std::string& tool, const OrderedJson& arguments) {
+    const OrderedJson answer =
+        Ask("tools/call", {{"name", tool}, {"arguments", arguments}});
+    return answer["result"]["content"][0]["text"].get<std::string>();
+  }
+  // Reads the terminal until it holds `text`.
+  std::string AwaitContent(const std::string& text) {
+    std::string content;
+    while (!absl::StrContains(content, text) && !HasFailure()) {
+      content = Call("getContent", OrderedJson::object());
+    }
+    return content;
+  }
+  void Type(const std::string& line) {
+    EXPECT_TRUE(
+        absl::StartsWith(Call("type", {{"text", line + "\r"}}), "Typed "));
+  }
+  int SandboxCount() {
+    corral::v1::ListSandboxesRequest request;
+    request.set_parent(kTenant);
+    corral::v1::ListSandboxesResponse response;
+    EXPECT_TRUE(
+        client_->Call(&Client::SandboxStub::ListSandboxes, request, &response)
+            .ok());
+    return response.sandboxes_size();
+  }
+
+  std::unique_ptr<Process> mcp_;
+  int id_ = 0;
+};
+
+TEST_F(McpTest, MakesNothingBeforeTheFirstToolCall) {
+  Ask("initialize", {{"protocolVersion", "2025-11-25"}});
+  Ask("tools/list", OrderedJson::object());
+  EXPECT_EQ(SandboxCount(), 0);
+  Call("getContent", OrderedJson::object());
+  EXPECT_EQ(SandboxCount(), 1);
+}
+
+TEST_F(McpTest, RunsAShellInTheWorkspace) {
+  Type("echo fr''om $(pwd)");
+  AwaitContent("from " + server_.workspace());
+  const auto screenshot =
+      bridge::ParseOrderedJson(Call("takeScreenshot", OrderedJson::object()));
+  EXPECT_EQ((*screenshot)["dimensions"]["cols"], 80);
+}
+
+TEST_F(McpTest, AnswersWhatProgramsAskTheirTerminal) {
+  Type(R"(printf '\033[6n'; IFS= read -rsd R p; echo "an""swer ${p#*[}")");
+  EXPECT_TRUE(absl::StrContains(AwaitContent("answer "), ";1"));
+}
+
+TEST_F(McpTest, StartsAShellAgainThatHasExited) {
+  Type("echo fir''st");
+  AwaitContent("first");
+  Type("exit 3");
+  std::string content = "first";
+  while (absl::StrContains(content, "first")) {
+    content = Call("getContent", OrderedJson::object());
+  }
+  Type("echo sec''ond");
+  AwaitContent("second");
+}
+
+TEST_F(McpTest, WorksOnWhenTheServerIsKilled) {
+  Type("echo bef''ore");
+  AwaitContent("before");
+  server_.Kill();
+  server_.Start();
+  Type("echo aft''er");
+  EXPECT_TRUE(absl::StrContains(AwaitContent("after"), "before"));
+}
+
+TEST_F(McpTest, KeepsSessionsApart) {
+  const auto session = bridge::ParseOrderedJson(
+      Call("createSession", {{"cols", 40}, {"rows", 5}}));
+  const OrderedJson id = (*session)["sessionId"];
+  Call("type", {{"text", "echo ot''her\r"}, {"sessionId", id}});
+  std::string content;
+  while (!absl::StrContains(content, "other")) {
+    content = Call("getContent", {{"sessionId", id}});
+  }
+  EXPECT_FALSE(
+      absl::StrContains(Call("getContent", OrderedJson::object()), "other"));
+  EXPECT_EQ(Call("destroySession", {{"sessionId", id}}),
+            absl::StrCat("Session '", id.get<std::string>(), "' destroyed"));
+  EXPECT_EQ(
+      Call("getContent", {{"sessionId", id}}),
+      absl::StrCat("Error: Session '", id.get<std::string>(), "' not found"));
+}
+
+}  // namespace
+}  // namespace tests
