@@ -118,6 +118,77 @@ TEST_F(McpTest, WorksOnWhenTheServerIsKilled) {
   EXPECT_TRUE(absl::StrContains(AwaitContent("after"), "before"));
 }
 
+TEST_F(McpTest, RunsCommandsAndReportsTheirExitCodes) {
+  const auto failed = bridge::ParseOrderedJson(
+      Call("run", {{"command", "printf 'a\\nb\\n'; (exit 3)"}}));
+  EXPECT_EQ((*failed)["output"], "a\nb\n");
+  EXPECT_EQ((*failed)["exitCode"], 3);
+  EXPECT_EQ((*failed)["running"], false);
+  const auto next =
+      bridge::ParseOrderedJson(Call("run", {{"command", "true"}}));
+  EXPECT_EQ((*next)["output"], "");
+  EXPECT_EQ((*next)["exitCode"], 0);
+}
+
+TEST_F(McpTest, GoesOnWaitingForACommandWhoseTimeWasOver) {
+  const auto begun = bridge::ParseOrderedJson(
+      Call("run", {{"command", "read x; echo got $x"}, {"timeoutMs", 0}}));
+  EXPECT_EQ((*begun)["running"], true);
+  EXPECT_TRUE((*begun)["exitCode"].is_null());
+  Type("input");
+  const auto waited = bridge::ParseOrderedJson(
+      Call("wait", {{"regex", "got (in)put"}, {"timeoutMs", 60'000}}));
+  EXPECT_EQ((*waited)["reason"], "regex");
+}
+
+TEST_F(McpTest, WaitsForTextSilenceAndTheEndOfTheShell) {
+  Type("echo rea''dy");
+  EXPECT_TRUE(absl::StrContains(
+      Call("wait", {{"text", "ready"}, {"timeoutMs", 60'000}}),
+      "\"reason\": \"text\""));
+  EXPECT_TRUE(absl::StrContains(
+      Call("wait", {{"silenceMs", 10}, {"timeoutMs", 60'000}}),
+      "\"reason\": \"silence\""));
+  EXPECT_TRUE(
+      absl::StrContains(Call("wait", {{"text", "never"}, {"timeoutMs", 1}}),
+                        "\"reason\": \"timeout\""));
+  Type("exit 4");
+  EXPECT_TRUE(absl::StrContains(
+      Call("wait", {{"text", "never"}, {"timeoutMs", 60'000}}),
+      "\"exitCode\": 4"));
+}
+
+TEST_F(McpTest, AnswersOtherCallsWhileOneWaits) {
+  Type("echo star''ted");
+  const OrderedJson wait = {
+      {"jsonrpc", "2.0"},
+      {"id", "wait"},
+      {"method", "tools/call"},
+      {"params",
+       {{"name", "wait"},
+        {"arguments", {{"text", "end"}, {"timeoutMs", 600'000}}}}}};
+  mcp_->Write(bridge::SerializeOrdered(wait) + "\n");
+  AwaitContent("started");
+  mcp_->Write(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+              R"("params":{"requestId":"wait"}})"
+              "\n");
+  Type("echo e''nd");
+  AwaitContent("\nend");
+}
+
+TEST_F(McpTest, ResizesAndSignalsTheTerminal) {
+  Call("resize", {{"cols", 60}, {"rows", 7}});
+  const auto size =
+      bridge::ParseOrderedJson(Call("run", {{"command", "stty size"}}));
+  EXPECT_EQ((*size)["output"], "7 60\n");
+  Call("run", {{"command", "sleep 1000"}, {"timeoutMs", 0}});
+  std::string ended;
+  while (!absl::StrContains(ended, "\"exitCode\": 143") && !HasFailure()) {
+    Call("signal", {{"signal", "TERM"}});
+    ended = Call("wait", {{"silenceMs", 50}, {"timeoutMs", 60'000}});
+  }
+}
+
 TEST_F(McpTest, KeepsSessionsApart) {
   const auto session = bridge::ParseOrderedJson(
       Call("createSession", {{"cols", 40}, {"rows", 5}}));

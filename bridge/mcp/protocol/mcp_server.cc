@@ -181,7 +181,8 @@ void McpServer::OnNotification(const Message& message) {
     return;
   }
   const std::string id = CanonicalId(SerializeOrdered(params["requestId"]));
-  // A call that has begun ends soon: no tool waits.
+  waits_.Cancel(id);
+  // A call that runs on the thread for calls ends soon.
   MutexLock lock(&mutex_);
   calls_.erase(std::remove_if(calls_.begin(), calls_.end(),
                               [&](const Call& call) {
@@ -226,8 +227,40 @@ void McpServer::Run() {
       calls_.pop_front();
       busy_ = true;
     }
-    Reply(call.id, call.meta, ToJson(tools_->Call(call.tool, call.arguments)));
+    Carry(call);
   }
+}
+
+void McpServer::Carry(const Call& call) {
+  ToolOutcome outcome = tools_->Call(call.tool, call.arguments);
+  if (outcome.wait == nullptr) {
+    Reply(call.id, call.meta, ToJson(outcome.result));
+    return;
+  }
+  Waits::Callbacks callbacks;
+  callbacks.progress = [this, token = call.meta.progress_token](int seconds) {
+    SendProgress(token, seconds);
+  };
+  callbacks.done = [this, id = call.id,
+                    meta = call.meta](const ToolResult& result) {
+    Reply(id, meta, ToJson(result));
+  };
+  if (!waits_.Start(CanonicalId(call.id), std::move(outcome.wait),
+                    std::move(callbacks))) {
+    Reply(call.id, call.meta,
+          ToJson(ToolResult::Failure("Error: too many calls wait already")));
+  }
+}
+
+void McpServer::SendProgress(const OrderedJson& token, int seconds) {
+  if (token.is_null()) {
+    return;
+  }
+  const OrderedJson notification = {
+      {"jsonrpc", "2.0"},
+      {"method", "notifications/progress"},
+      {"params", {{"progressToken", token}, {"progress", seconds}}}};
+  Send(absl::StrCat(SerializeOrdered(notification), "\n"));
 }
 
 }  // namespace bridge

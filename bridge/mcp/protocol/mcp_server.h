@@ -13,6 +13,7 @@
 #include "bridge/jsonrpc/json.h"
 #include "bridge/jsonrpc/message.h"
 #include "bridge/mcp/protocol/era.h"
+#include "bridge/mcp/protocol/waits.h"
 #include "bridge/mcp/tools/tools.h"
 #include "sandbox/base/mutex.h"
 
@@ -20,7 +21,7 @@ namespace bridge {
 
 // Receive() and Finish() belong to one thread. Tool calls run on another
 // thread, in their order; all else is answered at once, so that a slow server
-// delays no ping.
+// delays no ping. A call that waits for a program leaves that thread.
 class McpServer {
  public:
   // `send` gets lines to send, each with its newline, on any thread, one at a
@@ -32,7 +33,8 @@ class McpServer {
   // One message of the client, without its newline.
   void Receive(absl::string_view line);
 
-  // Returns when all calls received so far are answered.
+  // Returns when all calls received so far are answered, except those that wait
+  // for a program.
   void Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -53,6 +55,8 @@ class McpServer {
   void Refuse(absl::string_view id, ErrorCode code, const std::string& message);
 
   void Run();
+  void Carry(const Call& call);
+  void SendProgress(const OrderedJson& token, int seconds);
 
   Tools* const tools_;
   const std::function<void(const std::string&)> send_;
@@ -64,6 +68,7 @@ class McpServer {
   std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Waits waits_;
   std::thread thread_;
 };
 

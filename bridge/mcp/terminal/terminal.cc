@@ -4,6 +4,7 @@
 
 #include "bridge/client/call.h"
 #include "bridge/client/request_id.h"
+#include "bridge/mcp/terminal/shell_marks.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/screen_service.grpc.pb.h"
@@ -35,6 +36,9 @@ corral::v1::Command ToCommand(const std::string& directory,
   AddVariable("TERM", "xterm-256color", &command);
   // Programs recognise the terminal of an agent by it, as in terminal-mcp.
   AddVariable("TERMINAL_MCP", "1", &command);
+  // bash then reports where commands begin and end; other shells ignore it.
+  AddVariable("PROMPT_COMMAND", kPromptCommand, &command);
+  AddVariable("PS0", kBeforeCommand, &command);
   return command;
 }
 
@@ -59,6 +63,7 @@ Terminal::Terminal(client::Connection* connection, const std::string& execution,
                    OutputObserver* observer)
     : connection_(connection),
       name_(execution),
+      observer_(observer),
       input_(connection, execution),
       output_(connection, execution, observer, [this] { Answer(); }) {}
 
@@ -77,6 +82,7 @@ Terminal::~Terminal() {
 }
 
 absl::Status Terminal::Type(absl::string_view bytes) {
+  output_.history().OnTyped();
   return input_.Write(bytes);
 }
 
@@ -94,6 +100,27 @@ absl::Status Terminal::Clear() {
   corral::v1::ClearScreenRequest request;
   request.set_name(name_);
   return client::Call(*connection_, &Screens::ClearScreen, request).status();
+}
+
+absl::Status Terminal::Resize(uint32_t columns, uint32_t rows) {
+  corral::v1::ResizeTerminalRequest request;
+  request.set_name(name_);
+  request.mutable_size()->set_columns(columns);
+  request.mutable_size()->set_rows(rows);
+  RETURN_IF_ERROR(
+      client::Call(*connection_, &Executions::ResizeTerminal, request)
+          .status());
+  observer_->OnResize(columns, rows);
+  return absl::OkStatus();
+}
+
+absl::Status Terminal::Signal(int number) {
+  corral::v1::SignalExecutionRequest request;
+  request.set_name(name_);
+  request.set_signal(number);
+  request.set_scope(corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
+  return client::CallOnce(*connection_, &Executions::SignalExecution, request)
+      .status();
 }
 
 void Terminal::Answer() {

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "bridge/client/connection.h"
+#include "bridge/mcp/terminal/output_history.h"
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/terminal_input.h"
 #include "bridge/mcp/terminal/terminal_output.h"
@@ -43,6 +44,12 @@ class Terminal {
   // With the whole scrollback. `styles`: with the runs of each line.
   absl::StatusOr<corral::v1::Screen> GetScreen(bool styles);
   absl::Status Clear();
+  absl::Status Resize(uint32_t columns, uint32_t rows);
+  // Sends a signal to the program in the foreground, as Ctrl+C does.
+  absl::Status Signal(int number);
+
+  // The output so far.
+  OutputHistory& history() { return output_.history(); }
 
   // The exit status of the shell. Absent: it runs.
   std::optional<int> exit_code() { return output_.exit_code(); }
@@ -58,6 +65,7 @@ class Terminal {
 
   client::Connection* const connection_;
   const std::string name_;
+  OutputObserver* const observer_;
   // Used by Answer() only: how far questions are answered.
   uint64_t answered_ = 0;
   TerminalInput input_;

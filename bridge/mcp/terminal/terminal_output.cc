@@ -64,6 +64,7 @@ void TerminalOutput::SetEnd(int exit_code) {
     }
     exit_code_ = exit_code;
   }
+  history_.SetEnd(exit_code);
   observer_->OnEnd(exit_code);
 }
 
@@ -87,6 +88,7 @@ bool TerminalOutput::Follow() {
   }
   switch ((*event)->event_case()) {
     case corral::v1::OutputEvent::kChunk:
+      history_.Add((*event)->chunk().offset(), (*event)->chunk().data());
       observer_->OnOutput((*event)->chunk().data());
       if (questions_.Find((*event)->chunk().data())) {
         answer_();

@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "bridge/client/connection.h"
 #include "bridge/client/output_reader.h"
+#include "bridge/mcp/terminal/output_history.h"
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/question_finder.h"
 #include "corral/v1/execution.pb.h"
@@ -28,6 +29,9 @@ class TerminalOutput {
                  OutputObserver* observer, std::function<void()> answer);
   ~TerminalOutput();
 
+  // The output that was read so far.
+  OutputHistory& history() { return history_; }
+
   // The end of the program. Absent: it runs, as far as is known.
   std::optional<int> exit_code() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -41,6 +45,7 @@ class TerminalOutput {
   const std::function<void()> answer_;
   client::OutputReader reader_;
   QuestionFinder questions_;
+  OutputHistory history_;
 
   sandbox::Mutex mutex_;
   std::optional<int> exit_code_ ABSL_GUARDED_BY(mutex_);

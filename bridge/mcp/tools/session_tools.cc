@@ -1,4 +1,4 @@
-// createSession, listSessions and destroySession.
+// createSession, listSessions, destroySession, resize and signal.
 
 #include <cstdint>
 #include <string>
@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bridge/mcp/tools/tools.h"
+#include "bridge/options/signal_name.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -64,6 +65,25 @@ Tools::Result Tools::DestroySession(const Arguments& arguments) {
   }
   return ToolResult::Text(absl::StrCat("Session '", session, "' destroyed"),
                           {{"sessionId", session}});
+}
+
+Tools::Result Tools::Resize(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const int64_t columns,
+                   arguments.Integer("cols", 0, 1, kMaxColumns));
+  ASSIGN_OR_RETURN(const int64_t rows,
+                   arguments.Integer("rows", 0, 1, kMaxRows));
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  RETURN_IF_ERROR(terminal->Resize(columns, rows));
+  return ToolResult::Object({{"cols", columns}, {"rows", rows}});
+}
+
+Tools::Result Tools::Signal(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string name, arguments.RequiredString("signal"));
+  ASSIGN_OR_RETURN(const int number, ParseSignal(name));
+  ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  RETURN_IF_ERROR(terminal->Signal(number));
+  return ToolResult::Text(absl::StrCat("Sent signal: ", name),
+                          {{"signal", number}});
 }
 
 }  // namespace bridge

@@ -118,6 +118,60 @@ constexpr char kTools[] = R"json([
    "sessionId": {"type": "string", "description": "The session to destroy"}},
   "required": ["sessionId"]},
  "outputSchema": {"type": "object", "properties": {"sessionId": {"type": "string"}}, "required": ["sessionId"]},
+ "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": false}},
+
+{"name": "run",
+ "title": "Run a command",
+ "description": "Types a command into the session's shell, presses Enter, and waits for its end. Returns its output as plain text and its exit code. When timeoutMs is over, the command runs on and the answer has running: true; call wait with the answer's offset to go on waiting. The exit code is known if the shell is bash.",
+ "inputSchema": {"type": "object", "properties": {
+   "command": {"type": "string", "description": "The command line"},
+   "timeoutMs": {"type": "integer", "minimum": 0, "maximum": 3600000, "description": "How long to wait. Default: 30000"},
+   "maxBytes": {"type": "integer", "minimum": 1, "maximum": 1000000, "description": "Longest output to return; the last part counts. Default: 50000"},
+   "sessionId": {"type": "string", "description": "The session to use; default: the default session"}},
+  "required": ["command"]},
+ "outputSchema": {"type": "object", "properties": {
+   "output": {"type": "string"}, "exitCode": {"type": ["integer", "null"]}, "running": {"type": "boolean"},
+   "truncated": {"type": "boolean"}, "offset": {"type": "integer"}, "nextOffset": {"type": "integer"}},
+  "required": ["output", "exitCode", "running", "truncated", "offset", "nextOffset"]},
+ "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}},
+
+{"name": "wait",
+ "title": "Wait for the terminal",
+ "description": "Waits until the output since the last input, or since offset, contains a text or matches a regular expression, until there is no output for silenceMs, or until the shell ends; at most timeoutMs. Says which it was (reason: text, regex, silence, exit, timeout), and returns the output as plain text.",
+ "inputSchema": {"type": "object", "properties": {
+   "text": {"type": "string", "description": "A text to wait for"},
+   "regex": {"type": "string", "description": "A regular expression to wait for (RE2 syntax)"},
+   "silenceMs": {"type": "integer", "minimum": 0, "maximum": 3600000, "description": "End when there is no output for this long; 0: never. Default: 0"},
+   "timeoutMs": {"type": "integer", "minimum": 0, "maximum": 3600000, "description": "How long to wait. Default: 30000"},
+   "offset": {"type": "integer", "minimum": 0, "description": "Look at the output from here on: offset or nextOffset of an earlier answer"},
+   "maxBytes": {"type": "integer", "minimum": 1, "maximum": 1000000, "description": "Longest output to return; the last part counts. Default: 50000"},
+   "sessionId": {"type": "string", "description": "The session to watch; default: the default session"}},
+  "required": []},
+ "outputSchema": {"type": "object", "properties": {
+   "reason": {"type": "string"}, "output": {"type": "string"}, "exitCode": {"type": ["integer", "null"]}, "running": {"type": "boolean"},
+   "truncated": {"type": "boolean"}, "offset": {"type": "integer"}, "nextOffset": {"type": "integer"}},
+  "required": ["reason", "output", "exitCode", "running", "truncated", "offset", "nextOffset"]},
+ "annotations": {"readOnlyHint": true, "openWorldHint": false}},
+
+{"name": "resize",
+ "title": "Resize the terminal",
+ "description": "Sets the size of the terminal. The program in it gets SIGWINCH.",
+ "inputSchema": {"type": "object", "properties": {
+   "cols": {"type": "integer", "minimum": 1, "maximum": 4096, "description": "Width in characters"},
+   "rows": {"type": "integer", "minimum": 1, "maximum": 2048, "description": "Height in lines"},
+   "sessionId": {"type": "string", "description": "The session to resize; default: the default session"}},
+  "required": ["cols", "rows"]},
+ "outputSchema": {"type": "object", "properties": {"cols": {"type": "integer"}, "rows": {"type": "integer"}}, "required": ["cols", "rows"]},
+ "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}},
+
+{"name": "signal",
+ "title": "Send a signal",
+ "description": "Sends a signal to the program in the terminal's foreground, for example TERM, KILL or HUP. Ctrl+C and Ctrl+Z are keys: use sendKey.",
+ "inputSchema": {"type": "object", "properties": {
+   "signal": {"type": "string", "description": "A name or number: TERM, SIGKILL, 15"},
+   "sessionId": {"type": "string", "description": "The session; default: the default session"}},
+  "required": ["signal"]},
+ "outputSchema": {"type": "object", "properties": {"signal": {"type": "integer"}}, "required": ["signal"]},
  "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": false}}
 ])json";
 

@@ -44,11 +44,29 @@ Tools::Tools(Terminals* terminals, Recorder* recorder)
               {"stopRecording", &Tools::StopRecording},
               {"createSession", &Tools::CreateSession},
               {"listSessions", &Tools::ListSessions},
-              {"destroySession", &Tools::DestroySession}}) {}
+              {"destroySession", &Tools::DestroySession},
+              {"resize", &Tools::Resize},
+              {"signal", &Tools::Signal}}),
+      waiting_tools_({{"run", &Tools::Run}, {"wait", &Tools::Wait}}) {}
 
-ToolResult Tools::Call(const std::string& name, const OrderedJson& arguments) {
-  const Result result = (this->*tools_.at(name))(Arguments(arguments));
-  return result.ok() ? *result : ToolResult::Failure(result.status());
+ToolOutcome Tools::Call(const std::string& name, const OrderedJson& values) {
+  const Arguments arguments(values);
+  const auto waiting = waiting_tools_.find(name);
+  Outcome outcome = ToolOutcome();
+  if (waiting != waiting_tools_.end()) {
+    outcome = (this->*waiting->second)(arguments);
+  } else {
+    Result result = (this->*tools_.at(name))(arguments);
+    if (result.ok()) {
+      outcome->result = *std::move(result);
+    } else {
+      outcome = result.status();
+    }
+  }
+  if (!outcome.ok()) {
+    return {ToolResult::Failure(outcome.status()), {}};
+  }
+  return *std::move(outcome);
 }
 
 absl::StatusOr<std::shared_ptr<Terminal>> Tools::Find(

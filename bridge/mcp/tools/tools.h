@@ -15,22 +15,26 @@
 #include "bridge/mcp/terminal/terminals.h"
 #include "bridge/mcp/tools/arguments.h"
 #include "bridge/mcp/tools/tool_result.h"
+#include "bridge/mcp/tools/waiting.h"
 
 namespace bridge {
 
-// Not thread-safe: calls run one after another. None waits for a program in a
-// terminal.
+// Not thread-safe: calls run one after another. Waits that they return may run
+// at any time, on any thread, and outlive this object.
 class Tools {
  public:
   // Both must outlive this object.
   Tools(Terminals* terminals, Recorder* recorder);
 
-  bool Has(const std::string& name) const { return tools_.count(name) > 0; }
-  // `name` must be known.
-  ToolResult Call(const std::string& name, const OrderedJson& arguments);
+  bool Has(const std::string& name) const {
+    return tools_.count(name) > 0 || waiting_tools_.count(name) > 0;
+  }
+  // `name` must be known. Does not wait for a program; the outcome may.
+  ToolOutcome Call(const std::string& name, const OrderedJson& arguments);
 
  private:
   using Result = absl::StatusOr<ToolResult>;
+  using Outcome = absl::StatusOr<ToolOutcome>;
 
   Result Type(const Arguments& arguments);
   Result SendKey(const Arguments& arguments);
@@ -43,12 +47,18 @@ class Tools {
   Result ListSessions(const Arguments& arguments);
   Result DestroySession(const Arguments& arguments);
 
+  Result Resize(const Arguments& arguments);
+  Result Signal(const Arguments& arguments);
+  Outcome Run(const Arguments& arguments);
+  Outcome Wait(const Arguments& arguments);
+
   // The terminal that the argument sessionId names.
   absl::StatusOr<std::shared_ptr<Terminal>> Find(const Arguments& arguments);
 
   Terminals* const terminals_;
   Recorder* const recorder_;
   std::map<std::string, Result (Tools::*)(const Arguments&)> tools_;
+  std::map<std::string, Outcome (Tools::*)(const Arguments&)> waiting_tools_;
 };
 
 }  // namespace bridge

@@ -1,0 +1,85 @@
+#include "bridge/mcp/protocol/waits.h"
+
+#include <chrono>
+#include <utility>
+
+namespace bridge {
+namespace {
+
+using sandbox::MutexLock;
+using Clock = std::chrono::steady_clock;
+
+// Clients give a call up after 60 s without a sign of life.
+constexpr std::chrono::seconds kProgressInterval(15);
+
+}  // namespace
+
+Waits::~Waits() {
+  std::list<Entry> entries;
+  {
+    MutexLock lock(&mutex_);
+    entries.swap(entries_);
+  }
+  for (Entry& entry : entries) {
+    entry.cancelled = true;
+  }
+  for (Entry& entry : entries) {
+    entry.thread.join();
+  }
+}
+
+void Waits::Reap() {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    if (entry->over) {
+      entry->thread.join();
+      entry = entries_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+}
+
+bool Waits::Start(const std::string& id, Waiting wait, Callbacks callbacks) {
+  MutexLock lock(&mutex_);
+  Reap();
+  if (entries_.size() >= kMaxWaits) {
+    return false;
+  }
+  Entry& entry = entries_.emplace_back();
+  entry.id = id;
+  entry.thread = std::thread(
+      [&entry, wait = std::move(wait), callbacks = std::move(callbacks)] {
+        Run(&entry, wait, callbacks);
+      });
+  return true;
+}
+
+void Waits::Cancel(const std::string& id) {
+  MutexLock lock(&mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.id == id) {
+      entry.cancelled = true;
+    }
+  }
+}
+
+void Waits::Run(Entry* entry, const Waiting& wait, const Callbacks& callbacks) {
+  const auto begin = Clock::now();
+  auto reported = begin;
+  const ToolResult result = wait([&] {
+    const auto now = Clock::now();
+    if (now - reported >= kProgressInterval && !entry->cancelled) {
+      reported = now;
+      callbacks.progress(static_cast<int>(
+          std::chrono::duration_cast<std::chrono::seconds>(now - begin)
+              .count()));
+    }
+    return entry->cancelled.load();
+  });
+  if (!entry->cancelled) {
+    callbacks.done(result);
+  }
+  entry->over = true;
+}
+
+}  // namespace bridge

@@ -1,0 +1,61 @@
+// The tool calls that wait for a program, each on a thread of its own.
+
+#ifndef BRIDGE_MCP_PROTOCOL_WAITS_H_
+#define BRIDGE_MCP_PROTOCOL_WAITS_H_
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "bridge/mcp/tools/tool_result.h"
+#include "bridge/mcp/tools/waiting.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// Thread-safe.
+class Waits {
+ public:
+  // Cancels all waits and joins their threads.
+  ~Waits();
+
+  struct Callbacks {
+    // Called now and then while the wait lasts, with the seconds since its
+    // begin.
+    std::function<void(int seconds)> progress;
+    // Called with the result, once, unless the wait was cancelled.
+    std::function<void(const ToolResult&)> done;
+  };
+
+  // `id` identifies the call. False: too many wait already.
+  bool Start(const std::string& id, Waiting wait, Callbacks callbacks)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does nothing if no such call waits.
+  void Cancel(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  static constexpr size_t kMaxWaits = 32;
+
+ private:
+  struct Entry {
+    std::string id;
+    std::atomic<bool> cancelled{false};
+    std::atomic<bool> over{false};
+    std::thread thread;
+  };
+
+  // Joins the threads that have ended.
+  void Reap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Run(Entry* entry, const Waiting& wait,
+                  const Callbacks& callbacks);
+
+  sandbox::Mutex mutex_;
+  // Entries do not move: their threads refer to them.
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_PROTOCOL_WAITS_H_

@@ -1,0 +1,182 @@
+// run, wait and readOutput.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/mcp/terminal/output_history.h"
+#include "bridge/mcp/terminal/plain_text.h"
+#include "bridge/mcp/tools/tools.h"
+#include "re2/re2.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using State = OutputHistory::State;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kDefaultTimeoutMillis = 30'000;
+constexpr int64_t kMaxTimeoutMillis = 3'600'000;
+constexpr int64_t kDefaultBytes = 50'000;
+constexpr int64_t kMaxBytes = 1'000'000;
+// A shell that writes no marks counts as done when it is silent for this long.
+constexpr std::chrono::milliseconds kSilence(1500);
+
+// The last `max` bytes, from the beginning of a character on.
+absl::string_view Tail(absl::string_view text, size_t max) {
+  if (text.size() <= max) {
+    return text;
+  }
+  text.remove_prefix(text.size() - max);
+  while (!text.empty() && (static_cast<uint8_t>(text.front()) & 0xc0) == 0x80) {
+    text.remove_prefix(1);
+  }
+  return text;
+}
+
+// Where a command that was typed at `typed` stands.
+struct Progress {
+  uint64_t begin;  // of its output
+  uint64_t end;
+  bool ended = false;
+  bool has_marks = false;
+  int exit_code = -1;
+};
+
+Progress Follow(const State& state, uint64_t typed) {
+  Progress progress = {typed, state.end};
+  for (const ShellMark& mark : state.marks) {
+    if (mark.begin < typed) {
+      continue;
+    }
+    if (mark.kind == 'C' && !progress.has_marks) {
+      progress.has_marks = true;
+      progress.begin = mark.end;
+    } else if (mark.kind == 'D' && progress.has_marks && !progress.ended) {
+      progress.ended = true;
+      progress.end = mark.begin;
+      progress.exit_code = mark.exit_code;
+    }
+  }
+  if (state.exit_code.has_value() && !progress.ended) {
+    progress.ended = true;
+    progress.exit_code = *state.exit_code;
+  }
+  return progress;
+}
+
+bool IsOver(const State& state, uint64_t typed) {
+  const Progress progress = Follow(state, typed);
+  return progress.ended || (!progress.has_marks && state.end > typed &&
+                            Clock::now() - state.last_output >= kSilence);
+}
+
+OrderedJson Report(const State& state, uint64_t typed, size_t max_bytes,
+                   bool timed_out) {
+  const Progress progress = Follow(state, typed);
+  const absl::string_view raw = state.Since(progress.begin);
+  const uint64_t begin = std::max(progress.begin, state.begin);
+  const std::string text =
+      PlainText(raw.substr(0, progress.end > begin ? progress.end - begin : 0));
+  const absl::string_view shown = Tail(text, max_bytes);
+  return {{"output", std::string(shown)},
+          {"exitCode", progress.exit_code >= 0 ? OrderedJson(progress.exit_code)
+                                               : OrderedJson()},
+          {"running", timed_out && !progress.ended},
+          {"truncated", shown.size() < text.size() || begin > progress.begin},
+          {"offset", typed},
+          {"nextOffset", state.end}};
+}
+
+Clock::time_point After(int64_t millis) {
+  return Clock::now() + std::chrono::milliseconds(millis);
+}
+
+}  // namespace
+
+absl::StatusOr<ToolOutcome> Tools::Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string command,
+                   arguments.RequiredString("command"));
+  ASSIGN_OR_RETURN(const int64_t timeout,
+                   arguments.Integer("timeoutMs", kDefaultTimeoutMillis, 0,
+                                     kMaxTimeoutMillis));
+  ASSIGN_OR_RETURN(const int64_t max_bytes,
+                   arguments.Integer("maxBytes", kDefaultBytes, 1, kMaxBytes));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal, Find(arguments));
+  const uint64_t typed = terminal->history().end();
+  RETURN_IF_ERROR(terminal->Type(absl::StrCat(command, "\r")));
+  ToolOutcome outcome;
+  outcome.wait = [terminal, typed, timeout,
+                  max_bytes](const std::function<bool()>& is_cancelled) {
+    const bool over =
+        terminal->history().Await(After(timeout), [&](const State& state) {
+          return is_cancelled() || IsOver(state, typed);
+        });
+    OrderedJson report;
+    terminal->history().Look([&](const State& state) {
+      report = Report(state, typed, max_bytes, !over);
+    });
+    return ToolResult::Object(report);
+  };
+  return outcome;
+}
+
+absl::StatusOr<ToolOutcome> Tools::Wait(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const std::string text, arguments.String("text", ""));
+  ASSIGN_OR_RETURN(const std::string pattern, arguments.String("regex", ""));
+  ASSIGN_OR_RETURN(const int64_t silence,
+                   arguments.Integer("silenceMs", 0, 0, kMaxTimeoutMillis));
+  ASSIGN_OR_RETURN(const int64_t timeout,
+                   arguments.Integer("timeoutMs", kDefaultTimeoutMillis, 0,
+                                     kMaxTimeoutMillis));
+  ASSIGN_OR_RETURN(const int64_t max_bytes,
+                   arguments.Integer("maxBytes", kDefaultBytes, 1, kMaxBytes));
+  const auto regex = std::make_shared<RE2>(pattern, RE2::Quiet);
+  if (!regex->ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid argument \"regex\": ", regex->error()));
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal, Find(arguments));
+  ASSIGN_OR_RETURN(
+      const int64_t from,
+      arguments.Integer("offset",
+                        static_cast<int64_t>(terminal->history().typed_at()), 0,
+                        int64_t{1} << 52));
+  ToolOutcome outcome;
+  outcome.wait = [=](const std::function<bool()>& is_cancelled) {
+    std::string reason = "timeout";
+    const auto begin = Clock::now();
+    terminal->history().Await(After(timeout), [&](const State& state) {
+      const std::string plain = PlainText(state.Since(from));
+      const auto quiet = Clock::now() - std::max(state.last_output, begin);
+      if (is_cancelled()) {
+        reason = "cancelled";
+      } else if (!text.empty() && absl::StrContains(plain, text)) {
+        reason = "text";
+      } else if (!pattern.empty() && RE2::PartialMatch(plain, *regex)) {
+        reason = "regex";
+      } else if (state.exit_code.has_value()) {
+        reason = "exit";
+      } else if (silence > 0 && quiet >= std::chrono::milliseconds(silence)) {
+        reason = "silence";
+      } else {
+        return false;
+      }
+      return true;
+    });
+    OrderedJson report = {{"reason", reason}};
+    terminal->history().Look([&](const State& state) {
+      report.update(Report(state, from, max_bytes, reason == "timeout"));
+    });
+    return ToolResult::Object(report);
+  };
+  return outcome;
+}
+
+}  // namespace bridge
