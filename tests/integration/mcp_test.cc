@@ -158,6 +158,17 @@ TEST_F(McpTest, WaitsForTextSilenceAndTheEndOfTheShell) {
       "\"exitCode\": 4"));
 }
 
+TEST_F(McpTest, TakesPicturesOfTheTerminal) {
+  const OrderedJson answer =
+      Ask("tools/call",
+          {{"name", "takeScreenshot"}, {"arguments", {{"format", "png"}}}});
+  const OrderedJson& image = answer["result"]["content"][0];
+  EXPECT_EQ(image["mimeType"], "image/png");
+  // The signature of a PNG, in base64.
+  EXPECT_TRUE(absl::StartsWith(image["data"].get<std::string>(), "iVBORw0K"));
+  EXPECT_EQ(answer["result"]["structuredContent"]["dimensions"]["rows"], 10);
+}
+
 TEST_F(McpTest, AnswersOtherCallsWhileOneWaits) {
   Type("echo star''ted");
   const OrderedJson wait = {

@@ -38,16 +38,16 @@ constexpr char kTools[] = R"json([
 
 {"name": "takeScreenshot",
  "title": "Take a screenshot",
- "description": "Returns the visible lines, the position of the cursor and the size of the terminal. Format 'text' is plain; 'ansi' keeps colours and attributes as escape sequences.",
+ "description": "Returns the visible lines, the position of the cursor and the size of the terminal. Format 'text' is plain; 'ansi' keeps colours and attributes as escape sequences; 'png' is a picture.",
  "inputSchema": {"type": "object", "properties": {
-   "format": {"type": "string", "enum": ["text", "ansi"], "description": "Default: text"},
+   "format": {"type": "string", "enum": ["text", "ansi", "png"], "description": "Default: text"},
    "sessionId": {"type": "string", "description": "The session to show; default: the default session"}},
   "required": []},
  "outputSchema": {"type": "object", "properties": {
    "content": {"type": "string"},
    "cursor": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x", "y"]},
    "dimensions": {"type": "object", "properties": {"cols": {"type": "integer"}, "rows": {"type": "integer"}}, "required": ["cols", "rows"]}},
-  "required": ["content", "cursor", "dimensions"]},
+  "required": ["cursor", "dimensions"]},
  "annotations": {"readOnlyHint": true, "openWorldHint": false}},
 
 {"name": "clear",

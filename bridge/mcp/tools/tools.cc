@@ -4,7 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/mcp/picture/glyphs.h"
+#include "bridge/mcp/picture/png_file.h"
+#include "bridge/mcp/picture/screen_picture.h"
 #include "bridge/mcp/terminal/keys.h"
 #include "bridge/mcp/terminal/screen_text.h"
 #include "sandbox/base/status_macros.h"
@@ -28,6 +32,18 @@ OrderedJson CursorOf(const corral::v1::Screen& screen) {
 
 OrderedJson DimensionsOf(const corral::v1::Screen& screen) {
   return {{"cols", screen.size().columns()}, {"rows", screen.size().rows()}};
+}
+
+// The picture, and beside it what cannot be read from it.
+ToolResult Picture(const corral::v1::Screen& screen) {
+  ToolResult result = ToolResult::Object(
+      {{"cursor", CursorOf(screen)}, {"dimensions", DimensionsOf(screen)}});
+  const std::string png = ToPng(DrawScreen(screen, Glyphs::Unifont()));
+  result.content.insert(result.content.begin(),
+                        OrderedJson({{"type", "image"},
+                                     {"data", absl::Base64Escape(png)},
+                                     {"mimeType", "image/png"}}));
+  return result;
 }
 
 }  // namespace
@@ -109,10 +125,14 @@ Tools::Result Tools::GetContent(const Arguments& arguments) {
 
 Tools::Result Tools::TakeScreenshot(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string format,
-                   arguments.Choice("format", {"text", "ansi"}));
+                   arguments.Choice("format", {"text", "ansi", "png"}));
   ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
   const bool ansi = format == "ansi";
-  ASSIGN_OR_RETURN(const corral::v1::Screen screen, terminal->GetScreen(ansi));
+  ASSIGN_OR_RETURN(const corral::v1::Screen screen,
+                   terminal->GetScreen(/*styles=*/format != "text"));
+  if (format == "png") {
+    return Picture(screen);
+  }
   return ToolResult::Object(
       {{"content", ansi ? AnsiText(screen) : VisibleText(screen)},
        {"cursor", CursorOf(screen)},
