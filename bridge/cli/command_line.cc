@@ -37,6 +37,7 @@ constexpr Subcommand kSubcommands[] = {
     {"attach", "Attach to a command that runs", Attach},
     {"ps", "List sandboxes and executions", Ps},
     {"logs", "Print the output of an execution", Logs},
+    {"screen", "Print what a terminal shows", Screen},
     {"wait", "Wait for the end of an execution", Wait},
     {"kill", "Send a signal to an execution", Kill},
     {"rm", "Remove sandboxes and executions", Remove},

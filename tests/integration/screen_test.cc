@@ -17,6 +17,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
+#include "tests/process.h"
 
 namespace tests {
 namespace {
@@ -150,6 +151,18 @@ TEST_F(ScreenTest, ShowsTheLastScreenOfAProgramThatHasEnded) {
   const GetScreenResponse response = GetScreen();
   EXPECT_TRUE(absl::StrContains(AllText(), "|last|"));
   EXPECT_EQ(response.execution().state(), corral::v1::Execution::EXITED);
+}
+
+TEST_F(ScreenTest, IsPrintedByTheCommandLine) {
+  StartShell();
+  Type("echo pri''nted", "printed");
+  const std::string text =
+      RunProgram({"./corral", "--server", server_.address(), "screen", shell_});
+  EXPECT_TRUE(absl::StrContains(text, "\nprinted\n")) << text;
+  EXPECT_TRUE(
+      absl::StrContains(RunProgram({"./corral", "--server", server_.address(),
+                                    "screen", "--json", shell_}),
+                        "\"cursor\""));
 }
 
 TEST_F(ScreenTest, RefusesBadRequests) {

@@ -14,7 +14,9 @@ namespace {
 constexpr uint32_t kReplacement = 0xfffd;
 
 void AppendUtf8(uint32_t c, std::string* text) {
-  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+  // Control characters could control the terminal of somebody who looks.
+  const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || is_control) {
     c = kReplacement;
   }
   if (c < 0x80) {

@@ -212,6 +212,14 @@ TEST_F(TerminalTest, IsBlankAfterAFullReset) {
   EXPECT_FALSE(screen.lines(0).runs(0).has_style());
 }
 
+TEST_F(TerminalTest, ShowsNoControlCharacters) {
+  for (const char c : LineOf("a\xc2\x9b"
+                             "31mb\x7f")) {
+    EXPECT_NE(c, '\x9b');
+    EXPECT_NE(c, '\x7f');
+  }
+}
+
 TEST_F(TerminalTest, ShowsNothingOfPrivateStrings) {
   EXPECT_EQ(LineOf("a\x1b_b\x1b\\\x1b^c\x1b\\d"), "ad");
 }
