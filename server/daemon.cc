@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -126,7 +127,12 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
       max_rpc_memory_bytes_(config.max_rpc_memory_bytes()),
       activity_(&timers_, {absl::Seconds(config.idle_exit_seconds()),
                            config.max_waiting_calls()}),
-      workspaces_(ToWorkspaceOptions(config)),
+      workspace_policy_(ToWorkspaceOptions(config)),
+      workspaces_(
+          [this](const std::string& path, bool read_only) {
+            return workspace_policy_.Check(path, read_only);
+          },
+          &timers_, &lanes_.workspaces),
       sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_,
                   &workspaces_},
                  ToOptions(config)),

@@ -19,6 +19,7 @@
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
+#include "server/core/workspace_checks.h"
 #include "server/core/workspace_policy.h"
 #include "server/net/handover.h"
 #include "server/net/listener.h"
@@ -76,7 +77,8 @@ class Daemon {
   ThreadTimerQueue timers_;
   Activity activity_;
   Lanes lanes_;
-  const WorkspacePolicy workspaces_;
+  const WorkspacePolicy workspace_policy_;
+  WorkspaceChecks workspaces_;
   StorageHealth storage_;
   Sandboxes sandboxes_;
   SandboxService sandbox_service_;

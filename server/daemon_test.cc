@@ -17,6 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "corral/v1/admin.grpc.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -162,6 +164,32 @@ TEST_F(DaemonTest, ReportsThatItsStorageFails) {
   std::filesystem::rename(aside, sandboxes);
   EXPECT_TRUE(Create("box").ok());
   EXPECT_EQ(Health("corral.v1.Storage"), kServing);
+}
+
+TEST_F(DaemonTest, KeepsAsManyEndedExecutionsAsConfigured) {
+  config_.set_max_ended_executions(1);
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  const auto stub = corral::v1::ExecutionService::NewStub(Connect());
+  corral::v1::StartExecutionRequest start;
+  start.set_parent("tenants/default/sandboxes/box");
+  start.mutable_command()->add_argv("true");
+  for (const char* id : {"one", "two"}) {
+    start.set_execution_id(id);
+    grpc::ClientContext context;
+    corral::v1::Execution execution;
+    ASSERT_TRUE(stub->StartExecution(&context, start, &execution).ok());
+    factory_.Exit(execution.name(), 0);
+  }
+  corral::v1::ListExecutionsRequest list;
+  list.set_parent(start.parent());
+  corral::v1::ListExecutionsResponse kept;
+  do {
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub->ListExecutions(&context, list, &kept).ok());
+  } while (kept.executions_size() > 1);
+  ASSERT_EQ(kept.executions_size(), 1);
+  EXPECT_THAT(kept.executions(0).name(), HasSubstr("/two"));
 }
 
 TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -55,11 +54,6 @@ absl::StatusOr<std::string> AbsolutePath(absl::string_view path) {
     return missing;
   }
   return absl::StrCat("/", absl::StrJoin(parts, "/"));
-}
-
-bool IsWithin(absl::string_view path, absl::string_view directory) {
-  return path == directory || directory == "/" ||
-         (absl::ConsumePrefix(&path, directory) && absl::StartsWith(path, "/"));
 }
 
 }  // namespace bridge

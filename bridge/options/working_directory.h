@@ -19,10 +19,6 @@ absl::StatusOr<std::string> CurrentDirectory();
 // may exist inside a sandbox: it keeps its name, but fails if it contains "..".
 absl::StatusOr<std::string> AbsolutePath(absl::string_view path);
 
-// Returns whether `path` is `directory` or below it. Both must be in the form
-// that AbsolutePath() returns.
-bool IsWithin(absl::string_view path, absl::string_view directory);
-
 }  // namespace bridge
 
 #endif  // BRIDGE_OPTIONS_WORKING_DIRECTORY_H_

@@ -52,13 +52,5 @@ TEST_F(WorkingDirectoryTest, MakesPathsAbsoluteAndPlain) {
   EXPECT_FALSE(AbsolutePath("/nowhere/../x").ok());
 }
 
-TEST_F(WorkingDirectoryTest, ReportsWhetherAPathIsBelowADirectory) {
-  EXPECT_TRUE(IsWithin("/a", "/a"));
-  EXPECT_TRUE(IsWithin("/a/b", "/a"));
-  EXPECT_TRUE(IsWithin("/a", "/"));
-  EXPECT_FALSE(IsWithin("/ab", "/a"));
-  EXPECT_FALSE(IsWithin("/", "/a"));
-}
-
 }  // namespace
 }  // namespace bridge

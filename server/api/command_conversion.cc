@@ -12,8 +12,8 @@
 #include "corral/v1/execution.pb.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/base/paths.h"
 #include "server/api/conversion.h"
-#include "server/api/paths.h"
 #include "server/api/validation.h"
 
 namespace server {
@@ -71,7 +71,7 @@ std::string WorkingDirectory(const corral::v1::Command& command,
   } else if (!workspace.empty()) {
     directory = workspace;
   }
-  return std::string(StripTrailingSlashes(directory));
+  return std::string(sandbox::StripTrailingSlashes(directory));
 }
 
 wire::CommandSpec::Overflow ToWire(corral::v1::OutputPolicy::Overflow policy) {

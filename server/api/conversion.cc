@@ -20,9 +20,9 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/base/paths.h"
 #include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
-#include "server/api/paths.h"
 
 namespace server {
 namespace {
@@ -204,7 +204,7 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
   wire::SandboxSpec spec;
   if (wanted.has_workspace()) {
     spec.set_workspace(
-        std::string(StripTrailingSlashes(wanted.workspace().path())));
+        std::string(sandbox::StripTrailingSlashes(wanted.workspace().path())));
     spec.set_workspace_read_only(wanted.workspace().read_only());
   }
   SetLimits(wanted.limits(), defaults.limits, &spec);

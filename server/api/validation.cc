@@ -15,9 +15,9 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "google/protobuf/duration.pb.h"
+#include "sandbox/base/paths.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
-#include "server/api/paths.h"
 #include "server/api/ranges.h"
 
 namespace server {
@@ -54,7 +54,7 @@ absl::Status CheckPath(absl::string_view field, absl::string_view path) {
     return InvalidField(field, path, "an absolute path");
   }
   for (const absl::string_view part :
-       absl::StrSplit(StripTrailingSlashes(path).substr(1), '/')) {
+       absl::StrSplit(sandbox::StripTrailingSlashes(path).substr(1), '/')) {
     if (part == "." || part == ".." || (part.empty() && path != "/")) {
       return InvalidField(field, path,
                           "a path without \".\", \"..\" and \"//\"");
@@ -67,9 +67,10 @@ absl::Status CheckWorkspace(absl::string_view field,
                             const corral::v1::Workspace& workspace) {
   const std::string path_field = Join(field, "path");
   RETURN_IF_ERROR(CheckPath(path_field, workspace.path()));
-  const absl::string_view path = StripTrailingSlashes(workspace.path());
+  const absl::string_view path =
+      sandbox::StripTrailingSlashes(workspace.path());
   for (const char* system : {"/proc", "/sys", "/dev", "/etc"}) {
-    if (IsWithin(path, system)) {
+    if (sandbox::IsWithin(path, system)) {
       return InvalidField(path_field, path,
                           "a directory not below /proc, /sys, /dev or /etc");
     }
@@ -138,7 +139,8 @@ absl::Status CheckWorkingDirectory(absl::string_view field,
   }
   RETURN_IF_ERROR(CheckPath(field, path));
   if (!workspace.empty() &&
-      !IsWithin(StripTrailingSlashes(path), StripTrailingSlashes(workspace))) {
+      !sandbox::IsWithin(sandbox::StripTrailingSlashes(path),
+                         sandbox::StripTrailingSlashes(workspace))) {
     return InvalidField(field, path, "the sandbox's workspace or below it");
   }
   return absl::OkStatus();

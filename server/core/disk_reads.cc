@@ -19,15 +19,15 @@ DiskReads::DiskReads(size_t threads) {
 
 DiskReads::~DiskReads() { Stop(); }
 
-void DiskReads::Run(const std::string& sandbox, Job job) {
+void DiskReads::Run(const std::string& key, Job job) {
   MutexLock lock(&mutex_);
   if (stopping_) {
     return;
   }
-  const auto [jobs, is_new] = jobs_.try_emplace(sandbox);
+  const auto [jobs, is_new] = jobs_.try_emplace(key);
   jobs->second.push_back(std::move(job));
   if (is_new) {
-    ready_.push_back(sandbox);
+    ready_.push_back(key);
     mutex_.Signal();
   }
 }
@@ -46,7 +46,7 @@ void DiskReads::Stop() {
 
 void DiskReads::Work() {
   while (true) {
-    std::string sandbox;
+    std::string key;
     Job job;
     {
       MutexLock lock(&mutex_);
@@ -56,19 +56,19 @@ void DiskReads::Work() {
       if (ready_.empty()) {
         return;
       }
-      sandbox = std::move(ready_.front());
+      key = std::move(ready_.front());
       ready_.pop_front();
-      std::deque<Job>& jobs = jobs_[sandbox];
+      std::deque<Job>& jobs = jobs_[key];
       job = std::move(jobs.front());
       jobs.pop_front();
     }
     job();
     job = nullptr;  // destroys what it owns without the lock
     MutexLock lock(&mutex_);
-    if (jobs_[sandbox].empty()) {
-      jobs_.erase(sandbox);
+    if (jobs_[key].empty()) {
+      jobs_.erase(key);
     } else {
-      ready_.push_back(std::move(sandbox));
+      ready_.push_back(std::move(key));
     }
     mutex_.Signal();
   }

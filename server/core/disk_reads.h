@@ -1,8 +1,9 @@
 // Threads for reads that may wait for a disk: opening a log, reading one that
-// is not in the page cache, reading the record of one execution.
+// is not in the page cache, reading the record of one execution, looking at a
+// workspace.
 //
-// Jobs of one sandbox run one after another, so a disk that hangs takes one
-// thread and delays the jobs of its own sandbox only.
+// Jobs with one key, a sandbox or a workspace, run one after another. So a disk
+// that hangs takes one thread and delays only the jobs with its own key.
 //
 // Thread-safe.
 
@@ -25,15 +26,14 @@ class DiskReads {
  public:
   using Job = absl::AnyInvocable<void()>;
 
-  // While the disks of as many sandboxes as there are threads hang, other
-  // sandboxes wait too.
+  // While as many keys as there are threads hang, the others wait too.
   explicit DiskReads(size_t threads);
   ~DiskReads();
   DiskReads(const DiskReads&) = delete;
   DiskReads& operator=(const DiskReads&) = delete;
 
-  // Runs `job` on a thread, after the earlier jobs of the same sandbox.
-  void Run(const std::string& sandbox, Job job);
+  // Runs `job` on a thread, after the earlier jobs with the same key.
+  void Run(const std::string& key, Job job);
 
   // Returns when all jobs given so far have run. Drops later ones.
   void Stop();
@@ -42,9 +42,9 @@ class DiskReads {
   void Work();
 
   sandbox::Mutex mutex_;
-  // By sandbox. A sandbox is here while it has a job that waits or runs.
+  // By key. A key is here while it has a job that waits or runs.
   std::map<std::string, std::deque<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
-  // Sandboxes with a job to run and none that runs.
+  // Keys with a job to run and none that runs.
   std::deque<std::string> ready_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Last, since they use the others.

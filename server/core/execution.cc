@@ -181,8 +181,8 @@ void Execution::SetExpireTime() {
   if (!IsEnd(record_.state()) || !policy.has_keep_after_end()) {
     return;
   }
-  // If nobody knows when it ended: when its output was last written, which a
-  // restart of the server does not change.
+  // If the time of the end is unknown, the time of the last output stands for
+  // it: a restart of the server does not change that.
   const google::protobuf::Timestamp end =
       record_.has_end_time() ? record_.end_time()
                              : std::max(record_.create_time(), last_written_);

@@ -71,7 +71,7 @@ class Execution {
   corral::v1::TerminalSize terminal_size() const;
   void SetTerminalSize(const corral::v1::TerminalSize& size);
 
-  // Everything that is known, with the command as far as it is kept.
+  // Returns everything that is known, with the command as far as it is kept.
   corral::v1::Execution Describe() const;
 
   corral::v1::InputState input() const;
@@ -81,22 +81,26 @@ class Execution {
   std::optional<sandbox::OutputLogState> output(
       corral::v1::Stream stream) const;
 
-  // The log of a stream if somebody has it open, else null.
+  // Returns the log of a stream if somebody has it open, else null.
   LogReader FindLog(corral::v1::Stream stream) const;
-  // Opens the log of a stream, takes in what its header says, and calls no
-  // watcher. Readers share one LogReader, so many need no more descriptors than
-  // one. NotFound: the log was never made, or is deleted. Blocks on the disk.
+  // Opens the log of a stream and updates the stream's state from its header,
+  // without calling watchers. All readers share one LogReader, and so one
+  // descriptor. NotFound: the log was never made, or is deleted. Blocks on the
+  // disk.
   absl::StatusOr<LogReader> OpenLog(corral::v1::Stream stream);
-  // Takes in what the header of an open log says. Blocks on the disk.
+  // Updates the stream's state from the header of an open log. Blocks on the
+  // disk.
   absl::Status ReadLog(corral::v1::Stream stream,
                        const sandbox::OutputLogReader& log);
-  // Takes in what the headers of all logs say, and when the logs were last
-  // written. An error: at least one could not be read, and keeps the state that
-  // is known. Blocks on the disk.
+  // Updates the states of all streams from the headers of their logs, and
+  // notes when the logs were last written. Returns an error if at least one log
+  // could not be read; its stream keeps the state that is known. Blocks on the
+  // disk.
   absl::Status ReadLogs();
 
-  // Takes in `record`, unless the execution has ended before; its streams also
-  // then. Returns whether this is the end.
+  // Replaces the record by `record`, unless the execution has ended before. The
+  // states of the streams are updated in any case. Returns whether this is the
+  // end.
   bool Update(const corral::supervisor::v1::ExecutionRecord& record);
   // Makes an execution that has not ended LOST. Returns whether this is the
   // end.
@@ -106,14 +110,14 @@ class Execution {
 
   // Absent: it has not ended, or its output does not expire.
   std::optional<google::protobuf::Timestamp> output_expire_time() const;
-  // Takes in what the supervisor reports of the logs, before or after the end,
-  // and calls the watchers.
+  // Updates the states of the streams from a report of the supervisor, before
+  // or after the end, and calls the watchers.
   void OnOutput(const StreamReports& reports);
 
-  // When it ended, or, if nobody knows, when it was created.
+  // Returns the time of the end. If that is unknown, the time of the creation.
   absl::Time end_time() const;
 
-  // Somebody streams its output or waits for its end.
+  // Whether somebody streams its output or waits for its end.
   bool watched() const;
 
   // Calls every watcher.

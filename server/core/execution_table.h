@@ -1,6 +1,6 @@
-// The executions of one sandbox: found by id or by the request that made them.
-// A start is admitted here, and its callers are answered here, exactly once
-// each, whatever becomes of it.
+// The executions of one sandbox, by id and by the request that made them.
+// Admits starts, and answers every caller of a start exactly once, whatever
+// becomes of it.
 //
 // Thread-safe; nothing here blocks. Callbacks are called without a lock held.
 
@@ -34,13 +34,13 @@ class ExecutionTable {
   using ExecutionPtr = std::shared_ptr<Execution>;
   using Started = absl::AnyInvocable<void(absl::StatusOr<ExecutionPtr>)>;
 
-  // An execution and, until it ends, what counts it as running.
+  // An execution. `running` counts it as running until it ends.
   struct Entry {
     ExecutionPtr execution;
     std::unique_ptr<RunningCommand> running;
   };
-  // Makes the entry of a new execution, or refuses it. Must be quick, and not
-  // come back here.
+  // Makes the entry of a new execution, or refuses it. Must be quick, and must
+  // not use the table.
   using Make = absl::FunctionRef<absl::StatusOr<Entry>()>;
 
   // `sandbox`: the name of the sandbox. At most `max_running` of its executions
@@ -48,30 +48,32 @@ class ExecutionTable {
   ExecutionTable(std::string sandbox, uint32_t max_running)
       : sandbox_(std::move(sandbox)), max_running_(max_running) {}
 
-  // Finds the execution that the same request made, or inserts the one that
-  // `make` makes. Returns the new one, which the caller starts and then reports
-  // with AnswerStart or FailStart; null otherwise. `started` gets the
-  // execution as soon as it runs or has failed to start, or
-  // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS or the error of
-  // `make`.
+  // Finds the execution that the same request made, or inserts a new one that
+  // `make` makes. Returns the new execution, which the caller must start and
+  // then report with AnswerStart or FailStart; null if there is none.
+  //
+  // `started` gets the execution as soon as it runs or has failed to start. Or
+  // it gets EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS or the
+  // error of `make`.
   ExecutionPtr Admit(const std::string& id,
                      const corral::supervisor::v1::RequestIdentity& request,
                      Make make, Started started);
 
-  // Inserts an execution of an earlier server. False: the id is taken.
+  // Inserts an execution of an earlier server. Returns false if the id is
+  // taken.
   bool Insert(const std::string& id, Entry entry);
 
-  // The execution runs or failed to start: its callers get it.
+  // Passes the execution, which runs or failed to start, to its callers.
   void AnswerStart(const std::string& id);
 
-  // It was never started. Forgets it and gives `error` to its callers. Returns
-  // what was forgotten, or null.
+  // Removes an execution that was never started, and passes `error` to its
+  // callers. Returns the removed execution, or null.
   ExecutionPtr FailStart(const std::string& id, const absl::Status& error);
 
-  // The execution has ended, and does not count as running any more.
+  // Stops to count the execution, which has ended, as running.
   void EndRunning(const std::string& id);
 
-  // Forgets the execution and returns it, or null. Callers that still wait for
+  // Removes the execution and returns it, or null. Callers that still wait for
   // its start get it.
   ExecutionPtr Erase(const std::string& id);
 
@@ -91,7 +93,7 @@ class ExecutionTable {
   size_t running() const;
 
  private:
-  // All that the table held for one id.
+  // Everything that the table held for one id.
   struct Forgotten {
     ExecutionPtr execution;
     std::vector<Started> callers;

@@ -1,6 +1,7 @@
-// The writes to one command's input, in their order. The supervisor, which must
-// stay small, gets one write at a time. The data of the others stays in gRPC's
-// memory until they begin or their clients give up; what may wait is bounded.
+// The writes to one command's input, in their order. The supervisor must stay
+// small, so it gets one write at a time. The data of the other writes stays in
+// gRPC's memory until they begin or their clients give up. The number of bytes
+// that wait is bounded.
 //
 // Thread-safe; nothing here blocks. Begin() is called without a lock held.
 
@@ -20,26 +21,28 @@ class InputQueue {
  public:
   class Write {
    public:
-    // It is this write's turn. The write calls InputQueue::End() when it is
-    // over. Must not block.
+    // Called when it is this write's turn. Must not block. The write calls
+    // InputQueue::End() when it is over.
     virtual void Begin() = 0;
 
    protected:
     ~Write() = default;
   };
 
-  // How many bytes may wait. A write counts with its data and kWriteBytes.
+  // The number of bytes that may wait. A write counts with its data and
+  // kWriteBytes.
   static constexpr size_t kMaxWaitingBytes = 16 << 20;
   static constexpr size_t kWriteBytes = 1 << 10;
 
-  // Has the write begin, now or when those before it are over. False: too much
-  // waits, and the write will not begin. `size`: the bytes of its data.
+  // Begins the write, which has `size` bytes of data, now or when the writes
+  // before it are over. Returns false if too much waits already; then the write
+  // never begins.
   [[nodiscard]] bool Add(Write* write, size_t size);
 
-  // True: the write had not begun, and will not.
+  // Returns true if the write had not begun; then it never begins.
   bool Remove(Write* write);
 
-  // The write that began is over.
+  // Ends the write that began, and begins the next one.
   void End();
 
   // How many writes have not begun.
@@ -64,7 +67,7 @@ class InputQueue {
       ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool under_way_ ABSL_GUARDED_BY(mutex_) = false;
-  // A thread is in Advance(); it goes on when a write is over at once.
+  // A thread is in Advance(). It begins the next write if one ends at once.
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -15,13 +15,13 @@ class KeptCommand {
   static constexpr size_t kMaxArguments = 64;
   static constexpr size_t kMaxArgumentBytes = 4096;
 
-  // Implicit: whoever has a whole command may hand it over as it is.
+  // Implicit, so that a whole command can be passed as it is.
   KeptCommand(const corral::v1::Command& whole);  // NOLINT
 
   // Without the environment. Arguments beyond the bounds are missing, and the
   // last one may be cut.
   const corral::v1::Command& command() const { return command_; }
-  // Nothing was left out.
+  // Whether nothing was left out.
   bool whole() const { return whole_; }
 
  private:

@@ -1,6 +1,7 @@
-// The threads that may block, one pool for each kind of work: no kind waits
-// behind another. A kill never queues behind the removal of files, and the
-// start of a sandbox never queues behind the reading of records.
+// The threads that may block, one pool for each kind of work. No kind waits
+// behind another: a kill never queues behind the removal of files, and the
+// start of a sandbox never queues behind the reading of records or behind a
+// workspace on a disk that hangs.
 //
 // Thread-safe.
 
@@ -24,14 +25,18 @@ struct Lanes {
   WorkerPool removals{2};
   // Reads what a call asks for, where that may wait for the disk.
   DiskReads reads{16};
+  // Checks workspaces, one after another for each path: see WorkspaceChecks.
+  DiskReads workspaces{8};
 
-  // Returns when everything given to the lanes has run. Later work is dropped.
+  // Returns when all work given to the lanes so far has run. Later work is
+  // dropped.
   void Stop() {
     launches.Stop();
     kills.Stop();
     records.Stop();
     removals.Stop();
     reads.Stop();
+    workspaces.Stop();
   }
 };
 

@@ -75,7 +75,7 @@ void Lifetime::OnIdleTimer() {
     if (holds_ > 0) {
       return;  // Release() arms it again
     }
-    // Each use moves last_use_, which is cheaper than to move the timer.
+    // A use only moves last_use_, which is cheaper than moving the timer.
     const absl::Duration left =
         idle_timeout_ - absl::FromChrono(timers_->Now() - last_use_);
     if (left > absl::ZeroDuration()) {

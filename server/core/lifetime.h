@@ -22,24 +22,24 @@ class Lifetime : public std::enable_shared_from_this<Lifetime> {
   // Called on the timers' thread.
   using Expired = absl::AnyInvocable<void()>;
 
-  // A zero `idle_timeout` stands for none. `timers` must outlive this object.
+  // A zero `idle_timeout` means no limit. `timers` must outlive this object.
   static std::shared_ptr<Lifetime> Create(TimerQueue* timers,
                                           absl::Duration idle_timeout);
   ~Lifetime();
   Lifetime(const Lifetime&) = delete;
   Lifetime& operator=(const Lifetime&) = delete;
 
-  // Has `expired` called, once at most. The first idle time begins now.
-  // `age_left`: how long until the sandbox reaches its age; infinite: it never
-  // does. To be called once.
+  // Calls `expired`, at most once, when the sandbox has reached its age, which
+  // it does after `age_left` (infinite: never), or has been idle for too long.
+  // The first idle time begins now. To be called once.
   void Begin(absl::Duration age_left, Expired expired);
 
-  // The sandbox is not idle from Hold() to Release(), because a command runs or
-  // a call lasts. Holds are counted, also before Begin().
+  // From Hold() to Release() the sandbox is not idle: a command runs or a call
+  // lasts. Holds are counted, also before Begin().
   void Hold();
   void Release();
 
-  // A call names the sandbox: its idle time begins anew.
+  // Begins the idle time anew, because a call names the sandbox.
   void Touch();
 
  private:

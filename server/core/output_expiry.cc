@@ -23,7 +23,8 @@ using google::protobuf::util::TimeUtil;
 
 constexpr absl::Duration kRetry = absl::Minutes(1);
 
-// Returns whether nothing is left.
+// Drops the output and updates what is known of the logs. Returns whether no
+// output is left.
 bool Expire(Execution* execution) {
   bool done = true;
   for (const corral::v1::Stream stream : StreamsOf(execution->command())) {
@@ -31,14 +32,14 @@ bool Expire(Execution* execution) {
         absl::StrCat(execution->directory(), "/", LogFileName(stream)));
     if (!expired.ok() && !absl::IsNotFound(expired)) {
       LOG(ERROR) << execution->name()
-                 << ": expired output is not dropped: " << expired.message();
+                 << ": cannot drop expired output: " << expired.message();
       done = false;
     }
   }
   const absl::Status read = execution->ReadLogs();
   if (!read.ok()) {
     LOG(ERROR) << execution->name()
-               << ": what its logs hold is not known: " << read.message();
+               << ": cannot read its logs: " << read.message();
   }
   execution->Notify();
   return done;

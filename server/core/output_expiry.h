@@ -12,11 +12,12 @@
 
 namespace server {
 
-// Drops the output of an execution that has ended, at its expire time. Does
+// Drops the output of an ended execution when its expire time comes. Does
 // nothing if the output does not expire. To be called once for each execution.
-// Reads the wall clock only now: the wait is monotonic, and never longer than
-// keep_after_end. Retries what fails. `timers` and `workers` must outlive the
-// wait, or stop before they are destroyed.
+//
+// The wall clock is read now and not again: the wait uses the monotonic clock,
+// and never lasts longer than keep_after_end. Failures are retried. `timers`
+// and `workers` must outlive the wait, or stop before they are destroyed.
 void ExpireOutput(const std::shared_ptr<Execution>& execution,
                   TimerQueue* timers, WorkerPool* workers);
 

@@ -1,6 +1,6 @@
-// The state of one execution's output logs, as far as the server knows it: the
-// supervisor reports it, and whoever opens a log reads it from the header. So
-// nothing that only asks for the state opens a log.
+// The state of one execution's output logs, as far as the server knows it. It
+// comes from reports of the supervisor and from the headers of logs that are
+// opened for reading. So no log has to be opened only to know its state.
 //
 // Not thread-safe.
 
@@ -18,12 +18,12 @@ namespace server {
 
 class OutputState {
  public:
-  // Takes in a report. An older one than what is known changes nothing, since
-  // no offset ever gets smaller and no flag is ever taken back.
+  // Updates the state from a report. A report older than the known state
+  // changes nothing: no offset ever becomes smaller, no flag is ever cleared.
   void Merge(corral::v1::Stream stream, const sandbox::OutputLogState& report);
   void Merge(const corral::supervisor::v1::StreamState& report);
 
-  // Absent: the stream has no log, or none that is known.
+  // Absent if the stream has no log, or none that is known.
   const std::optional<sandbox::OutputLogState>& Find(
       corral::v1::Stream stream) const {
     return logs_[stream];

@@ -1,6 +1,6 @@
-// Callers that wait for one result each, by the id of what they wait for. The
-// owner takes them out under its lock and answers them without it, so that each
-// is answered exactly once.
+// Callers that wait for a result, by the id of the object that they wait for.
+// The owner takes them out under its lock and answers them after releasing it,
+// so that each caller is answered exactly once.
 //
 // Not thread-safe: the owner's lock guards it.
 
@@ -17,14 +17,14 @@ namespace server {
 template <typename Callback>
 class PendingCalls {
  public:
-  // True: the caller is the first that waits for `id`.
+  // Returns whether the caller is the first that waits for `id`.
   bool Add(const std::string& id, Callback callback) {
     std::vector<Callback>& callers = callers_[id];
     callers.push_back(std::move(callback));
     return callers.size() == 1;
   }
 
-  // Those that wait for `id`; they wait no longer.
+  // Removes and returns the callers that wait for `id`.
   std::vector<Callback> Take(const std::string& id) {
     const auto found = callers_.find(id);
     if (found == callers_.end()) {
@@ -35,7 +35,7 @@ class PendingCalls {
     return callers;
   }
 
-  // The ids that somebody waits for, in their order.
+  // Returns the ids that somebody waits for, in their order.
   std::vector<std::string> ids() const {
     std::vector<std::string> ids;
     for (const auto& [id, callers] : callers_) {

@@ -1,7 +1,7 @@
-// How far a server is with what an earlier one left of a sandbox. Two sources
-// are read, in any order: the records on disk, and the snapshot of the
-// supervisor that still lives. When both are there they are merged; what the
-// supervisor reports meanwhile waits for the merge.
+// The progress of the recovery of one sandbox that an earlier server left. Two
+// sources are read, in any order: the records on disk, and the snapshot of the
+// supervisor if it still lives. When both are read they are merged. Reports of
+// the supervisor that come meanwhile wait for the merge.
 //
 //   kUnread -> kReading -> kAwaitingSnapshot -> kMerging -> kDone
 //
@@ -25,12 +25,12 @@ namespace server {
 
 class Recovery {
  public:
-  // By id: the last that the supervisor reported of each execution.
+  // The last report of the supervisor on each execution, by id.
   using Reports =
       std::map<std::string, corral::supervisor::v1::ExecutionRecord>;
 
-  // How often records are read that the disk does not give, and how long after
-  // one attempt the next one follows.
+  // The number of attempts to read records that cannot be read, and the time
+  // between two attempts.
   static constexpr int kReadAttempts = 5;
   static constexpr absl::Duration kReadRetry = absl::Milliseconds(200);
 
@@ -40,44 +40,47 @@ class Recovery {
     kReading,
     kAwaitingSnapshot,
     kMerging,
-    // There is nothing to merge any more, or there never was.
+    // Nothing is left to merge, or there never was anything.
     kDone,
   };
 
   // kUnread for a sandbox of an earlier server, kDone for a new one.
   explicit Recovery(Phase initial) : phase_(initial) {}
 
-  // False: somebody reads the records, or has read them.
+  // Returns false if somebody reads the records, or has read them.
   bool BeginReading();
 
-  // Whether to go on without what cannot be read. Not before kReadAttempts
-  // calls, and never for want of descriptors or memory: that is this server's,
-  // and says nothing of the disk.
+  // Returns whether to go on without the records that could not be read because
+  // of an error. False before kReadAttempts calls, and always for a shortage of
+  // descriptors or memory, which says nothing about the disk.
   bool MayGiveUp(const absl::Status& unreadable);
 
-  // Calls `function` when the records are read or given up: now, or from
+  // Calls `function` when the records are read or given up: now, or later from
   // FinishReading().
   void AfterReading(absl::AnyInvocable<void()> function);
 
-  // The records are read, or given up. True: the caller merges now.
+  // Called when the records are read or given up. Returns whether the caller
+  // has to merge now.
   bool FinishReading();
 
-  // The supervisor's first message. True: the caller has the merge done.
+  // Keeps the supervisor's first message. Returns whether the caller has to
+  // start the merge.
   bool KeepSnapshot(const corral::supervisor::v1::Snapshot& snapshot);
 
-  // False: it does not have to wait for a merge.
+  // Keeps a report that must wait for the merge. Returns false if it need not
+  // wait.
   bool KeepReport(const corral::supervisor::v1::ExecutionRecord& record);
 
-  // For the merge: what the supervisor reported since the last call, at first
-  // the whole snapshot. Empty: nothing more, and the recovery is done.
+  // Returns the reports that came since the last call; the first time, the
+  // whole snapshot. Empty: there is nothing more, and the recovery is done.
   Reports TakeReports();
 
-  // The supervisor is gone: nothing is merged any more. Drops what waits for
-  // the records.
+  // Ends the recovery without a merge, because the supervisor is gone. Drops
+  // functions that wait for the records.
   void Abandon();
 
-  // The records are read, or given up: each execution that an earlier server
-  // has begun is known.
+  // Whether the records are read or given up. Then each execution that an
+  // earlier server has begun is known.
   bool has_records() const;
 
  private:

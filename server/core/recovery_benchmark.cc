@@ -1,7 +1,7 @@
-// Measures a take-over: writes the records of ended executions, as many as the
-// first argument says (100000) in as many sandboxes as the second says (100),
-// and prints how long Recover() holds up serving, how long it takes until all
-// records are read, and what that takes of memory. Sandboxes have no
+// Measures a take-over. Writes the records of ended executions, whose number is
+// the first argument (100000), in sandboxes, whose number is the second (100).
+// Prints how long Recover() holds up serving, how long it takes until all
+// records are read, and how much memory that takes. No sandbox has a
 // supervisor.
 
 #include <cstdint>

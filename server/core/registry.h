@@ -37,15 +37,15 @@ class Registry {
   Registry(uint32_t max_sandboxes, uint64_t max_output_bytes)
       : max_sandboxes_(max_sandboxes), max_output_bytes_(max_output_bytes) {}
 
-  // Finds the sandbox that the same request made, or adds the one that `make`
-  // makes. Empty `id`: one is made up. SANDBOX_EXISTS, REQUEST_MISMATCH,
-  // TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT.
+  // Finds the sandbox that the same request made, or adds a new one that `make`
+  // makes. The registry chooses an id if `id` is empty. SANDBOX_EXISTS,
+  // REQUEST_MISMATCH, TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT.
   absl::StatusOr<Added> Add(const std::string& id,
                             const sandbox::wire::RequestIdentity& request,
                             const Make& make);
 
-  // Adds a sandbox of an earlier server, whatever the limits. False: its id is
-  // taken.
+  // Adds a sandbox of an earlier server, whatever the limits. Returns false if
+  // its id is taken.
   bool AddExisting(const SandboxPtr& sandbox);
 
   void Remove(const Sandbox& sandbox);

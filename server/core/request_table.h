@@ -62,8 +62,8 @@ class RequestTable {
             found->second};
   }
 
-  // False: the id is taken, and nothing changed. A request id that is in use
-  // keeps its first resource.
+  // Returns false and changes nothing if the id is taken. A request id that is
+  // in use keeps its first resource.
   bool Insert(const std::string& id, const Ptr& resource) {
     if (!by_id_.emplace(id, resource).second) {
       return false;
@@ -75,7 +75,7 @@ class RequestTable {
     return true;
   }
 
-  // Returns what had this id, or null.
+  // Removes the resource with this id and returns it, or null.
   Ptr Erase(const std::string& id) {
     const auto found = by_id_.find(id);
     if (found == by_id_.end()) {
@@ -121,7 +121,7 @@ class RequestTable {
   }
 
   std::map<std::string, Ptr> by_id_;
-  // By request id: the id of what it made.
+  // The id of the resource that a request made, by request id.
   std::map<std::string, std::string> by_request_;
 };
 

@@ -104,7 +104,8 @@ std::optional<std::string> Retention::TakeNext() {
       return id;
     }
   }
-  // Under the same lock, so that an Enforce() that returned at once is heeded.
+  // Under the same lock as the decision, so that this thread has noticed what
+  // an Enforce() that returned at once was called for.
   enforcing_ = false;
   ArmTimer();
   return std::nullopt;

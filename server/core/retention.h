@@ -1,6 +1,5 @@
-// Which ended executions go, and when: those that ended first, when there are
-// too many, and each that has been kept for long enough. See
-// corral.v1.Retention.
+// Removes ended executions: the one that ended first while there are too many,
+// and each that has been kept for long enough. See corral.v1.Retention.
 //
 // An execution that somebody streams or waits for stays until nobody does, and
 // does not count meanwhile. Ages are measured by the timers' monotonic clock;
@@ -47,10 +46,10 @@ class Retention : public std::enable_shared_from_this<Retention> {
     std::function<void(const std::string& id, Done)> remove;
   };
 
-  // So many are removed at a time: after a restart thousands may be due.
+  // The number of removals at a time: after a restart thousands may be due.
   static constexpr size_t kMaxRemovals = 16;
-  // When an execution is looked at again that was in use, or whose removal
-  // failed.
+  // The time after which an execution is looked at again that was in use, or
+  // whose removal failed.
   static constexpr absl::Duration kRetry = absl::Seconds(10);
 
   // `timers` must outlive the object.
@@ -61,14 +60,15 @@ class Retention : public std::enable_shared_from_this<Retention> {
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
 
-  // The execution ended then. May be called again. Enforce() follows.
+  // Counts an execution that ended at `end`. A second call for one execution
+  // changes nothing. The caller calls Enforce() next.
   void Ended(const std::string& id, absl::Time end);
 
-  // The execution is deleted, whoever did it.
+  // Forgets an execution that is deleted, whoever deleted it.
   void Removed(const std::string& id);
 
-  // While one lives nothing is removed: as long as records are being read, the
-  // execution that ended first is not known.
+  // While a Suspension lives, nothing is removed. Used while records are being
+  // read, since the execution that ended first is not known before.
   class Suspension {
    public:
     explicit Suspension(std::shared_ptr<Retention> retention);
@@ -80,23 +80,26 @@ class Retention : public std::enable_shared_from_this<Retention> {
     std::shared_ptr<Retention> retention_;
   };
 
-  // Removes what exceeds a limit. Later ages are noticed without a call.
+  // Removes the executions that exceed a limit. Executions that become too old
+  // later are removed without a call.
   void Enforce();
 
-  // How many ended executions there are, without those that are being removed.
+  // Returns the number of ended executions, without those that are being
+  // removed.
   size_t size() const;
 
  private:
   struct Kept {
     absl::Time end;
-    // When it is too old.
+    // The time at which it is too old.
     TimerQueue::TimePoint due;
   };
 
   Retention(const Limits& limits, TimerQueue* timers, Executions executions)
       : limits_(limits), timers_(timers), executions_(std::move(executions)) {}
 
-  // Takes the next one to go, if it exceeds a limit and may go now.
+  // Takes the execution to be removed next. Absent if none exceeds a limit, or
+  // none may be removed now.
   std::optional<std::string> TakeNext();
   void OnRemoved(const std::string& id, const absl::Status& status);
   void LookAgainLater(const std::string& id);
@@ -107,14 +110,14 @@ class Retention : public std::enable_shared_from_this<Retention> {
   const Executions executions_;
 
   mutable sandbox::Mutex mutex_;
-  // All that are not deleted, by id.
+  // All ended executions that are not deleted, by id.
   std::map<std::string, Kept> kept_ ABSL_GUARDED_BY(mutex_);
-  // Those that count, the first end first.
+  // The executions that count, ordered by their end.
   std::set<std::pair<absl::Time, std::string>> by_end_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> removing_ ABSL_GUARDED_BY(mutex_);
-  // How many live.
+  // The number of Suspensions that live.
   int suspensions_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A thread is in Enforce(), and will see what others change.
+  // A thread is in Enforce(), and will notice what other threads change.
   bool enforcing_ ABSL_GUARDED_BY(mutex_) = false;
   // 0: none.
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;

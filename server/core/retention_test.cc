@@ -100,7 +100,7 @@ TEST_F(RetentionTest, RemovesEachWhenItIsOldEnoughAndNotBefore) {
   EXPECT_THAT(removals_, ElementsAre("a", "b"));
 }
 
-TEST_F(RetentionTest, RemovesAtOnceWhatGotTooOldWhileThereWasNoServer) {
+TEST_F(RetentionTest, RemovesAtOnceAnExecutionThatIsTooOldAfterARestart) {
   const auto retention = Make(10, kMaxAge);
   End(retention, "a", 2 * kMaxAge);
   EXPECT_THAT(removals_, ElementsAre("a"));
@@ -114,7 +114,7 @@ TEST_F(RetentionTest,
   EXPECT_THAT(removals_, ElementsAre("a"));
 }
 
-TEST_F(RetentionTest, DoesNotCountWhatIsRemovedByOthers) {
+TEST_F(RetentionTest, DoesNotCountExecutionsThatOthersRemove) {
   const auto retention = Make(1, kMaxAge);
   End(retention, "a", absl::Minutes(2));
   retention->Removed("a");
@@ -141,7 +141,7 @@ TEST_F(RetentionTest, RemovesTheNextInsteadOfOneInUse) {
   EXPECT_THAT(removals_, ElementsAre("b"));
 }
 
-TEST_F(RetentionTest, RemovesWhatWasInUseWhenItIsNotAnyMore) {
+TEST_F(RetentionTest, RemovesAnExecutionWhenItsUseIsOver) {
   const auto retention = Make(1, absl::InfiniteDuration());
   in_use_ = {"a"};
   End(retention, "a", absl::Minutes(3));
@@ -153,7 +153,7 @@ TEST_F(RetentionTest, RemovesWhatWasInUseWhenItIsNotAnyMore) {
   EXPECT_THAT(removals_, ElementsAre("a"));
 }
 
-TEST_F(RetentionTest, TriesAFailedRemovalAgain) {
+TEST_F(RetentionTest, RetriesAFailedRemoval) {
   const auto retention = Make(0, absl::InfiniteDuration());
   result_ = absl::UnavailableError("not now");
   End(retention, "a", absl::ZeroDuration());
@@ -165,7 +165,7 @@ TEST_F(RetentionTest, TriesAFailedRemovalAgain) {
   EXPECT_THAT(removals_, SizeIs(2));
 }
 
-TEST_F(RetentionTest, DoesNotTryAgainWhatSomebodyElseHasRemoved) {
+TEST_F(RetentionTest, DoesNotRetryARemovalThatSomebodyElseHasMade) {
   const auto retention = Make(0, absl::InfiniteDuration());
   result_ = absl::UnavailableError("not now");
   End(retention, "a", absl::ZeroDuration());

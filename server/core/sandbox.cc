@@ -34,7 +34,7 @@ using State = SandboxState::State;
 
 namespace {
 
-// When a client may ask again for a sandbox that is not known yet.
+// The delay after which a client should retry when the recovery took too long.
 constexpr absl::Duration kKnownRetry = absl::Milliseconds(500);
 
 // Only the first call reaches `done`.
@@ -123,8 +123,7 @@ std::shared_ptr<Sandbox> Sandbox::Create(wire::SandboxSpec spec,
 void Sandbox::BeginLifetime() {
   absl::Duration age_left = absl::InfiniteDuration();
   if (spec_.max_age_ns() > 0) {
-    // By the wall clock, since nothing else is known after a restart; read
-    // once.
+    // The wall clock, read once: only the time of creation survives a restart.
     const absl::Duration max_age = absl::Nanoseconds(spec_.max_age_ns());
     const absl::Duration age =
         absl::Now() - absl::FromUnixNanos(spec_.create_time_ns());

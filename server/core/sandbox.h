@@ -1,12 +1,12 @@
 // One sandbox as the server knows it: its state, its executions, and the
-// connection to its supervisor. It composes what each has a file of its own:
+// connection to its supervisor. Each of its parts has a file of its own:
 //
-//   sandbox_state.h    the states and what follows upon what
+//   sandbox_state.h    the states and their transitions
 //   execution_table.h  idempotent starts, and the callers that wait for them
 //   recovery.h         what an earlier server left
 //   lifetime.h         deletion by age and idle time
 //   viewers.h          deletion of a one-command sandbox that nobody watches
-//   retention.h        which ended executions go
+//   retention.h        removal of ended executions, by number and age
 //
 // sandboxes.h makes sandboxes and removes their files.
 //
@@ -59,7 +59,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   using Started = ExecutionTable::Started;
   using Cause = SandboxState::Cause;
 
-  // A command to be started, validated before. Empty `id`: one is made up.
+  // A command to be started; it was validated before. The sandbox chooses an id
+  // if `id` is empty.
   struct NewExecution {
     std::string id;
     corral::v1::Command command;
@@ -72,23 +73,24 @@ class Sandbox final : public sandbox::SupervisorObserver,
     TimerQueue* timers;
     Lanes* lanes;
     StorageHealth* storage;
-    // The retention of ended executions of all sandboxes, by name.
+    // The retention of the ended executions of all sandboxes. Its ids are full
+    // names of executions.
     std::shared_ptr<Retention> all_ended;
-    // How many executions may run at a time.
+    // The number of executions that may run at a time.
     uint32_t max_running;
-    // The boot id of the host now.
+    // The present boot id of the host.
     std::string boot_id;
-    // Removes the files of a sandbox that has no process left, on the lane of
-    // removals, and then calls OnFilesRemoved(). Called once.
+    // Called once, when the sandbox has no process left: removes its files on
+    // the lane of removals, and then calls OnFilesRemoved().
     std::function<void(std::shared_ptr<Sandbox>)> remove_files;
   };
 
   enum class Origin { kNew, kEarlierServer };
 
-  // How long a call waits for what an earlier server left to be known.
+  // The time for which a call waits for the recovery.
   static constexpr absl::Duration kKnownPatience = absl::Seconds(5);
 
-  // How long a kill waits for the disk to record the deletion.
+  // The time for which a kill waits for the disk to record the deletion.
   static constexpr absl::Duration kRecordPatience = absl::Seconds(1);
 
   static std::shared_ptr<Sandbox> Create(sandbox::wire::SandboxSpec spec,
@@ -107,43 +109,43 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // after it is removed, if it could not be made.
   void AwaitReady(Done ready);
 
-  // Calls `known` when it is known what an earlier server left and its
-  // supervisor may be asked; at once if no earlier server made it.
-  // SANDBOX_NOT_READY (UNAVAILABLE) if that takes longer than kKnownPatience.
+  // Calls `known` when the sandbox is recovered: its executions are known, and
+  // its supervisor may be asked. Calls it at once if no earlier server made the
+  // sandbox. SANDBOX_NOT_READY (UNAVAILABLE) if that takes longer than
+  // kKnownPatience.
   void AwaitKnown(Done known);
 
-  // Takes what SupervisorLauncher::Create or Adopt returned; null: no
-  // supervisor lives, and OnGone() follows. Events that came earlier take
-  // effect now. Once.
+  // Takes the connection that SupervisorLauncher::Create or Adopt returned.
+  // Null: no supervisor lives, and OnGone() follows. Events that came earlier
+  // take effect now. To be called once.
   void Attach(std::unique_ptr<sandbox::SupervisorConnection> supervisor);
   // The callback of SupervisorLauncher::Create.
   void OnCreated(const absl::Status& status);
-  // Nothing was made, because of `error`, and nothing is to be removed. Before
-  // Attach().
+  // Ends a creation that made nothing, because of `error`. To be called instead
+  // of Attach().
   void Abandon(const absl::Status& error);
 
-  // No process of it is left.
+  // Whether no process of it is left.
   bool gone() const;
-  // Null: it is gone, or not found yet (see AwaitKnown). Its methods may be
-  // called at any time.
+  // Null if it is gone, or not found yet (see AwaitKnown). Its methods may be
+  // called at any time, also after it is gone.
   std::shared_ptr<sandbox::SupervisorConnection> supervisor() const;
 
-  // From now on it is deleted when its lifetime is over. Once.
+  // Has the sandbox deleted when its lifetime is over. To be called once.
   void BeginLifetime();
   Lifetime& lifetime() { return *lifetime_; }
 
-  // The output of a one-command sandbox is streamed; the stream ended.
+  // A stream of a one-command sandbox's output began; it ended.
   void BeginViewing() { viewers_->Begin(); }
   void EndViewing() { viewers_->End(); }
 
   // Starts a command, or finds the execution that the same request made.
-  // `started` gets the execution when it runs or failed to start, or what kept
-  // it from being made, which leaves nothing: SANDBOX_NOT_READY,
-  // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, INVALID_FIELD,
-  // STORAGE_FAILED or SERVER_FAULT.
+  // `started` gets the execution when it runs or failed to start. Or it gets
+  // the reason why no execution was made: SANDBOX_NOT_READY, EXECUTION_EXISTS,
+  // REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, STORAGE_FAILED or SERVER_FAULT.
   void Start(NewExecution wanted, Started started);
 
-  // False: there may be executions of an earlier server that are not read yet.
+  // Returns false if executions of an earlier server may not be read yet.
   bool knows_executions() const { return recovery_.has_records(); }
   // Has their records read before those of other sandboxes.
   void HurryRecords();
@@ -163,19 +165,19 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // SANDBOX_NOT_READY (see AwaitKnown), SERVER_FAULT.
   void DeleteExecution(const std::string& id, Done done);
 
-  // Somebody streams its output or waits for its end.
+  // Whether somebody streams the output of the execution or waits for its end.
   bool IsWatched(const std::string& id) const;
-  // Removes an ended execution because of a retention. OK also if it is not
-  // there any more.
+  // Removes an ended execution because of a retention. OK also if it does not
+  // exist any more.
   void Evict(const std::string& id, Done done);
 
-  // Kills everything; what runs ends with `cause`. OK when nothing of the
-  // sandbox is left.
+  // Kills all processes; running commands end with `cause`. Calls `done` when
+  // nothing of the sandbox is left.
   void Delete(Cause cause, Done done);
-  // The caller of `remove_files` is done.
+  // To be called when Environment::remove_files has removed the files.
   void OnFilesRemoved();
 
-  // Has the records of an earlier server's executions read. Once.
+  // Has the records of an earlier server's executions read. To be called once.
   void BeginRecovery();
 
   // SupervisorObserver, called by the event loop.
@@ -236,11 +238,12 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void LoseUnreported(const Recovery::Reports& reports);
   void EndRecovery();
   void SettleFailure();
-  // Ends what has no end with the end that the disk knows, or as LOST. An
-  // error: that cannot be known now, nothing was ended, and it is to be called
-  // again. The supervisor must be gone.
+  // Ends each unended execution with the end that the disk has, or as LOST. The
+  // supervisor must be gone. Returns an error if the disk cannot be read now:
+  // then nothing was ended, and it must be called again.
   absl::Status EndWithoutSupervisor();
-  // Has that done on the lane of records until it succeeds; then calls `then`.
+  // Runs EndWithoutSupervisor() on the lane of records until it succeeds; then
+  // calls `then`.
   void EndThen(absl::AnyInvocable<void()> then);
 
   const sandbox::wire::SandboxSpec spec_;
@@ -258,18 +261,20 @@ class Sandbox final : public sandbox::SupervisorObserver,
   std::optional<std::vector<EarlyEvent>> early_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::SupervisorConnection> supervisor_
       ABSL_GUARDED_BY(mutex_);
-  // Why the supervisor is gone. Its own words count before the server's guess.
+  // Why the supervisor is gone. The supervisor's own report counts more than
+  // the server's guess.
   sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
-  // It is gone because a deletion was asked for.
+  // The supervisor is gone because a deletion was requested.
   bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;
-  // The reason why it was not made.
+  // Why the sandbox was not made; OK if it was.
   absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> ready_waiters_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> removal_waiters_ ABSL_GUARDED_BY(mutex_);
   PendingCalls<Done> execution_deletions_ ABSL_GUARDED_BY(mutex_);
   // Executions whose files are being removed here, without a supervisor.
   std::set<std::string> removing_ ABSL_GUARDED_BY(mutex_);
-  // While recovery lasts nothing is removed for its age or number.
+  // Held until the end of the recovery: until then no retention removes
+  // anything.
   std::vector<Retention::Suspension> suspensions_ ABSL_GUARDED_BY(mutex_);
   // 0: none.
   TimerQueue::Id record_timer_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -57,7 +57,7 @@ void Sandbox::Start(NewExecution wanted, Started started) {
   }
 }
 
-// The state may change before the supervisor is asked, which then refuses.
+// If the state changes before the supervisor is asked, the supervisor refuses.
 absl::StatusOr<ExecutionTable::Entry> Sandbox::Admit(
     const NewExecution& wanted) {
   {
@@ -82,8 +82,8 @@ void Sandbox::OnStarted(const std::string& id, const absl::Status& status) {
       executions_.AnswerStart(id);
       break;
     case wire::Reply::SUPERVISOR_GONE:
-      // The disk knows whether the command had begun. OnGone() has it read if
-      // it is still to come.
+      // Only the disk knows whether the command had begun. If OnGone() has not
+      // been called yet, that call has the disk read.
       if (gone()) {
         EndThen([] {});
       }
@@ -100,7 +100,7 @@ absl::Status Sandbox::ToStartError(const std::string& id,
       return StorageFailed("start of an execution", status);
     case wire::Reply::SANDBOX_NOT_READY: {
       // The deletion or the failure of the sandbox overtook the start. A
-      // failure is reported next.
+      // failure may not be reported yet.
       const corral::v1::Sandbox::State state = Describe().state();
       return SandboxNotReady(
           spec_.name(),
@@ -147,7 +147,7 @@ void Sandbox::Update(const wire::ExecutionRecord& record) {
     executions_.AnswerStart(record.id());
   }
   if (ended) {
-    // Last: by now a caller of the start watches the execution.
+    // Last, when a caller of the start already watches the execution.
     EnforceRetention();
   }
 }
@@ -212,9 +212,9 @@ void Sandbox::DeleteExecution(const std::string& id, Done done) {
     first = execution_deletions_.Add(id, std::move(done));
   }
   if (!first) {
-    return;  // the first caller's request is under way
+    return;  // the first caller's request is already under way
   }
-  // Until the supervisor is found it may live, and own the execution.
+  // Until the recovery is over, the supervisor may live and own the execution.
   AwaitKnown([self = shared_from_this(), id](const absl::Status& known) {
     if (!known.ok()) {
       self->AnswerDeletion(id, known);
@@ -251,7 +251,7 @@ void Sandbox::OnExecutionDeleted(const std::string& id,
     if (gone()) {
       RemoveWithoutSupervisor(id);
     }
-    return;  // or OnGone() goes on, and knows why the supervisor is gone
+    return;  // otherwise OnGone() follows, and continues the deletion
   }
   if (!status.ok() && failure != wire::Reply::NO_SUCH_EXECUTION) {
     AnswerDeletion(id, ServerFault(absl::StrCat("deletion of ", id), status));
@@ -263,13 +263,14 @@ void Sandbox::OnExecutionDeleted(const std::string& id,
 
 void Sandbox::RemoveWithoutSupervisor(const std::string& id) {
   {
-    // The loss of the supervisor and a call may ask for it at the same time.
+    // The loss of the supervisor and the answer to a deletion may both come
+    // here.
     MutexLock lock(&mutex_);
     if (!removing_.insert(id).second) {
       return;
     }
   }
-  // First the others get their ends: they have waited for longer.
+  // First the other executions get their ends: their callers wait already.
   EndThen([self = shared_from_this(), id] {
     self->environment_.lanes->removals.Run([self, id] {
       const absl::Status removed =

@@ -1,16 +1,16 @@
-// The executions of a sandbox: start, end, deletion and retention.
+// The executions of a sandbox: start, end and deletion.
 
 #include <fcntl.h>
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
@@ -134,7 +134,7 @@ TEST_F(SandboxExecutionsTest, AStartThatWasRecordedIsLostWithItsSupervisor) {
   EXPECT_EQ(Get("job").loss().cause(), Loss::SUPERVISOR_DIED);
 }
 
-TEST_F(SandboxExecutionsTest, AStartThatADeletionMeetsIsNoLoss) {
+TEST_F(SandboxExecutionsTest, ReportsNoLossOfAStartThatADeletionOvertook) {
   MakeReady();
   Start("job");
   WriteStart("job");
@@ -265,6 +265,35 @@ TEST_F(SandboxExecutionsTest, ADeletionWhoseRemovalFailedCanBeRepeated) {
   EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
 }
 
+TEST_F(SandboxExecutionsTest, TwoReasonsToRemoveFilesRemoveThemOnce) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  DeleteExecution("job");
+  // From now on, jobs of the lane run one after another, and the first ones
+  // wait until the test opens the gate.
+  std::promise<void> end;
+  std::promise<void> gate;
+  lanes_.removals.Run([&end] { end.get_future().wait(); });
+  lanes_.removals.Run([&gate] { gate.get_future().wait(); });
+  sandbox_->OnGone(Killed());
+  lanes_.records.AwaitIdle();
+  // The loss of the supervisor has queued a removal. After that, files appear
+  // that a second removal would take.
+  const std::string file = absl::StrCat(path_, "/executions/job/new");
+  lanes_.removals.Run([&file] { std::filesystem::create_directories(file); });
+  AnswerDeletion(Failure(wire::Reply::SUPERVISOR_GONE));
+  lanes_.records.AwaitIdle();
+  std::promise<void> last;
+  lanes_.removals.Run([&last] { last.set_value(); });
+  gate.set_value();
+  last.get_future().wait();
+  EXPECT_TRUE(std::filesystem::exists(file));
+  EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
+  EXPECT_EQ(sandbox_->FindExecution("job"), nullptr);
+  end.set_value();
+}
+
 TEST_F(SandboxExecutionsTest, ADeletionIsAnsweredWithTheRemovalOfTheSandbox) {
   MakeReady();
   StartOk("job");
@@ -277,69 +306,6 @@ TEST_F(SandboxExecutionsTest, ADeletionIsAnsweredWithTheRemovalOfTheSandbox) {
   AwaitLanes();
   sandbox_->OnFilesRemoved();
   EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
-}
-
-TEST_F(SandboxExecutionsTest, TheOneThatEndedFirstGoesWhenTooManyAreKept) {
-  wire::SandboxSpec spec;
-  spec.set_max_ended_executions(1);
-  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
-  MakeReady(spec);
-  for (const char* id : {"b", "a"}) {
-    StartOk(id);
-    Report(id, wire::ExecutionRecord::EXITED);
-  }
-  ASSERT_THAT(requests_.deletions, SizeIs(1));
-  EXPECT_EQ(requests_.deletions[0].first, "b");
-  AnswerDeletion(absl::OkStatus());
-  EXPECT_EQ(sandbox_->FindExecution("b"), nullptr);
-  EXPECT_EQ(Get("a").state(), Execution::EXITED);
-  timers_.Advance(absl::Hours(1));
-  ASSERT_THAT(requests_.deletions, SizeIs(1));
-  EXPECT_EQ(requests_.deletions[0].first, "a");
-}
-
-TEST_F(SandboxExecutionsTest, RetentionNeverTakesACommandThatRuns) {
-  wire::SandboxSpec spec;
-  spec.set_max_ended_executions(0);
-  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
-  MakeReady(spec);
-  StartOk("job");
-  timers_.Advance(absl::Hours(2));
-  EXPECT_THAT(requests_.deletions, IsEmpty());
-  Report("job", wire::ExecutionRecord::EXITED);
-  EXPECT_THAT(requests_.deletions, SizeIs(1));
-}
-
-TEST_F(SandboxExecutionsTest, RetentionWaitsForThoseThatStreamOrWait) {
-  class Watcher : public ExecutionWatcher {
-   public:
-    void OnChange() override {}
-  };
-  wire::SandboxSpec spec;
-  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
-  MakeReady(spec);
-  StartOk("job");
-  auto watcher = std::make_shared<Watcher>();
-  sandbox_->FindExecution("job")->Watch(watcher);
-  Report("job", wire::ExecutionRecord::EXITED);
-  timers_.Advance(Retention::kRetry);
-  EXPECT_THAT(requests_.deletions, IsEmpty());
-  watcher.reset();
-  timers_.Advance(Retention::kRetry);
-  EXPECT_THAT(requests_.deletions, SizeIs(1));
-}
-
-TEST_F(SandboxExecutionsTest, AStartNeverFailsForEndedExecutions) {
-  MakeReady();
-  for (int i = 0; i < 10; ++i) {
-    const std::string id = absl::StrCat("job-", i);
-    StartOk(id);
-    Report(id, wire::ExecutionRecord::EXITED);
-  }
-  EXPECT_EQ(sandbox_->execution_count(), 10);
-  for (const absl::Status& start : starts_) {
-    EXPECT_EQ(start, absl::OkStatus());
-  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Reads the records of a sandbox's executions: those that an
-// earlier server left, and those of a supervisor that is gone. Everything that
-// reads the disk runs on the lane of records.
+// Reads the records of a sandbox's executions after a restart of the server,
+// and after the loss of the supervisor. Everything that reads the disk runs on
+// the lane of records.
 
 #include <unistd.h>
 
@@ -38,14 +38,14 @@ using sandbox::MutexLock;
 
 namespace {
 
-// False: the server before had the execution deleted.
+// Returns false if the earlier server had the execution deleted.
 bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
   const std::string path =
       ExecutionPath(spec.directory(), execution) + "/start.pb";
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
-// exit.pb says what the logs held at the end, and nothing was written later.
+// Whether exit.pb has the final state of the logs: all of them were closed.
 bool OutputIsFinal(const wire::ExecutionRecord& record) {
   return record.state() != wire::ExecutionRecord::STARTING &&
          !record.streams().empty() &&
@@ -62,7 +62,7 @@ void ReadLogs(Execution* execution) {
   }
 }
 
-// Rebuilds as much of a command as the supervisor's record shows.
+// Rebuilds the part of a command that the supervisor's record shows.
 corral::v1::Command ImpliedCommand(const wire::ExecutionRecord& record) {
   const auto has = [&record](wire::Stream stream) {
     return std::any_of(record.streams().begin(), record.streams().end(),
@@ -123,7 +123,7 @@ void Sandbox::ReadRecords() {
 
 absl::Status Sandbox::LoadRecords() {
   const bool rebooted = spec_.boot_id() != environment_.boot_id;
-  // Before the output of an ended execution may expire.
+  // To be done before the output of an ended execution can expire.
   absl::Status status =
       rebooted ? CutLogs(spec_.directory()) : absl::OkStatus();
   status.Update(ReadExecutionRecords(
@@ -168,7 +168,7 @@ void Sandbox::OnSnapshot(const wire::Snapshot& snapshot) {
                  << ", this server " << kSchemaVersion;
   }
   if (!snapshot.ready()) {
-    // The caller that asked for the sandbox never got an answer.
+    // The caller that created the sandbox never got an answer.
     Delete(wire::ExitRecord::SANDBOX_DELETED, [](const absl::Status&) {});
   }
   if (recovery_.KeepSnapshot(snapshot)) {
@@ -189,7 +189,8 @@ void Sandbox::Merge() {
       return FindExecution(report.first) == nullptr;
     };
     if (std::any_of(reports.begin(), reports.end(), unknown)) {
-      // The server before asked for it, and it began after the disk was read.
+      // The earlier server requested the execution, which began after the disk
+      // was read.
       const absl::Status loaded = LoadRecords();
       if (!loaded.ok()) {
         LOG(ERROR) << "records of " << spec_.name() << ": " << loaded.message();
@@ -222,13 +223,13 @@ void Sandbox::LoseUnreported(const Recovery::Reports& reports) {
     if (IsRecorded(spec_, id)) {
       Lose(id, execution);
     } else {
-      Forget(id);  // the server before had it deleted, just now
+      Forget(id);  // the earlier server had it deleted a moment ago
     }
   }
 }
 
 void Sandbox::EndRecovery() {
-  std::vector<Retention::Suspension> suspensions;  // end without the lock
+  std::vector<Retention::Suspension> suspensions;  // destroyed without the lock
   MutexLock lock(&mutex_);
   suspensions.swap(suspensions_);
 }
@@ -240,7 +241,7 @@ void Sandbox::SettleFailure() {
   {
     MutexLock lock(&mutex_);
     if (known.has_value()) {
-      // The supervisor's own words, which may not have come through.
+      // The supervisor's own report, which may not have reached the server.
       failure_ = *known;
     }
     why = failure_;
@@ -248,7 +249,7 @@ void Sandbox::SettleFailure() {
   }
   LOG(WARNING) << spec_.name() << " failed: " << why.message();
   if (!known.has_value() && !as_asked) {
-    // For the server after this one.
+    // The next server reads it.
     StateDirectory::WriteFailure(spec_.directory(), why).IgnoreError();
   }
 }
@@ -268,7 +269,7 @@ absl::Status Sandbox::EndWithoutSupervisor() {
     return absl::OkStatus();
   }
   for (const auto& [id, execution] : unended) {
-    // Output that the supervisor did not live to report.
+    // The supervisor may have died before it reported the last output.
     ReadLogs(execution.get());
   }
   std::set<std::string> begun;
@@ -291,7 +292,7 @@ absl::Status Sandbox::EndWithoutSupervisor() {
   for (const auto& [id, execution] : unended) {
     const bool may_have_begun = begun.count(id) != 0 || !read.ok();
     const bool starting = execution->state() == corral::v1::Execution::STARTING;
-    // A start that a deletion of the sandbox met left nothing either.
+    // A start that was under way when the sandbox was deleted left nothing.
     if (starting && (as_asked || !may_have_begun)) {
       FailStart(id, SandboxNotReady(
                         spec_.name(),
@@ -314,7 +315,7 @@ void Sandbox::OnLossesReported() {
   for (const std::string& id : deletions) {
     RemoveWithoutSupervisor(id);
   }
-  // Output that expired after exit.pb was written.
+  // Output may have expired after exit.pb was written.
   for (const ExecutionPtr& execution : ListExecutions("", SIZE_MAX)) {
     ReadLogs(execution.get());
   }

@@ -164,7 +164,7 @@ TEST_F(SandboxRecoveryTest, ACommandThatOnlyItsSupervisorRemembersIsKept) {
   EXPECT_TRUE(Get("job").command().has_terminal());
 }
 
-TEST_F(SandboxRecoveryTest, WhatTheSupervisorDoesNotKnowIsLost) {
+TEST_F(SandboxRecoveryTest, LosesAnExecutionThatTheSupervisorDoesNotKnow) {
   WriteStart("job");
   Recover();
   Attach();

@@ -7,9 +7,9 @@
 //
 // A creation that fails goes straight to kEnding.
 //
-// Handle() takes an event and returns what the sandbox has to do because of it.
-// An event that a state does not allow changes nothing: events of two threads
-// may cross.
+// Handle() takes an event and returns the next step of the sandbox. An event
+// that a state does not allow changes nothing, since events of two threads may
+// cross.
 //
 // Not thread-safe: the sandbox's lock guards it.
 
@@ -39,7 +39,7 @@ class SandboxState {
     kRecordingDeletion,
     // The supervisor kills what is left, or failed to make the sandbox.
     kEnding,
-    // The supervisor is gone although nobody asked for it. Records stay.
+    // The supervisor is gone although no deletion was requested. Records stay.
     kFailed,
     // No process is left; files are being removed.
     kEmptied,
@@ -54,7 +54,8 @@ class SandboxState {
     kNotMade,
     // Nothing was made and nothing is to be removed.
     kAbandoned,
-    // A client, the end of its lifetime or the server's shutdown wants it gone.
+    // A client, the end of the lifetime or the server's shutdown wants the
+    // sandbox deleted.
     kDeletionRequested,
     // deleting.pb is written, or the wait for the disk is over.
     kDeletionRecorded,
@@ -89,19 +90,19 @@ class SandboxState {
 
   State state() const { return state_; }
 
-  // `cause` is what commands end with. Only with kDeletionRequested, whose
-  // first cause counts.
+  // `cause` is the cause of the ends of running commands. It is given with
+  // kDeletionRequested only, and the first one counts.
   Action Handle(Event event, std::optional<Cause> cause = std::nullopt);
 
   // Absent: no deletion was requested.
   std::optional<Cause> deletion_cause() const { return deletion_cause_; }
 
-  // Neither ready nor on its way out yet.
+  // Whether it is neither ready yet nor being deleted.
   bool pending() const {
     return state_ == State::kCreating || state_ == State::kRecovering;
   }
 
-  // No process of it is left.
+  // Whether no process of it is left.
   bool gone() const {
     return state_ == State::kFailed || state_ == State::kEmptied ||
            state_ == State::kRemoved;

@@ -72,7 +72,7 @@ TEST_F(SandboxTest, ReportsAFailedCreationWhenNothingIsLeft) {
                                  absl::InvalidArgumentError("workspace")));
 }
 
-TEST_F(SandboxTest, TakesEventsInTheirOrderThatComeBeforeItIsAttached) {
+TEST_F(SandboxTest, HandlesEarlyEventsInTheirOrderWhenItIsAttached) {
   Make();
   sandbox_->OnCreated(absl::InternalError("no"));
   sandbox_->OnGone(Killed());
@@ -83,7 +83,7 @@ TEST_F(SandboxTest, TakesEventsInTheirOrderThatComeBeforeItIsAttached) {
   EXPECT_THAT(emptied_, ElementsAre(sandbox_));
 }
 
-TEST_F(SandboxTest, AbandonedRemovesNothing) {
+TEST_F(SandboxTest, RemovesNothingOfAnAbandonedCreation) {
   Make();
   Answers ready;
   sandbox_->AwaitReady(Into(&ready));
@@ -192,7 +192,7 @@ TEST_F(SandboxTest, IsRemovedAfterAFailureWhenItIsDeleted) {
   EXPECT_THAT(emptied_, ElementsAre(sandbox_));
 }
 
-TEST_F(SandboxTest, TheSupervisorsOwnWordsCountBeforeTheServersGuess) {
+TEST_F(SandboxTest, PrefersTheSupervisorsReasonToTheServersGuess) {
   MakeReady();
   StartOk("job");
   WriteStart("job");

@@ -97,7 +97,7 @@ void Sandbox::AnswerReady() {
   {
     MutexLock lock(&mutex_);
     if (!creation_failure_.ok()) {
-      return;  // answered when nothing is left
+      return;  // AnswerRemoved() answers them when nothing is left
     }
     waiters = std::move(ready_waiters_);
     ready_waiters_.clear();

@@ -28,10 +28,11 @@
 namespace server {
 namespace {
 
-// Until a client asks again for a sandbox whose processes somebody killed.
+// The delay after which a client should retry a creation whose processes
+// somebody killed.
 constexpr absl::Duration kCreationRetry = absl::Milliseconds(200);
 
-// How the server itself is named among those that write.
+// The server's own name in StorageHealth.
 constexpr char kServer[] = "corrald";
 
 absl::Status ToCreationError(const wire::SandboxSpec& spec,
@@ -63,7 +64,7 @@ Sandboxes::Sandboxes(const Environment& environment, const Options& options)
       all_ended_(MakeRetention()),
       registry_(options.max_sandboxes, options.max_output_bytes) {}
 
-// Its ids are the names of executions.
+// In this Retention, ids are full names of executions.
 std::shared_ptr<Retention> Sandboxes::MakeRetention() {
   const auto find = [this](const std::string& name) {
     const auto parts = ExecutionName::Parse("name", name);
@@ -152,25 +153,35 @@ void Sandboxes::Create(const NewSandbox& wanted, Created created) {
   if (added->is_new) {
     environment_.activity->SandboxAdded();
     sandbox->BeginLifetime();
-    environment_.lanes->launches.Run(
-        [this, sandbox = added->sandbox] { Make(sandbox); });
+    BeginCreation(sandbox);
   }
+}
+
+void Sandboxes::BeginCreation(const std::shared_ptr<Sandbox>& sandbox) {
+  const auto make = [this, sandbox] {
+    environment_.lanes->launches.Run([this, sandbox] { Make(sandbox); });
+  };
+  const wire::SandboxSpec& spec = sandbox->spec();
+  if (spec.workspace().empty()) {
+    make();
+    return;
+  }
+  environment_.workspaces->Run(
+      spec.name(), spec.workspace(), spec.workspace_read_only(),
+      [this, sandbox, make](const absl::Status& allowed) {
+        if (allowed.ok()) {
+          make();
+        } else {
+          GiveUp(sandbox, allowed);
+        }
+      });
 }
 
 void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   const wire::SandboxSpec& spec = sandbox->spec();
-  const absl::Status allowed =
-      spec.workspace().empty()
-          ? absl::OkStatus()
-          : environment_.workspaces->Check(spec.workspace(),
-                                           spec.workspace_read_only());
-  if (!allowed.ok()) {
-    GiveUp(sandbox, allowed);
-    return;
-  }
   const absl::Status written = environment_.state->WriteSpec(spec);
   if (absl::IsAlreadyExists(written)) {
-    // The directory is another sandbox's, and stays.
+    // The directory belongs to another sandbox, and stays.
     LOG(ERROR) << spec.name()
                << " exists on disk, but this server could not read it";
     GiveUp(sandbox, SandboxExists(spec.name()));
@@ -203,7 +214,7 @@ void Sandboxes::Remove(const std::shared_ptr<Sandbox>& sandbox,
   const absl::Status removed = RemoveDirectory(sandbox->spec().directory());
   if (!removed.ok()) {
     LOG(ERROR) << "removal of " << sandbox->spec().name() << ": "
-               << removed.message() << "; tried again in "
+               << removed.message() << "; retried in "
                << absl::FormatDuration(retry);
     environment_.timers->RunAfter(retry, [this, sandbox, retry] {
       environment_.lanes->removals.Run([this, sandbox, retry] {

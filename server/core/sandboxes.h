@@ -1,5 +1,5 @@
 // Makes sandboxes, takes over those of an earlier server, and removes their
-// files: what crosses the registry, the disk and the launcher.
+// files: the work that needs the registry, the disk and the launcher together.
 //
 // Thread-safe. Only Recover() blocks; everything else that may block runs on
 // the lanes.
@@ -26,7 +26,7 @@
 #include "server/core/sandbox.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
-#include "server/core/workspace_policy.h"
+#include "server/core/workspace_checks.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -45,10 +45,11 @@ class Sandboxes {
     Activity* activity;
     TimerQueue* timers;
     Lanes* lanes;
-    const WorkspacePolicy* workspaces;
+    WorkspaceChecks* workspaces;
   };
 
-  // A sandbox to be made; it was validated before. Empty `id`: one is made up.
+  // A sandbox to be made; it was validated before. The server chooses an id if
+  // `id` is empty.
   struct NewSandbox {
     corral::v1::Sandbox wanted;
     std::string id;
@@ -59,7 +60,7 @@ class Sandboxes {
   struct Options {
     SandboxDefaults defaults;
     uint32_t max_sandboxes;
-    // Executions that may run at a time.
+    // The number of executions that may run in a sandbox at a time.
     uint32_t max_executions_per_sandbox;
     // Output of all sandboxes together, in bytes; 0: no limit.
     uint64_t max_output_bytes = 0;
@@ -67,7 +68,7 @@ class Sandboxes {
     uint32_t max_ended_executions = 100'000;
   };
 
-  // How long Recover() waits for records and supervisors.
+  // The time for which Recover() waits for records and supervisors.
   static constexpr std::chrono::milliseconds kRecoveryPatience{300};
 
   Sandboxes(const Environment& environment, const Options& options);
@@ -75,24 +76,25 @@ class Sandboxes {
   Registry& registry() { return registry_; }
 
   // Makes a sandbox, or finds the one that the same request made. `created`
-  // gets it when it is not CREATING any more, or what kept it from being made,
-  // which leaves nothing: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
+  // gets it when it is not CREATING any more. Or it gets the reason why nothing
+  // was made: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
   // TOO_MUCH_OUTPUT, ISOLATION_UNAVAILABLE, INVALID_FIELD (the workspace),
   // STORAGE_FAILED, SANDBOX_NOT_READY (UNAVAILABLE: its processes were killed
-  // meanwhile, or could not be started now) or SERVER_FAULT.
+  // meanwhile or could not be started now, or the file system of the workspace
+  // does not answer) or SERVER_FAULT.
   void Create(const NewSandbox& wanted, Created created);
 
   // Deletes all sandboxes. Activity reports when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
-  // A process of a sandbox is left.
+  // Whether a process of any sandbox is left.
   bool HasProcesses() const;
 
-  // Takes over the sandboxes that the disk knows; to be called before anything
-  // else. Returns when all sandboxes are found and their executions are known,
-  // or kRecoveryPatience after it began to wait for the latter: calls to the
-  // others wait, or get SANDBOX_NOT_READY. An error: the sandboxes cannot be
-  // listed, and none was touched.
+  // Takes over the sandboxes that are on the disk. To be called before anything
+  // else. Finds all sandboxes, then waits until their executions are known, for
+  // at most kRecoveryPatience. Calls to a sandbox whose executions are not
+  // known by then wait, or get SANDBOX_NOT_READY. Returns an error if the
+  // sandboxes cannot be listed; then none was touched.
   absl::Status Recover();
 
  private:
@@ -105,26 +107,27 @@ class Sandboxes {
   std::shared_ptr<Retention> MakeRetention();
   std::shared_ptr<Sandbox> MakeSandbox(const NewSandbox& sandbox,
                                        const std::string& id);
+  // Has the workspace checked, and then Make() run on the lane of launches.
+  void BeginCreation(const std::shared_ptr<Sandbox>& sandbox);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
   // Ends a creation before anything of the sandbox is on the disk.
   void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);
-  // Removes the files of a sandbox without a process. Tries again after `retry`
-  // if that fails.
+  // Removes the files of a sandbox that has no process. Retries a failed
+  // removal after `retry`.
   void Remove(const std::shared_ptr<Sandbox>& sandbox, absl::Duration retry);
 
   // sandboxes_recovery.cc: what an earlier server left.
 
-  // Reads what the directory `name` is, and takes over its sandbox. Null: there
-  // is none, or the description cannot be read now, which is tried again after
-  // `retry`.
+  // Takes over the sandbox in the directory `name`. Null: there is no sandbox,
+  // or its description cannot be read now, which is retried after `retry`.
   std::shared_ptr<Sandbox> RecoverOne(const std::string& name,
                                       absl::Duration retry);
   void TakeOver(const std::shared_ptr<Sandbox>& sandbox);
-  // Connects to the supervisor, or finds that it is dead. Tries again if it can
-  // do neither.
+  // Connects to the supervisor, or finds that it is dead. Retries while neither
+  // is possible.
   void Adopt(const std::shared_ptr<Sandbox>& sandbox);
-  // Removes a directory whose name is no sandbox's id, or whose sandbox was
-  // never made.
+  // Removes a directory whose name is not the id of a sandbox, or whose sandbox
+  // was never made.
   void RemoveLeftover(const std::string& name);
 
   const Environment environment_;

@@ -57,8 +57,8 @@ wire::SandboxEnd WhyDead(const wire::SandboxSpec& spec,
 absl::Status Sandboxes::Recover() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    environment_.state->ListSandboxes());
-  // All descriptions are read before any record: the lane is first come, first
-  // served. From then on no request can make a sandbox a second time.
+  // The lane runs its jobs in their order, so all descriptions are read before
+  // any record. After that no request can make a sandbox a second time.
   using Found = std::promise<std::shared_ptr<Sandbox>>;
   std::vector<std::future<std::shared_ptr<Sandbox>>> found;
   found.reserve(names.size());
@@ -96,12 +96,12 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
     return nullptr;
   }
   if (registry_.Find(name) != nullptr) {
-    return nullptr;  // made anew meanwhile
+    return nullptr;  // a client has made it again
   }
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
   const std::string path = environment_.state->SandboxPath(name);
-  // The description is on the disk before a supervisor is asked: what a
-  // supervisor has made is never removed for want of a description.
+  // The description is on the disk before a supervisor is asked to make the
+  // sandbox. So a sandbox without a description was never made.
   if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
@@ -156,8 +156,8 @@ void Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
       environment_.factory->Adopt(spec, sandbox.get());
   const bool dead = absl::IsNotFound(adopted.status());
   if (!adopted.ok() && !dead) {
-    // Such as too many open files here, or a full queue of connections there:
-    // the supervisor may live.
+    // For example too many open files here, or a full queue of connections
+    // there. The supervisor may live.
     LOG(ERROR) << spec.name()
                << " is not taken over yet: " << adopted.status().message();
     environment_.timers->RunAfter(kAdoptionRetry, [this, sandbox] {
@@ -190,7 +190,7 @@ void Sandboxes::RemoveLeftover(const std::string& name) {
   const std::shared_ptr<Sandbox> sandbox = Sandbox::Create(
       std::move(spec), SandboxEnvironment(), Sandbox::Origin::kEarlierServer);
   TakeOver(sandbox);
-  // The registry does not hold it: it holds itself until nothing is left.
+  // The registry does not own it. The callback does, until nothing is left.
   sandbox->Delete(wire::ExitRecord::SANDBOX_DELETED,
                   [sandbox](const absl::Status&) {});
 }

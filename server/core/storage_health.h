@@ -20,20 +20,21 @@ class StorageHealth {
   // The name under which the health service reports it.
   static constexpr char kService[] = "corral.v1.Storage";
 
-  // Records whether `who` can write. Empty `failure`: it can.
+  // Records whether `who`, the server or a sandbox, can write. An empty
+  // `failure` means that it can.
   void Set(const std::string& who, const std::string& failure);
 
-  // The failure of one that cannot write. Empty: everybody can.
+  // Returns one of the failures. Empty: everybody can write.
   std::string failure() const;
 
   // Calls `watcher` now, and whenever the state changes between good and bad.
-  // The watcher is called with a lock held and must not call this object.
-  // Replaces an earlier watcher; null: only that.
+  // The watcher is called with a lock held and must not call this object. It
+  // replaces an earlier watcher, which a null `watcher` only removes.
   void Watch(std::function<void(bool good)> watcher);
 
  private:
   mutable sandbox::Mutex mutex_;
-  // By the name of who cannot write.
+  // The failures of those that cannot write, by name.
   std::map<std::string, std::string> failures_ ABSL_GUARDED_BY(mutex_);
   std::function<void(bool good)> watcher_ ABSL_GUARDED_BY(mutex_);
 };

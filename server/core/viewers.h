@@ -1,5 +1,5 @@
-// Counts viewers of the command of a sandbox that was made for it alone. When
-// nobody has watched for long enough, the sandbox has no use any more.
+// Counts the viewers of a one-command sandbox, and reports when nobody has
+// watched for long enough.
 //
 // Thread-safe; nothing here blocks.
 
@@ -20,7 +20,7 @@ namespace server {
 
 class Viewers : public std::enable_shared_from_this<Viewers> {
  public:
-  // How long nobody may watch.
+  // The time after which a sandbox that nobody watches is reported.
   static constexpr absl::Duration kPatience = absl::Seconds(60);
 
   // `unwatched` is called on the timers' thread, each time that nobody has
@@ -32,7 +32,7 @@ class Viewers : public std::enable_shared_from_this<Viewers> {
   Viewers(const Viewers&) = delete;
   Viewers& operator=(const Viewers&) = delete;
 
-  // A viewer came; it leaves with End().
+  // Counts a viewer until End().
   void Begin();
   void End();
 
@@ -47,8 +47,8 @@ class Viewers : public std::enable_shared_from_this<Viewers> {
 
   sandbox::Mutex mutex_;
   int present_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Counts the calls of Begin(): a timer that a later visit has outdated knows
-  // itself by it.
+  // The number of calls of Begin(). By it a timer notices that a viewer came
+  // after it was set.
   uint64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;
   // 0: none.
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;

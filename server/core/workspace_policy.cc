@@ -18,10 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "sandbox/base/paths.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
 #include "server/api/errors.h"
-#include "server/api/paths.h"
 
 namespace server {
 namespace {
@@ -71,8 +71,9 @@ std::string RealPath(const std::string& directory) {
 
 template <size_t kCount>
 bool IsWithinOne(const std::string& path, const char* const (&trees)[kCount]) {
-  return std::any_of(std::begin(trees), std::end(trees),
-                     [&](const char* tree) { return IsWithin(path, tree); });
+  return std::any_of(std::begin(trees), std::end(trees), [&](const char* tree) {
+    return sandbox::IsWithin(path, tree);
+  });
 }
 
 bool IsOfTheSystem(const std::string& path) {
@@ -133,7 +134,7 @@ absl::Status WorkspacePolicy::Check(const std::string& path,
 
 absl::Status WorkspacePolicy::CheckRoots(const std::string& path) const {
   for (const std::string& root : options_.roots) {
-    if (IsWithin(path, RealPath(root))) {
+    if (sandbox::IsWithin(path, RealPath(root))) {
       return absl::OkStatus();
     }
   }
@@ -159,7 +160,7 @@ absl::Status WorkspacePolicy::CheckLocal(const std::string& path,
 
 absl::Status WorkspacePolicy::CheckOwn(const std::string& path) const {
   const std::string state = RealPath(options_.state_directory);
-  if (IsWithin(path, state) || IsAtOrAbove(path, state)) {
+  if (sandbox::IsWithin(path, state) || IsAtOrAbove(path, state)) {
     return Refuse(path, absl::StrCat("a directory that is not at, above or "
                                      "below the server's state_dir, ",
                                      options_.state_directory));

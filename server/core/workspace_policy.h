@@ -1,8 +1,8 @@
 // Decides which directories of the host may be a workspace.
 //
 // A sandbox may read and write its workspace as the directory's owner does.
-// Without these rules whoever may create a sandbox could do what the server's
-// user can do on the host.
+// Without these rules, everybody who may create a sandbox could do on the host
+// what the server's user can do.
 
 #ifndef SERVER_CORE_WORKSPACE_POLICY_H_
 #define SERVER_CORE_WORKSPACE_POLICY_H_
@@ -34,8 +34,9 @@ class WorkspacePolicy {
     // Neither this directory nor a directory above or below it is ever a
     // workspace: it holds the control sockets of the sandboxes.
     std::string state_directory;
-    // Neither this directory nor a directory above it is ever a workspace: who
-    // can write there can replace the server's socket. Empty: none.
+    // Neither this directory nor a directory above it is ever a workspace:
+    // somebody who can write there can replace the server's socket. Empty:
+    // there is no such directory.
     std::string socket_directory;
   };
 

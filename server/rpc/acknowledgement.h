@@ -1,5 +1,5 @@
-// Handles AcknowledgeOutput: the caller has stored the output before offsets
-// safe.
+// AcknowledgeOutput: the caller has stored the output before some offsets, so
+// the log need not keep it.
 
 #ifndef SERVER_RPC_ACKNOWLEDGEMENT_H_
 #define SERVER_RPC_ACKNOWLEDGEMENT_H_

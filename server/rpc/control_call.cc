@@ -48,14 +48,14 @@ absl::Status CheckTerminal(const Execution& execution) {
                             " has no terminal");
 }
 
-// Converts the supervisor's answer to a signal or a resize.
+// Returns the error of the API for the supervisor's answer.
 absl::Status ToControlError(const Execution& execution,
                             const absl::Status& status) {
   switch (sandbox::FailureOf(status)) {
     case wire::Reply::NONE:
       return absl::OkStatus();
     case wire::Reply::EXECUTION_ENDED:
-    case wire::Reply::NOT_A_TERMINAL:  // it has closed
+    case wire::Reply::NOT_A_TERMINAL:  // the terminal is closed already
     case wire::Reply::SUPERVISOR_GONE:
       return HasEnded(execution);
     case wire::Reply::NO_SUCH_EXECUTION:

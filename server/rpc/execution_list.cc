@@ -24,10 +24,10 @@ namespace server {
 namespace {
 
 constexpr size_t kMaxPageBytes = 2 << 20;
-// At most: the tag and the length of a field, and a page token.
+// The most bytes for the tag and the length of a field, and for a page token.
 constexpr size_t kFieldBytes = 6;
 constexpr size_t kTokenBytes = 256;
-// Executions or sandboxes that are looked up at once.
+// The number of executions or sandboxes that are looked up at once.
 constexpr size_t kBatch = 64;
 
 // Fills a page with executions until it is full.
@@ -36,7 +36,7 @@ class Page {
   Page(size_t entries, corral::v1::ListExecutionsResponse* response)
       : entries_(entries), response_(response) {}
 
-  // False: the page is full, and lacks the execution.
+  // Adds an execution. Returns false if the page is full without it.
   bool Add(const Execution& execution) {
     corral::v1::Execution entry = execution.Describe();
     bytes_ += entry.ByteSizeLong() + kFieldBytes;
@@ -50,7 +50,8 @@ class Page {
     return true;
   }
 
-  // Adds the executions of `sandbox` after `after`. False: the page is full.
+  // Adds the executions of `sandbox` with ids after `after`. Returns false if
+  // the page is full.
   bool AddAll(const Sandbox& sandbox, std::string after) {
     if (!sandbox.knows_executions()) {
       response_->add_unreachable(sandbox.spec().name());
@@ -77,8 +78,8 @@ class Page {
   corral::v1::ListExecutionsResponse* const response_;
 };
 
-// Adds the executions of all sandboxes after `last`, a batch of sandboxes at a
-// time: a page of a long list looks at no more sandboxes than it shows.
+// Adds the executions of all sandboxes after `last`. Looks up a few sandboxes
+// at a time, so that a page of a long list does not look at all of them.
 void ListAll(const Registry& registry, const ExecutionName& last, Page* page) {
   std::string first = last.sandbox().id();
   while (true) {

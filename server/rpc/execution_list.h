@@ -9,9 +9,9 @@
 
 namespace server {
 
-// Fills one page, below 2 MiB. INVALID_FIELD, SANDBOX_NOT_FOUND; for one
-// sandbox SANDBOX_NOT_READY (UNAVAILABLE) if its executions are not all known
-// yet. Thread-safe; waits for no disk.
+// Fills one page, which stays below 2 MiB. INVALID_FIELD, SANDBOX_NOT_FOUND. A
+// list of one sandbox fails with SANDBOX_NOT_READY (UNAVAILABLE) if its
+// executions are not all known yet. Thread-safe; never waits for a disk.
 absl::Status ListPage(const Registry& registry,
                       const corral::v1::ListExecutionsRequest& request,
                       corral::v1::ListExecutionsResponse* response);

@@ -100,8 +100,7 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
           const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
         if (execution.ok()) {
           *response = (*execution)->Describe();
-          // The request has the parts of the command that are not kept in
-          // memory.
+          // The execution keeps only a part of a long command in memory.
           corral::v1::Command* command = response->mutable_command();
           *command->mutable_argv() = request->command().argv();
           *command->mutable_environment() = request->command().environment();
@@ -216,8 +215,12 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
   if (!found.ok()) {
     return Reply(context, found.status());
   }
+  absl::StatusOr<Activity::Held> held = activity_->BeginHeld();
+  if (!held.ok()) {
+    return Reply(context, held.status());
+  }
   return InputWrite::Start(*std::move(found), request, response, timers_,
-                           std::move(call));
+                           std::move(call), *std::move(held));
 }
 
 ExecutionService::UnaryReactor* ExecutionService::DeleteExecution(

@@ -86,8 +86,9 @@ class ExecutionService final
   // INVALID_FIELD for the field "name", EXECUTION_NOT_FOUND.
   absl::StatusOr<FoundExecution> Find(const std::string& name);
 
-  // Finds the execution and calls `begin`, which has the second argument called
-  // once, on any thread. Answers the call itself if Find() fails.
+  // Finds the execution and passes it to `begin`, together with the function
+  // that answers the call; that must be called once, on any thread. If Find()
+  // fails, answers the call with the error.
   UnaryReactor* AnswerLater(
       Context* context, const std::string& name,
       absl::FunctionRef<void(const FoundExecution&, Answer)> begin);

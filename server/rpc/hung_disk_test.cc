@@ -1,5 +1,6 @@
-// The disk of one sandbox hangs: calls that need it wait, and nothing else
-// does. The hang is a FIFO in the place of a file: open(2) waits for a writer.
+// When the disk of one sandbox hangs, only calls that need that disk wait. A
+// FIFO in the place of a file plays the disk that hangs: open(2) waits for a
+// writer.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -28,21 +29,21 @@ namespace {
 
 namespace wire = sandbox::wire;
 
-// A file that hangs whoever opens it, until Release().
+// A file whose open(2) hangs until Release().
 class HungFile {
  public:
   explicit HungFile(std::string path) : path_(std::move(path)) {
     std::filesystem::remove(path_);
     EXPECT_EQ(::mkfifo(path_.c_str(), 0600), 0) << path_;
   }
-  // Waits until somebody hangs, and lets go of everybody.
+  // Waits until a thread hangs in open(2), and releases all that do.
   void Release() { Open(O_WRONLY); }
-  // The same, whether somebody hangs or not.
+  // Releases the threads that hang, if there are any.
   void ReleaseAny() { Open(O_RDWR); }
 
  private:
   void Open(int mode) {
-    // Nobody hangs in a FIFO that is open for writing.
+    // open(2) does not wait while the FIFO is open for writing.
     const sandbox::UniqueFd writer(::open(path_.c_str(), mode | O_CLOEXEC));
     EXPECT_TRUE(writer.valid());
     std::filesystem::remove(path_);

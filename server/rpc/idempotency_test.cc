@@ -1,4 +1,4 @@
-// The same request again, from a client's side.
+// Repeated requests, from a client's side.
 
 #include <memory>
 #include <set>
@@ -80,7 +80,7 @@ class IdempotencyTest : public ServerFixture {
     return rest.substr(0, rest.find('/'));
   }
 
-  // Calls `ask` from many threads; each answers a name.
+  // Calls `ask` from many threads. Returns the names that it returned.
   template <typename Ask>
   static std::set<std::string> FromManyThreads(Ask ask) {
     sandbox::Mutex mutex;
@@ -167,7 +167,7 @@ TEST_F(IdempotencyTest, AStartIsKnownAfterARestart) {
   EXPECT_NE(StartOk(request), name);
 }
 
-TEST_F(IdempotencyTest, AChosenIdIsEnough) {
+TEST_F(IdempotencyTest, RecognisesARepeatedRequestByItsChosenId) {
   auto request = Request(CreateSandbox("box"));
   request.clear_request_id();
   request.set_execution_id("job");
@@ -178,13 +178,13 @@ TEST_F(IdempotencyTest, AChosenIdIsEnough) {
   EXPECT_EQ(Starts("box"), 1);
 }
 
-TEST_F(IdempotencyTest, WithoutAnIdTheSameRequestIsAnother) {
+TEST_F(IdempotencyTest, StartsAnotherCommandForARepeatedRequestWithoutAnId) {
   auto request = Request(CreateSandbox("box"));
   request.clear_request_id();
   EXPECT_NE(StartOk(request), StartOk(request));
 }
 
-TEST_F(IdempotencyTest, ARunAgainStreamsFromTheBeginning) {
+TEST_F(IdempotencyTest, ARepeatedRunStreamsFromTheBeginning) {
   const auto first = Run(RunRequest());
   const std::string name = first->Next().opened().name();
   factory_.Write(name, wire::STDOUT, "begin ");
@@ -202,7 +202,7 @@ TEST_F(IdempotencyTest, ARunAgainStreamsFromTheBeginning) {
   factory_.Write(name, wire::STDOUT, "end");
   factory_.Exit(name, 0);
   EXPECT_EQ(BytesOf(third->Rest(), corral::v1::STDOUT), "begin end");
-  // After its end too.
+  // The same after the end of the command.
   EXPECT_EQ(BytesOf(Run(RunRequest())->Rest(), corral::v1::STDOUT),
             "begin end");
   EXPECT_EQ(Starts(SandboxOf(name)), 1);
@@ -241,7 +241,7 @@ TEST_F(IdempotencyTest, AfterADeletionTheIdsAreFree) {
   EXPECT_EQ(Starts("box"), 2);
 }
 
-TEST_F(IdempotencyTest, WhatMayHaveBegunWhenItsSupervisorDiedIsLost) {
+TEST_F(IdempotencyTest, ReportsAStartThatMayHaveBegunAsLost) {
   const auto request = Request(CreateSandbox("box"));
   factory_.With("box", [](FakeSupervisor& supervisor) {
     supervisor.DieOfStart(FakeSupervisor::Death::kAfterRecord);
@@ -258,7 +258,7 @@ TEST_F(IdempotencyTest, WhatMayHaveBegunWhenItsSupervisorDiedIsLost) {
   EXPECT_EQ(again.state(), corral::v1::Execution::LOST);
 }
 
-TEST_F(IdempotencyTest, WhatNeverBeganWhenItsSupervisorDiedSaysSo) {
+TEST_F(IdempotencyTest, ReportsThatAStartNeverBegan) {
   const auto request = Request(CreateSandbox("box"));
   factory_.With("box", [](FakeSupervisor& supervisor) {
     supervisor.DieOfStart(FakeSupervisor::Death::kBeforeRecord);

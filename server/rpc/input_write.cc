@@ -20,8 +20,8 @@ namespace server {
 namespace {
 
 constexpr size_t kMaxInputBytes = 1 << 20;
-// Wait before the supervisor is asked again when too much input waits there,
-// for example from calls of an earlier server.
+// The delay before a retry when too much input waits at the supervisor, for
+// example from calls of an earlier server.
 constexpr absl::Duration kFullRetry = absl::Milliseconds(200);
 
 // An ended execution accepts no input, which is not an error.
@@ -46,10 +46,11 @@ wire::WriteInput InputOf(const corral::v1::WriteInputRequest& request,
 
 grpc::ServerUnaryReactor* InputWrite::Start(
     FoundExecution target, const corral::v1::WriteInputRequest* request,
-    corral::v1::InputState* response, TimerQueue* timers, Activity::Call call) {
+    corral::v1::InputState* response, TimerQueue* timers, Activity::Call call,
+    Activity::Held held) {
   // OnDone deletes it.
   auto* write = new InputWrite(std::move(target), request, response, timers,
-                               std::move(call));
+                               std::move(call), std::move(held));
   const std::shared_ptr<Sandbox> sandbox = write->target_.sandbox;
   sandbox->AwaitKnown([write](const absl::Status& known) {
     const absl::Status checked = known.ok() ? write->Check() : known;
@@ -66,12 +67,17 @@ grpc::ServerUnaryReactor* InputWrite::Start(
 InputWrite::InputWrite(FoundExecution target,
                        const corral::v1::WriteInputRequest* request,
                        corral::v1::InputState* response, TimerQueue* timers,
-                       Activity::Call call)
+                       Activity::Call call, Activity::Held held)
     : target_(std::move(target)),
       request_(request),
       response_(response),
       timers_(timers),
-      reply_(ReplyLater(this, std::move(call))) {}
+      reply_(
+          [held = std::move(held), reply = ReplyLater(this, std::move(call))](
+              const absl::Status& status) mutable {
+            held.reset();
+            reply(status);
+          }) {}
 
 absl::Status InputWrite::Check() const {
   if (request_->data().size() > kMaxInputBytes) {

@@ -29,11 +29,12 @@ namespace server {
 class InputWrite final : public grpc::ServerUnaryReactor,
                          private InputQueue::Write {
  public:
-  // The reactor lives until the call is over. `timers` must outlive it.
+  // The reactor lives until the call is over. `timers` must outlive it. `held`
+  // ends before the answer.
   static grpc::ServerUnaryReactor* Start(
       FoundExecution target, const corral::v1::WriteInputRequest* request,
-      corral::v1::InputState* response, TimerQueue* timers,
-      Activity::Call call);
+      corral::v1::InputState* response, TimerQueue* timers, Activity::Call call,
+      Activity::Held held);
 
  private:
   using Answer = absl::AnyInvocable<void(absl::Status)>;
@@ -41,7 +42,7 @@ class InputWrite final : public grpc::ServerUnaryReactor,
   InputWrite(FoundExecution target,
              const corral::v1::WriteInputRequest* request,
              corral::v1::InputState* response, TimerQueue* timers,
-             Activity::Call call);
+             Activity::Call call, Activity::Held held);
 
   void OnCancel() override;
   void OnDone() override { delete this; }
@@ -52,7 +53,7 @@ class InputWrite final : public grpc::ServerUnaryReactor,
   void Send(Answer reply);
   void OnAnswer(const absl::Status& status,
                 const corral::supervisor::v1::InputState& taken, Answer reply);
-  // Ends the call and its turn. This object may be destroyed meanwhile.
+  // Ends the call and its turn. gRPC may destroy this object before it returns.
   void End(const absl::Status& status, Answer reply);
   absl::Status ToError(const absl::Status& status,
                        const corral::supervisor::v1::InputState& taken) const;
@@ -62,7 +63,7 @@ class InputWrite final : public grpc::ServerUnaryReactor,
   corral::v1::InputState* const response_;
   TimerQueue* const timers_;
   std::atomic<bool> cancelled_ = false;
-  // Set until the call's turn.
+  // Ends the call. Moved away when the call's turn comes.
   Answer reply_;
 };
 

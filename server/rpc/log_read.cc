@@ -17,7 +17,7 @@
 namespace server {
 namespace {
 
-// Before a log is opened again that no descriptor was left for.
+// The delay after which a client should retry when no descriptor was left.
 constexpr absl::Duration kOpenRetry = absl::Milliseconds(200);
 
 }  // namespace
@@ -42,7 +42,7 @@ bool LogRead::Try() {
   }
   const absl::StatusOr<std::optional<size_t>> got =
       log_->TryRead(offset_, data_.data(), data_.size());
-  // An error is left to Run(), which finds out what is kept.
+  // An error is ignored here: Run() tries again and finds out what is kept.
   if (!got.ok() || !got->has_value() || **got == 0) {
     return false;
   }

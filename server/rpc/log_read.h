@@ -1,5 +1,5 @@
-// One read of an output log, first without waiting and then, if it must be, by
-// a thread that may wait for the disk.
+// One read of an output log: first without waiting, and then, if the disk is
+// needed, on a thread that may wait for it.
 //
 // Not thread-safe: it belongs to the thread that calls Try() or Run().
 
@@ -19,8 +19,9 @@ namespace server {
 
 class LogRead {
  public:
-  // Reads up to `size` bytes at `offset`; 0: only opens the log. `log` may be
-  // null if the caller has not opened it. The memory of `buffer` is used again.
+  // A read of up to `size` bytes at `offset`. With size 0 it only opens the
+  // log. `log` may be null if the caller has not opened it. The memory of
+  // `buffer` is used again.
   LogRead(std::shared_ptr<Execution> execution, corral::v1::Stream stream,
           Execution::LogReader log, uint64_t offset, size_t size,
           std::string buffer);
@@ -36,10 +37,12 @@ class LogRead {
   uint64_t offset() const { return offset_; }
 
   // The result. NotFound: there is no log. OutOfRange: the byte at the offset
-  // is not kept, and the execution knows by now what is. DataLoss: the byte
-  // should be there. Other errors are those of open(2) and read(2).
+  // is not kept; the execution's state of the stream is up to date then.
+  // DataLoss: the byte should exist. Other errors are those of open(2) and
+  // read(2).
   const absl::Status& status() const { return status_; }
-  // At least one byte if the status is OK and the size was not 0. Once.
+  // At least one byte if the status is OK and the size was not 0. To be called
+  // once.
   std::string TakeData() { return std::move(data_); }
   // Null if the log could not be opened.
   const Execution::LogReader& log() const { return log_; }
@@ -55,8 +58,9 @@ class LogRead {
   absl::Status status_;
 };
 
-// The error when a log cannot be read: SANDBOX_NOT_READY (UNAVAILABLE)
-// for want of descriptors or memory, which does not last, else SERVER_FAULT.
+// Returns the error for a log that cannot be read: SANDBOX_NOT_READY
+// (UNAVAILABLE) after a shortage of descriptors or memory, which does not last,
+// otherwise SERVER_FAULT.
 absl::Status ToReadError(const Execution& execution, const absl::Status& cause);
 
 }  // namespace server

@@ -61,8 +61,8 @@ absl::StatusOr<OutputCursor::Next> OutputCursor::Advance(OutputEvent* event) {
   if (reading_ == Reading::kRunning) {
     return Next::kIdle;
   }
-  // Before the logs are looked at: what was written before the end is found
-  // then.
+  // The end is read before the logs. So everything that was written before the
+  // end is found.
   const corral::v1::Execution::State state = execution_->state();
   if (finished_ || state == corral::v1::Execution::STARTING) {
     return finished_ ? Next::kEnd : Next::kIdle;
@@ -201,7 +201,7 @@ absl::StatusOr<OutputCursor::Next> OutputCursor::Use(LogRead read,
     return Next::kIdle;
   }
   if (absl::IsOutOfRange(read.status())) {
-    return Next::kIdle;  // Read() finds the gap now
+    return Next::kIdle;  // the next Read() finds the gap
   }
   if (!read.status().ok()) {
     return ToReadError(*execution_, read.status());

@@ -1,9 +1,9 @@
-// Follows the output of one execution from given offsets: makes the events of
-// StreamOutput, in their order, one at a time and only when asked, so that a
-// reader that does not read costs nothing.
+// Follows the output of one execution from given offsets. Makes the events of
+// StreamOutput in their order, one at a time and only on request, so a reader
+// that does not read costs nothing.
 //
-// Not thread-safe. Never waits for a disk: what may have to is handed out as a
-// LogRead.
+// Not thread-safe. Never waits for a disk: it hands out a read that may have to
+// wait as a LogRead.
 
 #ifndef SERVER_RPC_OUTPUT_CURSOR_H_
 #define SERVER_RPC_OUTPUT_CURSOR_H_
@@ -34,27 +34,28 @@ class OutputCursor {
     kEnd,    // nothing more will come
   };
 
-  // Checks the cursors of a request: INVALID_FIELD, NO_SUCH_STREAM. No cursors:
-  // all streams, from the first byte kept. `follow` false: ends with what is
-  // written by now.
+  // Without cursors, sends all streams from the first byte kept. Unless
+  // `follow`, ends after the output that is written by now. INVALID_FIELD,
+  // NO_SUCH_STREAM: a cursor is wrong.
   static absl::StatusOr<OutputCursor> Create(
       std::shared_ptr<Execution> execution,
       const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>&
           cursors,
       bool follow);
 
-  // Makes the next event in `event`, whose memory is used again if it holds a
+  // Writes the next event to `event`, whose memory is used again if it holds a
   // chunk. OFFSET_OUT_OF_RANGE, OUTPUT_EXPIRED; SANDBOX_NOT_READY or
   // SERVER_FAULT if a log cannot be read.
   absl::StatusOr<Next> Advance(corral::v1::OutputEvent* event);
 
-  // After kRead: the read to run where it may wait, and, once it has run, the
-  // way back. Advance returns kIdle in between.
+  // After kRead, TakeRead() returns the read, which the caller runs on a thread
+  // that may wait for the disk and then passes to Put(). Advance() returns
+  // kIdle in between.
   LogRead TakeRead();
   void Put(LogRead done);
 
   corral::v1::Heartbeat Heartbeat() const;
-  // The event `opened` was made: no other event comes before it.
+  // Whether the event `opened` was made, which comes before all others.
   bool opened() const { return opened_; }
 
   const std::shared_ptr<Execution>& execution() const { return execution_; }
@@ -67,13 +68,13 @@ class OutputCursor {
     kDone,     // until the result is used
   };
 
-  // How far one stream was sent.
+  // The progress of one stream.
   struct Position {
     corral::v1::Stream stream;
     // The next byte to send. Absent until begun_: from the first byte kept.
     std::optional<uint64_t> offset;
     Execution::LogReader log;
-    // Where to stop, once that is known.
+    // The offset at which to stop, once it is known.
     uint64_t limit = UINT64_MAX;
     // There is no log, because the start failed early or it was deleted.
     bool missing = false;
@@ -85,30 +86,30 @@ class OutputCursor {
         positions_(std::move(positions)),
         follow_(follow) {}
 
-  // Takes the result of a read. kEvent or kIdle.
+  // Makes an event from the result of a read. Returns kEvent or kIdle.
   absl::StatusOr<Next> Use(LogRead read, corral::v1::OutputEvent* event);
-  // Finds out where each stream begins. kIdle: that is done.
+  // Finds out where each stream begins. Returns kIdle when that is done.
   absl::StatusOr<Next> Begin();
   void SetLimits();
-  // kEvent, kRead, or kIdle: the stream has nothing now.
+  // Returns kEvent, kRead, or kIdle if the stream has nothing now.
   Next Read(Position* position, corral::v1::OutputEvent* event);
   Next Want(LogRead read);
 
   std::shared_ptr<Execution> execution_;
   std::vector<Position> positions_;
   bool follow_;
-  // A read of the disk that was asked for, and how far it has come.
+  // A read of the disk that was requested, and its progress.
   Reading reading_ = Reading::kNot;
   std::optional<LogRead> read_;
   bool begun_ = false;
   bool opened_ = false;
   bool limited_ = false;
   bool finished_ = false;
-  // The stream to look at first, so that no stream waits for another.
+  // The stream to look at first; it changes, so that all streams advance.
   size_t turn_ = 0;
 };
 
-// The first offset from `offset` on whose byte is kept.
+// Returns the first offset not before `offset` whose byte is kept.
 uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset);
 
 // NO_SUCH_STREAM.

@@ -195,7 +195,7 @@ TEST_F(OutputCursorTest, RefusesCursorsThatNameNoStreamOrOneTwice) {
   EXPECT_THAT(OutputCursor::Create(execution, twice, true).status(), IsOk());
 }
 
-TEST_F(OutputCursorTest, WithoutFollowingEndsAtWhatWasWrittenAtItsBegin) {
+TEST_F(OutputCursorTest, WithoutFollowingEndsAtTheOutputWrittenBefore) {
   const auto execution = Run("now");
   OutputCursor cursor =
       OutputCursor::Create(execution, {}, /*follow=*/false).value();
@@ -285,7 +285,7 @@ TEST_F(OutputCursorTest, IsIdleWhileAReadIsOutstanding) {
   EXPECT_THAT(Drain(&cursor), ElementsAre("0:text", "4:more", "ended", "end"));
 }
 
-TEST_F(OutputCursorTest, MakesAGapOfWhatWasReportedDropped) {
+TEST_F(OutputCursorTest, ReportsAGapForOutputThatWasReportedDropped) {
   const auto execution = Run("text");
   Record record = MakeRecord(Record::RUNNING, 4);
   record.mutable_streams(0)->set_begin(3);
@@ -297,7 +297,7 @@ TEST_F(OutputCursorTest, MakesAGapOfWhatWasReportedDropped) {
   EXPECT_THAT(Drain(&from_kept), ElementsAre("opened", "3:t"));
 }
 
-TEST_F(OutputCursorTest, MakesAGapOfWhatWasDroppedWithoutAReport) {
+TEST_F(OutputCursorTest, ReportsAGapForOutputThatWasDroppedWithoutAReport) {
   const auto execution = Run("");
   // Open already: the header was read before anything was dropped.
   const auto log = execution->OpenLog(corral::v1::STDOUT);
@@ -326,7 +326,7 @@ TEST_F(OutputCursorTest, SkipsTheGapBetweenHeadAndTail) {
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "gap 5-8", "8:89"));
 }
 
-TEST_F(OutputCursorTest, SaysThatOutputHasExpired) {
+TEST_F(OutputCursorTest, ReportsThatOutputHasExpired) {
   const auto execution = Run("text");
   Record record = MakeRecord(Record::EXITED, 4);
   record.mutable_streams(0)->set_expired(true);
@@ -375,7 +375,7 @@ TEST_F(OutputCursorTest, FailsAtTheEndOfALogThatIsShorterThanReported) {
   EXPECT_EQ(read.TakeData(), "text");
 }
 
-TEST_F(OutputCursorTest, InventsNothingForALogThatTheDiskDoesNotGive) {
+TEST_F(OutputCursorTest, FailsWhenTheDiskDoesNotGiveTheLog) {
   const auto execution = Run("text");
   std::filesystem::resize_file(LogPath("stdout"), 4096);
   EXPECT_THAT(Failure(Follow(execution)),

@@ -67,7 +67,7 @@ TEST_F(OutputExpiryTest, ExpiresKeepAfterEndAfterTheEnd) {
   EXPECT_EQ(Reason(expired), "OUTPUT_EXPIRED");
 }
 
-TEST_F(OutputExpiryTest, DropsWhatExpiredWhileNoServerRan) {
+TEST_F(OutputExpiryTest, DropsOutputThatExpiredWhileNoServerRan) {
   const std::string name = StartExpiring(0);
   factory_.Write(name, wire::STDOUT, "gone");
   factory_.Exit(name, 0);

@@ -53,7 +53,7 @@ void OutputStream::Follow(absl::StatusOr<OutputCursor> cursor, Over over) {
     too_late();
   }
   if (execution != nullptr) {
-    // Before the state is looked at, so that no change is missed.
+    // Watches before it reads the state, so that no change is missed.
     execution->Watch(weak_from_this());
   }
   OnChange();

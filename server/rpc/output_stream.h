@@ -41,8 +41,9 @@ class OutputStream final
   // Called once, when the call is over.
   using Over = absl::AnyInvocable<void()>;
 
-  // The stream lives until the call is over. `timers` and `reads` must outlive
-  // it. If the server takes no more streams, the call fails; see admitted().
+  // Returns a stream that lives until the call is over. `timers` and `reads`
+  // must outlive it. If the server takes no more streams, the call fails: see
+  // admitted().
   static std::shared_ptr<OutputStream> Create(TimerQueue* timers,
                                               DiskReads* reads,
                                               Activity::Call call);
@@ -95,7 +96,7 @@ class OutputStream final
   bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Finish was called.
+  // Finish() was called.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // OnDone was called.
   bool done_ ABSL_GUARDED_BY(mutex_) = false;

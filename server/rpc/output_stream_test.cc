@@ -54,7 +54,7 @@ class OutputStreamTest : public ServerFixture {
   }
 };
 
-TEST_F(OutputStreamTest, DeliversWhatWasWrittenAndWhatComes) {
+TEST_F(OutputStreamTest, DeliversOutputFromBeforeAndAfterItsBegin) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "before");
   const auto call = Stream(name);
@@ -206,7 +206,7 @@ TEST_F(OutputStreamTest, SendsAHeartbeatAfterFifteenQuietSeconds) {
   call->Rest();
 }
 
-TEST_F(OutputStreamTest, WithoutFollowEndsWithWhatIsThere) {
+TEST_F(OutputStreamTest, WithoutFollowingEndsAtTheOutputWrittenBefore) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "now");
   corral::v1::StreamOutputRequest request;
@@ -287,7 +287,7 @@ TEST_F(OutputStreamTest, ReportsTheGapBetweenHeadAndTail) {
   EXPECT_TRUE(rebuilt == output);
 }
 
-TEST_F(OutputStreamTest, InventsNothingForALogThatTheDiskDoesNotGive) {
+TEST_F(OutputStreamTest, FailsWhenTheDiskDoesNotGiveTheLog) {
   const std::string name = StartOne();
   factory_.Write(name, wire::STDOUT, "text");
   for (const auto& entry :

@@ -1,5 +1,5 @@
-// For tests of what a server takes over: the sandbox "box", whose files and
-// supervisor a test can spoil.
+// For tests of recovery: a test can make files and the supervisor of the
+// sandbox "box" unusable.
 
 #ifndef SERVER_RPC_RECOVERY_FIXTURE_H_
 #define SERVER_RPC_RECOVERY_FIXTURE_H_
@@ -36,7 +36,7 @@ class RecoveryFixture : public ServerFixture {
     return response;
   }
 
-  // Below the directory of the sandbox "box".
+  // Returns a path in the directory of "box".
   std::string Box(const std::string& name) const {
     return absl::StrCat(path_, "/sandboxes/box", name.empty() ? "" : "/", name);
   }
@@ -60,7 +60,8 @@ class RecoveryFixture : public ServerFixture {
     };
   }
 
-  // All calls that need the supervisor; the last one deletes the execution.
+  // Returns all calls that need the supervisor. The last one deletes the
+  // execution.
   std::vector<std::function<grpc::Status()>> CallsOfTheSupervisor(
       const std::string& name) {
     corral::v1::WriteInputRequest input;
@@ -112,8 +113,8 @@ class RecoveryFixture : public ServerFixture {
     known.get_future().wait();
   }
 
-  // Kills the supervisor of "box" after its command exited with 7, which only
-  // the disk knows; and the disk cannot be read.
+  // Kills the supervisor of "box" after its command exited with 7. Only the
+  // disk knows of the exit, and the disk cannot be read until Restore().
   void KillSupervisorUnnoticed(const std::string& name) {
     factory_.With("box", [&](tests::FakeSupervisor& supervisor) {
       supervisor.Connect(nullptr);

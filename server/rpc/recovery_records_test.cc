@@ -1,5 +1,4 @@
-// A server whose disk does not give it the records that an earlier server
-// wrote.
+// A server that cannot read the records that an earlier server wrote.
 
 #include <filesystem>
 #include <fstream>

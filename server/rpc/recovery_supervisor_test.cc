@@ -1,5 +1,5 @@
-// A server that has not found the supervisor yet of a sandbox that an
-// earlier server made.
+// Calls to a sandbox of an earlier server while the new server has not found
+// the supervisor again.
 
 #include <csignal>
 #include <filesystem>

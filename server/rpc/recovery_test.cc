@@ -32,8 +32,8 @@ using ::tests::FakeSupervisor;
 
 class RecoveryTest : public RecoveryFixture {
  protected:
-  // Deletes "box", whose supervisor does not hear of it before the next server
-  // asks.
+  // Begins to delete "box". The supervisor gets the request only from the next
+  // server.
   void BeginDeletion() {
     factory_.With("box", [](FakeSupervisor& supervisor) {
       supervisor.IgnoreDeletions(true);
@@ -94,7 +94,7 @@ TEST_F(RecoveryTest, ReportsTheExecutionsOfADeadSupervisor) {
 TEST_F(RecoveryTest, KnowsACommandThatStartsDuringTheTakeOver) {
   const std::string sandbox = CreateSandbox("box");
   const std::string early = StartExecution(sandbox, Command());
-  // The request of the server before was still on its way.
+  // The request of the earlier server was still on its way.
   factory_.OnAdoption([](FakeSupervisor& supervisor) {
     wire::StartExecution start;
     start.set_id("late");

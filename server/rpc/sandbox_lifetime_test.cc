@@ -1,4 +1,4 @@
-// Sandboxes that are deleted without being asked, from a client's side.
+// Deletion of sandboxes by age and by idle time, from a client's side.
 
 #include <fstream>
 #include <string>
@@ -20,7 +20,7 @@ namespace wire = ::corral::supervisor::v1;
 
 class SandboxLifetimeTest : public ServerFixture {
  protected:
-  // 0: none.
+  // Creates the sandbox "box". A time of 0 sets no limit.
   std::string Create(int max_age_s, int idle_timeout_s) {
     corral::v1::CreateSandboxRequest request;
     request.set_parent("tenants/default");
@@ -49,7 +49,7 @@ class SandboxLifetimeTest : public ServerFixture {
         << sandbox::SealRecord(spec);
   }
 
-  // And nobody has begun to delete it.
+  // Whether "box" exists and its deletion has not begun.
   bool Exists() {
     const auto sandbox = sandboxes_->registry().Find("box");
     return sandbox != nullptr &&
@@ -80,7 +80,7 @@ TEST_F(SandboxLifetimeTest, CountsTheAgeAcrossARestart) {
   AwaitNoSandbox();
 }
 
-TEST_F(SandboxLifetimeTest, EndsAtOnceIfItsTimeCameWhileThereWasNoServer) {
+TEST_F(SandboxLifetimeTest, EndsAtOnceIfItsLifetimeWasOverBeforeARestart) {
   Create(3600, 0);
   MakeOlder(absl::Seconds(7200));
   Restart();

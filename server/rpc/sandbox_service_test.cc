@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
+#include "server/core/workspace_checks.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
 
@@ -91,6 +93,44 @@ TEST_F(SandboxServiceTest, RefusesARequestWithAnInvalidField) {
   EXPECT_EQ(Reason(GetBox("tenants/default/sandboxes/none", &sandbox)),
             "SANDBOX_NOT_FOUND");
   EXPECT_EQ(sandboxes_->registry().size(), 0);
+}
+
+TEST_F(SandboxServiceTest, TwoWorkspacesThatHangDelayNoOtherCreation) {
+  std::promise<void> mended;
+  const std::shared_future<void> mending = mended.get_future().share();
+  std::promise<void> entered[2];
+  check_workspace_ = [&](const std::string& path, bool /*read_only*/) {
+    if (path == "/hung/0" || path == "/hung/1") {
+      entered[path.back() - '0'].set_value();
+      mending.wait();
+    }
+    return absl::OkStatus();
+  };
+  const auto create = [this](const std::string& workspace) {
+    corral::v1::CreateSandboxRequest request = Request();
+    request.mutable_sandbox()->mutable_workspace()->set_path(workspace);
+    corral::v1::Sandbox sandbox;
+    return Create(request, &sandbox);
+  };
+  std::vector<std::future<grpc::Status>> hung;
+  for (const char* workspace : {"/hung/0", "/hung/1"}) {
+    hung.push_back(std::async(std::launch::async, create, workspace));
+  }
+  for (std::promise<void>& check : entered) {
+    check.get_future().wait();
+  }
+  CreateSandbox("without");
+  EXPECT_TRUE(create("/srv/good").ok());
+
+  timers_.Advance(WorkspaceChecks::kPatience);
+  for (std::future<grpc::Status>& creation : hung) {
+    const grpc::Status status = creation.get();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+    EXPECT_THAT(status.error_message(), HasSubstr("workspace /hung/"));
+  }
+  EXPECT_EQ(sandboxes_->registry().size(), 2);
+  mended.set_value();
 }
 
 TEST_F(SandboxServiceTest, RefusesAWorkspaceThatThePolicyForbids) {

@@ -21,6 +21,8 @@
 #include "server/core/lanes.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
+#include "server/core/workspace_checks.h"
+#include "server/core/workspace_policy.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
@@ -44,12 +46,22 @@ Detail Find(const grpc::Status& status) {
 
 }  // namespace
 
-ServerFixture::ServerFixture(uint32_t max_sandboxes, uint32_t max_executions)
-    : max_sandboxes_(max_sandboxes), max_executions_(max_executions) {
+ServerFixture::ServerFixture(uint32_t max_sandboxes, uint32_t max_executions,
+                             size_t max_waiting_calls)
+    : max_sandboxes_(max_sandboxes),
+      max_executions_(max_executions),
+      max_waiting_calls_(max_waiting_calls) {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   path_ = absl::StrCat(::testing::TempDir(), "/", test->test_suite_name(), "_",
                        test->name());
   std::filesystem::remove_all(path_);
+  WorkspacePolicy::Options workspaces;
+  workspaces.roots = {"/"};
+  workspaces.state_directory = path_;
+  check_workspace_ = [policy = WorkspacePolicy(workspaces)](
+                         const std::string& path, bool read_only) {
+    return policy.Check(path, read_only);
+  };
   Begin();
 }
 
@@ -63,12 +75,13 @@ ServerFixture::~ServerFixture() {
 void ServerFixture::Begin() {
   state_ = StateDirectory::Open(path_).value();
   activity_ = std::make_unique<Activity>(
-      &timers_, Activity::Options{absl::ZeroDuration(), kMaxWaitingCalls});
+      &timers_, Activity::Options{absl::ZeroDuration(), max_waiting_calls_});
   lanes_ = std::make_unique<Lanes>();
-  WorkspacePolicy::Options workspaces;
-  workspaces.roots = {"/"};
-  workspaces.state_directory = path_;
-  workspaces_ = std::make_unique<WorkspacePolicy>(workspaces);
+  workspaces_ = std::make_unique<WorkspaceChecks>(
+      [this](const std::string& path, bool read_only) {
+        return check_workspace_(path, read_only);
+      },
+      &timers_, &lanes_->workspaces);
   Sandboxes::Options options;
   options.max_sandboxes = max_sandboxes_;
   options.max_executions_per_sandbox = max_executions_;
@@ -112,7 +125,7 @@ void ServerFixture::End() {
 }
 
 void ServerFixture::AwaitLanes() {
-  // A job may have given work to another lane.
+  // A job of one lane may have given work to another lane.
   for (int i = 0; i < 2; ++i) {
     lanes_->records.AwaitIdle();
     lanes_->launches.AwaitIdle();

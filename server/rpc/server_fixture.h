@@ -1,9 +1,10 @@
-// For tests: the services on fake sandboxes, a fake clock and an in-process
-// channel.
+// For tests: the services on fake supervisors, with a fake clock and an
+// in-process channel.
 
 #ifndef SERVER_RPC_SERVER_FIXTURE_H_
 #define SERVER_RPC_SERVER_FIXTURE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,7 +25,7 @@
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
-#include "server/core/workspace_policy.h"
+#include "server/core/workspace_checks.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
@@ -42,15 +43,18 @@ class ServerFixture : public ::testing::Test {
     grpc::ClientContext context;
     std::unique_ptr<grpc::ClientReader<corral::v1::OutputEvent>> reader;
 
-    // The next event; the empty one at the end of the stream.
+    // Returns the next event; an empty one at the end of the stream.
     corral::v1::OutputEvent Next();
-    // Reads the rest of the stream. `status` gets its status.
+    // Reads the rest of the stream. `status` gets the status of the call, which
+    // must be OK if `status` is null.
     Events Rest(grpc::Status* status = nullptr);
   };
 
-  // With the numbers of sandboxes, and of executions in each, that may exist.
+  // With the numbers of sandboxes, of executions in each that may run, and of
+  // waiting calls.
   explicit ServerFixture(uint32_t max_sandboxes = kMaxSandboxes,
-                         uint32_t max_executions = kMaxExecutions);
+                         uint32_t max_executions = kMaxExecutions,
+                         size_t max_waiting_calls = kMaxWaitingCalls);
   ~ServerFixture() override;
 
   // Blocks until the lanes have no work left.
@@ -61,11 +65,12 @@ class ServerFixture : public ::testing::Test {
   // removed what it can; see Sandboxes::Recover().
   void Restart();
 
-  // The name of a new sandbox, and of a new execution in it.
+  // Make a sandbox, and an execution in it. Return the name.
   std::string CreateSandbox(const std::string& id = "");
   std::string StartExecution(const std::string& sandbox_name,
                              const corral::v1::Command& command);
-  // Both, with a command that has stdout and stderr.
+  // Makes both, with a command that has stdout and stderr. Returns the name of
+  // the execution.
   std::string StartOne();
 
   corral::v1::Execution Get(const std::string& name);
@@ -81,11 +86,11 @@ class ServerFixture : public ::testing::Test {
 
   static corral::v1::Command Command(
       const std::vector<std::string>& arguments = {"true"});
-  // The bytes of one stream in these events.
+  // Returns the bytes of one stream in these events, which must have no gap.
   static std::string BytesOf(const Events& events, corral::v1::Stream stream);
-  // The reason of its ErrorInfo.
+  // Returns the reason in the ErrorInfo of a status.
   static std::string Reason(const grpc::Status& status);
-  // The field of its BadRequest.
+  // Returns the field in the BadRequest of a status; empty if there is none.
   static std::string Field(const grpc::Status& status);
 
   // Calls `method` of a stub.
@@ -110,8 +115,10 @@ class ServerFixture : public ::testing::Test {
   StorageHealth storage_;
   std::unique_ptr<Activity> activity_;
   std::unique_ptr<Lanes> lanes_;
-  // Allows every directory but the state directory.
-  std::unique_ptr<WorkspacePolicy> workspaces_;
+  // Allows every directory but the state directory. A test may replace it
+  // before it creates a sandbox.
+  WorkspaceChecks::Check check_workspace_;
+  std::unique_ptr<WorkspaceChecks> workspaces_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<SandboxService> sandbox_service_;
   std::unique_ptr<ExecutionService> execution_service_;
@@ -119,7 +126,7 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<SandboxStub> sandbox_stub_;
   std::unique_ptr<ExecutionStub> execution_stub_;
 
-  // Values that the configuration would hold.
+  // The configuration.
   static constexpr int kMaxPids = 100'000;
   static constexpr int kMaxKillGraceSeconds = 1800;
   static constexpr int kMaxWallSeconds = 86'400;
@@ -132,6 +139,7 @@ class ServerFixture : public ::testing::Test {
  private:
   const uint32_t max_sandboxes_;
   const uint32_t max_executions_;
+  const size_t max_waiting_calls_;
 
   void Begin();
   void End();

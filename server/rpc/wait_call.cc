@@ -37,7 +37,7 @@ grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
           }
         });
   }
-  // Before the state is looked at, so that no change is missed.
+  // Watches before it reads the state, so that no change is missed.
   wait->execution_->Watch(wait);
   wait->OnChange();
   wait->Fail(lasting);

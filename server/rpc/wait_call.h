@@ -1,8 +1,9 @@
-// One call of WaitExecution: answers when the execution has ended, or after its
-// timeout.
+// One call of WaitExecution: answers when the execution has ended, or when the
+// call's timeout is over.
 //
-// Thread-safe; waits for no disk. Events come on any thread; each sets a field
-// and calls MaybeAdvance, which finishes the call once.
+// Thread-safe; never waits for a disk. Events (the execution changed, the
+// timeout, a cancellation, the end of the server) come on any thread. Each sets
+// a field and calls MaybeAdvance(), which finishes the call once.
 
 #ifndef SERVER_RPC_WAIT_CALL_H_
 #define SERVER_RPC_WAIT_CALL_H_
@@ -29,8 +30,9 @@ class WaitCall final : public grpc::ServerUnaryReactor,
                        public std::enable_shared_from_this<WaitCall> {
  public:
   // Begins to wait. The reactor lives until the call is over; `timers` must
-  // outlive it. Absent `timeout`: waits as long as the call lasts. Fails the
-  // call with SERVER_DRAINING or TOO_MANY_CALLS if the server does not take it.
+  // outlive it. Without `timeout` it waits until the end of the execution or of
+  // the call. The call fails with SERVER_DRAINING or TOO_MANY_CALLS if the
+  // server takes no more waiting calls.
   static grpc::ServerUnaryReactor* Begin(std::shared_ptr<Execution> execution,
                                          std::optional<absl::Duration> timeout,
                                          corral::v1::Execution* response,
@@ -59,10 +61,10 @@ class WaitCall final : public grpc::ServerUnaryReactor,
   corral::v1::Execution* const response_;
   TimerQueue* const timers_;
   Activity::Call call_;
-  // Until OnDone.
+  // Keeps this object alive until OnDone().
   std::shared_ptr<WaitCall> self_;
 
-  // Held while the execution's lock is taken, never the other way round.
+  // May be held while the execution's lock is taken, never the other way round.
   sandbox::Mutex mutex_;
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);

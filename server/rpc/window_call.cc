@@ -43,8 +43,8 @@ absl::Status Check(const ReadOutputRequest& request,
   return CheckHasStream(execution, request.stream());
 }
 
-// Where the window begins in a log that holds `state`. OFFSET_OUT_OF_RANGE,
-// OUTPUT_EXPIRED.
+// Returns the offset at which the window begins in a log that holds `state`.
+// OFFSET_OUT_OF_RANGE, OUTPUT_EXPIRED.
 absl::StatusOr<uint64_t> WindowOffset(const ReadOutputRequest& request,
                                       const sandbox::OutputLogState& state) {
   const std::string& stream = corral::v1::Stream_Name(request.stream());
@@ -61,19 +61,20 @@ absl::StatusOr<uint64_t> WindowOffset(const ReadOutputRequest& request,
   return SkipDropped(state, wanted);
 }
 
-// The read of the window, which `response` describes already but for the data.
-// Absent: there is nothing to read.
+// Fills `response` except for the data, and returns the read of the data.
+// Absent if there is nothing to read.
 absl::StatusOr<std::optional<LogRead>> Prepare(
     const ReadOutputRequest& request,
     const std::shared_ptr<Execution>& execution, ReadOutputResponse* response) {
   const corral::v1::Stream stream = request.stream();
-  // Before the log's state: an ended execution has written everything.
+  // Read before the state of the log: if the execution has ended by now, the
+  // state has all its output.
   *response->mutable_execution() = execution->Describe();
   response->mutable_execution()->clear_command();
   const std::optional<sandbox::OutputLogState> known =
       execution->output(stream);
   sandbox::OutputLogState state = known.value_or(sandbox::OutputLogState());
-  // A log that was never made gets nothing more after the end.
+  // After the end, a log that does not exist gets no output any more.
   state.closed = state.closed || (!known.has_value() && execution->ended());
   ASSIGN_OR_RETURN(const uint64_t offset, WindowOffset(request, state));
   response->set_offset(offset);
@@ -86,8 +87,8 @@ absl::StatusOr<std::optional<LogRead>> Prepare(
   return LogRead(execution, stream, nullptr, offset, size, "");
 }
 
-// Answers with the result of a read. False: what was wanted was dropped
-// meanwhile, and the window begins further on.
+// Answers with the result of a read. Returns false if the wanted output was
+// dropped meanwhile, so that the window begins later.
 absl::StatusOr<bool> Finish(LogRead read, ReadOutputResponse* response) {
   if (absl::IsOutOfRange(read.status())) {
     return false;
@@ -126,13 +127,13 @@ absl::Status ReadWindow(const ReadOutputRequest& request,
   }
 }
 
-// Reads the window without waiting. False: that cannot be.
+// Reads the window without waiting. Returns false if the disk is needed.
 absl::StatusOr<bool> TryWindow(const ReadOutputRequest& request,
                                const std::shared_ptr<Execution>& execution,
                                ReadOutputResponse* response) {
   RETURN_IF_ERROR(Check(request, *execution));
   if (!execution->output(request.stream()).has_value()) {
-    return false;  // whether there is a log, only the disk knows
+    return false;  // only the disk knows whether there is a log
   }
   ASSIGN_OR_RETURN(std::optional<LogRead> read,
                    Prepare(request, execution, response));

@@ -16,8 +16,8 @@
 
 namespace server {
 
-// Begins the call and returns its reactor. `reads` must outlive the call;
-// `request` and `response` are gRPC's until it is over.
+// Begins the call and returns its reactor. `reads` must outlive the call. gRPC
+// keeps `request` and `response` until the call is over.
 grpc::ServerUnaryReactor* BeginWindowCall(
     grpc::CallbackServerContext* context,
     const std::shared_ptr<Execution>& execution,

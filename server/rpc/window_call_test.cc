@@ -100,7 +100,7 @@ TEST_F(WindowCallTest, SkipsTheGapBetweenHeadAndTail) {
   EXPECT_EQ(window.offset(), state.gap_end_offset());
 }
 
-TEST_F(WindowCallTest, IsOfTheRestOfAStreamWhoseBeginningWasDropped) {
+TEST_F(WindowCallTest, ReadsTheRestOfAStreamWhoseBeginningWasDropped) {
   corral::v1::Command command = Command();
   command.mutable_output()->set_retain_bytes(65536);
   const std::string name = StartExecution(CreateSandbox(), command);
@@ -114,7 +114,7 @@ TEST_F(WindowCallTest, IsOfTheRestOfAStreamWhoseBeginningWasDropped) {
   EXPECT_FALSE(window.data().empty());
 }
 
-TEST_F(WindowCallTest, SaysThatAStreamWithoutALogIsClosedAfterTheEnd) {
+TEST_F(WindowCallTest, ReportsAStreamWithoutALogAsClosedAfterTheEnd) {
   const std::string sandbox = CreateSandbox("box");
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
     wire::StartFailure failure;

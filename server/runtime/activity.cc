@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
 #include "server/runtime/timer_queue.h"
 
@@ -62,9 +64,7 @@ absl::Status Activity::AddLasting(LastingCall* call,
   if (lasting_ended_) {
     return ServerDraining(retry_after_);
   }
-  if (lasting_.size() >= options_.max_lasting_calls) {
-    return TooManyCalls(options_.max_lasting_calls, kTooManyCallsRetry);
-  }
+  RETURN_IF_ERROR(CheckLastingCalls());
   lasting_.emplace(call, std::move(owner));
   return absl::OkStatus();
 }
@@ -75,6 +75,24 @@ void Activity::RemoveLasting(LastingCall* call) {
   if (draining_) {
     mutex_.Signal();
   }
+}
+
+absl::StatusOr<Activity::Held> Activity::BeginHeld() {
+  sandbox::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckLastingCalls());
+  ++held_;
+  return Held(this);
+}
+
+void Activity::HeldEnded() {
+  sandbox::MutexLock lock(&mutex_);
+  --held_;
+}
+
+absl::Status Activity::CheckLastingCalls() const {
+  return lasting_.size() + held_ < options_.max_lasting_calls
+             ? absl::OkStatus()
+             : TooManyCalls(options_.max_lasting_calls, kTooManyCallsRetry);
 }
 
 void Activity::SandboxAdded() {

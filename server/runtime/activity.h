@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
 #include "server/runtime/timer_queue.h"
@@ -35,7 +36,7 @@ class Activity {
   struct Options {
     // How long the server runs without a call and a sandbox; zero: for ever.
     absl::Duration idle_exit;
-    // The largest number of lasting calls at one time.
+    // The largest number of lasting and held calls together at one time.
     size_t max_lasting_calls = SIZE_MAX;
   };
 
@@ -63,6 +64,16 @@ class Activity {
   // SERVER_DRAINING: the lasting calls were ended already.
   absl::Status AddLasting(LastingCall* call, std::weak_ptr<LastingCall> owner);
   void RemoveLasting(LastingCall* call);
+
+  // A call that may wait for long, but that neither a drain waits for nor
+  // EndLastingCalls ends, such as a write of input. From BeginHeld() to the end
+  // of the returned object it counts with the lasting calls. TOO_MANY_CALLS:
+  // there are max_lasting_calls already.
+  struct EndHeld {
+    void operator()(Activity* activity) const { activity->HeldEnded(); }
+  };
+  using Held = std::unique_ptr<Activity, EndHeld>;
+  absl::StatusOr<Held> BeginHeld();
 
   void SandboxAdded();
   void SandboxRemoved();
@@ -114,6 +125,8 @@ class Activity {
  private:
   void CallEnded();
   void StartEnded();
+  void HeldEnded();
+  absl::Status CheckLastingCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Blocks until `condition` holds or `longest` is over.
   template <typename Condition>
   void AwaitFor(absl::Duration longest, Condition condition)
@@ -141,6 +154,7 @@ class Activity {
       ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int starts_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t held_ ABSL_GUARDED_BY(mutex_) = 0;
   int sandboxes_ ABSL_GUARDED_BY(mutex_) = 0;
   int commands_ ABSL_GUARDED_BY(mutex_) = 0;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "gtest/gtest.h"
@@ -308,6 +309,19 @@ TEST_F(ActivityTest, RefusesALastingCallAboveTheLimitUntilAnotherEnds) {
   EXPECT_FALSE(activity_.AddLasting(third.get(), third).ok());
   activity_.RemoveLasting(first.get());
   EXPECT_TRUE(activity_.AddLasting(third.get(), third).ok());
+}
+
+TEST_F(ActivityTest, CountsHeldCallsWithTheLastingOnes) {
+  const auto lasting = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(lasting.get(), lasting).ok());
+  absl::StatusOr<Activity::Held> held = activity_.BeginHeld();
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(ReasonOf(activity_.BeginHeld().status()),
+            corral::v1::TOO_MANY_CALLS);
+  EXPECT_EQ(ReasonOf(activity_.AddLasting(lasting.get(), lasting)),
+            corral::v1::TOO_MANY_CALLS);
+  held->reset();
+  EXPECT_TRUE(activity_.BeginHeld().ok());
 }
 
 // Fires every timer, also those that were cancelled: a timer may have begun to

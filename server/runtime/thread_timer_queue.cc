@@ -23,6 +23,14 @@ void ThreadTimerQueue::Stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
+  // Destroyed without the lock, and while this object still works: the
+  // destructor of what a function captured may call it.
+  std::map<Key, absl::AnyInvocable<void()>> dropped;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropped.swap(functions_);
+    times_.clear();
+  }
 }
 
 TimerQueue::TimePoint ThreadTimerQueue::Now() const {
@@ -37,6 +45,9 @@ TimerQueue::Id ThreadTimerQueue::RunAfter(absl::Duration delay,
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     id = ++last_id_;
+    if (stopping_) {
+      return id;
+    }
     times_.emplace(id, when);
     const auto [entry, added] =
         functions_.emplace(Key(when, id), std::move(function));

@@ -20,8 +20,8 @@ class ThreadTimerQueue final : public TimerQueue {
   ThreadTimerQueue();
   ~ThreadTimerQueue() override;
 
-  // Waits for the function that runs at present. No function runs after this.
-  // May be called twice.
+  // Waits for the function that runs at present, and destroys those that have
+  // not run. None runs after this, and none is kept. May be called twice.
   void Stop();
 
   TimePoint Now() const override;

@@ -23,6 +23,7 @@
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/storage/record_file.h"
+#include "server/core/execution_records.h"
 #include "server/core/state_directory.h"
 #include "tests/benchmarks/samples.h"
 #include "tests/integration/corrald.h"
@@ -81,8 +82,7 @@ void WriteSandboxes(const std::string& path) {
     std::ofstream(absl::StrCat(spec.directory(), "/control.sock"));
     for (int j = 0; j < kExecutionsPerSandbox; ++j) {
       const std::string id = absl::StrCat("job-", j);
-      WriteExecution(
-          server::StateDirectory::ExecutionPath(spec.directory(), id), id);
+      WriteExecution(server::ExecutionPath(spec.directory(), id), id);
     }
   }
 }

@@ -41,7 +41,7 @@ StartExecutionRequest Request(const std::string& sandbox,
 
 class IdempotencyTest : public IntegrationTest {
  protected:
-  // Repeats the call until the server answers; it may be away.
+  // Repeats the call until the server answers, which may not be running.
   Execution Start(const StartExecutionRequest& request) {
     Client client(server_.Connect());
     for (;;) {
@@ -58,8 +58,8 @@ class IdempotencyTest : public IntegrationTest {
     }
   }
 
-  // Starts the command from many callers at once while `disturb` runs. Returns
-  // the names that they got.
+  // Sends the request from many callers at once while `disturb` runs. Returns
+  // the names of the executions that they got.
   template <typename Disturb>
   std::set<std::string> StartFromMany(const StartExecutionRequest& request,
                                       Disturb disturb) {

@@ -9,6 +9,7 @@
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"
 #include "bridge/options/working_directory.h"
+#include "sandbox/base/paths.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -162,7 +163,7 @@ absl::StatusOr<std::string> CommandOptions::WorkingDirectory(
     if (!path.ok()) {
       return UsageError(absl::StrCat("--cwd ", path.status().message()));
     }
-    if (!workspace.empty() && !IsWithin(*path, workspace)) {
+    if (!workspace.empty() && !sandbox::IsWithin(*path, workspace)) {
       return UsageError(absl::StrCat("--cwd \"", cwd_,
                                      "\" is not in the workspace, which is ",
                                      workspace));
@@ -170,7 +171,8 @@ absl::StatusOr<std::string> CommandOptions::WorkingDirectory(
     return path;
   }
   ASSIGN_OR_RETURN(std::string current, CurrentDirectory());
-  return !workspace.empty() && IsWithin(current, workspace) ? current : "";
+  return !workspace.empty() && sandbox::IsWithin(current, workspace) ? current
+                                                                     : "";
 }
 
 void CommandOptions::Attach(corral::v1::Command& command) const {

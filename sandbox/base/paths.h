@@ -1,16 +1,16 @@
 // Absolute paths as texts. Nothing here looks at the disk.
 
-#ifndef SERVER_API_PATHS_H_
-#define SERVER_API_PATHS_H_
+#ifndef SANDBOX_BASE_PATHS_H_
+#define SANDBOX_BASE_PATHS_H_
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace server {
+namespace sandbox {
 
-// Whether `path` is `directory` or lies below it. `directory` has no slash at
-// its end, unless it is "/".
+// Returns whether `path` is `directory` or lies below it. `directory` has no
+// slash at its end, unless it is "/".
 inline bool IsWithin(absl::string_view path, absl::string_view directory) {
   return directory == "/" || path == directory ||
          absl::StartsWith(path, absl::StrCat(directory, "/"));
@@ -24,6 +24,6 @@ inline absl::string_view StripTrailingSlashes(absl::string_view path) {
   return path;
 }
 
-}  // namespace server
+}  // namespace sandbox
 
-#endif  // SERVER_API_PATHS_H_
+#endif  // SANDBOX_BASE_PATHS_H_

@@ -1,0 +1,118 @@
+// Retention of a sandbox's ended executions.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/core/execution.h"
+#include "server/core/retention.h"
+#include "server/core/sandbox.h"
+#include "server/core/sandbox_fixture.h"
+
+namespace server {
+namespace {
+
+namespace wire = sandbox::wire;
+using corral::v1::Execution;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using SandboxRetentionTest = SandboxFixture;
+
+TEST_F(SandboxRetentionTest, ADeletedExecutionCountsNoMoreInTheServer) {
+  MakeReady();
+  StartOk("job");
+  Report("job", wire::ExecutionRecord::EXITED);
+  EXPECT_EQ(all_ended_->size(), 1);
+  DeleteExecution("job");
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_EQ(all_ended_->size(), 0);
+}
+
+TEST_F(SandboxRetentionTest, ExecutionsOfADeletedSandboxCountNoMore) {
+  MakeReady();
+  for (const char* id : {"one", "two"}) {
+    StartOk(id);
+    Report(id, wire::ExecutionRecord::EXITED);
+  }
+  EXPECT_EQ(all_ended_->size(), 2);
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  sandbox_->OnFilesRemoved();
+  EXPECT_EQ(all_ended_->size(), 0);
+}
+
+TEST_F(SandboxRetentionTest, RemovesTheExecutionThatEndedFirst) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(1);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  for (const char* id : {"b", "a"}) {
+    StartOk(id);
+    Report(id, wire::ExecutionRecord::EXITED);
+  }
+  ASSERT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_EQ(requests_.deletions[0].first, "b");
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_EQ(sandbox_->FindExecution("b"), nullptr);
+  EXPECT_EQ(Get("a").state(), Execution::EXITED);
+  timers_.Advance(absl::Hours(1));
+  ASSERT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_EQ(requests_.deletions[0].first, "a");
+}
+
+TEST_F(SandboxRetentionTest, RemovesNoCommandThatRuns) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(0);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  StartOk("job");
+  timers_.Advance(absl::Hours(2));
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  Report("job", wire::ExecutionRecord::EXITED);
+  EXPECT_THAT(requests_.deletions, SizeIs(1));
+}
+
+TEST_F(SandboxRetentionTest, KeepsAnExecutionThatIsStreamedOrAwaited) {
+  class Watcher : public ExecutionWatcher {
+   public:
+    void OnChange() override {}
+  };
+  wire::SandboxSpec spec;
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  StartOk("job");
+  auto watcher = std::make_shared<Watcher>();
+  sandbox_->FindExecution("job")->Watch(watcher);
+  Report("job", wire::ExecutionRecord::EXITED);
+  timers_.Advance(Retention::kRetry);
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  watcher.reset();
+  timers_.Advance(Retention::kRetry);
+  EXPECT_THAT(requests_.deletions, SizeIs(1));
+}
+
+TEST_F(SandboxRetentionTest, AStartNeverFailsForEndedExecutions) {
+  MakeReady();
+  for (int i = 0; i < 10; ++i) {
+    const std::string id = absl::StrCat("job-", i);
+    StartOk(id);
+    Report(id, wire::ExecutionRecord::EXITED);
+  }
+  EXPECT_EQ(sandbox_->execution_count(), 10);
+  for (const absl::Status& start : starts_) {
+    EXPECT_EQ(start, absl::OkStatus());
+  }
+}
+
+}  // namespace
+}  // namespace server

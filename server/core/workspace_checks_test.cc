@@ -1,0 +1,105 @@
+#include "server/core/workspace_checks.h"
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/v1/error_reason.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/api/errors.h"
+#include "server/core/disk_reads.h"
+#include "tests/fakes/fake_timer_queue.h"
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kBox[] = "tenants/default/sandboxes/box";
+
+// Checks of paths below /hung do not return before the end of the test.
+class WorkspaceChecksTest : public ::testing::Test {
+ protected:
+  ~WorkspaceChecksTest() override {
+    mended_.set_value();
+    lane_.Stop();
+  }
+
+  // Begins a check. The future gets its result.
+  std::future<absl::Status> Begin(const std::string& path) {
+    auto result = std::make_shared<std::promise<absl::Status>>();
+    std::future<absl::Status> future = result->get_future();
+    checks_.Run(kBox, path, /*read_only=*/true, [result](absl::Status status) {
+      result->set_value(std::move(status));
+    });
+    return future;
+  }
+  absl::Status Check(const std::string& path) { return Begin(path).get(); }
+
+  static constexpr size_t kThreads = 3;
+
+  std::promise<void> mended_;
+  const std::shared_future<void> mended_future_ = mended_.get_future().share();
+  tests::FakeTimerQueue timers_;
+  DiskReads lane_{kThreads};
+  WorkspaceChecks checks_{[this](const std::string& path, bool read_only) {
+                            if (path.find("/hung") == 0) {
+                              mended_future_.wait();
+                            }
+                            return read_only && path == "/bad"
+                                       ? absl::InvalidArgumentError(path)
+                                       : absl::OkStatus();
+                          },
+                          &timers_, &lane_};
+};
+
+TEST_F(WorkspaceChecksTest, ReportsTheResultOfTheCheck) {
+  EXPECT_TRUE(Check("/good").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(Check("/bad")));
+}
+
+TEST_F(WorkspaceChecksTest, ChecksOtherWorkspacesWhileTwoFileSystemsHang) {
+  std::vector<std::future<absl::Status>> hung;
+  for (int i = 0; i < 3; ++i) {
+    hung.push_back(Begin("/hung/one"));
+    hung.push_back(Begin("/hung/two"));
+  }
+  EXPECT_TRUE(Check("/good").ok());
+  timers_.Advance(WorkspaceChecks::kPatience);
+  for (auto& result : hung) {
+    const absl::Status status = result.get();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_EQ(ReasonOf(status), corral::v1::SANDBOX_NOT_READY);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("its file system has not answered for 5s"));
+  }
+  EXPECT_TRUE(Check("/good").ok());
+}
+
+TEST_F(WorkspaceChecksTest, AnswersAlsoWhenEveryThreadHangs) {
+  std::vector<std::future<absl::Status>> hung;
+  for (size_t i = 0; i < kThreads; ++i) {
+    hung.push_back(Begin(absl::StrCat("/hung/", i)));
+  }
+  std::future<absl::Status> waiting = Begin("/good");
+  timers_.Advance(WorkspaceChecks::kPatience);
+  EXPECT_TRUE(absl::IsUnavailable(waiting.get()));
+}
+
+TEST_F(WorkspaceChecksTest, RefusesAtOnceWhenTooManyChecksHang) {
+  std::vector<std::future<absl::Status>> hung;
+  for (size_t i = 0; i < WorkspaceChecks::kMaxChecks; ++i) {
+    hung.push_back(Begin("/hung"));
+  }
+  const absl::Status refused = Check("/good");
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("64 checks wait"));
+}
+
+}  // namespace
+}  // namespace server
