@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -121,6 +122,38 @@ TEST(ThreadTimerQueueTest, RunsNothingAfterStop) {
     queue.Stop();
   }
   EXPECT_FALSE(ran);
+}
+
+// Cancels a timer when it is destroyed, as owners of timers do.
+class Owner {
+ public:
+  explicit Owner(TimerQueue* queue)
+      : queue_(queue), timer_(queue->RunAfter(absl::Hours(1), [] {})) {}
+  ~Owner() { queue_->Cancel(timer_); }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+ private:
+  TimerQueue* const queue_;
+  const TimerQueue::Id timer_;
+};
+
+TEST(ThreadTimerQueueTest, DestroysWaitingFunctionsWhenItStops) {
+  ThreadTimerQueue queue;
+  auto owner = std::make_shared<Owner>(&queue);
+  const std::weak_ptr<Owner> alive = owner;
+  queue.RunAfter(absl::Hours(1), [kept = std::move(owner)] {});
+  queue.Stop();
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST(ThreadTimerQueueTest, KeepsNoFunctionAfterItHasStopped) {
+  ThreadTimerQueue queue;
+  queue.Stop();
+  auto owner = std::make_shared<Owner>(&queue);
+  const std::weak_ptr<Owner> alive = owner;
+  queue.RunAfter(absl::Hours(1), [kept = std::move(owner)] {});
+  EXPECT_TRUE(alive.expired());
 }
 
 }  // namespace
