@@ -145,7 +145,7 @@ void OutputCursor::SetLimits() {
 OutputCursor::Next OutputCursor::Read(Position* position, OutputEvent* event) {
   const std::optional<sandbox::OutputLogState> state =
       execution_->output(position->stream);
-  if (!state.has_value() || position->missing) {
+  if (!state.has_value()) {
     return Next::kIdle;
   }
   const uint64_t offset = *position->offset;
@@ -156,6 +156,11 @@ OutputCursor::Next OutputCursor::Read(Position* position, OutputEvent* event) {
   if (const uint64_t kept = SkipDropped(*state, offset); kept > offset) {
     SetGap(position->stream, offset, kept, event);
     position->offset = kept;
+    return Next::kEvent;
+  }
+  if (position->missing) {
+    SetGap(position->stream, offset, end, event);
+    position->offset = end;
     return Next::kEvent;
   }
   std::string* buffer = event->mutable_chunk()->mutable_data();

@@ -348,12 +348,12 @@ TEST_F(OutputCursorTest, LooksForLogsThatNobodyHasReported) {
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "0:text", "ended", "end"));
 }
 
-TEST_F(OutputCursorTest, GoesOnWithoutALogThatWasDeleted) {
+TEST_F(OutputCursorTest, ReportsAGapForALogThatWasDeletedBeforeItWasRead) {
   const auto execution = Run("text");
   OutputCursor cursor = Follow(execution);
   std::filesystem::remove(LogPath("stdout"));
   End(execution.get());
-  EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "ended", "end"));
+  EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "gap 0-4", "ended", "end"));
 }
 
 TEST_F(OutputCursorTest, FailsAtTheEndOfALogThatIsShorterThanReported) {
