@@ -145,18 +145,6 @@ TEST_F(EndingTest, ReportsTheCommandsOwnSignalAsNormal) {
   }
 }
 
-TEST_F(EndingTest, ReportsTheCommandsOwnSeccompKillAsNormal) {
-  // prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER): return
-  // SECCOMP_RET_KILL_PROCESS.
-  const auto call = client_->Run(
-      CreateSandbox(),
-      MakeCommand({"perl", "-e",
-                   "$f = pack('SCCL', 6, 0, 0, 0x80000000);"
-                   "$p = pack('Sx6P', 1, $f); syscall(157, 22, 2, $p)"}));
-  EXPECT_EQ(call->ended.exit().signal(), SIGSYS);
-  EXPECT_EQ(call->ended.exit().cause(), ExitStatus::NORMAL);
-}
-
 TEST_F(EndingTest, OutputCannotForgeAnEnd) {
   // Bytes with which a protocol could frame an end.
   const std::string frames =
