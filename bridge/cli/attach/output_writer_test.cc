@@ -36,7 +36,7 @@ class ErrorPipe {
   }
   ~ErrorPipe() { ::dup2(former_.get(), STDERR_FILENO); }
 
-  // What was written since the last call; does not wait.
+  // Returns what was written since the last call. Does not wait.
   std::string Read() {
     char bytes[4096];
     const ssize_t size = ::read(pipe_.reader.get(), bytes, sizeof bytes);
