@@ -10,6 +10,7 @@
 #include "bridge/options/sandbox_options.h"
 #include "bridge/options/server_options.h"
 #include "bridge/options/working_directory.h"
+#include "sandbox/base/paths.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -78,7 +79,8 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
   // Shells begin where corral-mcp was started, if they can see that directory.
   const absl::StatusOr<std::string> current = CurrentDirectory();
   if (current.ok() && options.terminals.sandbox.has_workspace() &&
-      IsWithin(*current, options.terminals.sandbox.workspace().path())) {
+      sandbox::IsWithin(*current,
+                        options.terminals.sandbox.workspace().path())) {
     options.terminals.directory = *current;
   }
   return options;

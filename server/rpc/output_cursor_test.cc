@@ -352,7 +352,7 @@ TEST_F(OutputCursorTest, ReportsAGapForALogThatWasDeletedBeforeItWasRead) {
   const auto execution = Run("text");
   OutputCursor cursor = Follow(execution);
   std::filesystem::remove(LogPath("stdout"));
-  End(execution.get());
+  execution->Update(MakeRecord(Record::EXITED, 4));
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "gap 0-4", "ended", "end"));
 }
 
