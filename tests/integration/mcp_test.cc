@@ -131,10 +131,13 @@ TEST_F(McpTest, RunsCommandsAndReportsTheirExitCodes) {
 }
 
 TEST_F(McpTest, GoesOnWaitingForACommandWhoseTimeWasOver) {
-  const auto begun = bridge::ParseOrderedJson(
-      Call("run", {{"command", "read x; echo got $x"}, {"timeoutMs", 0}}));
+  const auto begun = bridge::ParseOrderedJson(Call(
+      "run",
+      {{"command", "echo rea''dy; read x; echo got $x"}, {"timeoutMs", 0}}));
   EXPECT_EQ((*begun)["running"], true);
   EXPECT_TRUE((*begun)["exitCode"].is_null());
+  // Before the command begins, the shell would read the line.
+  AwaitContent("ready");
   Type("input");
   const auto waited = bridge::ParseOrderedJson(
       Call("wait", {{"regex", "got (in)put"}, {"timeoutMs", 60'000}}));
