@@ -29,6 +29,9 @@ CallResult Classify(const grpc::Status& status) {
       }
       return IsForNow(reason) ? CallResult::kRefusedForNow
                               : CallResult::kAnswered;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return reason == corral::v1::TOO_MANY_CALLS ? CallResult::kRefusedForNow
+                                                  : CallResult::kAnswered;
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return CallResult::kNoAnswer;
     default:

@@ -25,7 +25,8 @@ grpc::Status NoAnswer() {
 }
 
 grpc::Status Refused(const std::string& reason,
-                     absl::Duration delay = absl::ZeroDuration()) {
+                     absl::Duration delay = absl::ZeroDuration(),
+                     grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE) {
   google::rpc::ErrorInfo info;
   info.set_domain("corral.v1");
   info.set_reason(reason);
@@ -36,7 +37,7 @@ grpc::Status Refused(const std::string& reason,
   google::rpc::Status rich;
   rich.add_details()->PackFrom(info);
   rich.add_details()->PackFrom(retry);
-  return {grpc::StatusCode::UNAVAILABLE, "not now", rich.SerializeAsString()};
+  return {code, "not now", rich.SerializeAsString()};
 }
 
 // A schedule, and the time at which its calls end.
@@ -72,6 +73,11 @@ TEST_F(RetryScheduleTest, DistinguishesALostServerFromOneThatAnswers) {
   EXPECT_EQ(Classify(Refused("SERVER_DRAINING")), CallResult::kRefusedForNow);
   EXPECT_EQ(Classify(Refused("SANDBOX_NOT_READY")), CallResult::kRefusedForNow);
   EXPECT_EQ(Classify(Refused("STORAGE_FAILED")), CallResult::kAnswered);
+  const auto exhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
+  EXPECT_EQ(Classify(Refused("TOO_MANY_CALLS", absl::Seconds(1), exhausted)),
+            CallResult::kRefusedForNow);
+  EXPECT_EQ(Classify(Refused("TOO_MANY_SANDBOXES", {}, exhausted)),
+            CallResult::kAnswered);
   EXPECT_EQ(Classify({grpc::StatusCode::NOT_FOUND, "no"}),
             CallResult::kAnswered);
   EXPECT_EQ(Classify(grpc::Status::OK), CallResult::kAnswered);

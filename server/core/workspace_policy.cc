@@ -115,6 +115,10 @@ absl::Status WorkspacePolicy::Check(const std::string& path,
                   "no workspace, since the server's configuration names no "
                   "workspace_roots");
   }
+  if (!options_.roots.empty()) {
+    // Before the path is opened: an error would show what is on the host.
+    RETURN_IF_ERROR(CheckRoots(path));
+  }
   const UniqueFd directory = OpenWithoutLinks(path);
   const int error = errno;
   if (!directory.valid() && error == ELOOP) {
@@ -127,14 +131,18 @@ absl::Status WorkspacePolicy::Check(const std::string& path,
         path, absl::StrCat("a directory that the server can open (",
                            absl::ErrnoToStatus(error, path).message(), ")"));
   }
-  RETURN_IF_ERROR(options_.roots.empty() ? CheckLocal(path, read_only)
-                                         : CheckRoots(path));
+  if (options_.roots.empty()) {
+    RETURN_IF_ERROR(CheckLocal(path, read_only));
+  }
   return CheckOwn(path);
 }
 
 absl::Status WorkspacePolicy::CheckRoots(const std::string& path) const {
   for (const std::string& root : options_.roots) {
-    if (sandbox::IsWithin(path, RealPath(root))) {
+    // A root that is a link: its real path is allowed, and the path by the link
+    // is refused later, with the link's name.
+    if (sandbox::IsWithin(path, RealPath(root)) ||
+        sandbox::IsWithin(path, root)) {
       return absl::OkStatus();
     }
   }

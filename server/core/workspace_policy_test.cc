@@ -99,6 +99,15 @@ TEST_F(WorkspacePolicyTest, RefusesEveryDirectoryOutsideOfTheRoots) {
   }
 }
 
+TEST_F(WorkspacePolicyTest, DoesNotShowWhatIsOutsideOfTheRoots) {
+  Link("/other/link", Path("/root"));
+  const WorkspacePolicy policy = WithRoots({Path("/root")});
+  for (const char* name : {"/other/link", "/other/missing", "/other"}) {
+    EXPECT_THAT(Refusal(policy, Path(name)),
+                HasSubstr("at or below the server's workspace_roots"));
+  }
+}
+
 TEST_F(WorkspacePolicyTest, RefusesAPathWithALink) {
   Link("/root/out", "/etc");
   Link("/root/in", Path("/root/work"));
@@ -116,7 +125,8 @@ TEST_F(WorkspacePolicyTest, ARootThatIsALinkStandsForTheDirectoryItLeadsTo) {
   Link("/alias", Path("/root"));
   const WorkspacePolicy policy = WithRoots({Path("/alias")});
   EXPECT_THAT(Check(policy, Path("/root/work")), IsOk());
-  Refusal(policy, Path("/alias/work"));
+  EXPECT_THAT(Refusal(policy, Path("/alias/work")),
+              HasSubstr("(" + Path("/alias") + " is one)"));
 }
 
 TEST_F(WorkspacePolicyTest, ARootOfSlashAllowsAllButTheServersOwnDirectories) {

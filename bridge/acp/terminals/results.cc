@@ -22,7 +22,7 @@ Json ToJson(const ExitStatus& status) {
 Json OutputResult(const Terminal& terminal) {
   Json result = {{"output", static_cast<std::string>(terminal.output())},
                  {"truncated", terminal.truncated()}};
-  if (terminal.state() != Terminal::State::kRunning) {
+  if (terminal.state() == Terminal::State::kExited) {
     result["exitStatus"] = ToJson(terminal.exit_status());
   }
   return result;

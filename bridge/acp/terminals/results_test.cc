@@ -23,11 +23,11 @@ TEST(OutputResultTest, HasAnExitStatusOnceTheEndIsKnown) {
                   {"exitStatus", {{"exitCode", 3}, {"signal", nullptr}}}}));
 }
 
-TEST(OutputResultTest, HasAnEmptyExitStatusIfTheEndIsLost) {
+TEST(OutputResultTest, HasNoExitStatusIfTheEndIsNotKnown) {
   Terminal terminal(100);
   terminal.Lose("gone");
-  EXPECT_EQ(OutputResult(terminal)["exitStatus"],
-            (Json{{"exitCode", nullptr}, {"signal", nullptr}}));
+  EXPECT_EQ(OutputResult(terminal),
+            (Json{{"output", ""}, {"truncated", false}}));
 }
 
 TEST(WaitAnswerTest, IsTheExitStatus) {
