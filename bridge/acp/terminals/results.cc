@@ -22,8 +22,14 @@ Json ToJson(const ExitStatus& status) {
 Json OutputResult(const Terminal& terminal) {
   Json result = {{"output", static_cast<std::string>(terminal.output())},
                  {"truncated", terminal.truncated()}};
-  if (terminal.state() == Terminal::State::kExited) {
-    result["exitStatus"] = ToJson(terminal.exit_status());
+  switch (terminal.state()) {
+    case Terminal::State::kRunning:
+    case Terminal::State::kUnreachable:
+      break;
+    case Terminal::State::kExited:
+    case Terminal::State::kLost:
+      result["exitStatus"] = ToJson(terminal.exit_status());
+      break;
   }
   return result;
 }
@@ -37,7 +43,7 @@ std::optional<ExitStatus> EndAfterLoss(TerminalPhase phase,
 }
 
 std::string WaitAnswer(absl::string_view id, const Terminal& terminal) {
-  if (terminal.state() == Terminal::State::kLost) {
+  if (terminal.state() != Terminal::State::kExited) {
     return ErrorLine(
         id, FromStatus(absl::UnavailableError(terminal.lost_reason())));
   }

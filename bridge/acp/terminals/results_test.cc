@@ -23,9 +23,16 @@ TEST(OutputResultTest, HasAnExitStatusOnceTheEndIsKnown) {
                   {"exitStatus", {{"exitCode", 3}, {"signal", nullptr}}}}));
 }
 
-TEST(OutputResultTest, HasNoExitStatusIfTheEndIsNotKnown) {
+TEST(OutputResultTest, HasAnEmptyExitStatusIfTheEndIsLost) {
   Terminal terminal(100);
   terminal.Lose("gone");
+  EXPECT_EQ(OutputResult(terminal)["exitStatus"],
+            (Json{{"exitCode", nullptr}, {"signal", nullptr}}));
+}
+
+TEST(OutputResultTest, HasNoExitStatusIfTheServerIsUnreachable) {
+  Terminal terminal(100);
+  terminal.GiveUp("gone");
   EXPECT_EQ(OutputResult(terminal),
             (Json{{"output", ""}, {"truncated", false}}));
 }
@@ -38,10 +45,14 @@ TEST(WaitAnswerTest, IsTheExitStatus) {
             "\"signal\":\"SIGTERM\"}}\n");
 }
 
-TEST(WaitAnswerTest, IsAnErrorIfTheEndIsLost) {
-  Terminal terminal(100);
-  terminal.Lose("the server is gone");
-  EXPECT_THAT(WaitAnswer("7", terminal),
+TEST(WaitAnswerTest, IsAnErrorIfTheEndIsNotKnown) {
+  Terminal lost(100);
+  lost.Lose("the supervisor died");
+  EXPECT_THAT(WaitAnswer("7", lost),
+              HasSubstr("\"details\":\"the supervisor died\""));
+  Terminal unreachable(100);
+  unreachable.GiveUp("the server is gone");
+  EXPECT_THAT(WaitAnswer("7", unreachable),
               HasSubstr("\"details\":\"the server is gone\""));
 }
 

@@ -19,8 +19,9 @@ class Terminal {
  public:
   enum class State {
     kRunning,
-    kExited,  // exit_status() is known
-    kLost,    // whether the command ended is not known, for lost_reason()
+    kExited,       // exit_status() is known
+    kLost,         // the command is gone; how it ended is not known
+    kUnreachable,  // whether the command runs on is not known
   };
 
   explicit Terminal(size_t output_limit_bytes) : tail_(output_limit_bytes) {}
@@ -37,6 +38,7 @@ class Terminal {
   // nothing if it has ended.
   std::vector<std::string> Exit(ExitStatus exit_status);
   std::vector<std::string> Lose(absl::string_view reason);
+  std::vector<std::string> GiveUp(absl::string_view reason);
 
   // Adds the id of a request, as written, to answer at the end. The terminal
   // must be running.
@@ -48,6 +50,7 @@ class Terminal {
 
   State state() const { return state_; }
   const ExitStatus& exit_status() const { return exit_status_; }
+  // What Lose() or GiveUp() got.
   const std::string& lost_reason() const { return lost_reason_; }
 
   // The offset of the next byte of output.

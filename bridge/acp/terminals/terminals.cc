@@ -310,9 +310,14 @@ void Terminals::OnOutput(const std::shared_ptr<Entry>& entry,
 
 void Terminals::OnLost(const std::shared_ptr<Entry>& entry,
                        const absl::Status& status) {
-  const std::optional<ExitStatus> end = EndAfterLoss(entry->phase, status);
-  OnEnd(entry, end.has_value() ? entry->terminal.Exit(*end)
-                               : entry->terminal.Lose(status.message()));
+  Terminal& terminal = entry->terminal;
+  if (const auto end = EndAfterLoss(entry->phase, status); end.has_value()) {
+    OnEnd(entry, terminal.Exit(*end));
+  } else if (absl::IsNotFound(status)) {
+    OnEnd(entry, terminal.Lose(status.message()));
+  } else {
+    OnEnd(entry, terminal.GiveUp(status.message()));
+  }
 }
 
 void Terminals::OnEnd(const std::shared_ptr<Entry>& entry,
