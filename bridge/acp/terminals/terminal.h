@@ -50,7 +50,7 @@ class Terminal {
 
   State state() const { return state_; }
   const ExitStatus& exit_status() const { return exit_status_; }
-  // What Lose() or GiveUp() got.
+  // Returns the argument of Lose() or GiveUp().
   const std::string& lost_reason() const { return lost_reason_; }
 
   // The offset of the next byte of output.
