@@ -91,7 +91,7 @@ TEST_F(RecoveryRecordsTest, ForgetsNoExecutionThatCannotBeListedYet) {
   EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
   Restore("executions");
   timers_.Advance(Recovery::kReadRetry);
-  AwaitBox();
+  AwaitLanes();
   EXPECT_EQ(Get(name).exit().code(), 4);
 }
 
