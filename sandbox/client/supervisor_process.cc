@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +11,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "sandbox/base/program_image.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/supervisor/supervisor_image.h"
 
@@ -50,19 +48,7 @@ int Spawn(const UniqueFd& image, const UniqueFd& control, pid_t* pid) {
 }  // namespace
 
 absl::StatusOr<UniqueFd> MakeSupervisorImage() {
-  const absl::string_view image = SupervisorImage();
-  UniqueFd memfd(::memfd_create("corral-supervisor", MFD_CLOEXEC));
-  if (!memfd.valid() || ::write(memfd.get(), image.data(), image.size()) !=
-                            static_cast<ssize_t>(image.size())) {
-    return absl::ErrnoToStatus(errno, "memfd of corral-supervisor");
-  }
-  // Executing a file that is open for writing is refused (ETXTBSY).
-  UniqueFd read_only(::open(absl::StrCat("/proc/self/fd/", memfd.get()).c_str(),
-                            O_RDONLY | O_CLOEXEC));
-  if (!read_only.valid()) {
-    return absl::ErrnoToStatus(errno, "reopen memfd");
-  }
-  return read_only;
+  return MakeProgramImage("corral-supervisor", SupervisorImage());
 }
 
 absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image) {

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/program_image.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/privileges.h"
 #include "server/screen/emulator/emulator_image.h"
@@ -71,19 +71,7 @@ UniqueFd AboveTheFixedOnes(const UniqueFd& fd) {
 }  // namespace
 
 absl::StatusOr<UniqueFd> MakeEmulatorImage() {
-  const absl::string_view image = sandbox::EmulatorImage();
-  UniqueFd memfd(::memfd_create("corral-emulator", MFD_CLOEXEC));
-  if (!memfd.valid() || ::write(memfd.get(), image.data(), image.size()) !=
-                            static_cast<ssize_t>(image.size())) {
-    return absl::ErrnoToStatus(errno, "memfd of corral-emulator");
-  }
-  // Executing a file that is open for writing is refused (ETXTBSY).
-  UniqueFd read_only(::open(absl::StrCat("/proc/self/fd/", memfd.get()).c_str(),
-                            O_RDONLY | O_CLOEXEC));
-  if (!read_only.valid()) {
-    return absl::ErrnoToStatus(errno, "reopen the memfd of corral-emulator");
-  }
-  return read_only;
+  return sandbox::MakeProgramImage("corral-emulator", sandbox::EmulatorImage());
 }
 
 bool HasScreen(const corral::v1::TerminalSize& size) {

@@ -17,9 +17,9 @@ struct ExtraStyle {
 };
 
 // Applies the parameters of an SGR sequence to `extra`, and returns the
-// sequence that libvterm understands: without these attributes and without
-// colours of underlines, which it would take for other attributes. Empty:
-// nothing is left.
+// sequence for libvterm, which is empty if nothing is left. The sequence has
+// neither these attributes nor colours of underlines: libvterm reads the latter
+// as other attributes.
 std::string ApplyGraphicRendition(absl::string_view parameters,
                                   ExtraStyle* extra);
 
