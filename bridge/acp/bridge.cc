@@ -26,6 +26,11 @@ std::string BatchRefused() {
                             "JSON-RPC batches are not supported", nullptr});
 }
 
+std::string AmbiguousMethod() {
+  return ErrorLine("null", {ErrorCode::kInvalidRequest,
+                            "The message has more than one method", nullptr});
+}
+
 std::string NotJson(absl::string_view id) {
   return ErrorLine(id, {ErrorCode::kParseError, "Parse error", nullptr});
 }
@@ -45,7 +50,7 @@ Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
                Send to_agent)
     : to_client_(std::move(to_client)),
       to_agent_(std::move(to_agent)),
-      calls_(loop, std::move(options.server)),
+      calls_(loop, options.server),
       deletions_(&calls_),
       workplaces_(&calls_, &deletions_, &sessions_,
                   std::move(options.workplace)),
@@ -79,6 +84,10 @@ void Bridge::OnAgentLine(std::string line) {
 
 bool Bridge::HandleAgentMessage(const Message& message,
                                 const std::string& line) {
+  if (has_terminals_ && message.MayMeanMethod("terminal/")) {
+    to_agent_(AmbiguousMethod());
+    return true;
+  }
   const bool is_terminal =
       has_terminals_ && absl::StartsWith(message.method(), "terminal/");
   switch (message.kind()) {

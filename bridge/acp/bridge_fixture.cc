@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "tests/fakes/fake_execution.h"
 
 namespace bridge {
@@ -41,6 +42,13 @@ void BridgeTest::Make(BridgeOptions options) {
       [this](std::string line) { client_.push_back(std::move(line)); },
       [this](std::string line) { agent_.push_back(std::move(line)); });
   OpenSession("s", "/w");
+}
+
+void BridgeTest::MakeImpatient() {
+  Finish();
+  BridgeOptions options;
+  options.server.timing.patience = absl::Milliseconds(50);
+  Make(std::move(options));
 }
 
 void BridgeTest::OpenSession(const std::string& session,

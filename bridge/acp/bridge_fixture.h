@@ -28,6 +28,8 @@ class BridgeTest : public ::testing::Test {
   // with default options: call Finish() first.
   void Make(BridgeOptions options);
   void Finish();
+  // Replaces the bridge by one that gives the server up after 50 ms.
+  void MakeImpatient();
 
   // Opens a session as a client and an agent do.
   void OpenSession(const std::string& session, const std::string& cwd);

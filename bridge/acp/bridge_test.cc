@@ -42,7 +42,11 @@ TEST_F(BridgeTest, NeverPassesOnATerminalRequestThatIsNoProperRequest) {
        {create, "[" + create + "]", "\xEF\xBB\xBF [" + create,
         std::string(R"({"id":1,"method":"terminal/create",})"),
         std::string(R"({"id":1,"method":"terminal\/create"} x)"),
-        std::string(R"({'id':1,'method':'terminal/create'})")}) {
+        std::string(R"({'id':1,'method':'terminal/create'})"),
+        std::string(R"({"id":1,"method":"x","method":"terminal/create"})"),
+        std::string(R"({"id":1,"method":"terminal/create","method":"x"})"),
+        std::string(R"({"id":1,"method":"x","Method":"terminal/create"})"),
+        std::string(R"({"id":1,"result":{},"Method":"terminal/create"})")}) {
     bridge_->OnAgentLine(line + "\n");
     EXPECT_THAT(client_, IsEmpty()) << line;
   }

@@ -2,8 +2,12 @@
 // agent `cat` repeats each line of the client as if it were its own.
 
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +47,8 @@ class CorralAcp : public tests::Process {
 void Hang(tests::FakeExecution& command) { command.Hang(); }
 
 // Opens session "s" and has the agent, which repeats each line, create a
-// terminal in it. Returns the answer, which comes back as well.
-std::string CreateTerminal(CorralAcp& program) {
+// terminal in it.
+void RequestTerminal(CorralAcp& program) {
   const std::string opening[] = {
       R"({"id":"open","method":"session/new","params":{"cwd":"/w"}})"
       "\n",
@@ -58,6 +62,11 @@ std::string CreateTerminal(CorralAcp& program) {
       R"({"jsonrpc":"2.0","id":"x","method":"terminal/create","params":)"
       R"({"sessionId":"s","command":"hang"}})"
       "\n");
+}
+
+// Returns the answer, which comes back as well.
+std::string CreateTerminal(CorralAcp& program) {
+  RequestTerminal(program);
   return program.ReadLine();
 }
 
@@ -205,6 +214,49 @@ TEST(CorralAcpTest, LeavesNoProcessOfTheAgentWhenItEnds) {
   EXPECT_EQ(program.Wait(), 128 + SIGKILL);
   char byte = 0;
   EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
+}
+
+// Ends a bridge while a server that listens does not answer.
+TEST(CorralAcpTest, EndsWhileTheServerDoesNotAnswer) {
+  tests::FakeServer server(Hang);
+  for (const bool by_signal : {false, true}) {
+    CorralAcp program({"--server", server.address(), "--", "cat"});
+    EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
+    server.StallDeletions(1);
+    // Longer than the bridge may need, shorter than its calls last.
+    tests::Process patience({"sleep", "12"});
+    if (by_signal) {
+      program.Signal(SIGTERM);
+    } else {
+      program.CloseInput();
+    }
+    EXPECT_EQ(program.Wait(), 0);
+    EXPECT_TRUE(patience.IsRunning());
+  }
+}
+
+TEST(CorralAcpTest, EndsWhileItConnectsToAServerThatDoesNotAnswer) {
+  char directory[] = "/tmp/corral_acp.XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  sockaddr_un address = {AF_UNIX, ""};
+  std::snprintf(address.sun_path, sizeof address.sun_path, "%s/s", directory);
+  const sandbox::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address),
+                   sizeof address),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 10), 0);
+  CorralAcp program(
+      {"--server", absl::StrCat("unix:", address.sun_path), "--", "cat"});
+  RequestTerminal(program);
+  // The bridge connects now.
+  const sandbox::UniqueFd connection(
+      ::accept(listener.get(), nullptr, nullptr));
+  tests::Process patience({"sleep", "10"});
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_TRUE(patience.IsRunning());
+  ::unlink(address.sun_path);
+  ::rmdir(directory);
 }
 
 class CorralAcpSignalTest : public ::testing::TestWithParam<int> {};

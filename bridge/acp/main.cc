@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -43,7 +44,9 @@ int Run(bridge::Options options) {
   bridge::PollLoop loop;
   bridge::Relay relay(&loop, std::move(options.bridge), *std::move(agent),
                       {STDIN_FILENO, STDOUT_FILENO, termination->get()});
-  return relay.Run();
+  // Skips the destructors, which would wait for threads that wait for a server
+  // that hangs.
+  std::_Exit(relay.Run());
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kDrain = absl::Seconds(1);
 // How long a client that has closed its side may take to read the rest.
 constexpr absl::Duration kFlush = absl::Seconds(5);
+// How long the server may take to delete the sandboxes.
+constexpr absl::Duration kDelete = absl::Seconds(3);
 
 // The order in which Watch() fills the descriptors.
 enum PollIndex {
@@ -77,8 +79,9 @@ int Relay::Run() {
 }
 
 bool Relay::IsDone() const {
-  return phase_ == RelayPhase::kFlushing && to_client_.empty() &&
-         bridge_.idle();
+  return to_client_.empty() &&
+         (phase_ == RelayPhase::kLeaving ||
+          (phase_ == RelayPhase::kFlushing && bridge_.idle()));
 }
 
 void Relay::Watch(std::vector<pollfd>& polls) {
@@ -187,11 +190,13 @@ void Relay::Later(absl::Duration delay, PollLoop::Action action) {
 
 void Relay::EndClient(ClientSide side) {
   const bool was_open = client_ == ClientSide::kOpen;
+  const bool has_flushing_begun =
+      phase_ == RelayPhase::kFlushing || phase_ == RelayPhase::kLeaving;
   client_ = std::max(client_, side);
   if (client_ == ClientSide::kAbandoned) {
     to_client_.Clear();
   }
-  if (was_open && phase_ == RelayPhase::kFlushing) {
+  if (was_open && has_flushing_begun) {
     LimitFlush();
   }
   Apply(RelayEvent::kClientEnded);
@@ -225,6 +230,8 @@ void Relay::Apply(RelayEvent event) {
     case RelayPhase::kFlushing:
       BeginFlushing();
       break;
+    case RelayPhase::kLeaving:
+      break;
   }
 }
 
@@ -247,13 +254,14 @@ void Relay::BeginFlushing() {
   to_agent_.Clear();
   agent_status_ = agent_.Finish();
   bridge_.Close();
+  Later(kDelete, [this] { Apply(RelayEvent::kServerSilent); });
   if (client_ != ClientSide::kOpen) {
     LimitFlush();
   }
 }
 
 void Relay::LimitFlush() {
-  Later(kFlush, [this] { EndClient(ClientSide::kAbandoned); });
+  loop_->After(kFlush, [this] { EndClient(ClientSide::kAbandoned); });
 }
 
 }  // namespace bridge

@@ -25,7 +25,7 @@ namespace bridge {
 // relay closes the agent's input. After 2 s the agent's process group gets
 // SIGTERM, after 2 s more the agent and all its descendants get SIGKILL. When
 // the agent has ended, the relay passes on what it wrote and deletes the
-// sandboxes.
+// sandboxes; a server that does not answer gets 3 s for that.
 class Relay {
  public:
   struct Descriptors {
@@ -39,7 +39,8 @@ class Relay {
         Descriptors descriptors);
 
   // Returns when everything has ended: the agent's exit code, or 128 plus the
-  // number of the signal that ended it.
+  // number of the signal that ended it. If the server does not answer, calls
+  // may still be under way: do not destroy the relay, but end the process.
   int Run();
 
  private:

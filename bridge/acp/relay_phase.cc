@@ -13,12 +13,15 @@ RelayPhase NextPhase(RelayPhase phase, RelayEvent event, AgentOutput output) {
           return output == AgentOutput::kOpen ? RelayPhase::kDraining
                                               : RelayPhase::kFlushing;
         case RelayEvent::kAgentSilent:
+        case RelayEvent::kServerSilent:
           return phase;
       }
       return phase;
     case RelayPhase::kDraining:
       return event == RelayEvent::kAgentSilent ? RelayPhase::kFlushing : phase;
     case RelayPhase::kFlushing:
+      return event == RelayEvent::kServerSilent ? RelayPhase::kLeaving : phase;
+    case RelayPhase::kLeaving:
       return phase;
   }
   return phase;

@@ -2,9 +2,11 @@
 //
 //             kClientEnded             kAgentEnded
 //   kRunning -------------> kClosing --------------+
-//      | kAgentEnded                               v      kAgentSilent
-//      +---------------------------------------> kDraining ----------->
-//      kFlushing
+//      | kAgentEnded                               v
+//      +---------------------------------------> kDraining
+//                                                  | kAgentSilent
+//                              kServerSilent       v
+//                 kLeaving <------------------ kFlushing
 //
 // If the agent's output has already ended when the agent does, kAgentEnded
 // leads to kFlushing at once: nothing is left to drain.
@@ -21,12 +23,14 @@ enum class RelayPhase {
   kClosing,   // nothing more comes from the client; the agent must end
   kDraining,  // the agent has ended; what it wrote is still read
   kFlushing,  // what the agent wrote goes to the client; sandboxes are deleted
+  kLeaving,   // the same, but nothing waits for the server any more
 };
 
 enum class RelayEvent {
-  kClientEnded,  // the client closed its side, or a signal asks us to end
-  kAgentEnded,   // the agent's process has ended
-  kAgentSilent,  // the agent's output has ended, or was given up
+  kClientEnded,   // the client closed its side, or a signal asks us to end
+  kAgentEnded,    // the agent's process has ended
+  kAgentSilent,   // the agent's output has ended, or was given up
+  kServerSilent,  // the server had enough time to delete the sandboxes
 };
 
 // Whether the agent can still write.

@@ -39,6 +39,17 @@ TEST(RelayPhaseTest, SkipsDrainingWhenTheOutputHasEndedBeforeTheAgent) {
   }
 }
 
+TEST(RelayPhaseTest, WaitsForTheServerOnlyWhileFlushing) {
+  EXPECT_EQ(
+      NextPhase(Phase::kFlushing, Event::kServerSilent, AgentOutput::kEnded),
+      Phase::kLeaving);
+  for (const Phase phase :
+       {Phase::kRunning, Phase::kClosing, Phase::kDraining, Phase::kLeaving}) {
+    EXPECT_EQ(NextPhase(phase, Event::kServerSilent, AgentOutput::kOpen),
+              phase);
+  }
+}
+
 TEST(RelayReadingTest, StopsReadingTheClientWhileTheAgentDoesNotRead) {
   EXPECT_TRUE(ReadsClient(ClientSide::kOpen, 0));
   EXPECT_TRUE(ReadsClient(ClientSide::kOpen, kMaxQueueBytes - 1));

@@ -1,5 +1,6 @@
 #include "bridge/jsonrpc/message.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -35,12 +36,24 @@ std::optional<std::string> DecodeString(absl::string_view text) {
 
 }  // namespace
 
+bool Message::MayMeanMethod(absl::string_view prefix) const {
+  return std::any_of(other_methods_.begin(), other_methods_.end(),
+                     [prefix](const std::string& method) {
+                       return absl::StartsWith(method, prefix);
+                     });
+}
+
 Message Message::Classify(absl::string_view line) {
   Message message;
   const std::optional<std::vector<Member>> members = ScanObject(line);
   if (!members.has_value()) {
     message.kind_ = KindWithoutMembers(line);
     return message;
+  }
+  for (const Member& member : *members) {
+    if (absl::EqualsIgnoreCase(member.name, "method")) {
+      message.other_methods_.push_back(DecodeString(member.value).value_or(""));
+    }
   }
   const std::optional<absl::string_view> id = FindMember(*members, "id");
   const std::optional<absl::string_view> result =
@@ -51,6 +64,9 @@ Message Message::Classify(absl::string_view line) {
       return message;
     }
     message.method_ = *std::move(name);
+    if (message.other_methods_.size() == 1) {
+      message.other_methods_.clear();
+    }
     message.kind_ = id.has_value() ? Kind::kRequest : Kind::kNotification;
     message.params_ = FindMember(*members, "params").value_or("");
   } else if (id.has_value() &&

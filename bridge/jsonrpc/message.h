@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "bridge/jsonrpc/json.h"
@@ -33,6 +34,11 @@ class Message {
   // Empty unless this is a request or a notification.
   const std::string& method() const { return method_; }
 
+  // Whether a peer may see another method than method(), one that begins with
+  // `prefix`: because the object has several members of that name, and the peer
+  // takes another one, or ignores the case of names, as Go's parser does.
+  bool MayMeanMethod(absl::string_view prefix) const;
+
   // The text as written. Empty unless this is a request or a response.
   absl::string_view id() const { return id_; }
 
@@ -44,6 +50,7 @@ class Message {
  private:
   Kind kind_ = Kind::kOther;
   std::string method_;
+  std::vector<std::string> other_methods_;
   absl::string_view id_;
   absl::string_view params_;
   absl::string_view result_;

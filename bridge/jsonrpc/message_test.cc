@@ -69,6 +69,22 @@ TEST(MessageTest, ClassifiesEverythingElseAsOther) {
   }
 }
 
+TEST(MessageTest, KnowsWhichMethodsAnotherParserMaySee) {
+  for (const char* line :
+       {R"({"method":"terminal/create","method":"x","id":1})",
+        R"({"method":"x","method":"terminal/create","id":1})",
+        R"({"Method":"terminal/create","id":1,"result":{}})",
+        R"({"method":"x","m\u0045thod":"terminal\/kill"})",
+        R"({"method":1,"method":"terminal/create","id":2})"}) {
+    EXPECT_TRUE(Message::Classify(line).MayMeanMethod("terminal/")) << line;
+  }
+  for (const char* line : {R"({"method":"terminal/create","id":1})",
+                           R"({"method":"x","method":"y","id":1})",
+                           R"({"params":{"method":"terminal/create"}})"}) {
+    EXPECT_FALSE(Message::Classify(line).MayMeanMethod("terminal/")) << line;
+  }
+}
+
 TEST(CanonicalIdTest, IsTheSameForTwoSpellingsOfAString) {
   EXPECT_EQ(CanonicalId("\"a\""), CanonicalId("\"\\u0061\""));
   EXPECT_NE(CanonicalId("1"), CanonicalId("\"1\""));

@@ -97,6 +97,9 @@ class FakeServer::Sandboxes : public SandboxService::Service {
   Status DeleteSandbox(ServerContext*,
                        const corral::v1::DeleteSandboxRequest* request,
                        Empty*) override {
+    if (fake_.Take(&State::stalled_deletions)) {
+      fake_.Stall();
+    }
     const absl::Status checked = CheckName(request->name());
     if (!checked.ok()) {
       return server::ToGrpcStatus(checked);

@@ -79,11 +79,12 @@ class FakeServer {
 
   // The next `count` calls: StreamOutput ends at once, or sends nothing after
   // `opened`, WaitExecution answers as if its timeout had passed, GetSandbox
-  // does not answer.
+  // or DeleteSandbox does not answer.
   void EndStreams(int count) { Set(&State::ended_streams, count); }
   void StallStreams(int count) { Set(&State::stalled_streams, count); }
   void ExpireWaits(int count) { Set(&State::expired_waits, count); }
   void StallGets(int count) { Set(&State::stalled_gets, count); }
+  void StallDeletions(int count) { Set(&State::stalled_deletions, count); }
 
   // The next WriteInput calls are refused: UNAVAILABLE/SANDBOX_NOT_READY with
   // a RetryInfo of 200 ms.
@@ -150,6 +151,7 @@ class FakeServer {
     int stalled_streams = 0;
     int expired_waits = 0;
     int stalled_gets = 0;
+    int stalled_deletions = 0;
     int refused_inputs = 0;
     int refused_starts = 0;
     int page_size = 0;

@@ -14,6 +14,8 @@
 
 #include <cerrno>
 
+#include "bridge/acp/agent/children.h"
+
 namespace bridge {
 namespace {
 
@@ -69,68 +71,6 @@ void CloseAllBut(int a, int b) {
   ::_exit(0);
 }
 
-// Reads the numbers of a file of /proc without allocating.
-class PidFile {
- public:
-  explicit PidFile(const char* path)
-      : fd_(::open(path, O_RDONLY | O_CLOEXEC)) {}
-  ~PidFile() { ::close(fd_); }
-  bool is_open() const { return fd_ >= 0; }
-
-  // 0 at the end.
-  pid_t Next() {
-    pid_t pid = 0;
-    for (;;) {
-      if (at_ == size_) {
-        at_ = 0;
-        size_ = ::read(fd_, buffer_, sizeof buffer_);
-        if (size_ <= 0) {
-          size_ = 0;
-          return pid;
-        }
-      }
-      const char c = buffer_[at_++];
-      if (c >= '0' && c <= '9') {
-        pid = pid * 10 + (c - '0');
-      } else if (pid != 0) {
-        return pid;
-      }
-    }
-  }
-
- private:
-  const int fd_;
-  char buffer_[4096];
-  ssize_t at_ = 0;
-  ssize_t size_ = 0;
-};
-
-// Whether the process is a corrald, or a supervisor or spawner of one, which
-// run from memory files named corral-*.
-bool BelongsToServer(pid_t pid) {
-  char link[32] = "/proc/";
-  char* end = link + ::strlen(link);
-  int divisor = 1;
-  while (pid / divisor >= 10) {
-    divisor *= 10;
-  }
-  for (; divisor > 0; divisor /= 10) {
-    *end++ = static_cast<char>('0' + pid / divisor % 10);
-  }
-  ::memcpy(end, "/exe", sizeof "/exe");
-  char path[4096];
-  const ssize_t size = ::readlink(link, path, sizeof path - 1);
-  if (size <= 0) {
-    return false;
-  }
-  path[size] = '\0';
-  const char* name = ::strrchr(path, '/');
-  name = name == nullptr ? path : name + 1;
-  return ::strcmp(name, "corrald") == 0 ||
-         ::strcmp(name, "corrald (deleted)") == 0 ||
-         ::strncmp(name, "memfd:corral-", ::strlen("memfd:corral-")) == 0;
-}
-
 // The keeper's own process, single-threaded.
 class Keeper {
  public:
@@ -168,6 +108,7 @@ void Keeper::Start(const KeptAgent& agent) {
   const ssize_t size = ::read(exec_error[0], &error, sizeof error);
   ::close(exec_error[0]);
   if (size == sizeof error) {
+    ::waitpid(agent_, nullptr, 0);
     SendReport(socket_, KeeperReport::Kind::kNotStarted, error);
     ::_exit(0);
   }
@@ -187,19 +128,10 @@ void Keeper::Reap() {
 }
 
 bool Keeper::KillChildren() const {
-  PidFile children("/proc/thread-self/children");
-  if (!children.is_open()) {
-    // A kernel without CONFIG_PROC_CHILDREN: the process group must do.
+  if (!CanListChildren()) {
     return agent_ != 0 && ::kill(-agent_, SIGKILL) == 0;
   }
-  bool killed = false;
-  while (const pid_t child = children.Next()) {
-    if (!BelongsToServer(child)) {
-      ::kill(child, SIGKILL);
-      killed = true;
-    }
-  }
-  return killed;
+  return bridge::KillChildren();
 }
 
 void Keeper::KillTree() {

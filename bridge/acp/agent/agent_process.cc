@@ -1,7 +1,9 @@
 #include "bridge/acp/agent/agent_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/acp/agent/agent_keeper.h"
+#include "bridge/acp/agent/children.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -66,10 +69,24 @@ int WaitFor(pid_t pid) {
   return status;
 }
 
+// If the keeper was killed, its children are ours now. A process in an
+// uninterruptible system call is given up after a while.
+void KillOrphans() {
+  constexpr int kRounds = 500;
+  constexpr int kPauseMilliseconds = 10;
+  for (int round = 0; round < kRounds && KillChildren(); ++round) {
+    ::poll(nullptr, 0, kPauseMilliseconds);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<AgentProcess> AgentProcess::Start(
     const std::vector<std::string>& argv) {
+  // For the case that the keeper is killed, see KillOrphans().
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ASSIGN_OR_RETURN(Ends input, MakePipe());
   ASSIGN_OR_RETURN(Ends output, MakePipe());
   ASSIGN_OR_RETURN(Ends socket, MakeSocketPair());
@@ -114,6 +131,7 @@ int AgentProcess::Finish() {
   // The keeper kills once more, and exits, when the socket is closed.
   keeper_.Reset();
   WaitFor(keeper_pid_);
+  KillOrphans();
   if (!ended.has_value()) {
     return kSignalStatusBase + SIGKILL;  // the agent died with its keeper
   }

@@ -14,7 +14,9 @@ namespace bridge {
 
 // The agent, with pipes as standard input and output, and our standard error.
 // It runs below a keeper (agent_keeper.h), so that no process of the agent
-// outlives this one. For one thread.
+// outlives this one. Makes this process a child subreaper, so that it can kill
+// the agent's processes even after somebody has killed the keeper. For one
+// thread.
 class AgentProcess {
  public:
   // Searches argv[0] in PATH. The error is that of exec: NotFound if there is

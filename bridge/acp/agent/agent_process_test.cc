@@ -109,6 +109,16 @@ TEST(AgentProcessTest, KillsEveryDescendantWhenItsOwnerIsGone) {
   EXPECT_GT(::waitpid(-1, nullptr, 0), 0);
 }
 
+TEST(AgentProcessTest, KillsEveryDescendantWhenTheKeeperWasKilled) {
+  auto agent = Shell("(setsid sleep 1000 &); echo $PPID; setsid sleep 1000");
+  ASSERT_TRUE(agent.ok());
+  const pid_t keeper = std::stoi(ReadLine(agent->output()));
+  EXPECT_EQ(::kill(keeper, SIGKILL), 0);
+  AwaitEnd(*agent);
+  EXPECT_EQ(agent->Finish(), 128 + SIGKILL);
+  EXPECT_EQ(ReadAll(agent->output()), "");
+}
+
 TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
   // A daemon called corrald. The pipe shows whether it is alive: it inherits
   // the end for writing.

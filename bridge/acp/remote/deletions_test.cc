@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
+#include "bridge/client/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
@@ -18,6 +19,13 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+client::ConnectOptions Impatient(const std::string& server) {
+  client::ConnectOptions options;
+  options.server = server;
+  options.timing.patience = absl::Seconds(3);
+  return options;
+}
 
 class DeletionsTest : public ::testing::Test {
  protected:
@@ -43,7 +51,7 @@ class DeletionsTest : public ::testing::Test {
 
   tests::FakeServer server_{[](tests::FakeExecution&) {}};
   PollLoop loop_;
-  ServerCalls calls_{&loop_, {server_.address()}, absl::Seconds(3)};
+  ServerCalls calls_{&loop_, Impatient(server_.address())};
   Deletions deletions_{&calls_, absl::Milliseconds(1)};
   std::string name_;
 };

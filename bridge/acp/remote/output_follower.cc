@@ -11,10 +11,12 @@ namespace {
 using corral::v1::OutputEvent;
 using sandbox::MutexLock;
 
-corral::v1::StreamOutputRequest FromTheFirstByte(const std::string& name) {
+corral::v1::StreamOutputRequest From(const std::string& name, uint64_t offset) {
   corral::v1::StreamOutputRequest request;
   request.set_name(name);
-  request.add_cursors()->set_stream(corral::v1::STDOUT);
+  corral::v1::StreamCursor* cursor = request.add_cursors();
+  cursor->set_stream(corral::v1::STDOUT);
+  cursor->set_offset(offset);
   return request;
 }
 
@@ -37,9 +39,10 @@ bool OutputFollower::Shared::AwaitHandled() {
 
 OutputFollower::OutputFollower(PollLoop* loop, client::Connection& connection,
                                const std::string& execution_name,
-                               OnEvent on_event, OnLost on_lost)
-    : shared_(std::make_shared<Shared>(connection,
-                                       FromTheFirstByte(execution_name))) {
+                               uint64_t offset, OnEvent on_event,
+                               OnLost on_lost)
+    : shared_(
+          std::make_shared<Shared>(connection, From(execution_name, offset))) {
   shared_->on_event = std::move(on_event);
   shared_->on_lost = std::move(on_lost);
   thread_ = std::thread([loop, shared = shared_] { Follow(loop, shared); });

@@ -1,6 +1,7 @@
 #ifndef BRIDGE_ACP_REMOTE_OUTPUT_FOLLOWER_H_
 #define BRIDGE_ACP_REMOTE_OUTPUT_FOLLOWER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,9 +16,9 @@
 
 namespace bridge {
 
-// Delivers the output of one execution to the loop, from its first byte to its
-// end. Standard error must be merged into standard output. Reads the next event
-// when the last one has been handled, so that only one is in memory.
+// Delivers the output of one execution to the loop, from an offset to its end.
+// Standard error must be merged into standard output. Reads the next event when
+// the last one has been handled, so that only one is in memory.
 //
 // For the loop's thread. Has a thread of its own that only reads.
 class OutputFollower {
@@ -26,11 +27,11 @@ class OutputFollower {
   using OnLost = absl::AnyInvocable<void(absl::Status)>;
 
   // Runs `on_event` on the loop for each event, `ended` last. If the server was
-  // gone for too long, or does not know the execution any more, runs `on_lost`
-  // last instead. Both may destroy the follower; neither runs after that.
+  // gone for 30 s, or does not know the execution any more, runs `on_lost` last
+  // instead. Both may destroy the follower; neither runs after that.
   OutputFollower(PollLoop* loop, client::Connection& connection,
-                 const std::string& execution_name, OnEvent on_event,
-                 OnLost on_lost);
+                 const std::string& execution_name, uint64_t offset,
+                 OnEvent on_event, OnLost on_lost);
   ~OutputFollower();
 
   OutputFollower(const OutputFollower&) = delete;

@@ -5,14 +5,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bridge/acp/remote/connector.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/client/connection.h"
 #include "bridge/client/retry_schedule.h"
@@ -23,11 +24,14 @@
 namespace bridge {
 
 // Makes the bridge's calls to corrald without blocking; each answer runs on the
-// loop. A call waits while the server restarts. It is repeated by the rules of
-// client::RetrySchedule if the restart interrupted it or the server refuses it
-// for now, for 15 s in all. Repeating is safe: requests that create something
-// carry a request id, and a second signal to a command that shall end does no
-// harm.
+// loop. The first call connects, which may start a local server. A call that a
+// restart of the server interrupted, or that the server refuses for now, is
+// repeated by the rules of client::RetrySchedule, for 15 s in all. Repeating is
+// safe: requests that create something carry a request id, and a second signal
+// to a command that shall end does no harm.
+//
+// A call that got no answer fails with Unavailable; the message names the
+// server and says what to do.
 //
 // For the loop's thread. Must be idle() when it is destroyed.
 class ServerCalls {
@@ -35,31 +39,28 @@ class ServerCalls {
   template <typename Response>
   using Done = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 
-  // How long a call is repeated. The bridge's exit waits for its calls, too.
-  static constexpr absl::Duration kPatience = absl::Seconds(15);
-
-  ServerCalls(PollLoop* loop, client::ConnectOptions options,
-              absl::Duration patience = kPatience);
+  // A call is repeated for 15 s, or for options.timing.patience if that is
+  // shorter.
+  ServerCalls(PollLoop* loop, const client::ConnectOptions& options);
   ~ServerCalls();
 
   ServerCalls(const ServerCalls&) = delete;
   ServerCalls& operator=(const ServerCalls&) = delete;
 
-  // Connects first, or again, and may start a local server for that.
   void CreateSandbox(const corral::v1::CreateSandboxRequest& request,
                      Done<corral::v1::Sandbox> done);
-
-  // These may be called only after CreateSandbox has succeeded.
+  void GetSandbox(const std::string& name, Done<corral::v1::Sandbox> done);
+  void DeleteSandbox(const std::string& name,
+                     Done<google::protobuf::Empty> done);
   void StartExecution(const corral::v1::StartExecutionRequest& request,
                       Done<corral::v1::Execution> done);
   void SignalExecution(const corral::v1::SignalExecutionRequest& request,
                        Done<google::protobuf::Empty> done);
   void DeleteExecution(const std::string& name,
                        Done<google::protobuf::Empty> done);
-  void GetSandbox(const std::string& name, Done<corral::v1::Sandbox> done);
-  void DeleteSandbox(const std::string& name,
-                     Done<google::protobuf::Empty> done);
-  client::Connection& connection() { return *connection_; }
+
+  // Call only after a call has succeeded.
+  client::Connection& connection() { return *connector_.connection(); }
 
   // Runs `action` on the loop after at least `delay`.
   void After(absl::Duration delay, PollLoop::Action action) {
@@ -70,14 +71,13 @@ class ServerCalls {
   bool idle() const { return outstanding_ == 0; }
 
  private:
-  // A method of a stub's async() interface.
-  template <typename Async, typename Request, typename Response>
-  using Method = void (Async::*)(grpc::ClientContext*, const Request*,
-                                 Response*, std::function<void(grpc::Status)>);
-  template <typename Async, typename Request, typename Response>
+  using OnStatus = std::function<void(grpc::Status)>;
+  template <typename Request, typename Response>
   struct Call {
-    Async* async;
-    Method<Async, Request, Response> method;
+    const char* name;  // for messages
+    std::function<void(client::Connection&, grpc::ClientContext*,
+                       const Request*, Response*, OnStatus)>
+        method;
     Request request;
     absl::Time deadline;
     client::RetrySchedule schedule;
@@ -86,26 +86,30 @@ class ServerCalls {
     Response response;
     std::optional<grpc::ClientContext> context;
   };
+  template <typename Request, typename Response>
+  using CallPointer = std::unique_ptr<Call<Request, Response>>;
 
-  template <typename Async, typename Request, typename Response>
-  void Begin(Async* async, Method<Async, Request, Response> method,
-             const Request& request, Done<Response> done);
-  template <typename Async, typename Request, typename Response>
-  void Make(std::unique_ptr<Call<Async, Request, Response>> call);
-  template <typename Async, typename Request, typename Response>
-  void Finish(std::unique_ptr<Call<Async, Request, Response>> call,
-              const grpc::Status& status);
+  template <typename Request, typename Response, typename Method>
+  void Begin(const char* name, Method method, const Request& request,
+             Done<Response> done);
+  // Connects, and then makes the call.
+  template <typename Request, typename Response>
+  void ConnectAndMake(CallPointer<Request, Response> call);
+  template <typename Request, typename Response>
+  void Make(CallPointer<Request, Response> call);
+  template <typename Request, typename Response>
+  void OnStatusOf(CallPointer<Request, Response> call,
+                  const grpc::Status& status);
+  template <typename Request, typename Response>
+  void Finish(CallPointer<Request, Response> call, absl::Status failure);
 
-  // Runs `done` with OK once there is a connection, else with the reason why
-  // there is none.
-  void Connect(absl::AnyInvocable<void(absl::Status)> done);
+  // The failure of a call that got no answer; `why` is what was seen last.
+  absl::Status Unanswered(absl::string_view call, absl::string_view why) const;
 
   PollLoop* const loop_;
-  const client::ConnectOptions options_;
   const absl::Duration patience_;
-  // Set once and never replaced, since streams refer to it.
-  std::unique_ptr<client::Connection> connection_;
   int outstanding_ = 0;
+  Connector connector_;
 };
 
 }  // namespace bridge

@@ -24,7 +24,6 @@ Json OutputResult(const Terminal& terminal) {
                  {"truncated", terminal.truncated()}};
   switch (terminal.state()) {
     case Terminal::State::kRunning:
-    case Terminal::State::kUnreachable:
       break;
     case Terminal::State::kExited:
     case Terminal::State::kLost:

@@ -30,13 +30,6 @@ TEST(OutputResultTest, HasAnEmptyExitStatusIfTheEndIsLost) {
             (Json{{"exitCode", nullptr}, {"signal", nullptr}}));
 }
 
-TEST(OutputResultTest, HasNoExitStatusIfTheServerIsUnreachable) {
-  Terminal terminal(100);
-  terminal.GiveUp("gone");
-  EXPECT_EQ(OutputResult(terminal),
-            (Json{{"output", ""}, {"truncated", false}}));
-}
-
 TEST(WaitAnswerTest, IsTheExitStatus) {
   Terminal terminal(100);
   terminal.Exit({std::nullopt, "SIGTERM"});
@@ -50,10 +43,6 @@ TEST(WaitAnswerTest, IsAnErrorIfTheEndIsNotKnown) {
   lost.Lose("the supervisor died");
   EXPECT_THAT(WaitAnswer("7", lost),
               HasSubstr("\"details\":\"the supervisor died\""));
-  Terminal unreachable(100);
-  unreachable.GiveUp("the server is gone");
-  EXPECT_THAT(WaitAnswer("7", unreachable),
-              HasSubstr("\"details\":\"the server is gone\""));
 }
 
 TEST(EndAfterLossTest, IsAKillOnlyIfAReleasedExecutionIsGone) {

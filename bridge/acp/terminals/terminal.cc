@@ -40,18 +40,10 @@ std::vector<std::string> Terminal::Lose(absl::string_view reason) {
   return End(State::kLost);
 }
 
-std::vector<std::string> Terminal::GiveUp(absl::string_view reason) {
-  if (state_ != State::kRunning) {
-    return {};
-  }
-  lost_reason_ = static_cast<std::string>(reason);
-  return End(State::kUnreachable);
-}
-
 std::vector<std::string> Terminal::End(State state) {
   state_ = state;
   tail_.Append(decoder_.Finish());
-  return std::exchange(waits_, {});
+  return TakeWaits();
 }
 
 bool Terminal::RemoveWait(absl::string_view id) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -18,10 +19,9 @@ namespace bridge {
 class Terminal {
  public:
   enum class State {
-    kRunning,
-    kExited,       // exit_status() is known
-    kLost,         // the command is gone; how it ended is not known
-    kUnreachable,  // whether the command runs on is not known
+    kRunning,  // or whether it runs on is not known for now
+    kExited,   // exit_status() is known
+    kLost,     // the command is gone; how it ended is not known
   };
 
   explicit Terminal(size_t output_limit_bytes) : tail_(output_limit_bytes) {}
@@ -38,7 +38,9 @@ class Terminal {
   // nothing if it has ended.
   std::vector<std::string> Exit(ExitStatus exit_status);
   std::vector<std::string> Lose(absl::string_view reason);
-  std::vector<std::string> GiveUp(absl::string_view reason);
+
+  // Returns the ids of the waits, which are then no longer pending.
+  std::vector<std::string> TakeWaits() { return std::exchange(waits_, {}); }
 
   // Adds the id of a request, as written, to answer at the end. The terminal
   // must be running.
@@ -50,7 +52,7 @@ class Terminal {
 
   State state() const { return state_; }
   const ExitStatus& exit_status() const { return exit_status_; }
-  // Returns the argument of Lose() or GiveUp().
+  // Returns the argument of Lose().
   const std::string& lost_reason() const { return lost_reason_; }
 
   // The offset of the next byte of output.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "bridge/acp/terminals/errors.h"
 #include "bridge/acp/terminals/results.h"
 #include "bridge/client/resource_name.h"
@@ -22,6 +23,9 @@ using corral::v1::SignalExecutionRequest;
 
 // After terminal/kill, processes that ignore SIGTERM get SIGKILL.
 constexpr int kKillGraceSeconds = 2;
+
+// From the loss of an output stream to the next attempt to follow the output.
+constexpr absl::Duration kFollowInterval = absl::Seconds(1);
 
 // Returns an id that no other connection uses: clients keep terminal ids in
 // their histories.
@@ -45,11 +49,9 @@ SignalExecutionRequest ToTree(const std::string& execution_name, int signal) {
 }
 
 // A signal to an execution that has ended or was deleted is no failure.
-void LogFailure(absl::string_view what, const absl::Status& status) {
-  if (!status.ok() && !absl::IsFailedPrecondition(status) &&
-      !absl::IsNotFound(status)) {
-    LOG(WARNING) << what << ": " << status;
-  }
+bool HasArrived(const absl::Status& signal) {
+  return signal.ok() || absl::IsFailedPrecondition(signal) ||
+         absl::IsNotFound(signal);
 }
 
 }  // namespace
@@ -143,11 +145,25 @@ void Terminals::Open(const Creation& creation,
       Entry{TerminalId(execution_name), creation.session_id, execution_name,
             Terminal(creation.output_byte_limit)});
   entries_[entry->id] = entry;
+  Follow(entry);
+  Reply(creation.id, {{"terminalId", entry->id}});
+}
+
+void Terminals::Follow(const std::shared_ptr<Entry>& entry) {
   entry->follower = std::make_unique<OutputFollower>(
-      loop_, calls_->connection(), execution_name,
+      loop_, calls_->connection(), entry->execution_name,
+      entry->terminal.cursor(),
       [this, entry](const OutputEvent& event) { OnOutput(entry, event); },
       [this, entry](const absl::Status& status) { OnLost(entry, status); });
-  Reply(creation.id, {{"terminalId", entry->id}});
+}
+
+void Terminals::FollowLater(const std::shared_ptr<Entry>& entry) {
+  loop_->After(kFollowInterval, [this, weak = std::weak_ptr<Entry>(entry)] {
+    const std::shared_ptr<Entry> entry = weak.lock();
+    if (entry != nullptr && !IsFinal(entry->phase)) {
+      Follow(entry);
+    }
+  });
 }
 
 void Terminals::OnReference(const Message& request) {
@@ -170,8 +186,7 @@ void Terminals::OnReference(const Message& request) {
   } else if (method == "terminal/wait_for_exit") {
     WaitForExit(request.id(), entry->terminal);
   } else if (method == "terminal/kill") {
-    Kill(*entry);
-    Reply(request.id(), Json::object());
+    Kill(request.id(), *entry);
   } else {
     Apply(entry, TerminalEvent::kReleased);
     Reply(request.id(), Json::object());
@@ -197,13 +212,18 @@ void Terminals::WaitForExit(absl::string_view id, Terminal& terminal) {
   }
 }
 
-void Terminals::Kill(const Entry& entry) {
+void Terminals::Kill(absl::string_view id, const Entry& entry) {
   SignalExecutionRequest request = ToTree(entry.execution_name, SIGTERM);
   request.mutable_kill_after()->set_seconds(kKillGraceSeconds);
-  calls_->SignalExecution(
-      request, [name = entry.execution_name](const auto& sent) {
-        LogFailure(absl::StrCat("SIGTERM to ", name), sent.status());
-      });
+  const auto pending = kills_.emplace(id);
+  calls_->SignalExecution(request, [this, pending](const auto& sent) {
+    if (HasArrived(sent.status())) {
+      Reply(*pending, Json::object());
+    } else {
+      Refuse(*pending, FromStatus(sent.status()));
+    }
+    kills_.erase(pending);
+  });
 }
 
 void Terminals::Apply(const std::shared_ptr<Entry>& entry,
@@ -240,7 +260,9 @@ void Terminals::KillForRelease(const Entry& entry) {
   calls_->SignalExecution(
       ToTree(entry.execution_name, SIGKILL),
       [this, name = entry.execution_name](const auto& sent) {
-        LogFailure(absl::StrCat("SIGKILL to ", name), sent.status());
+        if (!HasArrived(sent.status())) {
+          LOG(WARNING) << "SIGKILL to " << name << ": " << sent.status();
+        }
         if (!sent.ok()) {
           deletions_->DeleteExecution(name);
         }
@@ -265,7 +287,12 @@ bool Terminals::OnCancel(absl::string_view request_id) {
       return true;
     }
   }
-  return false;
+  // The signal may be on its way: the kill is answered as if it was not
+  // cancelled.
+  return std::any_of(kills_.begin(), kills_.end(),
+                     [&canonical](const std::string& id) {
+                       return CanonicalId(id) == canonical;
+                     });
 }
 
 void Terminals::CloseSession(const std::string& session_id) {
@@ -313,10 +340,16 @@ void Terminals::OnLost(const std::shared_ptr<Entry>& entry,
   Terminal& terminal = entry->terminal;
   if (const auto end = EndAfterLoss(entry->phase, status); end.has_value()) {
     OnEnd(entry, terminal.Exit(*end));
-  } else if (absl::IsNotFound(status)) {
+  } else if (absl::IsNotFound(status) || !IsHeld(entry->phase)) {
     OnEnd(entry, terminal.Lose(status.message()));
   } else {
-    OnEnd(entry, terminal.GiveUp(status.message()));
+    // The command may run on: pending waits must not hang, later ones get the
+    // end when the server is back.
+    for (const std::string& id : terminal.TakeWaits()) {
+      Refuse(id, FromStatus(status));
+    }
+    entry->follower.reset();
+    FollowLater(entry);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,13 +61,17 @@ class Terminals {
   void OnStarted(const std::shared_ptr<Creation>& creation,
                  const CommandStarter::Started& started);
   void Open(const Creation& creation, const std::string& execution_name);
+  // Receives the output from where the terminal's output ends.
+  void Follow(const std::shared_ptr<Entry>& entry);
+  void FollowLater(const std::shared_ptr<Entry>& entry);
 
   // Handles the methods that refer to a terminal: all but terminal/create.
   void OnReference(const Message& request);
   void OnUnknownTerminal(const Message& request,
                          const TerminalReference& reference);
   void WaitForExit(absl::string_view id, Terminal& terminal);
-  void Kill(const Entry& entry);
+  // Answers when the server has delivered the signal, or does not answer.
+  void Kill(absl::string_view id, const Entry& entry);
 
   // Makes every change of an entry's phase and does what the new phase needs.
   void Apply(const std::shared_ptr<Entry>& entry, TerminalEvent event);
@@ -89,6 +94,8 @@ class Terminals {
 
   // Requests whose command has not started yet and that were not cancelled.
   std::vector<std::shared_ptr<Creation>> creations_;
+  // Ids of terminal/kill requests that the server has not answered.
+  std::multiset<std::string> kills_;
   // The key is the terminal id. An entry stays until its phase is final.
   std::map<std::string, std::shared_ptr<Entry>> entries_;
   // Sessions of terminals that were released: releasing one again is no error.
