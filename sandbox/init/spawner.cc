@@ -1,6 +1,7 @@
 // The fork server of a sandbox: exists before anything untrusted runs in it,
 // and starts every command on request of the supervisor. It is already
-// confined; what remains for each command is vfork, a few descriptors and exec.
+// confined, and commands inherit its filter; what remains for each command is
+// vfork, a few descriptors and exec.
 // Children are made with CLONE_PARENT, so that the supervisor reaps them.
 //
 // Between clone and exec the child shares this process's memory. It has another
@@ -11,18 +12,15 @@
 #include <asm/unistd.h>
 #include <linux/capability.h>
 #include <linux/errno.h>
-#include <linux/filter.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <linux/uio.h>
 
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/program_search.h"
 #include "sandbox/init/spawn_request.h"
 #include "sandbox/init/syscall.h"
-#include "sandbox/seccomp/command_filter.inc"
 
 namespace sandbox::init {
 namespace {
@@ -113,12 +111,6 @@ long BecomeCommand() {
   return result;
 }
 
-long RestrictCommand() {
-  sock_fprog program = {sizeof(kCommandFilter) / sizeof(kCommandFilter[0]),
-                        const_cast<sock_filter*>(kCommandFilter)};
-  return Syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, Address(&program));
-}
-
 long Execute(const char* path) {
   return Syscall(__NR_execve, Address(path), Address(spawn.strings.arguments),
                  Address(spawn.strings.environment));
@@ -136,10 +128,6 @@ int RunChild(void*) {
   result = Syscall(__NR_chdir, Address(spawn.strings.working_directory));
   if (result < 0) {
     return Fail(SpawnStage::kChdir, result);
-  }
-  result = RestrictCommand();
-  if (result < 0) {
-    return Fail(SpawnStage::kPrepare, result);
   }
   const char* program = spawn.strings.arguments[0];
   result = spawn.strings.search_path != nullptr

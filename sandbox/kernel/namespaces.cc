@@ -206,4 +206,29 @@ absl::Status FinishNamespaces(const std::string& host_name) {
   return BringUpLoopback();
 }
 
+absl::StatusOr<NamespaceLimits> OpenNamespaceLimits() {
+  NamespaceLimits limits;
+  for (const char* kind :
+       {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"}) {
+    const std::string path =
+        absl::StrCat("/proc/sys/user/max_", kind, "_namespaces");
+    UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.valid()) {
+      limits.push_back(std::move(file));
+    } else if (errno != ENOENT) {  // this kernel has no such namespaces
+      return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+    }
+  }
+  return limits;
+}
+
+absl::Status ForbidNamespaces(const NamespaceLimits& limits) {
+  for (const UniqueFd& limit : limits) {
+    if (::write(limit.get(), "0", 1) != 1) {
+      return absl::ErrnoToStatus(errno, "write a limit of namespaces");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace sandbox

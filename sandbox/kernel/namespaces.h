@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -63,6 +64,18 @@ absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,
 // In the child: makes a cgroup namespace with the present cgroup as its root,
 // brings the loopback interface up and sets the host name.
 absl::Status FinishNamespaces(const std::string& host_name);
+
+// How many namespaces of each kind may be made below the user namespace of the
+// calling process: files to be written.
+using NamespaceLimits = std::vector<UniqueFd>;
+
+// While the host's /proc is in place.
+absl::StatusOr<NamespaceLimits> OpenNamespaceLimits();
+
+// Sets the limits to 0, once the mounts are made: the kernel counts a mount
+// without a place as a namespace. Nothing inside can raise them. Namespaces
+// that exist remain and can be joined.
+absl::Status ForbidNamespaces(const NamespaceLimits& limits);
 
 }  // namespace sandbox
 

@@ -59,8 +59,8 @@ inline constexpr Refusal kRefusals[] = {
     // Filters of a program's own. Thousands of them that are freed together
     // have stopped Linux 6.18 for good. EINVAL is the answer of a kernel
     // without seccomp filters, and programs then do without; EPERM is the
-    // answer for a socket whose filter is locked. seccomp(2) itself is refused
-    // to commands only, by kCommandRefusals.
+    // answer for a socket whose filter is locked.
+    {"seccomp", EINVAL, {0, kWhole, SECCOMP_SET_MODE_FILTER}},
     {"prctl", EINVAL, {0, kWhole, PR_SET_SECCOMP}},
     {"setsockopt", EPERM, kSocketLevel, {2, kWhole, SO_ATTACH_FILTER}},
     {"setsockopt", EPERM, kSocketLevel, {2, kWhole, SO_ATTACH_BPF}},
@@ -104,13 +104,6 @@ inline constexpr Refusal kRefusals[] = {
     {"openat", EPERM, {2, kTmpfile, kTmpfile}, {3, S_ISGID, S_ISGID}},
 };
 // clang-format on
-
-// Refused to commands but not to the spawner, which loads this filter into each
-// command.
-inline constexpr Refusal kCommandRefusals[] = {
-    {"clone3", ENOSYS, {0, 0, 0}},  // no filter sees its flags; libc uses clone
-    {"seccomp", EINVAL, {0, kWhole, SECCOMP_SET_MODE_FILTER}},  // see above
-};
 
 // A row of the rules for socket(2): the first row that applies decides.
 struct SocketRule {

@@ -1,10 +1,11 @@
-// A build tool that compiles the profile with libseccomp to BPF programs, as
-// C++ arrays. Compiling takes milliseconds, loading a compiled filter
+// A build tool that compiles the profile with libseccomp to a BPF program, as a
+// C++ array. Compiling takes milliseconds, loading a compiled filter
 // microseconds.
 //
-//   compile_profile allow|deny|command NAME > file.inc
+//   compile_profile NAME > file.inc
 
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,7 +16,6 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "sandbox/seccomp/arguments.h"
@@ -40,8 +40,9 @@ void AddSocketPair(Filter& filter) {
 }
 
 // Refuses new namespaces, since a user namespace opens the kernel's privileged
-// surface, and CLONE_PARENT, since the supervisor is a command's parent and
-// would get children that it does not know and does not reap.
+// surface, and CLONE_PARENT, which makes children of the supervisor. clone3 has
+// the same flags out of a filter's sight: the first are also forbidden by
+// number, and the supervisor reaps such children.
 void AddClone(Filter& filter) {
   const std::initializer_list<uint64_t> refused = {
       0x00000080, 0x00008000, 0x00020000, 0x02000000, 0x04000000,
@@ -125,13 +126,21 @@ std::vector<sock_filter> Deny() {
   return program;
 }
 
-// Returns the filter that the spawner loads into each command.
-std::vector<sock_filter> Command() {
-  Filter filter(SCMP_ACT_ALLOW);
-  for (const Refusal& refusal : kCommandRefusals) {
-    filter.Add(refusal);
+// Returns one program for both: the kernel then has one for each sandbox. Rules
+// that refuse some arguments of an allowed call need a filter of their own,
+// since libseccomp cannot express "not equal, masked".
+std::vector<sock_filter> Profile() {
+  std::vector<sock_filter> program = Deny();
+  for (size_t i = 0; i < program.size(); ++i) {
+    if (program[i].code == (BPF_RET | BPF_K) &&
+        program[i].k == SECCOMP_RET_ALLOW) {
+      program[i] = {BPF_JMP | BPF_JA, 0, 0,
+                    static_cast<uint32_t>(program.size() - i - 1)};
+    }
   }
-  return filter.Export();
+  const std::vector<sock_filter> allow = Allow();
+  program.insert(program.end(), allow.begin(), allow.end());
+  return program;
 }
 
 void Print(const char* name, const std::vector<sock_filter>& program) {
@@ -148,17 +157,10 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
 }  // namespace sandbox::seccomp
 
 int main(int argc, char** argv) {
-  namespace seccomp = sandbox::seccomp;
-  const std::string which = argc == 3 ? argv[1] : "";
-  if (which == "allow") {
-    seccomp::Print(argv[2], seccomp::Allow());
-  } else if (which == "deny") {
-    seccomp::Print(argv[2], seccomp::Deny());
-  } else if (which == "command") {
-    seccomp::Print(argv[2], seccomp::Command());
-  } else {
-    std::fprintf(stderr, "usage: compile_profile allow|deny|command NAME\n");
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: compile_profile NAME\n");
     return 2;
   }
+  sandbox::seccomp::Print(argv[1], sandbox::seccomp::Profile());
   return 0;
 }

@@ -15,9 +15,9 @@ namespace sandbox::seccomp {
 //   name_to_handle_at   with open_by_handle_at a way around mounts
 //   keyctl, add_key     keyrings are not namespaced
 
-// Allowed with any arguments, except those that arguments.h refuses.
-// clone3, whose arguments are in memory, is for the spawner alone: commands get
-// ENOSYS, so that libc uses clone.
+// Allowed with any arguments, except those that arguments.h refuses. clone3 has
+// its flags in memory, where no filter sees them: ForbidNamespaces() in
+// ../kernel refuses new namespaces.
 inline constexpr const char* kAllowed[] = {
     "accept",
     "accept4",

@@ -8,8 +8,8 @@
 namespace sandbox::seccomp {
 
 // Loads the profile into the calling thread, which must have no_new_privs set.
-// It cannot be removed, and children inherit it. It allows clone3, which the
-// spawner needs and denies to each command.
+// It cannot be removed, and children inherit it. It allows clone3 with any
+// flags; see ForbidNamespaces() in ../kernel/namespaces.h.
 absl::Status LoadProfile();
 
 }  // namespace sandbox::seccomp

@@ -91,8 +91,14 @@ TEST(SeccompTest, RefusesFlagsOfClone) {
   }));
 }
 
-// The spawner denies it to each command.
-TEST(SeccompTest, LeavesClone3ToTheSpawner) {
+TEST(SeccompTest, RefusesFiltersOfAProgramsOwn) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load() && ErrnoOf(SYS_seccomp, SECCOMP_SET_MODE_FILTER) == EINVAL &&
+           ErrnoOf(SYS_prctl, PR_SET_SECCOMP) == EINVAL;
+  }));
+}
+
+TEST(SeccompTest, AllowsClone3) {
   EXPECT_TRUE(HoldsInChild([] {
     clone_args arguments = {};
     arguments.exit_signal = SIGCHLD;

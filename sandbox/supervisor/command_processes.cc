@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/pty.h"
+#include "sandbox/supervisor/reap.h"
 
 namespace sandbox {
 namespace {
@@ -20,6 +21,16 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(1);
 constexpr absl::Duration kLongestPause = absl::Milliseconds(100);
 
 }  // namespace
+
+bool CommandProcesses::IsLeader(pid_t pid) {
+  if (!leader_.valid()) {
+    return false;
+  }
+  if (leader_pid_ == 0) {
+    leader_pid_ = PidOf(leader_.get());
+  }
+  return leader_pid_ == pid;
+}
 
 void CommandProcesses::SignalLeader(int signal) {
   if (leader_.valid()) {

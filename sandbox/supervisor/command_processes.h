@@ -6,6 +6,8 @@
 #ifndef SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_
 #define SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +41,9 @@ class CommandProcesses {
   const UniqueFd& leader() const { return leader_; }
   void SetLeader(UniqueFd pidfd) { leader_ = std::move(pidfd); }
 
+  // Returns true if this is the leader, which has not been reaped.
+  bool IsLeader(pid_t pid);
+
   // Returns true if a process of the command lives.
   bool any() const { return group_ != nullptr && !group_->Pids().empty(); }
 
@@ -65,6 +70,8 @@ class CommandProcesses {
   const std::function<void()> all_dead_;
   std::unique_ptr<CommandGroup> group_;
   UniqueFd leader_;
+  // 0: not known yet.
+  pid_t leader_pid_ = 0;
   KilledProcesses killed_;
   Timer kill_again_;
 };

@@ -99,6 +99,12 @@ void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
   }
 }
 
+bool CommandTable::ReapIfOwn(pid_t pid) {
+  return std::any_of(commands_.begin(), commands_.end(), [pid](auto& entry) {
+    return entry.second->ReapIfOwn(pid);
+  });
+}
+
 void CommandTable::Condemn(wire::ExitRecord::Cause cause) {
   for (const auto& [id, command] : commands_) {
     command->Condemn(cause);

@@ -6,6 +6,8 @@
 #ifndef SANDBOX_SUPERVISOR_COMMAND_TABLE_H_
 #define SANDBOX_SUPERVISOR_COMMAND_TABLE_H_
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +41,9 @@ class CommandTable {
   void Delete(const std::string& id, const Done& done);
   // The end of the command was reported; the command may be on the stack.
   void OnEnd(const std::string& id);
+
+  // Reaps the command whose process this is. False: it is none's.
+  bool ReapIfOwn(pid_t pid);
 
   // The sandbox is about to be deleted, and all commands with it.
   void Condemn(wire::ExitRecord::Cause cause);

@@ -136,19 +136,22 @@ absl::Status ArrangeFds(std::initializer_list<int> fds) {
               : absl::ErrnoToStatus(errno, "arrange descriptors");
 }
 
-// Signals that are ignored stay so across execve(2). What the supervisor and
-// whoever started corrald ignore is not for the commands to inherit.
+// Signals that are ignored or blocked stay so across execve(2). What the
+// supervisor and whoever started corrald ignore is not for the commands to
+// inherit.
 void ResetSignals() {
   for (int number = 1; number < NSIG; ++number) {
     ::signal(number, SIG_DFL);
   }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 absl::Status Confine(std::initializer_list<int> capabilities) {
   ResetSignals();
   RETURN_IF_ERROR(SetResourceLimits());
-  RETURN_IF_ERROR(KeepOnly(capabilities));
-  return seccomp::LoadProfile();
+  return KeepOnly(capabilities);
 }
 
 absl::Status ExecuteImage(int image, const char* name) {
@@ -169,8 +172,11 @@ absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(FinishNamespaces(kHostName));
+  ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
   ASSIGN_OR_RETURN(const SandboxTree tree, Build(host));
+  RETURN_IF_ERROR(ForbidNamespaces(limits));
   RETURN_IF_ERROR(ArrangeFds({}));
+  // The program gives up its system calls itself: see ../init/reaper.cc.
   RETURN_IF_ERROR(Confine({}));
   SendReport(socket, absl::OkStatus(), {tree.devpts.get(), tree.root.get()});
   return ExecuteImage(image, kInitName);
@@ -186,6 +192,8 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // SETPCAP only to empty the bounding set after the exec, which takes user
   // 0's capabilities from it.
   RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
+  // Last: commands inherit it.
+  RETURN_IF_ERROR(seccomp::LoadProfile());
   return ExecuteImage(image, kSpawnerName);
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "sandbox/base/small_file.h"
+#include "sandbox/supervisor/reap.h"
 
 namespace sandbox {
 namespace {
@@ -27,15 +28,6 @@ absl::string_view FindField(absl::string_view text, absl::string_view key) {
     }
   }
   return "";
-}
-
-pid_t PidOf(int pidfd) {
-  pid_t pid = -1;
-  const absl::StatusOr<std::string> info =
-      ReadSmallFile(absl::StrCat("/proc/self/fdinfo/", pidfd));
-  const bool known =
-      info.ok() && absl::SimpleAtoi(FindField(*info, "Pid:"), &pid);
-  return known ? pid : -1;
 }
 
 // Nothing: the process has ended.

@@ -18,6 +18,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/supervisor/strange_children.h"
 #include "sandbox/supervisor/supervisor.h"
 
 namespace {
@@ -34,6 +35,7 @@ void Detach() {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
+  sandbox::BlockChildSignal();
   ::prctl(PR_SET_DUMPABLE, 0);
   ::umask(077);
   // Each running command takes up to six descriptors.

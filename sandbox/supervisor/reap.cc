@@ -5,8 +5,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/small_file.h"
 
 namespace sandbox {
 namespace {
@@ -40,6 +48,20 @@ std::optional<Reaped> Reap(int pidfd, int options) {
   reaped.pid = info.si_pid;
   reaped.wait_status = WaitStatus(info);
   return reaped;
+}
+
+pid_t PidOf(int pidfd) {
+  const absl::StatusOr<std::string> info =
+      ReadSmallFile(absl::StrCat("/proc/self/fdinfo/", pidfd));
+  pid_t pid = -1;
+  if (info.ok()) {
+    for (absl::string_view line : absl::StrSplit(*info, '\n')) {
+      if (absl::ConsumePrefix(&line, "Pid:") && !absl::SimpleAtoi(line, &pid)) {
+        pid = -1;
+      }
+    }
+  }
+  return pid;
 }
 
 }  // namespace sandbox

@@ -1,4 +1,4 @@
-// Waiting for a child by its pidfd.
+// Children by their pidfds.
 
 #ifndef SANDBOX_SUPERVISOR_REAP_H_
 #define SANDBOX_SUPERVISOR_REAP_H_
@@ -20,6 +20,9 @@ struct Reaped {
 // Takes the `options` of waitid(2). Returns no value, with WNOHANG, if the
 // child still runs, or if it has ended and its tracer has not reaped it yet.
 std::optional<Reaped> Reap(int pidfd, int options);
+
+// Returns the process id behind a pidfd, or -1 if it was reaped.
+pid_t PidOf(int pidfd);
 
 }  // namespace sandbox
 

@@ -84,6 +84,14 @@ void Spawner::Spawn(Job job) {
   }
 }
 
+bool Spawner::AfterAnswer(absl::AnyInvocable<void()> then) {
+  if (jobs_.empty()) {
+    return false;
+  }
+  after_answer_ = std::move(then);
+  return true;
+}
+
 void Spawner::SendNext() {
   while (!jobs_.empty()) {
     Job& job = jobs_.front();
@@ -194,10 +202,14 @@ void Spawner::OnAnswer() {
   }
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
+  absl::AnyInvocable<void()> then = std::exchange(after_answer_, nullptr);
   // The next command may start while this answer is handled.
   SendNext();
   job.done(packet->fds.empty() ? UniqueFd() : std::move(packet->fds[0]),
            answer);
+  if (then != nullptr) {
+    then();
+  }
 }
 
 }  // namespace sandbox

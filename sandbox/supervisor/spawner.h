@@ -45,6 +45,9 @@ class Spawner {
   ~Spawner();
 
   void Spawn(Job job);
+  // Calls `then` when the request that is under way was answered and its `done`
+  // has returned. Returns false and calls nothing if there is none.
+  bool AfterAnswer(absl::AnyInvocable<void()> then);
 
  private:
   Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
@@ -73,6 +76,7 @@ class Spawner {
   size_t used_ = 0;
   // The first one was sent to the spawner.
   std::deque<Job> jobs_;
+  absl::AnyInvocable<void()> after_answer_;
 };
 
 }  // namespace sandbox

@@ -198,6 +198,14 @@ void SupervisedCommand::OnExit() {
   ending_.Drain(RecordWithInput(), timeouts_.drain());
 }
 
+bool SupervisedCommand::ReapIfOwn(pid_t pid) {
+  if (!processes_.IsLeader(pid)) {
+    return false;
+  }
+  OnExit();
+  return true;
+}
+
 wire::ExecutionRecord SupervisedCommand::RecordWithInput() const {
   wire::ExecutionRecord record = record_;
   if (input_ != nullptr) {

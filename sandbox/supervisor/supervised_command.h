@@ -75,6 +75,10 @@ class SupervisedCommand {
   // Kills all processes. Does not wait until they are dead.
   void Kill();
 
+  // Reaps the command if this is its process, which has ended. False: it is
+  // not.
+  bool ReapIfOwn(pid_t pid);
+
   // Removes the cgroup. False: a process lives in it. Only when it has ended.
   bool RemoveCgroup();
   // Removes everything on disk. False: something is left, and the storage

@@ -32,6 +32,12 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
       sync_(loop_.get(), loop_.get(), &storage_,
             std::make_unique<BackgroundThread>()),
       spares_(loop_.get(), &storage_),
+      strange_children_(loop_.get(),
+                        {[this](pid_t pid) { return Recognize(pid); },
+                         [this](absl::AnyInvocable<void()> then) {
+                           return spawner_ != nullptr &&
+                                  spawner_->AfterAnswer(std::move(then));
+                         }}),
       control_(
           loop_.get(), std::move(control),
           [this](wire::ToSupervisor request) { OnRequest(std::move(request)); },
@@ -155,6 +161,7 @@ absl::Status Supervisor::Prepare() {
   };
   loop_->Watch(construction_.init.pidfd.get(), EPOLLIN,
                [this](uint32_t) { OnInitExit(); });
+  RETURN_IF_ERROR(strange_children_.Watch());
   return StartSpawner();
 }
 
@@ -246,6 +253,14 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
     commands_.OnEnd(record.id());
     loop_->Defer([this] { TryEnd(); });
   }
+}
+
+StrangeChildren::Kind Supervisor::Recognize(pid_t pid) {
+  if (pid == construction_.init.pid || pid == construction_.spawner.pid) {
+    return StrangeChildren::Kind::kOwn;
+  }
+  return commands_.ReapIfOwn(pid) ? StrangeChildren::Kind::kReaped
+                                  : StrangeChildren::Kind::kStrange;
 }
 
 void Supervisor::ReportStorage() {

@@ -6,6 +6,8 @@
 #ifndef SANDBOX_SUPERVISOR_SUPERVISOR_H_
 #define SANDBOX_SUPERVISOR_SUPERVISOR_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +28,7 @@
 #include "sandbox/supervisor/spare_parts.h"
 #include "sandbox/supervisor/spawner.h"
 #include "sandbox/supervisor/storage_status.h"
+#include "sandbox/supervisor/strange_children.h"
 
 namespace sandbox {
 
@@ -72,6 +75,7 @@ class Supervisor {
   void Fail(wire::SandboxEnd::Cause cause, const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
+  StrangeChildren::Kind Recognize(pid_t pid);
   // Ends the run when nothing is left to wait for.
   void TryEnd();
   // Ends the run when the server has read all messages, or after `patience`.
@@ -95,6 +99,7 @@ class Supervisor {
   SpareParts spares_;
   CommandHost host_;
   CommandTable commands_{&host_};
+  StrangeChildren strange_children_;
   // Requests that wait for the deletion of the sandbox.
   std::vector<uint64_t> delete_requests_;
   ControlSocket control_;

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -103,9 +104,35 @@ TEST_F(ProcessAttackTest, KillingEverythingKillsOnlyCommands) {
   ExpectUsable();
 }
 
-TEST_F(ProcessAttackTest, CannotAddChildrenToItsSupervisor) {
+TEST_F(ProcessAttackTest, ChildrenOfItsSupervisorAreReapedAndDieWithIt) {
   Create();
-  EXPECT_EQ(Attack("parents-child"), "clone: EPERM\n");
+  const HostProcess witness = StartWitness();
+  const size_t before = ProcessesOfSandbox(witness.user).size();
+  EXPECT_EQ(Attack("parents-child"), "clone: EPERM\nreaped: 100\n");
+  EXPECT_EQ(last_.exit().wait_status(), 7 << 8);
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), SizeIs(before + 1));
+  EXPECT_THAT(sandbox_.DeleteExecution("e1"), IsOk());
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), SizeIs(before));
+  Attack("parents-child");
+  EXPECT_THAT(sandbox_.Delete(), IsOk());
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
+}
+
+TEST_F(ProcessAttackTest, ChildrenOfItsSupervisorLeaveEachCommandItsEnd) {
+  Create();
+  // Commands that start and end while the supervisor's strange children end.
+  std::vector<std::string> ids;
+  for (int i = 0; i < 20; ++i) {
+    ids.push_back(absl::StrCat("many", i));
+    ASSERT_THAT(
+        sandbox_.Start(AttackRequest(ids.back(), "many-parents-children")),
+        IsOk());
+    EXPECT_EQ(Shell("exit 5"), "");
+    EXPECT_EQ(last_.exit().wait_status(), 5 << 8);
+  }
+  for (const std::string& id : ids) {
+    EXPECT_EQ(sandbox_.WaitForEnd(id).exit().wait_status(), 7 << 8);
+  }
   EXPECT_THAT(sandbox_.Delete(), IsOk());
 }
 

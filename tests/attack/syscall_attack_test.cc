@@ -19,7 +19,7 @@ TEST_F(AttackTest, CannotMakeAnAdministratorsSystemCalls) {
 
 TEST_F(AttackTest, NewAndUnknownSystemCallsLookAbsent) {
   Create();
-  EXPECT_EQ(Attack("absent"), "18 calls\n");
+  EXPECT_EQ(Attack("absent"), "17 calls\n");
 }
 
 TEST_F(AttackTest, CannotMakeSystemCallsOfAnotherArchitecture) {
@@ -97,6 +97,34 @@ TEST_F(AttackTest, CannotMakeNamespaces) {
     EXPECT_THAT(report,
                 HasSubstr(std::string("unshare ") + name + ": EPERM\n"));
     EXPECT_THAT(report, HasSubstr(std::string("clone ") + name + ": EPERM\n"));
+  }
+}
+
+// No filter sees the flags of clone3: the kernel refuses by their number what
+// needs no privilege.
+TEST_F(AttackTest, CannotMakeNamespacesWithFlagsThatNoFilterSees) {
+  Create();
+  const std::string report = Attack("namespaces");
+  for (const char* name : {"user", "user, mount and net", "user, as vfork"}) {
+    EXPECT_THAT(report,
+                HasSubstr(std::string("clone3 ") + name + ": ENOSPC\n"));
+  }
+  for (const char* name :
+       {"time", "mount", "cgroup", "uts", "ipc", "pid", "net"}) {
+    EXPECT_THAT(report, HasSubstr(std::string("clone3 ") + name + ": EPERM\n"));
+  }
+  EXPECT_THAT(report, HasSubstr("clone3 into a group: EBADF\n"));
+  EXPECT_EQ(Shell("cd /proc/sys/user; "
+                  "cat max_user_namespaces max_mnt_namespaces; "
+                  "(echo 9 > max_user_namespaces) 2>/dev/null || echo kept"),
+            "0\n0\nkept\n");
+}
+
+TEST_F(AttackTest, CannotJoinNamespaces) {
+  Create();
+  const std::string report = Attack("namespaces");
+  for (const char* name : {"user", "mnt", "pid", "net", "ipc", "uts"}) {
+    EXPECT_THAT(report, HasSubstr(std::string("setns ") + name + ": EPERM\n"));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -53,14 +54,52 @@ int Assault(int, char** argv) {
   return 0;
 }
 
-// Tries to create a child of the supervisor.
+// A child of the supervisor. Returns 0 in the child.
+long MakeSibling() {
+  clone_args arguments = {};
+  arguments.flags = CLONE_PARENT;
+  return ::syscall(SYS_clone3, &arguments, sizeof(arguments));
+}
+
+// Creates children of the supervisor: many that end, and one that stays.
 int ParentsChild(int, char**) {
   const long child = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
   if (child == 0) {
     ::_exit(0);
   }
   Report("clone", child);
-  return 0;
+  int reaped = 0;
+  for (int i = 0; i < 100; ++i) {
+    const long sibling = MakeSibling();
+    if (sibling == 0) {
+      ::_exit(i);
+    }
+    // A zombie could still be signalled, and this would never return.
+    while (::kill(static_cast<pid_t>(sibling), 0) == 0) {
+      ::sched_yield();
+    }
+    ++reaped;
+  }
+  std::printf("reaped: %d\n", reaped);
+  std::fflush(stdout);
+  if (MakeSibling() == 0) {
+    for (int fd = 0; fd < 16; ++fd) {
+      ::close(fd);
+    }
+    Stay();
+  }
+  return 7;
+}
+
+// Leaves children of the supervisor behind, as fast as it can, that end at any
+// time.
+int ManyParentsChildren(int, char**) {
+  for (int i = 0; i < 200; ++i) {
+    if (MakeSibling() == 0) {
+      ::_exit(i);
+    }
+  }
+  return 7;
 }
 
 // Ends as a zombie that only its tracer could reap; the tracer does not reap
@@ -240,6 +279,7 @@ int OwnChild(int, char**) {
 
 const Entry kProcesses[] = {{"assault", Assault},
                             {"parents-child", ParentsChild},
+                            {"many-parents-children", ManyParentsChildren},
                             {"traced-end", TracedEnd},
                             {"daemon", Daemon},
                             {"zombies", Zombies},

@@ -1,7 +1,9 @@
 // System calls that the filter and the lack of capabilities must refuse.
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -108,7 +111,6 @@ int Refused(int, char**) {
 
 int Absent(int, char**) {
   const Call calls[] = {
-      CALL(clone3),
       CALL(io_cancel),
       CALL(io_destroy),
       CALL(io_getevents),
@@ -158,6 +160,20 @@ int Foreign(int, char**) {
   return 0;
 }
 
+// clone3 with these flags and a descriptor of a control group. A child ends at
+// once.
+long Clone3(uint64_t flags, uint64_t cgroup = 0) {
+  clone_args arguments = {};
+  arguments.flags = flags;
+  arguments.exit_signal = SIGCHLD;
+  arguments.cgroup = cgroup;
+  const long child = ::syscall(SYS_clone3, &arguments, sizeof(arguments));
+  if (child == 0) {
+    ::_exit(0);
+  }
+  return child;
+}
+
 int Namespaces(int, char**) {
   const Call flags[] = {
       {"time", 0x80},
@@ -181,6 +197,19 @@ int Namespaces(int, char**) {
     }
     std::snprintf(text, sizeof(text), "clone %s", flag.name);
     Report(text, child);
+    std::snprintf(text, sizeof(text), "clone3 %s", flag.name);
+    Report(text, Clone3(static_cast<uint64_t>(flag.number)));
+  }
+  Report("clone3 user, as vfork",
+         Clone3(CLONE_NEWUSER | CLONE_VFORK | CLONE_CLEAR_SIGHAND));
+  Report("clone3 into a group", Clone3(CLONE_INTO_CGROUP, 0));
+  const char* const joined[] = {"user", "mnt", "pid", "net", "ipc", "uts"};
+  for (const char* name : joined) {
+    char path[64];
+    std::snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+    char text[64];
+    std::snprintf(text, sizeof(text), "setns %s", name);
+    Report(text, ::syscall(SYS_setns, ::open(path, O_RDONLY), 0));
   }
   return 0;
 }

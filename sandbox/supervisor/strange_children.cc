@@ -1,0 +1,100 @@
+#include "sandbox/supervisor/strange_children.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace sandbox {
+namespace {
+
+sigset_t ChildSignal() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGCHLD);
+  return set;
+}
+
+// Returns a child that has ended and was not reaped, or 0.
+pid_t EndedChild() {
+  siginfo_t info = {};
+  const int result = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+  return result == 0 ? info.si_pid : 0;
+}
+
+}  // namespace
+
+void BlockChildSignal() {
+  const sigset_t set = ChildSignal();
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+StrangeChildren::~StrangeChildren() {
+  if (signals_.valid()) {
+    loop_->Unwatch(signals_.get());
+  }
+}
+
+absl::Status StrangeChildren::Watch() {
+  // Not for children that only stop.
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  action.sa_flags = SA_NOCLDSTOP;
+  ::sigaction(SIGCHLD, &action, nullptr);
+  const sigset_t set = ChildSignal();
+  signals_.Reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_.valid()) {
+    return absl::ErrnoToStatus(errno, "signalfd");
+  }
+  loop_->Watch(signals_.get(), EPOLLIN, [this](uint32_t) { OnSignal(); });
+  return absl::OkStatus();
+}
+
+void StrangeChildren::OnSignal() {
+  signalfd_siginfo info;
+  (void)!::read(signals_.get(), &info, sizeof(info));
+  // After the pidfds that are ready now: then a command's end finds nothing to
+  // do here.
+  look_ = Timer(loop_, absl::ZeroDuration(), [this] { Look(); });
+}
+
+void StrangeChildren::Look() {
+  while (const pid_t pid = EndedChild()) {
+    switch (host_.recognize(pid)) {
+      case Kind::kReaped:
+        break;
+      case Kind::kOwn:
+        return;
+      case Kind::kStrange:
+        if (!Decide(pid)) {
+          return;
+        }
+        ::waitpid(pid, nullptr, WNOHANG);
+        break;
+    }
+  }
+}
+
+bool StrangeChildren::Decide(pid_t pid) {
+  if (!awaiting_ && suspect_ == pid) {
+    suspect_.reset();
+    return true;
+  }
+  if (!awaiting_) {
+    awaiting_ = host_.await_starts([this] {
+      awaiting_ = false;
+      Look();
+      suspect_.reset();
+    });
+    suspect_ = pid;
+  }
+  return !awaiting_;
+}
+
+}  // namespace sandbox

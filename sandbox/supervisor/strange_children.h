@@ -1,0 +1,75 @@
+// Children that the supervisor did not start. A command makes them with clone3
+// and CLONE_PARENT: no filter sees that flag. Nobody else could reap them, and
+// init could not end before they are.
+//
+// They belong to the cgroup of the command that made them and die with it.
+//
+// For the event loop's thread.
+
+#ifndef SANDBOX_SUPERVISOR_STRANGE_CHILDREN_H_
+#define SANDBOX_SUPERVISOR_STRANGE_CHILDREN_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+// Blocks SIGCHLD in the calling thread and those that it starts from now on.
+void BlockChildSignal();
+
+class StrangeChildren {
+ public:
+  enum class Kind {
+    kStrange,
+    // The supervisor's own. It was reaped.
+    kReaped,
+    // The supervisor's own. Others look after it.
+    kOwn,
+  };
+  struct Host {
+    // Says whose child this is, which has ended and was not reaped.
+    std::function<Kind(pid_t)> recognize;
+    // Calls the function when no child is being started whose pid is not known
+    // yet, apart from those whose start begins later. Returns false and calls
+    // nothing if there is none now.
+    std::function<bool(absl::AnyInvocable<void()>)> await_starts;
+  };
+
+  // `loop` outlives this.
+  StrangeChildren(EventLoop* loop, Host host)
+      : loop_(loop), host_(std::move(host)) {}
+  ~StrangeChildren();
+  StrangeChildren(const StrangeChildren&) = delete;
+  StrangeChildren& operator=(const StrangeChildren&) = delete;
+
+  // SIGCHLD must be blocked.
+  absl::Status Watch();
+
+ private:
+  void OnSignal();
+  void Look();
+  // Returns false if it cannot be known yet whether the child is strange.
+  bool Decide(pid_t pid);
+
+  EventLoop* const loop_;
+  Host host_;
+  UniqueFd signals_;
+  Timer look_;
+  // Had ended before the starts that are being awaited are over: if it is not
+  // known then, it is strange.
+  std::optional<pid_t> suspect_;
+  bool awaiting_ = false;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_STRANGE_CHILDREN_H_

@@ -1,0 +1,120 @@
+#include "sandbox/supervisor/strange_children.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sandbox {
+namespace {
+
+using Kind = StrangeChildren::Kind;
+using ::testing::ElementsAre;
+
+class StrangeChildrenTest : public ::testing::Test {
+ protected:
+  StrangeChildrenTest() { BlockChildSignal(); }
+
+  void Watch() { ASSERT_TRUE(children_.Watch().ok()); }
+
+  // A child that ends at once.
+  static pid_t Start() {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::_exit(3);
+    }
+    return child;
+  }
+  static void AwaitEnd(pid_t child) {
+    siginfo_t info;
+    ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  }
+  // The child was reaped.
+  static bool Gone(pid_t child) { return ::kill(child, 0) != 0; }
+  // Runs the loop until it has nothing to do.
+  void RunLoop() {
+    loop_->WhenIdle([this] { loop_->WhenIdle([this] { loop_->Stop(); }); });
+    loop_->Run();
+  }
+
+  const std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  std::vector<pid_t> own_;
+  std::vector<pid_t> seen_;
+  bool starting_ = false;
+  absl::AnyInvocable<void()> on_started_;
+  StrangeChildren children_{loop_.get(),
+                            {[this](pid_t pid) {
+                               seen_.push_back(pid);
+                               for (const pid_t own : own_) {
+                                 if (own == pid) {
+                                   ::waitpid(pid, nullptr, 0);
+                                   return Kind::kReaped;
+                                 }
+                               }
+                               return Kind::kStrange;
+                             },
+                             [this](absl::AnyInvocable<void()> on_started) {
+                               if (starting_) {
+                                 on_started_ = std::move(on_started);
+                               }
+                               return starting_;
+                             }}};
+};
+
+TEST_F(StrangeChildrenTest, AreReapedWhenTheyEnd) {
+  Watch();
+  const pid_t first = Start();
+  const pid_t second = Start();
+  AwaitEnd(first);
+  AwaitEnd(second);
+  RunLoop();
+  EXPECT_TRUE(Gone(first));
+  EXPECT_TRUE(Gone(second));
+}
+
+TEST_F(StrangeChildrenTest, AreReapedBehindOnesOwn) {
+  Watch();
+  own_ = {Start()};
+  const pid_t strange = Start();
+  AwaitEnd(own_[0]);
+  AwaitEnd(strange);
+  RunLoop();
+  EXPECT_TRUE(Gone(strange));
+  EXPECT_THAT(seen_, ElementsAre(own_[0], strange));
+}
+
+TEST_F(StrangeChildrenTest, WaitUntilAChildThatIsBeingStartedIsKnown) {
+  Watch();
+  starting_ = true;
+  const pid_t child = Start();
+  const pid_t strange = Start();
+  AwaitEnd(child);
+  AwaitEnd(strange);
+  RunLoop();
+  EXPECT_FALSE(Gone(child));
+  own_ = {child};
+  starting_ = false;
+  on_started_();
+  EXPECT_TRUE(Gone(child));
+  EXPECT_TRUE(Gone(strange));
+}
+
+TEST_F(StrangeChildrenTest, AreReapedThoughAnotherChildIsAlwaysBeingStarted) {
+  Watch();
+  starting_ = true;
+  const pid_t strange = Start();
+  AwaitEnd(strange);
+  RunLoop();
+  EXPECT_FALSE(Gone(strange));
+  on_started_();
+  EXPECT_TRUE(Gone(strange));
+}
+
+}  // namespace
+}  // namespace sandbox
