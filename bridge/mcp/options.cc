@@ -5,6 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/mcp/http/access.h"
+#include "bridge/mcp/http/http_address.h"
 #include "bridge/options/option_table.h"
 #include "bridge/options/quantity.h"
 #include "bridge/options/sandbox_options.h"
@@ -52,17 +54,49 @@ void AddTerminalOptions(OptionTable& table, TerminalsOptions& options) {
               Count(kMaxSessions, &options.max_sessions));
 }
 
+void AddHttpOptions(OptionTable& table, McpOptions& options,
+                    std::string& token_file) {
+  table.Value(0, "http", "[ADDR:]PORT",
+              "Serve HTTP there, at /mcp, instead of standard input and\n"
+              "output. ADDR is 127.0.0.1 unless you give one.",
+              [&options](absl::string_view value) -> absl::Status {
+                ASSIGN_OR_RETURN(options.http, HttpAddress::Parse(value));
+                return absl::OkStatus();
+              });
+  table.Text(0, "http-token-file", "FILE",
+             "HTTP clients must show the token in FILE as a bearer token.\n"
+             "Without it, only programs of the same user on this machine are\n"
+             "served.",
+             token_file);
+}
+
+absl::Status ReadHttpToken(const std::string& file, McpOptions& options) {
+  if (!file.empty()) {
+    if (!options.http.has_value()) {
+      return UsageError("--http-token-file needs --http");
+    }
+    ASSIGN_OR_RETURN(options.token, ReadToken(file));
+  } else if (options.http.has_value() && !options.http->IsLoopback()) {
+    return UsageError(absl::StrCat("--http ", options.http->ToString(),
+                                   " can be reached from other machines, so it "
+                                   "needs --http-token-file"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<McpOptions> ParseMcpOptions(
     const std::vector<std::string>& words) {
   McpOptions options;
   SandboxOptions sandbox;
+  std::string token_file;
   bool headless = false;
   OptionTable table("corral-mcp", "[OPTIONS]",
                     "Serves the terminal tools of MCP on standard input and "
                     "output.\nTheir shells run in a sandbox of Corral.");
   AddTerminalOptions(table, options.terminals);
+  AddHttpOptions(table, options, token_file);
   table.Flag(0, "headless", "Ignored: corral-mcp is always headless.",
              headless);
   sandbox.AddTo(table);
@@ -72,6 +106,7 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
     options.help = table.Help();
     return options;
   }
+  RETURN_IF_ERROR(ReadHttpToken(token_file, options));
   if (options.terminals.shell.shell.empty()) {
     options.terminals.shell.shell = DefaultShell();
   }

@@ -3,10 +3,12 @@
 #ifndef BRIDGE_MCP_OPTIONS_H_
 #define BRIDGE_MCP_OPTIONS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bridge/mcp/http/http_address.h"
 #include "bridge/mcp/terminal/terminals.h"
 
 namespace bridge {
@@ -15,10 +17,15 @@ struct McpOptions {
   // Not empty: help was asked for, and this is its text.
   std::string help;
   TerminalsOptions terminals;
+  // Serve HTTP there instead of standard input and output.
+  std::optional<HttpAddress> http;
+  // The token that HTTP clients must show. Empty: none; then `http` is a
+  // loopback address.
+  std::string token;
 };
 
-// `words`: the command line without the program's name. InvalidArgument: an
-// option is unknown or has a wrong value.
+// `words`: the command line without the program's name. Reads the file of the
+// token. InvalidArgument: an option is unknown or has a wrong value.
 absl::StatusOr<McpOptions> ParseMcpOptions(
     const std::vector<std::string>& words);
 

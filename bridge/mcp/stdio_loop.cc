@@ -20,7 +20,7 @@ constexpr size_t kShown = 100;
 
 }  // namespace
 
-absl::StatusOr<StdioLoop> StdioLoop::Create(int input) {
+sigset_t BlockEndingSignals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
@@ -28,6 +28,11 @@ absl::StatusOr<StdioLoop> StdioLoop::Create(int input) {
   }
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+absl::StatusOr<StdioLoop> StdioLoop::Create(int input) {
+  const sigset_t signals = BlockEndingSignals();
   sandbox::UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC));
   if (!fd.valid()) {
     return absl::ErrnoToStatus(errno, "signalfd");

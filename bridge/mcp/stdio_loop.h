@@ -3,6 +3,8 @@
 #ifndef BRIDGE_MCP_STDIO_LOOP_H_
 #define BRIDGE_MCP_STDIO_LOOP_H_
 
+#include <signal.h>
+
 #include <functional>
 #include <string>
 
@@ -12,17 +14,19 @@
 
 namespace bridge {
 
+// SIGTERM, SIGINT and SIGHUP end corral-mcp. Blocks them in this thread, and so
+// in those that it starts, ignores SIGPIPE, and returns the blocked ones.
+sigset_t BlockEndingSignals();
+
 // Not thread-safe.
 class StdioLoop {
  public:
   enum class End {
     kEndOfInput,
-    // SIGTERM, SIGINT or SIGHUP.
     kSignal,
   };
 
-  // Blocks these signals in this thread, and so in those that it starts. Make
-  // the object before any thread.
+  // Calls BlockEndingSignals(). Make the object before any thread.
   static absl::StatusOr<StdioLoop> Create(int input);
 
   // Calls `receive` with each line, without its newline. A line of more than

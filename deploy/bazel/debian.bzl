@@ -117,6 +117,7 @@ def debian_repositories():
     _debian_repository(name = "com_google_googletest", libraries = _GOOGLETEST)
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
     _debian_repository(name = "libfuse", libraries = {":fuse3": "fuse3"})
+    _debian_repository(name = "libmicrohttpd", libraries = {":libmicrohttpd": "libmicrohttpd"})
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
     # Static, so that the widths of characters can be replaced.
     _debian_repository(name = "libvterm", libraries = {":vterm": "-l:libvterm.a"})

@@ -15,11 +15,6 @@ constexpr char kRevisionKey[] = "io.modelcontextprotocol/protocolVersion";
 constexpr char kCapabilitiesKey[] =
     "io.modelcontextprotocol/clientCapabilities";
 
-bool IsSessionRevision(const std::string& revision) {
-  return std::find(std::begin(kSessionRevisions), std::end(kSessionRevisions),
-                   revision) != std::end(kSessionRevisions);
-}
-
 Error Unsupported(const std::string& requested) {
   Error error;
   error.code = static_cast<ErrorCode>(kUnsupportedRevision);
@@ -55,6 +50,7 @@ std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta) {
     return Invalid(absl::StrCat(kRevisionKey, " must be a string"));
   }
   const auto requested = revision->get<std::string>();
+  meta->revision = requested;
   if (IsSessionRevision(requested)) {
     return std::nullopt;
   }
@@ -67,6 +63,11 @@ std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta) {
     return Invalid(absl::StrCat("_meta lacks ", kCapabilitiesKey));
   }
   return std::nullopt;
+}
+
+bool IsSessionRevision(const std::string& revision) {
+  return std::find(std::begin(kSessionRevisions), std::end(kSessionRevisions),
+                   revision) != std::end(kSessionRevisions);
 }
 
 std::string NegotiateRevision(const OrderedJson& params) {

@@ -24,6 +24,8 @@ inline constexpr char kStatelessRevision[] = "2026-07-28";
 // A request's own statements about itself, in its _meta.
 struct RequestMeta {
   Era era = Era::kSession;
+  // The revision that it names, known or not. Empty: none.
+  std::string revision;
   // To be sent with notifications of progress. Null: no progress is wanted.
   OrderedJson progress_token;
 };
@@ -31,6 +33,9 @@ struct RequestMeta {
 // Reads params._meta. An error: it speaks an unknown revision, or lacks what
 // the stateless revision requires.
 std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta);
+
+// Whether clients of this revision begin sessions.
+bool IsSessionRevision(const std::string& revision);
 
 // The revision that `initialize` agrees on: the client's, or the newest one
 // with sessions.

@@ -49,6 +49,32 @@ OrderedJson Discovered() {
           {"instructions", Instructions()}};
 }
 
+void Refuse(absl::string_view id, ReplyChannel* channel, ErrorCode code,
+            const std::string& message) {
+  channel->Send(ErrorLine(id, {code, message, {}}));
+}
+
+void Reply(const std::string& id, const RequestMeta& meta,
+           ReplyChannel* channel, OrderedJson result) {
+  if (meta.era == Era::kStateless) {
+    result["resultType"] = "complete";
+    result["_meta"] = {{"io.modelcontextprotocol/serverInfo", ServerInfo()}};
+  }
+  channel->Send(OrderedResultLine(id, result));
+}
+
+void SendProgress(const OrderedJson& token, int seconds,
+                  ReplyChannel* channel) {
+  if (token.is_null()) {
+    return;
+  }
+  const OrderedJson notification = {
+      {"jsonrpc", "2.0"},
+      {"method", "notifications/progress"},
+      {"params", {{"progressToken", token}, {"progress", seconds}}}};
+  channel->Send(absl::StrCat(SerializeOrdered(notification), "\n"));
+}
+
 OrderedJson ToJson(const ToolResult& result) {
   OrderedJson json = {{"content", result.content}};
   if (result.structured.has_value()) {
@@ -62,9 +88,8 @@ OrderedJson ToJson(const ToolResult& result) {
 
 }  // namespace
 
-McpServer::McpServer(Tools* tools,
-                     std::function<void(const std::string& line)> send)
-    : tools_(tools), send_(std::move(send)), thread_([this] { Run(); }) {}
+McpServer::McpServer(Tools* tools)
+    : tools_(tools), thread_([this] { Run(); }) {}
 
 McpServer::~McpServer() {
   {
@@ -83,26 +108,7 @@ void McpServer::Finish() {
   });
 }
 
-void McpServer::Send(const std::string& line) {
-  MutexLock lock(&send_mutex_);
-  send_(line);
-}
-
-void McpServer::Refuse(absl::string_view id, ErrorCode code,
-                       const std::string& message) {
-  Send(ErrorLine(id, {code, message, {}}));
-}
-
-void McpServer::Reply(const std::string& id, const RequestMeta& meta,
-                      OrderedJson result) {
-  if (meta.era == Era::kStateless) {
-    result["resultType"] = "complete";
-    result["_meta"] = {{"io.modelcontextprotocol/serverInfo", ServerInfo()}};
-  }
-  Send(OrderedResultLine(id, result));
-}
-
-void McpServer::Receive(absl::string_view line) {
+void McpServer::Receive(absl::string_view line, const Channel& channel) {
   if (line.find_first_not_of(" \t\r") == line.npos) {
     return;
   }
@@ -110,7 +116,7 @@ void McpServer::Receive(absl::string_view line) {
   const Message message = Message::Classify(repaired);
   switch (message.kind()) {
     case Message::Kind::kRequest:
-      OnRequest(message);
+      OnRequest(message, channel);
       return;
     case Message::Kind::kNotification:
       OnNotification(message);
@@ -120,54 +126,63 @@ void McpServer::Receive(absl::string_view line) {
     case Message::Kind::kBatch:
     case Message::Kind::kBroken:
     case Message::Kind::kOther:
-      if (IsJson(repaired)) {
-        Refuse("null", ErrorCode::kInvalidRequest,
-               "Invalid Request: one JSON-RPC object per line is expected");
-      } else {
-        Refuse("null", ErrorCode::kParseError, "Parse error: not valid JSON");
-      }
+      channel->Send(ErrorLine(
+          "null", IsJson(repaired)
+                      ? Error{ErrorCode::kInvalidRequest,
+                              "Invalid Request: one JSON-RPC object per "
+                              "message is expected",
+                              {}}
+                      : Error{ErrorCode::kParseError,
+                              "Parse error: not valid JSON",
+                              {}}));
       return;
   }
 }
 
-void McpServer::OnRequest(const Message& message) {
-  const std::string id(message.id());
-  if (id == "null") {
-    Refuse(id, ErrorCode::kInvalidRequest, "Invalid Request: the id is null");
+void McpServer::OnRequest(const Message& message, const Channel& channel) {
+  Request request = {std::string(message.id()), {}, channel};
+  if (request.id == "null") {
+    Refuse(request.id, channel.get(), ErrorCode::kInvalidRequest,
+           "Invalid Request: the id is null");
     return;
   }
   const OrderedJson params =
       ParseOrderedJson(message.params()).value_or(OrderedJson());
-  RequestMeta meta;
-  const std::optional<Error> bad = ReadMeta(params, &meta);
+  const std::optional<Error> bad = ReadMeta(params, &request.meta);
   if (bad.has_value()) {
-    Send(ErrorLine(id, *bad));
+    channel->Send(ErrorLine(request.id, *bad));
     return;
   }
-  const std::string& method = message.method();
+  Answer(request, message.method(), params);
+}
+
+void McpServer::Answer(const Request& request, const std::string& method,
+                       const OrderedJson& params) {
+  const auto& [id, meta, channel] = request;
   const bool stateless = meta.era == Era::kStateless;
   if (method == "tools/call") {
-    CallTool(id, meta, params);
+    CallTool(request, params);
   } else if (method == "tools/list") {
-    Reply(id, meta, Lasting({{"tools", ToolList()}}, meta.era));
+    Reply(id, meta, channel.get(), Lasting({{"tools", ToolList()}}, meta.era));
   } else if (method == "prompts/list") {
-    Reply(id, meta, Lasting({{"prompts", PromptList()}}, meta.era));
+    Reply(id, meta, channel.get(),
+          Lasting({{"prompts", PromptList()}}, meta.era));
   } else if (method == "prompts/get") {
     const OrderedJson prompt = GetPrompt(params);
     if (prompt.is_null()) {
-      Refuse(id, ErrorCode::kInvalidParams, "Unknown prompt");
+      Refuse(id, channel.get(), ErrorCode::kInvalidParams, "Unknown prompt");
     } else {
-      Reply(id, meta, prompt);
+      Reply(id, meta, channel.get(), prompt);
     }
   } else if (method == "initialize" && !stateless) {
     has_session_ = true;
-    Reply(id, meta, Initialized(params));
+    Reply(id, meta, channel.get(), Initialized(params));
   } else if (method == "ping" && !stateless) {
-    Reply(id, meta, OrderedJson::object());
+    Reply(id, meta, channel.get(), OrderedJson::object());
   } else if (method == "server/discover" && stateless && !has_session_) {
-    Reply(id, meta, Lasting(Discovered(), meta.era));
+    Reply(id, meta, channel.get(), Lasting(Discovered(), meta.era));
   } else {
-    Refuse(id, ErrorCode::kMethodNotFound, "Method not found");
+    Refuse(id, channel.get(), ErrorCode::kMethodNotFound, "Method not found");
   }
 }
 
@@ -186,27 +201,27 @@ void McpServer::OnNotification(const Message& message) {
   MutexLock lock(&mutex_);
   calls_.erase(std::remove_if(calls_.begin(), calls_.end(),
                               [&](const Call& call) {
-                                return CanonicalId(call.id) == id;
+                                return CanonicalId(call.request.id) == id;
                               }),
                calls_.end());
 }
 
-void McpServer::CallTool(const std::string& id, const RequestMeta& meta,
-                         const OrderedJson& params) {
+void McpServer::CallTool(const Request& request, const OrderedJson& params) {
   const OrderedJson name =
       params.is_object() ? params.value("name", OrderedJson()) : OrderedJson();
   if (!name.is_string()) {
-    Refuse(id, ErrorCode::kInvalidParams,
+    Refuse(request.id, request.channel.get(), ErrorCode::kInvalidParams,
            "Invalid params: \"name\" must be a string");
     return;
   }
   const auto tool = name.get<std::string>();
   if (!tools_->Has(tool)) {
-    Refuse(id, ErrorCode::kInvalidParams, absl::StrCat("Unknown tool: ", tool));
+    Refuse(request.id, request.channel.get(), ErrorCode::kInvalidParams,
+           absl::StrCat("Unknown tool: ", tool));
     return;
   }
   MutexLock lock(&mutex_);
-  calls_.push_back({id, meta, tool, params.value("arguments", OrderedJson())});
+  calls_.push_back({request, tool, params.value("arguments", OrderedJson())});
   mutex_.Signal();
 }
 
@@ -227,40 +242,36 @@ void McpServer::Run() {
       calls_.pop_front();
       busy_ = true;
     }
-    Carry(call);
+    Carry(std::move(call));
   }
 }
 
-void McpServer::Carry(const Call& call) {
+void McpServer::Carry(Call call) {
+  const Request request = std::move(call.request);
+  if (request.channel->IsAbandoned()) {
+    return;
+  }
+  const auto reply = [request](const ToolResult& result) {
+    Reply(request.id, request.meta, request.channel.get(), ToJson(result));
+  };
   ToolOutcome outcome = tools_->Call(call.tool, call.arguments);
   if (outcome.wait == nullptr) {
-    Reply(call.id, call.meta, ToJson(outcome.result));
+    reply(outcome.result);
     return;
   }
   Waits::Callbacks callbacks;
-  callbacks.progress = [this, token = call.meta.progress_token](int seconds) {
-    SendProgress(token, seconds);
+  callbacks.progress = [channel = request.channel,
+                        token = request.meta.progress_token](int seconds) {
+    SendProgress(token, seconds, channel.get());
   };
-  callbacks.done = [this, id = call.id,
-                    meta = call.meta](const ToolResult& result) {
-    Reply(id, meta, ToJson(result));
+  callbacks.done = reply;
+  callbacks.is_abandoned = [channel = request.channel] {
+    return channel->IsAbandoned();
   };
-  if (!waits_.Start(CanonicalId(call.id), std::move(outcome.wait),
+  if (!waits_.Start(CanonicalId(request.id), std::move(outcome.wait),
                     std::move(callbacks))) {
-    Reply(call.id, call.meta,
-          ToJson(ToolResult::Failure("Error: too many calls wait already")));
+    reply(ToolResult::Failure("Error: too many calls wait already"));
   }
-}
-
-void McpServer::SendProgress(const OrderedJson& token, int seconds) {
-  if (token.is_null()) {
-    return;
-  }
-  const OrderedJson notification = {
-      {"jsonrpc", "2.0"},
-      {"method", "notifications/progress"},
-      {"params", {{"progressToken", token}, {"progress", seconds}}}};
-  Send(absl::StrCat(SerializeOrdered(notification), "\n"));
 }
 
 }  // namespace bridge

@@ -4,7 +4,7 @@
 #define BRIDGE_MCP_PROTOCOL_MCP_SERVER_H_
 
 #include <deque>
-#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -13,54 +13,56 @@
 #include "bridge/jsonrpc/json.h"
 #include "bridge/jsonrpc/message.h"
 #include "bridge/mcp/protocol/era.h"
+#include "bridge/mcp/protocol/reply_channel.h"
 #include "bridge/mcp/protocol/waits.h"
 #include "bridge/mcp/tools/tools.h"
 #include "sandbox/base/mutex.h"
 
 namespace bridge {
 
-// Receive() and Finish() belong to one thread. Tool calls run on another
-// thread, in their order; all else is answered at once, so that a slow server
-// delays no ping. A call that waits for a program leaves that thread.
+// Receive() and Finish() are called one at a time. Tool calls run on a thread
+// of their own, in their order; all else is answered at once, so that a slow
+// server delays no ping. A call that waits for a program leaves that thread.
 class McpServer {
  public:
-  // `send` gets lines to send, each with its newline, on any thread, one at a
-  // time. `tools` must outlive this object; it is used by the thread for calls.
-  McpServer(Tools* tools, std::function<void(const std::string& line)> send);
+  using Channel = std::shared_ptr<ReplyChannel>;
+
+  // `tools` must outlive this object; it is used by the thread for calls.
+  explicit McpServer(Tools* tools);
   // Drops the calls that have not begun.
   ~McpServer();
 
-  // One message of the client, without its newline.
-  void Receive(absl::string_view line);
+  // One message of the client, without its newline. Answers go to `channel`,
+  // on any thread.
+  void Receive(absl::string_view line, const Channel& channel);
 
   // Returns when all calls received so far are answered, except those that wait
   // for a program.
   void Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Call {
+  // A request that is being answered.
+  struct Request {
     std::string id;  // as written
     RequestMeta meta;
+    Channel channel;
+  };
+  struct Call {
+    Request request;
     std::string tool;
     OrderedJson arguments;
   };
 
-  void Send(const std::string& line) ABSL_LOCKS_EXCLUDED(send_mutex_);
-  void OnRequest(const Message& message);
+  void OnRequest(const Message& message, const Channel& channel);
   void OnNotification(const Message& message);
-  void CallTool(const std::string& id, const RequestMeta& meta,
-                const OrderedJson& params);
-  void Reply(const std::string& id, const RequestMeta& meta,
-             OrderedJson result);
-  void Refuse(absl::string_view id, ErrorCode code, const std::string& message);
+  void Answer(const Request& request, const std::string& method,
+              const OrderedJson& params);
+  void CallTool(const Request& request, const OrderedJson& params);
 
   void Run();
-  void Carry(const Call& call);
-  void SendProgress(const OrderedJson& token, int seconds);
+  void Carry(Call call);
 
   Tools* const tools_;
-  const std::function<void(const std::string&)> send_;
-  sandbox::Mutex send_mutex_;
   // An `initialize` has begun a session.
   bool has_session_ = false;
 

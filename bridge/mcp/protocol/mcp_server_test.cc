@@ -1,10 +1,12 @@
 #include "bridge/mcp/protocol/mcp_server.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bridge/jsonrpc/json.h"
+#include "bridge/mcp/protocol/reply_channel.h"
 #include "bridge/mcp/recording/recorder.h"
 #include "bridge/mcp/terminal/terminals.h"
 #include "bridge/mcp/tools/tools.h"
@@ -13,6 +15,19 @@
 namespace bridge {
 namespace {
 
+class Answers : public ReplyChannel {
+ public:
+  explicit Answers(std::vector<OrderedJson>* answers) : answers_(answers) {}
+  void Send(const std::string& line) override {
+    EXPECT_EQ(line.back(), '\n');
+    answers_->push_back(ParseOrderedJson(line).value());
+  }
+  bool IsAbandoned() override { return false; }
+
+ private:
+  std::vector<OrderedJson>* const answers_;
+};
+
 // Without a corrald: no message here may need one.
 class McpServerTest : public ::testing::Test {
  protected:
@@ -20,7 +35,7 @@ class McpServerTest : public ::testing::Test {
   std::vector<OrderedJson> Exchange(const std::vector<std::string>& lines) {
     answers_.clear();
     for (const std::string& line : lines) {
-      server_.Receive(line);
+      server_.Receive(line, channel_);
     }
     server_.Finish();
     return answers_;
@@ -43,10 +58,8 @@ class McpServerTest : public ::testing::Test {
   Recorder recorder_{80, 24};
   Terminals terminals_{NoServer(), &recorder_};
   Tools tools_{&terminals_, &recorder_};
-  McpServer server_{&tools_, [this](const std::string& line) {
-                      EXPECT_EQ(line.back(), '\n');
-                      answers_.push_back(ParseOrderedJson(line).value());
-                    }};
+  std::shared_ptr<ReplyChannel> channel_ = std::make_shared<Answers>(&answers_);
+  McpServer server_{&tools_};
 };
 
 constexpr char kMeta[] =

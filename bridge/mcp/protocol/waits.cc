@@ -74,9 +74,9 @@ void Waits::Run(Entry* entry, const Waiting& wait, const Callbacks& callbacks) {
           std::chrono::duration_cast<std::chrono::seconds>(now - begin)
               .count()));
     }
-    return entry->cancelled.load();
+    return entry->cancelled || callbacks.is_abandoned();
   });
-  if (!entry->cancelled) {
+  if (!entry->cancelled && !callbacks.is_abandoned()) {
     callbacks.done(result);
   }
   entry->over = true;

@@ -28,6 +28,8 @@ class Waits {
     std::function<void(int seconds)> progress;
     // Called with the result, once, unless the wait was cancelled.
     std::function<void(const ToolResult&)> done;
+    // True: the wait ends as if it had been cancelled.
+    std::function<bool()> is_abandoned;
   };
 
   // `id` identifies the call. False: too many wait already.

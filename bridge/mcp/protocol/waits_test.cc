@@ -1,5 +1,6 @@
 #include "bridge/mcp/protocol/waits.h"
 
+#include <atomic>
 #include <future>
 #include <string>
 #include <thread>
@@ -20,7 +21,8 @@ ToolResult WaitForEver(const std::function<bool()>& is_cancelled) {
 
 Waits::Callbacks Unexpected() {
   return {[](int) {},
-          [](const ToolResult& result) { ADD_FAILURE() << result.content; }};
+          [](const ToolResult& result) { ADD_FAILURE() << result.content; },
+          [] { return false; }};
 }
 
 TEST(Waits, ReportTheResult) {
@@ -31,7 +33,8 @@ TEST(Waits, ReportTheResult) {
       {[](int) {},
        [&](const ToolResult& result) {
          text.set_value(result.content[0]["text"].get<std::string>());
-       }}));
+       },
+       [] { return false; }}));
   EXPECT_EQ(text.get_future().get(), "done");
 }
 
@@ -48,6 +51,24 @@ TEST(Waits, ReportNothingWhenTheyAreCancelled) {
       Unexpected()));
   waits.Cancel("2");
   waits.Cancel("1");
+  over.get_future().wait();
+}
+
+TEST(Waits, EndWhenNobodyWantsTheResultAnyMore) {
+  std::promise<void> over;
+  std::atomic<bool> abandoned = false;
+  Waits waits;
+  Waits::Callbacks callbacks = Unexpected();
+  callbacks.is_abandoned = [&] { return abandoned.load(); };
+  ASSERT_TRUE(waits.Start(
+      "1",
+      [&](const auto& is_cancelled) {
+        ToolResult result = WaitForEver(is_cancelled);
+        over.set_value();
+        return result;
+      },
+      callbacks));
+  abandoned = true;
   over.get_future().wait();
 }
 

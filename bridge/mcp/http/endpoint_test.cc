@@ -1,0 +1,168 @@
+#include "bridge/mcp/http/endpoint.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "bridge/jsonrpc/json.h"
+#include "bridge/mcp/http/access.h"
+#include "bridge/mcp/http/http_message.h"
+#include "bridge/mcp/http/http_sessions.h"
+#include "bridge/mcp/terminal/terminals.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+constexpr char kMeta[] =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/clientCapabilities":{}})";
+
+// Without a corrald: no message here may need one.
+class EndpointTest : public ::testing::Test {
+ protected:
+  static TerminalsOptions NoServer() {
+    TerminalsOptions options;
+    options.server.server = "unix:/nonexistent/socket";
+    return options;
+  }
+
+  static HttpRequest Post(const std::string& body) {
+    HttpRequest request;
+    request.method = "POST";
+    request.path = "/mcp";
+    request.fields = {{"content-type", "application/json; charset=utf-8"},
+                      {"accept", "application/json, text/event-stream"}};
+    request.body = body;
+    return request;
+  }
+  static HttpRequest PostMethod(const std::string& method,
+                                const std::string& params = "{}") {
+    return Post(absl::StrCat(R"({"jsonrpc":"2.0","id":7,"method":")", method,
+                             R"(","params":)", params, "}"));
+  }
+  static HttpRequest Stateless(const std::string& method,
+                               const std::string& more = "") {
+    HttpRequest request =
+        PostMethod(method, absl::StrCat("{", kMeta, more, "}"));
+    request.fields["mcp-protocol-version"] = "2026-07-28";
+    request.fields["mcp-method"] = method;
+    return request;
+  }
+  static int Code(const HttpResponse& response) {
+    return ParseOrderedJson(response.body).value()["error"]["code"].get<int>();
+  }
+  // Begins a session and returns its id.
+  std::string Begin() {
+    const HttpResponse response = endpoint_.Serve(PostMethod("initialize"));
+    EXPECT_EQ(response.status, 200);
+    return response.fields.at("Mcp-Session-Id");
+  }
+  int StatusOf(HttpRequest request, const std::string& session) {
+    request.fields["mcp-session-id"] = session;
+    return endpoint_.Serve(request).status;
+  }
+
+  HttpSessions sessions_{NoServer()};
+  Endpoint endpoint_{Access("0123456789abcdef"), &sessions_};
+};
+
+TEST_F(EndpointTest, ServesSessionsFromInitializeToDelete) {
+  const std::string session = Begin();
+  EXPECT_NE(session, Begin());
+  EXPECT_EQ(StatusOf(PostMethod("tools/list"), session), 200);
+  EXPECT_EQ(StatusOf(Post(R"({"jsonrpc":"2.0",)"
+                          R"("method":"notifications/initialized"})"),
+                     session),
+            202);
+  EXPECT_EQ(StatusOf(Post(R"({"jsonrpc":"2.0","id":1,"result":{}})"), session),
+            202);
+  HttpRequest end;
+  end.method = "DELETE";
+  EXPECT_EQ(StatusOf(end, session), 204);
+  EXPECT_EQ(StatusOf(end, session), 404);
+  EXPECT_EQ(StatusOf(PostMethod("tools/list"), session), 404);
+  EXPECT_EQ(StatusOf(PostMethod("tools/list"), ""), 400);
+}
+
+TEST_F(EndpointTest, EndsSessionsThatNobodyUses) {
+  const std::string session = Begin();
+  sessions_.EndUnused(absl::Now() - absl::Minutes(1));
+  EXPECT_EQ(StatusOf(PostMethod("ping"), session), 200);
+  sessions_.EndUnused(absl::Now() + absl::Minutes(1));
+  EXPECT_EQ(StatusOf(PostMethod("ping"), session), 404);
+}
+
+TEST_F(EndpointTest, LimitsTheNumberOfSessions) {
+  for (size_t i = 0; i < HttpSessions::kMaxSessions; ++i) {
+    Begin();
+  }
+  EXPECT_EQ(endpoint_.Serve(PostMethod("initialize")).status, 503);
+}
+
+TEST_F(EndpointTest, ServesStatelessRequestsWithoutASession) {
+  const HttpResponse listed = endpoint_.Serve(Stateless("tools/list"));
+  EXPECT_EQ(listed.status, 200);
+  EXPECT_EQ(ParseOrderedJson(listed.body).value()["result"]["resultType"],
+            "complete");
+  const HttpResponse unknown = endpoint_.Serve(Stateless("ping"));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(Code(unknown), -32601);
+}
+
+TEST_F(EndpointTest, RefusesStatelessRequestsWhoseHeaderDiffers) {
+  const auto refused = [this](const std::string& field,
+                              const std::string& value) {
+    HttpRequest request = Stateless("tools/call", R"(,"name":"type")");
+    request.fields["mcp-name"] = "type";
+    request.fields[field] = value;
+    const HttpResponse response = endpoint_.Serve(request);
+    return response.status == 400 ? Code(response) : 0;
+  };
+  EXPECT_EQ(refused("mcp-name", "run"), -32020);
+  EXPECT_EQ(refused("mcp-name", ""), -32020);
+  EXPECT_EQ(refused("mcp-method", "tools/list"), -32020);
+  EXPECT_EQ(refused("mcp-protocol-version", "2025-11-25"), -32020);
+  EXPECT_EQ(refused("mcp-protocol-version", ""), -32020);
+  // "type" in base64
+  EXPECT_EQ(refused("mcp-name", "=?base64?dHlwZQ==?="), 0);
+}
+
+TEST_F(EndpointTest, RefusesUnknownRevisions) {
+  HttpRequest request = PostMethod(
+      "tools/list",
+      R"({"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}})");
+  EXPECT_EQ(Code(endpoint_.Serve(request)), -32022);
+  request = PostMethod("tools/list");
+  request.fields["mcp-protocol-version"] = "2099-01-01";
+  EXPECT_EQ(endpoint_.Serve(request).status, 400);
+  request.fields["mcp-protocol-version"] = "2026-07-28";
+  EXPECT_EQ(Code(endpoint_.Serve(request)), -32602);
+}
+
+TEST_F(EndpointTest, RefusesWhatIsNoMessage) {
+  EXPECT_EQ(Code(endpoint_.Serve(Post("garbage"))), -32700);
+  EXPECT_EQ(Code(endpoint_.Serve(Post("[]"))), -32600);
+  HttpRequest request = PostMethod("initialize");
+  request.fields["content-type"] = "text/plain";
+  EXPECT_EQ(endpoint_.Serve(request).status, 415);
+  request = PostMethod("initialize");
+  request.fields["accept"] = "text/html";
+  EXPECT_EQ(endpoint_.Serve(request).status, 406);
+}
+
+TEST_F(EndpointTest, RefusesBeforeTheBodyIsRead) {
+  HttpRequest request = PostMethod("initialize");
+  EXPECT_EQ(endpoint_.Refuse(request)->status, 401);
+  request.fields["authorization"] = "Bearer 0123456789abcdef";
+  EXPECT_FALSE(endpoint_.Refuse(request).has_value());
+  request.method = "GET";
+  EXPECT_EQ(endpoint_.Refuse(request)->status, 405);
+  request.path = "/";
+  EXPECT_EQ(endpoint_.Refuse(request)->status, 404);
+  request.fields["origin"] = "http://evil.example";
+  EXPECT_EQ(endpoint_.Refuse(request)->status, 403);
+}
+
+}  // namespace
+}  // namespace bridge

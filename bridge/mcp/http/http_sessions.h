@@ -1,0 +1,80 @@
+// The sessions of HTTP clients, by their Mcp-Session-Id.
+
+#ifndef BRIDGE_MCP_HTTP_HTTP_SESSIONS_H_
+#define BRIDGE_MCP_HTTP_HTTP_SESSIONS_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "bridge/mcp/protocol/client_session.h"
+#include "bridge/mcp/protocol/mcp_server.h"
+#include "bridge/mcp/terminal/terminals.h"
+#include "sandbox/base/mutex.h"
+
+namespace bridge {
+
+// A session that several connections may use at the same time.
+class HttpSession {
+ public:
+  explicit HttpSession(const TerminalsOptions& options) : session_(options) {}
+
+  void Receive(absl::string_view message, const McpServer::Channel& channel)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    sandbox::MutexLock lock(&mutex_);
+    session_.server().Receive(message, channel);
+  }
+
+ private:
+  sandbox::Mutex mutex_;
+  ClientSession session_;
+};
+
+// Thread-safe. The end of a session deletes its sandbox, and takes as long as
+// the server needs.
+class HttpSessions {
+ public:
+  explicit HttpSessions(TerminalsOptions options)
+      : options_(std::move(options)) {}
+
+  // Begins a session, and writes its id. Null: there are kMaxSessions, or
+  // Stop() was called.
+  std::shared_ptr<HttpSession> Begin(std::string* id)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Null: there is no such session.
+  std::shared_ptr<HttpSession> Find(const std::string& id)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The session that all stateless requests share. Null: Stop() was called.
+  std::shared_ptr<HttpSession> Stateless() ABSL_LOCKS_EXCLUDED(mutex_);
+  // False: there is no such session.
+  bool End(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends the sessions that nobody used since `oldest`.
+  void EndUnused(absl::Time oldest) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends all sessions; none begins any more.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  static constexpr size_t kMaxSessions = 32;
+  // A session that was not used for this time ends.
+  static constexpr absl::Duration kIdleTimeout = absl::Hours(4);
+
+ private:
+  struct Entry {
+    std::shared_ptr<HttpSession> session;
+    absl::Time used;
+  };
+
+  const TerminalsOptions options_;
+  sandbox::Mutex mutex_;
+  std::map<std::string, Entry> sessions_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<HttpSession> stateless_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_HTTP_HTTP_SESSIONS_H_
