@@ -115,6 +115,8 @@ def debian_repositories():
     native.local_repository(name = "rules_java", path = "/usr/share/bazel/rules/java")
     _debian_repository(name = "com_google_absl", libraries = _ABSL)
     _debian_repository(name = "com_google_googletest", libraries = _GOOGLETEST)
+    # Static, for the static program corral-egress.
+    _debian_repository(name = "c_ares", libraries = {":cares": "-l:libcares.a"})
     _debian_repository(name = "com_github_nlohmann_json", libraries = {":json": "nlohmann_json"})
     _debian_repository(name = "libfuse", libraries = {":fuse3": "fuse3"})
     _debian_repository(name = "libmicrohttpd", libraries = {":libmicrohttpd": "libmicrohttpd"})

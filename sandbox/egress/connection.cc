@@ -1,0 +1,306 @@
+#include "sandbox/egress/connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "sandbox/base/log.h"
+
+namespace egress {
+namespace {
+
+using Event = wire::Event;
+
+// The bytes that one connection moves before others get their turn.
+constexpr size_t kTurn = 4 << 20;
+constexpr size_t kReadSize = 16 << 10;
+// A connection is idle after so many ticks without a byte.
+constexpr int kIdleTicks = 4;
+constexpr absl::Duration kSoon = absl::Milliseconds(20);
+constexpr uint32_t kBothWays = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr uint32_t kGone = EPOLLERR | EPOLLHUP;
+
+std::optional<IpAddress> DialledAddress(const sandbox::UniqueFd& client) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  if (::getsockname(client.get(), reinterpret_cast<sockaddr*>(&address),
+                    &size) != 0) {
+    return std::nullopt;
+  }
+  return IpAddress::Of(address);
+}
+
+void SendAtOnce(const sandbox::UniqueFd& socket) {
+  const int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+// Has close(2) send a RST, which the peer cannot take for a regular end.
+void ResetOnClose(const sandbox::UniqueFd& socket) {
+  const linger at_once = {1, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+// close(2) sends a RST if bytes were not read, and the peer would lose what it
+// has not read yet.
+void Discard(const sandbox::UniqueFd& socket) {
+  char bytes[kReadSize];
+  for (int i = 0; i < 64; ++i) {
+    if (::recv(socket.get(), bytes, sizeof(bytes), 0) <= 0) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Connection::Connection(ConnectionHost* host, sandbox::UniqueFd client,
+                       uint16_t port, std::function<void()> on_end)
+    : host_(host),
+      client_(std::move(client)),
+      port_(port),
+      on_end_(std::move(on_end)),
+      begin_(absl::Now()),
+      self_(std::make_shared<Connection*>(this)) {}
+
+Connection::~Connection() {
+  if (client_.valid()) {
+    host_->loop->Unwatch(client_.get());
+  }
+  if (upstream_.valid()) {
+    host_->loop->Unwatch(upstream_.get());
+  }
+}
+
+void Connection::Enter(State next) {
+  CHECK(state_ < next) << "a connection does not go back";
+  state_ = next;
+}
+
+void Connection::Start() {
+  const std::optional<IpAddress> address = DialledAddress(client_);
+  if (!address.has_value()) {
+    Refuse(Event::UNKNOWN_ADDRESS);
+    return;
+  }
+  const std::optional<std::string> name = host_->names->Find(*address);
+  name_ = name.value_or(address->ToString());
+  if (!name.has_value()) {
+    Refuse(Event::UNKNOWN_ADDRESS);
+    return;
+  }
+  const Rule* rule = host_->policy->Find(name_, port_);
+  if (rule == nullptr) {
+    Refuse(Event::PORT_NOT_ALLOWED);
+    return;
+  }
+  SendAtOnce(client_);
+  host_->loop->Watch(client_.get(), 0, [this](uint32_t events) {
+    if (state_ == State::kInspecting) {
+      OnRequest();
+    } else if (state_ == State::kPumping) {
+      Pump();
+    } else if ((events & kGone) != 0) {
+      Refuse(Event::BROKEN);
+    }
+  });
+  if (rule->protocol == wire::Rule::TCP) {
+    Resolve();
+  } else {
+    Inspect();
+  }
+}
+
+void Connection::Inspect() {
+  Enter(State::kInspecting);
+  deadline_ = sandbox::Timer(host_->loop, kRequestTime,
+                             [this] { Refuse(Event::NO_REQUEST); });
+  host_->loop->SetEvents(client_.get(), EPOLLIN);
+}
+
+void Connection::OnRequest() {
+  char bytes[kReadSize];
+  const ssize_t got = ::recv(client_.get(), bytes, sizeof(bytes), 0);
+  if (got <= 0) {
+    if (got == 0 || errno != EAGAIN) {
+      Refuse(Event::NO_REQUEST);
+    }
+    return;
+  }
+  received_.append(bytes, static_cast<size_t>(got));
+  Inspection inspection = ::egress::Inspect(received_, name_);
+  switch (inspection.state) {
+    case Inspection::State::kIncomplete:
+      break;
+    case Inspection::State::kRefused:
+      Refuse(inspection.reason, inspection.claimed);
+      break;
+    case Inspection::State::kAccepted:
+      accepted_ = std::move(inspection);
+      received_ = std::string();
+      Resolve();
+      break;
+  }
+}
+
+void Connection::Resolve() {
+  Enter(State::kResolving);
+  deadline_.Cancel();
+  host_->loop->SetEvents(client_.get(), 0);
+  const std::weak_ptr<Connection*> self = self_;
+  host_->resolver->Resolve(
+      name_, [self](absl::StatusOr<std::vector<IpAddress>> found) {
+        if (const auto connection = self.lock()) {
+          (*connection)->OnAddresses(std::move(found));
+        }
+      });
+}
+
+void Connection::OnAddresses(absl::StatusOr<std::vector<IpAddress>> found) {
+  if (state_ != State::kResolving) {
+    return;
+  }
+  if (!found.ok() || found->empty()) {
+    Refuse(Event::NAME_NOT_FOUND);
+    return;
+  }
+  const std::string first = found->front().ToString();
+  found->erase(std::remove_if(found->begin(), found->end(),
+                              [this](const IpAddress& address) {
+                                return !host_->filter->Allows(address);
+                              }),
+               found->end());
+  if (found->empty()) {
+    upstream_address_ = first;
+    Refuse(Event::ADDRESS_NOT_ALLOWED);
+    return;
+  }
+  Connect(*std::move(found));
+}
+
+void Connection::Connect(std::vector<IpAddress> addresses) {
+  Enter(State::kConnecting);
+  dialer_ = std::make_unique<Dialer>(
+      host_->loop, std::move(addresses), port_,
+      [this](sandbox::UniqueFd upstream, const IpAddress& address) {
+        OnConnected(std::move(upstream), address);
+      });
+  dialer_->Start();
+}
+
+void Connection::OnConnected(sandbox::UniqueFd upstream,
+                             const IpAddress& address) {
+  if (!upstream.valid()) {
+    Refuse(Event::UPSTREAM_UNREACHABLE);
+    return;
+  }
+  Enter(State::kPumping);
+  upstream_ = std::move(upstream);
+  upstream_address_ = address.ToString();
+  SendAtOnce(upstream_);
+  sending_ =
+      std::make_unique<Flow>(host_->pipes, client_.get(), upstream_.get(),
+                             std::move(accepted_.first), accepted_.rest);
+  receiving_ = std::make_unique<Flow>(host_->pipes, upstream_.get(),
+                                      client_.get(), "", kUnlimited);
+  const Limits& limits = host_->policy->limits();
+  deadline_ = sandbox::Timer(host_->loop, limits.total,
+                             [this] { Finish(Event::TOTAL_TIME); });
+  idle_ = sandbox::Timer(host_->loop, limits.idle / kIdleTicks,
+                         [this] { OnIdleTick(); });
+  host_->loop->SetEvents(client_.get(), kBothWays);
+  // Ready at once: it can be written to.
+  host_->loop->Watch(upstream_.get(), kBothWays, [this](uint32_t) { Pump(); });
+}
+
+void Connection::Pump() {
+  const uint64_t before = sending_->moved() + receiving_->moved();
+  const Flow::Next sent = sending_->Move(kTurn);
+  const Flow::Next received = receiving_->Move(kTurn);
+  const uint64_t moved = sending_->moved() + receiving_->moved() - before;
+  host_->moved_bytes += moved;
+  if (moved > 0) {
+    idle_ticks_ = 0;
+  }
+  const uint64_t limit = host_->policy->limits().bytes;
+  if (limit != 0 && host_->moved_bytes > limit) {
+    Finish(Event::BYTE_LIMIT);
+  } else if (sending_->state() == Flow::State::kBroken ||
+             receiving_->state() == Flow::State::kBroken) {
+    Finish(Event::BROKEN);
+  } else if (sending_->state() == Flow::State::kEnded &&
+             receiving_->state() == Flow::State::kEnded) {
+    Finish(Event::CLOSED);
+  } else if (sent == Flow::Next::kAgain || received == Flow::Next::kAgain) {
+    again_ =
+        sandbox::Timer(host_->loop, moved > 0 ? absl::ZeroDuration() : kSoon,
+                       [this] { Pump(); });
+  }
+}
+
+void Connection::OnIdleTick() {
+  if (++idle_ticks_ > kIdleTicks) {
+    Finish(Event::IDLE);
+    return;
+  }
+  idle_ = sandbox::Timer(host_->loop, host_->policy->limits().idle / kIdleTicks,
+                         [this] { OnIdleTick(); });
+}
+
+void Connection::Refuse(Event::Reason reason, const std::string& claimed) {
+  Event event;
+  event.set_kind(Event::CONNECTION_REFUSED);
+  event.set_reason(reason);
+  event.set_claimed(claimed);
+  Report(std::move(event));
+  End(true);
+}
+
+void Connection::Finish(Event::Reason reason) {
+  Event event;
+  event.set_kind(Event::CONNECTION_ENDED);
+  event.set_reason(reason);
+  event.set_sent_bytes(sending_->moved());
+  event.set_received_bytes(receiving_->moved());
+  event.set_duration_ns(absl::ToInt64Nanoseconds(absl::Now() - begin_));
+  Report(std::move(event));
+  End(reason != Event::CLOSED);
+}
+
+void Connection::Report(Event event) {
+  event.set_host(name_);
+  event.set_port(port_);
+  event.set_upstream(upstream_address_);
+  host_->journal->Report(std::move(event));
+}
+
+void Connection::End(bool reset) {
+  Enter(State::kEnded);
+  self_.reset();
+  if (reset) {
+    ResetOnClose(client_);
+    if (upstream_.valid()) {
+      ResetOnClose(upstream_);
+    }
+  } else {
+    Discard(client_);
+  }
+  deadline_.Cancel();
+  idle_.Cancel();
+  again_.Cancel();
+  host_->loop->Unwatch(client_.get());
+  if (upstream_.valid()) {
+    host_->loop->Unwatch(upstream_.get());
+  }
+  // A callback of this object may be running.
+  host_->loop->Defer(on_end_);
+}
+
+}  // namespace egress

@@ -1,0 +1,110 @@
+// One connection from inside the sandbox: from its acceptance to its end.
+
+#ifndef SANDBOX_EGRESS_CONNECTION_H_
+#define SANDBOX_EGRESS_CONNECTION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "corral/egress/v1/egress.pb.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/address_filter.h"
+#include "sandbox/egress/dialer.h"
+#include "sandbox/egress/flow.h"
+#include "sandbox/egress/inspection.h"
+#include "sandbox/egress/journal.h"
+#include "sandbox/egress/name_table.h"
+#include "sandbox/egress/pipe_pool.h"
+#include "sandbox/egress/policy.h"
+#include "sandbox/egress/resolver.h"
+
+namespace egress {
+
+// The objects that connections share. All of them outlive the connections.
+struct ConnectionHost {
+  sandbox::EventLoop* loop;
+  const Policy* policy;
+  const NameTable* names;
+  const AddressFilter* filter;
+  Resolver* resolver;
+  PipePool* pipes;
+  Journal* journal;
+  // Bytes that all connections have moved.
+  uint64_t moved_bytes = 0;
+};
+
+// For the thread of its loop.
+class Connection {
+ public:
+  // `port`: the one that was dialled. `on_end` is called once, may destroy the
+  // connection, and is never called by Start().
+  Connection(ConnectionHost* host, sandbox::UniqueFd client, uint16_t port,
+             std::function<void()> on_end);
+  ~Connection();
+
+  void Start();
+
+  // The time a client has for its ClientHello or the head of its request.
+  static constexpr absl::Duration kRequestTime = absl::Seconds(15);
+
+ private:
+  // A connection goes through the states in this order, and may end in each of
+  // them. One whose rule allows any bytes is not inspected.
+  enum class State {
+    kNew,
+    kInspecting,
+    kResolving,
+    kConnecting,
+    kPumping,
+    kEnded
+  };
+
+  void Enter(State next);
+  void Inspect();
+  void OnRequest();
+  void Resolve();
+  void OnAddresses(absl::StatusOr<std::vector<IpAddress>> found);
+  void Connect(std::vector<IpAddress> addresses);
+  void OnConnected(sandbox::UniqueFd upstream, const IpAddress& address);
+  void Pump();
+  void OnIdleTick();
+
+  // Ends a connection that never reached its host.
+  void Refuse(wire::Event::Reason reason, const std::string& claimed = "");
+  // Ends a connection that did.
+  void Finish(wire::Event::Reason reason);
+  void Report(wire::Event event);
+  void End(bool reset);
+
+  ConnectionHost* const host_;
+  sandbox::UniqueFd client_;
+  const uint16_t port_;
+  const std::function<void()> on_end_;
+  const absl::Time begin_;
+  State state_ = State::kNew;
+  // The host that the dialled address stands for, or the address.
+  std::string name_;
+  std::string received_;
+  Inspection accepted_;
+  std::unique_ptr<Dialer> dialer_;
+  sandbox::UniqueFd upstream_;
+  std::string upstream_address_;
+  std::unique_ptr<Flow> sending_;
+  std::unique_ptr<Flow> receiving_;
+  int idle_ticks_ = 0;
+  sandbox::Timer deadline_;
+  sandbox::Timer idle_;
+  sandbox::Timer again_;
+  // Lets a late answer of the resolver find out that the connection is gone.
+  std::shared_ptr<Connection*> self_;
+};
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_CONNECTION_H_

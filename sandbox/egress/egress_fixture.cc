@@ -1,0 +1,221 @@
+#include "sandbox/egress/egress_fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "sandbox/egress/ip_address.h"
+#include "sandbox/egress/name_table.h"
+#include "sandbox/egress/policy.h"
+
+namespace egress {
+namespace {
+
+using sandbox::UniqueFd;
+
+// A user without privileges.
+constexpr uid_t kUser = 65533;
+
+// Has a test fail instead of hanging.
+void LimitWaiting(const UniqueFd& socket) {
+  const timeval patience = {60, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
+               sizeof(patience));
+}
+
+std::string Number(size_t value, int size) {
+  std::string bytes;
+  for (int i = size - 1; i >= 0; --i) {
+    bytes.push_back(static_cast<char>(value >> (8 * i)));
+  }
+  return bytes;
+}
+
+std::string Vector(const std::string& bytes, int size) {
+  return Number(bytes.size(), size) + bytes;
+}
+
+}  // namespace
+
+EgressTest::EgressTest() {
+  // The thread of a test starts the program, which ends with it.
+  start_.add_name_servers(server_.address());
+  start_.mutable_policy()->add_private_networks("127.0.0.1");
+  names_ = *NameTable::MakeFile();
+}
+
+EgressTest::~EgressTest() { Kill(); }
+
+void EgressTest::Allow(const std::string& host, uint16_t port,
+                       ::corral::egress::v1::Rule::Protocol protocol) {
+  auto* const rule = start_.mutable_policy()->add_rules();
+  rule->set_host(host);
+  rule->add_ports(port);
+  rule->set_protocol(protocol);
+}
+
+void EgressTest::Serve(const std::string& host,
+                       const tests::UpstreamServer& server,
+                       ::corral::egress::v1::Rule::Protocol protocol) {
+  server_.Set(host, {"127.0.0.1"});
+  Allow(host, server.port(), protocol);
+}
+
+std::string EgressTest::Status(absl::string_view field) {
+  std::ifstream file(absl::StrCat("/proc/", process_.pid, "/status"));
+  std::string line;
+  while (std::getline(file, line)) {
+    if (absl::StartsWith(line, absl::StrCat(field, ":"))) {
+      return line.substr(line.find('\t') + 1);
+    }
+  }
+  return "";
+}
+
+void EgressTest::Start() {
+  inside_.Run([this] {
+    absl::StatusOr<InnerSockets> inner =
+        OpenInnerSockets(PortsOf(start_.policy()));
+    ASSERT_TRUE(inner.ok()) << inner.status();
+    inner_ = *std::move(inner);
+  });
+  start_.mutable_policy()->set_ipv6(inner_.ipv6);
+  start_.add_descriptors()->set_kind(::corral::egress::v1::Descriptor::NAMES);
+  for (const auto& kind : inner_.kinds) {
+    *start_.add_descriptors() = kind;
+  }
+  Restart();
+}
+
+void EgressTest::Restart() {
+  Kill();
+  std::vector<int> fds = {names_.get()};
+  for (const UniqueFd& socket : inner_.sockets) {
+    fds.push_back(socket.get());
+  }
+  absl::StatusOr<EgressProcess> process = StartEgress(kUser, start_, fds);
+  ASSERT_TRUE(process.ok()) << process.status();
+  process_ = *std::move(process);
+  LimitWaiting(process_.socket);
+}
+
+void EgressTest::Kill() {
+  if (process_.pid > 0) {
+    ::kill(process_.pid, SIGKILL);
+    ::waitpid(process_.pid, nullptr, 0);
+    process_ = EgressProcess();
+  }
+}
+
+std::string EgressTest::Ask(const std::string& message) {
+  std::string answer(4096, '\0');
+  inside_.Run([&] {
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage server;
+    const socklen_t size =
+        IpAddress::Parse("127.0.0.53")->ToSocket(53, &server);
+    ::connect(socket.get(), reinterpret_cast<sockaddr*>(&server), size);
+    ::send(socket.get(), message.data(), message.size(), 0);
+    const ssize_t got = ::recv(socket.get(), answer.data(), answer.size(), 0);
+    answer.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  });
+  return answer;
+}
+
+std::string EgressTest::Lookup(const std::string& name, uint16_t type) {
+  const std::string answer = Ask(MakeDnsQuery(name, type));
+  if (answer.size() < 12 || answer[7] != 1) {
+    return "";
+  }
+  char text[INET6_ADDRSTRLEN] = {};
+  const int family = type == 1 ? AF_INET : AF_INET6;
+  const size_t size = type == 1 ? 4 : 16;
+  ::inet_ntop(family, answer.data() + answer.size() - size, text, sizeof(text));
+  return text;
+}
+
+UniqueFd EgressTest::Dial(const std::string& host, uint16_t port) {
+  absl::StatusOr<IpAddress> address = IpAddress::Parse(host);
+  if (!address.ok()) {
+    address = IpAddress::Parse(Lookup(host));
+  }
+  UniqueFd result;
+  int error = EADDRNOTAVAIL;
+  inside_.Run([&] {
+    if (!address.ok()) {
+      return;
+    }
+    UniqueFd socket(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage target;
+    const socklen_t size = address->ToSocket(port, &target);
+    if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&target), size) ==
+        0) {
+      LimitWaiting(socket);
+      result = std::move(socket);
+    }
+    error = errno;
+  });
+  errno = error;
+  return result;
+}
+
+std::string EgressTest::Exchange(const std::string& host, uint16_t port,
+                                 absl::string_view bytes) {
+  const UniqueFd socket = Dial(host, port);
+  // Sending nothing could take the error that the end of the stream has.
+  if (!bytes.empty()) {
+    ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  std::string all;
+  char part[4096];
+  for (;;) {
+    const ssize_t got = ::recv(socket.get(), part, sizeof(part), 0);
+    if (got < 0) {
+      return errno == ECONNRESET ? all + "RST" : all + "error";
+    }
+    if (got == 0) {
+      return all;
+    }
+    all.append(part, static_cast<size_t>(got));
+  }
+}
+
+EgressTest::Event EgressTest::NextEvent() {
+  char bytes[4096];
+  const ssize_t got = ::recv(process_.socket.get(), bytes, sizeof(bytes), 0);
+  Event event;
+  EXPECT_GT(got, 0) << "corral-egress has ended";
+  EXPECT_TRUE(event.ParseFromArray(bytes, static_cast<int>(got)));
+  return event;
+}
+
+std::string MakeDnsQuery(const std::string& name, uint16_t type) {
+  std::string query("\x12\x34\x01\0\0\1\0\0\0\0\0\0", 12);
+  for (const absl::string_view label : absl::StrSplit(name, '.')) {
+    query += Vector(std::string(label), 1);
+  }
+  return query + Number(0, 1) + Number(type, 2) + Number(1, 2);
+}
+
+std::string MakeClientHello(const std::string& server_name) {
+  const std::string list = Number(0, 1) + Vector(server_name, 2);
+  const std::string extension = Number(0, 2) + Vector(Vector(list, 2), 2);
+  const std::string body = Number(0x0303, 2) + std::string(32, 'r') +
+                           Vector("", 1) + Vector(Number(0x1301, 2), 2) +
+                           Vector(Number(0, 1), 1) +
+                           Vector(server_name.empty() ? "" : extension, 2);
+  return Number(22, 1) + Number(0x0301, 2) +
+         Vector(Number(1, 1) + Vector(body, 3), 2);
+}
+
+}  // namespace egress

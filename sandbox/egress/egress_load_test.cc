@@ -1,0 +1,121 @@
+// Tests the limits of corral-egress, and many connections and names.
+
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/egress_fixture.h"
+#include "sandbox/egress/ip_address.h"
+#include "tests/network/upstream_server.h"
+
+namespace egress {
+namespace {
+
+using ::sandbox::UniqueFd;
+using ::testing::HasSubstr;
+using ::tests::Echo;
+using ::tests::ReadUntil;
+using ::tests::SendAll;
+using ::tests::UpstreamServer;
+using Rule = ::corral::egress::v1::Rule;
+using EgressLoadTest = EgressTest;
+
+TEST_F(EgressLoadTest, RefusesConnectionsAboveTheLimit) {
+  UpstreamServer server(Echo);
+  Serve("a.example", server, Rule::TCP);
+  start_.mutable_policy()->mutable_limits()->set_connections(2);
+  Start();
+  const UniqueFd first = Dial("a.example", server.port());
+  const UniqueFd second = Dial("a.example", server.port());
+  EXPECT_EQ(Exchange("a.example", server.port(), ""), "RST");
+  EXPECT_EQ(NextEvent().reason(), Event::TOO_MANY_CONNECTIONS);
+}
+
+TEST_F(EgressLoadTest, EndsConnectionsAtTheLimitsOfTimeAndBytes) {
+  UpstreamServer server(Echo);
+  Serve("a.example", server, Rule::TCP);
+  auto* const limits = start_.mutable_policy()->mutable_limits();
+  limits->set_idle_ns(40'000'000);
+  limits->set_bytes(1000);
+  Start();
+  EXPECT_EQ(Exchange("a.example", server.port(), "x"), "xRST");
+  EXPECT_EQ(NextEvent().reason(), Event::IDLE);
+  limits->set_idle_ns(0);
+  limits->set_total_ns(50'000'000);
+  Restart();
+  EXPECT_EQ(Exchange("a.example", server.port(), "x"), "xRST");
+  EXPECT_EQ(NextEvent().reason(), Event::TOTAL_TIME);
+  limits->set_total_ns(0);
+  Restart();
+  EXPECT_THAT(Exchange("a.example", server.port(), std::string(2000, 'x')),
+              HasSubstr("RST"));
+  EXPECT_EQ(NextEvent().reason(), Event::BYTE_LIMIT);
+}
+
+TEST_F(EgressLoadTest, HoldsASenderBackWhoseReceiverIsSlow) {
+  UpstreamServer server([](int socket) {
+    // Reads nothing until the peer has closed its side.
+    const std::string all = ReadUntil(socket, "\n");
+    SendAll(socket, absl::StrCat(all.size()));
+  });
+  Serve("a.example", server, Rule::TCP);
+  Start();
+  const UniqueFd socket = Dial("a.example", server.port());
+  const std::string bytes = std::string(64 << 20, 'x') + "\n";
+  ASSERT_TRUE(SendAll(socket.get(), bytes));
+  ::shutdown(socket.get(), SHUT_WR);
+  EXPECT_EQ(ReadUntil(socket.get(), ""), absl::StrCat(bytes.size()));
+}
+
+TEST_F(EgressLoadTest, ServesAThousandConnectionsAtOnce) {
+  UpstreamServer server(Echo);
+  Serve("a.example", server, Rule::TCP);
+  Start();
+  const std::string address = Lookup("a.example");
+  std::vector<UniqueFd> sockets;
+  for (int i = 0; i < 1000; ++i) {
+    sockets.push_back(Dial(address, server.port()));
+    ASSERT_TRUE(SendAll(sockets.back().get(), "hello"));
+  }
+  for (const UniqueFd& socket : sockets) {
+    EXPECT_EQ(ReadUntil(socket.get(), "hello"), "hello");
+  }
+  EXPECT_EQ(server.connections(), 1000);
+}
+
+TEST_F(EgressLoadTest, DoesNotGrowUnderAFloodOfNames) {
+  Allow("*.example", 443);
+  Start();
+  for (int i = 0; i < 200; ++i) {
+    Lookup(absl::StrCat("warm", i, ".example"));
+  }
+  int before = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(Status("VmRSS").substr(0, 9), &before));
+  inside_.Run([&] {
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage server;
+    const socklen_t size =
+        IpAddress::Parse("127.0.0.53")->ToSocket(53, &server);
+    ::connect(socket.get(), reinterpret_cast<sockaddr*>(&server), size);
+    for (int i = 0; i < 20'000; ++i) {
+      const std::string query = MakeDnsQuery(
+          absl::StrCat("n", i, i % 2 == 0 ? ".example" : ".evil.com"), 1);
+      char answer[512];
+      ::send(socket.get(), query.data(), query.size(), 0);
+      EXPECT_GT(::recv(socket.get(), answer, sizeof(answer), 0), 12);
+    }
+  });
+  int after = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(Status("VmRSS").substr(0, 9), &after));
+  // The table holds 4096 names of 256 bytes, and an index of them.
+  EXPECT_LT(after - before, 4 << 10) << "KiB";
+}
+
+}  // namespace
+}  // namespace egress

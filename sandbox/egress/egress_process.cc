@@ -1,0 +1,102 @@
+#include "sandbox/egress/egress_process.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "sandbox/base/program_image.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/egress/egress_image.h"
+#include "sandbox/egress/start_packet.h"
+
+namespace egress {
+namespace {
+
+using sandbox::UniqueFd;
+
+// The descriptors of the program.
+constexpr int kSocket = 3;
+constexpr int kImage = 4;
+
+// Between fork and exec: raw system calls only.
+[[noreturn]] void Become(uid_t id, int image, int socket) {
+  for (int number = 1; number < NSIG; ++number) {
+    ::signal(number, SIG_DFL);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = ::open("/dev/null", O_RDWR);
+  char name[] = "corral-egress";
+  char* const arguments[] = {name, nullptr};
+  char* const environment[] = {nullptr};
+  if (null >= 0 && ::dup2(null, 0) == 0 && ::dup2(null, 1) == 1 &&
+      ::dup2(socket, kSocket) == kSocket && ::dup2(image, kImage) == kImage &&
+      ::syscall(SYS_close_range, kImage + 1, ~0U, 0) == 0 &&
+      ::fcntl(kImage, F_SETFD, FD_CLOEXEC) == 0 &&
+      ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
+      ::syscall(SYS_setresgid, id, id, id) == 0 &&
+      // Takes all capabilities, too.
+      ::syscall(SYS_setresuid, id, id, id) == 0 &&
+      // After the change of user, which undoes it.
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+      ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
+    ::syscall(SYS_execveat, kImage, "", arguments, environment, AT_EMPTY_PATH);
+  }
+  ::_exit(1);
+}
+
+// Returns a descriptor above those that Become() overwrites.
+UniqueFd Raised(const UniqueFd& fd) {
+  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 16));
+}
+
+}  // namespace
+
+absl::StatusOr<EgressProcess> StartEgress(
+    uid_t id, const ::corral::egress::v1::Start& message,
+    const std::vector<int>& descriptors) {
+  ASSIGN_OR_RETURN(
+      const UniqueFd low_image,
+      sandbox::MakeProgramImage("corral-egress", sandbox::EgressImage()));
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ErrnoToStatus(errno, "socket of corral-egress");
+  }
+  EgressProcess process;
+  process.socket.Reset(ends[0]);
+  const UniqueFd low_socket(ends[1]);
+  const UniqueFd image = Raised(low_image);
+  const UniqueFd socket = Raised(low_socket);
+  if (!image.valid() || !socket.valid()) {
+    return absl::ErrnoToStatus(errno, "descriptors of corral-egress");
+  }
+  int pidfd = -1;
+  clone_args arguments = {};
+  arguments.flags = CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof(arguments));
+  if (pid < 0) {
+    return absl::ErrnoToStatus(errno, "start corral-egress");
+  }
+  if (pid == 0) {
+    Become(id, image.get(), socket.get());
+  }
+  process.pid = static_cast<pid_t>(pid);
+  process.pidfd.Reset(pidfd);
+  RETURN_IF_ERROR(SendStart(process.socket.get(), message, descriptors));
+  return process;
+}
+
+}  // namespace egress

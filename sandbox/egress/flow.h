@@ -1,0 +1,69 @@
+// One direction of a connection: moves bytes from a socket to another one.
+
+#ifndef SANDBOX_EGRESS_FLOW_H_
+#define SANDBOX_EGRESS_FLOW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "sandbox/egress/pipe_pool.h"
+
+namespace egress {
+
+// Holds at most one pipe of bytes, so a slow receiver stops the sender. Not
+// thread-safe.
+class Flow {
+ public:
+  enum class State {
+    // More bytes may come.
+    kOpen,
+    // The sender closed its side, which was passed on, or the limit is reached.
+    kEnded,
+    kBroken,
+  };
+
+  // `first` goes to `to` before the bytes of `from`, of which `rest` may
+  // follow. The sockets do not block; they and `pipes` must outlive the flow.
+  Flow(PipePool* pipes, int from, int to, std::string first, uint64_t rest);
+  ~Flow();
+
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+
+  enum class Next {
+    // Nothing can be moved until one of the sockets is ready, seen from now:
+    // watch them edge-triggered.
+    kWait,
+    // The budget was used up, or no pipe is free: call Move() again soon.
+    kAgain,
+  };
+  // Moves about `budget` bytes at most.
+  Next Move(size_t budget);
+
+  State state() const { return state_; }
+  // Bytes that reached `to`.
+  uint64_t moved() const { return moved_; }
+
+ private:
+  // These return false if they can go no further now.
+  bool SendFirst();
+  bool Fill();
+  bool Drain();
+  void End(State state) { state_ = state; }
+
+  PipePool* const pipes_;
+  const int from_;
+  const int to_;
+  std::string first_;
+  uint64_t rest_;
+  State state_ = State::kOpen;
+  Pipe pipe_;
+  size_t in_pipe_ = 0;
+  bool starved_ = false;
+  uint64_t moved_ = 0;
+};
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_FLOW_H_

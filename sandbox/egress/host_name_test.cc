@@ -1,0 +1,69 @@
+#include "sandbox/egress/host_name.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace egress {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
+using ::tests::StatusIs;
+
+TEST(HostNameTest, IsComparedInLowerCaseAndWithoutTheLastDot) {
+  EXPECT_THAT(NormalizeHostName("Registry.NPMJS.org."),
+              Optional(std::string("registry.npmjs.org")));
+  EXPECT_THAT(NormalizeHostName("localhost"),
+              Optional(std::string("localhost")));
+}
+
+TEST(HostNameTest, RefusesWhatIsNoName) {
+  const std::string long_label(64, 'a');
+  const std::string long_name = std::string(250, 'a') + ".com";
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string("a..b"),
+        std::string("a b"), std::string("a/b"), std::string("a\0b", 3),
+        std::string("a.com.."), std::string("\xc3\xa9.com"),
+        std::string("[::1]"), long_label, long_name}) {
+    EXPECT_EQ(NormalizeHostName(name), std::nullopt) << name;
+  }
+}
+
+TEST(HostNameTest, RefusesWhatProgramsReadAsAnAddress) {
+  for (const char* name : {"127.0.0.1", "127.1", "2130706433", "0x7f000001",
+                           "1.2.3.0x4", "10.0.0.1."}) {
+    EXPECT_EQ(NormalizeHostName(name), std::nullopt) << name;
+  }
+}
+
+TEST(NamePatternTest, MatchesOneNameExactly) {
+  const auto pattern = NamePattern::Parse("Example.com");
+  ASSERT_TRUE(pattern.ok());
+  EXPECT_TRUE(pattern->Matches("example.com"));
+  EXPECT_FALSE(pattern->Matches("www.example.com"));
+  EXPECT_FALSE(pattern->Matches("notexample.com"));
+  EXPECT_FALSE(pattern->Matches("example.com.evil.org"));
+}
+
+TEST(NamePatternTest, WildcardMatchesAllNamesBelowButNotTheNameItself) {
+  const auto pattern = NamePattern::Parse("*.example.com");
+  ASSERT_TRUE(pattern.ok());
+  EXPECT_TRUE(pattern->Matches("www.example.com"));
+  EXPECT_TRUE(pattern->Matches("a.b.example.com"));
+  EXPECT_FALSE(pattern->Matches("example.com"));
+  EXPECT_FALSE(pattern->Matches("notexample.com"));
+}
+
+TEST(NamePatternTest, RefusesWildcardsElsewhereAndAddresses) {
+  for (const char* text :
+       {"*", "*.", "a.*.com", "*example.com", "*.*.com", "10.0.0.1", "*.1"}) {
+    EXPECT_THAT(NamePattern::Parse(text).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("must be a host name")))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace egress

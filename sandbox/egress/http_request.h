@@ -1,0 +1,61 @@
+// The head of an HTTP/1 request (RFC 9112).
+
+#ifndef SANDBOX_EGRESS_HTTP_REQUEST_H_
+#define SANDBOX_EGRESS_HTTP_REQUEST_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace egress {
+
+// Larger heads are malformed.
+inline constexpr size_t kMaxHttpHead = 64 << 10;
+
+struct HttpRequest {
+  enum class State {
+    // More bytes are needed.
+    kIncomplete,
+    kMalformed,
+    kComplete,
+  };
+  State state = State::kMalformed;
+
+  std::string method;
+  // A path, a URL, "*", or for CONNECT an authority, as it was sent.
+  std::string target;
+  std::string version;
+  // In order, with the case of their names, without spaces around values.
+  std::vector<std::pair<std::string, std::string>> fields;
+  // The size of the head with its empty line.
+  size_t head_size = 0;
+
+  enum class Body { kNone, kSized, kChunked };
+  Body body = Body::kNone;
+  // For kSized.
+  uint64_t body_size = 0;
+};
+
+// `bytes`: what the client has sent so far. Strict where servers disagree, so
+// that none of them can read another request: lines end in CR LF, names of
+// fields have no spaces, no line is folded, Host and the size of the body are
+// given once.
+HttpRequest ParseHttpRequest(absl::string_view bytes);
+
+// The host that the request names, normalized: of its URL if the target is one,
+// which must then equal Host. Empty: none, no host name, or two different ones.
+std::string HostOf(const HttpRequest& request);
+
+// The head for a connection that carries this request alone, so that no other
+// request follows that nobody has checked.
+std::string MakeOnlyRequest(const HttpRequest& request);
+
+// The client asks to speak another protocol from now on, like WebSocket.
+bool IsUpgrade(const HttpRequest& request);
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_HTTP_REQUEST_H_

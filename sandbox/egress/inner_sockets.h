@@ -1,0 +1,35 @@
+// The sockets of the way out that belong to the sandbox's network namespace.
+
+#ifndef SANDBOX_EGRESS_INNER_SOCKETS_H_
+#define SANDBOX_EGRESS_INNER_SOCKETS_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "corral/egress/v1/egress.pb.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace egress {
+
+struct InnerSockets {
+  // The kinds of `sockets`: name service and listeners.
+  std::vector<::corral::egress::v1::Descriptor> kinds;
+  std::vector<sandbox::UniqueFd> sockets;
+  bool ipv6 = false;
+};
+
+// Makes the inner networks (see NameTable) addresses of the present network
+// namespace, and opens the sockets there: DNS at 127.0.0.53, and listeners for
+// `ports`. Needs CAP_NET_ADMIN and CAP_NET_BIND_SERVICE in the namespace, whose
+// loopback interface is up.
+absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports);
+
+// The content of /etc/resolv.conf in the sandbox.
+inline constexpr char kInnerResolvConf[] =
+    "nameserver 127.0.0.53\noptions timeout:5 attempts:2\n";
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_INNER_SOCKETS_H_

@@ -1,0 +1,110 @@
+#include "sandbox/egress/inspection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sandbox/egress/client_hello.h"
+#include "sandbox/egress/host_name.h"
+#include "sandbox/egress/http_request.h"
+
+namespace egress {
+namespace {
+
+using Event = ::corral::egress::v1::Event;
+using State = Inspection::State;
+
+// The first byte of a TLS handshake; no method of HTTP begins with it.
+constexpr char kTls = 0x16;
+
+Inspection Refuse(Event::Reason reason, absl::string_view claimed = "") {
+  Inspection inspection;
+  inspection.reason = reason;
+  inspection.claimed = std::string(claimed.substr(0, kMaxHostName));
+  return inspection;
+}
+
+Inspection Wait() {
+  Inspection inspection;
+  inspection.state = State::kIncomplete;
+  return inspection;
+}
+
+Inspection InspectTls(absl::string_view bytes, absl::string_view name) {
+  const ClientHello hello = ParseClientHello(bytes);
+  switch (hello.state) {
+    case ClientHello::State::kIncomplete:
+      return Wait();
+    case ClientHello::State::kMalformed:
+      return Refuse(Event::NOT_WEB);
+    case ClientHello::State::kComplete:
+      break;
+  }
+  if (hello.server_name.empty()) {
+    return Refuse(Event::NO_SERVER_NAME);
+  }
+  if (NormalizeHostName(hello.server_name) != name) {
+    return Refuse(Event::SERVER_NAME_DIFFERS, hello.server_name);
+  }
+  if (hello.encrypted) {
+    return Refuse(Event::ENCRYPTED_SERVER_NAME);
+  }
+  Inspection inspection;
+  inspection.state = State::kAccepted;
+  inspection.first = std::string(bytes);
+  return inspection;
+}
+
+// The bytes of the body, as far as its end can be known.
+uint64_t BodyOf(const HttpRequest& request) {
+  if (IsUpgrade(request)) {
+    return kUnlimited;
+  }
+  switch (request.body) {
+    case HttpRequest::Body::kNone:
+      return 0;
+    case HttpRequest::Body::kSized:
+      return request.body_size;
+    case HttpRequest::Body::kChunked:
+      break;
+  }
+  return kUnlimited;
+}
+
+Inspection InspectHttp(absl::string_view bytes, absl::string_view name) {
+  const HttpRequest request = ParseHttpRequest(bytes);
+  switch (request.state) {
+    case HttpRequest::State::kIncomplete:
+      return Wait();
+    case HttpRequest::State::kMalformed:
+      return Refuse(Event::NOT_WEB);
+    case HttpRequest::State::kComplete:
+      break;
+  }
+  const std::string host = HostOf(request);
+  if (host != name) {
+    const bool path = request.target[0] == '/';
+    return Refuse(Event::HOST_DIFFERS,
+                  host.empty() && !path ? request.target : host);
+  }
+  const uint64_t body = BodyOf(request);
+  const absl::string_view begun = bytes.substr(request.head_size);
+  const size_t sent = std::min<uint64_t>(begun.size(), body);
+  Inspection inspection;
+  inspection.state = State::kAccepted;
+  inspection.first =
+      absl::StrCat(MakeOnlyRequest(request), begun.substr(0, sent));
+  inspection.rest = body == kUnlimited ? kUnlimited : body - sent;
+  return inspection;
+}
+
+}  // namespace
+
+Inspection Inspect(absl::string_view bytes, absl::string_view name) {
+  if (bytes.empty()) {
+    return Wait();
+  }
+  return bytes[0] == kTls ? InspectTls(bytes, name) : InspectHttp(bytes, name);
+}
+
+}  // namespace egress

@@ -1,0 +1,55 @@
+// corral-egress: lets one sandbox reach the hosts that its policy names. Its
+// supervisor starts it; descriptor 3 is their socket, see
+// proto/corral/egress/v1/egress.proto.
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/egress/confinement.h"
+#include "sandbox/egress/journal.h"
+#include "sandbox/egress/proxy.h"
+#include "sandbox/egress/start_packet.h"
+
+namespace {
+
+constexpr int kSupervisor = 3;
+
+absl::Status Serve() {
+  ASSIGN_OR_RETURN(egress::StartPacket start,
+                   egress::ReceiveStart(kSupervisor));
+  ASSIGN_OR_RETURN(const std::unique_ptr<sandbox::EventLoop> loop,
+                   sandbox::EventLoop::Create());
+  egress::Journal journal(egress::PacketSink(kSupervisor));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<egress::Proxy> proxy,
+      egress::Proxy::Create(loop.get(), &journal, std::move(start)));
+  RETURN_IF_ERROR(egress::Confine());
+  // The supervisor sends nothing more: it has ended.
+  loop->Watch(kSupervisor, EPOLLIN, [](uint32_t) { std::_Exit(EXIT_SUCCESS); });
+  loop->Run();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main() {
+  // For people who look at the processes. Without it the name would be a
+  // number.
+  ::prctl(PR_SET_NAME, "corral-egress");
+  ::signal(SIGPIPE, SIG_IGN);
+  const absl::Status served = Serve();
+  LOG(ERROR) << served.ToString();
+  return EXIT_FAILURE;
+}

@@ -1,0 +1,60 @@
+// The hosts that a sandbox may reach.
+
+#ifndef SANDBOX_EGRESS_POLICY_H_
+#define SANDBOX_EGRESS_POLICY_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "corral/egress/v1/egress.pb.h"
+#include "sandbox/egress/host_name.h"
+
+namespace egress {
+
+namespace wire = ::corral::egress::v1;
+
+inline constexpr int kMaxRules = 256;
+// Different ports in all rules together: each one takes two listeners.
+inline constexpr size_t kMaxPorts = 16;
+
+struct Rule {
+  NamePattern pattern;
+  std::set<uint16_t> ports;
+  wire::Rule::Protocol protocol;
+};
+
+struct Limits {
+  uint32_t connections = 2048;
+  // 0: no limit.
+  uint64_t bytes = 0;
+  absl::Duration idle = absl::Minutes(15);
+  absl::Duration total = absl::Hours(24);
+};
+
+class Policy {
+ public:
+  // InvalidArgument: the message names the rule and what is allowed.
+  static absl::StatusOr<Policy> Make(const wire::Policy& message);
+
+  // True if a rule matches the name, which is normalized, with any port.
+  bool AllowsName(absl::string_view name) const;
+  // The first rule that matches; null if there is none.
+  const Rule* Find(absl::string_view name, uint16_t port) const;
+
+  const Limits& limits() const { return limits_; }
+
+ private:
+  std::vector<Rule> rules_;
+  Limits limits_;
+};
+
+// The ports of all rules.
+std::set<uint16_t> PortsOf(const wire::Policy& message);
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_POLICY_H_

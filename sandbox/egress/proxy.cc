@@ -1,0 +1,172 @@
+#include "sandbox/egress/proxy.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
+
+namespace egress {
+namespace {
+
+using sandbox::UniqueFd;
+
+// Connections that are accepted before others get their turn.
+constexpr int kBatch = 64;
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+
+absl::StatusOr<AddressFilter> MakeFilter(const wire::Policy& policy) {
+  std::vector<IpNetwork> networks;
+  for (const std::string& text : policy.private_networks()) {
+    ASSIGN_OR_RETURN(const IpNetwork network, IpNetwork::Parse(text));
+    networks.push_back(network);
+  }
+  return AddressFilter(std::move(networks));
+}
+
+absl::StatusOr<UniqueFd> TakeNames(StartPacket& start) {
+  for (int i = 0; i < start.message.descriptors_size(); ++i) {
+    if (start.message.descriptors(i).kind() == wire::Descriptor::NAMES) {
+      return std::move(start.descriptors[i]);
+    }
+  }
+  return absl::InvalidArgumentError("no descriptor for the names");
+}
+
+bool SetNonBlocking(const UniqueFd& fd) {
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  return flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(sandbox::EventLoop* loop,
+                                                     Journal* journal,
+                                                     StartPacket start) {
+  const wire::Start& message = start.message;
+  ASSIGN_OR_RETURN(Policy policy, Policy::Make(message.policy()));
+  ASSIGN_OR_RETURN(AddressFilter filter, MakeFilter(message.policy()));
+  ASSIGN_OR_RETURN(const UniqueFd file, TakeNames(start));
+  ASSIGN_OR_RETURN(NameTable names, NameTable::Open(file));
+  ASSIGN_OR_RETURN(std::unique_ptr<Resolver> resolver,
+                   Resolver::Create(loop, {message.name_servers().begin(),
+                                           message.name_servers().end()}));
+  std::unique_ptr<Proxy> proxy(new Proxy(loop, journal, std::move(policy),
+                                         std::move(filter), std::move(names),
+                                         std::move(resolver)));
+  RETURN_IF_ERROR(proxy->TakeSockets(std::move(start)));
+  return proxy;
+}
+
+Proxy::Proxy(sandbox::EventLoop* loop, Journal* journal, Policy policy,
+             AddressFilter filter, NameTable names,
+             std::unique_ptr<Resolver> resolver)
+    : loop_(loop),
+      journal_(journal),
+      policy_(std::move(policy)),
+      filter_(std::move(filter)),
+      names_(std::move(names)),
+      resolver_(std::move(resolver)),
+      host_{loop_,           &policy_, &names_,  &filter_,
+            resolver_.get(), &pipes_,  journal_, 0} {}
+
+Proxy::~Proxy() {
+  for (const auto& listener : listeners_) {
+    loop_->Unwatch(listener->socket.get());
+  }
+}
+
+absl::Status Proxy::TakeSockets(StartPacket start) {
+  UniqueFd udp;
+  UniqueFd tcp;
+  for (int i = 0; i < start.message.descriptors_size(); ++i) {
+    const wire::Descriptor& descriptor = start.message.descriptors(i);
+    UniqueFd fd = std::move(start.descriptors[i]);
+    if (fd.valid() && !SetNonBlocking(fd)) {
+      return absl::ErrnoToStatus(errno, "a descriptor does not block");
+    }
+    switch (descriptor.kind()) {
+      case wire::Descriptor::DNS_UDP:
+        udp = std::move(fd);
+        break;
+      case wire::Descriptor::DNS_TCP:
+        tcp = std::move(fd);
+        break;
+      case wire::Descriptor::LISTENER:
+        Listen(std::move(fd), static_cast<uint16_t>(descriptor.port()));
+        break;
+      default:
+        break;
+    }
+  }
+  if (!udp.valid() || !tcp.valid()) {
+    return absl::InvalidArgumentError("no sockets for the name service");
+  }
+  service_ = std::make_unique<NameService>(&policy_, &names_, journal_,
+                                           start.message.policy().ipv6());
+  dns_ = std::make_unique<DnsServer>(loop_, service_.get(), std::move(udp),
+                                     std::move(tcp));
+  return absl::OkStatus();
+}
+
+void Proxy::Listen(UniqueFd socket, uint16_t port) {
+  listeners_.push_back(
+      std::make_unique<Listener>(Listener{std::move(socket), port, {}}));
+  Listener* const listener = listeners_.back().get();
+  loop_->Watch(listener->socket.get(), EPOLLIN,
+               [this, listener](uint32_t) { OnListener(listener); });
+}
+
+void Proxy::OnListener(Listener* listener) {
+  for (int i = 0; i < kBatch; ++i) {
+    UniqueFd client(::accept4(listener->socket.get(), nullptr, nullptr,
+                              SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (client.valid()) {
+      Accept(std::move(client), listener->port);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+               errno == ENOBUFS) {
+      Pause(listener);
+      return;
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+void Proxy::Pause(Listener* listener) {
+  loop_->SetEvents(listener->socket.get(), 0);
+  listener->pause = sandbox::Timer(loop_, kPause, [this, listener] {
+    loop_->SetEvents(listener->socket.get(), EPOLLIN);
+  });
+}
+
+void Proxy::Accept(UniqueFd client, uint16_t port) {
+  if (connections_.size() >= policy_.limits().connections) {
+    RefuseForRoom(std::move(client), port);
+    return;
+  }
+  const uint64_t id = next_connection_++;
+  auto& connection = connections_[id];
+  connection = std::make_unique<Connection>(
+      &host_, std::move(client), port, [this, id] { connections_.erase(id); });
+  connection->Start();
+}
+
+void Proxy::RefuseForRoom(UniqueFd client, uint16_t port) {
+  const linger at_once = {1, 0};
+  ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  wire::Event event;
+  event.set_kind(wire::Event::CONNECTION_REFUSED);
+  event.set_reason(wire::Event::TOO_MANY_CONNECTIONS);
+  event.set_port(port);
+  journal_->Report(std::move(event));
+}
+
+}  // namespace egress

@@ -1,0 +1,56 @@
+// Asks the host's name servers for the addresses of a name.
+
+#ifndef SANDBOX_EGRESS_RESOLVER_H_
+#define SANDBOX_EGRESS_RESOLVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/egress/ip_address.h"
+
+struct ares_channeldata;
+
+namespace egress {
+
+// For the thread of its loop.
+class Resolver {
+ public:
+  using Done = std::function<void(absl::StatusOr<std::vector<IpAddress>>)>;
+
+  // `servers`: "ADDRESS", "ADDRESS:PORT" or "[ADDRESS]:PORT"; empty: those of
+  // /etc/resolv.conf, which is read now and never again. `loop` must outlive
+  // the resolver.
+  static absl::StatusOr<std::unique_ptr<Resolver>> Create(
+      sandbox::EventLoop* loop, const std::vector<std::string>& servers);
+  // Calls each `done` that is due with an error.
+  ~Resolver();
+
+  // Asks for IPv4 and IPv6 addresses; `done` gets those of IPv4 first, at most
+  // kMaxAddresses. NotFound: the name has none; Unavailable: no server answered
+  // in time. May call `done` before it returns. Neither search domains nor
+  // /etc/hosts are used.
+  void Resolve(const std::string& name, Done done);
+
+  static constexpr size_t kMaxAddresses = 64;
+
+ private:
+  explicit Resolver(sandbox::EventLoop* loop) : loop_(loop) {}
+
+  void OnSocket(int fd, bool readable, bool writable);
+  void OnReady(int fd, uint32_t events);
+  void SetTimeout();
+
+  sandbox::EventLoop* const loop_;
+  ares_channeldata* channel_ = nullptr;
+  sandbox::Timer timeout_;
+};
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_RESOLVER_H_
