@@ -54,6 +54,15 @@ void SandboxOptions::AddLifetimeTo(OptionTable& table) {
       [this](absl::string_view value) {
         return SetDuration(value, kLifetime, *lifetime_.mutable_idle_timeout());
       });
+  table.Value(
+      0, "lease", "TIME",
+      "Delete the sandbox, also while commands run, after this time in which\n"
+      "no client asked for it: 10m. A client that is connected to a command\n"
+      "or waits for it keeps it.",
+      [this](absl::string_view value) {
+        return SetDuration(value, kLifetime,
+                           *lifetime_.mutable_lease_timeout());
+      });
   table.Value(0, "keep-executions", "COUNT",
               "How many ended executions to keep; the oldest go first: 100.",
               [this](auto value) { return SetEndedCount(value, retention_); });
@@ -68,7 +77,8 @@ void SandboxOptions::AddLifetimeTo(OptionTable& table) {
 absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   corral::v1::Sandbox sandbox;
   *sandbox.mutable_limits() = limits_;
-  if (lifetime_.has_max_age() || lifetime_.has_idle_timeout()) {
+  if (lifetime_.has_max_age() || lifetime_.has_idle_timeout() ||
+      lifetime_.has_lease_timeout()) {
     *sandbox.mutable_lifetime() = lifetime_;
   }
   if (retention_.has_max_ended_executions() || retention_.has_max_ended_age()) {

@@ -181,6 +181,7 @@ void SetLifetime(const corral::v1::Lifetime& wanted,
   spec->set_idle_timeout_ns(Nanos(wanted.has_idle_timeout()
                                       ? wanted.idle_timeout()
                                       : defaults.idle_timeout()));
+  spec->set_lease_timeout_ns(Nanos(wanted.lease_timeout()));
 }
 
 void DescribeLifetime(const wire::SandboxSpec& spec,
@@ -194,6 +195,10 @@ void DescribeLifetime(const wire::SandboxSpec& spec,
   if (spec.idle_timeout_ns() != 0) {
     *sandbox->mutable_lifetime()->mutable_idle_timeout() =
         TimeUtil::NanosecondsToDuration(spec.idle_timeout_ns());
+  }
+  if (spec.lease_timeout_ns() != 0) {
+    *sandbox->mutable_lifetime()->mutable_lease_timeout() =
+        TimeUtil::NanosecondsToDuration(spec.lease_timeout_ns());
   }
 }
 

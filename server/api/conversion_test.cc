@@ -164,6 +164,7 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLifetimeThatIsAbsent) {
   const corral::v1::Sandbox sandbox = FromSpec(spec);
   EXPECT_EQ(sandbox.lifetime().max_age().seconds(), 60);
   EXPECT_EQ(sandbox.lifetime().idle_timeout().seconds(), 7);
+  EXPECT_FALSE(sandbox.lifetime().has_lease_timeout());
   EXPECT_EQ(sandbox.expire_time().seconds(), 61);
   EXPECT_EQ(sandbox.limits().output_bytes(), 5 << 20);
   EXPECT_FALSE(FromSpec(wire::SandboxSpec()).has_lifetime());

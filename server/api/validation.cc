@@ -225,6 +225,12 @@ absl::Status CheckLifetime(absl::string_view field,
                                   kYear)
                         .status());
   }
+  if (lifetime.has_lease_timeout()) {
+    RETURN_IF_ERROR(CheckDuration(Join(field, "lease_timeout"),
+                                  lifetime.lease_timeout(), absl::Seconds(1),
+                                  kYear)
+                        .status());
+  }
   return absl::OkStatus();
 }
 

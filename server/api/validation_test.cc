@@ -182,6 +182,8 @@ TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
               Refuses("sandbox.lifetime.max_age"));
   EXPECT_THAT(Sandbox("lifetime { idle_timeout { seconds: 31536001 } }"),
               Refuses("sandbox.lifetime.idle_timeout"));
+  EXPECT_THAT(Sandbox("lifetime { lease_timeout { nanos: 1 } }"),
+              Refuses("sandbox.lifetime.lease_timeout"));
   EXPECT_THAT(Sandbox("lifetime { max_age { seconds: 1 } }"), IsOk());
 }
 

@@ -89,7 +89,7 @@ class ExecutionTableTest : public ::testing::Test {
   Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/1}};
   bool idle_ = false;
   std::shared_ptr<Lifetime> lifetime_ =
-      Lifetime::Create(&timers_, absl::Minutes(1));
+      Lifetime::Create(&timers_, {absl::Minutes(1), {}});
   ExecutionTable table_{"tenants/default/sandboxes/box", kMaxRunning};
   Answers answers_;
 };

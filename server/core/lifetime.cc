@@ -12,15 +12,16 @@ namespace server {
 using sandbox::MutexLock;
 
 std::shared_ptr<Lifetime> Lifetime::Create(TimerQueue* timers,
-                                           absl::Duration idle_timeout) {
+                                           const Limits& limits) {
   // make_shared cannot reach the constructor.
-  return std::shared_ptr<Lifetime>(new Lifetime(timers, idle_timeout));
+  return std::shared_ptr<Lifetime>(new Lifetime(timers, limits));
 }
 
 Lifetime::~Lifetime() {
   MutexLock lock(&mutex_);
   timers_->Cancel(age_timer_);
-  timers_->Cancel(idle_timer_);
+  timers_->Cancel(idle_.timer);
+  timers_->Cancel(lease_.timer);
 }
 
 void Lifetime::Begin(absl::Duration age_left, Expired expired) {
@@ -33,53 +34,73 @@ void Lifetime::Begin(absl::Duration age_left, Expired expired) {
       }
     });
   }
-  last_use_ = timers_->Now();
-  if (idle_timeout_ > absl::ZeroDuration()) {
-    ArmIdle(idle_timeout_);
+  for (const Which which : {&Lifetime::idle_, &Lifetime::lease_}) {
+    (this->*which).last_use = timers_->Now();
+    MaybeArm(which);
   }
 }
 
-void Lifetime::Hold() {
+void Lifetime::Hold(Holder holder) {
   MutexLock lock(&mutex_);
-  ++holds_;
+  ++idle_.holds;
+  if (holder == Holder::kCall) {
+    ++lease_.holds;
+  }
 }
 
-void Lifetime::Release() {
+void Lifetime::Release(Holder holder) {
   MutexLock lock(&mutex_);
-  --holds_;
-  last_use_ = timers_->Now();
+  ReleaseFrom(&Lifetime::idle_);
+  if (holder == Holder::kCall) {
+    ReleaseFrom(&Lifetime::lease_);
+  }
+}
+
+void Lifetime::ReleaseFrom(Which which) {
+  Countdown& countdown = this->*which;
+  --countdown.holds;
+  countdown.last_use = timers_->Now();
   // A timer that found a hold did not arm itself again.
-  if (holds_ == 0 && idle_timer_ == 0 && expired_ != nullptr &&
-      idle_timeout_ > absl::ZeroDuration()) {
-    ArmIdle(idle_timeout_);
-  }
+  MaybeArm(which);
 }
 
 void Lifetime::Touch() {
   MutexLock lock(&mutex_);
-  last_use_ = timers_->Now();
+  idle_.last_use = timers_->Now();
+  lease_.last_use = idle_.last_use;
 }
 
-void Lifetime::ArmIdle(absl::Duration delay) {
-  idle_timer_ = timers_->RunAfter(delay, [weak = weak_from_this()] {
-    if (const std::shared_ptr<Lifetime> self = weak.lock(); self != nullptr) {
-      self->OnIdleTimer();
-    }
-  });
+void Lifetime::MaybeArm(Which which) {
+  const Countdown& countdown = this->*which;
+  if (countdown.holds == 0 && countdown.timer == 0 && expired_ != nullptr &&
+      countdown.timeout > absl::ZeroDuration()) {
+    Arm(which, countdown.timeout);
+  }
 }
 
-void Lifetime::OnIdleTimer() {
+void Lifetime::Arm(Which which, absl::Duration delay) {
+  (this->*which).timer =
+      timers_->RunAfter(delay, [weak = weak_from_this(), which] {
+        if (const auto self = weak.lock(); self != nullptr) {
+          self->OnTimer(which);
+        }
+      });
+}
+
+void Lifetime::OnTimer(Which which) {
   {
     MutexLock lock(&mutex_);
-    idle_timer_ = 0;
-    if (holds_ > 0) {
-      return;  // Release() arms it again
+    Countdown& countdown = this->*which;
+    countdown.timer = 0;
+    if (countdown.holds > 0) {
+      return;  // ReleaseFrom() arms it again
     }
-    // A use only moves last_use_, which is cheaper than moving the timer.
+    // A use only moves last_use, which is cheaper than moving the timer.
     const absl::Duration left =
-        idle_timeout_ - absl::FromChrono(timers_->Now() - last_use_);
+        countdown.timeout -
+        absl::FromChrono(timers_->Now() - countdown.last_use);
     if (left > absl::ZeroDuration()) {
-      ArmIdle(left);
+      Arm(which, left);
       return;
     }
   }

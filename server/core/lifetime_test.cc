@@ -1,6 +1,7 @@
 #include "server/core/lifetime.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -9,10 +10,13 @@
 namespace server {
 namespace {
 
+using Holder = Lifetime::Holder;
+
 class LifetimeTest : public ::testing::Test {
  protected:
-  void Begin(absl::Duration age_left, absl::Duration idle_timeout) {
-    lifetime_ = Lifetime::Create(&timers_, idle_timeout);
+  void Begin(absl::Duration age_left, absl::Duration idle_timeout,
+             absl::Duration lease_timeout = absl::ZeroDuration()) {
+    lifetime_ = Lifetime::Create(&timers_, {idle_timeout, lease_timeout});
     lifetime_->Begin(age_left, [this] { ++expired_; });
   }
 
@@ -24,15 +28,15 @@ class LifetimeTest : public ::testing::Test {
 TEST_F(LifetimeTest, HasNoEndWithoutLimits) {
   Begin(absl::InfiniteDuration(), absl::ZeroDuration());
   timers_.Advance(absl::Hours(24 * 365));
-  lifetime_->Hold();
-  lifetime_->Release();
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Release(Holder::kCommand);
   timers_.Advance(absl::Hours(24 * 365));
   EXPECT_EQ(expired_, 0);
 }
 
 TEST_F(LifetimeTest, EndsAtItsAgeWhateverHoldsIt) {
   Begin(absl::Seconds(10), absl::ZeroDuration());
-  lifetime_->Hold();
+  lifetime_->Hold(Holder::kCommand);
   timers_.Advance(absl::Seconds(9));
   EXPECT_EQ(expired_, 0);
   timers_.Advance(absl::Seconds(1));
@@ -56,13 +60,13 @@ TEST_F(LifetimeTest, EndsAfterIdling) {
 
 TEST_F(LifetimeTest, IsNotIdleWhileItIsHeld) {
   Begin(absl::InfiniteDuration(), absl::Seconds(10));
-  lifetime_->Hold();
-  lifetime_->Hold();
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Hold(Holder::kCommand);
   timers_.Advance(absl::Seconds(100));
-  lifetime_->Release();
+  lifetime_->Release(Holder::kCommand);
   timers_.Advance(absl::Seconds(100));
   EXPECT_EQ(expired_, 0);
-  lifetime_->Release();
+  lifetime_->Release(Holder::kCommand);
   timers_.Advance(absl::Seconds(9));
   EXPECT_EQ(expired_, 0);
   timers_.Advance(absl::Seconds(1));
@@ -70,12 +74,12 @@ TEST_F(LifetimeTest, IsNotIdleWhileItIsHeld) {
 }
 
 TEST_F(LifetimeTest, CountsAHoldFromBeforeItsBeginning) {
-  lifetime_ = Lifetime::Create(&timers_, absl::Seconds(10));
-  lifetime_->Hold();
+  lifetime_ = Lifetime::Create(&timers_, {absl::Seconds(10), {}});
+  lifetime_->Hold(Holder::kCommand);
   lifetime_->Begin(absl::InfiniteDuration(), [this] { ++expired_; });
   timers_.Advance(absl::Seconds(100));
   EXPECT_EQ(expired_, 0);
-  lifetime_->Release();
+  lifetime_->Release(Holder::kCommand);
   timers_.Advance(absl::Seconds(10));
   EXPECT_EQ(expired_, 1);
 }
@@ -86,8 +90,42 @@ TEST_F(LifetimeTest, BeginsToIdleAnewWithEachUse) {
   lifetime_->Touch();
   timers_.Advance(absl::Seconds(9));
   // Between two looks of the timer.
-  lifetime_->Hold();
-  lifetime_->Release();
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Release(Holder::kCommand);
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_EQ(expired_, 0);
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_EQ(expired_, 1);
+}
+
+TEST_F(LifetimeTest, EndsWithoutALeaseThoughACommandRuns) {
+  Begin(absl::InfiniteDuration(), absl::Seconds(5), absl::Seconds(10));
+  lifetime_->Hold(Holder::kCommand);
+  timers_.Advance(absl::Seconds(9));
+  EXPECT_EQ(expired_, 0);
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_EQ(expired_, 1);
+}
+
+TEST_F(LifetimeTest, KeepsALeaseThatIsRenewed) {
+  Begin(absl::InfiniteDuration(), absl::ZeroDuration(), absl::Seconds(10));
+  for (int i = 0; i < 10; ++i) {
+    timers_.Advance(absl::Seconds(9));
+    lifetime_->Touch();
+  }
+  EXPECT_EQ(expired_, 0);
+  timers_.Advance(absl::Seconds(10));
+  EXPECT_EQ(expired_, 1);
+}
+
+TEST_F(LifetimeTest, KeepsALeaseWhileACallLasts) {
+  Begin(absl::InfiniteDuration(), absl::ZeroDuration(), absl::Seconds(10));
+  {
+    const CallHold first(lifetime_);
+    CallHold second(lifetime_);
+    const CallHold moved(std::move(second));
+    timers_.Advance(absl::Seconds(100));
+  }
   timers_.Advance(absl::Seconds(9));
   EXPECT_EQ(expired_, 0);
   timers_.Advance(absl::Seconds(1));
@@ -97,14 +135,14 @@ TEST_F(LifetimeTest, BeginsToIdleAnewWithEachUse) {
 TEST_F(LifetimeTest, EndsOnce) {
   Begin(absl::Seconds(10), absl::Seconds(5));
   timers_.Advance(absl::Seconds(5));
-  lifetime_->Hold();
-  lifetime_->Release();
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Release(Holder::kCommand);
   timers_.Advance(absl::Seconds(100));
   EXPECT_EQ(expired_, 1);
 }
 
 TEST_F(LifetimeTest, LeavesNoTimerBehind) {
-  Begin(absl::Seconds(10), absl::Seconds(5));
+  Begin(absl::Seconds(10), absl::Seconds(5), absl::Seconds(5));
   lifetime_.reset();
   timers_.Advance(absl::Seconds(100));
   EXPECT_EQ(expired_, 0);

@@ -20,11 +20,11 @@ class RunningCommand {
   RunningCommand(Activity* activity, std::shared_ptr<Lifetime> lifetime)
       : activity_(activity), lifetime_(std::move(lifetime)) {
     activity_->CommandStarted();
-    lifetime_->Hold();
+    lifetime_->Hold(Lifetime::Holder::kCommand);
   }
   ~RunningCommand() {
     activity_->CommandEnded();
-    lifetime_->Release();
+    lifetime_->Release(Lifetime::Holder::kCommand);
   }
   RunningCommand(const RunningCommand&) = delete;
   RunningCommand& operator=(const RunningCommand&) = delete;

@@ -77,8 +77,9 @@ Sandbox::Sandbox(wire::SandboxSpec spec, const Environment& environment,
                  Origin origin)
     : spec_(std::move(spec)),
       environment_(environment),
-      lifetime_(Lifetime::Create(environment.timers,
-                                 absl::Nanoseconds(spec_.idle_timeout_ns()))),
+      lifetime_(Lifetime::Create(
+          environment.timers, {absl::Nanoseconds(spec_.idle_timeout_ns()),
+                               absl::Nanoseconds(spec_.lease_timeout_ns())})),
       executions_(spec_.name(), environment.max_running),
       recovery_(origin == Origin::kNew ? Recovery::Phase::kDone
                                        : Recovery::Phase::kUnread),

@@ -134,6 +134,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Has the sandbox deleted when its lifetime is over. To be called once.
   void BeginLifetime();
   Lifetime& lifetime() { return *lifetime_; }
+  // Keeps the sandbox for as long as a call lasts.
+  CallHold HoldForCall() { return CallHold(lifetime_); }
 
   // A stream of a one-command sandbox's output began; it ended.
   void BeginViewing() { viewers_->Begin(); }

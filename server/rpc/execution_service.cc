@@ -166,8 +166,8 @@ ExecutionService::UnaryReactor* ExecutionService::WaitExecution(
     }
     timeout = *wanted;
   }
-  return WaitCall::Begin(std::move(found->execution), timeout, response,
-                         timers_, std::move(call));
+  return WaitCall::Begin(*std::move(found), timeout, response, timers_,
+                         std::move(call));
 }
 
 ExecutionService::UnaryReactor* ExecutionService::ReadOutput(

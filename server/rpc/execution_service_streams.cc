@@ -37,13 +37,12 @@ void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
   if (ephemeral) {
     sandbox->BeginViewing();
   }
-  sandbox->lifetime().Hold();
-  stream->Follow(std::move(cursor), [sandbox, ephemeral] {
-    sandbox->lifetime().Release();
-    if (ephemeral) {
-      sandbox->EndViewing();
-    }
-  });
+  stream->Follow(std::move(cursor),
+                 [sandbox, ephemeral, hold = sandbox->HoldForCall()] {
+                   if (ephemeral) {
+                     sandbox->EndViewing();
+                   }
+                 });
 }
 
 // Starts a validated command and streams its output.

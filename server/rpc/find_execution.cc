@@ -1,8 +1,11 @@
 #include "server/rpc/find_execution.h"
 
+#include <memory>
+
 #include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
+#include "server/core/lifetime.h"
 #include "server/core/recovery.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
@@ -17,7 +20,7 @@ absl::StatusOr<FoundExecution> FindExecution(Sandboxes* sandboxes,
   found.id = parsed.id();
   found.sandbox = sandboxes->registry().Find(parsed.sandbox().id());
   if (found.sandbox != nullptr) {
-    found.sandbox->lifetime().Touch();
+    found.hold = std::make_shared<const CallHold>(found.sandbox->HoldForCall());
     found.execution = found.sandbox->FindExecution(parsed.id());
   }
   if (found.execution == nullptr && found.sandbox != nullptr &&

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "server/core/execution.h"
+#include "server/core/lifetime.h"
 #include "server/core/sandbox.h"
 
 namespace server {
@@ -16,6 +17,8 @@ struct FoundExecution {
   std::shared_ptr<Execution> execution;
   // The last part of the name.
   std::string id;
+  // Keeps the sandbox for as long as the call lasts.
+  std::shared_ptr<const CallHold> hold;
 };
 
 }  // namespace server

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -21,7 +22,8 @@ namespace wire = ::corral::supervisor::v1;
 class SandboxLifetimeTest : public ServerFixture {
  protected:
   // Creates the sandbox "box". A time of 0 sets no limit.
-  std::string Create(int max_age_s, int idle_timeout_s) {
+  std::string Create(int max_age_s, int idle_timeout_s,
+                     int lease_timeout_s = 0) {
     corral::v1::CreateSandboxRequest request;
     request.set_parent("tenants/default");
     request.set_sandbox_id("box");
@@ -33,10 +35,14 @@ class SandboxLifetimeTest : public ServerFixture {
     if (idle_timeout_s != 0) {
       lifetime->mutable_idle_timeout()->set_seconds(idle_timeout_s);
     }
+    if (lease_timeout_s != 0) {
+      lifetime->mutable_lease_timeout()->set_seconds(lease_timeout_s);
+    }
     corral::v1::Sandbox sandbox;
     EXPECT_TRUE(Call(sandbox_stub_.get(), &SandboxStub::CreateSandbox, request,
                      &sandbox)
                     .ok());
+    EXPECT_EQ(sandbox.lifetime().lease_timeout().seconds(), lease_timeout_s);
     EXPECT_EQ(sandbox.has_expire_time(), max_age_s != 0);
     return sandbox.name();
   }
@@ -143,6 +149,64 @@ TEST_F(SandboxLifetimeTest, IdlesAnewAfterARestartUnlessACommandRuns) {
   factory_.Exit(name, 0);
   EXPECT_EQ(Wait(name).state(), corral::v1::Execution::EXITED);
   timers_.Advance(absl::Seconds(30));
+  Restart();
+  timers_.Advance(absl::Seconds(59));
+  EXPECT_TRUE(Exists());
+  timers_.Advance(absl::Seconds(1));
+  AwaitNoSandbox();
+}
+
+TEST_F(SandboxLifetimeTest, EndsWithItsCommandWhenNobodyRenewsItsLease) {
+  const std::string name = StartExecution(Create(0, 0, 60), Command());
+  timers_.Advance(absl::Seconds(59));
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+  timers_.Advance(absl::Seconds(59));
+  EXPECT_TRUE(Exists());
+  timers_.Advance(absl::Seconds(1));
+  AwaitNoSandbox();
+}
+
+TEST_F(SandboxLifetimeTest, KeepsItsLeaseWhileACallIsOpen) {
+  const std::string name = StartExecution(Create(0, 0, 60), Command());
+  {
+    auto call = Stream(name);
+    EXPECT_TRUE(call->Next().has_opened());
+    timers_.Advance(absl::Seconds(600));
+    EXPECT_TRUE(Exists());
+  }
+  // The server notices the end of the stream a moment later.
+  while (Exists()) {
+    timers_.Advance(absl::Seconds(1));
+  }
+  AwaitNoSandbox();
+}
+
+TEST_F(SandboxLifetimeTest, KeepsItsLeaseWhileAClientWaits) {
+  const std::string name = StartExecution(Create(0, 0, 60), Command());
+  corral::v1::WaitExecutionRequest request;
+  request.set_name(name);
+  request.mutable_timeout()->set_seconds(600);
+  corral::v1::Execution execution;
+  std::thread waiter([&] {
+    EXPECT_TRUE(Call(execution_stub_.get(), &ExecutionStub::WaitExecution,
+                     request, &execution)
+                    .ok());
+  });
+  const auto held = sandboxes_->registry().Find("box")->FindExecution(
+      name.substr(name.rfind('/') + 1));
+  while (!held->watched()) {
+    std::this_thread::yield();
+  }
+  timers_.Advance(absl::Seconds(599));
+  EXPECT_TRUE(Exists());
+  timers_.Advance(absl::Seconds(1));
+  waiter.join();
+  EXPECT_EQ(execution.state(), corral::v1::Execution::RUNNING);
+}
+
+TEST_F(SandboxLifetimeTest, BeginsItsLeaseAnewAfterARestart) {
+  StartExecution(Create(0, 0, 60), Command());
+  timers_.Advance(absl::Seconds(50));
   Restart();
   timers_.Advance(absl::Seconds(59));
   EXPECT_TRUE(Exists());

@@ -11,6 +11,7 @@
 #include "sandbox/base/mutex.h"
 #include "server/api/grpc_status.h"
 #include "server/core/execution.h"
+#include "server/rpc/found_execution.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -18,14 +19,14 @@ namespace server {
 
 using sandbox::MutexLock;
 
-grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
+grpc::ServerUnaryReactor* WaitCall::Begin(FoundExecution target,
                                           std::optional<absl::Duration> timeout,
                                           corral::v1::Execution* response,
                                           TimerQueue* timers,
                                           Activity::Call call) {
   // make_shared cannot reach the constructor.
   std::shared_ptr<WaitCall> wait(
-      new WaitCall(std::move(execution), response, timers, std::move(call)));
+      new WaitCall(std::move(target), response, timers, std::move(call)));
   wait->self_ = wait;
   const absl::Status lasting = wait->call_->AddLasting(wait.get(), wait);
   if (timeout.has_value()) {
@@ -38,7 +39,7 @@ grpc::ServerUnaryReactor* WaitCall::Begin(std::shared_ptr<Execution> execution,
         });
   }
   // Watches before it reads the state, so that no change is missed.
-  wait->execution_->Watch(wait);
+  wait->target_.execution->Watch(wait);
   wait->OnChange();
   wait->Fail(lasting);
   return wait.get();
@@ -72,7 +73,7 @@ void WaitCall::OnDone() {
     MutexLock lock(&mutex_);
     timers_->Cancel(timer_);
   }
-  execution_->Unwatch(this);
+  target_.execution->Unwatch(this);
   call_->RemoveLasting(this);
   call_.reset();
   self_.reset();  // the last use of this object
@@ -85,9 +86,9 @@ void WaitCall::MaybeAdvance() {
   if (cancelled_) {
     finished_ = true;
     Finish(grpc::Status::CANCELLED);
-  } else if (timed_out_ || execution_->ended()) {
+  } else if (timed_out_ || target_.execution->ended()) {
     finished_ = true;
-    *response_ = execution_->Describe();
+    *response_ = target_.execution->Describe();
     Finish(grpc::Status::OK);
   } else if (!failure_.ok()) {
     finished_ = true;

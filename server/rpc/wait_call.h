@@ -19,6 +19,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "sandbox/base/mutex.h"
 #include "server/core/execution.h"
+#include "server/rpc/found_execution.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -33,7 +34,7 @@ class WaitCall final : public grpc::ServerUnaryReactor,
   // outlive it. Without `timeout` it waits until the end of the execution or of
   // the call. The call fails with SERVER_DRAINING or TOO_MANY_CALLS if the
   // server takes no more waiting calls.
-  static grpc::ServerUnaryReactor* Begin(std::shared_ptr<Execution> execution,
+  static grpc::ServerUnaryReactor* Begin(FoundExecution target,
                                          std::optional<absl::Duration> timeout,
                                          corral::v1::Execution* response,
                                          TimerQueue* timers,
@@ -46,10 +47,9 @@ class WaitCall final : public grpc::ServerUnaryReactor,
   void OnDone() override;
 
  private:
-  WaitCall(std::shared_ptr<Execution> execution,
-           corral::v1::Execution* response, TimerQueue* timers,
-           Activity::Call call)
-      : execution_(std::move(execution)),
+  WaitCall(FoundExecution target, corral::v1::Execution* response,
+           TimerQueue* timers, Activity::Call call)
+      : target_(std::move(target)),
         response_(response),
         timers_(timers),
         call_(std::move(call)) {}
@@ -57,7 +57,7 @@ class WaitCall final : public grpc::ServerUnaryReactor,
   void OnTimeout();
   void MaybeAdvance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::shared_ptr<Execution> execution_;
+  const FoundExecution target_;
   corral::v1::Execution* const response_;
   TimerQueue* const timers_;
   Activity::Call call_;
