@@ -113,6 +113,9 @@ void CompleteBounds(ServerConfig* config) {
   if (config->max_rpc_memory_bytes() == 0) {
     config->set_max_rpc_memory_bytes(256 << 20);
   }
+  if (config->max_waiting_input_bytes() == 0) {
+    config->set_max_waiting_input_bytes(64 << 20);
+  }
 }
 
 }  // namespace

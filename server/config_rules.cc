@@ -37,6 +37,7 @@ constexpr FieldRange kServerRanges[] = {
     {"max_waiting_calls", {1, 1'000'000}},
     {"max_connections", {1, 1'000'000}},
     {"max_rpc_memory_bytes", {16 << 20, 1ULL << 40}},
+    {"max_waiting_input_bytes", {4 << 20, 1ULL << 40}},
 };
 
 constexpr FieldRange kLimitRanges[] = {

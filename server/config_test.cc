@@ -49,6 +49,7 @@ TEST(ConfigTest, AnEmptyConfigurationIsCompletedWithDefaults) {
   EXPECT_EQ(config->max_waiting_calls(), 10'000);
   EXPECT_EQ(config->max_connections(), 10'000);
   EXPECT_EQ(config->max_rpc_memory_bytes(), 256 << 20);
+  EXPECT_EQ(config->max_waiting_input_bytes(), 64 << 20);
   EXPECT_EQ(config->on_shutdown(),
             corral::config::v1::ServerConfig::END_SANDBOXES);
 }
@@ -127,6 +128,7 @@ TEST(ConfigTest, ReportsAValueOutOfRangeWithItsFieldAndRange) {
         "max_connections: 1000001",
         "max_rpc_memory_bytes: 16777215",
         "max_rpc_memory_bytes: 1099511627777",
+        "max_waiting_input_bytes: 4194303",
         "workspace_roots: ['/a', 'b']",
         "ceilings { limits { pids: 7 } }",
         "ceilings { max_age_seconds: 0 }",

@@ -52,6 +52,8 @@ constexpr absl::Duration kStartPatience = absl::Seconds(1);
 constexpr absl::Duration kAnswerPatience = absl::Milliseconds(100);
 // Limit for readers to read the rest after their sandboxes have ended.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// Limit for work on disks that no sandbox needs any more.
+constexpr std::chrono::seconds kDiskPatience(2);
 // A successor serves after this time.
 constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
@@ -125,8 +127,9 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
       leaves_sandboxes_(config.on_shutdown() ==
                         corral::config::v1::ServerConfig::LEAVE_SANDBOXES),
       max_rpc_memory_bytes_(config.max_rpc_memory_bytes()),
-      activity_(&timers_, {absl::Seconds(config.idle_exit_seconds()),
-                           config.max_waiting_calls()}),
+      activity_(&timers_,
+                {absl::Seconds(config.idle_exit_seconds()),
+                 config.max_waiting_calls(), config.max_waiting_input_bytes()}),
       workspace_policy_(ToWorkspaceOptions(config)),
       workspaces_(
           [this](const std::string& path, bool read_only) {
@@ -197,6 +200,7 @@ Daemon::End Daemon::RunToTheEnd(Handover* handover) {
     listener_->Pause();
     activity_.AwaitNoStart(kStartPatience);
     LeaveSandboxes();
+    LOG(INFO) << "left the sandboxes to another server";
     return End::kLeft;
   }
   return EndSandboxes();
@@ -241,8 +245,12 @@ Daemon::End Daemon::EndSandboxes() {
   activity_.EndLastingCalls();
   activity_.AwaitNoCall(kAnswerPatience);
   Shutdown();
+  timers_.Stop();
   if (!removed) {
     LOG(WARNING) << "the next server removes files of deleted sandboxes";
+  } else if (!lanes_.StopWithin(kDiskPatience)) {
+    LOG(WARNING) << "a disk does not answer; the server ends without it";
+    removed = false;
   }
   return removed ? End::kEnded : End::kLeft;
 }

@@ -67,7 +67,8 @@ class Daemon {
   // False: the successor has gone, and the server goes on.
   bool GiveWay(Handover* handover);
   void LeaveSandboxes();
-  // kLeft: every command has ended, but files of deleted sandboxes are left.
+  // kLeft: every command has ended, but files of deleted sandboxes are left, or
+  // a thread waits for a disk.
   End EndSandboxes();
   void Shutdown();
 

@@ -149,7 +149,6 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
     case Daemon::End::kLeft:
       factory->LetGo();
       listener->Close();
-      LOG(INFO) << "left the sandboxes to another server";
       std::_Exit(EXIT_SUCCESS);
     case Daemon::End::kSucceeded:
       factory->LetGo();

@@ -14,6 +14,7 @@
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/commands.h"
 #include "bridge/cli/commands/subcommand.h"
+#include "bridge/cli/report/escaped_text.h"
 #include "bridge/cli/report/exit_report.h"
 #include "bridge/options/option_table.h"
 #include "bridge/options/server_options.h"
@@ -45,6 +46,29 @@ constexpr Subcommand kSubcommands[] = {
     {"info", "Show what the server enforces on its host", Info},
 };
 
+// A command of other tools, and what to type instead.
+struct Habit {
+  const char* name;
+  const char* instead;
+};
+
+constexpr Habit kHabits[] = {
+    {"stop",
+     "corral kill SANDBOX/EXECUTION sends SIGTERM, corral rm SANDBOX "
+     "ends everything in a sandbox and deletes it"},
+    {"start", "corral run or corral exec starts a command"},
+    {"restart", "corral run or corral exec starts a command anew"},
+    {"ls", "corral ps lists sandboxes and executions"},
+    {"list", "corral ps lists sandboxes and executions"},
+    {"inspect", "corral ps --json shows everything"},
+    {"remove", "corral rm deletes"},
+    {"delete", "corral rm deletes"},
+    {"cp", "a sandbox shares its workspace directory with this machine"},
+    {"pull", "there are no images; commands see this machine's /usr"},
+    {"build", "there are no images; commands see this machine's /usr"},
+    {"version", "corral --version shows it"},
+};
+
 std::string Summary() {
   std::string text =
       "Runs commands in sandboxes: they see a workspace directory and nothing "
@@ -69,6 +93,15 @@ const Subcommand* Find(const std::string& name) {
   return nullptr;
 }
 
+absl::string_view Instead(const std::string& name) {
+  for (const Habit& habit : kHabits) {
+    if (name == habit.name) {
+      return habit.instead;
+    }
+  }
+  return "see corral --help";
+}
+
 absl::StatusOr<int> Dispatch(const std::vector<std::string>& words,
                              const client::Timing& timing) {
   Invocation invocation;
@@ -76,7 +109,7 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& words,
   bool version = false;
   OptionTable table("corral", "[OPTIONS] COMMAND [ARG...]", Summary());
   AddServerOptions(table, invocation.server);
-  table.Flag(0, "version", "Show the version.", version);
+  table.Flag('v', "version", "Show the version.", version);
   table.TakeCommandAfter(0);
   ASSIGN_OR_RETURN(Arguments arguments, table.Parse(words));
   if (!arguments.command.empty() && arguments.command[0] == "help") {
@@ -97,8 +130,8 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& words,
   const std::string& name = arguments.command[0];
   const Subcommand* subcommand = Find(name);
   if (subcommand == nullptr) {
-    return UsageError(
-        absl::StrCat("unknown command \"", name, "\"; see corral --help"));
+    return UsageError(absl::StrCat("unknown command \"", Printable(name),
+                                   "\"; ", Instead(name)));
   }
   invocation.words.assign(std::next(arguments.command.begin()),
                           arguments.command.end());

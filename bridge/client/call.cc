@@ -44,6 +44,7 @@ grpc::Status AttemptOnce(Connection& connection, const Attempt& attempt) {
     case CallResult::kAnswered:
     case CallResult::kRefusedForNow:
       return status;
+    case CallResult::kReset:
     case CallResult::kServerGone:
     case CallResult::kNoAnswer:
       return {grpc::StatusCode::UNAVAILABLE,

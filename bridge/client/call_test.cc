@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/client/retry_schedule.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_server.h"
@@ -72,6 +73,19 @@ TEST(CallTest, CreatesOneSandboxAndCommandWhenAnswersAreLost) {
   EXPECT_EQ(execution->name(), "tenants/default/sandboxes/s1/executions/e1");
   EXPECT_EQ(server.creations().size(), 3);
   EXPECT_EQ(server.starts().size(), 2);
+}
+
+TEST(CallTest, DoesNotRepeatARequestThatIsTooLarge) {
+  FakeServer server([](FakeExecution&) {});
+  const auto connection = Connect(server);
+  corral::v1::StartExecutionRequest request;
+  request.mutable_command()->add_argv(std::string(5 << 20, 'x'));
+  grpc::ClientContext context;
+  Execution execution;
+  const grpc::Status status =
+      connection->executions().StartExecution(&context, request, &execution);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Classify(status), CallResult::kAnswered) << status.error_message();
 }
 
 TEST(CallTest, GoesOnWaitingWhenTheServerIsRestarted) {

@@ -61,6 +61,12 @@ grpc::Status Retry::GaveUp(const grpc::Status& last) const {
     case CallResult::kAnswered:
     case CallResult::kRefusedForNow:
       return last;
+    case CallResult::kReset:
+      return {last.error_code(),
+              absl::StrCat(server,
+                           " is short of memory for requests, and has reset "
+                           "the call again and again (",
+                           last.error_message(), ")")};
     case CallResult::kServerGone:
       return {grpc::StatusCode::UNAVAILABLE,
               absl::StrCat(server, " has been gone for ",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "bridge/client/error_details.h"
 
 namespace client {
@@ -12,7 +13,15 @@ constexpr absl::Duration kLongestDelay = absl::Seconds(5);
 
 bool IsForNow(corral::v1::ErrorReason reason) {
   return reason == corral::v1::SERVER_DRAINING ||
-         reason == corral::v1::SANDBOX_NOT_READY;
+         reason == corral::v1::SANDBOX_NOT_READY ||
+         reason == corral::v1::TOO_MANY_CALLS ||
+         reason == corral::v1::TOO_MUCH_INPUT;
+}
+
+// gRPC says by the text alone why it exhausted a resource. A message above its
+// limit would be refused again.
+bool IsOfSize(const grpc::Status& status) {
+  return absl::StrContains(status.error_message(), "larger than max");
 }
 
 }  // namespace
@@ -30,8 +39,11 @@ CallResult Classify(const grpc::Status& status) {
       return IsForNow(reason) ? CallResult::kRefusedForNow
                               : CallResult::kAnswered;
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return reason == corral::v1::TOO_MANY_CALLS ? CallResult::kRefusedForNow
-                                                  : CallResult::kAnswered;
+      if (reason == corral::v1::ERROR_REASON_UNSPECIFIED) {
+        return IsOfSize(status) ? CallResult::kAnswered : CallResult::kReset;
+      }
+      return IsForNow(reason) ? CallResult::kRefusedForNow
+                              : CallResult::kAnswered;
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return CallResult::kNoAnswer;
     default:
@@ -70,6 +82,18 @@ std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
       }
       if (first ||
           (lasted && GetErrorReason(status) == corral::v1::SERVER_DRAINING)) {
+        gone_since_ = now;
+      }
+      break;
+    case CallResult::kReset:
+      // More and more slowly, since each attempt needs memory there.
+      back_off_ = std::clamp(back_off_ * 2, rules_.interval, kLongestDelay);
+      delay = back_off_;
+      if (rules_.refusals == Refusals::kForEver) {
+        gone_since_.reset();
+        return Attempt{delay, now + delay + rules_.patience};
+      }
+      if (first || lasted) {
         gone_since_ = now;
       }
       break;

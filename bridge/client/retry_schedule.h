@@ -22,8 +22,11 @@ enum class CallResult {
   // The deadline passed without an answer.
   kNoAnswer,
   // The server is there, and says that the same call may succeed later
-  // (SERVER_DRAINING, SANDBOX_NOT_READY).
+  // (SERVER_DRAINING, SANDBOX_NOT_READY, TOO_MANY_CALLS, TOO_MUCH_INPUT).
   kRefusedForNow,
+  // gRPC in the server was short of memory and reset the call. Whether it took
+  // effect is not known.
+  kReset,
 };
 
 // Classifies the end of a call that its caller did not cancel.
@@ -62,12 +65,17 @@ class RetrySchedule {
                                   absl::Time now);
 
   // The server sent something: an outage is over.
-  void OnAnswer() { gone_since_.reset(); }
+  void OnAnswer() {
+    gone_since_.reset();
+    back_off_ = absl::ZeroDuration();
+  }
 
  private:
   const RetryRules rules_;
   // Without a value: the server answered last.
   std::optional<absl::Time> gone_since_;
+  // The delay after the last reset; zero: there was none since an answer.
+  absl::Duration back_off_;
 };
 
 }  // namespace client

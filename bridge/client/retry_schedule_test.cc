@@ -20,6 +20,11 @@ constexpr absl::Duration kPatience = absl::Seconds(30);
 
 grpc::Status Gone() { return {grpc::StatusCode::UNAVAILABLE, "closed"}; }
 
+grpc::Status Reset() {
+  return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+          "Received RST_STREAM with error code 11"};
+}
+
 grpc::Status NoAnswer() {
   return {grpc::StatusCode::DEADLINE_EXCEEDED, "too late"};
 }
@@ -76,6 +81,9 @@ TEST_F(RetryScheduleTest, DistinguishesALostServerFromOneThatAnswers) {
   const auto exhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
   EXPECT_EQ(Classify(Refused("TOO_MANY_CALLS", absl::Seconds(1), exhausted)),
             CallResult::kRefusedForNow);
+  EXPECT_EQ(Classify(Refused("TOO_MUCH_INPUT", absl::Seconds(1), exhausted)),
+            CallResult::kRefusedForNow);
+  EXPECT_EQ(Classify(Reset()), CallResult::kReset);
   EXPECT_EQ(Classify(Refused("TOO_MANY_SANDBOXES", {}, exhausted)),
             CallResult::kAnswered);
   EXPECT_EQ(Classify({grpc::StatusCode::NOT_FOUND, "no"}),
@@ -155,6 +163,28 @@ TEST_F(RetryScheduleTest, RepeatsForEverIfTheRulesSaySo) {
   }
   EXPECT_TRUE(Call(Gone()));
   EXPECT_FALSE(Call(Gone(), kMoment, kPatience));
+}
+
+TEST_F(RetryScheduleTest, RepeatsACallThatWasResetMoreAndMoreSlowly) {
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(Call(Reset())->delay, kInterval * (1 << i));
+  }
+  EXPECT_EQ(Call(Reset())->delay, absl::Seconds(5));
+  EXPECT_EQ(Call(Reset())->delay, absl::Seconds(5));
+  schedule_->OnAnswer();
+  EXPECT_EQ(Call(Reset())->delay, kInterval);
+}
+
+TEST_F(RetryScheduleTest, GivesUpOnACallThatIsResetForThePatience) {
+  const auto first = Call(Reset());
+  EXPECT_EQ(first->deadline, now_ + kPatience);
+  EXPECT_TRUE(Call(Reset(), kMoment, kPatience - 2 * kMoment));
+  EXPECT_FALSE(Call(Reset()));
+  RetryRules rules = Rules();
+  rules.refusals = Refusals::kForEver;
+  Follow(rules);
+  EXPECT_TRUE(Call(Reset()));
+  EXPECT_TRUE(Call(Reset(), kMoment, absl::Hours(1)));
 }
 
 TEST_F(RetryScheduleTest, ATimeoutCountsAsTheLossOfTheServer) {

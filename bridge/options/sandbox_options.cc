@@ -22,6 +22,13 @@ void SandboxOptions::AddTo(OptionTable& table) {
              "The directory that commands see and may write to, at the same\n"
              "path inside. Default: the current directory.",
              workspace_);
+  table.Value('v', "volume", "...",
+              "Is refused: a sandbox sees one directory, its workspace.",
+              [](absl::string_view) {
+                return absl::InvalidArgumentError(
+                    "a sandbox sees one directory of this machine, at the same "
+                    "path inside: use --workspace DIR");
+              });
   table.Flag(0, "no-workspace", "Commands see no directory of this machine.",
              no_workspace_);
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",

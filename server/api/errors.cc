@@ -200,6 +200,15 @@ absl::Status TooManyCalls(size_t most, absl::Duration retry_after) {
   return status;
 }
 
+absl::Status TooMuchInput(uint64_t most, absl::Duration retry_after) {
+  absl::Status status = QuotaExceeded(
+      corral::v1::TOO_MUCH_INPUT, "the server",
+      absl::StrCat("of the ", most, " bytes of input that may wait for all ",
+                   "commands, too few are left for this one"));
+  AddRetryInfo(&status, retry_after);
+  return status;
+}
+
 absl::Status ServerFault(absl::string_view where, const absl::Status& cause) {
   return Error(absl::StatusCode::kInternal, corral::v1::SERVER_FAULT,
                absl::StrCat(where, ": ", cause.message()));

@@ -75,6 +75,10 @@ absl::Status QuotaExceeded(corral::v1::ErrorReason reason,
 // and waiting calls the server serves at one time.
 absl::Status TooManyCalls(size_t most, absl::Duration retry_after);
 
+// TOO_MUCH_INPUT, with a QuotaFailure and a RetryInfo. `most`: how many bytes
+// of input may wait in the server.
+absl::Status TooMuchInput(uint64_t most, absl::Duration retry_after);
+
 // SERVER_FAULT. `where` says which operation failed.
 absl::Status ServerFault(absl::string_view where, const absl::Status& cause);
 

@@ -42,6 +42,7 @@ void InputQueue::End() {
   {
     MutexLock lock(&mutex_);
     under_way_ = false;
+    begun_bytes_ = 0;
   }
   Advance();
 }
@@ -49,6 +50,11 @@ void InputQueue::End() {
 size_t InputQueue::waiting() {
   MutexLock lock(&mutex_);
   return waiting_.size();
+}
+
+size_t InputQueue::bytes() {
+  MutexLock lock(&mutex_);
+  return waiting_bytes_ + begun_bytes_;
 }
 
 void InputQueue::Advance() {
@@ -71,6 +77,7 @@ InputQueue::Write* InputQueue::TakeNext() {
     return nullptr;
   }
   Write* next = waiting_.front().write;
+  begun_bytes_ = waiting_.front().bytes;
   Erase(waiting_.begin());
   under_way_ = true;
   return next;

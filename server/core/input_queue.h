@@ -48,6 +48,9 @@ class InputQueue {
   // How many writes have not begun.
   size_t waiting();
 
+  // The bytes of the writes that have not ended.
+  size_t bytes();
+
  private:
   void Advance();
   Write* TakeNext();
@@ -67,6 +70,8 @@ class InputQueue {
       ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool under_way_ ABSL_GUARDED_BY(mutex_) = false;
+  // The bytes of the write that is under way.
+  size_t begun_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // A thread is in Advance(). It begins the next write if one ends at once.
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -87,5 +87,17 @@ TEST_F(InputQueueTest, HoldsNoMoreThanItsLimit) {
   EXPECT_EQ(begun_, "abc");
 }
 
+TEST_F(InputQueueTest, CountsTheBytesOfAWriteUntilItEnds) {
+  Write a(this, 'a');
+  Write b(this, 'b');
+  EXPECT_TRUE(queue_.Add(&a, 1));
+  EXPECT_TRUE(queue_.Add(&b, 2));
+  EXPECT_EQ(queue_.bytes(), 3 + 2 * InputQueue::kWriteBytes);
+  queue_.End();
+  EXPECT_EQ(queue_.bytes(), 2 + InputQueue::kWriteBytes);
+  queue_.End();
+  EXPECT_EQ(queue_.bytes(), 0);
+}
+
 }  // namespace
 }  // namespace server

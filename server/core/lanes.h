@@ -8,6 +8,8 @@
 #ifndef SERVER_CORE_LANES_H_
 #define SERVER_CORE_LANES_H_
 
+#include <chrono>
+
 #include "server/core/disk_reads.h"
 #include "server/runtime/worker_pool.h"
 
@@ -30,14 +32,12 @@ struct Lanes {
 
   // Returns when all work given to the lanes so far has run. Later work is
   // dropped.
-  void Stop() {
-    launches.Stop();
-    kills.Stop();
-    records.Stop();
-    removals.Stop();
-    reads.Stop();
-    workspaces.Stop();
-  }
+  void Stop();
+
+  // The same, for at most `longest`. Returns false if work still runs then, for
+  // instance because a disk does not answer. The process must then exit without
+  // destroying what the work uses.
+  bool StopWithin(std::chrono::milliseconds longest);
 };
 
 }  // namespace server

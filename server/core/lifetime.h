@@ -30,8 +30,8 @@ class Lifetime : public std::enable_shared_from_this<Lifetime> {
     absl::Duration lease_timeout;
   };
 
-  // What keeps a sandbox. A command keeps it from being idle, but does not
-  // renew its lease; a call does both.
+  // Commands and calls keep a sandbox. A command keeps it from being idle, but
+  // does not renew its lease; a call does both.
   enum class Holder { kCommand, kCall };
 
   // `timers` must outlive this object.

@@ -30,13 +30,22 @@ using ::sandbox::UniqueFd;
 
 // Root may lend neither these directories nor anything below them.
 constexpr const char* kSystemTrees[] = {
-    "/bin",    "/boot", "/dev", "/etc",  "/lib", "/lib32",      "/lib64",
-    "/libx32", "/proc", "/sys", "/sbin", "/usr", "/run/systemd"};
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
+    "/lost+found", "/proc", "/sbin", "/snap", "/sys", "/usr",
+    // The data of services, such as the package manager's.
+    "/var/backups", "/var/cache", "/var/lib", "/var/log", "/var/mail",
+    "/var/snap", "/var/spool",
+    // Directories in which services and sessions have their sockets.
+    "/run/NetworkManager", "/run/avahi-daemon", "/run/containerd",
+    "/run/containers", "/run/corral", "/run/crio", "/run/credentials",
+    "/run/cups", "/run/dbus", "/run/docker", "/run/libvirt", "/run/lock",
+    "/run/lvm", "/run/mysqld", "/run/podman", "/run/postgresql", "/run/samba",
+    "/run/screen", "/run/secrets", "/run/sshd", "/run/sudo", "/run/systemd",
+    "/run/udev", "/run/user"};
 // Except these, where people build software.
 constexpr const char* kSourceTrees[] = {"/usr/src", "/usr/local/src"};
 // Root may lend directories below these, but not the directories themselves.
-constexpr const char* kSystemDirectories[] = {
-    "/", "/home", "/run", "/var", "/var/cache", "/var/lib", "/var/log"};
+constexpr const char* kSystemDirectories[] = {"/", "/home", "/run", "/var"};
 
 absl::Status Refuse(const std::string& path, absl::string_view allowed) {
   return InvalidField("sandbox.workspace.path", path, allowed);
@@ -104,6 +113,19 @@ bool IsAtOrAbove(const std::string& path, std::string directory) {
     directory.resize(std::max<size_t>(directory.rfind('/'), 1));
   }
   return AreSame(path, "/");
+}
+
+// Whether this looks like the state directory of a corrald, or like the one of
+// its socket.
+bool BelongsToAServer(const std::string& directory) {
+  struct stat status = {};
+  const auto is = [&](const char* name, mode_t type) {
+    return ::lstat(absl::StrCat(directory, "/", name).c_str(), &status) == 0 &&
+           (status.st_mode & S_IFMT) == type;
+  };
+  return is("corrald.sock", S_IFSOCK) ||
+         (is("lock", S_IFREG) && is("sandboxes", S_IFDIR) &&
+          (status.st_mode & ACCESSPERMS) == S_IRWXU);
 }
 
 }  // namespace
@@ -178,6 +200,13 @@ absl::Status WorkspacePolicy::CheckOwn(const std::string& path) const {
     return Refuse(path, absl::StrCat("a directory that is not at or above that "
                                      "of the server's socket, ",
                                      socket));
+  }
+  for (std::string each = path; each.size() > 1;
+       each.resize(std::max<size_t>(each.rfind('/'), 1))) {
+    if (BelongsToAServer(each)) {
+      return Refuse(path, absl::StrCat("a directory that is not at or below ",
+                                       each, ", which belongs to a corrald"));
+    }
   }
   return absl::OkStatus();
 }

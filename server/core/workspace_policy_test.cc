@@ -181,9 +181,28 @@ TEST_F(WorkspacePolicyTest, LocalRootHasEverythingButTheSystem) {
   EXPECT_THAT(Check(policy, Path("/other")), IsOk());
   EXPECT_THAT(Check(policy, "/root"), IsOk());
   EXPECT_THAT(Check(policy, "/usr/src"), IsOk());
-  for (const char* path : {"/", "/run", "/home", "/var", "/var/lib", "/etc",
-                           "/etc/apt", "/usr", "/usr/lib", "/boot"}) {
+  for (const char* path :
+       {"/", "/run", "/home", "/var", "/var/lib", "/etc", "/etc/apt", "/usr",
+        "/usr/lib", "/boot", "/var/lib/dpkg", "/var/cache/apt", "/var/log"}) {
     EXPECT_THAT(Refusal(policy, path), HasSubstr("not of the system")) << path;
+  }
+}
+
+TEST_F(WorkspacePolicyTest, NeverAllowsADirectoryOfAnotherServer) {
+  for (const char* name : {"/theirs/sandboxes/box", "/their_run/below"}) {
+    std::filesystem::create_directories(Path(name));
+  }
+  { std::ofstream file(Path("/theirs/lock")); }
+  ASSERT_EQ(::chmod(Path("/theirs/sandboxes").c_str(), 0700), 0);
+  ASSERT_EQ(::mknod(Path("/their_run/corrald.sock").c_str(), S_IFSOCK, 0), 0);
+  for (const WorkspacePolicy& policy :
+       {WithRoots({directory_}), Local(kRoot), Local(kPerson)}) {
+    for (const char* name : {"/theirs", "/theirs/sandboxes/box", "/their_run",
+                             "/their_run/below"}) {
+      EXPECT_THAT(Refusal(policy, Path(name)),
+                  HasSubstr("belongs to a corrald"))
+          << name;
+    }
   }
 }
 

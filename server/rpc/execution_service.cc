@@ -19,6 +19,7 @@
 #include "server/api/request_identity.h"
 #include "server/api/validation.h"
 #include "server/core/execution.h"
+#include "server/core/input_queue.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
@@ -215,7 +216,9 @@ ExecutionService::UnaryReactor* ExecutionService::WriteInput(
   if (!found.ok()) {
     return Reply(context, found.status());
   }
-  absl::StatusOr<Activity::Held> held = activity_->BeginHeld();
+  absl::StatusOr<Activity::Held> held =
+      activity_->BeginHeld(request->data().size() + InputQueue::kWriteBytes,
+                           found->execution->input_queue().bytes());
   if (!held.ok()) {
     return Reply(context, held.status());
   }

@@ -47,10 +47,12 @@ Detail Find(const grpc::Status& status) {
 }  // namespace
 
 ServerFixture::ServerFixture(uint32_t max_sandboxes, uint32_t max_executions,
-                             size_t max_waiting_calls)
+                             size_t max_waiting_calls,
+                             uint64_t max_waiting_input)
     : max_sandboxes_(max_sandboxes),
       max_executions_(max_executions),
-      max_waiting_calls_(max_waiting_calls) {
+      max_waiting_calls_(max_waiting_calls),
+      max_waiting_input_(max_waiting_input) {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   path_ = absl::StrCat(::testing::TempDir(), "/", test->test_suite_name(), "_",
                        test->name());
@@ -75,7 +77,8 @@ ServerFixture::~ServerFixture() {
 void ServerFixture::Begin() {
   state_ = StateDirectory::Open(path_).value();
   activity_ = std::make_unique<Activity>(
-      &timers_, Activity::Options{absl::ZeroDuration(), max_waiting_calls_});
+      &timers_, Activity::Options{absl::ZeroDuration(), max_waiting_calls_,
+                                  max_waiting_input_});
   lanes_ = std::make_unique<Lanes>();
   workspaces_ = std::make_unique<WorkspaceChecks>(
       [this](const std::string& path, bool read_only) {

@@ -54,7 +54,8 @@ class ServerFixture : public ::testing::Test {
   // waiting calls.
   explicit ServerFixture(uint32_t max_sandboxes = kMaxSandboxes,
                          uint32_t max_executions = kMaxExecutions,
-                         size_t max_waiting_calls = kMaxWaitingCalls);
+                         size_t max_waiting_calls = kMaxWaitingCalls,
+                         uint64_t max_waiting_input = UINT64_MAX);
   ~ServerFixture() override;
 
   // Blocks until the lanes have no work left.
@@ -140,6 +141,7 @@ class ServerFixture : public ::testing::Test {
   const uint32_t max_sandboxes_;
   const uint32_t max_executions_;
   const size_t max_waiting_calls_;
+  const uint64_t max_waiting_input_;
 
   void Begin();
   void End();

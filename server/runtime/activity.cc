@@ -20,6 +20,7 @@ namespace {
 constexpr absl::Duration kLongestRetry = absl::Seconds(1);
 
 constexpr absl::Duration kTooManyCallsRetry = absl::Seconds(1);
+constexpr absl::Duration kTooMuchInputRetry = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -72,21 +73,28 @@ absl::Status Activity::AddLasting(LastingCall* call,
 void Activity::RemoveLasting(LastingCall* call) {
   sandbox::MutexLock lock(&mutex_);
   lasting_.erase(call);
-  if (draining_) {
+  if (draining_ || lasting_.empty()) {
     mutex_.Signal();
   }
 }
 
-absl::StatusOr<Activity::Held> Activity::BeginHeld() {
+absl::StatusOr<Activity::Held> Activity::BeginHeld(uint64_t bytes,
+                                                   uint64_t share) {
   sandbox::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckLastingCalls());
+  const uint64_t left = options_.max_held_bytes - held_bytes_;
+  if (bytes > left || share + bytes > left) {
+    return TooMuchInput(options_.max_held_bytes, kTooMuchInputRetry);
+  }
   ++held_;
-  return Held(this);
+  held_bytes_ += bytes;
+  return Held(this, {bytes});
 }
 
-void Activity::HeldEnded() {
+void Activity::HeldEnded(uint64_t bytes) {
   sandbox::MutexLock lock(&mutex_);
   --held_;
+  held_bytes_ -= bytes;
 }
 
 absl::Status Activity::CheckLastingCalls() const {

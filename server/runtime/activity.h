@@ -38,6 +38,8 @@ class Activity {
     absl::Duration idle_exit;
     // The largest number of lasting and held calls together at one time.
     size_t max_lasting_calls = SIZE_MAX;
+    // The largest number of bytes that held calls have at one time.
+    uint64_t max_held_bytes = UINT64_MAX;
   };
 
   // A call from its start to its end.
@@ -68,12 +70,16 @@ class Activity {
   // A call that may wait for long, but that neither a drain waits for nor
   // EndLastingCalls ends, such as a write of input. From BeginHeld() to the end
   // of the returned object it counts with the lasting calls. TOO_MANY_CALLS:
-  // there are max_lasting_calls already.
+  // there are max_lasting_calls already. TOO_MUCH_INPUT: with its `bytes` and
+  // the `share` of max_held_bytes that its execution has already, the execution
+  // would have more than is left for the others. So a few that fill their
+  // shares always leave room for one more.
   struct EndHeld {
-    void operator()(Activity* activity) const { activity->HeldEnded(); }
+    uint64_t bytes = 0;
+    void operator()(Activity* activity) const { activity->HeldEnded(bytes); }
   };
   using Held = std::unique_ptr<Activity, EndHeld>;
-  absl::StatusOr<Held> BeginHeld();
+  absl::StatusOr<Held> BeginHeld(uint64_t bytes, uint64_t share);
 
   void SandboxAdded();
   void SandboxRemoved();
@@ -125,7 +131,7 @@ class Activity {
  private:
   void CallEnded();
   void StartEnded();
-  void HeldEnded();
+  void HeldEnded(uint64_t bytes);
   absl::Status CheckLastingCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Blocks until `condition` holds or `longest` is over.
   template <typename Condition>
@@ -155,6 +161,7 @@ class Activity {
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int starts_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t held_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int sandboxes_ ABSL_GUARDED_BY(mutex_) = 0;
   int commands_ ABSL_GUARDED_BY(mutex_) = 0;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,9 +1,11 @@
 #include "server/runtime/activity.h"
 
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
@@ -311,17 +313,54 @@ TEST_F(ActivityTest, RefusesALastingCallAboveTheLimitUntilAnotherEnds) {
   EXPECT_TRUE(activity_.AddLasting(third.get(), third).ok());
 }
 
+TEST_F(ActivityTest, AwaitsTheEndOfTheLastLastingCallAlsoWithoutADrain) {
+  const auto lasting = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(lasting.get(), lasting).ok());
+  Waiting ended =
+      BeginBlocked([this] { return activity_.AwaitNoLastingCall(kLongest); });
+  activity_.RemoveLasting(lasting.get());
+  EXPECT_TRUE(EndsByItself(ended));
+  EXPECT_TRUE(ended.get());
+}
+
 TEST_F(ActivityTest, CountsHeldCallsWithTheLastingOnes) {
   const auto lasting = std::make_shared<FakeLastingCall>();
   ASSERT_TRUE(activity_.AddLasting(lasting.get(), lasting).ok());
-  absl::StatusOr<Activity::Held> held = activity_.BeginHeld();
+  absl::StatusOr<Activity::Held> held = activity_.BeginHeld(1, 0);
   ASSERT_TRUE(held.ok());
-  EXPECT_EQ(ReasonOf(activity_.BeginHeld().status()),
+  EXPECT_EQ(ReasonOf(activity_.BeginHeld(1, 0).status()),
             corral::v1::TOO_MANY_CALLS);
   EXPECT_EQ(ReasonOf(activity_.AddLasting(lasting.get(), lasting)),
             corral::v1::TOO_MANY_CALLS);
   held->reset();
-  EXPECT_TRUE(activity_.BeginHeld().ok());
+  EXPECT_TRUE(activity_.BeginHeld(1, 0).ok());
+}
+
+TEST(ActivityHeldTest, LeavesForOthersAsMuchAsOneExecutionHas) {
+  tests::FakeTimerQueue timers;
+  Activity::Options options;
+  options.max_held_bytes = 100;
+  Activity activity(&timers, options);
+  std::vector<Activity::Held> held;
+  const auto fill = [&](uint64_t bytes) {
+    uint64_t share = 0;
+    while (true) {
+      absl::StatusOr<Activity::Held> one = activity.BeginHeld(bytes, share);
+      if (!one.ok()) {
+        EXPECT_EQ(ReasonOf(one.status()), corral::v1::TOO_MUCH_INPUT);
+        return share;
+      }
+      held.push_back(*std::move(one));
+      share += bytes;
+    }
+  };
+  EXPECT_EQ(fill(10), 50);
+  EXPECT_EQ(fill(5), 25);
+  EXPECT_EQ(fill(1), 13);
+  EXPECT_EQ(ReasonOf(activity.BeginHeld(UINT64_MAX, 1).status()),
+            corral::v1::TOO_MUCH_INPUT);
+  held.clear();
+  EXPECT_EQ(fill(10), 50);
 }
 
 // Fires every timer, also those that were cancelled: a timer may have begun to

@@ -13,12 +13,24 @@ namespace {
 // effect.
 constexpr int kWake = SIGUSR1;
 
+// Signals that would end the process and mean nothing to it. SIGHUP comes when
+// the terminal goes from which a server was started.
+constexpr int kMeaningless[] = {SIGHUP,  SIGUSR2, SIGALRM, SIGVTALRM,
+                                SIGPROF, SIGPOLL, SIGPWR,  SIGSTKFLT,
+                                SIGXCPU, SIGXFSZ};
+
 sigset_t WaitedFor() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, kWake);
+  for (const int signal : kMeaningless) {
+    sigaddset(&signals, signal);
+  }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
+    sigaddset(&signals, signal);
+  }
   return signals;
 }
 
@@ -38,7 +50,7 @@ StopSignals::StopSignals(std::function<void()> on_signal)
         const sigset_t signals = WaitedFor();
         int signal = 0;
         while (sigwait(&signals, &signal) == 0 && !ending_) {
-          if (signal != kWake) {
+          if (signal == SIGTERM || signal == SIGINT) {
             on_signal();
           }
         }

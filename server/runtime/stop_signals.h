@@ -1,4 +1,5 @@
-// Turns SIGTERM and SIGINT into requests to stop.
+// Turns SIGTERM and SIGINT into requests to stop, and takes the signals that
+// would end the process without meaning anything to it.
 
 #ifndef SERVER_RUNTIME_STOP_SIGNALS_H_
 #define SERVER_RUNTIME_STOP_SIGNALS_H_
@@ -11,8 +12,9 @@ namespace server {
 
 class StopSignals {
  public:
-  // Blocks the signals, and SIGPIPE, in every thread that is made later. Call
-  // it in main, before any thread is made.
+  // Blocks all these signals, and SIGPIPE, in every thread that is made later.
+  // Call it in main, before any thread is made. Programs that the process
+  // starts must unblock them.
   static void Block();
 
   // Calls `on_signal` on a thread of its own each time SIGTERM or SIGINT comes.

@@ -53,6 +53,16 @@ TEST_F(StopSignalsTest, GoesOnAfterASignalOfAnotherProcess) {
   EXPECT_EQ(AwaitCount(1), 1);
 }
 
+TEST_F(StopSignalsTest, TakesSignalsThatMeanNothing) {
+  const StopSignals signals([this] { Count(); });
+  for (const int signal : {SIGHUP, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+                           SIGPOLL, SIGPWR, SIGRTMIN, SIGRTMAX}) {
+    ::kill(::getpid(), signal);
+  }
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(AwaitCount(1), 1);
+}
+
 TEST_F(StopSignalsTest, ItsOwnEndIsNotARequest) {
   {
     const StopSignals signals([this] { Count(); });

@@ -176,5 +176,23 @@ TEST_F(HungFilesystemTest, DelaysOnlyTheSandboxThatNeedsIt) {
   EXPECT_EQ(Read(waiting), "text\nmore\n");
 }
 
+TEST_F(HungFilesystemTest, EndsThoughTheCheckOfAWorkspaceHangs) {
+  HangingDirectory workspace(server_.workspace());
+  workspace.Hang("/");
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent(kTenant);
+  request.mutable_sandbox()->mutable_workspace()->set_path(server_.workspace());
+  std::thread creation([&] {
+    corral::v1::Sandbox sandbox;
+    EXPECT_FALSE(
+        client_->Call(&Client::SandboxStub::CreateSandbox, request, &sandbox)
+            .ok());
+  });
+  workspace.AwaitWaiting(1);
+  server_.Signal(SIGTERM);
+  EXPECT_EQ(server_.Wait(), 0) << server_.log();
+  creation.join();
+}
+
 }  // namespace
 }  // namespace tests

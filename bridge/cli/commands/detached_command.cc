@@ -20,16 +20,26 @@ using corral::v1::Execution;
 using Executions = corral::v1::ExecutionService::StubInterface;
 using Sandboxes = corral::v1::SandboxService::StubInterface;
 
-// Deletes a sandbox that nobody needs. Prints a line if that fails.
-void DeleteUnused(client::Connection& connection, const std::string& name) {
-  corral::v1::DeleteSandboxRequest request;
-  request.set_name(name);
-  const absl::Status status =
-      client::Delete(connection, &Sandboxes::DeleteSandbox, request);
+// Delete what nobody needs. They print a line if that fails.
+void SayIfLeft(const absl::Status& status, const std::string& name) {
   if (!status.ok() && !absl::IsNotFound(status)) {
     Say(absl::StrCat(client::ShortName(name),
                      " could not be deleted: ", status.message()));
   }
+}
+
+void DeleteSandbox(client::Connection& connection, const std::string& name) {
+  corral::v1::DeleteSandboxRequest request;
+  request.set_name(name);
+  SayIfLeft(client::Delete(connection, &Sandboxes::DeleteSandbox, request),
+            name);
+}
+
+void DeleteExecution(client::Connection& connection, const std::string& name) {
+  corral::v1::DeleteExecutionRequest request;
+  request.set_name(name);
+  SayIfLeft(client::Delete(connection, &Executions::DeleteExecution, request),
+            name);
 }
 
 absl::StatusOr<Execution> Start(client::Connection& connection,
@@ -54,7 +64,9 @@ absl::StatusOr<int> StartDetached(
     const corral::v1::StartExecutionRequest& request, DetachedOutput output) {
   ASSIGN_OR_RETURN(const Execution execution, Start(connection, request));
   if (FailedToStart(execution)) {
-    return ReportFailure(execution);
+    const int code = ReportFailure(execution);
+    DeleteExecution(connection, execution.name());
+    return code;
   }
   std::string text = client::ShortName(execution.name());
   if (output == DetachedOutput::kJson) {
@@ -77,7 +89,7 @@ absl::StatusOr<int> StartDetachedInNewSandbox(
   if (execution.ok() && !FailedToStart(*execution)) {
     return Print(absl::StrCat(client::ShortName(execution->name()), "\n"));
   }
-  DeleteUnused(connection, sandbox.name());
+  DeleteSandbox(connection, sandbox.name());
   RETURN_IF_ERROR(execution.status());
   return ReportFailure(*execution);
 }

@@ -16,7 +16,8 @@ enum class DetachedOutput { kName, kJson };
 // as JSON. Exit status: 0; if the command failed to start, the same as if it
 // was attached (126, 127, 125), with the reason on standard error.
 
-// In a sandbox that exists. Fills in the request id.
+// In a sandbox that exists. Fills in the request id. An execution that failed
+// to start is deleted.
 absl::StatusOr<int> StartDetached(
     client::Connection& connection,
     const corral::v1::StartExecutionRequest& request, DetachedOutput output);

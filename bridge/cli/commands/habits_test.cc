@@ -178,8 +178,7 @@ TEST_F(HabitsTest, ExecDetachedReportsACommandThatFailsToStart) {
   FailStarts(corral::v1::StartFailure::EXEC, ENOENT);
   EXPECT_EQ(Output({"exec", "-d", "s1", "nope"}, 127), "");
   EXPECT_THAT(error_, HasSubstr("nope: exec failed"));
-  EXPECT_THAT(server_.deletions(), IsEmpty());
-  Output({"wait", "s1/e1"}, 127);
+  EXPECT_THAT(server_.deletions(), ElementsAre(kExecution));
 }
 
 TEST_F(HabitsTest, RunDetachedLeavesNoSandboxWhenTheStartIsRefused) {
@@ -187,6 +186,24 @@ TEST_F(HabitsTest, RunDetachedLeavesNoSandboxWhenTheStartIsRefused) {
   EXPECT_EQ(Output({"run", "-d", "cmd"}, 125), "");
   EXPECT_THAT(error_, HasSubstr("too many executions"));
   EXPECT_THAT(server_.deletions(), ElementsAre(kSandbox));
+}
+
+TEST_F(HabitsTest, RmTakesRecursive) {
+  StartOne();
+  Output({"rm", "-rf", "s1"});
+  EXPECT_THAT(server_.deletions(), ElementsAre(kSandbox));
+}
+
+TEST_F(HabitsTest, SaysWhatToUseInstead) {
+  Output({"stop", "s1"}, 2);
+  EXPECT_THAT(error_, HasSubstr("corral kill SANDBOX/EXECUTION sends SIGTERM"));
+  Output({"ls"}, 2);
+  EXPECT_THAT(error_, HasSubstr("corral ps"));
+  Output({"logs", "-t", "s1/e1"}, 2);
+  EXPECT_THAT(error_, HasSubstr("without times"));
+  EXPECT_EQ(Output({"-v"}), Output({"--version"}));
+  Output({"nosuch\x1b[2J"}, 2);
+  EXPECT_THAT(error_, HasSubstr("\"nosuch\\x1b[2J\"; see corral --help"));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ using corral::v1::Stream;
 
 struct LogsOptions {
   bool follow = false;
+  bool timestamps = false;
   bool only_stdout = false;
   bool only_stderr = false;
   std::optional<uint64_t> from;
@@ -57,11 +58,21 @@ void AddTo(OptionTable& table, LogsOptions& options) {
                 ASSIGN_OR_RETURN(options.from, ParseCount(value));
                 return absl::OkStatus();
               });
+  table.Flag('t', "timestamps",
+             "Is refused: output is kept as the command wrote it, without\n"
+             "times. Let the command add them: corral exec SANDBOX -- sh -c\n"
+             "'make 2>&1 | ts'.",
+             options.timestamps);
   table.Flag(0, "stdout", "Only standard output.", options.only_stdout);
   table.Flag(0, "stderr", "Only standard error.", options.only_stderr);
 }
 
 absl::Status Check(const LogsOptions& options) {
+  if (options.timestamps) {
+    return UsageError(
+        "--timestamps: output is kept as the command wrote it, without times; "
+        "let the command add them, for example with ts");
+  }
   if (options.only_stdout && options.only_stderr) {
     return UsageError("--stdout and --stderr exclude each other");
   }

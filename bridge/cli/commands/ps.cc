@@ -17,6 +17,8 @@
 #include "bridge/client/resource_name.h"
 #include "bridge/options/quantity.h"
 #include "bridge/options/server_options.h"
+#include "corral/v1/execution_service.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -80,19 +82,15 @@ std::string Names(const Rows& rows) {
   return text;
 }
 
-template <typename Resource>
-absl::StatusOr<std::string> JsonList(const std::vector<Resource>& resources) {
-  std::vector<std::string> items;
-  for (const Resource& resource : resources) {
-    ASSIGN_OR_RETURN(items.emplace_back(), ToJson(resource));
-  }
-  return absl::StrCat("[", absl::StrJoin(items, ","), "]");
-}
-
 absl::StatusOr<int> PrintJson(const std::vector<Sandbox>& sandboxes,
                               const std::vector<Execution>& executions) {
-  ASSIGN_OR_RETURN(const std::string sandbox_list, JsonList(sandboxes));
-  ASSIGN_OR_RETURN(const std::string execution_list, JsonList(executions));
+  corral::v1::ListSandboxesResponse all_sandboxes;
+  *all_sandboxes.mutable_sandboxes() = {sandboxes.begin(), sandboxes.end()};
+  corral::v1::ListExecutionsResponse all_executions;
+  *all_executions.mutable_executions() = {executions.begin(), executions.end()};
+  ASSIGN_OR_RETURN(const std::string sandbox_list, ToJsonArray(all_sandboxes));
+  ASSIGN_OR_RETURN(const std::string execution_list,
+                   ToJsonArray(all_executions));
   return Print(absl::StrCat("{\"sandboxes\":", sandbox_list,
                             ",\"executions\":", execution_list, "}\n"));
 }

@@ -70,6 +70,9 @@ absl::StatusOr<int> Remove(Invocation invocation) {
       "alone.");
   bool force = false;
   table.Flag('f', "force", "Ignore names that do not exist.", force);
+  bool recursive = false;
+  table.Flag('r', "recursive",
+             "Has no effect: a sandbox goes with its executions.", recursive);
   table.TakePositionals(1, SIZE_MAX);
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    ParseNames(table, invocation, EitherName));

@@ -8,7 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/commands/corral_process.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -127,6 +130,19 @@ TEST_F(SubcommandTest, LogsFollowsToTheEnd) {
   EXPECT_EQ(logs.Wait(), 0);
 }
 
+// Starts s1/e1 as a program would that keeps what failed to start.
+void Start(const FakeServer& server) {
+  const auto executions =
+      corral::v1::ExecutionService::NewStub(grpc::CreateChannel(
+          server.address(), grpc::InsecureChannelCredentials()));
+  corral::v1::StartExecutionRequest request;
+  request.set_parent("tenants/default/sandboxes/s1");
+  request.mutable_command()->add_argv("cmd");
+  grpc::ClientContext context;
+  corral::v1::Execution started;
+  EXPECT_TRUE(executions->StartExecution(&context, request, &started).ok());
+}
+
 // The outcome of logs -f for a command that runs `script`.
 std::string LogsOf(const FakeExecution::Script& script,
                    const std::optional<corral::v1::StartFailure>& failure) {
@@ -135,7 +151,7 @@ std::string LogsOf(const FakeExecution::Script& script,
     server.FailStarts(*failure);
   }
   CorralProcess(server.address(), {"create", "--no-workspace"}).Wait();
-  CorralProcess(server.address(), {"exec", "-d", "s1", "cmd"}).Wait();
+  Start(server);
   CorralProcess logs(server.address(), {"logs", "-f", "s1/e1"});
   const std::string output = logs.ReadOutput();
   const std::string error = logs.ReadError();

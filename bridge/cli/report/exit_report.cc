@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "bridge/cli/report/escaped_text.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/quantity.h"
 #include "bridge/options/signal_name.h"
@@ -39,7 +39,7 @@ std::string ExplainStartFailure(const Execution& execution) {
   const std::string& subject = failure.stage() == StartFailure::CHDIR
                                    ? execution.command().working_directory()
                                    : execution.command().argv(0);
-  return absl::StrCat(subject, ": ", StageText(failure.stage()),
+  return absl::StrCat(Printable(subject), ": ", StageText(failure.stage()),
                       " failed: ", ErrnoText(failure.errno_value()));
 }
 
@@ -122,7 +122,7 @@ std::string ExplainCause(const Execution& execution) {
 std::string KilledText(const ExitStatus& exit) {
   std::vector<std::string> commands;
   for (const corral::v1::KilledProcess& process : exit.killed()) {
-    const std::string command = absl::CHexEscape(process.command());
+    const std::string command = Printable(process.command());
     if (std::find(commands.begin(), commands.end(), command) ==
         commands.end()) {
       commands.push_back(command);

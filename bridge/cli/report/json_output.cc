@@ -1,17 +1,17 @@
 #include "bridge/cli/report/json_output.h"
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "bridge/cli/report/escaped_text.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/descriptor_database.h"
 #include "google/protobuf/dynamic_message.h"
 #include "google/protobuf/util/json_util.h"
+#include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
@@ -118,50 +118,7 @@ void EscapeFields(Message& message) {
   }
 }
 
-bool IsContinuation(char byte) {
-  return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
-}
-
-// Returns the size of the UTF-8 character at the beginning of `text`; 0: there
-// is none. Follows RFC 3629: no overlong forms, no surrogates, nothing above
-// U+10FFFF.
-size_t CharacterSize(absl::string_view text) {
-  const auto first = static_cast<uint8_t>(text[0]);
-  if (first < 0x80) {
-    return 1;
-  }
-  const size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < size) {
-    return 0;
-  }
-  for (size_t i = 1; i < size; ++i) {
-    if (!IsContinuation(text[i])) {
-      return 0;
-    }
-  }
-  const auto second = static_cast<uint8_t>(text[1]);
-  const bool valid =
-      (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0) &&
-      (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
-  return valid ? size : 0;
-}
-
 }  // namespace
-
-std::string EscapeBytes(absl::string_view bytes) {
-  std::string text;
-  while (!bytes.empty()) {
-    const size_t size = CharacterSize(bytes);
-    if (size == 0) {
-      absl::StrAppend(
-          &text, absl::StrFormat("\\x%02x", static_cast<uint8_t>(bytes[0])));
-    } else {
-      absl::StrAppend(&text, bytes[0] == '\\' ? "\\\\" : bytes.substr(0, size));
-    }
-    bytes.remove_prefix(size == 0 ? 1 : size);
-  }
-  return text;
-}
 
 absl::StatusOr<std::string> ToJson(const Message& message) {
   const std::string& type = message.GetDescriptor()->full_name();
@@ -186,6 +143,16 @@ absl::StatusOr<std::string> ToJson(const Message& message) {
         absl::StrCat("JSON of ", type, ": ", status.ToString()));
   }
   return json;
+}
+
+absl::StatusOr<std::string> ToJsonArray(const Message& list) {
+  const std::unique_ptr<Message> none(list.New());
+  ASSIGN_OR_RETURN(const std::string empty, ToJson(*none));
+  ASSIGN_OR_RETURN(const std::string whole, ToJson(list));
+  // Both texts are the same up to the array and after it.
+  const size_t begin = empty.find("[]");
+  const size_t rest = empty.size() - begin - 2;
+  return whole.substr(begin, whole.size() - begin - rest);
 }
 
 }  // namespace bridge

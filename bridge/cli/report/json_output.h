@@ -10,7 +10,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 
 namespace bridge {
@@ -19,8 +18,10 @@ namespace bridge {
 // so that a script finds them.
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 
-// The text of a field of type bytes, as described above.
-std::string EscapeBytes(absl::string_view bytes);
+// The value of the first field of `list`, the answer to a call that lists
+// resources: a JSON array. Much faster than ToJson() for each resource, because
+// protobuf looks up all types anew for each call.
+absl::StatusOr<std::string> ToJsonArray(const google::protobuf::Message& list);
 
 // One sentence about EscapeBytes() for the text of --help.
 inline constexpr char kJsonHelp[] =

@@ -1,6 +1,7 @@
 #include "bridge/cli/report/json_output.h"
 
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,38 +11,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-TEST(EscapeBytesTest, KeepsText) {
-  EXPECT_EQ(EscapeBytes(""), "");
-  EXPECT_EQ(EscapeBytes("/home/me"), "/home/me");
-  EXPECT_EQ(EscapeBytes("\u00e4 \u20ac \U0001F600"),
-            "\u00e4 \u20ac \U0001F600");
-  EXPECT_EQ(EscapeBytes("a\nb"), "a\nb");
-}
-
-TEST(EscapeBytesTest, EscapesBackslashesAndBytesThatAreNotUtf8) {
-  EXPECT_EQ(EscapeBytes("\\"), "\\\\");
-  EXPECT_EQ(EscapeBytes("\\x41"), "\\\\x41");
-  EXPECT_EQ(EscapeBytes("a\xff"
-                        "b"),
-            "a\\xffb");
-  EXPECT_EQ(EscapeBytes("\x80"), "\\x80");
-}
-
-TEST(EscapeBytesTest, EscapesWhatOnlyLooksLikeUtf8) {
-  EXPECT_EQ(EscapeBytes("\xc3"), "\\xc3");  // cut off
-  EXPECT_EQ(EscapeBytes("\xe2\x82"
-                        "a"),
-            "\\xe2\\x82a");
-  EXPECT_EQ(EscapeBytes("\xc0\x80"), "\\xc0\\x80");  // overlong
-  EXPECT_EQ(EscapeBytes("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf");
-  EXPECT_EQ(EscapeBytes("\xf0\x8f\xbf\xbf"), "\\xf0\\x8f\\xbf\\xbf");
-  EXPECT_EQ(EscapeBytes("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
-  EXPECT_EQ(EscapeBytes("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
-  EXPECT_EQ(EscapeBytes("\xf5\x80\x80\x80"), "\\xf5\\x80\\x80\\x80");
-  EXPECT_EQ(EscapeBytes("\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80"),
-            "\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80");
-}
 
 TEST(ToJsonTest, WritesPathsAndArgumentsAsText) {
   corral::v1::Execution execution;
@@ -73,6 +42,16 @@ TEST(ToJsonTest, WritesTimesAsProtobufDoes) {
       AllOf(HasSubstr(R"("path":"/w")"), HasSubstr(R"("read_only":false)"),
             HasSubstr(R"("create_time":"1970-01-01T00:00:01Z")"),
             HasSubstr(R"("max_age":"90s")")));
+}
+
+TEST(ToJsonTest, WritesAListAsOneArray) {
+  corral::v1::ListExecutionsResponse list;
+  EXPECT_EQ(*ToJsonArray(list), "[]");
+  list.add_executions()->mutable_command()->add_argv("],\"x\":[]}\xff");
+  list.add_executions()->set_name("s1/e1");
+  const std::string one = *ToJson(list.executions(0));
+  const std::string other = *ToJson(list.executions(1));
+  EXPECT_EQ(*ToJsonArray(list), "[" + one + "," + other + "]");
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ TEST(TextTableTest, EscapesControlCharacters) {
             "x            \\x7f\n");
 }
 
+TEST(TextTableTest, CountsAndCutsCharactersNotBytes) {
+  EXPECT_EQ(FormatTable({{"\u00e4", "x"}, {"abc", "\u00e4\u00e4"}}, 0),
+            "\u00e4    x\n"
+            "abc  \u00e4\u00e4\n");
+  EXPECT_EQ(FormatTable({{"a", "\u00e4\u00e4"}}, 4), "a  \u00e4\n");
+  EXPECT_EQ(FormatTable({{"\xff"}}, 0), "\\xff\n");
+}
+
 TEST(TextTableTest, TakesRowsOfDifferentLengths) {
   EXPECT_EQ(FormatTable({{"a"}, {"b", "c"}}, 0), "a\nb  c\n");
 }
