@@ -134,6 +134,7 @@ void ServerCalls::OnStatusOf(CallPointer<Request, Response> call,
     case client::CallResult::kRefusedForNow:
       failure = client::ToStatus(status);
       break;
+    case client::CallResult::kReset:
     case client::CallResult::kServerGone:
     case client::CallResult::kNoAnswer:
       failure = Unanswered(call->name, status.error_message());
