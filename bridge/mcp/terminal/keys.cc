@@ -1,10 +1,12 @@
 #include "bridge/mcp/terminal/keys.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -56,7 +58,75 @@ const std::map<std::string, std::string>& Table() {
   return *table;
 }
 
+// "ESC [ A" and "ESC O P" become "ESC [ 1 ; 5 A", "ESC [ 5 ~" becomes
+// "ESC [ 5 ; 5 ~".
+std::string ModifySequence(absl::string_view sequence,
+                           const Modifiers& modifiers) {
+  const int parameter = 1 + (modifiers.shift ? 1 : 0) +
+                        (modifiers.alt ? 2 : 0) + (modifiers.ctrl ? 4 : 0);
+  const absl::string_view number = sequence.substr(2, sequence.size() - 3);
+  return absl::StrCat("\x1b[", number.empty() ? "1" : number, ";", parameter,
+                      sequence.substr(sequence.size() - 1));
+}
+
+// The control character of a key, as on a keyboard: Ctrl+3 is Escape. Others
+// stay as they are.
+char Control(char c) {
+  constexpr absl::string_view kDigits = "2345678/";
+  constexpr char kControls[] = {0, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x7f, 0x1f};
+  const size_t digit = kDigits.find(c);
+  if (digit != kDigits.npos) {
+    return kControls[digit];
+  }
+  if (c == '?') {
+    return '\x7f';
+  }
+  return c == ' ' || (c >= '@' && c <= '~') ? static_cast<char>(c & kControl)
+                                            : c;
+}
+
+std::string ModifyCharacter(std::string character, const Modifiers& modifiers) {
+  if (character == "\t" && modifiers.shift) {
+    character = "\x1b[Z";
+  }
+  if (character.size() == 1) {
+    char& c = character[0];
+    if (c == '\x7f') {
+      c = modifiers.ctrl ? '\b' : c;
+    } else {
+      c = modifiers.shift ? absl::ascii_toupper(c) : c;
+      c = modifiers.ctrl ? Control(c) : c;
+    }
+  }
+  return modifiers.alt ? absl::StrCat("\x1b", character) : character;
+}
+
+bool IsOneCharacter(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) {
+           return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+         }) == 1;
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> ModifiedKeyBytes(absl::string_view key,
+                                             const Modifiers& modifiers) {
+  const absl::StatusOr<std::string> named = KeyBytes(key);
+  if (named.ok()) {
+    return named->size() > 1 ? ModifySequence(*named, modifiers)
+                             : ModifyCharacter(*named, modifiers);
+  }
+  if (absl::EqualsIgnoreCase(key, "space")) {
+    return ModifyCharacter(" ", modifiers);
+  }
+  if (!IsOneCharacter(key)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Unknown key: \"", key,
+                     "\". With modifiers, a key is a name such as ArrowUp, F5 "
+                     "or Tab, Space, or one character"));
+  }
+  return ModifyCharacter(std::string(key), modifiers);
+}
 
 absl::StatusOr<std::string> KeyBytes(absl::string_view key) {
   const auto found =

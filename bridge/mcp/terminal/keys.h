@@ -10,10 +10,24 @@
 
 namespace bridge {
 
+// Keys that are held down.
+struct Modifiers {
+  bool shift = false;
+  bool alt = false;
+  bool ctrl = false;
+};
+
 // Returns the bytes of a key: "Enter", "Ctrl+C", "F5". White space around the
 // name and the case of its letters do not matter. NotFound: there is no such
 // key; the message names some that exist.
 absl::StatusOr<std::string> KeyBytes(absl::string_view key);
+
+// The same while other keys are held down, as xterm sends it
+// (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html, "PC-Style Function
+// Keys"). `key` may also be "Space" or one character. InvalidArgument: it is
+// neither.
+absl::StatusOr<std::string> ModifiedKeyBytes(absl::string_view key,
+                                             const Modifiers& modifiers);
 
 }  // namespace bridge
 

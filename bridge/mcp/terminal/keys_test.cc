@@ -1,6 +1,7 @@
 #include "bridge/mcp/terminal/keys.h"
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,50 @@ TEST(KeyBytes, NamesTheFirstKeysWhenThereIsNoSuchKey) {
                            "Backspace, Delete, ArrowUp, ArrowDown, ArrowRight, "
                            "ArrowLeft, Home, End, PageUp, PageDown, Insert, "
                            "F1..."));
+  }
+}
+
+TEST(ModifiedKeyBytes, EncodesAsXtermDoes) {
+  const Modifiers none;
+  const Modifiers shift = {true, false, false};
+  const Modifiers alt = {false, true, false};
+  const Modifiers ctrl = {false, false, true};
+  const Modifiers all = {true, true, true};
+  const std::vector<std::tuple<std::string, Modifiers, std::string>> keys = {
+      {"ArrowUp", ctrl, "\x1b[1;5A"},
+      {"ArrowUp", all, "\x1b[1;8A"},
+      {"Home", shift, "\x1b[1;2H"},
+      {"F1", alt, "\x1b[1;3P"},
+      {"F5", ctrl, "\x1b[15;5~"},
+      {"Delete", shift, "\x1b[3;2~"},
+      {"Tab", shift, "\x1b[Z"},
+      {"Tab", alt, "\x1b\t"},
+      {"Enter", alt, "\x1b\r"},
+      {"Backspace", alt, "\x1b\x7f"},
+      {"Backspace", ctrl, "\b"},
+      {"Ctrl+C", alt, "\x1b\x03"},
+      {"f", alt,
+       "\x1b"
+       "f"},
+      {"f", all, "\x1b\x06"},
+      {"x", ctrl, "\x18"},
+      {"x", shift, "X"},
+      {"3", ctrl, "\x1b"},
+      {"/", ctrl, "\x1f"},
+      {"?", ctrl, "\x7f"},
+      {"space", ctrl, std::string(1, '\0')},
+      {" ", alt, "\x1b "},
+      {"+", ctrl, "+"},
+      {"\xc3\xa9", alt, "\x1b\xc3\xa9"},
+      {"y", none, "y"}};
+  for (const auto& [key, modifiers, bytes] : keys) {
+    EXPECT_EQ(ModifiedKeyBytes(key, modifiers).value(), bytes) << key;
+  }
+}
+
+TEST(ModifiedKeyBytes, RefusesWhatIsNoKey) {
+  for (const char* key : {"", "ab", "Shift+Tab", "constructor"}) {
+    EXPECT_FALSE(ModifiedKeyBytes(key, {true, false, false}).ok()) << key;
   }
 }
 

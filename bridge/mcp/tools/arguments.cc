@@ -89,4 +89,27 @@ absl::StatusOr<std::string> Arguments::Choice(
   return value;
 }
 
+absl::StatusOr<std::optional<std::vector<std::string>>> Arguments::Choices(
+    const char* name, const std::vector<std::string>& allowed) const {
+  const OrderedJson* values = Find(name);
+  if (values == nullptr) {
+    return std::nullopt;
+  }
+  const std::string expected =
+      absl::StrCat("array of '", absl::StrJoin(allowed, "', '"), "'");
+  if (!values->is_array()) {
+    return Wrong(name, expected, TypeOf(values));
+  }
+  std::vector<std::string> chosen;
+  for (const OrderedJson& value : *values) {
+    if (!value.is_string() ||
+        std::find(allowed.begin(), allowed.end(), value.get<std::string>()) ==
+            allowed.end()) {
+      return Wrong(name, expected, SerializeOrdered(value));
+    }
+    chosen.push_back(value.get<std::string>());
+  }
+  return chosen;
+}
+
 }  // namespace bridge

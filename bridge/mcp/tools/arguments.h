@@ -34,6 +34,10 @@ class Arguments {
   absl::StatusOr<std::string> Choice(
       const char* name, const std::vector<std::string>& allowed) const;
 
+  // An array of some of `allowed`; absent: nothing.
+  absl::StatusOr<std::optional<std::vector<std::string>>> Choices(
+      const char* name, const std::vector<std::string>& allowed) const;
+
  private:
   // Null: it is not there.
   const OrderedJson* Find(const char* name) const;

@@ -33,6 +33,21 @@ TEST(Arguments, NamesTheArgumentThatIsWrong) {
             "Invalid argument \"choice\": expected 'a' or 'b', received 'c'");
 }
 
+TEST(Arguments, ReadsSomeOfTheAllowedWords) {
+  const OrderedJson values = {{"some", OrderedJson::array({"b", "a"})},
+                              {"wrong", OrderedJson::array({"c"})},
+                              {"text", "a"}};
+  const Arguments arguments(values);
+  const std::vector<std::string> allowed = {"a", "b"};
+  EXPECT_EQ(arguments.Choices("some", allowed)->value(),
+            std::vector<std::string>({"b", "a"}));
+  EXPECT_FALSE(arguments.Choices("none", allowed)->has_value());
+  EXPECT_EQ(arguments.Choices("wrong", allowed).status().message(),
+            "Invalid argument \"wrong\": expected array of 'a', 'b', received "
+            "\"c\"");
+  EXPECT_FALSE(arguments.Choices("text", allowed).ok());
+}
+
 TEST(Arguments, HasNoneIfTheCallHasNone) {
   const OrderedJson nothing;
   EXPECT_FALSE(Arguments(nothing).RequiredString("text").ok());

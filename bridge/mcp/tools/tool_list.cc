@@ -18,9 +18,10 @@ constexpr char kTools[] = R"json([
 
 {"name": "sendKey",
  "title": "Send a key",
- "description": "Sends one key: Enter, Tab, Escape, Backspace, Delete, ArrowUp, ArrowDown, ArrowLeft, ArrowRight, Home, End, PageUp, PageDown, Insert, F1 to F12, Ctrl+A to Ctrl+Z, Ctrl+Space, Ctrl+[, Ctrl+\\, Ctrl+], Ctrl+^, Ctrl+_. Ctrl+C interrupts a program, Ctrl+D ends its input.",
+ "description": "Sends one key: Enter, Tab, Escape, Backspace, Delete, ArrowUp, ArrowDown, ArrowLeft, ArrowRight, Home, End, PageUp, PageDown, Insert, F1 to F12, Ctrl+A to Ctrl+Z, Ctrl+Space, Ctrl+[, Ctrl+\\, Ctrl+], Ctrl+^, Ctrl+_. Ctrl+C interrupts a program, Ctrl+D ends its input. For other combinations, name what is held down in 'modifiers': Shift+Tab is key 'Tab' with ['shift'], Alt+F is key 'f' with ['alt'].",
  "inputSchema": {"type": "object", "properties": {
-   "key": {"type": "string", "description": "The name of the key, for example 'Enter' or 'Ctrl+C'"},
+   "key": {"type": "string", "description": "The name of the key, for example 'Enter' or 'Ctrl+C'; with modifiers also one character or 'Space'"},
+   "modifiers": {"type": "array", "items": {"type": "string", "enum": ["shift", "alt", "ctrl"]}, "description": "Keys that are held down meanwhile"},
    "sessionId": {"type": "string", "description": "The session to send it to; default: the default session"}},
   "required": ["key"]},
  "outputSchema": {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]},
@@ -38,9 +39,9 @@ constexpr char kTools[] = R"json([
 
 {"name": "takeScreenshot",
  "title": "Take a screenshot",
- "description": "Returns the visible lines, the position of the cursor and the size of the terminal. Format 'text' is plain; 'ansi' keeps colours and attributes as escape sequences; 'png' is a picture.",
+ "description": "Returns the visible lines, the position of the cursor and the size of the terminal. Format 'text' is plain; 'ansi' keeps colours and attributes as escape sequences; 'png' is a picture; 'svg' is a picture as text, to save and show to people.",
  "inputSchema": {"type": "object", "properties": {
-   "format": {"type": "string", "enum": ["text", "ansi", "png"], "description": "Default: text"},
+   "format": {"type": "string", "enum": ["text", "ansi", "png", "svg"], "description": "Default: text"},
    "sessionId": {"type": "string", "description": "The session to show; default: the default session"}},
   "required": []},
  "outputSchema": {"type": "object", "properties": {

@@ -9,6 +9,7 @@
 #include "bridge/mcp/picture/glyphs.h"
 #include "bridge/mcp/picture/png_file.h"
 #include "bridge/mcp/picture/screen_picture.h"
+#include "bridge/mcp/picture/screen_svg.h"
 #include "bridge/mcp/terminal/keys.h"
 #include "bridge/mcp/terminal/screen_text.h"
 #include "sandbox/base/status_macros.h"
@@ -32,6 +33,16 @@ OrderedJson CursorOf(const corral::v1::Screen& screen) {
 
 OrderedJson DimensionsOf(const corral::v1::Screen& screen) {
   return {{"cols", screen.size().columns()}, {"rows", screen.size().rows()}};
+}
+
+Modifiers ToModifiers(const std::vector<std::string>& names) {
+  Modifiers modifiers;
+  for (const std::string& name : names) {
+    modifiers.shift = modifiers.shift || name == "shift";
+    modifiers.alt = modifiers.alt || name == "alt";
+    modifiers.ctrl = modifiers.ctrl || name == "ctrl";
+  }
+  return modifiers;
 }
 
 // The picture, and beside it what cannot be read from it.
@@ -104,7 +115,11 @@ Tools::Result Tools::Type(const Arguments& arguments) {
 
 Tools::Result Tools::SendKey(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string key, arguments.RequiredString("key"));
-  ASSIGN_OR_RETURN(const std::string bytes, KeyBytes(key));
+  ASSIGN_OR_RETURN(const auto held,
+                   arguments.Choices("modifiers", {"shift", "alt", "ctrl"}));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   held.has_value() ? ModifiedKeyBytes(key, ToModifiers(*held))
+                                    : KeyBytes(key));
   ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
   RETURN_IF_ERROR(terminal->Type(bytes));
   return ToolResult::Text(absl::StrCat("Sent key: ", key), {{"key", key}});
@@ -125,16 +140,17 @@ Tools::Result Tools::GetContent(const Arguments& arguments) {
 
 Tools::Result Tools::TakeScreenshot(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string format,
-                   arguments.Choice("format", {"text", "ansi", "png"}));
+                   arguments.Choice("format", {"text", "ansi", "png", "svg"}));
   ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
-  const bool ansi = format == "ansi";
   ASSIGN_OR_RETURN(const corral::v1::Screen screen,
                    terminal->GetScreen(/*styles=*/format != "text"));
   if (format == "png") {
     return Picture(screen);
   }
   return ToolResult::Object(
-      {{"content", ansi ? AnsiText(screen) : VisibleText(screen)},
+      {{"content", format == "ansi"  ? AnsiText(screen)
+                   : format == "svg" ? ToSvg(screen)
+                                     : VisibleText(screen)},
        {"cursor", CursorOf(screen)},
        {"dimensions", DimensionsOf(screen)}});
 }
