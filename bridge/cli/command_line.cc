@@ -39,6 +39,7 @@ constexpr Subcommand kSubcommands[] = {
     {"ps", "List sandboxes and executions", Ps},
     {"logs", "Print the output of an execution", Logs},
     {"screen", "Print what a terminal shows", Screen},
+    {"record", "Print a recording of a terminal", Record},
     {"wait", "Wait for the end of an execution", Wait},
     {"kill", "Send a signal to an execution", Kill},
     {"rm", "Remove sandboxes and executions", Remove},

@@ -1,8 +1,10 @@
 #include "sandbox/supervisor/command_output.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
@@ -14,6 +16,12 @@ namespace {
 // Between looks at a stream that waits for room or for the disk.
 constexpr absl::Duration kBlockedRetry = absl::Milliseconds(50);
 constexpr absl::Duration kExpireRetry = absl::Milliseconds(200);
+
+uint64_t NowMillis() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 }  // namespace
 
@@ -32,6 +40,10 @@ void CommandOutput::Add(wire::Stream kind, UniqueFd source,
 
 void CommandOutput::NoteStart(int64_t start_time_ns) {
   channels_.front()->NoteStart(start_time_ns);
+  if (channels_.front()->kind() == wire::TERMINAL) {
+    times_.emplace(absl::StrCat(files_->directory(), "/", kTerminalTimes),
+                   NowMillis());
+  }
 }
 
 void CommandOutput::Drain(absl::Duration limit) {
@@ -45,6 +57,9 @@ void CommandOutput::Drain(absl::Duration limit) {
 }
 
 void CommandOutput::OnChanged() {
+  if (times_.has_value()) {
+    times_->OnOutput(channels_.front()->state().end(), NowMillis());
+  }
   callbacks_.changed();
   const bool draining = state_ == State::kDraining ||
                         state_ == State::kOverdue || state_ == State::kLeftOpen;
@@ -152,7 +167,11 @@ absl::StatusOr<int> CommandOutput::terminal() const {
 
 absl::Status CommandOutput::ResizeTerminal(uint32_t rows, uint32_t columns) {
   ASSIGN_OR_RETURN(const int master, terminal());
-  return ResizePty(master, rows, columns);
+  RETURN_IF_ERROR(ResizePty(master, rows, columns));
+  if (times_.has_value()) {
+    times_->OnResize(rows, columns, NowMillis());
+  }
+  return absl::OkStatus();
 }
 
 void CommandOutput::Acknowledge(wire::Stream kind, uint64_t offset) {
@@ -174,6 +193,9 @@ void CommandOutput::Expire() {
   bool expired = true;
   for (const auto& channel : channels_) {
     expired = channel->Expire(files_->LogPath(channel->kind())) && expired;
+  }
+  if (times_.has_value()) {
+    times_->Expire();
   }
   if (!expired) {
     expire_retry_ = Timer(host_.timers, kExpireRetry, [this] { Expire(); });

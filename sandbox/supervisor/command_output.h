@@ -24,6 +24,7 @@
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
+#include "sandbox/storage/terminal_times.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/output_channel.h"
 
@@ -50,7 +51,8 @@ class CommandOutput {
 
   // See OutputChannel. Before Drain().
   void Add(wire::Stream kind, UniqueFd source, OutputLogWriter log);
-  // Writes the time at which the command started into the logs.
+  // Writes the time at which the command started into the logs. The times of a
+  // terminal count from this call.
   void NoteStart(int64_t start_time_ns);
 
   // The command has exited, once. Waits until every stream is closed, at most
@@ -99,6 +101,8 @@ class CommandOutput {
   bool ignore_disk_ = false;
   absl::Duration drain_limit_;
   std::vector<std::unique_ptr<OutputChannel>> channels_;
+  // Present for a terminal, once the command has started.
+  std::optional<TerminalTimesWriter> times_;
   Timer drain_timer_;
   Timer expire_retry_;
 };

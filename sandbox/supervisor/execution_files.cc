@@ -14,6 +14,7 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/log_names.h"
 #include "sandbox/storage/record_file.h"
+#include "sandbox/storage/terminal_times.h"
 
 namespace sandbox {
 namespace {
@@ -128,6 +129,7 @@ absl::Status ExecutionFiles::Remove() {
   // renamed to that at any time.
   std::vector<const char*> names = {kStart, kNewEnd, kEnd};
   names.insert(names.end(), std::begin(kLogNames), std::end(kLogNames));
+  names.push_back(kTerminalTimes);
   for (const char* name : names) {
     const std::string path = absl::StrCat(directory_, "/", name);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) {

@@ -19,6 +19,7 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
+#include "sandbox/storage/terminal_times.h"
 #include "server/api/conversion.h"
 #include "server/api/names.h"
 #include "server/core/kept_command.h"
@@ -146,6 +147,10 @@ absl::Status Execution::ReadLogs() {
 
 std::string Execution::LogPath(corral::v1::Stream stream) const {
   return absl::StrCat(directory_, "/", LogFileName(stream));
+}
+
+std::string Execution::TerminalTimesPath() const {
+  return absl::StrCat(directory_, "/", sandbox::kTerminalTimes);
 }
 
 bool Execution::Update(const corral::supervisor::v1::ExecutionRecord& record) {

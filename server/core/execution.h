@@ -71,6 +71,9 @@ class Execution {
   corral::v1::TerminalSize terminal_size() const;
   void SetTerminalSize(const corral::v1::TerminalSize& size);
 
+  // The file with the times of a terminal; see terminal_times.h.
+  std::string TerminalTimesPath() const;
+
   // Returns everything that is known, with the command as far as it is kept.
   corral::v1::Execution Describe() const;
 

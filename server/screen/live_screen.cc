@@ -11,6 +11,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
+#include "sandbox/storage/terminal_times.h"
 #include "server/api/errors.h"
 #include "server/rpc/log_read.h"
 #include "server/rpc/output_cursor.h"
@@ -26,6 +27,7 @@ constexpr uint64_t kAttempts[] = {LiveScreen::kMaxOutput,
                                   LiveScreen::kMaxOutput, 256 << 10, 4096, 0};
 // Older clears are forgotten.
 constexpr size_t kMaxClears = 1000;
+constexpr size_t kTimesAtOnce = 4096;
 
 absl::Status TooLarge(const Execution& execution,
                       const corral::v1::TerminalSize& size) {
@@ -73,9 +75,30 @@ absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
   return true;
 }
 
+corral::v1::TerminalSize LiveScreen::SizeOf(const Execution& execution) {
+  const corral::v1::TerminalSize size = execution.terminal_size();
+  if (!AreEqual(size, execution.command().terminal())) {
+    return size;
+  }
+  size_t read = kTimesAtOnce;
+  while (read == kTimesAtOnce) {
+    const auto times = sandbox::ReadTerminalTimes(execution.TerminalTimesPath(),
+                                                  times_read_, kTimesAtOnce);
+    read = times.ok() ? times->size() : 0;
+    for (size_t i = 0; i < read; ++i) {
+      if ((*times)[i].rows != 0) {
+        resized_.set_rows((*times)[i].rows);
+        resized_.set_columns((*times)[i].columns);
+      }
+    }
+    times_read_ += read;
+  }
+  return resized_.rows() == 0 ? size : resized_;
+}
+
 absl::Status LiveScreen::EnsureEmulator(const Execution& execution,
                                         uint64_t output) {
-  const corral::v1::TerminalSize size = execution.terminal_size();
+  const corral::v1::TerminalSize size = SizeOf(execution);
   if (!HasScreen(size)) {
     return TooLarge(execution, size);
   }

@@ -52,6 +52,9 @@ class LiveScreen {
  private:
   using View = EmulatorProcess::View;
 
+  // The size that the terminal has, also if a server before this one has
+  // resized it.
+  corral::v1::TerminalSize SizeOf(const Execution& execution);
   // Opens the log and learns how far it goes. False: there is no output.
   absl::StatusOr<bool> LookAtLog(Execution& execution);
   // Starts an emulator unless one of the right size runs. It will see at most
@@ -71,6 +74,9 @@ class LiveScreen {
   uint64_t end_ = 0;
   std::unique_ptr<EmulatorProcess> emulator_;
   corral::v1::TerminalSize size_;
+  // The last size among the first `times_read_` times of the terminal.
+  corral::v1::TerminalSize resized_;
+  uint64_t times_read_ = 0;
   // The emulator has seen the output [begin_, position_).
   uint64_t begin_ = 0;
   uint64_t position_ = 0;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "corral/v1/screen_service.grpc.pb.h"
+#include "server/core/disk_reads.h"
 #include "server/core/execution.h"
 #include "server/core/sandboxes.h"
 #include "server/runtime/activity.h"
@@ -20,7 +21,10 @@ class ScreenService final : public corral::v1::ScreenService::CallbackService {
  public:
   // All pointers must outlive the service.
   ScreenService(Sandboxes* sandboxes, TimerQueue* timers, Activity* activity)
-      : sandboxes_(sandboxes), activity_(activity), screens_(timers) {}
+      : sandboxes_(sandboxes),
+        activity_(activity),
+        screens_(timers),
+        reads_(kReadThreads) {}
 
   grpc::ServerUnaryReactor* GetScreen(
       grpc::CallbackServerContext* context,
@@ -30,14 +34,21 @@ class ScreenService final : public corral::v1::ScreenService::CallbackService {
       grpc::CallbackServerContext* context,
       const corral::v1::ClearScreenRequest* request,
       google::protobuf::Empty* response) override;
+  grpc::ServerUnaryReactor* ListTerminalTimes(
+      grpc::CallbackServerContext* context,
+      const corral::v1::ListTerminalTimesRequest* request,
+      corral::v1::ListTerminalTimesResponse* response) override;
 
  private:
   // INVALID_FIELD, EXECUTION_NOT_FOUND, NOT_A_TERMINAL, SANDBOX_NOT_READY.
   absl::StatusOr<std::shared_ptr<Execution>> Find(const std::string& name);
 
+  static constexpr size_t kReadThreads = 2;
+
   Sandboxes* const sandboxes_;
   Activity* const activity_;
   LiveScreens screens_;
+  DiskReads reads_;
 };
 
 }  // namespace server

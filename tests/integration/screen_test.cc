@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/jsonrpc/json.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
 #include "corral/v1/screen_service.grpc.pb.h"
@@ -91,6 +93,17 @@ class ScreenTest : public IntegrationTest {
     return text;
   }
 
+  void Resize(uint32_t rows, uint32_t columns) {
+    corral::v1::ResizeTerminalRequest resize;
+    resize.set_name(shell_);
+    resize.mutable_size()->set_rows(rows);
+    resize.mutable_size()->set_columns(columns);
+    google::protobuf::Empty empty;
+    ASSERT_TRUE(
+        client_->Call(&Client::ExecutionStub::ResizeTerminal, resize, &empty)
+            .ok());
+  }
+
   std::string shell_;
   std::unique_ptr<OutputCall> output_;
   uint64_t typed_ = 0;
@@ -118,17 +131,48 @@ TEST_F(ScreenTest, SurvivesKillsOfTheEmulatorAndOfTheServer) {
 
 TEST_F(ScreenTest, HasTheSizeOfTheTerminal) {
   StartShell();
-  corral::v1::ResizeTerminalRequest resize;
-  resize.set_name(shell_);
-  resize.mutable_size()->set_rows(7);
-  resize.mutable_size()->set_columns(50);
-  google::protobuf::Empty empty;
-  ASSERT_TRUE(
-      client_->Call(&Client::ExecutionStub::ResizeTerminal, resize, &empty)
-          .ok());
+  Resize(7, 50);
   const GetScreenResponse response = GetScreen();
   EXPECT_EQ(response.screen().size().columns(), 50);
   EXPECT_EQ(response.screen().lines_size(), 7);
+}
+
+TEST_F(ScreenTest, KeepsTheSizeOfTheTerminalWhenTheServerIsKilled) {
+  StartShell();
+  Resize(7, 50);
+  server_.Kill();
+  server_.Start();
+  const GetScreenResponse response = GetScreen();
+  EXPECT_EQ(response.screen().size().columns(), 50);
+  EXPECT_EQ(response.screen().lines_size(), 7);
+}
+
+TEST_F(ScreenTest, IsRecordedFromTheBegin) {
+  StartShell();
+  Type("echo bef''ore", "before\r\n$ ");
+  Resize(7, 50);
+  Type("echo aft''er; exit", "after");
+  client_->Wait(shell_);
+  server_.Kill();
+  server_.Start();
+  std::istringstream recording(RunProgram(
+      {"./corral", "--server", server_.address(), "record", shell_}));
+  std::string line;
+  std::getline(recording, line);
+  EXPECT_TRUE(absl::StartsWith(line, R"({"version":2,"width":40,"height":5,)"))
+      << line;
+  std::string output;
+  double time = 0;
+  while (std::getline(recording, line)) {
+    const auto event = bridge::ParseJson(line).value();
+    EXPECT_GE(event[0].get<double>(), time);
+    time = event[0].get<double>();
+    output += event[1] == "o"
+                  ? event[2].get<std::string>()
+                  : absl::StrCat("<", event[2].get<std::string>(), ">");
+  }
+  EXPECT_TRUE(absl::StrContains(output, "before\r\n$ <50x7>")) << output;
+  EXPECT_TRUE(absl::StrContains(output, "after\r\n")) << output;
 }
 
 TEST_F(ScreenTest, ClearsForEveryClient) {

@@ -28,6 +28,7 @@ absl::StatusOr<int> Attach(Invocation invocation);
 absl::StatusOr<int> Ps(Invocation invocation);
 absl::StatusOr<int> Logs(Invocation invocation);
 absl::StatusOr<int> Screen(Invocation invocation);
+absl::StatusOr<int> Record(Invocation invocation);
 absl::StatusOr<int> Wait(Invocation invocation);
 absl::StatusOr<int> Kill(Invocation invocation);
 absl::StatusOr<int> Remove(Invocation invocation);

@@ -15,7 +15,7 @@ namespace {
 using corral::v1::Cursor;
 using corral::v1::Style;
 
-// Of a cell, in the units of the picture.
+// A cell, in the units of the picture.
 constexpr int kWidth = 9;
 constexpr int kHeight = 18;
 constexpr int kBaseline = 14;

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bridge/jsonrpc/json.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -61,21 +60,6 @@ absl::Status WriteAll(const UniqueFd& file, absl::string_view bytes,
   return absl::OkStatus();
 }
 
-// The number of bytes at the end that begin a character which is not complete.
-size_t IncompleteTail(absl::string_view text) {
-  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
-    const auto byte = static_cast<uint8_t>(text[text.size() - back]);
-    if (byte >= 0xc0) {
-      const size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return length > back ? back : 0;
-    }
-    if (byte < 0x80) {
-      return 0;
-    }
-  }
-  return 0;
-}
-
 }  // namespace
 
 absl::Status MakeDirectories(const std::string& directory) {
@@ -108,40 +92,23 @@ absl::StatusOr<CastFile> CastFile::Create(const std::string& path,
     return Failed(errno, "open", path);
   }
   CastFile cast(path, std::move(file));
-  const OrderedJson header = {{"version", 2},
-                              {"width", columns},
-                              {"height", rows},
-                              {"timestamp", unix_seconds},
-                              {"env", {{"TERM", "xterm-256color"}}}};
-  cast.Append(SerializeOrdered(header));
+  cast.Append(CastLines::Header(columns, rows, unix_seconds));
   RETURN_IF_ERROR(cast.failure_);
   return cast;
 }
 
 void CastFile::Append(const std::string& line) {
-  const std::string bytes = line + "\n";
-  const absl::Status written = WriteAll(file_, bytes, path_);
+  const absl::Status written = WriteAll(file_, line, path_);
   failure_.Update(written);
-  bytes_ += written.ok() ? bytes.size() : 0;
+  bytes_ += written.ok() ? line.size() : 0;
 }
 
-void CastFile::Add(double seconds, absl::string_view type,
-                   absl::string_view data) {
-  std::string text(data);
-  if (type == "o") {
-    text.insert(0, std::exchange(incomplete_, ""));
-    const size_t kept = IncompleteTail(text);
-    incomplete_ = text.substr(text.size() - kept);
-    text.resize(text.size() - kept);
-    if (text.empty()) {
-      return;
-    }
-  }
-  OrderedJson event = OrderedJson::array();
-  event.push_back(JavaScriptNumber(seconds));
-  event.push_back(std::string(type));
-  event.push_back(text);
-  Append(SerializeOrdered(event));
+void CastFile::AddOutput(double seconds, absl::string_view output) {
+  Append(lines_.Output(seconds, output));
+}
+
+void CastFile::AddResize(double seconds, uint32_t columns, uint32_t rows) {
+  Append(lines_.Resize(seconds, columns, rows));
 }
 
 absl::Status CastFile::Save(const std::string& path) {

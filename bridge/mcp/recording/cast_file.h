@@ -1,5 +1,4 @@
-// A recording of terminals on disk, in the format asciicast v2
-// (https://docs.asciinema.org/manual/asciicast/v2).
+// A recording of terminals on disk.
 
 #ifndef BRIDGE_MCP_RECORDING_CAST_FILE_H_
 #define BRIDGE_MCP_RECORDING_CAST_FILE_H_
@@ -10,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "bridge/asciicast/cast_lines.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace bridge {
@@ -26,10 +26,9 @@ class CastFile {
                                          uint32_t columns, uint32_t rows,
                                          int64_t unix_seconds);
 
-  // `type`: "o" for output, "r" for a resize. `seconds`: since the start.
-  // Output may end within a UTF-8 character; its bytes wait for the rest. The
-  // first error is returned by Save().
-  void Add(double seconds, absl::string_view type, absl::string_view data);
+  // `seconds`: since the start. The first error is returned by Save().
+  void AddOutput(double seconds, absl::string_view output);
+  void AddResize(double seconds, uint32_t columns, uint32_t rows);
 
   // The size of the file.
   uint64_t bytes() const { return bytes_; }
@@ -47,7 +46,7 @@ class CastFile {
   std::string path_;
   sandbox::UniqueFd file_;
   uint64_t bytes_ = 0;
-  std::string incomplete_;  // the beginning of a character
+  CastLines lines_;
   absl::Status failure_;
 };
 

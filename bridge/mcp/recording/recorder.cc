@@ -130,12 +130,19 @@ std::optional<Recording> Recorder::active() {
 
 void Recorder::OnOutput(absl::string_view bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  AddEvent("o", bytes);
+  if (active_.has_value()) {
+    GoOn();
+    active_->last_output_ms = active_->last_event_ms;
+    active_->file.AddOutput(active_->seconds, bytes);
+  }
 }
 
 void Recorder::OnResize(uint32_t columns, uint32_t rows) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  AddEvent("r", absl::StrCat(columns, "x", rows));
+  if (active_.has_value()) {
+    GoOn();
+    active_->file.AddResize(active_->seconds, columns, rows);
+  }
 }
 
 void Recorder::OnEnd(int exit_code) {
@@ -146,10 +153,7 @@ void Recorder::OnEnd(int exit_code) {
   }
 }
 
-void Recorder::AddEvent(absl::string_view type, absl::string_view data) {
-  if (!active_.has_value()) {
-    return;
-  }
+void Recorder::GoOn() {
   const int64_t now = NowMillis();
   double gap = static_cast<double>(now - active_->last_event_ms) / kMillis;
   const double limit = active_->recording.options.idle_time_limit;
@@ -160,8 +164,6 @@ void Recorder::AddEvent(absl::string_view type, absl::string_view data) {
   active_->seconds += gap;
   active_->has_events = true;
   active_->last_event_ms = now;
-  active_->last_output_ms = type == "o" ? now : active_->last_output_ms;
-  active_->file.Add(active_->seconds, type, data);
   changed_.notify_all();
 }
 

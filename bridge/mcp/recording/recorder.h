@@ -91,7 +91,8 @@ class Recorder : public OutputObserver {
   };
 
   // All of these are called with the mutex held.
-  void AddEvent(absl::string_view type, absl::string_view data);
+  // Advances the time of the recording that runs to that of an event.
+  void GoOn();
   RecordingResult Finish(StopReason reason, std::optional<int> exit_code);
   // When the recording ends by itself. Absent: never.
   std::optional<int64_t> Deadline(StopReason* reason) const;
