@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/client/resource_name.h"
 #include "bridge/mcp/http/access.h"
 #include "bridge/mcp/http/http_address.h"
 #include "bridge/options/option_table.h"
@@ -84,6 +85,18 @@ absl::Status ReadHttpToken(const std::string& file, McpOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status SetNames(const std::string& existing, McpOptions& options) {
+  TerminalSandboxOptions& sandbox = options.terminals.sandbox;
+  if (!sandbox.lasting_id.empty() &&
+      (!existing.empty() || options.http.has_value())) {
+    return UsageError("--name excludes --sandbox and --http");
+  }
+  if (!existing.empty()) {
+    ASSIGN_OR_RETURN(sandbox.existing, client::SandboxName(existing));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<McpOptions> ParseMcpOptions(
@@ -99,8 +112,17 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
   AddHttpOptions(table, options, token_file);
   table.Flag(0, "headless", "Ignored: corral-mcp is always headless.",
              headless);
+  table.Text(0, "name", "NAME",
+             "The sandbox is called NAME. It and its shells stay when\n"
+             "corral-mcp ends; the next one with this name finds them.",
+             options.terminals.sandbox.lasting_id);
+  std::string existing;
+  table.Text(0, "sandbox", "NAME",
+             "Use this sandbox, which exists, and leave it when corral-mcp\n"
+             "ends. The options for a new sandbox then have no effect.",
+             existing);
   sandbox.AddTo(table);
-  AddServerOptions(table, options.terminals.server);
+  AddServerOptions(table, options.terminals.sandbox.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(words));
   if (arguments.help) {
     options.help = table.Help();
@@ -110,12 +132,13 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
   if (options.terminals.shell.shell.empty()) {
     options.terminals.shell.shell = DefaultShell();
   }
-  ASSIGN_OR_RETURN(options.terminals.sandbox, sandbox.Build());
+  RETURN_IF_ERROR(SetNames(existing, options));
+  corral::v1::Sandbox& made = options.terminals.sandbox.sandbox;
+  ASSIGN_OR_RETURN(made, sandbox.Build());
   // Shells begin where corral-mcp was started, if they can see that directory.
   const absl::StatusOr<std::string> current = CurrentDirectory();
-  if (current.ok() && options.terminals.sandbox.has_workspace() &&
-      sandbox::IsWithin(*current,
-                        options.terminals.sandbox.workspace().path())) {
+  if (current.ok() && existing.empty() && made.has_workspace() &&
+      sandbox::IsWithin(*current, made.workspace().path())) {
     options.terminals.directory = *current;
   }
   return options;

@@ -24,7 +24,7 @@ TEST(McpOptions, HasTheDefaultsOfTerminalMcp) {
 
 TEST(McpOptions, StartsShellsInTheCurrentDirectoryIfItIsInTheWorkspace) {
   ASSERT_EQ(::chdir("/usr/bin"), 0);
-  EXPECT_EQ(ParseMcpOptions({})->terminals.sandbox.workspace().path(),
+  EXPECT_EQ(ParseMcpOptions({})->terminals.sandbox.sandbox.workspace().path(),
             "/usr/bin");
   EXPECT_EQ(ParseMcpOptions({"--workspace", "/usr"})->terminals.directory,
             "/usr/bin");
@@ -41,8 +41,19 @@ TEST(McpOptions, TakesTheOptionsOfTerminalsAndSandboxes) {
   EXPECT_EQ(options.terminals.shell.rows, 30);
   EXPECT_EQ(options.terminals.shell.shell, "/bin/sh");
   EXPECT_EQ(options.terminals.max_sessions, 2);
-  EXPECT_EQ(options.terminals.sandbox.limits().memory_bytes(), 64 << 20);
-  EXPECT_EQ(options.terminals.server.server, "unix:/x");
+  EXPECT_EQ(options.terminals.sandbox.sandbox.limits().memory_bytes(),
+            64 << 20);
+  EXPECT_EQ(options.terminals.sandbox.server.server, "unix:/x");
+}
+
+TEST(McpOptions, NamesASandboxThatExistsOrThatStays) {
+  EXPECT_EQ(ParseMcpOptions({"--sandbox", "s1"})->terminals.sandbox.existing,
+            "tenants/default/sandboxes/s1");
+  EXPECT_EQ(ParseMcpOptions({"--name", "s1"})->terminals.sandbox.lasting_id,
+            "s1");
+  EXPECT_FALSE(ParseMcpOptions({"--name", "s1", "--sandbox", "s1"}).ok());
+  EXPECT_FALSE(ParseMcpOptions({"--name", "s1", "--http", "0"}).ok());
+  EXPECT_FALSE(ParseMcpOptions({"--sandbox", "no name"}).ok());
 }
 
 TEST(McpOptions, RefusesSizesWithoutAScreen) {

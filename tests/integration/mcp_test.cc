@@ -21,17 +21,42 @@ class McpTest : public IntegrationTest {
  protected:
   void SetUp() override {
     IntegrationTest::SetUp();
-    mcp_ = std::make_unique<Process>(
-        std::vector<std::string>{"./corral-mcp", "--server", server_.address(),
-                                 "--workspace", server_.workspace(), "--shell",
-                                 "/bin/bash", "--cols", "80", "--rows", "10"},
-        std::vector<std::string>{"HOME=/nonexistent"});
+    StartMcp({});
   }
   void TearDown() override {
     mcp_->CloseInput();
     EXPECT_EQ(mcp_->Wait(), 0) << mcp_->ReadError();
     EXPECT_EQ(SandboxCount(), 0);
     IntegrationTest::TearDown();
+  }
+
+  void StartMcp(const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"./corral-mcp",
+                                      "--server",
+                                      server_.address(),
+                                      "--workspace",
+                                      server_.workspace(),
+                                      "--shell",
+                                      "/bin/bash",
+                                      "--cols",
+                                      "80",
+                                      "--rows",
+                                      "10"};
+    words.insert(words.end(), options.begin(), options.end());
+    mcp_ = std::make_unique<Process>(
+        words, std::vector<std::string>{"HOME=/nonexistent"});
+  }
+  void EndMcp() {
+    mcp_->CloseInput();
+    EXPECT_EQ(mcp_->Wait(), 0) << mcp_->ReadError();
+  }
+  void DeleteSandbox(const std::string& id) {
+    corral::v1::DeleteSandboxRequest request;
+    request.set_name(absl::StrCat(kTenant, "/sandboxes/", id));
+    google::protobuf::Empty empty;
+    EXPECT_TRUE(
+        client_->Call(&Client::SandboxStub::DeleteSandbox, request, &empty)
+            .ok());
   }
 
   OrderedJson Ask(const std::string& method, const OrderedJson& params) {
@@ -201,6 +226,41 @@ TEST_F(McpTest, ResizesAndSignalsTheTerminal) {
     Call("signal", {{"signal", "TERM"}});
     ended = Call("wait", {{"silenceMs", 50}, {"timeoutMs", 60'000}});
   }
+}
+
+TEST_F(McpTest, FindsItsShellsAgainByTheNameOfTheSandbox) {
+  EndMcp();
+  StartMcp({"--name", "kept"});
+  Call("run", {{"command", "x=17"}});
+  const auto made = bridge::ParseOrderedJson(Call("createSession", {}));
+  const OrderedJson id = (*made)["sessionId"];
+  Call("run", {{"command", "x=18"}, {"sessionId", id}});
+  // Its answer must not be typed a second time.
+  Call("run", {{"command", R"(printf '\033[6n'; read -rsd R p)"}});
+  EndMcp();
+  EXPECT_EQ(SandboxCount(), 1);
+  StartMcp({"--name", "kept"});
+  const auto first =
+      bridge::ParseOrderedJson(Call("run", {{"command", "echo x is $x"}}));
+  EXPECT_EQ((*first)["output"], "x is 17\n");
+  const auto second = bridge::ParseOrderedJson(
+      Call("run", {{"command", "echo x is $x"}, {"sessionId", id}}));
+  EXPECT_EQ((*second)["output"], "x is 18\n");
+  EndMcp();
+  DeleteSandbox("kept");
+  StartMcp({});
+}
+
+TEST_F(McpTest, UsesASandboxThatExistsAndLeavesIt) {
+  EndMcp();
+  const std::string sandbox = CreateSandbox();
+  StartMcp({"--sandbox", sandbox});
+  Call("run", {{"command", "true"}});
+  EXPECT_EQ(SandboxCount(), 1);
+  EndMcp();
+  EXPECT_EQ(SandboxCount(), 1);
+  DeleteSandbox(sandbox.substr(sandbox.rfind('/') + 1));
+  StartMcp({});
 }
 
 TEST_F(McpTest, KeepsSessionsApart) {

@@ -23,7 +23,7 @@ class EndpointTest : public ::testing::Test {
  protected:
   static TerminalsOptions NoServer() {
     TerminalsOptions options;
-    options.server.server = "unix:/nonexistent/socket";
+    options.sandbox.server.server = "unix:/nonexistent/socket";
     return options;
   }
 

@@ -50,7 +50,7 @@ class McpServerTest : public ::testing::Test {
 
   static TerminalsOptions NoServer() {
     TerminalsOptions options;
-    options.server.server = "unix:/nonexistent/socket";
+    options.sandbox.server.server = "unix:/nonexistent/socket";
     return options;
   }
 

@@ -1,7 +1,10 @@
 #include "bridge/mcp/terminal/terminal.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "bridge/client/call.h"
 #include "bridge/client/request_id.h"
 #include "bridge/mcp/terminal/shell_marks.h"
@@ -18,6 +21,7 @@ using Executions = corral::v1::ExecutionService::StubInterface;
 using Screens = corral::v1::ScreenService::StubInterface;
 
 constexpr uint32_t kScrollbackLines = 1000;
+constexpr std::chrono::seconds kLongestAdoption(10);
 
 void AddVariable(const char* name, const char* value,
                  corral::v1::Command* command) {
@@ -46,28 +50,58 @@ corral::v1::Command ToCommand(const std::string& directory,
 
 absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Start(
     client::Connection* connection, const std::string& sandbox,
-    const std::string& directory, const ShellOptions& options,
-    OutputObserver* observer) {
+    const std::string& id, const std::string& directory,
+    const ShellOptions& options, OutputObserver* observer) {
   corral::v1::StartExecutionRequest request;
   request.set_parent(sandbox);
+  request.set_execution_id(id);
   request.set_request_id(client::NewRequestId());
   *request.mutable_command() = ToCommand(directory, options);
   ASSIGN_OR_RETURN(
       const corral::v1::Execution started,
       client::Call(*connection, &Executions::StartExecution, request));
   return std::unique_ptr<Terminal>(
-      new Terminal(connection, started.name(), observer));
+      new Terminal(connection, started, observer, 0, 0));
 }
 
-Terminal::Terminal(client::Connection* connection, const std::string& execution,
-                   OutputObserver* observer)
+absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Adopt(
+    client::Connection* connection, const corral::v1::Execution& execution,
+    OutputObserver* observer) {
+  uint64_t end = 0;
+  for (const corral::v1::StreamState& stream : execution.streams()) {
+    end = std::max(end, stream.end_offset());
+  }
+  constexpr uint64_t kRead = OutputHistory::kMaxBytes;
+  std::unique_ptr<Terminal> terminal(new Terminal(
+      connection, execution, observer, end > kRead ? end - kRead : 0, end));
+  // Output that is older than this call must not look like something new.
+  if (!terminal->history().Await(
+          std::chrono::steady_clock::now() + kLongestAdoption,
+          [end](const OutputHistory::State& state) {
+            return state.end >= end || state.exit_code.has_value();
+          })) {
+    terminal->Leave();
+    return absl::UnavailableError(
+        absl::StrCat("the output of ", execution.name(), " does not come"));
+  }
+  return terminal;
+}
+
+Terminal::Terminal(client::Connection* connection,
+                   const corral::v1::Execution& execution,
+                   OutputObserver* observer, uint64_t read_from,
+                   uint64_t answered)
     : connection_(connection),
-      name_(execution),
+      name_(execution.name()),
       observer_(observer),
-      input_(connection, execution),
-      output_(connection, execution, observer, [this] { Answer(); }) {}
+      answered_(answered),
+      input_(connection, name_, execution.input().accepted_offset()),
+      output_(connection, name_, read_from, observer, [this] { Answer(); }) {}
 
 Terminal::~Terminal() {
+  if (left_) {
+    return;
+  }
   corral::v1::DeleteExecutionRequest request;
   request.set_name(name_);
   client::CallOptions options;

@@ -3,6 +3,7 @@
 #ifndef BRIDGE_MCP_TERMINAL_TERMINAL_H_
 #define BRIDGE_MCP_TERMINAL_TERMINAL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/terminal_input.h"
 #include "bridge/mcp/terminal/terminal_output.h"
+#include "corral/v1/execution.pb.h"
 #include "corral/v1/screen.pb.h"
 
 namespace bridge {
@@ -30,15 +32,23 @@ struct ShellOptions {
 // waits for the program in the terminal.
 class Terminal {
  public:
-  // Starts the shell in `sandbox`, in `directory` (empty: the workspace). A
-  // shell that cannot be executed is no error here: its terminal has ended. The
-  // pointers must outlive the object.
+  // Starts the shell in `sandbox`, in `directory` (empty: the workspace). `id`:
+  // of its execution; empty: the server chooses. A shell that cannot be
+  // executed is no error here: its terminal has ended. The pointers must
+  // outlive the object.
   static absl::StatusOr<std::unique_ptr<Terminal>> Start(
       client::Connection* connection, const std::string& sandbox,
-      const std::string& directory, const ShellOptions& options,
+      const std::string& id, const std::string& directory,
+      const ShellOptions& options, OutputObserver* observer);
+  // Takes over a shell that runs. What it has asked its terminal so far counts
+  // as answered.
+  static absl::StatusOr<std::unique_ptr<Terminal>> Adopt(
+      client::Connection* connection, const corral::v1::Execution& execution,
       OutputObserver* observer);
   // Kills everything that runs in the terminal.
   ~Terminal();
+  // From now on, the end of this object leaves a shell that runs.
+  void Leave() { left_ = true; }
 
   absl::Status Type(absl::string_view bytes);
   // With the whole scrollback. `styles`: with the runs of each line.
@@ -56,8 +66,10 @@ class Terminal {
   const std::string& execution() const { return name_; }
 
  private:
-  Terminal(client::Connection* connection, const std::string& execution,
-           OutputObserver* observer);
+  // `read_from`: older output is not read. `answered`: see below.
+  Terminal(client::Connection* connection,
+           const corral::v1::Execution& execution, OutputObserver* observer,
+           uint64_t read_from, uint64_t answered);
 
   // Writes the answers to what the program asked its terminal. Called on the
   // thread that reads the output.
@@ -67,7 +79,8 @@ class Terminal {
   const std::string name_;
   OutputObserver* const observer_;
   // Used by Answer() only: how far questions are answered.
-  uint64_t answered_ = 0;
+  uint64_t answered_;
+  std::atomic<bool> left_{false};
   TerminalInput input_;
   // Last: its thread uses the others.
   TerminalOutput output_;

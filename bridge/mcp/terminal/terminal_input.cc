@@ -19,9 +19,10 @@ constexpr size_t kMaxCall = 64 << 10;
 }  // namespace
 
 TerminalInput::TerminalInput(client::Connection* connection,
-                             std::string execution_name)
+                             std::string execution_name, uint64_t accepted)
     : connection_(connection),
       name_(std::move(execution_name)),
+      accepted_(accepted),
       thread_([this] { Run(); }) {}
 
 TerminalInput::~TerminalInput() {

@@ -20,8 +20,10 @@ namespace bridge {
 // does not read must not stop the caller. Thread-safe.
 class TerminalInput {
  public:
-  // `connection` must outlive this object.
-  TerminalInput(client::Connection* connection, std::string execution_name);
+  // `connection` must outlive this object. `accepted`: what the terminal has
+  // accepted so far.
+  TerminalInput(client::Connection* connection, std::string execution_name,
+                uint64_t accepted);
   // Drops what is not written yet.
   ~TerminalInput();
 
@@ -46,7 +48,7 @@ class TerminalInput {
   client::Connection* const connection_;
   const std::string name_;
   // The thread only: what the terminal had accepted after the last call.
-  uint64_t accepted_ = 0;
+  uint64_t accepted_;
 
   sandbox::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);

@@ -14,9 +14,13 @@ using sandbox::MutexLock;
 constexpr int kSignalBase = 128;
 constexpr int kUnknown = 255;
 
-corral::v1::StreamOutputRequest From(const std::string& execution) {
+corral::v1::StreamOutputRequest From(const std::string& execution,
+                                     uint64_t begin) {
   corral::v1::StreamOutputRequest request;
   request.set_name(execution);
+  corral::v1::StreamCursor* const cursor = request.add_cursors();
+  cursor->set_stream(corral::v1::TERMINAL);
+  cursor->set_offset(begin);
   return request;
 }
 
@@ -34,12 +38,12 @@ int ExitCodeOf(const corral::v1::Execution& execution) {
 }
 
 TerminalOutput::TerminalOutput(client::Connection* connection,
-                               const std::string& execution,
+                               const std::string& execution, uint64_t begin,
                                OutputObserver* observer,
                                std::function<void()> answer)
     : observer_(observer),
       answer_(std::move(answer)),
-      reader_(*connection, From(execution)),
+      reader_(*connection, From(execution, begin)),
       thread_([this] { Run(); }) {}
 
 TerminalOutput::~TerminalOutput() {

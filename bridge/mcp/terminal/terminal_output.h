@@ -23,10 +23,12 @@ namespace bridge {
 // Reads on a thread of its own until the program has ended. Thread-safe.
 class TerminalOutput {
  public:
-  // `answer` is called on the thread when the program may have asked its
-  // terminal something. All pointers must outlive this object.
+  // Reads from the offset `begin` on. `answer` is called on the thread when the
+  // program may have asked its terminal something. All pointers must outlive
+  // this object.
   TerminalOutput(client::Connection* connection, const std::string& execution,
-                 OutputObserver* observer, std::function<void()> answer);
+                 uint64_t begin, OutputObserver* observer,
+                 std::function<void()> answer);
   ~TerminalOutput();
 
   // The output that was read so far.

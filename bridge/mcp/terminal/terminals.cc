@@ -4,24 +4,24 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "bridge/client/call.h"
-#include "bridge/client/request_id.h"
-#include "bridge/client/resource_name.h"
 #include "bridge/mcp/terminal/random_hex.h"
-#include "corral/v1/sandbox.grpc.pb.h"
-#include "sandbox/base/log.h"
+#include "google/protobuf/util/time_util.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
 
-using Sandboxes = corral::v1::SandboxService::StubInterface;
+using google::protobuf::util::TimeUtil;
 
 constexpr size_t kIdDigits = 5;
-// The sandbox of a corral-mcp that was killed goes after this time without a
-// shell.
-constexpr int64_t kIdleSandboxSeconds = 600;
+// Shells of lasting sandboxes are named mcp-SESSION-RANDOM, and the default one
+// mcp-default-SESSION-RANDOM.
+constexpr char kPrefix[] = "mcp-";
+constexpr char kDefault[] = "default-";
+constexpr size_t kRandomDigits = 6;
 
 absl::Status NotFound(const std::string& session) {
   return absl::NotFoundError(absl::StrCat("Session '", session, "' not found"));
@@ -30,60 +30,72 @@ absl::Status NotFound(const std::string& session) {
 }  // namespace
 
 Terminals::Terminals(TerminalsOptions options, OutputObserver* observer)
-    : options_(std::move(options)), observer_(observer) {}
+    : options_(std::move(options)),
+      observer_(observer),
+      sandbox_(options_.sandbox) {}
 
 Terminals::~Terminals() {
-  sessions_.clear();
-  if (sandbox_.empty()) {
-    return;
-  }
-  corral::v1::DeleteSandboxRequest request;
-  request.set_name(sandbox_);
-  client::CallOptions call;
-  call.patience = absl::Seconds(1);
-  const absl::Status deleted =
-      client::Delete(*connection_, &Sandboxes::DeleteSandbox, request, call);
-  if (!deleted.ok()) {
-    LOG(WARNING) << "delete " << sandbox_ << ": " << deleted;
+  for (const Session& session : sessions_) {
+    if (sandbox_.lasting() && session.terminal != nullptr) {
+      session.terminal->Leave();
+    }
   }
 }
 
-absl::Status Terminals::Prepare() {
-  if (connection_ == nullptr) {
-    ASSIGN_OR_RETURN(connection_, client::Connection::Open(options_.server));
-  }
-  if (!sandbox_.empty()) {
+absl::Status Terminals::Adopt() {
+  RETURN_IF_ERROR(sandbox_.Prepare());
+  if (!sandbox_.lasting() || adopted_) {
     return absl::OkStatus();
   }
-  corral::v1::CreateSandboxRequest request;
-  request.set_parent(client::kTenant);
-  request.set_request_id(client::NewRequestId());
-  *request.mutable_sandbox() = options_.sandbox;
-  if (!request.sandbox().lifetime().has_idle_timeout()) {
-    request.mutable_sandbox()
-        ->mutable_lifetime()
-        ->mutable_idle_timeout()
-        ->set_seconds(kIdleSandboxSeconds);
+  ASSIGN_OR_RETURN(const auto running, sandbox_.ListRunning());
+  for (const corral::v1::Execution& execution : running) {
+    RETURN_IF_ERROR(AdoptShell(execution));
   }
-  ASSIGN_OR_RETURN(
-      const corral::v1::Sandbox sandbox,
-      client::Call(*connection_, &Sandboxes::CreateSandbox, request));
-  sandbox_ = sandbox.name();
+  adopted_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Terminals::AdoptShell(const corral::v1::Execution& execution) {
+  const absl::string_view name = execution.name();
+  absl::string_view id = name.substr(name.rfind('/') + 1);
+  Session session;
+  if (!absl::ConsumePrefix(&id, kPrefix) ||
+      !execution.command().has_terminal()) {
+    return absl::OkStatus();  // another client's
+  }
+  session.info.is_default = absl::ConsumePrefix(&id, kDefault);
+  session.info.id = std::string(id.substr(0, id.find('-')));
+  session.info.shell.shell = execution.command().argv(0);
+  session.info.shell.columns = execution.command().terminal().columns();
+  session.info.shell.rows = execution.command().terminal().rows();
+  session.info.created = absl::FromUnixSeconds(
+      TimeUtil::TimestampToSeconds(execution.create_time()));
+  session.info.last_activity = absl::Now();
+  ASSIGN_OR_RETURN(session.terminal, Terminal::Adopt(sandbox_.connection(),
+                                                     execution, observer_));
+  sessions_.insert(
+      session.info.is_default ? sessions_.begin() : sessions_.end(),
+      std::move(session));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Terminal>> Terminals::Start(
-    const ShellOptions& shell) {
-  RETURN_IF_ERROR(Prepare());
-  absl::StatusOr<std::unique_ptr<Terminal>> terminal = Terminal::Start(
-      connection_.get(), sandbox_, options_.directory, shell, observer_);
+    const SessionInfo& session) {
+  RETURN_IF_ERROR(Adopt());
+  const std::string id =
+      sandbox_.lasting()
+          ? absl::StrCat(kPrefix, session.is_default ? kDefault : "",
+                         session.id, "-", RandomHex(kRandomDigits))
+          : "";
+  const auto start = [&] {
+    return Terminal::Start(sandbox_.connection(), sandbox_.name(), id,
+                           options_.directory, session.shell, observer_);
+  };
+  absl::StatusOr<std::unique_ptr<Terminal>> terminal = start();
   if (absl::IsNotFound(terminal.status()) ||
       absl::IsFailedPrecondition(terminal.status())) {
-    // The sandbox is gone: it has expired, or somebody deleted it.
-    sandbox_.clear();
-    RETURN_IF_ERROR(Prepare());
-    terminal = Terminal::Start(connection_.get(), sandbox_, options_.directory,
-                               shell, observer_);
+    RETURN_IF_ERROR(sandbox_.Replace());
+    terminal = start();
   }
   RETURN_IF_ERROR(terminal.status());
   return std::shared_ptr<Terminal>(*std::move(terminal));
@@ -97,6 +109,7 @@ std::vector<Terminals::Session>::iterator Terminals::Locate(
 }
 
 absl::StatusOr<std::shared_ptr<Terminal>> Terminals::FindDefault() {
+  RETURN_IF_ERROR(Adopt());
   auto found =
       std::find_if(sessions_.begin(), sessions_.end(),
                    [](const Session& each) { return each.info.is_default; });
@@ -110,7 +123,7 @@ absl::StatusOr<std::shared_ptr<Terminal>> Terminals::FindDefault() {
   found->info.last_activity = absl::Now();
   if (found->terminal == nullptr || found->terminal->exit_code().has_value()) {
     found->terminal.reset();
-    ASSIGN_OR_RETURN(found->terminal, Start(found->info.shell));
+    ASSIGN_OR_RETURN(found->terminal, Start(found->info));
     found->info.created = found->info.last_activity;
   }
   return found->terminal;
@@ -119,6 +132,7 @@ absl::StatusOr<std::shared_ptr<Terminal>> Terminals::FindDefault() {
 absl::StatusOr<std::shared_ptr<Terminal>> Terminals::Find(
     const std::string& session) {
   DestroyUnused();
+  RETURN_IF_ERROR(Adopt());
   const auto found = Locate(session);
   if (session.empty() || (found != sessions_.end() && found->info.is_default)) {
     return FindDefault();
@@ -144,9 +158,9 @@ absl::StatusOr<SessionInfo> Terminals::Create(const ShellOptions& shell) {
         "). Destroy an existing session or raise --max-sessions."));
   }
   Session session;
-  ASSIGN_OR_RETURN(session.terminal, Start(shell));
   session.info.id = RandomHex(kIdDigits);
   session.info.shell = shell;
+  ASSIGN_OR_RETURN(session.terminal, Start(session.info));
   session.info.created = session.info.last_activity = absl::Now();
   sessions_.push_back(session);
   return session.info;
@@ -168,6 +182,7 @@ absl::StatusOr<std::vector<SessionInfo>> Terminals::List() {
 }
 
 absl::Status Terminals::Destroy(const std::string& session) {
+  RETURN_IF_ERROR(Adopt());
   const auto found = Locate(session);
   if (found == sessions_.end()) {
     return NotFound(session);

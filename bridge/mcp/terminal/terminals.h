@@ -1,5 +1,5 @@
-// The terminals of one corral-mcp: the default one, and those that
-// createSession made. All are in one sandbox.
+// The terminals of one client: the default one, and those that createSession
+// made. All are in one sandbox.
 
 #ifndef BRIDGE_MCP_TERMINAL_TERMINALS_H_
 #define BRIDGE_MCP_TERMINAL_TERMINALS_H_
@@ -12,16 +12,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "bridge/client/connection.h"
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/terminal.h"
-#include "corral/v1/sandbox.pb.h"
+#include "bridge/mcp/terminal/terminal_sandbox.h"
+#include "corral/v1/execution.pb.h"
 
 namespace bridge {
 
 struct TerminalsOptions {
-  client::ConnectOptions server;
-  corral::v1::Sandbox sandbox;
+  TerminalSandboxOptions sandbox;
   // Where shells begin. Empty: in the workspace.
   std::string directory;
   ShellOptions shell;
@@ -37,12 +36,13 @@ struct SessionInfo {
 };
 
 // Not thread-safe. Connects, and makes the sandbox and the default terminal,
-// when they are first needed.
+// when they are first needed. In a lasting sandbox, shells outlive this object,
+// and the next one finds them.
 class Terminals {
  public:
   // `observer` must outlive this object.
   Terminals(TerminalsOptions options, OutputObserver* observer);
-  // Deletes the sandbox with all that runs in it.
+  // Ends the shells, unless they are lasting.
   ~Terminals();
 
   // The terminal of a session; empty: the default one, whose shell is started
@@ -70,9 +70,10 @@ class Terminals {
     std::shared_ptr<Terminal> terminal;
   };
 
-  // Makes the sandbox if there is none.
-  absl::Status Prepare();
-  absl::StatusOr<std::shared_ptr<Terminal>> Start(const ShellOptions& shell);
+  // Finds the shells of a lasting sandbox, once.
+  absl::Status Adopt();
+  absl::Status AdoptShell(const corral::v1::Execution& execution);
+  absl::StatusOr<std::shared_ptr<Terminal>> Start(const SessionInfo& session);
   absl::StatusOr<std::shared_ptr<Terminal>> FindDefault();
   std::vector<Session>::iterator Locate(const std::string& session);
   // Destroys the sessions that nobody used for kIdleTimeout.
@@ -81,8 +82,8 @@ class Terminals {
   const TerminalsOptions options_;
   OutputObserver* const observer_;
 
-  std::unique_ptr<client::Connection> connection_;
-  std::string sandbox_;
+  TerminalSandbox sandbox_;
+  bool adopted_ = false;
   // In the order in which they were made.
   std::vector<Session> sessions_;
 };
