@@ -61,6 +61,7 @@ async function converse(client) {
   const call = (name, args = {}, options) => client.callTool({ name, arguments: args }, ...options ?? []);
 
   const ran = await call('run', { command: 'echo $((40 + 2)); (exit 3)' });
+  assert(!ran.isError, textOf(ran));
   assert.equal(ran.structuredContent.output, '42\n');
   assert.equal(ran.structuredContent.exitCode, 3);
 
