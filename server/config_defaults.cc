@@ -46,7 +46,7 @@ Number AtMost(Number fallback, bool has_ceiling, Number ceiling) {
   return has_ceiling ? std::min(fallback, ceiling) : fallback;
 }
 
-absl::Status CompleteLimits(uint64_t max_output_bytes,
+absl::Status CompleteLimits(const ServerConfig& config,
                             const SandboxLimits& ceilings,
                             SandboxLimits* limits) {
   if (!limits->has_memory_bytes()) {
@@ -56,18 +56,22 @@ absl::Status CompleteLimits(uint64_t max_output_bytes,
     }
     const uint64_t memory = uint64_t{host.totalram} * host.mem_unit / 4 * 3;
     limits->set_memory_bytes(
-        AtMost(memory, ceilings.has_memory_bytes(), ceilings.memory_bytes()));
+        AtMost(AtMost(memory, config.max_memory_bytes() != 0,
+                      config.max_memory_bytes()),
+               ceilings.has_memory_bytes(), ceilings.memory_bytes()));
   }
   if (!limits->has_pids()) {
     limits->set_pids(
-        AtMost(kDefaultPids, ceilings.has_pids(), ceilings.pids()));
+        AtMost(AtMost(kDefaultPids, config.max_pids() != 0, config.max_pids()),
+               ceilings.has_pids(), ceilings.pids()));
   }
   if (!limits->has_cpu_millis() && ceilings.has_cpu_millis()) {
     limits->set_cpu_millis(ceilings.cpu_millis());
   }
   if (!limits->has_output_bytes()) {
     const uint64_t output =
-        AtMost(kDefaultOutputBytes, max_output_bytes != 0, max_output_bytes);
+        AtMost(kDefaultOutputBytes, config.max_output_bytes() != 0,
+               config.max_output_bytes());
     limits->set_output_bytes(
         AtMost(output, ceilings.has_output_bytes(), ceilings.output_bytes()));
   }
@@ -132,7 +136,7 @@ absl::Status ApplyDefaults(ServerConfig* config) {
   }
   CompleteBounds(config);
   CompleteLifetimeAndRetention(config);
-  return CompleteLimits(config->max_output_bytes(), config->ceilings().limits(),
+  return CompleteLimits(*config, config->ceilings().limits(),
                         config->mutable_default_limits());
 }
 

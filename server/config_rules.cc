@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,8 @@ constexpr FieldRange kServerRanges[] = {
     {"max_connections", {1, 1'000'000}},
     {"max_rpc_memory_bytes", {16 << 20, 1ULL << 40}},
     {"max_waiting_input_bytes", {4 << 20, 1ULL << 40}},
+    {"max_memory_bytes", {kMemoryBytes.least, UINT64_MAX}},
+    {"max_pids", {kPids.least, UINT64_MAX}},
 };
 
 constexpr FieldRange kLimitRanges[] = {
@@ -94,12 +97,17 @@ absl::Status CheckTlsFiles(const ConfigSection& tls) {
 absl::Status CheckDefaultLimits(const ServerConfig& config,
                                 const ConfigSection& limits) {
   RETURN_IF_ERROR(CheckRanges(limits, kLimitRanges));
-  if (config.max_output_bytes() == 0) {
-    return absl::OkStatus();
+  const std::pair<FieldRange, uint64_t> totals[] = {
+      {{"output_bytes", kOutputBytes}, config.max_output_bytes()},
+      {{"memory_bytes", kMemoryBytes}, config.max_memory_bytes()},
+      {{"pids", kPids}, config.max_pids()}};
+  for (const auto& [each, total] : totals) {
+    if (total != 0) {
+      RETURN_IF_ERROR(limits.CheckRange(
+          each.field, {each.range.least, std::min(each.range.most, total)}));
+    }
   }
-  return limits.CheckRange(
-      "output_bytes", {kOutputBytes.least,
-                       std::min(kOutputBytes.most, config.max_output_bytes())});
+  return absl::OkStatus();
 }
 
 // Fails if `field` of `defaults` is above `ceiling` of `ceilings`.

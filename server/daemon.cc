@@ -57,10 +57,33 @@ constexpr std::chrono::seconds kDiskPatience(2);
 // A successor serves after this time.
 constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
-Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config) {
+using Features = std::vector<corral::v1::IsolationFeature>;
+
+Features ToFeatures(const std::vector<sandbox::IsolationFeature>& isolation) {
+  Features features;
+  for (const sandbox::IsolationFeature& feature : isolation) {
+    corral::v1::IsolationFeature& entry = features.emplace_back();
+    entry.set_name(feature.name);
+    entry.set_enforced(feature.enforced);
+    entry.set_required(feature.required);
+    entry.set_detail(feature.gap.empty()
+                         ? feature.detail
+                         : absl::StrCat(feature.detail, "; ", feature.gap));
+    entry.set_state(!feature.enforced ? corral::v1::IsolationFeature::MISSING
+                    : feature.gap.empty()
+                        ? corral::v1::IsolationFeature::ENFORCED
+                        : corral::v1::IsolationFeature::DEGRADED);
+  }
+  return features;
+}
+
+Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config,
+                             const Features& features) {
   Sandboxes::Options options;
   options.defaults = DefaultsOf(config);
-  options.max_output_bytes = config.max_output_bytes();
+  options.totals = {config.max_output_bytes(), config.max_memory_bytes(),
+                    config.max_pids()};
+  options.protections = Protections(features);
   options.max_sandboxes = config.max_sandboxes();
   options.max_executions_per_sandbox = config.max_executions_per_sandbox();
   if (config.max_ended_executions() > 0) {
@@ -86,22 +109,15 @@ WorkspacePolicy::Options ToWorkspaceOptions(
   return options;
 }
 
-corral::v1::ServerInfo FixedInfo(
-    const corral::config::v1::ServerConfig& config,
-    const std::vector<sandbox::IsolationFeature>& isolation) {
+corral::v1::ServerInfo FixedInfo(const corral::config::v1::ServerConfig& config,
+                                 const Features& features) {
   corral::v1::ServerInfo info;
   info.set_version(sandbox::kVersion);
   utsname kernel = {};
   ::uname(&kernel);
   info.set_kernel(absl::StrCat(kernel.sysname, " ", kernel.release, " ",
                                kernel.version, " ", kernel.machine));
-  for (const sandbox::IsolationFeature& feature : isolation) {
-    corral::v1::IsolationFeature* entry = info.add_isolation();
-    entry->set_name(feature.name);
-    entry->set_enforced(feature.enforced);
-    entry->set_required(feature.required);
-    entry->set_detail(feature.detail);
-  }
+  *info.mutable_isolation() = {features.begin(), features.end()};
   *info.mutable_default_limits() = DefaultsOf(config).limits;
   return info;
 }
@@ -136,14 +152,15 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
             return workspace_policy_.Check(path, read_only);
           },
           &timers_, &lanes_.workspaces),
+      heap_(&timers_, &lanes_.removals),
       sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_,
-                  &workspaces_},
-                 ToOptions(config)),
+                  &workspaces_, &heap_},
+                 ToOptions(config, ToFeatures(isolation))),
       sandbox_service_(&sandboxes_, &activity_, config.ceilings()),
       execution_service_(&sandboxes_, &timers_, &lanes_.reads, &activity_,
                          config.ceilings()),
-      admin_service_(FixedInfo(config, isolation), &sandboxes_.registry(),
-                     &storage_, &activity_),
+      admin_service_(FixedInfo(config, ToFeatures(isolation)),
+                     &sandboxes_.registry(), &storage_, &activity_),
       screen_service_(&sandboxes_, &timers_, &activity_) {}
 
 Daemon::~Daemon() {

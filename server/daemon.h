@@ -27,6 +27,7 @@
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
+#include "server/runtime/heap_trim.h"
 #include "server/runtime/thread_timer_queue.h"
 #include "server/screen/screen_service.h"
 
@@ -81,6 +82,7 @@ class Daemon {
   const WorkspacePolicy workspace_policy_;
   WorkspaceChecks workspaces_;
   StorageHealth storage_;
+  HeapTrim heap_;
   Sandboxes sandboxes_;
   SandboxService sandbox_service_;
   ExecutionService execution_service_;

@@ -44,6 +44,14 @@ void SandboxOptions::AddTo(OptionTable& table) {
   table.Value(0, "output-limit", "SIZE",
               "Disk space for all output of the sandbox together: 1G.",
               [this](auto value) { return SetOutputBytes(value, limits_); });
+  table.Value(
+      0, "require", "PROTECTION",
+      "Create no sandbox unless the host enforces this one of those that\n"
+      "corral info lists. May be repeated.",
+      [this](absl::string_view value) {
+        required_.emplace_back(value);
+        return absl::OkStatus();
+      });
   AddLifetimeTo(table);
 }
 
@@ -91,6 +99,8 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   if (retention_.has_max_ended_executions() || retention_.has_max_ended_age()) {
     *sandbox.mutable_retention() = retention_;
   }
+  *sandbox.mutable_required_protections() = {required_.begin(),
+                                             required_.end()};
   sandbox.set_network(corral::v1::Sandbox::NONE);
   if (no_workspace_) {
     if (!workspace_.empty() || read_only_) {

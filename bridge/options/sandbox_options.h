@@ -4,6 +4,7 @@
 #define BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bridge/options/option_table.h"
@@ -25,6 +26,7 @@ class SandboxOptions {
   corral::v1::Limits limits_;
   corral::v1::Lifetime lifetime_;
   corral::v1::Retention retention_;
+  std::vector<std::string> required_;
   std::string workspace_;  // empty: the current directory
   bool no_workspace_ = false;
   bool read_only_ = false;

@@ -22,7 +22,8 @@ namespace {
 IsolationFeature Feature(std::string name, const absl::Status& status,
                          std::string how) {
   return {std::move(name), status.ok(), /*required=*/true,
-          status.ok() ? std::move(how) : std::string(status.message())};
+          status.ok() ? std::move(how) : std::string(status.message()),
+          /*gap=*/""};
 }
 
 // Tries it in a child process, since a process cannot undo unshare(2).
@@ -60,6 +61,28 @@ IsolationFeature Cgroups(const absl::StatusOr<CgroupHost>& host,
                      : "cgroup v1");
 }
 
+IsolationFeature MemoryLimit(const absl::StatusOr<CgroupHost>& host) {
+  IsolationFeature feature = Cgroups(host, "memory limit");
+  if (host.ok() && host->version == CgroupVersion::kV1) {
+    feature.gap = "buffers of sockets may take a quarter of it more";
+  }
+  return feature;
+}
+
+IsolationFeature KillOfATree(const absl::StatusOr<CgroupHost>& host) {
+  IsolationFeature feature = Cgroups(host, "kill of a tree");
+  if (host.ok() && host->version == CgroupVersion::kV1) {
+    feature.gap = "a loop over the processes, while new ones are forbidden";
+  }
+  return feature;
+}
+
+// For what this version does not do on any host.
+IsolationFeature Missing(std::string name, std::string why) {
+  return {std::move(name), /*enforced=*/false, /*required=*/false,
+          std::move(why), /*gap=*/""};
+}
+
 }  // namespace
 
 std::vector<IsolationFeature> ProbeIsolation() {
@@ -84,9 +107,15 @@ std::vector<IsolationFeature> ProbeIsolation() {
   features.push_back(
       Feature("seccomp", TrySeccomp(), "default-deny profile of system calls"));
   const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
-  features.push_back(Cgroups(host, "memory limit"));
+  features.push_back(MemoryLimit(host));
   features.push_back(Cgroups(host, "pids limit"));
   features.push_back(Cgroups(host, "cpu limit"));
+  features.push_back(KillOfATree(host));
+  features.push_back(Missing("landlock", "Corral does not use it yet"));
+  features.push_back(Missing(
+      "disk limit", "nothing bounds what commands write to a workspace"));
+  features.push_back(
+      Missing("disk speed limit", "nothing bounds how fast they write"));
   return features;
 }
 

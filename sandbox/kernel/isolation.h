@@ -15,6 +15,8 @@ struct IsolationFeature {
   bool required = false;
   // How it is enforced, or why it is not.
   std::string detail;
+  // The part that this host does not cover. Empty: nothing is left out.
+  std::string gap;
 };
 
 // Takes some milliseconds and forks: call it before threads are started.

@@ -1,6 +1,8 @@
 #include "server/api/errors.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
@@ -176,6 +178,26 @@ absl::Status ServerDraining(absl::Duration retry_after) {
       Error(absl::StatusCode::kUnavailable, corral::v1::SERVER_DRAINING,
             "the server is going down and takes no new work");
   AddRetryInfo(&status, retry_after);
+  return status;
+}
+
+absl::Status ProtectionsMissing(
+    const std::vector<std::pair<std::string, std::string>>& missing) {
+  google::rpc::PreconditionFailure failure;
+  std::string names;
+  for (const auto& [name, why] : missing) {
+    auto* violation = failure.add_violations();
+    violation->set_type("PROTECTION");
+    violation->set_subject(name);
+    violation->set_description(why);
+    absl::StrAppend(&names, names.empty() ? "" : ", ", name, " (", why, ")");
+  }
+  absl::Status status = Error(
+      absl::StatusCode::kFailedPrecondition, corral::v1::ISOLATION_UNAVAILABLE,
+      absl::StrCat("the host does not enforce what the sandbox "
+                   "demands: ",
+                   names));
+  AddDetail(&status, failure);
   return status;
 }
 

@@ -66,7 +66,12 @@ absl::Status StorageFailed(absl::string_view where, const absl::Status& cause);
 // SERVER_DRAINING with a RetryInfo.
 absl::Status ServerDraining(absl::Duration retry_after);
 
-// TOO_MANY_* or TOO_MUCH_OUTPUT, with a QuotaFailure of `subject`.
+// ISOLATION_UNAVAILABLE with a PreconditionFailure: protections that a request
+// demands, each with the reason why it is not enforced.
+absl::Status ProtectionsMissing(
+    const std::vector<std::pair<std::string, std::string>>& missing);
+
+// TOO_MANY_* or TOO_MUCH_*, with a QuotaFailure of `subject`.
 absl::Status QuotaExceeded(corral::v1::ErrorReason reason,
                            absl::string_view subject,
                            absl::string_view message);

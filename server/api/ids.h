@@ -5,11 +5,17 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace server {
 
 // Returns ten characters of a-z and 2-7, a letter first: almost 50 bits of the
 // kernel's randomness.
 std::string MakeId();
+
+// Returns the id that belongs to a request: the same one for the same request.
+// `digest` has at least 10 bytes that look random.
+std::string IdOf(absl::string_view digest);
 
 }  // namespace server
 

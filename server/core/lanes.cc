@@ -10,6 +10,7 @@ namespace server {
 void Lanes::Stop() {
   launches.Stop();
   kills.Stop();
+  descriptions.Stop();
   records.Stop();
   removals.Stop();
   reads.Stop();

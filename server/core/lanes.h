@@ -21,6 +21,9 @@ struct Lanes {
   // Records that a deletion has begun, which is one small file, and then has
   // the supervisor kill what runs.
   WorkerPool kills{2};
+  // Reads the descriptions of an earlier server's sandboxes, each of which may
+  // lie on a disk that hangs.
+  WorkerPool descriptions{8};
   // Reads the records of executions. Each job holds one record at a time.
   WorkerPool records{4};
   // Removes directories of any size, and drops output that has expired.

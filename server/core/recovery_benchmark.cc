@@ -30,6 +30,7 @@
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
 #include "server/runtime/activity.h"
+#include "server/runtime/heap_trim.h"
 #include "server/runtime/thread_timer_queue.h"
 
 namespace server {
@@ -110,18 +111,20 @@ void Measure(int executions, int sandboxes) {
   ThreadTimerQueue timers;
   Activity activity(&timers, {absl::ZeroDuration(), /*max_lasting_calls=*/1});
   Lanes lanes;
+  HeapTrim heap(&timers, &lanes.removals);
   Sandboxes::Options options;
   options.max_sandboxes = sandboxes;
   options.max_executions_per_sandbox = executions;
   options.max_ended_executions = executions;
-  Sandboxes server(
-      {&launcher, state.get(), &storage, &activity, &timers, &lanes, nullptr},
-      options);
+  Sandboxes server({&launcher, state.get(), &storage, &activity, &timers,
+                    &lanes, nullptr, &heap},
+                   options);
   const int64_t before = ResidentMiB();
   const absl::Time begin = absl::Now();
   const absl::Status recovered = server.Recover();
   CHECK(recovered.ok()) << recovered.message();
   const absl::Time serves = absl::Now();
+  lanes.descriptions.AwaitIdle();
   lanes.launches.AwaitIdle();
   lanes.records.AwaitIdle();
   const absl::Time done = absl::Now();

@@ -1,4 +1,5 @@
-// The sandboxes that exist, by id.
+// The sandboxes that exist, by id. Of some, only the id is known: an earlier
+// server made them, and their descriptions cannot be read yet.
 //
 // Thread-safe; nothing here blocks.
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/api/names.h"
 #include "server/core/request_table.h"
 #include "server/core/sandbox.h"
 
@@ -33,16 +36,28 @@ class Registry {
     bool is_new;
   };
 
-  // `max_output_bytes`: the most output of all sandboxes together; 0: no limit.
-  Registry(uint32_t max_sandboxes, uint64_t max_output_bytes)
-      : max_sandboxes_(max_sandboxes), max_output_bytes_(max_output_bytes) {}
+  // Limits for the sums of the limits of all sandboxes; 0: no limit.
+  struct Totals {
+    uint64_t output_bytes = 0;
+    uint64_t memory_bytes = 0;
+    uint64_t pids = 0;
+  };
+
+  Registry(uint32_t max_sandboxes, const Totals& most)
+      : max_sandboxes_(max_sandboxes), most_(most) {}
 
   // Finds the sandbox that the same request made, or adds a new one that `make`
   // makes. The registry chooses an id if `id` is empty. SANDBOX_EXISTS,
-  // REQUEST_MISMATCH, TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT.
+  // REQUEST_MISMATCH, TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT, TOO_MUCH_MEMORY,
+  // TOO_MANY_PIDS; SANDBOX_NOT_READY
+  // (UNAVAILABLE) if that id belongs to a sandbox that cannot be read yet.
   absl::StatusOr<Added> Add(const std::string& id,
                             const sandbox::wire::RequestIdentity& request,
                             const Make& make);
+
+  // Keeps the id of an earlier server's sandbox until AddExisting() or Free().
+  void Reserve(const std::string& id);
+  void Free(const std::string& id);
 
   // Adds a sandbox of an earlier server, whatever the limits. Returns false if
   // its id is taken.
@@ -50,8 +65,15 @@ class Registry {
 
   void Remove(const Sandbox& sandbox);
 
-  // Null: there is none.
+  // Null: there is none, or it cannot be read yet.
   SandboxPtr Find(const std::string& id) const;
+
+  // SANDBOX_NOT_FOUND, or SANDBOX_NOT_READY (UNAVAILABLE) if it cannot be read
+  // yet.
+  absl::StatusOr<SandboxPtr> Get(const SandboxName& name) const;
+
+  // The ids of those that cannot be read yet, in their order.
+  std::vector<std::string> Unreadable() const;
 
   // At most `limit` sandboxes with ids from `first` on, in their order.
   std::vector<SandboxPtr> List(const std::string& first, size_t limit) const;
@@ -59,13 +81,16 @@ class Registry {
 
  private:
   bool Insert(const SandboxPtr& sandbox) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTotals(const Sandbox& sandbox) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint32_t max_sandboxes_;
-  const uint64_t max_output_bytes_;
+  const Totals most_;
   mutable sandbox::Mutex mutex_;
   RequestTable<Sandbox> sandboxes_ ABSL_GUARDED_BY(mutex_);
-  // The sum of the sandboxes' limits.output_bytes.
-  uint64_t output_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
+  // The sums of the sandboxes' limits.
+  Totals given_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace server

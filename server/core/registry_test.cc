@@ -19,9 +19,12 @@ namespace {
 
 namespace wire = sandbox::wire;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr uint32_t kMaxSandboxes = 3;
 constexpr uint64_t kMaxOutput = 100;
+constexpr uint64_t kMaxMemory = 1000;
+constexpr uint64_t kMaxPids = 50;
 
 class RegistryTest : public SandboxFixture {
  protected:
@@ -40,6 +43,8 @@ class RegistryTest : public SandboxFixture {
     spec.set_id(id);
     spec.set_name("tenants/default/sandboxes/" + id);
     spec.set_output_bytes(output_bytes);
+    spec.set_memory_bytes(memory_bytes_);
+    spec.set_pids(pids_);
     *spec.mutable_request() = request;
     return Sandbox::Create(spec, Environment(), Sandbox::Origin::kNew);
   }
@@ -57,7 +62,9 @@ class RegistryTest : public SandboxFixture {
     return Add(id, output_bytes, Request("r-" + id));
   }
 
-  Registry registry_{kMaxSandboxes, kMaxOutput};
+  uint64_t memory_bytes_ = 1;
+  uint64_t pids_ = 1;
+  Registry registry_{kMaxSandboxes, {kMaxOutput, kMaxMemory, kMaxPids}};
 };
 
 TEST_F(RegistryTest, FindsWhatItAdded) {
@@ -139,6 +146,54 @@ TEST_F(RegistryTest, ListsFromAnIdOn) {
   EXPECT_THAT(registry_.List("", 5), ElementsAre(a, b));
   EXPECT_THAT(registry_.List("b", 5), ElementsAre(b));
   EXPECT_THAT(registry_.List("", 1), ElementsAre(a));
+}
+
+TEST_F(RegistryTest, GivesNoMoreMemoryAndPidsThanThereAre) {
+  memory_bytes_ = 600;
+  ASSERT_TRUE(Add("first", 1).ok());
+  const absl::Status memory = Add("second", 1).status();
+  EXPECT_EQ(ReasonOf(memory), corral::v1::TOO_MUCH_MEMORY);
+  EXPECT_THAT(std::string(memory.message()),
+              HasSubstr("sandbox.limits.memory_bytes is 600"));
+  memory_bytes_ = 400;
+  pids_ = 50;
+  const absl::Status pids = Add("second", 1).status();
+  EXPECT_EQ(ReasonOf(pids), corral::v1::TOO_MANY_PIDS);
+  EXPECT_THAT(std::string(pids.message()),
+              HasSubstr("sandbox.limits.pids is 50"));
+  pids_ = 49;
+  EXPECT_TRUE(Add("second", 1).ok());
+  registry_.Remove(*registry_.Find("first"));
+  memory_bytes_ = 600;
+  pids_ = 1;
+  EXPECT_TRUE(Add("third", 1).ok());
+}
+
+TEST_F(RegistryTest, KeepsTheIdOfASandboxThatCannotBeReadYet) {
+  registry_.Reserve("box");
+  EXPECT_THAT(registry_.Unreadable(), ElementsAre("box"));
+  EXPECT_EQ(registry_.Find("box"), nullptr);
+  for (const absl::Status& status :
+       {registry_.Get(SandboxName("box")).status(), Add("box", 1).status()}) {
+    EXPECT_TRUE(absl::IsUnavailable(status));
+    EXPECT_EQ(ReasonOf(status), corral::v1::SANDBOX_NOT_READY);
+  }
+  EXPECT_EQ(ReasonOf(registry_.Get(SandboxName("other")).status()),
+            corral::v1::SANDBOX_NOT_FOUND);
+  ASSERT_TRUE(registry_.AddExisting(MakeSandbox("box", 1, Request("r"))));
+  EXPECT_THAT(registry_.Unreadable(), ::testing::IsEmpty());
+  EXPECT_TRUE(registry_.Get(SandboxName("box")).ok());
+}
+
+TEST_F(RegistryTest, ARepeatedRequestFindsThatItsSandboxCannotBeReadYet) {
+  const wire::RequestIdentity request =
+      Request("request", "0123456789abcdef0123456789abcdef");
+  const std::string id = Add("", 1, request)->sandbox->id();
+  registry_.Remove(*registry_.Find(id));
+  registry_.Reserve(id);
+  EXPECT_TRUE(absl::IsUnavailable(Add("", 1, request).status()));
+  EXPECT_TRUE(
+      Add("", 1, Request("other", "fedcba9876543210fedcba9876543210")).ok());
 }
 
 }  // namespace

@@ -47,6 +47,7 @@
 #include "server/core/storage_health.h"
 #include "server/core/viewers.h"
 #include "server/runtime/activity.h"
+#include "server/runtime/heap_trim.h"
 #include "server/runtime/timer_queue.h"
 
 namespace server {
@@ -73,6 +74,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
     TimerQueue* timers;
     Lanes* lanes;
     StorageHealth* storage;
+    HeapTrim* heap;
     // The retention of the ended executions of all sandboxes. Its ids are full
     // names of executions.
     std::shared_ptr<Retention> all_ended;

@@ -288,6 +288,7 @@ void Sandbox::Forget(const std::string& id) {
   const ExecutionPtr execution = executions_.Erase(id);
   retention_->Removed(id);
   environment_.all_ended->Removed(NameOf(id).ToString());
+  environment_.heap->OnFreed();
   if (execution != nullptr && execution->MarkLost(WhyLost())) {
     execution->Notify();
   }

@@ -28,6 +28,7 @@
 #include "server/core/sandbox.h"
 #include "server/core/storage_health.h"
 #include "server/runtime/activity.h"
+#include "server/runtime/heap_trim.h"
 #include "tests/fakes/fake_timer_queue.h"
 
 namespace server {
@@ -84,6 +85,7 @@ class SandboxFixture : public ::testing::Test {
     environment.timers = &timers_;
     environment.lanes = &lanes_;
     environment.storage = &storage_;
+    environment.heap = &heap_;
     environment.all_ended = all_ended_;
     environment.max_running = 2;
     environment.boot_id = "boot";
@@ -222,6 +224,7 @@ class SandboxFixture : public ::testing::Test {
   Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/1}};
   StorageHealth storage_;
   Lanes lanes_;
+  HeapTrim heap_{&timers_, &lanes_.removals};
   std::shared_ptr<Retention> all_ended_ =
       Retention::Create({1000, absl::InfiniteDuration()}, &timers_,
                         {[](const std::string&) { return false; },

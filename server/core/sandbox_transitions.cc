@@ -176,6 +176,7 @@ void Sandbox::AnswerRemoved() {
   for (const ExecutionPtr& execution :
        executions_.List("", executions_.size())) {
     environment_.all_ended->Removed(execution->name());
+    environment_.heap->OnFreed();
   }
   std::vector<Done> unmade;
   std::vector<Done> removed;

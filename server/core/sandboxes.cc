@@ -62,7 +62,7 @@ Sandboxes::Sandboxes(const Environment& environment, const Options& options)
     : environment_(environment),
       options_(options),
       all_ended_(MakeRetention()),
-      registry_(options.max_sandboxes, options.max_output_bytes) {}
+      registry_(options.max_sandboxes, options.totals) {}
 
 // In this Retention, ids are full names of executions.
 std::shared_ptr<Retention> Sandboxes::MakeRetention() {
@@ -94,6 +94,7 @@ Sandbox::Environment Sandboxes::SandboxEnvironment() {
   environment.timers = environment_.timers;
   environment.lanes = environment_.lanes;
   environment.storage = environment_.storage;
+  environment.heap = environment_.heap;
   environment.all_ended = all_ended_;
   environment.max_running = options_.max_executions_per_sandbox;
   environment.boot_id = environment_.state->boot_id();
@@ -119,6 +120,11 @@ std::shared_ptr<Sandbox> Sandboxes::MakeSandbox(const NewSandbox& sandbox,
 }
 
 void Sandboxes::Create(const NewSandbox& wanted, Created created) {
+  const absl::Status demands = options_.protections.Check(wanted.wanted);
+  if (!demands.ok()) {
+    created(demands);
+    return;
+  }
   const absl::StatusOr<Registry::Added> added = registry_.Add(
       wanted.id, wanted.request,
       [&](const std::string& id) { return MakeSandbox(wanted, id); });

@@ -21,6 +21,7 @@
 #include "sandbox/client/supervisor_launcher.h"
 #include "server/api/conversion.h"
 #include "server/core/lanes.h"
+#include "server/core/protections.h"
 #include "server/core/registry.h"
 #include "server/core/retention.h"
 #include "server/core/sandbox.h"
@@ -28,6 +29,7 @@
 #include "server/core/storage_health.h"
 #include "server/core/workspace_checks.h"
 #include "server/runtime/activity.h"
+#include "server/runtime/heap_trim.h"
 #include "server/runtime/timer_queue.h"
 
 namespace server {
@@ -46,6 +48,7 @@ class Sandboxes {
     TimerQueue* timers;
     Lanes* lanes;
     WorkspaceChecks* workspaces;
+    HeapTrim* heap;
   };
 
   // A sandbox to be made; it was validated before. The server chooses an id if
@@ -62,13 +65,16 @@ class Sandboxes {
     uint32_t max_sandboxes;
     // The number of executions that may run in a sandbox at a time.
     uint32_t max_executions_per_sandbox;
-    // Output of all sandboxes together, in bytes; 0: no limit.
-    uint64_t max_output_bytes = 0;
+    // For all sandboxes together.
+    Registry::Totals totals;
+    Protections protections;
     // Ended executions kept in all sandboxes together.
     uint32_t max_ended_executions = 100'000;
   };
 
-  // The time for which Recover() waits for records and supervisors.
+  // The time for which Recover() waits for the descriptions of sandboxes, and
+  // after that for records and supervisors.
+  static constexpr std::chrono::milliseconds kDescriptionPatience{1000};
   static constexpr std::chrono::milliseconds kRecoveryPatience{300};
 
   Sandboxes(const Environment& environment, const Options& options);
@@ -78,7 +84,8 @@ class Sandboxes {
   // Makes a sandbox, or finds the one that the same request made. `created`
   // gets it when it is not CREATING any more. Or it gets the reason why nothing
   // was made: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
-  // TOO_MUCH_OUTPUT, ISOLATION_UNAVAILABLE, INVALID_FIELD (the workspace),
+  // TOO_MUCH_OUTPUT, TOO_MUCH_MEMORY, TOO_MANY_PIDS, ISOLATION_UNAVAILABLE,
+  // INVALID_FIELD (the workspace, a protection),
   // STORAGE_FAILED, SANDBOX_NOT_READY (UNAVAILABLE: its processes were killed
   // meanwhile or could not be started now, or the file system of the workspace
   // does not answer) or SERVER_FAULT.
@@ -91,10 +98,12 @@ class Sandboxes {
   bool HasProcesses() const;
 
   // Takes over the sandboxes that are on the disk. To be called before anything
-  // else. Finds all sandboxes, then waits until their executions are known, for
-  // at most kRecoveryPatience. Calls to a sandbox whose executions are not
-  // known by then wait, or get SANDBOX_NOT_READY. Returns an error if the
-  // sandboxes cannot be listed; then none was touched.
+  // else. Waits until all descriptions are read, for at most
+  // kDescriptionPatience; the other sandboxes get SANDBOX_NOT_READY until
+  // theirs can be read. Then waits until executions are known, for at most
+  // kRecoveryPatience. Calls to a sandbox whose executions are not known by
+  // then wait, or get SANDBOX_NOT_READY. Returns an error if the sandboxes
+  // cannot be listed; then none was touched.
   absl::Status Recover();
 
  private:
@@ -118,10 +127,14 @@ class Sandboxes {
 
   // sandboxes_recovery.cc: what an earlier server left.
 
-  // Takes over the sandbox in the directory `name`. Null: there is no sandbox,
-  // or its description cannot be read now, which is retried after `retry`.
+  // Takes over the sandbox in the directory `name`, whose id is reserved. Null:
+  // there is no sandbox, or its description cannot be read now, which is
+  // retried after `retry`.
   std::shared_ptr<Sandbox> RecoverOne(const std::string& name,
                                       absl::Duration retry);
+  // Ends the reservation of a name whose sandbox was never made, and removes
+  // its directory.
+  void RemoveUnmade(const std::string& name);
   void TakeOver(const std::shared_ptr<Sandbox>& sandbox);
   // Connects to the supervisor, or finds that it is dead. Retries while neither
   // is possible.

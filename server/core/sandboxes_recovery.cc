@@ -57,24 +57,34 @@ wire::SandboxEnd WhyDead(const wire::SandboxSpec& spec,
 absl::Status Sandboxes::Recover() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    environment_.state->ListSandboxes());
-  // The lane runs its jobs in their order, so all descriptions are read before
-  // any record. After that no request can make a sandbox a second time.
   using Found = std::promise<std::shared_ptr<Sandbox>>;
-  std::vector<std::future<std::shared_ptr<Sandbox>>> found;
-  found.reserve(names.size());
+  std::vector<std::pair<std::string, std::future<std::shared_ptr<Sandbox>>>>
+      found;
   for (const std::string& name : names) {
+    if (!IsValidId(name)) {
+      environment_.lanes->removals.Run([this, name] { RemoveLeftover(name); });
+      continue;
+    }
+    // Before any request is served, so that none makes it a second time.
+    registry_.Reserve(name);
+    environment_.activity->SandboxAdded();
     auto promise = std::make_shared<Found>();
-    found.push_back(promise->get_future());
-    environment_.lanes->records.Run([this, name, promise] {
+    found.emplace_back(name, promise->get_future());
+    environment_.lanes->descriptions.Run([this, name, promise] {
       promise->set_value(RecoverOne(name, kFirstRetry));
     });
   }
   std::vector<std::pair<std::string, std::future<void>>> known;
-  for (auto& future : found) {
-    if (const std::shared_ptr<Sandbox> sandbox = future.get();
-        sandbox != nullptr) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto& [name, future] : found) {
+    if (future.wait_until(begin + kDescriptionPatience) !=
+        std::future_status::ready) {
+      LOG(WARNING) << "sandbox " << name << ": its directory is not read yet; "
+                   << "the server serves without it";
+    } else if (const std::shared_ptr<Sandbox> sandbox = future.get();
+               sandbox != nullptr) {
       auto promise = std::make_shared<std::promise<void>>();
-      known.emplace_back(sandbox->spec().name(), promise->get_future());
+      known.emplace_back(name, promise->get_future());
       sandbox->AwaitReady(
           [promise](const absl::Status&) { promise->set_value(); });
     }
@@ -82,8 +92,8 @@ absl::Status Sandboxes::Recover() {
   const auto deadline = std::chrono::steady_clock::now() + kRecoveryPatience;
   for (auto& [name, future] : known) {
     if (future.wait_until(deadline) != std::future_status::ready) {
-      LOG(WARNING) << name << ": its records or its supervisor are not known "
-                   << "yet; the server serves without it";
+      LOG(WARNING) << "sandbox " << name << ": its records or its supervisor "
+                   << "are not known yet; the server serves without it";
     }
   }
   return absl::OkStatus();
@@ -91,13 +101,6 @@ absl::Status Sandboxes::Recover() {
 
 std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
                                                absl::Duration retry) {
-  if (!IsValidId(name)) {
-    environment_.lanes->removals.Run([this, name] { RemoveLeftover(name); });
-    return nullptr;
-  }
-  if (registry_.Find(name) != nullptr) {
-    return nullptr;  // a client has made it again
-  }
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
   const std::string path = environment_.state->SandboxPath(name);
   // The description is on the disk before a supervisor is asked to make the
@@ -105,14 +108,14 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
   if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
-    RemoveLeftover(name);
+    RemoveUnmade(name);
     return nullptr;
   }
   if (!spec.ok()) {
     LOG(ERROR) << "sandbox " << name
                << " is left alone: " << spec.status().message();
     environment_.timers->RunAfter(retry, [this, name, retry] {
-      environment_.lanes->records.Run([this, name, retry] {
+      environment_.lanes->descriptions.Run([this, name, retry] {
         RecoverOne(name, std::min(retry * 2, kLastRetry));
       });
     });
@@ -124,16 +127,18 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
       spec->boot_id() == environment_.state->boot_id() &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a sandbox that was never made: " << name;
-    RemoveLeftover(name);
+    RemoveUnmade(name);
     return nullptr;
   }
   auto sandbox = Sandbox::Create(*spec, SandboxEnvironment(),
                                  Sandbox::Origin::kEarlierServer);
   if (!registry_.AddExisting(sandbox)) {
     LOG(ERROR) << "the id of " << spec->name() << " is taken; it is ignored";
+    environment_.activity->SandboxRemoved();
     return nullptr;
   }
   TakeOver(sandbox);
+  environment_.activity->SandboxRemoved();  // TakeOver() has counted it
   sandbox->BeginLifetime();
   if (deletion.has_value()) {
     sandbox->Delete(deletion->cause(), [](const absl::Status&) {});
@@ -142,6 +147,12 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
     sandbox->EndViewing();
   }
   return sandbox;
+}
+
+void Sandboxes::RemoveUnmade(const std::string& name) {
+  RemoveLeftover(name);
+  registry_.Free(name);
+  environment_.activity->SandboxRemoved();
 }
 
 void Sandboxes::TakeOver(const std::shared_ptr<Sandbox>& sandbox) {

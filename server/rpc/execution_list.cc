@@ -50,12 +50,19 @@ class Page {
     return true;
   }
 
+  // Names sandboxes whose executions are missing.
+  void AddUnreachable(const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+      response_->add_unreachable(SandboxName(id).ToString());
+      bytes_ += response_->unreachable().rbegin()->size() + kFieldBytes;
+    }
+  }
+
   // Adds the executions of `sandbox` with ids after `after`. Returns false if
   // the page is full.
   bool AddAll(const Sandbox& sandbox, std::string after) {
     if (!sandbox.knows_executions()) {
-      response_->add_unreachable(sandbox.spec().name());
-      bytes_ += sandbox.spec().name().size() + kFieldBytes;
+      AddUnreachable({sandbox.id()});
     }
     while (true) {
       const std::vector<std::shared_ptr<Execution>> batch =
@@ -116,13 +123,14 @@ absl::Status ListPage(const Registry& registry,
   }
   Page page(size, response);
   if (parent.is_any()) {
+    if (request.page_token().empty()) {
+      page.AddUnreachable(registry.Unreadable());
+    }
     ListAll(registry, last, &page);
     return absl::OkStatus();
   }
-  const std::shared_ptr<Sandbox> sandbox = registry.Find(parent.id());
-  if (sandbox == nullptr) {
-    return SandboxNotFound(request.parent());
-  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Sandbox> sandbox,
+                   registry.Get(parent));
   sandbox->lifetime().Touch();
   if (!sandbox->knows_executions()) {
     return SandboxUnavailable(sandbox->spec().name(),

@@ -58,10 +58,8 @@ absl::StatusOr<std::shared_ptr<Sandbox>> ExecutionService::FindParent(
     const std::string& parent) {
   ASSIGN_OR_RETURN(const SandboxName name,
                    SandboxName::Parse("parent", parent));
-  std::shared_ptr<Sandbox> sandbox = sandboxes_->registry().Find(name.id());
-  if (sandbox == nullptr) {
-    return SandboxNotFound(parent);
-  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Sandbox> sandbox,
+                   sandboxes_->registry().Get(name));
   sandbox->lifetime().Touch();
   return sandbox;
 }

@@ -1,7 +1,11 @@
 #include "server/rpc/find_execution.h"
 
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
@@ -18,13 +22,16 @@ absl::StatusOr<FoundExecution> FindExecution(Sandboxes* sandboxes,
                    ExecutionName::Parse("name", name));
   FoundExecution found;
   found.id = parsed.id();
-  found.sandbox = sandboxes->registry().Find(parsed.sandbox().id());
-  if (found.sandbox != nullptr) {
-    found.hold = std::make_shared<const CallHold>(found.sandbox->HoldForCall());
-    found.execution = found.sandbox->FindExecution(parsed.id());
+  absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
+      sandboxes->registry().Get(parsed.sandbox());
+  if (absl::IsNotFound(sandbox.status())) {
+    return ExecutionNotFound(name);
   }
-  if (found.execution == nullptr && found.sandbox != nullptr &&
-      !found.sandbox->knows_executions()) {
+  RETURN_IF_ERROR(sandbox.status());
+  found.sandbox = *std::move(sandbox);
+  found.hold = std::make_shared<const CallHold>(found.sandbox->HoldForCall());
+  found.execution = found.sandbox->FindExecution(parsed.id());
+  if (found.execution == nullptr && !found.sandbox->knows_executions()) {
     found.sandbox->HurryRecords();
     return SandboxUnavailable(found.sandbox->spec().name(),
                               "its records are not read yet",

@@ -41,10 +41,9 @@ TEST_F(RecoveryRecordsTest, KeepsASandboxWhoseDescriptionCannotBeRead) {
   corral::v1::Sandbox response;
   const grpc::Status status = Call(
       sandbox_stub_.get(), &SandboxStub::CreateSandbox, request, &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
-  EXPECT_EQ(Reason(status), "SANDBOX_EXISTS");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
   EXPECT_EQ(sandboxes_->registry().size(), 0);
-  AwaitNoSandbox();
   Restore("spec.pb");
   timers_.Advance(absl::Seconds(1));
   while (sandboxes_->registry().Find("box") == nullptr) {

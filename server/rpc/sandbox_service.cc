@@ -37,10 +37,7 @@ absl::Status CheckCreate(const Ceilings& ceilings,
 absl::StatusOr<std::shared_ptr<Sandbox>> FindSandbox(const Registry& registry,
                                                      const std::string& name) {
   ASSIGN_OR_RETURN(const SandboxName parsed, SandboxName::Parse("name", name));
-  std::shared_ptr<Sandbox> sandbox = registry.Find(parsed.id());
-  if (sandbox == nullptr) {
-    return SandboxNotFound(name);
-  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Sandbox> sandbox, registry.Get(parsed));
   sandbox->lifetime().Touch();
   return sandbox;
 }
@@ -59,6 +56,11 @@ absl::Status List(const Registry& registry,
       response->set_next_page_token(sandboxes[i]->id());
     } else {
       *response->add_sandboxes() = sandboxes[i]->Describe();
+    }
+  }
+  if (request.page_token().empty()) {
+    for (const std::string& id : registry.Unreadable()) {
+      response->add_unreachable(SandboxName(id).ToString());
     }
   }
   return absl::OkStatus();

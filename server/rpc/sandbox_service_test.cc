@@ -334,5 +334,19 @@ TEST_F(SandboxServiceTest, ReportsStorageFailedWhenTheSpecCannotBeWritten) {
   EXPECT_EQ(storage_.failure(), "");
 }
 
+TEST_F(SandboxServiceTest, IsRefusedWhenTheHostLacksWhatItDemands) {
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent("tenants/default");
+  request.mutable_sandbox()->add_required_protections("seccomp");
+  corral::v1::Sandbox sandbox;
+  EXPECT_TRUE(
+      Call(sandbox_stub_.get(), &SandboxStub::CreateSandbox, request, &sandbox)
+          .ok());
+  request.mutable_sandbox()->add_required_protections("magic");
+  const grpc::Status status =
+      Call(sandbox_stub_.get(), &SandboxStub::CreateSandbox, request, &sandbox);
+  EXPECT_EQ(Field(status), "sandbox.required_protections");
+}
+
 }  // namespace
 }  // namespace server

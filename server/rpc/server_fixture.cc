@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "server/api/names.h"
 #include "server/core/lanes.h"
+#include "server/core/protections.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/workspace_checks.h"
@@ -42,6 +43,13 @@ Detail Find(const grpc::Status& status) {
     }
   }
   return detail;
+}
+
+corral::v1::IsolationFeature Enforced(const std::string& name) {
+  corral::v1::IsolationFeature feature;
+  feature.set_name(name);
+  feature.set_state(corral::v1::IsolationFeature::ENFORCED);
+  return feature;
 }
 
 }  // namespace
@@ -80,6 +88,7 @@ void ServerFixture::Begin() {
       &timers_, Activity::Options{absl::ZeroDuration(), max_waiting_calls_,
                                   max_waiting_input_});
   lanes_ = std::make_unique<Lanes>();
+  heap_ = std::make_unique<HeapTrim>(&timers_, &lanes_->removals);
   workspaces_ = std::make_unique<WorkspaceChecks>(
       [this](const std::string& path, bool read_only) {
         return check_workspace_(path, read_only);
@@ -92,11 +101,12 @@ void ServerFixture::Begin() {
   ceilings_.set_wall_timeout_seconds(kMaxWallSeconds);
   ceilings_.mutable_limits()->set_pids(kMaxPids);
   options.defaults.limits.set_output_bytes(kOutputBytes);
-  options.max_output_bytes = kMaxOutputBytes;
+  options.totals.output_bytes = kMaxOutputBytes;
+  options.protections = Protections({Enforced("seccomp")});
   sandboxes_ = std::make_unique<Sandboxes>(
       Sandboxes::Environment{&factory_, state_.get(), &storage_,
                              activity_.get(), &timers_, lanes_.get(),
-                             workspaces_.get()},
+                             workspaces_.get(), heap_.get()},
       options);
   EXPECT_TRUE(sandboxes_->Recover().ok());
   AwaitLanes();
@@ -130,6 +140,7 @@ void ServerFixture::End() {
 void ServerFixture::AwaitLanes() {
   // A job of one lane may have given work to another lane.
   for (int i = 0; i < 2; ++i) {
+    lanes_->descriptions.AwaitIdle();
     lanes_->records.AwaitIdle();
     lanes_->launches.AwaitIdle();
     lanes_->removals.AwaitIdle();

@@ -29,6 +29,7 @@
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
+#include "server/runtime/heap_trim.h"
 #include "tests/fakes/fake_supervisor_launcher.h"
 #include "tests/fakes/fake_timer_queue.h"
 
@@ -120,6 +121,7 @@ class ServerFixture : public ::testing::Test {
   // before it creates a sandbox.
   WorkspaceChecks::Check check_workspace_;
   std::unique_ptr<WorkspaceChecks> workspaces_;
+  std::unique_ptr<HeapTrim> heap_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<SandboxService> sandbox_service_;
   std::unique_ptr<ExecutionService> execution_service_;

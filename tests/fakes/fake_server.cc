@@ -124,9 +124,11 @@ class FakeServer::Admin : public AdminService::Service {
     feature->set_name("user namespace");
     feature->set_enforced(true);
     feature->set_required(true);
+    feature->set_state(corral::v1::IsolationFeature::ENFORCED);
     feature = response->add_isolation();
     feature->set_name("landlock");
     feature->set_detail("the kernel has none");
+    feature->set_state(corral::v1::IsolationFeature::MISSING);
     return Status::OK;
   }
 };

@@ -194,5 +194,53 @@ TEST_F(HungFilesystemTest, EndsThoughTheCheckOfAWorkspaceHangs) {
   creation.join();
 }
 
+TEST_F(HungFilesystemTest, StartsThoughTheDirectoryOfASandboxHangs) {
+  const std::string hung = CreateSandbox();
+  const std::string other = CreateSandbox();
+  const std::string waiting = StartOutput(hung);
+  const std::string running = StartOutput(other);
+  server_.Kill();
+  HangDiskOf(hung);
+  ASSERT_NO_FATAL_FAILURE(server_.Start());
+  client_ = std::make_unique<Client>(server_.Connect());
+
+  EXPECT_EQ(Read(running), "text\n");
+  corral::v1::GetExecutionRequest get;
+  get.set_name(waiting);
+  Execution execution;
+  grpc::Status refused =
+      client_->Call(&Client::ExecutionStub::GetExecution, get, &execution);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(refused), "SANDBOX_NOT_READY");
+  EXPECT_TRUE(SaysWhenToRetry(refused));
+  // Nobody else gets its name.
+  corral::v1::CreateSandboxRequest creation;
+  creation.set_parent(kTenant);
+  creation.set_sandbox_id(hung.substr(hung.rfind('/') + 1));
+  corral::v1::Sandbox sandbox;
+  refused =
+      client_->Call(&Client::SandboxStub::CreateSandbox, creation, &sandbox);
+  EXPECT_EQ(Reason(refused), "SANDBOX_NOT_READY");
+  corral::v1::ListSandboxesRequest list;
+  list.set_parent(kTenant);
+  corral::v1::ListSandboxesResponse listed;
+  EXPECT_TRUE(
+      client_->Call(&Client::SandboxStub::ListSandboxes, list, &listed).ok());
+  ASSERT_EQ(listed.sandboxes_size(), 1);
+  EXPECT_EQ(listed.sandboxes(0).name(), other);
+  ASSERT_EQ(listed.unreachable_size(), 1);
+  EXPECT_EQ(listed.unreachable(0), hung);
+
+  disk_->Release();
+  while (!client_->Call(&Client::ExecutionStub::GetExecution, get, &execution)
+              .ok()) {
+    absl::SleepFor(kPollInterval);
+  }
+  EXPECT_EQ(execution.state(), Execution::RUNNING);
+  client_->WriteInput(waiting, 0, "more\n", /*eof=*/true);
+  EXPECT_EQ(client_->Wait(waiting).exit().code(), 0);
+  EXPECT_EQ(Read(waiting), "text\nmore\n");
+}
+
 }  // namespace
 }  // namespace tests

@@ -1,3 +1,4 @@
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bridge/cli/commands/subcommand.h"
@@ -27,6 +28,14 @@ std::string LimitsText(const corral::v1::Limits& limits) {
       " CPUs");
 }
 
+std::string StateOf(const corral::v1::IsolationFeature& feature) {
+  if (feature.state() == corral::v1::IsolationFeature::STATE_UNSPECIFIED) {
+    return feature.enforced() ? "enforced" : "missing";  // an older server
+  }
+  return absl::AsciiStrToLower(
+      corral::v1::IsolationFeature::State_Name(feature.state()));
+}
+
 std::string Text(const ServerInfo& info, const std::string& address) {
   std::vector<std::vector<std::string>> rows = {
       {"server",
@@ -41,9 +50,9 @@ std::string Text(const ServerInfo& info, const std::string& address) {
     rows.push_back({"storage failure", info.storage_failure()});
   }
   std::vector<std::vector<std::string>> features = {
-      {"ISOLATION", "ENFORCED", "REQUIRED", "DETAIL"}};
+      {"ISOLATION", "STATE", "REQUIRED", "DETAIL"}};
   for (const corral::v1::IsolationFeature& feature : info.isolation()) {
-    features.push_back({feature.name(), feature.enforced() ? "yes" : "no",
+    features.push_back({feature.name(), StateOf(feature),
                         feature.required() ? "yes" : "no", feature.detail()});
   }
   return absl::StrCat(FormatTable(rows, 0), "\n", FormatTable(features, 0));

@@ -209,10 +209,11 @@ TEST_F(SubcommandTest, RmRemovesExecutionsAndSandboxes) {
 }
 
 TEST_F(SubcommandTest, InfoShowsWhatIsEnforced) {
-  EXPECT_THAT(Output({"info"}),
-              AllOf(ContainsRegex("kernel  *Linux 6.1\n"),
-                    ContainsRegex("user namespace  *yes  *yes"),
-                    ContainsRegex("landlock  *no  *no  *the kernel has none")));
+  EXPECT_THAT(
+      Output({"info"}),
+      AllOf(ContainsRegex("kernel  *Linux 6.1\n"),
+            ContainsRegex("user namespace  *enforced  *yes"),
+            ContainsRegex("landlock  *missing  *no  *the kernel has none")));
   EXPECT_THAT(Output({"info", "--json"}), HasSubstr("\"version\":\"fake\""));
 }
 
