@@ -148,7 +148,10 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
       break;
     case Daemon::End::kLeft:
       factory->LetGo();
+      // Not left to the kernel: a thread that a disk holds keeps the process,
+      // and with it the socket and the lock.
       listener->Close();
+      state->Unlock();
       std::_Exit(EXIT_SUCCESS);
     case Daemon::End::kSucceeded:
       factory->LetGo();
