@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "bridge/jsonrpc/json.h"
 
@@ -165,6 +166,38 @@ std::optional<std::vector<Member>> ScanObject(absl::string_view text) {
     return std::nullopt;
   }
   return members;
+}
+
+std::optional<std::vector<absl::string_view>> ScanArray(
+    absl::string_view text) {
+  Scanner scanner(text);
+  if (!scanner.Take('[')) {
+    return std::nullopt;
+  }
+  std::vector<absl::string_view> elements;
+  if (!scanner.Take(']')) {
+    do {
+      const std::optional<absl::string_view> element = scanner.Value();
+      if (!element.has_value()) {
+        return std::nullopt;
+      }
+      elements.push_back(*element);
+    } while (scanner.Take(','));
+    if (!scanner.Take(']')) {
+      return std::nullopt;
+    }
+  }
+  if (scanner.Peek() != 0) {
+    return std::nullopt;
+  }
+  return elements;
+}
+
+std::string ReplacePart(absl::string_view text, absl::string_view part,
+                        absl::string_view replacement) {
+  const size_t begin = part.data() - text.data();
+  return absl::StrCat(text.substr(0, begin), replacement,
+                      text.substr(begin + part.size()));
 }
 
 std::optional<absl::string_view> FindMember(const std::vector<Member>& members,

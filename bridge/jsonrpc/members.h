@@ -32,6 +32,13 @@ constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // however deep values nest; does not recurse.
 std::optional<std::vector<Member>> ScanObject(absl::string_view text);
 
+// Returns the texts of the elements of an array, under the same conditions.
+std::optional<std::vector<absl::string_view>> ScanArray(absl::string_view text);
+
+// Returns `text` with `part`, which points into it, replaced.
+std::string ReplacePart(absl::string_view text, absl::string_view part,
+                        absl::string_view replacement);
+
 // Returns the text of the last member of that name, the one that counts, or
 // nothing if there is none.
 std::optional<absl::string_view> FindMember(const std::vector<Member>& members,

@@ -63,5 +63,21 @@ TEST(FindMemberTest, ReturnsTheLastOfTwoMembersOfOneName) {
   EXPECT_EQ(FindMember(*members, "c"), std::nullopt);
 }
 
+TEST(ScanArrayTest, ReturnsTheElementsAsWritten) {
+  EXPECT_THAT(*ScanArray(R"( [1.50, "a,]" ,{"b":[2]},[] ] )"),
+              ElementsAre("1.50", "\"a,]\"", "{\"b\":[2]}", "[]"));
+  EXPECT_THAT(*ScanArray("[]"), ElementsAre());
+  for (const char* text : {"", "{}", "[1", "[1,]", "[1] 2"}) {
+    EXPECT_FALSE(ScanArray(text).has_value()) << text;
+  }
+}
+
+TEST(ReplacePartTest, KeepsEveryOtherByte) {
+  const std::string text = R"({"a": 1.0, "b": [2]})";
+  const auto members = ScanObject(text);
+  EXPECT_EQ(ReplacePart(text, *FindMember(*members, "a"), "\"x\""),
+            R"({"a": "x", "b": [2]})");
+}
+
 }  // namespace
 }  // namespace bridge
