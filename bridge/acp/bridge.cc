@@ -3,10 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "bridge/acp/initialize.h"
 #include "bridge/jsonrpc/members.h"
+#include "bridge/jsonrpc/request.h"
 #include "bridge/jsonrpc/response.h"
 #include "sandbox/base/log.h"
 
@@ -24,6 +27,25 @@ std::string TooLong() {
 std::string BatchRefused() {
   return ErrorLine("null", {ErrorCode::kInvalidRequest,
                             "JSON-RPC batches are not supported", nullptr});
+}
+
+// A message of the agent, as far as the client can tell.
+std::string CannotRun(const std::string& session_id,
+                      const absl::Status& status) {
+  std::string text =
+      absl::StrCat("corral-acp: no command can run in this session: ",
+                   static_cast<std::string>(status.message()));
+  if (!absl::IsUnavailable(status)) {
+    absl::StrAppend(&text,
+                    "; if the server has the files elsewhere, give corral-acp "
+                    "--map LOCAL=REMOTE or --workspace");
+  }
+  return NotificationLine(
+      "session/update",
+      {{"sessionId", session_id},
+       {"update",
+        {{"sessionUpdate", "agent_message_chunk"},
+         {"content", {{"type", "text"}, {"text", std::move(text)}}}}}});
 }
 
 std::string AmbiguousMethod() {
@@ -47,38 +69,105 @@ absl::string_view MemberText(absl::string_view object, absl::string_view name) {
 }  // namespace
 
 Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
-               Send to_agent)
-    : to_client_(std::move(to_client)),
+               Send to_agent, absl::AnyInvocable<bool()> client_has_room)
+    : loop_(loop),
+      preparation_(options.preparation),
+      cancel_grace_(options.cancel_grace),
+      to_client_(std::move(to_client)),
       to_agent_(std::move(to_agent)),
+      audit_(std::move(options.audit)),
       calls_(loop, options.server),
       deletions_(&calls_),
       workplaces_(&calls_, &deletions_, &sessions_,
                   std::move(options.workplace)),
-      starter_(&calls_, &deletions_, &workplaces_, options.command_timeout),
-      terminals_(loop, &calls_, &deletions_, &starter_,
+      requests_([this](std::string line) { to_client_(std::move(line)); }),
+      gate_(std::move(options.gate), &requests_, &audit_,
+            [this](std::string line) { to_client_(std::move(line)); }),
+      display_(
+          loop, &requests_, std::move(options.display),
+          [this](std::string line) { to_client_(std::move(line)); },
+          std::move(client_has_room),
+          [this](const std::string& id) { terminals_.Stop(id); }),
+      starter_(&calls_, &deletions_, &workplaces_, &gate_, options.limits),
+      terminals_(loop, &calls_, &deletions_, &starter_, &display_, &audit_,
+                 options.signal_codes,
                  [this](std::string line) { to_agent_(std::move(line)); }) {}
 
 void Bridge::OnClientLine(std::string line) {
   const Message message = Message::Classify(line);
-  if (message.kind() == Message::Kind::kBatch && has_terminals_) {
-    to_client_(BatchRefused());
-    return;
-  }
-  if (message.kind() == Message::Kind::kRequest) {
-    if (const auto changed = sessions_.OnRequest(message)) {
-      CloseSession(*changed);
-    }
-    if (message.method() == "initialize") {
-      initialize_id_ = CanonicalId(message.id());
-      line = EditInitialize(line);
-    }
+  switch (message.kind()) {
+    case Message::Kind::kBatch:
+      if (has_terminals_) {
+        to_client_(BatchRefused());
+        return;
+      }
+      break;
+    case Message::Kind::kRequest:
+      line = OnClientRequest(message, line);
+      break;
+    case Message::Kind::kResponse:
+      if (requests_.OnResponse(message)) {
+        return;
+      }
+      break;
+    case Message::Kind::kNotification:
+      if (message.method() == "session/cancel") {
+        OnCancelledSession(
+            StringMember(message.params(), "sessionId").value_or(""));
+      }
+      break;
+    case Message::Kind::kBroken:
+    case Message::Kind::kOther:
+      break;
   }
   to_agent_(std::move(line));
+}
+
+std::string Bridge::OnClientRequest(const Message& request, std::string line) {
+  if (const auto changed = sessions_.OnRequest(request)) {
+    CloseSession(*changed);
+  }
+  turns_.OnClientRequest(request);
+  if (request.method() != "initialize") {
+    return line;
+  }
+  initialize_id_ = CanonicalId(request.id());
+  display_.OnInitialize(request.params());
+  return EditInitialize(line);
+}
+
+void Bridge::OnCancelledSession(const std::string& session_id) {
+  loop_->After(cancel_grace_, [this, session_id,
+                               prompts = turns_.Open(session_id),
+                               alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired() && turns_.IsAnyOpen(prompts)) {
+      LOG(WARNING) << "the agent did not answer session/cancel: the commands "
+                      "of the session are ended";
+      terminals_.StopSession(session_id);
+    }
+  });
 }
 
 void Bridge::OnAgentLine(std::string line) {
   if (!HandleAgentMessage(Message::Classify(line), line)) {
     to_client_(std::move(line));
+  }
+  PrepareOpenedSessions();
+}
+
+void Bridge::PrepareOpenedSessions() {
+  for (const std::string& session_id : sessions_.TakeOpened()) {
+    if (preparation_ != Preparation::kWithSession || !has_terminals_) {
+      continue;
+    }
+    workplaces_.Prepare(session_id,
+                        [this, session_id](const absl::Status& status) {
+                          // A session that was closed meanwhile reports
+                          // Cancelled.
+                          if (!status.ok() && !absl::IsCancelled(status)) {
+                            to_client_(CannotRun(session_id, status));
+                          }
+                        });
   }
 }
 
@@ -94,6 +183,8 @@ bool Bridge::HandleAgentMessage(const Message& message,
     case Message::Kind::kRequest:
       if (is_terminal) {
         OnTerminalRequest(message, line);
+      } else if (message.method() == "session/request_permission") {
+        display_.OnPermissionRequest(message.params());
       }
       return is_terminal;
     case Message::Kind::kNotification:
@@ -102,8 +193,7 @@ bool Bridge::HandleAgentMessage(const Message& message,
                      << " without an id; it was ignored";
         return true;
       }
-      return message.method() == "$/cancel_request" &&
-             terminals_.OnCancel(MemberText(message.params(), "requestId"));
+      return HandleAgentNotification(message, line);
     case Message::Kind::kResponse:
       OnAgentResponse(message);
       return false;
@@ -125,6 +215,15 @@ bool Bridge::HandleAgentMessage(const Message& message,
   return false;
 }
 
+bool Bridge::HandleAgentNotification(const Message& message,
+                                     const std::string& line) {
+  if (message.method() == "$/cancel_request") {
+    return terminals_.OnCancel(MemberText(message.params(), "requestId"));
+  }
+  return has_terminals_ && message.method() == "session/update" &&
+         display_.OnUpdate(line, message.params());
+}
+
 void Bridge::OnTerminalRequest(const Message& request,
                                const std::string& line) {
   if (IsJson(line)) {
@@ -144,6 +243,9 @@ void Bridge::OnAgentResponse(const Message& response) {
     has_terminals_ = !(version.has_value() && version->is_number() &&
                        version->get<double>() > 1);
   }
+  if (const auto session_id = turns_.OnAgentResponse(response)) {
+    display_.OnTurnEnd(*session_id);
+  }
   if (const auto closed = sessions_.OnResponse(response)) {
     CloseSession(*closed);
   }
@@ -151,6 +253,8 @@ void Bridge::OnAgentResponse(const Message& response) {
 
 void Bridge::CloseSession(const std::string& session_id) {
   terminals_.CloseSession(session_id);
+  display_.CloseSession(session_id);
+  gate_.CloseSession(session_id);
   workplaces_.Close(session_id);
 }
 

@@ -2,17 +2,25 @@
 #define BRIDGE_ACP_BRIDGE_H_
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
+#include "bridge/acp/audit/audit_log.h"
+#include "bridge/acp/display/display.h"
+#include "bridge/acp/gate/gate.h"
+#include "bridge/acp/gate/gate_rules.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
+#include "bridge/acp/requests/own_requests.h"
 #include "bridge/acp/sessions/sessions.h"
+#include "bridge/acp/sessions/turns.h"
 #include "bridge/acp/sessions/workplaces.h"
 #include "bridge/acp/terminals/command_starter.h"
+#include "bridge/acp/terminals/exit_status.h"
 #include "bridge/acp/terminals/terminals.h"
 #include "bridge/client/connection.h"
 #include "bridge/jsonrpc/message.h"
@@ -22,24 +30,38 @@ namespace bridge {
 // Longer lines are refused, as by the protocol's own libraries.
 constexpr size_t kMaxLineBytes = 32 << 20;
 
+// Whether a session's sandbox is made when the session opens, so that the user
+// learns early if it cannot be, or with its first command.
+enum class Preparation { kWithFirstCommand, kWithSession };
+
 struct BridgeOptions {
-  client::ConnectOptions server;
-  WorkplaceOptions workplace;
-  absl::Duration command_timeout = absl::InfiniteDuration();
+  client::ConnectOptions server = {};
+  WorkplaceOptions workplace = {};
+  CommandLimits limits = {};
+  GateRules gate = {};
+  AuditLog audit = {};
+  DisplayOptions display = {};
+  SignalCodes signal_codes = SignalCodes::kNone;
+  Preparation preparation = Preparation::kWithFirstCommand;
+  // After session/cancel: how long an agent may take to answer its prompt.
+  absl::Duration cancel_grace = absl::Seconds(5);
 };
 
 // Handles each line between an ACP client and an agent: edits the client's
-// `initialize`, answers the agent's terminal/* requests, refuses batches and
-// broken objects, and passes on everything else byte for byte. Makes no
-// requests of its own to either side, so ids need no translation. For the
-// loop's thread.
+// `initialize`, answers the agent's terminal/* requests, shows terminals in
+// tool calls by what the client knows, refuses batches and broken objects, and
+// passes on everything else byte for byte. Asks the client about mirrors and
+// commands by requests of its own. For the loop's thread.
 class Bridge {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
 
   // `to_client` and `to_agent` get whole lines, with a newline unless the line
-  // was passed on without one.
-  Bridge(PollLoop* loop, BridgeOptions options, Send to_client, Send to_agent);
+  // was passed on without one. While `client_has_room` returns false, output is
+  // not shown.
+  Bridge(
+      PollLoop* loop, BridgeOptions options, Send to_client, Send to_agent,
+      absl::AnyInvocable<bool()> client_has_room = [] { return true; });
 
   void OnClientLine(std::string line);
   void OnAgentLine(std::string line);
@@ -53,20 +75,37 @@ class Bridge {
   bool idle() const { return calls_.idle(); }
 
  private:
-  // Returns whether the line was handled here and must not be passed on.
+  // Return whether the line was handled here and must not be passed on.
   bool HandleAgentMessage(const Message& message, const std::string& line);
+  bool HandleAgentNotification(const Message& message, const std::string& line);
+
+  // Returns the line that the agent gets.
+  std::string OnClientRequest(const Message& request, std::string line);
   void OnAgentResponse(const Message& response);
+  // Lets the agent end its commands itself for a while.
+  void OnCancelledSession(const std::string& session_id);
+  void PrepareOpenedSessions();
   void OnTerminalRequest(const Message& request, const std::string& line);
   void CloseSession(const std::string& session_id);
 
+  PollLoop* const loop_;
+  const Preparation preparation_;
+  const absl::Duration cancel_grace_;
   Send to_client_;
   Send to_agent_;
+  AuditLog audit_;
   ServerCalls calls_;
   Deletions deletions_;
   Sessions sessions_;
+  Turns turns_;
   Workplaces workplaces_;
+  OwnRequests requests_;
+  Gate gate_;
+  Display display_;
   CommandStarter starter_;
   Terminals terminals_;
+  // Timers hold a weak_ptr to it.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   // Canonical id of the `initialize` that the agent has not answered yet.
   std::optional<std::string> initialize_id_;
   // False once the agent has insisted on a version of the protocol that has no

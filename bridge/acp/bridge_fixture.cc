@@ -24,6 +24,9 @@ void Script(tests::FakeExecution& command) {
     for (int i = 0; i < 1000; ++i) {
       command.Print(std::string(10'000, static_cast<char>('a' + i % 26)));
     }
+  } else if (program == "exhaust") {
+    command.Print("much");
+    command.SetSignalled(9, corral::v1::ExitStatus::OUT_OF_MEMORY);
   } else if (program == "lost") {
     command.SetLost();
   }
@@ -47,7 +50,7 @@ void BridgeTest::Make(BridgeOptions options) {
 void BridgeTest::MakeImpatient() {
   Finish();
   BridgeOptions options;
-  options.server.timing.patience = absl::Milliseconds(50);
+  options.server.timing.patience = absl::Seconds(2);
   Make(std::move(options));
 }
 

@@ -17,8 +17,8 @@
 
 namespace bridge {
 
-// argv[0] of a command decides what the command does: hello, fail, hang, flood
-// or lost; any other exits with 0.
+// argv[0] of a command decides what the command does: hello, fail, hang, flood,
+// exhaust or lost; any other exits with 0.
 class BridgeTest : public ::testing::Test {
  protected:
   BridgeTest();
@@ -28,7 +28,7 @@ class BridgeTest : public ::testing::Test {
   // with default options: call Finish() first.
   void Make(BridgeOptions options);
   void Finish();
-  // Replaces the bridge by one that gives the server up after 50 ms.
+  // Replaces the bridge by one that gives the server up after 2 s.
   void MakeImpatient();
 
   // Opens a session as a client and an agent do.

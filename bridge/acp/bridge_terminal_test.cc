@@ -290,8 +290,8 @@ TEST_F(BridgeTest, DeletesACommandWhoseStartWasNotAnswered) {
 
 TEST_F(BridgeTest, DeletesNothingWhenTheServerRefusesAStart) {
   Terminal("hello");
-  server_.FailStartedCommands(grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(Create("hang")["error"]["data"]["reason"], "RESOURCE_EXHAUSTED");
+  server_.FailStartedCommands(grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Create("hang")["error"]["data"]["reason"], "PERMISSION_DENIED");
   RunUntil([this] { return bridge_->idle(); });
   EXPECT_THAT(server_.deletions(), IsEmpty());
 }

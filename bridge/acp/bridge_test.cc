@@ -137,7 +137,7 @@ TEST_F(BridgeTest, PassesTheOptionsToTheServer) {
   options.workplace.workspace = "/other";
   options.workplace.read_only = true;
   options.workplace.limits.set_pids(50);
-  options.command_timeout = absl::Milliseconds(1500);
+  options.limits.timeout = absl::Milliseconds(1500);
   Make(std::move(options));
   Terminal("hello");
   const corral::v1::Sandbox sandbox = server_.creations().front().sandbox();
@@ -238,10 +238,10 @@ TEST_F(BridgeTest, PassesOnOtherCancellations) {
   EXPECT_THAT(agent_, ElementsAre(cancel));
 }
 
-TEST_F(BridgeTest, GivesItsSandboxesAnIdleTimeout) {
+TEST_F(BridgeTest, HoldsALeaseOnItsSandboxes) {
   Terminal("hello");
   EXPECT_EQ(server_.creations()[0].sandbox().lifetime().ShortDebugString(),
-            "idle_timeout { seconds: 600 }");
+            "lease_timeout { seconds: 120 }");
 }
 
 TEST_F(BridgeTest, ReportsThatThereIsNoServer) {

@@ -10,14 +10,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "bridge/acp/agent/agent_process.h"
 #include "bridge/acp/agent/termination.h"
+#include "bridge/acp/doctor/doctor.h"
 #include "bridge/acp/options.h"
 #include "bridge/acp/relay.h"
 #include "bridge/acp/remote/poll_loop.h"
 
 namespace {
 
+constexpr int kUnhealthyStatus = 1;
 constexpr int kUsageStatus = 2;
 constexpr int kFailureStatus = 125;
 constexpr int kNotExecutableStatus = 126;
@@ -26,6 +29,14 @@ constexpr int kNotFoundStatus = 127;
 void Complain(const absl::Status& status) {
   std::fprintf(stderr, "corral-acp: %s\n",
                static_cast<std::string>(status.message()).c_str());
+}
+
+int Examine(const bridge::Options& options) {
+  const bool healthy =
+      bridge::Examine(bridge::ToCheckup(options), [](absl::string_view line) {
+        std::printf("%s\n", static_cast<std::string>(line).c_str());
+      });
+  return healthy ? 0 : kUnhealthyStatus;
 }
 
 int Run(bridge::Options options) {
@@ -64,5 +75,11 @@ int main(int argc, char** argv) {
     std::fputs(bridge::HelpText().c_str(), stdout);
     return 0;
   }
-  return Run(*std::move(options));
+  switch (options->task) {
+    case bridge::Options::Task::kBridge:
+      return Run(*std::move(options));
+    case bridge::Options::Task::kExamine:
+      return Examine(*options);
+  }
+  return kFailureStatus;
 }

@@ -6,6 +6,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "bridge/acp/audit/audit_log.h"
+#include "bridge/acp/display/attach_command.h"
+#include "bridge/acp/display/display_route.h"
+#include "bridge/acp/gate/gate_rules.h"
+#include "bridge/acp/sessions/normal_path.h"
+#include "bridge/acp/terminals/exit_status.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
 #include "bridge/options/option_table.h"
@@ -21,13 +27,60 @@ it in an editor in place of the agent: it speaks the Agent Client Protocol on
 standard input and output, starts AGENT, answers the agent's terminal/* requests
 with the help of corrald, and passes on everything else unchanged.
 
+`corral-acp doctor` with the same options checks server, sandbox, workspace and
+agent, and says what to do.
+
 Each ACP session has a sandbox of its own. No process of the agent outlives
 corral-acp. Exit status: the agent's, or 128 + n if signal n ended it; 127 if
 there is no such agent, 126 if it can't be executed; 2 for a wrong option.)";
 
+// Adds the options for what the user of the editor sees and decides.
+void AddEditorOptions(OptionTable& table, BridgeOptions& options) {
+  table.Value(0, "display", "HOW",
+              "How the editor shows output while a command runs. meta: in\n"
+              "terminals that corral-acp fills; mirror: in terminals that run\n"
+              "corral attach; text: in the tool call. Default: auto, the best\n"
+              "of these that the editor knows.",
+              [&options](absl::string_view value) {
+                ASSIGN_OR_RETURN(options.display.choice,
+                                 ParseDisplayChoice(value));
+                return absl::OkStatus();
+              });
+  table.Value(0, "gate", "FILE",
+              "Rules that say which commands may run, must be asked for, or\n"
+              "are refused; gate.proto describes them.",
+              [&options](absl::string_view value) {
+                ASSIGN_OR_RETURN(
+                    options.gate,
+                    GateRules::Load(static_cast<std::string>(value)));
+                return absl::OkStatus();
+              });
+  table.Value(0, "audit", "FILE",
+              "Append a line of JSON for each decision and each command.",
+              [&options](absl::string_view value) {
+                ASSIGN_OR_RETURN(
+                    options.audit,
+                    AuditLog::Open(static_cast<std::string>(value)));
+                return absl::OkStatus();
+              });
+  table.Value(0, "signal-exit-codes", "HOW",
+              "The exit code of a command that a signal ended. none, as the\n"
+              "protocol says; shell: 128 + n, for agents that take a missing\n"
+              "code for success. Default: none.",
+              [&options](absl::string_view value) -> absl::Status {
+                if (value != "none" && value != "shell") {
+                  return absl::InvalidArgumentError("allowed is none or shell");
+                }
+                options.signal_codes = value == "shell" ? SignalCodes::kAsShell
+                                                        : SignalCodes::kNone;
+                return absl::OkStatus();
+              });
+}
+
 // The table sets `options`, which must outlive it.
 OptionTable MakeTable(Options& options) {
-  OptionTable table("corral-acp", "[OPTIONS] [--] AGENT [ARGUMENTS]", kSummary);
+  OptionTable table("corral-acp", "[doctor] [OPTIONS] [--] AGENT [ARGUMENTS]",
+                    kSummary);
   table.TakeCommandAfter(0);
   AddServerOptions(table, options.bridge.server);
   WorkplaceOptions& workplace = options.bridge.workplace;
@@ -35,16 +88,29 @@ OptionTable MakeTable(Options& options) {
              "The directory that commands see and may write to. Default: the\n"
              "working directory that the editor gives each session.",
              workplace.workspace);
+  table.Value(0, "map", "LOCAL=REMOTE",
+              "A directory of the editor, and where the server has it. Can be\n"
+              "given more than once.",
+              [&workplace](absl::string_view value) {
+                return workplace.map.Add(value);
+              });
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              workplace.read_only);
   AddLimitOptions(table, workplace.limits);
   table.Value(0, "timeout", "TIME",
               "End each command after this time: 30s, 5m, 1h30m.",
               [&options](absl::string_view value) {
-                ASSIGN_OR_RETURN(options.bridge.command_timeout,
+                ASSIGN_OR_RETURN(options.bridge.limits.timeout,
                                  ParseDuration(value, kTimeoutRange));
                 return absl::OkStatus();
               });
+  table.Value(0, "cpu-timeout", "TIME", "End each command after this CPU time.",
+              [&options](absl::string_view value) {
+                ASSIGN_OR_RETURN(options.bridge.limits.cpu_timeout,
+                                 ParseDuration(value, kTimeoutRange));
+                return absl::OkStatus();
+              });
+  AddEditorOptions(table, options.bridge);
   return table;
 }
 
@@ -58,22 +124,49 @@ std::string HelpText() {
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory) {
   Options options;
-  ASSIGN_OR_RETURN(Arguments parsed, MakeTable(options).Parse(arguments));
+  std::vector<std::string> words = arguments;
+  if (!words.empty() && words.front() == "doctor") {
+    options.task = Options::Task::kExamine;
+    words.erase(words.begin());
+  }
+  ASSIGN_OR_RETURN(Arguments parsed, MakeTable(options).Parse(words));
   options.help = parsed.help;
   if (options.help) {
     return options;
   }
   options.agent = std::move(parsed.command);
-  if (options.agent.empty() || options.agent.front().empty()) {
-    return UsageError("no agent is given; see corral-acp --help");
-  }
+  const bool has_agent =
+      !options.agent.empty() && !options.agent.front().empty();
   std::string& workspace = options.bridge.workplace.workspace;
+  switch (options.task) {
+    case Options::Task::kBridge:
+      if (!has_agent) {
+        return UsageError("no agent is given; see corral-acp --help");
+      }
+      break;
+    case Options::Task::kExamine:
+      workspace = workspace.empty() ? directory : workspace;
+      break;
+  }
   if (!workspace.empty()) {
     workspace = NormalizePath(absl::StartsWith(workspace, "/")
                                   ? workspace
                                   : absl::StrCat(directory, "/", workspace));
   }
+  options.bridge.preparation = Preparation::kWithSession;
+  options.bridge.display.attach = AttachCommand(options.bridge.server);
   return options;
+}
+
+Checkup ToCheckup(const Options& options) {
+  const WorkplaceOptions& workplace = options.bridge.workplace;
+  Checkup checkup;
+  checkup.server = options.bridge.server;
+  checkup.sandbox = Workplaces::ToSandbox(
+      workplace, workplace.map.ToRemote(workplace.workspace));
+  checkup.agent = options.agent;
+  checkup.attach = options.bridge.display.attach;
+  return checkup;
 }
 
 }  // namespace bridge

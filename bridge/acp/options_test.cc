@@ -1,10 +1,13 @@
 #include "bridge/acp/options.h"
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -13,6 +16,37 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
+
+TEST(ParseOptionsTest, ReadsTheOptionsOfTheEditor) {
+  const std::string audit = ::testing::TempDir() + "/audit.jsonl";
+  const std::string gate = ::testing::TempDir() + "/gate";
+  tests::WriteFile(gate, "otherwise: DENY");
+  const auto options =
+      ParseOptions({"--display=mirror", "--map", "/a=/b", "--map", "/c=/d",
+                    "--cpu-timeout", "5s", "--signal-exit-codes", "shell",
+                    "--audit", audit, "--gate", gate, "agent"},
+                   "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  const BridgeOptions& bridge = options->bridge;
+  EXPECT_EQ(bridge.display.choice, DisplayChoice::kMirror);
+  EXPECT_EQ(bridge.workplace.map.ToRemote("/a/x"), "/b/x");
+  EXPECT_EQ(bridge.workplace.map.ToRemote("/c/x"), "/d/x");
+  EXPECT_EQ(bridge.limits.cpu_timeout, absl::Seconds(5));
+  EXPECT_EQ(bridge.signal_codes, SignalCodes::kAsShell);
+  EXPECT_EQ(bridge.gate.Rule({"s", {"ls"}, {}, "/"}).by, "otherwise");
+  EXPECT_EQ(bridge.preparation, Preparation::kWithSession);
+}
+
+TEST(ParseOptionsTest, ReadsWhatTheDoctorChecks) {
+  const auto options = ParseOptions(
+      {"doctor", "--map", "/here=/there", "--read-only"}, "/here/a");
+  ASSERT_THAT(options.status(), IsOk());
+  EXPECT_EQ(options->task, Options::Task::kExamine);
+  const Checkup checkup = ToCheckup(*options);
+  EXPECT_EQ(checkup.sandbox.workspace().path(), "/there/a");
+  EXPECT_TRUE(checkup.sandbox.workspace().read_only());
+  EXPECT_THAT(checkup.agent, ElementsAre());
+}
 
 TEST(ParseOptionsTest, ReadsEveryOption) {
   const auto options =
@@ -35,7 +69,7 @@ TEST(ParseOptionsTest, ReadsEveryOption) {
   EXPECT_EQ(bridge.workplace.limits.memory_bytes(), 512u << 20);
   EXPECT_EQ(bridge.workplace.limits.pids(), 100u);
   EXPECT_EQ(bridge.workplace.limits.cpu_millis(), 1500u);
-  EXPECT_EQ(bridge.command_timeout, absl::Seconds(90));
+  EXPECT_EQ(bridge.limits.timeout, absl::Seconds(90));
   EXPECT_THAT(options->agent, ElementsAre("agent", "--memory", "--"));
 }
 
@@ -46,7 +80,7 @@ TEST(ParseOptionsTest, SetsOnlyGivenOptions) {
   EXPECT_THAT(options->agent, ElementsAre("agent", "--help"));
   EXPECT_EQ(options->bridge.workplace.workspace, "");
   EXPECT_FALSE(options->bridge.workplace.limits.has_memory_bytes());
-  EXPECT_EQ(options->bridge.command_timeout, absl::InfiniteDuration());
+  EXPECT_EQ(options->bridge.limits.timeout, absl::InfiniteDuration());
 }
 
 TEST(ParseOptionsTest, AcceptsHelpWithoutAnAgent) {

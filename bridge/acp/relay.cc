@@ -25,6 +25,9 @@ constexpr absl::Duration kFlush = absl::Seconds(5);
 // How long the server may take to delete the sandboxes.
 constexpr absl::Duration kDelete = absl::Seconds(3);
 
+// Above this size of the client's queue, output of commands is not shown.
+constexpr size_t kMaxShownBytes = 4 << 20;
+
 // The order in which Watch() fills the descriptors.
 enum PollIndex {
   kTermination,
@@ -66,7 +69,8 @@ Relay::Relay(PollLoop* loop, BridgeOptions options, AgentProcess agent,
             if (agent_.input() >= 0) {
               to_agent_.Push(std::move(line));
             }
-          }) {}
+          },
+          [this] { return to_client_.size() < kMaxShownBytes; }) {}
 
 int Relay::Run() {
   std::vector<pollfd> polls;

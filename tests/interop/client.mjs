@@ -14,11 +14,16 @@ const [workspace, command, ...args] = process.argv.slice(2);
 const checkTimeoutMs = 60_000;
 
 // Launches the agent, runs `use` with it, and ends it.
-async function withAgent(use, handlers = (app) => app) {
-  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+// `capabilities` are added to the client's own, `options` to those of corral-acp.
+async function withAgent(use, handlers = (app) => app, { capabilities = {}, options = [] } = {}) {
+  const words = [...args];
+  words.splice(words.indexOf("--"), 0, ...options);
+  const child = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"] });
   const exited = new Promise((resolve) => child.on("exit", (code, signal) => resolve({ code, signal })));
   // Texts of the agent that no check has read yet. The library may deliver the end of a turn before them.
   const texts = [];
+  // Every update, checked by the library against its schema.
+  const updates = [];
   const listeners = [];
   const nextText = async () => {
     while (texts.length === 0) {
@@ -30,6 +35,7 @@ async function withAgent(use, handlers = (app) => app) {
     methods.client.session.update,
     ({ params }) => {
       const { update } = params;
+      updates.push(update);
       if (update.sessionUpdate === "agent_message_chunk") {
         texts.push(update.content.text);
       }
@@ -40,7 +46,7 @@ async function withAgent(use, handlers = (app) => app) {
   const { agent } = connection;
   const initialized = await agent.request(methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
-    clientCapabilities: { fs: { readTextFile: true, writeTextFile: false }, terminal: false, _meta: { kept: 1 } },
+    clientCapabilities: { fs: { readTextFile: true, writeTextFile: false }, terminal: false, _meta: { kept: 1 }, ...capabilities },
   });
   const open = async (cwd = workspace) =>
     (await agent.request(methods.agent.session.new, { cwd, mcpServers: [] })).sessionId;
@@ -56,7 +62,7 @@ async function withAgent(use, handlers = (app) => app) {
     return outcome.returned;
   };
   try {
-    return await use({ agent, child, exited, initialized, nextText, open, prompt, script });
+    return await use({ agent, child, exited, initialized, nextText, open, prompt, script, updates });
   } finally {
     child.stdin.end();
     await exited;
@@ -291,7 +297,6 @@ await check("bad parameters", () =>
       `{ command: "" }`,
       `{}`,
       `{ command: "x", args: "y" }`,
-      `{ command: "x", outputByteLimit: -1 }`,
       `{ command: "a\\u0000b", args: ["x"] }`,
     ]) {
       assert.equal((await script(`return agent.failure(agent.create(${params}))`)).code, -32602, params);
@@ -303,6 +308,99 @@ await check("bad parameters", () =>
     assert.equal((await script(`return agent.failure(agent.call("terminal/nonsense", {}))`)).code, -32601);
   }),
 );
+
+// Embeds a terminal in a tool call, as agents do, and waits for its end.
+const embed = `
+  const update = (update) => agent.client.notify("session/update", { sessionId: agent.sessionId, update });
+  await update({ sessionUpdate: "tool_call", toolCallId: "c", title: "count", kind: "execute", status: "in_progress" });
+  const terminalId = await agent.create({ command: "echo $((6*7)); exit 3" });
+  await update({ sessionUpdate: "tool_call_update", toolCallId: "c", content: [{ type: "terminal", terminalId }] });
+  const exit = await agent.wait(terminalId);
+  await agent.release(terminalId);
+  await update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" });
+  return exit;`;
+
+await check("a client without terminals shows output as text", () =>
+  withAgent(async ({ script, updates }) => {
+    assert.deepEqual(await script(embed), exited(3));
+    const contents = updates.flatMap((update) => update.content ?? []).filter((item) => item.type !== "text");
+    assert.ok(contents.length > 0 && contents.every((item) => item.type === "content"));
+    assert.equal(contents.at(-1).content.text, "```console\n42\n```");
+  }),
+);
+
+await check("a client that draws terminals gets output, end and text for its history", () =>
+  withAgent(
+    async ({ script, updates }) => {
+      assert.deepEqual(await script(embed), exited(3));
+      const metas = updates.map((update) => update._meta ?? {});
+      const announced = updates.find((update) => update._meta?.terminal_info);
+      assert.equal(announced.sessionUpdate, "tool_call");
+      assert.equal(announced.title, "count");
+      assert.equal(announced.content[0].terminalId, announced._meta.terminal_info.terminal_id);
+      assert.equal(metas.map((meta) => meta.terminal_output?.data ?? "").join(""), "42\n");
+      assert.equal(metas.find((meta) => meta.terminal_exit).terminal_exit.exit_code, 3);
+      assert.equal(updates.find((update) => update.rawOutput).rawOutput.output, "42\n");
+    },
+    undefined,
+    { capabilities: { _meta: { terminal_output: true } } },
+  ),
+);
+
+await check("a client with terminals runs a mirror of the command", () => {
+  const mirror = { output: "" };
+  return withAgent(
+    async ({ script, updates }) => {
+      assert.deepEqual(await script(embed), exited(3));
+      await mirror.released;
+      assert.equal(mirror.output, "42\n");
+      assert.equal(mirror.exit, 3);
+      assert.ok(updates.some((update) => update.content?.[0]?.terminalId === "mirror"));
+    },
+    (app) => {
+      const { terminal } = methods.client;
+      let release;
+      mirror.released = new Promise((resolve) => (release = resolve));
+      return app
+        .onRequest(terminal.create, ({ params }) => {
+          const child = spawn(params.command, params.args, { stdio: ["ignore", "pipe", "inherit"] });
+          child.stdout.on("data", (data) => (mirror.output += data));
+          mirror.ended = new Promise((resolve) => child.on("close", (code) => resolve((mirror.exit = code))));
+          return { terminalId: "mirror" };
+        })
+        .onRequest(terminal.waitForExit, async () => ({ exitCode: await mirror.ended, signal: null }))
+        .onRequest(terminal.release, () => (release(), {}));
+    },
+    { capabilities: { terminal: true } },
+  );
+});
+
+await check("the user is asked about the real command, and a refusal is a terminal that ended", () => {
+  const gate = path.join(workspace, "gate.textproto");
+  fs.writeFileSync(gate, 'rule { decision: DENY program: "rm" reason: "nothing is deleted" } otherwise: ASK');
+  const titles = [];
+  return withAgent(
+    async ({ open, script }) => {
+      const session = await open();
+      const run = (command) => script(`return agent.run({ command: ${JSON.stringify(command)} })`, session);
+      const refused = await run("rm -r x");
+      assert.equal(refused.exit.exitCode, 126);
+      assert.equal(refused.output, "corral: not run: nothing is deleted\n");
+      assert.equal((await run("echo asked")).output, "asked\n");
+      assert.equal((await run("echo asked")).output, "asked\n");
+      assert.equal((await run("echo no")).exit.exitCode, 126);
+      assert.deepEqual(titles, ["echo asked", "echo no"]);
+    },
+    (app) =>
+      app.onRequest(methods.client.session.requestPermission, ({ params }) => {
+        titles.push(params.toolCall.title);
+        const kind = params.toolCall.title === "echo no" ? "reject_once" : "allow_always";
+        const { optionId } = params.options.find((option) => option.kind === kind);
+        return { outcome: { outcome: "selected", optionId } };
+      }),
+    { options: ["--gate", gate] },
+  );
+});
 
 await check("fifty commands at once", () =>
   withAgent(async ({ script }) => {

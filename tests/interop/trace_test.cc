@@ -20,7 +20,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/time.h"
 #include "bridge/acp/bridge.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "gtest/gtest.h"
@@ -106,7 +105,7 @@ class TraceTest : public ::testing::TestWithParam<const char*> {
   std::deque<std::string> agent_;
   bridge::Bridge bridge_{
       &loop_,
-      {{server_.address()}, {}, absl::InfiniteDuration()},
+      {{server_.address()}},
       [this](std::string line) { client_.push_back(std::move(line)); },
       [this](std::string line) { agent_.push_back(std::move(line)); }};
 };

@@ -12,8 +12,8 @@
 namespace bridge {
 namespace {
 
-constexpr int64_t kIdleTimeoutSeconds = 600;
-constexpr absl::Duration kUseInterval = absl::Minutes(2);
+constexpr int64_t kLeaseSeconds = 120;
+constexpr absl::Duration kRenewalInterval = absl::Seconds(40);
 
 absl::Status SessionClosed() {
   return absl::CancelledError("the session is closed");
@@ -24,8 +24,8 @@ absl::Status SessionClosed() {
 SessionSandbox::SessionSandbox(ServerCalls* calls, Deletions* deletions,
                                corral::v1::Sandbox wanted)
     : calls_(calls), deletions_(deletions), wanted_(std::move(wanted)) {
-  wanted_.mutable_lifetime()->mutable_idle_timeout()->set_seconds(
-      kIdleTimeoutSeconds);
+  wanted_.mutable_lifetime()->mutable_lease_timeout()->set_seconds(
+      kLeaseSeconds);
 }
 
 void SessionSandbox::Enter(State state, const std::string& name) {
@@ -82,21 +82,21 @@ void SessionSandbox::OnCreated(
   } else {
     answer = created->name();
     Enter(State::kReady, created->name());
-    KeepInUse(created->name());
+    RenewLease(created->name());
   }
   for (Done& done : std::exchange(waiting_, {})) {
     done(answer);
   }
 }
 
-void SessionSandbox::KeepInUse(const std::string& name) {
-  calls_->After(kUseInterval, [weak = weak_from_this(), name] {
+void SessionSandbox::RenewLease(const std::string& name) {
+  calls_->After(kRenewalInterval, [weak = weak_from_this(), name] {
     const std::shared_ptr<SessionSandbox> self = weak.lock();
     if (self != nullptr && self->name_ == name) {
       // Any call that names the sandbox will do. Its error does not matter: the
       // next command that needs the sandbox reports it.
       self->calls_->GetSandbox(name, [](const auto&) {});
-      self->KeepInUse(name);
+      self->RenewLease(name);
     }
   });
 }

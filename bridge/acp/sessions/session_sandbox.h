@@ -14,10 +14,9 @@
 namespace bridge {
 
 // The sandbox of one ACP session. Creates it when it is first needed, and a new
-// one when it can no longer be used. The server deletes the sandbox after 10
-// min without use; this object calls the server every 2 min, so that only the
-// sandbox of a bridge that was killed ends that way. For the loop's thread;
-// held by shared_ptr.
+// one when it can no longer be used. Holds a lease of 2 min on it: the server
+// deletes the sandbox of a bridge that was killed, with all that runs in it.
+// For the loop's thread; held by shared_ptr.
 class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
@@ -51,7 +50,7 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   void Create();
   void OnCreated(const absl::StatusOr<corral::v1::Sandbox>& created);
   // Calls the server from time to time while this sandbox is ready.
-  void KeepInUse(const std::string& name);
+  void RenewLease(const std::string& name);
 
   ServerCalls* const calls_;
   Deletions* const deletions_;

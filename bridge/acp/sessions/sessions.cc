@@ -55,10 +55,12 @@ std::optional<std::string> Sessions::OnResponse(const Message& response) {
       if (const auto session_id = StringMember(response.result(), "sessionId");
           succeeded && session_id.has_value()) {
         Open(*session_id, pending.cwd);
+        opened_.push_back(*session_id);
       }
       return std::nullopt;
     case Pending::Kind::kLoad:
       if (succeeded) {
+        opened_.push_back(pending.session_id);
         return std::nullopt;
       }
       break;

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "bridge/jsonrpc/message.h"
@@ -24,6 +26,9 @@ class Sessions {
   // Call with each response of the agent. Returns the id of a session that this
   // response ended.
   std::optional<std::string> OnResponse(const Message& response);
+
+  // Returns the sessions that responses have opened since the last call.
+  std::vector<std::string> TakeOpened() { return std::exchange(opened_, {}); }
 
   void Open(const std::string& session_id, const std::string& cwd) {
     cwds_[session_id] = cwd;
@@ -51,6 +56,7 @@ class Sessions {
                                   const std::string& cwd);
 
   std::map<std::string, std::string> cwds_;
+  std::vector<std::string> opened_;
   // The key is the canonical request id.
   std::map<std::string, Pending> pending_;
 };

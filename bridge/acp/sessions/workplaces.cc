@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/acp/sessions/normal_path.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -31,32 +32,45 @@ std::string WithoutLinks(const std::string& path) {
 
 }  // namespace
 
-std::string NormalizePath(const std::string& path) {
-  std::string normal = std::filesystem::path(path).lexically_normal().string();
-  // POSIX lets the system define "//x"; on Linux it is "/x".
-  while (absl::StartsWith(normal, "//")) {
-    normal.erase(0, 1);
-  }
-  if (normal.size() > 1 && absl::EndsWith(normal, "/")) {
-    normal.pop_back();
-  }
-  return normal;
-}
-
 absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
     const std::string& session_id, const std::string& cwd) {
   ASSIGN_OR_RETURN(std::string directory, SessionDirectory(session_id));
-  directory = WithoutLinks(directory);
+  directory = ToServer(directory);
   const std::string workspace =
       options_.workspace.empty() ? directory : WithoutLinks(options_.workspace);
   if (!IsIn(directory, workspace)) {
     directory = workspace;
   }
   if (!cwd.empty()) {
-    directory = WithoutLinks(NormalizePath(
-        IsAbsolute(cwd) ? cwd : absl::StrCat(directory, "/", cwd)));
+    directory =
+        IsAbsolute(cwd)
+            ? ToServer(NormalizePath(cwd))
+            : WithoutLinks(NormalizePath(absl::StrCat(directory, "/", cwd)));
   }
   return Workplace{Sandbox(session_id, workspace), directory};
+}
+
+std::string Workplaces::ToServer(const std::string& path) const {
+  const std::string mapped = options_.map.ToRemote(path);
+  if (mapped != path) {
+    return mapped;
+  }
+  const std::string real = WithoutLinks(path);
+  return options_.map.ToRemote(real);
+}
+
+void Workplaces::Prepare(const std::string& session_id,
+                         absl::AnyInvocable<void(const absl::Status&)> done) {
+  const absl::StatusOr<Workplace> workplace = Find(session_id, "");
+  if (!workplace.ok()) {
+    done(workplace.status());
+    return;
+  }
+  workplace->sandbox->WhenReady(
+      [done =
+           std::move(done)](const absl::StatusOr<std::string>& name) mutable {
+        done(name.status());
+      });
 }
 
 absl::StatusOr<std::string> Workplaces::SessionDirectory(
@@ -77,16 +91,21 @@ absl::StatusOr<std::string> Workplaces::SessionDirectory(
       "\", must be an absolute path; or give corral-acp a --workspace"));
 }
 
+corral::v1::Sandbox Workplaces::ToSandbox(const WorkplaceOptions& options,
+                                          const std::string& workspace) {
+  corral::v1::Sandbox sandbox;
+  sandbox.mutable_workspace()->set_path(workspace);
+  sandbox.mutable_workspace()->set_read_only(options.read_only);
+  *sandbox.mutable_limits() = options.limits;
+  return sandbox;
+}
+
 std::shared_ptr<SessionSandbox> Workplaces::Sandbox(
     const std::string& session_id, const std::string& workspace) {
   std::shared_ptr<SessionSandbox>& sandbox = sandboxes_[session_id];
   if (sandbox == nullptr) {
-    corral::v1::Sandbox wanted;
-    wanted.mutable_workspace()->set_path(workspace);
-    wanted.mutable_workspace()->set_read_only(options_.read_only);
-    *wanted.mutable_limits() = options_.limits;
-    sandbox =
-        std::make_shared<SessionSandbox>(calls_, deletions_, std::move(wanted));
+    sandbox = std::make_shared<SessionSandbox>(calls_, deletions_,
+                                               ToSandbox(options_, workspace));
   }
   return sandbox;
 }

@@ -5,9 +5,12 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
+#include "bridge/acp/sessions/path_map.h"
 #include "bridge/acp/sessions/session_sandbox.h"
 #include "bridge/acp/sessions/sessions.h"
 #include "corral/v1/sandbox.pb.h"
@@ -20,6 +23,8 @@ struct WorkplaceOptions {
   std::string workspace;
   bool read_only = false;
   corral::v1::Limits limits;
+  // Applied to every directory that the client or the agent names.
+  PathMap map;
 };
 
 // Decides where a session's commands run: in which sandbox, and in which
@@ -40,6 +45,10 @@ class Workplaces {
         sessions_(sessions),
         options_(std::move(options)) {}
 
+  // The sandbox of a session with this workspace, a path on the server.
+  static corral::v1::Sandbox ToSandbox(const WorkplaceOptions& options,
+                                       const std::string& workspace);
+
   // `cwd` is what the agent gave. Empty means the session's working directory,
   // or the workspace if that directory is outside of it; a relative path begins
   // there. Fails with NotFound if no request opened the session, and with
@@ -48,11 +57,20 @@ class Workplaces {
   absl::StatusOr<Workplace> Find(const std::string& session_id,
                                  const std::string& cwd);
 
+  // Makes the session's sandbox. Runs `done` with OK, or with the reason why no
+  // command could run in the session.
+  void Prepare(const std::string& session_id,
+               absl::AnyInvocable<void(const absl::Status&)> done);
+
+  const PathMap& map() const { return options_.map; }
+
   // Deletes the session's sandbox with all that runs in it.
   void Close(const std::string& session_id);
   void CloseAll();
 
  private:
+  // The path on the server of a normal path that the client or the agent uses.
+  std::string ToServer(const std::string& path) const;
   absl::StatusOr<std::string> SessionDirectory(
       const std::string& session_id) const;
   std::shared_ptr<SessionSandbox> Sandbox(const std::string& session_id,
@@ -64,9 +82,6 @@ class Workplaces {
   const WorkplaceOptions options_;
   std::map<std::string, std::shared_ptr<SessionSandbox>> sandboxes_;
 };
-
-// Returns an absolute path without ".", "..", doubled and trailing slashes.
-std::string NormalizePath(const std::string& path);
 
 }  // namespace bridge
 

@@ -9,6 +9,7 @@
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
+#include "bridge/acp/sessions/normal_path.h"
 #include "bridge/acp/sessions/sessions.h"
 #include "gtest/gtest.h"
 

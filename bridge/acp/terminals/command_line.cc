@@ -16,10 +16,20 @@ bool IsPlainWord(absl::string_view command) {
   });
 }
 
+// Whether the program is the shell of Windows, for agents that run there.
+bool IsWindowsShell(absl::string_view program) {
+  const std::string name =
+      absl::AsciiStrToLower(program.substr(program.find_last_of("/\\") + 1));
+  return name == "cmd.exe" || name == "cmd";
+}
+
 }  // namespace
 
 std::vector<std::string> ToArgv(const std::string& command,
                                 const std::vector<std::string>& arguments) {
+  if (IsWindowsShell(command) && !arguments.empty()) {
+    return {"/bin/sh", "-c", arguments.back()};
+  }
   if (arguments.empty() && !IsPlainWord(command)) {
     return {"/bin/sh", "-c", command};
   }

@@ -28,5 +28,10 @@ TEST(ToArgvTest, ExecutesASinglePlainWord) {
   }
 }
 
+TEST(ToArgvTest, RunsALineForTheShellOfWindows) {
+  EXPECT_THAT(ToArgv("C:\\Windows\\cmd.exe", {"/d", "/s", "/c", "ls x"}),
+              ElementsAre("/bin/sh", "-c", "ls x"));
+}
+
 }  // namespace
 }  // namespace bridge

@@ -1,16 +1,20 @@
 #include "bridge/acp/terminals/command_starter.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/acp/sessions/path_map.h"
 #include "bridge/acp/sessions/session_sandbox.h"
 #include "bridge/acp/terminals/command_line.h"
 #include "bridge/acp/terminals/errors.h"
+#include "bridge/acp/terminals/shell_fallback.h"
 #include "bridge/client/request_id.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/base/log.h"
 
 namespace bridge {
 namespace {
@@ -28,27 +32,91 @@ uint64_t RetainBytes(size_t output_byte_limit) {
   return std::min<uint64_t>(output_byte_limit * 4 + kMargin, kMost);
 }
 
-Command ToCommand(const CreateTerminalParams& params,
-                  const std::string& directory, absl::Duration timeout) {
-  Command command;
-  for (const std::string& argument : ToArgv(params.command, params.arguments)) {
+void SetTimeout(absl::Duration timeout, google::protobuf::Duration* field) {
+  *field = TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(timeout));
+}
+
+// Agents write the session's directory into scripts and variables.
+void ReplacePaths(const PathMap& map, GatedCommand& command) {
+  if (map.empty()) {
+    return;
+  }
+  for (std::string& argument : command.argv) {
+    argument = map.ReplaceIn(argument);
+  }
+  for (auto& [name, value] : command.environment) {
+    value = map.ReplaceIn(value);
+  }
+}
+
+void SetArgv(const GatedCommand& gated, Command& command) {
+  command.clear_argv();
+  for (const std::string& argument : gated.argv) {
     command.add_argv(argument);
   }
-  for (const auto& [name, value] : params.environment) {
-    corral::v1::EnvironmentVariable* variable = command.add_environment();
-    variable->set_name(name);
-    variable->set_value(value);
+}
+
+bool MayReplaceShell(const corral::v1::StartFailure& failure) {
+  return failure.stage() == corral::v1::StartFailure::EXEC &&
+         failure.errno_value() == ENOENT;
+}
+
+// Returns false if nothing is left to try.
+bool UseFallback(std::vector<std::string>& argv) {
+  std::optional<std::vector<std::string>> fallback = ShellFallback(argv);
+  if (!fallback.has_value()) {
+    return false;
   }
-  command.set_working_directory(directory);
+  argv = *std::move(fallback);
+  return true;
+}
+
+void AddVariable(const std::string& name, const std::string& value,
+                 Command& command) {
+  corral::v1::EnvironmentVariable* variable = command.add_environment();
+  variable->set_name(name);
+  variable->set_value(value);
+}
+
+// Nobody can press a key in a pager, or answer a question.
+void AddDefaults(const GatedCommand& gated, Command& command) {
+  for (const auto& [name, value] :
+       {std::pair{"PAGER", "cat"}, std::pair{"GIT_PAGER", "cat"},
+        std::pair{"GIT_TERMINAL_PROMPT", "0"}}) {
+    const bool is_given = std::any_of(
+        gated.environment.begin(), gated.environment.end(),
+        [name = name](const auto& given) { return given.first == name; });
+    if (!is_given) {
+      AddVariable(name, value, command);
+    }
+  }
+}
+
+Command ToCommand(const GatedCommand& gated, size_t output_byte_limit) {
+  Command command;
+  SetArgv(gated, command);
+  for (const auto& [name, value] : gated.environment) {
+    AddVariable(name, value, command);
+  }
+  AddDefaults(gated, command);
+  command.set_working_directory(gated.directory);
   command.set_merge_stderr(true);
-  if (timeout != absl::InfiniteDuration()) {
-    *command.mutable_wall_timeout() =
-        TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(timeout));
-  }
   command.mutable_output()->set_overflow(corral::v1::OutputPolicy::DROP_OLDEST);
-  command.mutable_output()->set_retain_bytes(
-      RetainBytes(params.output_byte_limit));
+  command.mutable_output()->set_retain_bytes(RetainBytes(output_byte_limit));
   return command;
+}
+
+void Limit(const CommandLimits& limits, const Gate::Verdict& verdict,
+           Command& command) {
+  const absl::Duration timeout = std::min(limits.timeout, verdict.timeout);
+  if (timeout != absl::InfiniteDuration()) {
+    SetTimeout(timeout, command.mutable_wall_timeout());
+  }
+  const absl::Duration cpu_timeout =
+      std::min(limits.cpu_timeout, verdict.cpu_timeout);
+  if (cpu_timeout != absl::InfiniteDuration()) {
+    SetTimeout(cpu_timeout, command.mutable_cpu_timeout());
+  }
 }
 
 // Whether the sandbox takes no executions any more, or is gone.
@@ -59,38 +127,68 @@ bool IsSandboxGone(const absl::Status& status) {
 }  // namespace
 
 struct CommandStarter::Attempt {
+  GatedCommand command;
   corral::v1::StartExecutionRequest request;
-  std::string program;
   std::shared_ptr<SessionSandbox> sandbox;
+  uint64_t question = 0;  // to the user; 0: none
   bool may_replace_sandbox = true;
   Done done;
 };
 
-void CommandStarter::Start(const CreateTerminalParams& params, Done done) {
+CommandStarter::Handle CommandStarter::Start(const CreateTerminalParams& params,
+                                             Done done) {
   const absl::StatusOr<Workplaces::Workplace> workplace =
       workplaces_->Find(params.session_id, params.cwd);
   if (!workplace.ok()) {
-    done({"", absl::IsNotFound(workplace.status())
-                  ? UnknownSession(params.session_id)
-                  : FromStatus(workplace.status())});
-    return;
+    done({{},
+          "",
+          absl::IsNotFound(workplace.status())
+              ? UnknownSession(params.session_id)
+              : FromStatus(workplace.status())});
+    return {};
   }
   auto attempt = std::make_shared<Attempt>();
+  attempt->command = {params.session_id,
+                      ToArgv(params.command, params.arguments),
+                      params.environment, workplace->directory};
+  ReplacePaths(workplaces_->map(), attempt->command);
   *attempt->request.mutable_command() =
-      ToCommand(params, workplace->directory, command_timeout_);
-  attempt->request.set_request_id(client::NewRequestId());
-  attempt->request.set_execution_id(absl::StrCat("t", next_execution_++));
-  attempt->program = attempt->request.command().argv(0);
+      ToCommand(attempt->command, params.output_byte_limit);
   attempt->sandbox = workplace->sandbox;
   attempt->done = std::move(done);
+  attempt->question = gate_->Decide(
+      attempt->command,
+      [this, attempt](const auto& verdict) { OnVerdict(attempt, verdict); });
+  return attempt;
+}
+
+void CommandStarter::Abandon(const Handle& handle) {
+  if (const auto attempt = handle.lock(); attempt != nullptr) {
+    gate_->Withdraw(attempt->question);
+  }
+}
+
+void CommandStarter::OnVerdict(const std::shared_ptr<Attempt>& attempt,
+                               const Gate::Verdict& verdict) {
+  if (!verdict.allowed) {
+    attempt->done({attempt->command, "", std::nullopt, verdict.reason});
+    return;
+  }
+  Limit(limits_, verdict, *attempt->request.mutable_command());
+  Identify(*attempt);
   Enter(attempt);
+}
+
+void CommandStarter::Identify(Attempt& attempt) {
+  attempt.request.set_request_id(client::NewRequestId());
+  attempt.request.set_execution_id(absl::StrCat("t", next_execution_++));
 }
 
 void CommandStarter::Enter(const std::shared_ptr<Attempt>& attempt) {
   attempt->sandbox->WhenReady(
       [this, attempt](const absl::StatusOr<std::string>& name) {
         if (!name.ok()) {
-          attempt->done({"", FromStatus(name.status())});
+          attempt->done({{}, "", FromStatus(name.status())});
           return;
         }
         attempt->request.set_parent(*name);
@@ -114,15 +212,27 @@ void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
           absl::StrCat(attempt->request.parent(), "/executions/",
                        attempt->request.execution_id()));
     }
-    attempt->done({"", FromStatus(answer.status())});
+    attempt->done({{}, "", FromStatus(answer.status())});
     return;
   }
   if (answer->state() == Execution::FAILED_TO_START) {
     deletions_->DeleteExecution(answer->name());
-    attempt->done({"", StartFailed(attempt->program, answer->start_failure())});
+    if (MayReplaceShell(answer->start_failure()) &&
+        UseFallback(attempt->command.argv)) {
+      LOG(INFO) << "the server has no such shell: "
+                << attempt->request.command().argv(0);
+      SetArgv(attempt->command, *attempt->request.mutable_command());
+      Identify(*attempt);
+      Enter(attempt);
+      return;
+    }
+    attempt->done(
+        {{},
+         "",
+         StartFailed(attempt->command.argv.front(), answer->start_failure())});
     return;
   }
-  attempt->done({answer->name(), std::nullopt});
+  attempt->done({attempt->command, answer->name(), std::nullopt});
 }
 
 }  // namespace bridge

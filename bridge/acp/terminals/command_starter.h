@@ -9,6 +9,8 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "bridge/acp/gate/gate.h"
+#include "bridge/acp/gate/gated_command.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/workplaces.h"
@@ -18,8 +20,14 @@
 
 namespace bridge {
 
+// The server ends a command that runs longer, or uses more CPU time.
+struct CommandLimits {
+  absl::Duration timeout = absl::InfiniteDuration();
+  absl::Duration cpu_timeout = absl::InfiniteDuration();
+};
+
 // Starts the commands of terminal/create requests in the sandboxes of their
-// sessions. For the loop's thread.
+// sessions, if the gate allows it. For the loop's thread.
 //
 // The bridge chooses the id of each execution. If the server does not answer,
 // it may have started the command all the same: the execution is then deleted
@@ -27,28 +35,41 @@ namespace bridge {
 // twice.
 class CommandStarter {
  public:
+  struct Attempt;
+  // Refers to a command that is being started.
+  using Handle = std::weak_ptr<Attempt>;
+
   struct Started {
-    std::string execution_name;  // empty if there is an error
+    GatedCommand command;        // without argv if there is an error
+    std::string execution_name;  // empty if the command does not run
     std::optional<Error> error;
+    // Why the gate did not let the command run; empty if it did.
+    std::string refusal = {};
   };
   using Done = absl::AnyInvocable<void(const Started&)>;
 
-  // All pointers must outlive this object. The server ends a command that runs
-  // longer than `command_timeout`, unless that is infinite.
+  // All pointers must outlive this object.
   CommandStarter(ServerCalls* calls, Deletions* deletions,
-                 Workplaces* workplaces, absl::Duration command_timeout)
+                 Workplaces* workplaces, Gate* gate, CommandLimits limits)
       : calls_(calls),
         deletions_(deletions),
         workplaces_(workplaces),
-        command_timeout_(command_timeout) {}
+        gate_(gate),
+        limits_(limits) {}
 
-  // Runs `done` when the command runs, or has failed to start. Replaces the
-  // session's sandbox once if it has died.
-  void Start(const CreateTerminalParams& params, Done done);
+  // Runs `done` when the command runs, was refused, or has failed to start.
+  // Replaces the session's sandbox once if it has died.
+  Handle Start(const CreateTerminalParams& params, Done done);
+
+  // Nobody waits for the command any more. If the user is still being asked,
+  // the question is withdrawn, and `done` does not run.
+  void Abandon(const Handle& handle);
 
  private:
-  struct Attempt;
-
+  void OnVerdict(const std::shared_ptr<Attempt>& attempt,
+                 const Gate::Verdict& verdict);
+  // Gives the execution an id that was not used before.
+  void Identify(Attempt& attempt);
   void Enter(const std::shared_ptr<Attempt>& attempt);
   void OnAnswer(const std::shared_ptr<Attempt>& attempt,
                 const absl::StatusOr<corral::v1::Execution>& answer);
@@ -56,7 +77,8 @@ class CommandStarter {
   ServerCalls* const calls_;
   Deletions* const deletions_;
   Workplaces* const workplaces_;
-  const absl::Duration command_timeout_;
+  Gate* const gate_;
+  const CommandLimits limits_;
   uint64_t next_execution_ = 1;
 };
 

@@ -13,10 +13,19 @@ namespace bridge {
 struct ExitStatus {
   std::optional<int> code;
   std::optional<std::string> signal;
+  // For `_meta`: why Corral ended the command, see end_note.h; else empty.
+  std::string cause = {};
+};
+
+// The exit code of a command that a signal ended.
+enum class SignalCodes {
+  kNone,     // no code, as the protocol says
+  kAsShell,  // 128 + n, for agents that take a missing code for success
 };
 
 // `execution` must be EXITED or LOST.
-ExitStatus ToExitStatus(const corral::v1::Execution& execution);
+ExitStatus ToExitStatus(const corral::v1::Execution& execution,
+                        SignalCodes codes = SignalCodes::kNone);
 
 }  // namespace bridge
 

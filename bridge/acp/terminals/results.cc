@@ -17,6 +17,13 @@ Json ToJson(const ExitStatus& status) {
   return json;
 }
 
+// Says in `_meta` that Corral ended the command, and why.
+void AddCause(const ExitStatus& status, Json& result) {
+  if (!status.cause.empty()) {
+    result["_meta"] = {{"corral", {{"cause", status.cause}}}};
+  }
+}
+
 }  // namespace
 
 Json OutputResult(const Terminal& terminal) {
@@ -28,6 +35,7 @@ Json OutputResult(const Terminal& terminal) {
     case Terminal::State::kExited:
     case Terminal::State::kLost:
       result["exitStatus"] = ToJson(terminal.exit_status());
+      AddCause(terminal.exit_status(), result);
       break;
   }
   return result;
@@ -46,7 +54,9 @@ std::string WaitAnswer(absl::string_view id, const Terminal& terminal) {
     return ErrorLine(
         id, FromStatus(absl::UnavailableError(terminal.lost_reason())));
   }
-  return ResultLine(id, ToJson(terminal.exit_status()));
+  Json result = ToJson(terminal.exit_status());
+  AddCause(terminal.exit_status(), result);
+  return ResultLine(id, result);
 }
 
 }  // namespace bridge

@@ -3,16 +3,32 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "bridge/jsonrpc/message.h"
 
 namespace bridge {
 
-void Terminal::Append(uint64_t offset, absl::string_view bytes) {
+std::string Terminal::Append(uint64_t offset, absl::string_view bytes) {
   SkipTo(offset);
   const uint64_t known = std::min<uint64_t>(cursor_ - offset, bytes.size());
   bytes.remove_prefix(known);
-  tail_.Append(decoder_.Decode(bytes));
+  std::string text = decoder_.Decode(bytes);
+  tail_.Append(text);
   cursor_ += bytes.size();
+  return text;
+}
+
+std::string Terminal::AppendLine(absl::string_view line) {
+  std::string text = decoder_.Finish();
+  const absl::string_view before =
+      text.empty() ? tail_.text() : absl::string_view(text);
+  if (!before.empty() && !absl::EndsWith(before, "\n")) {
+    text.push_back('\n');
+  }
+  absl::StrAppend(&text, line);
+  tail_.Append(text);
+  return text;
 }
 
 void Terminal::SkipTo(uint64_t offset) {

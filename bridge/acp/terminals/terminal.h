@@ -29,7 +29,12 @@ class Terminal {
   // Appends output that begins at `offset`. Skips bytes before cursor(), which
   // are known already. Marks the output as truncated if bytes between cursor()
   // and `offset` are missing.
-  void Append(uint64_t offset, absl::string_view bytes);
+  // Returns the new text.
+  std::string Append(uint64_t offset, absl::string_view bytes);
+
+  // Appends a line of Corral's own, which is no output of the command. Returns
+  // the new text.
+  std::string AppendLine(absl::string_view line);
 
   // Call when the server has discarded the output before `offset`.
   void SkipTo(uint64_t offset);

@@ -105,10 +105,8 @@ absl::StatusOr<Environment> ParseEnvironment(const Json& value) {
   return environment;
 }
 
-absl::StatusOr<size_t> OutputByteLimit(const Json& value) {
-  if (value.is_null()) {
-    return kDefaultOutputByteLimit;
-  }
+// A limit that is no limit, like -1, is what other programs mean by none.
+size_t OutputByteLimit(const Json& value) {
   if (value.is_number_unsigned()) {
     return std::min<uint64_t>(value.get<uint64_t>(), kMaxOutputByteLimit);
   }
@@ -116,7 +114,7 @@ absl::StatusOr<size_t> OutputByteLimit(const Json& value) {
   if (value.is_number_float() && value.get<double>() >= kMaxOutputByteLimit) {
     return kMaxOutputByteLimit;
   }
-  return Wrong("outputByteLimit", value, "an integer of at least 0");
+  return kDefaultOutputByteLimit;
 }
 
 absl::StatusOr<std::string> OptionalString(const Json& object,
@@ -142,8 +140,7 @@ absl::StatusOr<CreateTerminalParams> ParseCreateTerminal(
   ASSIGN_OR_RETURN(parsed.arguments, Arguments(Field(object, "args")));
   ASSIGN_OR_RETURN(parsed.environment, ParseEnvironment(Field(object, "env")));
   ASSIGN_OR_RETURN(parsed.cwd, OptionalString(object, "cwd"));
-  ASSIGN_OR_RETURN(parsed.output_byte_limit,
-                   OutputByteLimit(Field(object, "outputByteLimit")));
+  parsed.output_byte_limit = OutputByteLimit(Field(object, "outputByteLimit"));
   return parsed;
 }
 

@@ -35,7 +35,8 @@ constexpr size_t kMaxOutputByteLimit = 4 << 20;
 //
 // Accepts more than the schema, because agents send it: `env` as an object of
 // names and values; values that are numbers or booleans; entries without a name
-// or a value, which are skipped.
+// or a value, which are skipped; an `outputByteLimit` that is no count, for
+// which the default is taken.
 absl::StatusOr<CreateTerminalParams> ParseCreateTerminal(
     absl::string_view params);
 

@@ -1,7 +1,5 @@
 #include "bridge/acp/terminals/terminals.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -9,8 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
+#include "bridge/acp/terminals/end_note.h"
 #include "bridge/acp/terminals/errors.h"
 #include "bridge/acp/terminals/results.h"
+#include "bridge/acp/terminals/signals.h"
+#include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/log.h"
 
@@ -21,8 +22,8 @@ using corral::v1::Execution;
 using corral::v1::OutputEvent;
 using corral::v1::SignalExecutionRequest;
 
-// After terminal/kill, processes that ignore SIGTERM get SIGKILL.
-constexpr int kKillGraceSeconds = 2;
+// A shell's exit code for a command that it may not execute.
+constexpr int kNotExecutable = 126;
 
 // From the loss of an output stream to the next attempt to follow the output.
 constexpr absl::Duration kFollowInterval = absl::Seconds(1);
@@ -40,35 +41,13 @@ std::string LossText(const Execution& lost) {
       why.empty() ? "its sandbox died" : absl::string_view(why));
 }
 
-SignalExecutionRequest ToTree(const std::string& execution_name, int signal) {
-  SignalExecutionRequest request;
-  request.set_name(execution_name);
-  request.set_signal(signal);
-  request.set_scope(SignalExecutionRequest::TREE);
-  return request;
-}
-
-// A signal to an execution that has ended or was deleted is no failure.
-bool HasArrived(const absl::Status& signal) {
-  return signal.ok() || absl::IsFailedPrecondition(signal) ||
-         absl::IsNotFound(signal);
-}
-
 }  // namespace
-
-struct Terminals::Creation {
-  enum class State { kStarting, kCancelled };
-
-  std::string id;  // of the request, as written
-  std::string session_id;
-  size_t output_byte_limit;
-  State state = State::kStarting;
-};
 
 struct Terminals::Entry {
   std::string id;
   std::string session_id;
-  std::string execution_name;
+  GatedCommand command;
+  std::string execution_name;  // empty: the gate refused the command
   Terminal terminal;
   TerminalPhase phase = TerminalPhase::kRunning;
   // Set until the end is known.
@@ -76,12 +55,16 @@ struct Terminals::Entry {
 };
 
 Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
-                     CommandStarter* starter, Send send)
+                     CommandStarter* starter, TerminalObserver* observer,
+                     AuditLog* audit, SignalCodes signal_codes, Send send)
     : loop_(loop),
       calls_(calls),
       deletions_(deletions),
-      starter_(starter),
-      send_(std::move(send)) {}
+      observer_(observer),
+      audit_(audit),
+      signal_codes_(signal_codes),
+      send_(std::move(send)),
+      creations_(starter, deletions) {}
 
 Terminals::~Terminals() {
   // A follower and its entry hold each other.
@@ -110,43 +93,36 @@ void Terminals::Create(absl::string_view id, absl::string_view params) {
     Refuse(id, FromStatus(parsed.status()));
     return;
   }
-  const auto creation = std::make_shared<Creation>(
-      Creation{static_cast<std::string>(id), parsed->session_id,
-               parsed->output_byte_limit});
-  creations_.push_back(creation);
-  starter_->Start(*parsed, [this, creation](const auto& started) {
-    OnStarted(creation, started);
-  });
+  creations_.Begin(id, *parsed,
+                   [this](const auto& creation, const auto& started) {
+                     if (started.error.has_value()) {
+                       Refuse(creation.id, *started.error);
+                     } else {
+                       Open(creation, started);
+                     }
+                   });
 }
 
-void Terminals::OnStarted(const std::shared_ptr<Creation>& creation,
-                          const CommandStarter::Started& started) {
-  switch (creation->state) {
-    case Creation::State::kCancelled:  // and answered
-      if (!started.error.has_value()) {
-        deletions_->DeleteExecution(started.execution_name);
-      }
-      return;
-    case Creation::State::kStarting:
-      creations_.erase(
-          std::find(creations_.begin(), creations_.end(), creation));
-      if (started.error.has_value()) {
-        Refuse(creation->id, *started.error);
-      } else {
-        Open(*creation, started.execution_name);
-      }
-      return;
-  }
-}
-
-void Terminals::Open(const Creation& creation,
-                     const std::string& execution_name) {
+void Terminals::Open(const Creations::Creation& creation,
+                     const CommandStarter::Started& started) {
+  const std::string id = started.execution_name.empty()
+                             ? absl::StrCat("refused.", client::NewRequestId())
+                             : TerminalId(started.execution_name);
   const auto entry = std::make_shared<Entry>(
-      Entry{TerminalId(execution_name), creation.session_id, execution_name,
+      Entry{id, creation.session_id, started.command, started.execution_name,
             Terminal(creation.output_byte_limit)});
-  entries_[entry->id] = entry;
-  Follow(entry);
-  Reply(creation.id, {{"terminalId", entry->id}});
+  entries_[id] = entry;
+  observer_->OnOpened({id, creation.session_id, started.execution_name,
+                       started.command.directory});
+  Reply(creation.id, {{"terminalId", id}});
+  if (started.execution_name.empty()) {
+    const EndNote note = RefusalNote(started.refusal);
+    AddNote(*entry, note);
+    OnEnd(entry,
+          entry->terminal.Exit({kNotExecutable, std::nullopt, note.cause}));
+  } else {
+    Follow(entry);
+  }
 }
 
 void Terminals::Follow(const std::shared_ptr<Entry>& entry) {
@@ -212,10 +188,30 @@ void Terminals::WaitForExit(absl::string_view id, Terminal& terminal) {
   }
 }
 
+void Terminals::Stop(const std::string& terminal_id) {
+  const auto found = entries_.find(terminal_id);
+  if (found != entries_.end()) {
+    calls_->SignalExecution(KillRequest(found->second->execution_name),
+                            [](const auto&) {});
+  }
+}
+
+void Terminals::StopSession(const std::string& session_id) {
+  for (const auto& [id, entry] : entries_) {
+    if (entry->session_id == session_id &&
+        entry->terminal.state() == Terminal::State::kRunning) {
+      Stop(id);
+    }
+  }
+}
+
 void Terminals::Kill(absl::string_view id, const Entry& entry) {
-  SignalExecutionRequest request = ToTree(entry.execution_name, SIGTERM);
-  request.mutable_kill_after()->set_seconds(kKillGraceSeconds);
+  if (entry.terminal.state() != Terminal::State::kRunning) {
+    Reply(id, Json::object());
+    return;
+  }
   const auto pending = kills_.emplace(id);
+  const SignalExecutionRequest request = KillRequest(entry.execution_name);
   calls_->SignalExecution(request, [this, pending](const auto& sent) {
     if (HasArrived(sent.status())) {
       Reply(*pending, Json::object());
@@ -235,6 +231,7 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
   }
   if (!IsHeld(entry->phase)) {
     released_[entry->id] = entry->session_id;
+    observer_->OnReleased(entry->id);
   }
   switch (entry->phase) {
     case TerminalPhase::kRunning:
@@ -245,7 +242,12 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
       KillForRelease(*entry);
       break;
     case TerminalPhase::kDeleting:
-      deletions_->DeleteExecution(entry->execution_name);
+      if (!entry->execution_name.empty()) {
+        observer_->BeforeDeletion(entry->id,
+                                  [this, name = entry->execution_name] {
+                                    deletions_->DeleteExecution(name);
+                                  });
+      }
       entries_.erase(std::string(entry->id));
       break;
     case TerminalPhase::kForgotten:
@@ -258,7 +260,7 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
 // once would cut off the end that pending waits are answered with.
 void Terminals::KillForRelease(const Entry& entry) {
   calls_->SignalExecution(
-      ToTree(entry.execution_name, SIGKILL),
+      SigkillRequest(entry.execution_name),
       [this, name = entry.execution_name](const auto& sent) {
         if (!HasArrived(sent.status())) {
           LOG(WARNING) << "SIGKILL to " << name << ": " << sent.status();
@@ -270,15 +272,8 @@ void Terminals::KillForRelease(const Entry& entry) {
 }
 
 bool Terminals::OnCancel(absl::string_view request_id) {
-  const std::string canonical = CanonicalId(request_id);
-  const auto creation = std::find_if(
-      creations_.begin(), creations_.end(), [&canonical](const auto& pending) {
-        return CanonicalId(pending->id) == canonical;
-      });
-  if (creation != creations_.end()) {
-    (*creation)->state = Creation::State::kCancelled;
-    Refuse((*creation)->id, Cancelled());
-    creations_.erase(creation);
+  if (creations_.Cancel(request_id)) {
+    Refuse(request_id, Cancelled());
     return true;
   }
   for (const auto& [id, entry] : entries_) {
@@ -289,6 +284,7 @@ bool Terminals::OnCancel(absl::string_view request_id) {
   }
   // The signal may be on its way: the kill is answered as if it was not
   // cancelled.
+  const std::string canonical = CanonicalId(request_id);
   return std::any_of(kills_.begin(), kills_.end(),
                      [&canonical](const std::string& id) {
                        return CanonicalId(id) == canonical;
@@ -296,15 +292,9 @@ bool Terminals::OnCancel(absl::string_view request_id) {
 }
 
 void Terminals::CloseSession(const std::string& session_id) {
-  const auto closed = std::stable_partition(
-      creations_.begin(), creations_.end(), [&session_id](const auto& pending) {
-        return pending->session_id != session_id;
-      });
-  for (auto creation = closed; creation != creations_.end(); ++creation) {
-    (*creation)->state = Creation::State::kCancelled;
-    Refuse((*creation)->id, UnknownSession(session_id));
+  for (const std::string& id : creations_.CancelSession(session_id)) {
+    Refuse(id, UnknownSession(session_id));
   }
-  creations_.erase(closed, creations_.end());
   // A copy, since Apply() erases entries.
   for (const auto& [id, entry] : std::map(entries_)) {
     if (entry->session_id == session_id) {
@@ -318,15 +308,20 @@ void Terminals::OnOutput(const std::shared_ptr<Entry>& entry,
   Terminal& terminal = entry->terminal;
   switch (event.event_case()) {
     case OutputEvent::kChunk:
-      terminal.Append(event.chunk().offset(), event.chunk().data());
+      observer_->OnOutput(entry->id, terminal.Append(event.chunk().offset(),
+                                                     event.chunk().data()));
       break;
     case OutputEvent::kGap:
       terminal.SkipTo(event.gap().end_offset());
       break;
     case OutputEvent::kEnded:
-      OnEnd(entry, event.ended().state() == Execution::LOST
-                       ? terminal.Lose(LossText(event.ended()))
-                       : terminal.Exit(ToExitStatus(event.ended())));
+      Record(*entry, &event.ended());
+      if (event.ended().state() == Execution::LOST) {
+        OnEnd(entry, terminal.Lose(LossText(event.ended())));
+      } else {
+        AddNote(*entry, MakeEndNote(event.ended()));
+        OnEnd(entry, terminal.Exit(ToExitStatus(event.ended(), signal_codes_)));
+      }
       break;
     case OutputEvent::kOpened:
     case OutputEvent::kHeartbeat:
@@ -339,8 +334,10 @@ void Terminals::OnLost(const std::shared_ptr<Entry>& entry,
                        const absl::Status& status) {
   Terminal& terminal = entry->terminal;
   if (const auto end = EndAfterLoss(entry->phase, status); end.has_value()) {
+    Record(*entry, nullptr);
     OnEnd(entry, terminal.Exit(*end));
   } else if (absl::IsNotFound(status) || !IsHeld(entry->phase)) {
+    Record(*entry, nullptr);
     OnEnd(entry, terminal.Lose(status.message()));
   } else {
     // The command may run on: pending waits must not hang, later ones get the
@@ -355,11 +352,28 @@ void Terminals::OnLost(const std::shared_ptr<Entry>& entry,
 
 void Terminals::OnEnd(const std::shared_ptr<Entry>& entry,
                       const std::vector<std::string>& waits) {
+  observer_->OnEnded(entry->id, entry->terminal.exit_status());
   for (const std::string& id : waits) {
     send_(WaitAnswer(id, entry->terminal));
   }
   Apply(entry, TerminalEvent::kEnded);
   entry->follower.reset();
+}
+
+void Terminals::AddNote(Entry& entry, const EndNote& note) {
+  if (!note.line.empty()) {
+    observer_->OnOutput(entry.id, entry.terminal.AppendLine(note.line));
+  }
+}
+
+void Terminals::Record(const Entry& entry, const Execution* ended) {
+  const absl::Status written =
+      audit_->WriteEnd({entry.session_id, entry.command.argv,
+                        entry.command.directory, entry.execution_name},
+                       ended);
+  if (!written.ok()) {
+    LOG(ERROR) << written.message();
+  }
 }
 
 void Terminals::Reply(absl::string_view id, const Json& result) {

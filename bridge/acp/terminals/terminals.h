@@ -10,12 +10,17 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "bridge/acp/audit/audit_log.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/output_follower.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/terminals/command_starter.h"
+#include "bridge/acp/terminals/creations.h"
+#include "bridge/acp/terminals/end_note.h"
+#include "bridge/acp/terminals/exit_status.h"
 #include "bridge/acp/terminals/terminal.h"
+#include "bridge/acp/terminals/terminal_observer.h"
 #include "bridge/acp/terminals/terminal_params.h"
 #include "bridge/acp/terminals/terminal_phase.h"
 #include "bridge/jsonrpc/message.h"
@@ -26,7 +31,8 @@ namespace bridge {
 
 // Answers the terminal/* requests of the agent. No request waits for another
 // one. The execution of every terminal is deleted once the terminal is released
-// and its command has ended; that end answers pending waits. For the loop's
+// and its command has ended; that end answers pending waits. Tells the observer
+// what happens, and the audit log how each command ended. For the loop's
 // thread.
 // https://agentclientprotocol.com/protocol/v1/terminals
 class Terminals {
@@ -35,7 +41,8 @@ class Terminals {
 
   // All pointers must outlive this object. `send` gets each answer as a line.
   Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
-            CommandStarter* starter, Send send);
+            CommandStarter* starter, TerminalObserver* observer,
+            AuditLog* audit, SignalCodes signal_codes, Send send);
   ~Terminals();
 
   Terminals(const Terminals&) = delete;
@@ -49,18 +56,22 @@ class Terminals {
   // alone; cancelling a creation deletes what it started.
   bool OnCancel(absl::string_view request_id);
 
+  // Ends the command of a terminal, or of all terminals of a session, as
+  // terminal/kill does. The terminals stay.
+  void Stop(const std::string& terminal_id);
+  void StopSession(const std::string& session_id);
+
   // Forgets the terminals of the session. The caller deletes the session's
   // sandbox, which ends their commands.
   void CloseSession(const std::string& session_id);
 
  private:
-  struct Creation;
   struct Entry;
 
   void Create(absl::string_view id, absl::string_view params);
-  void OnStarted(const std::shared_ptr<Creation>& creation,
-                 const CommandStarter::Started& started);
-  void Open(const Creation& creation, const std::string& execution_name);
+  // A command that the gate refused has ended already.
+  void Open(const Creations::Creation& creation,
+            const CommandStarter::Started& started);
   // Receives the output from where the terminal's output ends.
   void Follow(const std::shared_ptr<Entry>& entry);
   void FollowLater(const std::shared_ptr<Entry>& entry);
@@ -83,17 +94,22 @@ class Terminals {
   void OnEnd(const std::shared_ptr<Entry>& entry,
              const std::vector<std::string>& waits);
 
+  void AddNote(Entry& entry, const EndNote& note);
+  // Writes to the audit log. `ended`: null if the end is not known.
+  void Record(const Entry& entry, const corral::v1::Execution* ended);
+
   void Reply(absl::string_view id, const Json& result);
   void Refuse(absl::string_view id, const Error& error);
 
   PollLoop* const loop_;
   ServerCalls* const calls_;
   Deletions* const deletions_;
-  CommandStarter* const starter_;
+  TerminalObserver* const observer_;
+  AuditLog* const audit_;
+  const SignalCodes signal_codes_;
   Send send_;
 
-  // Requests whose command has not started yet and that were not cancelled.
-  std::vector<std::shared_ptr<Creation>> creations_;
+  Creations creations_;
   // Ids of terminal/kill requests that the server has not answered.
   std::multiset<std::string> kills_;
   // The key is the terminal id. An entry stays until its phase is final.

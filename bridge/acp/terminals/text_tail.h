@@ -18,6 +18,13 @@ class TextTail {
   // `text` is valid UTF-8.
   void Append(absl::string_view text);
 
+  // Forgets all text, and that any was cut.
+  void Clear() {
+    buffer_.clear();
+    begin_ = 0;
+    truncated_ = false;
+  }
+
   // Call when text was lost before it could be appended.
   void MarkTruncated() { truncated_ = true; }
 

@@ -1,0 +1,65 @@
+#ifndef BRIDGE_ACP_AUDIT_AUDIT_LOG_H_
+#define BRIDGE_ACP_AUDIT_AUDIT_LOG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bridge/jsonrpc/json.h"
+#include "corral/v1/execution.pb.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace bridge {
+
+// Records what an agent wanted to run and what became of it: a JSON object for
+// each line of a file. Holds no output and no environment. Several processes
+// may write to the same file. Not thread-safe.
+//
+//   {"time":"2026-01-02T03:04:05.678Z","event":"decision","session":"s",
+//    "argv":["make"],"cwd":"/w","decision":"ASK","allowed":true,"by":"user"}
+//   {"time":...,"event":"end","session":"s","argv":["make"],"cwd":"/w",
+//    "sandbox":"...","execution":"...","exit":{"code":0,"cause":"NORMAL"},
+//    "usage":{"wall_seconds":1.5,"user_seconds":1.2,"system_seconds":0.1,
+//             "memory_peak_bytes":1048576}}
+//
+// `exit` is null if the end is not known. A string that is not UTF-8 has U+FFFD
+// in place of the wrong bytes.
+class AuditLog {
+ public:
+  struct Decision {
+    std::string session_id;
+    std::vector<std::string> argv;
+    std::string directory;
+    std::string decision;  // of the rules: "ALLOW", "ASK", "DENY"
+    bool allowed;
+    std::string by;
+  };
+  struct Command {
+    std::string session_id;
+    std::vector<std::string> argv;
+    std::string directory;
+    std::string execution_name;
+  };
+
+  // Writes nothing.
+  AuditLog() = default;
+  // Appends to `path`; makes the file with mode 0600 if there is none.
+  static absl::StatusOr<AuditLog> Open(const std::string& path);
+
+  // Unavailable: the line was not written.
+  absl::Status WriteDecision(const Decision& decision);
+  // `ended`: null if the end is not known.
+  absl::Status WriteEnd(const Command& command,
+                        const corral::v1::Execution* ended);
+
+ private:
+  absl::Status Write(OrderedJson line);
+
+  std::string path_;
+  sandbox::UniqueFd file_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_AUDIT_AUDIT_LOG_H_

@@ -1,0 +1,64 @@
+#include "bridge/acp/audit/audit_log.h"
+
+#include <sys/stat.h>
+
+#include <string>
+
+#include "bridge/jsonrpc/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+#include "tests/text_file.h"
+
+namespace bridge {
+namespace {
+
+using ::tests::IsOk;
+
+TEST(AuditLogTest, WritesHowACommandEnded) {
+  const std::string file = ::testing::TempDir() + "/ends.jsonl";
+  auto log = AuditLog::Open(file);
+  ASSERT_THAT(log.status(), IsOk());
+  corral::v1::Execution ended;
+  ended.mutable_exit()->set_signal(9);
+  ended.mutable_exit()->set_cause(corral::v1::ExitStatus::OUT_OF_MEMORY);
+  ended.mutable_usage()->mutable_wall_time()->set_nanos(500'000'000);
+  ended.mutable_usage()->set_memory_peak_bytes(7);
+  EXPECT_THAT(
+      log->WriteEnd({"s", {"make", "\xff"}, "/w", "a/executions/b"}, &ended),
+      IsOk());
+  const Json line = ParseJson(tests::ReadFile(file)).value_or(nullptr);
+  EXPECT_EQ(line["event"], "end");
+  EXPECT_EQ(line["argv"][1], "\xEF\xBF\xBD");
+  EXPECT_EQ(line["sandbox"], "a");
+  EXPECT_EQ(line["execution"], "a/executions/b");
+  EXPECT_EQ(line["exit"], (Json{{"signal", 9}, {"cause", "OUT_OF_MEMORY"}}));
+  EXPECT_EQ(line["usage"]["wall_seconds"], 0.5);
+  EXPECT_EQ(line["usage"]["memory_peak_bytes"], 7);
+  struct stat state = {};
+  ASSERT_EQ(::stat(file.c_str(), &state), 0);
+  EXPECT_EQ(state.st_mode & 0777, 0600u);
+}
+
+TEST(AuditLogTest, WritesThatAnEndIsNotKnown) {
+  const std::string file = ::testing::TempDir() + "/unknown.jsonl";
+  auto log = AuditLog::Open(file);
+  EXPECT_THAT(log->WriteEnd({"s", {"x"}, "/w", "a/executions/b"}, nullptr),
+              IsOk());
+  const Json line = ParseJson(tests::ReadFile(file)).value_or(nullptr);
+  EXPECT_TRUE(line["exit"].is_null());
+  EXPECT_FALSE(line.contains("usage"));
+}
+
+TEST(AuditLogTest, FailsIfALineCannotBeWritten) {
+  auto full = AuditLog::Open("/dev/full");
+  EXPECT_FALSE(
+      full->WriteDecision({"s", {"x"}, "/w", "ALLOW", true, "rule 1"}).ok());
+  EXPECT_FALSE(AuditLog::Open("/nonexistent/log").ok());
+  EXPECT_THAT(
+      AuditLog().WriteDecision({"s", {"x"}, "/w", "ALLOW", true, "rule 1"}),
+      IsOk());
+}
+
+}  // namespace
+}  // namespace bridge

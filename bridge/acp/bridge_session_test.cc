@@ -1,0 +1,233 @@
+// Tests what the bridge does beyond the five methods: display, gate,
+// limits, maps, cancellation. Against a fake server.
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "bridge/acp/bridge_fixture.h"
+#include "bridge/jsonrpc/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+BridgeOptions WithRules(const std::string& rules) {
+  BridgeOptions options;
+  options.gate = *GateRules::Parse("rules", rules);
+  return options;
+}
+
+class BridgeSessionTest : public BridgeTest {
+ protected:
+  // Replaces the bridge.
+  void Remake(BridgeOptions options) {
+    Finish();
+    Make(std::move(options));
+  }
+
+  // With a short time after a cancellation.
+  void RemakeHasty() {
+    BridgeOptions options;
+    options.cancel_grace = absl::Milliseconds(50);
+    Remake(std::move(options));
+  }
+
+  Json FromClient() {
+    RunUntil([this] { return !client_.empty(); });
+    const Json message = ParseJson(client_.front()).value_or(nullptr);
+    client_.pop_front();
+    return message;
+  }
+
+  void Respond(const Json& request, const Json& result) {
+    bridge_->OnClientLine(absl::StrCat(
+        Serialize(Json{{"id", request["id"]}, {"result", result}}), "\n"));
+  }
+
+  void Prompt(const std::string& id) {
+    bridge_->OnClientLine(absl::StrCat(
+        R"({"id":)", id,
+        R"(,"method":"session/prompt","params":{"sessionId":"s"}})", "\n"));
+    agent_.pop_back();
+  }
+};
+
+TEST_F(BridgeSessionTest, ShowsAnEmbeddedTerminalInTheClient) {
+  bridge_->OnClientLine(
+      R"({"id":0,"method":"initialize","params":{"clientCapabilities":)"
+      R"({"_meta":{"terminal_output":true}}}})"
+      "\n");
+  agent_.clear();
+  const std::string terminal = Terminal("hang");
+  bridge_->OnAgentLine(absl::StrCat(
+      R"({"method":"session/update","params":{"sessionId":"s","update":)"
+      R"({"sessionUpdate":"tool_call","toolCallId":"c","content":)"
+      R"([{"type":"terminal","terminalId":")",
+      terminal, "\"}]}}}\n"));
+  Json update = FromClient()["params"]["update"];
+  EXPECT_EQ(update["_meta"]["terminal_info"],
+            (Json{{"terminal_id", terminal}, {"cwd", "/w"}}));
+  update = FromClient()["params"]["update"];
+  EXPECT_EQ(update["_meta"]["terminal_output"]["data"], "started\n");
+  Ask("kill", terminal);
+  update = FromClient()["params"]["update"];
+  EXPECT_EQ(update["_meta"]["terminal_exit"]["signal"], "SIGTERM");
+}
+
+TEST_F(BridgeSessionTest, NeverGivesTheAgentAResponseToTheBridge) {
+  Remake(WithRules("otherwise: ASK"));
+  Request("1", "terminal/create", R"({"sessionId":"s","command":"hello"})");
+  const Json question = FromClient();
+  EXPECT_EQ(question["method"], "session/request_permission");
+  Respond(question,
+          {{"outcome", {{"outcome", "selected"}, {"optionId", "allow_once"}}}});
+  EXPECT_TRUE(Answer().contains("result"));
+  Respond(question, nullptr);
+  // The client's own responses pass, also with an id like the agent's request.
+  bridge_->OnClientLine("{\"id\":1,\"result\":{}}\n");
+  EXPECT_THAT(agent_, ElementsAre("{\"id\":1,\"result\":{}}\n"));
+}
+
+TEST_F(BridgeSessionTest, EndsTheTerminalOfARefusedCommand) {
+  Remake(WithRules(
+      R"(rule { decision: DENY program: "hello" reason: "no greetings" })"));
+  const std::string terminal = Terminal("hello");
+  const Json wait = Ask("wait_for_exit", terminal)["result"];
+  EXPECT_EQ(wait["exitCode"], 126);
+  EXPECT_EQ(wait["_meta"]["corral"]["cause"], "REFUSED");
+  EXPECT_EQ(Ask("output", terminal)["result"]["output"],
+            "corral: not run: no greetings\n");
+  EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
+  EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
+  EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
+  EXPECT_EQ(Ask("output", terminal)["error"]["code"], -32002);
+  EXPECT_THAT(server_.starts(), IsEmpty());
+}
+
+TEST_F(BridgeSessionTest, WithdrawsTheQuestionForACancelledCreation) {
+  Remake(WithRules("otherwise: ASK"));
+  Request("1", "terminal/create", R"({"sessionId":"s","command":"hello"})");
+  const Json question = FromClient();
+  Cancel("1");
+  EXPECT_EQ(Answer()["error"]["code"], -32800);
+  EXPECT_EQ(FromClient()["method"], "$/cancel_request");
+  Respond(question,
+          {{"outcome", {{"outcome", "selected"}, {"optionId", "allow_once"}}}});
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.starts(), IsEmpty());
+}
+
+TEST_F(BridgeSessionTest, TakesTheShorterLimitOfBridgeAndRule) {
+  BridgeOptions options =
+      WithRules(R"(rule { decision: ALLOW program: "hello" timeout: "5s" }
+                   rule { decision: ALLOW program: "fail" cpu_timeout: "7s" })");
+  options.limits.timeout = absl::Seconds(9);
+  Remake(std::move(options));
+  Terminal("hello");
+  Terminal("fail");
+  EXPECT_EQ(server_.starts()[0].command().wall_timeout().seconds(), 5);
+  EXPECT_FALSE(server_.starts()[0].command().has_cpu_timeout());
+  EXPECT_EQ(server_.starts()[1].command().wall_timeout().seconds(), 9);
+  EXPECT_EQ(server_.starts()[1].command().cpu_timeout().seconds(), 7);
+}
+
+TEST_F(BridgeSessionTest, SaysInTheOutputWhichLimitEndedACommand) {
+  const std::string terminal = Terminal("exhaust");
+  const Json wait = Ask("wait_for_exit", terminal)["result"];
+  EXPECT_EQ(wait["signal"], "SIGKILL");
+  EXPECT_EQ(wait["_meta"]["corral"]["cause"], "OUT_OF_MEMORY");
+  const Json output = Ask("output", terminal)["result"];
+  EXPECT_EQ(output["output"],
+            "much\ncorral: out of memory: the sandbox reached its limit\n");
+  EXPECT_EQ(output["_meta"]["corral"]["cause"], "OUT_OF_MEMORY");
+}
+
+TEST_F(BridgeSessionTest, GivesASignalACodeForAgentsThatNeedOne) {
+  BridgeOptions options;
+  options.signal_codes = SignalCodes::kAsShell;
+  Remake(std::move(options));
+  const std::string terminal = Terminal("hang");
+  Ask("kill", terminal);
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"],
+            (Json{{"exitCode", 143}, {"signal", "SIGTERM"}}));
+}
+
+TEST_F(BridgeSessionTest, UsesTheServersPaths) {
+  BridgeOptions options;
+  ASSERT_TRUE(options.workplace.map.Add("/w=/srv/w").ok());
+  Remake(std::move(options));
+  Terminal("bash", R"(,"args":["-c","cd '/w' && ls /w/a"],"cwd":"/w/sub",)"
+                   R"("env":[{"name":"D","value":"/w/d"}])");
+  EXPECT_EQ(server_.creations().back().sandbox().workspace().path(), "/srv/w");
+  const corral::v1::Command command = server_.starts().front().command();
+  EXPECT_EQ(command.working_directory(), "/srv/w/sub");
+  EXPECT_THAT(command.argv(),
+              ElementsAre("bash", "-c", "cd '/srv/w' && ls /srv/w/a"));
+  EXPECT_EQ(command.environment(0).value(), "/srv/w/d");
+}
+
+TEST_F(BridgeSessionTest, ReportsAtTheOpeningThatNoCommandCanRun) {
+  BridgeOptions options;
+  options.preparation = Preparation::kWithSession;
+  Remake(std::move(options));
+  EXPECT_THAT(client_, IsEmpty());
+  bridge_->OnClientLine(
+      R"({"id":3,"method":"session/new","params":{"cwd":"relative"}})"
+      "\n");
+  bridge_->OnAgentLine("{\"id\":3,\"result\":{\"sessionId\":\"t\"}}\n");
+  // The client learns the id of the session first.
+  EXPECT_EQ(FromClient()["id"], 3);
+  const Json update = FromClient()["params"];
+  EXPECT_EQ(update["sessionId"], "t");
+  EXPECT_EQ(update["update"]["sessionUpdate"], "agent_message_chunk");
+  EXPECT_THAT(update["update"]["content"]["text"],
+              AllOf(HasSubstr("\"relative\""), HasSubstr("--map")));
+}
+
+TEST_F(BridgeSessionTest, MakesTheSandboxWhenTheSessionOpens) {
+  BridgeOptions options;
+  options.preparation = Preparation::kWithSession;
+  Remake(std::move(options));
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+  EXPECT_THAT(client_, IsEmpty());
+}
+
+TEST_F(BridgeSessionTest, EndsCommandsOfAnAgentThatIgnoresACancellation) {
+  RemakeHasty();
+  const std::string terminal = Terminal("hang");
+  Prompt("7");
+  bridge_->OnClientLine(
+      R"({"method":"session/cancel","params":{"sessionId":"s"}})"
+      "\n");
+  EXPECT_THAT(agent_.back(), HasSubstr("session/cancel"));
+  agent_.pop_back();
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["signal"], "SIGTERM");
+}
+
+TEST_F(BridgeSessionTest, LeavesTheCommandsOfAnAgentThatAnswersACancellation) {
+  RemakeHasty();
+  Terminal("hang");
+  Prompt("7");
+  bridge_->OnClientLine(
+      R"({"method":"session/cancel","params":{"sessionId":"s"}})"
+      "\n");
+  bridge_->OnAgentLine(
+      "{\"id\":7,\"result\":{\"stopReason\":\"cancelled\"}}\n");
+  bool later = false;
+  loop_.After(absl::Milliseconds(200), [&later] { later = true; });
+  RunUntil([&later] { return later; });
+  EXPECT_THAT(server_.signals(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,195 @@
+#include "bridge/acp/gate/gate_rules.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "bridge/acp/gate/shell_line.h"
+#include "bridge/options/duration_field.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "sandbox/base/status_macros.h"
+
+namespace bridge {
+namespace {
+
+using corral::config::v1::GateConfig;
+using corral::config::v1::GateDecision;
+using corral::config::v1::GateRule;
+
+// Keeps the first error of the parser.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int /*column*/, const std::string& message) override {
+    if (text_.empty()) {
+      text_ = absl::StrCat("line ", line + 1, ": ", message);
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+bool Matches(const std::string& pattern, const std::string& text) {
+  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+// The command in all forms that a rule may mean.
+struct Forms {
+  std::vector<std::string> programs;
+  std::vector<std::string> lines;
+};
+
+Forms FormsOf(const GatedCommand& command, GateDecision decision) {
+  Forms forms;
+  forms.lines.push_back(absl::StrJoin(command.argv, " "));
+  const std::optional<std::string> line = ShellLine(command.argv);
+  if (!line.has_value()) {
+    forms.programs.push_back(command.argv.front());
+    return forms;
+  }
+  forms.lines.push_back(*line);
+  const absl::string_view rest = WithoutChangeTo(command.directory, *line);
+  forms.lines.push_back(static_cast<std::string>(rest));
+  if (const auto words = PlainWords(rest); words.has_value()) {
+    forms.programs.push_back(words->front());
+    forms.lines.push_back(absl::StrJoin(*words, " "));
+    return forms;
+  }
+  forms.programs.push_back(command.argv.front());
+  if (decision != corral::config::v1::ALLOW) {
+    for (std::string& program : PossiblePrograms(*line)) {
+      forms.programs.push_back(std::move(program));
+    }
+  }
+  return forms;
+}
+
+bool MatchesName(const std::string& pattern, const std::string& program) {
+  return Matches(pattern, program) ||
+         Matches(pattern, program.substr(program.rfind('/') + 1));
+}
+
+bool MatchesAny(const std::string& pattern,
+                const std::vector<std::string>& texts,
+                bool (*matches)(const std::string&, const std::string&)) {
+  return pattern.empty() ||
+         std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+           return matches(pattern, text);
+         });
+}
+
+// Whether the agent could make the name of a program mean another one.
+bool ChangesPrograms(const GatedCommand& command) {
+  return std::any_of(command.environment.begin(), command.environment.end(),
+                     [](const auto& variable) {
+                       return variable.first == "PATH" ||
+                              absl::StartsWith(variable.first, "LD_");
+                     });
+}
+
+bool MatchesRule(const GateRule& rule, const GatedCommand& command) {
+  const bool allows = rule.decision() == corral::config::v1::ALLOW;
+  if (allows && rule.environment().empty() && ChangesPrograms(command) &&
+      !(rule.program().empty() && rule.command_line().empty())) {
+    return false;
+  }
+  const Forms forms = FormsOf(command, rule.decision());
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : command.environment) {
+    variables.push_back(absl::StrCat(name, "=", value));
+  }
+  return MatchesAny(rule.program(), forms.programs,
+                    allows ? Matches : MatchesName) &&
+         MatchesAny(rule.command_line(), forms.lines, Matches) &&
+         MatchesAny(rule.environment(), variables, Matches) &&
+         MatchesAny(rule.working_directory(), {command.directory}, Matches) &&
+         MatchesAny(rule.session(), {command.session_id}, Matches);
+}
+
+absl::StatusOr<absl::Duration> ToTimeout(const std::string& text) {
+  if (text.empty()) {
+    return absl::InfiniteDuration();
+  }
+  return ParseDuration(text, kTimeoutRange);
+}
+
+absl::Status CheckRule(const GateRule& rule) {
+  if (rule.decision() == corral::config::v1::GATE_DECISION_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        "decision is missing; allowed is ALLOW, ASK or DENY");
+  }
+  for (const auto& [field, value] :
+       {std::pair{"timeout", &rule.timeout()},
+        std::pair{"cpu_timeout", &rule.cpu_timeout()}}) {
+    if (const auto timeout = ToTimeout(*value); !timeout.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, " \"", *value, "\": ", timeout.status().message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<GateRules> GateRules::Load(const std::string& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", file));
+  }
+  return Parse(file, text.str());
+}
+
+absl::StatusOr<GateRules> GateRules::Parse(const std::string& file,
+                                           const std::string& text) {
+  GateRules rules;
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (!parser.ParseFromString(text, &rules.config_)) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": ", error.text()));
+  }
+  for (int i = 0; i < rules.config_.rule_size(); ++i) {
+    if (const absl::Status checked = CheckRule(rules.config_.rule(i));
+        !checked.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": rule ", i + 1, ": ", checked.message()));
+    }
+  }
+  return rules;
+}
+
+Ruling GateRules::Rule(const GatedCommand& command) const {
+  Ruling ruling;
+  ruling.by = "otherwise";
+  if (config_.otherwise() != corral::config::v1::GATE_DECISION_UNSPECIFIED) {
+    ruling.decision = config_.otherwise();
+  }
+  for (int i = 0; i < config_.rule_size(); ++i) {
+    const GateRule& rule = config_.rule(i);
+    if (MatchesRule(rule, command)) {
+      ruling.decision = rule.decision();
+      ruling.by = absl::StrCat("rule ", i + 1);
+      ruling.reason = rule.reason();
+      ruling.timeout = *ToTimeout(rule.timeout());
+      ruling.cpu_timeout = *ToTimeout(rule.cpu_timeout());
+      break;
+    }
+  }
+  return ruling;
+}
+
+}  // namespace bridge

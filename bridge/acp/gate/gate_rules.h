@@ -1,0 +1,44 @@
+#ifndef BRIDGE_ACP_GATE_GATE_RULES_H_
+#define BRIDGE_ACP_GATE_GATE_RULES_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "bridge/acp/gate/gated_command.h"
+#include "corral/config/v1/gate.pb.h"
+
+namespace bridge {
+
+// The decision of the rules about one command.
+struct Ruling {
+  corral::config::v1::GateDecision decision = corral::config::v1::ALLOW;
+  std::string by;      // "rule 3", counted from 1, or "otherwise"
+  std::string reason;  // may be empty
+  // For a command that runs; infinite: no limit of this rule.
+  absl::Duration timeout = absl::InfiniteDuration();
+  absl::Duration cpu_timeout = absl::InfiniteDuration();
+};
+
+// The rules of a gate, see gate.proto. Without rules, every command is allowed.
+class GateRules {
+ public:
+  GateRules() = default;
+
+  // InvalidArgument: the file cannot be read, is no GateConfig, or a rule has a
+  // wrong value; the error names the file and the line or rule.
+  static absl::StatusOr<GateRules> Load(const std::string& file);
+  // `file` is for messages.
+  static absl::StatusOr<GateRules> Parse(const std::string& file,
+                                         const std::string& text);
+
+  // The first rule that matches decides.
+  Ruling Rule(const GatedCommand& command) const;
+
+ private:
+  corral::config::v1::GateConfig config_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_GATE_GATE_RULES_H_

@@ -1,0 +1,123 @@
+#include "bridge/acp/gate/gate_rules.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace bridge {
+namespace {
+
+using corral::config::v1::ALLOW;
+using corral::config::v1::ASK;
+using corral::config::v1::DENY;
+using corral::config::v1::GateDecision;
+using ::testing::HasSubstr;
+using ::tests::StatusIs;
+
+GateDecision Decide(const std::string& rules, const GatedCommand& command) {
+  return GateRules::Parse("file", rules)->Rule(command).decision;
+}
+
+GatedCommand Line(const std::string& line) {
+  return {"s", {"/bin/sh", "-c", line}, {}, "/w"};
+}
+
+TEST(GateRulesTest, AllowsEverythingWithoutRules) {
+  EXPECT_EQ(GateRules().Rule(Line("rm -rf /")).decision, ALLOW);
+  EXPECT_EQ(Decide("otherwise: DENY", Line("ls")), DENY);
+}
+
+TEST(GateRulesTest, TakesTheFirstRuleThatMatches) {
+  const auto rules = GateRules::Parse(
+      "file",
+      R"(rule { decision: ALLOW program: "git" command_line: "git log*" }
+                 rule { decision: ASK program: "git" reason: "why" timeout: "5s" }
+                 otherwise: DENY)");
+  const Ruling log = rules->Rule({"s", {"git", "log", "-1"}, {}, "/w"});
+  EXPECT_EQ(log.decision, ALLOW);
+  EXPECT_EQ(log.by, "rule 1");
+  const Ruling push = rules->Rule({"s", {"git", "push"}, {}, "/w"});
+  EXPECT_EQ(push.decision, ASK);
+  EXPECT_EQ(push.by, "rule 2");
+  EXPECT_EQ(push.reason, "why");
+  EXPECT_EQ(push.timeout, absl::Seconds(5));
+  EXPECT_EQ(push.cpu_timeout, absl::InfiniteDuration());
+  EXPECT_EQ(rules->Rule(Line("ls")).by, "otherwise");
+}
+
+TEST(GateRulesTest, ChecksEveryConditionOfARule) {
+  const GatedCommand command = {"s", {"make", "all"}, {{"CC", "gcc"}}, "/w/a"};
+  for (const char* matching :
+       {R"(program: "m?ke")", R"(command_line: "make *")",
+        R"(working_directory: "/w/*")", R"(environment: "CC=*")",
+        R"(session: "s")", ""}) {
+    EXPECT_EQ(
+        Decide(std::string("rule { decision: DENY ") + matching + "}", command),
+        DENY)
+        << matching;
+  }
+  for (const char* other :
+       {R"(program: "gmake")", R"(program: "/bin/make")",
+        R"(command_line: "make")", R"(working_directory: "/w")",
+        R"(environment: "CXX=*")", R"(session: "t")",
+        R"(program: "make" session: "t")"}) {
+    EXPECT_EQ(
+        Decide(std::string("rule { decision: DENY ") + other + "}", command),
+        ALLOW)
+        << other;
+  }
+}
+
+TEST(GateRulesTest, SeesThroughAPlainShellLine) {
+  const std::string allow =
+      R"(rule { decision: ALLOW program: "git" } otherwise: DENY)";
+  EXPECT_EQ(Decide(allow, Line("git status")), ALLOW);
+  EXPECT_EQ(Decide(allow, Line("cd '/w' && git status")), ALLOW);
+  EXPECT_EQ(Decide(allow, Line("cd '/x' && git status")), DENY);
+  EXPECT_EQ(Decide(allow, Line("git status; rm x")), DENY);
+  EXPECT_EQ(Decide(allow, Line("git $(rm x)")), DENY);
+}
+
+TEST(GateRulesTest, AllowsNoOtherProgramOfTheSameName) {
+  const std::string allow =
+      R"(rule { decision: ALLOW program: "git" } otherwise: DENY)";
+  EXPECT_EQ(Decide(allow, {"s", {"git"}, {{"A", "b"}}, "/w"}), ALLOW);
+  EXPECT_EQ(Decide(allow, {"s", {"./git"}, {}, "/w"}), DENY);
+  EXPECT_EQ(Decide(allow, {"s", {"/w/git"}, {}, "/w"}), DENY);
+  EXPECT_EQ(Decide(allow, {"s", {"git"}, {{"PATH", "/w"}}, "/w"}), DENY);
+  EXPECT_EQ(Decide(allow, {"s", {"git"}, {{"LD_PRELOAD", "x"}}, "/w"}), DENY);
+  EXPECT_EQ(Decide("rule { decision: DENY program: \"git\" }",
+                   {"s", {"/w/git"}, {}, "/w"}),
+            DENY);
+}
+
+TEST(GateRulesTest, DeniesALineThatCouldRunTheProgram) {
+  const std::string deny = R"(rule { decision: DENY program: "rm" })";
+  EXPECT_EQ(Decide(deny, Line("true && rm x")), DENY);
+  EXPECT_EQ(Decide(deny, Line("cd '/w' && rm x")), DENY);
+  EXPECT_EQ(Decide(deny, Line("/bin/rm x; ls")), DENY);
+  EXPECT_EQ(Decide(deny, Line("ls rmdir | cat")), ALLOW);
+}
+
+TEST(GateRulesTest, NamesWhatIsWrongInAFile) {
+  EXPECT_THAT(
+      GateRules::Parse("f", "rule {\n decison: DENY }").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f: line 2: ")));
+  EXPECT_THAT(GateRules::Parse("f", "rule { program: \"x\" }").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("f: rule 1: decision is missing")));
+  EXPECT_THAT(
+      GateRules::Parse("f", "rule { decision: ASK timeout: \"x\" }").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("f: rule 1: timeout \"x\"")));
+  EXPECT_THAT(
+      GateRules::Load("/nonexistent").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/nonexistent")));
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,21 @@
+#ifndef BRIDGE_ACP_GATE_GATED_COMMAND_H_
+#define BRIDGE_ACP_GATE_GATED_COMMAND_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bridge {
+
+// A command that an agent wants to run, as it would be executed.
+struct GatedCommand {
+  std::string session_id;
+  std::vector<std::string> argv;
+  // Added by the agent to the sandbox's own variables.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string directory;  // absolute
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_GATE_GATED_COMMAND_H_

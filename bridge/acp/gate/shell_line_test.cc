@@ -1,0 +1,47 @@
+#include "bridge/acp/gate/shell_line.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+TEST(ShellLineTest, FindsTheLine) {
+  EXPECT_EQ(ShellLine({"/bin/sh", "-c", "ls"}), "ls");
+  EXPECT_EQ(ShellLine({"bash", "-lc", "ls | wc", "name"}), "ls | wc");
+  EXPECT_EQ(ShellLine({"bash", "-l", "-c", "ls"}), "ls");
+  EXPECT_EQ(ShellLine({"sh", "-c"}), std::nullopt);
+  EXPECT_EQ(ShellLine({"sh", "script"}), std::nullopt);
+  EXPECT_EQ(ShellLine({"python", "-c", "ls"}), std::nullopt);
+}
+
+TEST(ShellLineTest, SplitsOnlyWhatAShellWouldOnlySplit) {
+  EXPECT_THAT(*PlainWords(" git  status -s "),
+              ElementsAre("git", "status", "-s"));
+  for (const char* line :
+       {"", " ", "a|b", "a;b", "a&b", "$A", "`a`", "a>b", "'a'", "\"a\"",
+        "a\nb", "A=1 b", "a*", "~/a", "{a,b}", "a\\b", "#a", "!a", "a\tb"}) {
+    EXPECT_EQ(PlainWords(line), std::nullopt) << line;
+  }
+}
+
+TEST(ShellLineTest, LeavesOutAChangeToTheDirectoryOfTheCommand) {
+  EXPECT_EQ(WithoutChangeTo("/w", "cd '/w' && make"), "make");
+  EXPECT_EQ(WithoutChangeTo("/w", "cd /w && make"), "make");
+  EXPECT_EQ(WithoutChangeTo("/w", "cd /x && make"), "cd /x && make");
+  EXPECT_EQ(WithoutChangeTo("/w", "cd '/w' ; make"), "cd '/w' ; make");
+}
+
+TEST(ShellLineTest, FindsEveryPossibleProgram) {
+  for (const char* line :
+       {"rm -rf x", "true;rm x", "a|rm", "$(rm x)", "`rm`", "'rm' x", "A=1 rm",
+        "if x\nthen rm y\nfi", "sh -c \"rm x\"", "(rm)", "{ rm; }"}) {
+    EXPECT_THAT(PossiblePrograms(line), Contains("rm")) << line;
+  }
+}
+
+}  // namespace
+}  // namespace bridge

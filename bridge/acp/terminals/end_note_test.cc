@@ -1,0 +1,43 @@
+#include "bridge/acp/terminals/end_note.h"
+
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::ExitStatus;
+
+corral::v1::Execution Ended(ExitStatus::Cause cause) {
+  corral::v1::Execution execution;
+  execution.mutable_exit()->set_signal(9);
+  execution.mutable_exit()->set_cause(cause);
+  execution.mutable_command()->mutable_wall_timeout()->set_seconds(90);
+  return execution;
+}
+
+TEST(EndNoteTest, SaysWhichLimitEndedTheCommand) {
+  const EndNote timeout = MakeEndNote(Ended(ExitStatus::WALL_TIMEOUT));
+  EXPECT_EQ(timeout.line, "corral: ended by its timeout of 1m30s\n");
+  EXPECT_EQ(timeout.cause, "WALL_TIMEOUT");
+  EXPECT_EQ(MakeEndNote(Ended(ExitStatus::OUT_OF_MEMORY)).line,
+            "corral: out of memory: the sandbox reached its limit\n");
+}
+
+TEST(EndNoteTest, IsEmptyForACommandThatCorralDidNotEnd) {
+  for (const auto cause : {ExitStatus::NORMAL, ExitStatus::CLIENT_SIGNAL}) {
+    EXPECT_EQ(MakeEndNote(Ended(cause)).line, "");
+    EXPECT_EQ(MakeEndNote(Ended(cause)).cause, "");
+  }
+}
+
+TEST(EndNoteTest, SaysThatMemoryCostADescendant) {
+  corral::v1::Execution execution = Ended(ExitStatus::NORMAL);
+  execution.mutable_usage()->set_oom_kills(2);
+  EXPECT_EQ(MakeEndNote(execution).line,
+            "corral: 2 of its processes were killed: the sandbox reached its "
+            "memory limit\n");
+  EXPECT_EQ(MakeEndNote(execution).cause, "OUT_OF_MEMORY");
+}
+
+}  // namespace
+}  // namespace bridge
