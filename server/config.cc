@@ -15,6 +15,7 @@
 #include "server/api/conversion.h"
 #include "server/api/ranges.h"
 #include "server/config_defaults.h"
+#include "server/config_egress.h"
 #include "server/config_rules.h"
 #include "server/config_section.h"
 #include "server/flags.h"
@@ -80,6 +81,16 @@ absl::Status ApplyFlags(const Flags& flags, ServerConfig* config) {
   return absl::OkStatus();
 }
 
+// A certificate alone opens no way out.
+absl::Status CloseWayOutOverTcp(ServerConfig* config) {
+  ASSIGN_OR_RETURN(const ListenAddress address,
+                   ParseListenAddress(config->listen()));
+  if (!address.is_socket()) {
+    config->mutable_ceilings()->mutable_egress();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTls(const ServerConfig& config) {
   ASSIGN_OR_RETURN(const ListenAddress address,
                    ParseListenAddress(config.listen()));
@@ -109,6 +120,7 @@ absl::StatusOr<ServerConfig> ParseConfig(const std::string& file,
   RETURN_IF_ERROR(ApplyFlags(flags, &config));
   RETURN_IF_ERROR(ApplyDefaults(&config));
   RETURN_IF_ERROR(CheckTls(config));
+  RETURN_IF_ERROR(CloseWayOutOverTcp(&config));
   return config;
 }
 
@@ -153,6 +165,7 @@ SandboxDefaults DefaultsOf(const ServerConfig& config) {
       config.default_max_ended_executions());
   defaults.retention.mutable_max_ended_age()->set_seconds(
       config.default_max_ended_age_seconds());
+  defaults.egress = ToEgress(config.egress());
   return defaults;
 }
 

@@ -9,6 +9,7 @@
 #include "corral/config/v1/server_config.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/ranges.h"
+#include "server/config_egress.h"
 #include "server/config_section.h"
 #include "server/net/listen_address.h"
 
@@ -128,6 +129,10 @@ absl::Status CheckCeilings(const ServerConfig& config,
                            const ConfigSection& top) {
   const ConfigSection ceilings = top.Nested("ceilings");
   RETURN_IF_ERROR(CheckRanges(ceilings, kCeilingRanges));
+  if (config.ceilings().has_egress()) {
+    RETURN_IF_ERROR(CheckEgressCeilingConfig(config.ceilings().egress(),
+                                             ceilings.Nested("egress")));
+  }
   for (const BoundedDefault& each : kBoundedDefaults) {
     RETURN_IF_ERROR(CheckDefault(top, each.field, ceilings, each.ceiling, ""));
   }
@@ -161,6 +166,9 @@ absl::Status CheckConfig(const ServerConfig& config, const ConfigSection& top) {
   }
   if (config.has_tls()) {
     RETURN_IF_ERROR(CheckTlsFiles(top.Nested("tls")));
+  }
+  if (config.has_egress()) {
+    RETURN_IF_ERROR(CheckEgressConfig(config.egress(), top.Nested("egress")));
   }
   if (config.has_default_limits()) {
     RETURN_IF_ERROR(CheckDefaultLimits(config, top.Nested("default_limits")));

@@ -43,11 +43,17 @@ uint64_t ConfigSection::Number(const std::string& name) const {
              : reflection->GetUInt64(message_, field);
 }
 
-ConfigSection ConfigSection::Nested(const std::string& name) const {
+ConfigSection ConfigSection::Nested(const std::string& name, int index) const {
+  const auto* reflection = message_.GetReflection();
   const Message& nested =
-      message_.GetReflection()->GetMessage(message_, Field(name));
+      index < 0 ? reflection->GetMessage(message_, Field(name))
+                : reflection->GetRepeatedMessage(message_, Field(name), index);
   return ConfigSection(file_, nested,
-                       locations_->GetTreeForNested(Field(name), -1));
+                       locations_->GetTreeForNested(Field(name), index));
+}
+
+int ConfigSection::Size(const std::string& name) const {
+  return message_.GetReflection()->FieldSize(message_, Field(name));
 }
 
 absl::Status ConfigSection::CheckRange(const std::string& name,

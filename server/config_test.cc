@@ -134,6 +134,15 @@ TEST(ConfigTest, ReportsAValueOutOfRangeWithItsFieldAndRange) {
         "max_pids: 100 default_limits { pids: 101 }",
         "max_memory_bytes: 5000000 default_limits { memory_bytes: 5000001 }",
         "workspace_roots: ['/a', 'b']",
+        "egress { private_networks: '10.0.0.1/8' }",
+        "egress { private_networks: ['10.0.0.0/8', 'example.com'] }",
+        "egress { name_servers: 'example.com' }",
+        "egress { name_servers: '127.0.0.1:0' }",
+        "egress { max_connections: 8001 }",
+        "egress { idle_seconds: 86401 }",
+        "ceilings { egress { rules { host: '10.0.0.1' } } }",
+        "ceilings { egress { rules { host: 'a.com' ports: 0 } } }",
+        "ceilings { egress { rules { ports: 443 } } }",
         "ceilings { limits { pids: 7 } }",
         "ceilings { max_age_seconds: 0 }",
         "ceilings { idle_timeout_seconds: 31536001 }",
@@ -157,6 +166,34 @@ TEST(ConfigTest, NamesTheElementOfAListThatIsOutOfItsRange) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "f.textproto:2:1: field workspace_roots: value \"b\"; "
                        "allowed: an absolute path"));
+}
+
+TEST(ConfigTest, NamesTheEgressRuleThatIsWrong) {
+  EXPECT_THAT(Parse("ceilings { egress {\n"
+                    " rules { host: '*.a.com' ports: 443 }\n"
+                    " rules { host: 'b..com' }\n"
+                    "} }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(StartsWith("f.textproto:3:10: field host: value "
+                                        "\"b..com\"; allowed: "),
+                             HasSubstr("a host name"))));
+}
+
+TEST(ConfigTest, OpensNoWayOutOverTcpByDefault) {
+  const std::string tcp =
+      "listen: 'h:1' tls { certificate_chain_file: '/a' private_key_file: '/b' "
+      "client_ca_file: '/c' }";
+  const auto closed = ParseConfig("f", tcp, Flags());
+  ASSERT_THAT(closed.status(), IsOk());
+  EXPECT_TRUE(closed->ceilings().has_egress());
+  EXPECT_EQ(closed->ceilings().egress().rules_size(), 0);
+  const auto open = ParseConfig(
+      "f", tcp + " ceilings { egress { rules { host: 'a.com' } } }", Flags());
+  ASSERT_THAT(open.status(), IsOk());
+  EXPECT_EQ(open->ceilings().egress().rules_size(), 1);
+  const auto local = ParseConfig("f", "listen: 'unix:/s'", Flags());
+  ASSERT_THAT(local.status(), IsOk());
+  EXPECT_FALSE(local->ceilings().has_egress());
 }
 
 TEST(ConfigTest, RefusesADefaultAboveItsCeiling) {

@@ -15,6 +15,9 @@ namespace {
 constexpr DurationRange kLifetime = {absl::Seconds(1), absl::Hours(365 * 24),
                                      "1s to 365d"};
 
+constexpr char kNone[] = "none";
+constexpr char kAllowList[] = "allow-list";
+
 }  // namespace
 
 void SandboxOptions::AddTo(OptionTable& table) {
@@ -33,13 +36,19 @@ void SandboxOptions::AddTo(OptionTable& table) {
              no_workspace_);
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              read_only_);
-  table.Value(0, "network", "none",
-              "Commands have only a loopback interface (the default).",
-              [](absl::string_view value) {
-                return value == "none"
-                           ? absl::OkStatus()
-                           : absl::InvalidArgumentError("allowed is none");
-              });
+  table.Value(
+      0, "network", "none|allow-list",
+      "none: commands have only a loopback interface (the default).\n"
+      "allow-list: they reach the hosts of --allow-host, which implies\n"
+      "it.",
+      [this](absl::string_view value) {
+        network_ = std::string(value);
+        return value == kNone || value == kAllowList
+                   ? absl::OkStatus()
+                   : absl::InvalidArgumentError(
+                         "allowed is none and allow-list");
+      });
+  AddEgressOptions(table, egress_rules_);
   AddLimitOptions(table, limits_);
   table.Value(0, "output-limit", "SIZE",
               "Disk space for all output of the sandbox together: 1G.",
@@ -101,7 +110,13 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   }
   *sandbox.mutable_required_protections() = {required_.begin(),
                                              required_.end()};
-  sandbox.set_network(corral::v1::Sandbox::NONE);
+  SetEgress(egress_rules_, sandbox);
+  if (network_ == kNone && !egress_rules_.empty()) {
+    return UsageError("--network none excludes --allow-host");
+  }
+  if (network_ == kAllowList) {
+    sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
+  }
   if (no_workspace_) {
     if (!workspace_.empty() || read_only_) {
       return UsageError("--no-workspace excludes --workspace and --read-only");

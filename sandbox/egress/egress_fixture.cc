@@ -89,10 +89,10 @@ void EgressTest::Start() {
     ASSERT_TRUE(inner.ok()) << inner.status();
     inner_ = *std::move(inner);
   });
-  start_.mutable_policy()->set_ipv6(inner_.ipv6);
+  start_.mutable_policy()->set_ipv6(inner_.description.ipv6());
   start_.add_descriptors()->set_kind(::corral::egress::v1::Descriptor::NAMES);
-  for (const auto& kind : inner_.kinds) {
-    *start_.add_descriptors() = kind;
+  for (const auto& descriptor : inner_.description.descriptors()) {
+    *start_.add_descriptors() = descriptor;
   }
   Restart();
 }

@@ -17,7 +17,7 @@
 #include "sandbox/base/program_image.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/egress_image.h"
-#include "sandbox/egress/start_packet.h"
+#include "sandbox/egress/packets.h"
 
 namespace egress {
 namespace {
@@ -95,7 +95,7 @@ absl::StatusOr<EgressProcess> StartEgress(
   }
   process.pid = static_cast<pid_t>(pid);
   process.pidfd.Reset(pidfd);
-  RETURN_IF_ERROR(SendStart(process.socket.get(), message, descriptors));
+  RETURN_IF_ERROR(SendMessage(process.socket.get(), message, descriptors));
   return process;
 }
 

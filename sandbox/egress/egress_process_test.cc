@@ -260,7 +260,7 @@ TEST_F(EgressProcessTest, GivesNamesIpv6AddressesIfTheSandboxHasThem) {
   UpstreamServer server(Echo);
   Serve("a.example", server, Rule::TCP);
   Start();
-  if (!inner_.ipv6) {
+  if (!inner_.description.ipv6()) {
     GTEST_SKIP() << "this kernel has no IPv6";
   }
   const std::string address = Lookup("a.example", 28);

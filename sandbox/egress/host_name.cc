@@ -54,10 +54,9 @@ absl::StatusOr<NamePattern> NamePattern::Parse(absl::string_view text) {
   const bool wildcard = absl::ConsumePrefix(&rest, kWildcard);
   std::optional<std::string> name = NormalizeHostName(rest);
   if (!name.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", text.substr(0, 2 * kMaxHostName),
-        "': must be a host name like example.com, or *.example.com for the "
-        "names below it; addresses are not allowed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text.substr(0, 2 * kMaxHostName), "': allowed is ",
+                     kNamePatternRule));
   }
   return NamePattern(wildcard,
                      wildcard ? absl::StrCat(".", *name) : *std::move(name));
@@ -68,6 +67,13 @@ bool NamePattern::Matches(absl::string_view name) const {
     return name == name_;
   }
   return name.size() > name_.size() && absl::EndsWith(name, name_);
+}
+
+bool NamePattern::Covers(const NamePattern& other) const {
+  if (!other.wildcard_) {
+    return Matches(other.name_);
+  }
+  return wildcard_ && absl::EndsWith(other.name_, name_);
 }
 
 }  // namespace egress

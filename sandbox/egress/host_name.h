@@ -19,6 +19,10 @@ inline constexpr size_t kMaxHostName = 253;
 // begins with "0x", is none either: programs read it as an address.
 std::optional<std::string> NormalizeHostName(absl::string_view name);
 
+inline constexpr char kNamePatternRule[] =
+    "a host name like example.com, or *.example.com for the names below it; no "
+    "address";
+
 class NamePattern {
  public:
   // `text`: a host name, or "*." and a host name. InvalidArgument otherwise;
@@ -28,6 +32,9 @@ class NamePattern {
   // `name` is normalized. "*.example.com" matches all names below example.com,
   // but not example.com.
   bool Matches(absl::string_view name) const;
+
+  // True if this pattern matches all names that the other one matches.
+  bool Covers(const NamePattern& other) const;
 
  private:
   NamePattern(bool wildcard, std::string name)

@@ -55,12 +55,26 @@ TEST(NamePatternTest, WildcardMatchesAllNamesBelowButNotTheNameItself) {
   EXPECT_FALSE(pattern->Matches("notexample.com"));
 }
 
+TEST(NamePatternTest, CoversThePatternsWithinIt) {
+  const auto covers = [](const char* wide, const char* narrow) {
+    return NamePattern::Parse(wide)->Covers(*NamePattern::Parse(narrow));
+  };
+  EXPECT_TRUE(covers("a.com", "A.com"));
+  EXPECT_TRUE(covers("*.com", "a.com"));
+  EXPECT_TRUE(covers("*.a.com", "*.a.com"));
+  EXPECT_TRUE(covers("*.a.com", "*.b.a.com"));
+  EXPECT_FALSE(covers("a.com", "*.a.com"));
+  EXPECT_FALSE(covers("*.a.com", "a.com"));
+  EXPECT_FALSE(covers("*.a.com", "*.com"));
+  EXPECT_FALSE(covers("*.a.com", "*.ba.com"));
+}
+
 TEST(NamePatternTest, RefusesWildcardsElsewhereAndAddresses) {
   for (const char* text :
        {"*", "*.", "a.*.com", "*example.com", "*.*.com", "10.0.0.1", "*.1"}) {
     EXPECT_THAT(NamePattern::Parse(text).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("must be a host name")))
+                         HasSubstr("allowed is a host name")))
         << text;
   }
 }

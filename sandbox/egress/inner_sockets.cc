@@ -44,10 +44,9 @@ absl::StatusOr<UniqueFd> Bind(int type, const IpAddress& address,
 absl::Status Add(InnerSockets* inner, Descriptor::Kind kind, int type,
                  const IpAddress& address, uint16_t port) {
   ASSIGN_OR_RETURN(UniqueFd socket, Bind(type, address, port));
-  Descriptor descriptor;
-  descriptor.set_kind(kind);
-  descriptor.set_port(port);
-  inner->kinds.push_back(std::move(descriptor));
+  Descriptor* const descriptor = inner->description.add_descriptors();
+  descriptor->set_kind(kind);
+  descriptor->set_port(port);
   inner->sockets.push_back(std::move(socket));
   return absl::OkStatus();
 }
@@ -67,14 +66,14 @@ absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports) {
   if (!ipv6.ok() && !absl::IsUnavailable(ipv6)) {
     return ipv6;
   }
-  inner.ipv6 = ipv6.ok();
+  inner.description.set_ipv6(ipv6.ok());
   ASSIGN_OR_RETURN(const IpAddress dns, IpAddress::Parse("127.0.0.53"));
   RETURN_IF_ERROR(Add(&inner, Descriptor::DNS_UDP, SOCK_DGRAM, dns, kDnsPort));
   RETURN_IF_ERROR(Add(&inner, Descriptor::DNS_TCP, SOCK_STREAM, dns, kDnsPort));
   for (const uint16_t port : ports) {
     RETURN_IF_ERROR(
         Add(&inner, Descriptor::LISTENER, SOCK_STREAM, IpAddress(), port));
-    if (inner.ipv6) {
+    if (ipv6.ok()) {
       RETURN_IF_ERROR(Add(&inner, Descriptor::LISTENER, SOCK_STREAM,
                           IpAddress(in6addr_any), port));
     }

@@ -14,10 +14,9 @@
 namespace egress {
 
 struct InnerSockets {
-  // The kinds of `sockets`: name service and listeners.
-  std::vector<::corral::egress::v1::Descriptor> kinds;
+  // Describes `sockets`: name service and listeners.
+  ::corral::egress::v1::Inner description;
   std::vector<sandbox::UniqueFd> sockets;
-  bool ipv6 = false;
 };
 
 // Makes the inner networks (see NameTable) addresses of the present network

@@ -11,30 +11,34 @@
 #include <cstdlib>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/confinement.h"
 #include "sandbox/egress/journal.h"
+#include "sandbox/egress/packets.h"
 #include "sandbox/egress/proxy.h"
-#include "sandbox/egress/start_packet.h"
 
 namespace {
 
 constexpr int kSupervisor = 3;
 
 absl::Status Serve() {
-  ASSIGN_OR_RETURN(egress::StartPacket start,
-                   egress::ReceiveStart(kSupervisor));
+  corral::egress::v1::Start start;
+  ASSIGN_OR_RETURN(std::vector<sandbox::UniqueFd> descriptors,
+                   egress::ReceiveMessage(kSupervisor, &start));
   ASSIGN_OR_RETURN(const std::unique_ptr<sandbox::EventLoop> loop,
                    sandbox::EventLoop::Create());
   egress::Journal journal(egress::PacketSink(kSupervisor));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<egress::Proxy> proxy,
-      egress::Proxy::Create(loop.get(), &journal, std::move(start)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<egress::Proxy> proxy,
+                   egress::Proxy::Create(loop.get(), &journal, start,
+                                         std::move(descriptors)));
   RETURN_IF_ERROR(egress::Confine());
   // The supervisor sends nothing more: it has ended.
   loop->Watch(kSupervisor, EPOLLIN, [](uint32_t) { std::_Exit(EXIT_SUCCESS); });

@@ -31,10 +31,11 @@ absl::StatusOr<AddressFilter> MakeFilter(const wire::Policy& policy) {
   return AddressFilter(std::move(networks));
 }
 
-absl::StatusOr<UniqueFd> TakeNames(StartPacket& start) {
-  for (int i = 0; i < start.message.descriptors_size(); ++i) {
-    if (start.message.descriptors(i).kind() == wire::Descriptor::NAMES) {
-      return std::move(start.descriptors[i]);
+absl::StatusOr<UniqueFd> TakeNames(const wire::Start& start,
+                                   Proxy::Descriptors& descriptors) {
+  for (int i = 0; i < start.descriptors_size(); ++i) {
+    if (start.descriptors(i).kind() == wire::Descriptor::NAMES) {
+      return std::move(descriptors[i]);
     }
   }
   return absl::InvalidArgumentError("no descriptor for the names");
@@ -49,19 +50,24 @@ bool SetNonBlocking(const UniqueFd& fd) {
 
 absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(sandbox::EventLoop* loop,
                                                      Journal* journal,
-                                                     StartPacket start) {
-  const wire::Start& message = start.message;
-  ASSIGN_OR_RETURN(Policy policy, Policy::Make(message.policy()));
-  ASSIGN_OR_RETURN(AddressFilter filter, MakeFilter(message.policy()));
-  ASSIGN_OR_RETURN(const UniqueFd file, TakeNames(start));
+                                                     const wire::Start& start,
+                                                     Descriptors descriptors) {
+  if (descriptors.size() != static_cast<size_t>(start.descriptors_size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(descriptors.size(), " descriptors came instead of ",
+                     start.descriptors_size()));
+  }
+  ASSIGN_OR_RETURN(Policy policy, Policy::Make(start.policy()));
+  ASSIGN_OR_RETURN(AddressFilter filter, MakeFilter(start.policy()));
+  ASSIGN_OR_RETURN(const UniqueFd file, TakeNames(start, descriptors));
   ASSIGN_OR_RETURN(NameTable names, NameTable::Open(file));
   ASSIGN_OR_RETURN(std::unique_ptr<Resolver> resolver,
-                   Resolver::Create(loop, {message.name_servers().begin(),
-                                           message.name_servers().end()}));
+                   Resolver::Create(loop, {start.name_servers().begin(),
+                                           start.name_servers().end()}));
   std::unique_ptr<Proxy> proxy(new Proxy(loop, journal, std::move(policy),
                                          std::move(filter), std::move(names),
                                          std::move(resolver)));
-  RETURN_IF_ERROR(proxy->TakeSockets(std::move(start)));
+  RETURN_IF_ERROR(proxy->TakeSockets(start, std::move(descriptors)));
   return proxy;
 }
 
@@ -83,12 +89,13 @@ Proxy::~Proxy() {
   }
 }
 
-absl::Status Proxy::TakeSockets(StartPacket start) {
+absl::Status Proxy::TakeSockets(const wire::Start& start,
+                                Descriptors descriptors) {
   UniqueFd udp;
   UniqueFd tcp;
-  for (int i = 0; i < start.message.descriptors_size(); ++i) {
-    const wire::Descriptor& descriptor = start.message.descriptors(i);
-    UniqueFd fd = std::move(start.descriptors[i]);
+  for (int i = 0; i < start.descriptors_size(); ++i) {
+    const wire::Descriptor& descriptor = start.descriptors(i);
+    UniqueFd fd = std::move(descriptors[i]);
     if (fd.valid() && !SetNonBlocking(fd)) {
       return absl::ErrnoToStatus(errno, "a descriptor does not block");
     }
@@ -110,7 +117,7 @@ absl::Status Proxy::TakeSockets(StartPacket start) {
     return absl::InvalidArgumentError("no sockets for the name service");
   }
   service_ = std::make_unique<NameService>(&policy_, &names_, journal_,
-                                           start.message.policy().ipv6());
+                                           start.policy().ipv6());
   dns_ = std::make_unique<DnsServer>(loop_, service_.get(), std::move(udp),
                                      std::move(tcp));
   return absl::OkStatus();

@@ -21,18 +21,20 @@
 #include "sandbox/egress/pipe_pool.h"
 #include "sandbox/egress/policy.h"
 #include "sandbox/egress/resolver.h"
-#include "sandbox/egress/start_packet.h"
 
 namespace egress {
 
 // For the thread of its loop.
 class Proxy {
  public:
-  // InvalidArgument: `start` is wrong. `loop` and `journal` must outlive the
-  // proxy.
+  using Descriptors = std::vector<sandbox::UniqueFd>;
+
+  // `start` describes `descriptors`. InvalidArgument: it is wrong. `loop` and
+  // `journal` must outlive the proxy.
   static absl::StatusOr<std::unique_ptr<Proxy>> Create(sandbox::EventLoop* loop,
                                                        Journal* journal,
-                                                       StartPacket start);
+                                                       const wire::Start& start,
+                                                       Descriptors descriptors);
   ~Proxy();
 
  private:
@@ -47,7 +49,7 @@ class Proxy {
         AddressFilter filter, NameTable names,
         std::unique_ptr<Resolver> resolver);
 
-  absl::Status TakeSockets(StartPacket start);
+  absl::Status TakeSockets(const wire::Start& start, Descriptors descriptors);
   void Listen(sandbox::UniqueFd socket, uint16_t port);
   void OnListener(Listener* listener);
   void Pause(Listener* listener);

@@ -256,6 +256,19 @@ absl::Status LimitScratch(int root, uint64_t memory_bytes) {
       {{"size", absl::StrCat(size)}, {"nr_inodes", absl::StrCat(size / 4096)}});
 }
 
+absl::Status ReplaceEtc(int root, const std::vector<EtcFile>& files) {
+  RETURN_IF_ERROR(SetReadOnly(root, false));
+  for (const EtcFile& file : files) {
+    const UniqueFd fd(
+        ::openat(root, file.path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd.valid() || ::write(fd.get(), file.text.data(), file.text.size()) !=
+                           static_cast<ssize_t>(file.text.size())) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("write ", file.path));
+    }
+  }
+  return SetReadOnly(root, true);
+}
+
 absl::Status Attach(int root, const HostTree& tree) {
   ::umask(022);
   RETURN_IF_ERROR(SetReadOnly(root, false));

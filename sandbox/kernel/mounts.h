@@ -63,6 +63,13 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 // sandbox with this much memory. In the same place as Attach().
 absl::Status LimitScratch(int root, uint64_t memory_bytes);
 
+// Replaces files of /etc that every sandbox has. In the same place as Attach().
+struct EtcFile {
+  const char* path;  // like "etc/resolv.conf"
+  std::string text;
+};
+absl::Status ReplaceEtc(int root, const std::vector<EtcFile>& files);
+
 // Mounts the workspace at its path below the root. In a process that entered
 // the sandbox's namespaces, as root of its user namespace, and before anything
 // untrusted runs there. Fails with WORKSPACE if the path cannot be made.

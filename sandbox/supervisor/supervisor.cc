@@ -22,6 +22,9 @@ namespace {
 
 // The version of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
+// The user of corral-egress in the sandbox's range of ids. Nothing inside runs
+// as this user.
+constexpr uint32_t kEgressId = 65533;
 
 }  // namespace
 
@@ -217,6 +220,9 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       construction_,
       {{spec.workspace(), spec.workspace_read_only(), groups_.first_id()},
        spec.memory_bytes()}));
+  if (spec.has_egress()) {
+    RETURN_IF_ERROR(OpenWayOut(spec.egress()));
+  }
   // The prepared processes may have died long ago.
   for (const Child* child : {&construction_.init, &construction_.spawner}) {
     if (IsExiting(child->pid)) {
@@ -224,6 +230,13 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     }
   }
   return control_.Listen(directory_);
+}
+
+absl::Status Supervisor::OpenWayOut(const wire::Egress& egress) {
+  ASSIGN_OR_RETURN(way_out_, WayOut::Open(loop_.get(), construction_,
+                                          groups_.first_id() + kEgressId,
+                                          directory_, egress));
+  return absl::OkStatus();
 }
 
 void Supervisor::OnDisconnect() {
@@ -258,6 +271,9 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
 StrangeChildren::Kind Supervisor::Recognize(pid_t pid) {
   if (pid == construction_.init.pid || pid == construction_.spawner.pid) {
     return StrangeChildren::Kind::kOwn;
+  }
+  if (way_out_ != nullptr && way_out_->ReapIfOwn(pid)) {
+    return StrangeChildren::Kind::kReaped;
   }
   return commands_.ReapIfOwn(pid) ? StrangeChildren::Kind::kReaped
                                   : StrangeChildren::Kind::kStrange;

@@ -29,6 +29,7 @@
 #include "sandbox/supervisor/spawner.h"
 #include "sandbox/supervisor/storage_status.h"
 #include "sandbox/supervisor/strange_children.h"
+#include "sandbox/supervisor/way_out.h"
 
 namespace sandbox {
 
@@ -61,6 +62,7 @@ class Supervisor {
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
+  absl::Status OpenWayOut(const wire::Egress& egress);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
 
@@ -92,6 +94,8 @@ class Supervisor {
   SandboxGroups groups_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
+  // Null: none was asked for.
+  std::unique_ptr<WayOut> way_out_;
   // From here on, each member may be used by those after it.
   StorageStatus storage_;
   OutputQuota quota_;

@@ -166,6 +166,7 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
 void Supervisor::CleanUp() {
   // The directory is about to be removed, or inspected as it is.
   sync_.Stop();
+  way_out_.reset();
   if (construction_.init.pidfd.valid()) {
     loop_->Unwatch(construction_.init.pidfd.get());
     ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,

@@ -17,6 +17,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/message.h"
+#include "server/api/egress_rules.h"
 #include "server/api/errors.h"
 #include "server/api/validation.h"
 
@@ -107,6 +108,9 @@ absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
   absl::Status status;
   for (const Bound& bound : kSandboxBounds) {
     status.Update(Check(ceilings, field, sandbox, bound));
+  }
+  if (ceilings.has_egress()) {
+    status.Update(CheckEgressCeiling(ceilings.egress(), field, sandbox));
   }
   return status;
 }

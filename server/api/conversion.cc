@@ -1,6 +1,3 @@
-// Converts sandboxes, records and stream states. command_conversion.cc converts
-// commands.
-
 #include "server/api/conversion.h"
 
 #include <sys/wait.h>
@@ -23,6 +20,7 @@
 #include "sandbox/base/paths.h"
 #include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
+#include "server/api/egress_rules.h"
 
 namespace server {
 namespace {
@@ -215,6 +213,10 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
   SetLimits(wanted.limits(), defaults.limits, &spec);
   SetLifetime(wanted.lifetime(), defaults.lifetime, &spec);
   SetRetention(wanted.retention(), defaults.retention, &spec);
+  if (wanted.network() == corral::v1::Sandbox::ALLOW_LIST) {
+    *spec.mutable_egress() = defaults.egress;
+    spec.mutable_egress()->mutable_policy()->MergeFrom(ToPolicy(wanted));
+  }
   return spec;
 }
 
@@ -241,6 +243,9 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
   DescribeLifetime(spec, &sandbox);
   DescribeRetention(spec, sandbox.mutable_retention());
   sandbox.set_network(corral::v1::Sandbox::NONE);
+  if (spec.has_egress()) {
+    DescribePolicy(spec.egress().policy(), &sandbox);
+  }
   MergeTime(spec.create_time_ns(), sandbox.mutable_create_time());
   return sandbox;
 }

@@ -24,11 +24,13 @@ namespace wire = ::corral::supervisor::v1;
 inline constexpr uint32_t kSchemaVersion = 1;
 
 // Values for the fields that the creator of a sandbox left absent. A field that
-// is absent here too stands for "no limit"; `retention` is complete.
+// is absent here too stands for "no limit"; `retention` is complete. `egress`:
+// what every way out has, without rules.
 struct SandboxDefaults {
   corral::v1::Limits limits;
   corral::v1::Lifetime lifetime;
   corral::v1::Retention retention;
+  wire::Egress egress;
 };
 
 // Returns a new sandbox's spec without its directory, id, name, time and

@@ -17,6 +17,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "sandbox/base/paths.h"
 #include "sandbox/base/status_macros.h"
+#include "server/api/egress_rules.h"
 #include "server/api/errors.h"
 #include "server/api/ranges.h"
 
@@ -202,10 +203,7 @@ absl::Status CheckSandbox(absl::string_view field,
     RETURN_IF_ERROR(
         CheckWorkspace(Join(field, "workspace"), sandbox.workspace()));
   }
-  if (!corral::v1::Sandbox::Network_IsValid(sandbox.network())) {
-    return InvalidField(Join(field, "network"), absl::StrCat(sandbox.network()),
-                        "NONE");
-  }
+  RETURN_IF_ERROR(CheckEgress(field, sandbox));
   RETURN_IF_ERROR(CheckLifetime(Join(field, "lifetime"), sandbox.lifetime()));
   RETURN_IF_ERROR(
       CheckRetention(Join(field, "retention"), sandbox.retention()));

@@ -1,5 +1,6 @@
 #include "server/rpc/sandbox_service.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,7 +12,9 @@
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/network_log.h"
 #include "server/api/ceilings.h"
+#include "server/api/egress_rules.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
 #include "server/api/request_identity.h"
@@ -62,6 +65,19 @@ absl::Status List(const Registry& registry,
     for (const std::string& id : registry.Unreadable()) {
       response->add_unreachable(SandboxName(id).ToString());
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadEvents(const Sandbox& sandbox, uint64_t after, size_t most,
+                        corral::v1::ListNetworkEventsResponse* response) {
+  const auto events =
+      sandbox::ReadNetworkLog(sandbox.spec().directory(), after, most);
+  if (!events.ok()) {
+    return StorageFailed("network events", events.status());
+  }
+  for (const corral::egress::v1::Event& event : *events) {
+    *response->add_events() = FromEvent(event);
   }
   return absl::OkStatus();
 }
@@ -126,6 +142,27 @@ grpc::ServerUnaryReactor* SandboxService::DeleteSandbox(
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   (*sandbox)->Delete(sandbox::wire::ExitRecord::SANDBOX_DELETED,
                      ReplyLater(reactor, std::move(call)));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SandboxService::ListNetworkEvents(
+    grpc::CallbackServerContext* context,
+    const corral::v1::ListNetworkEventsRequest* request,
+    corral::v1::ListNetworkEventsResponse* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
+      FindSandbox(sandboxes_->registry(), request->name());
+  const absl::StatusOr<size_t> size =
+      CheckPageSize("page_size", request->page_size());
+  if (!sandbox.ok() || !size.ok()) {
+    return Reply(context, sandbox.ok() ? size.status() : sandbox.status());
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reads_->Run((*sandbox)->id(),
+              [sandbox = *sandbox, size = *size, request, response,
+               reply = ReplyLater(reactor, std::move(call))]() mutable {
+                reply(ReadEvents(*sandbox, request->after(), size, response));
+              });
   return reactor;
 }
 

@@ -7,6 +7,7 @@
 
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "server/api/ceilings.h"
+#include "server/core/disk_reads.h"
 #include "server/core/sandboxes.h"
 #include "server/runtime/activity.h"
 
@@ -15,9 +16,11 @@ namespace server {
 class SandboxService final
     : public corral::v1::SandboxService::CallbackService {
  public:
-  // Both pointers must outlive the service.
-  SandboxService(Sandboxes* sandboxes, Activity* activity, Ceilings ceilings)
+  // All pointers must outlive the service.
+  SandboxService(Sandboxes* sandboxes, DiskReads* reads, Activity* activity,
+                 Ceilings ceilings)
       : sandboxes_(sandboxes),
+        reads_(reads),
         activity_(activity),
         ceilings_(std::move(ceilings)) {}
 
@@ -37,9 +40,14 @@ class SandboxService final
       grpc::CallbackServerContext* context,
       const corral::v1::DeleteSandboxRequest* request,
       google::protobuf::Empty* response) override;
+  grpc::ServerUnaryReactor* ListNetworkEvents(
+      grpc::CallbackServerContext* context,
+      const corral::v1::ListNetworkEventsRequest* request,
+      corral::v1::ListNetworkEventsResponse* response) override;
 
  private:
   Sandboxes* const sandboxes_;
+  DiskReads* const reads_;
   Activity* const activity_;
   const Ceilings ceilings_;
 };

@@ -111,7 +111,7 @@ void ServerFixture::Begin() {
   EXPECT_TRUE(sandboxes_->Recover().ok());
   AwaitLanes();
   sandbox_service_ = std::make_unique<SandboxService>(
-      sandboxes_.get(), activity_.get(), ceilings_);
+      sandboxes_.get(), &lanes_->reads, activity_.get(), ceilings_);
   execution_service_ = std::make_unique<ExecutionService>(
       sandboxes_.get(), &timers_, &lanes_->reads, activity_.get(), ceilings_);
   grpc::ServerBuilder builder;

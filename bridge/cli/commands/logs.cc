@@ -8,12 +8,14 @@
 #include "absl/time/clock.h"
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/commands/log_tail.h"
+#include "bridge/cli/commands/network_log.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/report/exit_report.h"
 #include "bridge/client/call.h"
 #include "bridge/client/output_reader.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/options/quantity.h"
+#include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -30,6 +32,8 @@ struct LogsOptions {
   bool only_stderr = false;
   std::optional<uint64_t> from;
   std::optional<uint64_t> tail;
+  bool network = false;
+  bool json = false;
 };
 
 void AddTo(OptionTable& table, LogsOptions& options) {
@@ -65,6 +69,13 @@ void AddTo(OptionTable& table, LogsOptions& options) {
              options.timestamps);
   table.Flag(0, "stdout", "Only standard output.", options.only_stdout);
   table.Flag(0, "stderr", "Only standard error.", options.only_stderr);
+  table.Flag(0, "network",
+             "Print what programs in the sandbox wanted of the network, in\n"
+             "place of output: names and connections that were refused, and\n"
+             "connections that ended. Takes the name of a sandbox.",
+             options.network);
+  table.Flag(0, "json", "With --network: print each NetworkEvent as JSON.",
+             options.json);
 }
 
 absl::Status Check(const LogsOptions& options) {
@@ -78,6 +89,11 @@ absl::Status Check(const LogsOptions& options) {
   }
   if (options.from.has_value() && options.tail.has_value()) {
     return UsageError("--from and --tail exclude each other");
+  }
+  const bool for_output = options.only_stdout || options.only_stderr ||
+                          options.from.has_value() || options.tail.has_value();
+  if (options.network ? for_output : options.json) {
+    return UsageError("--network allows only --follow and --json");
   }
   return absl::OkStatus();
 }
@@ -173,27 +189,12 @@ absl::StatusOr<int> PrintAll(client::OutputReader& reader) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<int> Logs(Invocation invocation) {
-  OptionTable table(
-      "corral logs", "[OPTIONS] EXECUTION",
-      "Prints the output of an execution: standard error to standard error,\n"
-      "everything else to standard output. EXECUTION is SANDBOX/EXECUTION, as\n"
-      "corral ps lists it. The exit status is 0; if the command never began, "
-      "or\n"
-      "its end is not known, it is that of corral wait.");
-  LogsOptions options;
-  AddTo(table, options);
-  ASSIGN_OR_RETURN(const std::optional<std::string> name,
-                   ParseExecution(table, invocation));
-  if (!name.has_value()) {
-    return 0;
-  }
-  RETURN_IF_ERROR(Check(options));
+absl::StatusOr<int> PrintOutput(const Invocation& invocation,
+                                const std::string& name,
+                                const LogsOptions& options) {
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
-  ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, *name));
+  ASSIGN_OR_RETURN(const Execution execution, GetExecution(*connection, name));
   ASSIGN_OR_RETURN(const corral::v1::StreamOutputRequest request,
                    BuildRequest(*connection, execution, options));
   if (request.cursors().empty() && HasEnded(execution)) {
@@ -201,6 +202,34 @@ absl::StatusOr<int> Logs(Invocation invocation) {
   }
   client::OutputReader reader(*connection, request);
   return PrintAll(reader);
+}
+
+}  // namespace
+
+absl::StatusOr<int> Logs(Invocation invocation) {
+  OptionTable table(
+      "corral logs", "[OPTIONS] EXECUTION | --network SANDBOX",
+      "Prints the output of an execution: standard error to standard error,\n"
+      "everything else to standard output. EXECUTION is SANDBOX/EXECUTION, as\n"
+      "corral ps lists it. The exit status is 0; if the command never began, "
+      "or\n"
+      "its end is not known, it is that of corral wait.");
+  LogsOptions options;
+  AddTo(table, options);
+  table.TakePositionals(1, 1);
+  AddServerOptions(table, invocation.server);
+  ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
+  if (arguments.help) {
+    return Print(table.Help());
+  }
+  RETURN_IF_ERROR(Check(options));
+  const std::string& word = arguments.positionals[0];
+  if (options.network) {
+    ASSIGN_OR_RETURN(const std::string sandbox, SandboxArgument(word));
+    return PrintNetworkLog(invocation, sandbox, {options.follow, options.json});
+  }
+  ASSIGN_OR_RETURN(const std::string name, ExecutionArgument(word));
+  return PrintOutput(invocation, name, options);
 }
 
 }  // namespace bridge

@@ -1,0 +1,79 @@
+// The way out of a sandbox by name: the sockets in its network namespace, and
+// the corral-egress that serves them from outside.
+//
+// The process is replaced when it ends; its connections break, and the
+// addresses of names stay.
+//
+// For the thread of its loop.
+
+#ifndef SANDBOX_SUPERVISOR_WAY_OUT_H_
+#define SANDBOX_SUPERVISOR_WAY_OUT_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "corral/egress/v1/egress.pb.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/egress_process.h"
+#include "sandbox/storage/network_log.h"
+#include "sandbox/supervisor/construction.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class WayOut {
+ public:
+  // Opens the sockets in the sandbox `made`, before anything untrusted runs
+  // there, has its programs ask them for names, and starts the process as
+  // `user`. The log of events is in `directory`. `loop` must outlive the
+  // object.
+  static absl::StatusOr<std::unique_ptr<WayOut>> Open(
+      EventLoop* loop, const Construction& made, uid_t user,
+      const std::string& directory, const wire::Egress& egress);
+  // Ends the process.
+  ~WayOut();
+
+  // Reaps and replaces the process if it is `pid`, which has ended.
+  bool ReapIfOwn(pid_t pid);
+
+ private:
+  // The delay before an ended process is replaced: the first, doubled up to the
+  // last while processes end soon.
+  static constexpr absl::Duration kFirstDelay = absl::Milliseconds(20);
+  static constexpr absl::Duration kLastDelay = absl::Seconds(10);
+
+  WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
+         const wire::Egress& egress, ::corral::egress::v1::Inner inner,
+         std::vector<UniqueFd> sockets);
+
+  absl::Status Start();
+  void OnEvents();
+  void OnEnd();
+  void EndProcess();
+
+  EventLoop* const loop_;
+  const uid_t user_;
+  NetworkLog log_;
+  const UniqueFd names_;
+  const std::vector<UniqueFd> sockets_;
+  ::corral::egress::v1::Start start_;
+  ::egress::EgressProcess process_;
+  absl::Duration delay_ = kFirstDelay;
+  Timer restart_;
+  // Pending while a process counts as one that ends soon.
+  Timer settled_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_WAY_OUT_H_

@@ -1,0 +1,37 @@
+// The way out of a sandbox in the API: corral.v1.EgressRule, NetworkEvent and
+// the ceiling of the configuration.
+
+#ifndef SERVER_API_EGRESS_RULES_H_
+#define SERVER_API_EGRESS_RULES_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "corral/config/v1/server_config.pb.h"
+#include "corral/egress/v1/egress.pb.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace server {
+
+// Checks `network` and `egress_rules` of a sandbox, whose path in the request
+// is `field`. Errors are INVALID_FIELD.
+absl::Status CheckEgress(absl::string_view field,
+                         const corral::v1::Sandbox& sandbox);
+
+// Fails with INVALID_FIELD if a rule does not lie within one of the ceiling.
+// Both were checked before.
+absl::Status CheckEgressCeiling(
+    const corral::config::v1::EgressCeiling& ceiling, absl::string_view field,
+    const corral::v1::Sandbox& sandbox);
+
+// The rules of a sandbox, with their default ports.
+corral::egress::v1::Policy ToPolicy(const corral::v1::Sandbox& sandbox);
+
+// Sets `network` and `egress_rules`.
+void DescribePolicy(const corral::egress::v1::Policy& policy,
+                    corral::v1::Sandbox* sandbox);
+
+corral::v1::NetworkEvent FromEvent(const corral::egress::v1::Event& event);
+
+}  // namespace server
+
+#endif  // SERVER_API_EGRESS_RULES_H_

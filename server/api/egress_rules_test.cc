@@ -1,0 +1,116 @@
+#include "server/api/egress_rules.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace server {
+namespace {
+
+using corral::config::v1::EgressCeiling;
+using corral::v1::Sandbox;
+using google::protobuf::TextFormat;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+Sandbox Parse(const std::string& text) {
+  Sandbox sandbox;
+  EXPECT_TRUE(TextFormat::ParseFromString(text, &sandbox)) << text;
+  return sandbox;
+}
+
+Sandbox WithRule(const std::string& rule) {
+  return Parse(absl::StrCat("network: ALLOW_LIST egress_rules { ", rule, " }"));
+}
+
+TEST(EgressRulesTest, AllowsHostsBelowNamesAndSinglePorts) {
+  for (const char* rule :
+       {"host: 'example.com'", "host: '*.example.com' ports: [443]",
+        "host: 'github.com' ports: [22] protocol: TCP"}) {
+    EXPECT_THAT(CheckEgress("sandbox", WithRule(rule)), IsOk()) << rule;
+  }
+  EXPECT_THAT(CheckEgress("sandbox", Parse("network: ALLOW_LIST")), IsOk());
+  EXPECT_THAT(CheckEgress("sandbox", Parse("network: NONE")), IsOk());
+}
+
+TEST(EgressRulesTest, NamesTheFieldThatIsWrong) {
+  const struct {
+    Sandbox sandbox;
+    const char* field;
+    const char* allowed;
+  } cases[] = {
+      {WithRule(""), "s.egress_rules[0].host", "a host name"},
+      {WithRule("host: '10.0.0.1'"), "s.egress_rules[0].host", "no address"},
+      {WithRule("host: '*'"), "s.egress_rules[0].host", "a host name"},
+      {WithRule("host: 'a.com' ports: [443, 0]"), "s.egress_rules[0].ports[1]",
+       "[1, 65535]"},
+      {WithRule("host: 'a.com' ports: 65536"), "s.egress_rules[0].ports[0]",
+       "[1, 65535]"},
+      {WithRule("host: 'a.com' protocol: TCP"), "s.egress_rules[0].ports",
+       "at least one port"},
+      {Parse("egress_rules { host: 'a.com' }"), "s.egress_rules",
+       "unless network is ALLOW_LIST"},
+      {WithRule("host: 'a.com' ports: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
+                "17]"),
+       "s.egress_rules[0].ports", "at most 16"},
+  };
+  for (const auto& [sandbox, field, allowed] : cases) {
+    EXPECT_THAT(CheckEgress("s", sandbox),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(field), HasSubstr(allowed))))
+        << sandbox.ShortDebugString();
+  }
+  Sandbox many = Parse("network: ALLOW_LIST");
+  for (int i = 0; i < 257; ++i) {
+    many.add_egress_rules()->set_host("a.com");
+  }
+  EXPECT_THAT(
+      CheckEgress("s", many),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 256")));
+}
+
+TEST(EgressRulesTest, KeepsRequestsWithinTheCeiling) {
+  EgressCeiling ceiling;
+  ASSERT_TRUE(TextFormat::ParseFromString(
+      "rules { host: '*.example.com' }"
+      "rules { host: 'git.example.com' ports: [22, 443] protocol: TCP }",
+      &ceiling));
+  for (const char* rule :
+       {"host: 'a.example.com'", "host: '*.example.com' ports: 443",
+        "host: '*.b.example.com'",
+        "host: 'git.example.com' ports: 22 protocol: TCP",
+        "host: 'git.example.com' ports: [22, 443]"}) {
+    EXPECT_THAT(CheckEgressCeiling(ceiling, "sandbox", WithRule(rule)), IsOk())
+        << rule;
+  }
+  for (const char* rule :
+       {"host: 'example.com'", "host: '*.com'", "host: 'evil.com'",
+        "host: 'a.example.com' ports: 8080",
+        "host: 'a.example.com' ports: 443 protocol: TCP",
+        "host: '*.example.com' ports: 22 protocol: TCP"}) {
+    EXPECT_THAT(CheckEgressCeiling(ceiling, "sandbox", WithRule(rule)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("sandbox.egress_rules[0]")))
+        << rule;
+  }
+  EXPECT_THAT(CheckEgressCeiling(EgressCeiling(), "sandbox",
+                                 Parse("network: ALLOW_LIST")),
+              IsOk());
+}
+
+TEST(EgressRulesTest, DescribesTheRulesInForce) {
+  Sandbox described;
+  DescribePolicy(ToPolicy(WithRule("host: 'a.com'")), &described);
+  EXPECT_EQ(described.ShortDebugString(),
+            "network: ALLOW_LIST egress_rules { host: \"a.com\" ports: 80 "
+            "ports: 443 protocol: WEB }");
+}
+
+}  // namespace
+}  // namespace server
