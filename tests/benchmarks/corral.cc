@@ -91,8 +91,8 @@ absl::Status Corral::AwaitNoSandbox() {
   }
 }
 
-absl::StatusOr<absl::Duration> Corral::TimeCommand(
-    const std::string& parent, const std::vector<std::string>& argv) {
+absl::StatusOr<Corral::Ran> Corral::Run(const std::string& parent,
+                                        const std::vector<std::string>& argv) {
   const RunExecutionRequest request = MakeRequest(parent, argv);
   OutputEvent event;
   const absl::Time begin = absl::Now();
@@ -104,11 +104,22 @@ absl::StatusOr<absl::Duration> Corral::TimeCommand(
   const absl::Duration elapsed = absl::Now() - begin;
   RETURN_IF_ERROR(FromGrpc(status));
   RETURN_IF_ERROR(CheckEnd(event));
-  const std::string& name = event.ended().name();
-  RETURN_IF_ERROR(parent == kTenant
-                      ? DeleteSandbox(name.substr(0, name.find("/executions/")))
-                      : DeleteExecution(name));
-  return elapsed;
+  return Ran{elapsed, event.ended().name()};
+}
+
+absl::StatusOr<absl::Duration> Corral::RunCommand(
+    const std::string& sandbox, const std::vector<std::string>& argv) {
+  ASSIGN_OR_RETURN(const Ran ran, Run(sandbox, argv));
+  return ran.elapsed;
+}
+
+absl::StatusOr<absl::Duration> Corral::TimeCommand(
+    const std::string& parent, const std::vector<std::string>& argv) {
+  ASSIGN_OR_RETURN(const Ran ran, Run(parent, argv));
+  RETURN_IF_ERROR(parent == kTenant ? DeleteSandbox(ran.name.substr(
+                                          0, ran.name.find("/executions/")))
+                                    : DeleteExecution(ran.name));
+  return ran.elapsed;
 }
 
 absl::StatusOr<absl::Duration> Corral::TimeOutput(

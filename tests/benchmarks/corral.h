@@ -31,6 +31,11 @@ class Corral {
   // Returns when no sandbox is left.
   absl::Status AwaitNoSandbox();
 
+  // Runs a command and returns the time to the end of the stream. The record is
+  // kept. For any thread.
+  absl::StatusOr<absl::Duration> RunCommand(
+      const std::string& sandbox, const std::vector<std::string>& argv);
+
   // Runs a command and returns the time to the end of the stream. In a sandbox,
   // the record is deleted afterwards; the deletion is not part of the time.
   // With kTenant as parent, the command gets a sandbox of its own.
@@ -48,6 +53,12 @@ class Corral {
   static constexpr char kTenant[] = "tenants/default";
 
  private:
+  struct Ran {
+    absl::Duration elapsed;
+    // The execution's.
+    std::string name;
+  };
+
   // The output of one command so far.
   struct Received {
     std::string execution;
@@ -56,6 +67,8 @@ class Corral {
     absl::Time begin = absl::InfiniteFuture();
   };
 
+  absl::StatusOr<Ran> Run(const std::string& parent,
+                          const std::vector<std::string>& argv);
   absl::Status Receive(const corral::v1::OutputEvent& event,
                        Received& received);
   absl::Status DeleteExecution(const std::string& name);

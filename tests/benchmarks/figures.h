@@ -27,6 +27,12 @@ struct Setting {
 // A command in an existing sandbox, compared with posix_spawn.
 absl::Status MeasureWarmCommand(const Setting& setting);
 
+// The system calls of a command in an existing sandbox, by process.
+absl::Status MeasureSystemCalls(const Setting& setting);
+
+// Commands in several sandboxes at once, compared with posix_spawn.
+absl::Status MeasureThroughput(const Setting& setting);
+
 // A sandbox made for one command, compared with bubblewrap.
 absl::Status MeasureSandbox(const Setting& setting);
 

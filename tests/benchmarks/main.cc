@@ -1,15 +1,18 @@
 // Prints the table of tests/benchmarks/run. That script starts the server and
 // passes the paths.
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "grpcpp/grpcpp.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/bare_server.h"
@@ -19,10 +22,35 @@
 
 ABSL_FLAG(std::string, server, "", "unix:PATH of the corrald to measure");
 ABSL_FLAG(int, server_pid, 0, "its process id");
+ABSL_FLAG(std::vector<std::string>, figures, {},
+          "measure only these: warm, calls, throughput, sandbox, output, idle, "
+          "retained");
 ABSL_FLAG(std::string, workspace, "", "a directory for sockets and programs");
 
 namespace tests {
 namespace {
+
+struct Figure {
+  absl::string_view name;
+  absl::Status (*measure)(const Setting& setting);
+};
+
+constexpr Figure kFigures[] = {
+    {"warm", MeasureWarmCommand},       {"calls", MeasureSystemCalls},
+    {"throughput", MeasureThroughput},  {"sandbox", MeasureSandbox},
+    {"output", MeasureOutput},          {"idle", MeasureIdleMemory},
+    {"retained", MeasureRetainedMemory}};
+
+absl::Status MeasureAll(const Setting& setting) {
+  const std::vector<std::string> only = absl::GetFlag(FLAGS_figures);
+  for (const Figure& figure : kFigures) {
+    if (only.empty() ||
+        std::find(only.begin(), only.end(), figure.name) != only.end()) {
+      RETURN_IF_ERROR(figure.measure(setting));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Measure() {
   const std::string workspace = absl::GetFlag(FLAGS_workspace);
@@ -36,11 +64,7 @@ absl::Status Measure() {
                         .nolibc_true = absl::StrCat(workspace, "/nolibc_true"),
                         .server_pid = absl::GetFlag(FLAGS_server_pid)};
   PrintHeader();
-  RETURN_IF_ERROR(MeasureWarmCommand(setting));
-  RETURN_IF_ERROR(MeasureSandbox(setting));
-  RETURN_IF_ERROR(MeasureOutput(setting));
-  RETURN_IF_ERROR(MeasureIdleMemory(setting));
-  return MeasureRetainedMemory(setting);
+  return MeasureAll(setting);
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+// Many commands at once: how many end in a second.
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "sandbox/base/status_macros.h"
+#include "tests/benchmarks/figures.h"
+#include "tests/benchmarks/samples.h"
+#include "tests/benchmarks/spawn.h"
+
+namespace tests {
+namespace {
+
+constexpr int kSandboxes = 8;
+constexpr int kRounds = 5;
+constexpr absl::Duration kTime = absl::Seconds(1);
+
+// Returns how many calls of `once` a second end, from `threads` threads.
+template <typename Once>
+absl::StatusOr<double> Rate(size_t threads, Once once) {
+  std::atomic<int> done{0};
+  std::atomic<bool> failed{false};
+  const absl::Time begin = absl::Now();
+  std::vector<std::thread> running;
+  for (size_t i = 0; i < threads; ++i) {
+    running.emplace_back([&, i] {
+      while (!failed && absl::Now() - begin < kTime) {
+        if (once(i).ok()) {
+          ++done;
+        } else {
+          failed = true;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : running) {
+    thread.join();
+  }
+  if (failed) {
+    return absl::InternalError("a command failed");
+  }
+  return done / absl::ToDoubleSeconds(absl::Now() - begin);
+}
+
+}  // namespace
+
+absl::Status MeasureThroughput(const Setting& setting) {
+  const std::vector<std::string> command = {"/bin/true"};
+  std::vector<std::string> sandboxes;
+  for (int i = 0; i < kSandboxes; ++i) {
+    ASSIGN_OR_RETURN(std::string sandbox,
+                     setting.corral.CreateSandbox(setting.workspace));
+    sandboxes.push_back(std::move(sandbox));
+  }
+  Samples bare;
+  Samples corral;
+  for (int round = 0; round < kRounds; ++round) {
+    ASSIGN_OR_RETURN(const double spawns,
+                     Rate(std::thread::hardware_concurrency(),
+                          [&](size_t) { return TimeSpawn(command).status(); }));
+    ASSIGN_OR_RETURN(
+        const double commands, Rate(kSandboxes, [&](size_t i) {
+          return setting.corral.RunCommand(sandboxes[i], command).status();
+        }));
+    bare.Add(spawns);
+    corral.Add(commands);
+  }
+  PrintRow("/bin/true, posix_spawn on all cores", "1/s", bare, "reference");
+  PrintRow("/bin/true, 8 warm sandboxes, records kept", "1/s", corral,
+           AtLeast(corral.Median() / bare.Median(), 0.5));
+  for (const std::string& sandbox : sandboxes) {
+    RETURN_IF_ERROR(setting.corral.DeleteSandbox(sandbox));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tests
