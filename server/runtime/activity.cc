@@ -40,9 +40,7 @@ void Activity::CallEnded() {
   sandbox::MutexLock lock(&mutex_);
   --calls_;
   MaybeIdle();
-  if (draining_ || calls_ == 0) {
-    mutex_.Signal();
-  }
+  CountChanged();
 }
 
 Activity::Start Activity::BeginStart() {
@@ -54,9 +52,7 @@ Activity::Start Activity::BeginStart() {
 void Activity::StartEnded() {
   sandbox::MutexLock lock(&mutex_);
   --starts_;
-  if (draining_ || starts_ == 0) {
-    mutex_.Signal();
-  }
+  CountChanged();
 }
 
 absl::Status Activity::AddLasting(LastingCall* call,
@@ -73,9 +69,7 @@ absl::Status Activity::AddLasting(LastingCall* call,
 void Activity::RemoveLasting(LastingCall* call) {
   sandbox::MutexLock lock(&mutex_);
   lasting_.erase(call);
-  if (draining_ || lasting_.empty()) {
-    mutex_.Signal();
-  }
+  CountChanged();
 }
 
 absl::StatusOr<Activity::Held> Activity::BeginHeld(uint64_t bytes,
@@ -112,7 +106,7 @@ void Activity::SandboxRemoved() {
   sandbox::MutexLock lock(&mutex_);
   --sandboxes_;
   MaybeIdle();
-  mutex_.Signal();
+  CountChanged();
 }
 
 void Activity::CommandStarted() {
@@ -123,7 +117,7 @@ void Activity::CommandStarted() {
 void Activity::CommandEnded() {
   sandbox::MutexLock lock(&mutex_);
   --commands_;
-  mutex_.Signal();
+  CountChanged();
 }
 
 void Activity::RequestStop() {
@@ -168,9 +162,11 @@ void Activity::AwaitFor(absl::Duration longest, Condition condition) {
     *is_over = true;
     mutex_.Signal();
   });
+  ++waiting_;
   mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return condition() || *is_over;
   });
+  --waiting_;
   timers_->Cancel(timer);
 }
 
@@ -259,6 +255,12 @@ void Activity::AwaitDraining(bool draining) {
   mutex_.Await([this, draining]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return draining_ == draining;
   });
+}
+
+void Activity::CountChanged() {
+  if (waiting_ > 0) {
+    mutex_.Signal();
+  }
 }
 
 void Activity::MaybeIdle() {

@@ -147,6 +147,9 @@ class Activity {
     return calls_ == 0 && sandboxes_ == 0;
   }
   void MaybeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A count has gone down. Wakes nobody while the server serves: each wake-up
+  // would take longer than what was counted.
+  void CountChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   TimerQueue* const timers_;
   const Options options_;
@@ -164,6 +167,8 @@ class Activity {
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int sandboxes_ ABSL_GUARDED_BY(mutex_) = 0;
   int commands_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Waits for the counts above.
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   int stop_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   // Counts how often the server became idle.
   uint64_t idle_period_ ABSL_GUARDED_BY(mutex_) = 0;

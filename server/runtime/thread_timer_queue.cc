@@ -40,7 +40,7 @@ TimerQueue::TimePoint ThreadTimerQueue::Now() const {
 TimerQueue::Id ThreadTimerQueue::RunAfter(absl::Duration delay,
                                           absl::AnyInvocable<void()> function) {
   const TimePoint when = Now() + absl::ToChronoNanoseconds(delay);
-  bool is_first = false;
+  bool too_late = false;
   Id id = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -49,11 +49,10 @@ TimerQueue::Id ThreadTimerQueue::RunAfter(absl::Duration delay,
       return id;
     }
     times_.emplace(id, when);
-    const auto [entry, added] =
-        functions_.emplace(Key(when, id), std::move(function));
-    is_first = entry == functions_.begin();
+    functions_.emplace(Key(when, id), std::move(function));
+    too_late = next_look_ > when;
   }
-  if (is_first) {
+  if (too_late) {
     changed_.notify_all();
   }
   return id;
@@ -78,15 +77,18 @@ void ThreadTimerQueue::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
     if (functions_.empty()) {
+      next_look_ = TimePoint::max();
       changed_.wait(lock);
       continue;
     }
     const auto first = functions_.begin();
     const TimePoint when = first->first.first;
     if (when > Now()) {
+      next_look_ = when;
       changed_.wait_until(lock, when);
       continue;
     }
+    next_look_ = TimePoint::min();
     absl::AnyInvocable<void()> function = std::move(first->second);
     times_.erase(first->first.second);
     functions_.erase(first);

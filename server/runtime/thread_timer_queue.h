@@ -40,6 +40,8 @@ class ThreadTimerQueue final : public TimerQueue {
   std::map<Key, absl::AnyInvocable<void()>> functions_;
   std::map<Id, TimePoint> times_;
   Id last_id_ = 0;
+  // The thread looks again then at the latest.
+  TimePoint next_look_ = TimePoint::min();
   bool stopping_ = false;
   // Last, since it uses the others.
   std::thread thread_;
