@@ -156,6 +156,9 @@ bool PacketSocket::MakeRoom() {
   header.msg_iovlen = 1;
   const ssize_t next =
       ::recvmsg(fd_.get(), &header, MSG_PEEK | MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (next < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return false;
+  }
   if (next != 0 || (header.msg_flags & MSG_CTRUNC) == 0) {
     return true;
   }

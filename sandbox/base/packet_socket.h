@@ -48,8 +48,8 @@ class PacketSocket {
   absl::StatusOr<bool> Receive(google::protobuf::MessageLite* message);
 
  private:
-  // Returns false if the next message is a large one and no descriptor is left
-  // for its memfd.
+  // Returns false if there is no message, or if the next one is large and no
+  // descriptor is left for its memfd.
   bool MakeRoom();
 
   UniqueFd fd_;

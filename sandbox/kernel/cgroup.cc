@@ -26,32 +26,6 @@ constexpr uint64_t kCpuPeriodUs = 100'000;
 constexpr absl::string_view kTop = "corral";
 constexpr char kSocketMemory[] = "memory.kmem.tcp.limit_in_bytes";
 
-// The value of a line "key value" of a file, or 0.
-uint64_t ReadKey(const std::string& path, absl::string_view key) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path);
-  if (!text.ok()) {
-    return 0;
-  }
-  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
-    uint64_t value;
-    if (words.size() == 2 && words[0] == key &&
-        absl::SimpleAtoi(words[1], &value)) {
-      return value;
-    }
-  }
-  return 0;
-}
-
-uint64_t ReadNumber(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path);
-  uint64_t value = 0;
-  return text.ok() &&
-                 absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &value)
-             ? value
-             : 0;
-}
-
 std::vector<std::string> Subdirectories(const std::string& path) {
   std::vector<std::string> names;
   DIR* directory = ::opendir(path.c_str());
@@ -146,6 +120,9 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   std::swap(version_, other.version_);
   directories_.swap(other.directories_);
   entries_.swap(other.entries_);
+  counters_.swap(other.counters_);
+  std::swap(closed_, other.closed_);
+  std::swap(partly_removed_, other.partly_removed_);
   return *this;
 }
 
@@ -323,6 +300,17 @@ void Cgroup::SignalOnce(int signal, pid_t process_group) const {
 
 void Cgroup::Signal(int signal) const { SignalOnce(signal, 0); }
 
+absl::Status Cgroup::SetMaxProcesses(absl::string_view number) const {
+  closed_ = number == "0";
+  for (const std::string& directory : directories_) {
+    const std::string path = directory + "/pids.max";
+    if (Exists(path)) {
+      RETURN_IF_ERROR(WriteSmallFile(path, number));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool Cgroup::Kill() const {
   if (Pids().empty()) {
     return true;
@@ -331,11 +319,7 @@ bool Cgroup::Kill() const {
       WriteSmallFile(directories_[0] + "/cgroup.kill", "1").ok()) {
     return Pids().empty();
   }
-  for (const std::string& directory : directories_) {
-    if (Exists(directory + "/pids.max")) {
-      (void)WriteSmallFile(directory + "/pids.max", "0");
-    }
-  }
+  (void)SetMaxProcesses("0");
   SignalOnce(SIGKILL, 0);
   return Pids().empty();
 }
@@ -344,52 +328,42 @@ void Cgroup::SignalProcessGroup(int signal, pid_t process_group) const {
   SignalOnce(signal, process_group);
 }
 
+CgroupCounters& Cgroup::Counters() const {
+  if (counters_ == nullptr) {
+    counters_ = std::make_unique<CgroupCounters>(version_, directories_);
+  }
+  return *counters_;
+}
+
 CgroupUsage Cgroup::Usage() const {
-  CgroupUsage usage;
-  if (directories_.empty()) {
-    return usage;
-  }
-  // v1: memory is the first hierarchy, cpuacct, if there is one, the last.
-  const std::string& memory = directories_.front();
-  const std::string& cpu = directories_.back();
-  if (version_ == CgroupVersion::kV2) {
-    usage.memory_peak_bytes = ReadNumber(memory + "/memory.peak");
-    usage.oom_kills = ReadKey(memory + "/memory.events", "oom_kill");
-    usage.user_time_ns = ReadKey(cpu + "/cpu.stat", "user_usec") * 1000;
-    usage.system_time_ns = ReadKey(cpu + "/cpu.stat", "system_usec") * 1000;
-  } else {
-    usage.memory_peak_bytes = ReadNumber(memory + "/memory.max_usage_in_bytes");
-    usage.oom_kills = ReadKey(memory + "/memory.oom_control", "oom_kill");
-    usage.user_time_ns = ReadNumber(cpu + "/cpuacct.usage_user");
-    usage.system_time_ns = ReadNumber(cpu + "/cpuacct.usage_sys");
-  }
-  return usage;
+  return directories_.empty() ? CgroupUsage() : Counters().Usage();
 }
 
 absl::StatusOr<absl::Duration> Cgroup::CpuTime() const {
-  if (version_ == CgroupVersion::kV2 && !directories_.empty()) {
-    return absl::Microseconds(
-        ReadKey(directories_[0] + "/cpu.stat", "usage_usec"));
+  if (directories_.empty()) {
+    return absl::FailedPreconditionError("there is no group");
   }
-  const std::string path =
-      directories_.empty() ? "" : directories_.back() + "/cpuacct.usage";
-  if (!Exists(path)) {
-    return MakeFailure(
-        wire::Reply::ISOLATION,
-        "this host does not count CPU time: the cgroup controller cpuacct is "
-        "not mounted");
+  return Counters().CpuTime();
+}
+
+absl::Status Cgroup::Recycle() {
+  if (directories_.empty() || partly_removed_) {
+    return absl::FailedPreconditionError("there is no group");
   }
-  return absl::Nanoseconds(ReadNumber(path));
+  RETURN_IF_ERROR(Counters().Restart());
+  return closed_ ? SetMaxProcesses("max") : absl::OkStatus();
 }
 
 absl::Status Cgroup::Remove() {
-  entries_.clear();
   for (const std::string& directory : directories_) {
     if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
       return absl::FailedPreconditionError(
           absl::StrCat("rmdir ", directory, ": errno ", errno));
     }
+    partly_removed_ = true;
   }
+  entries_.clear();
+  counters_.reset();
   directories_.clear();
   return absl::OkStatus();
 }

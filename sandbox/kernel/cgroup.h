@@ -13,18 +13,19 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/cgroup_counters.h"
 
 namespace sandbox {
-
-enum class CgroupVersion { kV1, kV2 };
 
 // The name of a sandbox's group is this and its first user id >> 16.
 constexpr char kSandboxCgroup[] = "sandbox-";
@@ -50,13 +51,6 @@ struct CgroupLimits {
   uint64_t memory_bytes = 0;
   uint64_t pids = 0;
   uint64_t cpu_millis = 0;
-};
-
-struct CgroupUsage {
-  uint64_t memory_peak_bytes = 0;
-  uint64_t oom_kills = 0;
-  uint64_t user_time_ns = 0;
-  uint64_t system_time_ns = 0;
 };
 
 // Owns one group, in every hierarchy. The destructor removes it, if no process
@@ -117,10 +111,15 @@ class Cgroup {
   // which must be > 0.
   void SignalProcessGroup(int signal, pid_t process_group) const;
 
+  // See CgroupCounters.
   CgroupUsage Usage() const;
-  // Returns the CPU time that all its processes have used, ended ones included.
-  // Fails with ISOLATION if this host does not count it.
   absl::StatusOr<absl::Duration> CpuTime() const;
+
+  // Makes a group without limits of its own as good as a new one. Removing a
+  // group and making one costs the kernel far more, above all with many mounts.
+  // Fails if a process lives in it, if memory of earlier processes is charged
+  // to it, or if the kernel cannot: then it must be removed.
+  absl::Status Recycle();
 
   // Removes the group; does nothing if it was removed. FailedPrecondition: a
   // process or a group lives in it.
@@ -132,6 +131,9 @@ class Cgroup {
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
+  CgroupCounters& Counters() const;
+  // v1 and v2: 0 prevents new processes, "max" allows them.
+  absl::Status SetMaxProcesses(absl::string_view number) const;
   // `process_group` 0: all processes.
   void SignalOnce(int signal, pid_t process_group) const;
 
@@ -139,6 +141,12 @@ class Cgroup {
   // Empty if there is no group to remove.
   std::vector<std::string> directories_;
   std::vector<UniqueFd> entries_;
+  // Null until they are read first.
+  mutable std::unique_ptr<CgroupCounters> counters_;
+  // Kill() has prevented new processes.
+  mutable bool closed_ = false;
+  // One of the hierarchies does not have the group any more.
+  bool partly_removed_ = false;
 };
 
 }  // namespace sandbox

@@ -3,7 +3,9 @@
 #include "sandbox/kernel/cgroup.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status_matchers.h"
@@ -155,6 +158,87 @@ TEST_F(CgroupTest, LimitsProcessorTime) {
     }
   }
   EXPECT_THAT(quotas, ElementsAre(50'000));
+}
+
+// Uses memory and processor time.
+int Work() {
+  std::vector<char> memory(size_t{32} << 20, 1);
+  rusage usage = {};
+  while (usage.ru_utime.tv_sec == 0 && usage.ru_utime.tv_usec < 60'000) {
+    ::getrusage(RUSAGE_SELF, &usage);
+  }
+  return 0;
+}
+
+TEST_F(CgroupTest, CountsFromZeroWhenItIsRecycled) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  EXPECT_EQ(Reap(StartIn(*group, Work)), 0);
+  const CgroupUsage first = group->Usage();
+  EXPECT_GT(first.memory_peak_bytes, uint64_t{32} << 20);
+  EXPECT_GT(first.user_time_ns, 50'000'000u);
+  const absl::Status recycled = group->Recycle();
+  if (absl::IsUnimplemented(recycled)) {
+    GTEST_SKIP() << recycled;
+  }
+  ASSERT_THAT(recycled, IsOk());
+  EXPECT_EQ(Reap(StartIn(*group, [] { return 0; })), 0);
+  const CgroupUsage second = group->Usage();
+  EXPECT_LT(second.memory_peak_bytes, uint64_t{4} << 20);
+  EXPECT_LT(second.user_time_ns, 50'000'000u);
+  EXPECT_LT(*group->CpuTime(), absl::Milliseconds(50));
+  EXPECT_EQ(Reap(StartIn(*group, Work)), 0);
+  EXPECT_GT(group->Usage().memory_peak_bytes, uint64_t{32} << 20);
+  EXPECT_GT(group->Usage().user_time_ns, 50'000'000u);
+}
+
+TEST_F(CgroupTest, IsNotRecycledWhileAProcessIsNotReaped) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  const pid_t child = StartIn(*group);
+  EXPECT_FALSE(group->Recycle().ok());
+  EXPECT_FALSE(group->Remove().ok());
+  group->Kill();
+  siginfo_t info;
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  EXPECT_FALSE(group->Recycle().ok());
+  EXPECT_EQ(Reap(child), SIGKILL);
+  const absl::Status recycled = group->Recycle();
+  if (!absl::IsUnimplemented(recycled)) {
+    EXPECT_THAT(recycled, IsOk());
+    EXPECT_EQ(Reap(StartIn(*group, [] { return 0; })), 0);
+  }
+}
+
+TEST_F(CgroupTest, AllowsProcessesAgainWhenItIsRecycled) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  const pid_t child = StartIn(*group);
+  group->Kill();
+  EXPECT_EQ(Reap(child), SIGKILL);
+  const absl::Status recycled = group->Recycle();
+  if (absl::IsUnimplemented(recycled)) {
+    GTEST_SKIP() << recycled;
+  }
+  ASSERT_THAT(recycled, IsOk());
+  EXPECT_EQ(Reap(StartIn(*group, [] { return ::fork() < 0 ? 1 : 0; })), 0);
+}
+
+TEST_F(CgroupTest, IsNotRecycledWhileMemoryIsCharged) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  static int file;
+  file = ::memfd_create("left", MFD_CLOEXEC);
+  EXPECT_EQ(
+      Reap(StartIn(*group,
+                   [] {
+                     const std::string data(size_t{1} << 20, 'x');
+                     return ::write(file, data.data(), data.size()) < 0 ? 1 : 0;
+                   })),
+      0);
+  EXPECT_FALSE(group->Recycle().ok());
+  ::close(file);
+  EXPECT_THAT(group->Remove(), IsOk());
 }
 
 TEST_F(CgroupTest, RemovesWhatAnEarlierGroupLeft) {

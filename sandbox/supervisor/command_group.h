@@ -30,6 +30,7 @@ class CommandGroup {
   virtual bool Kill() = 0;
   virtual CgroupUsage Usage() const = 0;
   virtual absl::StatusOr<absl::Duration> CpuTime() const = 0;
+  virtual absl::Status Recycle() = 0;
   virtual absl::Status Remove() = 0;
 };
 
@@ -49,6 +50,7 @@ class KernelCommandGroup final : public CommandGroup {
   absl::StatusOr<absl::Duration> CpuTime() const override {
     return cgroup_.CpuTime();
   }
+  absl::Status Recycle() override { return cgroup_.Recycle(); }
   absl::Status Remove() override { return cgroup_.Remove(); }
 
  private:

@@ -49,7 +49,7 @@ absl::Status CommandProcesses::SignalForegroundGroup(int terminal, int signal) {
     return SignalForeground(terminal, signal);
   }
   ASSIGN_OR_RETURN(const pid_t process_group, ForegroundGroup(terminal));
-  if (process_group > 0) {
+  if (process_group > 0 && group_ != nullptr) {
     group_->SignalProcessGroup(signal, process_group);
   }
   return absl::OkStatus();
@@ -79,8 +79,9 @@ void CommandProcesses::NoteKilled() {
   }
 }
 
-bool CommandProcesses::RemoveGroup() {
-  if (group_ != nullptr && !group_->Remove().ok()) {
+bool CommandProcesses::ReleaseGroup(
+    const std::function<bool(std::unique_ptr<CommandGroup>&)>& take) {
+  if (group_ != nullptr && !take(group_)) {
     return false;
   }
   kill_again_.Cancel();

@@ -60,8 +60,10 @@ class CommandProcesses {
   void NoteKilled();
   void WriteKilled(wire::ExitRecord* exit) const { killed_.WriteTo(exit); }
 
-  // Removes the cgroup and stops killing. False: a process lives in it.
-  bool RemoveGroup();
+  // Hands the cgroup over to `take`, which leaves it where it is if a process
+  // lives in it: false. Else there is no group any more, and killing stops.
+  bool ReleaseGroup(
+      const std::function<bool(std::unique_ptr<CommandGroup>&)>& take);
 
  private:
   void KillGroup(absl::Duration pause);

@@ -86,10 +86,13 @@ TEST_F(CommandProcessesTest, RemovesTheGroupOnlyWhenItIsEmpty) {
   group_.survives = true;
   group_.pids = {1};
   processes_.Kill();
-  EXPECT_FALSE(processes_.RemoveGroup());
+  const auto remove = [](std::unique_ptr<CommandGroup>& group) {
+    return group->Remove().ok();
+  };
+  EXPECT_FALSE(processes_.ReleaseGroup(remove));
   EXPECT_EQ(timers_.size(), 1u);
   group_.pids.clear();
-  EXPECT_TRUE(processes_.RemoveGroup());
+  EXPECT_TRUE(processes_.ReleaseGroup(remove));
   EXPECT_EQ(timers_.size(), 0u);
 }
 
@@ -127,7 +130,8 @@ TEST_F(CommandProcessesTest, WithoutAGroupThereIsNothingToDo) {
   none.NoteKilled();
   none.Kill();
   EXPECT_EQ(all_dead_, 1);
-  EXPECT_TRUE(none.RemoveGroup());
+  EXPECT_TRUE(
+      none.ReleaseGroup([](std::unique_ptr<CommandGroup>&) { return false; }));
 }
 
 // A session whose controlling terminal is `slave`; exits with the signal that

@@ -18,21 +18,20 @@ struct Pipe {
   UniqueFd write;
 };
 
-absl::StatusOr<Pipe> MakePipe() {
+// Only the supervisor's end does not block; `command` is the other one.
+absl::StatusOr<Pipe> MakePipe(UniqueFd Pipe::*command) {
   int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) {
+  if (::pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
     return absl::ErrnoToStatus(errno, "pipe2");
   }
+  Pipe pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
   // A larger pipe means fewer context switches. A host that forbids this size
   // leaves the pipe at its default.
   ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
-
-// For the supervisor's end only: the command's end must block.
-UniqueFd NonBlocking(UniqueFd fd) {
-  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-  return fd;
+  if (::fcntl((pipe.*command).get(), F_SETFL, 0) != 0) {
+    return absl::ErrnoToStatus(errno, "fcntl(pipe)");
+  }
+  return pipe;
 }
 
 absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd) {
@@ -48,8 +47,8 @@ absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd) {
 absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr) {
   CommandStreams streams;
   if (open_stdin) {
-    ASSIGN_OR_RETURN(Pipe in, MakePipe());
-    streams.input = NonBlocking(std::move(in.write));
+    ASSIGN_OR_RETURN(Pipe in, MakePipe(&Pipe::read));
+    streams.input = std::move(in.write);
     streams.command.push_back(std::move(in.read));
   } else {
     UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -58,17 +57,16 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr) {
     }
     streams.command.push_back(std::move(null));
   }
-  ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  streams.outputs.emplace_back(wire::STDOUT, NonBlocking(std::move(out.read)));
+  ASSIGN_OR_RETURN(Pipe out, MakePipe(&Pipe::write));
+  streams.outputs.emplace_back(wire::STDOUT, std::move(out.read));
   streams.command.push_back(std::move(out.write));
   if (merge_stderr) {
     ASSIGN_OR_RETURN(UniqueFd same, Duplicate(streams.command[1]));
     streams.command.push_back(std::move(same));
     return streams;
   }
-  ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  streams.outputs.emplace_back(wire::STDERR,
-                               NonBlocking(std::move(error.read)));
+  ASSIGN_OR_RETURN(Pipe error, MakePipe(&Pipe::write));
+  streams.outputs.emplace_back(wire::STDERR, std::move(error.read));
   streams.command.push_back(std::move(error.write));
   return streams;
 }

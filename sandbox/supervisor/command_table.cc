@@ -51,7 +51,7 @@ void CommandTable::OnEnd(const std::string& id) {
   host_->loop->WhenIdle([this, id] {
     const auto ended = commands_.find(id);
     if (ended != commands_.end()) {
-      ended->second->RemoveCgroup();
+      ended->second->ReleaseCgroup();
     }
   });
   // Deferred: the command is on the stack.
@@ -80,7 +80,7 @@ void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
       !found->second->ended()) {
     return;  // removed meanwhile, or not ended: its end calls this again
   }
-  if (!found->second->RemoveCgroup()) {
+  if (!found->second->ReleaseCgroup()) {
     host_->timers->After(pause, [this, id, pause] {
       TryRemove(id, std::min(2 * pause, kLongestRemoveRetry));
     });
@@ -122,9 +122,9 @@ bool CommandTable::AnyIsLost() const {
                      [](const auto& entry) { return entry.second->lost(); });
 }
 
-void CommandTable::RemoveCgroups() {
+void CommandTable::ReleaseCgroups() {
   for (const auto& [id, command] : commands_) {
-    command->RemoveCgroup();
+    command->ReleaseCgroup();
   }
 }
 

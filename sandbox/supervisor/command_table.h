@@ -50,7 +50,7 @@ class CommandTable {
   bool AnyRuns() const;
   // One was killed because init ended.
   bool AnyIsLost() const;
-  void RemoveCgroups();
+  void ReleaseCgroups();
   void Clear() { commands_.clear(); }
 
   void AddReports(wire::Snapshot* snapshot) const;

@@ -89,8 +89,7 @@ void ControlSocket::Accept() {
     return;
   }
   // Requests of the earlier server take effect, also those without an answer.
-  if (socket_.valid()) {
-    Receive();
+  while (socket_.valid() && ReceiveOne()) {
   }
   Disconnect();
   Adopt(PacketSocket(std::move(fd)));
@@ -111,25 +110,23 @@ void ControlSocket::OnReady(uint32_t events) {
     Flush();
   }
   if (socket_.valid() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
-    Receive();
+    // The loop reports the next one: asking for it costs as much.
+    ReceiveOne();
   }
 }
 
-void ControlSocket::Receive() {
-  const int fd = socket_.fd();
-  while (socket_.valid() && socket_.fd() == fd) {
-    wire::ToSupervisor request;
-    const absl::StatusOr<bool> got = socket_.Receive(&request);
-    if (!got.ok()) {
-      Disconnect();
-      disconnected_();
-      return;
-    }
-    if (!*got) {
-      return;
-    }
+bool ControlSocket::ReceiveOne() {
+  wire::ToSupervisor request;
+  const absl::StatusOr<bool> got = socket_.Receive(&request);
+  if (!got.ok()) {
+    Disconnect();
+    disconnected_();
+    return false;
+  }
+  if (*got) {
     on_request_(std::move(request));
   }
+  return *got;
 }
 
 void ControlSocket::Send(wire::FromSupervisor message) {

@@ -54,7 +54,8 @@ class ControlSocket {
   void Adopt(PacketSocket socket);
   void OnReady(uint32_t events);
   void Accept();
-  void Receive();
+  // False: no request waits, or the server is gone.
+  bool ReceiveOne();
   // Fails as PacketSocket::Send() does.
   absl::Status SendNext();
   void Flush();

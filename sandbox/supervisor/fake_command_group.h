@@ -23,12 +23,15 @@ class FakeCommandGroup final : public CommandGroup {
  public:
   // Belongs to the test and outlives the group.
   struct State {
-    // "signal 15 ", "signal 15 to 7 ", "kill ", "remove ", in order.
+    // "signal 15 ", "signal 15 to 7 ", "kill ", "recycle ", "remove ", in
+    // order.
     std::string calls;
     // The processes that live in the group.
     std::vector<pid_t> pids;
     // Kill() leaves processes behind.
     bool survives = false;
+    // Recycle() succeeds when no process lives in the group.
+    bool recyclable = false;
     CgroupUsage usage;
     absl::StatusOr<absl::Duration> cpu_time = absl::ZeroDuration();
   };
@@ -55,6 +58,14 @@ class FakeCommandGroup final : public CommandGroup {
   CgroupUsage Usage() const override { return state_->usage; }
   absl::StatusOr<absl::Duration> CpuTime() const override {
     return state_->cpu_time;
+  }
+  absl::Status Recycle() override {
+    if (!state_->pids.empty()) {
+      return absl::FailedPreconditionError("a process lives in the group");
+    }
+    absl::StrAppend(&state_->calls, state_->recyclable ? "recycle " : "");
+    return state_->recyclable ? absl::OkStatus()
+                              : absl::UnimplementedError("not recyclable");
   }
   absl::Status Remove() override {
     if (!state_->pids.empty()) {

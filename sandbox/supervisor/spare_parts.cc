@@ -10,17 +10,31 @@ namespace sandbox {
 namespace {
 
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
+// Each has some ten descriptors.
+constexpr size_t kMaxGroups = 8;
 
 }  // namespace
 
 void SpareParts::PrepareGroup() {
-  if (stopped_ || group_ != nullptr) {
+  if (stopped_ || !groups_.empty()) {
     return;
   }
   absl::StatusOr<std::unique_ptr<CommandGroup>> group = TakeGroup();
   if (group.ok()) {
-    group_ = *std::move(group);
+    groups_.push_back(*std::move(group));
   }
+}
+
+bool SpareParts::GiveBack(std::unique_ptr<CommandGroup>& group) {
+  if (!stopped_ && groups_.size() < kMaxGroups && group->Recycle().ok()) {
+    groups_.push_back(std::move(group));
+    return true;
+  }
+  if (!group->Remove().ok()) {
+    return false;
+  }
+  group.reset();
+  return true;
 }
 
 void SpareParts::PrepareFiles() {
@@ -40,8 +54,12 @@ void SpareParts::PrepareFiles() {
 }
 
 absl::StatusOr<std::unique_ptr<CommandGroup>> SpareParts::TakeGroup() {
-  return group_ != nullptr ? std::move(group_)
-                           : make_group_(absl::StrCat("e-", next_number_++));
+  if (groups_.empty()) {
+    return make_group_(absl::StrCat("e-", next_number_++));
+  }
+  std::unique_ptr<CommandGroup> group = std::move(groups_.back());
+  groups_.pop_back();
+  return group;
 }
 
 absl::StatusOr<ExecutionFiles> SpareParts::TakeFiles(const std::string& id,
@@ -56,10 +74,10 @@ absl::StatusOr<ExecutionFiles> SpareParts::TakeFiles(const std::string& id,
 void SpareParts::Stop() {
   stopped_ = true;
   retry_.Cancel();
-  if (group_ != nullptr) {
-    (void)group_->Remove();
-    group_.reset();
+  for (const std::unique_ptr<CommandGroup>& group : groups_) {
+    (void)group->Remove();
   }
+  groups_.clear();
 }
 
 }  // namespace sandbox

@@ -1,5 +1,6 @@
-// A cgroup and a set of files, made ahead for the next command, since making
-// them takes longer than starting a program.
+// Cgroups and a set of files, made ahead for the next command, since making
+// them takes longer than starting a program. Groups of commands that have ended
+// are used again: removing one takes longer still.
 //
 // For the event loop's thread. Not movable: a timer refers to it.
 
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sandbox/base/timer.h"
@@ -46,13 +48,17 @@ class SpareParts {
   void PrepareGroup();
   void PrepareFiles();
 
+  // Keeps the group of a command that has ended for another one, or removes it.
+  // False: a process lives in it, and nothing was done.
+  bool GiveBack(std::unique_ptr<CommandGroup>& group);
+
   // The spare, or a new one. The files get the name `id`: AlreadyExists if it
   // is taken. With `terminal` they are always new: the spare is for pipes.
   absl::StatusOr<std::unique_ptr<CommandGroup>> TakeGroup();
   absl::StatusOr<ExecutionFiles> TakeFiles(const std::string& id,
                                            bool terminal);
 
-  // Removes the group and makes nothing any more. The files stay: the server
+  // Removes the groups and makes nothing any more. The files stay: the server
   // removes the directory.
   void Stop();
 
@@ -64,7 +70,7 @@ class SpareParts {
   bool stopped_ = false;
   // Makes names differ.
   uint64_t next_number_ = 0;
-  std::unique_ptr<CommandGroup> group_;
+  std::vector<std::unique_ptr<CommandGroup>> groups_;
   ExecutionFiles files_;
   Timer retry_;
 };

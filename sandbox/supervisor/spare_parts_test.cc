@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -79,6 +80,43 @@ TEST_F(SparePartsTest, ReportsAGroupThatCannotBeMadeWhenItIsTaken) {
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("cgroups")));
   group_error_ = absl::OkStatus();
   EXPECT_THAT(spares_->TakeGroup().status(), IsOk());
+}
+
+TEST_F(SparePartsTest, UsesTheGroupOfAnEndedCommandAgain) {
+  group_.recyclable = true;
+  std::unique_ptr<CommandGroup> group = *spares_->TakeGroup();
+  EXPECT_TRUE(spares_->GiveBack(group));
+  EXPECT_EQ(group_.calls, "recycle ");
+  EXPECT_THAT(spares_->TakeGroup().status(), IsOk());
+  EXPECT_EQ(groups_, "e-0 ");
+}
+
+TEST_F(SparePartsTest, RemovesAGroupThatCannotBeUsedAgain) {
+  std::unique_ptr<CommandGroup> group = *spares_->TakeGroup();
+  EXPECT_TRUE(spares_->GiveBack(group));
+  EXPECT_EQ(group_.calls, "remove ");
+  EXPECT_EQ(group, nullptr);
+}
+
+TEST_F(SparePartsTest, TakesNoGroupBackInWhichAProcessLives) {
+  group_.recyclable = true;
+  std::unique_ptr<CommandGroup> group = *spares_->TakeGroup();
+  group_.pids = {1};
+  EXPECT_FALSE(spares_->GiveBack(group));
+  EXPECT_NE(group, nullptr);
+  EXPECT_EQ(group_.calls, "");
+}
+
+TEST_F(SparePartsTest, KeepsAFewGroupsOnly) {
+  group_.recyclable = true;
+  std::vector<std::unique_ptr<CommandGroup>> taken;
+  for (int i = 0; i < 100; ++i) {
+    taken.push_back(*spares_->TakeGroup());
+  }
+  for (std::unique_ptr<CommandGroup>& group : taken) {
+    EXPECT_TRUE(spares_->GiveBack(group));
+  }
+  EXPECT_THAT(group_.calls, HasSubstr("recycle remove remove"));
 }
 
 TEST_F(SparePartsTest, RenamesTheFilesThatWereMadeAhead) {

@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "absl/time/time.h"
-
 namespace sandbox {
 namespace {
 
@@ -59,9 +57,8 @@ absl::Status StrangeChildren::Watch() {
 void StrangeChildren::OnSignal() {
   signalfd_siginfo info;
   (void)!::read(signals_.get(), &info, sizeof(info));
-  // After the pidfds that are ready now: then a command's end finds nothing to
-  // do here.
-  look_ = Timer(loop_, absl::ZeroDuration(), [this] { Look(); });
+  // After pidfds that are ready: then a command's end finds nothing to do here.
+  loop_->WhenIdle([this] { Look(); });
 }
 
 void StrangeChildren::Look() {

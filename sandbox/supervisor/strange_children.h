@@ -18,7 +18,6 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "sandbox/base/event_loop.h"
-#include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
@@ -44,7 +43,7 @@ class StrangeChildren {
     std::function<bool(absl::AnyInvocable<void()>)> await_starts;
   };
 
-  // `loop` outlives this.
+  // `loop` outlives this, and does not run after it.
   StrangeChildren(EventLoop* loop, Host host)
       : loop_(loop), host_(std::move(host)) {}
   ~StrangeChildren();
@@ -63,7 +62,6 @@ class StrangeChildren {
   EventLoop* const loop_;
   Host host_;
   UniqueFd signals_;
-  Timer look_;
   // Had ended before the starts that are being awaited are over: if it is not
   // known then, it is strange.
   std::optional<pid_t> suspect_;

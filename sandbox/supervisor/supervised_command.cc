@@ -27,7 +27,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
                                      wire::StartExecution start)
     : host_(host),
       command_(std::move(*start.mutable_command())),
-      processes_(host->timers, [this] { (void)(ended() && RemoveCgroup()); }),
+      processes_(host->timers, [this] { (void)(ended() && ReleaseCgroup()); }),
       timeouts_(host->timers, command_,
                 {[this] { return processes_.group().CpuTime(); },
                  [this](wire::ExitRecord::Cause cause) { OnTimeout(cause); },
@@ -132,7 +132,7 @@ void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
     input_->Close();
   }
   times_.End(&record_);
-  RemoveCgroup();
+  ReleaseCgroup();
   Enter(State::kEnding);
   ending_.FailToStart(RecordWithInput(), answer);
 }
@@ -181,6 +181,7 @@ void SupervisedCommand::OnExit() {
     reap_again_ = Timer(host_->timers, kReapRetry, [this] { OnExit(); });
     return;
   }
+  reap_again_.Cancel();
   processes_.SetLeader(UniqueFd());
   timeouts_.OnExit();
   wire::Usage usage;
@@ -304,8 +305,10 @@ void SupervisedCommand::WriteInput(const wire::WriteInput& input,
                 input.data(), input.eof(), std::move(done));
 }
 
-bool SupervisedCommand::RemoveCgroup() {
-  if (!processes_.RemoveGroup()) {
+bool SupervisedCommand::ReleaseCgroup() {
+  if (!processes_.ReleaseGroup([this](std::unique_ptr<CommandGroup>& group) {
+        return host_->spares->GiveBack(group);
+      })) {
     return false;
   }
   timeouts_.CancelKill();

@@ -79,8 +79,9 @@ class SupervisedCommand {
   // not.
   bool ReapIfOwn(pid_t pid);
 
-  // Removes the cgroup. False: a process lives in it. Only when it has ended.
-  bool RemoveCgroup();
+  // Gives the cgroup back. False: a process lives in it. Only when it has
+  // ended.
+  bool ReleaseCgroup();
   // Removes everything on disk. False: something is left, and the storage
   // status fails. Only when it has ended.
   bool RemoveFiles();

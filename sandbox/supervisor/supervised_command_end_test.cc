@@ -296,7 +296,7 @@ TEST_F(SupervisedCommandEndTest, RemovingTheGroupEndsTheGracePeriod) {
               IsOk());
   Exit(0);
   EXPECT_EQ(timers_.size(), 1u);
-  EXPECT_TRUE(command_->RemoveCgroup());
+  EXPECT_TRUE(command_->ReleaseCgroup());
   EXPECT_EQ(timers_.size(), 0u);
 }
 

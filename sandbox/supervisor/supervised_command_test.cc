@@ -33,7 +33,45 @@ using ::tests::FailsWith;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
-using SupervisedCommandTest = CommandFixture;
+class SupervisedCommandTest : public CommandFixture {
+ protected:
+  // Kills the command while another process traces it, and returns when that
+  // one has let it go. False: this host lets nobody trace.
+  bool KillUnderATracer() {
+    Start();
+    int ready[2];
+    int go[2];
+    EXPECT_TRUE(::pipe(ready) == 0 && ::pipe(go) == 0);
+    const pid_t tracer = ::fork();
+    if (tracer == 0) {
+      char byte =
+          ::ptrace(PTRACE_SEIZE, played_.child(), 0, 0) == 0 ? 'y' : 'n';
+      const bool told =
+          ::write(ready[1], &byte, 1) == 1 && ::read(go[0], &byte, 1) == 1;
+      ::_exit(told ? 0 : 1);
+    }
+    char seized = 'n';
+    EXPECT_EQ(::read(ready[0], &seized, 1), 1);
+    if (seized == 'y') {
+      CloseOutput();
+      ::kill(played_.child(), SIGKILL);
+      // Readable from the death on, whoever traces.
+      while (command_->state() == wire::ExecutionRecord::RUNNING &&
+             timers_.size() == 0) {
+        RunLoop();
+      }
+      EXPECT_TRUE(end().id().empty());
+      timers_.Advance(absl::Milliseconds(50));
+      EXPECT_TRUE(end().id().empty());
+    }
+    EXPECT_EQ(::write(go[1], "g", 1), 1);
+    EXPECT_EQ(::waitpid(tracer, nullptr, 0), tracer);
+    for (const int fd : {ready[0], ready[1], go[0], go[1]}) {
+      ::close(fd);
+    }
+    return seized == 'y';
+  }
+};
 
 TEST_F(SupervisedCommandTest, ReportsThatItRunsAndThenItsExit) {
   start_.mutable_request()->set_request_id("r1");
@@ -253,41 +291,22 @@ TEST_F(SupervisedCommandTest, RefusesInputIfItWasStartedWithout) {
 }
 
 TEST_F(SupervisedCommandTest, ReapsACommandOnceItsTracerLetsGo) {
-  Start();
-  int ready[2];
-  int go[2];
-  ASSERT_TRUE(::pipe(ready) == 0 && ::pipe(go) == 0);
-  const pid_t tracer = ::fork();
-  if (tracer == 0) {
-    char byte = ::ptrace(PTRACE_SEIZE, played_.child(), 0, 0) == 0 ? 'y' : 'n';
-    const bool told =
-        ::write(ready[1], &byte, 1) == 1 && ::read(go[0], &byte, 1) == 1;
-    ::_exit(told ? 0 : 1);
-  }
-  char seized = 'n';
-  ASSERT_EQ(::read(ready[0], &seized, 1), 1);
-  if (seized == 'y') {
-    CloseOutput();
-    ::kill(played_.child(), SIGKILL);
-    // Readable from the death on, whoever traces.
-    while (command_->state() == wire::ExecutionRecord::RUNNING &&
-           timers_.size() == 0) {
-      RunLoop();
-    }
-    EXPECT_TRUE(end().id().empty());
-    timers_.Advance(absl::Milliseconds(50));
-    EXPECT_TRUE(end().id().empty());
-  }
-  ASSERT_EQ(::write(go[1], "g", 1), 1);
-  EXPECT_EQ(::waitpid(tracer, nullptr, 0), tracer);
-  for (const int fd : {ready[0], ready[1], go[0], go[1]}) {
-    ::close(fd);
-  }
-  if (seized != 'y') {
+  if (!KillUnderATracer()) {
     GTEST_SKIP() << "this host lets nobody trace";
   }
   timers_.Advance(absl::Milliseconds(10));
   EXPECT_EQ(end().exit().wait_status(), SIGKILL);
+}
+
+TEST_F(SupervisedCommandTest, ReapsACommandOnceThoughItsEndIsSeenTwice) {
+  if (!KillUnderATracer()) {
+    GTEST_SKIP() << "this host lets nobody trace";
+  }
+  EXPECT_FALSE(command_->ReapIfOwn(1));
+  EXPECT_TRUE(command_->ReapIfOwn(played_.child()));
+  EXPECT_EQ(end().exit().wait_status(), SIGKILL);
+  timers_.Advance(absl::Milliseconds(10));
+  EXPECT_FALSE(command_->ReapIfOwn(played_.child()));
 }
 
 TEST_F(SupervisedCommandTest, ReportsNoEndWhenInitEnds) {
@@ -329,9 +348,9 @@ TEST_F(SupervisedCommandTest, RemovesItsGroupAndItsFiles) {
   Start();
   Exit(0);
   group_.pids = {1};
-  EXPECT_FALSE(command_->RemoveCgroup());
+  EXPECT_FALSE(command_->ReleaseCgroup());
   group_.pids.clear();
-  EXPECT_TRUE(command_->RemoveCgroup());
+  EXPECT_TRUE(command_->ReleaseCgroup());
   ASSERT_TRUE(tests::WithFailingCalls(
       {SYS_unlink}, EROFS, [&] { EXPECT_FALSE(command_->RemoveFiles()); }));
   EXPECT_THAT(storage_.failure(), HasSubstr("removal of e1"));

@@ -177,8 +177,8 @@ void Supervisor::CleanUp() {
   // init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
-  commands_.RemoveCgroups();
   spares_.Stop();
+  commands_.ReleaseCgroups();
   groups_.Remove();
 }
 

@@ -1,0 +1,93 @@
+// Counts what the processes of one control group use. The files stay open from
+// their first use on, since a group serves many commands, one after the other.
+//
+// Not thread-safe.
+
+#ifndef SANDBOX_KERNEL_CGROUP_COUNTERS_H_
+#define SANDBOX_KERNEL_CGROUP_COUNTERS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+enum class CgroupVersion { kV1, kV2 };
+
+struct CgroupUsage {
+  // After Restart(), up to kMaxLeftBytes of it were charged before.
+  uint64_t memory_peak_bytes = 0;
+  uint64_t oom_kills = 0;
+  uint64_t user_time_ns = 0;
+  uint64_t system_time_ns = 0;
+};
+
+// A file that the kernel writes anew for each read, of at most 4 KiB. Opened
+// when it is used first.
+class CounterFile {
+ public:
+  CounterFile() = default;
+  explicit CounterFile(std::string path) : path_(std::move(path)) {}
+
+  // Empty if the file cannot be read.
+  std::string Read();
+  // The number that the file consists of, or 0.
+  uint64_t ReadNumber();
+  // False: the kernel refuses it.
+  bool Write(absl::string_view text);
+
+ private:
+  bool Open();
+
+  std::string path_;
+  UniqueFd fd_;
+};
+
+class CgroupCounters {
+ public:
+  // Charged memory that does not prevent a restart: pages that the kernel holds
+  // ready on each CPU, and its own memory for what commands have opened.
+  static constexpr uint64_t kMaxLeftBytes = uint64_t{512} << 10;
+
+  // `directories` as in Cgroup.
+  CgroupCounters(CgroupVersion version,
+                 const std::vector<std::string>& directories);
+
+  CgroupUsage Usage();
+  // Returns the CPU time that all its processes have used, ended ones included.
+  // Fails with ISOLATION if this host does not count it.
+  absl::StatusOr<absl::Duration> CpuTime();
+
+  // Makes everything count from 0. FailedPrecondition: a process lives in the
+  // group, or memory is charged to it. Unimplemented: this kernel cannot.
+  absl::Status Restart();
+
+ private:
+  // Since the group was made.
+  CgroupUsage Total();
+  absl::Duration TotalCpuTime();
+
+  CgroupVersion version_;
+  CounterFile processes_;
+  CounterFile memory_;
+  CounterFile peak_;
+  CounterFile oom_;
+  // v2: also user and system time.
+  CounterFile cpu_;
+  CounterFile cpu_user_;
+  CounterFile cpu_system_;
+  // At the last restart.
+  CgroupUsage base_;
+  absl::Duration base_cpu_time_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_KERNEL_CGROUP_COUNTERS_H_
