@@ -185,7 +185,7 @@ absl::Status MeasureSystemCalls(const Setting& setting) {
     for (int i = 0; i < kCommands; ++i) {
       RETURN_IF_ERROR(setting.corral.RunCommand(sandbox, command).status());
     }
-    // What is done behind the answers, like syncing, belongs to the commands.
+    // Work behind the answers, like syncing, belongs to the commands.
     absl::SleepFor(absl::Milliseconds(500));
     ASSIGN_OR_RETURN(const auto counts, counter.Stop());
     PrintCalls(who, counts);
