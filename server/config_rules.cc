@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "corral/config/v1/server_config.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/ranges.h"
 #include "server/config_egress.h"
@@ -135,6 +137,15 @@ absl::Status CheckCeilings(const ServerConfig& config,
   }
   for (const BoundedDefault& each : kBoundedDefaults) {
     RETURN_IF_ERROR(CheckDefault(top, each.field, ceilings, each.ceiling, ""));
+  }
+  for (int i = 0; i < config.ceilings().profiles_size(); ++i) {
+    const std::string& name = config.ceilings().profiles(i);
+    corral::v1::Sandbox::Profile profile;
+    if (!corral::v1::Sandbox::Profile_Parse(name, &profile) ||
+        profile == corral::v1::Sandbox::PROFILE_UNSPECIFIED) {
+      return ceilings.Refuse("profiles", name,
+                             "DEFAULT, STRICT, DEBUG or NESTED", i);
+    }
   }
   if (!config.ceilings().has_limits()) {
     return absl::OkStatus();

@@ -215,6 +215,15 @@ TEST(ConfigTest, RefusesADefaultAboveItsCeiling) {
   }
 }
 
+TEST(ConfigTest, RefusesAProfileThatDoesNotExist) {
+  EXPECT_THAT(Parse("ceilings { profiles: 'NESTED' profiles: 'STRICT' }"),
+              IsOk());
+  EXPECT_THAT(Parse("ceilings { profiles: 'STRICT'\nprofiles: 'strict' }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.textproto:2:1: field profiles: value \"strict\"; "
+                       "allowed: DEFAULT, STRICT, DEBUG or NESTED"));
+}
+
 TEST(ConfigTest, TakesACeilingAsDefaultWhereItsOwnIsHigherOrNoLimit) {
   const auto config = ParseConfig("", R"(
       ceilings {

@@ -1,7 +1,9 @@
 #include "bridge/options/sandbox_options.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
@@ -17,6 +19,17 @@ constexpr DurationRange kLifetime = {absl::Seconds(1), absl::Hours(365 * 24),
 
 constexpr char kNone[] = "none";
 constexpr char kAllowList[] = "allow-list";
+
+absl::Status SetProfile(absl::string_view value,
+                        corral::v1::Sandbox::Profile& profile) {
+  if (corral::v1::Sandbox::Profile_Parse(absl::AsciiStrToUpper(value),
+                                         &profile) &&
+      profile != corral::v1::Sandbox::PROFILE_UNSPECIFIED) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "allowed are default, strict, debug and nested");
+}
 
 }  // namespace
 
@@ -49,6 +62,12 @@ void SandboxOptions::AddTo(OptionTable& table) {
                          "allowed is none and allow-list");
       });
   AddEgressOptions(table, egress_rules_);
+  table.Value(
+      0, "profile", "NAME",
+      "System calls that commands may make: default, strict (untrusted\n"
+      "snippets), debug (debuggers) or nested (programs that make\n"
+      "sandboxes; the server must allow it).",
+      [this](absl::string_view value) { return SetProfile(value, profile_); });
   AddLimitOptions(table, limits_);
   table.Value(0, "output-limit", "SIZE",
               "Disk space for all output of the sandbox together: 1G.",
@@ -117,6 +136,7 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   if (network_ == kAllowList) {
     sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
   }
+  sandbox.set_profile(profile_);
   if (no_workspace_) {
     if (!workspace_.empty() || read_only_) {
       return UsageError("--no-workspace excludes --workspace and --read-only");

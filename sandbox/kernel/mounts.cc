@@ -269,6 +269,29 @@ absl::Status ReplaceEtc(int root, const std::vector<EtcFile>& files) {
   return SetReadOnly(root, true);
 }
 
+absl::Status UncoverProc(int root) {
+  if (::fchdir(root) != 0) {
+    return absl::ErrnoToStatus(errno, "enter the root");
+  }
+  const auto uncover = [](const char* path) {
+    // EINVAL, ENOENT: nothing covers it, or this kernel does not have it.
+    return ::umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0 ||
+                   errno == EINVAL || errno == ENOENT
+               ? absl::OkStatus()
+               : absl::ErrnoToStatus(errno, absl::StrCat("umount ", path));
+  };
+  for (const char* path : kReadOnlyProc) {
+    RETURN_IF_ERROR(uncover(path));
+  }
+  for (const char* path : kMaskedProcFiles) {
+    RETURN_IF_ERROR(uncover(path));
+  }
+  for (const char* path : kMaskedProcDirectories) {
+    RETURN_IF_ERROR(uncover(path));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Attach(int root, const HostTree& tree) {
   ::umask(022);
   RETURN_IF_ERROR(SetReadOnly(root, false));

@@ -70,6 +70,11 @@ struct EtcFile {
 };
 absl::Status ReplaceEtc(int root, const std::vector<EtcFile>& files);
 
+// Removes what covers /proc, its read-only settings included, without which a
+// command cannot mount a /proc in namespaces of its own: the kernel allows that
+// only where one is visible in whole. In the same place as Attach().
+absl::Status UncoverProc(int root);
+
 // Mounts the workspace at its path below the root. In a process that entered
 // the sandbox's namespaces, as root of its user namespace, and before anything
 // untrusted runs there. Fails with WORKSPACE if the path cannot be made.

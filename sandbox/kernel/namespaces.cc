@@ -222,9 +222,10 @@ absl::StatusOr<NamespaceLimits> OpenNamespaceLimits() {
   return limits;
 }
 
-absl::Status ForbidNamespaces(const NamespaceLimits& limits) {
+absl::Status LimitNamespaces(const NamespaceLimits& limits, int count) {
+  const std::string text = absl::StrCat(count);
   for (const UniqueFd& limit : limits) {
-    if (::write(limit.get(), "0", 1) != 1) {
+    if (::write(limit.get(), text.data(), text.size()) < 0) {
       return absl::ErrnoToStatus(errno, "write a limit of namespaces");
     }
   }

@@ -72,10 +72,10 @@ using NamespaceLimits = std::vector<UniqueFd>;
 // While the host's /proc is in place.
 absl::StatusOr<NamespaceLimits> OpenNamespaceLimits();
 
-// Sets the limits to 0, once the mounts are made: the kernel counts a mount
-// without a place as a namespace. Nothing inside can raise them. Namespaces
-// that exist remain and can be joined.
-absl::Status ForbidNamespaces(const NamespaceLimits& limits);
+// Sets each limit to `count`, once the mounts are made: the kernel counts a
+// mount without a place as a namespace. Nothing inside can raise them.
+// Namespaces that exist remain and can be joined.
+absl::Status LimitNamespaces(const NamespaceLimits& limits, int count);
 
 }  // namespace sandbox
 

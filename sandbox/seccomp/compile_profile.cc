@@ -1,8 +1,8 @@
-// A build tool that compiles the profile with libseccomp to a BPF program, as a
-// C++ array. Compiling takes milliseconds, loading a compiled filter
+// A build tool that compiles the profiles with libseccomp to BPF programs, as
+// C++ arrays. Compiling takes milliseconds, loading a compiled filter
 // microseconds.
 //
-//   compile_profile NAME > file.inc
+//   compile_profile > file.inc
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -21,6 +21,7 @@
 #include "sandbox/seccomp/arguments.h"
 #include "sandbox/seccomp/filter.h"
 #include "sandbox/seccomp/profile.h"
+#include "sandbox/seccomp/profile_name.h"
 
 namespace sandbox::seccomp {
 namespace {
@@ -58,34 +59,70 @@ void AddClone(Filter& filter) {
 }
 
 // Allows PER_LINUX, PER_LINUX32, UNAME26, the last two together, and the query,
-// but neither ADDR_NO_RANDOMIZE nor READ_IMPLIES_EXEC.
-void AddPersonality(Filter& filter) {
+// but not READ_IMPLIES_EXEC, and ADDR_NO_RANDOMIZE only for debuggers.
+void AddPersonality(Filter& filter, Profile profile) {
   for (uint64_t persona :
-       std::initializer_list<uint64_t>{0, 8, 0x20000, 0x20008, 0xffffffff}) {
+       std::initializer_list<uint64_t>{0, 8, 0x20000, 0x20008}) {
     filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(personality),
                {SCMP_A0(SCMP_CMP_EQ, persona, 0)});
+    if (profile == Profile::kDebug) {
+      filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(personality),
+                 {SCMP_A0(SCMP_CMP_EQ, persona | kNotRandom, 0)});
+    }
   }
+  filter.Add(SCMP_ACT_ALLOW, SCMP_SYS(personality),
+             {SCMP_A0(SCMP_CMP_EQ, 0xffffffff, 0)});
 }
 
-std::vector<sock_filter> Allow() {
-  Filter filter(kAbsentAction);
-  std::set<int> named = {SCMP_SYS(socketpair), SCMP_SYS(clone),
-                         SCMP_SYS(personality)};
+template <size_t kCount>
+std::set<int> Numbers(const Change (&changes)[kCount]) {
+  std::set<int> numbers;
+  for (const Change& change : changes) {
+    numbers.insert(Number(change.call));
+  }
+  return numbers;
+}
+
+// The calls that the profile allows whatever their arguments.
+std::set<int> Allowed(Profile profile) {
+  std::set<int> allowed(std::begin(kAllowedNumbers), std::end(kAllowedNumbers));
   for (const char* name : kAllowed) {
-    const int number = Number(name);
-    filter.Add(SCMP_ACT_ALLOW, number);
-    named.insert(number);
+    allowed.insert(Number(name));
   }
-  for (int number : kAllowedNumbers) {
-    filter.Add(SCMP_ACT_ALLOW, number);
-    named.insert(number);
+  switch (profile) {
+    case Profile::kDefault:
+      break;
+    case Profile::kStrict:
+      for (int number : Numbers(kStrictRefuses)) {
+        allowed.erase(number);
+      }
+      break;
+    case Profile::kDebug:
+      allowed.merge(Numbers(kDebugAllows));
+      break;
+    case Profile::kNested:
+      allowed.merge(Numbers(kNestedAllows));
+      allowed.insert(SCMP_SYS(clone));
+      break;
   }
+  return allowed;
+}
+
+std::vector<sock_filter> Allow(Profile profile) {
+  Filter filter(kAbsentAction);
+  std::set<int> named = Allowed(profile);
+  for (int number : named) {
+    filter.Add(SCMP_ACT_ALLOW, number);
+  }
+  if (named.insert(SCMP_SYS(clone)).second) {
+    AddClone(filter);
+  }
+  AddSocketPair(filter);
+  AddPersonality(filter, profile);
+  named.insert({SCMP_SYS(socketpair), SCMP_SYS(personality)});
   for (const char* name : kAbsent) {
     named.insert(seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, name));
   }
-  AddSocketPair(filter);
-  AddClone(filter);
-  AddPersonality(filter);
   // EPERM for calls that exist, ENOSYS for numbers that have no call yet.
   for (int number = 0; number < kNumbers; ++number) {
     char* name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number);
@@ -129,7 +166,7 @@ std::vector<sock_filter> Deny() {
 // Returns one program for both: the kernel then has one for each sandbox. Rules
 // that refuse some arguments of an allowed call need a filter of their own,
 // since libseccomp cannot express "not equal, masked".
-std::vector<sock_filter> Profile() {
+std::vector<sock_filter> Compile(Profile profile) {
   std::vector<sock_filter> program = Deny();
   for (size_t i = 0; i < program.size(); ++i) {
     if (program[i].code == (BPF_RET | BPF_K) &&
@@ -138,7 +175,7 @@ std::vector<sock_filter> Profile() {
                     static_cast<uint32_t>(program.size() - i - 1)};
     }
   }
-  const std::vector<sock_filter> allow = Allow();
+  const std::vector<sock_filter> allow = Allow(profile);
   program.insert(program.end(), allow.begin(), allow.end());
   return program;
 }
@@ -156,11 +193,13 @@ void Print(const char* name, const std::vector<sock_filter>& program) {
 }  // namespace
 }  // namespace sandbox::seccomp
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: compile_profile NAME\n");
-    return 2;
-  }
-  sandbox::seccomp::Print(argv[1], sandbox::seccomp::Profile());
+int main() {
+  using sandbox::seccomp::Compile;
+  using sandbox::seccomp::Print;
+  using sandbox::seccomp::Profile;
+  Print("kDefaultFilter", Compile(Profile::kDefault));
+  Print("kStrictFilter", Compile(Profile::kStrict));
+  Print("kDebugFilter", Compile(Profile::kDebug));
+  Print("kNestedFilter", Compile(Profile::kNested));
   return 0;
 }

@@ -1,5 +1,5 @@
-// The default system call profile, as data. It denies by default: a call that
-// is not named here is refused.
+// The system call profiles, as data. They deny by default: a call that is not
+// named here is refused. First the default one, then what the others change.
 //
 // Based on the allow list of container engines (moby/profiles,
 // seccomp/default.json), without calls that a build or agent sandbox does not
@@ -16,7 +16,7 @@ namespace sandbox::seccomp {
 //   keyctl, add_key     keyrings are not namespaced
 
 // Allowed with any arguments, except those that arguments.h refuses. clone3 has
-// its flags in memory, where no filter sees them: ForbidNamespaces() in
+// its flags in memory, where no filter sees them: LimitNamespaces() in
 // ../kernel refuses new namespaces.
 inline constexpr const char* kAllowed[] = {
     "accept",
@@ -83,6 +83,7 @@ inline constexpr const char* kAllowed[] = {
     "futex",
     "futex_waitv",
     "futimesat",
+    "get_mempolicy",
     "get_robust_list",
     "get_thread_area",
     "getcpu",
@@ -333,6 +334,66 @@ inline constexpr const char* kAbsent[] = {
     // Its mode is in memory: no check for setuid bits.
     "openat2",
 };
+
+// A call in which another profile differs, and why.
+struct Change {
+  const char* call;
+  const char* reason;
+};
+
+// clang-format off
+inline constexpr Change kStrictRefuses[] = {
+    {"ptrace", "a snippet has nothing to debug; tracing is a large surface"},
+    {"process_vm_readv", "reads other commands"},
+    {"process_vm_writev", "writes to other commands"},
+    {"process_mrelease", "acts on other commands"},
+    {"pidfd_open", "acts on other commands"},
+    {"pidfd_send_signal", "acts on other commands"},
+    {"socket", "needs no network, not even loopback; socketpair remains"},
+    {"inotify_add_watch", "shows what other tenants open in /usr"},
+    {"inotify_init", "shows what other tenants open in /usr"},
+    {"inotify_init1", "shows what other tenants open in /usr"},
+    {"fanotify_mark", "shows what other tenants open in /usr"},
+    {"flock", "a lock on a file of /usr is seen by other tenants"},
+    {"memfd_secret", "memory that no tool of the host can look at"},
+    {"mlock", "memory that is never given back"},
+    {"mlock2", "memory that is never given back"},
+    {"mlockall", "memory that is never given back"},
+    {"shmget", "old code, a source of kernel bugs"},
+    {"shmat", "old code, a source of kernel bugs"},
+    {"msgget", "old code, a source of kernel bugs"},
+    {"semget", "old code, a source of kernel bugs"},
+    {"mq_open", "memory of the kernel that outlives a command"},
+    {"mknod", "a FIFO in a workspace holds up tools of the host"},
+    {"mknodat", "a FIFO in a workspace holds up tools of the host"},
+};
+
+inline constexpr Change kDebugAllows[] = {
+    {"kcmp", "strace and CRIU compare descriptors"},
+    {"process_madvise", "tools that look at the memory of others"},
+};
+
+inline constexpr Change kNestedAllows[] = {
+    {"unshare", "makes namespaces"},
+    {"setns", "enters namespaces that it made"},
+    {"mount", "builds the root of a sandbox"},
+    {"umount2", "builds the root of a sandbox"},
+    {"pivot_root", "builds the root of a sandbox"},
+    {"chroot", "builds the root of a sandbox"},
+    {"open_tree", "builds the root of a sandbox"},
+    {"move_mount", "builds the root of a sandbox"},
+    {"fsopen", "builds the root of a sandbox"},
+    {"fsconfig", "builds the root of a sandbox"},
+    {"fsmount", "builds the root of a sandbox"},
+    {"fspick", "builds the root of a sandbox"},
+    {"mount_setattr", "builds the root of a sandbox"},
+    {"sethostname", "names a sandbox"},
+    {"setdomainname", "names a sandbox"},
+};
+
+// ADDR_NO_RANDOMIZE of <sys/personality.h>: setarch -R, gdb.
+inline constexpr unsigned long kNotRandom = 0x0040000;
+// clang-format on
 
 }  // namespace sandbox::seccomp
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <iterator>
+#include <cstddef>
 
 #include "sandbox/seccomp/profile_filter.inc"
 
@@ -17,11 +17,29 @@ namespace {
 // know. The kernel compiles every filter.
 constexpr int kNoJitMemory = 524;
 
+template <size_t kSize>
+sock_fprog Program(const sock_filter (&steps)[kSize]) {
+  return {kSize, const_cast<sock_filter*>(steps)};
+}
+
+sock_fprog FilterOf(Profile profile) {
+  switch (profile) {
+    case Profile::kDefault:
+      return Program(kDefaultFilter);
+    case Profile::kStrict:
+      return Program(kStrictFilter);
+    case Profile::kDebug:
+      return Program(kDebugFilter);
+    case Profile::kNested:
+      return Program(kNestedFilter);
+  }
+  return Program(kStrictFilter);
+}
+
 }  // namespace
 
-absl::Status LoadProfile() {
-  sock_fprog filter = {std::size(kProfileFilter),
-                       const_cast<sock_filter*>(kProfileFilter)};
+absl::Status LoadProfile(Profile profile) {
+  sock_fprog filter = FilterOf(profile);
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0) {
     return absl::OkStatus();
   }

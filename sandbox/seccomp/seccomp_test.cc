@@ -34,8 +34,9 @@ bool HoldsInChild(bool (*check)()) {
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-bool Load() {
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && LoadProfile().ok();
+bool Load(Profile profile = Profile::kDefault) {
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         LoadProfile(profile).ok();
 }
 
 // Returns the errno of a call with invalid arguments, or 0.
@@ -47,7 +48,7 @@ TEST(SeccompTest, NeedsNoNewPrivileges) {
   if (::getuid() == 0) {
     GTEST_SKIP() << "root may do without";
   }
-  EXPECT_FALSE(LoadProfile().ok());
+  EXPECT_FALSE(LoadProfile(Profile::kDefault).ok());
 }
 
 TEST(SeccompTest, RefusesByPolicyWithEperm) {
@@ -98,6 +99,39 @@ TEST(SeccompTest, RefusesFiltersOfAProgramsOwn) {
   }));
 }
 
+TEST(SeccompTest, StrictProfileRefusesSocketsAndTracing) {
+  EXPECT_TRUE(HoldsInChild([] {
+    int fds[2];
+    return Load(Profile::kStrict) && ::socket(AF_INET, SOCK_STREAM, 0) == -1 &&
+           errno == EPERM && ErrnoOf(SYS_ptrace) == EPERM &&
+           ErrnoOf(SYS_mlockall) == EPERM && ErrnoOf(SYS_unshare) == EPERM &&
+           ::socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0;
+  }));
+}
+
+TEST(SeccompTest, OnlyTheDebugProfileTurnsRandomAddressesOff) {
+  constexpr long kNotRandom = 0x0040000;
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load(Profile::kDebug) &&
+           ::syscall(SYS_personality, kNotRandom) >= 0 &&
+           ErrnoOf(SYS_kcmp) != EPERM && ErrnoOf(SYS_unshare) == EPERM;
+  }));
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load() && ::syscall(SYS_personality, kNotRandom) < 0 &&
+           ErrnoOf(SYS_kcmp) == EPERM;
+  }));
+}
+
+TEST(SeccompTest, OnlyTheNestedProfileMakesNamespaces) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load(Profile::kNested) &&
+           ::syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           ErrnoOf(SYS_bpf) == EPERM && ErrnoOf(SYS_keyctl) == EPERM;
+  }));
+  EXPECT_TRUE(HoldsInChild(
+      [] { return Load() && ::syscall(SYS_unshare, CLONE_NEWUSER) < 0; }));
+}
+
 TEST(SeccompTest, AllowsClone3) {
   EXPECT_TRUE(HoldsInChild([] {
     clone_args arguments = {};
@@ -124,7 +158,8 @@ bool UseUpJitMemory() {
 TEST(SeccompTest, NamesTheSettingThatLimitsCompiledFilters) {
   EXPECT_TRUE(HoldsInChild([] {
     return UseUpJitMemory() &&
-           absl::StrContains(LoadProfile().message(), "net.core.bpf_jit_limit");
+           absl::StrContains(LoadProfile(Profile::kDefault).message(),
+                             "net.core.bpf_jit_limit");
   }));
 }
 

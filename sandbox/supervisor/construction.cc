@@ -30,10 +30,14 @@
 namespace sandbox {
 namespace {
 
+using seccomp::Profile;
+
 // Since Linux 6.3; without it a host may be set to refuse executing a memfd.
 constexpr unsigned kMfdExec = 0x10;
 // All sandboxes have the same: they are made before it is known for whom.
 constexpr const char* kHostName = "corral";
+// Enough for a build whose actions have namespaces of their own.
+constexpr int kNestedNamespaces = 64;
 // Above what the program wants its descriptors to be.
 constexpr int kAbove = 16;
 
@@ -174,7 +178,7 @@ absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
   RETURN_IF_ERROR(FinishNamespaces(kHostName));
   ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
   ASSIGN_OR_RETURN(const SandboxTree tree, Build(host));
-  RETURN_IF_ERROR(ForbidNamespaces(limits));
+  RETURN_IF_ERROR(LimitNamespaces(limits, 0));
   RETURN_IF_ERROR(ArrangeFds({}));
   // The program gives up its system calls itself: see ../init/reaper.cc.
   RETURN_IF_ERROR(Confine({}));
@@ -183,7 +187,7 @@ absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
 }
 
 absl::Status BecomeSpawner(int image, int socket, int exchange,
-                           const Cgroup& home) {
+                           const Cgroup& home, Profile profile) {
   RETURN_IF_ERROR(home.Enter());
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
@@ -193,7 +197,7 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // 0's capabilities from it.
   RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
   // Last: commands inherit it.
-  RETURN_IF_ERROR(seccomp::LoadProfile());
+  RETURN_IF_ERROR(seccomp::LoadProfile(profile));
   return ExecuteImage(image, kSpawnerName);
 }
 
@@ -242,7 +246,8 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   return absl::OkStatus();
 }
 
-absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
+absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
+                          Construction& made) {
   ASSIGN_OR_RETURN(SocketPair pair, MakePair());
   ASSIGN_OR_RETURN(made.exchange, MakeExchange());
   UniqueFd socket = Raised(pair.theirs);
@@ -254,7 +259,7 @@ absl::Status StartSpawner(const Cgroup& home, int image, Construction& made) {
   }
   if (child->pid == 0) {
     EndChild(socket.get(),
-             BecomeSpawner(image, socket.get(), exchange.get(), home));
+             BecomeSpawner(image, socket.get(), exchange.get(), home, profile));
   }
   made.spawner = *std::move(child);
   pair.theirs.Reset();
@@ -297,7 +302,7 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
     status = cgroup.HandOn();
   }
   if (status.ok()) {
-    status = StartSpawner(home, image, made);
+    status = StartSpawner(home, image, Profile::kDefault, made);
   }
   if (status.ok()) {
     status = OfferToOomKiller(made);
@@ -307,22 +312,30 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
 }
 
 absl::Status CompleteInside(int root, const HostTree& workspace,
-                            uint64_t memory_bytes) {
+                            const Particulars& particulars) {
   RETURN_IF_ERROR(BecomeNamespaceRoot());
-  if (memory_bytes != 0) {
-    RETURN_IF_ERROR(LimitScratch(root, memory_bytes));
+  if (particulars.memory_bytes != 0) {
+    RETURN_IF_ERROR(LimitScratch(root, particulars.memory_bytes));
+  }
+  if (particulars.profile == Profile::kNested) {
+    RETURN_IF_ERROR(UncoverProc(root));
+    ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
+    RETURN_IF_ERROR(LimitNamespaces(limits, kNestedNamespaces));
   }
   return workspace.tree.valid() ? Attach(root, workspace) : absl::OkStatus();
 }
 
-void Abandon(Construction& made) {
-  for (Child* child : {&made.spawner, &made.init}) {
-    if (child->pidfd.valid()) {
-      ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGKILL, nullptr, 0);
-      siginfo_t info;
-      ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
-    }
+void Kill(Child& child) {
+  if (child.pidfd.valid()) {
+    ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+    siginfo_t info;
+    ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
   }
+}
+
+void Abandon(Construction& made) {
+  Kill(made.spawner);
+  Kill(made.init);
 }
 
 }  // namespace
@@ -350,6 +363,16 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
   return made;
 }
 
+absl::Status ReplaceSpawner(const Cgroup& home, Profile profile,
+                            Construction& made) {
+  ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
+  const UniqueFd image = Raised(low);
+  Kill(made.spawner);
+  made.spawner = Child();
+  RETURN_IF_ERROR(StartSpawner(home, image.get(), profile, made));
+  return OfferToOomKiller(made);
+}
+
 absl::Status Complete(const Construction& made,
                       const Particulars& particulars) {
   HostTree workspace;
@@ -362,8 +385,8 @@ absl::Status Complete(const Construction& made,
     return IsExiting(made.init.pid) ? KilledError("init") : child.status();
   }
   if (child->pid == 0) {
-    EndChild(pair.theirs.get(), CompleteInside(made.root.get(), workspace,
-                                               particulars.memory_bytes));
+    EndChild(pair.theirs.get(),
+             CompleteInside(made.root.get(), workspace, particulars));
   }
   pair.theirs.Reset();
   absl::Status completed =

@@ -15,6 +15,7 @@
 #include "sandbox/kernel/mounts.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
+#include "sandbox/seccomp/profile_name.h"
 
 namespace sandbox {
 
@@ -44,7 +45,15 @@ struct Particulars {
   WorkspaceMount workspace;
   // 0: no limit.
   uint64_t memory_bytes = 0;
+  // kNested: allows namespaces and removes the covers of /proc.
+  seccomp::Profile profile = seccomp::Profile::kDefault;
 };
+
+// Construct() makes a spawner with the default profile. Starts another one in
+// its place, before the first command; `made.spawner_socket` and
+// `made.exchange` are new. Fails as Construct() does.
+absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
+                            Construction& made);
 
 // Adds the workspace and the limit of memory, before the first command. Fails
 // as LendWorkspace() and Attach() do. Aborted: init was killed.

@@ -20,6 +20,19 @@
 namespace sandbox {
 namespace {
 
+// A later server may ask for a profile that this supervisor does not know.
+seccomp::Profile ProfileOf(const wire::SandboxSpec& spec) {
+  if (spec.profile() == wire::SandboxSpec::DEFAULT) {
+    return seccomp::Profile::kDefault;
+  }
+  if (spec.profile() == wire::SandboxSpec::DEBUG) {
+    return seccomp::Profile::kDebug;
+  }
+  return spec.profile() == wire::SandboxSpec::NESTED
+             ? seccomp::Profile::kNested
+             : seccomp::Profile::kStrict;
+}
+
 // The version of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
 // The user of corral-egress in the sandbox's range of ids. Nothing inside runs
@@ -216,10 +229,17 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.cpu_millis = spec.cpu_millis();
   RETURN_IF_ERROR(groups_.SetLimits(limits));
   quota_.SetLimit(spec.output_bytes());
+  const seccomp::Profile profile = ProfileOf(spec);
   RETURN_IF_ERROR(Complete(
       construction_,
       {{spec.workspace(), spec.workspace_read_only(), groups_.first_id()},
-       spec.memory_bytes()}));
+       spec.memory_bytes(),
+       profile}));
+  if (profile != seccomp::Profile::kDefault) {
+    spawner_.reset();
+    RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
+    RETURN_IF_ERROR(StartSpawner());
+  }
   if (spec.has_egress()) {
     RETURN_IF_ERROR(OpenWayOut(spec.egress()));
   }

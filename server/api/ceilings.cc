@@ -1,13 +1,16 @@
 #include "server/api/ceilings.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -101,6 +104,24 @@ absl::Status Check(const Ceilings& ceilings, absl::string_view field,
                                    ", the server's ceilings.", bound.ceiling));
 }
 
+absl::Status CheckProfile(const Ceilings& ceilings, absl::string_view field,
+                          corral::v1::Sandbox::Profile wanted) {
+  const corral::v1::Sandbox::Profile profile =
+      std::max(wanted, corral::v1::Sandbox::DEFAULT);
+  const std::string& name = corral::v1::Sandbox::Profile_Name(profile);
+  std::vector<std::string> allowed(ceilings.profiles().begin(),
+                                   ceilings.profiles().end());
+  if (allowed.empty()) {
+    allowed = {"DEFAULT", "STRICT", "DEBUG"};
+  }
+  if (absl::c_linear_search(allowed, name)) {
+    return absl::OkStatus();
+  }
+  return InvalidField(absl::StrCat(field, ".profile"), name,
+                      absl::StrCat(absl::StrJoin(allowed, ", "),
+                                   ", the server's ceilings.profiles"));
+}
+
 }  // namespace
 
 absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
@@ -112,6 +133,7 @@ absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
   if (ceilings.has_egress()) {
     status.Update(CheckEgressCeiling(ceilings.egress(), field, sandbox));
   }
+  status.Update(CheckProfile(ceilings, field, sandbox.profile()));
   return status;
 }
 

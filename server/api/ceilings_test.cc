@@ -59,6 +59,22 @@ TEST(CeilingsTest, NamesTheFieldItsValueAndTheCeiling) {
                        "ceilings.max_age_seconds"));
 }
 
+TEST(CeilingsTest, GrantsProfilesByName) {
+  for (const char* profile : {"DEFAULT", "STRICT", "DEBUG"}) {
+    EXPECT_THAT(Sandbox("", std::string("profile: ") + profile), IsOk());
+  }
+  EXPECT_THAT(Sandbox("", "profile: NESTED"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "sandbox.profile is \"NESTED\"; allowed: DEFAULT, "
+                       "STRICT, DEBUG, the server's ceilings.profiles"));
+  EXPECT_THAT(Sandbox("profiles: 'NESTED'", "profile: NESTED"), IsOk());
+  EXPECT_THAT(Sandbox("profiles: 'STRICT'", "profile: STRICT"), IsOk());
+  EXPECT_THAT(Sandbox("profiles: 'STRICT'", ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "sandbox.profile is \"DEFAULT\"; allowed: STRICT, the "
+                       "server's ceilings.profiles"));
+}
+
 TEST(CeilingsTest, AllowsAValueAtItsCeilingAndRefusesTheNextOne) {
   struct Case {
     const char* ceilings;

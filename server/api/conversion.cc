@@ -200,6 +200,13 @@ void DescribeLifetime(const wire::SandboxSpec& spec,
   }
 }
 
+wire::SandboxSpec::Profile ToWire(corral::v1::Sandbox::Profile profile) {
+  // The API has UNSPECIFIED before them.
+  return profile == corral::v1::Sandbox::PROFILE_UNSPECIFIED
+             ? wire::SandboxSpec::DEFAULT
+             : static_cast<wire::SandboxSpec::Profile>(profile - 1);
+}
+
 }  // namespace
 
 wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
@@ -217,6 +224,7 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
     *spec.mutable_egress() = defaults.egress;
     spec.mutable_egress()->mutable_policy()->MergeFrom(ToPolicy(wanted));
   }
+  spec.set_profile(ToWire(wanted.profile()));
   return spec;
 }
 
@@ -246,6 +254,8 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
   if (spec.has_egress()) {
     DescribePolicy(spec.egress().policy(), &sandbox);
   }
+  sandbox.set_profile(
+      static_cast<corral::v1::Sandbox::Profile>(spec.profile() + 1));
   MergeTime(spec.create_time_ns(), sandbox.mutable_create_time());
   return sandbox;
 }

@@ -115,6 +115,21 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   EXPECT_EQ(sandbox.workspace().path(), "/build");
 }
 
+TEST(ConversionTest, EveryProfileKeepsItsName) {
+  for (const corral::v1::Sandbox::Profile profile :
+       {corral::v1::Sandbox::DEFAULT, corral::v1::Sandbox::STRICT,
+        corral::v1::Sandbox::DEBUG, corral::v1::Sandbox::NESTED}) {
+    corral::v1::Sandbox wanted;
+    wanted.set_profile(profile);
+    const wire::SandboxSpec spec = ToSpec(wanted, SandboxDefaults());
+    EXPECT_EQ(wire::SandboxSpec::Profile_Name(spec.profile()),
+              corral::v1::Sandbox::Profile_Name(profile));
+    EXPECT_EQ(FromSpec(spec).profile(), profile);
+  }
+  EXPECT_EQ(ToSpec(corral::v1::Sandbox(), SandboxDefaults()).profile(),
+            wire::SandboxSpec::DEFAULT);
+}
+
 TEST(ConversionTest, EveryStreamKeepsItsNameAndHasItsOwnFile) {
   EXPECT_EQ(ToWire(corral::v1::STDOUT), wire::STDOUT);
   EXPECT_EQ(ToWire(corral::v1::STDERR), wire::STDERR);

@@ -204,6 +204,10 @@ absl::Status CheckSandbox(absl::string_view field,
         CheckWorkspace(Join(field, "workspace"), sandbox.workspace()));
   }
   RETURN_IF_ERROR(CheckEgress(field, sandbox));
+  if (!corral::v1::Sandbox::Profile_IsValid(sandbox.profile())) {
+    return InvalidField(Join(field, "profile"), absl::StrCat(sandbox.profile()),
+                        "DEFAULT, STRICT, DEBUG or NESTED");
+  }
   RETURN_IF_ERROR(CheckLifetime(Join(field, "lifetime"), sandbox.lifetime()));
   RETURN_IF_ERROR(
       CheckRetention(Join(field, "retention"), sandbox.retention()));

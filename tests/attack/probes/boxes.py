@@ -15,13 +15,16 @@ UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "
 class Corral:
     """Sandboxes of a corrald of their own, one for the attacker and one for the victim."""
 
-    def __init__(self, programs, scratch):
+    def __init__(self, programs, scratch, profile):
+        self.profile = profile
         self.corral = os.path.join(programs, "corral")
         self.environment = dict(os.environ, CORRAL_SERVER=f"unix:{scratch}/corrald.sock")
+        with open(f"{scratch}/config", "w", encoding="ascii") as file:
+            file.write(f'listen: "unix:{scratch}/corrald.sock" state_dir: "{scratch}/state" '
+                       f'ceilings {{ profiles: "DEFAULT" profiles: "{profile.upper()}" }}')
         self.log = open(f"{scratch}/corrald.log", "wb")
         self.server = subprocess.Popen(
-            [os.path.join(programs, "corrald"), "--listen", f"unix:{scratch}/corrald.sock", "--state-dir",
-             f"{scratch}/state"], stdout=self.log, stderr=self.log)
+            [os.path.join(programs, "corrald"), "--config", f"{scratch}/config"], stdout=self.log, stderr=self.log)
         while not os.path.exists(f"{scratch}/corrald.sock"):
             if self.server.poll() is not None:
                 raise RuntimeError(f"corrald ended; see {scratch}/corrald.log")
@@ -34,6 +37,7 @@ class Corral:
 
     def create(self, workspace):
         created = self._call("create", "--workspace", workspace, "--memory", MEMORY, "--pids", PROCESSES, "--cpus", "1",
+                             "--profile", "default" if workspace.endswith("victim") else self.profile,
                              cwd=workspace)
         if created.returncode != 0:
             raise RuntimeError(created.stderr.decode(errors="replace"))
@@ -99,9 +103,9 @@ class Bubblewrap(Wrapper):
                 "--gid", "1000", "--setenv", "HOME", "/tmp", "--"]
 
 
-def make(name, programs, scratch):
+def make(name, programs, scratch, profile):
     if name == "corral":
-        return Corral(programs, scratch)
+        return Corral(programs, scratch, profile)
     if name == "bwrap":
         if shutil.which("bwrap") is None:
             raise RuntimeError("bwrap is not installed")
