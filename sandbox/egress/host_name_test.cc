@@ -12,8 +12,8 @@ using ::testing::Optional;
 using ::tests::StatusIs;
 
 TEST(HostNameTest, IsComparedInLowerCaseAndWithoutTheLastDot) {
-  EXPECT_THAT(NormalizeHostName("Registry.NPMJS.org."),
-              Optional(std::string("registry.npmjs.org")));
+  EXPECT_THAT(NormalizeHostName("Packages.EXAMPLE.com."),
+              Optional(std::string("packages.example.com")));
   EXPECT_THAT(NormalizeHostName("localhost"),
               Optional(std::string("localhost")));
 }
