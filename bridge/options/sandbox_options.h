@@ -24,7 +24,8 @@ class SandboxOptions {
  private:
   void AddLifetimeTo(OptionTable& table);
 
-  corral::v1::Sandbox::Profile profile_ = corral::v1::Sandbox::DEFAULT;
+  corral::v1::Sandbox::Profile profile_ =
+      corral::v1::Sandbox::PROFILE_UNSPECIFIED;
   corral::v1::Limits limits_;
   corral::v1::Lifetime lifetime_;
   corral::v1::Retention retention_;

@@ -124,12 +124,13 @@ ExecutionService::UnaryReactor* ExecutionService::GetExecution(
     Context* context, const corral::v1::GetExecutionRequest* request,
     corral::v1::Execution* response) {
   Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<FoundExecution> found = Find(request->name());
+  absl::StatusOr<FoundExecution> found = Find(request->name());
   if (!found.ok()) {
     return Reply(context, found.status());
   }
   *response = found->execution->Describe();
   if (found->execution->has_whole_command()) {
+    found->hold.reset();  // as in WaitCall
     return Reply(context, absl::OkStatus());
   }
   UnaryReactor* reactor = context->DefaultReactor();

@@ -84,16 +84,20 @@ void WaitCall::MaybeAdvance() {
     return;
   }
   if (cancelled_) {
-    finished_ = true;
-    Finish(grpc::Status::CANCELLED);
+    End(grpc::Status::CANCELLED);
   } else if (timed_out_ || target_.execution->ended()) {
-    finished_ = true;
     *response_ = target_.execution->Describe();
-    Finish(grpc::Status::OK);
+    End(grpc::Status::OK);
   } else if (!failure_.ok()) {
-    finished_ = true;
-    Finish(ToGrpcStatus(failure_));
+    End(ToGrpcStatus(failure_));
   }
+}
+
+void WaitCall::End(const grpc::Status& status) {
+  finished_ = true;
+  // A caller that has its answer keeps the sandbox no longer.
+  target_.hold.reset();
+  Finish(status);
 }
 
 }  // namespace server

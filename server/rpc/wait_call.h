@@ -55,9 +55,10 @@ class WaitCall final : public grpc::ServerUnaryReactor,
         call_(std::move(call)) {}
 
   void OnTimeout();
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MaybeAdvance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const FoundExecution target_;
+  FoundExecution target_;
   corral::v1::Execution* const response_;
   TimerQueue* const timers_;
   Activity::Call call_;

@@ -55,6 +55,8 @@ TEST(RunTest, SendsWhatTheOptionsSay) {
                                           "--read-only",
                                           "--network",
                                           "none",
+                                          "--profile",
+                                          "strict",
                                           "--memory",
                                           "512M",
                                           "--pids",
@@ -106,7 +108,7 @@ TEST(RunTest, SendsWhatTheOptionsSay) {
             "limits { memory_bytes: 536870912 pids: 100 cpu_millis: 1500 "
             "output_bytes: 1073741824 } network: NONE "
             "lifetime { max_age { seconds: 28800 } "
-            "idle_timeout { seconds: 1800 } } }");
+            "idle_timeout { seconds: 1800 } } profile: STRICT }");
 }
 
 TEST(RunTest, AsksForOutputToBeKeptUntilItIsWritten) {
