@@ -1,5 +1,6 @@
 // Tests the limits of corral-egress, and many connections and names.
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <string>
@@ -74,6 +75,11 @@ TEST_F(EgressLoadTest, HoldsASenderBackWhoseReceiverIsSlow) {
 }
 
 TEST_F(EgressLoadTest, ServesAThousandConnectionsAtOnce) {
+  // Each end, here and in the proxy, and the pipes between them.
+  const rlimit files = {20000, 20000};
+  if (::setrlimit(RLIMIT_NOFILE, &files) != 0) {
+    GTEST_SKIP() << "this host allows too few open files";
+  }
   UpstreamServer server(Echo);
   Serve("a.example", server, Rule::TCP);
   Start();
