@@ -8,10 +8,8 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
-#include "bridge/acp/audit/audit_log.h"
 #include "bridge/acp/display/display.h"
 #include "bridge/acp/gate/gate.h"
-#include "bridge/acp/gate/gate_rules.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
@@ -23,6 +21,8 @@
 #include "bridge/acp/terminals/exit_status.h"
 #include "bridge/acp/terminals/terminals.h"
 #include "bridge/client/connection.h"
+#include "bridge/gate/audit_log.h"
+#include "bridge/gate/gate_rules.h"
 #include "bridge/jsonrpc/message.h"
 
 namespace bridge {

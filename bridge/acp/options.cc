@@ -6,12 +6,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "bridge/acp/audit/audit_log.h"
 #include "bridge/acp/display/attach_command.h"
 #include "bridge/acp/display/display_route.h"
-#include "bridge/acp/gate/gate_rules.h"
 #include "bridge/acp/sessions/normal_path.h"
 #include "bridge/acp/terminals/exit_status.h"
+#include "bridge/gate/gate_options.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
 #include "bridge/options/option_table.h"
@@ -46,23 +45,7 @@ void AddEditorOptions(OptionTable& table, BridgeOptions& options) {
                                  ParseDisplayChoice(value));
                 return absl::OkStatus();
               });
-  table.Value(0, "gate", "FILE",
-              "Rules that say which commands may run, must be asked for, or\n"
-              "are refused; gate.proto describes them.",
-              [&options](absl::string_view value) {
-                ASSIGN_OR_RETURN(
-                    options.gate,
-                    GateRules::Load(static_cast<std::string>(value)));
-                return absl::OkStatus();
-              });
-  table.Value(0, "audit", "FILE",
-              "Append a line of JSON for each decision and each command.",
-              [&options](absl::string_view value) {
-                ASSIGN_OR_RETURN(
-                    options.audit,
-                    AuditLog::Open(static_cast<std::string>(value)));
-                return absl::OkStatus();
-              });
+  AddGateOptions(table, options.gate, options.audit);
   table.Value(0, "signal-exit-codes", "HOW",
               "The exit code of a command that a signal ended. none, as the\n"
               "protocol says; shell: 128 + n, for agents that take a missing\n"

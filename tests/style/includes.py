@@ -35,8 +35,9 @@ ALLOWED = {
     "bridge/asciicast": ["bridge/jsonrpc"],
     "bridge/cli/commands": ["sandbox/base", "bridge/asciicast", "bridge/client", "bridge/options", "bridge/cli/attach", "bridge/cli/report"],
     "bridge/cli": ["sandbox/base", "bridge/client", "bridge/options", "bridge/cli"],
-    "bridge/acp": ["sandbox/base", "bridge/client", "bridge/jsonrpc", "bridge/options"],
-    "bridge/mcp": ["sandbox/base", "bridge/asciicast", "bridge/client", "bridge/jsonrpc", "bridge/options"],
+    "bridge/gate": ["sandbox/base", "bridge/jsonrpc", "bridge/options"],
+    "bridge/acp": ["sandbox/base", "bridge/client", "bridge/gate", "bridge/jsonrpc", "bridge/options"],
+    "bridge/mcp": ["sandbox/base", "bridge/asciicast", "bridge/client", "bridge/gate", "bridge/jsonrpc", "bridge/options"],
     "tests": ["bridge", "sandbox", "server", "tests"],
 }
 TEST = re.compile(r"(_test|_fixture|/corral_process)\.(cc|h)$")

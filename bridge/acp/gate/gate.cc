@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "bridge/acp/gate/shell_line.h"
+#include "bridge/gate/shell_line.h"
 #include "bridge/jsonrpc/json.h"
 #include "bridge/jsonrpc/request.h"
 

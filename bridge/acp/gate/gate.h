@@ -7,10 +7,10 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/strings/string_view.h"
-#include "bridge/acp/audit/audit_log.h"
-#include "bridge/acp/gate/gate_rules.h"
-#include "bridge/acp/gate/gated_command.h"
 #include "bridge/acp/requests/own_requests.h"
+#include "bridge/gate/audit_log.h"
+#include "bridge/gate/gate_rules.h"
+#include "bridge/gate/gated_command.h"
 #include "bridge/jsonrpc/message.h"
 
 namespace bridge {

@@ -10,11 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bridge/acp/gate/gate.h"
-#include "bridge/acp/gate/gated_command.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/workplaces.h"
 #include "bridge/acp/terminals/terminal_params.h"
+#include "bridge/gate/gated_command.h"
 #include "bridge/jsonrpc/response.h"
 #include "corral/v1/execution.pb.h"
 

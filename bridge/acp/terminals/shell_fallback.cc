@@ -1,6 +1,6 @@
 #include "bridge/acp/terminals/shell_fallback.h"
 
-#include "bridge/acp/gate/shell_line.h"
+#include "bridge/gate/shell_line.h"
 
 namespace bridge {
 namespace {

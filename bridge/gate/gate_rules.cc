@@ -1,4 +1,4 @@
-#include "bridge/acp/gate/gate_rules.h"
+#include "bridge/gate/gate_rules.h"
 
 #include <fnmatch.h>
 
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "bridge/acp/gate/shell_line.h"
+#include "bridge/gate/shell_line.h"
 #include "bridge/options/duration_field.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"

@@ -1,7 +1,7 @@
 // Finds what a shell line may execute, without being a shell.
 
-#ifndef BRIDGE_ACP_GATE_SHELL_LINE_H_
-#define BRIDGE_ACP_GATE_SHELL_LINE_H_
+#ifndef BRIDGE_GATE_SHELL_LINE_H_
+#define BRIDGE_GATE_SHELL_LINE_H_
 
 #include <optional>
 #include <string>
@@ -33,4 +33,4 @@ std::vector<std::string> PossiblePrograms(absl::string_view line);
 
 }  // namespace bridge
 
-#endif  // BRIDGE_ACP_GATE_SHELL_LINE_H_
+#endif  // BRIDGE_GATE_SHELL_LINE_H_

@@ -1,11 +1,11 @@
-#ifndef BRIDGE_ACP_GATE_GATE_RULES_H_
-#define BRIDGE_ACP_GATE_GATE_RULES_H_
+#ifndef BRIDGE_GATE_GATE_RULES_H_
+#define BRIDGE_GATE_GATE_RULES_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "bridge/acp/gate/gated_command.h"
+#include "bridge/gate/gated_command.h"
 #include "corral/config/v1/gate.pb.h"
 
 namespace bridge {
@@ -41,4 +41,4 @@ class GateRules {
 
 }  // namespace bridge
 
-#endif  // BRIDGE_ACP_GATE_GATE_RULES_H_
+#endif  // BRIDGE_GATE_GATE_RULES_H_

@@ -1,5 +1,5 @@
-#ifndef BRIDGE_ACP_GATE_GATED_COMMAND_H_
-#define BRIDGE_ACP_GATE_GATED_COMMAND_H_
+#ifndef BRIDGE_GATE_GATED_COMMAND_H_
+#define BRIDGE_GATE_GATED_COMMAND_H_
 
 #include <string>
 #include <utility>
@@ -18,4 +18,4 @@ struct GatedCommand {
 
 }  // namespace bridge
 
-#endif  // BRIDGE_ACP_GATE_GATED_COMMAND_H_
+#endif  // BRIDGE_GATE_GATED_COMMAND_H_

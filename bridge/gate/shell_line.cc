@@ -1,4 +1,4 @@
-#include "bridge/acp/gate/shell_line.h"
+#include "bridge/gate/shell_line.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "bridge/acp/gate/gate_rules.h"
+#include "bridge/gate/gate_rules.h"
 
 #include <string>
 

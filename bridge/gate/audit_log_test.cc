@@ -1,4 +1,4 @@
-#include "bridge/acp/audit/audit_log.h"
+#include "bridge/gate/audit_log.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
-#ifndef BRIDGE_ACP_AUDIT_AUDIT_LOG_H_
-#define BRIDGE_ACP_AUDIT_AUDIT_LOG_H_
+#ifndef BRIDGE_GATE_AUDIT_LOG_H_
+#define BRIDGE_GATE_AUDIT_LOG_H_
 
 #include <string>
 #include <vector>
@@ -62,4 +62,4 @@ class AuditLog {
 
 }  // namespace bridge
 
-#endif  // BRIDGE_ACP_AUDIT_AUDIT_LOG_H_
+#endif  // BRIDGE_GATE_AUDIT_LOG_H_
