@@ -69,7 +69,7 @@ enum class SpawnStage : int32_t {
 
 struct SpawnAnswer {
   SpawnStage stage;  // kNone: it executes
-  int32_t error;     // errno
+  int32_t error;     // errno; EINTR: the process was killed in this stage
 };
 
 }  // namespace sandbox

@@ -11,13 +11,17 @@
 
 #include <cerrno>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/small_file.h"
@@ -50,6 +54,22 @@ class ProgramTest : public ::testing::Test {
     EXPECT_EQ(started.answer.stage, SpawnStage::kNone);
     EXPECT_EQ(started.answer.error, 0);
     return WaitFor(started.pidfd);
+  }
+  // Returns a child of this process that is none of `others`, when there is
+  // one.
+  static pid_t AwaitChildBeside(const std::set<pid_t>& others) {
+    for (;;) {
+      const std::string children = *ReadSmallFile(
+          absl::StrCat("/proc/self/task/", ::getpid(), "/children"));
+      for (const absl::string_view text :
+           absl::StrSplit(children, ' ', absl::SkipEmpty())) {
+        pid_t child = 0;
+        if (absl::SimpleAtoi(text, &child) && others.count(child) == 0) {
+          return child;
+        }
+      }
+      ::sched_yield();
+    }
   }
   // The spawner may have this many descriptors.
   void LimitDescriptors(rlim_t count) {
@@ -121,6 +141,33 @@ TEST_F(ProgramTest, RunsNoCommandThatCannotJoinItsCgroup) {
   EXPECT_EQ(started.answer.error, EBADF);
   EXPECT_FALSE(started.pidfd.valid());
   EXPECT_EQ(program_->Output(), "");
+}
+
+TEST_F(ProgramTest, ReportsACommandThatWasKilledBeforeItExecuted) {
+  // It waits for room in the pipe that plays the `tasks` file.
+  int tasks[2];
+  ASSERT_EQ(::pipe2(tasks, O_CLOEXEC), 0);
+  const UniqueFd read(tasks[0]);
+  const UniqueFd write(tasks[1]);
+  const int size = ::fcntl(write.get(), F_GETPIPE_SZ);
+  const std::string full(static_cast<size_t>(size), 'x');
+  ASSERT_EQ(::write(write.get(), full.data(), full.size()), size);
+  std::vector<int> fds = program_->Fds();
+  fds.push_back(write.get());
+  program_->Write(Shell("echo ran"));
+  std::thread killer([this] {
+    const std::set<pid_t> others = {program_->init().pid,
+                                    program_->spawner().pid};
+    ::kill(AwaitChildBeside(others), SIGKILL);
+  });
+  const StartedProgram::Started started = program_->Start(fds);
+  killer.join();
+  EXPECT_EQ(started.answer.stage, SpawnStage::kCgroup);
+  EXPECT_EQ(started.answer.error, EINTR);
+  ASSERT_TRUE(started.pidfd.valid());
+  EXPECT_EQ(WaitFor(started.pidfd), SIGKILL);
+  EXPECT_EQ(program_->Output(), "");
+  EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
 }
 
 TEST_F(ProgramTest, RefusesAMalformedRequestAndServesTheNext) {

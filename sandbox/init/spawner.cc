@@ -69,6 +69,9 @@ int Fail(SpawnStage stage, long result) {
   return 1;
 }
 
+// Sets the answer that is sent if the child is killed from here on.
+void Enter(SpawnStage stage) { spawn.answer = {stage, EINTR}; }
+
 long JoinCgroup() {
   if (spawn.request.cgroup_v2 != 0) {
     return 0;  // CLONE_INTO_CGROUP has done it
@@ -112,8 +115,13 @@ long BecomeCommand() {
 }
 
 long Execute(const char* path) {
-  return Syscall(__NR_execve, Address(path), Address(spawn.strings.arguments),
-                 Address(spawn.strings.environment));
+  // A successful execution is the last thing that the child does.
+  spawn.answer = {SpawnStage::kNone, 0};
+  const long result =
+      Syscall(__NR_execve, Address(path), Address(spawn.strings.arguments),
+              Address(spawn.strings.environment));
+  Enter(SpawnStage::kExec);
+  return result;
 }
 
 int RunChild(void*) {
@@ -121,14 +129,17 @@ int RunChild(void*) {
   if (result < 0) {
     return Fail(SpawnStage::kCgroup, result);
   }
+  Enter(SpawnStage::kPrepare);
   result = BecomeCommand();
   if (result < 0) {
     return Fail(SpawnStage::kPrepare, result);
   }
+  Enter(SpawnStage::kChdir);
   result = Syscall(__NR_chdir, Address(spawn.strings.working_directory));
   if (result < 0) {
     return Fail(SpawnStage::kChdir, result);
   }
+  Enter(SpawnStage::kExec);
   const char* program = spawn.strings.arguments[0];
   result = spawn.strings.search_path != nullptr
                ? SearchAndExecute(spawn.strings.search_path, program, Execute)
@@ -163,6 +174,8 @@ int Start() {
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<uint64_t>(spawn.fds[kStreamFds]);
   }
+  // Here, since the child may be killed before its first instruction.
+  Enter(SpawnStage::kCgroup);
   const long result =
       CloneRunning(&arguments, sizeof(arguments), RunChild, nullptr);
   if (result < 0) {

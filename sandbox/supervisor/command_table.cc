@@ -99,6 +99,11 @@ void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
   }
 }
 
+bool CommandTable::Owns(pid_t pid) {
+  return std::any_of(commands_.begin(), commands_.end(),
+                     [pid](auto& entry) { return entry.second->Owns(pid); });
+}
+
 bool CommandTable::ReapIfOwn(pid_t pid) {
   return std::any_of(commands_.begin(), commands_.end(), [pid](auto& entry) {
     return entry.second->ReapIfOwn(pid);

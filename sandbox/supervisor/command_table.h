@@ -42,6 +42,8 @@ class CommandTable {
   // The end of the command was reported; the command may be on the stack.
   void OnEnd(const std::string& id);
 
+  // This is the process of a command, which has not been reaped.
+  bool Owns(pid_t pid);
   // Reaps the command whose process this is. False: it is none's.
   bool ReapIfOwn(pid_t pid);
 

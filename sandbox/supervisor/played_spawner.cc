@@ -21,8 +21,9 @@ PlayedSpawner::PlayedSpawner(EventLoop* loop) {
   theirs_.Reset(fds[1]);
   const UniqueFd exchange(::memfd_create("exchange", MFD_CLOEXEC));
   CHECK(::ftruncate(exchange.get(), kExchangeSize) == 0);
-  spawner_ = *Spawner::Create(loop, UniqueFd(fds[0]), exchange,
-                              [] { LOG(FATAL) << "the spawner was lost"; });
+  spawner_ = *Spawner::Create(
+      loop, UniqueFd(fds[0]), exchange, [](pid_t) { return true; },
+      [] { LOG(FATAL) << "the spawner was lost"; });
 }
 
 PlayedSpawner::~PlayedSpawner() {

@@ -22,6 +22,9 @@ constexpr absl::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 // A large request touches pages beyond this, which are released afterwards.
 constexpr size_t kKeptPages = size_t{64} << 10;
 
+// A start that takes longer is looked at, again and again.
+constexpr absl::Duration kOverdue = absl::Milliseconds(20);
+
 // Appends NUL-terminated strings to the exchange.
 class StringWriter {
  public:
@@ -53,22 +56,25 @@ class StringWriter {
 
 absl::StatusOr<std::unique_ptr<Spawner>> Spawner::Create(
     EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
-    absl::AnyInvocable<void()> lost) {
+    StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost) {
   void* memory = ::mmap(nullptr, kExchangeSize, PROT_READ | PROT_WRITE,
                         MAP_SHARED, exchange.get(), 0);
   if (memory == MAP_FAILED) {
     return absl::ErrnoToStatus(errno, "mmap(exchange)");
   }
-  return std::unique_ptr<Spawner>(new Spawner(
-      loop, std::move(socket), static_cast<char*>(memory), std::move(lost)));
+  return std::unique_ptr<Spawner>(
+      new Spawner(loop, std::move(socket), static_cast<char*>(memory),
+                  std::move(is_known), std::move(lost)));
 }
 
 Spawner::Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
+                 StoppedStart::IsKnown is_known,
                  absl::AnyInvocable<void()> lost)
     : loop_(loop),
       socket_(std::move(socket)),
       exchange_(exchange),
-      lost_(std::move(lost)) {
+      lost_(std::move(lost)),
+      stopped_(std::move(is_known)) {
   loop_->Watch(socket_.get(), EPOLLIN, [this](uint32_t) { OnAnswer(); });
 }
 
@@ -116,6 +122,8 @@ SpawnAnswer Spawner::Send(const Job& job) {
   const bool sent = SendWithFds(socket_.get(), &go, 1, job.fds).ok();
   const int error = errno;
   if (sent) {
+    stopped_.Begin();
+    Watch();
     return {};
   }
   if (error == EPIPE || error == ECONNRESET) {
@@ -125,6 +133,13 @@ SpawnAnswer Spawner::Send(const Job& job) {
     return {};
   }
   return {SpawnStage::kClone, error};
+}
+
+void Spawner::Watch() {
+  overdue_ = Timer(loop_, kOverdue, [this] {
+    stopped_.Free();
+    Watch();
+  });
 }
 
 bool Spawner::Reserve() {
@@ -137,6 +152,7 @@ bool Spawner::Reserve() {
 void Spawner::OnEnd() {
   if (!ended_) {
     ended_ = true;
+    overdue_.Cancel();
     loop_->Unwatch(socket_.get());
     lost_();
   }
@@ -202,6 +218,7 @@ void Spawner::OnAnswer() {
   }
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
+  overdue_.Cancel();
   absl::AnyInvocable<void()> then = std::exchange(after_answer_, nullptr);
   // The next command may start while this answer is handled.
   SendNext();

@@ -19,6 +19,7 @@
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
+#include "sandbox/supervisor/stopped_start.h"
 
 namespace sandbox {
 
@@ -38,10 +39,11 @@ class Spawner {
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;
   };
 
-  // `lost` is called when the spawner ends.
+  // `is_known` says whether a child of this process is known, apart from the
+  // one that is being started. `lost` is called when the spawner ends.
   static absl::StatusOr<std::unique_ptr<Spawner>> Create(
       EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
-      absl::AnyInvocable<void()> lost);
+      StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost);
   ~Spawner();
 
   void Spawn(Job job);
@@ -51,7 +53,7 @@ class Spawner {
 
  private:
   Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
-          absl::AnyInvocable<void()> lost);
+          StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost);
 
   void SendNext();
   // Returns why the request was not sent; error 0: it was sent.
@@ -59,6 +61,8 @@ class Spawner {
   // False: the request does not fit into the exchange.
   bool Write(const Job& job);
   void OnAnswer();
+  // Calls stopped_ until the request is answered.
+  void Watch();
   // True: a pidfd can be received.
   bool Reserve();
   void OnEnd();
@@ -70,6 +74,8 @@ class Spawner {
   UniqueFd reserve_;
   char* const exchange_;
   absl::AnyInvocable<void()> lost_;
+  StoppedStart stopped_;
+  Timer overdue_;
   bool ended_ = false;
   Timer end_timer_;
   // Bytes of the exchange that the request under way takes.

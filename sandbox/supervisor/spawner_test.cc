@@ -4,8 +4,10 @@
 #include "sandbox/supervisor/spawner.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,8 +37,9 @@ class SpawnerTest : public ::testing::Test {
     EXPECT_EQ(::ftruncate(exchange.get(), kExchangeSize), 0);
     exchange_ = static_cast<char*>(::mmap(nullptr, kExchangeSize, PROT_READ,
                                           MAP_SHARED, exchange.get(), 0));
-    spawner_ =
-        *Spawner::Create(loop_.get(), UniqueFd(fds[0]), exchange, [this] {
+    spawner_ = *Spawner::Create(
+        loop_.get(), UniqueFd(fds[0]), exchange, [](pid_t) { return false; },
+        [this] {
           lost_ = true;
           loop_->Stop();
         });
@@ -213,6 +216,19 @@ TEST_F(SpawnerTest, TreatsASuccessWithoutAPidfdAsTheEndOfTheSpawner) {
   loop_->Run();
   EXPECT_TRUE(lost_);
   EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, ContinuesAProcessThatWasStoppedBeforeItExecuted) {
+  spawner_->Spawn(Job(command_));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    Answer(ENOENT, {});
+    ::_exit(0);
+  }
+  loop_->Run();
+  EXPECT_THAT(answers_, ElementsAre(ENOENT));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST_F(SpawnerTest, TreatsAnUnexpectedAnswerAsTheEndOfTheSpawner) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -112,7 +113,7 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
                                                   SpawnAnswer answer) mutable {
     command_fds_.clear();
     command_.Clear();
-    if (answer.stage != SpawnStage::kNone) {
+    if (HasFailed(answer)) {
       OnFailedToStart(pidfd, answer);
     } else {
       OnRunning(std::move(pidfd));
@@ -120,6 +121,12 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
     started();
   };
   host_->spawner->Spawn(std::move(job));
+}
+
+bool SupervisedCommand::HasFailed(SpawnAnswer answer) const {
+  // One that was killed since it is being deleted ends like those that run.
+  const bool deleted = answer.error == EINTR && ending_.condemned();
+  return answer.stage != SpawnStage::kNone && !deleted;
 }
 
 void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
@@ -200,7 +207,7 @@ void SupervisedCommand::OnExit() {
 }
 
 bool SupervisedCommand::ReapIfOwn(pid_t pid) {
-  if (!processes_.IsLeader(pid)) {
+  if (!Owns(pid)) {
     return false;
   }
   OnExit();

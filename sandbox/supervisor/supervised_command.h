@@ -75,6 +75,8 @@ class SupervisedCommand {
   // Kills all processes. Does not wait until they are dead.
   void Kill();
 
+  // This is the command's process, which has not been reaped.
+  bool Owns(pid_t pid) { return processes_.IsLeader(pid); }
   // Reaps the command if this is its process, which has ended. False: it is
   // not.
   bool ReapIfOwn(pid_t pid);
@@ -97,6 +99,7 @@ class SupervisedCommand {
   };
 
   void Enter(State next);
+  bool HasFailed(SpawnAnswer answer) const;
   void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);
   void OnRunning(UniqueFd pidfd);
   void OnOutput();

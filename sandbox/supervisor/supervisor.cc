@@ -184,8 +184,10 @@ absl::Status Supervisor::Prepare() {
 absl::Status Supervisor::StartSpawner() {
   ASSIGN_OR_RETURN(
       spawner_,
-      Spawner::Create(loop_.get(), std::move(construction_.spawner_socket),
-                      construction_.exchange, [this] { OnSpawnerExit(); }));
+      Spawner::Create(
+          loop_.get(), std::move(construction_.spawner_socket),
+          construction_.exchange, [this](pid_t pid) { return IsKnown(pid); },
+          [this] { OnSpawnerExit(); }));
   host_.spawner = spawner_.get();
   spares_.PrepareGroup();
   return absl::OkStatus();
@@ -288,8 +290,17 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   }
 }
 
+bool Supervisor::IsInitOrSpawner(pid_t pid) const {
+  return pid == construction_.init.pid || pid == construction_.spawner.pid;
+}
+
+bool Supervisor::IsKnown(pid_t pid) {
+  return IsInitOrSpawner(pid) || (way_out_ != nullptr && way_out_->Owns(pid)) ||
+         commands_.Owns(pid);
+}
+
 StrangeChildren::Kind Supervisor::Recognize(pid_t pid) {
-  if (pid == construction_.init.pid || pid == construction_.spawner.pid) {
+  if (IsInitOrSpawner(pid)) {
     return StrangeChildren::Kind::kOwn;
   }
   if (way_out_ != nullptr && way_out_->ReapIfOwn(pid)) {

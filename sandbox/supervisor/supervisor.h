@@ -77,6 +77,9 @@ class Supervisor {
   void Fail(wire::SandboxEnd::Cause cause, const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
+  bool IsInitOrSpawner(pid_t pid) const;
+  // The child is one of the supervisor's own, and no start that is under way.
+  bool IsKnown(pid_t pid);
   StrangeChildren::Kind Recognize(pid_t pid);
   // Ends the run when nothing is left to wait for.
   void TryEnd();

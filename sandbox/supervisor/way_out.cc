@@ -171,11 +171,11 @@ void WayOut::OnEvents() {
 }
 
 bool WayOut::ReapIfOwn(pid_t pid) {
-  const bool own = process_.pidfd.valid() && pid == process_.pid;
-  if (own) {
-    OnEnd();
+  if (!Owns(pid)) {
+    return false;
   }
-  return own;
+  OnEnd();
+  return true;
 }
 
 void WayOut::OnEnd() {

@@ -43,6 +43,9 @@ class WayOut {
   // Ends the process.
   ~WayOut();
 
+  bool Owns(pid_t pid) const {
+    return process_.pidfd.valid() && pid == process_.pid;
+  }
   // Reaps and replaces the process if it is `pid`, which has ended.
   bool ReapIfOwn(pid_t pid);
 

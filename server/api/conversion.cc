@@ -112,6 +112,9 @@ const char* ErrnoText(int error) {
     return "the host's memory for compiled filters is used up "
            "(net.core.bpf_jit_limit)";
   }
+  if (error == EINTR) {
+    return "its process was killed before the program was executed";
+  }
   const char* text = ::strerrordesc_np(error);
   return text == nullptr ? "unknown error" : text;
 }

@@ -1,5 +1,6 @@
 #include "server/api/conversion.h"
 
+#include <cerrno>
 #include <csignal>
 #include <string>
 
@@ -89,6 +90,17 @@ TEST(ConversionTest, AFailedStartReportsItsStageAndErrno) {
   EXPECT_EQ(execution.start_failure().stage(), corral::v1::StartFailure::EXEC);
   EXPECT_EQ(execution.start_failure().message(),
             "EXEC: No such file or directory");
+}
+
+TEST(ConversionTest, AFailedStartSaysThatTheProcessWasKilled) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  record.mutable_failure()->set_stage(wire::StartFailure::CHDIR);
+  record.mutable_failure()->set_errno_value(EINTR);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_EQ(execution.start_failure().message(),
+            "CHDIR: its process was killed before the program was executed");
 }
 
 TEST(ConversionTest, AFailedStartNamesTheSettingThatLimitsCompiledFilters) {

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ namespace {
 using ::sandbox::wire::ExecutionRecord;
 using ::sandbox::wire::ExitRecord;
 using ::sandbox::wire::SandboxEnd;
+using ::testing::AnyOf;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -182,20 +184,37 @@ TEST_F(ProcessAttackTest, TimeoutKillsDescendantsInEveryState) {
   ExpectUsable();
 }
 
-TEST_F(ProcessAttackTest, StoppingNewCommandsHurtsOnlyItsOwnSandbox) {
+TEST_F(ProcessAttackTest, StoppingNewCommandsLeavesNoStartUnanswered) {
   Create();
   const HostProcess witness = StartWitness();
   ASSERT_THAT(sandbox_.Start(AttackRequest("stopper", "stop-all")), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("stopper", "stdout", "stopping"));
-  // The attack may stop these commands before they execute, so that no answer
-  // comes.
   sandbox::Outcome outcomes[5];
   for (int i = 0; i < 5; ++i) {
     sandbox_.connection().Start(sandbox_.Shell(absl::StrCat("s", i), "echo hi"),
                                 outcomes[i].Callback());
   }
+  for (sandbox::Outcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.Wait(), IsOk());
+  }
   EXPECT_THAT(sandbox_.Delete(), IsOk());
   EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
+}
+
+TEST_F(ProcessAttackTest, KillingNewCommandsLeavesEachATrueEnd) {
+  Create();
+  ASSERT_THAT(sandbox_.Start(AttackRequest("killer", "kill-others")), IsOk());
+  ASSERT_TRUE(sandbox_.WaitForText("killer", "stdout", "shooting"));
+  for (int i = 0; i < 50; ++i) {
+    const std::string id = absl::StrCat("s", i);
+    EXPECT_THAT(sandbox_.Start(sandbox_.Shell(id, "exit 0")), IsOk());
+    const sandbox::wire::ExecutionRecord end = sandbox_.WaitForEnd(id);
+    if (end.state() == sandbox::wire::ExecutionRecord::FAILED_TO_START) {
+      EXPECT_EQ(end.failure().errno_value(), EINTR);
+    } else {
+      EXPECT_THAT(end.exit().wait_status(), AnyOf(0, SIGKILL));
+    }
+  }
 }
 
 TEST_F(ProcessAttackTest, NothingOutlivesTheSupervisor) {

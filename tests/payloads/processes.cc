@@ -236,6 +236,14 @@ int StopAll(int, char**) {
   }
 }
 
+// Kills all others, again and again: also what the spawner is starting.
+int KillOthers(int, char**) {
+  Say("shooting");
+  for (;;) {
+    ::kill(-1, SIGKILL);
+  }
+}
+
 int Crash(int, char**) {
   const size_t size = size_t{64} << 20;
   char* memory =
@@ -289,6 +297,7 @@ const Entry kProcesses[] = {{"assault", Assault},
                             {"stopped", Stopped},
                             {"kill-all", KillAll},
                             {"stop-all", StopAll},
+                            {"kill-others", KillOthers},
                             {"crash", Crash},
                             {"memfd", Memfd},
                             {"own-child", OwnChild},

@@ -36,6 +36,10 @@ int StartFailureCode(const StartFailure& failure) {
 
 std::string ExplainStartFailure(const Execution& execution) {
   const StartFailure& failure = execution.start_failure();
+  if (failure.errno_value() == EINTR) {
+    return absl::StrCat(Printable(execution.command().argv(0)),
+                        ": killed before it was executed");
+  }
   const std::string& subject = failure.stage() == StartFailure::CHDIR
                                    ? execution.command().working_directory()
                                    : execution.command().argv(0);

@@ -78,6 +78,8 @@ TEST(ExitReportTest, NamesTheDirectoryOrTheProgramOfAFailedStart) {
             "prog: exec failed: Permission denied (EACCES)");
   EXPECT_EQ(StateText(FailedToStart(StartFailure::EXEC, EACCES)),
             "failed: EACCES");
+  EXPECT_EQ(ExplainEnd(FailedToStart(StartFailure::CHDIR, EINTR)),
+            "prog: killed before it was executed");
 }
 
 TEST(ExitReportTest, ExplainsWhyTheEndIsNotKnown) {
