@@ -1,6 +1,8 @@
 #include "sandbox/base/program_image.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +12,17 @@
 #include "absl/strings/str_cat.h"
 
 namespace sandbox {
+namespace {
+
+// In the child, behind the socket. It is open while the child executes it, and
+// the child closes it.
+constexpr int kImage = kProgramSocket + 1;
+
+// Returns a descriptor above those of the child: dup2(2) onto the same number
+// would leave close-on-exec set.
+UniqueFd Raised(int fd) { return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 16)); }
+
+}  // namespace
 
 absl::StatusOr<UniqueFd> MakeProgramImage(const char* name,
                                           absl::string_view image) {
@@ -26,6 +39,43 @@ absl::StatusOr<UniqueFd> MakeProgramImage(const char* name,
                                absl::StrCat("reopen the memfd of ", name));
   }
   return read_only;
+}
+
+absl::StatusOr<pid_t> StartProgram(const char* name, const UniqueFd& image,
+                                   int socket, ErrorOutput error) {
+  const UniqueFd program = Raised(image.get());
+  const UniqueFd theirs = Raised(socket);
+  if (!program.valid() || !theirs.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("descriptors of ", name));
+  }
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, 0, 1);
+  if (error == ErrorOutput::kDiscarded) {
+    ::posix_spawn_file_actions_adddup2(&actions, 0, 2);
+  }
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kProgramSocket);
+  ::posix_spawn_file_actions_adddup2(&actions, program.get(), kImage);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, kImage + 1);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  char* const arguments[] = {const_cast<char*>(name), nullptr};
+  char* const environment[] = {nullptr};
+  pid_t pid;
+  const int failure =
+      ::posix_spawn(&pid, absl::StrCat("/proc/self/fd/", kImage).c_str(),
+                    &actions, &attributes, arguments, environment);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) {
+    return absl::ErrnoToStatus(failure, absl::StrCat("start ", name));
+  }
+  return pid;
 }
 
 }  // namespace sandbox

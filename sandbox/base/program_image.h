@@ -1,5 +1,12 @@
+// Programs that are part of this one: they are executed from memory, so that
+// nobody needs a file on the disk.
+//
+// For any thread.
+
 #ifndef SANDBOX_BASE_PROGRAM_IMAGE_H_
 #define SANDBOX_BASE_PROGRAM_IMAGE_H_
+
+#include <sys/types.h>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -7,11 +14,23 @@
 
 namespace sandbox {
 
-// Puts an executable file that is part of this program into memory. Returns a
-// descriptor to execute it with; nobody needs a file on the disk. `name` is
-// shown below /proc. Errors: those of memfd_create(2), write(2), open(2).
+// Puts an executable file into memory. Returns a descriptor to execute it with.
+// `name` is shown below /proc. Errors: those of memfd_create(2), write(2),
+// open(2).
 absl::StatusOr<UniqueFd> MakeProgramImage(const char* name,
                                           absl::string_view image);
+
+// A child's socket to its parent.
+inline constexpr int kProgramSocket = 3;
+
+enum class ErrorOutput { kInherited, kDiscarded };
+
+// Starts the program as a child, with `name` as argv[0] and without an
+// environment. It gets `socket` as kProgramSocket and its own image as the next
+// descriptor, which it should close; input and output are /dev/null. The caller
+// reaps it. Errors: those of fcntl(2) and posix_spawn(3).
+absl::StatusOr<pid_t> StartProgram(const char* name, const UniqueFd& image,
+                                   int socket, ErrorOutput error);
 
 }  // namespace sandbox
 

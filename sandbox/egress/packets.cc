@@ -32,7 +32,7 @@ absl::Status SendMessage(int socket,
     RETURN_IF_ERROR(
         sandbox::SendWithFds(socket, bytes.data(), bytes.size(), {next, end}));
     next = end;
-    bytes = "+";
+    bytes.assign(1, '+');
   } while (next != descriptors.end());
   return absl::OkStatus();
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,45 +26,11 @@ using screen::Action;
 using screen::Request;
 
 constexpr int kPatienceMillis = 5000;
-// In the child: the socket, then the program.
-constexpr int kImage = screen::kEmulatorSocket + 1;
+
+static_assert(screen::kEmulatorSocket == sandbox::kProgramSocket);
 
 absl::Status Lost(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("emulator: ", what));
-}
-
-// Returns 0 or an errno.
-int Spawn(const UniqueFd& image, const UniqueFd& socket, pid_t* pid) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, 0, 1);
-  ::posix_spawn_file_actions_adddup2(&actions, 0, 2);
-  ::posix_spawn_file_actions_adddup2(&actions, socket.get(),
-                                     screen::kEmulatorSocket);
-  ::posix_spawn_file_actions_adddup2(&actions, image.get(), kImage);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, kImage + 1);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  char name[] = "corral-emulator";
-  char* const arguments[] = {name, nullptr};
-  char* const environment[] = {nullptr};
-  const std::string program = absl::StrCat("/proc/self/fd/", kImage);
-  const int error = ::posix_spawn(pid, program.c_str(), &actions, &attributes,
-                                  arguments, environment);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error;
-}
-
-// Returns a descriptor above those that Spawn() overwrites. dup2(2) onto the
-// same number would leave close-on-exec set.
-UniqueFd AboveTheFixedOnes(const UniqueFd& fd) {
-  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 16));
 }
 
 }  // namespace
@@ -89,18 +54,13 @@ absl::StatusOr<std::unique_ptr<EmulatorProcess>> EmulatorProcess::Start(
     return absl::ErrnoToStatus(errno, "socket of an emulator");
   }
   UniqueFd ours(ends[0]);
-  const UniqueFd created(ends[1]);
-  const UniqueFd theirs = AboveTheFixedOnes(created);
-  const UniqueFd program = AboveTheFixedOnes(image);
-  if (!theirs.valid() || !program.valid() ||
-      ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return absl::ErrnoToStatus(errno, "descriptors of an emulator");
+  const UniqueFd theirs(ends[1]);
+  if (::fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return absl::ErrnoToStatus(errno, "socket of an emulator");
   }
-  pid_t pid;
-  const int error = Spawn(program, theirs, &pid);
-  if (error != 0) {
-    return absl::ErrnoToStatus(error, "start corral-emulator");
-  }
+  ASSIGN_OR_RETURN(const pid_t pid,
+                   sandbox::StartProgram("corral-emulator", image, theirs.get(),
+                                         sandbox::ErrorOutput::kDiscarded));
   std::unique_ptr<EmulatorProcess> emulator(
       new EmulatorProcess(pid, std::move(ours)));
   // It can be made again. Its parent asks the kernel to be spared, and it has

@@ -1,0 +1,88 @@
+#include "sandbox/base/program_image.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/small_file.h"
+
+namespace sandbox {
+namespace {
+
+class ProgramImageTest : public ::testing::Test {
+ protected:
+  ProgramImageTest() {
+    const absl::StatusOr<std::string> program =
+        ReadSmallFile("sandbox/base/reporting_program");
+    EXPECT_TRUE(program.ok()) << program.status();
+    image_ = *MakeProgramImage("reporting", *program);
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ours_.Reset(ends[0]);
+    theirs_.Reset(ends[1]);
+  }
+
+  // Everything that the program sends before it ends.
+  std::string Report() {
+    theirs_.Reset();
+    std::string report(256, '\0');
+    const ssize_t size = ::read(ours_.get(), report.data(), report.size());
+    report.resize(size < 0 ? 0 : static_cast<size_t>(size));
+    return report;
+  }
+  static void ExpectSuccess(pid_t pid) {
+    int status = -1;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+  }
+
+  UniqueFd image_;
+  UniqueFd ours_;
+  UniqueFd theirs_;
+};
+
+TEST_F(ProgramImageTest, StartsAProgramWithItsSocketAndNothingElse) {
+  const UniqueFd inherited(::open("/dev/null", O_RDONLY));
+  ASSERT_EQ(::setenv("PROGRAM_IMAGE_TEST", "1", 1), 0);
+  sigset_t term;
+  ::sigemptyset(&term);
+  ::sigaddset(&term, SIGTERM);
+  ASSERT_EQ(::sigprocmask(SIG_BLOCK, &term, nullptr), 0);
+  const absl::StatusOr<pid_t> pid = StartProgram(
+      "corral-test", image_, theirs_.get(), ErrorOutput::kInherited);
+  ASSERT_EQ(::sigprocmask(SIG_UNBLOCK, &term, nullptr), 0);
+  ASSERT_TRUE(pid.ok()) << pid.status();
+  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null empty open");
+  ExpectSuccess(*pid);
+}
+
+TEST_F(ProgramImageTest, StartsAProgramWhoseSocketHasTheNumberItGets) {
+  const UniqueFd saved(::fcntl(kProgramSocket, F_DUPFD_CLOEXEC, 20));
+  ASSERT_EQ(::dup3(theirs_.get(), kProgramSocket, O_CLOEXEC), kProgramSocket);
+  const absl::StatusOr<pid_t> pid = StartProgram(
+      "corral-test", image_, kProgramSocket, ErrorOutput::kDiscarded);
+  ::close(kProgramSocket);
+  if (saved.valid()) {
+    ::dup3(saved.get(), kProgramSocket, O_CLOEXEC);
+  }
+  ASSERT_TRUE(pid.ok()) << pid.status();
+  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null empty open");
+  ExpectSuccess(*pid);
+}
+
+TEST_F(ProgramImageTest, ReportsThatAProgramCannotBeStarted) {
+  const UniqueFd text = *MakeProgramImage("text", "not a program");
+  const absl::StatusOr<pid_t> pid =
+      StartProgram("corral-test", text, theirs_.get(), ErrorOutput::kInherited);
+  EXPECT_EQ(pid.status().message(), "start corral-test: Exec format error");
+}
+
+}  // namespace
+}  // namespace sandbox
