@@ -5,14 +5,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -20,12 +18,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
-#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/init_image.h"
 #include "sandbox/kernel/privileges.h"
 #include "sandbox/seccomp/seccomp.h"
+#include "sandbox/supervisor/construction_report.h"
 
 namespace sandbox {
 namespace {
@@ -40,28 +38,6 @@ constexpr const char* kHostName = "corral";
 constexpr int kNestedNamespaces = 64;
 // Above what the program wants its descriptors to be.
 constexpr int kAbove = 16;
-
-// A report of a child before it executes, packed: an absl::StatusCode, a
-// wire::Reply::Failure and a text.
-struct Report {
-  int32_t code;
-  int32_t failure;
-  // Enough for the longest path.
-  char text[4600];
-};
-
-struct SocketPair {
-  UniqueFd ours;
-  UniqueFd theirs;
-};
-
-absl::StatusOr<SocketPair> MakePair() {
-  int fds[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::ErrnoToStatus(errno, "socketpair");
-  }
-  return SocketPair{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
 
 // The program, sealed: what runs inside can never be written, and no file of
 // the host is executed there.
@@ -91,38 +67,6 @@ absl::StatusOr<UniqueFd> MakeExchange() {
     return absl::ErrnoToStatus(errno, "memfd of the exchange");
   }
   return memfd;
-}
-
-void SendReport(int socket, const absl::Status& status,
-                const std::vector<int>& fds) {
-  Report report = {static_cast<int32_t>(status.code()), FailureOf(status), {}};
-  const std::string text(status.message());
-  std::strncpy(report.text, text.c_str(), sizeof(report.text) - 1);
-  (void)SendWithFds(socket, &report, sizeof(report), fds);
-}
-
-// For a child that ended without a report: it reports every failure of its own.
-absl::Status KilledError(const char* who) {
-  return absl::AbortedError(absl::StrCat(who, " was killed during set-up"));
-}
-
-// The descriptors that came with a child's report of success.
-absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
-                                                    const char* who) {
-  Report report = {};
-  absl::StatusOr<ReceivedPacket> packet =
-      ReceiveWithFds(socket, &report, sizeof(report));
-  if (!packet.ok() || packet->size != sizeof(report)) {
-    return KilledError(who);
-  }
-  if (report.code != 0) {
-    const auto kind = static_cast<wire::Reply::Failure>(report.failure);
-    return kind == wire::Reply::FAULT
-               ? absl::Status(static_cast<absl::StatusCode>(report.code),
-                              absl::StrCat(who, ": ", report.text))
-               : MakeFailure(kind, report.text);
-  }
-  return std::move(packet->fds);
 }
 
 // Puts /dev/null on 0 to 2 and `fds` on 3 and up; all else closes on exec.
@@ -205,11 +149,6 @@ UniqueFd Raised(const UniqueFd& fd) {
   return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
 }
 
-[[noreturn]] void EndChild(int socket, const absl::Status& status) {
-  SendReport(socket, status, {});
-  ::_exit(1);
-}
-
 int EntryForClone(const Cgroup& home) {
   return home.version() == CgroupVersion::kV2 ? home.EntryFds()[0] : -1;
 }
@@ -217,7 +156,7 @@ int EntryForClone(const Cgroup& home) {
 absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
                        Construction& made) {
   ASSIGN_OR_RETURN(const HostTrees host, Gather());
-  ASSIGN_OR_RETURN(SocketPair pair, MakePair());
+  ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child =
       CloneIntoNamespaces(EntryForClone(cgroup), first_id);
   if (!child.ok()) {
@@ -226,8 +165,8 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   }
   if (child->pid == 0) {
     pair.ours.Reset();
-    EndChild(pair.theirs.get(),
-             BecomeInit(cgroup, host, image, pair.theirs.get()));
+    ReportAndExit(pair.theirs.get(),
+                  BecomeInit(cgroup, host, image, pair.theirs.get()));
   }
   made.init = *std::move(child);
   pair.theirs.Reset();
@@ -248,7 +187,7 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
 
 absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
                           Construction& made) {
-  ASSIGN_OR_RETURN(SocketPair pair, MakePair());
+  ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   ASSIGN_OR_RETURN(made.exchange, MakeExchange());
   UniqueFd socket = Raised(pair.theirs);
   const UniqueFd exchange = Raised(made.exchange);
@@ -258,22 +197,13 @@ absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
     return child.status();
   }
   if (child->pid == 0) {
-    EndChild(socket.get(),
-             BecomeSpawner(image, socket.get(), exchange.get(), home, profile));
+    ReportAndExit(socket.get(), BecomeSpawner(image, socket.get(),
+                                              exchange.get(), home, profile));
   }
   made.spawner = *std::move(child);
   pair.theirs.Reset();
   socket.Reset();
-  // Its first packet is the program's own, shorter than a report: it runs.
-  Report report = {};
-  const absl::StatusOr<ReceivedPacket> packet =
-      ReceiveWithFds(pair.ours.get(), &report, sizeof(report));
-  if (!packet.ok() || packet->size == 0) {
-    return KilledError("the spawner");
-  }
-  if (packet->size != sizeof(SpawnAnswer)) {
-    return absl::InternalError(absl::StrCat("spawner: ", report.text));
-  }
+  RETURN_IF_ERROR(ReceiveFirstPacket(pair.ours.get(), "the spawner"));
   made.spawner_socket = std::move(pair.ours);
   return absl::OkStatus();
 }
@@ -346,9 +276,9 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
   const UniqueFd image = Raised(low);
   absl::Status status = StartInit(first_id, cgroup, image.get(), made);
-  if (absl::IsNotFound(status)) {
-    // A file of the host's /etc was replaced between the two steps that lend
-    // it, as ldconfig does with ld.so.cache.
+  if (!status.ok() && !absl::IsAborted(status)) {
+    // Perhaps a file of the host's /etc was replaced between the two steps that
+    // lend it, as ldconfig does with ld.so.cache.
     Abandon(made);
     made = Construction();
     status = StartInit(first_id, cgroup, image.get(), made);
@@ -379,14 +309,14 @@ absl::Status Complete(const Construction& made,
   if (!particulars.workspace.path.empty()) {
     ASSIGN_OR_RETURN(workspace, LendWorkspace(particulars.workspace));
   }
-  ASSIGN_OR_RETURN(SocketPair pair, MakePair());
+  ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
   if (!child.ok()) {
     return IsExiting(made.init.pid) ? KilledError("init") : child.status();
   }
   if (child->pid == 0) {
-    EndChild(pair.theirs.get(),
-             CompleteInside(made.root.get(), workspace, particulars));
+    ReportAndExit(pair.theirs.get(),
+                  CompleteInside(made.root.get(), workspace, particulars));
   }
   pair.theirs.Reset();
   absl::Status completed =

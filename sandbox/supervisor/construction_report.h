@@ -1,0 +1,47 @@
+// The reports of the supervisor's children while a sandbox is being made: each
+// says that its part is done, or why it could not do it.
+//
+// Any thread; between fork and exec too, in a process with one thread.
+
+#ifndef SANDBOX_SUPERVISOR_CONSTRUCTION_REPORT_H_
+#define SANDBOX_SUPERVISOR_CONSTRUCTION_REPORT_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+struct ReportSockets {
+  UniqueFd ours;
+  UniqueFd theirs;
+};
+
+absl::StatusOr<ReportSockets> MakeReportSockets();
+
+// Sends the kind and the text of `status`, and with success `fds`.
+void SendReport(int socket, const absl::Status& status,
+                const std::vector<int>& fds);
+
+// Reports the failure, or success if the child is not to execute anything, and
+// ends the process.
+[[noreturn]] void ReportAndExit(int socket, const absl::Status& status);
+
+// Waits for the report of the child `who` and returns the descriptors that came
+// with it, or its failure, which keeps its kind. Aborted: the child was killed
+// before it could report.
+absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
+                                                    const char* who);
+
+// Waits until the program that the child executes has sent its first packet,
+// which is shorter than a report. Fails as ReceiveReport() does.
+absl::Status ReceiveFirstPacket(int socket, const char* who);
+
+// Aborted: `who` was killed during set-up.
+absl::Status KilledError(const char* who);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_CONSTRUCTION_REPORT_H_
