@@ -32,6 +32,9 @@ struct CommandHost {
   RecordSync* sync = nullptr;
   // The directory of the sandbox's devpts.
   int devpts = -1;
+  // The user and group of the commands, as the host sees them. -1: those of
+  // this process.
+  uid_t user = static_cast<uid_t>(-1);
   // A command's state has changed. Called for RUNNING, and for its end.
   std::function<void(const wire::ExecutionRecord&)> on_state;
   // The logs of a command have changed; see wire::OutputChange.

@@ -35,11 +35,10 @@ Overflow OverflowOf(const wire::CommandSpec& command) {
 }
 
 // Fills `prepared`, whose files exist.
-absl::Status Complete(SpareParts* spares, int devpts,
-                      const wire::CommandSpec& command,
+absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
                       const wire::ExecutionRecord& record,
                       PreparedCommand* prepared) {
-  ASSIGN_OR_RETURN(prepared->group, spares->TakeGroup());
+  ASSIGN_OR_RETURN(prepared->group, host.spares->TakeGroup());
   if (command.cpu_timeout_ns() > 0) {
     // A host that does not count CPU time refuses now, not when it is too late.
     RETURN_IF_ERROR(prepared->group->CpuTime().status());
@@ -47,9 +46,9 @@ absl::Status Complete(SpareParts* spares, int devpts,
   ASSIGN_OR_RETURN(
       CommandStreams streams,
       command.terminal_rows() != 0
-          ? OpenTerminal(devpts, command.terminal_rows(),
+          ? OpenTerminal(host.devpts, command.terminal_rows(),
                          command.terminal_columns())
-          : OpenPipes(command.open_stdin(), command.merge_stderr()));
+          : OpenPipes(command.open_stdin(), command.merge_stderr(), host.user));
   prepared->command_fds = std::move(streams.command);
   prepared->input = std::move(streams.input);
   for (auto& [kind, source] : streams.outputs) {
@@ -66,16 +65,15 @@ absl::Status Complete(SpareParts* spares, int devpts,
 }  // namespace
 
 absl::StatusOr<PreparedCommand> PrepareCommand(
-    SpareParts* spares, int devpts, const wire::CommandSpec& command,
+    const CommandHost& host, const wire::CommandSpec& command,
     const wire::ExecutionRecord& record) {
   const bool terminal = command.terminal_rows() != 0;
   absl::StatusOr<ExecutionFiles> files =
-      spares->TakeFiles(record.id(), terminal);
+      host.spares->TakeFiles(record.id(), terminal);
   RETURN_IF_ERROR(StorageError(files.status()));
   PreparedCommand prepared;
   prepared.files = *std::move(files);
-  const absl::Status completed =
-      Complete(spares, devpts, command, record, &prepared);
+  const absl::Status completed = Complete(host, command, record, &prepared);
   if (!completed.ok()) {
     // Its destructor removes the group. Files without a start.pb mean nothing,
     // if some should stay.

@@ -13,8 +13,8 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/command_group.h"
+#include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/execution_files.h"
-#include "sandbox/supervisor/spare_parts.h"
 
 namespace sandbox {
 
@@ -34,11 +34,11 @@ struct PreparedCommand {
   std::vector<Output> outputs;
 };
 
-// Writes start.pb: `record` with the command. `devpts` is the directory of the
-// sandbox's devpts. If it fails, nothing is left. STORAGE: the files could not
-// be written. EXECUTION_EXISTS: the execution's directory exists.
+// Writes start.pb: `record` with the command. If it fails, nothing is left.
+// STORAGE: the files could not be written. EXECUTION_EXISTS: the execution's
+// directory exists.
 absl::StatusOr<PreparedCommand> PrepareCommand(
-    SpareParts* spares, int devpts, const wire::CommandSpec& command,
+    const CommandHost& host, const wire::CommandSpec& command,
     const wire::ExecutionRecord& record);
 
 }  // namespace sandbox

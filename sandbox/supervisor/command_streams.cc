@@ -19,7 +19,7 @@ struct Pipe {
 };
 
 // Only the supervisor's end does not block; `command` is the other one.
-absl::StatusOr<Pipe> MakePipe(UniqueFd Pipe::*command) {
+absl::StatusOr<Pipe> MakePipe(UniqueFd Pipe::*command, uid_t owner) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
     return absl::ErrnoToStatus(errno, "pipe2");
@@ -30,6 +30,9 @@ absl::StatusOr<Pipe> MakePipe(UniqueFd Pipe::*command) {
   ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
   if (::fcntl((pipe.*command).get(), F_SETFL, 0) != 0) {
     return absl::ErrnoToStatus(errno, "fcntl(pipe)");
+  }
+  if (::fchown(fds[0], owner, owner) != 0) {
+    return absl::ErrnoToStatus(errno, "fchown(pipe)");
   }
   return pipe;
 }
@@ -44,10 +47,11 @@ absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd) {
 
 }  // namespace
 
-absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr) {
+absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
+                                         uid_t owner) {
   CommandStreams streams;
   if (open_stdin) {
-    ASSIGN_OR_RETURN(Pipe in, MakePipe(&Pipe::read));
+    ASSIGN_OR_RETURN(Pipe in, MakePipe(&Pipe::read, owner));
     streams.input = std::move(in.write);
     streams.command.push_back(std::move(in.read));
   } else {
@@ -57,7 +61,7 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr) {
     }
     streams.command.push_back(std::move(null));
   }
-  ASSIGN_OR_RETURN(Pipe out, MakePipe(&Pipe::write));
+  ASSIGN_OR_RETURN(Pipe out, MakePipe(&Pipe::write, owner));
   streams.outputs.emplace_back(wire::STDOUT, std::move(out.read));
   streams.command.push_back(std::move(out.write));
   if (merge_stderr) {
@@ -65,7 +69,7 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr) {
     streams.command.push_back(std::move(same));
     return streams;
   }
-  ASSIGN_OR_RETURN(Pipe error, MakePipe(&Pipe::write));
+  ASSIGN_OR_RETURN(Pipe error, MakePipe(&Pipe::write, owner));
   streams.outputs.emplace_back(wire::STDERR, std::move(error.read));
   streams.command.push_back(std::move(error.write));
   return streams;

@@ -4,6 +4,8 @@
 #ifndef SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_
 #define SANDBOX_SUPERVISOR_COMMAND_STREAMS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -25,9 +27,11 @@ struct CommandStreams {
   std::vector<std::pair<wire::Stream, UniqueFd>> outputs;
 };
 
-// Pipes. Without `open_stdin` the input is /dev/null; with `merge_stderr` there
-// is one output.
-absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr);
+// Pipes that belong to `owner`, a user and group of the host, so that a command
+// which runs as that user can reopen them by way of /dev/stdout. Without
+// `open_stdin` the input is /dev/null; with `merge_stderr` there is one output.
+absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
+                                         uid_t owner);
 
 // A terminal of the devpts whose directory is `devpts`.
 absl::StatusOr<CommandStreams> OpenTerminal(int devpts, uint32_t rows,

@@ -81,9 +81,8 @@ void SupervisedCommand::Enter(State next) {
 }
 
 absl::Status SupervisedCommand::Prepare() {
-  ASSIGN_OR_RETURN(
-      PreparedCommand prepared,
-      PrepareCommand(host_->spares, host_->devpts, command_, record_));
+  ASSIGN_OR_RETURN(PreparedCommand prepared,
+                   PrepareCommand(*host_, command_, record_));
   files_ = std::move(prepared.files);
   host_->sync->SyncStart(files_.directory());
   processes_.SetGroup(std::move(prepared.group));

@@ -11,6 +11,7 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/supervisor/background.h"
@@ -165,6 +166,7 @@ absl::Status Supervisor::Prepare() {
   host_.quota = &quota_;
   host_.sync = &sync_;
   host_.devpts = construction_.devpts.get();
+  host_.user = groups_.first_id() + kCommandId;
   host_.on_state = [this](const wire::ExecutionRecord& record) {
     OnState(record);
   };

@@ -48,6 +48,21 @@ class LocalSupervisorLauncherTest : public ::testing::Test {
   std::string Output(const std::string& id, const std::string& stream) {
     return sandbox_.Output(id, stream);
   }
+  absl::Status Write(const std::string& id, uint64_t offset,
+                     const std::string& data, bool eof) {
+    wire::WriteInput input;
+    input.set_execution_id(id);
+    input.set_offset(offset);
+    input.set_data(data);
+    input.set_eof(eof);
+    Outcome outcome;
+    sandbox_.connection().WriteInput(
+        input, [done = outcome.Callback()](absl::Status status,
+                                           const wire::InputState&) mutable {
+          done(std::move(status));
+        });
+    return outcome.Wait();
+  }
 
   TestSandbox sandbox_;
 };
@@ -129,30 +144,34 @@ TEST_F(LocalSupervisorLauncherTest, GivesACommandATerminal) {
   EXPECT_THAT(out, HasSubstr("opened"));
 }
 
+TEST_F(LocalSupervisorLauncherTest, LetsACommandReopenItsStreams) {
+  ASSERT_THAT(Create(), IsOk());
+  EXPECT_EQ(Run(Shell("e1",
+                      "echo out > /dev/stdout; echo err > /dev/stderr; "
+                      "echo more >> /proc/self/fd/1"))
+                .exit()
+                .wait_status(),
+            0);
+  EXPECT_EQ(Output("e1", "stdout"), "out\nmore\n");
+  EXPECT_EQ(Output("e1", "stderr"), "err\n");
+  wire::StartExecution start = Shell("e2", "exec cat /dev/stdin");
+  start.mutable_command()->set_open_stdin(true);
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
+  EXPECT_THAT(Write("e2", 0, "in", true), IsOk());
+  EXPECT_EQ(sandbox_.WaitForEnd("e2").exit().wait_status(), 0);
+  EXPECT_EQ(Output("e2", "stdout"), "in");
+}
+
 TEST_F(LocalSupervisorLauncherTest, PassesInputByOffset) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start = Shell("e1", "cat");
   start.mutable_command()->set_open_stdin(true);
   ASSERT_THAT(sandbox_.Start(start), IsOk());
-  const auto write = [&](uint64_t offset, const std::string& data, bool eof) {
-    wire::WriteInput input;
-    input.set_execution_id("e1");
-    input.set_offset(offset);
-    input.set_data(data);
-    input.set_eof(eof);
-    Outcome outcome;
-    sandbox_.connection().WriteInput(
-        input, [done = outcome.Callback()](absl::Status status,
-                                           const wire::InputState&) mutable {
-          done(std::move(status));
-        });
-    return outcome.Wait();
-  };
-  EXPECT_THAT(write(0, "hello", false), IsOk());
-  EXPECT_THAT(write(2, "llo wor", false), IsOk());
-  EXPECT_THAT(write(100, "x", false),
+  EXPECT_THAT(Write("e1", 0, "hello", false), IsOk());
+  EXPECT_THAT(Write("e1", 2, "llo wor", false), IsOk());
+  EXPECT_THAT(Write("e1", 100, "x", false),
               FailsWith(wire::Reply::OFFSET_GAP, HasSubstr("gap")));
-  EXPECT_THAT(write(9, "ld", true), IsOk());
+  EXPECT_THAT(Write("e1", 9, "ld", true), IsOk());
   sandbox_.WaitForEnd("e1");
   EXPECT_EQ(Output("e1", "stdout"), "hello world");
 }
