@@ -1,9 +1,14 @@
 #include "sandbox/egress/address_filter.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/kernel/local_route.h"
+#include "tests/network/network_namespace.h"
 #include "tests/status_matchers.h"
 
 namespace egress {
@@ -91,6 +96,61 @@ TEST(IpNetworkTest, RefusesWhatIsNoNetwork) {
   EXPECT_THAT(IpNetwork::Parse("10.1.0.0/8").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("bits beyond the length")));
+}
+
+TEST(IpNetworkTest, ContainsExactlyItsAddresses) {
+  const auto contains = [](const char* network, const char* address) {
+    return IpNetwork::Parse(network)->Contains(Address(address));
+  };
+  EXPECT_TRUE(contains("10.0.0.0/9", "10.127.255.255"));
+  EXPECT_FALSE(contains("10.0.0.0/9", "10.128.0.0"));
+  EXPECT_TRUE(contains("10.128.0.0/9", "10.128.0.0"));
+  EXPECT_TRUE(contains("0.0.0.0/0", "255.255.255.255"));
+  EXPECT_FALSE(contains("0.0.0.0/0", "::"));
+  EXPECT_TRUE(contains("10.0.0.1/32", "10.0.0.1"));
+  EXPECT_FALSE(contains("10.0.0.1", "10.0.0.0"));
+  EXPECT_TRUE(contains("fd00::/127", "fd00::1"));
+  EXPECT_FALSE(contains("fd00::/127", "fd00::2"));
+  EXPECT_FALSE(contains("fd00::1/128", "fd00::"));
+}
+
+TEST(IpAddressTest, IsParsedAndPrinted) {
+  for (const char* text : {"192.0.2.1", "2001:db8::1"}) {
+    EXPECT_EQ(Address(text).ToString(), text);
+    EXPECT_EQ(Address(text), Address(text));
+  }
+  EXPECT_EQ(Address("192.0.2.1").bits(), 32);
+  EXPECT_EQ(Address("2001:db8::1").bits(), 128);
+  EXPECT_FALSE(Address("192.0.2.1") == Address("192.0.2.2"));
+  EXPECT_FALSE(Address("0.0.0.0") == Address("::"));
+  EXPECT_THAT(IpAddress::Parse("x").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "'x': no address"));
+}
+
+TEST(IpAddressTest, IsTheSameAsASocketsName) {
+  for (const char* text : {"192.0.2.1", "2001:db8::1"}) {
+    sockaddr_storage name;
+    const socklen_t size = Address(text).ToSocket(0x1234, &name);
+    EXPECT_EQ(IpAddress::Of(name), Address(text));
+    EXPECT_EQ(size, name.ss_family == AF_INET ? sizeof(sockaddr_in)
+                                              : sizeof(sockaddr_in6));
+    // Both families have the port at the same place.
+    EXPECT_EQ(reinterpret_cast<sockaddr_in*>(&name)->sin_port, htons(0x1234));
+  }
+}
+
+// A public address that is the host's own leads to the host, too.
+TEST(AddressFilterTest, RefusesPublicAddressesOfTheHost) {
+  const tests::NetworkNamespace network;
+  network.Run([] {
+    const AddressFilter filter({});
+    EXPECT_TRUE(filter.Allows(Address("8.8.8.8")));
+    ASSERT_TRUE(
+        sandbox::AddLocalRoute(AF_INET, Address("8.8.8.0").bytes().data(), 24)
+            .ok());
+    EXPECT_FALSE(filter.Allows(Address("8.8.8.8")));
+    EXPECT_TRUE(filter.Allows(Address("8.8.9.8")));
+  });
 }
 
 }  // namespace

@@ -5,23 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "sandbox/egress/tls_messages.h"
 
 namespace egress {
 namespace {
 
 using State = ClientHello::State;
-
-std::string Number(size_t value, int size) {
-  std::string bytes;
-  for (int i = size - 1; i >= 0; --i) {
-    bytes.push_back(static_cast<char>(value >> (8 * i)));
-  }
-  return bytes;
-}
-
-std::string Vector(const std::string& bytes, int size) {
-  return Number(bytes.size(), size) + bytes;
-}
 
 std::string Extension(int type, const std::string& content) {
   return Number(type, 2) + Vector(content, 2);
@@ -125,6 +114,90 @@ TEST(ClientHelloTest, SurvivesEveryChangedByte) {
       EXPECT_LE(hello.server_name.size(), bytes.size());
     }
   }
+}
+
+// A hello with `size` bytes behind the head of its message.
+std::string HelloOfSize(size_t size) {
+  const size_t fixed = Message("").size() - 4;
+  const std::string padding(size - fixed - 4, 'x');
+  const std::string message = Message(Extension(21, padding));
+  std::string bytes;
+  for (size_t i = 0; i < message.size(); i += 1 << 14) {
+    absl::StrAppend(&bytes, Record(message.substr(i, 1 << 14)));
+  }
+  return bytes;
+}
+
+TEST(ClientHelloTest, ReadsMessagesAndRecordsUpToTheirBounds) {
+  EXPECT_EQ(ParseClientHello(HelloOfSize(kMaxClientHello)).state,
+            State::kComplete);
+  EXPECT_EQ(ParseClientHello(HelloOfSize(kMaxClientHello + 1)).state,
+            State::kMalformed);
+  // Records of 1 byte make much more of it than it is.
+  const std::string message =
+      Message(Extension(21, std::string(20'000, 'x')) + ServerName("a.com"));
+  std::string bytes;
+  for (const char byte : message) {
+    absl::StrAppend(&bytes, Record(std::string(1, byte)));
+  }
+  EXPECT_EQ(ParseClientHello(bytes.substr(0, kMaxClientHello)).state,
+            State::kIncomplete);
+  EXPECT_EQ(ParseClientHello(bytes.substr(0, kMaxClientHello + 1)).state,
+            State::kMalformed);
+  EXPECT_EQ(ParseClientHello(std::string("\x16\3\1\x40\0", 5)).state,
+            State::kIncomplete);
+}
+
+TEST(ClientHelloTest, ReadsAHelloFromBeforeExtensions) {
+  const std::string body = Number(0x0300, 2) + std::string(32, 'r') +
+                           Vector("", 1) + Vector(Number(0x0005, 2), 2) +
+                           Vector(Number(0, 1), 1);
+  EXPECT_EQ(ParseClientHello(Record(Number(1, 1) + Vector(body, 3))).state,
+            State::kComplete);
+  for (size_t cut = 1; cut <= body.size(); ++cut) {
+    const std::string part = body.substr(0, body.size() - cut);
+    EXPECT_EQ(ParseClientHello(Record(Number(1, 1) + Vector(part, 3))).state,
+              State::kMalformed)
+        << cut;
+  }
+  EXPECT_EQ(
+      ParseClientHello(Record(Number(1, 1) + Vector(body + "x", 3))).state,
+      State::kMalformed);
+}
+
+TEST(ClientHelloTest, RefusesWhatIsNotExactlyOneHostName) {
+  const auto state = [](const std::string& extension) {
+    return ParseClientHello(Record(Message(Extension(0, extension)))).state;
+  };
+  const std::string entry = Number(0, 1) + Vector("a.com", 2);
+  EXPECT_EQ(state(Vector(entry, 2)), State::kComplete);
+  EXPECT_EQ(state(Vector(entry, 2) + "x"), State::kMalformed);
+  EXPECT_EQ(state(Vector(entry + "x", 2)), State::kMalformed);
+  EXPECT_EQ(state(Vector(Number(1, 1) + Vector("a.com", 2), 2)),
+            State::kMalformed);
+  EXPECT_EQ(state(Vector(Number(0, 1) + Vector("", 2), 2)), State::kMalformed);
+  EXPECT_EQ(state(Number(20, 2) + entry), State::kMalformed);
+  EXPECT_EQ(state(""), State::kMalformed);
+}
+
+TEST(ClientHelloTest, RefusesExtensionsThatAreCut) {
+  EXPECT_EQ(ParseClientHello(Record(Message(ServerName("a.com") + "xx"))).state,
+            State::kMalformed);
+  EXPECT_EQ(ParseClientHello(Record(Message(ServerName("a.com")) + "x")).state,
+            State::kMalformed);
+}
+
+TEST(ClientHelloTest, KnowsAnEncryptedNameBeforeAnotherExtension) {
+  EXPECT_TRUE(ParseClientHello(Record(Message(Extension(0xfe0d, "secret") +
+                                              ServerName("a.com"))))
+                  .encrypted);
+}
+
+TEST(ClientHelloTest, RefusesOtherProtocolsWithTheirFirstBytes) {
+  EXPECT_EQ(ParseClientHello("\x17").state, State::kMalformed);
+  EXPECT_EQ(ParseClientHello("\x16").state, State::kIncomplete);
+  EXPECT_EQ(ParseClientHello("\x16\2").state, State::kMalformed);
+  EXPECT_EQ(ParseClientHello("\x16\3").state, State::kIncomplete);
 }
 
 }  // namespace

@@ -109,5 +109,60 @@ TEST(DnsMessageTest, ImplementsOnlyQueriesOfTheInternetClass) {
   EXPECT_EQ(query.code, DnsCode::kRefused);
 }
 
+TEST(DnsMessageTest, AnswersWithAnIpv6Address) {
+  const std::string message = Query(Name("a.b"), kTypeAaaa);
+  DnsQuery query;
+  ASSERT_TRUE(ParseDnsQuery(message, &query));
+  EXPECT_EQ(MakeDnsAnswer(query, *IpAddress::Parse("fdc0:11a1::7")),
+            std::string("\x12\x34\x81\x80\0\1\0\1\0\0\0\0"
+                        "\1a\1b\0\0\x1c\0\1"
+                        "\xc0\x0c\0\x1c\0\1\0\0\0\x1e\0\x10"
+                        "\xfd\xc0\x11\xa1\0\0\0\0\0\0\0\0\0\0\0\7",
+                        49));
+}
+
+TEST(DnsMessageTest, RepeatsTheOpcodeAndTheWishForRecursionAlone) {
+  std::string message = Query(Name("a.b"), kTypeA);
+  message[2] = '\x2e';
+  DnsQuery query;
+  ASSERT_TRUE(ParseDnsQuery(message, &query));
+  EXPECT_EQ(MakeDnsAnswer(query, query.code).substr(0, 4),
+            std::string("\x12\x34\xa8\x84"));
+  message = Query(Name("a.b"), kTypeA);
+  message[4] = '\1';
+  message[10] = message[11] = '\1';
+  ASSERT_TRUE(ParseDnsQuery(message, &query));
+  EXPECT_EQ(query.code, DnsCode::kMalformed) << "257 questions";
+  message[4] = '\0';
+  ASSERT_TRUE(ParseDnsQuery(message, &query));
+  EXPECT_EQ(MakeDnsAnswer(query, query.code).substr(4, 8),
+            std::string("\0\1\0\0\0\0\0\0", 8));
+}
+
+TEST(DnsMessageTest, ReadsLabelsAndNamesUpToTheirBounds) {
+  const std::string label(63, 'a');
+  const std::string name = label + "." + label + "." + label + "." + label;
+  const auto read = [](const std::string& text) {
+    const std::string message = Query(Name(text), kTypeA);
+    DnsQuery query;
+    EXPECT_TRUE(ParseDnsQuery(message, &query));
+    return query;
+  };
+  EXPECT_EQ(read(name.substr(0, 253)).name, name.substr(0, 253));
+  EXPECT_EQ(read(name.substr(0, 253)).code, DnsCode::kOk);
+  // Longer than any host name, but a name of DNS.
+  EXPECT_EQ(read(name.substr(0, 254)).name, "");
+  EXPECT_EQ(read(name + ".a").code, DnsCode::kMalformed);
+  EXPECT_EQ(read(std::string(64, 'a')).code, DnsCode::kMalformed);
+}
+
+TEST(DnsMessageTest, ReadsTheRootAsNoHostName) {
+  const std::string message = Query(std::string(1, '\0'), kTypeA);
+  DnsQuery query;
+  ASSERT_TRUE(ParseDnsQuery(message, &query));
+  EXPECT_EQ(query.code, DnsCode::kOk);
+  EXPECT_EQ(query.name, "");
+}
+
 }  // namespace
 }  // namespace egress

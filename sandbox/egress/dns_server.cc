@@ -117,8 +117,10 @@ bool DnsServer::Serve(Client& client) {
     }
     rest.remove_prefix(kLengthBytes + length);
   }
+  const bool fits = rest.size() < kLengthBytes || LengthOf(rest) <= kMaxMessage;
+  // Frees what `rest` refers to.
   client.received = std::string(rest);
-  return rest.size() < kLengthBytes || LengthOf(rest) <= kMaxMessage;
+  return fits;
 }
 
 void DnsServer::Remove(int fd) {

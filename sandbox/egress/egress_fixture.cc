@@ -9,14 +9,13 @@
 
 #include <cerrno>
 #include <fstream>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "sandbox/egress/ip_address.h"
 #include "sandbox/egress/name_table.h"
 #include "sandbox/egress/policy.h"
+#include "tests/network/dns_query.h"
 
 namespace egress {
 namespace {
@@ -25,25 +24,6 @@ using sandbox::UniqueFd;
 
 // A user without privileges.
 constexpr uid_t kUser = 65533;
-
-// Has a test fail instead of hanging.
-void LimitWaiting(const UniqueFd& socket) {
-  const timeval patience = {60, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
-               sizeof(patience));
-}
-
-std::string Number(size_t value, int size) {
-  std::string bytes;
-  for (int i = size - 1; i >= 0; --i) {
-    bytes.push_back(static_cast<char>(value >> (8 * i)));
-  }
-  return bytes;
-}
-
-std::string Vector(const std::string& bytes, int size) {
-  return Number(bytes.size(), size) + bytes;
-}
 
 }  // namespace
 
@@ -54,7 +34,13 @@ EgressTest::EgressTest() {
   names_ = *NameTable::MakeFile();
 }
 
-EgressTest::~EgressTest() { Kill(); }
+EgressTest::~EgressTest() { EgressTest::Kill(); }
+
+void EgressTest::LimitWaiting(const UniqueFd& socket) {
+  const timeval patience = {60, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
+               sizeof(patience));
+}
 
 void EgressTest::Allow(const std::string& host, uint16_t port,
                        ::corral::egress::v1::Rule::Protocol protocol) {
@@ -103,18 +89,22 @@ void EgressTest::Restart() {
   for (const UniqueFd& socket : inner_.sockets) {
     fds.push_back(socket.get());
   }
+  Launch(fds);
+  LimitWaiting(process_.socket);
+}
+
+void EgressTest::Launch(const std::vector<int>& fds) {
   absl::StatusOr<EgressProcess> process = StartEgress(kUser, start_, fds);
   ASSERT_TRUE(process.ok()) << process.status();
   process_ = *std::move(process);
-  LimitWaiting(process_.socket);
 }
 
 void EgressTest::Kill() {
   if (process_.pid > 0) {
     ::kill(process_.pid, SIGKILL);
     ::waitpid(process_.pid, nullptr, 0);
-    process_ = EgressProcess();
   }
+  process_ = EgressProcess();
 }
 
 std::string EgressTest::Ask(const std::string& message) {
@@ -133,7 +123,7 @@ std::string EgressTest::Ask(const std::string& message) {
 }
 
 std::string EgressTest::Lookup(const std::string& name, uint16_t type) {
-  const std::string answer = Ask(MakeDnsQuery(name, type));
+  const std::string answer = Ask(tests::MakeDnsQuery(name, type));
   if (answer.size() < 12 || answer[7] != 1) {
     return "";
   }
@@ -197,25 +187,6 @@ EgressTest::Event EgressTest::NextEvent() {
   EXPECT_GT(got, 0) << "corral-egress has ended";
   EXPECT_TRUE(event.ParseFromArray(bytes, static_cast<int>(got)));
   return event;
-}
-
-std::string MakeDnsQuery(const std::string& name, uint16_t type) {
-  std::string query("\x12\x34\x01\0\0\1\0\0\0\0\0\0", 12);
-  for (const absl::string_view label : absl::StrSplit(name, '.')) {
-    query += Vector(std::string(label), 1);
-  }
-  return query + Number(0, 1) + Number(type, 2) + Number(1, 2);
-}
-
-std::string MakeClientHello(const std::string& server_name) {
-  const std::string list = Number(0, 1) + Vector(server_name, 2);
-  const std::string extension = Number(0, 2) + Vector(Vector(list, 2), 2);
-  const std::string body = Number(0x0303, 2) + std::string(32, 'r') +
-                           Vector("", 1) + Vector(Number(0x1301, 2), 2) +
-                           Vector(Number(0, 1), 1) +
-                           Vector(server_name.empty() ? "" : extension, 2);
-  return Number(22, 1) + Number(0x0301, 2) +
-         Vector(Number(1, 1) + Vector(body, 3), 2);
 }
 
 }  // namespace egress

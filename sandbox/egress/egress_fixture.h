@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "corral/egress/v1/egress.pb.h"
@@ -36,7 +37,13 @@ class EgressTest : public ::testing::Test {
   // Starts the program with the rules so far. 127.0.0.1 is an allowed network.
   void Start();
   void Restart();
-  void Kill();
+  // Starts the program with these descriptors, which start_ describes. Another
+  // way of running it overrides both and sets process_.socket.
+  virtual void Launch(const std::vector<int>& fds);
+  virtual void Kill();
+
+  // Has recv(2) on the socket fail instead of hanging.
+  static void LimitWaiting(const sandbox::UniqueFd& socket);
 
   // For a program inside.
 
@@ -65,11 +72,6 @@ class EgressTest : public ::testing::Test {
   sandbox::UniqueFd names_;
   InnerSockets inner_;
 };
-
-std::string MakeDnsQuery(const std::string& name, uint16_t type);
-
-// The first message of a TLS client; empty: without SNI.
-std::string MakeClientHello(const std::string& server_name);
 
 }  // namespace egress
 

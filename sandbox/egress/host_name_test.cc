@@ -1,5 +1,7 @@
 #include "sandbox/egress/host_name.h"
 
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status_matchers.h"
@@ -77,6 +79,31 @@ TEST(NamePatternTest, RefusesWildcardsElsewhereAndAddresses) {
                          HasSubstr("allowed is a host name")))
         << text;
   }
+}
+
+TEST(HostNameTest, TakesLabelsAndNamesUpToTheirBounds) {
+  const std::string label(63, 'a');
+  EXPECT_THAT(NormalizeHostName(label), Optional(label));
+  const std::string name =
+      label + "." + label + "." + label + "." + std::string(61, 'a');
+  ASSERT_EQ(name.size(), 253U);
+  EXPECT_THAT(NormalizeHostName(name), Optional(name));
+  EXPECT_THAT(NormalizeHostName(name + "."), Optional(name));
+  EXPECT_EQ(NormalizeHostName(name + "a"), std::nullopt);
+}
+
+TEST(HostNameTest, TakesNamesThatOnlyBeginLikeAnAddress) {
+  for (const std::string name :
+       {"1.2.3.4.example", "0x.example", "a-b_c.d", "1a", "a0x1"}) {
+    EXPECT_THAT(NormalizeHostName(name), Optional(name));
+  }
+}
+
+TEST(NamePatternTest, CutsALongTextInItsError) {
+  EXPECT_THAT(
+      NamePattern::Parse(std::string(1000, '.')).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               ::testing::StartsWith("'" + std::string(506, '.') + "'")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sandbox/egress/http_request.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -104,6 +105,81 @@ TEST(HttpRequestTest, LetsAWebSocketBegin) {
   EXPECT_FALSE(IsUpgrade(Parse("Host: a.com\r\nUpgrade: websocket\r\n")));
   EXPECT_FALSE(IsUpgrade(
       Parse("Host: a.com\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n")));
+}
+
+TEST(HttpRequestTest, ReadsFieldsWithoutTheSpacesAroundTheirValues) {
+  const HttpRequest request = Parse("A:b\r\nC-d: \t e f \r\nG:\r\n");
+  ASSERT_EQ(request.fields.size(), 3U);
+  EXPECT_EQ(request.fields[0],
+            std::make_pair(std::string("A"), std::string("b")));
+  EXPECT_EQ(request.fields[1],
+            std::make_pair(std::string("C-d"), std::string("e f")));
+  EXPECT_EQ(request.fields[2], std::make_pair(std::string("G"), std::string()));
+  EXPECT_EQ(request.version, "HTTP/1.1");
+  EXPECT_EQ(request.body, Body::kNone);
+}
+
+TEST(HttpRequestTest, ReadsTheSizeOfTheBody) {
+  EXPECT_EQ(Parse("Content-Length: 18446744073709551615\r\n").body_size,
+            18446744073709551615U);
+  EXPECT_EQ(Parse("Content-Length: 0\r\n").body, Body::kSized);
+  EXPECT_EQ(Parse("transfer-encoding: Chunked\r\n").body, Body::kChunked);
+  EXPECT_EQ(Parse("transfer-encoding: Chunked\r\n").state, State::kComplete);
+  EXPECT_EQ(Parse("Transfer-Encoding: chunked\r\n", "POST / HTTP/1.0").state,
+            State::kMalformed);
+  for (const char* size : {"", "-1", "5x", "0x5", ":", "/"}) {
+    EXPECT_EQ(Parse(absl::StrCat("Content-Length: ", size, "\r\n")).state,
+              State::kMalformed)
+        << size;
+  }
+}
+
+TEST(HttpRequestTest, TakesEveryByteOfATextExceptControlCharacters) {
+  EXPECT_EQ(Parse("A: \x20\t~\x80\xff\r\n").state, State::kComplete);
+  for (const char byte : {'\x01', '\x1f', '\x7f'}) {
+    EXPECT_EQ(Parse(absl::StrCat("A: b", std::string(1, byte), "c\r\n")).state,
+              State::kMalformed);
+  }
+  EXPECT_EQ(Parse("!#$%&'*+-.^_`|~09azAZ: b\r\n").state, State::kComplete);
+  EXPECT_EQ(Parse("a(b: c\r\n").state, State::kMalformed);
+}
+
+TEST(HttpRequestTest, RefusesALineOfOtherWords) {
+  for (const char* line :
+       {"GET /", "GET  HTTP/1.1", "GET / HTTP/1.1 x", "GET / HTTP/1.2",
+        "GET / http/1.1", " / HTTP/1.1", "G(T / HTTP/1.1"}) {
+    EXPECT_EQ(Parse("Host: a.com\r\n", line).state, State::kMalformed) << line;
+  }
+  EXPECT_EQ(Parse("Host: a.com\r\n", "GET / HTTP/1.0").state, State::kComplete);
+}
+
+TEST(HttpRequestTest, TakesAHeadUpToItsBound) {
+  std::string head = "GET / HTTP/1.1\r\nHost: a.com\r\nX: ";
+  head.resize(kMaxHttpHead - 4, 'x');
+  EXPECT_EQ(ParseHttpRequest(head + "\r\n\r\n").state, State::kComplete);
+  EXPECT_EQ(ParseHttpRequest(head + "\r\n\r\nbody").state, State::kComplete);
+  EXPECT_EQ(ParseHttpRequest(head + "xxxx").state, State::kMalformed);
+}
+
+TEST(HttpRequestTest, NamesTheHostOfEveryFormOfATarget) {
+  EXPECT_EQ(HostOf(Parse("Host: a.com\r\n", "OPTIONS * HTTP/1.1")), "a.com");
+  for (const char* target : {"http://a.com", "HTTP://A.com:80/x",
+                             "http://a.com?x@b.com", "http://a.com#b"}) {
+    EXPECT_EQ(HostOf(Parse("Host: a.com:80\r\n",
+                           absl::StrCat("GET ", target, " HTTP/1.1"))),
+              "a.com")
+        << target;
+  }
+  for (const char* host : {"a.com:", "a.com:x", "a.com:80:80", ""}) {
+    EXPECT_EQ(HostOf(Parse(absl::StrCat("Host: ", host, "\r\n"))), "") << host;
+  }
+  EXPECT_EQ(HostOf(Parse("Host: a.com\r\n", "GET a.com HTTP/1.1")), "");
+}
+
+TEST(HttpRequestTest, LeavesOutWhatKeepsAConnectionOpen) {
+  EXPECT_EQ(MakeOnlyRequest(Parse("Proxy-Connection: keep-alive\r\n"
+                                  "Host: a.com\r\n")),
+            "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n\r\n");
 }
 
 }  // namespace

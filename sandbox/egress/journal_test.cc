@@ -1,11 +1,14 @@
 #include "sandbox/egress/journal.h"
 
+#include <sys/socket.h>
+
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace egress {
 namespace {
@@ -73,6 +76,94 @@ TEST_F(JournalTest, CountsEventsThatNobodyTook) {
   journal_.Report(Refusal("b.com"));
   ASSERT_EQ(events_.size(), 1U);
   EXPECT_EQ(events_[0].left_out(), 1U);
+}
+
+TEST_F(JournalTest, ComparesAllThatARefusalNames) {
+  Event event = Refusal("a.com");
+  journal_.Report(event);
+  event.set_port(1);
+  journal_.Report(event);
+  event.set_claimed("b.com");
+  journal_.Report(event);
+  event.set_reason(Event::HOST_DIFFERS);
+  journal_.Report(event);
+  event.set_kind(Event::CONNECTION_REFUSED);
+  journal_.Report(event);
+  EXPECT_EQ(events_.size(), 5U);
+  journal_.Report(event);
+  EXPECT_EQ(events_.size(), 5U);
+}
+
+TEST_F(JournalTest, ReportsARepetitionAgainAfterTenSeconds) {
+  journal_.Report(Refusal("a.com"));
+  now_ += Journal::kRepetition - absl::Nanoseconds(1);
+  journal_.Report(Refusal("a.com"));
+  EXPECT_EQ(events_.size(), 1U);
+  now_ += absl::Nanoseconds(1);
+  journal_.Report(Refusal("a.com"));
+  EXPECT_EQ(events_.size(), 2U);
+}
+
+TEST_F(JournalTest, RemembersTheLastSixtyFourRefusals) {
+  for (int i = 0; i < 64; ++i) {
+    journal_.Report(Refusal(absl::StrCat("n", i, ".com")));
+  }
+  journal_.Report(Refusal("n0.com"));
+  EXPECT_EQ(events_.size(), 64U);
+  journal_.Report(Refusal("n64.com"));
+  journal_.Report(Refusal("n1.com"));
+  EXPECT_EQ(events_.size(), 65U);
+  journal_.Report(Refusal("n0.com"));
+  EXPECT_EQ(events_.size(), 66U) << "the oldest one was forgotten";
+}
+
+TEST_F(JournalTest, PassesFiftyRefusalsInASecondOnAndNoMoreThanABurst) {
+  int next = 0;
+  const auto passed = [&](int reported) {
+    const size_t before = events_.size();
+    for (int i = 0; i < reported; ++i) {
+      journal_.Report(Refusal(absl::StrCat("n", next++, ".com")));
+    }
+    return events_.size() - before;
+  };
+  EXPECT_EQ(passed(300), 200U);
+  now_ += absl::Seconds(1);
+  EXPECT_EQ(passed(300), 50U);
+  now_ += absl::Milliseconds(20);
+  EXPECT_EQ(passed(2), 1U);
+  now_ += absl::Hours(1);
+  EXPECT_EQ(passed(300), 200U);
+}
+
+TEST_F(JournalTest, HoldsAFloodOfEndsBackToo) {
+  Event end;
+  end.set_kind(Event::CONNECTION_ENDED);
+  for (int i = 0; i < 300; ++i) {
+    journal_.Report(end);
+  }
+  EXPECT_EQ(events_.size(), 200U);
+  journal_.Report(Refusal("a.com"));
+  EXPECT_EQ(events_.back().host(), "a.com");
+  EXPECT_EQ(events_.back().left_out(), 100U);
+}
+
+TEST(PacketSinkTest, SendsEachEventWithoutWaiting) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const sandbox::UniqueFd ours(ends[0]);
+  const sandbox::UniqueFd theirs(ends[1]);
+  const Journal::Sink sink = PacketSink(theirs.get());
+  EXPECT_TRUE(sink(Refusal("a.com")));
+  char bytes[4096];
+  const ssize_t got = ::recv(ours.get(), bytes, sizeof(bytes), 0);
+  Event event;
+  ASSERT_TRUE(event.ParseFromArray(bytes, static_cast<int>(got)));
+  EXPECT_EQ(event.host(), "a.com");
+  int sent = 0;
+  while (sent < 1'000'000 && sink(event)) {
+    ++sent;
+  }
+  EXPECT_LT(sent, 1'000'000) << "nobody reads";
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+#include "sandbox/egress/dialer.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/network/upstream_server.h"
+
+namespace egress {
+namespace {
+
+using sandbox::UniqueFd;
+using tests::Echo;
+using tests::UpstreamServer;
+
+// Nobody listens there, on the port of `server_`.
+constexpr char kDown[] = "127.0.0.9";
+// connect(2) fails at once.
+constexpr char kBroadcast[] = "255.255.255.255";
+
+class DialerTest : public ::testing::Test {
+ protected:
+  // The address that was reached, or "none".
+  std::string Dial(const std::vector<std::string>& texts) {
+    std::vector<IpAddress> addresses;
+    for (const std::string& text : texts) {
+      addresses.push_back(*IpAddress::Parse(text));
+    }
+    std::string reached = "not called";
+    Dialer dialer(loop_.get(), addresses, server_.port(),
+                  [&](UniqueFd socket, const IpAddress& address) {
+                    reached = socket.valid() ? address.ToString() : "none";
+                    socket_ = std::move(socket);
+                    loop_->Stop();
+                  });
+    dialer.Start();
+    loop_->Run();
+    return reached;
+  }
+
+  const std::unique_ptr<sandbox::EventLoop> loop_ =
+      *sandbox::EventLoop::Create();
+  UpstreamServer server_{Echo};
+  UniqueFd socket_;
+};
+
+TEST_F(DialerTest, ConnectsToTheFirstAddressThatAnswers) {
+  EXPECT_EQ(Dial({kDown, kBroadcast, "127.0.0.1", kDown}), "127.0.0.1");
+  EXPECT_NE(::fcntl(socket_.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(::fcntl(socket_.get(), F_GETFD), FD_CLOEXEC);
+  sockaddr_storage peer;
+  socklen_t size = sizeof(peer);
+  EXPECT_EQ(
+      ::getpeername(socket_.get(), reinterpret_cast<sockaddr*>(&peer), &size),
+      0);
+  // Its loop does not watch the socket any more.
+  loop_->Watch(socket_.get(), 0, [](uint32_t) {});
+  loop_->Unwatch(socket_.get());
+}
+
+TEST_F(DialerTest, ReportsThatNoAddressAnswers) {
+  EXPECT_EQ(Dial({kDown, kBroadcast, kDown}), "none");
+  EXPECT_EQ(Dial({}), "none");
+  EXPECT_FALSE(socket_.valid());
+}
+
+TEST_F(DialerTest, TriesEightAddressesAtMost) {
+  std::vector<std::string> addresses(7, kDown);
+  addresses.push_back("127.0.0.1");
+  EXPECT_EQ(Dial(addresses), "127.0.0.1");
+  addresses.insert(addresses.begin(), kBroadcast);
+  EXPECT_EQ(Dial(addresses), "none");
+}
+
+TEST_F(DialerTest, CallsNobodyWhenItIsDestroyed) {
+  {
+    Dialer dialer(loop_.get(), {*IpAddress::Parse("127.0.0.1")}, server_.port(),
+                  [](UniqueFd, const IpAddress&) { FAIL(); });
+    dialer.Start();
+  }
+  loop_->WhenIdle([this] { loop_->Stop(); });
+  loop_->Run();
+}
+
+TEST_F(DialerTest, MayBeDestroyedByTheCall) {
+  std::unique_ptr<Dialer> dialer;
+  std::string reached;
+  dialer = std::make_unique<Dialer>(
+      loop_.get(), std::vector<IpAddress>{*IpAddress::Parse("127.0.0.1")},
+      server_.port(), [&](UniqueFd socket, const IpAddress& address) {
+        dialer.reset();
+        reached = socket.valid() ? address.ToString() : "none";
+        loop_->Stop();
+      });
+  dialer->Start();
+  loop_->Run();
+  EXPECT_EQ(reached, "127.0.0.1");
+}
+
+}  // namespace
+}  // namespace egress

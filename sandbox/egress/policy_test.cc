@@ -1,0 +1,124 @@
+#include "sandbox/egress/policy.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace egress {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::tests::StatusIs;
+
+wire::Rule* Add(wire::Policy* message, const std::string& host, uint32_t port,
+                wire::Rule::Protocol protocol = wire::Rule::WEB) {
+  wire::Rule* const rule = message->add_rules();
+  rule->set_host(host);
+  rule->add_ports(port);
+  rule->set_protocol(protocol);
+  return rule;
+}
+
+TEST(PolicyTest, FindsTheFirstRuleOfANameAndAPort) {
+  wire::Policy message;
+  Add(&message, "a.com", 443);
+  Add(&message, "*.com", 22, wire::Rule::TCP)->add_ports(443);
+  Add(&message, "A.com", 22);
+  const absl::StatusOr<Policy> policy = Policy::Make(message);
+  ASSERT_TRUE(policy.ok());
+  ASSERT_NE(policy->Find("a.com", 443), nullptr);
+  EXPECT_EQ(policy->Find("a.com", 443)->protocol, wire::Rule::WEB);
+  EXPECT_EQ(policy->Find("a.com", 22)->protocol, wire::Rule::TCP);
+  EXPECT_EQ(policy->Find("b.com", 443)->protocol, wire::Rule::TCP);
+  EXPECT_EQ(policy->Find("a.com", 80), nullptr);
+  EXPECT_EQ(policy->Find("a.org", 443), nullptr);
+}
+
+TEST(PolicyTest, AllowsANameWithAnyPort) {
+  wire::Policy message;
+  Add(&message, "a.com", 443);
+  Add(&message, "*.b.com", 22);
+  const absl::StatusOr<Policy> policy = Policy::Make(message);
+  ASSERT_TRUE(policy.ok());
+  EXPECT_TRUE(policy->AllowsName("a.com"));
+  EXPECT_TRUE(policy->AllowsName("x.b.com"));
+  EXPECT_FALSE(policy->AllowsName("b.com"));
+  EXPECT_FALSE(Policy::Make({})->AllowsName("a.com"));
+}
+
+TEST(PolicyTest, RefusesWrongRules) {
+  const auto made = [](const std::string& host, uint32_t port) {
+    wire::Policy message;
+    Add(&message, host, port);
+    return Policy::Make(message).status();
+  };
+  EXPECT_TRUE(made("a.com", 1).ok());
+  EXPECT_TRUE(made("a.com", 65535).ok());
+  for (const uint32_t port : {0U, 65536U}) {
+    EXPECT_THAT(
+        made("a.com", port),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 absl::StrCat("a.com: port ", port, " is not in [1, 65535]")));
+  }
+  EXPECT_THAT(made("10.0.0.1", 1), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("'10.0.0.1'")));
+  wire::Policy message;
+  message.add_rules()->set_host("a.com");
+  EXPECT_THAT(Policy::Make(message).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "a.com: at least one port is needed"));
+}
+
+TEST(PolicyTest, HasBounds) {
+  wire::Policy rules;
+  for (int i = 0; i < 256; ++i) {
+    Add(&rules, "a.com", 443);
+  }
+  EXPECT_TRUE(Policy::Make(rules).ok());
+  Add(&rules, "a.com", 443);
+  EXPECT_THAT(
+      Policy::Make(rules).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, "257 rules; 256 allowed"));
+  wire::Policy ports;
+  for (uint32_t i = 1; i <= 16; ++i) {
+    Add(&ports, "a.com", i);
+    Add(&ports, "b.com", i);
+  }
+  EXPECT_TRUE(Policy::Make(ports).ok());
+  Add(&ports, "a.com", 17);
+  EXPECT_THAT(Policy::Make(ports).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "more than 16 different ports"));
+}
+
+TEST(PolicyTest, TakesDefaultsForLimitsThatAreNotSet) {
+  wire::Policy message;
+  const Limits defaults = Policy::Make(message)->limits();
+  EXPECT_EQ(defaults.connections, 2048U);
+  EXPECT_EQ(defaults.bytes, 0U);
+  EXPECT_EQ(defaults.idle, absl::Minutes(15));
+  EXPECT_EQ(defaults.total, absl::Hours(24));
+  message.mutable_limits()->set_connections(1);
+  message.mutable_limits()->set_bytes(2);
+  message.mutable_limits()->set_idle_ns(3);
+  message.mutable_limits()->set_total_ns(4);
+  const Limits limits = Policy::Make(message)->limits();
+  EXPECT_EQ(limits.connections, 1U);
+  EXPECT_EQ(limits.bytes, 2U);
+  EXPECT_EQ(limits.idle, absl::Nanoseconds(3));
+  EXPECT_EQ(limits.total, absl::Nanoseconds(4));
+}
+
+TEST(PolicyTest, ListsEachPortOnce) {
+  wire::Policy message;
+  Add(&message, "a.com", 443)->add_ports(22);
+  Add(&message, "b.com", 443);
+  EXPECT_THAT(PortsOf(message), ElementsAre(22, 443));
+}
+
+}  // namespace
+}  // namespace egress

@@ -1,0 +1,47 @@
+// EgressTest with a choice: the way out runs in a thread of the test, or as the
+// program with its filter. The first shows sanitizers what it does, the second
+// that the filter lets it do so.
+
+#ifndef SANDBOX_EGRESS_PROXY_FIXTURE_H_
+#define SANDBOX_EGRESS_PROXY_FIXTURE_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/egress_fixture.h"
+#include "sandbox/egress/journal.h"
+#include "sandbox/egress/proxy.h"
+
+namespace egress {
+
+enum class RunsAs { kThread, kProgram };
+
+class ProxyTest : public EgressTest,
+                  public ::testing::WithParamInterface<RunsAs> {
+ protected:
+  ProxyTest();
+  ~ProxyTest() override;
+
+  void Launch(const std::vector<int>& fds) override;
+  void Kill() override;
+
+ private:
+  sandbox::UniqueFd events_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<sandbox::EventLoop> loop_;
+  std::unique_ptr<Proxy> proxy_;
+  std::thread thread_;
+};
+
+inline std::string NameOf(const ::testing::TestParamInfo<RunsAs>& runs) {
+  return runs.param == RunsAs::kThread ? "InAThread" : "AsTheProgram";
+}
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_PROXY_FIXTURE_H_

@@ -1,0 +1,123 @@
+#include "sandbox/egress/resolver.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/network/name_server.h"
+#include "tests/status_matchers.h"
+
+namespace egress {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::tests::StatusIs;
+
+class ResolverTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Resolver> Create(const std::string& server) {
+    return *Resolver::Create(loop_.get(), {server});
+  }
+  // The addresses, joined by spaces, or the code of the error.
+  std::string Resolve(Resolver& resolver, const std::string& name) {
+    std::string text;
+    resolver.Resolve(name,
+                     [&](absl::StatusOr<std::vector<IpAddress>> addresses) {
+                       text = Text(addresses);
+                       loop_->Stop();
+                     });
+    loop_->Run();
+    return text;
+  }
+  static std::string Text(
+      const absl::StatusOr<std::vector<IpAddress>>& addresses) {
+    if (!addresses.ok()) {
+      return absl::StatusCodeToString(addresses.status().code());
+    }
+    return absl::StrJoin(*addresses, " ",
+                         [](std::string* out, const IpAddress& address) {
+                           out->append(address.ToString());
+                         });
+  }
+
+  tests::NameServer server_;
+  const std::unique_ptr<sandbox::EventLoop> loop_ =
+      *sandbox::EventLoop::Create();
+};
+
+TEST_F(ResolverTest, FindsAddressesOfBothFamiliesIpv4First) {
+  server_.Set("a.example",
+              {"2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"});
+  const auto resolver = Create(server_.address());
+  EXPECT_EQ(Resolve(*resolver, "a.example"),
+            "192.0.2.1 192.0.2.2 2001:db8::1 2001:db8::2");
+  EXPECT_EQ(Resolve(*resolver, "a.example"),
+            "192.0.2.1 192.0.2.2 2001:db8::1 2001:db8::2");
+}
+
+TEST_F(ResolverTest, TakesSixtyFourAddressesAtMost) {
+  std::vector<std::string> addresses;
+  for (int i = 0; i < 64; ++i) {
+    addresses.push_back(absl::StrCat("192.0.2.", i));
+  }
+  server_.Set("a.example", addresses);
+  addresses.push_back("192.0.2.64");
+  server_.Set("b.example", addresses);
+  const auto resolver = Create(server_.address());
+  for (const char* name : {"a.example", "b.example"}) {
+    const std::string found = Resolve(*resolver, name);
+    EXPECT_THAT(found, HasSubstr("192.0.2.63")) << name;
+    EXPECT_THAT(found, Not(HasSubstr("192.0.2.64"))) << name;
+  }
+}
+
+TEST_F(ResolverTest, ReportsNamesWithoutAddresses) {
+  server_.Set("empty.example", {});
+  const auto resolver = Create(server_.address());
+  EXPECT_EQ(Resolve(*resolver, "empty.example"), "NOT_FOUND");
+  EXPECT_EQ(Resolve(*resolver, "nothing.example"), "NOT_FOUND");
+  // The host's search domains do not apply.
+  EXPECT_EQ(Resolve(*resolver, "short"), "NOT_FOUND");
+  EXPECT_THAT(
+      server_.Questions(),
+      AllOf(Not(IsEmpty()), Each(::testing::AnyOf(
+                                "empty.example", "nothing.example", "short"))));
+}
+
+TEST_F(ResolverTest, ReportsThatNoServerAnswers) {
+  // Nobody listens there.
+  const auto resolver = Create("127.0.0.9:9");
+  EXPECT_EQ(Resolve(*resolver, "a.example"), "UNAVAILABLE");
+}
+
+TEST_F(ResolverTest, EndsCallsThatAreDueWhenItIsDestroyed) {
+  auto resolver = Create(server_.address());
+  std::string text;
+  resolver->Resolve("a.example",
+                    [&](const absl::StatusOr<std::vector<IpAddress>>& found) {
+                      text = Text(found);
+                    });
+  EXPECT_EQ(text, "");
+  resolver.reset();
+  EXPECT_EQ(text, "UNAVAILABLE");
+  // Neither a timer nor a watch is left.
+  loop_->WhenIdle([this] { loop_->Stop(); });
+  loop_->Run();
+}
+
+TEST_F(ResolverTest, RefusesServersThatAreNoAddresses) {
+  EXPECT_THAT(Resolver::Create(loop_.get(), {"127.0.0.1", "x"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("name servers '127.0.0.1,x'")));
+  EXPECT_TRUE(Resolver::Create(loop_.get(), {}).ok());
+}
+
+}  // namespace
+}  // namespace egress
