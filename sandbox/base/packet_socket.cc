@@ -43,7 +43,8 @@ absl::StatusOr<UniqueFd> ToMemfd(const std::string& data) {
 absl::StatusOr<std::string> FromMemfd(int memfd) {
   struct stat status;
   // A sealed memfd cannot change or block while it is read.
-  if (::fcntl(memfd, F_GET_SEALS) < kSeals || ::fstat(memfd, &status) != 0 ||
+  const int seals = ::fcntl(memfd, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(memfd, &status) != 0 ||
       status.st_size > kMaxMessage) {
     return absl::InvalidArgumentError(
         "a large message came in a descriptor that is no sealed memfd of at "

@@ -218,5 +218,49 @@ TEST_F(PacketSocketTest, ReportsThatNobodyListens) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("nobody")));
 }
 
+TEST_F(PacketSocketTest, ReadsNoMessageThatOnlySomeSealsProtect) {
+  for (const int missing : {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE}) {
+    UniqueFd memfd(::memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE |
+                      F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    ASSERT_EQ(::fcntl(memfd.get(), F_ADD_SEALS, seals & ~missing), 0);
+    SendRaw(ours_.fd(), "", {memfd.get()});
+    EXPECT_THAT(
+        theirs_.Receive(&received_).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sealed")))
+        << missing;
+  }
+}
+
+TEST_F(PacketSocketTest, RefusesALargeMessageThatDoesNotParse) {
+  UniqueFd memfd(::memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::write(memfd.get(), "\xff\xff", 2), 2);
+  ASSERT_EQ(::fcntl(memfd.get(), F_ADD_SEALS,
+                    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
+            0);
+  SendRaw(ours_.fd(), "", {memfd.get()});
+  EXPECT_THAT(theirs_.Receive(&received_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parse")));
+  // The next message is whole.
+  ASSERT_THAT(ours_.Send(Message(3)), IsOk());
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+  EXPECT_EQ(received_.data(), "xxx");
+}
+
+TEST_F(PacketSocketTest, FindsTheProcessThatMadeBothEnds) {
+  const absl::StatusOr<UniqueFd> process = ours_.PeerProcess();
+  ASSERT_THAT(process.status(), IsOk());
+  EXPECT_TRUE(process->valid());
+  const PacketSocket none(UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)));
+  EXPECT_THAT(std::string(none.PeerProcess().status().message()),
+              HasSubstr("SO_PEERCRED"));
+}
+
+TEST_F(PacketSocketTest, ReportsADirectoryThatIsNotThere) {
+  EXPECT_THAT(
+      PacketSocket::Connect("/nowhere", "x").status(),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("open /nowhere")));
+}
+
 }  // namespace
 }  // namespace sandbox
