@@ -1,7 +1,9 @@
 #include "sandbox/storage/network_log.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -9,14 +11,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/small_file.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
 namespace {
 
 using ::corral::egress::v1::Event;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::tests::IsOk;
+using ::tests::StatusIs;
 
 class NetworkLogTest : public ::testing::Test {
  protected:
@@ -86,6 +91,62 @@ TEST_F(NetworkLogTest, IgnoresATornEvent) {
         IsOk());
     EXPECT_EQ(Hosts(0, 10).size(), size < content.size() / 2 ? 0U : 1U);
   }
+}
+
+TEST_F(NetworkLogTest, ContinuesAfterAnEventThatTheDiskRefused) {
+  NetworkLog log = *NetworkLog::Create(directory_);
+  Append(log, "a");
+  absl::Status refused;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_write}, ENOSPC,
+                                      [&] { refused = log.Append(Event()); }));
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("write " + directory_)));
+  Append(log, "c");
+  EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 a", "3 c"));
+}
+
+TEST_F(NetworkLogTest, BeginsAnewWhenItIsCreatedAgain) {
+  NetworkLog first = *NetworkLog::Create(directory_);
+  Append(first, "a");
+  NetworkLog second = *NetworkLog::Create(directory_);
+  Append(second, "b");
+  EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 b"));
+}
+
+TEST_F(NetworkLogTest, FillsItsFileBeforeItBeginsAnother) {
+  NetworkLog log = *NetworkLog::Create(directory_);
+  const std::string path = directory_ + "/network.log";
+  const std::string host(1000, 'x');
+  size_t size = 0;
+  size_t record = 0;
+  while (size + 2 * host.size() + 100 <= NetworkLog::kMaxFile) {
+    Append(log, host);
+    record = ReadSmallFile(path)->size() - size;
+    size += record;
+  }
+  // The next event fits exactly.
+  Append(log,
+         std::string(host.size() + NetworkLog::kMaxFile - size - record, 'x'));
+  EXPECT_EQ(ReadSmallFile(path)->size(), NetworkLog::kMaxFile);
+  EXPECT_FALSE(ReadSmallFile(path + ".old").ok());
+  Append(log, "y");
+  EXPECT_EQ(ReadSmallFile(path + ".old")->size(), NetworkLog::kMaxFile);
+  EXPECT_LT(ReadSmallFile(path)->size(), 100U);
+  // Both files together are read in order, and no event twice.
+  const auto events = *ReadNetworkLog(directory_, 0, 1 << 20);
+  for (size_t i = 0; i < events.size(); ++i) {
+    ASSERT_EQ(events[i].number(), i + 1);
+  }
+  EXPECT_EQ(events.back().host(), "y");
+  EXPECT_EQ(ReadNetworkLog(directory_, 0, events.size())->size(),
+            events.size());
+  EXPECT_EQ(ReadNetworkLog(directory_, events.size() - 2, 100)->size(), 2U);
+}
+
+TEST_F(NetworkLogTest, NamesAFileThatCannotBeOpened) {
+  EXPECT_THAT(NetworkLog::Create("/nowhere").status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("open /nowhere/network.log")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -134,6 +136,88 @@ TEST_F(ControlSocketTest, SendsOnlyTheLastOutputChangeOfEachExecution) {
   EXPECT_EQ(message.output_changed().changes(0).streams(0).end(), 2);
   EXPECT_EQ(message.output_changed().changes(1).execution_id(), "e2");
   EXPECT_FALSE(server_.Receive(&message).value());
+}
+
+TEST_F(ControlSocketTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
+  constexpr int kCount = 2000;
+  wire::FromSupervisor message;
+  message.mutable_reply()->set_message(std::string(1000, 'x'));
+  for (int i = 1; i <= kCount; ++i) {
+    message.mutable_reply()->set_request_id(static_cast<uint64_t>(i));
+    control_->Send(message);
+  }
+  EXPECT_FALSE(control_->idle());
+  for (int i = 1; i <= kCount; ++i) {
+    wire::FromSupervisor received;
+    if (!server_.Receive(&received).value()) {
+      RunOnce();
+      ASSERT_TRUE(server_.Receive(&received).value()) << i;
+    }
+    ASSERT_EQ(received.reply().request_id(), static_cast<uint64_t>(i));
+  }
+  EXPECT_TRUE(control_->idle());
+}
+
+TEST_F(ControlSocketTest, SendsALargeMessageOnceADescriptorIsFree) {
+  wire::FromSupervisor message;
+  message.mutable_reply()->set_message(std::string(1 << 20, 'x'));
+  {
+    const tests::NoDescriptors none;
+    control_->Send(message);
+  }
+  EXPECT_FALSE(control_->idle());
+  while (!control_->idle()) {
+    loop_->After(absl::Milliseconds(1), [this] { loop_->Stop(); });
+    loop_->Run();
+  }
+  ASSERT_TRUE(server_.Receive(&message).value());
+  EXPECT_EQ(message.reply().message().size(), size_t{1} << 20);
+}
+
+TEST_F(ControlSocketTest, KeepsNothingForAServerThatIsGone) {
+  server_ = PacketSocket();
+  RunOnce();
+  EXPECT_EQ(got_, "gone ");
+  wire::FromSupervisor message;
+  message.mutable_reply();
+  control_->Send(message);
+  control_->SendOutputChange(wire::OutputChange());
+  RunOnce();
+  EXPECT_TRUE(control_->idle());
+}
+
+TEST_F(ControlSocketTest, GivesAnotherServerTheSnapshotFirst) {
+  const std::string directory = ::testing::TempDir();
+  ASSERT_THAT(control_->Listen(directory), IsOk());
+  PacketSocket next = *PacketSocket::Connect(directory, "control.sock");
+  // Meant for the first server: the snapshot will have it.
+  wire::OutputChange change;
+  change.set_execution_id("e1");
+  control_->SendOutputChange(change);
+  control_->SendOutputChange(change);
+  RunOnce();
+  wire::FromSupervisor message;
+  ASSERT_TRUE(next.Receive(&message).value());
+  EXPECT_TRUE(message.has_snapshot());
+  EXPECT_FALSE(next.Receive(&message).value());
+  // The first one is disconnected, after what was sent to it.
+  while (server_.Receive(&message).ok()) {
+  }
+  message.mutable_reply()->set_message("for the second one");
+  control_->Send(message);
+  ASSERT_TRUE(next.Receive(&message).value());
+  EXPECT_EQ(message.reply().message(), "for the second one");
+}
+
+TEST_F(ControlSocketTest, ReplacesWhatAnEarlierAttemptToListenLeft) {
+  const std::string directory = ::testing::TempDir() + "/again";
+  std::filesystem::create_directory(directory);
+  std::ofstream(directory + "/control.sock.new") << "left";
+  ASSERT_THAT(control_->Listen(directory), IsOk());
+  EXPECT_THAT(PacketSocket::Connect(directory, "control.sock").status(),
+              IsOk());
+  EXPECT_FALSE(std::filesystem::exists(directory + "/control.sock.new"));
+  EXPECT_FALSE(control_->Listen("/nowhere").ok());
 }
 
 }  // namespace

@@ -206,5 +206,38 @@ TEST_F(InputChannelTest, AnswersWaitingCallsWhenItIsClosed) {
   EXPECT_TRUE(state_.closed());
 }
 
+TEST_F(InputChannelTest, HoldsExactlyAsMuchAsItsBound) {
+  Write(0, std::string(size_t{1} << 20, 'x'));
+  const uint64_t taken = channel_->state().accepted_offset();
+  const uint64_t bound = taken + InputChannel::kMaxPending;
+  const uint64_t next = channel_->next_offset();
+  Write(next, std::string(bound - next + 1, 'x'));
+  EXPECT_THAT(*answer_,
+              FailsWith(wire::Reply::SHORTAGE, HasSubstr("waits already")));
+  Write(next, std::string(bound - next, 'x'));
+  EXPECT_FALSE(answer_.has_value());
+  EXPECT_EQ(channel_->next_offset(), bound);
+}
+
+TEST_F(InputChannelTest, TakesARepetitionOfDataThatWaitsOnce) {
+  const std::string much(size_t{1} << 20, 'x');
+  Write(0, much);
+  Write(0, much + "y");
+  EXPECT_EQ(channel_->next_offset(), much.size() + 1);
+  EXPECT_FALSE(answer_.has_value());
+}
+
+TEST_F(InputChannelTest, LeavesItsLoopNothingWhenItIsDestroyed) {
+  Write(0, std::string(size_t{1} << 20, 'x'));
+  channel_.reset();
+  // A pipe with the same number.
+  OpenSink(/*terminal=*/false);
+  Write(0, std::string(size_t{1} << 20, 'y'));
+  EXPECT_FALSE(Read().empty());
+  loop_->WhenIdle([this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_GT(channel_->state().accepted_offset(), uint64_t{64} << 10);
+}
+
 }  // namespace
 }  // namespace sandbox

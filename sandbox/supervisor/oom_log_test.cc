@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/oom_log.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace sandbox {
@@ -43,6 +44,29 @@ TEST(OomLogTest, AssumesAVictimIfTheLogNamesNobodyOfTheSandbox) {
   log.Take(
       ";Memory cgroup out of memory: Killed process x (sh) UID:1879114728");
   EXPECT_TRUE(log.MayBeVictim());
+}
+
+TEST(OomLogTest, KnowsTheFirstAndTheLastUserOfTheSandbox) {
+  const auto names_another = [](uint32_t user) {
+    OomLog log(1, kIds);
+    log.Take(
+        absl::StrCat("Memory cgroup out of memory: Killed process 2 (sh) "
+                     "total-vm:1kB, UID:",
+                     user, " pgtables:1kB"));
+    return !log.MayBeVictim();
+  };
+  EXPECT_FALSE(names_another(kIds - 1));
+  EXPECT_TRUE(names_another(kIds));
+  EXPECT_TRUE(names_another(kIds + 65535));
+  EXPECT_FALSE(names_another(kIds + 65536));
+}
+
+TEST(OomLogTest, AssumesAVictimThatTheKernelDoesNotName) {
+  OomLog log(7, kIds);
+  log.Take("Memory cgroup out of memory: Killed process 8 (sh) total-vm:1kB");
+  EXPECT_TRUE(log.MayBeVictim());
+  // A process that never was.
+  EXPECT_TRUE(MayBeOomVictim(-1, 4000000000));
 }
 
 }  // namespace

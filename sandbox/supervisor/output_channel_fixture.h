@@ -19,6 +19,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_channel.h"
@@ -55,8 +56,9 @@ class OutputChannelFixture : public ::testing::Test {
       kills_.push_back(cause);
     };
     channel_ = std::make_unique<OutputChannel>(
-        OutputHost{loop_.get(), loop_.get(), &storage_, quota_.get()}, kind,
-        UniqueFd(fds[0]), *std::move(log), std::move(callbacks));
+        OutputHost{loop_.get(), timers_ == nullptr ? loop_.get() : timers_,
+                   &storage_, quota_.get()},
+        kind, UniqueFd(fds[0]), *std::move(log), std::move(callbacks));
   }
   // Writes as much as the pipe takes.
   size_t Print(const std::string& data) {
@@ -74,6 +76,8 @@ class OutputChannelFixture : public ::testing::Test {
   }
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  // Those of the loop, if null. Set it before Open().
+  Timers* timers_ = nullptr;
   std::unique_ptr<OutputQuota> quota_ =
       std::make_unique<OutputQuota>(loop_.get());
   StorageStatus storage_{[this] { failures_.push_back(storage_.failure()); }};

@@ -1,6 +1,7 @@
 #include "sandbox/supervisor/output_channel.h"
 
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
@@ -8,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_channel_fixture.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "tests/failing_calls.h"
+#include "tests/fakes/fake_timers.h"
 
 namespace sandbox {
 namespace {
@@ -73,10 +76,12 @@ TEST_F(OutputChannelTest, AsksToKillTheCommandWhenItWritesMoreThanIsKept) {
   // A pipe is no larger by default.
   channel_->Pump();
   EXPECT_TRUE(kills_.empty()) << "all of it is kept";
+  EXPECT_EQ(channel_->loss(), std::nullopt);
   for (int i = 0; i < 2; ++i) {
     Print("more");
     channel_->Pump();
     EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_LIMIT});
+    EXPECT_EQ(channel_->loss(), wire::ExitRecord::OUTPUT_LIMIT);
   }
   EXPECT_FALSE(channel_->blocked());
   command_.Reset();
@@ -149,6 +154,7 @@ TEST_F(OutputChannelTest, AsksToKillTheCommandWhenTheDiskFails) {
   EXPECT_EQ(kills_, std::vector{wire::ExitRecord::OUTPUT_FAILED});
   channel_->Close();
   EXPECT_EQ(storage_.failure(), "") << "nothing is to be written any more";
+  EXPECT_EQ(channel_->loss(), wire::ExitRecord::OUTPUT_FAILED);
 }
 
 TEST_F(OutputChannelTest, IgnoresOutputAfterItIsClosed) {
@@ -178,7 +184,9 @@ TEST_F(OutputChannelTest, ReportsWhatItsLogHoldsAlsoAfterItIsReleased) {
   EXPECT_EQ(channel_->state().end(), 4);
   EXPECT_TRUE(channel_->state().closed());
   EXPECT_FALSE(channel_->state().expired());
+  const int changes = changes_;
   EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  EXPECT_EQ(changes_, changes + 1);
   EXPECT_TRUE(channel_->state().expired());
   EXPECT_EQ(channel_->state().begin(), 4);
 }
@@ -191,6 +199,99 @@ TEST_F(OutputChannelTest, ReportsWhatAnAcknowledgementDropped) {
   channel_->Acknowledge(kRetained);
   EXPECT_GT(channel_->state().begin(), 0);
   EXPECT_EQ(changes_, changes + 1);
+}
+
+TEST_F(OutputChannelTest, ReportsTheGapInItsLog) {
+  Open(wire::STDOUT, Overflow::kHeadAndTail);
+  while (channel_->state().gap_end() == 0) {
+    Print(std::string(1 << 16, 'x'));
+    channel_->Pump();
+  }
+  EXPECT_EQ(channel_->state().begin(), 0u);
+  EXPECT_EQ(channel_->state().gap_begin(), Log().state()->gap_begin);
+  EXPECT_EQ(channel_->state().gap_end(), Log().state()->gap_end);
+}
+
+TEST_F(OutputChannelTest, ReportsNoDataOfAnExpiredLogThatIsStillWritten) {
+  Open(wire::STDOUT, Overflow::kDropOldest);
+  Print("text");
+  channel_->Pump();
+  const int changes = changes_;
+  EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  EXPECT_EQ(changes_, changes + 1);
+  EXPECT_EQ(channel_->state().begin(), 4u);
+  EXPECT_EQ(channel_->state().end(), 4u);
+  EXPECT_TRUE(channel_->state().expired());
+  EXPECT_FALSE(channel_->state().closed());
+}
+
+TEST_F(OutputChannelTest, ExpiresALogWhoseFileIsGone) {
+  Open(wire::STDOUT, Overflow::kDropOldest);
+  channel_->Close();
+  ASSERT_EQ(::unlink((directory_ + "/stdout").c_str()), 0);
+  EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  EXPECT_EQ(storage_.failure(), "");
+}
+
+TEST_F(OutputChannelTest, ReleasesItsLogWhenItIsSettledBeforeItIsClosed) {
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print("text");
+  channel_->Pump();
+  channel_->Settle();
+  EXPECT_FALSE(channel_->state().closed());
+  Print("more");
+  channel_->Pump();
+  EXPECT_EQ(Text(), "textmore");
+  channel_->Close();
+  EXPECT_TRUE(channel_->state().closed());
+  EXPECT_EQ(channel_->state().end(), 8u);
+  // Has no effect on a log that is released.
+  const int changes = changes_;
+  channel_->Acknowledge(8);
+  EXPECT_EQ(changes_, changes);
+  EXPECT_EQ(channel_->state().begin(), 0u);
+}
+
+TEST_F(OutputChannelTest, ForgetsTheFailureOfItsDiskWhenItIsDestroyed) {
+  Open(wire::STDOUT, Overflow::kDropOldest);
+  Print("text");
+  ASSERT_TRUE(
+      tests::WithFailingCalls({SYS_splice}, EIO, [this] { channel_->Pump(); }));
+  EXPECT_NE(storage_.failure(), "");
+  EXPECT_TRUE(channel_->refused());
+  channel_.reset();
+  EXPECT_EQ(storage_.failure(), "");
+}
+
+TEST_F(OutputChannelTest, RetriesEachTimeThatTheDiskFails) {
+  tests::FakeTimers timers;
+  timers_ = &timers;
+  Open(wire::STDOUT, Overflow::kDropOldest);
+  Print("text");
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_splice}, EIO, [&] {
+    channel_->Pump();
+    EXPECT_EQ(timers.size(), 1u);
+    timers.Advance(absl::Milliseconds(200));
+  }));
+  EXPECT_EQ(timers.size(), 1u);
+  timers.Advance(absl::Milliseconds(200) - absl::Nanoseconds(1));
+  EXPECT_TRUE(channel_->refused());
+  timers.Advance(absl::Nanoseconds(1));
+  EXPECT_FALSE(channel_->refused());
+  EXPECT_EQ(Text(), "text");
+  EXPECT_EQ(timers.size(), 0u);
+  channel_.reset();
+}
+
+TEST_F(OutputChannelTest, BlocksATerminalAtItsBound) {
+  Open(wire::TERMINAL, Overflow::kBlock);
+  for (int i = 0; i < 100; ++i) {
+    Print(std::string(1000, 'x'));
+    channel_->Pump();
+  }
+  EXPECT_TRUE(channel_->blocked());
+  EXPECT_FALSE(channel_->refused());
+  EXPECT_EQ(Log().state()->end, kRetained);
 }
 
 }  // namespace

@@ -223,6 +223,7 @@ TEST_F(SpawnerTest, ContinuesAProcessThatWasStoppedBeforeItExecuted) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::raise(SIGSTOP);
+    ::raise(SIGSTOP);
     Answer(ENOENT, {});
     ::_exit(0);
   }
@@ -235,6 +236,63 @@ TEST_F(SpawnerTest, TreatsAnUnexpectedAnswerAsTheEndOfTheSpawner) {
   Answer(0, {});
   loop_->Run();
   EXPECT_TRUE(lost_);
+}
+
+TEST_F(SpawnerTest, NamesTheVersionOfTheCgroups) {
+  Spawner::Job job = Job(command_);
+  job.cgroup_v2 = true;
+  spawner_->Spawn(std::move(job));
+  EXPECT_EQ(Request().cgroup_v2, 1u);
+  EXPECT_EQ(Request().terminal, 0u);
+  Answer(ENOENT, {});
+  loop_->Run();
+  spawner_->Spawn(Job(command_));
+  EXPECT_EQ(Request().cgroup_v2, 0u);
+}
+
+TEST_F(SpawnerTest, CallsAfterTheAnswerThatIsAwaited) {
+  std::vector<size_t> called;
+  EXPECT_FALSE(spawner_->AfterAnswer([&] { called.push_back(9); }));
+  spawner_->Spawn(Job(command_));
+  spawner_->Spawn(Job(command_));
+  EXPECT_TRUE(
+      spawner_->AfterAnswer([&] { called.push_back(answers_.size()); }));
+  EXPECT_THAT(called, ElementsAre());
+  for (int i = 0; i < 2; ++i) {
+    Answer(ENOENT, {});
+    loop_->Run();
+  }
+  EXPECT_THAT(called, ElementsAre(1));
+  EXPECT_FALSE(spawner_->AfterAnswer([] {}));
+}
+
+TEST_F(SpawnerTest, ReportsARequestThatCannotBeSentAndContinues) {
+  wire::CommandSpec second = command_;
+  second.set_argv(0, "/bin/second");
+  Spawner::Job job = Job(command_);
+  job.fds = {-1};
+  spawner_->Spawn(std::move(job));
+  EXPECT_THAT(answers_, ElementsAre(EBADF));
+  spawner_->Spawn(Job(second));
+  EXPECT_EQ(Requests(), 1u);
+  EXPECT_EQ(Strings(), "/tmp|/bin/second|");
+}
+
+TEST_F(SpawnerTest, PassesTheProcessOfAFailureOn) {
+  spawner_->Spawn(Job(command_));
+  Answer(ENOENT, {0});
+  loop_->Run();
+  EXPECT_THAT(answers_, ElementsAre(ENOENT));
+  EXPECT_TRUE(pidfd_.valid());
+}
+
+TEST_F(SpawnerTest, SearchesTheLastPathOfTheEnvironment) {
+  command_.set_argv(0, "true");
+  command_.add_environment("PATH=/a");
+  command_.add_environment("PATH=/b");
+  spawner_->Spawn(Job(command_));
+  EXPECT_STREQ(exchange_ + Request().path_offset, "/b");
+  EXPECT_FALSE(lost_);
 }
 
 }  // namespace

@@ -46,7 +46,11 @@ class StrangeChildrenTest : public ::testing::Test {
   const std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
   std::vector<pid_t> own_;
   std::vector<pid_t> seen_;
+  // Is the supervisor's own and not reaped.
+  pid_t kept_ = 0;
   bool starting_ = false;
+  // How often the end of the starts was asked for.
+  int awaited_ = 0;
   absl::AnyInvocable<void()> on_started_;
   StrangeChildren children_{loop_.get(),
                             {[this](pid_t pid) {
@@ -57,9 +61,11 @@ class StrangeChildrenTest : public ::testing::Test {
                                    return Kind::kReaped;
                                  }
                                }
-                               return Kind::kStrange;
+                               return pid == kept_ ? Kind::kOwn
+                                                   : Kind::kStrange;
                              },
                              [this](absl::AnyInvocable<void()> on_started) {
+                               ++awaited_;
                                if (starting_) {
                                  on_started_ = std::move(on_started);
                                }
@@ -114,6 +120,55 @@ TEST_F(StrangeChildrenTest, AreReapedThoughAnotherChildIsAlwaysBeingStarted) {
   EXPECT_FALSE(Gone(strange));
   on_started_();
   EXPECT_TRUE(Gone(strange));
+}
+
+TEST_F(StrangeChildrenTest, AreLeftBehindOnesOwnThatOthersLookAfter) {
+  Watch();
+  kept_ = Start();
+  AwaitEnd(kept_);
+  const pid_t strange = Start();
+  AwaitEnd(strange);
+  RunLoop();
+  EXPECT_FALSE(Gone(kept_));
+  EXPECT_FALSE(Gone(strange));
+  // Its end is seen, and the next signal shows the others.
+  ::waitpid(kept_, nullptr, 0);
+  AwaitEnd(Start());
+  RunLoop();
+  EXPECT_TRUE(Gone(strange));
+}
+
+TEST_F(StrangeChildrenTest, AreAskedAboutOnceWhileAStartIsAwaited) {
+  Watch();
+  starting_ = true;
+  AwaitEnd(Start());
+  RunLoop();
+  EXPECT_EQ(awaited_, 1);
+  const pid_t second = Start();
+  AwaitEnd(second);
+  RunLoop();
+  EXPECT_EQ(awaited_, 1);
+  starting_ = false;
+  on_started_();
+  EXPECT_TRUE(Gone(second));
+}
+
+TEST_F(StrangeChildrenTest, DoNotEndTheLoopWhenTheyStop) {
+  Watch();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  siginfo_t info;
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOWAIT);
+  RunLoop();
+  EXPECT_THAT(seen_, ElementsAre());
+  ::kill(child, SIGCONT);
+  AwaitEnd(child);
+  RunLoop();
+  EXPECT_THAT(seen_, ElementsAre(child));
+  EXPECT_TRUE(Gone(child));
 }
 
 }  // namespace

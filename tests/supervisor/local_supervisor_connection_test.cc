@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -57,6 +60,10 @@ class IdleProcess {
   IdleProcess& operator=(const IdleProcess&) = delete;
 
   const std::shared_ptr<UniqueFd>& pidfd() const { return pidfd_; }
+  bool runs() const {
+    pollfd ended = {pidfd_->get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 0;
+  }
   void AwaitEnd() const {
     pollfd ended = {pidfd_->get(), POLLIN, 0};
     while (::poll(&ended, 1, -1) != 1) {
@@ -106,10 +113,19 @@ class LocalSupervisorConnectionTest : public ::testing::Test {
     return request;
   }
 
+  static wire::FromSupervisor ReplyTo(uint64_t request,
+                                      wire::Reply::Failure failure) {
+    wire::FromSupervisor message;
+    message.mutable_reply()->set_request_id(request);
+    message.mutable_reply()->set_failure(failure);
+    message.mutable_reply()->set_message("why");
+    return message;
+  }
+
   const std::unique_ptr<EventLoop> loop_ = EventLoop::Create().value();
   std::thread thread_ = std::thread([this] { loop_->Run(); });
   Recorder recorder_;
-  const std::atomic<bool> let_go_ = false;
+  std::atomic<bool> let_go_ = false;
   // The supervisors' ends of the sockets, and processes that stand for them.
   PacketSocket first_;
   PacketSocket second_;
@@ -225,6 +241,155 @@ TEST_F(LocalSupervisorConnectionTest,
     });
   });
   EXPECT_THAT(destroyed.Wait(), IsOk());
+}
+
+TEST_F(LocalSupervisorConnectionTest, PassesEachRequestAndItsReply) {
+  connection_->Listen(process_.pidfd());
+  using Request = wire::ToSupervisor;
+  const std::function<void(SupervisorConnection::Done)> calls[] = {
+      [&](auto done) { connection_->Start({}, std::move(done)); },
+      [&](auto done) { connection_->Signal({}, std::move(done)); },
+      [&](auto done) { connection_->Resize({}, std::move(done)); },
+      [&](auto done) { connection_->DeleteExecution("e1", std::move(done)); },
+      [&](auto done) {
+        connection_->DeleteSandbox(wire::ExitRecord::SANDBOX_EXPIRED,
+                                   std::move(done));
+      }};
+  const Request::RequestCase cases[] = {
+      Request::kStartExecution, Request::kSignal, Request::kResize,
+      Request::kDeleteExecution, Request::kDeleteSandbox};
+  uint64_t last = 0;
+  for (size_t i = 0; i < std::size(calls); ++i) {
+    Outcome outcome;
+    calls[i](outcome.Callback());
+    const Request request = Read(first_);
+    EXPECT_EQ(request.request_case(), cases[i]);
+    EXPECT_GT(request.request_id(), last);
+    last = request.request_id();
+    // A reply to nobody is ignored.
+    ASSERT_THAT(first_.Send(ReplyTo(last + 1, wire::Reply::FAULT)), IsOk());
+    ASSERT_THAT(first_.Send(ReplyTo(last, wire::Reply::OFFSET_GAP)), IsOk());
+    EXPECT_THAT(outcome.Wait(), FailsWith(wire::Reply::OFFSET_GAP, "why"));
+  }
+}
+
+TEST_F(LocalSupervisorConnectionTest, PassesInputItsStateAndAcknowledgements) {
+  connection_->Listen(process_.pidfd());
+  wire::WriteInput input;
+  input.set_offset(7);
+  Outcome outcome;
+  uint64_t accepted = 0;
+  connection_->WriteInput(
+      input, [&, done = outcome.Callback()](
+                 absl::Status status, const wire::InputState& state) mutable {
+        accepted = state.accepted_offset();
+        done(std::move(status));
+      });
+  const wire::ToSupervisor request = Read(first_);
+  EXPECT_EQ(request.write_input().offset(), 7u);
+  wire::FromSupervisor reply = ReplyTo(request.request_id(), wire::Reply::NONE);
+  reply.mutable_reply()->mutable_input()->set_accepted_offset(9);
+  ASSERT_THAT(first_.Send(reply), IsOk());
+  EXPECT_THAT(outcome.Wait(), IsOk());
+  EXPECT_EQ(accepted, 9u);
+  wire::Acknowledge acknowledge;
+  acknowledge.set_offset(5);
+  connection_->Acknowledge(acknowledge);
+  EXPECT_EQ(Read(first_).acknowledge().offset(), 5u);
+}
+
+TEST_F(LocalSupervisorConnectionTest, PassesReportsOn) {
+  connection_->Listen(process_.pidfd());
+  wire::FromSupervisor message;
+  message.mutable_snapshot()->set_schema_version(3);
+  ASSERT_THAT(first_.Send(message), IsOk());
+  EXPECT_EQ(recorder_.WaitForSnapshot().schema_version(), 3u);
+  message.mutable_execution()->set_id("e1");
+  message.mutable_execution()->set_state(wire::ExecutionRecord::EXITED);
+  ASSERT_THAT(first_.Send(message), IsOk());
+  EXPECT_EQ(recorder_.WaitForEnd("e1").id(), "e1");
+  // One report for each change.
+  message.mutable_output_changed()->add_changes();
+  message.mutable_output_changed()->add_changes();
+  ASSERT_THAT(first_.Send(message), IsOk());
+  EXPECT_EQ(recorder_.WaitForMore(2), 3);
+  message.mutable_storage()->set_failure("full");
+  ASSERT_THAT(first_.Send(message), IsOk());
+  EXPECT_EQ(recorder_.WaitForStorage(true), "full");
+}
+
+TEST_F(LocalSupervisorConnectionTest, AnswersCallsWhoseSupervisorIsGone) {
+  connection_->Listen(process_.pidfd());
+  Outcome before;
+  connection_->Resize({}, before.Callback());
+  first_ = PacketSocket();
+  const auto gone = FailsWith(wire::Reply::SUPERVISOR_GONE, HasSubstr("gone"));
+  EXPECT_THAT(before.Wait(), gone);
+  EXPECT_EQ(recorder_.WaitForGone().message(), "the supervisor ended unasked");
+  Outcome after;
+  connection_->Resize({}, after.Callback());
+  EXPECT_THAT(after.Wait(), gone);
+  connection_->Acknowledge({});
+}
+
+TEST_F(LocalSupervisorConnectionTest, ReportsTheEndThatASupervisorExplains) {
+  connection_->Listen(process_.pidfd());
+  wire::FromSupervisor message;
+  message.mutable_failed()->set_cause(wire::SandboxEnd::SPAWNER_DIED);
+  message.mutable_failed()->set_message("why");
+  ASSERT_THAT(first_.Send(message), IsOk());
+  first_ = PacketSocket();
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SPAWNER_DIED);
+  EXPECT_EQ(recorder_.WaitForGone().message(), "why");
+  EXPECT_TRUE(process_.runs());
+}
+
+TEST_F(LocalSupervisorConnectionTest, ReportsADeletionThatWasAnswered) {
+  connection_->Listen(process_.pidfd());
+  Outcome deleted;
+  connection_->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                             deleted.Callback());
+  const wire::ToSupervisor request = Read(first_);
+  EXPECT_EQ(request.delete_sandbox().cause(),
+            wire::ExitRecord::SANDBOX_DELETED);
+  ASSERT_THAT(first_.Send(ReplyTo(request.request_id(), wire::Reply::NONE)),
+              IsOk());
+  first_ = PacketSocket();
+  EXPECT_THAT(deleted.Wait(), IsOk());
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::DELETED);
+  EXPECT_TRUE(process_.runs());
+}
+
+TEST_F(LocalSupervisorConnectionTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
+  connection_->Listen(process_.pidfd());
+  constexpr uint64_t kCount = 2000;
+  wire::Acknowledge acknowledge;
+  acknowledge.set_execution_id(std::string(1000, 'x'));
+  for (uint64_t i = 0; i < kCount; ++i) {
+    acknowledge.set_offset(i);
+    connection_->Acknowledge(acknowledge);
+  }
+  for (uint64_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(Read(first_).acknowledge().offset(), i);
+  }
+}
+
+TEST_F(LocalSupervisorConnectionTest, DoesNothingOnceItsSupervisorIsLetGo) {
+  connection_->Listen(process_.pidfd());
+  Outcome never;
+  connection_->Resize({}, never.Callback());
+  Read(first_);
+  let_go_ = true;
+  Outcome asked;
+  connection_->Resize({}, asked.Callback());
+  connection_->Acknowledge({});
+  first_ = PacketSocket();
+  Outcome later;
+  loop_->Post([done = later.Callback()]() mutable { done(absl::OkStatus()); });
+  EXPECT_THAT(later.Wait(), IsOk());
+  connection_.reset();
+  EXPECT_TRUE(process_.runs());
+  EXPECT_FALSE(recorder_.Ended("e1"));
 }
 
 }  // namespace
