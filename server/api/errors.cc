@@ -14,6 +14,7 @@
 #include "google/protobuf/message.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/error_info.pb.h"
+#include "server/api/ascii_text.h"
 
 namespace server {
 namespace {
@@ -61,7 +62,7 @@ absl::Status FieldViolation(absl::string_view field,
   google::rpc::BadRequest bad_request;
   auto* violation = bad_request.add_field_violations();
   violation->set_field(std::string(field));
-  violation->set_description(std::string(description));
+  violation->set_description(AsciiText(description));
   AddDetail(&status, bad_request);
   return status;
 }
@@ -70,7 +71,7 @@ absl::Status FieldViolation(absl::string_view field,
 
 absl::Status Error(absl::StatusCode code, ErrorReason reason,
                    absl::string_view message, const ErrorMetadata& metadata) {
-  absl::Status status(code, message);
+  absl::Status status(code, AsciiText(message));
   google::rpc::ErrorInfo info;
   info.set_domain(kErrorDomain);
   info.set_reason(corral::v1::ErrorReason_Name(reason));
@@ -88,8 +89,7 @@ absl::Status InvalidField(absl::string_view field, absl::string_view value,
 }
 
 absl::Status RefusedField(absl::string_view field, absl::string_view why) {
-  // A path may hold any bytes; the text must be UTF-8.
-  return FieldViolation(field, ": ", absl::CHexEscape(why));
+  return FieldViolation(field, ": ", why);
 }
 
 absl::Status SandboxNotFound(absl::string_view name) {
@@ -189,7 +189,7 @@ absl::Status ProtectionsMissing(
     auto* violation = failure.add_violations();
     violation->set_type("PROTECTION");
     violation->set_subject(name);
-    violation->set_description(why);
+    violation->set_description(AsciiText(why));
     absl::StrAppend(&names, names.empty() ? "" : ", ", name, " (", why, ")");
   }
   absl::Status status = Error(
@@ -208,7 +208,7 @@ absl::Status QuotaExceeded(ErrorReason reason, absl::string_view subject,
   google::rpc::QuotaFailure failure;
   auto* violation = failure.add_violations();
   violation->set_subject(std::string(subject));
-  violation->set_description(std::string(message));
+  violation->set_description(AsciiText(message));
   AddDetail(&status, failure);
   return status;
 }

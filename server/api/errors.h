@@ -22,7 +22,9 @@ using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 // The domain of every ErrorInfo.
 inline constexpr char kErrorDomain[] = "corral.v1";
 
-// Returns an error with an ErrorInfo. The metadata's values must be UTF-8.
+// Returns an error with an ErrorInfo. The message may hold any bytes; those
+// that are not printable ASCII become "\xff", because the fields on the wire
+// are UTF-8. The metadata's values must be UTF-8.
 absl::Status Error(absl::StatusCode code, corral::v1::ErrorReason reason,
                    absl::string_view message,
                    const ErrorMetadata& metadata = {});

@@ -1,11 +1,13 @@
 #include "server/api/errors.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/any.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/error_info.pb.h"
 #include "google/rpc/status.pb.h"
@@ -62,6 +64,26 @@ TEST(ErrorsTest, ARefusedFieldSaysWhyInUtf8) {
   const auto bad_request = Find<google::rpc::BadRequest>(Details(status));
   ASSERT_THAT(bad_request.field_violations(), SizeIs(1));
   EXPECT_EQ(bad_request.field_violations(0).field(), "path");
+}
+
+TEST(ErrorsTest, ReachesClientsAlthoughItNamesAPathThatIsNotUtf8) {
+  const std::vector<absl::Status> errors = {
+      InvalidField("path", "/\xff", "no link (/\xff is one)"),
+      ServerFault("open /\xff", absl::InternalError("/\xff")),
+      QuotaExceeded(corral::v1::TOO_MUCH_OUTPUT, "server", "/\xff"),
+      ProtectionsMissing({{"cgroups", "/\xff"}}),
+  };
+  for (const absl::Status& error : errors) {
+    SCOPED_TRACE(error.message());
+    const grpc::Status status = ToGrpcStatus(error);
+    EXPECT_THAT(status.error_message(), HasSubstr("/\\xff"));
+    // Does not parse with a string that is not UTF-8.
+    const google::rpc::Status details = Details(status);
+    EXPECT_EQ(details.message(), status.error_message());
+    for (const google::protobuf::Any& detail : details.details()) {
+      EXPECT_EQ(detail.value().find('\xff'), std::string::npos);
+    }
+  }
 }
 
 TEST(ErrorsTest, ALongOrBinaryValueIsShortenedAndEscaped) {

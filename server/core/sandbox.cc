@@ -18,6 +18,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/api/ascii_text.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
@@ -146,7 +147,7 @@ corral::v1::Sandbox Sandbox::Describe() const {
   if (state_.state() == State::kFailed) {
     description.mutable_failure()->set_code(
         static_cast<int>(CodeOf(failure_.cause())));
-    description.mutable_failure()->set_message(failure_.message());
+    description.mutable_failure()->set_message(AsciiText(failure_.message()));
   }
   return description;
 }

@@ -16,6 +16,7 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/api/ascii_text.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
 #include "server/api/ids.h"
@@ -186,7 +187,7 @@ void Sandbox::Lose(const std::string& id, const ExecutionPtr& execution) {
 corral::v1::Loss Sandbox::WhyLost() const {
   corral::v1::Loss loss;
   MutexLock lock(&mutex_);
-  loss.set_message(failure_.message());
+  loss.set_message(AsciiText(failure_.message()));
   switch (failure_.cause()) {
     case wire::SandboxEnd::HOST_RESTARTED:
       loss.set_cause(corral::v1::Loss::HOST_RESTARTED);

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "corral/v1/admin.grpc.pb.h"
+#include "server/api/ascii_text.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/rpc/unary_reply.h"
@@ -25,7 +26,7 @@ grpc::ServerUnaryReactor* AdminService::GetServerInfo(
   response->set_sandboxes(sandboxes.size());
   response->set_executions(executions);
   response->set_draining(activity_->draining());
-  response->set_storage_failure(storage_->failure());
+  response->set_storage_failure(AsciiText(storage_->failure()));
   return Reply(context, absl::OkStatus());
 }
 

@@ -184,8 +184,9 @@ TEST_F(BadInputTest, RefusesAPathThatCannotBeAWorkspace) {
        {std::string("relative"), std::string("/"), std::string("/proc/1"),
         std::string(5000, '/'), server_.workspace() + "/nonexistent",
         server_.config_file(), std::string("/run"), std::string("/etc"),
-        server_.directory(), server_.state_directory(),
-        server_.state_directory() + "/sandboxes", link}) {
+        server_.directory(), server_.workspace() + "/\xff",
+        server_.state_directory(), server_.state_directory() + "/sandboxes",
+        link}) {
     corral::v1::Sandbox sandbox;
     sandbox.mutable_workspace()->set_path(path);
     ExpectInvalid(Create(sandbox), "sandbox.workspace.path");

@@ -130,6 +130,12 @@ TEST_F(ScratchTest, ARefusedWorkspaceSaysWhy) {
                              "/absent: no such directory; create it first")));
 }
 
+TEST_F(ScratchTest, ARefusedWorkspaceMayHaveAnyBytesInItsPath) {
+  sandbox_.spec().set_workspace(sandbox_.directory() + "/\xff");
+  EXPECT_THAT(sandbox_.Create(),
+              FailsWith(wire::Reply::WORKSPACE, HasSubstr("/\xff: no such")));
+}
+
 TEST_F(ScratchTest, AWorkspaceThatALinkLeadsToIsRefused) {
   const std::string link = sandbox_.directory() + "/link";
   std::filesystem::create_directory_symlink("/opt", link);
