@@ -1,7 +1,8 @@
 // The threads that may block, one pool for each kind of work. No kind waits
 // behind another: a kill never queues behind the removal of files, and the
 // start of a sandbox never queues behind the reading of records or behind a
-// workspace on a disk that hangs.
+// workspace on a disk that hangs. Sandboxes on a disk that hangs delay the work
+// of the same kind for others by kPatience.
 //
 // Thread-safe.
 
@@ -16,18 +17,23 @@
 namespace server {
 
 struct Lanes {
+  static constexpr std::chrono::milliseconds kPatience{250};
+  // Removals of many files take longer, and more of them at a time are not
+  // faster.
+  static constexpr std::chrono::seconds kRemovalPatience{2};
+
   // Starts supervisors, and connects to those of an earlier server.
-  WorkerPool launches{2};
+  WorkerPool launches{2, kPatience};
   // Records that a deletion has begun, which is one small file, and then has
   // the supervisor kill what runs.
-  WorkerPool kills{2};
+  WorkerPool kills{2, kPatience};
   // Reads the descriptions of an earlier server's sandboxes, each of which may
   // lie on a disk that hangs.
-  WorkerPool descriptions{8};
+  WorkerPool descriptions{8, kPatience};
   // Reads the records of executions. Each job holds one record at a time.
-  WorkerPool records{4};
+  WorkerPool records{4, kPatience};
   // Removes directories of any size, and drops output that has expired.
-  WorkerPool removals{2};
+  WorkerPool removals{2, kRemovalPatience};
   // Reads what a call asks for, where that may wait for the disk.
   DiskReads reads{16};
   // Checks workspaces, one after another for each path: see WorkspaceChecks.

@@ -1,11 +1,17 @@
 // A few threads for work that may block: the disk, and starting processes.
 //
+// A job that runs for longer than the pool's patience hangs: its disk does not
+// answer. It no longer counts as one of the jobs that may run at a time, so
+// that it delays others by that time only.
+//
 // Thread-safe.
 
 #ifndef SERVER_RUNTIME_WORKER_POOL_H_
 #define SERVER_RUNTIME_WORKER_POOL_H_
 
+#include <chrono>
 #include <deque>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -17,7 +23,15 @@ namespace server {
 
 class WorkerPool {
  public:
-  explicit WorkerPool(int threads);
+  using Clock = std::chrono::steady_clock;
+
+  // Jobs that may hang at a time; with more, others wait.
+  static constexpr size_t kMostHanging = 64;
+
+  // Runs `jobs` at a time, and never takes one for hanging.
+  explicit WorkerPool(size_t jobs)
+      : WorkerPool(jobs, std::chrono::hours(24 * 365)) {}
+  WorkerPool(size_t jobs, Clock::duration patience);
   ~WorkerPool();
 
   // Returns when all jobs given so far have run. Drops later ones.
@@ -37,13 +51,21 @@ class WorkerPool {
 
  private:
   void Work();
+  // Blocks until this thread may take a job. Returns false if no job is left
+  // and none will come.
+  bool AwaitJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const size_t most_jobs_;
+  const Clock::duration patience_;
   sandbox::Mutex mutex_;
   std::deque<absl::AnyInvocable<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  // When the jobs that run began.
+  std::multiset<Clock::time_point> running_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Last, since they use the others.
-  std::vector<std::thread> threads_;
+  // One more than there are jobs that run, so that one can wait for a job to
+  // hang. Last, since they use the others.
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace server

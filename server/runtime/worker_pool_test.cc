@@ -1,5 +1,7 @@
 #include "server/runtime/worker_pool.h"
 
+#include <chrono>
+#include <cstddef>
 #include <future>
 #include <thread>
 #include <vector>
@@ -50,6 +52,37 @@ TEST(WorkerPool, RunsAsManyJobsAtATimeAsItHasThreads) {
     second_runs.set_value();
     first.wait();
   });
+  pool.AwaitIdle();
+}
+
+TEST(WorkerPool, RunsOtherJobsWhileAsManyAsItRunsAtATimeHang) {
+  std::promise<void> gate;
+  std::future<void> open = gate.get_future();
+  WorkerPool pool(2, std::chrono::milliseconds(1));
+  const auto hang = [open = open.share()] { open.wait(); };
+  for (size_t i = 0; i < WorkerPool::kMostHanging; ++i) {
+    pool.Run(hang);
+  }
+  std::promise<void> ran;
+  pool.Run([&] { ran.set_value(); });
+  ran.get_future().wait();
+  gate.set_value();
+}
+
+TEST(WorkerPool, RunsNoMoreJobsAtATimeThanItMayWhenNoneHangs) {
+  std::promise<void> begun;
+  std::promise<void> gate;
+  std::future<void> open = gate.get_future();
+  bool second_began = false;
+  WorkerPool pool(1);
+  pool.Run([&] {
+    begun.set_value();
+    open.wait();
+    EXPECT_FALSE(second_began);
+  });
+  begun.get_future().wait();
+  pool.Run([&] { second_began = true; });
+  gate.set_value();
   pool.AwaitIdle();
 }
 
