@@ -83,6 +83,11 @@ class FakeServer::Sandboxes : public SandboxService::Service {
       return server::ToGrpcStatus(checked);
     }
     MutexLock lock(&fake_.mutex_);
+    if (request->page_token().empty()) {
+      *response->mutable_unreachable() = {
+          fake_.state_.unreachable_sandboxes.begin(),
+          fake_.state_.unreachable_sandboxes.end()};
+    }
     auto next = fake_.state_.sandboxes.upper_bound(request->page_token());
     for (; next != fake_.state_.sandboxes.end(); ++next) {
       *response->add_sandboxes() = next->second;
@@ -283,6 +288,12 @@ void FakeServer::FailStarts(const corral::v1::StartFailure& failure) {
 void FakeServer::SetUnreachable(const std::vector<std::string>& names) {
   MutexLock lock(&mutex_);
   state_.unreachable = names;
+}
+
+void FakeServer::SetUnreachableSandboxes(
+    const std::vector<std::string>& names) {
+  MutexLock lock(&mutex_);
+  state_.unreachable_sandboxes = names;
 }
 
 std::vector<corral::v1::RunExecutionRequest> FakeServer::runs() {

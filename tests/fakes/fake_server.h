@@ -97,6 +97,8 @@ class FakeServer {
   void SetPageSize(int size) { Set(&State::page_size, size); }
   // Lists of executions name these sandboxes as unreachable.
   void SetUnreachable(const std::vector<std::string>& names);
+  // Lists of sandboxes do.
+  void SetUnreachableSandboxes(const std::vector<std::string>& names);
 
   // The requests of clients, oldest first.
   std::vector<corral::v1::RunExecutionRequest> runs();
@@ -156,6 +158,7 @@ class FakeServer {
     int refused_starts = 0;
     int page_size = 0;
     std::vector<std::string> unreachable;
+    std::vector<std::string> unreachable_sandboxes;
   };
 
   absl::StatusOr<corral::v1::Sandbox> Create(

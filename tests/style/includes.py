@@ -30,7 +30,7 @@ ALLOWED = {
     "bridge/client": ["sandbox/base"],
     "bridge/jsonrpc": ["sandbox/base"],
     "bridge/options": ["sandbox/base", "bridge/client"],
-    "bridge/cli/report": ["sandbox/base", "bridge/options"],
+    "bridge/cli/report": ["sandbox/base", "bridge/jsonrpc", "bridge/options"],
     "bridge/cli/attach": ["sandbox/base", "bridge/client", "bridge/options", "bridge/cli/report"],
     "bridge/asciicast": ["bridge/jsonrpc"],
     "bridge/cli/commands": ["sandbox/base", "bridge/asciicast", "bridge/client", "bridge/options", "bridge/cli/attach", "bridge/cli/report"],

@@ -40,10 +40,8 @@ absl::StatusOr<int> Create(Invocation invocation) {
       client::Call(*connection,
                    &corral::v1::SandboxService::StubInterface::CreateSandbox,
                    request));
-  std::string text = client::ShortName(sandbox.name());
-  if (json) {
-    ASSIGN_OR_RETURN(text, ToJson(sandbox));
-  }
+  const std::string text =
+      json ? ToJson(sandbox) : client::ShortName(sandbox.name());
   return Print(absl::StrCat(text, "\n"));
 }
 

@@ -68,10 +68,9 @@ absl::StatusOr<int> StartDetached(
     DeleteExecution(connection, execution.name());
     return code;
   }
-  std::string text = client::ShortName(execution.name());
-  if (output == DetachedOutput::kJson) {
-    ASSIGN_OR_RETURN(text, ToJson(execution));
-  }
+  const std::string text = output == DetachedOutput::kJson
+                               ? ToJson(execution)
+                               : client::ShortName(execution.name());
   return Print(absl::StrCat(text, "\n"));
 }
 

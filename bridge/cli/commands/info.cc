@@ -77,12 +77,8 @@ absl::StatusOr<int> Info(Invocation invocation) {
       client::Call(*connection,
                    &corral::v1::AdminService::StubInterface::GetServerInfo,
                    corral::v1::GetServerInfoRequest()));
-  std::string text = Text(info, connection->address());
-  if (json) {
-    ASSIGN_OR_RETURN(text, ToJson(info));
-    text += '\n';
-  }
-  return Print(text);
+  return Print(json ? absl::StrCat(ToJson(info), "\n")
+                    : Text(info, connection->address()));
 }
 
 }  // namespace bridge

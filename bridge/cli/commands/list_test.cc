@@ -75,6 +75,17 @@ TEST_F(ListTest, PsSaysForWhichSandboxesTheListIsIncomplete) {
             "records of s8, s9\n");
 }
 
+TEST_F(ListTest, PsShowsSandboxesWhoseDiskDoesNotAnswer) {
+  server_.SetPageSize(1);
+  MakeSandbox("a");
+  MakeSandbox("c");
+  server_.SetUnreachableSandboxes({absl::StrCat(kSandboxes, "b")});
+  EXPECT_EQ(Output({"ps", "-q"}), "a\na/e1\na/e2\nb\nc\nc/e1\nc/e2\n");
+  EXPECT_THAT(Output({"ps"}), HasSubstr("\nb     unreachable"));
+  EXPECT_THAT(Output({"ps", "--json"}),
+              HasSubstr(R"("unreachable":["tenants/default/sandboxes/b"])"));
+}
+
 TEST_F(ListTest, JsonHasPathsAndArgumentsAsText) {
   Output({"create", "-w", "/tmp", "--name", "a"});
   Output({"exec", "-d", "a", "cmd", "a\xff\\b"});

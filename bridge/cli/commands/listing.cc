@@ -14,6 +14,7 @@ namespace bridge {
 namespace {
 
 using corral::v1::Execution;
+using corral::v1::ListSandboxesResponse;
 using corral::v1::Sandbox;
 
 // The server's maximum.
@@ -21,24 +22,25 @@ constexpr int kPageSize = 1000;
 
 }  // namespace
 
-absl::StatusOr<std::vector<Sandbox>> ListSandboxes(
+absl::StatusOr<ListSandboxesResponse> ListSandboxes(
     client::Connection& connection) {
-  std::vector<Sandbox> sandboxes;
+  ListSandboxesResponse all;
   corral::v1::ListSandboxesRequest request;
   request.set_parent(client::kTenant);
   request.set_page_size(kPageSize);
   do {
     ASSIGN_OR_RETURN(
-        corral::v1::ListSandboxesResponse page,
+        ListSandboxesResponse page,
         client::Call(connection,
                      &corral::v1::SandboxService::StubInterface::ListSandboxes,
                      request));
     for (Sandbox& sandbox : *page.mutable_sandboxes()) {
-      sandboxes.push_back(std::move(sandbox));
+      *all.add_sandboxes() = std::move(sandbox);
     }
+    all.mutable_unreachable()->MergeFrom(page.unreachable());
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  return sandboxes;
+  return all;
 }
 
 absl::StatusOr<std::vector<Execution>> ListExecutions(

@@ -13,7 +13,8 @@
 
 namespace bridge {
 
-absl::StatusOr<std::vector<corral::v1::Sandbox>> ListSandboxes(
+// The answer holds all pages.
+absl::StatusOr<corral::v1::ListSandboxesResponse> ListSandboxes(
     client::Connection& connection);
 
 // `parent`: a sandbox, or client::kAllSandboxes. If the server has not read all

@@ -60,10 +60,7 @@ absl::StatusOr<corral::v1::ListNetworkEventsResponse> NextPage(
 }
 
 absl::Status PrintEvent(const NetworkEvent& event, bool json) {
-  std::string line = DescribeEvent(event);
-  if (json) {
-    ASSIGN_OR_RETURN(line, ToJson(event));
-  }
+  const std::string line = json ? ToJson(event) : DescribeEvent(event);
   return Print(absl::StrCat(line, "\n")).status();
 }
 

@@ -1,6 +1,9 @@
 #include <unistd.h>
 
+#include <map>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -25,14 +28,16 @@ namespace bridge {
 namespace {
 
 using corral::v1::Execution;
+using corral::v1::ListSandboxesResponse;
 using corral::v1::Sandbox;
-using Rows = std::vector<std::vector<std::string>>;
+using Cells = std::vector<std::string>;
+using Rows = std::vector<Cells>;
 
 std::string Age(const google::protobuf::Timestamp& since) {
   return FormatAge(absl::Now() - absl::FromUnixSeconds(since.seconds()));
 }
 
-std::vector<std::string> Row(const Sandbox& sandbox) {
+Cells Row(const Sandbox& sandbox) {
   return {
       client::ShortName(sandbox.name()),
       absl::AsciiStrToLower(Sandbox::State_Name(sandbox.state())),
@@ -43,25 +48,38 @@ std::vector<std::string> Row(const Sandbox& sandbox) {
           : "[no workspace]"};
 }
 
-std::vector<std::string> Row(const Execution& execution) {
+Cells Row(const Execution& execution) {
   return {client::ShortName(execution.name()), StateText(execution),
           Age(execution.create_time()),
           absl::StrJoin(execution.command().argv(), " ")};
 }
 
+// Stands for a sandbox whose directory the server cannot read at present.
+Cells UnreachableRow(const std::string& name) {
+  return {client::ShortName(name), "unreachable", "-",
+          "[its disk does not answer]"};
+}
+
 // Puts the executions of each sandbox below it. The two lists cannot be merged
 // in one pass, because the names sort differently: "s" < "s-1", but
 // "s-1/executions/e" < "s/executions/e".
-Rows Join(const std::vector<Sandbox>& sandboxes,
+Rows Join(const ListSandboxesResponse& sandboxes,
           const std::vector<Execution>& executions) {
+  std::map<std::string, Cells> sandbox_rows;
+  for (const Sandbox& sandbox : sandboxes.sandboxes()) {
+    sandbox_rows[sandbox.name()] = Row(sandbox);
+  }
+  for (const std::string& name : sandboxes.unreachable()) {
+    sandbox_rows[name] = UnreachableRow(name);
+  }
   std::unordered_map<std::string, std::vector<const Execution*>> by_sandbox;
   for (const Execution& execution : executions) {
     by_sandbox[client::SandboxOf(execution.name())].push_back(&execution);
   }
   Rows rows;
-  for (const Sandbox& sandbox : sandboxes) {
-    rows.push_back(Row(sandbox));
-    for (const Execution* execution : by_sandbox[sandbox.name()]) {
+  for (auto& [name, row] : sandbox_rows) {
+    rows.push_back(std::move(row));
+    for (const Execution* execution : by_sandbox[name]) {
       rows.push_back(Row(*execution));
     }
   }
@@ -76,23 +94,23 @@ std::string Table(Rows rows) {
 
 std::string Names(const Rows& rows) {
   std::string text;
-  for (const std::vector<std::string>& row : rows) {
+  for (const Cells& row : rows) {
     absl::StrAppend(&text, row[0], "\n");
   }
   return text;
 }
 
-absl::StatusOr<int> PrintJson(const std::vector<Sandbox>& sandboxes,
-                              const std::vector<Execution>& executions) {
-  corral::v1::ListSandboxesResponse all_sandboxes;
-  *all_sandboxes.mutable_sandboxes() = {sandboxes.begin(), sandboxes.end()};
-  corral::v1::ListExecutionsResponse all_executions;
-  *all_executions.mutable_executions() = {executions.begin(), executions.end()};
-  ASSIGN_OR_RETURN(const std::string sandbox_list, ToJsonArray(all_sandboxes));
-  ASSIGN_OR_RETURN(const std::string execution_list,
-                   ToJsonArray(all_executions));
-  return Print(absl::StrCat("{\"sandboxes\":", sandbox_list,
-                            ",\"executions\":", execution_list, "}\n"));
+// Takes the executions from `executions`.
+absl::StatusOr<int> PrintJson(const ListSandboxesResponse& sandboxes,
+                              std::vector<Execution>& executions) {
+  corral::v1::ListExecutionsResponse list;
+  for (Execution& execution : executions) {
+    *list.add_executions() = std::move(execution);
+  }
+  return Print(
+      absl::StrCat("{\"sandboxes\":", ToJsonArray(sandboxes, "sandboxes"),
+                   ",\"unreachable\":", ToJsonArray(sandboxes, "unreachable"),
+                   ",\"executions\":", ToJsonArray(list, "executions"), "}\n"));
 }
 
 }  // namespace
@@ -108,7 +126,8 @@ absl::StatusOr<int> Ps(Invocation invocation) {
   table.Flag('q', "quiet", "Print the names only.", quiet);
   table.Flag(0, "json",
              absl::StrCat("Print {\"sandboxes\": [Sandbox...], "
-                          "\"executions\":\n[Execution...]}.\n",
+                          "\"unreachable\":\n[name...], "
+                          "\"executions\": [Execution...]}.\n",
                           kJsonHelp),
              json);
   AddServerOptions(table, invocation.server);
@@ -121,9 +140,9 @@ absl::StatusOr<int> Ps(Invocation invocation) {
   }
   ASSIGN_OR_RETURN(const auto connection,
                    client::Connection::Open(invocation.server));
-  ASSIGN_OR_RETURN(const std::vector<Sandbox> sandboxes,
+  ASSIGN_OR_RETURN(const ListSandboxesResponse sandboxes,
                    ListSandboxes(*connection));
-  ASSIGN_OR_RETURN(const std::vector<Execution> executions,
+  ASSIGN_OR_RETURN(std::vector<Execution> executions,
                    ListExecutions(*connection, client::kAllSandboxes));
   if (json) {
     return PrintJson(sandboxes, executions);

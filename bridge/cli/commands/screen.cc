@@ -62,8 +62,7 @@ absl::StatusOr<int> Screen(Invocation invocation) {
   if (!json) {
     return Print(Text(response.screen()));
   }
-  ASSIGN_OR_RETURN(const std::string text, ToJson(response.screen()));
-  return Print(absl::StrCat(text, "\n"));
+  return Print(absl::StrCat(ToJson(response.screen()), "\n"));
 }
 
 }  // namespace bridge

@@ -13,8 +13,7 @@ namespace {
 
 absl::Status Report(const corral::v1::Execution& execution, bool json) {
   if (json) {
-    ASSIGN_OR_RETURN(const std::string text, ToJson(execution));
-    return Print(absl::StrCat(text, "\n")).status();
+    return Print(absl::StrCat(ToJson(execution), "\n")).status();
   }
   if (const std::string text = ExplainEnd(execution); !text.empty()) {
     Say(text);

@@ -1,158 +1,143 @@
 #include "bridge/cli/report/json_output.h"
 
-#include <memory>
-#include <vector>
+#include <string>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "bridge/cli/report/escaped_text.h"
+#include "bridge/jsonrpc/json.h"
 #include "google/protobuf/descriptor.h"
-#include "google/protobuf/descriptor.pb.h"
-#include "google/protobuf/descriptor_database.h"
-#include "google/protobuf/dynamic_message.h"
-#include "google/protobuf/util/json_util.h"
-#include "sandbox/base/status_macros.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace bridge {
 namespace {
 
-using google::protobuf::DescriptorProto;
+using google::protobuf::Duration;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::FieldDescriptorProto;
-using google::protobuf::FileDescriptorProto;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using google::protobuf::Timestamp;
+using google::protobuf::util::TimeUtil;
 
-// protobuf's JSON writes fields of type bytes as base64, and strings as text.
-// On the wire both types look the same. So ToJson() escapes the bytes to UTF-8,
-// parses the message as a type that has strings in place of bytes, and lets
-// protobuf write that.
+OrderedJson ToValue(const Message& message);
 
-void BytesToStrings(DescriptorProto& type) {
-  for (FieldDescriptorProto& field : *type.mutable_field()) {
-    if (field.type() == FieldDescriptorProto::TYPE_BYTES) {
-      field.set_type(FieldDescriptorProto::TYPE_STRING);
-    }
-  }
-  for (DescriptorProto& nested : *type.mutable_nested_type()) {
-    BytesToStrings(nested);
-  }
-}
-
-// The generated files, with strings in place of bytes.
-class TextDatabase : public google::protobuf::DescriptorDatabase {
+// protobuf's own JSON writes bytes as base64, and takes a second for the
+// executions of a busy server.
+class FieldReader {
  public:
-  bool FindFileByName(const std::string& name,
-                      FileDescriptorProto* output) override {
-    return Copy(Generated().FindFileByName(name), output);
-  }
-  bool FindFileContainingSymbol(const std::string& symbol,
-                                FileDescriptorProto* output) override {
-    return Copy(Generated().FindFileContainingSymbol(symbol), output);
-  }
-  bool FindFileContainingExtension(const std::string&, int,
-                                   FileDescriptorProto*) override {
-    return false;
+  FieldReader(const Message& message, const FieldDescriptor* field)
+      : message_(message),
+        reflection_(*message.GetReflection()),
+        field_(field) {}
+
+  OrderedJson Read() const {
+    if (!field_->is_repeated()) {
+      return ReadValue(-1);
+    }
+    OrderedJson array = OrderedJson::array();
+    for (int i = 0; i < reflection_.FieldSize(message_, field_); ++i) {
+      array.push_back(ReadValue(i));
+    }
+    return array;
   }
 
  private:
-  static const google::protobuf::DescriptorPool& Generated() {
-    return *google::protobuf::DescriptorPool::generated_pool();
+  template <typename Type>
+  using Getter = Type (Reflection::*)(const Message&,
+                                      const FieldDescriptor*) const;
+  template <typename Type>
+  using ElementGetter = Type (Reflection::*)(const Message&,
+                                             const FieldDescriptor*, int) const;
+
+  // `index`: of an element; -1: the field is not repeated.
+  template <typename Type>
+  Type Get(Getter<Type> field, ElementGetter<Type> element, int index) const {
+    return index < 0 ? (reflection_.*field)(message_, field_)
+                     : (reflection_.*element)(message_, field_, index);
   }
 
-  static bool Copy(const google::protobuf::FileDescriptor* file,
-                   FileDescriptorProto* output) {
-    if (file == nullptr) {
-      return false;
+  OrderedJson ReadValue(int index) const {
+    switch (field_->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return Get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32, index);
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return Get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32,
+                   index);
+      // Text, because many programs read a JSON number as a double.
+      case FieldDescriptor::CPPTYPE_INT64:
+        return std::to_string(
+            Get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64, index));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return std::to_string(
+            Get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64, index));
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return Get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble,
+                   index);
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return Get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat, index);
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return Get(&Reflection::GetBool, &Reflection::GetRepeatedBool, index);
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return ReadEnum(index);
+      case FieldDescriptor::CPPTYPE_STRING:
+        return ReadText(index);
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return ToValue(index < 0 ? reflection_.GetMessage(message_, field_)
+                                 : reflection_.GetRepeatedMessage(
+                                       message_, field_, index));
     }
-    file->CopyTo(output);
-    // The well-known types have JSON forms of their own.
-    if (file->package() == "corral.v1") {
-      for (DescriptorProto& type : *output->mutable_message_type()) {
-        BytesToStrings(type);
-      }
-    }
-    return true;
+    return nullptr;
   }
+
+  OrderedJson ReadText(int index) const {
+    std::string text =
+        Get(&Reflection::GetString, &Reflection::GetRepeatedString, index);
+    return field_->type() == FieldDescriptor::TYPE_BYTES ? EscapeBytes(text)
+                                                         : text;
+  }
+
+  // The name; the number of a value that a newer server has added.
+  OrderedJson ReadEnum(int index) const {
+    const int number = Get(&Reflection::GetEnumValue,
+                           &Reflection::GetRepeatedEnumValue, index);
+    const auto* const value = field_->enum_type()->FindValueByNumber(number);
+    return value == nullptr ? OrderedJson(number) : OrderedJson(value->name());
+  }
+
+  const Message& message_;
+  const Reflection& reflection_;
+  const FieldDescriptor* const field_;
 };
 
-// Lives as long as the process.
-struct TextTypes {
-  TextDatabase database;
-  google::protobuf::DescriptorPool pool{&database};
-  google::protobuf::DynamicMessageFactory factory{&pool};
-};
-
-TextTypes& Types() {
-  static auto* const types = new TextTypes();
-  return *types;
-}
-
-// Escapes every field of type bytes in a message of corral.v1.
-void EscapeFields(Message& message) {
-  const Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count =
-        field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->type() == FieldDescriptor::TYPE_BYTES &&
-          field->file()->package() == "corral.v1") {
-        if (field->is_repeated()) {
-          reflection.SetRepeatedString(
-              &message, field, i,
-              EscapeBytes(reflection.GetRepeatedString(message, field, i)));
-        } else {
-          reflection.SetString(
-              &message, field,
-              EscapeBytes(reflection.GetString(message, field)));
-        }
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        EscapeFields(
-            field->is_repeated()
-                ? *reflection.MutableRepeatedMessage(&message, field, i)
-                : *reflection.MutableMessage(&message, field));
-      }
+OrderedJson ToValue(const Message& message) {
+  if (message.GetDescriptor() == Timestamp::descriptor()) {
+    return TimeUtil::ToString(static_cast<const Timestamp&>(message));
+  }
+  if (message.GetDescriptor() == Duration::descriptor()) {
+    return TimeUtil::ToString(static_cast<const Duration&>(message));
+  }
+  OrderedJson object = OrderedJson::object();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* const field = message.GetDescriptor()->field(i);
+    if (!field->has_presence() ||
+        message.GetReflection()->HasField(message, field)) {
+      object[field->name()] = FieldReader(message, field).Read();
     }
   }
+  return object;
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> ToJson(const Message& message) {
-  const std::string& type = message.GetDescriptor()->full_name();
-  const std::unique_ptr<Message> escaped(message.New());
-  escaped->CopyFrom(message);
-  EscapeFields(*escaped);
-  const std::unique_ptr<Message> text(
-      Types()
-          .factory.GetPrototype(Types().pool.FindMessageTypeByName(type))
-          ->New());
-  if (!text->ParseFromString(escaped->SerializeAsString())) {
-    return absl::InternalError(absl::StrCat("JSON of ", type));
-  }
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  const auto status =
-      google::protobuf::util::MessageToJsonString(*text, &json, options);
-  if (!status.ok()) {
-    return absl::InternalError(
-        absl::StrCat("JSON of ", type, ": ", status.ToString()));
-  }
-  return json;
+std::string ToJson(const Message& message) {
+  return SerializeOrdered(ToValue(message));
 }
 
-absl::StatusOr<std::string> ToJsonArray(const Message& list) {
-  const std::unique_ptr<Message> none(list.New());
-  ASSIGN_OR_RETURN(const std::string empty, ToJson(*none));
-  ASSIGN_OR_RETURN(const std::string whole, ToJson(list));
-  // Both texts are the same up to the array and after it.
-  const size_t begin = empty.find("[]");
-  const size_t rest = empty.size() - begin - 2;
-  return whole.substr(begin, whole.size() - begin - rest);
+std::string ToJsonArray(const Message& message, const std::string& field) {
+  return SerializeOrdered(
+      FieldReader(message, message.GetDescriptor()->FindFieldByName(field))
+          .Read());
 }
 
 }  // namespace bridge

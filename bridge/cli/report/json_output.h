@@ -9,19 +9,17 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
 
 namespace bridge {
 
 // One line without a newline. Fields that are not set have their default value,
-// so that a script finds them.
-absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
+// so that a script finds them, except messages and fields marked `optional`.
+std::string ToJson(const google::protobuf::Message& message);
 
-// The value of the first field of `list`, the answer to a call that lists
-// resources: a JSON array. Much faster than ToJson() for each resource, because
-// protobuf looks up all types anew for each call.
-absl::StatusOr<std::string> ToJsonArray(const google::protobuf::Message& list);
+// The value of one repeated field, which the message must have.
+std::string ToJsonArray(const google::protobuf::Message& message,
+                        const std::string& field);
 
 // One sentence about EscapeBytes() for the text of --help.
 inline constexpr char kJsonHelp[] =

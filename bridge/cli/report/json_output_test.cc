@@ -1,5 +1,8 @@
 #include "bridge/cli/report/json_output.h"
 
+#include <cstdint>
+#include <string>
+
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
@@ -11,6 +14,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST(ToJsonTest, WritesPathsAndArgumentsAsText) {
   corral::v1::Execution execution;
@@ -23,7 +28,7 @@ TEST(ToJsonTest, WritesPathsAndArgumentsAsText) {
   variable->set_value("\u00e4");
   execution.mutable_exit()->add_killed()->set_command("sle\xff");
   EXPECT_THAT(
-      *ToJson(execution),
+      ToJson(execution),
       AllOf(
           HasSubstr(R"("argv":["grep","a\\\\b \"\\xff\""])"),
           HasSubstr(R"("working_directory":"/tmp")"),
@@ -38,20 +43,38 @@ TEST(ToJsonTest, WritesTimesAsProtobufDoes) {
   sandbox.mutable_create_time()->set_seconds(1);
   sandbox.mutable_lifetime()->mutable_max_age()->set_seconds(90);
   EXPECT_THAT(
-      *ToJson(sandbox),
+      ToJson(sandbox),
       AllOf(HasSubstr(R"("path":"/w")"), HasSubstr(R"("read_only":false)"),
             HasSubstr(R"("create_time":"1970-01-01T00:00:01Z")"),
             HasSubstr(R"("max_age":"90s")")));
 }
 
+TEST(ToJsonTest, WritesWhatAScriptExpects) {
+  corral::v1::Execution execution;
+  execution.set_state(corral::v1::Execution::EXITED);
+  execution.mutable_exit()->set_code(7);
+  execution.mutable_exit()->set_cause(
+      static_cast<corral::v1::ExitStatus::Cause>(99));
+  execution.mutable_usage()->set_memory_peak_bytes(uint64_t{1} << 63);
+  const std::string json = ToJson(execution);
+  // In the order of the .proto file. Large numbers are text.
+  EXPECT_THAT(json, StartsWith(R"({"name":"","state":"EXITED",)"));
+  EXPECT_THAT(json, HasSubstr(R"("exit":{"code":7,"cause":99,)"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_peak_bytes":"9223372036854775808")"));
+  EXPECT_THAT(json, HasSubstr(R"("streams":[])"));
+  // Absent messages and members of a oneof are not there.
+  EXPECT_THAT(json, Not(HasSubstr("start_failure")));
+  EXPECT_THAT(json, Not(HasSubstr("signal")));
+}
+
 TEST(ToJsonTest, WritesAListAsOneArray) {
   corral::v1::ListExecutionsResponse list;
-  EXPECT_EQ(*ToJsonArray(list), "[]");
+  EXPECT_EQ(ToJsonArray(list, "executions"), "[]");
   list.add_executions()->mutable_command()->add_argv("],\"x\":[]}\xff");
   list.add_executions()->set_name("s1/e1");
-  const std::string one = *ToJson(list.executions(0));
-  const std::string other = *ToJson(list.executions(1));
-  EXPECT_EQ(*ToJsonArray(list), "[" + one + "," + other + "]");
+  const std::string one = ToJson(list.executions(0));
+  const std::string other = ToJson(list.executions(1));
+  EXPECT_EQ(ToJsonArray(list, "executions"), "[" + one + "," + other + "]");
 }
 
 }  // namespace
