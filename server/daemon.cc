@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,6 +56,8 @@ constexpr absl::Duration kAnswerPatience = absl::Milliseconds(100);
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // Limit for work on disks that no sandbox needs any more.
 constexpr std::chrono::seconds kDiskPatience(2);
+// gRPC has cancelled all calls; those that a disk holds up do not end by that.
+constexpr std::chrono::seconds kShutdownPatience(1);
 // A successor serves after this time.
 constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
@@ -262,7 +266,11 @@ Daemon::End Daemon::EndSandboxes() {
   activity_.AwaitNoLastingCall(kEndPatience);
   activity_.EndLastingCalls();
   activity_.AwaitNoCall(kAnswerPatience);
-  Shutdown();
+  if (!ShutDownWithin(kShutdownPatience)) {
+    LOG(WARNING) << "calls still wait for a disk or for the removal of files; "
+                 << "the server ends without them";
+    return End::kLeft;
+  }
   timers_.Stop();
   if (!removed) {
     LOG(WARNING) << "the next server removes files of deleted sandboxes";
@@ -270,7 +278,22 @@ Daemon::End Daemon::EndSandboxes() {
     LOG(WARNING) << "a disk does not answer; the server ends without it";
     removed = false;
   }
+  if (!sandboxes_.registry().Unreadable().empty()) {
+    LOG(WARNING) << "sandboxes whose directories cannot be read are left to "
+                 << "the next server";
+    removed = false;
+  }
   return removed ? End::kEnded : End::kLeft;
+}
+
+bool Daemon::ShutDownWithin(std::chrono::milliseconds longest) {
+  const auto stopped = std::make_shared<std::promise<void>>();
+  std::future<void> end = stopped->get_future();
+  std::thread([this, stopped] {
+    Shutdown();
+    stopped->set_value();
+  }).detach();
+  return end.wait_for(longest) == std::future_status::ready;
 }
 
 void Daemon::Shutdown() {

@@ -4,6 +4,7 @@
 #ifndef SERVER_DAEMON_H_
 #define SERVER_DAEMON_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -71,6 +72,8 @@ class Daemon {
   // kLeft: every command has ended, but files of deleted sandboxes are left, or
   // a thread waits for a disk.
   End EndSandboxes();
+  // False: a call does not end, and a thread still waits for it.
+  bool ShutDownWithin(std::chrono::milliseconds longest);
   void Shutdown();
 
   const absl::Duration drain_for_;

@@ -67,7 +67,6 @@ absl::Status Sandboxes::Recover() {
     }
     // Before any request is served, so that none makes it a second time.
     registry_.Reserve(name);
-    environment_.activity->SandboxAdded();
     auto promise = std::make_shared<Found>();
     found.emplace_back(name, promise->get_future());
     environment_.lanes->descriptions.Run([this, name, promise] {
@@ -134,11 +133,9 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
                                  Sandbox::Origin::kEarlierServer);
   if (!registry_.AddExisting(sandbox)) {
     LOG(ERROR) << "the id of " << spec->name() << " is taken; it is ignored";
-    environment_.activity->SandboxRemoved();
     return nullptr;
   }
   TakeOver(sandbox);
-  environment_.activity->SandboxRemoved();  // TakeOver() has counted it
   sandbox->BeginLifetime();
   if (deletion.has_value()) {
     sandbox->Delete(deletion->cause(), [](const absl::Status&) {});
@@ -152,7 +149,6 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
 void Sandboxes::RemoveUnmade(const std::string& name) {
   RemoveLeftover(name);
   registry_.Free(name);
-  environment_.activity->SandboxRemoved();
 }
 
 void Sandboxes::TakeOver(const std::shared_ptr<Sandbox>& sandbox) {

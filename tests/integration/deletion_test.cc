@@ -14,7 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "corral/v1/sandbox.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/empty.pb.h"
+#include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
 #include "tests/tracer.h"
@@ -99,14 +102,31 @@ TEST_F(DeletionTest, NextServerRemovesFilesThatAServerLeft) {
     GTEST_SKIP() << "strace cannot trace here";
   }
   CreateBigSandbox();
+  const std::string other = CreateBigSandbox();
+  std::thread waits;  // for a removal that does not end with this server
   {
+    const std::string record = server_.directory() + "/strace";
     const Tracer slow(server_.pid(),
                       {"unlink,unlinkat", "delay_enter=20000", 1, true},
-                      server_.directory() + "/strace");
+                      record);
+    waits = std::thread([this, &other] {
+      grpc::ClientContext context;
+      corral::v1::DeleteSandboxRequest request;
+      request.set_name(other);
+      google::protobuf::Empty response;
+      EXPECT_EQ(corral::v1::SandboxService::NewStub(server_.Connect())
+                    ->DeleteSandbox(&context, request, &response)
+                    .error_code(),
+                grpc::StatusCode::UNAVAILABLE);
+    });
+    while (!Tracer::HasStruck(record)) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
     server_.Signal(SIGTERM);
     EXPECT_EQ(server_.Wait(), 0) << server_.log();
   }
-  EXPECT_THAT(server_.log(), HasSubstr("the next server removes files"));
+  waits.join();
+  EXPECT_THAT(server_.log(), HasSubstr("the server ends without them"));
   const std::set<std::string> left = server_.SandboxDirectories();
   EXPECT_THAT(left, Not(IsEmpty()));
   ASSERT_NO_FATAL_FAILURE(server_.Start());

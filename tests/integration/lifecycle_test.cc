@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -79,6 +80,16 @@ TEST(IdleServerTest, ExitsByItself) {
   ASSERT_NO_FATAL_FAILURE(server.Start());
   EXPECT_EQ(server.Wait(), 0);
   server.ExpectNothingLeft();
+}
+
+TEST(IdleServerTest, ExitsThoughTheDirectoryOfASandboxCannotBeRead) {
+  Corrald server("idle_exit_seconds: 1");
+  // It cannot be read as a file.
+  std::filesystem::create_directories(server.state_directory() +
+                                      "/sandboxes/box/spec.pb");
+  ASSERT_NO_FATAL_FAILURE(server.Start());
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(server.log(), HasSubstr("are left to the next server"));
 }
 
 class ServerTest : public IntegrationTest {};
