@@ -188,6 +188,15 @@ TEST_F(HabitsTest, RunDetachedLeavesNoSandboxWhenTheStartIsRefused) {
   EXPECT_THAT(server_.deletions(), ElementsAre(kSandbox));
 }
 
+TEST_F(HabitsTest, SaysWhichNameAnExecutionHas) {
+  StartOne();
+  for (const char* command : {"kill", "logs", "wait", "attach"}) {
+    Output({command, "s1"}, 2);
+    EXPECT_THAT(error_, HasSubstr("\"s1\" names a sandbox; name one of its "
+                                  "executions: s1/EXECUTION"));
+  }
+}
+
 TEST_F(HabitsTest, RmTakesRecursive) {
   StartOne();
   Output({"rm", "-rf", "s1"});

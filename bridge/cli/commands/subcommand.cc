@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/client/resource_name.h"
@@ -29,6 +30,12 @@ absl::StatusOr<std::string> SandboxArgument(const std::string& word) {
 }
 
 absl::StatusOr<std::string> ExecutionArgument(const std::string& word) {
+  if (client::SandboxName(word).ok()) {
+    return UsageError(absl::StrCat(
+        "\"", word, "\" names a sandbox; name one of its executions: ", word,
+        "/EXECUTION, as corral ps prints them (corral rm ", word,
+        " ends them all and deletes the sandbox)"));
+  }
   const absl::StatusOr<std::string> name = client::ExecutionName(word);
   return name.ok() ? name : UsageError(name.status().message());
 }
