@@ -1,0 +1,102 @@
+// The ends of sandboxes and of their processes.
+
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gtest/gtest.h"
+#include "sandbox/storage/record_file.h"
+#include "sandbox/supervisor/supervisor.h"
+#include "sandbox/supervisor/supervisor_fixture.h"
+#include "tests/network/name_server.h"
+#include "tests/network/upstream_server.h"
+
+namespace sandbox {
+namespace {
+
+using Record = wire::ExecutionRecord;
+using SupervisorEndTest = SupervisorTest;
+
+TEST_F(SupervisorEndTest, EndsWithItsServerBeforeASandboxIsCreated) {
+  const pid_t init = AwaitChild("corral-init");
+  EXPECT_EQ(End(), 7 << 8);
+  EXPECT_EQ(::kill(init, 0), -1);
+}
+
+TEST_F(SupervisorEndTest, EndsItsCommandsWithTheSandbox) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  ASSERT_EQ(Start("e1", "sleep 60").failure(), wire::Reply::NONE);
+  const pid_t init = AwaitChild("corral-init");
+  const pid_t spawner = AwaitChild("corral-spawner");
+  EXPECT_EQ(Ask([](wire::ToSupervisor& request) {
+              request.mutable_delete_sandbox()->set_cause(
+                  wire::ExitRecord::SANDBOX_EXPIRED);
+            }).failure(),
+            wire::Reply::NONE);
+  EXPECT_EQ(records_["e1"].state(), Record::EXITED);
+  EXPECT_EQ(records_["e1"].exit().wait_status(), SIGKILL);
+  EXPECT_EQ(records_["e1"].exit().cause(), wire::ExitRecord::SANDBOX_EXPIRED);
+  created_ = false;
+  EXPECT_EQ(End(), 7 << 8);
+  EXPECT_EQ(::kill(init, 0), -1);
+  EXPECT_EQ(::kill(spawner, 0), -1);
+}
+
+TEST_F(SupervisorEndTest, ReportsThatInitOrTheSpawnerDied) {
+  const std::pair<const char*, wire::SandboxEnd::Cause> cases[] = {
+      {"corral-init", wire::SandboxEnd::INIT_DIED},
+      {"corral-spawner", wire::SandboxEnd::SPAWNER_DIED}};
+  for (const auto& [name, cause] : cases) {
+    ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+    ASSERT_EQ(Start("e1", "sleep 60").failure(), wire::Reply::NONE);
+    ASSERT_EQ(::kill(AwaitChild(name), SIGKILL), 0);
+    wire::FromSupervisor message;
+    while (Receive(&message)) {
+    }
+    EXPECT_EQ(failed_.cause(), cause) << name;
+    EXPECT_EQ(records_["e1"].state(), Record::RUNNING) << "its end is unknown";
+    wire::SandboxEnd left;
+    EXPECT_TRUE(ReadRecord(directory_ + "/failure.pb", &left).ok());
+    EXPECT_EQ(left.cause(), cause);
+    EXPECT_EQ(End(), 7 << 8);
+    std::filesystem::remove_all(directory_);
+    records_.clear();
+    SetUp();
+  }
+}
+
+TEST_F(SupervisorEndTest, KeepsAWayOutByName) {
+  tests::NameServer names;
+  names.Set("api.example", {"127.0.0.1"});
+  tests::UpstreamServer upstream(tests::Echo);
+  ASSERT_EQ(
+      Create([&](wire::SandboxSpec& spec) {
+        spec.mutable_egress()->add_name_servers(names.address());
+        auto* const policy = spec.mutable_egress()->mutable_policy();
+        policy->add_private_networks("127.0.0.1");
+        policy->add_rules()->set_host("api.example");
+        policy->mutable_rules(0)->add_ports(upstream.port());
+        policy->mutable_rules(0)->set_protocol(corral::egress::v1::Rule::TCP);
+      }).failure(),
+      wire::Reply::NONE);
+  const std::string place =
+      absl::StrCat("/dev/tcp/api.example/", upstream.port());
+  pid_t process = 0;
+  for (const char* id : {"e1", "e2", "e3"}) {
+    process = AwaitChild("corral-egress", process);
+    EXPECT_EQ(Run(id, absl::StrCat("until (:) 3<>", place, "; do :; done; ",
+                                   "exec 3<>", place,
+                                   "; echo $EPOCHSECONDS >&3; read -r line <&3;"
+                                   " [[ $line == 1* ]]")),
+              0);
+    EXPECT_EQ(::kill(process, SIGKILL), 0);
+  }
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/network.log"));
+}
+
+}  // namespace
+}  // namespace sandbox

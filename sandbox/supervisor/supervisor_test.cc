@@ -1,0 +1,171 @@
+// The requests of a server.
+
+#include "sandbox/supervisor/supervisor.h"
+
+#include <signal.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/storage/output_log.h"
+#include "sandbox/supervisor/supervisor_fixture.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(SupervisorTest, RunsCommandsAndRemovesTheirFiles) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  EXPECT_EQ(Run("e1", "echo hello; exit 3"), 3 << 8);
+  EXPECT_EQ(Output("e1"), "hello\n");
+  const auto remove = [](wire::ToSupervisor& request) {
+    request.mutable_delete_execution()->set_execution_id("e1");
+  };
+  EXPECT_EQ(Ask(remove).failure(), wire::Reply::NONE);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/executions/e1"));
+  EXPECT_EQ(Ask(remove).failure(), wire::Reply::NO_SUCH_EXECUTION);
+}
+
+TEST_F(SupervisorTest, RefusesRequestsThatItCannotServe) {
+  EXPECT_EQ(Start("e1", "true").failure(), wire::Reply::SANDBOX_NOT_READY);
+  EXPECT_EQ(Ask([](wire::ToSupervisor&) {}).failure(),
+            wire::Reply::UNKNOWN_REQUEST);
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  const wire::Reply again = Create();
+  EXPECT_EQ(again.failure(), wire::Reply::FAULT);
+  EXPECT_EQ(again.message(), "the sandbox was created before");
+  const std::function<void(wire::ToSupervisor&)> requests[] = {
+      [](auto& request) { request.mutable_signal()->set_execution_id("x"); },
+      [](auto& request) { request.mutable_resize()->set_execution_id("x"); },
+      [](auto& request) {
+        request.mutable_write_input()->set_execution_id("x");
+      }};
+  for (const auto& request : requests) {
+    const wire::Reply reply = Ask(request);
+    EXPECT_EQ(reply.failure(), wire::Reply::NO_SUCH_EXECUTION);
+    EXPECT_EQ(reply.message(), "no execution x");
+  }
+}
+
+TEST_F(SupervisorTest, PassesSignalsSizesAndInputToACommand) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  ASSERT_EQ(Start("e1", "read line; stty size; read line; sleep 60",
+                  [](wire::CommandSpec& command) {
+                    command.set_terminal_rows(24);
+                    command.set_terminal_columns(80);
+                  })
+                .failure(),
+            wire::Reply::NONE);
+  EXPECT_EQ(Ask([](wire::ToSupervisor& request) {
+              request.mutable_resize()->set_execution_id("e1");
+              request.mutable_resize()->set_rows(30);
+              request.mutable_resize()->set_columns(90);
+            }).failure(),
+            wire::Reply::NONE);
+  const wire::Reply input = Ask([](wire::ToSupervisor& request) {
+    request.mutable_write_input()->set_execution_id("e1");
+    request.mutable_write_input()->set_data("go\n");
+  });
+  EXPECT_EQ(input.failure(), wire::Reply::NONE);
+  EXPECT_EQ(input.input().accepted_offset(), 3u);
+  const OutputLogReader log =
+      *OutputLogReader::Open(directory_ + "/executions/e1/terminal");
+  std::string text;
+  while (text.find("30 90") == std::string::npos) {
+    wire::FromSupervisor message;
+    ASSERT_TRUE(Receive(&message));
+    text.resize(1000);
+    text.resize(*log.Read(0, text.data(), text.size()));
+  }
+  EXPECT_EQ(Ask([](wire::ToSupervisor& request) {
+              request.mutable_signal()->set_execution_id("e1");
+              request.mutable_signal()->set_signal(SIGKILL);
+            }).failure(),
+            wire::Reply::NONE);
+  EXPECT_EQ(AwaitEnd("e1").exit().wait_status(), SIGKILL);
+}
+
+TEST_F(SupervisorTest, LetsAWriterContinueWhenItsOutputIsAcknowledged) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  constexpr uint64_t kRetained = OutputLogWriter::kMinRetained;
+  Start("e1", absl::StrCat("head -c ", kRetained + 1, " /dev/zero"),
+        [](wire::CommandSpec& command) {
+          command.set_overflow(wire::CommandSpec::BLOCK);
+          command.set_retain_bytes(kRetained);
+        });
+  wire::FromSupervisor message;
+  do {
+    ASSERT_TRUE(Receive(&message));
+  } while (message.output_changed().changes_size() == 0 ||
+           message.output_changed().changes(0).streams(0).end() != kRetained);
+  wire::ToSupervisor acknowledge;
+  acknowledge.mutable_acknowledge()->set_execution_id("e1");
+  acknowledge.mutable_acknowledge()->set_stream(wire::STDOUT);
+  acknowledge.mutable_acknowledge()->set_offset(kRetained);
+  ASSERT_TRUE(server_.Send(acknowledge).ok());
+  EXPECT_EQ(AwaitEnd("e1").streams(0).end(), kRetained + 1);
+}
+
+TEST_F(SupervisorTest, GivesEachProfileItsCalls) {
+  const std::pair<wire::SandboxSpec::Profile, const char*> profiles[] = {
+      {wire::SandboxSpec::DEFAULT, "socket \n"},
+      {wire::SandboxSpec::STRICT, "\n"},
+      {wire::SandboxSpec::DEBUG, "socket fixed \n"},
+      {wire::SandboxSpec::NESTED, "socket nested \n"}};
+  for (const auto& [profile, calls] : profiles) {
+    ASSERT_EQ(Create([profile = profile](wire::SandboxSpec& spec) {
+                spec.set_profile(profile);
+              }).failure(),
+              wire::Reply::NONE);
+    Run("e1",
+        "(: >/dev/udp/127.0.0.1/9) 2>/dev/null && printf 'socket '; "
+        "setarch -R true 2>/dev/null && printf 'fixed '; "
+        "unshare -U true 2>/dev/null && printf 'nested '; echo");
+    EXPECT_EQ(Output("e1"), calls) << profile;
+    EXPECT_EQ(End(), 7 << 8);
+    std::filesystem::remove_all(directory_);
+    created_ = false;
+    SetUp();
+  }
+}
+
+TEST_F(SupervisorTest, GivesALaterServerASnapshot) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  EXPECT_EQ(Run("e1", "exit 4"), 4 << 8);
+  PacketSocket later = *PacketSocket::Connect(directory_, "control.sock");
+  wire::FromSupervisor message;
+  while (Receive(&message)) {
+  }
+  server_ = std::move(later);
+  created_ = true;
+  ASSERT_TRUE(Receive(&message));
+  EXPECT_TRUE(message.snapshot().ready());
+  EXPECT_EQ(message.snapshot().schema_version(), 1u);
+  EXPECT_EQ(message.snapshot().storage().failure(), "");
+  ASSERT_EQ(message.snapshot().executions_size(), 1);
+  EXPECT_EQ(message.snapshot().executions(0).exit().wait_status(), 4 << 8);
+}
+
+TEST_F(SupervisorTest, RefusesASandboxWithoutItsDirectoryOrWorkspace) {
+  const wire::Reply storage =
+      Create([](wire::SandboxSpec& spec) { spec.set_directory("/nowhere"); });
+  EXPECT_EQ(storage.failure(), wire::Reply::STORAGE);
+  EXPECT_THAT(storage.message(), HasSubstr("mkdir /nowhere/executions"));
+  EXPECT_EQ(End(), 7 << 8);
+  SetUp();
+  EXPECT_EQ(Create([](wire::SandboxSpec& spec) {
+              spec.set_workspace("/nowhere");
+            }).failure(),
+            wire::Reply::WORKSPACE);
+}
+
+}  // namespace
+}  // namespace sandbox
