@@ -241,7 +241,7 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
                                                   : KilledError("init");
 }
 
-absl::Status CompleteInside(int root, const HostTree& workspace,
+absl::Status CompleteInside(int root, const std::vector<HostTree>& workspaces,
                             const Particulars& particulars) {
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   if (particulars.memory_bytes != 0) {
@@ -252,7 +252,10 @@ absl::Status CompleteInside(int root, const HostTree& workspace,
     ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
     RETURN_IF_ERROR(LimitNamespaces(limits, kNestedNamespaces));
   }
-  return workspace.tree.valid() ? Attach(root, workspace) : absl::OkStatus();
+  for (const HostTree& workspace : workspaces) {
+    RETURN_IF_ERROR(Attach(root, workspace));
+  }
+  return absl::OkStatus();
 }
 
 void Kill(Child& child) {
@@ -305,9 +308,10 @@ absl::Status ReplaceSpawner(const Cgroup& home, Profile profile,
 
 absl::Status Complete(const Construction& made,
                       const Particulars& particulars) {
-  HostTree workspace;
-  if (!particulars.workspace.path.empty()) {
-    ASSIGN_OR_RETURN(workspace, LendWorkspace(particulars.workspace));
+  std::vector<HostTree> workspaces;
+  for (const WorkspaceMount& mount : particulars.workspaces) {
+    ASSIGN_OR_RETURN(HostTree workspace, LendWorkspace(mount));
+    workspaces.push_back(std::move(workspace));
   }
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
@@ -316,7 +320,7 @@ absl::Status Complete(const Construction& made,
   }
   if (child->pid == 0) {
     ReportAndExit(pair.theirs.get(),
-                  CompleteInside(made.root.get(), workspace, particulars));
+                  CompleteInside(made.root.get(), workspaces, particulars));
   }
   pair.theirs.Reset();
   absl::Status completed =

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sandbox/base/unique_fd.h"
@@ -41,8 +42,8 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
 
 // The properties of a sandbox that are known only when it is requested.
 struct Particulars {
-  // An empty path: no workspace.
-  WorkspaceMount workspace;
+  // None is at, above or below another one.
+  std::vector<WorkspaceMount> workspaces;
   // 0: no limit.
   uint64_t memory_bytes = 0;
   // kNested: allows namespaces and removes the covers of /proc.
@@ -55,7 +56,7 @@ struct Particulars {
 absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
                             Construction& made);
 
-// Adds the workspace and the limit of memory, before the first command. Fails
+// Adds the workspaces and the limit of memory, before the first command. Fails
 // as LendWorkspace() and Attach() do. Aborted: init was killed.
 absl::Status Complete(const Construction& made, const Particulars& particulars);
 

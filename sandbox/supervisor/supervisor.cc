@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,7 @@
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/namespaces.h"
+#include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/oom_log.h"
 #include "sandbox/supervisor/supervised_command.h"
@@ -39,6 +42,20 @@ constexpr uint32_t kSchemaVersion = 1;
 // The user of corral-egress in the sandbox's range of ids. Nothing inside runs
 // as this user.
 constexpr uint32_t kEgressId = 65533;
+
+std::vector<WorkspaceMount> WorkspacesOf(const wire::SandboxSpec& spec,
+                                         uint32_t first_id) {
+  std::vector<WorkspaceMount> workspaces;
+  if (!spec.workspace().empty()) {
+    workspaces.push_back(
+        {spec.workspace(), spec.workspace_read_only(), first_id});
+  }
+  for (const wire::SandboxSpec::FurtherWorkspace& further :
+       spec.further_workspaces()) {
+    workspaces.push_back({further.path(), further.read_only(), first_id});
+  }
+  return workspaces;
+}
 
 }  // namespace
 
@@ -236,9 +253,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   const seccomp::Profile profile = ProfileOf(spec);
   RETURN_IF_ERROR(Complete(
       construction_,
-      {{spec.workspace(), spec.workspace_read_only(), groups_.first_id()},
-       spec.memory_bytes(),
-       profile}));
+      {WorkspacesOf(spec, groups_.first_id()), spec.memory_bytes(), profile}));
   if (profile != seccomp::Profile::kDefault) {
     spawner_.reset();
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));

@@ -220,6 +220,13 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
         std::string(sandbox::StripTrailingSlashes(wanted.workspace().path())));
     spec.set_workspace_read_only(wanted.workspace().read_only());
   }
+  for (const corral::v1::Workspace& workspace : wanted.further_workspaces()) {
+    wire::SandboxSpec::FurtherWorkspace* further =
+        spec.add_further_workspaces();
+    further->set_path(
+        std::string(sandbox::StripTrailingSlashes(workspace.path())));
+    further->set_read_only(workspace.read_only());
+  }
   SetLimits(wanted.limits(), defaults.limits, &spec);
   SetLifetime(wanted.lifetime(), defaults.lifetime, &spec);
   SetRetention(wanted.retention(), defaults.retention, &spec);
@@ -231,12 +238,30 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
   return spec;
 }
 
+std::vector<absl::string_view> WorkspacesOf(const wire::SandboxSpec& spec) {
+  std::vector<absl::string_view> paths;
+  if (!spec.workspace().empty()) {
+    paths.push_back(spec.workspace());
+  }
+  for (const wire::SandboxSpec::FurtherWorkspace& further :
+       spec.further_workspaces()) {
+    paths.push_back(further.path());
+  }
+  return paths;
+}
+
 corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
   corral::v1::Sandbox sandbox;
   sandbox.set_name(spec.name());
   if (!spec.workspace().empty()) {
     sandbox.mutable_workspace()->set_path(spec.workspace());
     sandbox.mutable_workspace()->set_read_only(spec.workspace_read_only());
+  }
+  for (const wire::SandboxSpec::FurtherWorkspace& further :
+       spec.further_workspaces()) {
+    corral::v1::Workspace* workspace = sandbox.add_further_workspaces();
+    workspace->set_path(further.path());
+    workspace->set_read_only(further.read_only());
   }
   corral::v1::Limits* limits = sandbox.mutable_limits();
   if (spec.memory_bytes() != 0) {

@@ -41,7 +41,10 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
 // Describes a sandbox, without its state and failure.
 corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
 
-// `workspace`: see CheckCommand.
+// The same as in validation.h.
+std::vector<absl::string_view> WorkspacesOf(const wire::SandboxSpec& spec);
+
+// `workspace`: the path of the first one; empty: none.
 wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
                                 absl::string_view workspace);
 

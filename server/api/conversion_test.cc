@@ -117,6 +117,8 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   corral::v1::Sandbox wanted;
   wanted.mutable_limits()->set_pids(10);
   wanted.mutable_workspace()->set_path("/build/");
+  wanted.add_further_workspaces()->set_path("/lib/");
+  wanted.mutable_further_workspaces(0)->set_read_only(true);
   SandboxDefaults defaults;
   defaults.limits.set_pids(99);
   defaults.limits.set_memory_bytes(1 << 30);
@@ -125,6 +127,8 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_FALSE(sandbox.limits().has_cpu_millis());
   EXPECT_EQ(sandbox.workspace().path(), "/build");
+  EXPECT_EQ(sandbox.further_workspaces(0).path(), "/lib");
+  EXPECT_TRUE(sandbox.further_workspaces(0).read_only());
 }
 
 TEST(ConversionTest, EveryProfileKeepsItsName) {

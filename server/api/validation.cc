@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr size_t kMaxCommandBytes = 1 << 20;
 constexpr size_t kMaxPathBytes = 4095;
+constexpr int kMaxFurtherWorkspaces = 16;
 constexpr size_t kMaxRequestIdBytes = 128;
 constexpr int64_t kMaxDurationSeconds = 315'576'000'000;  // duration.proto
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
@@ -132,17 +134,50 @@ absl::Status CheckCommandSize(absl::string_view field,
   return absl::OkStatus();
 }
 
-absl::Status CheckWorkingDirectory(absl::string_view field,
-                                   absl::string_view path,
-                                   absl::string_view workspace) {
+bool IsWithin(absl::string_view path, absl::string_view directory) {
+  return sandbox::IsWithin(sandbox::StripTrailingSlashes(path),
+                           sandbox::StripTrailingSlashes(directory));
+}
+
+absl::Status CheckWorkingDirectory(
+    absl::string_view field, absl::string_view path,
+    const std::vector<absl::string_view>& workspaces) {
   if (path.empty()) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckPath(field, path));
-  if (!workspace.empty() &&
-      !sandbox::IsWithin(sandbox::StripTrailingSlashes(path),
-                         sandbox::StripTrailingSlashes(workspace))) {
+  if (!workspaces.empty() && std::none_of(workspaces.begin(), workspaces.end(),
+                                          [path](absl::string_view workspace) {
+                                            return IsWithin(path, workspace);
+                                          })) {
     return InvalidField(field, path, "the sandbox's workspace or below it");
+  }
+  return absl::OkStatus();
+}
+
+// One inside of another would be seen twice, perhaps with other rights.
+absl::Status CheckFurtherWorkspaces(absl::string_view field,
+                                    const corral::v1::Sandbox& sandbox) {
+  const auto& further = sandbox.further_workspaces();
+  if (further.size() > kMaxFurtherWorkspaces) {
+    return InvalidField(field, absl::StrCat(further.size()), "at most 16");
+  }
+  if (!further.empty() && !sandbox.has_workspace()) {
+    return InvalidField(field, further[0].path(), "none without a workspace");
+  }
+  std::vector<absl::string_view> others = {sandbox.workspace().path()};
+  for (int i = 0; i < further.size(); ++i) {
+    const std::string element = absl::StrCat(field, "[", i, "]");
+    RETURN_IF_ERROR(CheckWorkspace(element, further[i]));
+    const absl::string_view path = further[i].path();
+    for (const absl::string_view other : others) {
+      if (IsWithin(path, other) || IsWithin(other, path)) {
+        return InvalidField(
+            Join(element, "path"), path,
+            "no directory at, above or below another workspace");
+      }
+    }
+    others.push_back(path);
   }
   return absl::OkStatus();
 }
@@ -203,6 +238,8 @@ absl::Status CheckSandbox(absl::string_view field,
     RETURN_IF_ERROR(
         CheckWorkspace(Join(field, "workspace"), sandbox.workspace()));
   }
+  RETURN_IF_ERROR(
+      CheckFurtherWorkspaces(Join(field, "further_workspaces"), sandbox));
   RETURN_IF_ERROR(CheckEgress(field, sandbox));
   if (!corral::v1::Sandbox::Profile_IsValid(sandbox.profile())) {
     return InvalidField(Join(field, "profile"), absl::StrCat(sandbox.profile()),
@@ -271,15 +308,27 @@ absl::Status CheckLimits(absl::string_view field,
   return absl::OkStatus();
 }
 
+std::vector<absl::string_view> WorkspacesOf(
+    const corral::v1::Sandbox& sandbox) {
+  std::vector<absl::string_view> paths;
+  if (sandbox.has_workspace()) {
+    paths.push_back(sandbox.workspace().path());
+  }
+  for (const corral::v1::Workspace& further : sandbox.further_workspaces()) {
+    paths.push_back(further.path());
+  }
+  return paths;
+}
+
 absl::Status CheckCommand(absl::string_view field,
                           const corral::v1::Command& command,
-                          absl::string_view workspace) {
+                          const std::vector<absl::string_view>& workspaces) {
   RETURN_IF_ERROR(CheckArguments(field, command));
   RETURN_IF_ERROR(CheckEnvironment(field, command));
   RETURN_IF_ERROR(CheckCommandSize(field, command));
   RETURN_IF_ERROR(CheckWorkingDirectory(Join(field, "working_directory"),
                                         command.working_directory(),
-                                        workspace));
+                                        workspaces));
   if (command.has_terminal()) {
     RETURN_IF_ERROR(
         CheckTerminalSize(Join(field, "terminal"), command.terminal()));

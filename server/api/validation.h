@@ -6,6 +6,7 @@
 #define SERVER_API_VALIDATION_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,11 +35,14 @@ absl::Status CheckRetention(absl::string_view field,
 absl::Status CheckLimits(absl::string_view field,
                          const corral::v1::Limits& limits);
 
-// `workspace`: the path of the sandbox's workspace, as its creator gave it;
-// empty if it has none.
+// The paths of its workspaces, which point into the message.
+std::vector<absl::string_view> WorkspacesOf(const corral::v1::Sandbox& sandbox);
+
+// `workspaces`: the paths of the sandbox's workspaces, as its creator gave
+// them; empty if it has none.
 absl::Status CheckCommand(absl::string_view field,
                           const corral::v1::Command& command,
-                          absl::string_view workspace);
+                          const std::vector<absl::string_view>& workspaces);
 
 absl::Status CheckTerminalSize(absl::string_view field,
                                const corral::v1::TerminalSize& size);

@@ -32,8 +32,8 @@ Message Parse(const std::string& text) {
 }
 
 absl::Status Command(const std::string& text,
-                     absl::string_view workspace = "") {
-  return CheckCommand("command", Parse<corral::v1::Command>(text), workspace);
+                     const std::vector<absl::string_view>& workspaces = {}) {
+  return CheckCommand("command", Parse<corral::v1::Command>(text), workspaces);
 }
 
 absl::Status Sandbox(const std::string& text) {
@@ -65,9 +65,9 @@ TEST(ValidationTest, CountsArgumentsAndEnvironmentTogether) {
   auto* variable = command.add_environment();
   variable->set_name("n");
   variable->set_value(std::string((1 << 20) - 5, 'x'));
-  EXPECT_THAT(CheckCommand("command", command, ""), IsOk());
+  EXPECT_THAT(CheckCommand("command", command, {}), IsOk());
   command.set_argv(0, "ab");
-  EXPECT_THAT(CheckCommand("command", command, ""), Refuses("command.argv"));
+  EXPECT_THAT(CheckCommand("command", command, {}), Refuses("command.argv"));
 }
 
 TEST(ValidationTest, RefusesVariablesThatAnEnvironmentCannotHold) {
@@ -85,13 +85,14 @@ TEST(ValidationTest, TheWorkingDirectoryMustBeInTheWorkspace) {
   for (const char* good : {"/w", "/w/", "/w/a/b"}) {
     EXPECT_THAT(
         Command(absl::StrCat("argv: 'a' working_directory: '", good, "'"),
-                "/w"),
+                {"/w"}),
         IsOk());
   }
   for (const char* bad : {"w", "./w", "/w/..", "/w/./a", "/w/../etc", "/ww",
                           "/", "/w//a", "/w/\\0"}) {
     EXPECT_THAT(
-        Command(absl::StrCat("argv: 'a' working_directory: '", bad, "'"), "/w"),
+        Command(absl::StrCat("argv: 'a' working_directory: '", bad, "'"),
+                {"/w"}),
         Refuses("command.working_directory"))
         << bad;
   }
@@ -150,7 +151,7 @@ TEST(ValidationTest, RefusesAnUnknownEnumerator) {
   command.add_argv("a");
   command.mutable_output()->set_overflow(
       static_cast<corral::v1::OutputPolicy::Overflow>(9));
-  EXPECT_THAT(CheckCommand("command", command, ""),
+  EXPECT_THAT(CheckCommand("command", command, {}),
               Refuses("command.output.overflow"));
 }
 
@@ -209,6 +210,38 @@ TEST(ValidationTest, ARequestIdMustBeShortAndPrintable) {
               Refuses("request_id"));
   EXPECT_THAT(CheckRequestId("request_id", "a\n"), Refuses("request_id"));
   EXPECT_THAT(CheckRequestId("request_id", "\xc3\xa9"), Refuses("request_id"));
+}
+
+TEST(ValidationTest, TheWorkingDirectoryMayBeInAFurtherWorkspace) {
+  EXPECT_THAT(Command("argv: 'a' working_directory: '/lib/x'", {"/w", "/lib"}),
+              IsOk());
+  EXPECT_THAT(Command("argv: 'a' working_directory: '/other'", {"/w", "/lib"}),
+              Refuses("command.working_directory"));
+}
+
+TEST(ValidationTest, WorkspacesAreNotInsideOfEachOther) {
+  for (const char* bad : {"/w", "/w/", "/w/sub", "/", "/a/b", "/a/b/c", "/a"}) {
+    EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '/w' }"
+                                     "further_workspaces { path: '/a/b' }"
+                                     "further_workspaces { path: '",
+                                     bad, "' }")),
+                Refuses("sandbox.further_workspaces[1].path"))
+        << bad;
+  }
+  EXPECT_THAT(Sandbox("workspace { path: '/w' }"
+                      "further_workspaces { path: '/w2' }"
+                      "further_workspaces { path: '/a' read_only: true }"),
+              IsOk());
+}
+
+TEST(ValidationTest, FurtherWorkspacesNeedAFirstOneAndAreNotMany) {
+  EXPECT_THAT(Sandbox("further_workspaces { path: '/a' }"),
+              Refuses("sandbox.further_workspaces"));
+  std::string many = "workspace { path: '/w' }";
+  for (int i = 0; i < 17; ++i) {
+    absl::StrAppend(&many, "further_workspaces { path: '/a", i, "' }");
+  }
+  EXPECT_THAT(Sandbox(many), Refuses("sandbox.further_workspaces"));
 }
 
 TEST(ValidationTest, RefusesAWorkspaceThatBelongsToTheSystem) {

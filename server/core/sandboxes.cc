@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -176,7 +178,33 @@ void Sandboxes::BeginCreation(const std::shared_ptr<Sandbox>& sandbox) {
       spec.name(), spec.workspace(), spec.workspace_read_only(),
       [this, sandbox, make](const absl::Status& allowed) {
         if (allowed.ok()) {
-          make();
+          CheckFurtherWorkspaces(sandbox, 0, make);
+        } else {
+          GiveUp(sandbox, allowed);
+        }
+      });
+}
+
+void Sandboxes::CheckFurtherWorkspaces(const std::shared_ptr<Sandbox>& sandbox,
+                                       int index, std::function<void()> make) {
+  const wire::SandboxSpec& spec = sandbox->spec();
+  if (index == spec.further_workspaces_size()) {
+    make();
+    return;
+  }
+  const wire::SandboxSpec::FurtherWorkspace& workspace =
+      spec.further_workspaces(index);
+  environment_.workspaces->Run(
+      spec.name(), workspace.path(), workspace.read_only(),
+      [this, sandbox, index,
+       make = std::move(make)](const absl::Status& allowed) {
+        if (allowed.ok()) {
+          CheckFurtherWorkspaces(sandbox, index + 1, make);
+        } else if (absl::IsInvalidArgument(allowed)) {
+          GiveUp(sandbox,
+                 RefusedField(
+                     absl::StrCat("sandbox.further_workspaces[", index, "]"),
+                     allowed.message()));
         } else {
           GiveUp(sandbox, allowed);
         }

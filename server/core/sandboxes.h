@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -116,8 +117,12 @@ class Sandboxes {
   std::shared_ptr<Retention> MakeRetention();
   std::shared_ptr<Sandbox> MakeSandbox(const NewSandbox& sandbox,
                                        const std::string& id);
-  // Has the workspace checked, and then Make() run on the lane of launches.
+  // Has the workspaces checked, and then Make() run on the lane of launches.
   void BeginCreation(const std::shared_ptr<Sandbox>& sandbox);
+  // Has the further workspaces from this one on checked; runs `make` if all may
+  // be used.
+  void CheckFurtherWorkspaces(const std::shared_ptr<Sandbox>& sandbox,
+                              int index, std::function<void()> make);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
   // Ends a creation before anything of the sandbox is on the disk.
   void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);

@@ -65,8 +65,9 @@ absl::StatusOr<std::shared_ptr<Sandbox>> ExecutionService::FindParent(
 }
 
 absl::Status ExecutionService::CheckRequestedCommand(
-    const corral::v1::Command& command, absl::string_view workspace) const {
-  RETURN_IF_ERROR(CheckCommand("command", command, workspace));
+    const corral::v1::Command& command,
+    const std::vector<absl::string_view>& workspaces) const {
+  RETURN_IF_ERROR(CheckCommand("command", command, workspaces));
   return CheckCeilings(ceilings_, "command", command);
 }
 
@@ -87,7 +88,7 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
   status.Update(CheckRequestId("request_id", request->request_id()));
   if (status.ok()) {
     status = CheckRequestedCommand(request->command(),
-                                   (*sandbox)->spec().workspace());
+                                   WorkspacesOf((*sandbox)->spec()));
   }
   status.Update(activity_->AdmitWork());
   if (!status.ok()) {

@@ -98,8 +98,9 @@ class ExecutionService final
       const std::string& parent);
 
   // INVALID_FIELD.
-  absl::Status CheckRequestedCommand(const corral::v1::Command& command,
-                                     absl::string_view workspace) const;
+  absl::Status CheckRequestedCommand(
+      const corral::v1::Command& command,
+      const std::vector<absl::string_view>& workspaces) const;
   // Fills the absent fields for which there is a ceiling.
   corral::v1::Command Complete(corral::v1::Command command) const;
 

@@ -92,7 +92,7 @@ absl::Status ExecutionService::RunInExisting(
   RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
   RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
   RETURN_IF_ERROR(
-      CheckRequestedCommand(request.command(), sandbox->spec().workspace()));
+      CheckRequestedCommand(request.command(), WorkspacesOf(sandbox->spec())));
   RETURN_IF_ERROR(activity_->AdmitWork());
   sandbox->AwaitKnown(
       [sandbox, stream,
@@ -118,7 +118,7 @@ absl::Status ExecutionService::RunInNew(
   RETURN_IF_ERROR(CheckSandbox("sandbox", request.sandbox()));
   RETURN_IF_ERROR(CheckCeilings(ceilings_, "sandbox", request.sandbox()));
   RETURN_IF_ERROR(CheckRequestedCommand(request.command(),
-                                        request.sandbox().workspace().path()));
+                                        WorkspacesOf(request.sandbox())));
   RETURN_IF_ERROR(activity_->AdmitWork());
   const wire::RequestIdentity identity =
       Identify(request, request.request_id());

@@ -45,7 +45,7 @@ FakeServer::FindMade(const std::string& key, const Identity& identity,
   return resource->second;
 }
 
-absl::StatusOr<std::string> FakeServer::WorkspaceOf(
+absl::StatusOr<corral::v1::Sandbox> FakeServer::FindSandbox(
     const std::string& sandbox) {
   ASSIGN_OR_RETURN(const server::SandboxName name,
                    server::SandboxName::Parse("parent", sandbox));
@@ -54,7 +54,7 @@ absl::StatusOr<std::string> FakeServer::WorkspaceOf(
   if (found == state_.sandboxes.end()) {
     return server::SandboxNotFound(sandbox);
   }
-  return found->second.workspace().path();
+  return found->second;
 }
 
 absl::StatusOr<corral::v1::Sandbox> FakeServer::Create(

@@ -83,9 +83,9 @@ Status FakeServer::Executions::WithChecked(const Request& request,
 
 absl::StatusOr<std::shared_ptr<FakeExecution>> FakeServer::Executions::Start(
     const corral::v1::StartExecutionRequest& request) {
-  ASSIGN_OR_RETURN(const std::string workspace,
-                   fake_.WorkspaceOf(request.parent()));
-  RETURN_IF_ERROR(CheckRequest(request, workspace));
+  ASSIGN_OR_RETURN(const corral::v1::Sandbox sandbox,
+                   fake_.FindSandbox(request.parent()));
+  RETURN_IF_ERROR(CheckRequest(request, sandbox));
   return fake_.Start(request.parent(), request.execution_id(),
                      server::Identify(request, request.request_id()),
                      request.command());
@@ -95,13 +95,13 @@ absl::StatusOr<std::shared_ptr<FakeExecution>> FakeServer::Executions::Run(
     const corral::v1::RunExecutionRequest& request) {
   const auto identity = server::Identify(request, request.request_id());
   if (!server::IsTenantName(request.parent())) {
-    ASSIGN_OR_RETURN(const std::string workspace,
-                     fake_.WorkspaceOf(request.parent()));
-    RETURN_IF_ERROR(CheckRequest(request, workspace));
+    ASSIGN_OR_RETURN(const corral::v1::Sandbox sandbox,
+                     fake_.FindSandbox(request.parent()));
+    RETURN_IF_ERROR(CheckRequest(request, sandbox));
     return fake_.Start(request.parent(), request.execution_id(), identity,
                        request.command());
   }
-  RETURN_IF_ERROR(CheckRequest(request, ""));
+  RETURN_IF_ERROR(CheckRequest(request, corral::v1::Sandbox()));
   corral::v1::CreateSandboxRequest creation;
   creation.set_parent(request.parent());
   creation.set_sandbox_id(request.sandbox_id());

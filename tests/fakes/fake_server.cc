@@ -262,6 +262,11 @@ void FakeServer::InterruptAll(bool interrupted) {
   }
 }
 
+void FakeServer::LoseSandbox(const std::string& name) {
+  MutexLock lock(&mutex_);
+  state_.sandboxes.erase(name);
+}
+
 bool FakeServer::DeleteSandbox(const std::string& name) {
   // Destroyed after the lock is released: their ends wait for scripts.
   std::vector<std::shared_ptr<FakeExecution>> doomed;

@@ -93,6 +93,9 @@ class FakeServer {
   // The next StartExecution calls are refused: TOO_MANY_EXECUTIONS.
   void RefuseStarts(int count) { Set(&State::refused_starts, count); }
 
+  // Removes a sandbox as if its lifetime was over.
+  void LoseSandbox(const std::string& name);
+
   // Lists have pages of this size; 0: one page.
   void SetPageSize(int size) { Set(&State::page_size, size); }
   // Lists of executions name these sandboxes as unreachable.
@@ -173,8 +176,8 @@ class FakeServer {
   absl::StatusOr<std::optional<typename Resources::mapped_type>> FindMade(
       const std::string& key, const Identity& identity,
       const Resources& resources) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The path of a sandbox's workspace, or SANDBOX_NOT_FOUND.
-  absl::StatusOr<std::string> WorkspaceOf(const std::string& sandbox)
+  // Fails with SANDBOX_NOT_FOUND.
+  absl::StatusOr<corral::v1::Sandbox> FindSandbox(const std::string& sandbox)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool LosesAnswer() { return Take(&State::lost_answers); }
   void Set(int State::*counter, int count) ABSL_LOCKS_EXCLUDED(mutex_);

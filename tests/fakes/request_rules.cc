@@ -67,11 +67,13 @@ absl::Status CheckCursors(const Execution& execution,
 
 // Checks the fields that StartExecution and RunExecution share.
 template <typename Request>
-absl::Status CheckStart(const Request& request, absl::string_view workspace) {
+absl::Status CheckStart(const Request& request,
+                        const corral::v1::Sandbox& sandbox) {
   RETURN_IF_ERROR(
       server::CheckChosenId("execution_id", request.execution_id()));
   RETURN_IF_ERROR(server::CheckRequestId("request_id", request.request_id()));
-  return server::CheckCommand("command", request.command(), workspace);
+  return server::CheckCommand("command", request.command(),
+                              server::WorkspacesOf(sandbox));
 }
 
 }  // namespace
@@ -104,22 +106,22 @@ absl::Status CheckRequest(const corral::v1::WaitExecutionRequest& request) {
 }
 
 absl::Status CheckRequest(const corral::v1::StartExecutionRequest& request,
-                          absl::string_view workspace) {
-  return CheckStart(request, workspace);
+                          const corral::v1::Sandbox& sandbox) {
+  return CheckStart(request, sandbox);
 }
 
 absl::Status CheckRequest(const corral::v1::RunExecutionRequest& request,
-                          absl::string_view workspace) {
+                          const corral::v1::Sandbox& sandbox) {
   if (server::IsTenantName(request.parent())) {
     RETURN_IF_ERROR(server::CheckChosenId("sandbox_id", request.sandbox_id()));
     RETURN_IF_ERROR(server::CheckSandbox("sandbox", request.sandbox()));
-    return CheckStart(request, request.sandbox().workspace().path());
+    return CheckStart(request, request.sandbox());
   }
   if (!request.sandbox_id().empty() || request.has_sandbox()) {
     return server::InvalidField("parent", request.parent(),
                                 "a tenant, if sandbox or sandbox_id is set");
   }
-  return CheckStart(request, workspace);
+  return CheckStart(request, sandbox);
 }
 
 absl::Status CheckRequest(const corral::v1::ReadOutputRequest& request,

@@ -8,7 +8,6 @@
 #define TESTS_FAKES_REQUEST_RULES_H_
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
@@ -20,12 +19,12 @@ absl::Status CheckRequest(const corral::v1::ListSandboxesRequest& request);
 absl::Status CheckRequest(const corral::v1::ListExecutionsRequest& request);
 absl::Status CheckRequest(const corral::v1::WaitExecutionRequest& request);
 
-// `workspace`: the path of the sandbox's workspace; empty if it has none.
+// `sandbox`: the one in which the command is to run.
 absl::Status CheckRequest(const corral::v1::StartExecutionRequest& request,
-                          absl::string_view workspace);
-// `workspace` is ignored if the request makes a sandbox.
+                          const corral::v1::Sandbox& sandbox);
+// `sandbox` is ignored if the request makes a sandbox.
 absl::Status CheckRequest(const corral::v1::RunExecutionRequest& request,
-                          absl::string_view workspace);
+                          const corral::v1::Sandbox& sandbox);
 
 // `execution`: the one that the request names.
 absl::Status CheckRequest(const corral::v1::ReadOutputRequest& request,
