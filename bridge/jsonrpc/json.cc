@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "bridge/jsonrpc/finite_numbers.h"
+
 namespace bridge {
 namespace {
 
@@ -23,14 +25,25 @@ std::string Dump(const Value& value, int indent) {
 }
 
 template <typename Value>
-std::optional<Value> Parse(absl::string_view text) {
-  if (NestingDepth(text) > kMaxJsonDepth) {
-    return std::nullopt;
-  }
+std::optional<Value> ParseFinite(absl::string_view text) {
   Value value = Value::parse(text.begin(), text.end(), /*cb=*/nullptr,
                              /*allow_exceptions=*/false);
   if (value.is_discarded()) {
     return std::nullopt;
+  }
+  return value;
+}
+
+template <typename Value>
+std::optional<Value> Parse(absl::string_view text) {
+  if (NestingDepth(text) > kMaxJsonDepth) {
+    return std::nullopt;
+  }
+  std::optional<Value> value = ParseFinite<Value>(text);
+  if (!value.has_value()) {
+    if (const auto finite = WithFiniteNumbers(text); finite.has_value()) {
+      value = ParseFinite<Value>(*finite);
+    }
   }
   return value;
 }
@@ -64,7 +77,11 @@ std::optional<OrderedJson> ParseOrderedJson(absl::string_view text) {
 }
 
 bool IsJson(absl::string_view text) {
-  return Json::accept(text.begin(), text.end());
+  if (Json::accept(text.begin(), text.end())) {
+    return true;
+  }
+  const std::optional<std::string> finite = WithFiniteNumbers(text);
+  return finite.has_value() && Json::accept(*finite);
 }
 
 std::string Serialize(const Json& value) { return Dump(value, -1); }

@@ -26,7 +26,8 @@ constexpr size_t kMaxJsonDepth = 500;
 
 // Returns nothing if `text` is not one JSON value in valid UTF-8, or nests
 // arrays and objects deeper than kMaxJsonDepth. If an object has two members of
-// one name, the last one counts.
+// one name, the last one counts. A number that is too large for a double
+// becomes the largest double.
 std::optional<Json> ParseJson(absl::string_view text);
 
 // The same, with the members in the order of the text.

@@ -1,5 +1,6 @@
 #include "bridge/jsonrpc/json.h"
 
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -63,6 +64,15 @@ TEST(JsonTest, WritesNumbersAsJavaScriptDoes) {
 
 TEST(JsonTest, ReplacesInvalidUtf8WhenSerializing) {
   EXPECT_EQ(Serialize(Json("a\xff\n")), "\"a\xEF\xBF\xBD\\n\"");
+}
+
+TEST(JsonTest, AcceptsNumbersThatAreTooLarge) {
+  EXPECT_TRUE(IsJson(R"({"n":1e400,"s":"1e400"})"));
+  EXPECT_FALSE(IsJson(R"({"n":1e400)"));
+  const std::optional<Json> value = ParseJson("[1e400,-1e400]");
+  ASSERT_TRUE(value.has_value());
+  EXPECT_GT((*value)[0].get<double>(), 1e308);
+  EXPECT_LT((*value)[1].get<double>(), -1e308);
 }
 
 }  // namespace
