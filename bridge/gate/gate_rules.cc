@@ -15,7 +15,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "bridge/gate/shell_line.h"
+#include "bridge/options/confinement_options.h"
 #include "bridge/options/duration_field.h"
+#include "bridge/options/limit_fields.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "sandbox/base/status_macros.h"
@@ -26,6 +28,7 @@ namespace {
 using corral::config::v1::GateConfig;
 using corral::config::v1::GateDecision;
 using corral::config::v1::GateRule;
+using corral::v1::Sandbox;
 
 // Keeps the first error of the parser.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -125,6 +128,59 @@ absl::StatusOr<absl::Duration> ToTimeout(const std::string& text) {
   return ParseDuration(text, kTimeoutRange);
 }
 
+absl::Status Named(absl::string_view field, absl::string_view value,
+                   const absl::Status& status) {
+  return status.ok() ? status
+                     : absl::InvalidArgumentError(absl::StrCat(
+                           field, " \"", value, "\": ", status.message()));
+}
+
+absl::Status SetNetwork(const GateRule& rule, Sandbox& sandbox) {
+  if (rule.network().empty() && rule.allow_host().empty()) {
+    return absl::OkStatus();
+  }
+  ConfinementOptions options;
+  for (const std::string& host : rule.allow_host()) {
+    RETURN_IF_ERROR(Named("allow_host", host, options.AddHost(host)));
+  }
+  if (!rule.network().empty()) {
+    RETURN_IF_ERROR(
+        Named("network", rule.network(), options.SetNetwork(rule.network())));
+  }
+  if (rule.network() == "none" && !rule.allow_host().empty()) {
+    return absl::InvalidArgumentError("network \"none\" excludes allow_host");
+  }
+  const Sandbox::Profile profile = sandbox.profile();
+  RETURN_IF_ERROR(options.ApplyTo(sandbox));
+  sandbox.set_profile(profile);
+  return absl::OkStatus();
+}
+
+// Returns the differences of the rule's own sandbox, nothing if it has none.
+absl::StatusOr<std::optional<Sandbox>> ToSandbox(const GateRule& rule) {
+  Sandbox sandbox;
+  if (!rule.memory().empty()) {
+    RETURN_IF_ERROR(Named("memory", rule.memory(),
+                          SetMemory(rule.memory(), *sandbox.mutable_limits())));
+  }
+  if (rule.pids() != 0) {
+    const std::string pids = absl::StrCat(rule.pids());
+    RETURN_IF_ERROR(
+        Named("pids", pids, SetPids(pids, *sandbox.mutable_limits())));
+  }
+  if (!rule.cpus().empty()) {
+    RETURN_IF_ERROR(Named("cpus", rule.cpus(),
+                          SetCpus(rule.cpus(), *sandbox.mutable_limits())));
+  }
+  if (!rule.profile().empty()) {
+    RETURN_IF_ERROR(
+        Named("profile", rule.profile(), SetProfile(rule.profile(), sandbox)));
+  }
+  RETURN_IF_ERROR(SetNetwork(rule, sandbox));
+  return sandbox.ByteSizeLong() == 0 ? std::nullopt
+                                     : std::optional<Sandbox>(sandbox);
+}
+
 absl::Status CheckRule(const GateRule& rule) {
   if (rule.decision() == corral::config::v1::GATE_DECISION_UNSPECIFIED) {
     return absl::InvalidArgumentError(
@@ -162,14 +218,24 @@ absl::StatusOr<GateRules> GateRules::Parse(const std::string& file,
   if (!parser.ParseFromString(text, &rules.config_)) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": ", error.text()));
   }
-  for (int i = 0; i < rules.config_.rule_size(); ++i) {
-    if (const absl::Status checked = CheckRule(rules.config_.rule(i));
-        !checked.ok()) {
+  for (const GateRule& rule : rules.config_.rule()) {
+    absl::Status checked = CheckRule(rule);
+    const absl::StatusOr<std::optional<Sandbox>> sandbox = ToSandbox(rule);
+    checked.Update(sandbox.status());
+    if (!checked.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(file, ": rule ", i + 1, ": ", checked.message()));
+          absl::StrCat(file, ": rule ", rules.sandboxes_.size() + 1, ": ",
+                       checked.message()));
     }
+    rules.sandboxes_.push_back(*sandbox);
   }
   return rules;
+}
+
+bool GateRules::empty() const {
+  return config_.rule().empty() &&
+         (config_.otherwise() == corral::config::v1::ALLOW ||
+          config_.otherwise() == corral::config::v1::GATE_DECISION_UNSPECIFIED);
 }
 
 Ruling GateRules::Rule(const GatedCommand& command) const {
@@ -186,6 +252,7 @@ Ruling GateRules::Rule(const GatedCommand& command) const {
       ruling.reason = rule.reason();
       ruling.timeout = *ToTimeout(rule.timeout());
       ruling.cpu_timeout = *ToTimeout(rule.cpu_timeout());
+      ruling.sandbox = sandboxes_[i];
       break;
     }
   }

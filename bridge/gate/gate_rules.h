@@ -1,12 +1,15 @@
 #ifndef BRIDGE_GATE_GATE_RULES_H_
 #define BRIDGE_GATE_GATE_RULES_H_
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bridge/gate/gated_command.h"
 #include "corral/config/v1/gate.pb.h"
+#include "corral/v1/sandbox.pb.h"
 
 namespace bridge {
 
@@ -18,6 +21,9 @@ struct Ruling {
   // For a command that runs; infinite: no limit of this rule.
   absl::Duration timeout = absl::InfiniteDuration();
   absl::Duration cpu_timeout = absl::InfiniteDuration();
+  // Set if such a command runs in a sandbox of the rule's own: the fields that
+  // differ from the session's sandbox. Limits of both count.
+  std::optional<corral::v1::Sandbox> sandbox = std::nullopt;
 };
 
 // The rules of a gate, see gate.proto. Without rules, every command is allowed.
@@ -32,11 +38,16 @@ class GateRules {
   static absl::StatusOr<GateRules> Parse(const std::string& file,
                                          const std::string& text);
 
+  // Whether every command is allowed.
+  bool empty() const;
+
   // The first rule that matches decides.
   Ruling Rule(const GatedCommand& command) const;
 
  private:
   corral::config::v1::GateConfig config_;
+  // One for each rule; see Ruling.
+  std::vector<std::optional<corral::v1::Sandbox>> sandboxes_;
 };
 
 }  // namespace bridge

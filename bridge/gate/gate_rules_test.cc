@@ -103,6 +103,44 @@ TEST(GateRulesTest, DeniesALineThatCouldRunTheProgram) {
   EXPECT_EQ(Decide(deny, Line("ls rmdir | cat")), ALLOW);
 }
 
+TEST(GateRulesTest, GivesCommandsOfARuleASandboxOfItsOwn) {
+  const GateRules rules = *GateRules::Parse(
+      "f",
+      R"(rule { decision: ALLOW program: "npm" memory: "64M" pids: 50
+                cpus: "0.5" profile: "strict" allow_host: "a.example" }
+         rule { decision: ASK program: "curl" network: "none" }
+         rule { decision: ALLOW program: "make" timeout: "5m" })");
+  const auto npm = rules.Rule({"s", {"npm"}, {}, "/w"}).sandbox;
+  ASSERT_TRUE(npm.has_value());
+  EXPECT_EQ(npm->limits().memory_bytes(), 64 << 20);
+  EXPECT_EQ(npm->limits().pids(), 50);
+  EXPECT_EQ(npm->limits().cpu_millis(), 500);
+  EXPECT_EQ(npm->profile(), corral::v1::Sandbox::STRICT);
+  EXPECT_EQ(npm->network(), corral::v1::Sandbox::ALLOW_LIST);
+  EXPECT_EQ(npm->egress_rules(0).host(), "a.example");
+  const auto curl = rules.Rule({"s", {"curl"}, {}, "/w"}).sandbox;
+  ASSERT_TRUE(curl.has_value());
+  EXPECT_EQ(curl->network(), corral::v1::Sandbox::NONE);
+  EXPECT_FALSE(rules.Rule({"s", {"make"}, {}, "/w"}).sandbox.has_value());
+}
+
+TEST(GateRulesTest, NamesAWrongLimitOfARule) {
+  for (const auto& [field, error] :
+       {std::pair{"memory: '1'", "memory \"1\": allowed is 4M to 1P"},
+        std::pair{"pids: 1", "pids \"1\": allowed is 8"},
+        std::pair{"cpus: 'x'", "cpus \"x\": "},
+        std::pair{"profile: 'x'", "profile \"x\": allowed are"},
+        std::pair{"network: 'x'", "network \"x\": allowed is"},
+        std::pair{"network: 'none' allow_host: 'a.b'", "excludes allow_host"},
+        std::pair{"allow_host: 'a b'", "allow_host \"a b\": allowed is"}}) {
+    EXPECT_THAT(GateRules::Parse(
+                    "f", absl::StrCat("rule { decision: ALLOW ", field, " }"))
+                    .status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("f: rule 1: "), HasSubstr(error))));
+  }
+}
+
 TEST(GateRulesTest, NamesWhatIsWrongInAFile) {
   EXPECT_THAT(
       GateRules::Parse("f", "rule {\n decison: DENY }").status(),

@@ -1,7 +1,6 @@
 #include "bridge/options/sandbox_options.h"
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -16,20 +15,6 @@ namespace {
 // The range of the times in corral.v1.Lifetime and Retention.
 constexpr DurationRange kLifetime = {absl::Seconds(1), absl::Hours(365 * 24),
                                      "1s to 365d"};
-
-constexpr char kNone[] = "none";
-constexpr char kAllowList[] = "allow-list";
-
-absl::Status SetProfile(absl::string_view value,
-                        corral::v1::Sandbox::Profile& profile) {
-  if (corral::v1::Sandbox::Profile_Parse(absl::AsciiStrToUpper(value),
-                                         &profile) &&
-      profile != corral::v1::Sandbox::PROFILE_UNSPECIFIED) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      "allowed are default, strict, debug and nested");
-}
 
 }  // namespace
 
@@ -49,25 +34,7 @@ void SandboxOptions::AddTo(OptionTable& table) {
              no_workspace_);
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              read_only_);
-  table.Value(
-      0, "network", "none|allow-list",
-      "none: commands have only a loopback interface (the default).\n"
-      "allow-list: they reach the hosts of --allow-host, which implies\n"
-      "it.",
-      [this](absl::string_view value) {
-        network_ = std::string(value);
-        return value == kNone || value == kAllowList
-                   ? absl::OkStatus()
-                   : absl::InvalidArgumentError(
-                         "allowed is none and allow-list");
-      });
-  AddEgressOptions(table, egress_rules_);
-  table.Value(
-      0, "profile", "NAME",
-      "System calls that commands may make: default, strict (untrusted\n"
-      "snippets), debug (debuggers) or nested (programs that make\n"
-      "sandboxes; the server must allow it).",
-      [this](absl::string_view value) { return SetProfile(value, profile_); });
+  confinement_.AddTo(table);
   AddLimitOptions(table, limits_);
   table.Value(0, "output-limit", "SIZE",
               "Disk space for all output of the sandbox together: 1G.",
@@ -129,14 +96,7 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   }
   *sandbox.mutable_required_protections() = {required_.begin(),
                                              required_.end()};
-  SetEgress(egress_rules_, sandbox);
-  if (network_ == kNone && !egress_rules_.empty()) {
-    return UsageError("--network none excludes --allow-host");
-  }
-  if (network_ == kAllowList) {
-    sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
-  }
-  sandbox.set_profile(profile_);
+  RETURN_IF_ERROR(confinement_.ApplyTo(sandbox));
   if (no_workspace_) {
     if (!workspace_.empty() || read_only_) {
       return UsageError("--no-workspace excludes --workspace and --read-only");

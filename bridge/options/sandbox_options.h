@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bridge/options/egress_options.h"
+#include "bridge/options/confinement_options.h"
 #include "bridge/options/option_table.h"
 #include "corral/v1/sandbox.pb.h"
 
@@ -24,15 +24,11 @@ class SandboxOptions {
  private:
   void AddLifetimeTo(OptionTable& table);
 
-  corral::v1::Sandbox::Profile profile_ =
-      corral::v1::Sandbox::PROFILE_UNSPECIFIED;
+  ConfinementOptions confinement_;
   corral::v1::Limits limits_;
   corral::v1::Lifetime lifetime_;
   corral::v1::Retention retention_;
   std::vector<std::string> required_;
-  EgressRules egress_rules_;
-  // --network; empty: it was not given.
-  std::string network_;
   std::string workspace_;  // empty: the current directory
   bool no_workspace_ = false;
   bool read_only_ = false;

@@ -155,8 +155,9 @@ void Gate::CloseSession(const std::string& session_id) {
 Gate::Verdict Gate::Decided(const GatedCommand& command, const Ruling& ruling,
                             bool allowed, const std::string& by,
                             const std::string& reason) {
-  Verdict verdict = {allowed, allowed ? "" : reason, by, ruling.timeout,
-                     ruling.cpu_timeout};
+  Verdict verdict = {allowed,        allowed ? "" : reason, by,
+                     ruling.timeout, ruling.cpu_timeout,    ruling.by,
+                     ruling.sandbox};
   const absl::Status written = audit_->WriteDecision(
       {command.session_id, command.argv, command.directory,
        corral::config::v1::GateDecision_Name(ruling.decision), allowed, by});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
@@ -33,6 +34,10 @@ class Gate {
     std::string by = {};
     absl::Duration timeout = absl::InfiniteDuration();
     absl::Duration cpu_timeout = absl::InfiniteDuration();
+    // The rule that decided or had the user asked, and its own sandbox: see
+    // Ruling.
+    std::string rule = {};
+    std::optional<corral::v1::Sandbox> sandbox = std::nullopt;
   };
   using Done = absl::AnyInvocable<void(const Verdict&)>;
 

@@ -1,0 +1,44 @@
+// Options for what commands may do beyond their workspace: --network,
+// --allow-host and --profile, also as texts of a file.
+
+#ifndef BRIDGE_OPTIONS_CONFINEMENT_OPTIONS_H_
+#define BRIDGE_OPTIONS_CONFINEMENT_OPTIONS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "bridge/options/egress_options.h"
+#include "bridge/options/option_table.h"
+#include "corral/v1/sandbox.pb.h"
+
+namespace bridge {
+
+// "default", "strict", "debug" or "nested". The error (InvalidArgument) says
+// what is allowed.
+absl::Status SetProfile(absl::string_view text, corral::v1::Sandbox& sandbox);
+
+class ConfinementOptions {
+ public:
+  // The table refers to this object.
+  void AddTo(OptionTable& table);
+
+  // The values of --network and --allow-host. InvalidArgument: not a value of
+  // the option.
+  absl::Status SetNetwork(absl::string_view text);
+  absl::Status AddHost(absl::string_view text);
+
+  // Sets network, rules and profile. InvalidArgument: the options exclude each
+  // other.
+  absl::Status ApplyTo(corral::v1::Sandbox& sandbox) const;
+
+ private:
+  corral::v1::Sandbox profile_;
+  EgressRules egress_rules_;
+  // Empty: it was not given.
+  std::string network_;
+};
+
+}  // namespace bridge
+
+#endif  // BRIDGE_OPTIONS_CONFINEMENT_OPTIONS_H_

@@ -1,0 +1,62 @@
+#include "bridge/options/confinement_options.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bridge/options/option_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::Sandbox;
+using ::testing::_;
+using tests::IsOk;
+using tests::StatusIs;
+
+absl::Status Parse(const std::vector<std::string>& words, Sandbox& sandbox) {
+  ConfinementOptions options;
+  OptionTable table("test", "", "");
+  options.AddTo(table);
+  if (const auto parsed = table.Parse(words); !parsed.ok()) {
+    return parsed.status();
+  }
+  return options.ApplyTo(sandbox);
+}
+
+TEST(ConfinementOptionsTest, GivesNoNetworkUnlessAsked) {
+  Sandbox sandbox;
+  EXPECT_THAT(Parse({}, sandbox), IsOk());
+  EXPECT_EQ(sandbox.network(), Sandbox::NONE);
+  EXPECT_EQ(sandbox.profile(), Sandbox::PROFILE_UNSPECIFIED);
+}
+
+TEST(ConfinementOptionsTest, TakesHostsAndAProfile) {
+  Sandbox sandbox;
+  EXPECT_THAT(
+      Parse({"--allow-host", "a.example", "--profile", "Strict"}, sandbox),
+      IsOk());
+  EXPECT_EQ(sandbox.network(), Sandbox::ALLOW_LIST);
+  EXPECT_EQ(sandbox.egress_rules(0).host(), "a.example");
+  EXPECT_EQ(sandbox.profile(), Sandbox::STRICT);
+}
+
+TEST(ConfinementOptionsTest, RefusesOtherValues) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{
+           {"--profile", "profile_unspecified"},
+           {"--profile", "weak"},
+           {"--network", "all"},
+           {"--network", "none", "--allow-host", "a.example"}}) {
+    Sandbox sandbox;
+    EXPECT_THAT(Parse(words, sandbox),
+                StatusIs(absl::StatusCode::kInvalidArgument, _))
+        << words[1];
+  }
+}
+
+}  // namespace
+}  // namespace bridge
