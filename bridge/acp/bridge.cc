@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bridge/acp/initialize.h"
+#include "bridge/acp/mcp_server.h"
+#include "bridge/client/request_id.h"
 #include "bridge/jsonrpc/members.h"
 #include "bridge/jsonrpc/request.h"
 #include "bridge/jsonrpc/response.h"
@@ -30,22 +32,46 @@ std::string BatchRefused() {
 }
 
 // A message of the agent, as far as the client can tell.
-std::string CannotRun(const std::string& session_id,
-                      const absl::Status& status) {
-  std::string text =
-      absl::StrCat("corral-acp: no command can run in this session: ",
-                   static_cast<std::string>(status.message()));
-  if (!absl::IsUnavailable(status)) {
-    absl::StrAppend(&text,
-                    "; if the server has the files elsewhere, give corral-acp "
-                    "--map LOCAL=REMOTE or --workspace");
-  }
+std::string MessageOfAgent(const std::string& session_id, std::string text) {
   return NotificationLine(
       "session/update",
       {{"sessionId", session_id},
        {"update",
         {{"sessionUpdate", "agent_message_chunk"},
          {"content", {{"type", "text"}, {"text", std::move(text)}}}}}});
+}
+
+bool IsAboutDirectory(const absl::Status& status) {
+  return absl::StrContains(status.message(), "workspace") ||
+         absl::StrContains(status.message(), "working directory");
+}
+
+std::string CannotRun(const std::string& session_id,
+                      const absl::Status& status) {
+  return MessageOfAgent(
+      session_id,
+      absl::StrCat(
+          "corral-acp: no command can run in this session: ",
+          static_cast<std::string>(status.message()),
+          IsAboutDirectory(status)
+              ? "; if the server has the files elsewhere, give corral-acp "
+                "--map LOCAL=REMOTE or --workspace"
+              : ""));
+}
+
+std::string NotSeen(const std::string& session_id,
+                    const std::string& directory) {
+  return MessageOfAgent(
+      session_id,
+      absl::StrCat("corral-acp: commands do not see the additional directory ",
+                   directory,
+                   "; if the server has it elsewhere, give corral-acp --map "
+                   "LOCAL=REMOTE"));
+}
+
+// Hard to guess, and unused on the server.
+std::string NewSandboxId() {
+  return absl::StrCat("acp-", client::NewRequestId());
 }
 
 std::string AmbiguousMethod() {
@@ -73,11 +99,13 @@ Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
     : loop_(loop),
       preparation_(options.preparation),
       cancel_grace_(options.cancel_grace),
+      mcp_server_(std::move(options.mcp_server)),
       to_client_(std::move(to_client)),
       to_agent_(std::move(to_agent)),
       audit_(std::move(options.audit)),
       calls_(loop, options.server),
       deletions_(&calls_),
+      sessions_([this] { return mcp_server_.empty() ? "" : NewSandboxId(); }),
       workplaces_(&calls_, &deletions_, &sessions_,
                   std::move(options.workplace)),
       requests_([this](std::string line) { to_client_(std::move(line)); }),
@@ -90,7 +118,7 @@ Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
           [this](const std::string& id) { terminals_.Stop(id); }),
       starter_(&calls_, &deletions_, &workplaces_, &gate_, options.limits),
       terminals_(loop, &calls_, &deletions_, &starter_, &display_, &audit_,
-                 options.signal_codes,
+                 options.signal_codes, options.terminal_idle_limit,
                  [this](std::string line) { to_agent_(std::move(line)); }) {}
 
 void Bridge::OnClientLine(std::string line) {
@@ -129,11 +157,23 @@ std::string Bridge::OnClientRequest(const Message& request, std::string line) {
   }
   turns_.OnClientRequest(request);
   if (request.method() != "initialize") {
-    return line;
+    return mcp_server_.empty() || !has_terminals_ ? line
+                                                  : OfferMcp(request, line);
   }
   initialize_id_ = CanonicalId(request.id());
   display_.OnInitialize(request.params());
   return EditInitialize(line);
+}
+
+std::string Bridge::OfferMcp(const Message& request, const std::string& line) {
+  if (request.method() == "session/prompt") {
+    // The turn may use the sandbox without a terminal/create.
+    workplaces_.Revive(
+        StringMember(request.params(), "sessionId").value_or(""));
+  }
+  const std::string sandbox_id = sessions_.SandboxIdFor(request);
+  return sandbox_id.empty() ? line
+                            : AddMcpServer(line, mcp_server_, sandbox_id);
 }
 
 void Bridge::OnCancelledSession(const std::string& session_id) {
@@ -160,14 +200,18 @@ void Bridge::PrepareOpenedSessions() {
     if (preparation_ != Preparation::kWithSession || !has_terminals_) {
       continue;
     }
-    workplaces_.Prepare(session_id,
-                        [this, session_id](const absl::Status& status) {
-                          // A session that was closed meanwhile reports
-                          // Cancelled.
-                          if (!status.ok() && !absl::IsCancelled(status)) {
-                            to_client_(CannotRun(session_id, status));
-                          }
-                        });
+    workplaces_.Prepare(
+        session_id,
+        [this, session_id](const absl::Status& status,
+                           const std::vector<std::string>& missing) {
+          for (const std::string& directory : missing) {
+            to_client_(NotSeen(session_id, directory));
+          }
+          // A session that was closed meanwhile reports Cancelled.
+          if (!status.ok() && !absl::IsCancelled(status)) {
+            to_client_(CannotRun(session_id, status));
+          }
+        });
   }
 }
 

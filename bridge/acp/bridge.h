@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
@@ -43,15 +44,22 @@ struct BridgeOptions {
   DisplayOptions display = {};
   SignalCodes signal_codes = SignalCodes::kNone;
   Preparation preparation = Preparation::kWithFirstCommand;
+  // How long a terminal that has ended is kept for an agent that does not ask
+  // about it.
+  absl::Duration terminal_idle_limit = absl::Hours(1);
+  // corral-mcp and its arguments, which is added to the MCP servers of each
+  // session; empty: it is not.
+  std::vector<std::string> mcp_server = {};
   // After session/cancel: how long an agent may take to answer its prompt.
   absl::Duration cancel_grace = absl::Seconds(5);
 };
 
 // Handles each line between an ACP client and an agent: edits the client's
-// `initialize`, answers the agent's terminal/* requests, shows terminals in
-// tool calls by what the client knows, refuses batches and broken objects, and
-// passes on everything else byte for byte. Asks the client about mirrors and
-// commands by requests of its own. For the loop's thread.
+// `initialize`, adds an MCP server to its sessions if wanted, answers the
+// agent's terminal/* requests, shows terminals in tool calls by what the client
+// knows, refuses batches and broken objects, and passes on everything else byte
+// for byte. Asks the client about mirrors and commands by requests of its own.
+// For the loop's thread.
 class Bridge {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
@@ -72,7 +80,10 @@ class Bridge {
 
   // Deletes all sandboxes; done when idle().
   void Close();
-  bool idle() const { return calls_.idle(); }
+  bool idle() const { return calls_.idle() && !terminals_.IsAwaitingEnds(); }
+
+  // Tells the audit log which commands have not ended. Call last.
+  void RecordUnfinished() { terminals_.RecordUnfinished(); }
 
  private:
   // Return whether the line was handled here and must not be passed on.
@@ -82,6 +93,8 @@ class Bridge {
   // Returns the line that the agent gets.
   std::string OnClientRequest(const Message& request, std::string line);
   void OnAgentResponse(const Message& response);
+  // The same, for sessions that can use corral-mcp.
+  std::string OfferMcp(const Message& request, const std::string& line);
   // Lets the agent end its commands itself for a while.
   void OnCancelledSession(const std::string& session_id);
   void PrepareOpenedSessions();
@@ -91,6 +104,7 @@ class Bridge {
   PollLoop* const loop_;
   const Preparation preparation_;
   const absl::Duration cancel_grace_;
+  const std::vector<std::string> mcp_server_;
   Send to_client_;
   Send to_agent_;
   AuditLog audit_;

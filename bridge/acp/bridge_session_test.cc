@@ -151,6 +151,21 @@ TEST_F(BridgeSessionTest, SaysInTheOutputWhichLimitEndedACommand) {
   EXPECT_EQ(output["_meta"]["corral"]["cause"], "OUT_OF_MEMORY");
 }
 
+TEST_F(BridgeSessionTest, ReleasesATerminalThatTheAgentHasForgotten) {
+  BridgeOptions options;
+  options.terminal_idle_limit = absl::Milliseconds(50);
+  Remake(std::move(options));
+  const std::string running = Terminal("hang");
+  const std::string ended = Terminal("hello");
+  Ask("wait_for_exit", ended);
+  bool later = false;
+  loop_.After(absl::Milliseconds(200), [&later] { later = true; });
+  RunUntil([&later] { return later; });
+  EXPECT_EQ(Ask("output", ended)["error"]["code"], -32002);
+  EXPECT_EQ(Ask("release", ended)["result"], Json::object());
+  EXPECT_TRUE(Ask("output", running).contains("result"));
+}
+
 TEST_F(BridgeSessionTest, GivesASignalACodeForAgentsThatNeedOne) {
   BridgeOptions options;
   options.signal_codes = SignalCodes::kAsShell;

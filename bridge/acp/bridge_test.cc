@@ -136,7 +136,7 @@ TEST_F(BridgeTest, PassesTheOptionsToTheServer) {
   BridgeOptions options;
   options.workplace.workspace = "/other";
   options.workplace.read_only = true;
-  options.workplace.limits.set_pids(50);
+  options.workplace.sandbox.mutable_limits()->set_pids(50);
   options.limits.timeout = absl::Milliseconds(1500);
   Make(std::move(options));
   Terminal("hello");

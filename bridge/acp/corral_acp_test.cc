@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,40 @@ TEST(CorralAcpTest, ReadsMessagesByteByByteAndTwoAtOnce) {
   program.Write("{}\n{ }\n");
   EXPECT_EQ(program.ReadLine(), "{}\n");
   EXPECT_EQ(program.ReadLine(), "{ }\n");
+}
+
+TEST(CorralAcpTest, ReadsTenMessagesInOneWrite) {
+  CorralAcp program({"--", "cat"});
+  std::string lines;
+  for (int i = 0; i < 10; ++i) {
+    absl::StrAppend(&lines, "{\"id\":", i, ",\"result\":null}\n");
+  }
+  program.Write(lines);
+  program.CloseInput();
+  EXPECT_EQ(program.ReadOutput(), lines);
+}
+
+TEST(CorralAcpTest, KeepsWhatParsersLose) {
+  CorralAcp program({"--", "cat"});
+  const std::string lines =
+      "{\"id\":9007199254740993,\"method\":\"session/prompt\",\"params\":"
+      "{\"n\":1e400,\"a\":1,\"a\":{\"b\":-0.0},\"unknown\":[1.50]}}\n"
+      "{\"id\":1e400,\"result\":{\"x\":18446744073709551617}}\r\n"
+      " {\"method\" : \"session/update\", \"params\" : {\"sessionId\":\"s\","
+      "\"update\":{\"sessionUpdate\":\"plan\",\"n\":1E+400,\"n\":2}} }\n";
+  program.Write(lines);
+  program.CloseInput();
+  EXPECT_EQ(program.ReadOutput(), lines);
+}
+
+TEST(CorralAcpTest, PassesAMessageOf32MiB) {
+  CorralAcp program({"--", "cat"});
+  std::string line = R"({"id":1,"result":")";
+  line.append((32 << 20) - line.size() - 3, 'x');
+  line += "\"}\n";
+  std::thread writer([&] { program.Write(line); });
+  EXPECT_TRUE(program.ReadLine() == line);
+  writer.join();
 }
 
 TEST(CorralAcpTest, AnswersTheAgentsTerminals) {

@@ -77,5 +77,12 @@ TEST(EditInitializeTest, LeavesUnreadableRequestsAlone) {
   }
 }
 
+TEST(EditInitializeTest, TakesNumbersThatAreTooLarge) {
+  EXPECT_EQ(EditInitialize(
+                R"({"id":1e400,"method":"initialize","params":{"x":1e400}})"),
+            R"({"id":1e400,"method":"initialize","params":)"
+            R"({"clientCapabilities":{"terminal":true},"x":1e400}})");
+}
+
 }  // namespace
 }  // namespace bridge

@@ -6,11 +6,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "bridge/acp/display/attach_command.h"
 #include "bridge/acp/display/display_route.h"
 #include "bridge/acp/sessions/normal_path.h"
+#include "bridge/acp/sibling_command.h"
 #include "bridge/acp/terminals/exit_status.h"
 #include "bridge/gate/gate_options.h"
+#include "bridge/options/confinement_options.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
 #include "bridge/options/option_table.h"
@@ -61,7 +62,7 @@ void AddEditorOptions(OptionTable& table, BridgeOptions& options) {
 }
 
 // The table sets `options`, which must outlive it.
-OptionTable MakeTable(Options& options) {
+OptionTable MakeTable(Options& options, ConfinementOptions& confinement) {
   OptionTable table("corral-acp", "[doctor] [OPTIONS] [--] AGENT [ARGUMENTS]",
                     kSummary);
   table.TakeCommandAfter(0);
@@ -79,7 +80,8 @@ OptionTable MakeTable(Options& options) {
               });
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              workplace.read_only);
-  AddLimitOptions(table, workplace.limits);
+  confinement.AddTo(table);
+  AddLimitOptions(table, *workplace.sandbox.mutable_limits());
   table.Value(0, "timeout", "TIME",
               "End each command after this time: 30s, 5m, 1h30m.",
               [&options](absl::string_view value) {
@@ -93,15 +95,33 @@ OptionTable MakeTable(Options& options) {
                                  ParseDuration(value, kTimeoutRange));
                 return absl::OkStatus();
               });
+  table.Flag(
+      0, "mcp",
+      "Offer corral-mcp to the agent: it is added to the MCP servers of\n"
+      "each session, with shells in the session's sandbox.",
+      options.mcp);
   AddEditorOptions(table, options.bridge);
   return table;
+}
+
+void AddSiblings(Options& options) {
+  std::vector<std::string>& attach = options.bridge.display.attach;
+  attach = SiblingCommand("corral", options.bridge.server);
+  if (!attach.empty()) {
+    attach.emplace_back("attach");
+  }
+  if (options.mcp) {
+    options.bridge.mcp_server =
+        SiblingCommand("corral-mcp", options.bridge.server);
+  }
 }
 
 }  // namespace
 
 std::string HelpText() {
   Options options;
-  return MakeTable(options).Help();
+  ConfinementOptions confinement;
+  return MakeTable(options, confinement).Help();
 }
 
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
@@ -112,7 +132,9 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
     options.task = Options::Task::kExamine;
     words.erase(words.begin());
   }
-  ASSIGN_OR_RETURN(Arguments parsed, MakeTable(options).Parse(words));
+  ConfinementOptions confinement;
+  ASSIGN_OR_RETURN(Arguments parsed,
+                   MakeTable(options, confinement).Parse(words));
   options.help = parsed.help;
   if (options.help) {
     return options;
@@ -137,7 +159,16 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                   : absl::StrCat(directory, "/", workspace));
   }
   options.bridge.preparation = Preparation::kWithSession;
-  options.bridge.display.attach = AttachCommand(options.bridge.server);
+  RETURN_IF_ERROR(confinement.ApplyTo(options.bridge.workplace.sandbox));
+  AddSiblings(options);
+  if (options.mcp && !options.bridge.gate.empty()) {
+    return UsageError(
+        "--mcp excludes the rules of --gate, which do not see what runs in a "
+        "shell of corral-mcp");
+  }
+  if (options.mcp && options.bridge.mcp_server.empty()) {
+    return UsageError("--mcp: no corral-mcp stands next to corral-acp");
+  }
   return options;
 }
 
@@ -146,7 +177,7 @@ Checkup ToCheckup(const Options& options) {
   Checkup checkup;
   checkup.server = options.bridge.server;
   checkup.sandbox = Workplaces::ToSandbox(
-      workplace, workplace.map.ToRemote(workplace.workspace));
+      workplace, {workplace.map.ToRemote(workplace.workspace), {}});
   checkup.agent = options.agent;
   checkup.attach = options.bridge.display.attach;
   return checkup;

@@ -19,6 +19,8 @@ struct Options {
   // --help was given; the words after it were not parsed.
   bool help = false;
   BridgeOptions bridge;
+  // Offer corral-mcp to the agent.
+  bool mcp = false;
   std::vector<std::string> agent;
 };
 

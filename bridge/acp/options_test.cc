@@ -37,6 +37,30 @@ TEST(ParseOptionsTest, ReadsTheOptionsOfTheEditor) {
   EXPECT_EQ(bridge.preparation, Preparation::kWithSession);
 }
 
+TEST(ParseOptionsTest, ReadsWhatCommandsMayDo) {
+  const auto options = ParseOptions({"--profile", "strict", "--allow-host",
+                                     "a.example", "--memory", "64M", "agent"},
+                                    "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  const corral::v1::Sandbox& sandbox = options->bridge.workplace.sandbox;
+  EXPECT_EQ(sandbox.profile(), corral::v1::Sandbox::STRICT);
+  EXPECT_EQ(sandbox.network(), corral::v1::Sandbox::ALLOW_LIST);
+  EXPECT_EQ(sandbox.egress_rules(0).host(), "a.example");
+  EXPECT_EQ(sandbox.limits().memory_bytes(), 64 << 20);
+}
+
+TEST(ParseOptionsTest, OffersCorralMcpOnlyWithoutRules) {
+  const std::string gate = ::testing::TempDir() + "/gate";
+  tests::WriteFile(gate, "otherwise: DENY");
+  EXPECT_THAT(ParseOptions({"--mcp", "--gate", gate, "agent"}, "/d").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--mcp excludes")));
+  // No corral-mcp stands next to this test.
+  EXPECT_THAT(ParseOptions({"--mcp", "agent"}, "/d").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no corral-mcp stands next to")));
+}
+
 TEST(ParseOptionsTest, ReadsWhatTheDoctorChecks) {
   const auto options = ParseOptions(
       {"doctor", "--map", "/here=/there", "--read-only"}, "/here/a");
@@ -66,9 +90,9 @@ TEST(ParseOptionsTest, ReadsEveryOption) {
   EXPECT_EQ(bridge.server.tls_key_file, "key");
   EXPECT_EQ(bridge.workplace.workspace, "/d/w");
   EXPECT_TRUE(bridge.workplace.read_only);
-  EXPECT_EQ(bridge.workplace.limits.memory_bytes(), 512u << 20);
-  EXPECT_EQ(bridge.workplace.limits.pids(), 100u);
-  EXPECT_EQ(bridge.workplace.limits.cpu_millis(), 1500u);
+  EXPECT_EQ(bridge.workplace.sandbox.limits().memory_bytes(), 512u << 20);
+  EXPECT_EQ(bridge.workplace.sandbox.limits().pids(), 100u);
+  EXPECT_EQ(bridge.workplace.sandbox.limits().cpu_millis(), 1500u);
   EXPECT_EQ(bridge.limits.timeout, absl::Seconds(90));
   EXPECT_THAT(options->agent, ElementsAre("agent", "--memory", "--"));
 }
@@ -79,7 +103,7 @@ TEST(ParseOptionsTest, SetsOnlyGivenOptions) {
   EXPECT_FALSE(options->help);
   EXPECT_THAT(options->agent, ElementsAre("agent", "--help"));
   EXPECT_EQ(options->bridge.workplace.workspace, "");
-  EXPECT_FALSE(options->bridge.workplace.limits.has_memory_bytes());
+  EXPECT_FALSE(options->bridge.workplace.sandbox.limits().has_memory_bytes());
   EXPECT_EQ(options->bridge.limits.timeout, absl::InfiniteDuration());
 }
 

@@ -79,6 +79,7 @@ int Relay::Run() {
     loop_->RunOnce(polls);
     React(polls);
   }
+  bridge_.RecordUnfinished();
   return agent_status_;
 }
 

@@ -1,9 +1,13 @@
 #include "bridge/acp/sessions/session_sandbox.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
@@ -15,6 +19,9 @@ namespace {
 constexpr int64_t kLeaseSeconds = 120;
 constexpr absl::Duration kRenewalInterval = absl::Seconds(40);
 
+// The field of a refused further workspace; its index follows.
+constexpr char kFurther[] = "sandbox.further_workspaces[";
+
 absl::Status SessionClosed() {
   return absl::CancelledError("the session is closed");
 }
@@ -22,8 +29,11 @@ absl::Status SessionClosed() {
 }  // namespace
 
 SessionSandbox::SessionSandbox(ServerCalls* calls, Deletions* deletions,
-                               corral::v1::Sandbox wanted)
-    : calls_(calls), deletions_(deletions), wanted_(std::move(wanted)) {
+                               corral::v1::Sandbox wanted, std::string id)
+    : calls_(calls),
+      deletions_(deletions),
+      wanted_(std::move(wanted)),
+      id_(std::move(id)) {
   wanted_.mutable_lifetime()->mutable_lease_timeout()->set_seconds(
       kLeaseSeconds);
 }
@@ -59,9 +69,31 @@ void SessionSandbox::WhenReady(Done done) {
 
 void SessionSandbox::Create() {
   Enter(State::kCreating);
+  if (id_.empty() || given_up_.empty()) {
+    Request();
+    return;
+  }
+  // The next one has the same name.
+  const std::string before = given_up_.back();
+  calls_->DeleteSandbox(
+      before, [self = shared_from_this()](const auto& deleted) {
+        if (deleted.ok() || absl::IsNotFound(deleted.status())) {
+          self->given_up_.clear();
+          self->Request();
+        } else {
+          self->OnCreated(deleted.status());
+        }
+      });
+}
+
+void SessionSandbox::Request() {
   corral::v1::CreateSandboxRequest request;
   request.set_parent(client::kTenant);
-  request.set_request_id(client::NewRequestId());
+  if (id_.empty()) {
+    request.set_request_id(client::NewRequestId());
+  } else {
+    request.set_sandbox_id(id_);
+  }
   *request.mutable_sandbox() = wanted_;
   calls_->CreateSandbox(
       request, [self = shared_from_this()](
@@ -73,6 +105,11 @@ void SessionSandbox::Create() {
 void SessionSandbox::OnCreated(
     const absl::StatusOr<corral::v1::Sandbox>& created) {
   absl::StatusOr<std::string> answer = SessionClosed();
+  if (!created.ok() && state_ == State::kCreating &&
+      DropWorkspace(created.status())) {
+    Request();
+    return;
+  }
   if (!created.ok()) {
     LOG(ERROR) << "the session's sandbox was not created: " << created.status();
     answer = created.status();
@@ -87,6 +124,49 @@ void SessionSandbox::OnCreated(
   for (Done& done : std::exchange(waiting_, {})) {
     done(answer);
   }
+}
+
+bool SessionSandbox::DropWorkspace(const absl::Status& refused) {
+  const absl::string_view message = refused.message();
+  const size_t field = message.find(kFurther);
+  if (!absl::IsInvalidArgument(refused) || field == message.npos) {
+    return false;
+  }
+  const absl::string_view rest = message.substr(field + sizeof kFurther - 1);
+  int index = 0;
+  if (!absl::SimpleAtoi(rest.substr(0, rest.find(']')), &index) || index < 0 ||
+      index >= wanted_.further_workspaces_size()) {
+    return false;
+  }
+  auto* const workspaces = wanted_.mutable_further_workspaces();
+  missing_.push_back(absl::StrCat(workspaces->Get(index).path(), ": ",
+                                  static_cast<std::string>(message)));
+  workspaces->DeleteSubrange(index, 1);
+  return true;
+}
+
+void SessionSandbox::Revive() {
+  switch (state_) {
+    case State::kDeleted:
+    case State::kCreating:
+      return;
+    case State::kNone:
+      Create();
+      return;
+    case State::kReady:
+      break;
+  }
+  calls_->GetSandbox(
+      name_, [self = shared_from_this(),
+              name = name_](const absl::StatusOr<corral::v1::Sandbox>& found) {
+        const bool lives = found.ok()
+                               ? found->state() == corral::v1::Sandbox::READY
+                               : !absl::IsNotFound(found.status());
+        if (!lives && self->name_ == name) {
+          self->GiveUp(name);
+          self->Create();
+        }
+      });
 }
 
 void SessionSandbox::RenewLease(const std::string& name) {

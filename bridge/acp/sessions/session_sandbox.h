@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
@@ -13,7 +14,7 @@
 
 namespace bridge {
 
-// The sandbox of one ACP session. Creates it when it is first needed, and a new
+// A sandbox of one ACP session. Creates it when it is first needed, and a new
 // one when it can no longer be used. Holds a lease of 2 min on it: the server
 // deletes the sandbox of a bridge that was killed, with all that runs in it.
 // For the loop's thread; held by shared_ptr.
@@ -21,8 +22,16 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
 
+  // `id`: the last part of its name, also of one that replaces it, so that
+  // others can know it; empty: the server chooses.
   SessionSandbox(ServerCalls* calls, Deletions* deletions,
-                 corral::v1::Sandbox wanted);
+                 corral::v1::Sandbox wanted, std::string id = "");
+
+  const corral::v1::Sandbox& wanted() const { return wanted_; }
+
+  // A line for each further workspace that the server refused. The sandbox is
+  // made without it.
+  const std::vector<std::string>& missing() const { return missing_; }
 
   // Runs `done` with the sandbox's name, or with the reason why there is none.
   // After a failure the next call tries again.
@@ -32,6 +41,9 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   // WhenReady() creates another one. The output of its executions can still be
   // read.
   void GiveUp(const std::string& name);
+
+  // Makes a sandbox, if there is none or the server says that it has died.
+  void Revive();
 
   // Deletes every sandbox that was created here, also the one being created.
   // From then on WhenReady() fails with Cancelled.
@@ -48,6 +60,10 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   // Makes every change of state. Leaving kReady gives the sandbox up.
   void Enter(State state, const std::string& name = "");
   void Create();
+  void Request();
+  // Removes the further workspace that the error is about. Returns whether
+  // there was one.
+  bool DropWorkspace(const absl::Status& refused);
   void OnCreated(const absl::StatusOr<corral::v1::Sandbox>& created);
   // Calls the server from time to time while this sandbox is ready.
   void RenewLease(const std::string& name);
@@ -55,6 +71,8 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   ServerCalls* const calls_;
   Deletions* const deletions_;
   corral::v1::Sandbox wanted_;
+  const std::string id_;
+  std::vector<std::string> missing_;
   State state_ = State::kNone;
   std::string name_;  // empty unless kReady
   std::vector<std::string> given_up_;

@@ -1,5 +1,7 @@
 #include "bridge/acp/sessions/workplaces.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -30,16 +32,44 @@ std::string WithoutLinks(const std::string& path) {
   return error ? path : real.string();
 }
 
+void KeepSmaller(const corral::v1::Limits& other, corral::v1::Limits& limits) {
+  if (other.has_memory_bytes() &&
+      (!limits.has_memory_bytes() ||
+       other.memory_bytes() < limits.memory_bytes())) {
+    limits.set_memory_bytes(other.memory_bytes());
+  }
+  if (other.has_pids() &&
+      (!limits.has_pids() || other.pids() < limits.pids())) {
+    limits.set_pids(other.pids());
+  }
+  if (other.has_cpu_millis() &&
+      (!limits.has_cpu_millis() || other.cpu_millis() < limits.cpu_millis())) {
+    limits.set_cpu_millis(other.cpu_millis());
+  }
+}
+
+corral::v1::Sandbox Differing(corral::v1::Sandbox sandbox,
+                              const corral::v1::Sandbox& differences) {
+  KeepSmaller(differences.limits(), *sandbox.mutable_limits());
+  if (differences.profile() != corral::v1::Sandbox::PROFILE_UNSPECIFIED) {
+    sandbox.set_profile(differences.profile());
+  }
+  if (differences.network() != corral::v1::Sandbox::NETWORK_UNSPECIFIED) {
+    sandbox.set_network(differences.network());
+    *sandbox.mutable_egress_rules() = differences.egress_rules();
+  }
+  return sandbox;
+}
+
 }  // namespace
 
 absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
     const std::string& session_id, const std::string& cwd) {
   ASSIGN_OR_RETURN(std::string directory, SessionDirectory(session_id));
   directory = ToServer(directory);
-  const std::string workspace =
-      options_.workspace.empty() ? directory : WithoutLinks(options_.workspace);
-  if (!IsIn(directory, workspace)) {
-    directory = workspace;
+  const Places places = PlacesOf(session_id, directory);
+  if (!IsIn(directory, places.workspace)) {
+    directory = places.workspace;
   }
   if (!cwd.empty()) {
     directory =
@@ -47,7 +77,36 @@ absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
             ? ToServer(NormalizePath(cwd))
             : WithoutLinks(NormalizePath(absl::StrCat(directory, "/", cwd)));
   }
-  return Workplace{Sandbox(session_id, workspace), directory};
+  return Workplace{Sandbox(session_id, places), directory};
+}
+
+Workplaces::Places Workplaces::PlacesOf(const std::string& session_id,
+                                        const std::string& directory) const {
+  std::vector<std::string> wanted = {options_.workspace.empty()
+                                         ? directory
+                                         : WithoutLinks(options_.workspace)};
+  const Sessions::Session* const session = sessions_->Find(session_id);
+  for (const std::string& path : session->additional_directories) {
+    if (IsAbsolute(path)) {
+      wanted.push_back(ToServer(NormalizePath(path)));
+    }
+  }
+  Places places;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto covers = [&](const std::string& other) {
+      const size_t j = &other - wanted.data();
+      return i != j && IsIn(wanted[i], other) && (wanted[i] != other || j < i);
+    };
+    if (std::none_of(wanted.begin(), wanted.end(), covers)) {
+      places.further.push_back(wanted[i]);
+    }
+  }
+  const auto first = std::find_if(
+      places.further.begin(), places.further.end(),
+      [&](const std::string& place) { return IsIn(wanted.front(), place); });
+  places.workspace = *first;
+  places.further.erase(first);
+  return places;
 }
 
 std::string Workplaces::ToServer(const std::string& path) const {
@@ -59,66 +118,95 @@ std::string Workplaces::ToServer(const std::string& path) const {
   return options_.map.ToRemote(real);
 }
 
-void Workplaces::Prepare(const std::string& session_id,
-                         absl::AnyInvocable<void(const absl::Status&)> done) {
+void Workplaces::Prepare(const std::string& session_id, Prepared done) {
   const absl::StatusOr<Workplace> workplace = Find(session_id, "");
   if (!workplace.ok()) {
-    done(workplace.status());
+    done(workplace.status(), {});
     return;
   }
   workplace->sandbox->WhenReady(
-      [done =
-           std::move(done)](const absl::StatusOr<std::string>& name) mutable {
-        done(name.status());
+      [sandbox = workplace->sandbox, done = std::move(done)](
+          const absl::StatusOr<std::string>& name) mutable {
+        done(name.status(), sandbox->missing());
       });
 }
 
 absl::StatusOr<std::string> Workplaces::SessionDirectory(
     const std::string& session_id) const {
-  const std::optional<std::string> known = sessions_->Cwd(session_id);
-  if (!known.has_value()) {
+  const Sessions::Session* const known = sessions_->Find(session_id);
+  if (known == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("no session \"", session_id, "\" is open"));
   }
-  if (IsAbsolute(*known)) {
-    return NormalizePath(*known);
+  if (IsAbsolute(known->cwd)) {
+    return NormalizePath(known->cwd);
   }
   if (!options_.workspace.empty()) {
     return options_.workspace;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the working directory of session \"", session_id, "\" is \"", *known,
+      "the working directory of session \"", session_id, "\" is \"", known->cwd,
       "\", must be an absolute path; or give corral-acp a --workspace"));
 }
 
 corral::v1::Sandbox Workplaces::ToSandbox(const WorkplaceOptions& options,
-                                          const std::string& workspace) {
-  corral::v1::Sandbox sandbox;
-  sandbox.mutable_workspace()->set_path(workspace);
+                                          const Places& places) {
+  corral::v1::Sandbox sandbox = options.sandbox;
+  sandbox.mutable_workspace()->set_path(places.workspace);
   sandbox.mutable_workspace()->set_read_only(options.read_only);
-  *sandbox.mutable_limits() = options.limits;
+  for (const std::string& path : places.further) {
+    corral::v1::Workspace* const further = sandbox.add_further_workspaces();
+    further->set_path(path);
+    further->set_read_only(options.read_only);
+  }
   return sandbox;
 }
 
 std::shared_ptr<SessionSandbox> Workplaces::Sandbox(
-    const std::string& session_id, const std::string& workspace) {
-  std::shared_ptr<SessionSandbox>& sandbox = sandboxes_[session_id];
+    const std::string& session_id, const Places& places) {
+  std::shared_ptr<SessionSandbox>& sandbox = sandboxes_[session_id][""];
   if (sandbox == nullptr) {
-    sandbox = std::make_shared<SessionSandbox>(calls_, deletions_,
-                                               ToSandbox(options_, workspace));
+    sandbox = std::make_shared<SessionSandbox>(
+        calls_, deletions_, ToSandbox(options_, places),
+        sessions_->Find(session_id)->sandbox_id);
   }
   return sandbox;
 }
 
+std::shared_ptr<SessionSandbox> Workplaces::SandboxOfRule(
+    const std::string& session_id, const std::string& rule,
+    const corral::v1::Sandbox& differences) {
+  const auto found = sandboxes_.find(session_id);
+  if (found == sandboxes_.end()) {
+    return nullptr;
+  }
+  const std::shared_ptr<SessionSandbox>& own = found->second[""];
+  std::shared_ptr<SessionSandbox>& sandbox = found->second[rule];
+  if (sandbox == nullptr) {
+    sandbox = std::make_shared<SessionSandbox>(
+        calls_, deletions_, Differing(own->wanted(), differences), "");
+  }
+  return sandbox;
+}
+
+void Workplaces::Revive(const std::string& session_id) {
+  const auto found = sandboxes_.find(session_id);
+  if (found != sandboxes_.end()) {
+    found->second[""]->Revive();
+  }
+}
+
 void Workplaces::Close(const std::string& session_id) {
   if (const auto node = sandboxes_.extract(session_id); !node.empty()) {
-    node.mapped()->Delete();
+    for (const auto& [rule, sandbox] : node.mapped()) {
+      sandbox->Delete();
+    }
   }
 }
 
 void Workplaces::CloseAll() {
-  for (const auto& [session_id, sandbox] : std::exchange(sandboxes_, {})) {
-    sandbox->Delete();
+  while (!sandboxes_.empty()) {
+    Close(std::string(sandboxes_.begin()->first));
   }
 }
 

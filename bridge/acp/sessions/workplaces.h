@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -22,7 +23,8 @@ struct WorkplaceOptions {
   // directory is its workspace.
   std::string workspace;
   bool read_only = false;
-  corral::v1::Limits limits;
+  // Limits, profile and network of every sandbox.
+  corral::v1::Sandbox sandbox;
   // Applied to every directory that the client or the agent names.
   PathMap map;
 };
@@ -45,9 +47,15 @@ class Workplaces {
         sessions_(sessions),
         options_(std::move(options)) {}
 
-  // The sandbox of a session with this workspace, a path on the server.
+  // Directories of the server, none of them inside of another one.
+  struct Places {
+    std::string workspace;
+    std::vector<std::string> further;
+  };
+
+  // The sandbox of a session that sees these directories.
   static corral::v1::Sandbox ToSandbox(const WorkplaceOptions& options,
-                                       const std::string& workspace);
+                                       const Places& places);
 
   // `cwd` is what the agent gave. Empty means the session's working directory,
   // or the workspace if that directory is outside of it; a relative path begins
@@ -57,10 +65,25 @@ class Workplaces {
   absl::StatusOr<Workplace> Find(const std::string& session_id,
                                  const std::string& cwd);
 
-  // Makes the session's sandbox. Runs `done` with OK, or with the reason why no
-  // command could run in the session.
-  void Prepare(const std::string& session_id,
-               absl::AnyInvocable<void(const absl::Status&)> done);
+  // Returns another sandbox of a session that Find() has found, for the
+  // commands of one rule; null if the session was closed. `differences`:
+  // limits, which count beside those of the options, and the profile and the
+  // network that replace those of the options, if set.
+  std::shared_ptr<SessionSandbox> SandboxOfRule(
+      const std::string& session_id, const std::string& rule,
+      const corral::v1::Sandbox& differences);
+
+  // `status` is OK, or the reason why no command could run in the session.
+  // `missing` has a line for each additional directory that commands do not
+  // see.
+  using Prepared = absl::AnyInvocable<void(
+      const absl::Status& status, const std::vector<std::string>& missing)>;
+
+  // Makes the session's sandbox.
+  void Prepare(const std::string& session_id, Prepared done);
+
+  // Makes the session's sandbox again if it has died.
+  void Revive(const std::string& session_id);
 
   const PathMap& map() const { return options_.map; }
 
@@ -73,14 +96,19 @@ class Workplaces {
   std::string ToServer(const std::string& path) const;
   absl::StatusOr<std::string> SessionDirectory(
       const std::string& session_id) const;
+  // Returns those of a session whose directory on the server is `directory`.
+  Places PlacesOf(const std::string& session_id,
+                  const std::string& directory) const;
   std::shared_ptr<SessionSandbox> Sandbox(const std::string& session_id,
-                                          const std::string& workspace);
+                                          const Places& places);
 
   ServerCalls* const calls_;
   Deletions* const deletions_;
   const Sessions* const sessions_;
   const WorkplaceOptions options_;
-  std::map<std::string, std::shared_ptr<SessionSandbox>> sandboxes_;
+  // By session id, and then by rule; "" is the session's own sandbox.
+  std::map<std::string, std::map<std::string, std::shared_ptr<SessionSandbox>>>
+      sandboxes_;
 };
 
 }  // namespace bridge

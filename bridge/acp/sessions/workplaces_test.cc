@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "bridge/acp/remote/deletions.h"
@@ -11,10 +12,14 @@
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/normal_path.h"
 #include "bridge/acp/sessions/sessions.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace bridge {
 namespace {
+
+using ::testing::ElementsAre;
 
 class WorkplacesTest : public ::testing::Test {
  protected:
@@ -24,6 +29,14 @@ class WorkplacesTest : public ::testing::Test {
     const auto workplace = workplaces.Find(session, cwd);
     return workplace.ok() ? workplace->directory
                           : workplace.status().ToString();
+  }
+
+  static std::vector<std::string> Paths(const corral::v1::Sandbox& sandbox) {
+    std::vector<std::string> paths = {sandbox.workspace().path()};
+    for (const corral::v1::Workspace& further : sandbox.further_workspaces()) {
+      paths.push_back(further.path());
+    }
+    return paths;
   }
 
   PollLoop loop_;
@@ -38,7 +51,7 @@ TEST_F(WorkplacesTest, NamesDirectoriesWithoutSymbolicLinks) {
   std::filesystem::create_directories(base / "real/sub");
   std::filesystem::create_symlink("real", base / "link");
   Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
-  sessions_.Open("a", base / "link");
+  sessions_.Open("a", {base / "link"});
   EXPECT_EQ(Directory(workplaces, "a", ""), base / "real");
   EXPECT_EQ(Directory(workplaces, "a", base / "link/sub"), base / "real/sub");
   EXPECT_EQ(Directory(workplaces, "a", base / "link/new"), base / "real/new");
@@ -47,8 +60,8 @@ TEST_F(WorkplacesTest, NamesDirectoriesWithoutSymbolicLinks) {
 
 TEST_F(WorkplacesTest, StartsInTheSessionsDirectory) {
   Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
-  sessions_.Open("a", "/a/./x//y/../");
-  sessions_.Open("b", "/b");
+  sessions_.Open("a", {"/a/./x//y/../"});
+  sessions_.Open("b", {"/b"});
   EXPECT_EQ(Directory(workplaces, "a", ""), "/a/x");
   EXPECT_EQ(Directory(workplaces, "a", "sub/dir"), "/a/x/sub/dir");
   EXPECT_EQ(Directory(workplaces, "a", "../z"), "/a/z");
@@ -58,8 +71,8 @@ TEST_F(WorkplacesTest, StartsInTheSessionsDirectory) {
 
 TEST_F(WorkplacesTest, GivesEachSessionItsOwnSandbox) {
   Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
-  sessions_.Open("a", "/w");
-  sessions_.Open("b", "/w");
+  sessions_.Open("a", {"/w"});
+  sessions_.Open("b", {"/w"});
   EXPECT_EQ(workplaces.Find("a", "")->sandbox,
             workplaces.Find("a", "x")->sandbox);
   EXPECT_NE(workplaces.Find("a", "")->sandbox,
@@ -80,8 +93,8 @@ TEST_F(WorkplacesTest, RefusesASessionThatIsNotOpen) {
 
 TEST_F(WorkplacesTest, RefusesASessionWithoutAnAbsoluteDirectory) {
   Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
-  sessions_.Open("a", "relative");
-  sessions_.Open("b", "");
+  sessions_.Open("a", {"relative"});
+  sessions_.Open("b", {""});
   for (const char* session : {"a", "b"}) {
     EXPECT_EQ(workplaces.Find(session, "/w").status().code(),
               absl::StatusCode::kInvalidArgument);
@@ -92,13 +105,68 @@ TEST_F(WorkplacesTest, PrefersTheWorkspaceOfTheCommandLine) {
   WorkplaceOptions options;
   options.workspace = "/w";
   Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
-  sessions_.Open("in", "/w/project");
-  sessions_.Open("out", "/w2");
+  sessions_.Open("in", {"/w/project"});
+  sessions_.Open("out", {"/w2"});
   EXPECT_EQ(Directory(workplaces, "in", ""), "/w/project");
   EXPECT_EQ(Directory(workplaces, "in", "x"), "/w/project/x");
   EXPECT_EQ(Directory(workplaces, "out", ""), "/w");
-  sessions_.Open("none", "");
+  sessions_.Open("none", {""});
   EXPECT_EQ(Directory(workplaces, "none", ""), "/w");
+}
+
+TEST_F(WorkplacesTest, LendsAdditionalDirectoriesThatAreNotSeenAlready) {
+  WorkplaceOptions options;
+  ASSERT_TRUE(options.map.Add("/here=/there").ok());
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
+  sessions_.Open("a", {"/w/project",
+                       {"/library", "/w/project/sub", "/here/x", "/library/",
+                        "relative", "/library/inner", "/w/project"}});
+  const auto workplace = workplaces.Find("a", "");
+  ASSERT_TRUE(workplace.ok());
+  EXPECT_EQ(workplace->directory, "/w/project");
+  EXPECT_THAT(Paths(workplace->sandbox->wanted()),
+              ElementsAre("/w/project", "/library", "/there/x"));
+}
+
+TEST_F(WorkplacesTest, WorksBelowAnAdditionalDirectoryThatHoldsTheSessions) {
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, {});
+  sessions_.Open("a", {"/w/project", {"/library", "/w"}});
+  const auto workplace = workplaces.Find("a", "");
+  ASSERT_TRUE(workplace.ok());
+  EXPECT_EQ(workplace->directory, "/w/project");
+  EXPECT_THAT(Paths(workplace->sandbox->wanted()),
+              ElementsAre("/w", "/library"));
+}
+
+TEST_F(WorkplacesTest, GivesTheCommandsOfARuleASandboxWithTheSmallerLimits) {
+  WorkplaceOptions options;
+  options.sandbox.mutable_limits()->set_memory_bytes(100);
+  options.sandbox.mutable_limits()->set_pids(10);
+  options.sandbox.set_profile(corral::v1::Sandbox::DEBUG);
+  options.sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
+  options.sandbox.add_egress_rules()->set_host("a.example");
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
+  sessions_.Open("a", {"/w", {"/library"}});
+  const auto own = workplaces.Find("a", "")->sandbox;
+  corral::v1::Sandbox rule;
+  rule.mutable_limits()->set_memory_bytes(200);
+  rule.mutable_limits()->set_pids(5);
+  rule.mutable_limits()->set_cpu_millis(500);
+  rule.set_network(corral::v1::Sandbox::NONE);
+  const auto other = workplaces.SandboxOfRule("a", "rule 1", rule);
+  EXPECT_NE(other, own);
+  EXPECT_EQ(other, workplaces.SandboxOfRule("a", "rule 1", rule));
+  EXPECT_NE(other, workplaces.SandboxOfRule("a", "rule 2", rule));
+  const corral::v1::Sandbox& wanted = other->wanted();
+  EXPECT_THAT(Paths(wanted), ElementsAre("/w", "/library"));
+  EXPECT_EQ(wanted.limits().memory_bytes(), 100);
+  EXPECT_EQ(wanted.limits().pids(), 5);
+  EXPECT_EQ(wanted.limits().cpu_millis(), 500);
+  EXPECT_EQ(wanted.profile(), corral::v1::Sandbox::DEBUG);
+  EXPECT_EQ(wanted.network(), corral::v1::Sandbox::NONE);
+  EXPECT_TRUE(wanted.egress_rules().empty());
+  workplaces.Close("a");
+  EXPECT_EQ(workplaces.SandboxOfRule("a", "rule 1", rule), nullptr);
 }
 
 TEST_F(WorkplacesTest, NormalizesPaths) {

@@ -175,6 +175,14 @@ void CommandStarter::OnVerdict(const std::shared_ptr<Attempt>& attempt,
     return;
   }
   Limit(limits_, verdict, *attempt->request.mutable_command());
+  if (verdict.sandbox.has_value()) {
+    auto sandbox = workplaces_->SandboxOfRule(attempt->command.session_id,
+                                              verdict.rule, *verdict.sandbox);
+    // A closed session has none; its own sandbox then refuses the command.
+    if (sandbox != nullptr) {
+      attempt->sandbox = std::move(sandbox);
+    }
+  }
   Identify(*attempt);
   Enter(attempt);
 }

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bridge/acp/terminals/end_note.h"
 #include "bridge/acp/terminals/errors.h"
 #include "bridge/acp/terminals/results.h"
-#include "bridge/acp/terminals/signals.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/log.h"
@@ -20,7 +20,6 @@ namespace {
 
 using corral::v1::Execution;
 using corral::v1::OutputEvent;
-using corral::v1::SignalExecutionRequest;
 
 // A shell's exit code for a command that it may not execute.
 constexpr int kNotExecutable = 126;
@@ -50,13 +49,16 @@ struct Terminals::Entry {
   std::string execution_name;  // empty: the gate refused the command
   Terminal terminal;
   TerminalPhase phase = TerminalPhase::kRunning;
+  // When the agent last referred to the terminal, or the command ended.
+  absl::Time last_use = absl::InfinitePast();
   // Set until the end is known.
   std::unique_ptr<OutputFollower> follower = nullptr;
 };
 
 Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
                      CommandStarter* starter, TerminalObserver* observer,
-                     AuditLog* audit, SignalCodes signal_codes, Send send)
+                     AuditLog* audit, SignalCodes signal_codes,
+                     absl::Duration idle_limit, Send send)
     : loop_(loop),
       calls_(calls),
       deletions_(deletions),
@@ -64,6 +66,9 @@ Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
       audit_(audit),
       signal_codes_(signal_codes),
       send_(std::move(send)),
+      idle_limit_(idle_limit),
+      kills_(calls, deletions,
+             [this](std::string line) { send_(std::move(line)); }),
       creations_(starter, deletions) {}
 
 Terminals::~Terminals() {
@@ -156,6 +161,7 @@ void Terminals::OnReference(const Message& request) {
     return;
   }
   const std::shared_ptr<Entry> entry = found->second;
+  entry->last_use = absl::Now();
   const std::string& method = request.method();
   if (method == "terminal/output") {
     Reply(request.id(), OutputResult(entry->terminal));
@@ -191,8 +197,7 @@ void Terminals::WaitForExit(absl::string_view id, Terminal& terminal) {
 void Terminals::Stop(const std::string& terminal_id) {
   const auto found = entries_.find(terminal_id);
   if (found != entries_.end()) {
-    calls_->SignalExecution(KillRequest(found->second->execution_name),
-                            [](const auto&) {});
+    kills_.Kill(found->second->execution_name);
   }
 }
 
@@ -210,16 +215,7 @@ void Terminals::Kill(absl::string_view id, const Entry& entry) {
     Reply(id, Json::object());
     return;
   }
-  const auto pending = kills_.emplace(id);
-  const SignalExecutionRequest request = KillRequest(entry.execution_name);
-  calls_->SignalExecution(request, [this, pending](const auto& sent) {
-    if (HasArrived(sent.status())) {
-      Reply(*pending, Json::object());
-    } else {
-      Refuse(*pending, FromStatus(sent.status()));
-    }
-    kills_.erase(pending);
-  });
+  kills_.Request(id, entry.execution_name);
 }
 
 void Terminals::Apply(const std::shared_ptr<Entry>& entry,
@@ -239,7 +235,9 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
     case TerminalPhase::kClosing:
       break;
     case TerminalPhase::kReleasing:
-      KillForRelease(*entry);
+      // Deleting at once would cut off the end that pending waits are answered
+      // with: the execution is deleted when the stream has reported the end.
+      kills_.Force(entry->execution_name);
       break;
     case TerminalPhase::kDeleting:
       if (!entry->execution_name.empty()) {
@@ -256,21 +254,6 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
   }
 }
 
-// Kills first and deletes when the stream has reported the end: deleting at
-// once would cut off the end that pending waits are answered with.
-void Terminals::KillForRelease(const Entry& entry) {
-  calls_->SignalExecution(
-      SigkillRequest(entry.execution_name),
-      [this, name = entry.execution_name](const auto& sent) {
-        if (!HasArrived(sent.status())) {
-          LOG(WARNING) << "SIGKILL to " << name << ": " << sent.status();
-        }
-        if (!sent.ok()) {
-          deletions_->DeleteExecution(name);
-        }
-      });
-}
-
 bool Terminals::OnCancel(absl::string_view request_id) {
   if (creations_.Cancel(request_id)) {
     Refuse(request_id, Cancelled());
@@ -282,13 +265,7 @@ bool Terminals::OnCancel(absl::string_view request_id) {
       return true;
     }
   }
-  // The signal may be on its way: the kill is answered as if it was not
-  // cancelled.
-  const std::string canonical = CanonicalId(request_id);
-  return std::any_of(kills_.begin(), kills_.end(),
-                     [&canonical](const std::string& id) {
-                       return CanonicalId(id) == canonical;
-                     });
+  return kills_.IsPending(request_id);
 }
 
 void Terminals::CloseSession(const std::string& session_id) {
@@ -299,6 +276,20 @@ void Terminals::CloseSession(const std::string& session_id) {
   for (const auto& [id, entry] : std::map(entries_)) {
     if (entry->session_id == session_id) {
       Apply(entry, TerminalEvent::kSessionClosed);
+    }
+  }
+}
+
+bool Terminals::IsAwaitingEnds() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& known) {
+    return known.second->terminal.state() == Terminal::State::kRunning;
+  });
+}
+
+void Terminals::RecordUnfinished() {
+  for (const auto& [id, entry] : entries_) {
+    if (entry->terminal.state() == Terminal::State::kRunning) {
+      Record(*entry, nullptr);
     }
   }
 }
@@ -358,6 +349,24 @@ void Terminals::OnEnd(const std::shared_ptr<Entry>& entry,
   }
   Apply(entry, TerminalEvent::kEnded);
   entry->follower.reset();
+  entry->last_use = absl::Now();
+  ReleaseWhenIdle(entry, idle_limit_);
+}
+
+void Terminals::ReleaseWhenIdle(const std::shared_ptr<Entry>& entry,
+                                absl::Duration rest) {
+  loop_->After(rest, [this, weak = std::weak_ptr<Entry>(entry)] {
+    const std::shared_ptr<Entry> entry = weak.lock();
+    if (entry == nullptr || entry->phase != TerminalPhase::kEnded) {
+      return;
+    }
+    const absl::Duration rest = idle_limit_ - (absl::Now() - entry->last_use);
+    if (rest > absl::ZeroDuration()) {
+      ReleaseWhenIdle(entry, std::min(rest, idle_limit_));
+    } else {
+      Apply(entry, TerminalEvent::kReleased);
+    }
+  });
 }
 
 void Terminals::AddNote(Entry& entry, const EndNote& note) {

@@ -3,13 +3,13 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/output_follower.h"
 #include "bridge/acp/remote/poll_loop.h"
@@ -18,6 +18,7 @@
 #include "bridge/acp/terminals/creations.h"
 #include "bridge/acp/terminals/end_note.h"
 #include "bridge/acp/terminals/exit_status.h"
+#include "bridge/acp/terminals/kills.h"
 #include "bridge/acp/terminals/terminal.h"
 #include "bridge/acp/terminals/terminal_observer.h"
 #include "bridge/acp/terminals/terminal_params.h"
@@ -40,9 +41,12 @@ class Terminals {
   using Send = absl::AnyInvocable<void(std::string)>;
 
   // All pointers must outlive this object. `send` gets each answer as a line.
+  // A terminal whose command has ended, and that the agent has not referred to
+  // for `idle_limit`, is released: some agents never do it.
   Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
             CommandStarter* starter, TerminalObserver* observer,
-            AuditLog* audit, SignalCodes signal_codes, Send send);
+            AuditLog* audit, SignalCodes signal_codes,
+            absl::Duration idle_limit, Send send);
   ~Terminals();
 
   Terminals(const Terminals&) = delete;
@@ -60,6 +64,11 @@ class Terminals {
   // terminal/kill does. The terminals stay.
   void Stop(const std::string& terminal_id);
   void StopSession(const std::string& session_id);
+
+  // Whether the end of a command is not known yet.
+  bool IsAwaitingEnds() const;
+  // Writes to the audit log which commands have not ended, as far as is known.
+  void RecordUnfinished();
 
   // Forgets the terminals of the session. The caller deletes the session's
   // sandbox, which ends their commands.
@@ -86,13 +95,16 @@ class Terminals {
 
   // Makes every change of an entry's phase and does what the new phase needs.
   void Apply(const std::shared_ptr<Entry>& entry, TerminalEvent event);
-  void KillForRelease(const Entry& entry);
 
   void OnOutput(const std::shared_ptr<Entry>& entry,
                 const corral::v1::OutputEvent& event);
   void OnLost(const std::shared_ptr<Entry>& entry, const absl::Status& status);
   void OnEnd(const std::shared_ptr<Entry>& entry,
              const std::vector<std::string>& waits);
+
+  // Looks after `rest` whether the agent still uses an ended terminal.
+  void ReleaseWhenIdle(const std::shared_ptr<Entry>& entry,
+                       absl::Duration rest);
 
   void AddNote(Entry& entry, const EndNote& note);
   // Writes to the audit log. `ended`: null if the end is not known.
@@ -109,9 +121,9 @@ class Terminals {
   const SignalCodes signal_codes_;
   Send send_;
 
+  const absl::Duration idle_limit_;
+  Kills kills_;
   Creations creations_;
-  // Ids of terminal/kill requests that the server has not answered.
-  std::multiset<std::string> kills_;
   // The key is the terminal id. An entry stays until its phase is final.
   std::map<std::string, std::shared_ptr<Entry>> entries_;
   // Sessions of terminals that were released: releasing one again is no error.
