@@ -122,6 +122,71 @@ await check("a shell line without arguments, or with an empty list or null", () 
   }),
 );
 
+await check("a shell that the server does not have", () =>
+  withAgent(async ({ script }) => {
+    for (const shell of ["/opt/homebrew/bin/bash", "/nonexistent/zsh", "/usr/local/cellar/sh"]) {
+      for (const flag of ["-c", "-lc"]) {
+        const ran = await script(`return agent.run({ command: "${shell}", args: ["${flag}", "echo ran; exit 4"] })`);
+        assert.deepEqual([ran.output, ran.exit], ["ran\n", exited(4)]);
+      }
+    }
+  }),
+);
+
+await check("no pager and no prompt waits for a key, unless the agent wants one", () =>
+  withAgent(async ({ script }) => {
+    const line = `command: "echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT; read x || echo no input"`;
+    assert.equal((await script(`return agent.run({ ${line} })`)).output, "cat cat 0\nno input\n");
+    const given = await script(`return agent.run({ ${line}, env: [{ name: "PAGER", value: "mine" }] })`);
+    assert.equal(given.output, "mine cat 0\nno input\n");
+  }),
+);
+
+await check("a limit of output that is missing or absurd", () =>
+  withAgent(async ({ script }) => {
+    for (const limit of ["null", "-5", "1.5", `"many"`, "1e30", "{}"]) {
+      const ran = await script(`return agent.run({ command: "echo x", outputByteLimit: ${limit} })`);
+      assert.deepEqual([ran.output, ran.truncated], ["x\n", false], limit);
+    }
+  }),
+);
+
+// fast-agent's terminal runtime, when the command takes longer than its timeout.
+await check("create, wait with a timeout, kill, output, release", () =>
+  withAgent(async ({ script }) => {
+    const seen = await script(`
+      const terminal = await agent.create({
+        command: "/bin/sh", args: ["-lc", "echo partial; sleep 1000; echo never"], outputByteLimit: 16000 });
+      const wait = agent.wait(terminal);
+      while ((await agent.output(terminal)).output === "") {}
+      const late = new Promise((resolve) => setTimeout(resolve, 50, "late"));
+      const first = await Promise.race([wait, late]);
+      await agent.kill(terminal);
+      const output = await agent.output(terminal);
+      await agent.release(terminal);
+      return { first, output: output.output, wait: await wait }`);
+    assert.deepEqual(seen, { first: "late", output: "partial\n", wait: killed("SIGTERM") });
+  }),
+);
+
+await check("a server that one terminal runs is reached from the next", () =>
+  withAgent(async ({ open, script }) => {
+    const session = await open();
+    const serve = `$s = IO::Socket::INET->new(Listen => 5, LocalAddr => q(127.0.0.1), LocalPort => 8123) or die;
+      $| = 1; print qq(up\\n); while ($c = $s->accept) { print $c qq(served\\n); close $c }`;
+    const seen = await script(
+      `const server = await agent.create({ command: "perl", args: ["-MIO::Socket::INET", "-e", \`${serve}\`] });
+       let now;
+       do { now = await agent.output(server); } while (now.output === "" && !now.exitStatus);
+       const client = await agent.run({ command: "bash", args: ["-c", "cat < /dev/tcp/127.0.0.1/8123"] });
+       await agent.release(server);
+       return [now.output, client.output]`,
+      session,
+    );
+    assert.deepEqual(seen, ["up\n", "served\n"]);
+  }),
+);
+
 await check("environment as a list and as an object", () =>
   withAgent(async ({ script }) => {
     for (const env of [`[{ name: "N", value: "1" }, { name: "N", value: "v w" }]`, `{ N: "v w", X: null }`]) {
