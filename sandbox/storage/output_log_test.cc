@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -113,7 +114,8 @@ TEST_P(OutputLogTest, MovesBytesFromAPipe) {
   EXPECT_THAT(writer.AppendFromPipe(read_end.get()).status(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("empty")));
   ASSERT_EQ(::write(write_end.get(), "hello", 5), 5);
-  EXPECT_EQ(*writer.AppendFromPipe(read_end.get()), 5u);
+  EXPECT_EQ(*writer.AppendFromPipe(read_end.get(), 2), 2u);
+  EXPECT_EQ(*writer.AppendFromPipe(read_end.get()), 3u);
   write_end.Reset();
   EXPECT_EQ(*writer.AppendFromPipe(read_end.get()), 0u);
   EXPECT_EQ(Read(Reader(), 0, 100), "hello");
@@ -145,6 +147,37 @@ TEST_P(OutputLogTest, BlocksUntilBytesAreAcknowledged) {
   EXPECT_EQ(writer.state().begin, kMiB / 2);
   writer.Acknowledge(100 * kMiB);
   EXPECT_EQ(writer.state().begin, 2 * kMiB);
+}
+
+TEST_P(OutputLogTest, DropsInStepsOfAnEighthOfWhatItKeeps) {
+  // An eighth, at least 64 KiB, in multiples of 64 KiB.
+  const std::pair<uint64_t, uint64_t> cases[] = {{kMiB, 128 << 10},
+                                                 {kMiB + (kMiB / 2), 192 << 10},
+                                                 {kMiB + (kMiB / 4), 128 << 10},
+                                                 {128 << 10, 64 << 10}};
+  for (const auto& [kept, step] : cases) {
+    OutputLogWriter writer = Writer(kept);
+    const std::string block(kept + step - 1, 'x');
+    ASSERT_THAT(writer.Append(block.data(), block.size()), IsOk());
+    EXPECT_EQ(writer.state().begin, 0u) << kept;
+    ASSERT_THAT(writer.Append("x", 1), IsOk());
+    EXPECT_EQ(writer.state().begin, step) << kept;
+    EXPECT_EQ(writer.disk_bytes(), kept);
+    ASSERT_EQ(::unlink((path_ + "/stdout").c_str()), 0);
+    OutputLogWriter blocking = Writer(kept, Overflow::kBlock);
+    ASSERT_THAT(blocking.Append(block.data(), kept), IsOk());
+    blocking.Acknowledge(step - 1);
+    EXPECT_EQ(blocking.state().begin, 0u) << kept;
+    blocking.Acknowledge(step);
+    EXPECT_EQ(blocking.state().begin, step) << kept;
+    blocking.Acknowledge(1);
+    EXPECT_EQ(blocking.Room(), step) << "an earlier one changes nothing";
+    ASSERT_EQ(::unlink((path_ + "/stdout").c_str()), 0);
+  }
+}
+
+TEST_P(OutputLogTest, MovesAMebibyteAtMost) {
+  EXPECT_EQ(Writer(16 * kMiB).Room(), kMiB);
 }
 
 TEST_P(OutputLogTest, KeepsTheHeadAndTheTail) {

@@ -1,0 +1,104 @@
+#include "sandbox/kernel/isolation.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/kernel/cgroup.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+IsolationFeature Find(const std::vector<IsolationFeature>& features,
+                      const std::string& name) {
+  for (const IsolationFeature& feature : features) {
+    if (feature.name == name) {
+      return feature;
+    }
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(IsolationTest, ListsEachProtectionAndWhetherASandboxNeedsIt) {
+  std::vector<std::string> required;
+  std::vector<std::string> missing;
+  for (const IsolationFeature& feature : ProbeIsolation()) {
+    (feature.required ? required : missing).push_back(feature.name);
+    EXPECT_NE(feature.detail, "") << feature.name;
+    EXPECT_TRUE(feature.required || !feature.enforced) << feature.name;
+  }
+  EXPECT_THAT(
+      required,
+      ElementsAre("root", "user namespace", "mount namespace", "pid namespace",
+                  "network namespace", "ipc namespace", "uts namespace",
+                  "cgroup namespace", "mounts by descriptor", "seccomp",
+                  "memory limit", "pids limit", "cpu limit", "kill of a tree"));
+  EXPECT_THAT(missing,
+              ElementsAre("landlock", "disk limit", "disk speed limit"));
+}
+
+TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const std::vector<IsolationFeature> features = ProbeIsolation();
+  for (const char* name :
+       {"root", "user namespace", "pid namespace", "network namespace",
+        "mounts by descriptor", "seccomp"}) {
+    EXPECT_TRUE(Find(features, name).enforced) << name;
+    EXPECT_EQ(Find(features, name).gap, "") << name;
+  }
+  EXPECT_EQ(Find(features, "pid namespace").detail, "one for each sandbox");
+  EXPECT_THAT(Find(features, "seccomp").detail, HasSubstr("default-deny"));
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  if (!host.ok()) {
+    EXPECT_EQ(Find(features, "pids limit").detail, host.status().message());
+    EXPECT_FALSE(Find(features, "memory limit").enforced);
+    return;
+  }
+  const bool v1 = host->version == CgroupVersion::kV1;
+  for (const char* name :
+       {"memory limit", "pids limit", "cpu limit", "kill of a tree"}) {
+    EXPECT_TRUE(Find(features, name).enforced) << name;
+    EXPECT_THAT(Find(features, name).detail,
+                HasSubstr(v1 ? "cgroup v1" : "cgroup v2 below /"));
+  }
+  EXPECT_EQ(Find(features, "memory limit").gap != "", v1);
+  EXPECT_EQ(Find(features, "kill of a tree").gap != "", v1);
+  EXPECT_EQ(Find(features, "pids limit").gap, "");
+}
+
+TEST(IsolationTest, ReportsWhatAUserWithoutPrivilegesLacks) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(65534, 65534, 65534) != 0) {
+      ::_exit(1);
+    }
+    const std::vector<IsolationFeature> features = ProbeIsolation();
+    const IsolationFeature root = Find(features, "root");
+    const IsolationFeature mounts = Find(features, "mount namespace");
+    const bool right = !root.enforced &&
+                       root.detail == "corrald does not run as root" &&
+                       !mounts.enforced && mounts.detail.find("unshare") == 0 &&
+                       !Find(features, "mounts by descriptor").enforced &&
+                       Find(features, "seccomp").enforced;
+    ::_exit(right ? 0 : 2);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace sandbox
