@@ -94,7 +94,8 @@ bool ReadMessage(absl::string_view message, ClientHello* hello) {
   return reader.ok() && reader.empty() && ReadExtensions(extensions, hello);
 }
 
-// Appends the content of the records in `bytes`. False: no handshake records.
+// Appends the content of the whole records in `bytes`. False: no handshake
+// records.
 bool JoinRecords(absl::string_view bytes, std::string* messages) {
   while (!bytes.empty()) {
     if (static_cast<uint8_t>(bytes[0]) != kHandshakeRecord ||
@@ -109,8 +110,11 @@ bool JoinRecords(absl::string_view bytes, std::string* messages) {
     if (size == 0 || size > kMaxRecord) {
       return false;
     }
+    if (bytes.size() - kRecordHeader < size) {
+      return true;  // its end may hold something else
+    }
     absl::StrAppend(messages, bytes.substr(kRecordHeader, size));
-    bytes.remove_prefix(std::min(bytes.size(), kRecordHeader + size));
+    bytes.remove_prefix(kRecordHeader + size);
     // The records after the message are not part of it.
     if (messages->size() >= kMessageHeader) {
       Reader header(*messages);

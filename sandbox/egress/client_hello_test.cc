@@ -70,6 +70,15 @@ TEST(ClientHelloTest, ReadsAMessageInSeveralRecords) {
   EXPECT_EQ(ParseClientHello(bytes + "early data").state, State::kComplete);
 }
 
+TEST(ClientHelloTest, RefusesBytesBehindTheMessageInItsRecord) {
+  const std::string bytes = Record(Message(ServerName("example.com")) + "more");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(ParseClientHello(bytes.substr(0, size)).state, State::kIncomplete)
+        << size;
+  }
+  EXPECT_EQ(ParseClientHello(bytes).state, State::kMalformed);
+}
+
 TEST(ClientHelloTest, RefusesASecondServerName) {
   EXPECT_EQ(ParseClientHello(
                 Record(Message(ServerName("a.com") + ServerName("b.com"))))
