@@ -24,8 +24,8 @@ class HangingDirectory {
   // False: this host allows no FUSE. Then nothing else may be called.
   bool is_mounted() const { return filesystem_ != nullptr; }
 
-  // From now on, operations on and below `below` wait. It begins with "/", the
-  // directory itself.
+  // From now on, operations on and below `below` wait, as those on and below
+  // the paths of earlier calls. It begins with "/", the directory itself.
   void Hang(const std::string& below);
   // All operations go on.
   void Release();

@@ -248,5 +248,28 @@ TEST_F(HungFilesystemTest, StartsThoughTheDirectoryOfASandboxHangs) {
   EXPECT_EQ(Read(waiting), "text\nmore\n");
 }
 
+TEST_F(HungFilesystemTest, ServesOthersThoughTheRecordsOfManySandboxesHang) {
+  std::vector<std::string> hung;
+  // More than the server has threads for records.
+  for (int i = 0; i < 8; ++i) {
+    hung.push_back(CreateSandbox());
+    StartOutput(hung.back());
+  }
+  const std::string other = CreateSandbox();
+  const std::string running = StartOutput(other);
+  server_.Kill();
+  for (const std::string& sandbox : hung) {
+    disk_->Hang(absl::StrCat(
+        "/sandboxes/", sandbox.substr(sandbox.rfind('/') + 1), "/executions"));
+  }
+  ASSERT_NO_FATAL_FAILURE(server_.Start());
+  client_ = std::make_unique<Client>(server_.Connect());
+
+  EXPECT_EQ(Read(running), "text\n");
+  const std::string started = client_->Start(other, Shell("exit 3")).name();
+  EXPECT_EQ(client_->Wait(started).exit().code(), 3);
+  client_->DeleteSandbox(CreateSandbox());
+}
+
 }  // namespace
 }  // namespace tests
