@@ -27,13 +27,16 @@ class ExecutionFixture : public ::testing::Test {
   using Record = corral::supervisor::v1::ExecutionRecord;
 
   ExecutionFixture()
-      : directory_(absl::StrCat(
+      : sandbox_directory_(absl::StrCat(
             ::testing::TempDir(), "/",
-            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::remove_all(directory_);
+            ::testing::UnitTest::GetInstance()->current_test_info()->name())),
+        directory_(absl::StrCat(sandbox_directory_, "/executions/job")) {
+    std::filesystem::remove_all(sandbox_directory_);
     std::filesystem::create_directories(directory_);
   }
-  ~ExecutionFixture() override { std::filesystem::remove_all(directory_); }
+  ~ExecutionFixture() override {
+    std::filesystem::remove_all(sandbox_directory_);
+  }
 
   // An execution that is STARTING.
   std::shared_ptr<Execution> Start(const corral::v1::Command& command = {}) {
@@ -78,6 +81,7 @@ class ExecutionFixture : public ::testing::Test {
     return report;
   }
 
+  const std::string sandbox_directory_;
   const std::string directory_;
   std::map<std::string, sandbox::OutputLogWriter> logs_;
 };

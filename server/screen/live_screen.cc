@@ -1,13 +1,16 @@
 #include "server/screen/live_screen.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "google/protobuf/util/time_util.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
@@ -25,8 +28,9 @@ using corral::v1::TERMINAL;
 // emulator crash again and again must not make the screen unavailable.
 constexpr uint64_t kAttempts[] = {LiveScreen::kMaxOutput,
                                   LiveScreen::kMaxOutput, 256 << 10, 4096, 0};
-// Older clears are forgotten.
-constexpr size_t kMaxClears = 1000;
+// In the sandbox's directory, beside that of the executions. A supervisor
+// removes the directory of an execution, and knows its own files only.
+constexpr char kMarksDirectory[] = "screens";
 constexpr size_t kTimesAtOnce = 4096;
 
 absl::Status TooLarge(const Execution& execution,
@@ -47,6 +51,36 @@ bool AreEqual(const corral::v1::TerminalSize& a,
 
 }  // namespace
 
+ScreenMarks& LiveScreen::MarksOf(const Execution& execution) {
+  if (!marks_.has_value()) {
+    const std::filesystem::path directory =
+        std::filesystem::path(execution.TerminalTimesPath()).parent_path();
+    const google::protobuf::Timestamp created =
+        execution.Describe().create_time();
+    marks_.emplace(
+        directory.parent_path().parent_path() / kMarksDirectory /
+            directory.filename(),
+        absl::StrCat(
+            google::protobuf::util::TimeUtil::TimestampToNanoseconds(created)));
+  }
+  return *marks_;
+}
+
+void LiveScreen::RemoveMarks() {
+  if (marks_.has_value()) {
+    marks_->Remove();
+  }
+}
+
+std::optional<uint64_t> LiveScreen::NextClear() const {
+  const std::vector<uint64_t>& clears = marks_->clears();
+  const auto next =
+      cleared_.has_value()
+          ? std::upper_bound(clears.begin(), clears.end(), *cleared_)
+          : clears.begin();
+  return next == clears.end() ? std::nullopt : std::make_optional(*next);
+}
+
 absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
   if (log_ == nullptr) {
     absl::StatusOr<Execution::LogReader> log = execution.OpenLog(TERMINAL);
@@ -57,11 +91,11 @@ absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
       return ToReadError(execution, log.status());
     }
     log_ = *std::move(log);
-  } else {
-    const absl::Status read = execution.ReadLog(TERMINAL, *log_);
-    if (!read.ok()) {
-      return ToReadError(execution, read);
-    }
+  }
+  // Also when it was opened just now: another reader may have it open already.
+  const absl::Status read = execution.ReadLog(TERMINAL, *log_);
+  if (!read.ok()) {
+    return ToReadError(execution, read);
   }
   const std::optional<sandbox::OutputLogState> state =
       execution.output(TERMINAL);
@@ -113,8 +147,7 @@ absl::Status LiveScreen::EnsureEmulator(const Execution& execution,
   begin_ =
       std::min(end_, state.has_value() ? SkipDropped(*state, oldest) : oldest);
   position_ = begin_;
-  cleared_ = std::lower_bound(clears_.begin(), clears_.end(), begin_) -
-             clears_.begin();
+  cleared_ = begin_ == 0 ? std::nullopt : std::make_optional(begin_ - 1);
   ASSIGN_OR_RETURN(emulator_, EmulatorProcess::Start(*image_, size, begin_));
   return absl::OkStatus();
 }
@@ -143,15 +176,16 @@ absl::StatusOr<size_t> LiveScreen::Read(Execution& execution, char* buffer,
 absl::Status LiveScreen::CatchUp(Execution& execution) {
   std::string buffer(screen::kMaxWrite, '\0');
   while (true) {
-    while (cleared_ < clears_.size() && clears_[cleared_] <= position_) {
+    std::optional<uint64_t> clear = NextClear();
+    while (clear.has_value() && *clear <= position_) {
       RETURN_IF_ERROR(emulator_->Clear());
-      ++cleared_;
+      cleared_ = clear;
+      clear = NextClear();
     }
     if (position_ >= end_) {
       return absl::OkStatus();
     }
-    const uint64_t stop =
-        cleared_ < clears_.size() ? std::min(end_, clears_[cleared_]) : end_;
+    const uint64_t stop = std::min(end_, clear.value_or(end_));
     const absl::StatusOr<size_t> got =
         Read(execution, buffer.data(),
              std::min<uint64_t>(buffer.size(), stop - position_));
@@ -178,6 +212,11 @@ absl::Status LiveScreen::Get(Execution& execution,
                              corral::v1::GetScreenResponse* response) {
   *response->mutable_execution() = execution.Describe();
   response->mutable_execution()->clear_command();
+  ScreenMarks& marks = MarksOf(execution);
+  if (request.has_answers_from()) {
+    marks.SetAnswered();
+  }
+  response->set_answered_by_client(marks.answered());
   RETURN_IF_ERROR(LookAtLog(execution).status());
   absl::Status failed;
   for (const uint64_t output : kAttempts) {
@@ -201,13 +240,9 @@ absl::Status LiveScreen::Get(Execution& execution,
 
 absl::Status LiveScreen::Clear(Execution& execution) {
   ASSIGN_OR_RETURN(const bool has_output, LookAtLog(execution));
-  if (!has_output || (!clears_.empty() && clears_.back() == end_)) {
-    return absl::OkStatus();
-  }
-  clears_.push_back(end_);
-  if (clears_.size() > kMaxClears) {
-    clears_.erase(clears_.begin());
-    cleared_ -= cleared_ > 0 ? 1 : 0;
+  ScreenMarks& marks = MarksOf(execution);
+  if (has_output && (marks.clears().empty() || marks.clears().back() < end_)) {
+    marks.AddClear(end_);
   }
   return absl::OkStatus();
 }

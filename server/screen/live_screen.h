@@ -8,13 +8,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "corral/v1/screen_service.pb.h"
 #include "sandbox/base/unique_fd.h"
 #include "server/core/execution.h"
 #include "server/screen/emulator_process.h"
+#include "server/screen/screen_marks.h"
 
 namespace server {
 
@@ -41,6 +42,9 @@ class LiveScreen {
     log_.reset();
   }
 
+  // The execution was deleted.
+  void RemoveMarks();
+
   // For tests. 0: no emulator runs.
   pid_t emulator_pid() const {
     return emulator_ == nullptr ? 0 : emulator_->pid();
@@ -55,6 +59,9 @@ class LiveScreen {
   // The size that the terminal has, also if a server before this one has
   // resized it.
   corral::v1::TerminalSize SizeOf(const Execution& execution);
+  ScreenMarks& MarksOf(const Execution& execution);
+  // The next clear to apply; absent: all were.
+  std::optional<uint64_t> NextClear() const;
   // Opens the log and learns how far it goes. False: there is no output.
   absl::StatusOr<bool> LookAtLog(Execution& execution);
   // Starts an emulator unless one of the right size runs. It will see at most
@@ -80,10 +87,10 @@ class LiveScreen {
   // The emulator has seen the output [begin_, position_).
   uint64_t begin_ = 0;
   uint64_t position_ = 0;
-  // Where the screen was cleared, in ascending order; the first `cleared_` of
-  // them were applied.
-  std::vector<uint64_t> clears_;
-  size_t cleared_ = 0;
+  // Absent until the first call.
+  std::optional<ScreenMarks> marks_;
+  // The clears up to this offset were applied.
+  std::optional<uint64_t> cleared_;
 };
 
 }  // namespace server

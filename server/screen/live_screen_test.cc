@@ -104,6 +104,27 @@ TEST_F(LiveScreenTest, ClearsForEveryLaterCall) {
   EXPECT_EQ(FirstLine(), "$ new");
 }
 
+TEST_F(LiveScreenTest, StaysClearedWhenTheServerIsStartedAnew) {
+  Write(log_, "old\r\n$ ");
+  EXPECT_THAT(screen_.Clear(*execution_), IsOk());
+  EXPECT_THAT(screen_.Clear(*execution_), IsOk());
+  Write(log_, "new");
+  LiveScreen next(&image_);
+  corral::v1::GetScreenResponse response;
+  ASSERT_THAT(next.Get(*execution_, {}, &response), IsOk());
+  EXPECT_EQ(response.screen().lines(0).text(), "$ new");
+}
+
+TEST_F(LiveScreenTest, SaysWhetherAClientAnswersQuestions) {
+  corral::v1::GetScreenResponse response;
+  ASSERT_THAT(screen_.Get(*execution_, {}, &response), IsOk());
+  EXPECT_FALSE(response.answered_by_client());
+  EXPECT_TRUE(Get().answered_by_client());
+  LiveScreen next(&image_);
+  ASSERT_THAT(next.Get(*execution_, {}, &response), IsOk());
+  EXPECT_TRUE(response.answered_by_client());
+}
+
 TEST_F(LiveScreenTest, AnswersQuestionsFromAnOffsetOn) {
   Write(log_, "ab\x1b[6n");
   corral::v1::GetScreenResponse response = Get();

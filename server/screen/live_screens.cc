@@ -100,6 +100,10 @@ void LiveScreens::Sweep() {
     if (entry.warm && (deleted || now - entry.used >= kUnused)) {
       EndEmulator(item->first, &entry);
     }
+    if (deleted) {
+      threads_.Run(item->first,
+                   [screen = entry.screen] { screen->RemoveMarks(); });
+    }
     item = deleted ? entries_.erase(item) : std::next(item);
   }
   Schedule();

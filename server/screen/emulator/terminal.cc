@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/screen/emulator/checksum.h"
 
 namespace screen {
 namespace {
@@ -207,8 +208,16 @@ bool Terminal::Intercept(const ControlSequence& sequence,
     modes_.cursor_visible = true;
     modes_.application_cursor_keys = false;
     modes_.application_keypad = false;
+    ResetMargins();
   }
   return AnswerQuestion(name, sequence.parameters);
+}
+
+void Terminal::ResetMargins() {
+  const CursorPosition position = cursor();
+  // These move the cursor.
+  Forward(absl::StrCat("\x1b[?6l\x1b[r\x1b[?69l\x1b[", position.row + 1, ";",
+                       position.column + 1, "H"));
 }
 
 bool Terminal::AnswerQuestion(const std::string& name,
@@ -219,6 +228,10 @@ bool Terminal::AnswerQuestion(const std::string& name,
       Answer(absl::StrCat("\x1b[", screen ? 9 : 8, ";", grid_.rows(), ";",
                           grid_.columns(), "t"));
     }
+    return true;
+  }
+  if (name == "*y") {
+    Answer(ChecksumAnswer(grid(), parameters));
     return true;
   }
   if (name == ">q") {

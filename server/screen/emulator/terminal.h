@@ -81,6 +81,8 @@ class Terminal : private ControlSink {
   void SaveStyle() { saved_extra_ = extra_; }
   void RestoreStyle() { extra_ = saved_extra_; }
   void Reset();
+  // libvterm's soft reset (DECSTR) leaves margins and origin mode as they are.
+  void ResetMargins();
   void Forward(absl::string_view bytes);
   void Answer(absl::string_view bytes) { answers_.Add(offset() - 1, bytes); }
 

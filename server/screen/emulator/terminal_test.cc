@@ -190,6 +190,16 @@ TEST_F(TerminalTest, AnswersQuestions) {
   EXPECT_NE(terminal_.answers().From(0).find("\x1b[?"), std::string::npos);
 }
 
+TEST_F(TerminalTest, ReportsChecksumsOfItsCells) {
+  Show("ab\x1b[7;1;1;1;1;2*y");
+  EXPECT_EQ(terminal_.answers().From(0), "\x1bP7!~FF3D\x1b\\");
+  const uint64_t seen = terminal_.offset();
+  // An empty cell, and a rectangle outside the screen.
+  Show("\x1b[8;1;5;20;5;20*y\x1b[9;1;90;90;99;99*y");
+  EXPECT_EQ(terminal_.answers().From(seen),
+            "\x1bP8!~FFE0\x1b\\\x1bP9!~0000\x1b\\");
+}
+
 TEST_F(TerminalTest, ReportsModesAndTheTitle) {
   const corral::v1::Screen screen = Show(
       "\x1b]0;t\xff\x01itle\x07\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?"
@@ -201,6 +211,14 @@ TEST_F(TerminalTest, ReportsModesAndTheTitle) {
   EXPECT_FALSE(screen.cursor().visible());
   EXPECT_EQ(screen.cursor().shape(), corral::v1::Cursor::UNDERLINE);
   EXPECT_EQ(screen.modes().mouse(), corral::v1::Modes::DRAGS);
+}
+
+TEST_F(TerminalTest, HasNoMarginsAfterASoftReset) {
+  const corral::v1::Screen screen =
+      Show("\x1b[2;3r\x1b[?69h\x1b[3;5s\x1b[?6h\x1b[!p\x1b[1;1Hx\x1b[5;20Hy");
+  EXPECT_EQ(screen.lines(0).text(), "x");
+  EXPECT_EQ(screen.lines(4).text(), std::string(19, ' ') + "y");
+  EXPECT_EQ(Show("\x1b[3;4H\x1b[!p").cursor().column(), 3);
 }
 
 TEST_F(TerminalTest, IsBlankAfterAFullReset) {

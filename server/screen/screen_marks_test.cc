@@ -1,0 +1,77 @@
+#include "server/screen/screen_marks.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace server {
+namespace {
+
+class ScreenMarksTest : public ::testing::Test {
+ protected:
+  ScreenMarksTest() { std::filesystem::remove_all(directory_); }
+  ~ScreenMarksTest() override { std::filesystem::remove_all(directory_); }
+
+  const std::string directory_ = ::testing::TempDir() + "/screens";
+  const std::string path_ = directory_ + "/job";
+};
+
+TEST_F(ScreenMarksTest, AreReadAgain) {
+  {
+    ScreenMarks marks(path_, "5");
+    EXPECT_TRUE(marks.clears().empty());
+    EXPECT_FALSE(marks.answered());
+    marks.AddClear(7);
+    marks.SetAnswered();
+    marks.AddClear(uint64_t{1} << 40);
+  }
+  const ScreenMarks marks(path_, "5");
+  EXPECT_TRUE(marks.answered());
+  ASSERT_EQ(marks.clears().size(), 2);
+  EXPECT_EQ(marks.clears()[0], 7);
+  EXPECT_EQ(marks.clears()[1], uint64_t{1} << 40);
+}
+
+TEST_F(ScreenMarksTest, IgnoresLinesThatAreTornOrUnknown) {
+  std::filesystem::create_directory(directory_);
+  std::ofstream(path_) << "of 5\nclear 5\nother 3\nclear x\nclear 2\nclear 9";
+  const ScreenMarks marks(path_, "5");
+  ASSERT_EQ(marks.clears().size(), 1);
+  EXPECT_EQ(marks.clears()[0], 5);
+}
+
+TEST_F(ScreenMarksTest, AreNotThoseOfAnEarlierExecutionOfTheSameName) {
+  ScreenMarks(path_, "4").AddClear(7);
+  ScreenMarks marks(path_, "5");
+  EXPECT_TRUE(marks.clears().empty());
+  marks.AddClear(9);
+  EXPECT_EQ(ScreenMarks(path_, "5").clears(), std::vector<uint64_t>({9}));
+  marks.Remove();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(ScreenMarksTest, FillNeitherMemoryNorDisk) {
+  ScreenMarks marks(path_, "5");
+  marks.SetAnswered();
+  for (uint64_t offset = 0; offset < 10'000; ++offset) {
+    marks.AddClear(offset);
+  }
+  EXPECT_EQ(marks.clears().size(), ScreenMarks::kMaxClears);
+  EXPECT_LT(std::filesystem::file_size(path_), 64 << 10);
+  const ScreenMarks again(path_, "5");
+  EXPECT_EQ(again.clears(), marks.clears());
+  EXPECT_TRUE(again.answered());
+}
+
+TEST_F(ScreenMarksTest, AreKeptInMemoryWhenTheDiskFails) {
+  ScreenMarks marks("/nonexistent/a/marks", "5");
+  marks.AddClear(7);
+  EXPECT_EQ(marks.clears().size(), 1);
+}
+
+}  // namespace
+}  // namespace server
