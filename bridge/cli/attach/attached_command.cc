@@ -16,6 +16,7 @@
 #include "bridge/client/retry.h"
 #include "bridge/options/signal_name.h"
 #include "corral/v1/sandbox.grpc.pb.h"
+#include "corral/v1/screen_service.grpc.pb.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -159,6 +160,23 @@ corral::v1::StreamOutputRequest FromTheBeginning(const Execution& execution,
   return request;
 }
 
+// Asks the server. One that does not know leaves the questions to our terminal.
+Attachment::Questions QuestionsOf(client::Connection& connection,
+                                  const Execution& execution) {
+  if (!execution.command().has_terminal() ||
+      execution.state() != Execution::RUNNING) {
+    return Attachment::Questions::kShown;
+  }
+  corral::v1::GetScreenRequest request;
+  request.set_name(execution.name());
+  const absl::StatusOr<corral::v1::GetScreenResponse> screen = client::Call(
+      connection, &corral::v1::ScreenService::StubInterface::GetScreen,
+      request);
+  return screen.ok() && screen->answered_by_client()
+             ? Attachment::Questions::kAnsweredElsewhere
+             : Attachment::Questions::kShown;
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunAttached(client::Connection& connection,
@@ -198,7 +216,7 @@ absl::StatusOr<int> AttachTo(client::Connection& connection,
       FromTheBeginning(execution, from.value_or(0));
   const Outcome outcome = [&] {
     Attachment attachment(connection, request, execution.command(),
-                          detach_keys);
+                          QuestionsOf(connection, execution), detach_keys);
     return Conclude(attachment);
   }();
   if (!outcome.ended.ok() && outcome.detached) {

@@ -58,7 +58,7 @@ Attachment::Attachment(client::Connection& connection,
 
 Attachment::Attachment(client::Connection& connection,
                        const corral::v1::StreamOutputRequest& request,
-                       const corral::v1::Command& command,
+                       const corral::v1::Command& command, Questions questions,
                        DetachKeys detach_keys)
     : connection_(connection),
       owner_(Owner::kShared),
@@ -68,6 +68,9 @@ Attachment::Attachment(client::Connection& connection,
       reader_(connection, request),
       control_(connection, [this] { Cancel(); }),
       catcher_(Signals(), [this](int signal) { OnSignal(signal); }) {
+  if (questions == Questions::kAnsweredElsewhere) {
+    question_filter_.emplace();
+  }
   Prepare(command.output());
 }
 
@@ -136,7 +139,11 @@ void Attachment::OnEvent(const OutputEvent& event) {
   }
 }
 
-void Attachment::Write(const OutputEvent& event) {
+void Attachment::Write(OutputEvent event) {
+  if (question_filter_.has_value() && event.has_chunk()) {
+    event.mutable_chunk()->set_data(
+        question_filter_->Filter(event.chunk().data()));
+  }
   write_status_ = writer_.Write(event, absl::Now());
   if (!replay_end_.has_value()) {
     return;

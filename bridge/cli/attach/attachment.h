@@ -16,6 +16,7 @@
 #include "bridge/cli/attach/execution_control.h"
 #include "bridge/cli/attach/input_forwarder.h"
 #include "bridge/cli/attach/output_writer.h"
+#include "bridge/cli/attach/question_filter.h"
 #include "bridge/cli/attach/replay_guard.h"
 #include "bridge/cli/attach/signal_catcher.h"
 #include "bridge/cli/attach/terminal.h"
@@ -38,9 +39,13 @@ class Attachment {
   // To a command that exists, and to which others may be attached as well.
   // Input goes to a terminal only, because a pipe belongs to the client that
   // started the command. Its end is not passed on; a signal detaches.
+  // `questions`: whether our terminal sees, and answers, what the program asks
+  // its terminal.
+  enum class Questions { kShown, kAnsweredElsewhere };
   Attachment(client::Connection& connection,
              const corral::v1::StreamOutputRequest& request,
-             const corral::v1::Command& command, DetachKeys detach_keys);
+             const corral::v1::Command& command, Questions questions,
+             DetachKeys detach_keys);
 
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -70,7 +75,7 @@ class Attachment {
   void Open(const corral::v1::Execution& opened);
   void BeginReplay(const corral::v1::Execution& opened);
   void ForwardInput(uint64_t accepted_offset);
-  void Write(const corral::v1::OutputEvent& event);
+  void Write(corral::v1::OutputEvent event);
   InputForwarder::Filtered FilterInput(const std::string& typed);
   void Detach();
   // Ends Run(), even while it writes.
@@ -82,6 +87,8 @@ class Attachment {
   // Without a value: input is not passed on.
   const std::optional<InputForwarder::Target> input_target_;
   DetachKeys detach_keys_;
+  // Without a value: our terminal sees the questions.
+  std::optional<QuestionFilter> question_filter_;
   ReplayGuard replay_guard_;
   // The offset at which the replay ends; without a value: there is none, or it
   // is over.
