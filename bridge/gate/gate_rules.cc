@@ -108,6 +108,10 @@ bool MatchesRule(const GateRule& rule, const GatedCommand& command) {
       !(rule.program().empty() && rule.command_line().empty())) {
     return false;
   }
+  const bool elsewhere =
+      command.directory.empty()
+          ? allows && !rule.working_directory().empty()
+          : !MatchesAny(rule.working_directory(), {command.directory}, Matches);
   const Forms forms = FormsOf(command, rule.decision());
   std::vector<std::string> variables;
   for (const auto& [name, value] : command.environment) {
@@ -116,8 +120,7 @@ bool MatchesRule(const GateRule& rule, const GatedCommand& command) {
   return MatchesAny(rule.program(), forms.programs,
                     allows ? Matches : MatchesName) &&
          MatchesAny(rule.command_line(), forms.lines, Matches) &&
-         MatchesAny(rule.environment(), variables, Matches) &&
-         MatchesAny(rule.working_directory(), {command.directory}, Matches) &&
+         MatchesAny(rule.environment(), variables, Matches) && !elsewhere &&
          MatchesAny(rule.session(), {command.session_id}, Matches);
 }
 
@@ -257,6 +260,16 @@ Ruling GateRules::Rule(const GatedCommand& command) const {
     }
   }
   return ruling;
+}
+
+int GateRules::FirstWithLimits() const {
+  for (int i = 0; i < config_.rule_size(); ++i) {
+    if (!config_.rule(i).timeout().empty() ||
+        !config_.rule(i).cpu_timeout().empty() || sandboxes_[i].has_value()) {
+      return i + 1;
+    }
+  }
+  return 0;
 }
 
 }  // namespace bridge

@@ -44,6 +44,10 @@ class GateRules {
   // The first rule that matches decides.
   Ruling Rule(const GatedCommand& command) const;
 
+  // The first rule that limits a command, by a timeout or a sandbox of its own;
+  // counted from 1. 0: there is none.
+  int FirstWithLimits() const;
+
  private:
   corral::config::v1::GateConfig config_;
   // One for each rule; see Ruling.

@@ -13,7 +13,9 @@ struct GatedCommand {
   std::vector<std::string> argv;
   // Added by the agent to the sandbox's own variables.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string directory;  // absolute
+  // Absolute. Empty: not known; then a rule with a working_directory matches
+  // unless it allows.
+  std::string directory;
 };
 
 }  // namespace bridge

@@ -18,6 +18,7 @@
 #include "bridge/mcp/protocol/client_session.h"
 #include "bridge/mcp/protocol/reply_channel.h"
 #include "bridge/mcp/stdio_loop.h"
+#include "bridge/mcp/tools/workplace.h"
 #include "sandbox/base/mutex.h"
 
 namespace {
@@ -60,7 +61,8 @@ int ServeStdio(const bridge::McpOptions& options) {
     Complain(loop.status());
     return kFailureStatus;
   }
-  bridge::ClientSession session(options.terminals);
+  const auto workplace = std::make_shared<bridge::Workplace>(options.terminals);
+  bridge::ClientSession session({options.terminals, options.gate}, workplace);
   const auto output = std::make_shared<StandardOutput>();
   const bridge::StdioLoop::End end = loop->Run(
       [&](absl::string_view line) { session.server().Receive(line, output); });
@@ -68,14 +70,14 @@ int ServeStdio(const bridge::McpOptions& options) {
   if (end == bridge::StdioLoop::End::kEndOfInput) {
     session.server().Finish();
   }
-  session.recorder().Finalize();
+  workplace->recorder().Finalize();
   return 0;
 }
 
 int ServeHttp(const bridge::McpOptions& options) {
   // Before any thread starts, so that only this one gets them.
   const sigset_t signals = bridge::BlockEndingSignals();
-  bridge::HttpSessions sessions(options.terminals);
+  bridge::HttpSessions sessions({options.terminals, options.gate});
   bridge::Endpoint endpoint(bridge::Access(options.token), &sessions);
   absl::StatusOr<std::unique_ptr<bridge::HttpServer>> server =
       bridge::HttpServer::Start(*options.http, &endpoint);

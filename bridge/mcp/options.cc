@@ -2,10 +2,16 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/client/resource_name.h"
+#include "bridge/gate/audit_log.h"
+#include "bridge/gate/gate_options.h"
+#include "bridge/gate/gate_rules.h"
+#include "bridge/mcp/gate/tool_gate.h"
 #include "bridge/mcp/http/access.h"
 #include "bridge/mcp/http/http_address.h"
 #include "bridge/options/option_table.h"
@@ -87,13 +93,24 @@ absl::Status ReadHttpToken(const std::string& file, McpOptions& options) {
 
 absl::Status SetNames(const std::string& existing, McpOptions& options) {
   TerminalSandboxOptions& sandbox = options.terminals.sandbox;
-  if (!sandbox.lasting_id.empty() &&
-      (!existing.empty() || options.http.has_value())) {
-    return UsageError("--name excludes --sandbox and --http");
+  if (!sandbox.lasting_id.empty() && !existing.empty()) {
+    return UsageError("--name excludes --sandbox");
   }
   if (!existing.empty()) {
     ASSIGN_OR_RETURN(sandbox.existing, client::SandboxName(existing));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SetGate(GateRules rules, AuditLog audit, McpOptions& options) {
+  if (const int rule = rules.FirstWithLimits(); rule != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gate: rule ", rule,
+        " limits its commands, which corral-mcp cannot do: they run in a shell "
+        "that goes on"));
+  }
+  options.gate = std::make_shared<ToolGate>(std::move(rules), std::move(audit),
+                                            options.terminals.shell.shell);
   return absl::OkStatus();
 }
 
@@ -114,7 +131,8 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
              headless);
   table.Text(0, "name", "NAME",
              "The sandbox is called NAME. It and its shells stay when\n"
-             "corral-mcp ends; the next one with this name finds them.",
+             "corral-mcp ends; the next one with this name finds them. With\n"
+             "--http, all clients share them.",
              options.terminals.sandbox.lasting_id);
   std::string existing;
   table.Text(0, "sandbox", "NAME",
@@ -122,6 +140,9 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
              "ends. The options for a new sandbox then have no effect.",
              existing);
   sandbox.AddTo(table);
+  GateRules rules;
+  AuditLog audit;
+  AddGateOptions(table, rules, audit);
   AddServerOptions(table, options.terminals.sandbox.server);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(words));
   if (arguments.help) {
@@ -133,6 +154,7 @@ absl::StatusOr<McpOptions> ParseMcpOptions(
     options.terminals.shell.shell = DefaultShell();
   }
   RETURN_IF_ERROR(SetNames(existing, options));
+  RETURN_IF_ERROR(SetGate(std::move(rules), std::move(audit), options));
   corral::v1::Sandbox& made = options.terminals.sandbox.sandbox;
   ASSIGN_OR_RETURN(made, sandbox.Build());
   // Shells begin where corral-mcp was started, if they can see that directory.

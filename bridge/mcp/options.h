@@ -3,11 +3,13 @@
 #ifndef BRIDGE_MCP_OPTIONS_H_
 #define BRIDGE_MCP_OPTIONS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bridge/mcp/gate/tool_gate.h"
 #include "bridge/mcp/http/http_address.h"
 #include "bridge/mcp/terminal/terminals.h"
 
@@ -17,6 +19,8 @@ struct McpOptions {
   // Not empty: help was asked for, and this is its text.
   std::string help;
   TerminalsOptions terminals;
+  // The rules about commands. Null only together with `help`.
+  std::shared_ptr<ToolGate> gate;
   // Serve HTTP there instead of standard input and output.
   std::optional<HttpAddress> http;
   // The token that HTTP clients must show. Empty: none; then `http` is a
@@ -24,8 +28,9 @@ struct McpOptions {
   std::string token;
 };
 
-// `words`: the command line without the program's name. Reads the file of the
-// token. InvalidArgument: an option is unknown or has a wrong value.
+// `words`: the command line without the program's name. Reads the files of the
+// token and of the rules, and opens the audit log. InvalidArgument: an option
+// is unknown or has a wrong value.
 absl::StatusOr<McpOptions> ParseMcpOptions(
     const std::vector<std::string>& words);
 

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -52,8 +54,23 @@ TEST(McpOptions, NamesASandboxThatExistsOrThatStays) {
   EXPECT_EQ(ParseMcpOptions({"--name", "s1"})->terminals.sandbox.lasting_id,
             "s1");
   EXPECT_FALSE(ParseMcpOptions({"--name", "s1", "--sandbox", "s1"}).ok());
-  EXPECT_FALSE(ParseMcpOptions({"--name", "s1", "--http", "0"}).ok());
+  EXPECT_TRUE(ParseMcpOptions({"--name", "s1", "--http", "0"}).ok());
   EXPECT_FALSE(ParseMcpOptions({"--sandbox", "no name"}).ok());
+}
+
+TEST(McpOptions, ReadsTheRulesAboutCommands) {
+  const std::string file = ::testing::TempDir() + "/rules";
+  tests::WriteFile(file, R"(rule { decision: DENY program: "rm" })");
+  const McpOptions options = ParseMcpOptions({"--gate", file}).value();
+  EXPECT_EQ(options.gate->Judge("run", {{"command", "rm x"}})->ruling.decision,
+            corral::config::v1::DENY);
+  for (const char* const limit : {R"(timeout: "5s")", R"(memory: "1G")"}) {
+    tests::WriteFile(file, absl::StrCat("rule { decision: ALLOW ", limit, "}"));
+    EXPECT_THAT(
+        std::string(ParseMcpOptions({"--gate", file}).status().message()),
+        HasSubstr("rule 1 limits its commands"));
+  }
+  EXPECT_FALSE(ParseMcpOptions({"--gate", "/nonexistent"}).ok());
 }
 
 TEST(McpOptions, RefusesSizesWithoutAScreen) {

@@ -1,105 +1,21 @@
-// corral-mcp between a client on its pipes and the real server.
+// The terminals of corral-mcp with the real server.
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bridge/cli/commands/corral_process.h"
 #include "bridge/jsonrpc/json.h"
-#include "corral/v1/sandbox.grpc.pb.h"
 #include "gtest/gtest.h"
-#include "tests/integration/integration_test.h"
+#include "tests/integration/mcp_fixture.h"
 #include "tests/process.h"
 
 namespace tests {
 namespace {
 
 using bridge::OrderedJson;
-
-class McpTest : public IntegrationTest {
- protected:
-  void SetUp() override {
-    IntegrationTest::SetUp();
-    StartMcp({});
-  }
-  void TearDown() override {
-    mcp_->CloseInput();
-    EXPECT_EQ(mcp_->Wait(), 0) << mcp_->ReadError();
-    EXPECT_EQ(SandboxCount(), 0);
-    IntegrationTest::TearDown();
-  }
-
-  void StartMcp(const std::vector<std::string>& options) {
-    std::vector<std::string> words = {"./corral-mcp",
-                                      "--server",
-                                      server_.address(),
-                                      "--workspace",
-                                      server_.workspace(),
-                                      "--shell",
-                                      "/bin/bash",
-                                      "--cols",
-                                      "80",
-                                      "--rows",
-                                      "10"};
-    words.insert(words.end(), options.begin(), options.end());
-    mcp_ = std::make_unique<Process>(
-        words, std::vector<std::string>{"HOME=/nonexistent"});
-  }
-  void EndMcp() {
-    mcp_->CloseInput();
-    EXPECT_EQ(mcp_->Wait(), 0) << mcp_->ReadError();
-  }
-  void DeleteSandbox(const std::string& id) {
-    corral::v1::DeleteSandboxRequest request;
-    request.set_name(absl::StrCat(kTenant, "/sandboxes/", id));
-    google::protobuf::Empty empty;
-    EXPECT_TRUE(
-        client_->Call(&Client::SandboxStub::DeleteSandbox, request, &empty)
-            .ok());
-  }
-
-  OrderedJson Ask(const std::string& method, const OrderedJson& params) {
-    const OrderedJson request = {{"jsonrpc", "2.0"},
-                                 {"id", ++id_},
-                                 {"method", method},
-                                 {"params", params}};
-    mcp_->Write(bridge::SerializeOrdered(request) + "\n");
-    const auto answer = bridge::ParseOrderedJson(mcp_->ReadLine());
-    EXPECT_TRUE(answer.has_value()) << mcp_->ReadError();
-    return answer.value_or(OrderedJson());
-  }
-  // The text that a tool answers.
-  std::string Call(const std::string& tool, const OrderedJson& arguments) {
-    const OrderedJson answer =
-        Ask("tools/call", {{"name", tool}, {"arguments", arguments}});
-    return answer["result"]["content"][0]["text"].get<std::string>();
-  }
-  // Reads the terminal until it holds `text`.
-  std::string AwaitContent(const std::string& text) {
-    std::string content;
-    while (!absl::StrContains(content, text) && !HasFailure()) {
-      content = Call("getContent", OrderedJson::object());
-    }
-    return content;
-  }
-  void Type(const std::string& line) {
-    EXPECT_TRUE(
-        absl::StartsWith(Call("type", {{"text", line + "\r"}}), "Typed "));
-  }
-  int SandboxCount() {
-    corral::v1::ListSandboxesRequest request;
-    request.set_parent(kTenant);
-    corral::v1::ListSandboxesResponse response;
-    EXPECT_TRUE(
-        client_->Call(&Client::SandboxStub::ListSandboxes, request, &response)
-            .ok());
-    return response.sandboxes_size();
-  }
-
-  std::unique_ptr<Process> mcp_;
-  int id_ = 0;
-};
 
 TEST_F(McpTest, MakesNothingBeforeTheFirstToolCall) {
   Ask("initialize", {{"protocolVersion", "2025-11-25"}});
@@ -122,6 +38,40 @@ TEST_F(McpTest, AnswersWhatProgramsAskTheirTerminal) {
   EXPECT_TRUE(absl::StrContains(AwaitContent("answer "), ";1"));
 }
 
+TEST_F(McpTest, IsTheOnlyOneWhoAnswersWhenAPersonIsAttached) {
+  Call("run", {{"command", "true"}});
+  // Sandboxes first, then executions.
+  const std::vector<std::string> names = absl::StrSplit(
+      RunProgram({"./corral", "--server", server_.address(), "ps", "-q"}), '\n',
+      absl::SkipEmpty());
+  const std::string& shell = names.back();
+  bridge::CorralProcess person(server_.address(), {"attach", shell},
+                               bridge::CorralProcess::Io::kTerminal);
+  // The person's terminal answers what `attach` itself asks, and nothing else
+  // may be asked of it.
+  person.ReadUntil("\x1b[5n");
+  person.Write("\x1b[0n");
+  Type(R"(stty -echo; printf 'q\033[6nuestion\033[c\n'; IFS= read -rsd c a; )"
+       R"(read -rsn 99 -t 1 b; stty echo; printf '%s' "$a|$b" | od -c)");
+  const std::string seen = person.ReadUntil("0000000");
+  EXPECT_TRUE(absl::StrContains(seen, "question\r\n")) << seen;
+  const std::string content = AwaitContent("0000000");
+  // Both answers, each once.
+  const size_t first = content.find(" R 033   [   ?");
+  EXPECT_NE(first, content.npos) << content;
+  EXPECT_EQ(content.find(" R ", first + 3), content.npos) << content;
+}
+
+TEST_F(McpTest, StaysClearedWhenTheServerIsKilled) {
+  Type("echo ol''d");
+  AwaitContent("\nold");
+  EXPECT_EQ(Call("clear", OrderedJson::object()), "Terminal cleared");
+  server_.Kill();
+  server_.Start();
+  EXPECT_FALSE(
+      absl::StrContains(Call("getContent", OrderedJson::object()), "old"));
+}
+
 TEST_F(McpTest, StartsAShellAgainThatHasExited) {
   Type("echo fir''st");
   AwaitContent("first");
@@ -141,60 +91,6 @@ TEST_F(McpTest, WorksOnWhenTheServerIsKilled) {
   server_.Start();
   Type("echo aft''er");
   EXPECT_TRUE(absl::StrContains(AwaitContent("after"), "before"));
-}
-
-TEST_F(McpTest, RunsCommandsAndReportsTheirExitCodes) {
-  const auto failed = bridge::ParseOrderedJson(
-      Call("run", {{"command", "printf 'a\\nb\\n'; (exit 3)"}}));
-  EXPECT_EQ((*failed)["output"], "a\nb\n");
-  EXPECT_EQ((*failed)["exitCode"], 3);
-  EXPECT_EQ((*failed)["running"], false);
-  const auto next =
-      bridge::ParseOrderedJson(Call("run", {{"command", "true"}}));
-  EXPECT_EQ((*next)["output"], "");
-  EXPECT_EQ((*next)["exitCode"], 0);
-}
-
-TEST_F(McpTest, GoesOnWaitingForACommandWhoseTimeWasOver) {
-  const auto begun = bridge::ParseOrderedJson(Call(
-      "run",
-      {{"command", "echo rea''dy; read x; echo got $x"}, {"timeoutMs", 0}}));
-  EXPECT_EQ((*begun)["running"], true);
-  EXPECT_TRUE((*begun)["exitCode"].is_null());
-  // Before the command begins, the shell would read the line.
-  AwaitContent("ready");
-  Type("input");
-  const auto waited = bridge::ParseOrderedJson(
-      Call("wait", {{"regex", "got (in)put"}, {"timeoutMs", 60'000}}));
-  EXPECT_EQ((*waited)["reason"], "regex");
-}
-
-TEST_F(McpTest, WaitsForTextSilenceAndTheEndOfTheShell) {
-  Type("echo rea''dy");
-  EXPECT_TRUE(absl::StrContains(
-      Call("wait", {{"text", "ready"}, {"timeoutMs", 60'000}}),
-      "\"reason\": \"text\""));
-  EXPECT_TRUE(absl::StrContains(
-      Call("wait", {{"silenceMs", 10}, {"timeoutMs", 60'000}}),
-      "\"reason\": \"silence\""));
-  EXPECT_TRUE(
-      absl::StrContains(Call("wait", {{"text", "never"}, {"timeoutMs", 1}}),
-                        "\"reason\": \"timeout\""));
-  Type("exit 4");
-  EXPECT_TRUE(absl::StrContains(
-      Call("wait", {{"text", "never"}, {"timeoutMs", 60'000}}),
-      "\"exitCode\": 4"));
-}
-
-TEST_F(McpTest, TakesPicturesOfTheTerminal) {
-  const OrderedJson answer =
-      Ask("tools/call",
-          {{"name", "takeScreenshot"}, {"arguments", {{"format", "png"}}}});
-  const OrderedJson& image = answer["result"]["content"][0];
-  EXPECT_EQ(image["mimeType"], "image/png");
-  // The signature of a PNG, in base64.
-  EXPECT_TRUE(absl::StartsWith(image["data"].get<std::string>(), "iVBORw0K"));
-  EXPECT_EQ(answer["result"]["structuredContent"]["dimensions"]["rows"], 10);
 }
 
 TEST_F(McpTest, AnswersOtherCallsWhileOneWaits) {

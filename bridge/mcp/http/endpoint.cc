@@ -262,13 +262,24 @@ HttpResponse Endpoint::Serve(const HttpRequest& request) {
     case Message::Kind::kNotification:
       return ServeMessage(request, message);
     case Message::Kind::kResponse:
-      return {kAccepted, {}, "", nullptr};  // to nothing that was asked
+      return ServeAnswer(request);
     case Message::Kind::kBatch:
     case Message::Kind::kBroken:
     case Message::Kind::kOther:
       return Failure(kBadRequest, "one JSON-RPC message is expected");
   }
   return Failure(kBadRequest, "");
+}
+
+HttpResponse Endpoint::ServeAnswer(const HttpRequest& request) {
+  const std::shared_ptr<HttpSession> session =
+      sessions_->Find(request.Field("mcp-session-id"));
+  if (session == nullptr) {
+    return NoSession();
+  }
+  const auto stream = std::make_shared<ReplyStream>(request.is_gone);
+  session->Receive(request.body, ReplyStream::MakeChannel(stream, false));
+  return {kAccepted, {}, "", nullptr};
 }
 
 HttpResponse Endpoint::ServeMessage(const HttpRequest& request,

@@ -1,14 +1,18 @@
 #include "bridge/mcp/http/endpoint.h"
 
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bridge/gate/audit_log.h"
+#include "bridge/gate/gate_rules.h"
 #include "bridge/jsonrpc/json.h"
+#include "bridge/mcp/gate/tool_gate.h"
 #include "bridge/mcp/http/access.h"
 #include "bridge/mcp/http/http_message.h"
 #include "bridge/mcp/http/http_sessions.h"
-#include "bridge/mcp/terminal/terminals.h"
+#include "bridge/mcp/protocol/client_session.h"
 #include "gtest/gtest.h"
 
 namespace bridge {
@@ -21,9 +25,11 @@ constexpr char kMeta[] =
 // Without a corrald: no message here may need one.
 class EndpointTest : public ::testing::Test {
  protected:
-  static TerminalsOptions NoServer() {
-    TerminalsOptions options;
-    options.sandbox.server.server = "unix:/nonexistent/socket";
+  static ClientOptions NoServer() {
+    ClientOptions options;
+    options.gate =
+        std::make_shared<ToolGate>(GateRules(), AuditLog(), "/bin/bash");
+    options.terminals.sandbox.server.server = "unix:/nonexistent/socket";
     return options;
   }
 

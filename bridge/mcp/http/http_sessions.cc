@@ -15,6 +15,17 @@ constexpr size_t kIdDigits = 32;
 
 }  // namespace
 
+std::shared_ptr<HttpSession> HttpSessions::MakeSession() {
+  if (options_.terminals.sandbox.lasting_id.empty()) {
+    return std::make_shared<HttpSession>(
+        options_, std::make_shared<Workplace>(options_.terminals));
+  }
+  if (shared_ == nullptr) {
+    shared_ = std::make_shared<Workplace>(options_.terminals);
+  }
+  return std::make_shared<HttpSession>(options_, shared_);
+}
+
 std::shared_ptr<HttpSession> HttpSessions::Begin(std::string* id) {
   *id = RandomHex(kIdDigits);
   MutexLock lock(&mutex_);
@@ -22,7 +33,7 @@ std::shared_ptr<HttpSession> HttpSessions::Begin(std::string* id) {
     return nullptr;
   }
   Entry& entry = sessions_[*id];
-  entry.session = std::make_shared<HttpSession>(options_);
+  entry.session = MakeSession();
   entry.used = absl::Now();
   return entry.session;
 }
@@ -40,7 +51,7 @@ std::shared_ptr<HttpSession> HttpSessions::Find(const std::string& id) {
 std::shared_ptr<HttpSession> HttpSessions::Stateless() {
   MutexLock lock(&mutex_);
   if (stateless_ == nullptr && !stopped_) {
-    stateless_ = std::make_shared<HttpSession>(options_);
+    stateless_ = MakeSession();
   }
   return stateless_;
 }
@@ -71,12 +82,14 @@ void HttpSessions::EndUnused(absl::Time oldest) {
 }
 
 void HttpSessions::Stop() {
+  std::shared_ptr<Workplace> shared;
   std::map<std::string, Entry> ended;
   std::shared_ptr<HttpSession> stateless;
   MutexLock lock(&mutex_);
   stopped_ = true;
   ended.swap(sessions_);
   stateless.swap(stateless_);
+  shared.swap(shared_);
 }
 
 }  // namespace bridge

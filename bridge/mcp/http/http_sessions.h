@@ -7,13 +7,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "bridge/mcp/protocol/client_session.h"
 #include "bridge/mcp/protocol/mcp_server.h"
-#include "bridge/mcp/terminal/terminals.h"
+#include "bridge/mcp/tools/workplace.h"
 #include "sandbox/base/mutex.h"
 
 namespace bridge {
@@ -21,7 +22,9 @@ namespace bridge {
 // A session that several connections may use at the same time.
 class HttpSession {
  public:
-  explicit HttpSession(const TerminalsOptions& options) : session_(options) {}
+  HttpSession(const ClientOptions& options,
+              std::shared_ptr<Workplace> workplace)
+      : session_(options, std::move(workplace)) {}
 
   void Receive(absl::string_view message, const McpServer::Channel& channel)
       ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -34,12 +37,11 @@ class HttpSession {
   ClientSession session_;
 };
 
-// Thread-safe. The end of a session deletes its sandbox, and takes as long as
-// the server needs.
+// Thread-safe. Each session has a sandbox; its end deletes it, and takes as
+// long as the server needs. A sandbox with a name is that of all sessions.
 class HttpSessions {
  public:
-  explicit HttpSessions(TerminalsOptions options)
-      : options_(std::move(options)) {}
+  explicit HttpSessions(ClientOptions options) : options_(std::move(options)) {}
 
   // Begins a session, and writes its id. Null: there are kMaxSessions, or
   // Stop() was called.
@@ -68,8 +70,13 @@ class HttpSessions {
     absl::Time used;
   };
 
-  const TerminalsOptions options_;
+  std::shared_ptr<HttpSession> MakeSession()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ClientOptions options_;
   sandbox::Mutex mutex_;
+  // Belongs to a sandbox with a name; made for the first session.
+  std::shared_ptr<Workplace> shared_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Entry> sessions_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<HttpSession> stateless_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,32 +1,38 @@
-// All that one client has: the state of the protocol, terminals, recordings.
+// All that one client has: the state of the protocol, and a workplace.
 
 #ifndef BRIDGE_MCP_PROTOCOL_CLIENT_SESSION_H_
 #define BRIDGE_MCP_PROTOCOL_CLIENT_SESSION_H_
 
+#include <memory>
+#include <utility>
+
+#include "bridge/mcp/gate/tool_gate.h"
 #include "bridge/mcp/protocol/mcp_server.h"
-#include "bridge/mcp/recording/recorder.h"
 #include "bridge/mcp/terminal/terminals.h"
-#include "bridge/mcp/tools/tools.h"
+#include "bridge/mcp/tools/workplace.h"
 
 namespace bridge {
 
-// Makes nothing on the server before the first tool call. Its end deletes what
-// was made, and saves a recording that runs.
+struct ClientOptions {
+  TerminalsOptions terminals;
+  // Shared by all clients; never null.
+  std::shared_ptr<ToolGate> gate;
+};
+
 class ClientSession {
  public:
-  explicit ClientSession(const TerminalsOptions& options)
-      : recorder_(options.shell.columns, options.shell.rows),
-        terminals_(options, &recorder_),
-        tools_(&terminals_, &recorder_),
-        server_(&tools_) {}
+  // `workplace`: may be shared with other clients.
+  ClientSession(const ClientOptions& options,
+                std::shared_ptr<Workplace> workplace)
+      : gate_(options.gate),
+        workplace_(std::move(workplace)),
+        server_(&workplace_->tools(), gate_.get()) {}
 
   McpServer& server() { return server_; }
-  Recorder& recorder() { return recorder_; }
 
  private:
-  Recorder recorder_;
-  Terminals terminals_;
-  Tools tools_;
+  const std::shared_ptr<ToolGate> gate_;
+  const std::shared_ptr<Workplace> workplace_;
   McpServer server_;
 };
 

@@ -62,7 +62,19 @@ std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta) {
   if (capabilities == found->end() || !capabilities->is_object()) {
     return Invalid(absl::StrCat("_meta lacks ", kCapabilitiesKey));
   }
+  meta->can_ask = CanAsk(*capabilities);
   return std::nullopt;
+}
+
+bool CanAsk(const OrderedJson& capabilities) {
+  if (!capabilities.is_object()) {
+    return false;
+  }
+  const OrderedJson elicitation =
+      capabilities.value("elicitation", OrderedJson());
+  // Without "form" and "url", forms are meant.
+  return elicitation.is_object() &&
+         (elicitation.contains("form") || !elicitation.contains("url"));
 }
 
 bool IsSessionRevision(const std::string& revision) {

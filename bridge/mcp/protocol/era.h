@@ -26,6 +26,9 @@ struct RequestMeta {
   Era era = Era::kSession;
   // The revision that it names, known or not. Empty: none.
   std::string revision;
+  // The client can show a form to its user. In the session era, `initialize`
+  // says it.
+  bool can_ask = false;
   // To be sent with notifications of progress. Null: no progress is wanted.
   OrderedJson progress_token;
 };
@@ -33,6 +36,9 @@ struct RequestMeta {
 // Reads params._meta. An error: it speaks an unknown revision, or lacks what
 // the stateless revision requires.
 std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta);
+
+// Whether these capabilities of a client include forms for its user.
+bool CanAsk(const OrderedJson& capabilities);
 
 // Whether clients of this revision begin sessions.
 bool IsSessionRevision(const std::string& revision);

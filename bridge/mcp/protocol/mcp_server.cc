@@ -6,22 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "bridge/jsonrpc/response.h"
 #include "bridge/mcp/protocol/prompts.h"
+#include "bridge/mcp/protocol/replies.h"
 #include "bridge/mcp/protocol/surrogates.h"
 #include "bridge/mcp/tools/tool_list.h"
-#include "sandbox/base/version.h"
 
 namespace bridge {
 namespace {
 
 using sandbox::MutexLock;
-
-constexpr char kName[] = "corral-mcp";
-
-OrderedJson ServerInfo() {
-  return {{"name", kName},
-          {"title", "Corral terminal"},
-          {"version", sandbox::kVersion}};
-}
 
 OrderedJson Capabilities() {
   return {{"tools", OrderedJson::object()}, {"prompts", OrderedJson::object()}};
@@ -54,42 +46,10 @@ void Refuse(absl::string_view id, ReplyChannel* channel, ErrorCode code,
   channel->Send(ErrorLine(id, {code, message, {}}));
 }
 
-void Reply(const std::string& id, const RequestMeta& meta,
-           ReplyChannel* channel, OrderedJson result) {
-  if (meta.era == Era::kStateless) {
-    result["resultType"] = "complete";
-    result["_meta"] = {{"io.modelcontextprotocol/serverInfo", ServerInfo()}};
-  }
-  channel->Send(OrderedResultLine(id, result));
-}
-
-void SendProgress(const OrderedJson& token, int seconds,
-                  ReplyChannel* channel) {
-  if (token.is_null()) {
-    return;
-  }
-  const OrderedJson notification = {
-      {"jsonrpc", "2.0"},
-      {"method", "notifications/progress"},
-      {"params", {{"progressToken", token}, {"progress", seconds}}}};
-  channel->Send(absl::StrCat(SerializeOrdered(notification), "\n"));
-}
-
-OrderedJson ToJson(const ToolResult& result) {
-  OrderedJson json = {{"content", result.content}};
-  if (result.structured.has_value()) {
-    json["structuredContent"] = *result.structured;
-  }
-  if (result.is_error) {
-    json["isError"] = true;
-  }
-  return json;
-}
-
 }  // namespace
 
-McpServer::McpServer(Tools* tools)
-    : tools_(tools), thread_([this] { Run(); }) {}
+McpServer::McpServer(Tools* tools, ToolGate* gate)
+    : tools_(tools), gate_(gate), thread_([this] { Run(); }) {}
 
 McpServer::~McpServer() {
   {
@@ -122,7 +82,8 @@ void McpServer::Receive(absl::string_view line, const Channel& channel) {
       OnNotification(message);
       return;
     case Message::Kind::kResponse:
-      return;  // to nothing that was asked
+      approvals_.OnResponse(message);
+      return;
     case Message::Kind::kBatch:
     case Message::Kind::kBroken:
     case Message::Kind::kOther:
@@ -176,6 +137,8 @@ void McpServer::Answer(const Request& request, const std::string& method,
     }
   } else if (method == "initialize" && !stateless) {
     has_session_ = true;
+    can_ask_ = params.is_object() &&
+               CanAsk(params.value("capabilities", OrderedJson()));
     Reply(id, meta, channel.get(), Initialized(params));
   } else if (method == "ping" && !stateless) {
     Reply(id, meta, channel.get(), OrderedJson::object());
@@ -220,9 +183,25 @@ void McpServer::CallTool(const Request& request, const OrderedJson& params) {
            absl::StrCat("Unknown tool: ", tool));
     return;
   }
-  MutexLock lock(&mutex_);
-  calls_.push_back({request, tool, params.value("arguments", OrderedJson())});
-  mutex_.Signal();
+  Call call = {request, tool, params.value("arguments", OrderedJson())};
+  call.gated = gate_->Judge(tool, call.arguments);
+  if (!call.gated.has_value()) {
+    Enqueue(call);
+    return;
+  }
+  const Ruling& ruling = call.gated->ruling;
+  switch (ruling.decision) {
+    case corral::config::v1::ALLOW:
+      Settle(call, true, ruling.by, "");
+      return;
+    case corral::config::v1::ASK:
+      Ask(call, params);
+      return;
+    default:
+      Settle(call, false, ruling.by,
+             ruling.reason.empty() ? "a rule of the user forbids it"
+                                   : ruling.reason);
+  }
 }
 
 void McpServer::Run() {
@@ -259,14 +238,14 @@ void McpServer::Carry(Call call) {
     reply(outcome.result);
     return;
   }
-  Waits::Callbacks callbacks;
-  callbacks.progress = [channel = request.channel,
-                        token = request.meta.progress_token](int seconds) {
-    SendProgress(token, seconds, channel.get());
-  };
-  callbacks.done = reply;
-  callbacks.is_abandoned = [channel = request.channel] {
-    return channel->IsAbandoned();
+  Waits::Callbacks callbacks =
+      CallbacksOf(request.channel, request.meta.progress_token);
+  callbacks.done = [this, reply, gated = call.gated,
+                    execution = outcome.execution](const ToolResult& result) {
+    if (gated.has_value() && result.structured.has_value()) {
+      gate_->RecordEnd(*gated, *result.structured, execution);
+    }
+    reply(result);
   };
   if (!waits_.Start(CanonicalId(request.id), std::move(outcome.wait),
                     std::move(callbacks))) {

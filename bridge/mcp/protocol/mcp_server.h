@@ -5,13 +5,18 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "bridge/jsonrpc/json.h"
 #include "bridge/jsonrpc/message.h"
+#include "bridge/mcp/gate/tool_gate.h"
+#include "bridge/mcp/protocol/approvals.h"
 #include "bridge/mcp/protocol/era.h"
 #include "bridge/mcp/protocol/reply_channel.h"
 #include "bridge/mcp/protocol/waits.h"
@@ -27,8 +32,8 @@ class McpServer {
  public:
   using Channel = std::shared_ptr<ReplyChannel>;
 
-  // `tools` must outlive this object; it is used by the thread for calls.
-  explicit McpServer(Tools* tools);
+  // Both must outlive this object. `tools` is used by the thread for calls.
+  McpServer(Tools* tools, ToolGate* gate);
   // Drops the calls that have not begun.
   ~McpServer();
 
@@ -51,6 +56,8 @@ class McpServer {
     Request request;
     std::string tool;
     OrderedJson arguments;
+    // Present if the call runs a command.
+    std::optional<ToolGate::Case> gated = {};
   };
 
   void OnRequest(const Message& message, const Channel& channel);
@@ -58,18 +65,32 @@ class McpServer {
   void Answer(const Request& request, const std::string& method,
               const OrderedJson& params);
   void CallTool(const Request& request, const OrderedJson& params);
+  // The user has to say whether the call may run.
+  void Ask(const Call& call, const OrderedJson& params);
+  void AskInSession(const Call& call, const std::string& text);
+  void OnAnswer(const Call& call, Approvals::Answer answer);
+  // The decision is made. `by`: who made it; `reason`: why not.
+  void Settle(const Call& call, bool allowed, const std::string& by,
+              const std::string& reason);
+  void Enqueue(const Call& call) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Run();
   void Carry(Call call);
 
   Tools* const tools_;
+  ToolGate* const gate_;
   // An `initialize` has begun a session.
   bool has_session_ = false;
+  // Its client can show forms.
+  bool can_ask_ = false;
+  Approvals approvals_;
 
   sandbox::Mutex mutex_;
   std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Commands that the user has allowed for the session.
+  std::set<std::vector<std::string>> remembered_ ABSL_GUARDED_BY(mutex_);
   Waits waits_;
   std::thread thread_;
 };

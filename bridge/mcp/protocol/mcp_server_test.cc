@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bridge/gate/audit_log.h"
+#include "bridge/gate/gate_rules.h"
 #include "bridge/jsonrpc/json.h"
+#include "bridge/mcp/gate/tool_gate.h"
 #include "bridge/mcp/protocol/reply_channel.h"
 #include "bridge/mcp/recording/recorder.h"
 #include "bridge/mcp/terminal/terminals.h"
@@ -59,7 +62,8 @@ class McpServerTest : public ::testing::Test {
   Terminals terminals_{NoServer(), &recorder_};
   Tools tools_{&terminals_, &recorder_};
   std::shared_ptr<ReplyChannel> channel_ = std::make_shared<Answers>(&answers_);
-  McpServer server_{&tools_};
+  ToolGate gate_{GateRules(), AuditLog(), "/bin/bash"};
+  McpServer server_{&tools_, &gate_};
 };
 
 constexpr char kMeta[] =

@@ -99,14 +99,28 @@ absl::StatusOr<Recording> Recorder::Start(const RecordingOptions& options) {
   recording.path =
       absl::StrCat(directory, absl::EndsWith(directory, "/") ? "" : "/",
                    "terminal-", now, "-", recording.id, ".cast");
+  const uint32_t columns =
+      options.first.has_value() ? options.first->columns : columns_;
+  const uint32_t rows = options.first.has_value() ? options.first->rows : rows_;
   ASSIGN_OR_RETURN(CastFile file,
                    CastFile::Create(absl::StrCat(TemporaryDirectory(),
                                                  "/terminal-mcp-recording-",
                                                  recording.id, ".cast"),
-                                    columns_, rows_, now / 1000));
+                                    columns, rows, now / 1000));
   active_.emplace(Active{recording, std::move(file), now, now, now});
+  if (options.first.has_value()) {
+    AddFirstScreen();
+  }
   changed_.notify_all();
   return recording;
+}
+
+void Recorder::AddFirstScreen() {
+  const FirstScreen& first = *active_->recording.options.first;
+  const std::string since = first.since(first.offset);
+  active_->first_offset = first.offset + since.size();
+  active_->has_events = true;
+  active_->file.AddOutput(0, absl::StrCat(first.redraw, since));
 }
 
 absl::StatusOr<RecordingResult> Recorder::Stop(const std::string& id) {
@@ -128,9 +142,19 @@ std::optional<Recording> Recorder::active() {
                              : std::nullopt;
 }
 
-void Recorder::OnOutput(absl::string_view bytes) {
+void Recorder::OnOutput(const std::string& terminal, uint64_t offset,
+                        absl::string_view bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (active_.has_value()) {
+    const auto& first = active_->recording.options.first;
+    if (first.has_value() && first->terminal == terminal &&
+        offset < active_->first_offset) {
+      bytes.remove_prefix(
+          std::min<uint64_t>(active_->first_offset - offset, bytes.size()));
+      if (bytes.empty()) {
+        return;
+      }
+    }
     GoOn();
     active_->last_output_ms = active_->last_event_ms;
     active_->file.AddOutput(active_->seconds, bytes);

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -19,6 +20,20 @@
 
 namespace bridge {
 
+// The screen with which a recording begins.
+struct FirstScreen {
+  // The name of the execution whose terminal it is.
+  std::string terminal;
+  uint32_t columns = 0;
+  uint32_t rows = 0;
+  // Output that draws the screen as it was after the output up to `offset`.
+  std::string redraw;
+  uint64_t offset = 0;
+  // Returns the output from `offset` on that has arrived by now, all that was
+  // given to OnOutput() included. Called once, with a lock held.
+  std::function<std::string(uint64_t offset)> since;
+};
+
 struct RecordingOptions {
   // Saves only if the shell ends with another exit status than 0.
   bool only_failures = false;
@@ -29,6 +44,8 @@ struct RecordingOptions {
   double idle_time_limit = 2;
   double max_duration = 3600;
   double inactivity_timeout = 600;
+  // Absent: the recording begins with an empty screen.
+  std::optional<FirstScreen> first = std::nullopt;
 };
 
 struct Recording {
@@ -75,7 +92,8 @@ class Recorder : public OutputObserver {
   // Saves the recording that runs, because corral-mcp ends.
   void Finalize();
 
-  void OnOutput(absl::string_view bytes) override;
+  void OnOutput(const std::string& terminal, uint64_t offset,
+                absl::string_view bytes) override;
   void OnResize(uint32_t columns, uint32_t rows) override;
   void OnEnd(int exit_code) override;
 
@@ -88,9 +106,12 @@ class Recorder : public OutputObserver {
     int64_t last_output_ms;
     double seconds = 0;  // as recorded, with idle times shortened
     bool has_events = false;
+    // The output of options.first's terminal is recorded from here on.
+    uint64_t first_offset = 0;
   };
 
   // All of these are called with the mutex held.
+  void AddFirstScreen();
   // Advances the time of the recording that runs to that of an event.
   void GoOn();
   RecordingResult Finish(StopReason reason, std::optional<int> exit_code);

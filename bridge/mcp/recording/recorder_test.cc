@@ -71,8 +71,8 @@ class RecorderTest : public ::testing::Test {
 
 TEST_F(RecorderTest, WritesHeaderEventsAndMeta) {
   const Recording recording = recorder_.Start(options_).value();
-  recorder_.OnOutput("a\x1b[31m\xe6\xbc");
-  recorder_.OnOutput("\xa2\r\n");
+  recorder_.OnOutput("t", 0, "a\x1b[31m\xe6\xbc");
+  recorder_.OnOutput("t", 0, "\xa2\r\n");
   recorder_.OnResize(60, 12);
   const RecordingResult result = recorder_.Stop(recording.id).value();
   EXPECT_TRUE(result.saved);
@@ -92,6 +92,26 @@ TEST_F(RecorderTest, WritesHeaderEventsAndMeta) {
       recording.path.substr(0, recording.path.size() - 5) + ".meta.json";
   EXPECT_THAT(ReadFile(meta), HasSubstr("{\n  \"exitCode\": 0,\n"));
   EXPECT_THAT(ReadFile(meta), HasSubstr("\"stopReason\": \"explicit\"\n}"));
+}
+
+TEST_F(RecorderTest, BeginsWithTheScreenAndWithWhatCameAfterIt) {
+  options_.first = {"t", 90, 30, "<screen>", 10, [](uint64_t offset) {
+                      EXPECT_EQ(offset, 10);
+                      return "abc";
+                    }};
+  const Recording recording = recorder_.Start(options_).value();
+  recorder_.OnOutput("t", 8, "..abc");
+  recorder_.OnOutput("t", 12, "cd");
+  recorder_.OnOutput("other", 0, "x");
+  recorder_.OnOutput("t", 14, "e");
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  EXPECT_THAT(ReadFile(recording.path),
+              HasSubstr("\"width\":90,\"height\":30"));
+  std::string output;
+  for (const OrderedJson& event : Events(recording.path)) {
+    output += event[2].get<std::string>();
+  }
+  EXPECT_EQ(output, "<screen>abcdxe");
 }
 
 TEST_F(RecorderTest, RunsOneRecordingAtATime) {

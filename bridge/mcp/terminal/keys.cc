@@ -112,6 +112,9 @@ bool IsOneCharacter(absl::string_view text) {
 absl::StatusOr<std::string> ModifiedKeyBytes(absl::string_view key,
                                              const Modifiers& modifiers) {
   const absl::StatusOr<std::string> named = KeyBytes(key);
+  if (!modifiers.shift && !modifiers.alt && !modifiers.ctrl && named.ok()) {
+    return named;
+  }
   if (named.ok()) {
     return named->size() > 1 ? ModifySequence(*named, modifiers)
                              : ModifyCharacter(*named, modifiers);
@@ -143,6 +146,12 @@ absl::StatusOr<std::string> KeyBytes(absl::string_view key) {
   return absl::NotFoundError(absl::StrCat(
       "Unknown key: \"", key,
       "\". Available keys include: ", absl::StrJoin(names, ", "), "..."));
+}
+
+std::string ApplicationKeyBytes(absl::string_view bytes) {
+  const bool moves = bytes.size() == 3 && absl::StartsWith(bytes, "\x1b[") &&
+                     absl::StrContains("ABCDHF", bytes.substr(2));
+  return moves ? absl::StrCat("\x1bO", bytes.substr(2)) : std::string(bytes);
 }
 
 }  // namespace bridge

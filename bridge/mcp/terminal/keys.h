@@ -29,6 +29,10 @@ absl::StatusOr<std::string> KeyBytes(absl::string_view key);
 absl::StatusOr<std::string> ModifiedKeyBytes(absl::string_view key,
                                              const Modifiers& modifiers);
 
+// The bytes of a key for a program that has asked for application cursor keys
+// (DECCKM): those of arrows, Home and End begin with ESC O.
+std::string ApplicationKeyBytes(absl::string_view bytes);
+
 }  // namespace bridge
 
 #endif  // BRIDGE_MCP_TERMINAL_KEYS_H_

@@ -85,5 +85,19 @@ TEST(ModifiedKeyBytes, RefusesWhatIsNoKey) {
   }
 }
 
+TEST(Keys, AreAsTheyAreWithoutModifiers) {
+  EXPECT_EQ(ModifiedKeyBytes("ArrowUp", {}).value(), "\x1b[A");
+  EXPECT_EQ(ModifiedKeyBytes("Tab", {}).value(), "\t");
+}
+
+TEST(Keys, FollowTheModeOfTheCursorKeys) {
+  EXPECT_EQ(ApplicationKeyBytes(KeyBytes("ArrowUp").value()), "\x1bOA");
+  EXPECT_EQ(ApplicationKeyBytes(KeyBytes("End").value()), "\x1bOF");
+  for (const char* const key : {"F1", "PageUp", "Escape", "Enter", "Insert"}) {
+    EXPECT_EQ(ApplicationKeyBytes(KeyBytes(key).value()),
+              KeyBytes(key).value());
+  }
+}
+
 }  // namespace
 }  // namespace bridge

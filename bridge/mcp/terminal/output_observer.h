@@ -4,6 +4,7 @@
 #define BRIDGE_MCP_TERMINAL_OUTPUT_OBSERVER_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -15,7 +16,10 @@ class OutputObserver {
  public:
   virtual ~OutputObserver() = default;
 
-  virtual void OnOutput(absl::string_view bytes) = 0;
+  // `terminal`: the name of its execution. `offset`: of the first byte in the
+  // output of that terminal.
+  virtual void OnOutput(const std::string& terminal, uint64_t offset,
+                        absl::string_view bytes) = 0;
   virtual void OnResize(uint32_t columns, uint32_t rows) = 0;
   // The shell of a terminal has ended. `exit_code`: 128 + n for signal n, as
   // shells report it; 255 if nobody knows.

@@ -35,7 +35,7 @@ Kind Classify(absl::string_view sequence) {
   }
   for (const char c : sequence.substr(2)) {
     if (c >= '@' && c <= '~') {
-      return absl::StrContains("cnpqtux", absl::string_view(&c, 1))
+      return absl::StrContains("cnpqtuxy", absl::string_view(&c, 1))
                  ? Kind::kQuestion
                  : Kind::kOther;
     }

@@ -141,4 +141,6 @@ std::string AnsiText(const corral::v1::Screen& screen) {
   return absl::StrJoin(lines, "\n");
 }
 
+std::string StyledLine(const Line& line) { return AnsiLine(line, 0); }
+
 }  // namespace bridge

@@ -21,6 +21,10 @@ std::string WholeText(const corral::v1::Screen& screen);
 // terminal's width and ends with a reset. The screen must have runs.
 std::string AnsiText(const corral::v1::Screen& screen);
 
+// One line with the escape sequences of its colours and attributes, which are
+// reset at its end. The line must have runs.
+std::string StyledLine(const corral::v1::Line& line);
+
 }  // namespace bridge
 
 #endif  // BRIDGE_MCP_TERMINAL_SCREEN_TEXT_H_

@@ -60,8 +60,10 @@ absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Start(
   ASSIGN_OR_RETURN(
       const corral::v1::Execution started,
       client::Call(*connection, &Executions::StartExecution, request));
-  return std::unique_ptr<Terminal>(
+  std::unique_ptr<Terminal> terminal(
       new Terminal(connection, started, observer, 0, 0));
+  terminal->TakeQuestions();
+  return terminal;
 }
 
 absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Adopt(
@@ -74,6 +76,7 @@ absl::StatusOr<std::unique_ptr<Terminal>> Terminal::Adopt(
   constexpr uint64_t kRead = OutputHistory::kMaxBytes;
   std::unique_ptr<Terminal> terminal(new Terminal(
       connection, execution, observer, end > kRead ? end - kRead : 0, end));
+  terminal->TakeQuestions();
   // Output that is older than this call must not look like something new.
   if (!terminal->history().Await(
           std::chrono::steady_clock::now() + kLongestAdoption,
@@ -130,6 +133,16 @@ absl::StatusOr<corral::v1::Screen> Terminal::GetScreen(bool styles) {
   return std::move(*response.mutable_screen());
 }
 
+absl::StatusOr<corral::v1::ReadOutputResponse> Terminal::ReadOutput(
+    uint64_t offset, uint32_t max_bytes) {
+  corral::v1::ReadOutputRequest request;
+  request.set_name(name_);
+  request.set_stream(corral::v1::TERMINAL);
+  request.set_offset(offset);
+  request.set_max_bytes(max_bytes);
+  return client::Call(*connection_, &Executions::ReadOutput, request);
+}
+
 absl::Status Terminal::Clear() {
   corral::v1::ClearScreenRequest request;
   request.set_name(name_);
@@ -155,6 +168,14 @@ absl::Status Terminal::Signal(int number) {
   request.set_scope(corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
   return client::CallOnce(*connection_, &Executions::SignalExecution, request)
       .status();
+}
+
+void Terminal::TakeQuestions() {
+  corral::v1::GetScreenRequest request;
+  request.set_name(name_);
+  request.set_answers_from(UINT64_MAX);
+  // Fails if the terminal is too large for a screen; then nobody answers.
+  (void)client::Call(*connection_, &Screens::GetScreen, request);
 }
 
 void Terminal::Answer() {

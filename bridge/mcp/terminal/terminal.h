@@ -18,6 +18,7 @@
 #include "bridge/mcp/terminal/terminal_input.h"
 #include "bridge/mcp/terminal/terminal_output.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "corral/v1/screen.pb.h"
 
 namespace bridge {
@@ -53,6 +54,9 @@ class Terminal {
   absl::Status Type(absl::string_view bytes);
   // With the whole scrollback. `styles`: with the runs of each line.
   absl::StatusOr<corral::v1::Screen> GetScreen(bool styles);
+  // At most `max_bytes` of the output from `offset` on.
+  absl::StatusOr<corral::v1::ReadOutputResponse> ReadOutput(uint64_t offset,
+                                                            uint32_t max_bytes);
   absl::Status Clear();
   absl::Status Resize(uint32_t columns, uint32_t rows);
   // Sends a signal to the program in the foreground, as Ctrl+C does.
@@ -71,8 +75,10 @@ class Terminal {
            const corral::v1::Execution& execution, OutputObserver* observer,
            uint64_t read_from, uint64_t answered);
 
-  // Writes the answers to what the program asked its terminal. Called on the
-  // thread that reads the output.
+  // Makes known that this client answers what the program asks its terminal, so
+  // that no other client does.
+  void TakeQuestions();
+  // Writes the answers. Called on the thread that reads the output.
   void Answer();
 
   client::Connection* const connection_;

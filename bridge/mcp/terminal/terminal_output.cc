@@ -41,7 +41,8 @@ TerminalOutput::TerminalOutput(client::Connection* connection,
                                const std::string& execution, uint64_t begin,
                                OutputObserver* observer,
                                std::function<void()> answer)
-    : observer_(observer),
+    : execution_(execution),
+      observer_(observer),
       answer_(std::move(answer)),
       reader_(*connection, From(execution, begin)),
       thread_([this] { Run(); }) {}
@@ -93,7 +94,8 @@ bool TerminalOutput::Follow() {
   switch ((*event)->event_case()) {
     case corral::v1::OutputEvent::kChunk:
       history_.Add((*event)->chunk().offset(), (*event)->chunk().data());
-      observer_->OnOutput((*event)->chunk().data());
+      observer_->OnOutput(execution_, (*event)->chunk().offset(),
+                          (*event)->chunk().data());
       if (questions_.Find((*event)->chunk().data())) {
         answer_();
       }

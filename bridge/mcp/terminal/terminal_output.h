@@ -43,6 +43,7 @@ class TerminalOutput {
   bool Follow();
   void SetEnd(int exit_code) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const std::string execution_;
   OutputObserver* const observer_;
   const std::function<void()> answer_;
   client::OutputReader reader_;

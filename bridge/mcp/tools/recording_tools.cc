@@ -1,11 +1,14 @@
 // startRecording and stopRecording.
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bridge/mcp/terminal/output_history.h"
+#include "bridge/mcp/terminal/screen_redraw.h"
 #include "bridge/mcp/tools/tools.h"
 #include "sandbox/base/status_macros.h"
 
@@ -54,6 +57,26 @@ absl::StatusOr<RecordingOptions> ToOptions(const Arguments& arguments) {
   return options;
 }
 
+absl::StatusOr<FirstScreen> ToFirstScreen(
+    const std::shared_ptr<Terminal>& terminal) {
+  ASSIGN_OR_RETURN(const corral::v1::Screen screen,
+                   terminal->GetScreen(/*styles=*/true));
+  FirstScreen first;
+  first.terminal = terminal->execution();
+  first.columns = screen.size().columns();
+  first.rows = screen.size().rows();
+  first.redraw = Redraw(screen);
+  first.offset = screen.end_offset();
+  first.since = [terminal](uint64_t offset) {
+    std::string output;
+    terminal->history().Look([&](const OutputHistory::State& state) {
+      output = std::string(state.Since(offset));
+    });
+    return output;
+  };
+  return first;
+}
+
 ToolResult InProgress(const Recording& active) {
   return ToolResult::Failure(
       SerializeIndented({{"error", "A recording is already in progress"},
@@ -64,10 +87,16 @@ ToolResult InProgress(const Recording& active) {
 }  // namespace
 
 Tools::Result Tools::StartRecording(const Arguments& arguments) {
-  ASSIGN_OR_RETURN(const RecordingOptions options, ToOptions(arguments));
+  ASSIGN_OR_RETURN(RecordingOptions options, ToOptions(arguments));
+  ASSIGN_OR_RETURN(const bool with_screen,
+                   arguments.Bool("startWithScreen", false));
   const std::optional<Recording> active = recorder_->active();
   if (active.has_value()) {
     return InProgress(*active);
+  }
+  if (with_screen) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal, Find(arguments));
+    ASSIGN_OR_RETURN(options.first, ToFirstScreen(terminal));
   }
   ASSIGN_OR_RETURN(const Recording recording, recorder_->Start(options));
   OrderedJson answer = {

@@ -79,11 +79,16 @@ Tools::Result Tools::Resize(const Arguments& arguments) {
 
 Tools::Result Tools::Signal(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string name, arguments.RequiredString("signal"));
-  ASSIGN_OR_RETURN(const int number, ParseSignal(name));
+  const absl::StatusOr<int> number = ParseSignal(name);
+  if (!number.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid argument \"signal\": '", name,
+                     "': ", number.status().message()));
+  }
   ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
-  RETURN_IF_ERROR(terminal->Signal(number));
+  RETURN_IF_ERROR(terminal->Signal(*number));
   return ToolResult::Text(absl::StrCat("Sent signal: ", name),
-                          {{"signal", number}});
+                          {{"signal", *number}});
 }
 
 }  // namespace bridge

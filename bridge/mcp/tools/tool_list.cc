@@ -18,7 +18,7 @@ constexpr char kTools[] = R"json([
 
 {"name": "sendKey",
  "title": "Send a key",
- "description": "Sends one key: Enter, Tab, Escape, Backspace, Delete, ArrowUp, ArrowDown, ArrowLeft, ArrowRight, Home, End, PageUp, PageDown, Insert, F1 to F12, Ctrl+A to Ctrl+Z, Ctrl+Space, Ctrl+[, Ctrl+\\, Ctrl+], Ctrl+^, Ctrl+_. Ctrl+C interrupts a program, Ctrl+D ends its input. For other combinations, name what is held down in 'modifiers': Shift+Tab is key 'Tab' with ['shift'], Alt+F is key 'f' with ['alt'].",
+ "description": "Sends one key: Enter, Tab, Escape, Backspace, Delete, ArrowUp, ArrowDown, ArrowLeft, ArrowRight, Home, End, PageUp, PageDown, Insert, F1 to F12, Ctrl+A to Ctrl+Z, Ctrl+Space, Ctrl+[, Ctrl+\\, Ctrl+], Ctrl+^, Ctrl+_. Ctrl+C interrupts a program, Ctrl+D ends its input. For other combinations, name what is held down in 'modifiers': Shift+Tab is key 'Tab' with ['shift'], Alt+F is key 'f' with ['alt']. With an empty 'modifiers', arrows, Home and End are sent as the program has asked for them (application cursor keys), which less and mc need.",
  "inputSchema": {"type": "object", "properties": {
    "key": {"type": "string", "description": "The name of the key, for example 'Enter' or 'Ctrl+C'; with modifiers also one character or 'Space'"},
    "modifiers": {"type": "array", "items": {"type": "string", "enum": ["shift", "alt", "ctrl"]}, "description": "Keys that are held down meanwhile"},
@@ -69,7 +69,9 @@ constexpr char kTools[] = R"json([
    "outputDir": {"type": "string", "description": "The directory for the file. Default: $TERMINAL_MCP_RECORD_DIR, or ~/.local/state/terminal-mcp/recordings"},
    "idleTimeLimit": {"type": "number", "description": "Longest pause between two events in the recording, in seconds; 0: no limit. Default: 2"},
    "maxDuration": {"type": "number", "description": "The recording stops after this many seconds; 0: never. Default: 3600"},
-   "inactivityTimeout": {"type": "number", "description": "The recording stops after this many seconds without output; 0: never. Default: 600"}},
+   "inactivityTimeout": {"type": "number", "description": "The recording stops after this many seconds without output; 0: never. Default: 600"},
+   "startWithScreen": {"type": "boolean", "default": false, "description": "Begin with what the terminal shows now, instead of an empty screen"},
+   "sessionId": {"type": "string", "description": "The session whose screen it begins with; default: the default session"}},
   "required": []},
  "outputSchema": {"type": "object", "properties": {
    "recordingId": {"type": "string"}, "path": {"type": "string"}, "format": {"type": "string"}, "mode": {"type": "string"},
@@ -154,6 +156,19 @@ constexpr char kTools[] = R"json([
   "required": ["reason", "output", "exitCode", "running", "truncated", "offset", "nextOffset"]},
  "annotations": {"readOnlyHint": true, "openWorldHint": false}},
 
+{"name": "readOutput",
+ "title": "Read output page by page",
+ "description": "Returns the output of the session from an offset on as plain text, at most maxBytes of it, up to the end of a line. Pass nextOffset of this answer, or of run or wait, to get only what is new, or the next page; when nextOffset equals endOffset, there is no more yet. Output of full-screen programs is of little use here: use takeScreenshot.",
+ "inputSchema": {"type": "object", "properties": {
+   "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, counted in bytes from the begin of the session. Default: 0, or the oldest output that is kept"},
+   "maxBytes": {"type": "integer", "minimum": 16, "maximum": 1000000, "description": "Longest page. Default: 50000"},
+   "sessionId": {"type": "string", "description": "The session to read; default: the default session"}},
+  "required": []},
+ "outputSchema": {"type": "object", "properties": {
+   "output": {"type": "string"}, "offset": {"type": "integer"}, "nextOffset": {"type": "integer"}, "endOffset": {"type": "integer"}},
+  "required": ["output", "offset", "nextOffset", "endOffset"]},
+ "annotations": {"readOnlyHint": true, "openWorldHint": false}},
+
 {"name": "resize",
  "title": "Resize the terminal",
  "description": "Sets the size of the terminal. The program in it gets SIGWINCH.",
@@ -177,7 +192,7 @@ constexpr char kTools[] = R"json([
 ])json";
 
 constexpr char kInstructions[] =
-    R"(A real terminal with a shell, in a sandbox of Corral. It sees the workspace, and has no network.
+    R"(A real terminal with a shell, in a sandbox of Corral. It sees the workspace; it has no network unless the user has allowed hosts.
 
 Prefer it to tools that only run commands when a program asks questions, draws its screen (vim, less, htop, a
 debugger), needs a terminal for colours or progress bars, or has to be watched while it runs.

@@ -72,11 +72,13 @@ Tools::Tools(Terminals* terminals, Recorder* recorder)
               {"createSession", &Tools::CreateSession},
               {"listSessions", &Tools::ListSessions},
               {"destroySession", &Tools::DestroySession},
+              {"readOutput", &Tools::ReadOutput},
               {"resize", &Tools::Resize},
               {"signal", &Tools::Signal}}),
       waiting_tools_({{"run", &Tools::Run}, {"wait", &Tools::Wait}}) {}
 
 ToolOutcome Tools::Call(const std::string& name, const OrderedJson& values) {
+  sandbox::MutexLock lock(&mutex_);
   const Arguments arguments(values);
   const auto waiting = waiting_tools_.find(name);
   Outcome outcome = ToolOutcome();
@@ -117,10 +119,17 @@ Tools::Result Tools::SendKey(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string key, arguments.RequiredString("key"));
   ASSIGN_OR_RETURN(const auto held,
                    arguments.Choices("modifiers", {"shift", "alt", "ctrl"}));
-  ASSIGN_OR_RETURN(const std::string bytes,
+  ASSIGN_OR_RETURN(std::string bytes,
                    held.has_value() ? ModifiedKeyBytes(key, ToModifiers(*held))
                                     : KeyBytes(key));
   ASSIGN_OR_RETURN(const auto terminal, Find(arguments));
+  if (held.has_value() && held->empty()) {
+    ASSIGN_OR_RETURN(const corral::v1::Screen screen,
+                     terminal->GetScreen(/*styles=*/false));
+    if (screen.modes().application_cursor_keys()) {
+      bytes = ApplicationKeyBytes(bytes);
+    }
+  }
   RETURN_IF_ERROR(terminal->Type(bytes));
   return ToolResult::Text(absl::StrCat("Sent key: ", key), {{"key", key}});
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "bridge/jsonrpc/json.h"
 #include "bridge/mcp/recording/recorder.h"
@@ -16,11 +17,12 @@
 #include "bridge/mcp/tools/arguments.h"
 #include "bridge/mcp/tools/tool_result.h"
 #include "bridge/mcp/tools/waiting.h"
+#include "sandbox/base/mutex.h"
 
 namespace bridge {
 
-// Not thread-safe: calls run one after another. Waits that they return may run
-// at any time, on any thread, and outlive this object.
+// Thread-safe: calls run one after another. Waits that they return may run at
+// any time, on any thread, and outlive this object.
 class Tools {
  public:
   // Both must outlive this object.
@@ -30,7 +32,8 @@ class Tools {
     return tools_.count(name) > 0 || waiting_tools_.count(name) > 0;
   }
   // `name` must be known. Does not wait for a program; the outcome may.
-  ToolOutcome Call(const std::string& name, const OrderedJson& arguments);
+  ToolOutcome Call(const std::string& name, const OrderedJson& arguments)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Result = absl::StatusOr<ToolResult>;
@@ -47,6 +50,7 @@ class Tools {
   Result ListSessions(const Arguments& arguments);
   Result DestroySession(const Arguments& arguments);
 
+  Result ReadOutput(const Arguments& arguments);
   Result Resize(const Arguments& arguments);
   Result Signal(const Arguments& arguments);
   Outcome Run(const Arguments& arguments);
@@ -55,6 +59,8 @@ class Tools {
   // The terminal that the argument sessionId names.
   absl::StatusOr<std::shared_ptr<Terminal>> Find(const Arguments& arguments);
 
+  // Held during each call, because the terminals are not thread-safe.
+  sandbox::Mutex mutex_;
   Terminals* const terminals_;
   Recorder* const recorder_;
   std::map<std::string, Result (Tools::*)(const Arguments&)> tools_;

@@ -4,6 +4,7 @@
 #define BRIDGE_MCP_TOOLS_WAITING_H_
 
 #include <functional>
+#include <string>
 
 #include "bridge/mcp/tools/tool_result.h"
 
@@ -20,6 +21,8 @@ struct ToolOutcome {
   ToolResult result;
   // Empty: `result` is there.
   Waiting wait;
+  // The name of the execution that it waits for.
+  std::string execution = {};
 };
 
 }  // namespace bridge

@@ -1,4 +1,4 @@
-// run, wait and readOutput.
+// run and wait, and readOutput, which goes on where they have stopped.
 
 #include <algorithm>
 #include <chrono>
@@ -98,7 +98,42 @@ Clock::time_point After(int64_t millis) {
   return Clock::now() + std::chrono::milliseconds(millis);
 }
 
+// Up to the end of a line, or at least of a character, if more output follows.
+absl::string_view WholeLines(absl::string_view output, bool more_follows) {
+  if (!more_follows) {
+    return output;
+  }
+  const size_t newline = output.rfind('\n');
+  if (newline != output.npos) {
+    return output.substr(0, newline + 1);
+  }
+  size_t end = output.size();
+  while (end > 1 && (static_cast<uint8_t>(output[end - 1]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return end > 1 ? output.substr(0, end - 1) : output;
+}
+
 }  // namespace
+
+absl::StatusOr<ToolResult> Tools::ReadOutput(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const int64_t offset,
+                   arguments.Integer("offset", 0, 0, int64_t{1} << 52));
+  ASSIGN_OR_RETURN(const int64_t max_bytes,
+                   arguments.Integer("maxBytes", kDefaultBytes, 16, kMaxBytes));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal, Find(arguments));
+  ASSIGN_OR_RETURN(
+      const corral::v1::ReadOutputResponse page,
+      terminal->ReadOutput(offset, static_cast<uint32_t>(max_bytes)));
+  const uint64_t end = page.state().end_offset();
+  const absl::string_view lines =
+      WholeLines(page.data(), page.offset() + page.data().size() < end);
+  const uint64_t next = page.offset() + lines.size();
+  return ToolResult::Object({{"output", PlainText(lines)},
+                             {"offset", page.offset()},
+                             {"nextOffset", next},
+                             {"endOffset", std::max(end, next)}});
+}
 
 absl::StatusOr<ToolOutcome> Tools::Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string command,
@@ -112,6 +147,7 @@ absl::StatusOr<ToolOutcome> Tools::Run(const Arguments& arguments) {
   const uint64_t typed = terminal->history().end();
   RETURN_IF_ERROR(terminal->Type(absl::StrCat(command, "\r")));
   ToolOutcome outcome;
+  outcome.execution = terminal->execution();
   outcome.wait = [terminal, typed, timeout,
                   max_bytes](const std::function<bool()>& is_cancelled) {
     const bool over =

@@ -1,0 +1,112 @@
+#include "bridge/mcp/protocol/approvals.h"
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bridge/jsonrpc/json.h"
+#include "bridge/jsonrpc/message.h"
+#include "bridge/mcp/protocol/reply_channel.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using Answer = Approvals::Answer;
+
+// Answers each question as soon as it is sent.
+class AnsweringClient : public ReplyChannel {
+ public:
+  AnsweringClient(Approvals* approvals, std::string result)
+      : approvals_(approvals), result_(std::move(result)) {}
+  ~AnsweringClient() override { thread_.join(); }
+
+  void Send(const std::string& line) override {
+    sent_.push_back(ParseOrderedJson(line).value());
+    const std::string answer = R"({"jsonrpc":"2.0","id":)" +
+                               SerializeOrdered(sent_.back()["id"]) +
+                               R"(,"result":)" + result_ + "}";
+    thread_ = std::thread(
+        [this, answer] { approvals_->OnResponse(Message::Classify(answer)); });
+  }
+  bool IsAbandoned() override { return false; }
+
+  std::vector<OrderedJson> sent_;
+
+ private:
+  Approvals* const approvals_;
+  const std::string result_;
+  std::thread thread_;
+};
+
+class SilentClient : public ReplyChannel {
+ public:
+  void Send(const std::string& line) override { sent_.push_back(line); }
+  bool IsAbandoned() override { return false; }
+  std::vector<std::string> sent_;
+};
+
+Answer AnswerTo(const std::string& result) {
+  Approvals approvals;
+  AnsweringClient client(&approvals, result);
+  const Answer answer = approvals.Ask("May it?", &client, [] { return false; });
+  EXPECT_EQ(client.sent_.size(), 1);
+  EXPECT_EQ(client.sent_[0]["method"], "elicitation/create");
+  EXPECT_EQ(client.sent_[0]["params"]["message"], "May it?");
+  return answer;
+}
+
+TEST(Approvals, AskTheUser) {
+  EXPECT_EQ(AnswerTo(R"({"action":"accept"})"), Answer::kAllowed);
+  EXPECT_EQ(AnswerTo(R"({"action":"accept","content":{"remember":true}})"),
+            Answer::kAllowedForSession);
+  EXPECT_EQ(AnswerTo(R"({"action":"decline"})"), Answer::kRejected);
+  EXPECT_EQ(AnswerTo(R"({"action":"cancel"})"), Answer::kRejected);
+}
+
+TEST(Approvals, TakeWhatIsNoAnswerForARefusal) {
+  EXPECT_EQ(AnswerTo("5"), Answer::kRejected);
+  EXPECT_EQ(AnswerTo(R"({"action":true})"), Answer::kRejected);
+  EXPECT_EQ(AnswerTo(R"({"action":"accept","content":5})"), Answer::kAllowed);
+}
+
+TEST(Approvals, EndWithTheCall) {
+  Approvals approvals;
+  SilentClient client;
+  EXPECT_EQ(approvals.Ask("May it?", &client, [] { return true; }),
+            Answer::kNone);
+  ASSERT_EQ(client.sent_.size(), 2);
+  EXPECT_NE(client.sent_[1].find("notifications/cancelled"), std::string::npos);
+  // An answer that comes too late.
+  approvals.OnResponse(Message::Classify(
+      R"({"jsonrpc":"2.0","id":"corral-1","result":{"action":"accept"}})"));
+}
+
+TEST(Approvals, LetACallBeRepeatedWithItsAnswerOnce) {
+  Approvals approvals;
+  OrderedJson demand = approvals.Demand("May it?", "run x");
+  EXPECT_EQ(demand["inputRequests"]["approval"]["method"],
+            "elicitation/create");
+  OrderedJson params = {
+      {"requestState", demand["requestState"]},
+      {"inputResponses", {{"approval", {{"action", "accept"}}}}}};
+  EXPECT_FALSE(approvals.Redeem(params, "run y").has_value());
+  EXPECT_EQ(approvals.Redeem(params, "run x"), Answer::kAllowed);
+  EXPECT_FALSE(approvals.Redeem(params, "run x").has_value());
+}
+
+TEST(Approvals, RefuseAnswersToWhatWasNotAsked) {
+  Approvals approvals;
+  const OrderedJson answer = {{"approval", {{"action", "accept"}}}};
+  EXPECT_FALSE(
+      approvals.Redeem({{"inputResponses", answer}}, "run x").has_value());
+  EXPECT_FALSE(
+      approvals
+          .Redeem({{"inputResponses", answer}, {"requestState", "0"}}, "run x")
+          .has_value());
+}
+
+}  // namespace
+}  // namespace bridge

@@ -1,0 +1,35 @@
+// Builds and sends what a client gets about its request.
+
+#ifndef BRIDGE_MCP_PROTOCOL_REPLIES_H_
+#define BRIDGE_MCP_PROTOCOL_REPLIES_H_
+
+#include <memory>
+#include <string>
+
+#include "bridge/jsonrpc/json.h"
+#include "bridge/mcp/protocol/era.h"
+#include "bridge/mcp/protocol/reply_channel.h"
+#include "bridge/mcp/protocol/waits.h"
+#include "bridge/mcp/tools/tool_result.h"
+
+namespace bridge {
+
+// Name and version of this program.
+OrderedJson ServerInfo();
+
+// `id`: as written. `type`: of the result, for the stateless era.
+void Reply(const std::string& id, const RequestMeta& meta,
+           ReplyChannel* channel, OrderedJson result,
+           const char* type = "complete");
+
+// A CallToolResult.
+OrderedJson ToJson(const ToolResult& result);
+
+// Reports progress, and ends the wait when nobody wants its result any more.
+// Without `done`.
+Waits::Callbacks CallbacksOf(const std::shared_ptr<ReplyChannel>& channel,
+                             const OrderedJson& progress_token);
+
+}  // namespace bridge
+
+#endif  // BRIDGE_MCP_PROTOCOL_REPLIES_H_
