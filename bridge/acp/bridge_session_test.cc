@@ -10,6 +10,7 @@
 #include "bridge/jsonrpc/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -164,6 +165,18 @@ TEST_F(BridgeSessionTest, ReleasesATerminalThatTheAgentHasForgotten) {
   EXPECT_EQ(Ask("output", ended)["error"]["code"], -32002);
   EXPECT_EQ(Ask("release", ended)["result"], Json::object());
   EXPECT_TRUE(Ask("output", running).contains("result"));
+}
+
+TEST_F(BridgeSessionTest, RecordsTheEndOfACommandThatDidNotStart) {
+  const std::string path = ::testing::TempDir() + "/audit.jsonl";
+  BridgeOptions options;
+  options.audit = *AuditLog::Open(path);
+  Remake(std::move(options));
+  server_.FailStarts(corral::v1::StartFailure());
+  EXPECT_TRUE(Create("hello").contains("error"));
+  EXPECT_THAT(tests::ReadFile(path), AllOf(HasSubstr("\"allowed\":true"),
+                                           HasSubstr("\"event\":\"end\""),
+                                           HasSubstr("\"exit\":null")));
 }
 
 TEST_F(BridgeSessionTest, GivesASignalACodeForAgentsThatNeedOne) {

@@ -23,8 +23,8 @@ namespace bridge {
 //    "usage":{"wall_seconds":1.5,"user_seconds":1.2,"system_seconds":0.1,
 //             "memory_peak_bytes":1048576}}
 //
-// `exit` is null if the end is not known. A string that is not UTF-8 has U+FFFD
-// in place of the wrong bytes.
+// `exit` is null if the end is not known, or the command did not start. A
+// string that is not UTF-8 has U+FFFD in place of the wrong bytes.
 class AuditLog {
  public:
   struct Decision {

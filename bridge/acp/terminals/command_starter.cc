@@ -196,7 +196,7 @@ void CommandStarter::Enter(const std::shared_ptr<Attempt>& attempt) {
   attempt->sandbox->WhenReady(
       [this, attempt](const absl::StatusOr<std::string>& name) {
         if (!name.ok()) {
-          attempt->done({{}, "", FromStatus(name.status())});
+          attempt->done({attempt->command, "", FromStatus(name.status())});
           return;
         }
         attempt->request.set_parent(*name);
@@ -220,7 +220,7 @@ void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
           absl::StrCat(attempt->request.parent(), "/executions/",
                        attempt->request.execution_id()));
     }
-    attempt->done({{}, "", FromStatus(answer.status())});
+    attempt->done({attempt->command, "", FromStatus(answer.status())});
     return;
   }
   if (answer->state() == Execution::FAILED_TO_START) {
@@ -235,8 +235,7 @@ void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
       return;
     }
     attempt->done(
-        {{},
-         "",
+        {attempt->command, "",
          StartFailed(attempt->command.argv.front(), answer->start_failure())});
     return;
   }

@@ -40,7 +40,7 @@ class CommandStarter {
   using Handle = std::weak_ptr<Attempt>;
 
   struct Started {
-    GatedCommand command;        // without argv if there is an error
+    GatedCommand command;        // without argv if no rule has seen it
     std::string execution_name;  // empty if the command does not run
     std::optional<Error> error;
     // Why the gate did not let the command run; empty if it did.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "bridge/jsonrpc/message.h"
+#include "sandbox/base/log.h"
 
 namespace bridge {
 
@@ -26,11 +28,29 @@ void Creations::OnStarted(const std::shared_ptr<Pending>& pending,
       if (!started.execution_name.empty()) {
         deletions_->DeleteExecution(started.execution_name);
       }
+      RecordUnknown(started);
       return;
     case Pending::State::kStarting:
+      if (started.error.has_value()) {
+        RecordUnknown(started);
+      }
       pending_.erase(std::find(pending_.begin(), pending_.end(), pending));
       pending->done(pending->creation, started);
       return;
+  }
+}
+
+void Creations::RecordUnknown(const CommandStarter::Started& started) {
+  const GatedCommand& command = started.command;
+  if (command.argv.empty() || !started.refusal.empty()) {
+    return;
+  }
+  const absl::Status written =
+      audit_->WriteEnd({command.session_id, command.argv, command.directory,
+                        started.execution_name},
+                       nullptr);
+  if (!written.ok()) {
+    LOG(ERROR) << written.message();
   }
 }
 

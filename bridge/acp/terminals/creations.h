@@ -11,6 +11,7 @@
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/terminals/command_starter.h"
 #include "bridge/acp/terminals/terminal_params.h"
+#include "bridge/gate/audit_log.h"
 
 namespace bridge {
 
@@ -26,9 +27,10 @@ class Creations {
   using Done =
       absl::AnyInvocable<void(const Creation&, const CommandStarter::Started&)>;
 
-  // Both pointers must outlive this object.
-  Creations(CommandStarter* starter, Deletions* deletions)
-      : starter_(starter), deletions_(deletions) {}
+  // All pointers must outlive this object. The audit log gets an end for each
+  // command that was allowed and is not handed to `done` as one that runs.
+  Creations(CommandStarter* starter, Deletions* deletions, AuditLog* audit)
+      : starter_(starter), deletions_(deletions), audit_(audit) {}
 
   // Runs `done`, unless the creation is cancelled before.
   void Begin(absl::string_view id, const CreateTerminalParams& params,
@@ -52,10 +54,12 @@ class Creations {
 
   void OnStarted(const std::shared_ptr<Pending>& pending,
                  const CommandStarter::Started& started);
+  void RecordUnknown(const CommandStarter::Started& started);
   void Cancel(Pending& pending);
 
   CommandStarter* const starter_;
   Deletions* const deletions_;
+  AuditLog* const audit_;
   std::vector<std::shared_ptr<Pending>> pending_;
 };
 

@@ -69,7 +69,7 @@ Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
       idle_limit_(idle_limit),
       kills_(calls, deletions,
              [this](std::string line) { send_(std::move(line)); }),
-      creations_(starter, deletions) {}
+      creations_(starter, deletions, audit) {}
 
 Terminals::~Terminals() {
   // A follower and its entry hold each other.
