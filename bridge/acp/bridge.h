@@ -80,7 +80,10 @@ class Bridge {
 
   // Deletes all sandboxes; done when idle().
   void Close();
-  bool idle() const { return calls_.idle() && !terminals_.IsAwaitingEnds(); }
+  bool idle() const { return calls_.idle(); }
+  // Whether the server has not reported yet how a command ended. Without a
+  // server this may stay so.
+  bool IsAwaitingEnds() const { return terminals_.IsAwaitingEnds(); }
 
   // Tells the audit log which commands have not ended. Call last.
   void RecordUnfinished() { terminals_.RecordUnfinished(); }

@@ -84,9 +84,9 @@ int Relay::Run() {
 }
 
 bool Relay::IsDone() const {
-  return to_client_.empty() &&
-         (phase_ == RelayPhase::kLeaving ||
-          (phase_ == RelayPhase::kFlushing && bridge_.idle()));
+  return to_client_.empty() && (phase_ == RelayPhase::kLeaving ||
+                                (phase_ == RelayPhase::kFlushing &&
+                                 bridge_.idle() && !bridge_.IsAwaitingEnds()));
 }
 
 void Relay::Watch(std::vector<pollfd>& polls) {
