@@ -275,7 +275,9 @@ TEST_F(EndingTest, BackgroundProcessesLiveUntilTheExecutionIsDeleted) {
 TEST_F(EndingTest, DeletingARunningExecutionSendsItsEndToReaders) {
   const std::string name = StartReady("echo ready; sleep 1000");
   auto call = client_->Stream(name);
-  ASSERT_TRUE(call->Next());
+  while (call->bytes[STDOUT].empty()) {
+    ASSERT_TRUE(call->Next());
+  }
   client_->Delete(name);
   EXPECT_TRUE(call->Finish().ok());
   EXPECT_EQ(call->bytes[STDOUT], "ready\n");
