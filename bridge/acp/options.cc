@@ -110,10 +110,36 @@ void AddSiblings(Options& options) {
   if (!attach.empty()) {
     attach.emplace_back("attach");
   }
-  if (options.mcp) {
-    options.bridge.mcp_server =
-        SiblingCommand("corral-mcp", options.bridge.server);
+}
+
+std::string Absolute(const std::string& path, const std::string& directory) {
+  return NormalizePath(
+      absl::StartsWith(path, "/") ? path : absl::StrCat(directory, "/", path));
+}
+
+// The agent starts corral-mcp in a directory of its choice.
+absl::Status AddMcpServer(const std::string& directory,
+                          BridgeOptions& options) {
+  if (const int rule = options.gate.FirstWithLimits(); rule != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--mcp: rule ", rule,
+        " of --gate limits its commands, which corral-mcp cannot do: they run "
+        "in a shell that goes on"));
   }
+  std::vector<std::string>& command = options.mcp_server;
+  command = SiblingCommand("corral-mcp", options.server);
+  if (command.empty()) {
+    return UsageError("--mcp: no corral-mcp stands next to corral-acp");
+  }
+  if (!options.gate.file().empty()) {
+    command.insert(command.end(),
+                   {"--gate", Absolute(options.gate.file(), directory)});
+  }
+  if (!options.audit.path().empty()) {
+    command.insert(command.end(),
+                   {"--audit", Absolute(options.audit.path(), directory)});
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -154,20 +180,13 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
       break;
   }
   if (!workspace.empty()) {
-    workspace = NormalizePath(absl::StartsWith(workspace, "/")
-                                  ? workspace
-                                  : absl::StrCat(directory, "/", workspace));
+    workspace = Absolute(workspace, directory);
   }
   options.bridge.preparation = Preparation::kWithSession;
   RETURN_IF_ERROR(confinement.ApplyTo(options.bridge.workplace.sandbox));
   AddSiblings(options);
-  if (options.mcp && !options.bridge.gate.empty()) {
-    return UsageError(
-        "--mcp excludes the rules of --gate, which do not see what runs in a "
-        "shell of corral-mcp");
-  }
-  if (options.mcp && options.bridge.mcp_server.empty()) {
-    return UsageError("--mcp: no corral-mcp stands next to corral-acp");
+  if (options.mcp) {
+    RETURN_IF_ERROR(AddMcpServer(directory, options.bridge));
   }
   return options;
 }

@@ -49,12 +49,12 @@ TEST(ParseOptionsTest, ReadsWhatCommandsMayDo) {
   EXPECT_EQ(sandbox.limits().memory_bytes(), 64 << 20);
 }
 
-TEST(ParseOptionsTest, OffersCorralMcpOnlyWithoutRules) {
+TEST(ParseOptionsTest, OffersCorralMcpOnlyWithRulesThatItCanHold) {
   const std::string gate = ::testing::TempDir() + "/gate";
-  tests::WriteFile(gate, "otherwise: DENY");
+  tests::WriteFile(gate, "rule { decision: ALLOW timeout: '5s' }");
   EXPECT_THAT(ParseOptions({"--mcp", "--gate", gate, "agent"}, "/d").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("--mcp excludes")));
+                       HasSubstr("--mcp: rule 1 of --gate limits")));
   // No corral-mcp stands next to this test.
   EXPECT_THAT(ParseOptions({"--mcp", "agent"}, "/d").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,

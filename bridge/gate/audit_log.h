@@ -47,6 +47,9 @@ class AuditLog {
   // Appends to `path`; makes the file with mode 0600 if there is none.
   static absl::StatusOr<AuditLog> Open(const std::string& path);
 
+  // The name that Open() was given; empty: nothing is written.
+  const std::string& path() const { return path_; }
+
   // Unavailable: the line was not written.
   absl::Status WriteDecision(const Decision& decision);
   // `ended`: null if the end is not known.

@@ -209,7 +209,9 @@ absl::StatusOr<GateRules> GateRules::Load(const std::string& file) {
   if (!stream) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", file));
   }
-  return Parse(file, text.str());
+  ASSIGN_OR_RETURN(GateRules rules, Parse(file, text.str()));
+  rules.file_ = file;
+  return rules;
 }
 
 absl::StatusOr<GateRules> GateRules::Parse(const std::string& file,
@@ -233,12 +235,6 @@ absl::StatusOr<GateRules> GateRules::Parse(const std::string& file,
     rules.sandboxes_.push_back(*sandbox);
   }
   return rules;
-}
-
-bool GateRules::empty() const {
-  return config_.rule().empty() &&
-         (config_.otherwise() == corral::config::v1::ALLOW ||
-          config_.otherwise() == corral::config::v1::GATE_DECISION_UNSPECIFIED);
 }
 
 Ruling GateRules::Rule(const GatedCommand& command) const {

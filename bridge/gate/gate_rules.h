@@ -38,8 +38,8 @@ class GateRules {
   static absl::StatusOr<GateRules> Parse(const std::string& file,
                                          const std::string& text);
 
-  // Whether every command is allowed.
-  bool empty() const;
+  // The file that was loaded, as it was named; empty: none.
+  const std::string& file() const { return file_; }
 
   // The first rule that matches decides.
   Ruling Rule(const GatedCommand& command) const;
@@ -49,6 +49,7 @@ class GateRules {
   int FirstWithLimits() const;
 
  private:
+  std::string file_;
   corral::config::v1::GateConfig config_;
   // One for each rule; see Ruling.
   std::vector<std::optional<corral::v1::Sandbox>> sandboxes_;

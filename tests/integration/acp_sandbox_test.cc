@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Runs the shell lines that it gets as arguments in terminals, one after
 // another, and tells the editor what came back. A line that begins with MCP
@@ -159,6 +160,24 @@ TEST_F(AcpSandboxTest, SharesTheSessionsSandboxWithCorralMcp) {
   ReadUntil("end_turn");
   EXPECT_EQ(client_->GetInfo().sandboxes(), 1);
   ExpectEnd();
+}
+
+TEST_F(AcpSandboxTest, HoldsTheRulesAgainstCorralMcpToo) {
+  const std::string gate = Path("gate");
+  const std::string audit = Path("audit");
+  WriteFile(gate,
+            "rule { decision: DENY command_line: \"*secret*\" reason: "
+            "\"no secrets\" }\n");
+  Begin({"--mcp", "--gate", gate, "--audit", audit},
+        {"cat secret", "MCPcat secret; echo ran", "MCPecho allowed"});
+  EXPECT_THAT(ReadUntil("_got"), HasSubstr("no secrets"));
+  EXPECT_THAT(ReadUntil("_got"),
+              AllOf(HasSubstr("no secrets"), Not(HasSubstr("ran\\n"))));
+  EXPECT_THAT(ReadUntil("_got"), HasSubstr("allowed"));
+  ReadUntil("end_turn");
+  ExpectEnd();
+  const std::string lines = ReadFile(audit);
+  EXPECT_THAT(lines, AllOf(HasSubstr("echo allowed"), HasSubstr("DENY")));
 }
 
 TEST_F(AcpSandboxTest, GivesACommandOfARuleTheRulesLimitsAndNoOther) {
