@@ -162,6 +162,10 @@ UniqueFd EgressTest::Dial(const std::string& host, uint16_t port) {
 std::string EgressTest::Exchange(const std::string& host, uint16_t port,
                                  absl::string_view bytes) {
   const UniqueFd socket = Dial(host, port);
+  if (!socket.valid()) {
+    // The end may come before connect(2) returns.
+    return errno == ECONNRESET ? "RST" : "error";
+  }
   // Sending nothing could take the error that the end of the stream has.
   if (!bytes.empty()) {
     ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
