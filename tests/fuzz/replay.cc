@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -104,8 +105,9 @@ class Mutator {
 void Try(const InputFile& file, const std::string& input) {
   file.Put(input);
   // In memory of exactly its size, so that a sanitizer sees each byte too many.
-  const std::vector<uint8_t> bytes(input.begin(), input.end());
-  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  const std::unique_ptr<uint8_t[]> bytes(new uint8_t[input.size()]);
+  std::copy(input.begin(), input.end(), bytes.get());
+  LLVMFuzzerTestOneInput(bytes.get(), input.size());
 }
 
 TEST(FuzzTest, NoInputBreaksTheParser) {
