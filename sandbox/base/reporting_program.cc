@@ -18,6 +18,7 @@ int main(int, char** arguments) {
       open.insert(fd);
     }
   }
+  ::closedir(directory);
   std::string report = arguments[0];
   for (const int fd : open) {
     report += " " + std::to_string(fd);
