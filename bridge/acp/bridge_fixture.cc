@@ -34,6 +34,12 @@ void Script(tests::FakeExecution& command) {
 
 }  // namespace
 
+BridgeOptions WithRules(const std::string& rules) {
+  BridgeOptions options;
+  options.gate = *GateRules::Parse("rules", rules);
+  return options;
+}
+
 BridgeTest::BridgeTest() : server_(Script) { Make({}); }
 
 BridgeTest::~BridgeTest() { Finish(); }

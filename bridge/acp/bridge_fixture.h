@@ -17,6 +17,9 @@
 
 namespace bridge {
 
+// Options with these rules, in the text format of gate.proto.
+BridgeOptions WithRules(const std::string& rules);
+
 // argv[0] of a command decides what the command does: hello, fail, hang, flood,
 // exhaust or lost; any other exits with 0.
 class BridgeTest : public ::testing::Test {

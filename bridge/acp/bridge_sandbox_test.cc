@@ -23,12 +23,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-BridgeOptions WithRules(const std::string& rules) {
-  BridgeOptions options;
-  options.gate = *GateRules::Parse("rules", rules);
-  return options;
-}
-
 BridgeOptions WithMcp() {
   BridgeOptions options;
   options.mcp_server = {"/bin/corral-mcp", "--server", "unix:/s"};

@@ -21,12 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-BridgeOptions WithRules(const std::string& rules) {
-  BridgeOptions options;
-  options.gate = *GateRules::Parse("rules", rules);
-  return options;
-}
-
 class BridgeSessionTest : public BridgeTest {
  protected:
   // Replaces the bridge.

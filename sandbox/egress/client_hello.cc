@@ -1,6 +1,5 @@
 #include "sandbox/egress/client_hello.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"

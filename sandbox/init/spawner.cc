@@ -174,7 +174,7 @@ int Start() {
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<uint64_t>(spawn.fds[kStreamFds]);
   }
-  // Here, since the child may be killed before its first instruction.
+  // The parent sets it: the child may be killed before its first instruction.
   Enter(SpawnStage::kCgroup);
   const long result =
       CloneRunning(&arguments, sizeof(arguments), RunChild, nullptr);

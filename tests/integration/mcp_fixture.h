@@ -89,15 +89,7 @@ class McpTest : public IntegrationTest {
     EXPECT_TRUE(
         absl::StartsWith(Call("type", {{"text", line + "\r"}}), "Typed "));
   }
-  int SandboxCount() {
-    corral::v1::ListSandboxesRequest request;
-    request.set_parent(kTenant);
-    corral::v1::ListSandboxesResponse response;
-    EXPECT_TRUE(
-        client_->Call(&Client::SandboxStub::ListSandboxes, request, &response)
-            .ok());
-    return response.sandboxes_size();
-  }
+  int64_t SandboxCount() { return client_->GetInfo().sandboxes(); }
 
   std::unique_ptr<Process> mcp_;
   int id_ = 0;

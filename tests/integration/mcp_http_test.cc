@@ -120,15 +120,7 @@ class McpHttpTest : public IntegrationTest {
     EXPECT_NE(at, answer.npos) << answer;
     return answer.substr(at, answer.find('\n', at) + 1 - at);
   }
-  int SandboxCount() {
-    corral::v1::ListSandboxesRequest request;
-    request.set_parent(kTenant);
-    corral::v1::ListSandboxesResponse response;
-    EXPECT_TRUE(
-        client_->Call(&Client::SandboxStub::ListSandboxes, request, &response)
-            .ok());
-    return response.sandboxes_size();
-  }
+  int64_t SandboxCount() { return client_->GetInfo().sandboxes(); }
 
   std::unique_ptr<Process> mcp_;
   int port_ = 0;
