@@ -69,8 +69,8 @@ class Bait:
             "BAIT_VICTIM_KEY": str(0x0C0FFEE), "BAIT_VICTIM_ABSTRACT": self.mark + "-victim",
             "BAIT_VICTIM_PORT": str(free_port()), "BAIT_VICTIM_PID": "0", "BAIT_VICTIM_ID": "none",
         }
-        # Its own arguments carry the mark.
-        self.marked = subprocess.Popen(["sh", "-c", "sleep 3600", self.mark])
+        # Its own arguments carry the mark. It has no child that could outlive it and keep the output of the suite open.
+        self.marked = subprocess.Popen(["sh", "-c", "read line", self.mark], stdin=subprocess.PIPE)
         for name in ("attacker", "victim"):
             workspace = f"{self.directory}/{name}"
             os.mkdir(workspace)
@@ -113,7 +113,7 @@ class Bait:
     def close(self):
         for process in (self.process, self.marked):
             process.kill()
-            process.wait()
+            process.communicate()
         self.listener.close()
         self.abstract.close()
         shutil.rmtree(self.directory, ignore_errors=True)

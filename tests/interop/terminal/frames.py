@@ -71,7 +71,9 @@ def huge_texts_are_typed_or_refused():
     MCP.call("type", text="\u0000" * 10 + "\ud83d")
     MCP.keys("Ctrl+C")
     MCP.quiet()
-    assert MCP.call("run", command="cat > /dev/null", timeoutMs=0)["running"]
+    # Ctrl+D ends the input only once the shell has left its line editor.
+    ran = MCP.call("run", command="echo re''ady; cat > /dev/null", timeoutMs=0)
+    MCP.call("wait", offset=ran["offset"], text="ready\r\n", timeoutMs=60000)
     assert MCP.call("type", text="x" * 100 + "\n")["typed"] == 101
     MCP.keys("Ctrl+D")
     assert text_of("type", {"text": "x" * (17 << 20)}).startswith("Error: ")

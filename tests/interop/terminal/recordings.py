@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from corral_mcp import Mcp, Server, need, run_tests
+from corral_mcp import Mcp, Server, await_that, need, run_tests
 
 
 def played(path):
@@ -93,6 +93,7 @@ def recordings_are_finished_whatever_ends():
             if end == "exit":
                 mcp.type("exit 3\r")
                 mcp.call("wait", text="never", timeoutMs=60000)
+                await_that(meta.exists, "the end of the recording")
                 assert json.loads(meta.read_text())["exitCode"] == 3
             elif end == "server":
                 server.kill()
@@ -123,7 +124,7 @@ def shells_outlive_corral_mcp_and_corrald():
         mcp = Mcp(server, "--name", "kept", "--cols", "70", "--rows", "20")
         assert mcp.call("run", command="echo x=$x")["output"] == "x=17\n"
         assert not any("before" in line for line in mcp.call("getContent")["content"].split("\n"))
-        assert "tick" in mcp.call("run", command="cat ticks")["output"]
+        assert mcp.call("run", command="read tick < <(tail -f -n +1 ticks); echo $tick", timeoutMs=60000)["output"] == "tick\n"
         mcp.end()
         server.corral("rm", "-f", "kept")
     finally:
