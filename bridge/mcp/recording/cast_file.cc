@@ -132,12 +132,20 @@ absl::Status CastFile::Save(const std::string& path) {
 void CastFile::Discard() { ::unlink(path_.c_str()); }
 
 absl::Status WriteWhole(const std::string& path, const std::string& content) {
+  const std::string part = absl::StrCat(path, ".part");
   const UniqueFd file(::open(
-      path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+      part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
   if (!file.valid()) {
     return Failed(errno, "open", path);
   }
-  return WriteAll(file, content, path);
+  absl::Status written = WriteAll(file, content, path);
+  if (written.ok() && ::rename(part.c_str(), path.c_str()) != 0) {
+    written = Failed(errno, "rename", path);
+  }
+  if (!written.ok()) {
+    ::unlink(part.c_str());
+  }
+  return written;
 }
 
 }  // namespace bridge

@@ -50,7 +50,8 @@ class CastFile {
   absl::Status failure_;
 };
 
-// Writes a small file; replaces what is there.
+// Writes a small file; replaces what is there. A reader sees all of it or
+// nothing.
 absl::Status WriteWhole(const std::string& path, const std::string& content);
 
 }  // namespace bridge
