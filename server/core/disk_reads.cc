@@ -63,14 +63,12 @@ void DiskReads::Work() {
       jobs.pop_front();
     }
     job();
-    job = nullptr;  // destroys what it owns without the lock
     MutexLock lock(&mutex_);
     if (jobs_[key].empty()) {
       jobs_.erase(key);
     } else {
-      ready_.push_back(std::move(key));
+      ready_.push_back(std::move(key));  // this thread takes the next one
     }
-    mutex_.Signal();
   }
 }
 

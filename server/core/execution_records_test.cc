@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -24,6 +26,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 using ::tests::IsOk;
 namespace wire = ::corral::supervisor::v1;
 
@@ -187,6 +190,71 @@ TEST_F(ExecutionRecordsTest, CutsEveryLogOfEveryExecution) {
   for (const std::string& log : logs) {
     EXPECT_TRUE(sandbox::OutputLogReader::Open(log)->state()->closed) << log;
   }
+}
+
+TEST_F(ExecutionRecordsTest, ReadsTheEndOfACommandThatFailedToStart) {
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  Write("job", "start.pb", record);
+  record.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  Write("job", "exit.pb", record);  // torn: nothing says why
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
+  record.mutable_failure()->set_errno_value(ENOENT);
+  Write("job", "exit.pb", record);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::FAILED_TO_START);
+  record.set_id("other");
+  Write("job", "exit.pb", record);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
+}
+
+TEST_F(ExecutionRecordsTest, DoesNotLookIntoDirectoriesThatAreBeingRemoved) {
+  std::filesystem::create_directories(path_ +
+                                      "/executions/.removed-job/start.pb");
+  EXPECT_THAT(Records(), SizeIs(0));
+}
+
+TEST_F(ExecutionRecordsTest, ReadsTheWholeCommandOfAnExecution) {
+  const std::string execution = ExecutionPath(path_, "job");
+  EXPECT_TRUE(absl::IsNotFound(ReadCommand(execution).status()));
+  corral::v1::Command command;
+  command.add_argv("true");
+  wire::ExecutionRecord start;
+  start.mutable_command()->set_original(command.SerializeAsString());
+  Write("job", "start.pb", start);
+  ASSERT_THAT(ReadCommand(execution).status(), IsOk());
+  EXPECT_THAT(ReadCommand(execution)->argv(), ElementsAre("true"));
+  start.mutable_command()->set_original("\xff");
+  Write("job", "start.pb", start);
+  EXPECT_TRUE(absl::IsNotFound(ReadCommand(execution).status()));
+  std::ofstream(execution + "/start.pb") << "torn";
+  EXPECT_TRUE(absl::IsNotFound(ReadCommand(execution).status()));
+  std::filesystem::remove(execution + "/start.pb");
+  std::filesystem::create_directory(execution + "/start.pb");
+  const absl::Status unreadable = ReadCommand(execution).status();
+  EXPECT_THAT(unreadable, Not(IsOk()));
+  EXPECT_FALSE(absl::IsNotFound(unreadable));
+}
+
+TEST_F(ExecutionRecordsTest, RemovesWhatDeletionsAndADeadSupervisorLeft) {
+  wire::ExecutionRecord start;
+  start.set_id("job");
+  Write("job", "start.pb", start);
+  for (const char* name : {".removed-old", ".ahead", "torn"}) {
+    std::filesystem::create_directories(ExecutionPath(path_, name));
+  }
+  std::ofstream(ExecutionPath(path_, "torn") + "/start.pb") << "torn";
+  RemoveLeftoverExecutions(path_, /*never_begun=*/false);
+  EXPECT_THAT(ListExecutionNames(path_).value(),
+              UnorderedElementsAre("job", ".ahead", "torn"));
+  RemoveLeftoverExecutions(path_, /*never_begun=*/true);
+  EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job"));
+}
+
+TEST_F(ExecutionRecordsTest, ReportsALogThatItCannotCut) {
+  std::filesystem::create_directories(ExecutionPath(path_, "job"));
+  EXPECT_THAT(CutLogs(path_), IsOk()) << "no log is no error";
+  std::filesystem::create_directories(ExecutionPath(path_, "job") + "/stdout");
+  EXPECT_THAT(CutLogs(path_), Not(IsOk()));
 }
 
 }  // namespace

@@ -84,10 +84,7 @@ void ExecutionTable::AnswerStart(const std::string& id) {
   {
     MutexLock lock(&mutex_);
     execution = executions_.Find(id);
-    if (execution == nullptr) {
-      return;
-    }
-    callers = starts_.Take(id);
+    callers = starts_.Take(id);  // none without an execution
   }
   for (Started& started : callers) {
     started(execution);

@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
@@ -201,6 +204,52 @@ TEST_F(ExecutionTest, KnowsItsStreamsAndItsInput) {
   terminal.mutable_terminal()->set_rows(24);
   EXPECT_TRUE(Start(terminal)->takes_input());
   EXPECT_TRUE(Start(terminal)->Describe().has_input());
+}
+
+TEST_F(ExecutionTest, KnowsTheSizeOfItsTerminal) {
+  corral::v1::Command command;
+  command.mutable_terminal()->set_rows(24);
+  const auto execution = Start(command);
+  EXPECT_EQ(execution->terminal_size().rows(), 24);
+  corral::v1::TerminalSize size;
+  size.set_rows(50);
+  execution->SetTerminalSize(size);
+  EXPECT_EQ(execution->terminal_size().rows(), 50);
+  EXPECT_EQ(execution->Describe().command().terminal().rows(), 24);
+}
+
+TEST_F(ExecutionTest, EndsAtTheTimeOfItsRecordOrOfItsCreation) {
+  const absl::Time before = absl::Now();
+  const auto execution = Start();
+  EXPECT_GE(execution->end_time(), before - absl::Seconds(1)) << "seconds";
+  EXPECT_LE(execution->end_time(), absl::Now());
+  execution->Update(MakeRecord(Record::EXITED, 0));
+  EXPECT_EQ(execution->end_time(), absl::FromUnixSeconds(1'000'000'000));
+}
+
+TEST_F(ExecutionTest, IsWatchedWhileAWatcherLives) {
+  const auto execution = Start();
+  auto watcher = std::make_shared<CountingWatcher>();
+  EXPECT_FALSE(execution->watched());
+  execution->Watch(watcher);
+  EXPECT_TRUE(execution->watched());
+  watcher.reset();
+  EXPECT_FALSE(execution->watched());
+}
+
+TEST_F(ExecutionTest, ExpiresAfterTheLastWriteToAnyOfItsLogs) {
+  corral::v1::Command command;
+  command.mutable_output()->mutable_keep_after_end()->set_seconds(60);
+  for (const auto& [name, seconds] : std::map<std::string, time_t>{
+           {"stdout", 6'000'000'000}, {"stderr", 5'000'000'000}}) {
+    Log(name);
+    const timespec written[2] = {{seconds, 0}, {seconds, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, LogPath(name).c_str(), written, 0), 0);
+  }
+  const auto execution = Start(command);
+  EXPECT_THAT(execution->ReadLogs(), IsOk());
+  execution->MarkLost(corral::v1::Loss());
+  EXPECT_EQ(execution->output_expire_time()->seconds(), 6'000'000'060);
 }
 
 }  // namespace

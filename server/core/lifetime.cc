@@ -111,8 +111,7 @@ void Lifetime::Expire() {
   Expired expired;
   {
     MutexLock lock(&mutex_);
-    expired = std::move(expired_);
-    expired_ = nullptr;
+    expired.swap(expired_);
   }
   if (expired != nullptr) {
     expired();

@@ -143,9 +143,33 @@ TEST_F(LifetimeTest, EndsOnce) {
 
 TEST_F(LifetimeTest, LeavesNoTimerBehind) {
   Begin(absl::Seconds(10), absl::Seconds(5), absl::Seconds(5));
+  EXPECT_EQ(timers_.size(), 3);
   lifetime_.reset();
+  EXPECT_EQ(timers_.size(), 0);
   timers_.Advance(absl::Seconds(100));
   EXPECT_EQ(expired_, 0);
+}
+
+TEST_F(LifetimeTest, HasOneTimerForEachLimit) {
+  Begin(absl::Seconds(10), absl::Seconds(5), absl::Seconds(5));
+  for (int i = 0; i < 3; ++i) {
+    lifetime_->Hold(Holder::kCall);
+    lifetime_->Release(Holder::kCall);
+  }
+  EXPECT_EQ(timers_.size(), 3);
+  timers_.Advance(absl::Seconds(5));
+  EXPECT_EQ(expired_, 1);
+  // Only the one for the age is left, and no use brings another.
+  lifetime_->Hold(Holder::kCall);
+  lifetime_->Release(Holder::kCall);
+  EXPECT_EQ(timers_.size(), 1);
+}
+
+TEST_F(LifetimeTest, AHoldThatEndsBeforeTheBeginningSetsNoTimer) {
+  lifetime_ = Lifetime::Create(&timers_, {absl::Seconds(10), {}});
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Release(Holder::kCommand);
+  EXPECT_EQ(timers_.size(), 0);
 }
 
 }  // namespace

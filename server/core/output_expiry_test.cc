@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "gtest/gtest.h"
@@ -58,6 +59,57 @@ TEST_F(OutputExpiryTest, RetriesWhatTheDiskRefuses) {
   std::filesystem::rename(aside, LogPath("stdout"));
   Advance(absl::Hours(1));
   EXPECT_TRUE(expired());
+}
+
+TEST_F(OutputExpiryTest, DropsTheOutputOnceAndCallsTheWatchers) {
+  class Watcher : public ExecutionWatcher {
+   public:
+    void OnChange() override { ++changes; }
+    int changes = 0;
+  };
+  Expire();
+  const auto watcher = std::make_shared<Watcher>();
+  execution_->Watch(watcher);
+  Advance(absl::ZeroDuration());
+  EXPECT_EQ(watcher->changes, 1);
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(OutputExpiryTest, DoesNotRetryForALogThatWasNeverMade) {
+  Expire();
+  std::filesystem::remove(LogPath("stdout"));
+  Advance(absl::ZeroDuration());
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(OutputExpiryTest, WaitsNoLongerThanKeepAfterEnd) {
+  corral::v1::Command command;
+  command.mutable_output()->mutable_keep_after_end()->set_seconds(60);
+  execution_ = Start(command);
+  Write(&Log("stdout"), "gone soon");
+  Record record = MakeRecord(Record::EXITED, 9);
+  // The wall clock was set back since.
+  record.set_end_time_ns(absl::ToUnixNanos(absl::Now() + absl::Hours(1)));
+  execution_->Update(record);
+  ExpireOutput(execution_, &timers_, &workers_);
+  Advance(absl::Seconds(59));
+  EXPECT_FALSE(expired());
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(expired());
+}
+
+TEST_F(OutputExpiryTest, SetsNoTimerForOutputThatIsKept) {
+  execution_ = Start();
+  execution_->Update(MakeRecord(Record::EXITED, 9));
+  ExpireOutput(execution_, &timers_, &workers_);
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(OutputExpiryTest, AnExecutionMayBeGoneBeforeItsOutputExpires) {
+  Expire();
+  execution_.reset();
+  Advance(absl::ZeroDuration());
+  EXPECT_EQ(timers_.size(), 0);
 }
 
 }  // namespace

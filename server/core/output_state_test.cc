@@ -102,5 +102,16 @@ TEST(OutputStateTest, KeepsTheThreeStreamsApart) {
   EXPECT_EQ(output.Find(corral::v1::TERMINAL)->end, 3);
 }
 
+TEST(OutputStateTest, ForgetsWhereTheGapOfExpiredOutputBegan) {
+  OutputState output;
+  OutputLogState state = State(0, 9);
+  state.gap_begin = 2;
+  state.gap_end = 4;
+  output.Merge(STDOUT, state);
+  state.expired = true;
+  output.Merge(STDOUT, state);
+  EXPECT_EQ(output.Find(STDOUT)->gap_begin, 0);
+}
+
 }  // namespace
 }  // namespace server

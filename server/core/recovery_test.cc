@@ -1,5 +1,6 @@
 #include "server/core/recovery.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -143,6 +144,15 @@ TEST(Recovery, NeverGivesUpForWantOfDescriptors) {
         recovery.MayGiveUp(absl::ResourceExhaustedError("open files")));
   }
   EXPECT_FALSE(recovery.MayGiveUp(absl::InternalError("I/O error")));
+}
+
+TEST(Recovery, DropsWhatWaitsForTheRecordsWhenItIsAbandoned) {
+  Recovery recovery(Phase::kUnread);
+  const auto owned = std::make_shared<int>(0);
+  recovery.AfterReading([owned] {});
+  EXPECT_EQ(owned.use_count(), 2);
+  recovery.Abandon();
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 }  // namespace

@@ -196,5 +196,40 @@ TEST_F(RegistryTest, ARepeatedRequestFindsThatItsSandboxCannotBeReadYet) {
       Add("", 1, Request("other", "fedcba9876543210fedcba9876543210")).ok());
 }
 
+TEST_F(RegistryTest, AdmitsASandboxWithoutALimitWhereNoTotalIsSet) {
+  Registry registry(kMaxSandboxes, {});
+  memory_bytes_ = 0;
+  pids_ = 0;
+  const wire::RequestIdentity request = Request("r");
+  EXPECT_TRUE(registry
+                  .Add("a", request,
+                       [&](const std::string& id) {
+                         return MakeSandbox(id, 0, request);
+                       })
+                  .ok());
+}
+
+TEST_F(RegistryTest, CountsSandboxesThatCannotBeReadYetUntilTheyAreFreed) {
+  for (const char* id : {"a", "b", "c"}) {
+    registry_.Reserve(id);
+  }
+  EXPECT_EQ(ReasonOf(Add("d", 1).status()), corral::v1::TOO_MANY_SANDBOXES);
+  registry_.Free("b");
+  EXPECT_THAT(registry_.Unreadable(), ElementsAre("a", "c"));
+  EXPECT_TRUE(Add("d", 1).ok());
+}
+
+TEST_F(RegistryTest, AnIdThatItMakesUpGivesWayToOneThatAClientChose) {
+  const wire::RequestIdentity request =
+      Request("request", "0123456789abcdef0123456789abcdef");
+  const std::string id = Add("", 1, request)->sandbox->id();
+  registry_.Remove(*registry_.Find(id));
+  ASSERT_TRUE(Add(id, 1, Request("other", "other digest")).ok());
+  const auto added = Add("", 1, request);
+  ASSERT_TRUE(added.ok());
+  EXPECT_TRUE(added->is_new);
+  EXPECT_NE(added->sandbox->id(), id);
+}
+
 }  // namespace
 }  // namespace server

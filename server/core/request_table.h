@@ -47,7 +47,7 @@ class RequestTable {
   // A request id decides before a resource id.
   Found FindSame(const std::string& id, const RequestIdentity& request) const {
     const auto made = by_request_.find(request.request_id());
-    if (!request.request_id().empty() && made != by_request_.end()) {
+    if (made != by_request_.end()) {
       const Ptr& resource = by_id_.at(made->second);
       return {AreSame(resource->request(), request) ? Match::kSame
                                                     : Match::kOtherRequest,
@@ -121,7 +121,8 @@ class RequestTable {
   }
 
   std::map<std::string, Ptr> by_id_;
-  // The id of the resource that a request made, by request id.
+  // The id of the resource that a request made, by request id. No request id
+  // is empty.
   std::map<std::string, std::string> by_request_;
 };
 

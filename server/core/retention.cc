@@ -145,7 +145,6 @@ void Retention::LookAgainLater(const std::string& id) {
 
 void Retention::ArmTimer() {
   timers_->Cancel(timer_);
-  timer_ = 0;
   if (suspensions_ > 0 || by_end_.empty() ||
       limits_.max_age == absl::InfiniteDuration() ||
       removing_.size() >= kMaxRemovals) {

@@ -119,7 +119,7 @@ class Retention : public std::enable_shared_from_this<Retention> {
   int suspensions_ ABSL_GUARDED_BY(mutex_) = 0;
   // A thread is in Enforce(), and will notice what other threads change.
   bool enforcing_ ABSL_GUARDED_BY(mutex_) = false;
-  // 0: none.
+  // The last that was set, which may have run; 0: none was.
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

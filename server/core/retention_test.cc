@@ -65,10 +65,12 @@ class RetentionTest : public ::testing::Test {
 };
 
 TEST_F(RetentionTest, KeepsAsManyAsAllowed) {
+  timers_.Advance(absl::Hours(1));
   const auto retention = Make(2, absl::InfiniteDuration());
   End(retention, "a", absl::Minutes(3));
   End(retention, "b", absl::Minutes(2));
   EXPECT_THAT(removals_, IsEmpty());
+  EXPECT_EQ(timers_.size(), 0);
   EXPECT_EQ(retention->size(), 2);
 }
 
@@ -226,6 +228,51 @@ TEST_F(RetentionTest, ARemovalMayOutliveTheRetention) {
   End(retention, "a", absl::ZeroDuration());
   retention.reset();
   held_.at("a")(absl::OkStatus());
+}
+
+TEST_F(RetentionTest, CountsAnExecutionThatReusesTheIdOfARemovedOne) {
+  const auto retention = Make(1, absl::InfiniteDuration());
+  End(retention, "a", absl::Minutes(3));
+  End(retention, "b", absl::Minutes(2));
+  EXPECT_THAT(removals_, ElementsAre("a"));
+  End(retention, "a", absl::Minutes(1));
+  EXPECT_THAT(removals_, ElementsAre("a", "b"));
+}
+
+TEST_F(RetentionTest, ExecutionsInUseDelayNoRemovalOfOthers) {
+  const auto retention = Make(0, absl::InfiniteDuration());
+  for (size_t i = 0; i < Retention::kMaxRemovals; ++i) {
+    in_use_.insert(absl::StrCat("used-", i));
+    End(retention, absl::StrCat("used-", i), absl::Minutes(1));
+  }
+  End(retention, "a", absl::ZeroDuration());
+  EXPECT_THAT(removals_, ElementsAre("a"));
+}
+
+TEST_F(RetentionTest, LeavesNoTimerBehind) {
+  auto retention = Make(10, kMaxAge);
+  End(retention, "a", absl::ZeroDuration());
+  End(retention, "b", absl::ZeroDuration());
+  EXPECT_EQ(timers_.size(), 1);
+  retention.reset();
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(RetentionTest, SetsNoTimerWhileItMayNotRemoveMore) {
+  const auto retention = Make(0, kMaxAge);
+  hold_ = true;
+  for (size_t i = 0; i <= Retention::kMaxRemovals; ++i) {
+    End(retention, absl::StrCat("job-", i), absl::ZeroDuration());
+  }
+  EXPECT_THAT(removals_, SizeIs(Retention::kMaxRemovals));
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(RetentionTest, SetsNoTimerWhileItIsSuspended) {
+  const auto retention = Make(10, kMaxAge);
+  const Retention::Suspension suspension(retention);
+  End(retention, "a", absl::ZeroDuration());
+  EXPECT_EQ(timers_.size(), 0);
 }
 
 }  // namespace

@@ -223,7 +223,6 @@ void Sandbox::OnGone(const wire::SandboxEnd& end) {
     gone_as_asked_ = end.cause() == wire::SandboxEnd::DELETED;
     failure_ = end;
     if (gone_as_asked_) {
-      failure_.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
       failure_.set_message("the supervisor ended");
     }
   }

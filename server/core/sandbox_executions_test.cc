@@ -1,6 +1,4 @@
-// The executions of a sandbox: start, end and deletion.
-
-#include <fcntl.h>
+// The executions of a sandbox: end and deletion.
 
 #include <filesystem>
 #include <fstream>
@@ -11,16 +9,17 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
+#include "server/core/recovery.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_fixture.h"
 
@@ -29,131 +28,33 @@ namespace {
 
 namespace wire = sandbox::wire;
 using corral::v1::Execution;
-using corral::v1::Loss;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class SandboxExecutionsTest : public SandboxFixture {
- protected:
-  // The reason of the one start's refusal.
-  corral::v1::ErrorReason Refusal() {
-    return starts_.size() == 1 ? ReasonOf(starts_[0])
-                               : corral::v1::ERROR_REASON_UNSPECIFIED;
+// Notices the end of an execution, and what is known of its output by then.
+class Watcher : public ExecutionWatcher {
+ public:
+  explicit Watcher(const server::Execution& execution)
+      : execution_(execution) {}
+  void OnChange() override {
+    if (execution_.ended() && !saw_end_) {
+      saw_end_ = true;
+      output_at_end_ = execution_.output(corral::v1::STDOUT);
+    }
   }
-  // A start that the supervisor refuses with `error`.
-  void Refuse(const absl::Status& error) {
-    MakeReady();
-    Start("job");
-    AnswerStart(error);
+  bool saw_end() const { return saw_end_; }
+  const std::optional<sandbox::OutputLogState>& output_at_end() const {
+    return output_at_end_;
   }
-  // Writes `bytes` to the log of standard output, which nobody reports.
-  void WriteOutput(const std::string& id, const std::string& bytes) {
-    const std::string path = absl::StrCat(path_, "/executions/", id);
-    const sandbox::UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
-    sandbox::OutputLogWriter log =
-        sandbox::OutputLogWriter::Create(directory.get(), "stdout").value();
-    EXPECT_TRUE(log.Append(bytes.data(), bytes.size()).ok());
-  }
-  // The supervisor is gone while it was asked to start "job".
-  void LoseStart() {
-    AnswerStart(Failure(wire::Reply::SUPERVISOR_GONE));
-    sandbox_->OnGone(Killed());
-    AwaitLanes();
-  }
+
+ private:
+  const server::Execution& execution_;
+  bool saw_end_ = false;
+  std::optional<sandbox::OutputLogState> output_at_end_;
 };
 
-TEST_F(SandboxExecutionsTest, AStartIsAnsweredWhenTheCommandRuns) {
-  MakeReady();
-  Start("job");
-  ASSERT_THAT(requests_.starts, SizeIs(1));
-  EXPECT_EQ(requests_.starts[0].first, "job");
-  EXPECT_THAT(starts_, IsEmpty());
-  Report("job", wire::ExecutionRecord::RUNNING);
-  AnswerStart(absl::OkStatus());
-  EXPECT_THAT(starts_, ElementsAre(absl::OkStatus()));
-  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
-}
-
-TEST_F(SandboxExecutionsTest, TheSameStartTwiceAsksTheSupervisorOnce) {
-  MakeReady();
-  Start("job");
-  Start("job");
-  EXPECT_THAT(requests_.starts, SizeIs(1));
-  AnswerStart(absl::OkStatus());
-  EXPECT_THAT(starts_, SizeIs(2));
-}
-
-TEST_F(SandboxExecutionsTest, AStartIsRefusedUntilTheSandboxIsReady) {
-  Make();
-  Attach();
-  Start("job");
-  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
-  EXPECT_THAT(requests_.starts, IsEmpty());
-}
-
-TEST_F(SandboxExecutionsTest, ADiskThatTakesNoRecordFailsTheStart) {
-  Refuse(Failure(wire::Reply::STORAGE));
-  EXPECT_EQ(Refusal(), corral::v1::STORAGE_FAILED);
-  EXPECT_EQ(sandbox_->execution_count(), 0);
-}
-
-TEST_F(SandboxExecutionsTest, ASupervisorThatIsNotReadyFailsTheStart) {
-  Refuse(Failure(wire::Reply::SANDBOX_NOT_READY));
-  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
-  EXPECT_EQ(sandbox_->execution_count(), 0);
-}
-
-TEST_F(SandboxExecutionsTest, AnIdThatOnlyTheSupervisorKnowsFailsTheStart) {
-  Refuse(Failure(wire::Reply::EXECUTION_EXISTS));
-  EXPECT_EQ(Refusal(), corral::v1::EXECUTION_EXISTS);
-}
-
-TEST_F(SandboxExecutionsTest, AnyOtherRefusalIsAServerFault) {
-  Refuse(Failure(wire::Reply::FAULT));
-  EXPECT_EQ(Refusal(), corral::v1::SERVER_FAULT);
-  Start("job");
-  EXPECT_THAT(requests_.starts, SizeIs(1));
-}
-
-TEST_F(SandboxExecutionsTest, AStartThatWasNotRecordedNeverHappened) {
-  MakeReady();
-  Start("job");
-  LoseStart();
-  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
-  EXPECT_EQ(sandbox_->execution_count(), 0);
-}
-
-TEST_F(SandboxExecutionsTest, AStartThatWasRecordedIsLostWithItsSupervisor) {
-  MakeReady();
-  Start("job");
-  WriteStart("job");
-  LoseStart();
-  EXPECT_THAT(starts_, ElementsAre(absl::OkStatus()));
-  EXPECT_EQ(Get("job").state(), Execution::LOST);
-  EXPECT_EQ(Get("job").loss().cause(), Loss::SUPERVISOR_DIED);
-}
-
-TEST_F(SandboxExecutionsTest, ReportsNoLossOfAStartThatADeletionOvertook) {
-  MakeReady();
-  Start("job");
-  WriteStart("job");
-  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
-                   [](const absl::Status&) {});
-  AwaitLanes();
-  AnswerStart(Failure(wire::Reply::SUPERVISOR_GONE));
-  sandbox_->OnGone(Deleted());
-  AwaitLanes();
-  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
-}
-
-TEST_F(SandboxExecutionsTest, AStartAfterTheEndOfTheSupervisorIsAnswered) {
-  MakeReady();
-  sandbox_->OnGone(Killed());
-  AwaitLanes();
-  Start("job");
-  EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
-}
+using SandboxExecutionsTest = SandboxFixture;
 
 TEST_F(SandboxExecutionsTest, AnEndThatOnlyTheDiskKnowsIsReported) {
   MakeReady();
@@ -169,19 +70,6 @@ TEST_F(SandboxExecutionsTest, AnEndThatOnlyTheDiskKnowsIsReported) {
 }
 
 TEST_F(SandboxExecutionsTest, OutputThatWasNotReportedIsKnownBeforeTheLoss) {
-  // Keeps what is known of the output when the end is first reported.
-  class Watcher : public ExecutionWatcher {
-   public:
-    explicit Watcher(const server::Execution& execution)
-        : execution_(execution) {}
-    void OnChange() override {
-      if (execution_.ended() && !output_at_end_.has_value()) {
-        output_at_end_ = execution_.output(corral::v1::STDOUT);
-      }
-    }
-    const server::Execution& execution_;
-    std::optional<sandbox::OutputLogState> output_at_end_;
-  };
   MakeReady();
   StartOk("job");
   WriteStart("job");
@@ -192,8 +80,8 @@ TEST_F(SandboxExecutionsTest, OutputThatWasNotReportedIsKnownBeforeTheLoss) {
   sandbox_->OnGone(Killed());
   AwaitLanes();
   EXPECT_EQ(Get("job").state(), corral::v1::Execution::LOST);
-  ASSERT_TRUE(watcher->output_at_end_.has_value());
-  EXPECT_EQ(watcher->output_at_end_->end, 4);
+  ASSERT_TRUE(watcher->output_at_end().has_value());
+  EXPECT_EQ(watcher->output_at_end()->end, 4);
 }
 
 TEST_F(SandboxExecutionsTest, TwoDeletionsAskTheSupervisorOnce) {
@@ -306,6 +194,70 @@ TEST_F(SandboxExecutionsTest, ADeletionIsAnsweredWithTheRemovalOfTheSandbox) {
   AwaitLanes();
   sandbox_->OnFilesRemoved();
   EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
+}
+
+TEST_F(SandboxExecutionsTest, WatchersOfAFailedStartSeeItsEnd) {
+  MakeReady();
+  Start("job");
+  const auto execution = sandbox_->FindExecution("job");
+  const auto watcher = std::make_shared<Watcher>(*execution);
+  execution->Watch(watcher);
+  AnswerStart(Failure(wire::Reply::FAULT));
+  EXPECT_EQ(execution->state(), Execution::LOST);
+  EXPECT_TRUE(watcher->saw_end());
+}
+
+TEST_F(SandboxExecutionsTest, WatchersOfADeletedExecutionSeeItsEnd) {
+  MakeReady();
+  StartOk("job");
+  const auto execution = sandbox_->FindExecution("job");
+  const auto watcher = std::make_shared<Watcher>(*execution);
+  execution->Watch(watcher);
+  DeleteExecution("job");
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_EQ(execution->state(), Execution::LOST);
+  EXPECT_TRUE(watcher->saw_end());
+}
+
+TEST_F(SandboxExecutionsTest, ReportsOfUnknownExecutionsAreIgnored) {
+  MakeReady();
+  Report("job", wire::ExecutionRecord::RUNNING);
+  wire::OutputChange change;
+  change.set_execution_id("job");
+  sandbox_->OnOutput(change);
+  EXPECT_EQ(sandbox_->execution_count(), 0);
+}
+
+TEST_F(SandboxExecutionsTest, OutputThatIsReportedIsKnown) {
+  MakeReady();
+  StartOk("job");
+  wire::OutputChange change;
+  change.set_execution_id("job");
+  change.add_streams()->set_stream(wire::STDERR);
+  change.mutable_streams(0)->set_end(5);
+  sandbox_->OnOutput(change);
+  EXPECT_EQ(sandbox_->FindExecution("job")->output(corral::v1::STDERR)->end, 5);
+}
+
+TEST_F(SandboxExecutionsTest, NoEndIsReportedBeforeTheDiskCanBeRead) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  Obstruct();
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+  Restore();
+  timers_.Advance(Recovery::kReadRetry);
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+}
+
+TEST_F(SandboxExecutionsTest, AnEvictionOfNothingSucceeds) {
+  MakeReady();
+  Answers evictions;
+  sandbox_->Evict("job", Into(&evictions));
+  EXPECT_THAT(evictions, ElementsAre(absl::OkStatus()));
 }
 
 }  // namespace

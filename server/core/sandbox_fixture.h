@@ -4,6 +4,8 @@
 #ifndef SERVER_CORE_SANDBOX_FIXTURE_H_
 #define SERVER_CORE_SANDBOX_FIXTURE_H_
 
+#include <fcntl.h>
+
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -19,11 +21,15 @@
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 #include "server/core/lanes.h"
+#include "server/core/recovery.h"
 #include "server/core/retention.h"
 #include "server/core/sandbox.h"
 #include "server/core/storage_health.h"
@@ -208,6 +214,53 @@ class SandboxFixture : public ::testing::Test {
   }
   void WriteStart(const std::string& id) {
     Write("start.pb", Record(id, sandbox::wire::ExecutionRecord::STARTING));
+  }
+  // Writes `bytes` to the log of standard output, which nobody reports. The
+  // directory must exist.
+  void WriteOutput(const std::string& id, const std::string& bytes) {
+    const std::string path = absl::StrCat(path_, "/executions/", id);
+    const sandbox::UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    sandbox::OutputLogWriter log =
+        sandbox::OutputLogWriter::Create(directory.get(), "stdout").value();
+    EXPECT_TRUE(log.Append(bytes.data(), bytes.size()).ok());
+  }
+  // No record of the sandbox can be read until Restore().
+  void Obstruct() {
+    std::filesystem::create_directories(absl::StrCat(path_, "/executions"));
+    std::filesystem::rename(absl::StrCat(path_, "/executions"),
+                            absl::StrCat(path_, "/aside"));
+    std::ofstream(absl::StrCat(path_, "/executions")) << "x";
+  }
+  void Restore() {
+    std::filesystem::remove(absl::StrCat(path_, "/executions"));
+    std::filesystem::rename(absl::StrCat(path_, "/aside"),
+                            absl::StrCat(path_, "/executions"));
+  }
+
+  static wire::Snapshot SnapshotOf(
+      const std::vector<wire::ExecutionRecord>& records, bool ready = true) {
+    wire::Snapshot snapshot;
+    snapshot.set_ready(ready);
+    for (const wire::ExecutionRecord& record : records) {
+      *snapshot.add_executions() = record;
+    }
+    return snapshot;
+  }
+  static wire::ExecutionRecord Running(const std::string& id) {
+    return Record(id, wire::ExecutionRecord::RUNNING);
+  }
+
+  // start.pb and exit.pb of a command that exited with 0, `age` ago.
+  void WriteEnded(const std::string& id, absl::Duration age) {
+    WriteStart(id);
+    wire::ExecutionRecord end = Record(id, wire::ExecutionRecord::EXITED);
+    end.set_end_time_ns(absl::ToUnixNanos(absl::Now() - age));
+    Write("exit.pb", end);
+  }
+
+  void AwaitNextRead() {
+    timers_.Advance(Recovery::kReadRetry);
+    AwaitLanes();
   }
 
   corral::v1::Sandbox::State State() { return sandbox_->Describe().state(); }

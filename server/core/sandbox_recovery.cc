@@ -259,8 +259,7 @@ absl::Status Sandbox::EndWithoutSupervisor() {
   bool as_asked = false;
   {
     MutexLock lock(&mutex_);
-    dropped = std::move(supervisor_);
-    supervisor_ = nullptr;
+    dropped.swap(supervisor_);
     as_asked = gone_as_asked_;
   }
   recovery_.Abandon();

@@ -1,9 +1,7 @@
 // Recovery of a sandbox from an earlier server's records and a snapshot.
 
 #include <filesystem>
-#include <fstream>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -15,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/errors.h"
-#include "server/core/recovery.h"
+#include "server/core/execution.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_fixture.h"
 
@@ -24,51 +22,12 @@ namespace {
 
 namespace wire = sandbox::wire;
 using corral::v1::Execution;
-using corral::v1::Loss;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class SandboxRecoveryTest : public SandboxFixture {
- protected:
-  static wire::Snapshot SnapshotOf(
-      const std::vector<wire::ExecutionRecord>& records, bool ready = true) {
-    wire::Snapshot snapshot;
-    snapshot.set_ready(ready);
-    for (const wire::ExecutionRecord& record : records) {
-      *snapshot.add_executions() = record;
-    }
-    return snapshot;
-  }
-  static wire::ExecutionRecord Running(const std::string& id) {
-    return Record(id, wire::ExecutionRecord::RUNNING);
-  }
-
-  // start.pb and exit.pb of a command that exited with 0, `age` ago.
-  void WriteEnded(const std::string& id, absl::Duration age) {
-    WriteStart(id);
-    wire::ExecutionRecord end = Record(id, wire::ExecutionRecord::EXITED);
-    end.set_end_time_ns(absl::ToUnixNanos(absl::Now() - age));
-    Write("exit.pb", end);
-  }
-
-  // No record of the sandbox can be read until Restore().
-  void Obstruct() {
-    std::filesystem::create_directories(absl::StrCat(path_, "/executions"));
-    std::filesystem::rename(absl::StrCat(path_, "/executions"),
-                            absl::StrCat(path_, "/aside"));
-    std::ofstream(absl::StrCat(path_, "/executions")) << "x";
-  }
-  void Restore() {
-    std::filesystem::remove(absl::StrCat(path_, "/executions"));
-    std::filesystem::rename(absl::StrCat(path_, "/aside"),
-                            absl::StrCat(path_, "/executions"));
-  }
-  void AwaitNextRead() {
-    timers_.Advance(Recovery::kReadRetry);
-    AwaitLanes();
-  }
-};
+using SandboxRecoveryTest = SandboxFixture;
 
 TEST_F(SandboxRecoveryTest, IsReadyWhenRecordsAndSnapshotAreMerged) {
   WriteStart("job");
@@ -148,22 +107,6 @@ TEST_F(SandboxRecoveryTest, ACommandThatBeganAfterTheReadingIsReadAgain) {
   EXPECT_EQ(Get("late").state(), Execution::RUNNING);
 }
 
-TEST_F(SandboxRecoveryTest, ACommandThatOnlyItsSupervisorRemembersIsKept) {
-  std::filesystem::create_directories(
-      absl::StrCat(path_, "/executions/job/start.pb"));
-  Recover();
-  for (int attempt = 0; attempt < Recovery::kReadAttempts; ++attempt) {
-    AwaitNextRead();
-  }
-  Attach();
-  wire::ExecutionRecord running = Running("job");
-  running.add_streams()->set_stream(wire::TERMINAL);
-  sandbox_->OnSnapshot(SnapshotOf({running}));
-  AwaitLanes();
-  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
-  EXPECT_TRUE(Get("job").command().has_terminal());
-}
-
 TEST_F(SandboxRecoveryTest, LosesAnExecutionThatTheSupervisorDoesNotKnow) {
   WriteStart("job");
   Recover();
@@ -210,33 +153,6 @@ TEST_F(SandboxRecoveryTest, ADeletionDoesNotWaitForTheRecords) {
   EXPECT_THAT(requests_.kills, SizeIs(1));
 }
 
-TEST_F(SandboxRecoveryTest, NoLossIsReportedBeforeTheDiskCanBeRead) {
-  WriteEnded("ended", absl::Minutes(1));
-  WriteStart("job");
-  Obstruct();
-  Recover();
-  sandbox_->Attach(nullptr);
-  sandbox_->OnGone(Killed());
-  AwaitLanes();
-  EXPECT_FALSE(sandbox_->knows_executions());
-  Restore();
-  AwaitNextRead();
-  EXPECT_EQ(State(), corral::v1::Sandbox::FAILED);
-  EXPECT_EQ(Get("ended").state(), Execution::EXITED);
-  EXPECT_EQ(Get("job").state(), Execution::LOST);
-}
-
-TEST_F(SandboxRecoveryTest, RecordsThatStayUnreadableAreGivenUp) {
-  Obstruct();
-  Recover();
-  AwaitLanes();
-  for (int attempt = 1; attempt < Recovery::kReadAttempts; ++attempt) {
-    EXPECT_FALSE(sandbox_->knows_executions());
-    AwaitNextRead();
-  }
-  EXPECT_TRUE(sandbox_->knows_executions());
-}
-
 TEST_F(SandboxRecoveryTest, RetentionGoesOnAfterARestart) {
   wire::SandboxSpec spec;
   spec.set_max_ended_executions(1);
@@ -268,6 +184,72 @@ TEST_F(SandboxRecoveryTest, RetentionRemovesFilesWithoutASupervisor) {
   EXPECT_FALSE(std::filesystem::exists(absl::StrCat(path_, "/executions/b")));
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, "/executions/a")));
   EXPECT_EQ(sandbox_->execution_count(), 1);
+}
+
+TEST_F(SandboxRecoveryTest, ACallThatWaitsHurriesTheRecords) {
+  Make(Sandbox::Origin::kEarlierServer);
+  Answers known;
+  sandbox_->AwaitKnown(Into(&known));
+  AwaitLanes();
+  EXPECT_TRUE(sandbox_->knows_executions());
+  EXPECT_THAT(known, IsEmpty());
+}
+
+TEST_F(SandboxRecoveryTest, ACallThatWaitsIsAnsweredIfTheSupervisorIsDead) {
+  Recover();
+  Answers known;
+  sandbox_->AwaitKnown(Into(&known));
+  sandbox_->Attach(nullptr);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(known, ElementsAre(absl::OkStatus()));
+}
+
+TEST_F(SandboxRecoveryTest, ADeletionWaitsForTheSupervisorUpToItsPatience) {
+  WriteStart("job");
+  Recover();
+  AwaitLanes();
+  DeleteExecution("job");
+  timers_.Advance(Sandbox::kKnownPatience);
+  ASSERT_THAT(deletions_, SizeIs(1));
+  EXPECT_EQ(ReasonOf(deletions_[0]), corral::v1::SANDBOX_NOT_READY);
+  // It may be repeated.
+  DeleteExecution("job");
+  sandbox_->Attach(nullptr);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  ASSERT_THAT(deletions_, SizeIs(2));
+  EXPECT_EQ(deletions_[1], absl::OkStatus());
+}
+
+TEST_F(SandboxRecoveryTest, ASnapshotReportsWhetherTheSupervisorCanWrite) {
+  Recover();
+  Attach();
+  wire::Snapshot snapshot = SnapshotOf({});
+  snapshot.mutable_storage()->set_failure("no space");
+  sandbox_->OnSnapshot(snapshot);
+  EXPECT_THAT(storage_.failure(), HasSubstr("no space"));
+  AwaitLanes();
+}
+
+TEST_F(SandboxRecoveryTest, OnlyEndedExecutionsCountForTheRetention) {
+  WriteStart("job");
+  WriteEnded("ended", absl::Minutes(1));
+  Recover();
+  AwaitLanes();
+  EXPECT_EQ(all_ended_->size(), 1);
+}
+
+TEST_F(SandboxRecoveryTest, ASnapshotDoesNotBringBackADeletedExecution) {
+  WriteStart("kept");
+  Recover();
+  AwaitLanes();
+  Attach();
+  // The supervisor has removed the record of "deleted", and reports it still.
+  sandbox_->OnSnapshot(SnapshotOf({Running("deleted"), Running("kept")}));
+  AwaitLanes();
+  EXPECT_EQ(sandbox_->FindExecution("deleted"), nullptr);
+  EXPECT_EQ(Get("kept").state(), Execution::RUNNING);
 }
 
 }  // namespace

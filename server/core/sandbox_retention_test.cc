@@ -1,7 +1,9 @@
 // Retention of a sandbox's ended executions.
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +22,7 @@ namespace {
 
 namespace wire = sandbox::wire;
 using corral::v1::Execution;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -112,6 +115,61 @@ TEST_F(SandboxRetentionTest, AStartNeverFailsForEndedExecutions) {
   for (const absl::Status& start : starts_) {
     EXPECT_EQ(start, absl::OkStatus());
   }
+}
+
+TEST_F(SandboxRetentionTest, ALostExecutionCountsToo) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(0);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  StartOk("job");
+  WriteStart("job");
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_EQ(sandbox_->execution_count(), 0);
+  EXPECT_FALSE(std::filesystem::exists(absl::StrCat(path_, "/executions/job")));
+}
+
+class ServerRetentionTest : public SandboxFixture {
+ protected:
+  // The server keeps one ended execution.
+  ServerRetentionTest() {
+    all_ended_ = Retention::Create(
+        {1, absl::InfiniteDuration()}, &timers_,
+        {[](const std::string&) { return false; },
+         [this](const std::string& name, Retention::Done done) {
+           removed_.push_back(name);
+           done(absl::OkStatus());
+         }});
+  }
+
+  std::vector<std::string> removed_;
+};
+
+TEST_F(ServerRetentionTest, BoundsTheEndedExecutionsOfAllSandboxes) {
+  MakeReady();
+  for (const char* id : {"a", "b"}) {
+    StartOk(id);
+    Report(id, wire::ExecutionRecord::EXITED);
+  }
+  EXPECT_THAT(removed_, ElementsAre(sandbox_->FindExecution("a")->name()));
+}
+
+TEST_F(ServerRetentionTest, RemovesNothingBeforeASandboxIsRecovered) {
+  for (const char* id : {"a", "b"}) {
+    WriteStart(id);
+    Write("exit.pb", Record(id, wire::ExecutionRecord::EXITED));
+  }
+  Recover();
+  AwaitLanes();
+  all_ended_->Enforce();
+  EXPECT_THAT(removed_, IsEmpty());
+  Attach();
+  wire::Snapshot snapshot;
+  snapshot.set_ready(true);
+  sandbox_->OnSnapshot(snapshot);
+  AwaitLanes();
+  EXPECT_THAT(removed_, SizeIs(1));
 }
 
 }  // namespace

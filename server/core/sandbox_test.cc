@@ -3,22 +3,29 @@
 #include "server/core/sandbox.h"
 
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/client/supervisor_connection.h"
 #include "server/core/sandbox_fixture.h"
 #include "server/core/state_directory.h"
 #include "server/core/viewers.h"
+#include "server/runtime/worker_pool.h"
+#include "tests/fakes/fake_timer_queue.h"
 
 namespace server {
 namespace {
@@ -233,6 +240,157 @@ TEST_F(SandboxTest, IsDeletedAtItsAge) {
   timers_.Advance(absl::Minutes(1));
   AwaitLanes();
   EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_EXPIRED));
+}
+
+TEST_F(SandboxTest, HasNoAgeWithoutAMaximum) {
+  MakeReady();
+  sandbox_->BeginLifetime();
+  timers_.Advance(absl::Hours(24 * 365));
+  AwaitLanes();
+  EXPECT_EQ(State(), corral::v1::Sandbox::READY);
+}
+
+TEST_F(SandboxTest, LivesNoLongerThanItsAgeIfItsCreationLiesInTheFuture) {
+  wire::SandboxSpec spec;
+  spec.set_max_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  spec.set_create_time_ns(absl::ToUnixNanos(absl::Now() + absl::Hours(9)));
+  MakeReady(spec);
+  sandbox_->BeginLifetime();
+  timers_.Advance(absl::Minutes(59));
+  EXPECT_EQ(State(), corral::v1::Sandbox::READY);
+  timers_.Advance(absl::Minutes(1));
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_EXPIRED));
+}
+
+TEST_F(SandboxTest, ReportsTheCauseOfItsFailureToClients) {
+  struct Case {
+    wire::SandboxEnd::Cause cause;
+    absl::StatusCode code;
+    Loss::Cause loss;
+  };
+  for (const Case& each : std::vector<Case>{
+           {wire::SandboxEnd::INIT_DIED, absl::StatusCode::kInternal,
+            Loss::SANDBOX_FAILED},
+           {wire::SandboxEnd::SPAWNER_DIED, absl::StatusCode::kInternal,
+            Loss::SANDBOX_FAILED},
+           {wire::SandboxEnd::HOST_RESTARTED, absl::StatusCode::kAborted,
+            Loss::HOST_RESTARTED},
+           {wire::SandboxEnd::SUPERVISOR_DIED, absl::StatusCode::kUnavailable,
+            Loss::SUPERVISOR_DIED}}) {
+    std::filesystem::remove_all(path_);
+    MakeReady();
+    StartOk("job");
+    WriteStart("job");
+    sandbox_->OnGone(End(each.cause, "why"));
+    AwaitLanes();
+    EXPECT_EQ(sandbox_->Describe().failure().code(),
+              static_cast<int>(each.code));
+    EXPECT_EQ(Get("job").loss().cause(), each.loss);
+  }
+}
+
+TEST_F(SandboxTest, WritesDownWhyItFailedForTheNextServer) {
+  MakeReady();
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  ASSERT_TRUE(StateDirectory::ReadFailure(path_).has_value());
+  EXPECT_EQ(StateDirectory::ReadFailure(path_)->message(), "killed");
+}
+
+TEST_F(SandboxTest, WritesDownNoFailureIfAnEarlierServerHadItDeleted) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_FALSE(StateDirectory::ReadFailure(path_).has_value());
+  EXPECT_EQ(sandbox_->Describe().failure().message(), "the supervisor ended");
+  EXPECT_EQ(Get("job").loss().message(), "the supervisor ended");
+}
+
+TEST_F(SandboxTest, LosesACommandWhoseEndWasNotWrittenBeforeItsDeletion) {
+  MakeReady();
+  StartOk("job");
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+}
+
+TEST_F(SandboxTest, ClosesTheConnectionToASupervisorThatIsGone) {
+  MakeReady();
+  const std::weak_ptr<sandbox::SupervisorConnection> connection =
+      sandbox_->supervisor();
+  EXPECT_FALSE(connection.expired());
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_TRUE(connection.expired());
+}
+
+TEST_F(SandboxTest, LeavesNoTimerAfterItsDeletionIsRecorded) {
+  MakeReady();
+  std::promise<void> gate;
+  const std::shared_future<void> open = gate.get_future().share();
+  for (int i = 0; i < 2; ++i) {
+    lanes_.kills.Run([open] { open.wait(); });
+  }
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  EXPECT_EQ(timers_.size(), 1);
+  gate.set_value();
+  AwaitLanes();
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(SandboxTest, LeavesNoTimerIfItsDeletionIsRecordedAtOnce) {
+  // The deletion is recorded before the timer for a disk that hangs is set.
+  class SlowTimerQueue : public tests::FakeTimerQueue {
+   public:
+    explicit SlowTimerQueue(WorkerPool* lane) : lane_(lane) {}
+    Id RunAfter(absl::Duration delay,
+                absl::AnyInvocable<void()> function) override {
+      lane_->AwaitIdle();
+      return FakeTimerQueue::RunAfter(delay, std::move(function));
+    }
+
+   private:
+    WorkerPool* const lane_;
+  };
+  SlowTimerQueue timers(&lanes_.kills);
+  Sandbox::Environment environment = Environment();
+  environment.timers = &timers;
+  wire::SandboxSpec spec;
+  spec.set_directory(path_);
+  sandbox_ = Sandbox::Create(spec, environment, Sandbox::Origin::kNew);
+  Attach();
+  sandbox_->OnCreated(absl::OkStatus());
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  EXPECT_THAT(requests_.kills, SizeIs(1));
+  EXPECT_EQ(timers.size(), 0);
+  sandbox_.reset();
+  AwaitLanes();
+}
+
+TEST_F(SandboxTest, ADeletionWithoutASupervisorWaitsForItsEnd) {
+  Make(Sandbox::Origin::kEarlierServer);
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  sandbox_->Attach(nullptr);
+  AwaitLanes();
+  EXPECT_THAT(emptied_, IsEmpty());
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+}
+
+TEST_F(SandboxTest, ADeletionReadsNoRecordsIfNothingRuns) {
+  MakeReady();
+  std::ofstream(absl::StrCat(path_, "/executions")) << "no directory";
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
 }
 
 }  // namespace

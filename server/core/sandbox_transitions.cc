@@ -99,8 +99,7 @@ void Sandbox::AnswerReady() {
     if (!creation_failure_.ok()) {
       return;  // AnswerRemoved() answers them when nothing is left
     }
-    waiters = std::move(ready_waiters_);
-    ready_waiters_.clear();
+    waiters.swap(ready_waiters_);
   }
   for (Done& ready : waiters) {
     ready(absl::OkStatus());
@@ -184,10 +183,8 @@ void Sandbox::AnswerRemoved() {
   {
     MutexLock lock(&mutex_);
     failure = creation_failure_;
-    unmade = std::move(ready_waiters_);
-    ready_waiters_.clear();
-    removed = std::move(removal_waiters_);
-    removal_waiters_.clear();
+    unmade.swap(ready_waiters_);
+    removed.swap(removal_waiters_);
     for (const std::string& id : execution_deletions_.ids()) {
       for (Done& done : execution_deletions_.Take(id)) {
         removed.push_back(std::move(done));

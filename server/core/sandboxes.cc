@@ -225,10 +225,7 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   if (!written.ok()) {
     sandbox->OnCreated(sandbox::WithFailure(wire::Reply::STORAGE, written));
     sandbox->Attach(nullptr);
-    wire::SandboxEnd end;
-    end.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
-    end.set_message(std::string(written.message()));
-    sandbox->OnGone(end);
+    sandbox->OnGone(wire::SandboxEnd());
     return;
   }
   sandbox->Attach(environment_.factory->Create(

@@ -154,5 +154,39 @@ TEST_F(StateDirectoryTest, RemovesNoSandboxWhoseSupervisorListens) {
   EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
 }
 
+TEST_F(StateDirectoryTest, IsFreeForASuccessorOnceItIsUnlocked) {
+  state_->Unlock();
+  EXPECT_THAT(StateDirectory::Open(path_).status(), IsOk());
+}
+
+TEST_F(StateDirectoryTest, RefusesADescriptionOfAnotherSandbox) {
+  wire::SandboxSpec spec = WriteSpec("box");
+  spec.set_id("other");
+  WriteFile("spec.pb", sandbox::SealRecord(spec));
+  EXPECT_THAT(state_->ReadSpec("box").status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is of other")));
+}
+
+TEST_F(StateDirectoryTest, RemovesASandboxThatWasNeverMade) {
+  const std::string path = WriteSpec("box").directory();
+  std::filesystem::create_directories(path + "/executions/.ahead");
+  EXPECT_THAT(StateDirectory::RemoveUnborn(path), IsOk());
+  EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
+  EXPECT_THAT(StateDirectory::RemoveUnborn(path), IsOk());
+}
+
+TEST_F(StateDirectoryTest, ASandboxThatHasAnExecutionIsNotUnborn) {
+  const std::string path = WriteSpec("box").directory();
+  std::filesystem::create_directories(path + "/executions/job");
+  EXPECT_FALSE(StateDirectory::IsUnborn(path));
+}
+
+TEST_F(StateDirectoryTest, CannotBeMadeBelowAFile) {
+  { std::ofstream file(path_ + "/file"); }
+  EXPECT_THAT(StateDirectory::Open(path_ + "/file/a/b").status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("mkdir(" + path_ + "/file/a/b)")));
+}
+
 }  // namespace
 }  // namespace server

@@ -28,7 +28,6 @@ void Viewers::Begin() {
   ++present_;
   ++visits_;
   timers_->Cancel(timer_);
-  timer_ = 0;
 }
 
 void Viewers::End() {
@@ -47,10 +46,9 @@ void Viewers::End() {
 void Viewers::OnTimer(uint64_t visits) {
   {
     MutexLock lock(&mutex_);
-    if (present_ > 0 || visits != visits_) {
+    if (visits != visits_) {
       return;  // somebody came as the timer ran
     }
-    timer_ = 0;
   }
   unwatched_();
 }

@@ -50,7 +50,7 @@ class Viewers : public std::enable_shared_from_this<Viewers> {
   // The number of calls of Begin(). By it a timer notices that a viewer came
   // after it was set.
   uint64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;
-  // 0: none.
+  // The last that was set, which may have run; 0: none was.
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

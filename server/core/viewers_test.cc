@@ -91,5 +91,18 @@ TEST(Viewers, ReportNothingWhenTheyAreGone) {
   EXPECT_EQ(unwatched, 0);
 }
 
+TEST(Viewers, LeaveNoTimerWhenSomebodyComesOrTheyAreGone) {
+  tests::FakeTimerQueue timers;
+  auto viewers = Viewers::Create(&timers, [] {});
+  viewers->Begin();
+  viewers->End();
+  viewers->Begin();
+  EXPECT_EQ(timers.size(), 0);
+  viewers->End();
+  EXPECT_EQ(timers.size(), 1);
+  viewers.reset();
+  EXPECT_EQ(timers.size(), 0);
+}
+
 }  // namespace
 }  // namespace server

@@ -101,5 +101,24 @@ TEST_F(WorkspaceChecksTest, RefusesAtOnceWhenTooManyChecksHang) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("64 checks wait"));
 }
 
+TEST_F(WorkspaceChecksTest, ChecksAsManyAtATimeAsAllowedAndForgetsThoseOver) {
+  std::vector<std::future<absl::Status>> hung;
+  for (size_t i = 0; i + 1 < WorkspaceChecks::kMaxChecks; ++i) {
+    hung.push_back(Begin("/hung"));
+  }
+  // More than the one place that is left, one after another.
+  for (size_t i = 0; i < WorkspaceChecks::kMaxChecks; ++i) {
+    EXPECT_TRUE(Check("/good").ok());
+  }
+  EXPECT_EQ(timers_.size(), WorkspaceChecks::kMaxChecks - 1);
+}
+
+TEST_F(WorkspaceChecksTest, PassesOnWhetherTheWorkspaceIsReadOnly) {
+  std::promise<absl::Status> result;
+  checks_.Run(kBox, "/bad", /*read_only=*/false,
+              [&](absl::Status status) { result.set_value(status); });
+  EXPECT_TRUE(result.get_future().get().ok());
+}
+
 }  // namespace
 }  // namespace server

@@ -233,5 +233,25 @@ TEST_F(WorkspacePolicyTest, ALocalPersonHasWhatThatPersonMayWrite) {
   ASSERT_EQ(::seteuid(kRoot), 0);
 }
 
+TEST_F(WorkspacePolicyTest, DirectoriesThatOnlyResembleAServersAreAllowed) {
+  // The state directory of a server has mode 0700, a directory "sandboxes" and
+  // a file "lock"; the directory of its socket has a socket.
+  for (const char* name :
+       {"/open/sandboxes", "/unlocked/sandboxes", "/bare", "/odd/lock"}) {
+    std::filesystem::create_directories(Path(name));
+  }
+  for (const char* name :
+       {"/open/lock", "/bare/lock", "/odd/sandboxes", "/odd/corrald.sock"}) {
+    std::ofstream file(Path(name));
+  }
+  ASSERT_EQ(::chmod(Path("/open/sandboxes").c_str(), 0755), 0);
+  for (const char* name : {"/unlocked/sandboxes", "/bare", "/odd"}) {
+    ASSERT_EQ(::chmod(Path(name).c_str(), 0700), 0);
+  }
+  for (const char* name : {"/open", "/unlocked", "/bare", "/odd"}) {
+    EXPECT_THAT(Check(Local(kRoot), Path(name)), IsOk()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace server
