@@ -1,9 +1,11 @@
 #include "server/config.h"
 
+#include <fstream>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -168,34 +170,6 @@ TEST(ConfigTest, NamesTheElementOfAListThatIsOutOfItsRange) {
                        "allowed: an absolute path"));
 }
 
-TEST(ConfigTest, NamesTheEgressRuleThatIsWrong) {
-  EXPECT_THAT(Parse("ceilings { egress {\n"
-                    " rules { host: '*.a.com' ports: 443 }\n"
-                    " rules { host: 'b..com' }\n"
-                    "} }"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(StartsWith("f.textproto:3:10: field host: value "
-                                        "\"b..com\"; allowed: "),
-                             HasSubstr("a host name"))));
-}
-
-TEST(ConfigTest, OpensNoWayOutOverTcpByDefault) {
-  const std::string tcp =
-      "listen: 'h:1' tls { certificate_chain_file: '/a' private_key_file: '/b' "
-      "client_ca_file: '/c' }";
-  const auto closed = ParseConfig("f", tcp, Flags());
-  ASSERT_THAT(closed.status(), IsOk());
-  EXPECT_TRUE(closed->ceilings().has_egress());
-  EXPECT_EQ(closed->ceilings().egress().rules_size(), 0);
-  const auto open = ParseConfig(
-      "f", tcp + " ceilings { egress { rules { host: 'a.com' } } }", Flags());
-  ASSERT_THAT(open.status(), IsOk());
-  EXPECT_EQ(open->ceilings().egress().rules_size(), 1);
-  const auto local = ParseConfig("f", "listen: 'unix:/s'", Flags());
-  ASSERT_THAT(local.status(), IsOk());
-  EXPECT_FALSE(local->ceilings().has_egress());
-}
-
 TEST(ConfigTest, RefusesADefaultAboveItsCeiling) {
   EXPECT_THAT(Parse("default_limits { pids: 11 }\n"
                     "ceilings { limits { pids: 10 } }"),
@@ -271,6 +245,87 @@ TEST(ConfigTest, RefusesTcpWithoutTls) {
                           flags)
                   .status(),
               IsOk());
+}
+
+TEST(ConfigTest, RefusesAFlagOutOfItsRangeByItsName) {
+  Flags flags = Listening();
+  flags.listen = "host";
+  EXPECT_THAT(ParseConfig("", "", flags).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("--listen: value \"host\"")));
+  flags = Listening();
+  flags.state_dir = "a";
+  EXPECT_THAT(ParseConfig("", "", flags).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("--state-dir: value \"a\"")));
+  flags = Listening();
+  flags.idle_exit_seconds = 86'400;
+  EXPECT_THAT(ParseConfig("", "", flags).status(), IsOk());
+  flags.idle_exit_seconds = 86'401;
+  EXPECT_THAT(ParseConfig("", "", flags).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("--idle-exit-seconds: value \"86401\"")));
+}
+
+TEST(ConfigTest, ReadsTheFileThatAFlagNames) {
+  Flags flags = Listening();
+  EXPECT_THAT(LoadConfig(flags).status(), IsOk());
+  const std::string path = ::testing::TempDir() + "/config.textproto";
+  flags.config_file = path;
+  std::ofstream(path) << "max_sandboxes: 7";
+  ASSERT_THAT(LoadConfig(flags).status(), IsOk());
+  EXPECT_EQ(LoadConfig(flags)->max_sandboxes(), 7);
+  flags.config_file = path + "x";
+  EXPECT_THAT(LoadConfig(flags).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "--config: cannot read " + path + "x"));
+}
+
+TEST(ConfigTest, KeepsWhatTheFileGives) {
+  const auto config = ParseConfig("", R"(
+      state_dir: '/s' drain_seconds: 0 max_sandboxes: 1
+      max_executions_per_sandbox: 2 max_ended_executions: 3
+      max_waiting_calls: 4 max_connections: 5 max_rpc_memory_bytes: 16777216
+      max_waiting_input_bytes: 4194304
+      default_limits { memory_bytes: 5000000 pids: 9 cpu_millis: 10
+                       output_bytes: 2000000 }
+      default_max_age_seconds: 6 default_idle_timeout_seconds: 7
+      default_max_ended_executions: 0 default_max_ended_age_seconds: 8
+      egress { private_networks: '10.0.0.0/8' name_servers: '10.0.0.1:5353'
+               max_connections: 9 max_bytes: 10 idle_seconds: 11 })",
+                                  Listening());
+  ASSERT_THAT(config.status(), IsOk());
+  EXPECT_EQ(config->state_dir(), "/s");
+  EXPECT_TRUE(config->has_drain_seconds());
+  EXPECT_EQ(config->drain_seconds(), 0);
+  EXPECT_EQ(config->max_sandboxes(), 1);
+  EXPECT_EQ(config->max_executions_per_sandbox(), 2);
+  EXPECT_EQ(config->max_ended_executions(), 3);
+  EXPECT_EQ(config->max_waiting_calls(), 4);
+  EXPECT_EQ(config->max_connections(), 5);
+  EXPECT_EQ(config->max_rpc_memory_bytes(), 16 << 20);
+  EXPECT_EQ(config->max_waiting_input_bytes(), 4 << 20);
+  const SandboxDefaults defaults = DefaultsOf(*config);
+  EXPECT_EQ(defaults.limits.ShortDebugString(),
+            "memory_bytes: 5000000 pids: 9 cpu_millis: 10 output_bytes: "
+            "2000000");
+  EXPECT_EQ(defaults.lifetime.ShortDebugString(),
+            "max_age { seconds: 6 } idle_timeout { seconds: 7 }");
+  EXPECT_EQ(defaults.retention.ShortDebugString(),
+            "max_ended_executions: 0 max_ended_age { seconds: 8 }");
+  EXPECT_EQ(defaults.egress.policy().private_networks(0), "10.0.0.0/8");
+  EXPECT_EQ(defaults.egress.name_servers(0), "10.0.0.1:5353");
+  EXPECT_EQ(defaults.egress.policy().limits().connections(), 9);
+  EXPECT_EQ(defaults.egress.policy().limits().bytes(), 10);
+  EXPECT_EQ(defaults.egress.policy().limits().idle_ns(), 11'000'000'000);
+}
+
+TEST(ConfigTest, TheDefaultsOfASandboxFitIntoTheServersTotals) {
+  const auto config =
+      ParseConfig("", "max_memory_bytes: 5000000 max_pids: 9", Listening());
+  ASSERT_THAT(config.status(), IsOk());
+  EXPECT_EQ(config->default_limits().memory_bytes(), 5'000'000);
+  EXPECT_EQ(config->default_limits().pids(), 9);
 }
 
 }  // namespace

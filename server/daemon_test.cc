@@ -25,6 +25,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/base/version.h"
 #include "sandbox/kernel/isolation.h"
 #include "server/config.h"
 #include "server/core/state_directory.h"
@@ -66,9 +67,11 @@ class DaemonTest : public ::testing::Test {
     sandbox::IsolationFeature feature;
     feature.name = "seccomp";
     feature.enforced = true;
-    daemon_ = std::make_unique<Daemon>(
-        config_, std::vector<sandbox::IsolationFeature>{feature}, &factory_,
-        state_.get());
+    Serve({feature});
+  }
+  void Serve(const std::vector<sandbox::IsolationFeature>& isolation) {
+    daemon_ =
+        std::make_unique<Daemon>(config_, isolation, &factory_, state_.get());
     listener_ = Listener::Prepare(config_).value();
     ASSERT_THAT(listener_->Listen(), IsOk());
     ASSERT_THAT(daemon_->Start(listener_.get()), IsOk());
@@ -107,6 +110,16 @@ class DaemonTest : public ::testing::Test {
     return std::string(slice.begin(), slice.end());
   }
 
+  corral::v1::ServerInfo Info() const {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    corral::v1::ServerInfo info;
+    EXPECT_TRUE(corral::v1::AdminService::NewStub(Connect())
+                    ->GetServerInfo(&context, {}, &info)
+                    .ok());
+    return info;
+  }
+
   grpc::Status Create(const std::string& id) const {
     corral::v1::CreateSandboxRequest request;
     request.set_parent("tenants/default");
@@ -133,14 +146,7 @@ TEST_F(DaemonTest, ServesOnASocketOfItsOwnerAlone) {
   ASSERT_EQ(::stat(absl::StrCat(path_, "/run").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700);
 
-  const auto stub = corral::v1::AdminService::NewStub(grpc::CreateChannel(
-      config_.listen(), grpc::InsecureChannelCredentials()));
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  corral::v1::ServerInfo response;
-  ASSERT_TRUE(stub->GetServerInfo(&context, corral::v1::GetServerInfoRequest(),
-                                  &response)
-                  .ok());
+  const corral::v1::ServerInfo response = Info();
   EXPECT_EQ(response.isolation(0).name(), "seccomp");
   EXPECT_EQ(response.default_limits().pids(), 4096);
   EXPECT_THAT(response.kernel(), HasSubstr("Linux"));
@@ -310,6 +316,41 @@ TEST_F(DaemonTest, LeavesFilesThatItCannotRemoveToTheNextServer) {
   factory_.With("box", [](tests::FakeSupervisor& supervisor) {
     EXPECT_FALSE(supervisor.alive());
   });
+}
+
+TEST_F(DaemonTest, ReportsWhatTheHostEnforces) {
+  const auto feature = [](const char* name, bool enforced, const char* gap) {
+    sandbox::IsolationFeature made;
+    made.name = name;
+    made.enforced = enforced;
+    made.required = enforced;
+    made.detail = "why";
+    made.gap = gap;
+    return made;
+  };
+  Serve({feature("whole", true, ""), feature("partly", true, "but"),
+         feature("none", false, "")});
+  const corral::v1::ServerInfo info = Info();
+  ASSERT_EQ(info.isolation_size(), 3);
+  EXPECT_EQ(info.isolation(0).ShortDebugString(),
+            "name: \"whole\" enforced: true required: true detail: \"why\" "
+            "state: ENFORCED");
+  EXPECT_EQ(info.isolation(1).ShortDebugString(),
+            "name: \"partly\" enforced: true required: true detail: \"why; "
+            "but\" state: DEGRADED");
+  EXPECT_EQ(info.isolation(2).ShortDebugString(),
+            "name: \"none\" detail: \"why\" state: MISSING");
+  EXPECT_EQ(info.version(), sandbox::kVersion);
+  EXPECT_FALSE(info.draining());
+}
+
+TEST_F(DaemonTest, BoundsSandboxesAsConfigured) {
+  config_.set_max_sandboxes(2);
+  config_.set_max_pids(4100);
+  Serve();
+  ASSERT_TRUE(Create("one").ok());
+  // The default is 4096 processes for each.
+  EXPECT_THAT(Create("two").error_message(), HasSubstr("processes"));
 }
 
 }  // namespace

@@ -164,5 +164,12 @@ TEST(CeilingsTest, LeavesFieldsThatARequestNames) {
             command);
 }
 
+TEST(CeilingsTest, BoundsTheWaysOutOfASandbox) {
+  const std::string rule = "network: ALLOW_LIST egress_rules { host: 'a.com' }";
+  EXPECT_THAT(Sandbox("", rule), IsOk());
+  EXPECT_THAT(Sandbox("egress { rules { host: 'a.com' } }", rule), IsOk());
+  EXPECT_EQ(ReasonOf(Sandbox("egress { }", rule)), corral::v1::INVALID_FIELD);
+}
+
 }  // namespace
 }  // namespace server

@@ -4,68 +4,20 @@
 #include <csignal>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "sandbox/storage/output_log.h"
 
 namespace server {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Not;
-
-corral::v1::Command True() {
-  corral::v1::Command command;
-  command.add_argv("true");
-  return command;
-}
-
-TEST(ConversionTest, ACommandGetsTheDefaultsOfItsSandbox) {
-  const wire::CommandSpec spec = ToCommandSpec(True(), "/build");
-  EXPECT_THAT(
-      spec.environment(),
-      AllOf(Contains("HOME=/home/corral"), Contains("USER=corral"),
-            Contains("SHELL=/bin/bash"), Not(Contains("TERM=xterm-256color"))));
-  EXPECT_EQ(spec.working_directory(), "/build");
-  EXPECT_EQ(spec.kill_grace_ns(), 2'000'000'000);
-  EXPECT_EQ(spec.retain_bytes(), 64 << 20);
-  EXPECT_EQ(spec.wall_timeout_ns(), 0);
-  EXPECT_EQ(ToCommandSpec(True(), "").working_directory(), "/home/corral");
-}
-
-TEST(ConversionTest, TheLastValueOfARepeatedNameCountsAndReplacesADefault) {
-  corral::v1::Command command = True();
-  for (const char* value : {"1", "2"}) {
-    auto* variable = command.add_environment();
-    variable->set_name("LANG");
-    variable->set_value(value);
-  }
-  const wire::CommandSpec spec = ToCommandSpec(command, "");
-  EXPECT_THAT(spec.environment(),
-              AllOf(Contains("LANG=2"), Not(Contains("LANG=1")),
-                    Not(Contains("LANG=C.UTF-8"))));
-}
-
-TEST(ConversionTest, ATerminalHasTheVariableTermAndOneStream) {
-  corral::v1::Command command = True();
-  command.mutable_terminal()->set_rows(24);
-  EXPECT_THAT(ToCommandSpec(command, "").environment(),
-              Contains("TERM=xterm-256color"));
-  EXPECT_THAT(StreamsOf(command), ElementsAre(corral::v1::TERMINAL));
-  EXPECT_THAT(StreamsOf(True()),
-              ElementsAre(corral::v1::STDOUT, corral::v1::STDERR));
-}
-
-TEST(ConversionTest, TheOriginalCommandIsKeptForALaterServer) {
-  const wire::CommandSpec spec = ToCommandSpec(True(), "/build");
-  corral::v1::Command original;
-  ASSERT_TRUE(original.ParseFromString(spec.original()));
-  EXPECT_EQ(original.argv(0), "true");
-}
 
 TEST(ConversionTest, ReportsASignalAsASignalAndNotAsACode) {
   wire::ExecutionRecord record;
@@ -218,25 +170,6 @@ TEST(ConversionTest, ASandboxGetsTheDefaultRetentionThatIsAbsent) {
   EXPECT_EQ(sandbox.retention().max_ended_age().nanos(), 500'000'000);
 }
 
-TEST(ConversionTest, SendsTheOverflowPolicyToTheSupervisor) {
-  corral::v1::Command command = True();
-  EXPECT_EQ(ToCommandSpec(command, "").overflow(),
-            wire::CommandSpec::DROP_OLDEST);
-  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::BLOCK);
-  EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::BLOCK);
-  command.mutable_output()->set_overflow(corral::v1::OutputPolicy::KILL);
-  EXPECT_EQ(ToCommandSpec(command, "").overflow(), wire::CommandSpec::KILL);
-}
-
-TEST(ConversionTest, TimeoutsReachTheSupervisor) {
-  corral::v1::Command command = True();
-  EXPECT_FALSE(ToCommandSpec(command, "").has_drain_ns());
-  command.mutable_cpu_timeout()->set_seconds(3);
-  command.mutable_drain_timeout();
-  EXPECT_EQ(ToCommandSpec(command, "").cpu_timeout_ns(), 3'000'000'000);
-  EXPECT_TRUE(ToCommandSpec(command, "").has_drain_ns());
-}
-
 TEST(ConversionTest, AnEndListsTheProcessesThatWereKilledWithIt) {
   wire::ExecutionRecord record;
   record.set_state(wire::ExecutionRecord::EXITED);
@@ -249,6 +182,133 @@ TEST(ConversionTest, AnEndListsTheProcessesThatWereKilledWithIt) {
   EXPECT_EQ(execution.exit().killed(0).pid(), 7);
   EXPECT_EQ(execution.exit().killed(0).command(), "sleep");
   EXPECT_EQ(execution.exit().killed_count(), 40);
+}
+
+// Returns the message as text, so that a field which is missing or not
+// expected fails the test.
+std::string Text(const google::protobuf::Message& message) {
+  return message.ShortDebugString();
+}
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+TEST(ConversionTest, EveryFieldOfARecordReachesTheClient) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::EXITED);
+  record.set_create_time_ns(1'000'000'000);
+  record.set_start_time_ns(2'000'000'000);
+  record.set_end_time_ns(3'000'000'000);
+  record.mutable_exit()->set_wait_status(SIGSEGV | 0x80);  // dumped core
+  record.mutable_exit()->set_cause(wire::ExitRecord::OUT_OF_MEMORY);
+  record.mutable_exit()->set_output_open(true);
+  record.mutable_failure()->set_stage(wire::StartFailure::CHDIR);
+  record.mutable_failure()->set_errno_value(ENOENT);
+  record.mutable_usage()->set_user_time_ns(4'000'000'000);
+  record.mutable_usage()->set_system_time_ns(5'000'000'000);
+  record.mutable_usage()->set_wall_time_ns(6'000'000'000);
+  record.mutable_usage()->set_memory_peak_bytes(7);
+  record.mutable_usage()->set_oom_kills(8);
+  record.mutable_input()->set_accepted_offset(9);
+  record.mutable_input()->set_closed(true);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  const auto expected = Parse<corral::v1::Execution>(
+      "state: EXITED create_time { seconds: 1 } start_time { seconds: 2 } "
+      "end_time { seconds: 3 } exit { signal: 11 core_dumped: true cause: "
+      "OUT_OF_MEMORY output_open: true } start_failure { stage: CHDIR "
+      "errno_value: 2 message: 'CHDIR: No such file or directory' } usage { "
+      "user_time { seconds: 4 } system_time { seconds: 5 } wall_time { "
+      "seconds: 6 } memory_peak_bytes: 7 oom_kills: 8 } input { "
+      "accepted_offset: 9 closed: true }");
+  EXPECT_EQ(Text(execution), Text(expected));
+  // A later record replaces nothing that it does not have.
+  wire::ExecutionRecord later;
+  later.set_state(wire::ExecutionRecord::EXITED);
+  MergeRecord(later, &execution);
+  EXPECT_EQ(Text(execution), Text(expected));
+}
+
+TEST(ConversionTest, AnExitCodeIsNotASignal) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::EXITED);
+  record.mutable_exit()->set_wait_status(7 << 8);
+  record.mutable_exit()->set_cause(wire::ExitRecord::NORMAL);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_EQ(Text(execution.exit()), "code: 7 cause: NORMAL");
+}
+
+TEST(ConversionTest, AnUnknownErrnoHasAText) {
+  wire::ExecutionRecord record;
+  record.set_state(wire::ExecutionRecord::FAILED_TO_START);
+  record.mutable_failure()->set_errno_value(9999);
+  corral::v1::Execution execution;
+  MergeRecord(record, &execution);
+  EXPECT_THAT(execution.start_failure().message(),
+              testing::HasSubstr("unknown error"));
+}
+
+TEST(ConversionTest, EveryFieldOfALogReachesTheClient) {
+  sandbox::OutputLogState state;
+  state.begin = 1;
+  state.end = 2;
+  state.gap_begin = 3;
+  state.gap_end = 4;
+  state.closed = true;
+  EXPECT_EQ(Text(ToStreamState(corral::v1::STDERR, state)),
+            Text(Parse<corral::v1::StreamState>(
+                "stream: STDERR begin_offset: 1 end_offset: 2 closed: true "
+                "gap_begin_offset: 3 gap_end_offset: 4")));
+  sandbox::OutputLogState expired;
+  expired.expired = true;
+  EXPECT_TRUE(ToStreamState(corral::v1::STDERR, expired).expired());
+}
+
+TEST(ConversionTest, EveryFieldOfASandboxSurvivesItsSpec) {
+  const std::string wanted =
+      "workspace { path: '/w' read_only: true } limits { memory_bytes: 5000000 "
+      "pids: 9 cpu_millis: 100 output_bytes: 2000000 } lifetime { max_age { "
+      "seconds: 60 } idle_timeout { seconds: 61 } lease_timeout { seconds: 62 "
+      "} } further_workspaces { path: '/a' read_only: true } network: "
+      "ALLOW_LIST egress_rules { host: 'a.com' ports: 22 protocol: TCP } "
+      "profile: STRICT retention { max_ended_executions: 3 max_ended_age { "
+      "seconds: 4 } }";
+  wire::SandboxSpec spec =
+      ToSpec(Parse<corral::v1::Sandbox>(wanted), SandboxDefaults());
+  spec.set_name("box");
+  spec.set_create_time_ns(1'000'000'000);
+  EXPECT_EQ(Text(FromSpec(spec)),
+            Text(Parse<corral::v1::Sandbox>(absl::StrCat(
+                wanted,
+                "name: 'box' create_time { seconds: 1 } expire_time { seconds: "
+                "61 }"))));
+  EXPECT_THAT(WorkspacesOf(spec), ElementsAre("/w", "/a"));
+}
+
+TEST(ConversionTest, ASandboxWithoutLimitsShowsNone) {
+  const wire::SandboxSpec spec =
+      ToSpec(corral::v1::Sandbox(), SandboxDefaults());
+  EXPECT_EQ(Text(FromSpec(spec)),
+            Text(Parse<corral::v1::Sandbox>(
+                "limits { } network: NONE profile: DEFAULT create_time { } "
+                "retention { max_ended_executions: 0 max_ended_age { } }")));
+  EXPECT_THAT(WorkspacesOf(spec), testing::IsEmpty());
+}
+
+TEST(ConversionTest, AWayOutHasTheServersDefaultsAndTheRulesOfTheRequest) {
+  SandboxDefaults defaults;
+  defaults.egress.mutable_policy()->set_ipv6(true);
+  const auto open = Parse<corral::v1::Sandbox>(
+      "network: ALLOW_LIST egress_rules { host: 'a.com' }");
+  const wire::SandboxSpec spec = ToSpec(open, defaults);
+  EXPECT_EQ(spec.egress().policy().rules_size(), 1);
+  EXPECT_TRUE(spec.egress().policy().ipv6());
+  EXPECT_FALSE(ToSpec(corral::v1::Sandbox(), defaults).has_egress());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "corral/egress/v1/egress.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -110,6 +111,76 @@ TEST(EgressRulesTest, DescribesTheRulesInForce) {
   EXPECT_EQ(described.ShortDebugString(),
             "network: ALLOW_LIST egress_rules { host: \"a.com\" ports: 80 "
             "ports: 443 protocol: WEB }");
+}
+
+TEST(EgressRulesTest, RefusesEnumeratorsThatItDoesNotKnow) {
+  Sandbox sandbox = WithRule("host: 'a.com'");
+  sandbox.mutable_egress_rules(0)->set_protocol(
+      static_cast<corral::v1::EgressRule::Protocol>(9));
+  EXPECT_THAT(CheckEgress("s", sandbox),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("s.egress_rules[0].protocol")));
+  sandbox = Sandbox();
+  sandbox.set_network(static_cast<Sandbox::Network>(9));
+  EXPECT_THAT(
+      CheckEgress("s", sandbox),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("s.network")));
+}
+
+TEST(EgressRulesTest, AllowsAsManyRulesAndPortsAsTheLimits) {
+  Sandbox many = Parse("network: ALLOW_LIST");
+  for (int i = 0; i < 256; ++i) {
+    // 16 different ports in all.
+    corral::v1::EgressRule* const rule = many.add_egress_rules();
+    rule->set_host("a.com");
+    rule->add_ports(1 + i % 16);
+  }
+  EXPECT_THAT(CheckEgress("s", many), IsOk());
+  many.mutable_egress_rules(255)->add_ports(17);
+  EXPECT_THAT(CheckEgress("s", many),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("s.egress_rules[255].ports")));
+  EXPECT_THAT(CheckEgress("s", WithRule("host: 'a.com' ports: [1, 65535]")),
+              IsOk());
+}
+
+TEST(EgressRulesTest, DescribesARuleOfAnyProtocol) {
+  Sandbox described;
+  DescribePolicy(ToPolicy(WithRule("host: 'a.com' ports: 22 protocol: TCP")),
+                 &described);
+  EXPECT_EQ(described.ShortDebugString(),
+            "network: ALLOW_LIST egress_rules { host: \"a.com\" ports: 22 "
+            "protocol: TCP }");
+}
+
+TEST(EgressRulesTest, EveryFieldOfAnEventReachesTheClient) {
+  corral::egress::v1::Event event;
+  event.set_number(1);
+  event.set_time_ns(2'000'000'000);
+  event.set_kind(corral::egress::v1::Event::CONNECTION_ENDED);
+  event.set_host("a.com");
+  event.set_port(443);
+  event.set_claimed("b.com");
+  event.set_upstream("1.2.3.4");
+  event.set_left_out(5);
+  event.set_sent_bytes(6);
+  event.set_received_bytes(7);
+  event.set_duration_ns(8'000'000'000);
+  const std::string always =
+      "number: 1 time { seconds: 2 } host: 'a.com' port: 443 claimed: 'b.com' "
+      "upstream: '1.2.3.4' left_out: 5 ";
+  const auto expect = [&](const std::string& text) {
+    corral::v1::NetworkEvent expected;
+    EXPECT_TRUE(TextFormat::ParseFromString(always + text, &expected));
+    EXPECT_EQ(FromEvent(event).ShortDebugString(), expected.ShortDebugString());
+  };
+  expect(
+      "kind: CONNECTION_ENDED sent_bytes: 6 received_bytes: 7 duration { "
+      "seconds: 8 }");
+  // Only an end has a duration and counts bytes.
+  event.set_kind(corral::egress::v1::Event::CONNECTION_REFUSED);
+  event.set_reason(corral::egress::v1::Event::NAME_NOT_ALLOWED);
+  expect("kind: CONNECTION_REFUSED reason: NAME_NOT_ALLOWED");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "server/api/errors.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/time/time.h"
 #include "corral/v1/error_reason.pb.h"
 #include "gmock/gmock.h"
@@ -139,6 +141,96 @@ TEST(ErrorsTest, AnErrorWithoutAReasonBecomesServerFault) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_EQ(Find<google::rpc::ErrorInfo>(Details(status)).reason(),
             "SERVER_FAULT");
+}
+
+TEST(ErrorsTest, NameWhatTheyAreAboutInTheirMetadata) {
+  struct Case {
+    absl::Status status;
+    const char* reason;
+    std::map<std::string, std::string> metadata;
+  };
+  const std::vector<Case> cases = {
+      {SandboxNotFound("box"), "SANDBOX_NOT_FOUND", {{"name", "box"}}},
+      {ExecutionNotFound("job"), "EXECUTION_NOT_FOUND", {{"name", "job"}}},
+      {SandboxExists("box"), "SANDBOX_EXISTS", {{"name", "box"}}},
+      {ExecutionExists("job"), "EXECUTION_EXISTS", {{"name", "job"}}},
+      {SandboxNotReady("box", "FAILED"),
+       "SANDBOX_NOT_READY",
+       {{"name", "box"}, {"state", "FAILED"}}},
+      {ScreenUnavailable("job", "why"),
+       "SCREEN_UNAVAILABLE",
+       {{"name", "job"}}},
+      {OffsetOutOfRange("STDOUT", 5, 4),
+       "OFFSET_OUT_OF_RANGE",
+       {{"offset", "5"}, {"end_offset", "4"}}},
+      {OutputExpired("STDOUT", 3, 4),
+       "OUTPUT_EXPIRED",
+       {{"begin_offset", "3"}, {"end_offset", "4"}}},
+      {RequestMismatch("r", "job"), "REQUEST_MISMATCH", {{"name", "job"}}},
+      {StorageFailed("here", absl::InternalError("x")), "STORAGE_FAILED", {}},
+      {ServerFault("here", absl::InternalError("x")), "SERVER_FAULT", {}},
+  };
+  for (const Case& each : cases) {
+    const auto info =
+        Find<google::rpc::ErrorInfo>(Details(ToGrpcStatus(each.status)));
+    EXPECT_EQ(info.reason(), each.reason);
+    EXPECT_EQ((std::map<std::string, std::string>(info.metadata().begin(),
+                                                  info.metadata().end())),
+              each.metadata)
+        << each.reason;
+  }
+}
+
+TEST(ErrorsTest, SayWhenToRetryInSecondsAndNanoseconds) {
+  for (const absl::Status& status :
+       {SandboxUnavailable("box", "wait", absl::Milliseconds(3500)),
+        TooManyCalls(7, absl::Milliseconds(3500)),
+        TooMuchInput(7, absl::Milliseconds(3500)),
+        ServerDraining(absl::Milliseconds(3500))}) {
+    const auto retry =
+        Find<google::rpc::RetryInfo>(Details(ToGrpcStatus(status)));
+    EXPECT_EQ(retry.retry_delay().seconds(), 3);
+    EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
+  }
+  Find<google::rpc::RetryInfo>(
+      Details(ToGrpcStatus(ScreenUnavailable("job", "why"))));
+}
+
+TEST(ErrorsTest, AValueOfAHundredBytesIsShownWhole) {
+  EXPECT_THAT(
+      std::string(InvalidField("f", std::string(100, 'x'), "").message()),
+      HasSubstr("\"" + std::string(100, 'x') + "\";"));
+  EXPECT_THAT(
+      std::string(InvalidField("f", std::string(101, 'x'), "").message()),
+      HasSubstr("\"" + std::string(100, 'x') + "...\" (101 bytes)"));
+}
+
+TEST(ErrorsTest, MissingProtectionsAreViolationsWithTheirReasons) {
+  const auto failure = Find<google::rpc::PreconditionFailure>(
+      Details(ToGrpcStatus(ProtectionsMissing({{"cgroups", "none"}}))));
+  ASSERT_THAT(failure.violations(), SizeIs(1));
+  EXPECT_EQ(failure.violations(0).type(), "PROTECTION");
+  EXPECT_EQ(failure.violations(0).subject(), "cgroups");
+  EXPECT_EQ(failure.violations(0).description(), "none");
+}
+
+TEST(ErrorsTest, AQuotaSaysWhatItAllows) {
+  const auto failure = Find<google::rpc::QuotaFailure>(Details(ToGrpcStatus(
+      QuotaExceeded(corral::v1::TOO_MANY_PIDS, "box", "at most 3"))));
+  EXPECT_EQ(failure.violations(0).description(), "at most 3");
+}
+
+TEST(ErrorsTest, AStatusWithoutAProblemStaysOk) {
+  EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok());
+}
+
+TEST(ErrorsTest, ADetailThatIsTornHasNoReason) {
+  absl::Status status = absl::InternalError("x");
+  status.SetPayload("type.googleapis.com/google.rpc.ErrorInfo",
+                    absl::Cord("\xff"));
+  EXPECT_EQ(ReasonOf(status), corral::v1::ERROR_REASON_UNSPECIFIED);
+  EXPECT_EQ(ReasonOf(absl::InternalError("x")),
+            corral::v1::ERROR_REASON_UNSPECIFIED);
 }
 
 }  // namespace

@@ -73,5 +73,31 @@ TEST(NamesTest, AcceptsADashForAllSandboxesInAListOnly) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(NamesTest, RefusesAnIdOfAnyPartThatIsNotValid) {
+  for (const char* name : {"tenants/-/sandboxes/a", "tenants/a/sandboxes/A"}) {
+    EXPECT_THAT(SandboxName::Parse("name", name).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")))
+        << name;
+  }
+  EXPECT_THAT(
+      ExecutionName::Parse("name", "tenants/default/sandboxes/a/executions/-")
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")));
+}
+
+TEST(NamesTest, AClientMayChooseAValidIdOrNone) {
+  EXPECT_THAT(CheckChosenId("id", ""), IsOk());
+  EXPECT_THAT(CheckChosenId("id", "a-1"), IsOk());
+  EXPECT_THAT(CheckChosenId("id", "A"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("id is")));
+}
+
+TEST(NamesTest, KnowsOneTenant) {
+  EXPECT_THAT(CheckTenantName("parent", "tenants/default"), IsOk());
+  EXPECT_THAT(
+      CheckTenantName("parent", "tenants/other"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parent is")));
+}
+
 }  // namespace
 }  // namespace server

@@ -47,6 +47,7 @@ absl::Status CheckCommand(absl::string_view field,
 absl::Status CheckTerminalSize(absl::string_view field,
                                const corral::v1::TerminalSize& size);
 
+// `least` is not negative.
 absl::StatusOr<absl::Duration> CheckDuration(
     absl::string_view field, const google::protobuf::Duration& duration,
     absl::Duration least, absl::Duration most);

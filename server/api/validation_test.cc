@@ -11,6 +11,7 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/api/errors.h"
@@ -19,6 +20,8 @@
 namespace server {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using ::tests::IsOk;
 using ::tests::StatusIs;
@@ -263,6 +266,75 @@ TEST(ValidationTest, ClampsAPageAndRefusesANegativeOne) {
   EXPECT_EQ(CheckPageSize("page_size", 1000).value(), 1000);
   EXPECT_EQ(CheckPageSize("page_size", 5000).value(), 1000);
   EXPECT_THAT(CheckPageSize("page_size", -1).status(), Refuses("page_size"));
+}
+
+TEST(ValidationTest, RefusesDurationsThatAreNotWellFormed) {
+  for (const char* bad :
+       {"seconds: 1 nanos: -1", "seconds: 1 nanos: 1000000000",
+        "nanos: 1000000000", "seconds: -1 nanos: 1000000000", "nanos: -1",
+        "seconds: 9223372036854775807", "seconds: -9223372036854775808",
+        "seconds: 3601"}) {
+    EXPECT_THAT(Command(absl::StrCat("argv: 'a' kill_grace { ", bad, " }")),
+                Refuses("command.kill_grace"))
+        << bad;
+  }
+  EXPECT_THAT(Command("argv: 'a' kill_grace { nanos: 999999999 }"), IsOk());
+  EXPECT_THAT(Command("argv: 'a' kill_grace { seconds: 1 nanos: 999999999 }"),
+              IsOk());
+}
+
+TEST(ValidationTest, RefusesSizesOfATerminalOutOfTheirRange) {
+  EXPECT_THAT(Command("argv: 'a' terminal { rows: 65536 columns: 80 }"),
+              Refuses("command.terminal.rows"));
+  EXPECT_THAT(Command("argv: 'a' terminal { rows: 24 columns: 0 }"),
+              Refuses("command.terminal.columns"));
+}
+
+TEST(ValidationTest, ChecksEveryPartOfASandbox) {
+  EXPECT_THAT(Sandbox("egress_rules { host: 'a.com' }"),
+              Refuses("sandbox.egress_rules"));
+  for (const char* bad : {"w", "/etc/x"}) {
+    EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '/w' } "
+                                     "further_workspaces { path: '",
+                                     bad, "' }")),
+                Refuses("sandbox.further_workspaces[0].path"));
+  }
+  corral::v1::Sandbox sandbox;
+  sandbox.set_profile(static_cast<corral::v1::Sandbox::Profile>(9));
+  EXPECT_THAT(CheckSandbox("sandbox", sandbox), Refuses("sandbox.profile"));
+}
+
+TEST(ValidationTest, AllowsSixteenFurtherWorkspaces) {
+  std::string many = "workspace { path: '/w' }";
+  for (int i = 0; i < 16; ++i) {
+    absl::StrAppend(&many, "further_workspaces { path: '/a", i, "' }");
+  }
+  EXPECT_THAT(Sandbox(many), IsOk());
+}
+
+TEST(ValidationTest, ListsTheWorkspacesOfASandbox) {
+  EXPECT_THAT(WorkspacesOf(corral::v1::Sandbox()), IsEmpty());
+  const auto sandbox = Parse<corral::v1::Sandbox>(
+      "workspace { path: '/w' } further_workspaces { path: '/a' }");
+  EXPECT_THAT(WorkspacesOf(sandbox), ElementsAre("/w", "/a"));
+}
+
+TEST(ValidationTest, ReturnsTheDurationThatItChecked) {
+  const auto duration =
+      Parse<google::protobuf::Duration>("seconds: 2 nanos: 5");
+  EXPECT_EQ(CheckDuration("f", duration, absl::ZeroDuration(), kYear).value(),
+            absl::Seconds(2) + absl::Nanoseconds(5));
+}
+
+TEST(ValidationTest, AcceptsTheThreeStreams) {
+  for (const corral::v1::Stream good :
+       {corral::v1::STDOUT, corral::v1::STDERR, corral::v1::TERMINAL}) {
+    EXPECT_THAT(CheckStream("stream", good), IsOk());
+  }
+  for (const int bad : {0, 4}) {
+    EXPECT_THAT(CheckStream("stream", static_cast<corral::v1::Stream>(bad)),
+                Refuses("stream"));
+  }
 }
 
 }  // namespace

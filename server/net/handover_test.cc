@@ -208,5 +208,33 @@ TEST_F(HandoverTest, RefusesAPeerThatSpeaksAnotherProtocol) {
   EXPECT_FALSE(handover_->successor_waits());
 }
 
+TEST_F(HandoverTest, HangsUpOnASuccessorThatSaysNothing) {
+  Listen();
+  const UniqueFd client = Connect();
+  char byte = 0;
+  EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0);
+  EXPECT_FALSE(handover_->successor_waits());
+}
+
+TEST_F(HandoverTest, HangsUpOnAnotherUser) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root can become somebody else";
+  }
+  Listen();
+  ASSERT_EQ(::chmod(directory_.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((directory_ + "/handover.sock").c_str(), 0666), 0);
+  UniqueFd client = MakeSocket();
+  // Changes this thread alone; seteuid(2) of glibc would change all threads.
+  if (::syscall(SYS_setresuid, -1, 1000, -1) != 0) {
+    GTEST_SKIP() << "there is no user 1000 in this user namespace";
+  }
+  client = Connect(std::move(client));
+  ASSERT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+  ::send(client.get(), "corrald-handover 1 x", 20, MSG_NOSIGNAL);
+  char byte = 0;
+  EXPECT_LE(::recv(client.get(), &byte, 1, 0), 0);
+  EXPECT_FALSE(handover_->successor_waits());
+}
+
 }  // namespace
 }  // namespace server

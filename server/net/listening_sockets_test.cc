@@ -3,12 +3,16 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +30,7 @@ namespace {
 
 using ::sandbox::UniqueFd;
 using ::testing::_;
+using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
@@ -105,11 +110,96 @@ TEST_F(ListeningSocketsTest, ListensOnAPort) {
               StatusIs(absl::StatusCode::kFailedPrecondition, _));
 }
 
+TEST_F(ListeningSocketsTest, ListensOnAnAddressInBrackets) {
+  ListenAddress address;
+  address.host_and_port = "[127.0.0.1]:0";
+  EXPECT_THAT(ListeningSockets::Open(address), IsOk());
+}
+
 TEST_F(ListeningSocketsTest, RefusesAnUnknownHost) {
   ListenAddress address;
   address.host_and_port = "no such host:1";
   EXPECT_THAT(ListeningSockets::Open(address).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, _));
+}
+
+TEST_F(ListeningSocketsTest, ReplacesAFileOnWhichNobodyListens) {
+  const UniqueFd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  address_.socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(stale.get(), reinterpret_cast<sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  EXPECT_THAT(ListeningSockets::Open(address_), IsOk());
+}
+
+TEST_F(ListeningSocketsTest, ReplacesNoFileThatIsNotASocket) {
+  { std::ofstream file(address_.socket_path); }
+  EXPECT_THAT(ListeningSockets::Open(address_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is not a socket")));
+  EXPECT_TRUE(std::filesystem::exists(address_.socket_path));
+}
+
+TEST_F(ListeningSocketsTest, ReplacesNoServerWhoseQueueIsFull) {
+  const UniqueFd busy(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  address_.socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto* name = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(busy.get(), name, sizeof(address)), 0);
+  ASSERT_EQ(::listen(busy.get(), 0), 0);
+  std::vector<UniqueFd> clients;
+  do {
+    clients.emplace_back(
+        ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  } while (::connect(clients.back().get(), name, sizeof(address)) == 0);
+  ASSERT_EQ(errno, EAGAIN);
+  EXPECT_THAT(ListeningSockets::Open(address_).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists, _));
+}
+
+TEST_F(ListeningSocketsTest, MakesAMissingDirectoryForItsOwnerAlone) {
+  address_.socket_path = directory_ + "/run/sock";
+  EXPECT_THAT(ListeningSockets::Open(address_), IsOk());
+  struct stat info = {};
+  ASSERT_EQ(::stat((directory_ + "/run").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700);
+  address_.socket_path = directory_ + "/run/missing/sub/sock";
+  EXPECT_THAT(ListeningSockets::Open(address_).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("mkdir(")));
+}
+
+TEST_F(ListeningSocketsTest, AdoptsTheSocketOfItsOwnAddress) {
+  auto sockets = ListeningSockets::Open(address_);
+  ASSERT_THAT(sockets, IsOk());
+  ListeningSockets::Discard(address_, Duplicate(*sockets));
+  EXPECT_TRUE(std::filesystem::exists(address_.socket_path));
+  const auto adopted = ListeningSockets::Adopt(address_, Duplicate(*sockets));
+  ASSERT_THAT(adopted, IsOk());
+  EXPECT_EQ(adopted->fds().size(), 1);
+  EXPECT_THAT(ListeningSockets::Adopt(address_, {}).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+}
+
+int OptionOf(int socket, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  EXPECT_EQ(::getsockopt(socket, level, name, &value, &size), 0);
+  return value;
+}
+
+TEST_F(ListeningSocketsTest, ConnectionsInheritTheOptionsForTcp) {
+  ListenAddress address;
+  address.host_and_port = "localhost:0";
+  const auto sockets = ListeningSockets::Open(address);
+  ASSERT_THAT(sockets, IsOk());
+  for (const int socket : sockets->fds()) {
+    EXPECT_EQ(OptionOf(socket, IPPROTO_TCP, TCP_NODELAY), 1);
+    EXPECT_EQ(OptionOf(socket, IPPROTO_TCP, TCP_USER_TIMEOUT), 20'000);
+    EXPECT_EQ(OptionOf(socket, SOL_SOCKET, SO_REUSEADDR), 1);
+  }
 }
 
 }  // namespace

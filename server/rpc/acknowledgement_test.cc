@@ -86,5 +86,21 @@ TEST_F(AcknowledgementTest, IsRefusedForAStreamThatIsNamedTwiceOrMissing) {
   EXPECT_EQ(Last().execution_id(), "");
 }
 
+TEST_F(AcknowledgementTest, MayNameThreeStreams) {
+  Add(corral::v1::STDOUT, 0);
+  Add(corral::v1::STDERR, 0);
+  Add(corral::v1::STDERR, 0);
+  EXPECT_EQ(Field(Acknowledge()), "cursors[2].stream");
+}
+
+TEST_F(AcknowledgementTest, SucceedsWithoutEffectWhenTheSupervisorIsGone) {
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    supervisor.Die(wire::SandboxEnd::SUPERVISOR_DIED, "died");
+  });
+  Add(corral::v1::STDOUT, 4);
+  EXPECT_TRUE(Acknowledge().ok());
+  EXPECT_EQ(Last().execution_id(), "");
+}
+
 }  // namespace
 }  // namespace server

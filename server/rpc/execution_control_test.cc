@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/core/execution.h"
 #include "server/core/registry.h"
@@ -201,6 +204,144 @@ TEST_F(ExecutionControlTest, ResizesOnlyATerminal) {
             "NOT_A_TERMINAL");
   factory_.Exit(name, 0);
   EXPECT_EQ(Reason(Resize(name, 50, 100)), "EXECUTION_ENDED");
+}
+
+TEST_F(ExecutionControlTest, SendsEverySignalWithItsScopeAndDelay) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  corral::v1::SignalExecutionRequest request;
+  request.set_name(name);
+  request.set_scope(corral::v1::SignalExecutionRequest::LEADER);
+  for (const int64_t seconds : {0, 3600}) {
+    for (const int signal : {1, 64}) {
+      request.set_signal(signal);
+      request.mutable_kill_after()->set_seconds(seconds);
+      ASSERT_TRUE(Signal(request).ok());
+      factory_.With("box", [&](FakeSupervisor& supervisor) {
+        const wire::Signal& last = supervisor.last_signal();
+        EXPECT_EQ(last.signal(), signal);
+        EXPECT_EQ(last.scope(), wire::Signal::LEADER);
+        EXPECT_EQ(last.kill_after_ns(), seconds * 1'000'000'000);
+      });
+    }
+  }
+  for (const int signal : {-1, 0}) {
+    request.set_signal(signal);
+    EXPECT_EQ(Field(Signal(request)), "signal");
+  }
+  request.set_signal(SIGTERM);
+  request.set_scope(static_cast<corral::v1::SignalExecutionRequest::Scope>(9));
+  EXPECT_EQ(Field(Signal(request)), "scope");
+}
+
+TEST_F(ExecutionControlTest,
+       DistinguishesACommandThatIsGoneFromOneThatIsUnknown) {
+  const std::string name = StartWithInput();
+  corral::v1::SignalExecutionRequest request;
+  request.set_name(name);
+  request.set_signal(SIGTERM);
+  factory_.With("box", [&](FakeSupervisor& supervisor) {
+    EXPECT_TRUE(
+        supervisor.DeleteExecution(name.substr(name.rfind('/') + 1)).ok());
+  });
+  EXPECT_EQ(Reason(Signal(request)), "EXECUTION_NOT_FOUND");
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "died");
+  });
+  EXPECT_EQ(Reason(Signal(request)), "EXECUTION_ENDED");
+  corral::v1::InputState state;
+  EXPECT_TRUE(Write(name, 0, "x", &state).ok());
+  EXPECT_TRUE(state.closed());
+}
+
+TEST_F(ExecutionControlTest, RemembersTheSizeOfAResizedTerminal) {
+  corral::v1::Command command = Command();
+  command.mutable_terminal()->set_rows(24);
+  command.mutable_terminal()->set_columns(80);
+  const std::string name = StartExecution(CreateSandbox("box"), command);
+  const auto execution = sandboxes_->registry().Find("box")->FindExecution(
+      name.substr(name.rfind('/') + 1));
+  ASSERT_TRUE(Resize(name, 50, 100).ok());
+  EXPECT_EQ(execution->terminal_size().rows(), 50);
+  EXPECT_EQ(execution->terminal_size().columns(), 100);
+  factory_.Exit(name, 0);
+  EXPECT_FALSE(Resize(name, 60, 100).ok());
+  EXPECT_EQ(execution->terminal_size().rows(), 50);
+}
+
+TEST_F(ExecutionControlTest, AppendsInputThatNamesNoOffset) {
+  const std::string name = StartWithInput();
+  corral::v1::WriteInputRequest request;
+  request.set_name(name);
+  request.set_data("text");
+  corral::v1::InputState state;
+  const auto write = [&] {
+    EXPECT_TRUE(
+        Call(execution_stub_.get(), &ExecutionStub::WriteInput, request, &state)
+            .ok());
+    wire::WriteInput input;
+    factory_.With("box", [&](FakeSupervisor& supervisor) {
+      input = supervisor.last_input();
+    });
+    return input;
+  };
+  EXPECT_TRUE(write().append());
+  EXPECT_EQ(write().data(), "text");
+  request.set_offset(0);
+  EXPECT_FALSE(write().append());
+  EXPECT_FALSE(write().eof());
+}
+
+TEST_F(ExecutionControlTest, RetriesInputThatTheSupervisorHasNoRoomFor) {
+  const std::string name = StartWithInput();
+  const auto refuse = [this](const absl::Status& error) {
+    factory_.With("box", [&](FakeSupervisor& supervisor) {
+      supervisor.RefuseInput(error);
+    });
+  };
+  refuse(sandbox::MakeFailure(wire::Reply::SHORTAGE, "full"));
+  corral::v1::InputState state;
+  grpc::Status status;
+  std::thread writer([&] { status = Write(name, 0, "x", &state); });
+  timers_.AwaitTimers(1);
+  refuse(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(state.accepted_offset(), 1);
+  refuse(sandbox::MakeFailure(wire::Reply::NO_SUCH_EXECUTION, "gone"));
+  EXPECT_EQ(Reason(Write(name, 1, "x", &state)), "EXECUTION_NOT_FOUND");
+  refuse(sandbox::MakeFailure(wire::Reply::FAULT, "broken"));
+  EXPECT_EQ(Reason(Write(name, 1, "x", &state)), "SERVER_FAULT");
+}
+
+TEST_F(ExecutionControlTest, RefusesInputOfACommandForWhichTooMuchWaits) {
+  const std::string name = StartWithInput();
+  factory_.With("box",
+                [](FakeSupervisor& supervisor) { supervisor.HoldInput(); });
+  const auto execution = sandboxes_->registry().Find("box")->FindExecution(
+      name.substr(name.rfind('/') + 1));
+  const std::string megabyte(1 << 20, 'x');
+  std::vector<std::thread> writers;
+  // One is under way, and fifteen wait.
+  for (size_t i = 0; i < 16; ++i) {
+    writers.emplace_back([&] {
+      corral::v1::InputState state;
+      EXPECT_TRUE(Write(name, 0, megabyte, &state).ok());
+    });
+  }
+  while (execution->input_queue().waiting() < 15) {
+    std::this_thread::yield();
+  }
+  corral::v1::InputState state;
+  const grpc::Status status = Write(name, 0, megabyte, &state);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "died");
+  });
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
 }
 
 }  // namespace

@@ -142,6 +142,7 @@ TEST_F(OutputStreamTest, AStalledReaderDelaysNobody) {
   for (int i = 0; i < 16; ++i) {
     factory_.Write(name, wire::STDOUT, block);
   }
+  timers_.Advance(OutputStream::kHeartbeatInterval);
   factory_.Exit(name, 0);
   EXPECT_EQ(BytesOf(reader->Rest(), corral::v1::STDOUT).size(), 16U << 20);
   EXPECT_EQ(BytesOf(stalled->Rest(), corral::v1::STDOUT).size(), 16U << 20);
@@ -328,6 +329,29 @@ TEST_F(OutputStreamTest, IsRefusedAboveTheBoundAndStartsNothingThen) {
   for (const auto& call : calls) {
     EXPECT_TRUE(call->Rest().back().has_ended());
   }
+}
+
+TEST_F(OutputStreamTest, CountsTheQuietSecondsFromTheLastEvent) {
+  const std::string name = StartOne();
+  const auto call = Stream(name);
+  EXPECT_TRUE(call->Next().has_opened());
+  timers_.Advance(absl::Seconds(10));
+  factory_.Write(name, wire::STDOUT, "x");
+  EXPECT_TRUE(call->Next().has_chunk());
+  timers_.Advance(absl::Seconds(10));
+  factory_.Exit(name, 0);
+  EXPECT_THAT(call->Rest(), SizeIs(1));
+}
+
+TEST_F(OutputStreamTest, LeavesNoTimerWhenItIsOver) {
+  const std::string name = StartOne();
+  const auto call = Stream(name);
+  EXPECT_TRUE(call->Next().has_opened());
+  EXPECT_EQ(timers_.size(), 1);
+  factory_.Exit(name, 0);
+  call->Rest();
+  EXPECT_TRUE(activity_->AwaitNoCall(absl::Hours(1)));
+  EXPECT_EQ(timers_.size(), 0);
 }
 
 }  // namespace

@@ -260,5 +260,15 @@ TEST_F(RecoveryTest, RetriesARemovalThatFails) {
   EXPECT_FALSE(std::filesystem::exists(Box("")));
 }
 
+TEST_F(RecoveryTest, FindsASandboxWhoseStateDirectoryWasMoved) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  wire::SandboxSpec spec = state_->ReadSpec("box").value();
+  spec.set_directory("/elsewhere/sandboxes/box");
+  std::ofstream(Box("spec.pb"), std::ios::binary) << sandbox::SealRecord(spec);
+  Restart();
+  EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::READY);
+  EXPECT_EQ(Get(name).state(), corral::v1::Execution::RUNNING);
+}
+
 }  // namespace
 }  // namespace server

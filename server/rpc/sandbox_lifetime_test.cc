@@ -214,5 +214,19 @@ TEST_F(SandboxLifetimeTest, BeginsItsLeaseAnewAfterARestart) {
   AwaitNoSandbox();
 }
 
+TEST_F(SandboxLifetimeTest, IsHeldOffByAStartThatIsRefused) {
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(Create(0, 60));
+  timers_.Advance(absl::Seconds(59));
+  corral::v1::Execution response;
+  EXPECT_EQ(Field(Call(execution_stub_.get(), &ExecutionStub::StartExecution,
+                       request, &response)),
+            "command.argv");
+  timers_.Advance(absl::Seconds(59));
+  EXPECT_TRUE(Exists());
+  timers_.Advance(absl::Seconds(1));
+  AwaitNoSandbox();
+}
+
 }  // namespace
 }  // namespace server

@@ -38,9 +38,8 @@ grpc::ServerUnaryReactor* WaitCall::Begin(FoundExecution target,
           }
         });
   }
-  // Watches before it reads the state, so that no change is missed.
+  // Watches before Fail() reads the state, so that no change is missed.
   wait->target_.execution->Watch(wait);
-  wait->OnChange();
   wait->Fail(lasting);
   return wait.get();
 }

@@ -143,5 +143,23 @@ TEST_F(WaitingInputTest, LeavesRoomForTheInputOfAnotherCommand) {
   }
 }
 
+TEST_F(WaitingCallsTest, AWaitThatIsOverLeavesNoTimer) {
+  const std::string name = StartOne();
+  corral::v1::WaitExecutionRequest request;
+  request.set_name(name);
+  request.mutable_timeout()->set_seconds(3600);
+  corral::v1::Execution execution;
+  std::thread waiter([&] {
+    EXPECT_TRUE(Call(execution_stub_.get(), &ExecutionStub::WaitExecution,
+                     request, &execution)
+                    .ok());
+  });
+  timers_.AwaitTimers(1);
+  factory_.Exit(name, 0);
+  waiter.join();
+  EXPECT_TRUE(activity_->AwaitNoCall(absl::Hours(1)));
+  EXPECT_EQ(timers_.size(), 0);
+}
+
 }  // namespace
 }  // namespace server

@@ -1,13 +1,21 @@
 #include "server/rpc/window_call.h"
 
+#include <fcntl.h>
+
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/output_log.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
 
@@ -128,6 +136,106 @@ TEST_F(WindowCallTest, ReportsAStreamWithoutALogAsClosedAfterTheEnd) {
   EXPECT_EQ(window.state().stream(), corral::v1::STDOUT);
   EXPECT_TRUE(window.state().closed());
   EXPECT_EQ(Reason(Read(From(name, 1), &window)), "OFFSET_OUT_OF_RANGE");
+}
+
+TEST_F(WindowCallTest, IsSmallUnlessTheClientWantsALargeOne) {
+  const std::string name = StartOne();
+  factory_.Write(name, wire::STDOUT, std::string(3 << 20, 'x'));
+  corral::v1::ReadOutputRequest request = From(name, 0);
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(Read(request, &response).ok());
+  EXPECT_EQ(response.data().size(), 64 << 10);
+  request.set_max_bytes(2 << 20);
+  ASSERT_TRUE(Read(request, &response).ok());
+  EXPECT_EQ(response.data().size(), 2 << 20);
+}
+
+TEST_F(WindowCallTest, ATailThatIsLargerThanTheOutputIsAllOfIt) {
+  const std::string name = StartOne();
+  factory_.Write(name, wire::STDOUT, "0123");
+  corral::v1::ReadOutputRequest request = From(name, 0);
+  request.set_tail(true);
+  for (const uint32_t size : {4, 5}) {
+    request.set_max_bytes(size);
+    corral::v1::ReadOutputResponse response;
+    ASSERT_TRUE(Read(request, &response).ok());
+    EXPECT_EQ(response.data(), "0123");
+    EXPECT_EQ(response.offset(), 0);
+  }
+}
+
+TEST_F(WindowCallTest, ATailOfExpiredOutputIsRefusedUnlessThereWasNone) {
+  corral::v1::Command command = Command();
+  command.mutable_output()->mutable_keep_after_end()->set_seconds(0);
+  const std::string name = StartExecution(CreateSandbox(), command);
+  factory_.Write(name, wire::STDOUT, "0123");
+  factory_.Exit(name, 0);
+  Wait(name);
+  timers_.Advance(absl::Seconds(1));
+  lanes_->removals.AwaitIdle();
+  corral::v1::ReadOutputRequest request = From(name, 0);
+  request.set_tail(true);
+  corral::v1::ReadOutputResponse response;
+  EXPECT_EQ(Reason(Read(request, &response)), "OUTPUT_EXPIRED");
+  request.set_stream(corral::v1::STDERR);
+  ASSERT_TRUE(Read(request, &response).ok());
+  EXPECT_EQ(response.data(), "");
+  EXPECT_TRUE(response.state().expired());
+}
+
+TEST_F(WindowCallTest, BeginsLaterIfTheBeginningWasDroppedWithoutAReport) {
+  corral::v1::Command command = Command();
+  command.mutable_output()->set_retain_bytes(65536);
+  const std::string name = StartExecution(CreateSandbox("box"), command);
+  factory_.Write(name, wire::STDOUT, std::string(65536, 'x'));
+  factory_.With("box", [&](tests::FakeSupervisor& supervisor) {
+    supervisor.Connect(nullptr);
+    for (int i = 0; i < 4; ++i) {
+      supervisor.Write(name.substr(name.rfind('/') + 1), wire::STDOUT,
+                       std::string(65536, 'y'));
+    }
+    supervisor.Connect(sandboxes_->registry().Find("box").get());
+  });
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(Read(From(name, 0), &response).ok());
+  EXPECT_GT(response.offset(), 0);
+  EXPECT_EQ(response.offset(), response.state().begin_offset());
+  EXPECT_EQ(response.data().front(), 'y');
+}
+
+TEST_F(WindowCallTest, ReportsALogThatIsDeletedOrCannotBeRead) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.Write(name, wire::STDOUT, "text");
+  const std::string log =
+      absl::StrCat(path_, "/sandboxes/box/executions/",
+                   name.substr(name.rfind('/') + 1), "/stdout");
+  std::filesystem::resize_file(log, 0);
+  corral::v1::ReadOutputResponse response;
+  EXPECT_EQ(Reason(Read(From(name, 0), &response)), "SERVER_FAULT");
+  std::filesystem::remove(log);
+  EXPECT_EQ(Reason(Read(From(name, 0), &response)), "EXECUTION_NOT_FOUND");
+}
+
+TEST_F(WindowCallTest, ReadsALogThatNobodyHasReported) {
+  const std::string sandbox = CreateSandbox("box");
+  // The start is not answered yet.
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(
+        sandbox::MakeFailure(wire::Reply::SUPERVISOR_GONE, "gone"));
+  });
+  sandboxes_->registry().Find("box")->Start({"job", Command(), {}},
+                                            [](const auto& /*started*/) {});
+  const std::string directory =
+      absl::StrCat(path_, "/sandboxes/box/executions/job");
+  std::filesystem::create_directories(directory);
+  const sandbox::UniqueFd fd(::open(directory.c_str(), O_PATH | O_CLOEXEC));
+  auto log = sandbox::OutputLogWriter::Create(fd.get(), "stdout");
+  ASSERT_TRUE(log.ok());
+  ASSERT_TRUE(log->Append("text", 4).ok());
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(
+      Read(From(absl::StrCat(sandbox, "/executions/job"), 0), &response).ok());
+  EXPECT_EQ(response.data(), "text");
 }
 
 }  // namespace

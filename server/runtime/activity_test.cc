@@ -336,33 +336,6 @@ TEST_F(ActivityTest, CountsHeldCallsWithTheLastingOnes) {
   EXPECT_TRUE(activity_.BeginHeld(1, 0).ok());
 }
 
-TEST(ActivityHeldTest, LeavesForOthersAsMuchAsOneExecutionHas) {
-  tests::FakeTimerQueue timers;
-  Activity::Options options;
-  options.max_held_bytes = 100;
-  Activity activity(&timers, options);
-  std::vector<Activity::Held> held;
-  const auto fill = [&](uint64_t bytes) {
-    uint64_t share = 0;
-    while (true) {
-      absl::StatusOr<Activity::Held> one = activity.BeginHeld(bytes, share);
-      if (!one.ok()) {
-        EXPECT_EQ(ReasonOf(one.status()), corral::v1::TOO_MUCH_INPUT);
-        return share;
-      }
-      held.push_back(*std::move(one));
-      share += bytes;
-    }
-  };
-  EXPECT_EQ(fill(10), 50);
-  EXPECT_EQ(fill(5), 25);
-  EXPECT_EQ(fill(1), 13);
-  EXPECT_EQ(ReasonOf(activity.BeginHeld(UINT64_MAX, 1).status()),
-            corral::v1::TOO_MUCH_INPUT);
-  held.clear();
-  EXPECT_EQ(fill(10), 50);
-}
-
 // Fires every timer, also those that were cancelled: a timer may have begun to
 // run when it is cancelled.
 class LateTimerQueue final : public tests::FakeTimerQueue {
@@ -393,6 +366,31 @@ TEST(ActivityDeadlineTest, ALateDeadlineDoesNotEndALaterWait) {
   activity.SandboxRemoved();
   EXPECT_TRUE(EndsByItself(emptied));
   EXPECT_TRUE(emptied.get());
+}
+
+TEST_F(ActivityTest, AdvisesToRetryWhenWorkMayBeTakenAgain) {
+  activity_.RefuseWork(absl::Milliseconds(50));
+  EXPECT_EQ(activity_.AdmitWork(), ServerDraining(absl::Milliseconds(50)));
+  const auto call = std::make_shared<FakeLastingCall>();
+  const auto gone = std::make_shared<FakeLastingCall>();
+  ASSERT_TRUE(activity_.AddLasting(call.get(), call).ok());
+  ASSERT_TRUE(
+      activity_.AddLasting(gone.get(), std::weak_ptr<LastingCall>()).ok());
+  activity_.EndLastingCalls();
+  EXPECT_EQ(call->status(), ServerDraining(absl::Milliseconds(50)));
+  EXPECT_TRUE(gone->status().ok());
+  activity_.RemoveLasting(call.get());
+  activity_.RemoveLasting(gone.get());
+  EXPECT_TRUE(activity_.Drain(kLongest));
+  EXPECT_EQ(activity_.AdmitWork(), ServerDraining(absl::Seconds(1)));
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(IdleActivityTest, SetsOneTimerHoweverOftenItBecomesIdle) {
+  for (int i = 0; i < 3; ++i) {
+    activity_.BeginCall().reset();
+  }
+  EXPECT_EQ(timers_.size(), 1);
 }
 
 }  // namespace

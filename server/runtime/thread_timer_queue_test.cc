@@ -156,5 +156,21 @@ TEST(ThreadTimerQueueTest, KeepsNoFunctionAfterItHasStopped) {
   EXPECT_TRUE(alive.expired());
 }
 
+TEST(ThreadTimerQueueTest, DestroysAFunctionThatHasRunOutsideOfItsLock) {
+  ThreadTimerQueue queue;
+  queue.RunAfter(absl::ZeroDuration(),
+                 [held = std::make_unique<AddsAtItsEnd>(&queue)] {});
+  std::promise<void> ran;
+  queue.RunAfter(absl::ZeroDuration(), [&] { ran.set_value(); });
+  ran.get_future().wait();
+}
+
+TEST(ThreadTimerQueueTest, AFunctionThatStopDroppedMayBeCancelled) {
+  ThreadTimerQueue queue;
+  const TimerQueue::Id id = queue.RunAfter(absl::Hours(1), [] {});
+  queue.Stop();
+  queue.Cancel(id);
+}
+
 }  // namespace
 }  // namespace server

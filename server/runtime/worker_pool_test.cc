@@ -1,8 +1,13 @@
 #include "server/runtime/worker_pool.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <future>
+#include <iterator>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -116,6 +121,60 @@ TEST(WorkerPool, IsIdleOnlyWhenTheRunningJobHasReturned) {
   std::thread opener([&] { gate.set_value(); });
   pool.AwaitIdle();
   EXPECT_TRUE(returned);
+  opener.join();
+}
+
+size_t CountThreads() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(threads), end(threads)));
+}
+
+TEST(WorkerPool, HasOneThreadMoreThanItRunsJobs) {
+  const size_t others = CountThreads();
+  WorkerPool pool(2);
+  EXPECT_EQ(CountThreads(), others + 3);
+  pool.Run([] {});
+  pool.AwaitIdle();
+  EXPECT_EQ(CountThreads(), others + 3);
+}
+
+TEST(WorkerPool, NeverRunsTwoJobsAtATimeThatMayRunOne) {
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  WorkerPool pool(1);
+  for (int i = 0; i < 20'000; ++i) {
+    pool.Run([&] {
+      most = std::max<int>(most, ++running);
+      --running;
+    });
+  }
+  pool.AwaitIdle();
+  EXPECT_EQ(most, 1);
+}
+
+TEST(WorkerPool, IsIdleOnlyWhenWhatTheJobOwnsIsDestroyed) {
+  // Its destructor takes until the gate opens.
+  struct Slow {
+    ~Slow() {
+      begun.set_value();
+      open.wait();
+      *destroyed = true;
+    }
+    std::promise<void>& begun;
+    std::future<void>& open;
+    bool* destroyed;
+  };
+  std::promise<void> begun;
+  std::promise<void> gate;
+  std::future<void> open = gate.get_future();
+  bool destroyed = false;
+  WorkerPool pool(1);
+  pool.Run(
+      [slow = std::unique_ptr<Slow>(new Slow{begun, open, &destroyed})] {});
+  begun.get_future().wait();
+  std::thread opener([&] { gate.set_value(); });
+  pool.AwaitIdle();
+  EXPECT_TRUE(destroyed);
   opener.join();
 }
 

@@ -230,6 +230,11 @@ void FakeSupervisor::WriteInput(const wire::WriteInput& input,
                                 sandbox::SupervisorConnection::InputDone done) {
   wire::ExecutionRecord& record = executions_.at(input.execution_id()).record;
   wire::InputState* state = record.mutable_input();
+  last_input_ = input;
+  if (!input_refusal_.ok()) {
+    done(input_refusal_, *state);
+    return;
+  }
   const uint64_t end = input.offset() + input.data().size();
   if (HasEnded(record)) {
     state->set_closed(true);

@@ -58,6 +58,8 @@ class FakeSupervisor {
   // Inputs wait from now on, as those of a command that does not read.
   void HoldInput() { hold_input_ = true; }
   size_t held_inputs() const { return held_inputs_.size(); }
+  // Inputs are refused with this from now on.
+  void RefuseInput(const absl::Status& error) { input_refusal_ = error; }
 
   void Write(const std::string& execution, sandbox::wire::Stream stream,
              const std::string& bytes);
@@ -70,6 +72,7 @@ class FakeSupervisor {
   // The last of each that was asked for.
   const sandbox::wire::Signal& last_signal() const { return last_signal_; }
   const sandbox::wire::Resize& last_resize() const { return last_resize_; }
+  const sandbox::wire::WriteInput& last_input() const { return last_input_; }
   const sandbox::wire::Acknowledge& last_acknowledge() const {
     return last_acknowledge_;
   }
@@ -108,6 +111,7 @@ class FakeSupervisor {
   sandbox::wire::StartFailure failure_;
   absl::Status refusal_;
   absl::Status deletion_refusal_;
+  absl::Status input_refusal_;
   Death death_ = Death::kNone;
   int starts_ = 0;
   bool hold_input_ = false;
@@ -118,6 +122,7 @@ class FakeSupervisor {
   std::vector<sandbox::SupervisorConnection::InputDone> held_inputs_;
   sandbox::wire::Signal last_signal_;
   sandbox::wire::Resize last_resize_;
+  sandbox::wire::WriteInput last_input_;
   sandbox::wire::Acknowledge last_acknowledge_;
 };
 

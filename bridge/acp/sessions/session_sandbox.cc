@@ -17,6 +17,7 @@ namespace bridge {
 namespace {
 
 constexpr int64_t kLeaseSeconds = 120;
+constexpr absl::Duration kRenewalInterval = absl::Seconds(40);
 
 // The field of a refused further workspace; its index follows.
 constexpr char kFurther[] = "sandbox.further_workspaces[";
@@ -28,13 +29,11 @@ absl::Status SessionClosed() {
 }  // namespace
 
 SessionSandbox::SessionSandbox(ServerCalls* calls, Deletions* deletions,
-                               corral::v1::Sandbox wanted, std::string id,
-                               absl::Duration renewal_interval)
+                               corral::v1::Sandbox wanted, std::string id)
     : calls_(calls),
       deletions_(deletions),
       wanted_(std::move(wanted)),
-      id_(std::move(id)),
-      renewal_interval_(renewal_interval) {
+      id_(std::move(id)) {
   wanted_.mutable_lifetime()->mutable_lease_timeout()->set_seconds(
       kLeaseSeconds);
 }
@@ -171,7 +170,7 @@ void SessionSandbox::Revive() {
 }
 
 void SessionSandbox::RenewLease(const std::string& name) {
-  calls_->After(renewal_interval_, [weak = weak_from_this(), name] {
+  calls_->After(kRenewalInterval, [weak = weak_from_this(), name] {
     const std::shared_ptr<SessionSandbox> self = weak.lock();
     if (self != nullptr && self->name_ == name) {
       // Any call that names the sandbox will do. Its error does not matter: the

@@ -28,7 +28,8 @@ using google::protobuf::util::TimeUtil;
 // three, a valid byte stays one.
 uint64_t RetainBytes(size_t output_byte_limit) {
   constexpr uint64_t kMargin = 1 << 20;
-  return output_byte_limit * 4 + kMargin;
+  constexpr uint64_t kMost = 64 << 20;
+  return std::min<uint64_t>(output_byte_limit * 4 + kMargin, kMost);
 }
 
 void SetTimeout(absl::Duration timeout, google::protobuf::Duration* field) {

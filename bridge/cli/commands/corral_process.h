@@ -18,10 +18,9 @@ class CorralProcess {
  public:
   enum class Io { kPipes, kTerminal };
 
-  // `server`: an address. `program`: empty: corral, or corral_under_test if the
-  // test has that.
+  // `server`: an address.
   CorralProcess(const std::string& server, std::vector<std::string> arguments,
-                Io io = Io::kPipes, const std::string& program = "");
+                Io io = Io::kPipes, const std::string& program = "./corral");
   ~CorralProcess();  // kills it
 
   CorralProcess(const CorralProcess&) = delete;

@@ -98,9 +98,10 @@ void CellGrid::Scroll(const CellRect& rect, int up, int left,
       }
     }
   }
-  // A wide character that the edge of the area cuts is gone.
+  // Wide characters that an edge of the area cut, before the move or after it,
+  // are gone.
   for (int row = area.begin_row; row < area.end_row; ++row) {
-    for (const int edge : {area.begin_column, area.end_column}) {
+    for (int edge = area.begin_column; edge <= area.end_column; ++edge) {
       if (edge < columns_ && rows_[row][edge].width == 0 &&
           (edge == 0 || rows_[row][edge - 1].width != 2)) {
         rows_[row][edge].width = 1;

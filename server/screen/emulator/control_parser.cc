@@ -100,9 +100,7 @@ void ControlParser::Put(char c) {
 void ControlParser::PutText(char c) {
   if (c == kEscape) {
     FlushText(/*whole=*/true);
-    pending_.assign(1, c);
-    too_long_ = false;
-    Enter(State::kEscape);
+    BeginEscape();
     return;
   }
   text_ += c;
@@ -111,9 +109,15 @@ void ControlParser::PutText(char c) {
   }
 }
 
+void ControlParser::BeginEscape() {
+  pending_.assign(1, kEscape);
+  too_long_ = false;
+  Enter(State::kEscape);
+}
+
 void ControlParser::PutEscape(char c) {
   if (c == kEscape) {
-    pending_.assign(1, c);
+    BeginEscape();
     return;
   }
   if (IsControlCharacter(c)) {
@@ -149,9 +153,7 @@ void ControlParser::PutEscape(char c) {
 
 void ControlParser::PutControl(char c) {
   if (c == kEscape) {
-    pending_.assign(1, c);
-    too_long_ = false;
-    Enter(State::kEscape);
+    BeginEscape();
     return;
   }
   if (IsControlCharacter(c)) {
@@ -171,7 +173,6 @@ void ControlParser::PutControl(char c) {
     if (!too_long_ && static_cast<uint8_t>(c) < 0x80) {
       sink_->OnControl(Split(pending_));
     }
-    pending_.clear();
   }
 }
 
@@ -180,8 +181,7 @@ void ControlParser::PutString(char c) {
     // ESC ends the string, with or without the backslash.
     EndString();
     if (c != '\\') {
-      pending_.assign(1, kEscape);
-      Enter(State::kEscape);
+      BeginEscape();
       PutEscape(c);
     }
     return;
@@ -205,7 +205,6 @@ void ControlParser::EndString() {
   if (!too_long_) {
     sink_->OnString(kind_, pending_);
   }
-  pending_.clear();
 }
 
 }  // namespace screen

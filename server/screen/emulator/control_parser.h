@@ -67,6 +67,7 @@ class ControlParser {
   void Enter(State state) { state_ = state; }
   void Put(char c);
   void PutText(char c);
+  void BeginEscape();
   void PutEscape(char c);
   void PutControl(char c);
   void PutString(char c);
@@ -77,7 +78,7 @@ class ControlParser {
   uint64_t parsed_ = 0;
   State state_ = State::kText;
   std::string text_;
-  // ESC and what followed it, or the body of a string.
+  // ESC and what followed it, or the body of a string. Of no meaning in text.
   std::string pending_;
   bool too_long_ = false;
   StringKind kind_ = StringKind::kIgnored;

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/screen/emulator/checksum.h"
@@ -159,6 +158,7 @@ void Terminal::Reset() {
   title_.clear();
   scrollback_.Clear();
   wrap_pending_ = false;
+  alternate_ = false;  // libvterm leaves it without a report
   alternate_grid_ = CellGrid(grid_.rows(), grid_.columns());
 }
 
@@ -196,12 +196,14 @@ bool Terminal::Intercept(const ControlSequence& sequence,
     return true;
   }
   if (name == "?h" || name == "?l") {
-    SetMode(sequence.parameters, name == "?h");
-    if (sequence.parameters == "47") {
-      Forward(absl::StrCat("\x1b[?1047", name.substr(1)));
-      return true;
+    // One by one: libvterm looks at the first only.
+    for (const absl::string_view mode :
+         absl::StrSplit(sequence.parameters, ';')) {
+      SetMode(mode, name == "?h");
+      Forward(
+          absl::StrCat("\x1b[?", mode == "47" ? "1047" : mode, name.substr(1)));
     }
-    return false;
+    return true;
   }
   if (name == "!p") {
     extra_ = ExtraStyle();
@@ -246,23 +248,17 @@ bool Terminal::AnswerQuestion(const std::string& name,
   return name == "?u" || name == ">u" || name == "<u" || name == "=u";
 }
 
-void Terminal::SetMode(absl::string_view parameters, bool on) {
-  for (const absl::string_view parameter : absl::StrSplit(parameters, ';')) {
-    int mode = 0;
-    if (!absl::SimpleAtoi(parameter, &mode)) {
-      continue;
-    }
-    if (mode == 1) {
-      modes_.application_cursor_keys = on;
-    } else if (mode == 7) {
-      modes_.wraps = on;
-    } else if (mode == 66) {
-      modes_.application_keypad = on;
-    } else if (mode == 2004) {
-      modes_.bracketed_paste = on;
-    } else if (mode == 1048 || mode == 1049) {
-      on ? SaveStyle() : RestoreStyle();
-    }
+void Terminal::SetMode(absl::string_view mode, bool on) {
+  if (mode == "1") {
+    modes_.application_cursor_keys = on;
+  } else if (mode == "7") {
+    modes_.wraps = on;
+  } else if (mode == "66") {
+    modes_.application_keypad = on;
+  } else if (mode == "2004") {
+    modes_.bracketed_paste = on;
+  } else if (mode == "1048" || mode == "1049") {
+    on ? SaveStyle() : RestoreStyle();
   }
 }
 

@@ -4,6 +4,8 @@
 #include <wchar.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "corral/v1/screen.pb.h"
@@ -240,6 +242,137 @@ TEST_F(TerminalTest, ShowsNoControlCharacters) {
 
 TEST_F(TerminalTest, ShowsNothingOfPrivateStrings) {
   EXPECT_EQ(LineOf("a\x1b_b\x1b\\\x1b^c\x1b\\d"), "ad");
+}
+
+TEST_F(TerminalTest, SwitchesEveryModeOnAndOff) {
+  corral::v1::Modes modes = Show("\x1b[?1;66;2004;5h\x1b[?1003h").modes();
+  EXPECT_TRUE(modes.application_cursor_keys());
+  EXPECT_TRUE(modes.application_keypad());
+  EXPECT_TRUE(modes.bracketed_paste());
+  EXPECT_TRUE(modes.inverse());
+  EXPECT_EQ(modes.mouse(), corral::v1::Modes::ALL_MOVES);
+  modes = Show("\x1b[?1;66;2004;5l\x1b[?1003l\x1b[?1000h").modes();
+  EXPECT_FALSE(modes.application_cursor_keys());
+  EXPECT_FALSE(modes.application_keypad());
+  EXPECT_FALSE(modes.bracketed_paste());
+  EXPECT_FALSE(modes.inverse());
+  EXPECT_EQ(modes.mouse(), corral::v1::Modes::CLICKS);
+  EXPECT_TRUE(Show("\x1b=").modes().application_keypad());
+  EXPECT_FALSE(Show("\x1b>").modes().application_keypad());
+  EXPECT_EQ(Show("\x1b[6 q").cursor().shape(), corral::v1::Cursor::BAR);
+  EXPECT_EQ(Show("\x1b[2 q").cursor().shape(), corral::v1::Cursor::BLOCK);
+  EXPECT_TRUE(Show("").cursor().visible());
+}
+
+TEST_F(TerminalTest, ASoftResetEndsModesAndAttributes) {
+  const corral::v1::Screen screen =
+      Show("\x1b[?1h\x1b=\x1b[?25l\x1b[2m\x1b[!px");
+  EXPECT_FALSE(screen.modes().application_cursor_keys());
+  EXPECT_FALSE(screen.modes().application_keypad());
+  EXPECT_TRUE(screen.cursor().visible());
+  EXPECT_FALSE(screen.lines(0).runs(0).style().dim());
+}
+
+TEST_F(TerminalTest, AFullResetEndsModesAndTheAlternateScreen) {
+  const corral::v1::Screen screen =
+      Show("\x1b[?1049h\x1b[Halt\x1b]2;title\x07\x1b[?1h\x1b[?2004h" +
+           std::string(20, 'x') +
+           "\x1b"
+           "c");
+  EXPECT_FALSE(screen.alternate());
+  EXPECT_EQ(screen.title(), "");
+  EXPECT_FALSE(screen.modes().application_cursor_keys());
+  EXPECT_FALSE(screen.modes().bracketed_paste());
+  EXPECT_EQ(screen.cursor().column(), 0);
+  EXPECT_EQ(LineOf("\x1b[?47h"), "");
+}
+
+TEST_F(TerminalTest, RestoresAttributesWithEachWayToRestoreTheCursor) {
+  for (const auto& [save, restore] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"\x1b"
+            "7",
+            "\x1b"
+            "8"},
+           {"\x1b[?1048h", "\x1b[?1048l"},
+           {"\x1b[?1049h", "\x1b[?1049l"}}) {
+    EXPECT_TRUE(Show("\x1b[H\x1b[0;2m" + save + "\x1b[0m" + restore + "y")
+                    .lines(0)
+                    .runs(0)
+                    .style()
+                    .dim())
+        << restore;
+  }
+}
+
+TEST_F(TerminalTest, RestoringTheCursorEndsAPendingWrap) {
+  EXPECT_EQ(Show("\x1b[1;20H\x1b"
+                 "7x\x1b"
+                 "8")
+                .cursor()
+                .column(),
+            19);
+}
+
+TEST_F(TerminalTest, AnOldSequenceShowsTheAlternateScreenToo) {
+  Show("main");
+  EXPECT_TRUE(Show("\x1b[?47h").alternate());
+  EXPECT_EQ(LineOf("\x1b[?47l"), "main");
+}
+
+TEST_F(TerminalTest, AnswersWhatProgramsAskAtTheirStart) {
+  Show("\x1b[19t\x1b[20t");
+  EXPECT_EQ(terminal_.answers().From(0), "\x1b[9;5;20t");
+  uint64_t seen = terminal_.offset();
+  Show("\x1b[>q\x1b[=c\x1b]10;?\x07\x1bP+q544e\x1b\\");
+  EXPECT_EQ(terminal_.answers().From(seen),
+            "\x1bP>|Corral\x1b\\\x1bP!|00000000\x1b\\\x1b]10;rgb:ffff/ffff/"
+            "ffff\x1b\\\x1bP0+r\x1b\\");
+  seen = terminal_.offset();
+  Show("\x1bP$qm\x1b\\");
+  EXPECT_EQ(terminal_.answers().From(seen), "\x1bP1$rm\x1b\\");
+  seen = terminal_.offset();
+  EXPECT_EQ(LineOf("\x1b[?u\x1b[>1u\x1b[<u\x1b[=1u\x1b]10;red\x07x"), "x");
+  EXPECT_EQ(terminal_.answers().From(seen), "");
+}
+
+TEST_F(TerminalTest, ClearDoesNothingAtTheTopOfAScreenWithoutScrollback) {
+  Show("a\r\nb\x1b[H");
+  terminal_.Clear();
+  EXPECT_EQ(LineOf("", 1), "b");
+  Show("\x1b[?1049h\x1b[2Jx\r\ny\x1b[H");
+  terminal_.Clear();
+  EXPECT_EQ(LineOf("", 1), "y");
+}
+
+TEST_F(TerminalTest, ClearKeepsAPendingWrap) {
+  Show("\r\n" + std::string(20, 'x'));
+  terminal_.Clear();
+  EXPECT_EQ(Show("").cursor().column(), 20);
+}
+
+TEST_F(TerminalTest, SwitchesEveryModeThatASequenceNames) {
+  Show("\x1b[?25l");
+  EXPECT_TRUE(Show("\x1b[?12;25h").cursor().visible());
+  const corral::v1::Screen screen = Show("\x1b[?1006;1002;1049h\x1b[?1;25l");
+  EXPECT_EQ(screen.modes().mouse(), corral::v1::Modes::DRAGS);
+  EXPECT_TRUE(screen.alternate());
+  EXPECT_FALSE(screen.cursor().visible());
+}
+
+TEST_F(TerminalTest, KeepsOnlyLinesThatLeaveTheWholeScreen) {
+  // The alternate screen, a region below the top, and some columns.
+  EXPECT_EQ(
+      Show("\x1b[?1049h" + Numbers(1, 8) + "\x1b[?1049l").scrollback_size(), 0);
+  EXPECT_EQ(Show("\x1b[2;3r\x1b[3;1H\n\n\n\x1b[r").scrollback_size(), 0);
+  EXPECT_EQ(Show("\x1b[?69h\x1b[3;5s\x1b[5;3H\n\n\x1b[?69l").scrollback_size(),
+            0);
+  EXPECT_EQ(Show("\x1b[5;1H\n").scrollback_size(), 1);
+}
+
+TEST_F(TerminalTest, ErasesNoProtectedCharactersSelectively) {
+  EXPECT_EQ(LineOf("\x1b[1\"qa\x1b[0\"qb\x1b[?2K"), "a");
+  EXPECT_EQ(LineOf("\x1b[2K"), "");
 }
 
 }  // namespace

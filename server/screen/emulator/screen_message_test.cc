@@ -1,0 +1,49 @@
+#include "server/screen/emulator/screen_message.h"
+
+#include <string>
+
+#include "corral/v1/screen.pb.h"
+#include "gtest/gtest.h"
+#include "server/screen/emulator/terminal.h"
+
+namespace screen {
+namespace {
+
+class ScreenMessageTest : public ::testing::Test {
+ protected:
+  std::string TitleAfter(const std::string& output) {
+    terminal_.Write(output);
+    return Describe(terminal_, 0, /*styles=*/false).title();
+  }
+
+  Terminal terminal_{5, 20, 0};
+};
+
+TEST_F(ScreenMessageTest, HasNoStylesUnlessTheyAreWanted) {
+  terminal_.Write("1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n\x1b[1mx");
+  const corral::v1::Screen screen = Describe(terminal_, 2, /*styles=*/false);
+  EXPECT_EQ(screen.size().rows(), 5);
+  EXPECT_EQ(screen.size().columns(), 20);
+  EXPECT_EQ(screen.lines(4).runs_size(), 0);
+  EXPECT_EQ(screen.lines(4).text(), "x");
+  ASSERT_EQ(screen.scrollback_size(), 2);
+  EXPECT_EQ(screen.scrollback(0).text(), "3");
+  EXPECT_EQ(screen.end_offset(), terminal_.offset());
+}
+
+TEST_F(ScreenMessageTest, ShowsOnlyValidCharactersOfATitle) {
+  EXPECT_EQ(
+      TitleAfter("\x1b]0;\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80\xc0\x80\xe0\x80"
+                 "\x80\xf0\x80\x80\x80\xe6\xbcz\x80\xc2\x85\x07"),
+      "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80z\xef\xbf\xbd");
+}
+
+TEST_F(ScreenMessageTest, CutsATitleThatIsTooLong) {
+  EXPECT_EQ(TitleAfter("\x1b]2;" + std::string(5000, 't') + "\x07").size(),
+            4096);
+  EXPECT_EQ(TitleAfter("\x1b]0\x07"), "");
+  EXPECT_EQ(TitleAfter("\x1b]0;t\x07\x1b]1;icon\x07"), "t");
+}
+
+}  // namespace
+}  // namespace screen
