@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/child_process.h"
 
 namespace bridge {
 namespace {
@@ -48,6 +50,32 @@ TEST_F(StdioLoopTest, SplitsTheInputIntoLines) {
   EXPECT_EQ(lines_, (Lines{"one", "", "two", "rest"}));
 }
 
+TEST_F(StdioLoopTest, JoinsALineThatComesInPieces) {
+  const std::string line(200'000, 'x');
+  std::thread client([&] {
+    tests::WriteAll(client_.get(), line + "\nnext\n");
+    client_.Reset();
+  });
+  EXPECT_EQ(Run(), StdioLoop::End::kEndOfInput);
+  client.join();
+  EXPECT_TRUE(lines_ == (Lines{line, "next"}));
+}
+
+TEST_F(StdioLoopTest, CutsALineThatIsTooLong) {
+  std::thread client([&] {
+    const std::string piece(1 << 20, 'x');
+    for (size_t sent = 0; sent <= StdioLoop::kMaxLine; sent += piece.size()) {
+      tests::WriteAll(client_.get(), piece);
+    }
+    tests::WriteAll(client_.get(), "rest\nnext\n");
+    client_.Reset();
+  });
+  EXPECT_EQ(Run(), StdioLoop::End::kEndOfInput);
+  client.join();
+  EXPECT_EQ(lines_, (Lines{std::string(100, 'x'), "next"}));
+}
+
+// The signal stays pending in this process, so this is the last test.
 TEST_F(StdioLoopTest, EndsWithASignal) {
   Write("stop\n");
   EXPECT_EQ(Run(), StdioLoop::End::kSignal);

@@ -119,6 +119,23 @@ TEST_F(OptionTableTest, AlignsTheHelpOfALongOption) {
                                      std::string(28, ' '), "Its help.\n")));
 }
 
+TEST_F(OptionTableTest, PutsTheHelpOfEachOptionBesideIt) {
+  OptionTable table("corral cmd", "[OPTIONS]", "Does it.");
+  table.Flag('f', "flag", "One line,\nand another.", flag_);
+  // With two spaces behind it, the first of these just fits.
+  table.Text(0, "just-fits", "XXXXXXXX", "Help.", text_);
+  table.Text(0, "just-fits", "XXXXXXXXX", "Help.", text_);
+  const std::string column(28, ' ');
+  EXPECT_EQ(
+      table.Help(),
+      absl::StrCat("Usage: corral cmd [OPTIONS]\n\nDoes it.\n\nOptions:\n",
+                   "  -f, --flag", std::string(16, ' '), "One line,\n", column,
+                   "and another.\n", "      --just-fits XXXXXXXX  Help.\n",
+                   "      --just-fits XXXXXXXXX\n", column, "Help.\n",
+                   "  -h, --help", std::string(16, ' '), "Show this text.\n"));
+  EXPECT_TRUE(table.Parse({"-h"})->help);
+}
+
 TEST_F(OptionTableTest, WritesHelp) {
   EXPECT_TRUE(table_.Parse({"-f", "--help", "--nope"})->help);
   EXPECT_THAT(table_.Help(),

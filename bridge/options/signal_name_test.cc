@@ -15,7 +15,8 @@ namespace {
 TEST(SignalNameTest, TakesNamesAndNumbers) {
   const std::vector<std::pair<std::string, int>> cases = {
       {"TERM", SIGTERM}, {"SIGKILL", SIGKILL}, {"usr1", SIGUSR1},
-      {"64", 64},        {"RTMIN", 34},        {"SIGRTMIN+2", 36}};
+      {"64", 64},        {"RTMIN", 34},        {"SIGRTMIN+2", 36},
+      {"1", 1},          {"RTMIN+0", 34},      {"RTMIN+30", 64}};
   for (const auto& [text, number] : cases) {
     EXPECT_EQ(*ParseSignal(text), number) << text;
   }
@@ -30,7 +31,11 @@ TEST(SignalNameTest, RefusesTextThatIsNotASignal) {
 
 TEST(SignalNameTest, NamesSignals) {
   EXPECT_EQ(SignalName(SIGSEGV), "SIGSEGV");
+  EXPECT_EQ(SignalName(33), "SIG33");
+  EXPECT_EQ(SignalName(34), "SIGRTMIN+0");
   EXPECT_EQ(SignalName(40), "SIGRTMIN+6");
+  EXPECT_EQ(SignalName(64), "SIGRTMIN+30");
+  EXPECT_EQ(SignalName(65), "SIG65");
   EXPECT_EQ(SignalName(99), "SIG99");
 }
 
@@ -38,6 +43,7 @@ TEST(SignalNameTest, NamesErrors) {
   EXPECT_EQ(ErrnoName(ENOENT), "ENOENT");
   EXPECT_EQ(ErrnoName(9999), "errno 9999");
   EXPECT_EQ(ErrnoText(ENOENT), "No such file or directory (ENOENT)");
+  EXPECT_EQ(ErrnoText(9999), "errno 9999");
 }
 
 }  // namespace

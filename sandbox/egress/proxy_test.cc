@@ -228,6 +228,29 @@ TEST_P(ProxyTest, AnswersDnsOverTcp) {
   EXPECT_EQ(ReadUntil(socket.get(), address), first);
 }
 
+TEST_P(ProxyTest, EndsAConnectionThatIsIdleOrLastsTooLong) {
+  UpstreamServer server(Echo);
+  Serve("a.example", server, Rule::TCP);
+  auto& limits = *start_.mutable_policy()->mutable_limits();
+  for (const Event::Reason reason : {Event::IDLE, Event::TOTAL_TIME}) {
+    limits.set_idle_ns(reason == Event::IDLE ? 50'000'000 : 0);
+    limits.set_total_ns(reason == Event::TOTAL_TIME ? 50'000'000 : 0);
+    if (reason == Event::IDLE) {
+      Start();
+    } else {
+      Restart();
+    }
+    const UniqueFd socket = Dial("a.example", server.port());
+    ASSERT_TRUE(socket.valid());
+    char byte;
+    EXPECT_LE(::recv(socket.get(), &byte, 1, 0), 0);
+    const Event event = NextEvent();
+    EXPECT_EQ(event.kind(), Event::CONNECTION_ENDED);
+    EXPECT_EQ(event.reason(), reason);
+    EXPECT_GE(event.duration_ns(), 50'000'000);
+  }
+}
+
 TEST_P(ProxyTest, KeepsAddressesOfNamesWhenItIsRestarted) {
   UpstreamServer server(Echo);
   Serve("a.example", server, Rule::TCP);

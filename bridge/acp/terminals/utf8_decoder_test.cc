@@ -31,6 +31,25 @@ TEST(Utf8DecoderTest, KeepsValidTextHoweverItIsCut) {
   EXPECT_EQ(Whole(with_nul), with_nul);
 }
 
+TEST(Utf8DecoderTest, KnowsTheFirstAndTheLastCharacterOfEachLength) {
+  for (const absl::string_view character :
+       {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xEC\xBF\xBF", "\xED\x9F\xBF",
+        "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF3\xBF\xBF\xBF",
+        "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(Whole(character), character);
+  }
+  const std::string replacement = "\xEF\xBF\xBD";
+  for (const absl::string_view none :
+       {"\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80"}) {
+    std::string expected;
+    for (size_t i = 0; i < none.size(); ++i) {
+      expected += replacement;
+    }
+    EXPECT_EQ(Whole(none), expected);
+  }
+}
+
 TEST(Utf8DecoderTest, HoldsBackACharacterThatIsCut) {
   Utf8Decoder decoder;
   EXPECT_EQ(decoder.Decode("a\xE2\x82"), "a");

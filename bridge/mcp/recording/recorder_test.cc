@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -23,6 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path);
@@ -58,6 +61,22 @@ class RecorderTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
+  // Lets 20 ms pass.
+  static void Spin() {
+    const auto end =
+        std::chrono::system_clock::now() + std::chrono::milliseconds(21);
+    while (std::chrono::system_clock::now() < end) {
+      std::this_thread::yield();
+    }
+  }
+
+  static OrderedJson MetaOf(const Recording& recording) {
+    const std::string path = recording.path;
+    return ParseOrderedJson(ReadFile(absl::StrCat(
+                                path.substr(0, path.rfind('.')), ".meta.json")))
+        .value();
+  }
+
   size_t FileCount() const {
     return std::distance(
         std::filesystem::directory_iterator(options_.directory),
@@ -156,13 +175,103 @@ TEST_F(RecorderTest, StopsByItselfAfterItsLongestDuration) {
   EXPECT_EQ(recorder_.Stop(recording.id).status().message(),
             "Recording already finalized: " + recording.id);
   EXPECT_EQ(FileCount(), 2);
+  const OrderedJson meta = MetaOf(recording);
+  EXPECT_EQ(meta["stopReason"], "max_duration");
+  EXPECT_TRUE(meta["exitCode"].is_null());
+  EXPECT_GE(meta["durationMs"], 10);
+  EXPECT_EQ(meta["endTime"].get<int64_t>() - meta["startTime"].get<int64_t>(),
+            meta["durationMs"]);
 }
 
 TEST_F(RecorderTest, StopsByItselfWithoutOutput) {
   options_.inactivity_timeout = 0.01;
-  recorder_.Start(options_).value();
+  const Recording recording = recorder_.Start(options_).value();
   AwaitEnd();
   EXPECT_EQ(FileCount(), 2);
+  EXPECT_EQ(MetaOf(recording)["stopReason"], "inactivity");
+}
+
+TEST_F(RecorderTest, GoesOnForEverWithoutLimits) {
+  options_.max_duration = 0;
+  options_.inactivity_timeout = 0;
+  const Recording recording = recorder_.Start(options_).value();
+  Spin();
+  EXPECT_TRUE(recorder_.active().has_value());
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+}
+
+TEST_F(RecorderTest, ShortensIdleTimesBetweenEvents) {
+  options_.idle_time_limit = 0.001;
+  const Recording recording = recorder_.Start(options_).value();
+  Spin();
+  recorder_.OnOutput("t", 0, "a");
+  Spin();
+  recorder_.OnOutput("t", 1, "b");
+  Spin();
+  recorder_.OnResize(60, 12);
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  const std::vector<OrderedJson> events = Events(recording.path);
+  ASSERT_THAT(events, SizeIs(3));
+  // The time before the first event is kept as it is.
+  const double first = events[0][0];
+  EXPECT_GE(first, 0.02);
+  EXPECT_LE(events[1][0].get<double>() - first, 0.0015);
+  EXPECT_LE(events[2][0].get<double>() - first, 0.0025);
+}
+
+TEST_F(RecorderTest, KeepsIdleTimesWithoutALimit) {
+  options_.idle_time_limit = 0;
+  const Recording recording = recorder_.Start(options_).value();
+  recorder_.OnOutput("t", 0, "a");
+  Spin();
+  recorder_.OnOutput("t", 1, "b");
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  const std::vector<OrderedJson> events = Events(recording.path);
+  EXPECT_GE(events[1][0].get<double>() - events[0][0].get<double>(), 0.02);
+}
+
+TEST_F(RecorderTest, ChoosesADirectoryByTheEnvironment) {
+  options_.directory = "";
+  ::setenv("TERMINAL_MCP_RECORD_DIR", (directory_ + "/chosen").c_str(), 1);
+  ::setenv("XDG_STATE_HOME", (directory_ + "/state").c_str(), 1);
+  ::setenv("HOME", (directory_ + "/home").c_str(), 1);
+  const auto path = [this] {
+    const Recording recording = recorder_.Start(options_).value();
+    EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+    return recording.path;
+  };
+  EXPECT_THAT(path(), StartsWith(directory_ + "/chosen/terminal-"));
+  ::unsetenv("TERMINAL_MCP_RECORD_DIR");
+  EXPECT_THAT(path(), StartsWith(directory_ +
+                                 "/state/terminal-mcp/recordings/terminal-"));
+  ::unsetenv("XDG_STATE_HOME");
+  EXPECT_THAT(path(), StartsWith(directory_ + "/home/.local/state/"
+                                              "terminal-mcp/recordings/"));
+}
+
+TEST_F(RecorderTest, MovesTheRecordingToItsPlaceAtTheEnd) {
+  // Another file system than that of the recordings, where there is one.
+  for (const char* temporary : {"/dev/shm", ""}) {
+    ::setenv("TMPDIR", temporary, 1);
+    const Recording recording = recorder_.Start(options_).value();
+    recorder_.OnOutput("t", 0, "a");
+    EXPECT_FALSE(std::filesystem::exists(recording.path));
+    const std::string begun =
+        absl::StrCat(*temporary == '\0' ? "/tmp" : temporary,
+                     "/terminal-mcp-recording-", recording.id, ".cast");
+    EXPECT_TRUE(std::filesystem::exists(begun));
+    EXPECT_TRUE(recorder_.Stop(recording.id)->saved);
+    EXPECT_FALSE(std::filesystem::exists(begun));
+    EXPECT_THAT(ReadFile(recording.path), HasSubstr("\"a\"]"));
+  }
+  ::unsetenv("TMPDIR");
+}
+
+TEST_F(RecorderTest, SaysThatARecordingCouldNotBeSaved) {
+  const Recording recording = recorder_.Start(options_).value();
+  std::filesystem::remove_all(directory_);
+  EXPECT_FALSE(recorder_.Stop(recording.id)->saved);
+  EXPECT_FALSE(recorder_.active().has_value());
 }
 
 TEST_F(RecorderTest, SavesTheRecordingWhenItIsDestroyed) {

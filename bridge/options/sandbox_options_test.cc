@@ -1,0 +1,102 @@
+#include "bridge/options/sandbox_options.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bridge/options/option_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/status_matchers.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::StatusIs;
+
+absl::StatusOr<corral::v1::Sandbox> Parse(
+    const std::vector<std::string>& words) {
+  SandboxOptions options;
+  OptionTable table("test", "", "");
+  options.AddTo(table);
+  if (const auto parsed = table.Parse(words); !parsed.ok()) {
+    return parsed.status();
+  }
+  return options.Build();
+}
+
+TEST(SandboxOptionsTest, TakeTheCurrentDirectoryAndNothingElse) {
+  char directory[PATH_MAX];
+  ASSERT_NE(::getcwd(directory, sizeof directory), nullptr);
+  EXPECT_EQ(Parse({})->ShortDebugString(),
+            absl::StrCat("workspace { path: \"", directory,
+                         "\" } limits { } network: NONE"));
+  EXPECT_EQ(Parse({"-w", "sub"})->workspace().path(),
+            absl::StrCat(directory, "/sub"));
+}
+
+TEST(SandboxOptionsTest, DescribeTheSandbox) {
+  EXPECT_EQ(Parse({"--workspace", "/w", "--read-only", "--pids", "50",
+                   "--output-limit", "1G", "--require", "seccomp", "--require",
+                   "landlock"})
+                ->ShortDebugString(),
+            "workspace { path: \"/w\" read_only: true } "
+            "limits { pids: 50 output_bytes: 1073741824 } network: NONE "
+            "required_protections: \"seccomp\" "
+            "required_protections: \"landlock\"");
+}
+
+TEST(SandboxOptionsTest, LimitLifetimeAndRetentionByThemselves) {
+  const struct {
+    const char* option;
+    const char* value;
+    const char* field;
+  } cases[] = {
+      {"--max-age", "1s", "lifetime { max_age { seconds: 1 } }"},
+      {"--idle-timeout", "365d",
+       "lifetime { idle_timeout { seconds: 31536000 } }"},
+      {"--lease", "10m", "lifetime { lease_timeout { seconds: 600 } }"},
+      {"--keep-executions", "0", "retention { max_ended_executions: 0 }"},
+      {"--keep-for", "1h", "retention { max_ended_age { seconds: 3600 } }"},
+  };
+  for (const auto& example : cases) {
+    EXPECT_THAT(Parse({"--no-workspace", example.option, example.value})
+                    ->ShortDebugString(),
+                HasSubstr(example.field));
+  }
+  for (const char* option :
+       {"--max-age", "--idle-timeout", "--lease", "--keep-for"}) {
+    for (const char* value : {"999ms", "366d"}) {
+      EXPECT_THAT(Parse({option, value}).status(),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr("allowed is 1s to 365d")));
+    }
+  }
+}
+
+TEST(SandboxOptionsTest, RefuseAWorkspaceThatIsNone) {
+  EXPECT_FALSE(Parse({"--no-workspace"})->has_workspace());
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{
+           {"--no-workspace", "-w", "/w"}, {"--no-workspace", "--read-only"}}) {
+    EXPECT_THAT(Parse(words).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("--no-workspace excludes")));
+  }
+  EXPECT_THAT(Parse({"-w", "/a/../b"}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the workspace: ")));
+  EXPECT_THAT(Parse({"--no-workspace", "--network", "none", "--allow-host",
+                     "a.example"})
+                  .status()
+                  .code(),
+              absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace bridge
