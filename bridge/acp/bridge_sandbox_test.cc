@@ -156,6 +156,19 @@ TEST_F(BridgeSandboxTest, AddsNoServerUnlessAsked) {
       Json::array());
 }
 
+TEST_F(BridgeSandboxTest, MakesAndOffersNothingToAnAgentOfALaterVersion) {
+  Remake(WithMcp());
+  RunUntilIdle();
+  ToAgent(R"({"id":"i","method":"initialize","params":{}})");
+  bridge_->OnAgentLine(R"({"id":"i","result":{"protocolVersion":2}})");
+  const Json opening = ToAgent(
+      R"({"id":3,"method":"session/new","params":{"cwd":"/a","mcpServers":[]}})");
+  EXPECT_EQ(opening["params"]["mcpServers"], Json::array());
+  bridge_->OnAgentLine("{\"id\":3,\"result\":{\"sessionId\":\"t\"}}\n");
+  RunUntilIdle();
+  EXPECT_THAT(server_.creations(), SizeIs(1));  // of the fixture's session
+}
+
 TEST_F(BridgeSandboxTest, MakesALostSandboxAgainWhenATurnBegins) {
   Remake(WithMcp());
   const std::string id = SandboxOf(ToAgent(

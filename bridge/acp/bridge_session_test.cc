@@ -1,6 +1,7 @@
 // Tests what the bridge does beyond the five methods: display, gate,
 // limits, maps, cancellation. Against a fake server.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,6 @@
 #include "bridge/jsonrpc/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -19,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class BridgeSessionTest : public BridgeTest {
@@ -161,18 +162,6 @@ TEST_F(BridgeSessionTest, ReleasesATerminalThatTheAgentHasForgotten) {
   EXPECT_TRUE(Ask("output", running).contains("result"));
 }
 
-TEST_F(BridgeSessionTest, RecordsTheEndOfACommandThatDidNotStart) {
-  const std::string path = ::testing::TempDir() + "/audit.jsonl";
-  BridgeOptions options;
-  options.audit = *AuditLog::Open(path);
-  Remake(std::move(options));
-  server_.FailStarts(corral::v1::StartFailure());
-  EXPECT_TRUE(Create("hello").contains("error"));
-  EXPECT_THAT(tests::ReadFile(path), AllOf(HasSubstr("\"allowed\":true"),
-                                           HasSubstr("\"event\":\"end\""),
-                                           HasSubstr("\"exit\":null")));
-}
-
 TEST_F(BridgeSessionTest, GivesASignalACodeForAgentsThatNeedOne) {
   BridgeOptions options;
   options.signal_codes = SignalCodes::kAsShell;
@@ -215,6 +204,114 @@ TEST_F(BridgeSessionTest, ReportsAtTheOpeningThatNoCommandCanRun) {
               AllOf(HasSubstr("\"relative\""), HasSubstr("--map")));
 }
 
+TEST_F(BridgeSessionTest, AdvisesOnDirectoriesOnlyIfTheyAreTheTrouble) {
+  server_.Stop();
+  BridgeOptions options;
+  options.preparation = Preparation::kWithSession;
+  absl::Time time = absl::UnixEpoch();
+  options.server.timing.now = [&time] { return time += absl::Seconds(3); };
+  Remake(std::move(options));
+  const std::string text =
+      FromClient()["params"]["update"]["content"]["text"].get<std::string>();
+  EXPECT_THAT(text, HasSubstr("check that corrald runs there"));
+  EXPECT_THAT(text, Not(HasSubstr("--map")));
+}
+
+TEST_F(BridgeSessionTest, SaysNothingAboutASessionThatIsClosedMeanwhile) {
+  BridgeOptions options;
+  options.preparation = Preparation::kWithSession;
+  Remake(std::move(options));
+  CloseSession("s");
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(client_, IsEmpty());
+}
+
+TEST_F(BridgeSessionTest, AsksAgainInASessionThatIsOpenedAgain) {
+  Remake(WithRules("otherwise: ASK"));
+  for (int round = 0; round < 2; ++round) {
+    Request("1", "terminal/create", R"({"sessionId":"s","command":"hello"})");
+    const Json question = FromClient();
+    EXPECT_EQ(question["method"], "session/request_permission");
+    Respond(
+        question,
+        {{"outcome", {{"outcome", "selected"}, {"optionId", "allow_always"}}}});
+    EXPECT_TRUE(Answer().contains("result"));
+    FromClient();  // the end of the question
+    CloseSession("s");
+    OpenSession("s", "/w");
+  }
+}
+
+TEST_F(BridgeSessionTest, LearnsAboutToolCallsFromPermissionRequests) {
+  bridge_->OnClientLine(
+      R"({"id":0,"method":"initialize","params":{"clientCapabilities":)"
+      R"({"_meta":{"terminal_output":true}}}})"
+      "\n");
+  agent_.clear();
+  const std::string permission =
+      R"({"id":4,"method":"session/request_permission","params":)"
+      R"({"sessionId":"s","toolCall":{"toolCallId":"c","title":"asked"}}})"
+      "\n";
+  bridge_->OnAgentLine(permission);
+  EXPECT_THAT(client_, ElementsAre(permission));
+  client_.clear();
+  const std::string terminal = Terminal("hello");
+  bridge_->OnAgentLine(absl::StrCat(
+      R"({"method":"session/update","params":{"sessionId":"s","update":)"
+      R"({"sessionUpdate":"tool_call_update","toolCallId":"c","content":)"
+      R"([{"type":"terminal","terminalId":")",
+      terminal, "\"}]}}}\n"));
+  EXPECT_EQ(FromClient()["params"]["update"]["title"], "asked");
+}
+
+// Leaves the client a mirror of a terminal that the agent has released.
+TEST_F(BridgeSessionTest, EndsMirrorsWithTheirTurnOrTheirSession) {
+  for (const bool by_turn : {true, false}) {
+    BridgeOptions options;
+    options.display.attach = {"/bin/corral", "attach"};
+    Remake(std::move(options));
+    client_.clear();
+    bridge_->OnClientLine(R"({"id":0,"method":"initialize","params":)"
+                          R"({"clientCapabilities":{"terminal":true}}})"
+                          "\n");
+    agent_.clear();
+    const std::string terminal = Terminal("hang");
+    bridge_->OnAgentLine(absl::StrCat(
+        R"({"method":"session/update","params":{"sessionId":"s","update":)"
+        R"({"sessionUpdate":"tool_call","toolCallId":"c","content":)"
+        R"([{"type":"terminal","terminalId":")",
+        terminal, "\"}]}}}\n"));
+    FromClient();
+    Json request = FromClient();
+    EXPECT_EQ(request["method"], "terminal/create");
+    Respond(request, {{"terminalId", "M"}});
+    request = FromClient();
+    EXPECT_EQ(request["method"], "terminal/wait_for_exit");
+    // The user stops the mirror, and with it the command.
+    Respond(request, {{"exitCode", 0}});
+    EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["signal"], "SIGTERM");
+    Prompt("7");
+    Ask("release", terminal);
+    client_.clear();
+    if (by_turn) {
+      bridge_->OnAgentLine("{\"id\":7,\"result\":{}}\n");
+      client_.erase(std::find(client_.begin(), client_.end(),
+                              "{\"id\":7,\"result\":{}}\n"));
+    } else {
+      bridge_->OnClientLine(
+          R"({"id":8,"method":"session/close","params":{"sessionId":"s"}})"
+          "\n");
+      agent_.pop_back();
+      bridge_->OnAgentLine("{\"id\":8,\"result\":{}}\n");
+      client_.erase(std::find(client_.begin(), client_.end(),
+                              "{\"id\":8,\"result\":{}}\n"));
+    }
+    request = FromClient();
+    EXPECT_EQ(request["method"], "terminal/release");
+    EXPECT_EQ(request["params"]["terminalId"], "M");
+  }
+}
+
 TEST_F(BridgeSessionTest, MakesTheSandboxWhenTheSessionOpens) {
   BridgeOptions options;
   options.preparation = Preparation::kWithSession;
@@ -226,6 +323,10 @@ TEST_F(BridgeSessionTest, MakesTheSandboxWhenTheSessionOpens) {
 
 TEST_F(BridgeSessionTest, EndsCommandsOfAnAgentThatIgnoresACancellation) {
   RemakeHasty();
+  OpenSession("o", "/w");
+  Request("1", "terminal/create", R"({"sessionId":"o","command":"hang"})");
+  EXPECT_TRUE(Answer().contains("result"));
+  Ask("wait_for_exit", Terminal("hello"));
   const std::string terminal = Terminal("hang");
   Prompt("7");
   bridge_->OnClientLine(
@@ -234,6 +335,8 @@ TEST_F(BridgeSessionTest, EndsCommandsOfAnAgentThatIgnoresACancellation) {
   EXPECT_THAT(agent_.back(), HasSubstr("session/cancel"));
   agent_.pop_back();
   EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["signal"], "SIGTERM");
+  // Neither commands that have ended nor those of other sessions.
+  EXPECT_THAT(server_.signals(), SizeIs(1));
 }
 
 TEST_F(BridgeSessionTest, LeavesTheCommandsOfAnAgentThatAnswersACancellation) {

@@ -74,6 +74,7 @@ TEST_F(BridgeTest, KeepsTheTerminalAfterAKill) {
   EXPECT_EQ(output["result"]["output"], "started\n");
   EXPECT_EQ(output["result"]["exitStatus"]["signal"], "SIGTERM");
   EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
+  ASSERT_THAT(server_.signals(), SizeIs(1));
   const corral::v1::SignalExecutionRequest signal = server_.signals().front();
   EXPECT_EQ(signal.signal(), SIGTERM);
   EXPECT_EQ(signal.scope(), corral::v1::SignalExecutionRequest::TREE);
@@ -92,6 +93,9 @@ TEST_F(BridgeTest, AnswersEveryWaitOfAReleasedTerminal) {
   answer = Answer();
   EXPECT_EQ(answer["id"], 7);
   EXPECT_EQ(answer["result"], killed);
+  EXPECT_EQ(server_.signals().front().ShortDebugString(),
+            "name: \"tenants/default/sandboxes/s1/executions/t1\" signal: 9 "
+            "scope: TREE");
   RunUntil([this] { return bridge_->idle(); });
   EXPECT_THAT(server_.deletions(),
               ElementsAre("tenants/default/sandboxes/s1/executions/t1"));
@@ -120,6 +124,37 @@ TEST_F(BridgeTest, RefusesTheTerminalOfAnotherSession) {
   const std::string terminal = Terminal("hang");
   Request("1", "terminal/kill", Reference(terminal, "other"));
   EXPECT_EQ(Answer()["error"]["code"], -32002);
+}
+
+TEST_F(BridgeTest, TakesASignalToACommandThatIsGoneForDelivered) {
+  const std::string terminal = Terminal("hang");
+  for (const auto code :
+       {grpc::StatusCode::FAILED_PRECONDITION, grpc::StatusCode::NOT_FOUND}) {
+    server_.FailSignals(code);
+    EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
+  }
+  server_.FailSignals(grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(Ask("kill", terminal).contains("error"));
+}
+
+TEST_F(BridgeTest, PassesOnACancellationThatComesAfterTheAnswer) {
+  const std::string terminal = Terminal("hang");
+  EXPECT_TRUE(Ask("kill", terminal).contains("result"));
+  Cancel("2");
+  EXPECT_THAT(client_, SizeIs(1));
+}
+
+TEST_F(BridgeTest, KeepsATerminalWhoseExecutionIsGone) {
+  const std::string terminal = Terminal("hang");
+  AskUntil(terminal, "started\n");
+  server_.Stop();
+  server_.LoseExecution("tenants/default/sandboxes/s1/executions/t1");
+  Request("8", "terminal/wait_for_exit", Reference(terminal));
+  server_.Start();
+  EXPECT_THAT(Answer()["error"]["data"]["details"], HasSubstr("t1"));
+  const Json result = Ask("output", terminal)["result"];
+  EXPECT_EQ(result["output"], "started\n");
+  EXPECT_TRUE(result.contains("exitStatus"));
 }
 
 TEST_F(BridgeTest, CancelsAWaitAndNotTheCommand) {
@@ -170,7 +205,10 @@ TEST_F(BridgeTest, KeepsTheTailOfALongOutput) {
 
 TEST_F(BridgeTest, ReportsThatTheEndIsNotKnown) {
   const std::string terminal = Terminal("lost");
-  EXPECT_EQ(Ask("wait_for_exit", terminal)["error"]["code"], -32603);
+  const Json error = Ask("wait_for_exit", terminal)["error"];
+  EXPECT_EQ(error["code"], -32603);
+  EXPECT_EQ(error["data"]["details"],
+            "how the command ended is not known: its sandbox died");
   EXPECT_EQ(Ask("output", terminal)["result"]["exitStatus"],
             (Json{{"exitCode", nullptr}, {"signal", nullptr}}));
 }

@@ -16,6 +16,7 @@
 namespace bridge {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -117,7 +118,28 @@ TEST_F(BridgeTest, PassesOnEverythingOnceTheAgentInsistsOnALaterVersion) {
   client_.clear();
   Request("0", "terminal/create", "{}");
   bridge_->OnAgentLine("[]\n");
-  EXPECT_THAT(client_, SizeIs(2));
+  bridge_->OnAgentLine("{\"id\":1,\n");
+  EXPECT_THAT(client_, SizeIs(3));
+  agent_.clear();
+  bridge_->OnClientLine("[]\n");
+  EXPECT_THAT(agent_, ElementsAre("[]\n"));
+}
+
+TEST_F(BridgeTest, AnswersTerminalsUnlessTheAgentInsistsOnALaterVersion) {
+  for (const char* version : {"1", "0", "\"2\"", "null"}) {
+    bridge_->OnClientLine(R"({"id":"i","method":"initialize","params":{}})");
+    bridge_->OnAgentLine(absl::StrCat(
+        R"({"id":"i","result":{"protocolVersion":)", version, "}}"));
+    agent_.clear();
+    EXPECT_NE(Terminal("hello"), "") << version;
+  }
+  // An answer to another request says nothing.
+  bridge_->OnClientLine(R"({"id":"i","method":"initialize","params":{}})");
+  bridge_->OnAgentLine(R"({"id":"j","result":{"protocolVersion":2}})");
+  bridge_->OnAgentLine(R"({"id":"i","result":{"protocolVersion":1}})");
+  bridge_->OnAgentLine(R"({"id":"i","result":{"protocolVersion":2}})");
+  agent_.clear();
+  EXPECT_NE(Terminal("hello"), "");
 }
 
 TEST_F(BridgeTest, RepeatsAnIdOfAnyTypeAsWritten) {
@@ -138,6 +160,7 @@ TEST_F(BridgeTest, PassesTheOptionsToTheServer) {
   options.workplace.read_only = true;
   options.workplace.sandbox.mutable_limits()->set_pids(50);
   options.limits.timeout = absl::Milliseconds(1500);
+  options.limits.cpu_timeout = absl::Seconds(3);
   Make(std::move(options));
   Terminal("hello");
   const corral::v1::Sandbox sandbox = server_.creations().front().sandbox();
@@ -148,6 +171,7 @@ TEST_F(BridgeTest, PassesTheOptionsToTheServer) {
   const corral::v1::Command command = server_.starts().front().command();
   EXPECT_EQ(command.wall_timeout().seconds(), 1);
   EXPECT_EQ(command.wall_timeout().nanos(), 500'000'000);
+  EXPECT_EQ(command.cpu_timeout().seconds(), 3);
 }
 
 TEST_F(BridgeTest, CreatesOneSandboxForEachSession) {
@@ -249,6 +273,9 @@ TEST_F(BridgeTest, ReportsThatThereIsNoServer) {
   const Json answer = Create("hello");
   EXPECT_EQ(answer["error"]["code"], -32603);
   EXPECT_EQ(answer["error"]["data"]["reason"], "UNAVAILABLE");
+  EXPECT_THAT(answer["error"]["data"]["details"],
+              AllOf(HasSubstr(server_.address()),
+                    HasSubstr("check that corrald runs there")));
   server_.Start();
   EXPECT_NE(Terminal("hello"), "");
 }
@@ -286,6 +313,20 @@ TEST_F(BridgeTest, AnswersCreationsOfASessionThatIsClosed) {
   RunUntil([this] { return bridge_->idle(); });
   EXPECT_THAT(agent_, IsEmpty());
   EXPECT_THAT(server_.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
+}
+
+TEST_F(BridgeTest, ClosesNoOtherSession) {
+  OpenSession("o", "/w");
+  const char* const creation = R"({"sessionId":"o","command":"hello"})";
+  Request("7", "terminal/create", creation);
+  const std::string terminal = Answer()["result"]["terminalId"];
+  Request("8", "terminal/create", creation);
+  CloseSession("s");
+  Json answer = Answer();
+  EXPECT_EQ(answer["id"], 8);
+  EXPECT_TRUE(answer.contains("result"));
+  Request("9", "terminal/output", Reference(terminal, "o"));
+  EXPECT_TRUE(Answer().contains("result"));
 }
 
 TEST_F(BridgeTest, DeletesASandboxThatWasNotReadyAtTheEnd) {

@@ -188,6 +188,21 @@ TEST(CallTest, DoesNotRepeatACallThatTheServerRefuses) {
   EXPECT_EQ(server.starts().size(), 1);
 }
 
+TEST(CallTest, GivesAWaitTheTimeOfItsRenewal) {
+  FakeServer server([](FakeExecution& command) { command.SetExit(5); });
+  ASSERT_THAT(CreateSandbox(*Connect(server)).status(), IsOk());
+  const auto execution = StartExecution(*Connect(server), kSandbox);
+  ASSERT_THAT(execution.status(), IsOk());
+  Timing timing;
+  timing.call_timeout = absl::ZeroDuration();
+  timing.wait_renewal = absl::Hours(1);
+  timing.patience = absl::ZeroDuration();
+  const auto connection = Connect(server, timing);
+  const auto ended = WaitForEnd(*connection, execution->name());
+  ASSERT_THAT(ended.status(), IsOk());
+  EXPECT_EQ(ended->exit().code(), 5);
+}
+
 absl::Status DeleteSandbox(Connection& connection, const std::string& name) {
   corral::v1::DeleteSandboxRequest request;
   request.set_name(name);
@@ -205,6 +220,44 @@ TEST(CallTest, CountsNotFoundAsDeletedWhenAnAnswerWasLost) {
               ElementsAre(sandbox->name(), sandbox->name()));
   EXPECT_THAT(DeleteSandbox(*connection, sandbox->name()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("s1")));
+}
+
+TEST(CallTest, GivesADeletionTheTimeThatItTakes) {
+  FakeServer server([](FakeExecution&) {});
+  ASSERT_THAT(CreateSandbox(*Connect(server)).status(), IsOk());
+  Timing timing;
+  timing.call_timeout = absl::ZeroDuration();
+  timing.wait_renewal = absl::Hours(1);
+  timing.patience = absl::ZeroDuration();
+  const auto connection = Connect(server, timing);
+  EXPECT_THAT(DeleteSandbox(*connection, kSandbox), IsOk());
+  EXPECT_THAT(server.deletions(), ElementsAre(kSandbox));
+}
+
+TEST(CallTest, EndsACallThatIsAttemptedOnceAndNotAnswered) {
+  FakeServer server([](FakeExecution&) {});
+  Timing timing;
+  timing.call_timeout = absl::Milliseconds(20);
+  const auto connection = Connect(server, timing);
+  server.StallGets(1);
+  corral::v1::GetSandboxRequest request;
+  request.set_name(kSandbox);
+  EXPECT_THAT(CallOnce(*connection, &Sandboxes::GetSandbox, request).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("was lost during the call")));
+}
+
+TEST(CallTest, WaitsForAServerBeforeACallThatIsAttemptedOnce) {
+  FakeServer server([](FakeExecution&) {});
+  Timing timing;
+  timing.patience = absl::Milliseconds(20);
+  const auto connection = Connect(server, timing);
+  server.Stop();
+  corral::v1::GetSandboxRequest request;
+  request.set_name(kSandbox);
+  EXPECT_THAT(CallOnce(*connection, &Sandboxes::GetSandbox, request).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("has been gone for 20ms")));
 }
 
 TEST(CallTest, AttemptsACallOnceThatMustNotBeMadeTwice) {

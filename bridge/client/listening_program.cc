@@ -1,6 +1,6 @@
 // Stands in for corrald: --listen unix:PATH --idle-exit-seconds N. Appends a
 // line about its environment to PATH.starts, and listens until its socket is
-// removed. If PATH.fail exists, it ends at once instead.
+// removed. If PATH.fail exists, it prints that file and ends at once instead.
 
 #include <dirent.h>
 #include <sys/inotify.h>
@@ -8,8 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -22,6 +25,23 @@ int CountDescriptors() {
   }
   ::closedir(directory);
   return count - 3;  // ".", ".." and the directory itself
+}
+
+// The masks of blocked and of ignored signals, without 32 and 33: glibc keeps
+// these for itself, so that no program can reset them.
+std::string SignalState() {
+  std::ifstream status("/proc/self/status");
+  std::string masks;
+  for (std::string line; std::getline(status, line);) {
+    const std::string name = line.substr(0, 6);
+    if (name == "SigBlk" || name == "SigIgn") {
+      const uint64_t mask =
+          std::stoull(line.substr(line.find('\t')), nullptr, 16);
+      masks += (masks.empty() ? "" : ",") +
+               std::to_string(mask & ~(uint64_t{3} << 31));
+    }
+  }
+  return masks;
 }
 
 void Append(const std::string& path, const std::string& text) {
@@ -43,10 +63,12 @@ int main(int argc, char** argv) {
          std::string(argv[3]) + " " + argv[4] +
              " leader=" + std::to_string(::getsid(0) == ::getpid()) +
              " fds=" + std::to_string(CountDescriptors()) +
-             " cwd=" + ::getcwd(directory, sizeof directory) +
-             " session=" + std::to_string(::getsid(0)) + "\n");
+             " cwd=" + ::getcwd(directory, sizeof directory) + " signals=" +
+             SignalState() + " session=" + std::to_string(::getsid(0)) + "\n");
   if (::access((path + ".fail").c_str(), F_OK) == 0) {
-    std::fputs("no luck today\n", stderr);
+    std::stringstream text;
+    text << std::ifstream(path + ".fail").rdbuf();
+    std::fputs(text.str().c_str(), stderr);
     return 1;
   }
   const int watch = ::inotify_init1(IN_CLOEXEC);

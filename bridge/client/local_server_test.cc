@@ -1,10 +1,16 @@
 #include "bridge/client/local_server.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -15,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/status_matchers.h"
 
 namespace client {
@@ -27,6 +34,10 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using ::tests::IsOk;
 using ::tests::StatusIs;
+
+std::string Message(const absl::Status& status) {
+  return static_cast<std::string>(status.message());
+}
 
 std::string Content(const std::string& path) {
   std::stringstream content;
@@ -65,22 +76,89 @@ class LocalServerTest : public ::testing::Test {
     return std::count(starts.begin(), starts.end(), '\n');
   }
 
+  // Makes the program print a text and end.
+  void Fail(const std::string& text) const {
+    std::ofstream(socket_ + ".fail") << text;
+  }
+
+  // A socket to which nothing listens yet.
+  sandbox::UniqueFd Bind() const {
+    ::mkdir((directory_ + "/corral").c_str(), 0700);
+    sandbox::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket_.c_str(),
+                 sizeof address.sun_path - 1);
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address),
+                     sizeof address),
+              0);
+    return socket;
+  }
+
   std::string directory_;
   std::string socket_;
   std::string program_;
 };
 
+mode_t ModeOf(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777;
+}
+
 TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
   const int extra = ::dup(STDERR_FILENO);  // inheritable on purpose
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  sigset_t before;
+  ::sigprocmask(SIG_BLOCK, &blocked, &before);
+  for (const int ignored : {SIGHUP, SIGRTMAX}) {
+    ::signal(ignored, SIG_IGN);
+  }
   ASSERT_THAT(Ensure(), IsOk());
+  for (const int ignored : {SIGHUP, SIGRTMAX}) {
+    ::signal(ignored, SIG_DFL);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::close(extra);
   EXPECT_TRUE(*IsListening(socket_));
   const std::string start = Content(socket_ + ".starts");
   EXPECT_THAT(start, StartsWith("--idle-exit-seconds 600 leader=0 fds=3 cwd=/ "
+                                "signals=0,0 "
                                 "session="));
   // The terminal of this session would take the daemon with it.
   EXPECT_THAT(start,
               Not(EndsWith(absl::StrCat("session=", ::getsid(0), "\n"))));
+}
+
+TEST_F(LocalServerTest, LeavesNoChild) {
+  ASSERT_THAT(Ensure(), IsOk());
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST_F(LocalServerTest, MakesFilesThatOnlyTheUserMayRead) {
+  const mode_t mask = ::umask(0);
+  ASSERT_THAT(Ensure(), IsOk());
+  ::umask(mask);
+  EXPECT_EQ(ModeOf(directory_ + "/corral"), 0700);
+  EXPECT_EQ(ModeOf(directory_ + "/corral/corrald.lock"), 0600);
+  EXPECT_EQ(ModeOf(directory_ + "/corral/corrald.log"), 0600);
+}
+
+TEST_F(LocalServerTest, FollowsNoSymbolicLink) {
+  const std::string log = directory_ + "/corral/corrald.log";
+  ::mkdir((directory_ + "/corral").c_str(), 0700);
+  ASSERT_EQ(::symlink("/nowhere/log", log.c_str()), 0);
+  EXPECT_FALSE(Ensure().ok());
+  EXPECT_EQ(CountStarts(), 0);
+}
+
+TEST_F(LocalServerTest, MakesTheDirectoryOfTheSocketOnly) {
+  socket_ = directory_ + "/none/corral/corrald.sock";
+  EXPECT_THAT(Ensure(), StatusIs(absl::StatusCode::kNotFound,
+                                 HasSubstr("mkdir(" + directory_ + "/none")));
 }
 
 TEST_F(LocalServerTest, StartsNoServerWhenOneListens) {
@@ -109,16 +187,70 @@ TEST_F(LocalServerTest, StartsOneServerForManyClients) {
 
 TEST_F(LocalServerTest, ReportsThatNothingListens) {
   EXPECT_FALSE(*IsListening(directory_ + "/none"));
+  const sandbox::UniqueFd socket = Bind();
+  EXPECT_FALSE(*IsListening(socket_));
+}
+
+TEST_F(LocalServerTest,
+       KnowsAServerWithoutRoomForConnectionsForOneThatListens) {
+  const sandbox::UniqueFd socket = Bind();
+  ASSERT_EQ(::listen(socket.get(), 0), 0);
+  const sandbox::UniqueFd first(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socket_.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::connect(first.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof address),
+            0);
+  EXPECT_TRUE(*IsListening(socket_));
+}
+
+TEST_F(LocalServerTest, ReportsThatAPathCannotBeThatOfASocket) {
+  const std::string file = directory_ + "/corral";
+  std::ofstream(file).flush();
+  EXPECT_THAT(Message(IsListening(file + "/x").status()),
+              HasSubstr("connect(" + file + "/x)"));
+  ::unlink(file.c_str());
+  EXPECT_FALSE(*IsListening("/" + std::string(106, 'x')));
+  EXPECT_THAT(IsListening("/" + std::string(107, 'x')).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("too long for the path of a socket")));
+}
+
+TEST_F(LocalServerTest, SaysWhichNeighbourIsMissing) {
+  EXPECT_THAT(NeighbouringServer().status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("/bridge/client/corrald): "),
+                             HasSubstr("No such file"))));
 }
 
 TEST_F(LocalServerTest, ShowsTheServersLogWhenItEnded) {
   ASSERT_THAT(Ensure(), IsOk());
   ::unlink(socket_.c_str());
-  std::ofstream fail(socket_ + ".fail");
+  const std::string log = directory_ + "/corral/corrald.log";
+  Fail("no luck today \n\n");
   EXPECT_THAT(Ensure(),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr(program_), HasSubstr("it ended"),
-                             HasSubstr("no luck today"))));
+                             EndsWith("see " + log + "\nno luck today"))));
+  Fail("nor now");
+  EXPECT_THAT(Message(Ensure()), EndsWith("see " + log + "\nnor now"));
+}
+
+TEST_F(LocalServerTest, ShowsTheEndOfALongLog) {
+  ASSERT_THAT(Ensure(), IsOk());
+  ::unlink(socket_.c_str());
+  Fail(std::string(3000, 'a') + std::string(2000, 'b'));
+  EXPECT_THAT(Message(Ensure()), EndsWith("\n" + std::string(2000, 'b')));
+}
+
+TEST_F(LocalServerTest, SaysThatTheServerDoesNotListenInTime) {
+  ASSERT_THAT(Ensure(), IsOk());
+  ::unlink(socket_.c_str());
+  Fail("");
+  EXPECT_THAT(EnsureLocalServer(socket_, program_, absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("it did not begin to listen in time")));
 }
 
 TEST_F(LocalServerTest, ReportsWhyTheProgramCannotBeStarted) {

@@ -1,18 +1,15 @@
 #include "bridge/client/output_reader.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "bridge/client/connection.h"
-#include "bridge/client/resource_name.h"
+#include "bridge/client/output_reader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
 #include "tests/status_matchers.h"
 
@@ -24,41 +21,6 @@ using ::tests::FakeExecution;
 using ::tests::FakeServer;
 using ::tests::IsOk;
 using ::tests::StatusIs;
-
-constexpr char kExecution[] = "tenants/default/sandboxes/s1/executions/e1";
-
-std::unique_ptr<Connection> Connect(const FakeServer& server,
-                                    const Timing& timing = {}) {
-  ConnectOptions options;
-  options.server = server.address();
-  options.timing = timing;
-  auto connection = Connection::Open(options);
-  EXPECT_THAT(connection.status(), IsOk());
-  return *std::move(connection);
-}
-
-corral::v1::RunExecutionRequest RunRequest() {
-  corral::v1::RunExecutionRequest request;
-  request.set_parent(kTenant);
-  request.mutable_command()->add_argv("true");
-  auto& output = *request.mutable_command()->mutable_output();
-  output.set_retain_bytes(1 << 20);
-  output.set_overflow(corral::v1::OutputPolicy::BLOCK);
-  return request;
-}
-
-// All chunks of standard output.
-std::string ReadAll(OutputReader& reader, absl::Status* status) {
-  std::string data;
-  for (;;) {
-    auto event = reader.Next();
-    *status = event.status();
-    if (!event.ok() || !event->has_value()) {
-      return data;
-    }
-    data += (*event)->chunk().data();
-  }
-}
 
 TEST(OutputReaderTest, ReturnsOpenedThenOutputThenTheEnd) {
   FakeServer server([](FakeExecution& command) {
@@ -123,46 +85,6 @@ TEST(OutputReaderTest, StartsACommandOnceWhenTheAnswerIsLost) {
             nullptr);
 }
 
-TEST(OutputReaderTest, AcknowledgesOutputSoThatABlockedCommandGoesOn) {
-  const std::string megabyte(1 << 20, 'x');
-  FakeServer server([&](FakeExecution& command) {
-    for (int i = 0; i < 20; ++i) {
-      command.Print(megabyte);
-    }
-  });
-  const auto connection = Connect(server);
-  OutputReader reader(*connection, RunRequest());
-  reader.AcknowledgeEvery(1 << 18);
-  absl::Status status;
-  EXPECT_EQ(ReadAll(reader, &status).size(), 20 * megabyte.size());
-}
-
-// Starts s1/e1 without reading its output. Adds a program to the command.
-void Start(Connection& connection, corral::v1::Command command) {
-  corral::v1::CreateSandboxRequest create;
-  create.set_parent(kTenant);
-  grpc::ClientContext create_context;
-  corral::v1::Sandbox sandbox;
-  ASSERT_TRUE(connection.sandboxes()
-                  .CreateSandbox(&create_context, create, &sandbox)
-                  .ok());
-  corral::v1::StartExecutionRequest start;
-  start.set_parent(sandbox.name());
-  command.add_argv("cmd");
-  *start.mutable_command() = std::move(command);
-  grpc::ClientContext start_context;
-  corral::v1::Execution execution;
-  ASSERT_TRUE(connection.executions()
-                  .StartExecution(&start_context, start, &execution)
-                  .ok());
-}
-
-corral::v1::StreamOutputRequest StreamRequest() {
-  corral::v1::StreamOutputRequest request;
-  request.set_name(kExecution);
-  return request;
-}
-
 TEST(OutputReaderTest, BeginsAtTheRequestedCursors) {
   FakeServer server(
       [](FakeExecution& command) { command.Print("0123456789"); });
@@ -222,13 +144,6 @@ TEST(OutputReaderTest, ResumesAStreamThatIsSilent) {
   EXPECT_GE(server.streams().size(), 3);
 }
 
-void TypeOneByte(FakeServer& server) {
-  corral::v1::WriteInputRequest input;
-  corral::v1::InputState state;
-  input.set_data("x");
-  server.FindExecution(kExecution)->WriteInput(input, &state);
-}
-
 TEST(OutputReaderTest, CountsThePatienceForEachOutageByItself) {
   FakeServer server([](FakeExecution& command) {
     for (const char* text : {"1", "2", "3"}) {
@@ -266,32 +181,7 @@ TEST(OutputReaderTest, CountsThePatienceForEachOutageByItself) {
   }
 }
 
-TEST(OutputReaderTest, RepeatsTheLastAcknowledgementWhenItIsResumed) {
-  FakeServer server([](FakeExecution& command) {
-    command.Print("0123456789");
-    command.Hang();
-  });
-  const auto connection = Connect(server);
-  OutputReader reader(*connection, RunRequest());
-  reader.AcknowledgeEvery(10, 4);
-  EXPECT_TRUE((*reader.Next())->has_opened());
-  EXPECT_EQ((*reader.Next())->chunk().data(), "0123456789");
-  std::thread restart([&server] {
-    server.WaitForAcknowledgements(1);
-    server.Stop();
-    server.Start();
-    server.WaitForAcknowledgements(2);
-    server.FindExecution(kExecution)->Signal(9);
-  });
-  EXPECT_TRUE((*reader.Next())->has_ended());
-  restart.join();
-  for (const auto& acknowledgement : server.acknowledgements()) {
-    EXPECT_EQ(acknowledgement.cursors(0).ShortDebugString(),
-              "stream: STDOUT offset: 6");
-  }
-}
-
-TEST(OutputReaderTest, ReportsTheServersError) {
+TEST(OutputReaderTest, ReportsTheServersErrorOnce) {
   FakeServer server([](FakeExecution&) {});
   const auto connection = Connect(server);
   corral::v1::StreamOutputRequest request;
@@ -299,6 +189,9 @@ TEST(OutputReaderTest, ReportsTheServersError) {
   OutputReader reader(*connection, request);
   EXPECT_THAT(reader.Next().status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("s9")));
+  ASSERT_THAT(reader.Next().status(), IsOk());
+  EXPECT_FALSE(reader.Next()->has_value());
+  EXPECT_EQ(server.streams().size(), 1);
 }
 
 TEST(OutputReaderTest, ResumesAStreamThatTheServerEndsBeforeTheCommand) {
@@ -328,30 +221,6 @@ TEST(OutputReaderTest, EndsAStreamThatDoesNotFollow) {
   EXPECT_EQ(ReadAll(reader, &status), "hello");
   EXPECT_THAT(status, IsOk());
   EXPECT_EQ(server.streams().size(), 1);
-}
-
-TEST(OutputReaderTest, CanBeCancelledBeforeItBegins) {
-  FakeServer server([](FakeExecution& command) { command.Hang(); });
-  const auto connection = Connect(server);
-  Start(*connection, {});
-  server.StallStreams(1);
-  OutputReader reader(*connection, StreamRequest());
-  reader.Cancel();
-  absl::StatusOr<std::optional<corral::v1::OutputEvent>> event = reader.Next();
-  while (event.ok()) {
-    event = reader.Next();
-  }
-  EXPECT_EQ(event.status().code(), absl::StatusCode::kCancelled);
-}
-
-TEST(OutputReaderTest, CanBeCancelledWhileItWaits) {
-  FakeServer server([](FakeExecution& command) { command.Hang(); });
-  const auto connection = Connect(server);
-  OutputReader reader(*connection, RunRequest());
-  EXPECT_TRUE((*reader.Next())->has_opened());
-  std::thread cancel([&reader] { reader.Cancel(); });
-  EXPECT_EQ(reader.Next().status().code(), absl::StatusCode::kCancelled);
-  cancel.join();
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ TEST(ResourceNameTest, ReturnsTheSandboxOfAnExecution) {
   EXPECT_EQ(SandboxOf(kExecution), "tenants/default/sandboxes/s1");
 }
 
+TEST(ResourceNameTest, TakesIdsOfUpToSixtyThreeCharacters) {
+  EXPECT_TRUE(SandboxName(std::string(63, 'a')).ok());
+  EXPECT_FALSE(SandboxName(std::string(64, 'a')).ok());
+}
+
 TEST(ResourceNameTest, RefusesTextThatIsNotAName) {
   for (const char* name :
        {"", "S1", "s_1", "-s", "s-", "a/b", "/", "s1/", "tenants/t/sandboxes",

@@ -165,6 +165,28 @@ TEST_F(RetryScheduleTest, RepeatsForEverIfTheRulesSaySo) {
   EXPECT_FALSE(Call(Gone(), kMoment, kPatience));
 }
 
+TEST_F(RetryScheduleTest, CountsThePatienceAnewAfterARefusal) {
+  RetryRules rules = Rules();
+  rules.refusals = Refusals::kForEver;
+  for (const grpc::Status& refusal : {Refused("SANDBOX_NOT_READY"), Reset()}) {
+    Follow(rules);
+    EXPECT_TRUE(Call(Gone()));
+    const auto repeated = Call(refusal, kMoment, absl::Hours(1));
+    ASSERT_TRUE(repeated.has_value());
+    EXPECT_EQ(repeated->deadline, now_ + kInterval + kPatience);
+    const auto gone = Call(Gone());
+    ASSERT_TRUE(gone.has_value());
+    EXPECT_EQ(gone->deadline, now_ + kPatience);
+  }
+}
+
+TEST_F(RetryScheduleTest, CountsThePatienceAnewAfterAResetThatCameLate) {
+  EXPECT_TRUE(Call(Reset()));
+  const auto attempt = Call(Reset(), absl::Hours(1));
+  ASSERT_TRUE(attempt.has_value());
+  EXPECT_EQ(attempt->deadline, now_ + kPatience);
+}
+
 TEST_F(RetryScheduleTest, RepeatsACallThatWasResetMoreAndMoreSlowly) {
   for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(Call(Reset())->delay, kInterval * (1 << i));
@@ -202,6 +224,7 @@ TEST_F(RetryScheduleTest, ATimeoutOfACallThatWaitsRenewsIt) {
     const auto attempt = Call(NoAnswer(), absl::Minutes(1));
     ASSERT_TRUE(attempt.has_value());
     EXPECT_EQ(attempt->delay, absl::ZeroDuration());
+    EXPECT_EQ(attempt->deadline, now_ + kPatience);
   }
   const auto attempt = Call(Gone());
   EXPECT_EQ(attempt->deadline, now_ + kPatience);

@@ -52,7 +52,9 @@ TEST_F(ServerAddressTest, TakesHostAndPort) {
   ASSERT_TRUE(address.ok());
   EXPECT_EQ(address->text, "build.example:7443");
   EXPECT_EQ(address->socket_path, "");
-  EXPECT_TRUE(ResolveServerAddress("[::1]:7443").ok());
+  for (const char* text : {"[::1]:7443", "host:1", "host:65535"}) {
+    EXPECT_TRUE(ResolveServerAddress(text).ok()) << text;
+  }
 }
 
 TEST_F(ServerAddressTest, RefusesTextThatIsNotAnAddress) {

@@ -143,7 +143,9 @@ void ControlSocket::Send(wire::FromSupervisor message) {
 void ControlSocket::SendOutputChange(wire::OutputChange change) {
   if (socket_.valid()) {
     if (changed_.empty()) {
-      loop_->Defer([this] { Flush(); });
+      // A timer that is due runs after all events that the loop has received
+      // together. The end of a command often comes with that of its output.
+      changes_timer_ = Timer(loop_, absl::ZeroDuration(), [this] { Flush(); });
     }
     std::string id = change.execution_id();
     changed_.insert_or_assign(std::move(id), std::move(change));
@@ -195,6 +197,7 @@ void ControlSocket::FlushLater() {
 
 void ControlSocket::Disconnect() {
   flush_timer_.Cancel();
+  changes_timer_.Cancel();
   if (socket_.valid()) {
     loop_->Unwatch(socket_.fd());
     socket_ = PacketSocket();

@@ -70,6 +70,7 @@ class ControlSocket {
   UniqueFd listener_;
   bool waiting_ = false;
   Timer flush_timer_;
+  Timer changes_timer_;
   std::deque<wire::FromSupervisor> queue_;
   // By execution.
   std::map<std::string, wire::OutputChange> changed_;

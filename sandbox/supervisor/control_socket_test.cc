@@ -1,5 +1,7 @@
 #include "sandbox/supervisor/control_socket.h"
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,6 +118,26 @@ TEST_F(ControlSocketTest, SendsNoOutputChangeOfAnExecutionWhoseEndHasIt) {
   wire::FromSupervisor message;
   ASSERT_TRUE(server_.Receive(&message).value());
   EXPECT_TRUE(message.has_execution());
+  EXPECT_FALSE(server_.Receive(&message).value());
+}
+
+TEST_F(ControlSocketTest, SendsTheChangesOfEventsThatCameTogetherAtOnce) {
+  const UniqueFd first(::eventfd(1, EFD_CLOEXEC));
+  const UniqueFd second(::eventfd(1, EFD_CLOEXEC));
+  uint64_t end = 0;
+  for (const UniqueFd* event : {&first, &second}) {
+    loop_->Watch(event->get(), EPOLLIN, [this, event, &end](uint32_t) {
+      loop_->Unwatch(event->get());
+      wire::OutputChange change;
+      change.set_execution_id("e1");
+      change.add_streams()->set_end(++end);
+      control_->SendOutputChange(change);
+    });
+  }
+  RunOnce();
+  wire::FromSupervisor message;
+  ASSERT_TRUE(server_.Receive(&message).value());
+  EXPECT_EQ(message.output_changed().changes(0).streams(0).end(), 2);
   EXPECT_FALSE(server_.Receive(&message).value());
 }
 

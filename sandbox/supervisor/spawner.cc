@@ -1,12 +1,12 @@
 #include "sandbox/supervisor/spawner.h"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
@@ -115,11 +115,13 @@ SpawnAnswer Spawner::Send(const Job& job) {
   if (!Write(job)) {
     return {SpawnStage::kExec, E2BIG};
   }
-  if (!Reserve()) {
-    return {SpawnStage::kClone, errno};
+  std::vector<int> fds;
+  for (const UniqueFd& stream : job.streams) {
+    fds.push_back(stream.get());
   }
+  fds.insert(fds.end(), job.group_fds.begin(), job.group_fds.end());
   const char go = 'g';
-  const bool sent = SendWithFds(socket_.get(), &go, 1, job.fds).ok();
+  const bool sent = SendWithFds(socket_.get(), &go, 1, fds).ok();
   const int error = errno;
   if (sent) {
     stopped_.Begin();
@@ -140,13 +142,6 @@ void Spawner::Watch() {
     stopped_.Free();
     Watch();
   });
-}
-
-bool Spawner::Reserve() {
-  if (!reserve_.valid()) {
-    reserve_.Reset(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
-  }
-  return reserve_.valid();
 }
 
 void Spawner::OnEnd() {
@@ -201,7 +196,11 @@ bool Spawner::Write(const Job& job) {
 
 void Spawner::OnAnswer() {
   SpawnAnswer answer = {};
-  reserve_.Reset();
+  if (!jobs_.empty()) {
+    // If no descriptor is left, the kernel drops the pidfd of the packet, and
+    // the command could not be waited for.
+    jobs_.front().streams.clear();
+  }
   absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(socket_.get(), &answer, sizeof(answer));
   if (!packet.ok()) {

@@ -27,12 +27,15 @@ namespace wire = ::corral::supervisor::v1;
 
 class Spawner {
  public:
-  // The parts that a command starts with. Descriptors and strings must remain
-  // until `done` is called.
+  // The parts that a command starts with. Strings and the group's descriptors
+  // must remain until `done` is called.
   struct Job {
     const wire::CommandSpec* command = nullptr;
-    // Standard input, output and error, then the cgroup's (Cgroup::EntryFds).
-    std::vector<int> fds;
+    // Standard input, output and error, not empty. Closed when the spawner has
+    // answered, which leaves a descriptor for the pidfd.
+    std::vector<UniqueFd> streams;
+    // Cgroup::EntryFds.
+    std::vector<int> group_fds;
     bool cgroup_v2 = false;
     // Called with the command's pidfd, which is invalid if there is no process,
     // and with the spawner's answer.
@@ -63,15 +66,10 @@ class Spawner {
   void OnAnswer();
   // Calls stopped_ until the request is answered.
   void Watch();
-  // True: a pidfd can be received.
-  bool Reserve();
   void OnEnd();
 
   EventLoop* const loop_;
   const UniqueFd socket_;
-  // Closed while a pidfd is received: when no descriptor is left, the kernel
-  // drops those of a packet, and the command could not be waited for.
-  UniqueFd reserve_;
   char* const exchange_;
   absl::AnyInvocable<void()> lost_;
   StoppedStart stopped_;

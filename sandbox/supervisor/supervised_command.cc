@@ -101,16 +101,11 @@ absl::Status SupervisedCommand::Prepare() {
 void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
   Spawner::Job job;
   job.command = &command_;
-  for (const UniqueFd& fd : command_fds_) {
-    job.fds.push_back(fd.get());
-  }
-  for (const int entry : processes_.group().EntryFds()) {
-    job.fds.push_back(entry);
-  }
+  job.streams = std::exchange(command_fds_, {});
+  job.group_fds = processes_.group().EntryFds();
   job.cgroup_v2 = processes_.group().version() == CgroupVersion::kV2;
   job.done = [this, started = std::move(started)](UniqueFd pidfd,
                                                   SpawnAnswer answer) mutable {
-    command_fds_.clear();
     command_.Clear();
     if (HasFailed(answer)) {
       OnFailedToStart(pidfd, answer);

@@ -120,7 +120,7 @@ class SupervisedCommand {
   wire::ExecutionRecord record_;
   ExecutionTimes times_;
   ExecutionFiles files_;
-  // The command's own ends of its streams, until it has them.
+  // The command's own ends of its streams, until it is started.
   std::vector<UniqueFd> command_fds_;
   // Sent while it was being started.
   std::vector<wire::Signal> early_signals_;

@@ -72,9 +72,17 @@ absl::StatusOr<corral::v1::Sandbox> FakeServer::Create(
                                 request.sandbox_id().empty()
                                     ? absl::StrCat("s", state_.next_id++)
                                     : request.sandbox_id()));
-  if (state_.sandboxes.count(sandbox.name()) > 0) {
+  // A request with a name of its own needs no request id to be repeated.
+  const auto earlier = state_.named.find(sandbox.name());
+  if (const auto found = state_.sandboxes.find(sandbox.name());
+      found != state_.sandboxes.end()) {
+    if (request.request_id().empty() && earlier != state_.named.end() &&
+        server::AreSame(earlier->second, identity)) {
+      return found->second;
+    }
     return server::SandboxExists(sandbox.name());
   }
+  state_.named[sandbox.name()] = identity;
   sandbox.set_state(corral::v1::Sandbox::READY);
   sandbox.mutable_create_time()->set_seconds(::time(nullptr));
   state_.requests[key] = {sandbox.name(), identity};

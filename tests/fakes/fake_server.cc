@@ -16,6 +16,7 @@
 #include "server/api/names.h"
 #include "server/api/request_identity.h"
 #include "tests/fakes/fake_execution_service.h"
+#include "tests/fakes/fake_screen_service.h"
 #include "tests/fakes/request_rules.h"
 
 namespace tests {
@@ -67,6 +68,7 @@ class FakeServer::Sandboxes : public SandboxService::Service {
       return server::ToGrpcStatus(checked);
     }
     MutexLock lock(&fake_.mutex_);
+    fake_.state_.gets.push_back(request->name());
     const auto found = fake_.state_.sandboxes.find(request->name());
     if (found == fake_.state_.sandboxes.end()) {
       return NotFound(request->name());
@@ -142,6 +144,7 @@ FakeServer::FakeServer(FakeExecution::Script script)
     : script_(std::move(script)),
       sandbox_service_(std::make_unique<Sandboxes>(*this)),
       execution_service_(std::make_unique<Executions>(*this)),
+      screen_service_(std::make_unique<Screens>(*this)),
       admin_service_(std::make_unique<Admin>()) {
   // Never shut down, because that may wait 10 s for a poller inside gRPC.
   ::grpc_init();
@@ -165,6 +168,7 @@ void FakeServer::Start() {
                 .AddListeningPort(address_, grpc::InsecureServerCredentials())
                 .RegisterService(sandbox_service_.get())
                 .RegisterService(execution_service_.get())
+                .RegisterService(screen_service_.get())
                 .RegisterService(admin_service_.get())
                 // Permits any number of pings, as the real server does.
                 .AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0)
@@ -267,6 +271,14 @@ void FakeServer::LoseSandbox(const std::string& name) {
   state_.sandboxes.erase(name);
 }
 
+void FakeServer::LoseExecution(const std::string& name) {
+  // Destroyed after the lock is released: its end waits for its script.
+  std::shared_ptr<FakeExecution> doomed;
+  MutexLock lock(&mutex_);
+  doomed = std::move(state_.executions.at(name));
+  state_.executions.erase(name);
+}
+
 bool FakeServer::DeleteSandbox(const std::string& name) {
   // Destroyed after the lock is released: their ends wait for scripts.
   std::vector<std::shared_ptr<FakeExecution>> doomed;
@@ -319,6 +331,11 @@ std::vector<corral::v1::CreateSandboxRequest> FakeServer::creations() {
 std::vector<corral::v1::SignalExecutionRequest> FakeServer::signals() {
   MutexLock lock(&mutex_);
   return state_.signals;
+}
+
+std::vector<std::string> FakeServer::gets() {
+  MutexLock lock(&mutex_);
+  return state_.gets;
 }
 
 std::vector<std::string> FakeServer::deletions() {

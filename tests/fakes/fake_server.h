@@ -30,6 +30,7 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
+#include "corral/v1/screen_service.pb.h"
 #include "grpcpp/server.h"
 #include "sandbox/base/mutex.h"
 #include "tests/fakes/fake_execution.h"
@@ -96,6 +97,15 @@ class FakeServer {
   // Removes a sandbox as if its lifetime was over.
   void LoseSandbox(const std::string& name);
 
+  // Removes an execution and its output.
+  void LoseExecution(const std::string& name);
+
+  // GetScreen answers with this for every terminal; with the answers for the
+  // program only if it is asked for them.
+  void SetScreen(const corral::v1::GetScreenResponse& screen);
+  // ListTerminalTimes answers with these, `page` at a time.
+  void SetTimes(const std::vector<corral::v1::TerminalTime>& times, int page);
+
   // Lists have pages of this size; 0: one page.
   void SetPageSize(int size) { Set(&State::page_size, size); }
   // Lists of executions name these sandboxes as unreachable.
@@ -108,7 +118,10 @@ class FakeServer {
   std::vector<corral::v1::StartExecutionRequest> starts();
   std::vector<corral::v1::CreateSandboxRequest> creations();
   std::vector<corral::v1::SignalExecutionRequest> signals();
+  std::vector<std::string> gets();  // of sandboxes, by name
   std::vector<std::string> deletions();
+  std::vector<corral::v1::GetScreenRequest> screens();
+  std::vector<std::string> clearings();  // of screens, by name
   std::vector<corral::v1::StreamOutputRequest> streams();
   std::vector<corral::v1::WaitExecutionRequest> waits();
   std::vector<corral::v1::AcknowledgeOutputRequest> acknowledgements();
@@ -120,9 +133,11 @@ class FakeServer {
  private:
   class Sandboxes;
   class Executions;
+  class Screens;
   class Admin;
   friend class Sandboxes;
   friend class Executions;
+  friend class Screens;
   friend class Admin;
 
   using Identity = corral::supervisor::v1::RequestIdentity;
@@ -142,16 +157,24 @@ class FakeServer {
     int lost_answers = 0;
     // The resources created under request ids, by "PARENT REQUEST_ID".
     std::map<std::string, Made> requests;
+    // The requests that made sandboxes, by the sandbox's name.
+    std::map<std::string, Identity> named;
     bool stopping = false;
     std::vector<corral::v1::RunExecutionRequest> runs;
     std::vector<corral::v1::StartExecutionRequest> starts;
     std::vector<corral::v1::CreateSandboxRequest> creations;
     std::vector<corral::v1::SignalExecutionRequest> signals;
+    std::vector<std::string> gets;
     std::vector<std::string> deletions;
+    std::vector<corral::v1::GetScreenRequest> screens;
+    std::vector<std::string> clearings;
     std::vector<corral::v1::StreamOutputRequest> streams;
     std::vector<corral::v1::WaitExecutionRequest> waits;
     std::vector<corral::v1::AcknowledgeOutputRequest> acknowledgements;
     std::vector<corral::v1::WriteInputRequest> inputs;
+    corral::v1::GetScreenResponse screen;
+    std::vector<corral::v1::TerminalTime> times;
+    int times_page = 0;
     int ended_streams = 0;
     int stalled_streams = 0;
     int expired_waits = 0;
@@ -195,6 +218,7 @@ class FakeServer {
   State state_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Sandboxes> sandbox_service_;
   std::unique_ptr<Executions> execution_service_;
+  std::unique_ptr<Screens> screen_service_;
   std::unique_ptr<Admin> admin_service_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -286,7 +286,7 @@ void Display::OnOutput(const std::string& id, absl::string_view text) {
 
 void Display::OnEnded(const std::string& id, const ExitStatus& status) {
   const Shown terminal = Find(id);
-  if (terminal == nullptr || terminal->exit.has_value()) {
+  if (terminal == nullptr) {
     return;
   }
   terminal->exit = status;
@@ -347,9 +347,6 @@ void Display::Flush(ShownTerminal& terminal) {
   }
   switch (terminal.route) {
     case DisplayRoute::kMeta:
-      if (terminal.meta == ShownTerminal::Meta::kUnknown) {
-        return;
-      }
       SendMembers(terminal.session_id, terminal.call_id,
                   OutputMeta(features_.output_member, terminal.id,
                              ShownText(terminal.pending)));

@@ -50,7 +50,9 @@ TEST(DisplayRouteTest, UsesTheMemberThatTheClientReads) {
 
 TEST(DisplayRouteTest, KnowsItsNames) {
   EXPECT_EQ(*ParseDisplayChoice("auto"), DisplayChoice::kAuto);
+  EXPECT_EQ(*ParseDisplayChoice("meta"), DisplayChoice::kMeta);
   EXPECT_EQ(*ParseDisplayChoice("mirror"), DisplayChoice::kMirror);
+  EXPECT_EQ(*ParseDisplayChoice("text"), DisplayChoice::kText);
   EXPECT_FALSE(ParseDisplayChoice("Zed").ok());
 }
 

@@ -1,13 +1,11 @@
 #include "bridge/acp/display/display.h"
 
-#include <deque>
-#include <functional>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bridge/acp/display/display_fixture.h"
 #include "bridge/jsonrpc/json.h"
-#include "bridge/jsonrpc/message.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,84 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr char kZed[] =
-    R"({"clientCapabilities":{"_meta":{"terminal_output":true}}})";
-constexpr char kTerminals[] = R"({"clientCapabilities":{"terminal":true}})";
-constexpr char kEmbed[] = R"("content":[{"type":"terminal","terminalId":"T"}])";
-
-class DisplayTest : public ::testing::Test {
- protected:
-  // Passes an update of the agent on as the bridge does. `members` begins with
-  // a comma.
-  void Update(const std::string& kind, const std::string& members,
-              const std::string& call = "c") {
-    const std::string line = absl::StrCat(
-        R"({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":)",
-        R"("s","x":1e400,"update":{"sessionUpdate":")", kind,
-        R"(","toolCallId":")", call, "\"", members, "}}}\n");
-    const std::string copy = line;
-    if (!display_.OnUpdate(copy, Message::Classify(copy).params())) {
-      sent_.push_back(line);
-    }
-  }
-
-  void Open(const std::string& id = "T") {
-    display_.OnOpened(
-        {id, "s", "tenants/t/sandboxes/x/executions/" + id, "/w"});
-  }
-
-  // The next message to the client, of which `update` is returned.
-  Json NextUpdate() {
-    EXPECT_FALSE(sent_.empty());
-    if (sent_.empty()) {
-      return nullptr;
-    }
-    std::string line = sent_.front();
-    sent_.pop_front();
-    const size_t odd = line.find(R"("x":1e400,)");
-    if (odd != line.npos) {  // which no parser takes
-      line.erase(odd, 10);
-    }
-    const Json message = ParseJson(line).value_or(nullptr);
-    return message["params"]["update"];
-  }
-
-  Json NextRequest() {
-    EXPECT_FALSE(sent_.empty());
-    if (sent_.empty()) {
-      return nullptr;
-    }
-    const Json message = ParseJson(sent_.front()).value_or(nullptr);
-    sent_.pop_front();
-    return message;
-  }
-
-  void Answer(const Json& request, const Json& result) {
-    const std::string line =
-        Serialize(Json{{"id", request["id"]}, {"result", result}});
-    EXPECT_TRUE(requests_.OnResponse(Message::Classify(line)));
-  }
-
-  void RunUntil(const std::function<bool()>& condition) {
-    std::vector<pollfd> none;
-    while (!condition()) {
-      loop_.RunOnce(none);
-    }
-  }
-
-  PollLoop loop_;
-  std::deque<std::string> sent_;
-  std::vector<std::string> stopped_;
-  bool has_room_ = true;
-  OwnRequests requests_{[this](std::string line) { sent_.push_back(line); }};
-  Display display_{&loop_,
-                   &requests_,
-                   {DisplayChoice::kAuto, {"/bin/corral", "attach"}},
-                   [this](std::string line) { sent_.push_back(line); },
-                   [this] { return has_room_; },
-                   [this](const std::string& id) { stopped_.push_back(id); }};
-};
 
 const Json kTerminal = {{"type", "terminal"}, {"terminalId", "T"}};
 
@@ -211,79 +131,6 @@ TEST_F(DisplayTest, StopsWhenTheAgentReplacesTheTerminal) {
   EXPECT_THAT(sent_, IsEmpty());
 }
 
-TEST_F(DisplayTest, RunsAMirrorInAClientWithTerminals) {
-  display_.OnInitialize(kTerminals);
-  Open();
-  Update("tool_call", absl::StrCat(",", kEmbed));
-  NextUpdate();
-  const Json creation = NextRequest();
-  EXPECT_EQ(creation["method"], "terminal/create");
-  EXPECT_EQ(creation["params"]["sessionId"], "s");
-  EXPECT_EQ(creation["params"]["command"], "/bin/corral");
-  EXPECT_EQ(creation["params"]["args"],
-            (Json{"attach", "tenants/t/sandboxes/x/executions/T"}));
-  Answer(creation, {{"terminalId", "M"}});
-  const Json wait = NextRequest();
-  EXPECT_EQ(wait["method"], "terminal/wait_for_exit");
-  EXPECT_EQ(NextUpdate()["content"][0]["terminalId"], "M");
-  // The mirror shows the output; only text for histories follows.
-  display_.OnOutput("T", "out");
-  EXPECT_THAT(sent_, IsEmpty());
-  display_.OnEnded("T", {0, std::nullopt});
-  EXPECT_EQ(NextUpdate()["rawOutput"]["output"], "out");
-  // The execution stays until the mirror has shown everything.
-  bool deleted = false;
-  display_.OnReleased("T");
-  display_.BeforeDeletion("T", [&deleted] { deleted = true; });
-  EXPECT_FALSE(deleted);
-  Answer(wait, {{"exitCode", 0}, {"signal", nullptr}});
-  EXPECT_TRUE(deleted);
-  Update("tool_call_update", absl::StrCat(",", kEmbed));
-  EXPECT_EQ(NextUpdate()["content"][0]["terminalId"], "M");
-  display_.OnTurnEnd("s");
-  const Json release = NextRequest();
-  EXPECT_EQ(release["method"], "terminal/release");
-  EXPECT_EQ(release["params"]["terminalId"], "M");
-  EXPECT_THAT(stopped_, IsEmpty());
-}
-
-TEST_F(DisplayTest, EndsTheCommandWhoseMirrorTheUserStops) {
-  display_.OnInitialize(kTerminals);
-  Open();
-  Update("tool_call", absl::StrCat(",", kEmbed));
-  NextUpdate();
-  Answer(NextRequest(), {{"terminalId", "M"}});
-  Answer(NextRequest(), {{"exitCode", 1}, {"signal", "Killed"}});
-  EXPECT_THAT(stopped_, ElementsAre("T"));
-}
-
-TEST_F(DisplayTest, ShowsTextWhenAMirrorFails) {
-  display_.OnInitialize(kTerminals);
-  for (const std::string id : {"T", "U"}) {
-    Open(id);
-    Update("tool_call",
-           absl::StrCat(R"(,"content":[{"type":"terminal","terminalId":")", id,
-                        "\"}]"),
-           id);
-    NextUpdate();
-    const Json creation = NextRequest();
-    if (id == "T") {
-      Answer(creation, nullptr);  // refused
-    } else {
-      Answer(creation, {{"terminalId", "M"}});
-      const Json wait = NextRequest();
-      NextUpdate();
-      Answer(wait, {{"exitCode", 125}});
-      EXPECT_EQ(NextRequest()["method"], "terminal/release");
-    }
-    EXPECT_EQ(NextUpdate()["content"][0]["type"], "content");
-    display_.OnOutput(id, "out");
-    EXPECT_EQ(NextUpdate()["content"][0]["content"]["text"],
-              "```console\nout\n```");
-  }
-  EXPECT_THAT(stopped_, IsEmpty());
-}
-
 TEST_F(DisplayTest, ReplacesATerminalOfAnEarlierRun) {
   for (const char* client : {kZed, kTerminals, "{}"}) {
     display_.OnInitialize(client);
@@ -347,6 +194,102 @@ TEST_F(DisplayTest, LearnsAboutToolCallsFromPermissionRequests) {
   Open();
   Update("tool_call_update", absl::StrCat(",", kEmbed));
   EXPECT_EQ(NextUpdate()["title"], "asked");
+}
+
+TEST_F(DisplayTest, SendsEachPieceOfOutputOnce) {
+  display_.OnInitialize(kZed);
+  Open();
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  NextUpdate();
+  display_.OnOutput("T", "one");
+  EXPECT_EQ(NextUpdate()["_meta"]["terminal_output"]["data"], "one");
+  display_.OnOutput("T", "two");
+  RunUntil([this] { return !sent_.empty(); });
+  EXPECT_EQ(NextUpdate()["_meta"]["terminal_output"]["data"], "two");
+  display_.OnOutput("T", "");
+  display_.OnEnded("T", {0, std::nullopt});
+  EXPECT_FALSE(NextUpdate()["_meta"].contains("terminal_output"));
+}
+
+TEST_F(DisplayTest, LeavesTheAgentsOwnOutputAlone) {
+  display_.OnInitialize(kZed);
+  Open();
+  Update("tool_call", absl::StrCat(R"(,"rawOutput":{"x":1},)", kEmbed));
+  EXPECT_EQ(NextUpdate()["rawOutput"], (Json{{"x", 1}}));
+  display_.OnEnded("T", {0, std::nullopt});
+  const Json update = NextUpdate();
+  EXPECT_TRUE(update["_meta"].contains("terminal_exit"));
+  EXPECT_FALSE(update.contains("rawOutput"));
+}
+
+TEST_F(DisplayTest, ShowsNoTerminalOfAnotherSession) {
+  display_.OnInitialize(kZed);
+  display_.OnOpened({"T", "other", "tenants/t/sandboxes/x/executions/T", "/w"});
+  display_.OnOutput("T", "secret");
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  EXPECT_EQ(NextUpdate()["content"][0]["content"]["text"],
+            "[the output of terminal T is not kept]");
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(DisplayTest, ForgetsTheTerminalsOfAClosedSession) {
+  display_.OnInitialize("{}");
+  Open();
+  Update("tool_call", R"(,"kind":"execute")");
+  display_.CloseSession("other");
+  Update("tool_call_update", absl::StrCat(",", kEmbed));
+  sent_.clear();
+  display_.OnOutput("T", "out");
+  EXPECT_EQ(NextUpdate()["content"][0]["content"]["text"],
+            "```console\nout\n```");
+  display_.CloseSession("s");
+  Update("tool_call_update", absl::StrCat(",", kEmbed));
+  EXPECT_EQ(NextUpdate()["content"][0]["content"]["text"],
+            "[the output of terminal T is not kept]");
+  // Its tool calls are forgotten, too.
+  Open("U");
+  display_.OnOutput("U", "out");
+  display_.OnEnded("U", {0, std::nullopt});
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(DisplayTest, AddsNoTerminalToAToolCallThatHasOne) {
+  display_.OnInitialize("{}");
+  Open();
+  Update("tool_call", absl::StrCat(R"(,"kind":"execute",)", kEmbed));
+  NextUpdate();
+  Open("U");
+  display_.OnOutput("U", "out");
+  display_.OnEnded("U", {0, std::nullopt});
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(DisplayTest, ForgetsReleasedTerminalsAboveAThousand) {
+  display_.OnInitialize("{}");
+  const auto name = [](int i) { return absl::StrCat("T", 1000 + i); };
+  const auto embed = [&](int i) {
+    Update("tool_call",
+           absl::StrCat(R"(,"content":[{"type":"terminal","terminalId":")",
+                        name(i), "\"}]"));
+    return NextUpdate()["content"][0]["content"]["text"].get<std::string>();
+  };
+  for (int i = 0; i < 1000; ++i) {
+    Open(name(i));
+  }
+  display_.OnReleased(name(7));
+  EXPECT_EQ(embed(7), "```console\n```");
+  Open(name(1000));
+  EXPECT_EQ(embed(7), "[the output of terminal T1007 is not kept]");
+  EXPECT_EQ(embed(0), "```console\n```");
+  EXPECT_EQ(embed(1000), "```console\n```");
+}
+
+TEST_F(DisplayTest, LetsAnExecutionBeDeletedAtOnce) {
+  Open();
+  int deletions = 0;
+  display_.BeforeDeletion("T", [&deletions] { ++deletions; });
+  display_.BeforeDeletion("unknown", [&deletions] { ++deletions; });
+  EXPECT_EQ(deletions, 2);
 }
 
 }  // namespace

@@ -27,9 +27,11 @@ TEST(ToolCallsTest, ForgetsTheOldest) {
   for (size_t i = 0; i < ToolCalls::kMaxPerSession; ++i) {
     calls.Touch("s", absl::StrCat(i));
   }
+  calls.Find("s", "0")->Set("title", "7");
   calls.Touch("s", "0");
   calls.Touch("s", "new");
-  EXPECT_NE(calls.Find("s", "0"), nullptr);
+  ASSERT_NE(calls.Find("s", "0"), nullptr);
+  EXPECT_EQ(calls.Find("s", "0")->Get("title"), "7");
   EXPECT_EQ(calls.Find("s", "1"), nullptr);
 }
 

@@ -44,6 +44,36 @@ TEST_F(DoctorTest, FindsThatAllIsWell) {
   EXPECT_THAT(server_.deletions(), SizeIs(1));
 }
 
+TEST_F(DoctorTest, TriesAShortCommandInASandboxThatEndsByItself) {
+  checkup_.agent = {"/bin/sh"};
+  checkup_.sandbox.mutable_workspace()->set_path("/w");
+  EXPECT_TRUE(Examine());
+  EXPECT_EQ(lines_.front(), "ok    agent: /bin/sh");
+  checkup_.sandbox.mutable_workspace()->set_read_only(true);
+  EXPECT_TRUE(Examine());
+  for (const auto& creation : server_.creations()) {
+    EXPECT_EQ(creation.sandbox().lifetime().max_age().seconds(), 60);
+  }
+  EXPECT_EQ(server_.starts()[0].command().argv(2), "test -w .");
+  EXPECT_EQ(server_.starts()[0].command().wall_timeout().seconds(), 30);
+  EXPECT_EQ(server_.starts()[1].command().argv(2), "test -r .");
+}
+
+TEST_F(DoctorTest, SaysWhatIsMissingBesideIt) {
+  checkup_.agent.clear();
+  checkup_.attach.clear();
+  EXPECT_TRUE(Examine());
+  EXPECT_THAT(lines_.front(), StartsWith("note  display: no `corral`"));
+}
+
+TEST_F(DoctorTest, NoticesThatCommandsDoNotStart) {
+  corral::v1::StartFailure failure;
+  failure.set_message("no shell");
+  server_.FailStarts(failure);
+  EXPECT_FALSE(Examine());
+  EXPECT_EQ(lines_.back(), "FAIL  command: a command did not start: no shell");
+}
+
 TEST_F(DoctorTest, SaysWhatToDoAboutAMissingAgent) {
   checkup_.agent = {"no-such-agent"};
   EXPECT_FALSE(Examine());
@@ -52,6 +82,7 @@ TEST_F(DoctorTest, SaysWhatToDoAboutAMissingAgent) {
                     HasSubstr("absolute path")));
   checkup_.agent = {"/nonexistent/agent"};
   EXPECT_FALSE(Examine());
+  EXPECT_THAT(lines_.front(), HasSubstr("is not an executable file"));
 }
 
 TEST_F(DoctorTest, SaysWhatToDoWithoutAServer) {

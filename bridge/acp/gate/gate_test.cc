@@ -92,6 +92,38 @@ TEST_F(GateTest, ShowsTheUserTheRealCommand) {
   EXPECT_EQ(card["params"]["update"]["status"], "completed");
 }
 
+TEST_F(GateTest, ShowsTheUserTheLineOfAShell) {
+  gate_.Decide({"s", {"curl", "x"}, {}, "/w"}, [](const Gate::Verdict&) {});
+  const Json words = Sent();
+  EXPECT_EQ(words["params"]["toolCall"]["title"], "curl x");
+  EXPECT_EQ(words["params"]["toolCall"]["toolCallId"], "corral-gate-1");
+  gate_.Decide({"s", {"sh", "-c", "curl x"}, {}, "/w"},
+               [](const Gate::Verdict&) {});
+  const Json line = Sent();
+  EXPECT_EQ(line["params"]["toolCall"]["title"], "curl x");
+  EXPECT_EQ(line["params"]["toolCall"]["toolCallId"], "corral-gate-2");
+  EXPECT_EQ(line["params"]["options"][0], (Json{{"optionId", "allow_once"},
+                                                {"name", "Run it"},
+                                                {"kind", "allow_once"}}));
+}
+
+TEST_F(GateTest, SaysWhyACommandDoesNotRun) {
+  Gate strict(*GateRules::Parse("rules", "otherwise: DENY"), &requests_,
+              &audit_, [](const std::string&) {});
+  strict.Decide({"s", {"ls"}, {}, "/w"}, [](const Gate::Verdict& verdict) {
+    EXPECT_EQ(verdict.reason, "a rule of the user forbids it");
+  });
+  Decide("curl");
+  Answer(nullptr);
+  EXPECT_EQ(last_->reason, "the user did not answer");
+  EXPECT_EQ(last_->by, "no answer of the user");
+  Sent();
+  Decide("curl");
+  Select("reject_once");
+  EXPECT_EQ(last_->reason, "the user does not allow it");
+  EXPECT_EQ(last_->by, "user");
+}
+
 TEST_F(GateTest, AsksAgainUnlessTheUserDecidedForTheSession) {
   Decide("curl");
   Select("allow_once");

@@ -47,6 +47,23 @@ TEST(PollLoopTest, RunsTheTimerThatIsDueFirstFirst) {
   EXPECT_EQ(seen.front(), 1);
 }
 
+TEST(PollLoopTest, SleepsUntilSomethingHappens) {
+  PollLoop loop;
+  int posts = 0;
+  loop.Post([&posts] { ++posts; });
+  loop.Post([&posts] { ++posts; });
+  Round(loop);
+  EXPECT_EQ(posts, 2);
+  bool due = false;
+  loop.After(absl::Milliseconds(50), [&due] { due = true; });
+  int rounds = 0;
+  while (!due) {
+    Round(loop);
+    ++rounds;
+  }
+  EXPECT_LE(rounds, 5);
+}
+
 TEST(PollLoopTest, ReportsReadyDescriptors) {
   PollLoop loop;
   const sandbox::UniqueFd silent(::eventfd(0, EFD_CLOEXEC));

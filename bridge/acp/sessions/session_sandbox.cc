@@ -17,7 +17,6 @@ namespace bridge {
 namespace {
 
 constexpr int64_t kLeaseSeconds = 120;
-constexpr absl::Duration kRenewalInterval = absl::Seconds(40);
 
 // The field of a refused further workspace; its index follows.
 constexpr char kFurther[] = "sandbox.further_workspaces[";
@@ -29,11 +28,13 @@ absl::Status SessionClosed() {
 }  // namespace
 
 SessionSandbox::SessionSandbox(ServerCalls* calls, Deletions* deletions,
-                               corral::v1::Sandbox wanted, std::string id)
+                               corral::v1::Sandbox wanted, std::string id,
+                               absl::Duration renewal_interval)
     : calls_(calls),
       deletions_(deletions),
       wanted_(std::move(wanted)),
-      id_(std::move(id)) {
+      id_(std::move(id)),
+      renewal_interval_(renewal_interval) {
   wanted_.mutable_lifetime()->mutable_lease_timeout()->set_seconds(
       kLeaseSeconds);
 }
@@ -170,7 +171,7 @@ void SessionSandbox::Revive() {
 }
 
 void SessionSandbox::RenewLease(const std::string& name) {
-  calls_->After(kRenewalInterval, [weak = weak_from_this(), name] {
+  calls_->After(renewal_interval_, [weak = weak_from_this(), name] {
     const std::shared_ptr<SessionSandbox> self = weak.lock();
     if (self != nullptr && self->name_ == name) {
       // Any call that names the sandbox will do. Its error does not matter: the

@@ -23,9 +23,11 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
 
   // `id`: the last part of its name, also of one that replaces it, so that
-  // others can know it; empty: the server chooses.
+  // others can know it; empty: the server chooses. The lease is renewed after
+  // each `renewal_interval`.
   SessionSandbox(ServerCalls* calls, Deletions* deletions,
-                 corral::v1::Sandbox wanted, std::string id = "");
+                 corral::v1::Sandbox wanted, std::string id = "",
+                 absl::Duration renewal_interval = absl::Seconds(40));
 
   const corral::v1::Sandbox& wanted() const { return wanted_; }
 
@@ -72,6 +74,7 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   Deletions* const deletions_;
   corral::v1::Sandbox wanted_;
   const std::string id_;
+  const absl::Duration renewal_interval_;
   std::vector<std::string> missing_;
   State state_ = State::kNone;
   std::string name_;  // empty unless kReady

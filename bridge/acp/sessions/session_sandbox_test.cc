@@ -18,6 +18,7 @@
 namespace bridge {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -51,10 +52,70 @@ class SessionSandboxTest : public ::testing::Test {
   PollLoop loop_;
   ServerCalls calls_{&loop_, {server_.address()}};
   Deletions deletions_{&calls_};
-  const std::shared_ptr<SessionSandbox> sandbox_ =
-      std::make_shared<SessionSandbox>(&calls_, &deletions_,
-                                       corral::v1::Sandbox());
+  std::shared_ptr<SessionSandbox> sandbox_ = std::make_shared<SessionSandbox>(
+      &calls_, &deletions_, corral::v1::Sandbox());
 };
+
+TEST_F(SessionSandboxTest, RenewsItsLeaseWhileItIsReady) {
+  sandbox_ = std::make_shared<SessionSandbox>(
+      &calls_, &deletions_, corral::v1::Sandbox(), "", absl::Milliseconds(1));
+  EXPECT_EQ(Ready(), kFirst);
+  EXPECT_EQ(server_.creations()[0].sandbox().lifetime().ShortDebugString(),
+            "lease_timeout { seconds: 120 }");
+  std::vector<pollfd> none;
+  while (server_.gets().size() < 3) {
+    loop_.RunOnce(none);
+  }
+  EXPECT_THAT(server_.gets(), Each(kFirst));
+  sandbox_->Delete();
+  RunUntilIdle();
+  const size_t renewals = server_.gets().size();
+  bool later = false;
+  loop_.After(absl::Milliseconds(20), [&later] { later = true; });
+  while (!later) {
+    loop_.RunOnce(none);
+  }
+  RunUntilIdle();
+  EXPECT_THAT(server_.gets(), SizeIs(renewals));
+}
+
+TEST_F(SessionSandboxTest, ReplacesASandboxUnderTheSameName) {
+  sandbox_ = std::make_shared<SessionSandbox>(&calls_, &deletions_,
+                                              corral::v1::Sandbox(), "own");
+  const std::string own = "tenants/default/sandboxes/own";
+  EXPECT_EQ(Ready(), own);
+  sandbox_->GiveUp(own);
+  EXPECT_EQ(Ready(), own);
+  EXPECT_THAT(server_.deletions(), ElementsAre(own));
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(own, own));
+  for (const auto& creation : server_.creations()) {
+    EXPECT_EQ(creation.sandbox_id(), "own");
+    EXPECT_EQ(creation.request_id(), "");
+  }
+}
+
+TEST_F(SessionSandboxTest, IsRevivedOnlyIfItHasDied) {
+  sandbox_->Revive();
+  sandbox_->Revive();
+  RunUntilIdle();
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+  EXPECT_THAT(server_.gets(), IsEmpty());
+  sandbox_->Revive();
+  RunUntilIdle();
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+  server_.LoseSandbox(kFirst);
+  sandbox_->Revive();
+  RunUntilIdle();
+  EXPECT_THAT(server_.creations(), SizeIs(2));
+  EXPECT_THAT(server_.gets(), ElementsAre(kFirst, kFirst));
+  sandbox_->Delete();
+  RunUntilIdle();
+  sandbox_->Revive();
+  RunUntilIdle();
+  EXPECT_THAT(server_.creations(), SizeIs(2));
+}
 
 TEST_F(SessionSandboxTest, CreatesNothingBeforeItIsNeeded) {
   sandbox_->Delete();

@@ -169,6 +169,64 @@ TEST_F(WorkplacesTest, GivesTheCommandsOfARuleASandboxWithTheSmallerLimits) {
   EXPECT_EQ(workplaces.SandboxOfRule("a", "rule 1", rule), nullptr);
 }
 
+TEST_F(WorkplacesTest, KeepsTheSmallestLimitOfEachKind) {
+  const auto limits = [](uint64_t memory, uint64_t pids, uint64_t cpu) {
+    corral::v1::Sandbox sandbox;
+    if (memory != 0) {
+      sandbox.mutable_limits()->set_memory_bytes(memory);
+    }
+    if (pids != 0) {
+      sandbox.mutable_limits()->set_pids(pids);
+    }
+    if (cpu != 0) {
+      sandbox.mutable_limits()->set_cpu_millis(cpu);
+    }
+    return sandbox;
+  };
+  const struct {
+    corral::v1::Sandbox own;
+    corral::v1::Sandbox rule;
+    const char* wanted;
+  } cases[] = {
+      {limits(0, 0, 0), limits(1, 2, 3),
+       "memory_bytes: 1 pids: 2 cpu_millis: 3"},
+      {limits(1, 2, 3), limits(0, 0, 0),
+       "memory_bytes: 1 pids: 2 cpu_millis: 3"},
+      {limits(10, 20, 30), limits(5, 25, 25),
+       "memory_bytes: 5 pids: 20 cpu_millis: 25"},
+      {limits(10, 20, 30), limits(15, 15, 35),
+       "memory_bytes: 10 pids: 15 cpu_millis: 30"},
+  };
+  for (const auto& example : cases) {
+    WorkplaceOptions options;
+    options.sandbox = example.own;
+    options.sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
+    options.sandbox.add_egress_rules()->set_host("a.example");
+    Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
+    sessions_.Open("a", {"/w"});
+    ASSERT_TRUE(workplaces.Find("a", "").ok());
+    const corral::v1::Sandbox wanted =
+        workplaces.SandboxOfRule("a", "rule 1", example.rule)->wanted();
+    EXPECT_EQ(wanted.limits().ShortDebugString(), example.wanted);
+    EXPECT_EQ(wanted.network(), corral::v1::Sandbox::ALLOW_LIST);
+    EXPECT_EQ(wanted.egress_rules_size(), 1);
+  }
+}
+
+TEST_F(WorkplacesTest, LendsEveryDirectoryReadOnlyIfToldSo) {
+  for (const bool read_only : {false, true}) {
+    WorkplaceOptions options;
+    options.read_only = read_only;
+    Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
+    sessions_.Open("a", {"/w", {"/library"}});
+    const auto workplace = workplaces.Find("a", "");
+    ASSERT_TRUE(workplace.ok());
+    const corral::v1::Sandbox& wanted = workplace->sandbox->wanted();
+    EXPECT_EQ(wanted.workspace().read_only(), read_only);
+    EXPECT_EQ(wanted.further_workspaces(0).read_only(), read_only);
+  }
+}
+
 TEST_F(WorkplacesTest, NormalizesPaths) {
   EXPECT_EQ(NormalizePath("/"), "/");
   EXPECT_EQ(NormalizePath("//a"), "/a");

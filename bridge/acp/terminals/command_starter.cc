@@ -28,8 +28,7 @@ using google::protobuf::util::TimeUtil;
 // three, a valid byte stays one.
 uint64_t RetainBytes(size_t output_byte_limit) {
   constexpr uint64_t kMargin = 1 << 20;
-  constexpr uint64_t kMost = 64 << 20;
-  return std::min<uint64_t>(output_byte_limit * 4 + kMargin, kMost);
+  return output_byte_limit * 4 + kMargin;
 }
 
 void SetTimeout(absl::Duration timeout, google::protobuf::Duration* field) {

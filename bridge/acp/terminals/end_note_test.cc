@@ -1,5 +1,6 @@
 #include "bridge/acp/terminals/end_note.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace bridge {
@@ -21,6 +22,28 @@ TEST(EndNoteTest, SaysWhichLimitEndedTheCommand) {
   EXPECT_EQ(timeout.cause, "WALL_TIMEOUT");
   EXPECT_EQ(MakeEndNote(Ended(ExitStatus::OUT_OF_MEMORY)).line,
             "corral: out of memory: the sandbox reached its limit\n");
+}
+
+TEST(EndNoteTest, NamesEveryCause) {
+  const struct {
+    ExitStatus::Cause cause;
+    const char* text;
+  } cases[] = {
+      {ExitStatus::CPU_TIMEOUT, "ended by its CPU time limit of 7s"},
+      {ExitStatus::OUTPUT_LIMIT, "wrote more output than allowed"},
+      {ExitStatus::OUTPUT_FAILED, "disk accepts no more output"},
+      {ExitStatus::SYSCALL_DENIED, "a system call that is not allowed"},
+      {ExitStatus::SANDBOX_EXPIRED, "the sandbox's lifetime is over"},
+      {ExitStatus::SANDBOX_DELETED, "its sandbox was deleted"},
+      {ExitStatus::SERVER_SHUTDOWN, "the server shut down"},
+  };
+  for (const auto& example : cases) {
+    corral::v1::Execution execution = Ended(example.cause);
+    execution.mutable_command()->mutable_cpu_timeout()->set_seconds(7);
+    const EndNote note = MakeEndNote(execution);
+    EXPECT_THAT(note.line, ::testing::HasSubstr(example.text));
+    EXPECT_EQ(note.cause, ExitStatus::Cause_Name(example.cause));
+  }
 }
 
 TEST(EndNoteTest, IsEmptyForACommandThatCorralDidNotEnd) {

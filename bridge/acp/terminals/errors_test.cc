@@ -18,6 +18,8 @@ TEST(ErrorsTest, NameStageAndErrnoOfAFailedStart) {
             "spawn nosuch ENOENT: No such file or directory");
   EXPECT_EQ(error.data["stage"], "EXEC");
   EXPECT_EQ(error.data["errno"], "ENOENT");
+  failure.set_errno_value(9999);
+  EXPECT_EQ(StartFailed("nosuch", failure).data["errno"], "errno 9999");
 }
 
 TEST(ErrorsTest, DistinguishBadParametersFromFailures) {

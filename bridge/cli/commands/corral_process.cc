@@ -26,12 +26,19 @@ std::string ReadAll(int fd) {
   return data;
 }
 
+std::string DefaultProgram() {
+  constexpr char kNear[] = "./bridge/cli/corral_under_test";
+  return ::access(kNear, X_OK) == 0 ? kNear : "./corral";
+}
+
 }  // namespace
 
 CorralProcess::CorralProcess(const std::string& server,
                              std::vector<std::string> arguments, Io io,
                              const std::string& program) {
-  arguments.insert(arguments.begin(), {program, "--server", server});
+  arguments.insert(
+      arguments.begin(),
+      {program.empty() ? DefaultProgram() : program, "--server", server});
   if (io == Io::kTerminal) {
     int master = -1;
     int slave = -1;

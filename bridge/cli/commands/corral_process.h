@@ -18,9 +18,10 @@ class CorralProcess {
  public:
   enum class Io { kPipes, kTerminal };
 
-  // `server`: an address.
+  // `server`: an address. `program`: empty: corral, or corral_under_test if the
+  // test has that.
   CorralProcess(const std::string& server, std::vector<std::string> arguments,
-                Io io = Io::kPipes, const std::string& program = "./corral");
+                Io io = Io::kPipes, const std::string& program = "");
   ~CorralProcess();  // kills it
 
   CorralProcess(const CorralProcess&) = delete;

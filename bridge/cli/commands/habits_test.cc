@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "bridge/cli/commands/corral_process.h"
 #include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
@@ -87,6 +88,35 @@ TEST_F(HabitsTest, LogsTailPrintsTheLastLines) {
   Output({"logs", "--tail", "x", "s1/e1"}, 2);
   EXPECT_THAT(error_, HasSubstr("allowed is a number of lines, or all"));
   Output({"logs", "--tail", "1", "--from", "2", "--stdout", "s1/e1"}, 2);
+}
+
+TEST_F(HabitsTest, LogsTailFindsLongLines) {
+  FakeServer server([](FakeExecution& command) {
+    command.Print(absl::StrCat(std::string(300'000, 'a'), "\n",
+                               std::string(300'000, 'b'), "\nlast"));
+  });
+  CorralProcess(server.address(), {"create", "--no-workspace"}).Wait();
+  CorralProcess(server.address(), {"exec", "-d", "s1", "cmd"}).Wait();
+  CorralProcess(server.address(), {"wait", "s1/e1"}).Wait();
+  const auto tail = [&server](const char* lines) {
+    return CorralProcess(server.address(), {"logs", "-n", lines, "s1/e1"})
+        .ReadOutput();
+  };
+  EXPECT_TRUE(tail("1") == "last");
+  EXPECT_TRUE(tail("2") == std::string(300'000, 'b') + "\nlast");
+  EXPECT_EQ(tail("3").size(), 600'006);
+  EXPECT_EQ(tail("4").size(), 600'006);
+}
+
+TEST_F(HabitsTest, LogsEndsAsInAPipelineWhenNobodyReads) {
+  FakeServer server(
+      [](FakeExecution& command) { command.Print(std::string(1 << 20, 'x')); });
+  CorralProcess(server.address(), {"create", "--no-workspace"}).Wait();
+  CorralProcess(server.address(), {"exec", "-d", "s1", "cmd"}).Wait();
+  CorralProcess logs(server.address(), {"logs", "-f", "s1/e1"});
+  logs.ReadUntil("x");
+  logs.CloseOutput();
+  EXPECT_EQ(logs.Wait(), 141);
 }
 
 TEST_F(HabitsTest, PsTakesAllAndQuiet) {

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/commands/corral_process.h"
+#include "corral/v1/execution_service.grpc.pb.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -57,6 +59,18 @@ TEST_F(ListTest, PsPutsEachExecutionBelowItsSandbox) {
   EXPECT_EQ(Output({"ps", "-q"}), "a\na/e1\na/e2\na-b\na-b/e1\na-b/e2\n");
 }
 
+TEST_F(ListTest, PsSaysWhatEachSandboxSees) {
+  Output({"create", "--no-workspace", "--name", "a"});
+  Output({"create", "-w", "/tmp", "--name", "b"});
+  Output({"create", "-w", "/tmp", "--read-only", "--name", "c"});
+  server_.SetUnreachableSandboxes({absl::StrCat(kSandboxes, "d")});
+  const std::string table = Output({"ps"});
+  EXPECT_THAT(table, HasSubstr("[no workspace]\n"));
+  EXPECT_THAT(table, HasSubstr("[/tmp]\n"));
+  EXPECT_THAT(table, HasSubstr("[/tmp, read-only]\n"));
+  EXPECT_THAT(table, HasSubstr("-    [its disk does not answer]\n"));
+}
+
 TEST_F(ListTest, PsReadsAllPages) {
   server_.SetPageSize(1);
   MakeSandbox("a");
@@ -100,6 +114,22 @@ TEST_F(ListTest, PruneDeletesEndedExecutionsAndPrintsTheirNames) {
   EXPECT_EQ(Output({"prune"}), "a/e1\nb/e1\n");
   EXPECT_EQ(Output({"ps", "-q"}), "a\na/e2\nb\nb/e2\n");
   EXPECT_EQ(Output({"prune"}), "");
+}
+
+TEST_F(ListTest, PruneDeletesExecutionsWithoutATimeOfTheirEnd) {
+  Output({"create", "--no-workspace", "--name", "a"});
+  server_.FailStarts({});
+  // A program of the user's, which keeps what failed to start.
+  auto stub = corral::v1::ExecutionService::NewStub(grpc::CreateChannel(
+      server_.address(), grpc::InsecureChannelCredentials()));
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(absl::StrCat(kSandboxes, "a"));
+  request.mutable_command()->add_argv("cmd");
+  grpc::ClientContext context;
+  corral::v1::Execution execution;
+  ASSERT_TRUE(stub->StartExecution(&context, request, &execution).ok());
+  EXPECT_EQ(Output({"prune", "--older-than", "1h"}), "");
+  EXPECT_EQ(Output({"prune"}), "a/e1\n");
 }
 
 TEST_F(ListTest, PruneTakesOneSandbox) {

@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
@@ -84,6 +85,16 @@ TEST_F(SubcommandTest, PsListsSandboxesAndExecutions) {
               AllOf(ContainsRegex("NAME  *STATE  *AGE  *COMMAND\n"),
                     ContainsRegex("s1  *ready  *[0-9]*s  *\\[/tmp\\]\n"),
                     ContainsRegex("s1/e1  *running  *[0-9]*s  *cmd arg\n")));
+}
+
+TEST_F(SubcommandTest, CreateAndExecPrintJson) {
+  EXPECT_THAT(Output({"create", "--no-workspace", "--json"}),
+              StartsWith("{\"name\":\"tenants/default/sandboxes/s2\""));
+  EXPECT_THAT(
+      Output({"exec", "-d", "--json", "s2", "cmd"}),
+      StartsWith("{\"name\":\"tenants/default/sandboxes/s2/executions/e1\""));
+  Output({"exec", "--json", "s2", "cmd"}, 2);
+  EXPECT_THAT(error_, HasSubstr("--json goes with --detach only"));
 }
 
 TEST_F(SubcommandTest, PsPrintsJson) {
@@ -177,6 +188,83 @@ TEST(LogsTest, SaysWhenTheCommandNeverBegan) {
             "(ENOENT)\n");
 }
 
+TEST_F(SubcommandTest, LogsRefusesOptionsThatExcludeEachOther) {
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"--stdout", "--stderr"},
+                                             {"--from", "1", "--tail", "1"},
+                                             {"--json"},
+                                             {"--network", "--stdout"},
+                                             {"--network", "--stderr"},
+                                             {"--network", "--from", "1"},
+                                             {"--network", "--tail", "1"}}) {
+    std::vector<std::string> arguments = {"logs"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.emplace_back("s1/e1");
+    Output(arguments, 2);
+    EXPECT_THAT(error_, ContainsRegex("exclude each other|allows only"));
+  }
+}
+
+// Starts s1/e1 in a terminal of the server.
+void StartInTerminal(const FakeServer& server) {
+  CorralProcess(server.address(), {"create", "--no-workspace"}).Wait();
+  CorralProcess(server.address(), {"exec", "-d", "-t", "s1", "cmd"}).Wait();
+}
+
+void PrintDigits(FakeExecution& command) {
+  command.Print("0123456789");
+  command.Hang();
+}
+
+TEST(LogsTest, SaysThatATerminalHasOneStream) {
+  FakeServer server(PrintDigits);
+  StartInTerminal(server);
+  CorralProcess logs(server.address(), {"logs", "--stderr", "s1/e1"});
+  EXPECT_THAT(logs.ReadError(),
+              HasSubstr("s1/e1 has no separate standard error"));
+  EXPECT_EQ(logs.Wait(), 125);
+}
+
+TEST_F(SubcommandTest, AttachBeginsAtAnOffsetOfOneStream) {
+  Output({"attach", "--from", "3", "s1/e1"}, 2);
+  EXPECT_THAT(error_, HasSubstr("--from counts the bytes of one stream"));
+  FakeServer server(PrintDigits);
+  StartInTerminal(server);
+  CorralProcess attach(server.address(), {"attach", "--from", "7", "s1/e1"});
+  EXPECT_EQ(attach.ReadUntil("9"), "789");
+}
+
+TEST_F(SubcommandTest, WaitSaysWhyTheCommandEnded) {
+  FakeServer server([](FakeExecution& command) {
+    command.SetSignalled(SIGKILL, corral::v1::ExitStatus::OUT_OF_MEMORY);
+  });
+  CorralProcess(server.address(), {"create", "--no-workspace"}).Wait();
+  CorralProcess(server.address(), {"exec", "-d", "s1", "cmd"}).Wait();
+  CorralProcess wait(server.address(), {"wait", "s1/e1"});
+  EXPECT_EQ(wait.ReadError(),
+            "corral: out of memory: the sandbox reached its limit (SIGKILL)\n");
+  EXPECT_EQ(wait.Wait(), 137);
+}
+
+TEST_F(SubcommandTest, KillAndRmGoOnAfterANameThatDoesNotExist) {
+  Output({"kill", "s1/e9", "s1/e1"}, 125);
+  EXPECT_THAT(error_, HasSubstr("e9"));
+  ASSERT_EQ(server_.signals().size(), 2);
+  EXPECT_EQ(server_.signals()[1].ShortDebugString(),
+            std::string("name: \"") + kExecution + "\" signal: 15 scope: TREE");
+  Output({"rm", "s9", "s1"}, 125);
+  EXPECT_THAT(error_, HasSubstr("s9"));
+  EXPECT_EQ(server_.deletions().back(), "tenants/default/sandboxes/s1");
+}
+
+TEST_F(SubcommandTest, NamesTheOptionInPlaceOfTheField) {
+  Output({"create", "--no-workspace", "--name", "Not_A_Name"}, 2);
+  EXPECT_THAT(error_, StartsWith("corral: --name"));
+  Output({"create", "-w", "/sys"}, 2);
+  EXPECT_THAT(error_, AllOf(StartsWith("corral: the workspace"),
+                            HasSubstr("name another with --workspace DIR")));
+}
+
 TEST_F(SubcommandTest, LogsTakesAnOffsetOfOneStreamOnly) {
   Output({"logs", "--from", "7", "s1/e1"}, 2);
   EXPECT_THAT(error_, HasSubstr("--stdout or --stderr"));
@@ -213,7 +301,12 @@ TEST_F(SubcommandTest, InfoShowsWhatIsEnforced) {
       Output({"info"}),
       AllOf(ContainsRegex("kernel  *Linux 6.1\n"),
             ContainsRegex("user namespace  *enforced  *yes"),
-            ContainsRegex("landlock  *missing  *no  *the kernel has none")));
+            ContainsRegex("landlock  *missing  *no  *the kernel has none"),
+            ContainsRegex("server  *unix:[^ ]*\n"),
+            ContainsRegex("executions  *0\n"),
+            ContainsRegex("default limits  *no limit of memory, any number of "
+                          "processes, all CPUs\n"),
+            Not(HasSubstr("storage failure"))));
   EXPECT_THAT(Output({"info", "--json"}), HasSubstr("\"version\":\"fake\""));
 }
 

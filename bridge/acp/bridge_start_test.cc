@@ -1,0 +1,91 @@
+// How the bridge starts the commands of an agent, against a fake server.
+
+#include <errno.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/acp/bridge_fixture.h"
+#include "bridge/jsonrpc/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST_F(BridgeTest, LimitsTheOutputThatTheServerKeeps) {
+  Terminal("hello", R"(,"outputByteLimit":100000000)");
+  EXPECT_EQ(server_.starts().front().command().output().retain_bytes(),
+            17u << 20);
+}
+
+// Variables as "NAME=VALUE".
+std::vector<std::string> VariablesOf(const corral::v1::Command& command) {
+  std::vector<std::string> variables;
+  for (const auto& variable : command.environment()) {
+    variables.push_back(absl::StrCat(variable.name(), "=", variable.value()));
+  }
+  return variables;
+}
+
+TEST_F(BridgeTest, LetsNoProgramWaitForAKeyUnlessTheAgentAsksForIt) {
+  Terminal("hello");
+  Terminal("hello", R"(,"env":[{"name":"GIT_PAGER","value":"less"}])");
+  EXPECT_THAT(
+      VariablesOf(server_.starts()[0].command()),
+      ElementsAre("PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"));
+  EXPECT_THAT(
+      VariablesOf(server_.starts()[1].command()),
+      ElementsAre("GIT_PAGER=less", "PAGER=cat", "GIT_TERMINAL_PROMPT=0"));
+}
+
+TEST_F(BridgeTest, TriesOtherShellsIfTheServerHasNotTheAgents) {
+  corral::v1::StartFailure failure;
+  failure.set_stage(corral::v1::StartFailure::EXEC);
+  failure.set_errno_value(ENOENT);
+  server_.FailStarts(failure);
+  const char* const arguments = R"(,"args":["-lc","ls"])";
+  EXPECT_THAT(Create("/opt/bin/zsh", arguments)["error"]["data"]["details"],
+              HasSubstr("spawn /bin/sh ENOENT"));
+  const auto starts = server_.starts();
+  ASSERT_THAT(starts, SizeIs(3));
+  EXPECT_THAT(starts[0].command().argv(),
+              ElementsAre("/opt/bin/zsh", "-lc", "ls"));
+  EXPECT_THAT(starts[1].command().argv(), ElementsAre("zsh", "-lc", "ls"));
+  EXPECT_THAT(starts[2].command().argv(), ElementsAre("/bin/sh", "-c", "ls"));
+  EXPECT_EQ(starts[2].execution_id(), "t3");
+  EXPECT_NE(starts[1].request_id(), starts[2].request_id());
+  RunUntil([this] { return bridge_->idle(); });
+  EXPECT_THAT(server_.deletions(), SizeIs(3));
+}
+
+TEST_F(BridgeTest, TriesNoOtherShellIfTheAgentsCannotRun) {
+  corral::v1::StartFailure failure;
+  failure.set_stage(corral::v1::StartFailure::EXEC);
+  failure.set_errno_value(EACCES);
+  server_.FailStarts(failure);
+  EXPECT_TRUE(
+      Create("/opt/bin/zsh", R"(,"args":["-lc","ls"])").contains("error"));
+  failure.set_stage(corral::v1::StartFailure::CHDIR);
+  failure.set_errno_value(ENOENT);
+  server_.FailStarts(failure);
+  EXPECT_TRUE(
+      Create("/opt/bin/zsh", R"(,"args":["-lc","ls"])").contains("error"));
+  EXPECT_THAT(server_.starts(), SizeIs(2));
+}
+
+TEST_F(BridgeTest, ReplacesASandboxThatRefusesCommandsOnce) {
+  server_.FailStartedCommands(grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Create("hello")["error"]["data"]["reason"], "FAILED_PRECONDITION");
+  ASSERT_THAT(server_.starts(), SizeIs(2));
+  EXPECT_EQ(server_.starts()[0].parent(), "tenants/default/sandboxes/s1");
+  EXPECT_EQ(server_.starts()[1].parent(), "tenants/default/sandboxes/s2");
+}
+
+}  // namespace
+}  // namespace bridge

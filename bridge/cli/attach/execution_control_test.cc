@@ -1,0 +1,148 @@
+#include "bridge/cli/attach/execution_control.h"
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::tests::FakeExecution;
+
+constexpr char kExecution[] = "tenants/default/sandboxes/s1/executions/e1";
+
+// A command in a terminal that ends by SIGKILL only.
+class ExecutionControlTest : public ::testing::Test {
+ protected:
+  ExecutionControlTest() {
+    client::ConnectOptions options;
+    options.server = server_.address();
+    connection_ = *client::Connection::Open(options);
+    corral::v1::RunExecutionRequest run;
+    run.set_parent("tenants/default");
+    run.mutable_command()->add_argv("cmd");
+    run.mutable_command()->mutable_terminal()->set_columns(10);
+    run.mutable_command()->mutable_terminal()->set_rows(10);
+    grpc::ClientContext context;
+    auto stream = connection_->executions().RunExecution(&context, run);
+    corral::v1::OutputEvent event;
+    EXPECT_TRUE(stream->Read(&event));
+    context.TryCancel();
+    stream->Finish();
+    control_ = std::make_unique<ExecutionControl>(*connection_,
+                                                  [this] { ++given_up_; });
+  }
+
+  std::vector<int> Signals() {
+    std::vector<int> numbers;
+    for (const auto& signal : server_.signals()) {
+      EXPECT_EQ(signal.name(), kExecution);
+      EXPECT_EQ(signal.scope(), corral::v1::SignalExecutionRequest::TREE);
+      numbers.push_back(signal.signal());
+    }
+    return numbers;
+  }
+
+  tests::FakeServer server_{[](FakeExecution& command) {
+    command.CatchSignals();
+    command.Hang();
+  }};
+  std::unique_ptr<client::Connection> connection_;
+  int given_up_ = 0;
+  std::unique_ptr<ExecutionControl> control_;
+};
+
+TEST_F(ExecutionControlTest, SendsSignalsToTheWholeTree) {
+  control_->SetExecution(kExecution);
+  control_->Forward(SIGTERM);
+  control_->Forward(SIGINT);
+  control_->Kill();
+  EXPECT_THAT(Signals(), ElementsAre(SIGTERM, SIGINT, SIGKILL));
+  EXPECT_EQ(given_up_, 0);
+  EXPECT_EQ(control_->undelivered_signal(), 0);
+}
+
+TEST_F(ExecutionControlTest, GivesUpIfTheCommandIsNotKnownToRun) {
+  control_->Forward(SIGTERM);
+  EXPECT_EQ(given_up_, 1);
+  control_->Forward(SIGINT);
+  EXPECT_EQ(given_up_, 2);
+  EXPECT_EQ(control_->undelivered_signal(), SIGTERM);
+  EXPECT_THAT(server_.signals(), IsEmpty());
+}
+
+TEST_F(ExecutionControlTest, KillsAtTheThirdInterruptInQuickSuccession) {
+  control_->SetExecution(kExecution);
+  control_->Forward(SIGTERM);
+  control_->Forward(SIGTERM);
+  do {
+    control_->Forward(SIGINT);
+  } while (Signals().back() != SIGKILL);
+  const std::vector<int> signals = Signals();
+  // More of them only if they came more than 2 s apart.
+  ASSERT_GE(signals.size(), 5);
+  EXPECT_THAT(std::vector<int>(signals.end() - 3, signals.end()),
+              ElementsAre(SIGINT, SIGINT, SIGKILL));
+}
+
+TEST_F(ExecutionControlTest, SetsTheSizeOfTheTerminal) {
+  control_->SetExecution(kExecution);
+  control_->Forward(SIGWINCH);
+  const auto size = server_.FindExecution(kExecution)->WaitForResize();
+  EXPECT_GT(size.columns(), 10);
+  EXPECT_GT(size.rows(), 10);
+  EXPECT_THAT(server_.signals(), IsEmpty());
+}
+
+TEST_F(ExecutionControlTest, IgnoresThatTheSizeCannotBeSet) {
+  control_->SetExecution("tenants/default/sandboxes/s1/executions/none");
+  control_->Forward(SIGWINCH);
+  EXPECT_EQ(given_up_, 0);
+}
+
+TEST_F(ExecutionControlTest, GivesUpOnAServerThatIsGone) {
+  control_->SetExecution(kExecution);
+  server_.Stop();
+  control_->Forward(SIGHUP);
+  EXPECT_EQ(given_up_, 1);
+  EXPECT_EQ(control_->undelivered_signal(), SIGHUP);
+}
+
+TEST_F(ExecutionControlTest, GivesUpOnAServerThatDoesNotAnswer) {
+  control_->SetExecution(kExecution);
+  server_.FailSignals(grpc::StatusCode::DEADLINE_EXCEEDED);
+  control_->Forward(SIGHUP);
+  EXPECT_EQ(given_up_, 1);
+}
+
+TEST_F(ExecutionControlTest, TakesOtherErrorsForTheEndOfAllProcesses) {
+  control_->SetExecution(kExecution);
+  server_.FailSignals(grpc::StatusCode::NOT_FOUND);
+  control_->Forward(SIGHUP);
+  EXPECT_EQ(given_up_, 0);
+  EXPECT_THAT(server_.signals(), SizeIs(1));
+}
+
+TEST_F(ExecutionControlTest, GivesUpAtTheSecondSignalAfterTheEnd) {
+  control_->SetExecution(kExecution);
+  control_->Kill();
+  server_.FindExecution(kExecution)->WaitUntilEnded();
+  control_->Forward(SIGTERM);
+  EXPECT_EQ(given_up_, 0);
+  control_->Forward(SIGHUP);
+  EXPECT_EQ(given_up_, 1);
+  EXPECT_EQ(control_->undelivered_signal(), SIGHUP);
+}
+
+}  // namespace
+}  // namespace bridge

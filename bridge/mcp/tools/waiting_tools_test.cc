@@ -1,0 +1,149 @@
+// Tools that wait for a program, and recordings.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "bridge/mcp/tools/tools_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/text_file.h"
+
+namespace bridge {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST_F(ToolsTest, RunACommandToItsEnd) {
+  const OrderedJson run = Call("run", R"({"command":"marked"})");
+  EXPECT_EQ(AwaitInput(1), "marked\r");
+  EXPECT_EQ(run["output"], "out\n");
+  EXPECT_EQ(run["exitCode"], 7);
+  EXPECT_EQ(run["running"], false);
+  EXPECT_EQ(run["truncated"], false);
+  EXPECT_EQ(run["offset"], 0);
+  const OrderedJson again = Call("run", R"({"command":"marked","maxBytes":2})");
+  EXPECT_EQ(again["output"], "t\n");
+  EXPECT_EQ(again["truncated"], true);
+  EXPECT_EQ(again["offset"], run["nextOffset"]);
+}
+
+TEST_F(ToolsTest, RunACommandThatGoesOn) {
+  OrderedJson run = Call("run", R"({"command":"begun","timeoutMs":0})");
+  EXPECT_EQ(run["running"], true);
+  EXPECT_TRUE(run["exitCode"].is_null());
+  run = Call("wait", R"({"text":"part","offset":0})");
+  EXPECT_EQ(run["reason"], "text");
+  EXPECT_EQ(run["output"], "part");
+  EXPECT_EQ(run["running"], false);
+}
+
+TEST_F(ToolsTest, RunACommandThatEndsTheShell) {
+  const OrderedJson run = Call("run", R"({"command":"exit"})");
+  EXPECT_EQ(run["exitCode"], 5);
+  EXPECT_EQ(run["running"], false);
+}
+
+TEST_F(ToolsTest, TakeSilenceForTheEndInAShellWithoutMarks) {
+  const OrderedJson run = Call("run", R"({"command":"unmarked"})");
+  EXPECT_EQ(run["output"], "unmarked");
+  EXPECT_TRUE(run["exitCode"].is_null());
+  EXPECT_EQ(run["running"], false);
+}
+
+TEST_F(ToolsTest, EndARunThatTheClientCancels) {
+  cancelled_ = true;
+  EXPECT_EQ(Call("run", R"({"command":"begun"})")["running"], false);
+  EXPECT_EQ(Call("wait", "{}")["reason"], "cancelled");
+}
+
+TEST_F(ToolsTest, WaitForATextAPatternSilenceOrTheEnd) {
+  Call("type", R"({"text":"one two"})");
+  AwaitOutput(7);
+  EXPECT_EQ(Call("wait", R"({"text":"one"})")["reason"], "text");
+  EXPECT_EQ(Call("wait", R"({"regex":"t.o"})")["reason"], "regex");
+  EXPECT_EQ(Call("wait", R"({"silenceMs":1})")["reason"], "silence");
+  OrderedJson wait =
+      Call("wait", R"({"text":"none","regex":"no+ne","timeoutMs":1})");
+  EXPECT_EQ(wait["reason"], "timeout");
+  EXPECT_EQ(wait["output"], "one two");
+  EXPECT_EQ(wait["running"], true);
+  // Only what came after the last input counts.
+  Call("type", R"({"text":"x"})");
+  AwaitOutput(8);
+  EXPECT_EQ(Call("wait", R"({"text":"one","timeoutMs":1})")["reason"],
+            "timeout");
+  EXPECT_EQ(Call("wait", R"({"text":"one","offset":0})")["reason"], "text");
+  EXPECT_THAT(Failure("wait", R"({"regex":"("})"),
+              HasSubstr("Invalid argument \"regex\""));
+  const auto terminal = *terminals_.Find("");
+  server_.FindExecution(terminal->execution())->Signal(9);
+  EXPECT_EQ(Call("wait", R"({"text":"none"})")["reason"], "exit");
+}
+
+TEST_F(ToolsTest, RecordAndSayWhatTheyDo) {
+  const std::string directory = ::testing::TempDir() + "/recordings";
+  const std::string where = absl::StrCat(R"("outputDir":")", directory, "\"");
+  const OrderedJson started =
+      Call("startRecording", absl::StrCat("{", where, "}"));
+  EXPECT_THAT(started["path"].get<std::string>(), StartsWith(directory));
+  EXPECT_EQ(started["format"], "v2");
+  EXPECT_EQ(started["mode"], "always");
+  EXPECT_EQ(started["maxDuration"], 3600);
+  EXPECT_EQ(started["inactivityTimeout"], 600);
+  EXPECT_EQ(started["message"],
+            "Recording will auto-stop after 60 minutes or 10 minutes of "
+            "inactivity");
+  const std::string busy = Failure("startRecording", "{}");
+  EXPECT_THAT(busy, HasSubstr("A recording is already in progress"));
+  EXPECT_THAT(busy, HasSubstr(started["recordingId"].get<std::string>()));
+  EXPECT_THAT(busy, HasSubstr(started["path"].get<std::string>()));
+  Call("type", R"({"text":"recorded"})");
+  AwaitOutput(8);
+  const OrderedJson stopped = Call("stopRecording", Id(started));
+  EXPECT_EQ(stopped["path"], started["path"]);
+  EXPECT_EQ(stopped["saved"], true);
+  EXPECT_EQ(stopped["mode"], "always");
+  EXPECT_EQ(stopped["stopReason"], "explicit");
+  const std::string cast = tests::ReadFile(stopped["path"].get<std::string>());
+  EXPECT_EQ(stopped["bytesWritten"], cast.size());
+  EXPECT_THAT(cast, HasSubstr("recorded"));
+  const OrderedJson endless =
+      Call("startRecording",
+           absl::StrCat("{", where,
+                        R"(,"mode":"on-failure","maxDuration":0,)"
+                        R"("inactivityTimeout":0,"format":"v2"})"));
+  EXPECT_EQ(endless["mode"], "on-failure");
+  EXPECT_FALSE(endless.contains("message"));
+  const OrderedJson dropped = Call("stopRecording", Id(endless));
+  EXPECT_EQ(dropped["saved"], false);
+  EXPECT_EQ(dropped["mode"], "on-failure");
+  EXPECT_EQ(
+      Call("startRecording",
+           absl::StrCat(
+               "{", where,
+               R"(,"maxDuration":0,"inactivityTimeout":119})"))["message"],
+      "Recording will auto-stop after 1 minute of inactivity");
+}
+
+TEST_F(ToolsTest, RecordFromTheScreenOn) {
+  Call("type", R"({"text":"before"})");
+  AwaitOutput(6);
+  screen_.mutable_screen()->set_end_offset(3);
+  server_.SetScreen(screen_);
+  const OrderedJson started = Call(
+      "startRecording", absl::StrCat(R"({"startWithScreen":true,"outputDir":")",
+                                     ::testing::TempDir(), "/screen\"}"));
+  EXPECT_TRUE(server_.screens().back().styles());
+  Call("type", R"({"text":"after"})");
+  AwaitOutput(11);
+  const OrderedJson stopped = Call("stopRecording", Id(started));
+  const std::string cast = tests::ReadFile(stopped["path"].get<std::string>());
+  EXPECT_THAT(cast, HasSubstr("\"width\":6,\"height\":2"));
+  EXPECT_THAT(cast, HasSubstr("ore\"]"));
+  EXPECT_THAT(cast, HasSubstr("\"after\"]"));
+  EXPECT_THAT(cast, ::testing::Not(HasSubstr("before")));
+}
+
+}  // namespace
+}  // namespace bridge
