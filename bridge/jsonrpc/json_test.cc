@@ -58,6 +58,10 @@ TEST(JsonTest, IndentsAsJavaScriptDoesAndKeepsTheOrderOfMembers) {
 TEST(JsonTest, WritesNumbersAsJavaScriptDoes) {
   EXPECT_EQ(SerializeOrdered(JavaScriptNumber(3600)), "3600");
   EXPECT_EQ(SerializeOrdered(JavaScriptNumber(0.5)), "0.5");
+  EXPECT_EQ(SerializeOrdered(JavaScriptNumber(-9007199254740991)),
+            "-9007199254740991");
+  EXPECT_EQ(SerializeOrdered(JavaScriptNumber(9007199254740992)),
+            "9.007199254740992e+15");
   EXPECT_EQ(SerializeOrdered(JavaScriptNumber(0.003 + 3.007)),
             "3.0100000000000002");
 }

@@ -13,6 +13,8 @@ TEST(EscapeBytesTest, KeepsText) {
   EXPECT_EQ(EscapeBytes("\u00e4 \u20ac \U0001F600"),
             "\u00e4 \u20ac \U0001F600");
   EXPECT_EQ(EscapeBytes("a\nb"), "a\nb");
+  EXPECT_EQ(EscapeBytes("\xc2\x80\xf0\x90\x80\x80"),
+            "\xc2\x80\xf0\x90\x80\x80");
 }
 
 TEST(EscapeBytesTest, EscapesBackslashesAndBytesThatAreNotUtf8) {
@@ -59,6 +61,9 @@ TEST(PrintableTest, EscapesWhatATerminalObeys) {
 TEST(PrintableTest, EscapesWhatDeceivesTheReader) {
   EXPECT_EQ(Printable("\u202egnp"), "\\xe2\\x80\\xaegnp");
   EXPECT_EQ(Printable("\u200b"), "\\xe2\\x80\\x8b");
+  EXPECT_EQ(Printable("\u00ad\u206f"), "\\xc2\\xad\\xe2\\x81\\xaf");
+  EXPECT_EQ(Printable("\u00a0\u00ac\u200a\u2010\u2070"),
+            "\u00a0\u00ac\u200a\u2010\u2070");
   EXPECT_EQ(Printable("\U000E0041"), "\\xf3\\xa0\\x81\\x81");
 }
 

@@ -1,6 +1,7 @@
 #include "bridge/mcp/http/endpoint.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +14,16 @@
 #include "bridge/mcp/http/http_message.h"
 #include "bridge/mcp/http/http_sessions.h"
 #include "bridge/mcp/protocol/client_session.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
 
 namespace bridge {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::StartsWith;
 
 constexpr char kMeta[] =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
@@ -104,6 +111,75 @@ TEST_F(EndpointTest, LimitsTheNumberOfSessions) {
     Begin();
   }
   EXPECT_EQ(endpoint_.Serve(PostMethod("initialize")).status, 503);
+}
+
+TEST_F(EndpointTest, BeginsNothingAfterItsEnd) {
+  const std::string session = Begin();
+  EXPECT_EQ(endpoint_.Serve(Stateless("tools/list")).status, 200);
+  sessions_.Stop();
+  EXPECT_EQ(endpoint_.Serve(PostMethod("initialize")).status, 503);
+  EXPECT_EQ(endpoint_.Serve(Stateless("tools/list")).status, 503);
+  EXPECT_EQ(StatusOf(PostMethod("ping"), session), 404);
+}
+
+// A session with a shell that repeats what it reads, and writes no marks: a
+// command ends when there is no output for a while.
+class EndpointStreamTest : public EndpointTest {
+ protected:
+  EndpointStreamTest() {
+    ClientOptions options = NoServer();
+    options.terminals.sandbox.server.server = server_.address();
+    options.terminals.shell.shell = "sh";
+    shells_ = std::make_unique<HttpSessions>(options);
+    shells_endpoint_.emplace(Access("0123456789abcdef"), shells_.get());
+  }
+
+  HttpRequest Run(const std::string& accept) {
+    const std::string session =
+        shells_endpoint_->Serve(PostMethod("initialize"))
+            .fields.at("Mcp-Session-Id");
+    HttpRequest request = PostMethod(
+        "tools/call", R"({"name":"run","arguments":{"command":"x"}})");
+    request.fields["mcp-session-id"] = session;
+    request.fields["accept"] = accept;
+    return request;
+  }
+
+  tests::FakeServer server_{[](tests::FakeExecution& command) {
+    for (std::string line; !(line = command.ReadInput(100)).empty();) {
+      command.Print(line);
+    }
+  }};
+  std::unique_ptr<HttpSessions> shells_;
+  std::optional<Endpoint> shells_endpoint_;
+};
+
+TEST_F(EndpointStreamTest, SendsALateAnswerAsAnEvent) {
+  HttpResponse response;
+  // An answer is not late for a test that sleeps at the wrong moment.
+  while (response.next_part == nullptr) {
+    response =
+        shells_endpoint_->Serve(Run("application/json, text/event-stream"));
+  }
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.fields.at("Content-Type"), "text/event-stream");
+  EXPECT_EQ(response.next_part(), ": begun\n\n");
+  std::optional<std::string> part;
+  do {
+    part = response.next_part();
+  } while (part == ": waiting\n\n");
+  ASSERT_TRUE(part.has_value());
+  EXPECT_THAT(*part, StartsWith("event: message\ndata: {\"jsonrpc\""));
+  EXPECT_THAT(*part, EndsWith("}\n\n"));
+  EXPECT_EQ(response.next_part(), std::nullopt);
+}
+
+TEST_F(EndpointStreamTest, KeepsALateAnswerForAClientThatTakesNoEvents) {
+  const HttpResponse response =
+      shells_endpoint_->Serve(Run("application/json"));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.fields.at("Content-Type"), "application/json");
+  EXPECT_EQ(ParseOrderedJson(response.body).value()["id"], 7);
 }
 
 TEST_F(EndpointTest, ServesStatelessRequestsWithoutASession) {

@@ -79,6 +79,19 @@ TEST(ModifiedKeyBytes, EncodesAsXtermDoes) {
   }
 }
 
+TEST(ModifiedKeyBytes, MakesControlCharactersAsAKeyboardDoes) {
+  const std::pair<const char*, char> keys[] = {
+      {"@", '\0'},   {"A", '\x01'}, {"z", '\x1a'}, {"_", '\x1f'}, {"`", '\0'},
+      {"{", '\x1b'}, {"~", '\x1e'}, {"2", '\0'},   {"3", '\x1b'}, {"4", '\x1c'},
+      {"5", '\x1d'}, {"6", '\x1e'}, {"7", '\x1f'}, {"8", '\x7f'}, {"9", '9'},
+      {"1", '1'},    {"!", '!'},    {">", '>'}};
+  for (const auto& [key, byte] : keys) {
+    EXPECT_EQ(ModifiedKeyBytes(key, {false, false, true}).value(),
+              std::string(1, byte))
+        << key;
+  }
+}
+
 TEST(ModifiedKeyBytes, RefusesWhatIsNoKey) {
   for (const char* key : {"", "ab", "Shift+Tab", "constructor"}) {
     EXPECT_FALSE(ModifiedKeyBytes(key, {true, false, false}).ok()) << key;
