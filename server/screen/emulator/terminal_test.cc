@@ -110,6 +110,15 @@ TEST_F(TerminalTest, KeepsEveryAttribute) {
   EXPECT_FALSE(none.bold() || none.dim());
 }
 
+TEST_F(TerminalTest, EndsEachAttributeAlone) {
+  const corral::v1::Style style = StyleOf("\x1b[0;1;8;53m\x1b[28;55m");
+  EXPECT_FALSE(style.hidden());
+  EXPECT_FALSE(style.overline());
+  EXPECT_TRUE(style.bold());
+  EXPECT_TRUE(StyleOf("\x1b[0;8;53;55m").hidden());
+  EXPECT_TRUE(StyleOf("\x1b[0;8;53;28m").overline());
+}
+
 TEST_F(TerminalTest, KeepsColoursInEveryForm) {
   EXPECT_EQ(StyleOf("\x1b[0;31m").foreground().index(), 1);
   EXPECT_EQ(StyleOf("\x1b[0;104m").background().index(), 12);
