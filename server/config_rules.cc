@@ -170,6 +170,11 @@ absl::Status CheckConfig(const ServerConfig& config, const ConfigSection& top) {
   }
   RETURN_IF_ERROR(top.CheckPath("state_dir"));
   RETURN_IF_ERROR(top.CheckPaths("workspace_roots"));
+  for (int i = 0; i < config.mount_roots_size(); ++i) {
+    const ConfigSection root = top.Nested("mount_roots", i);
+    RETURN_IF_ERROR(root.CheckPresent("path", "an absolute path"));
+    RETURN_IF_ERROR(root.CheckPath("path"));
+  }
   RETURN_IF_ERROR(CheckRanges(top, kServerRanges));
   if (!ServerConfig::OnShutdown_IsValid(config.on_shutdown())) {
     return top.Refuse("on_shutdown", absl::StrCat(config.on_shutdown()),

@@ -136,6 +136,8 @@ TEST(ConfigTest, ReportsAValueOutOfRangeWithItsFieldAndRange) {
         "max_pids: 100 default_limits { pids: 101 }",
         "max_memory_bytes: 5000000 default_limits { memory_bytes: 5000001 }",
         "workspace_roots: ['/a', 'b']",
+        "mount_roots { path: '/a' } mount_roots { path: 'b' }",
+        "mount_roots { writable: true }",
         "egress { private_networks: '10.0.0.1/8' }",
         "egress { private_networks: ['10.0.0.0/8', 'example.com'] }",
         "egress { name_servers: 'example.com' }",

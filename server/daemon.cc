@@ -101,6 +101,9 @@ WorkspacePolicy::Options ToWorkspaceOptions(
   WorkspacePolicy::Options options;
   options.roots.assign(config.workspace_roots().begin(),
                        config.workspace_roots().end());
+  for (const corral::config::v1::MountRoot& root : config.mount_roots()) {
+    options.mount_roots.push_back({root.path(), root.writable()});
+  }
   options.user = ::geteuid();
   options.state_directory = config.state_dir();
   const absl::StatusOr<ListenAddress> address =
@@ -156,9 +159,14 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
             return workspace_policy_.Check(path, read_only);
           },
           &timers_, &lanes_.workspaces),
+      mounts_(
+          [this](const std::string& path, bool read_only) {
+            return workspace_policy_.CheckMount(path, read_only);
+          },
+          &timers_, &lanes_.workspaces),
       heap_(&timers_, &lanes_.removals),
       sandboxes_({factory, state, &storage_, &activity_, &timers_, &lanes_,
-                  &workspaces_, &heap_},
+                  &workspaces_, &mounts_, &heap_},
                  ToOptions(config, ToFeatures(isolation))),
       sandbox_service_(&sandboxes_, &lanes_.reads, &activity_,
                        config.ceilings()),

@@ -84,6 +84,7 @@ class Daemon {
   Lanes lanes_;
   const WorkspacePolicy workspace_policy_;
   WorkspaceChecks workspaces_;
+  WorkspaceChecks mounts_;
   StorageHealth storage_;
   HeapTrim heap_;
   Sandboxes sandboxes_;

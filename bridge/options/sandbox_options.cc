@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
+#include "bridge/options/mount_options.h"
 #include "bridge/options/working_directory.h"
 #include "sandbox/base/status_macros.h"
 
@@ -24,16 +25,17 @@ void SandboxOptions::AddTo(OptionTable& table) {
              "path inside. Default: the current directory.",
              workspace_);
   table.Value('v', "volume", "...",
-              "Is refused: a sandbox sees one directory, its workspace.",
+              "Is refused: see --mount, which is read-only by default.",
               [](absl::string_view) {
                 return absl::InvalidArgumentError(
-                    "a sandbox sees one directory of this machine, at the same "
-                    "path inside: use --workspace DIR");
+                    "use --workspace DIR for the directory to work in, and "
+                    "--mount SRC[:DST][:ro|rw] for others");
               });
   table.Flag(0, "no-workspace", "Commands see no directory of this machine.",
              no_workspace_);
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              read_only_);
+  AddMountOptions(table, mounts_);
   confinement_.AddTo(table);
   AddLimitOptions(table, limits_);
   table.Value(0, "output-limit", "SIZE",
@@ -87,6 +89,7 @@ void SandboxOptions::AddLifetimeTo(OptionTable& table) {
 absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   corral::v1::Sandbox sandbox;
   *sandbox.mutable_limits() = limits_;
+  *sandbox.mutable_mounts() = mounts_.mounts();
   if (lifetime_.has_max_age() || lifetime_.has_idle_timeout() ||
       lifetime_.has_lease_timeout()) {
     *sandbox.mutable_lifetime() = lifetime_;

@@ -1,4 +1,5 @@
-// The options for a new sandbox: workspace, limits, lifetime and retention.
+// The options for a new sandbox: workspace, mounts, limits,
+// lifetime and retention.
 
 #ifndef BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_
 #define BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_
@@ -29,6 +30,7 @@ class SandboxOptions {
   corral::v1::Lifetime lifetime_;
   corral::v1::Retention retention_;
   std::vector<std::string> required_;
+  corral::v1::Sandbox mounts_;
   std::string workspace_;  // empty: the current directory
   bool no_workspace_ = false;
   bool read_only_ = false;

@@ -25,18 +25,24 @@
 namespace sandbox {
 namespace {
 
-absl::Status Refusal(absl::string_view path, absl::string_view reason,
+// A directory, and what it is for: "workspace" or "mount".
+struct Named {
+  const char* use;
+  const std::string& path;
+};
+
+absl::Status Refusal(const Named& named, absl::string_view reason,
                      absl::string_view remedy) {
   return MakeFailure(
       wire::Reply::WORKSPACE,
-      absl::StrCat("workspace ", path, ": ", reason, "; ", remedy));
+      absl::StrCat(named.use, " ", named.path, ": ", reason, "; ", remedy));
 }
 
-absl::Status CheckPath(const std::string& path) {
-  if (!absl::StartsWith(path, "/")) {
+absl::Status CheckPath(const Named& path) {
+  if (!absl::StartsWith(path.path, "/")) {
     return Refusal(path, "path is not absolute", "name it from / on");
   }
-  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+  for (const absl::string_view part : absl::StrSplit(path.path, '/')) {
     if (part == "." || part == "..") {
       return Refusal(path, absl::StrCat("path contains \"", part, "\""),
                      "name the real path");
@@ -45,8 +51,15 @@ absl::Status CheckPath(const std::string& path) {
   return absl::OkStatus();
 }
 
-// `place` is `path` without needless slashes.
-absl::Status CheckPlace(const std::string& path, const std::string& place) {
+// Without needless slashes.
+std::string Normal(const std::string& path) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(path, '/', absl::SkipEmpty());
+  return absl::StrCat("/", absl::StrJoin(parts, "/"));
+}
+
+absl::Status CheckPlace(const Named& path) {
+  const std::string place = Normal(path.path);
   for (const char* own : {"/proc", "/sys", "/dev", "/etc"}) {
     if (place == own || absl::StartsWith(place, absl::StrCat(own, "/"))) {
       return Refusal(path,
@@ -58,6 +71,16 @@ absl::Status CheckPlace(const std::string& path, const std::string& place) {
     return Refusal(path,
                    absl::StrCat("each sandbox has ", place, " of its own"),
                    "choose a directory below it or elsewhere");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTarget(const Named& target) {
+  RETURN_IF_ERROR(CheckPath(target));
+  RETURN_IF_ERROR(CheckPlace(target));
+  if (absl::StartsWith(Normal(target.path), "/usr/")) {
+    return Refusal(target, "each sandbox has the host's /usr",
+                   "choose a place elsewhere");
   }
   return absl::OkStatus();
 }
@@ -79,12 +102,12 @@ std::string DescribeLink(const std::string& path) {
   return path;
 }
 
-absl::Status OpenFailure(const std::string& path, int error) {
+absl::Status OpenFailure(const Named& path, int error) {
   switch (error) {
     case ELOOP:
       return Refusal(path,
                      absl::StrCat("path contains a symbolic link (",
-                                  DescribeLink(path), ")"),
+                                  DescribeLink(path.path), ")"),
                      "name the real path");
     case ENOENT:
       return Refusal(path, "no such directory", "create it first");
@@ -98,24 +121,29 @@ absl::Status OpenFailure(const std::string& path, int error) {
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path) {
-  RETURN_IF_ERROR(CheckPath(path));
-  const std::vector<std::string> parts =
-      absl::StrSplit(path, '/', absl::SkipEmpty());
-  RETURN_IF_ERROR(
-      CheckPlace(path, absl::StrCat("/", absl::StrJoin(parts, "/"))));
+absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path,
+                                       const char* use) {
+  const Named named = {use, path};
+  RETURN_IF_ERROR(CheckPath(named));
+  RETURN_IF_ERROR(CheckPlace(named));
   UniqueFd directory = OpenDirectoryWithoutLinks(path);
   if (!directory.valid()) {
-    return OpenFailure(path, errno);
+    return OpenFailure(named, errno);
   }
   return directory;
 }
 
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
-  ASSIGN_OR_RETURN(const UniqueFd directory, OpenWorkspace(workspace.path));
+  const bool is_mount = !workspace.target.empty();
+  const Named named = {is_mount ? "mount" : "workspace", workspace.path};
+  if (is_mount) {
+    RETURN_IF_ERROR(CheckTarget({"mount at", workspace.target}));
+  }
+  ASSIGN_OR_RETURN(const UniqueFd directory,
+                   OpenWorkspace(named.path, named.use));
   struct stat status;
   if (::fstat(directory.get(), &status) != 0) {
-    return OpenFailure(workspace.path, errno);
+    return OpenFailure(named, errno);
   }
   ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
   ASSIGN_OR_RETURN(
@@ -129,13 +157,14 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
   if (!mapped.ok()) {
     return MakeFailure(
         wire::Reply::ISOLATION,
-        absl::StrCat("workspace ", workspace.path,
+        absl::StrCat(named.use, " ", named.path,
                      ": its file system has no idmapped mounts (",
                      mapped.message(),
                      "); choose a directory on ext4, XFS, Btrfs or another "
                      "file system that has them"));
   }
-  return HostTree{std::move(tree), workspace.path, true};
+  return HostTree{std::move(tree), is_mount ? workspace.target : workspace.path,
+                  true};
 }
 
 }  // namespace sandbox

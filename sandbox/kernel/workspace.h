@@ -1,4 +1,4 @@
-// A directory of the host as the workspace of a sandbox.
+// A directory of the host as the workspace of a sandbox, or as a mount.
 //
 // The path is resolved without following any link: whoever may write to a
 // directory above the workspace could otherwise lead the mount elsewhere. All
@@ -23,17 +23,21 @@ struct WorkspaceMount {
   bool read_only = false;
   // The first id of the sandbox.
   uint32_t first_id = 0;
+  // Where it appears inside; empty: at its own path, as the workspace.
+  std::string target = {};
 };
 
 // Opens the directory (O_PATH). The path must be absolute, without ".." and
 // links, and not where a sandbox has directories of its own: /proc, /sys, /dev
 // and /etc, and what is below them; / and /usr. Symbolic links made later
-// cannot redirect the descriptor.
-absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path);
+// cannot redirect the descriptor. `use` begins the text of an error.
+absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path,
+                                       const char* use = "workspace");
 
 // Makes a detached mount of the workspace in which its files belong to the
-// sandbox's user. Fails with ISOLATION if its file system has no idmapped
-// mounts.
+// sandbox's user. The target is held against the same rules as the path, and
+// must not be below /usr either. Fails with ISOLATION if its file system has no
+// idmapped mounts.
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 
 }  // namespace sandbox

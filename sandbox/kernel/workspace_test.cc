@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -115,6 +116,43 @@ TEST_F(OpenWorkspaceTest, LendsTheDirectoryAsOneOfTheCommandsUserAndGroup) {
   ASSERT_EQ(::fstat(lent->tree.get(), &shown), 0);
   EXPECT_EQ(shown.st_uid, kFirstId + kCommandId);
   EXPECT_EQ(shown.st_gid, kFirstId + kCommandId);
+}
+
+TEST_F(OpenWorkspaceTest, AMountAppearsAtItsTarget) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  constexpr uint32_t kFirstId = 0x70000000;
+  WorkspaceMount mount = {path_ + "/real", /*read_only=*/true, kFirstId,
+                          "/opt/tool"};
+  const absl::StatusOr<HostTree> lent = LendWorkspace(mount);
+  if (FailureOf(lent.status()) == wire::Reply::ISOLATION) {
+    GTEST_SKIP() << lent.status();
+  }
+  ASSERT_THAT(lent.status(), IsOk());
+  EXPECT_EQ(lent->target, "/opt/tool");
+  struct statvfs shown;
+  ASSERT_EQ(::fstatvfs(lent->tree.get(), &shown), 0);
+  EXPECT_EQ(shown.f_flag & (ST_RDONLY | ST_NOSUID | ST_NODEV),
+            ST_RDONLY | ST_NOSUID | ST_NODEV);
+  mount.path = path_ + "/link";
+  EXPECT_THAT(
+      LendWorkspace(mount).status(),
+      FailsWith(wire::Reply::WORKSPACE,
+                absl::StrCat(
+                    "mount ", path_, "/link: path contains a symbolic link (",
+                    path_, "/link -> ", path_, "/real); name the real path")));
+}
+
+TEST_F(OpenWorkspaceTest, AMountCannotCoverWhatASandboxHasOfItsOwn) {
+  for (const char* target : {"/proc", "/sys/x", "/dev/shm", "/etc", "/", "/usr",
+                             "/usr/bin", "//usr", "x", "/a/../usr"}) {
+    EXPECT_THAT(
+        LendWorkspace({path_ + "/real", true, 0, target}).status(),
+        FailsWith(wire::Reply::WORKSPACE, ::testing::StartsWith(absl::StrCat(
+                                              "mount at ", target, ": "))))
+        << target;
+  }
 }
 
 }  // namespace

@@ -54,6 +54,10 @@ std::vector<WorkspaceMount> WorkspacesOf(const wire::SandboxSpec& spec,
        spec.further_workspaces()) {
     workspaces.push_back({further.path(), further.read_only(), first_id});
   }
+  for (const wire::SandboxSpec::Mount& mount : spec.mounts()) {
+    workspaces.push_back(
+        {mount.source(), !mount.writable(), first_id, mount.target()});
+  }
   return workspaces;
 }
 

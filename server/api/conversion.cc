@@ -13,6 +13,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
+#include "corral/v1/mount.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
@@ -21,6 +22,7 @@
 #include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/egress_rules.h"
+#include "server/api/host_directories.h"
 
 namespace server {
 namespace {
@@ -227,6 +229,13 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
         std::string(sandbox::StripTrailingSlashes(workspace.path())));
     further->set_read_only(workspace.read_only());
   }
+  for (const corral::v1::Mount& mount : wanted.mounts()) {
+    wire::SandboxSpec::Mount* lent = spec.add_mounts();
+    lent->set_source(
+        std::string(sandbox::StripTrailingSlashes(mount.source())));
+    lent->set_target(std::string(TargetOf(mount)));
+    lent->set_writable(mount.writable());
+  }
   SetLimits(wanted.limits(), defaults.limits, &spec);
   SetLifetime(wanted.lifetime(), defaults.lifetime, &spec);
   SetRetention(wanted.retention(), defaults.retention, &spec);
@@ -262,6 +271,12 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
     corral::v1::Workspace* workspace = sandbox.add_further_workspaces();
     workspace->set_path(further.path());
     workspace->set_read_only(further.read_only());
+  }
+  for (const wire::SandboxSpec::Mount& lent : spec.mounts()) {
+    corral::v1::Mount* mount = sandbox.add_mounts();
+    mount->set_source(lent.source());
+    mount->set_target(lent.target());
+    mount->set_writable(lent.writable());
   }
   corral::v1::Limits* limits = sandbox.mutable_limits();
   if (spec.memory_bytes() != 0) {

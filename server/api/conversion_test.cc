@@ -83,6 +83,24 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   EXPECT_TRUE(sandbox.further_workspaces(0).read_only());
 }
 
+TEST(ConversionTest, AMountKeepsItsPlaceAndItsRights) {
+  corral::v1::Sandbox wanted;
+  wanted.add_mounts()->set_source("/opt/tool/");
+  corral::v1::Mount* const home = wanted.add_mounts();
+  home->set_source("/srv/home");
+  home->set_target("/home/corral/");
+  home->set_writable(true);
+  const corral::v1::Sandbox sandbox =
+      FromSpec(ToSpec(wanted, SandboxDefaults()));
+  ASSERT_EQ(sandbox.mounts_size(), 2);
+  EXPECT_EQ(sandbox.mounts(0).source(), "/opt/tool");
+  EXPECT_EQ(sandbox.mounts(0).target(), "/opt/tool");
+  EXPECT_FALSE(sandbox.mounts(0).writable());
+  EXPECT_EQ(sandbox.mounts(1).source(), "/srv/home");
+  EXPECT_EQ(sandbox.mounts(1).target(), "/home/corral");
+  EXPECT_TRUE(sandbox.mounts(1).writable());
+}
+
 TEST(ConversionTest, EveryProfileKeepsItsName) {
   for (const corral::v1::Sandbox::Profile profile :
        {corral::v1::Sandbox::DEFAULT, corral::v1::Sandbox::STRICT,

@@ -10,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
@@ -20,14 +19,13 @@
 #include "sandbox/base/status_macros.h"
 #include "server/api/egress_rules.h"
 #include "server/api/errors.h"
+#include "server/api/host_directories.h"
 #include "server/api/ranges.h"
 
 namespace server {
 namespace {
 
 constexpr size_t kMaxCommandBytes = 1 << 20;
-constexpr size_t kMaxPathBytes = 4095;
-constexpr int kMaxFurtherWorkspaces = 16;
 constexpr size_t kMaxRequestIdBytes = 128;
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
 constexpr size_t kDefaultPageSize = 100;
@@ -43,44 +41,6 @@ std::string Join(absl::string_view field, absl::string_view part) {
 
 std::string Element(absl::string_view field, absl::string_view part, int i) {
   return absl::StrCat(field, ".", part, "[", i, "]");
-}
-
-absl::Status CheckPath(absl::string_view field, absl::string_view path) {
-  if (HasNul(path)) {
-    return InvalidField(field, path, kNoNul);
-  }
-  if (path.size() > kMaxPathBytes) {
-    return InvalidField(field, path, "at most 4095 bytes");
-  }
-  if (!absl::StartsWith(path, "/")) {
-    return InvalidField(field, path, "an absolute path");
-  }
-  for (const absl::string_view part :
-       absl::StrSplit(sandbox::StripTrailingSlashes(path).substr(1), '/')) {
-    if (part == "." || part == ".." || (part.empty() && path != "/")) {
-      return InvalidField(field, path,
-                          "a path without \".\", \"..\" and \"//\"");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckWorkspace(absl::string_view field,
-                            const corral::v1::Workspace& workspace) {
-  const std::string path_field = Join(field, "path");
-  RETURN_IF_ERROR(CheckPath(path_field, workspace.path()));
-  const absl::string_view path =
-      sandbox::StripTrailingSlashes(workspace.path());
-  for (const char* system : {"/proc", "/sys", "/dev", "/etc"}) {
-    if (sandbox::IsWithin(path, system)) {
-      return InvalidField(path_field, path,
-                          "a directory not below /proc, /sys, /dev or /etc");
-    }
-  }
-  if (path == "/") {
-    return InvalidField(path_field, path, "a directory below the root");
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckArguments(absl::string_view field,
@@ -154,33 +114,6 @@ absl::Status CheckWorkingDirectory(
   return absl::OkStatus();
 }
 
-// One inside of another would be seen twice, perhaps with other rights.
-absl::Status CheckFurtherWorkspaces(absl::string_view field,
-                                    const corral::v1::Sandbox& sandbox) {
-  const auto& further = sandbox.further_workspaces();
-  if (further.size() > kMaxFurtherWorkspaces) {
-    return InvalidField(field, absl::StrCat(further.size()), "at most 16");
-  }
-  if (!further.empty() && !sandbox.has_workspace()) {
-    return InvalidField(field, further[0].path(), "none without a workspace");
-  }
-  std::vector<absl::string_view> others = {sandbox.workspace().path()};
-  for (int i = 0; i < further.size(); ++i) {
-    const std::string element = absl::StrCat(field, "[", i, "]");
-    RETURN_IF_ERROR(CheckWorkspace(element, further[i]));
-    const absl::string_view path = further[i].path();
-    for (const absl::string_view other : others) {
-      if (IsWithin(path, other) || IsWithin(other, path)) {
-        return InvalidField(
-            Join(element, "path"), path,
-            "no directory at, above or below another workspace");
-      }
-    }
-    others.push_back(path);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckOutputPolicy(absl::string_view field,
                                const corral::v1::OutputPolicy& policy) {
   if (policy.has_retain_bytes()) {
@@ -233,12 +166,7 @@ absl::Status CheckTimeouts(absl::string_view field,
 
 absl::Status CheckSandbox(absl::string_view field,
                           const corral::v1::Sandbox& sandbox) {
-  if (sandbox.has_workspace()) {
-    RETURN_IF_ERROR(
-        CheckWorkspace(Join(field, "workspace"), sandbox.workspace()));
-  }
-  RETURN_IF_ERROR(
-      CheckFurtherWorkspaces(Join(field, "further_workspaces"), sandbox));
+  RETURN_IF_ERROR(CheckHostDirectories(field, sandbox));
   RETURN_IF_ERROR(CheckEgress(field, sandbox));
   if (!corral::v1::Sandbox::Profile_IsValid(sandbox.profile())) {
     return InvalidField(Join(field, "profile"), absl::StrCat(sandbox.profile()),

@@ -117,7 +117,7 @@ void Measure(int executions, int sandboxes) {
   options.max_executions_per_sandbox = executions;
   options.max_ended_executions = executions;
   Sandboxes server({&launcher, state.get(), &storage, &activity, &timers,
-                    &lanes, nullptr, &heap},
+                    &lanes, nullptr, nullptr, &heap},
                    options);
   const int64_t before = ResidentMiB();
   const absl::Time begin = absl::Now();

@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -34,8 +36,17 @@ namespace {
 // somebody killed.
 constexpr absl::Duration kCreationRetry = absl::Milliseconds(200);
 
+constexpr char kWorkspaceField[] = "sandbox.workspace.path";
+
 // The server's own name in StorageHealth.
 constexpr char kServer[] = "corrald";
+
+// The policy knows no other field than that of a workspace.
+absl::string_view WithoutField(const absl::Status& refused) {
+  absl::string_view message = refused.message();
+  absl::ConsumePrefix(&message, absl::StrCat(kWorkspaceField, " is "));
+  return message;
+}
 
 absl::Status ToCreationError(const wire::SandboxSpec& spec,
                              const absl::Status& status) {
@@ -44,7 +55,7 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
   }
   switch (sandbox::FailureOf(status)) {
     case wire::Reply::WORKSPACE:
-      return RefusedField("sandbox.workspace.path", status.message());
+      return RefusedField(kWorkspaceField, status.message());
     case wire::Reply::ISOLATION:
       return Error(absl::StatusCode::kFailedPrecondition,
                    corral::v1::ISOLATION_UNAVAILABLE, status.message());
@@ -165,46 +176,49 @@ void Sandboxes::Create(const NewSandbox& wanted, Created created) {
   }
 }
 
-void Sandboxes::BeginCreation(const std::shared_ptr<Sandbox>& sandbox) {
-  const auto make = [this, sandbox] {
-    environment_.lanes->launches.Run([this, sandbox] { Make(sandbox); });
-  };
-  const wire::SandboxSpec& spec = sandbox->spec();
-  if (spec.workspace().empty()) {
-    make();
-    return;
+std::vector<Sandboxes::Wish> Sandboxes::WishesOf(
+    const wire::SandboxSpec& spec) const {
+  std::vector<Wish> wishes;
+  if (!spec.workspace().empty()) {
+    wishes.push_back({environment_.workspaces, spec.workspace(),
+                      spec.workspace_read_only(), kWorkspaceField});
   }
-  environment_.workspaces->Run(
-      spec.name(), spec.workspace(), spec.workspace_read_only(),
-      [this, sandbox, make](const absl::Status& allowed) {
-        if (allowed.ok()) {
-          CheckFurtherWorkspaces(sandbox, 0, make);
-        } else {
-          GiveUp(sandbox, allowed);
-        }
-      });
+  for (int i = 0; i < spec.further_workspaces_size(); ++i) {
+    const wire::SandboxSpec::FurtherWorkspace& further =
+        spec.further_workspaces(i);
+    wishes.push_back({environment_.workspaces, further.path(),
+                      further.read_only(),
+                      absl::StrCat("sandbox.further_workspaces[", i, "]")});
+  }
+  for (int i = 0; i < spec.mounts_size(); ++i) {
+    const wire::SandboxSpec::Mount& mount = spec.mounts(i);
+    wishes.push_back({environment_.mounts, mount.source(), !mount.writable(),
+                      absl::StrCat("sandbox.mounts[", i, "].source")});
+  }
+  return wishes;
 }
 
-void Sandboxes::CheckFurtherWorkspaces(const std::shared_ptr<Sandbox>& sandbox,
-                                       int index, std::function<void()> make) {
-  const wire::SandboxSpec& spec = sandbox->spec();
-  if (index == spec.further_workspaces_size()) {
-    make();
+void Sandboxes::BeginCreation(const std::shared_ptr<Sandbox>& sandbox) {
+  CheckWishes(sandbox, WishesOf(sandbox->spec()));
+}
+
+void Sandboxes::CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
+                            std::vector<Wish> wishes) {
+  if (wishes.empty()) {
+    environment_.lanes->launches.Run([this, sandbox] { Make(sandbox); });
     return;
   }
-  const wire::SandboxSpec::FurtherWorkspace& workspace =
-      spec.further_workspaces(index);
-  environment_.workspaces->Run(
-      spec.name(), workspace.path(), workspace.read_only(),
-      [this, sandbox, index,
-       make = std::move(make)](const absl::Status& allowed) {
+  const Wish wish = wishes.front();
+  wishes.erase(wishes.begin());
+  wish.checks->Run(
+      sandbox->spec().name(), wish.path, wish.read_only,
+      [this, sandbox, field = wish.field,
+       rest = std::move(wishes)](const absl::Status& allowed) mutable {
         if (allowed.ok()) {
-          CheckFurtherWorkspaces(sandbox, index + 1, make);
-        } else if (absl::IsInvalidArgument(allowed)) {
-          GiveUp(sandbox,
-                 RefusedField(
-                     absl::StrCat("sandbox.further_workspaces[", index, "]"),
-                     allowed.message()));
+          CheckWishes(sandbox, std::move(rest));
+        } else if (absl::IsInvalidArgument(allowed) &&
+                   field != kWorkspaceField) {
+          GiveUp(sandbox, RefusedField(field, WithoutField(allowed)));
         } else {
           GiveUp(sandbox, allowed);
         }

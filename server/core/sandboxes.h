@@ -49,6 +49,7 @@ class Sandboxes {
     TimerQueue* timers;
     Lanes* lanes;
     WorkspaceChecks* workspaces;
+    WorkspaceChecks* mounts;
     HeapTrim* heap;
   };
 
@@ -117,12 +118,21 @@ class Sandboxes {
   std::shared_ptr<Retention> MakeRetention();
   std::shared_ptr<Sandbox> MakeSandbox(const NewSandbox& sandbox,
                                        const std::string& id);
-  // Has the workspaces checked, and then Make() run on the lane of launches.
+  // A directory of the host that a sandbox wants.
+  struct Wish {
+    // These decide whether it may be lent.
+    WorkspaceChecks* checks;
+    std::string path;
+    bool read_only;
+    // The field of the request.
+    std::string field;
+  };
+  std::vector<Wish> WishesOf(const sandbox::wire::SandboxSpec& spec) const;
+  // Has all directories checked, and then Make() run on the lane of launches.
   void BeginCreation(const std::shared_ptr<Sandbox>& sandbox);
-  // Has the further workspaces from this one on checked; runs `make` if all may
-  // be used.
-  void CheckFurtherWorkspaces(const std::shared_ptr<Sandbox>& sandbox,
-                              int index, std::function<void()> make);
+  // Has the first of `wishes` checked, and then the others.
+  void CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
+                   std::vector<Wish> wishes);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
   // Ends a creation before anything of the sandbox is on the disk.
   void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);

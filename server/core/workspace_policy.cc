@@ -78,6 +78,19 @@ std::string RealPath(const std::string& directory) {
   return real == nullptr ? directory : std::string(real.get());
 }
 
+// A root that is a link: its real path is allowed, and the path by the link is
+// refused later, with the link's name.
+bool IsInRoot(const std::string& path, const std::string& root) {
+  return sandbox::IsWithin(path, RealPath(root)) ||
+         sandbox::IsWithin(path, root);
+}
+
+bool IsInOne(const std::string& path, const std::vector<std::string>& roots) {
+  return std::any_of(roots.begin(), roots.end(), [&](const std::string& root) {
+    return IsInRoot(path, root);
+  });
+}
+
 template <size_t kCount>
 bool IsWithinOne(const std::string& path, const char* const (&trees)[kCount]) {
   return std::any_of(std::begin(trees), std::end(trees), [&](const char* tree) {
@@ -128,6 +141,22 @@ bool BelongsToAServer(const std::string& directory) {
           (status.st_mode & ACCESSPERMS) == S_IRWXU);
 }
 
+absl::Status CheckOpens(const std::string& path) {
+  const UniqueFd directory = OpenWithoutLinks(path);
+  const int error = errno;
+  if (!directory.valid() && error == ELOOP) {
+    return Refuse(
+        path, absl::StrCat("a path without symbolic links (", FirstLink(path),
+                           " is one); name the real path"));
+  }
+  if (!directory.valid()) {
+    return Refuse(
+        path, absl::StrCat("a directory that the server can open (",
+                           absl::ErrnoToStatus(error, path).message(), ")"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status WorkspacePolicy::Check(const std::string& path,
@@ -141,32 +170,54 @@ absl::Status WorkspacePolicy::Check(const std::string& path,
     // Before the path is opened: an error would show what is on the host.
     RETURN_IF_ERROR(CheckRoots(path));
   }
-  const UniqueFd directory = OpenWithoutLinks(path);
-  const int error = errno;
-  if (!directory.valid() && error == ELOOP) {
-    return Refuse(
-        path, absl::StrCat("a path without symbolic links (", FirstLink(path),
-                           " is one); name the real path"));
-  }
-  if (!directory.valid()) {
-    return Refuse(
-        path, absl::StrCat("a directory that the server can open (",
-                           absl::ErrnoToStatus(error, path).message(), ")"));
-  }
+  RETURN_IF_ERROR(CheckOpens(path));
   if (options_.roots.empty()) {
     RETURN_IF_ERROR(CheckLocal(path, read_only));
   }
   return CheckOwn(path);
 }
 
+absl::Status WorkspacePolicy::CheckMount(const std::string& path,
+                                         bool read_only) const {
+  if (IsInMountRoot(path, read_only)) {
+    RETURN_IF_ERROR(CheckOpens(path));
+    return CheckOwn(path);
+  }
+  const bool only_roots_count =
+      !options_.roots.empty() || options_.has_remote_clients;
+  if (only_roots_count && !IsInOne(path, options_.roots)) {
+    return Refuse(path, MountPlaces());
+  }
+  return Check(path, read_only);
+}
+
+bool WorkspacePolicy::IsInMountRoot(const std::string& path,
+                                    bool read_only) const {
+  return std::any_of(options_.mount_roots.begin(), options_.mount_roots.end(),
+                     [&](const Options::MountRoot& root) {
+                       return (read_only || root.writable) &&
+                              IsInRoot(path, root.path);
+                     });
+}
+
+std::string WorkspacePolicy::MountPlaces() const {
+  std::vector<std::string> places = options_.roots;
+  for (const Options::MountRoot& root : options_.mount_roots) {
+    places.push_back(
+        absl::StrCat(root.path, root.writable ? "" : " (read-only)"));
+  }
+  return places.empty()
+             ? "no mount, since the server's configuration names neither "
+               "workspace_roots nor mount_roots"
+             : absl::StrCat(
+                   "a directory at or below the server's "
+                   "workspace_roots and mount_roots: ",
+                   absl::StrJoin(places, ", "));
+}
+
 absl::Status WorkspacePolicy::CheckRoots(const std::string& path) const {
-  for (const std::string& root : options_.roots) {
-    // A root that is a link: its real path is allowed, and the path by the link
-    // is refused later, with the link's name.
-    if (sandbox::IsWithin(path, RealPath(root)) ||
-        sandbox::IsWithin(path, root)) {
-      return absl::OkStatus();
-    }
+  if (IsInOne(path, options_.roots)) {
+    return absl::OkStatus();
   }
   return Refuse(path, absl::StrCat("a directory at or below the server's "
                                    "workspace_roots: ",

@@ -1,4 +1,4 @@
-// Decides which directories of the host may be a workspace.
+// Decides which directories of the host may be a workspace or a mount.
 //
 // A sandbox may read and write its workspace as the directory's owner does.
 // Without these rules, everybody who may create a sandbox could do on the host
@@ -24,6 +24,12 @@ class WorkspacePolicy {
     // ServerConfig.workspace_roots: a workspace must be one of them or lie
     // below one.
     std::vector<std::string> roots;
+    // ServerConfig.mount_roots: mounts may lie there, too.
+    struct MountRoot {
+      std::string path;
+      bool writable = false;
+    };
+    std::vector<MountRoot> mount_roots;
     // Without roots, remote clients, which come over TCP, may name no
     // workspace. Local clients may name what `user` may write, or read if the
     // workspace is read-only; root may name everything but the directories of
@@ -50,7 +56,15 @@ class WorkspacePolicy {
   // by replacing a directory with a link after the check.
   absl::Status Check(const std::string& path, bool read_only) const;
 
+  // The same for the source of a mount: it may be whatever may be a workspace,
+  // and lie below a mount root. The field of the error is that of a workspace.
+  absl::Status CheckMount(const std::string& path, bool read_only) const;
+
  private:
+  // Whether a mount may lie there because of a mount root.
+  bool IsInMountRoot(const std::string& path, bool read_only) const;
+  // The roots that a mount may lie below, for people.
+  std::string MountPlaces() const;
   absl::Status CheckRoots(const std::string& path) const;
   absl::Status CheckLocal(const std::string& path, bool read_only) const;
   absl::Status CheckOwn(const std::string& path) const;

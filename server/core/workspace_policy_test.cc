@@ -217,6 +217,72 @@ TEST_F(WorkspacePolicyTest, RefusesAPathThatIsNotADirectory) {
   }
 }
 
+absl::Status CheckMount(const WorkspacePolicy& policy, const std::string& path,
+                        bool writable = false) {
+  return policy.CheckMount(path, /*read_only=*/!writable);
+}
+
+TEST_F(WorkspacePolicyTest, AMountMayLieWhereAWorkspaceMay) {
+  EXPECT_THAT(CheckMount(WithRoots({Path("/root")}), Path("/root/work"), true),
+              IsOk());
+  EXPECT_THAT(CheckMount(Local(kRoot), Path("/other"), true), IsOk());
+  EXPECT_THAT(std::string(CheckMount(Local(kRoot), "/var/lib").message()),
+              HasSubstr("not of the system"));
+}
+
+TEST_F(WorkspacePolicyTest, AMountRootAllowsMountsButNoWorkspace) {
+  for (const bool is_writable : {false, true}) {
+    WorkspacePolicy::Options options = Options();
+    options.roots = {Path("/root")};
+    options.has_remote_clients = true;
+    options.mount_roots = {{"/nonexistent", true},
+                           {Path("/other"), is_writable}};
+    std::filesystem::create_directories(Path("/other/tool"));
+    const WorkspacePolicy policy(options);
+    EXPECT_THAT(CheckMount(policy, Path("/other")), IsOk());
+    EXPECT_THAT(CheckMount(policy, Path("/other/tool")), IsOk());
+    EXPECT_EQ(CheckMount(policy, Path("/other"), true).ok(), is_writable);
+    EXPECT_THAT(Refusal(policy, Path("/other")), HasSubstr("workspace_roots"));
+  }
+}
+
+TEST_F(WorkspacePolicyTest, ARefusedMountLearnsWhichRootsThereAre) {
+  WorkspacePolicy::Options options = Options();
+  options.has_remote_clients = true;
+  EXPECT_THAT(
+      std::string(
+          CheckMount(WorkspacePolicy(options), Path("/other")).message()),
+      HasSubstr("allowed: no mount, since the server's configuration "
+                "names neither workspace_roots nor mount_roots"));
+  options.mount_roots = {{"/a", true}, {"/b", false}};
+  EXPECT_THAT(
+      std::string(
+          CheckMount(WorkspacePolicy(options), Path("/other")).message()),
+      HasSubstr("mount_roots: /a, /b (read-only)"));
+  options.roots = {"/w"};
+  options.has_remote_clients = false;
+  EXPECT_THAT(
+      std::string(
+          CheckMount(WorkspacePolicy(options), Path("/none")).message()),
+      HasSubstr("mount_roots: /w, /a, /b (read-only)"));
+}
+
+TEST_F(WorkspacePolicyTest, AMountRootOpensNeitherLinksNorOwnDirectories) {
+  Link("/other/link", "/etc");
+  { std::ofstream file(Path("/other/file")); }
+  WorkspacePolicy::Options options = Options();
+  options.mount_roots = {{directory_, true}};
+  const WorkspacePolicy policy(options);
+  const auto refusal = [&](const char* name) {
+    return std::string(CheckMount(policy, Path(name)).message());
+  };
+  EXPECT_THAT(refusal("/other/link"), HasSubstr("is one); name the real path"));
+  EXPECT_THAT(refusal("/other/file"), HasSubstr("Not a directory"));
+  EXPECT_THAT(refusal("/state/boxes"), HasSubstr("the server's state_dir"));
+  EXPECT_THAT(refusal(""), HasSubstr("the server's state_dir"));
+  EXPECT_THAT(refusal("/socket"), HasSubstr("the server's socket"));
+}
+
 // Root may write everything, so this test becomes somebody else.
 TEST_F(WorkspacePolicyTest, ALocalPersonHasWhatThatPersonMayWrite) {
   if (::geteuid() != 0) {

@@ -25,8 +25,10 @@
 namespace server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using ::tests::FakeSupervisor;
 
 class SandboxServiceTest : public ServerFixture {
@@ -146,6 +148,27 @@ TEST_F(SandboxServiceTest, RefusesAWorkspaceThatThePolicyForbids) {
   EXPECT_FALSE(std::filesystem::exists(state_->SandboxPath("box")));
   request.mutable_sandbox()->clear_workspace();
   EXPECT_TRUE(Create(request, &sandbox).ok());
+}
+
+TEST_F(SandboxServiceTest, ChecksEachMountByThePolicyOfMounts) {
+  corral::v1::Sandbox sandbox;
+  corral::v1::CreateSandboxRequest request = Request();
+  request.set_sandbox_id("box");
+  for (const std::string& source :
+       {std::string("/srv"), std::filesystem::canonical(path_).string()}) {
+    corral::v1::Mount* const mount = request.mutable_sandbox()->add_mounts();
+    mount->set_source(source);
+    mount->set_target(absl::StrCat("/mnt/", request.sandbox().mounts_size()));
+  }
+  const grpc::Status status = Create(request, &sandbox);
+  EXPECT_EQ(Field(status), "sandbox.mounts[1].source");
+  EXPECT_THAT(status.error_message(),
+              AllOf(StartsWith("sandbox.mounts[1].source: \"/"),
+                    HasSubstr("state_dir")));
+  EXPECT_EQ(sandboxes_->registry().size(), 0);
+  request.mutable_sandbox()->mutable_mounts()->DeleteSubrange(1, 1);
+  ASSERT_TRUE(Create(request, &sandbox).ok());
+  EXPECT_EQ(sandbox.mounts(0).target(), "/mnt/1");
 }
 
 TEST_F(SandboxServiceTest, RefusesARequestAboveACeiling) {

@@ -23,7 +23,6 @@
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/workspace_checks.h"
-#include "server/core/workspace_policy.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
@@ -52,25 +51,33 @@ corral::v1::IsolationFeature Enforced(const std::string& name) {
   return feature;
 }
 
+WorkspacePolicy PolicyOf(const std::string& state_directory) {
+  WorkspacePolicy::Options options;
+  options.roots = {"/"};
+  options.state_directory = state_directory;
+  return WorkspacePolicy(options);
+}
+
+std::string PathOfTest() {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  return absl::StrCat(::testing::TempDir(), "/", test->test_suite_name(), "_",
+                      test->name());
+}
+
 }  // namespace
 
 ServerFixture::ServerFixture(uint32_t max_sandboxes, uint32_t max_executions,
                              size_t max_waiting_calls,
                              uint64_t max_waiting_input)
-    : max_sandboxes_(max_sandboxes),
+    : path_(PathOfTest()),
+      policy_(PolicyOf(path_)),
+      max_sandboxes_(max_sandboxes),
       max_executions_(max_executions),
       max_waiting_calls_(max_waiting_calls),
       max_waiting_input_(max_waiting_input) {
-  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  path_ = absl::StrCat(::testing::TempDir(), "/", test->test_suite_name(), "_",
-                       test->name());
   std::filesystem::remove_all(path_);
-  WorkspacePolicy::Options workspaces;
-  workspaces.roots = {"/"};
-  workspaces.state_directory = path_;
-  check_workspace_ = [policy = WorkspacePolicy(workspaces)](
-                         const std::string& path, bool read_only) {
-    return policy.Check(path, read_only);
+  check_workspace_ = [this](const std::string& path, bool read_only) {
+    return policy_.Check(path, read_only);
   };
   Begin();
 }
@@ -94,6 +101,11 @@ void ServerFixture::Begin() {
         return check_workspace_(path, read_only);
       },
       &timers_, &lanes_->workspaces);
+  mounts_ = std::make_unique<WorkspaceChecks>(
+      [this](const std::string& path, bool read_only) {
+        return policy_.CheckMount(path, read_only);
+      },
+      &timers_, &lanes_->workspaces);
   Sandboxes::Options options;
   options.max_sandboxes = max_sandboxes_;
   options.max_executions_per_sandbox = max_executions_;
@@ -106,7 +118,7 @@ void ServerFixture::Begin() {
   sandboxes_ = std::make_unique<Sandboxes>(
       Sandboxes::Environment{&factory_, state_.get(), &storage_,
                              activity_.get(), &timers_, lanes_.get(),
-                             workspaces_.get(), heap_.get()},
+                             workspaces_.get(), mounts_.get(), heap_.get()},
       options);
   EXPECT_TRUE(sandboxes_->Recover().ok());
   AwaitLanes();

@@ -26,6 +26,7 @@
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
 #include "server/core/workspace_checks.h"
+#include "server/core/workspace_policy.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
 #include "server/runtime/activity.h"
@@ -111,16 +112,18 @@ class ServerFixture : public ::testing::Test {
 
   tests::FakeSupervisorLauncher factory_;
   tests::FakeTimerQueue timers_;
-  std::string path_;
+  const std::string path_;
+  // Allows every directory but the state directory.
+  const WorkspacePolicy policy_;
   Ceilings ceilings_;
   std::unique_ptr<StateDirectory> state_;
   StorageHealth storage_;
   std::unique_ptr<Activity> activity_;
   std::unique_ptr<Lanes> lanes_;
-  // Allows every directory but the state directory. A test may replace it
-  // before it creates a sandbox.
+  // Asks the policy. A test may replace it before it creates a sandbox.
   WorkspaceChecks::Check check_workspace_;
   std::unique_ptr<WorkspaceChecks> workspaces_;
+  std::unique_ptr<WorkspaceChecks> mounts_;
   std::unique_ptr<HeapTrim> heap_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<SandboxService> sandbox_service_;

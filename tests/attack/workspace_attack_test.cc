@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -83,6 +87,107 @@ TEST_F(AttackTest, ReadOnlyWorkspaceStaysReadOnly) {
   EXPECT_THAT(Shell("chmod 777 attack"), HasSubstr("Read-only file system"));
   EXPECT_THAT(Shell("mount -o remount,rw ."), testing::Not(HasSubstr("ok")));
   EXPECT_FALSE(std::filesystem::exists(sandbox_.workspace() + "/file"));
+}
+
+class MountAttackTest : public AttackTest {
+ protected:
+  MountAttackTest() {
+    std::filesystem::create_directory(source_);
+    std::ofstream(source_ + "/tool") << "tool\n";
+  }
+
+  void Mount(const std::string& source, const std::string& target,
+             bool writable = false) {
+    sandbox::wire::SandboxSpec::Mount* const mount = spec().add_mounts();
+    mount->set_source(source);
+    mount->set_target(target);
+    mount->set_writable(writable);
+  }
+
+  const std::string source_ = sandbox_.directory() + "/lent";
+};
+
+TEST_F(MountAttackTest, ReadOnlyMountStaysReadOnly) {
+  ASSERT_EQ(::chmod(source_.c_str(), 0777), 0);
+  Mount(source_, "/opt/lent");
+  Create();
+  for (const char* attempt :
+       {"echo x > /opt/lent/tool", "touch /opt/lent/new", "rm /opt/lent/tool",
+        "mv /opt/lent/tool /opt/lent/other", "chmod 777 /opt/lent",
+        "ln /opt/lent/tool /opt/lent/hard", "ln /opt/lent/tool tool",
+        "touch -t 197001010000 /opt/lent/tool", "mount -o remount,rw /opt/lent",
+        "mount -o remount,bind,rw /opt/lent",
+        "mount --bind /opt/lent /tmp && touch /tmp/new", "umount /opt/lent",
+        "unshare -Urm mount -o remount,bind,rw /opt/lent"}) {
+    EXPECT_THAT(Shell(absl::StrCat(attempt, " 2>&1 && echo done")),
+                testing::Not(HasSubstr("done")))
+        << attempt;
+  }
+  std::ifstream tool(source_ + "/tool");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(tool), {}), "tool\n");
+  EXPECT_FALSE(std::filesystem::exists(source_ + "/new"));
+}
+
+// With namespaces of its own a program is root over its copies of the mounts.
+TEST_F(MountAttackTest, ReadOnlyMountStaysReadOnlyInNestedNamespaces) {
+  ASSERT_EQ(::chmod(source_.c_str(), 0777), 0);
+  spec().set_profile(sandbox::wire::SandboxSpec::NESTED);
+  Mount(source_, "/opt/lent");
+  Create();
+  EXPECT_THAT(Shell("unshare -Urm sh -c 'id -u; "
+                    "mount -o remount,bind,rw /opt/lent || echo refused; "
+                    "umount /opt/lent || echo refused; touch /opt/lent/new'"),
+              HasSubstr("0\n"));
+  EXPECT_THAT(Shell("unshare -Urm sh -c '"
+                    "mount -o remount,bind,rw /opt/lent || echo refused'"),
+              HasSubstr("refused"));
+  EXPECT_FALSE(std::filesystem::exists(source_ + "/new"));
+}
+
+TEST_F(MountAttackTest, LinksInAMountDoNotLeadOutside) {
+  std::filesystem::create_symlink("/etc/shadow", source_ + "/shadow");
+  std::filesystem::create_symlink("/boot", source_ + "/root");
+  std::filesystem::create_symlink("../../../../../../../boot", source_ + "/up");
+  Mount(source_, "/opt/lent", /*writable=*/true);
+  Create();
+  for (const char* path : {"shadow", "root/", "up/"}) {
+    EXPECT_THAT(Shell(absl::StrCat("cat /opt/lent/", path)),
+                HasSubstr("No such file"))
+        << path;
+  }
+}
+
+TEST_F(MountAttackTest, DevicesAndSetuidProgramsInAMountHaveNoEffect) {
+  ASSERT_EQ(::mknod((source_ + "/null").c_str(), S_IFCHR | 0666, 0x103), 0);
+  ASSERT_EQ(::chmod((source_ + "/null").c_str(), 0666), 0);
+  std::filesystem::copy_file("/usr/bin/id", source_ + "/id");
+  ASSERT_EQ(::chmod((source_ + "/id").c_str(), 04755), 0);
+  Mount(source_, "/opt/lent", /*writable=*/true);
+  Create();
+  EXPECT_THAT(Shell("cat /opt/lent/null"), HasSubstr("Permission denied"));
+  EXPECT_EQ(Shell("/opt/lent/id -u"), "1000\n");
+}
+
+TEST_F(MountAttackTest, RefusesSourcesAndTargetsOfTheSystem) {
+  const std::string link = sandbox_.directory() + "/link";
+  std::filesystem::create_directory_symlink("/root", link);
+  const std::pair<std::string, std::string> wishes[] = {
+      {link, "/opt/x"},          {link + "/.ssh", "/opt/x"},
+      {"/tmp/../etc", "/opt/x"}, {"/dev", "/opt/x"},
+      {"/dev/null", "/opt/x"},   {"/proc/1/root", "/opt/x"},
+      {"/etc", "/opt/x"},        {source_ + "/tool", "/opt/x"},
+      {source_, "/usr/bin"},     {source_, "/opt/../usr"},
+      {source_, "/proc"},        {source_, "/dev/shm"},
+      {source_, "/etc"},         {source_, "/"},
+      {source_, "opt"}};
+  for (const auto& [source, target] : wishes) {
+    sandbox::TestSandbox other;
+    sandbox::wire::SandboxSpec::Mount* const mount = other.spec().add_mounts();
+    mount->set_source(source);
+    mount->set_target(target);
+    EXPECT_THAT(other.Create(), FailsWith(sandbox::wire::Reply::WORKSPACE, _))
+        << source << " at " << target;
+  }
 }
 
 TEST_F(AttackTest, FilesOfOtherUsersStayTheirs) {

@@ -1,10 +1,14 @@
 // Where a workspace may lie on the host.
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/integration_test.h"
 #include "tests/text_file.h"
@@ -13,6 +17,7 @@ namespace tests {
 namespace {
 
 using ::corral::v1::STDOUT;
+using ::testing::HasSubstr;
 
 class WorkspaceTest : public IntegrationTest {};
 
@@ -79,6 +84,91 @@ TEST_F(WorkspaceTest, IsRefusedIfAFurtherOneIsMissing) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Field(status), "sandbox.further_workspaces[0]");
   std::filesystem::remove_all(path);
+}
+
+class MountTest : public IntegrationTest {
+ protected:
+  MountTest() {
+    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+    for (const char* name : {"/tool", "/home", "/state"}) {
+      std::filesystem::create_directory(path_ + name);
+    }
+    WriteFile(path_ + "/tool/there", "tool\n");
+    request_.set_parent(kTenant);
+  }
+  ~MountTest() override { std::filesystem::remove_all(path_); }
+
+  corral::v1::Mount* Add(const std::string& source) {
+    corral::v1::Mount* const mount = request_.mutable_sandbox()->add_mounts();
+    mount->set_source(source);
+    return mount;
+  }
+
+  std::string path_ = "/var/tmp/corral-mounts-XXXXXX";
+  corral::v1::CreateSandboxRequest request_;
+};
+
+TEST_F(MountTest, IsReadOnlyAtItsPlaceAndNeedsNoWorkspace) {
+  Add(path_ + "/tool");
+  Add(path_ + "/tool")->set_target("/opt/deep/tool");
+  const std::string sandbox = client_->CreateSandbox(request_);
+  const auto call = client_->Run(
+      sandbox,
+      MakeCommand({"sh", "-c",
+                   absl::StrCat("cat ", path_, "/tool/there; ls ", path_,
+                                "; cd /opt/deep/tool; cat "
+                                "there; echo x > there || echo kept; "
+                                "touch new; chmod 700 . ; ls")}));
+  EXPECT_EQ(call->bytes[STDOUT], "tool\ntool\ntool\nkept\nthere\n");
+  EXPECT_THAT(call->bytes[corral::v1::STDERR],
+              HasSubstr("Read-only file system"));
+  client_->DeleteSandbox(sandbox);
+}
+
+TEST_F(MountTest, CanBeAHomeThatOutlivesTheSandbox) {
+  ASSERT_EQ(::chown((path_ + "/home").c_str(), 1234, 1235), 0);
+  corral::v1::Mount* const home = Add(path_ + "/home");
+  home->set_target("/home/corral");
+  home->set_writable(true);
+  for (const char* expected : {"1\n", "2\n"}) {
+    const std::string sandbox = client_->CreateSandbox(request_);
+    const auto call = client_->Run(
+        sandbox,
+        MakeCommand({"sh", "-c", "echo line >> ~/log; wc -l < ~/log"}));
+    EXPECT_EQ(call->bytes[STDOUT], expected);
+    client_->DeleteSandbox(sandbox);
+  }
+  struct stat made;
+  ASSERT_EQ(::stat((path_ + "/home/log").c_str(), &made), 0);
+  EXPECT_EQ(made.st_uid, 1234);
+  EXPECT_EQ(made.st_gid, 1235);
+}
+
+TEST_F(MountTest, IsRefusedWithTheFieldWhenItMayNotBeLent) {
+  std::filesystem::create_directory_symlink("/root", path_ + "/link");
+  Add(path_ + "/tool");
+  corral::v1::Mount* const mount = Add("/");
+  for (const std::string& source :
+       {server_.directory() + "/state", server_.directory(), path_ + "/link",
+        path_ + "/link/.ssh", path_ + "/none", path_ + "/tool/there",
+        std::string("/dev"), std::string("/dev/null"), std::string("/proc/1"),
+        path_ + "/tool/../../../etc", std::string("/var/lib")}) {
+    mount->set_source(source);
+    mount->set_target("/mnt/x");
+    corral::v1::Sandbox sandbox;
+    const grpc::Status status =
+        client_->Call(&Client::SandboxStub::CreateSandbox, request_, &sandbox);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+        << source;
+    EXPECT_EQ(Field(status), "sandbox.mounts[1].source") << source;
+    EXPECT_THAT(status.error_message(), HasSubstr("allowed: ")) << source;
+  }
+  mount->set_source(path_ + "/tool");
+  mount->set_target("/usr/local/bin");
+  corral::v1::Sandbox sandbox;
+  EXPECT_EQ(Field(client_->Call(&Client::SandboxStub::CreateSandbox, request_,
+                                &sandbox)),
+            "sandbox.mounts[1].target");
 }
 
 }  // namespace
