@@ -42,8 +42,9 @@ std::string MessageOfAgent(const std::string& session_id, std::string text) {
 }
 
 bool IsAboutDirectory(const absl::Status& status) {
-  return absl::StrContains(status.message(), "workspace") ||
-         absl::StrContains(status.message(), "working directory");
+  return !absl::StrContains(status.message(), "sandbox.mounts") &&
+         (absl::StrContains(status.message(), "workspace") ||
+          absl::StrContains(status.message(), "working directory"));
 }
 
 std::string CannotRun(const std::string& session_id,
@@ -64,9 +65,7 @@ std::string NotSeen(const std::string& session_id,
   return MessageOfAgent(
       session_id,
       absl::StrCat("corral-acp: commands do not see the additional directory ",
-                   directory,
-                   "; if the server has it elsewhere, give corral-acp --map "
-                   "LOCAL=REMOTE"));
+                   directory));
 }
 
 // Hard to guess, and unused on the server.
@@ -309,6 +308,11 @@ void Bridge::OnLongAgentLine() { to_agent_(TooLong()); }
 void Bridge::Close() {
   workplaces_.CloseAll();
   deletions_.Stop();
+}
+
+void Bridge::OnAgentEnd() {
+  Close();
+  workplaces_.CloseAgent();
 }
 
 }  // namespace bridge

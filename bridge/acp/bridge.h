@@ -78,8 +78,10 @@ class Bridge {
   void OnLongClientLine();
   void OnLongAgentLine();
 
-  // Deletes all sandboxes; done when idle().
+  // Deletes all sandboxes, but not that of the agent; done when idle().
   void Close();
+  // The same, with that of the agent. Call when the agent has ended.
+  void OnAgentEnd();
   bool idle() const { return calls_.idle(); }
   // Whether the server has not reported yet how a command ended. Without a
   // server this may stay so.

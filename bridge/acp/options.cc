@@ -1,5 +1,8 @@
 #include "bridge/acp/options.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -7,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "bridge/acp/display/display_route.h"
+#include "bridge/acp/inside/agent_sandbox.h"
 #include "bridge/acp/sessions/normal_path.h"
 #include "bridge/acp/sibling_command.h"
 #include "bridge/acp/terminals/exit_status.h"
@@ -14,6 +18,7 @@
 #include "bridge/options/confinement_options.h"
 #include "bridge/options/duration_field.h"
 #include "bridge/options/limit_fields.h"
+#include "bridge/options/mount_options.h"
 #include "bridge/options/option_table.h"
 #include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
@@ -30,8 +35,9 @@ with the help of corrald, and passes on everything else unchanged.
 `corral-acp doctor` with the same options checks server, sandbox, workspace and
 agent, and says what to do.
 
-Each ACP session has a sandbox of its own. No process of the agent outlives
-corral-acp. Exit status: the agent's, or 128 + n if signal n ended it; 127 if
+Each ACP session has a sandbox of its own. With --agent-in-sandbox, the agent
+itself runs in one, too, and all sessions share it. No process of the agent
+outlives corral-acp. Exit status: the agent's, or 128 + n if signal n ended it; 127 if
 there is no such agent, 126 if it can't be executed; 2 for a wrong option.)";
 
 // Adds the options for what the user of the editor sees and decides.
@@ -59,6 +65,29 @@ void AddEditorOptions(OptionTable& table, BridgeOptions& options) {
                                                         : SignalCodes::kNone;
                 return absl::OkStatus();
               });
+}
+
+// Adds the options for an agent that runs in a sandbox itself.
+void AddInsideOptions(OptionTable& table, Options& options) {
+  table.Flag(
+      0, "agent-in-sandbox",
+      "Run the agent itself in a sandbox, together with its commands. It\n"
+      "sees the workspace, its own program, --mount and --home, and\n"
+      "reaches --allow-host.",
+      options.agent_in_sandbox);
+  table.Value(
+      'e', "env", "NAME",
+      "With --agent-in-sandbox: a variable of this environment that the\n"
+      "agent gets. May be repeated.",
+      [&options](absl::string_view value) -> absl::Status {
+        if (value.empty() || absl::StrContains(value, '=')) {
+          return absl::InvalidArgumentError(
+              "allowed is the name of a variable, without a value");
+        }
+        options.variables.emplace_back(value);
+        return absl::OkStatus();
+      });
+  AddMountOptions(table, options.bridge.workplace.sandbox);
 }
 
 // The table sets `options`, which must outlive it.
@@ -95,6 +124,7 @@ OptionTable MakeTable(Options& options, ConfinementOptions& confinement) {
                                  ParseDuration(value, kTimeoutRange));
                 return absl::OkStatus();
               });
+  AddInsideOptions(table, options);
   table.Flag(
       0, "mcp",
       "Offer corral-mcp to the agent: it is added to the MCP servers of\n"
@@ -115,6 +145,33 @@ void AddSiblings(Options& options) {
 std::string Absolute(const std::string& path, const std::string& directory) {
   return NormalizePath(
       absl::StartsWith(path, "/") ? path : absl::StrCat(directory, "/", path));
+}
+
+// Refuses what an agent in a sandbox cannot have.
+absl::Status CheckInside(const Options& options) {
+  if (!options.agent_in_sandbox) {
+    return options.variables.empty()
+               ? absl::OkStatus()
+               : UsageError("--env goes with --agent-in-sandbox only");
+  }
+  if (options.mcp) {
+    return UsageError(
+        "--mcp does not go with --agent-in-sandbox: the agent's own terminal "
+        "is in the sandbox already");
+  }
+  if (!options.bridge.workplace.map.empty()) {
+    return UsageError(
+        "--map does not go with --agent-in-sandbox: the agent sees the paths "
+        "of the server");
+  }
+  return absl::OkStatus();
+}
+
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
 }
 
 // The agent starts corral-mcp in a directory of its choice.
@@ -179,8 +236,15 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
       workspace = workspace.empty() ? directory : workspace;
       break;
   }
+  RETURN_IF_ERROR(CheckInside(options));
+  if (options.agent_in_sandbox && workspace.empty()) {
+    workspace = directory;
+  }
   if (!workspace.empty()) {
     workspace = Absolute(workspace, directory);
+  }
+  if (options.agent_in_sandbox) {
+    workspace = RealPath(workspace);
   }
   options.bridge.preparation = Preparation::kWithSession;
   RETURN_IF_ERROR(confinement.ApplyTo(options.bridge.workplace.sandbox));
@@ -189,6 +253,23 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
     RETURN_IF_ERROR(AddMcpServer(directory, options.bridge));
   }
   return options;
+}
+
+absl::StatusOr<AgentRuntime> AddRuntime(const std::string& directory,
+                                        Options& options) {
+  const WorkplaceOptions& workplace = options.bridge.workplace;
+  const char* path = std::getenv("PATH");
+  const char* home = std::getenv("HOME");
+  Surroundings surroundings;
+  surroundings.path = path == nullptr ? "" : path;
+  surroundings.home = home == nullptr ? "" : RealPath(home);
+  surroundings.directory = directory;
+  surroundings.known = ShownDirectories(
+      Workplaces::ToSandbox(workplace, {workplace.workspace, {}}));
+  ASSIGN_OR_RETURN(AgentRuntime runtime,
+                   FindRuntime(options.agent.front(), surroundings));
+  AddRuntime(runtime, options.bridge.workplace.sandbox);
+  return runtime;
 }
 
 Checkup ToCheckup(const Options& options) {

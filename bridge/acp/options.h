@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "bridge/acp/bridge.h"
 #include "bridge/acp/doctor/doctor.h"
+#include "bridge/acp/inside/agent_runtime.h"
 
 namespace bridge {
 
@@ -21,6 +22,10 @@ struct Options {
   BridgeOptions bridge;
   // Offer corral-mcp to the agent.
   bool mcp = false;
+  // The agent runs in the sandbox of its commands.
+  bool agent_in_sandbox = false;
+  // Names of variables that it gets there from our environment.
+  std::vector<std::string> variables;
   std::vector<std::string> agent;
 };
 
@@ -28,9 +33,15 @@ struct Options {
 // --workspace begins at `directory`. Fails with InvalidArgument if an option is
 // unknown, a value or a file is wrong, or no agent is given. With "doctor" as
 // the first word, the workspace is `directory` by default, and the agent may be
-// missing.
+// missing. It is also the default of an agent in a sandbox.
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory);
+
+// For an agent in a sandbox: adds what its program needs to the sandbox that
+// the options describe. NotFound: there is no such program. Other errors say
+// why it cannot run in a sandbox.
+absl::StatusOr<AgentRuntime> AddRuntime(const std::string& directory,
+                                        Options& options);
 
 // Returns what `doctor` checks.
 Checkup ToCheckup(const Options& options);

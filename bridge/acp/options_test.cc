@@ -107,6 +107,36 @@ TEST(ParseOptionsTest, SetsOnlyGivenOptions) {
   EXPECT_EQ(options->bridge.limits.timeout, absl::InfiniteDuration());
 }
 
+TEST(ParseOptionsTest, AnAgentInASandboxHasTheWorkingDirectory) {
+  const auto options =
+      ParseOptions({"--agent-in-sandbox", "--env", "A", "-e", "B", "--mount",
+                    "/none/x:/y:rw", "--home=/none/home", "agent"},
+                   "/none/d");
+  ASSERT_THAT(options.status(), IsOk());
+  EXPECT_TRUE(options->agent_in_sandbox);
+  EXPECT_THAT(options->variables, ElementsAre("A", "B"));
+  const WorkplaceOptions& workplace = options->bridge.workplace;
+  EXPECT_EQ(workplace.workspace, "/none/d");
+  ASSERT_EQ(workplace.sandbox.mounts_size(), 2);
+  EXPECT_EQ(workplace.sandbox.mounts(0).target(), "/y");
+  EXPECT_EQ(workplace.sandbox.mounts(1).target(), "/home/corral");
+  EXPECT_EQ(ParseOptions({"--agent-in-sandbox", "--workspace", "w", "agent"},
+                         "/none/d")
+                ->bridge.workplace.workspace,
+            "/none/d/w");
+  EXPECT_FALSE(ParseOptions({"agent"}, "/d")->agent_in_sandbox);
+}
+
+TEST(ParseOptionsTest, AddsWhatTheAgentsProgramNeeds) {
+  auto options = ParseOptions(
+      {"--agent-in-sandbox", "--workspace", "/none", "/bin/sh"}, "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  const auto runtime = AddRuntime("/d", *options);
+  ASSERT_THAT(runtime.status(), IsOk());
+  EXPECT_EQ(runtime->program, "/usr/bin/sh");
+  EXPECT_EQ(options->bridge.workplace.sandbox.mounts_size(), 0);
+}
+
 TEST(ParseOptionsTest, AcceptsHelpWithoutAnAgent) {
   EXPECT_TRUE(ParseOptions({"--help"}, "/d")->help);
 }
@@ -135,6 +165,12 @@ TEST(ParseOptionsTest, NamesTheWrongOption) {
       {{"--timeout", "1y", "a"}, "--timeout \"1y\":"},
       {{"--timeout", "-1s", "a"}, "--timeout \"-1s\":"},
       {{"--timeout", "inf", "a"}, "--timeout \"inf\":"},
+      {{"--env", "A", "a"}, "--env goes with --agent-in-sandbox only"},
+      {{"--agent-in-sandbox", "--env=", "a"}, "--env \"\":"},
+      {{"--agent-in-sandbox", "--env=A=b", "a"}, "--env \"A=b\":"},
+      {{"--agent-in-sandbox", "--mcp", "a"}, "--mcp does not go with"},
+      {{"--agent-in-sandbox", "--map", "/a=/b", "a"}, "--map does not go with"},
+      {{"--mount", "a:b", "a"}, "--mount \"a:b\":"},
   };
   for (const auto& example : cases) {
     EXPECT_THAT(ParseOptions(example.arguments, "/d").status(),

@@ -258,7 +258,7 @@ void Relay::BeginFlushing() {
   agent_.CloseInput();
   to_agent_.Clear();
   agent_status_ = agent_.Finish();
-  bridge_.Close();
+  bridge_.OnAgentEnd();
   Later(kDelete, [this] { Apply(RelayEvent::kServerSilent); });
   if (client_ != ClientSide::kOpen) {
     LimitFlush();

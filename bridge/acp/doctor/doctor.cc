@@ -84,7 +84,8 @@ absl::StatusOr<Sandbox> CreateSandbox(client::Connection& connection,
   absl::StatusOr<Sandbox> created = client::Call(
       connection, &SandboxService::StubInterface::CreateSandbox, request);
   if (!created.ok() && absl::IsInvalidArgument(created.status()) &&
-      absl::StrContains(created.status().message(), "workspace")) {
+      absl::StrContains(created.status().message(), "workspace") &&
+      !absl::StrContains(created.status().message(), "sandbox.mounts")) {
     return absl::InvalidArgumentError(absl::StrCat(
         created.status().message(),
         "; if the server has the files elsewhere, give --map LOCAL=REMOTE or "

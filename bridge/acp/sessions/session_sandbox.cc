@@ -35,8 +35,17 @@ SessionSandbox::SessionSandbox(ServerCalls* calls, Deletions* deletions,
       wanted_(std::move(wanted)),
       id_(std::move(id)),
       renewal_interval_(renewal_interval) {
-  wanted_.mutable_lifetime()->mutable_lease_timeout()->set_seconds(
+  SetLease(wanted_);
+}
+
+void SessionSandbox::SetLease(corral::v1::Sandbox& sandbox) {
+  sandbox.mutable_lifetime()->mutable_lease_timeout()->set_seconds(
       kLeaseSeconds);
+}
+
+void SessionSandbox::Adopt(const std::string& name) {
+  Enter(State::kReady, name);
+  RenewLease(name);
 }
 
 void SessionSandbox::Enter(State state, const std::string& name) {

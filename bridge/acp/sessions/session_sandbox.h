@@ -29,6 +29,13 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
                  corral::v1::Sandbox wanted, std::string id = "",
                  absl::Duration renewal_interval = absl::Seconds(40));
 
+  // Gives a sandbox the lease that this class renews.
+  static void SetLease(corral::v1::Sandbox& sandbox);
+
+  // Uses a sandbox that exists, in place of creating one. Call before anything
+  // else.
+  void Adopt(const std::string& name);
+
   const corral::v1::Sandbox& wanted() const { return wanted_; }
 
   // A line for each further workspace that the server refused. The sandbox is

@@ -61,7 +61,23 @@ corral::v1::Sandbox Differing(corral::v1::Sandbox sandbox,
   return sandbox;
 }
 
+constexpr char kMapAdvice[] =
+    "; if the server has it elsewhere, give corral-acp --map LOCAL=REMOTE";
+
 }  // namespace
+
+Workplaces::Workplaces(ServerCalls* calls, Deletions* deletions,
+                       const Sessions* sessions, WorkplaceOptions options)
+    : calls_(calls),
+      deletions_(deletions),
+      sessions_(sessions),
+      options_(std::move(options)) {
+  if (!options_.agent_sandbox.empty()) {
+    agent_sandbox_ = std::make_shared<SessionSandbox>(
+        calls_, deletions_, ToSandbox(options_, {options_.workspace, {}}));
+    agent_sandbox_->Adopt(options_.agent_sandbox);
+  }
+}
 
 absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
     const std::string& session_id, const std::string& cwd) {
@@ -82,6 +98,9 @@ absl::StatusOr<Workplaces::Workplace> Workplaces::Find(
 
 Workplaces::Places Workplaces::PlacesOf(const std::string& session_id,
                                         const std::string& directory) const {
+  if (agent_sandbox_ != nullptr) {
+    return {options_.workspace, {}};
+  }
   std::vector<std::string> wanted = {options_.workspace.empty()
                                          ? directory
                                          : WithoutLinks(options_.workspace)};
@@ -118,7 +137,39 @@ std::string Workplaces::ToServer(const std::string& path) const {
   return options_.map.ToRemote(real);
 }
 
+void Workplaces::PrepareInside(const std::string& session_id,
+                               Prepared done) const {
+  const absl::StatusOr<std::string> directory = SessionDirectory(session_id);
+  if (!directory.ok()) {
+    done(directory.status(), {});
+    return;
+  }
+  const auto is_seen = [this](const std::string& path) {
+    return IsIn(WithoutLinks(path), options_.workspace);
+  };
+  std::vector<std::string> missing;
+  for (const std::string& path :
+       sessions_->Find(session_id)->additional_directories) {
+    if (!is_seen(NormalizePath(path))) {
+      missing.push_back(
+          absl::StrCat(path, ", which is outside of ", options_.workspace));
+    }
+  }
+  done(is_seen(*directory)
+           ? absl::OkStatus()
+           : absl::InvalidArgumentError(absl::StrCat(
+                 "its directory ", *directory, " is outside of ",
+                 options_.workspace,
+                 ", and the agent sees no other; start corral-acp in a "
+                 "directory that contains both")),
+       missing);
+}
+
 void Workplaces::Prepare(const std::string& session_id, Prepared done) {
+  if (agent_sandbox_ != nullptr) {
+    PrepareInside(session_id, std::move(done));
+    return;
+  }
   const absl::StatusOr<Workplace> workplace = Find(session_id, "");
   if (!workplace.ok()) {
     done(workplace.status(), {});
@@ -127,7 +178,11 @@ void Workplaces::Prepare(const std::string& session_id, Prepared done) {
   workplace->sandbox->WhenReady(
       [sandbox = workplace->sandbox, done = std::move(done)](
           const absl::StatusOr<std::string>& name) mutable {
-        done(name.status(), sandbox->missing());
+        std::vector<std::string> missing = sandbox->missing();
+        for (std::string& line : missing) {
+          line += kMapAdvice;
+        }
+        done(name.status(), missing);
       });
 }
 
@@ -166,6 +221,9 @@ std::shared_ptr<SessionSandbox> Workplaces::Sandbox(
     const std::string& session_id, const Places& places) {
   std::shared_ptr<SessionSandbox>& sandbox = sandboxes_[session_id][""];
   if (sandbox == nullptr) {
+    sandbox = agent_sandbox_;
+  }
+  if (sandbox == nullptr) {
     sandbox = std::make_shared<SessionSandbox>(
         calls_, deletions_, ToSandbox(options_, places),
         sessions_->Find(session_id)->sandbox_id);
@@ -199,8 +257,16 @@ void Workplaces::Revive(const std::string& session_id) {
 void Workplaces::Close(const std::string& session_id) {
   if (const auto node = sandboxes_.extract(session_id); !node.empty()) {
     for (const auto& [rule, sandbox] : node.mapped()) {
-      sandbox->Delete();
+      if (sandbox != agent_sandbox_) {
+        sandbox->Delete();
+      }
     }
+  }
+}
+
+void Workplaces::CloseAgent() {
+  if (agent_sandbox_ != nullptr) {
+    agent_sandbox_->Delete();
   }
 }
 

@@ -23,8 +23,12 @@ struct WorkplaceOptions {
   // directory is its workspace.
   std::string workspace;
   bool read_only = false;
-  // Limits, profile and network of every sandbox.
+  // Limits, profile, network and mounts of every sandbox.
   corral::v1::Sandbox sandbox;
+  // The name of the sandbox in which the agent runs, and with it the commands
+  // of all sessions. It exists, and its workspace is `workspace`. Empty: each
+  // session has its own.
+  std::string agent_sandbox;
   // Applied to every directory that the client or the agent names.
   PathMap map;
 };
@@ -41,11 +45,7 @@ class Workplaces {
 
   // All pointers must outlive this object.
   Workplaces(ServerCalls* calls, Deletions* deletions, const Sessions* sessions,
-             WorkplaceOptions options)
-      : calls_(calls),
-        deletions_(deletions),
-        sessions_(sessions),
-        options_(std::move(options)) {}
+             WorkplaceOptions options);
 
   // Directories of the server, none of them inside of another one.
   struct Places {
@@ -79,7 +79,7 @@ class Workplaces {
   using Prepared = absl::AnyInvocable<void(
       const absl::Status& status, const std::vector<std::string>& missing)>;
 
-  // Makes the session's sandbox.
+  // Makes the session's sandbox, unless it is that of the agent.
   void Prepare(const std::string& session_id, Prepared done);
 
   // Makes the session's sandbox again if it has died.
@@ -87,9 +87,14 @@ class Workplaces {
 
   const PathMap& map() const { return options_.map; }
 
-  // Deletes the session's sandbox with all that runs in it.
+  // Deletes the session's sandboxes with all that runs in them, but not that of
+  // the agent.
   void Close(const std::string& session_id);
   void CloseAll();
+
+  // Deletes the agent's sandbox, if there is one. The other methods may not be
+  // called any more.
+  void CloseAgent();
 
  private:
   // The path on the server of a normal path that the client or the agent uses.
@@ -101,11 +106,15 @@ class Workplaces {
                   const std::string& directory) const;
   std::shared_ptr<SessionSandbox> Sandbox(const std::string& session_id,
                                           const Places& places);
+  // Reports which directories of a session the agent's sandbox does not show.
+  void PrepareInside(const std::string& session_id, Prepared done) const;
 
   ServerCalls* const calls_;
   Deletions* const deletions_;
   const Sessions* const sessions_;
   const WorkplaceOptions options_;
+  // Null unless the agent runs in it.
+  std::shared_ptr<SessionSandbox> agent_sandbox_;
   // By session id, and then by rule; "" is the session's own sandbox.
   std::map<std::string, std::map<std::string, std::shared_ptr<SessionSandbox>>>
       sandboxes_;

@@ -79,6 +79,80 @@ TEST_F(WorkplacesTest, GivesEachSessionItsOwnSandbox) {
             workplaces.Find("b", "")->sandbox);
 }
 
+class AgentsWorkplacesTest : public WorkplacesTest {
+ protected:
+  AgentsWorkplacesTest() {
+    options_.workspace = "/none/w";
+    options_.agent_sandbox = "tenants/default/sandboxes/agents";
+    options_.sandbox.add_mounts()->set_source("/none/tool");
+  }
+
+  // Returns what Prepare() reports: the error, and the directories that are not
+  // seen.
+  std::vector<std::string> Report(Workplaces& workplaces,
+                                  const std::string& session) {
+    std::vector<std::string> report;
+    workplaces.Prepare(session,
+                       [&report](const absl::Status& status,
+                                 const std::vector<std::string>& missing) {
+                         report = missing;
+                         report.emplace_back(status.message());
+                       });
+    return report;
+  }
+
+  WorkplaceOptions options_;
+};
+
+TEST_F(AgentsWorkplacesTest, AllSessionsShareTheAgentsSandbox) {
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options_);
+  sessions_.Open("a", {"/none/w/a", {"/none/w/b", "/none/other"}});
+  sessions_.Open("b", {"/none/w"});
+  const auto workplace = workplaces.Find("a", "");
+  ASSERT_TRUE(workplace.ok());
+  EXPECT_EQ(workplace->directory, "/none/w/a");
+  EXPECT_EQ(workplace->sandbox, workplaces.Find("b", "")->sandbox);
+  EXPECT_THAT(Paths(workplace->sandbox->wanted()), ElementsAre("/none/w"));
+  EXPECT_EQ(workplace->sandbox->wanted().mounts(0).source(), "/none/tool");
+  std::string name;
+  const auto read = [&name](const absl::StatusOr<std::string>& ready) {
+    name = ready.value_or(ready.status().ToString());
+  };
+  workplaces.Close("a");
+  workplaces.CloseAll();
+  workplace->sandbox->WhenReady(read);
+  EXPECT_EQ(name, options_.agent_sandbox);
+}
+
+TEST_F(AgentsWorkplacesTest, ACommandOfARuleStillHasASandboxOfItsOwn) {
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options_);
+  sessions_.Open("a", {"/none/w"});
+  const auto own = workplaces.Find("a", "")->sandbox;
+  const auto of_rule = workplaces.SandboxOfRule("a", "1", {});
+  EXPECT_NE(of_rule, own);
+  EXPECT_EQ(of_rule->wanted().mounts_size(), 1);
+  workplaces.Close("a");
+  std::string name;
+  of_rule->WhenReady([&name](const absl::StatusOr<std::string>& ready) {
+    name = ready.status().ToString();
+  });
+  EXPECT_EQ(name, "CANCELLED: the session is closed");
+}
+
+TEST_F(AgentsWorkplacesTest, ReportsWhatTheAgentDoesNotSee) {
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options_);
+  sessions_.Open("in", {"/none/w/a", {"/none/w/b"}});
+  sessions_.Open("out", {"/none/w2", {"/none/w/b", "/none/other/../x"}});
+  EXPECT_THAT(Report(workplaces, "in"), ElementsAre(""));
+  EXPECT_THAT(Report(workplaces, "out"),
+              ElementsAre("/none/other/../x, which is outside of /none/w",
+                          ::testing::HasSubstr(
+                              "its directory /none/w2 is outside of "
+                              "/none/w, and the agent sees no other")));
+  EXPECT_THAT(Report(workplaces, "none"),
+              ElementsAre("no session \"none\" is open"));
+}
+
 TEST_F(WorkplacesTest, RefusesASessionThatIsNotOpen) {
   WorkplaceOptions with_workspace;
   with_workspace.workspace = "/w";
