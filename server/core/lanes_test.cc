@@ -22,12 +22,13 @@ void RunOnEach(Lanes* lanes, std::atomic<int>* count) {
 
 TEST(LanesTest, StopRunsWhatEachLaneHasAndDropsWhatComesLater) {
   std::atomic<int> count = 0;
-  Lanes lanes;
-  RunOnEach(&lanes, &count);
-  lanes.Stop();
-  EXPECT_EQ(count, 7);
-  RunOnEach(&lanes, &count);
-  lanes.Stop();
+  {
+    Lanes lanes;
+    RunOnEach(&lanes, &count);
+    lanes.Stop();
+    EXPECT_EQ(count, 7);
+    RunOnEach(&lanes, &count);
+  }
   EXPECT_EQ(count, 7);
 }
 
