@@ -52,8 +52,9 @@ TEST(AuditLogTest, WritesThatAnEndIsNotKnown) {
 
 TEST(AuditLogTest, FailsIfALineCannotBeWritten) {
   auto full = AuditLog::Open("/dev/full");
-  EXPECT_FALSE(
-      full->WriteDecision({"s", {"x"}, "/w", "ALLOW", true, "rule 1"}).ok());
+  EXPECT_EQ(full->WriteDecision({"s", {"x"}, "/w", "ALLOW", true, "rule 1"})
+                .message(),
+            "the audit log /dev/full cannot be written");
   EXPECT_FALSE(AuditLog::Open("/nonexistent/log").ok());
   EXPECT_THAT(
       AuditLog().WriteDecision({"s", {"x"}, "/w", "ALLOW", true, "rule 1"}),
