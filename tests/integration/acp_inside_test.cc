@@ -195,6 +195,25 @@ TEST_F(AcpInsideTest, SaysWhyItCannotRun) {
   }
 }
 
+TEST_F(AcpInsideTest, IsTriedWithItsMountsByTheDoctor) {
+  const std::string program = MakeProgram("exit 0\n");
+  const auto examine = [&](const std::string& home) {
+    Process doctor({"./corral-acp", "doctor", "--server", server_.address(),
+                    "--agent-in-sandbox", "--workspace", Path("project"),
+                    "--home", home, "--", program});
+    const std::string report = doctor.ReadOutput();
+    return absl::StrCat(doctor.Wait(), "\n", report);
+  };
+  EXPECT_THAT(
+      examine(Path("home")),
+      AllOf(HasSubstr("0\n"),
+            HasSubstr(absl::StrCat("program needs ", Path("tool"), ", which")),
+            HasSubstr("ok    command: ")));
+  EXPECT_THAT(examine(server_.state_directory()),
+              AllOf(HasSubstr("1\n"),
+                    HasSubstr("FAIL  sandbox: sandbox.mounts[0].source")));
+}
+
 // Answers the editor, runs a command in a terminal and prints what it got.
 constexpr char kAgent[] = R"sh(
 echo from-agent > /tmp/mark
