@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -31,7 +32,7 @@ class Hop : public corral::v1::AdminService::CallbackService {
 
 class ChunkWriter : public grpc::ServerWriteReactor<OutputEvent> {
  public:
-  ChunkWriter() {
+  explicit ChunkWriter(uint64_t bytes) : bytes_(bytes) {
     event_.mutable_chunk()->set_stream(corral::v1::STDOUT);
     event_.mutable_chunk()->set_data(std::string(kChunkBytes, '\0'));
     Next();
@@ -50,7 +51,7 @@ class ChunkWriter : public grpc::ServerWriteReactor<OutputEvent> {
   static constexpr uint64_t kChunkBytes = 64 << 10;
 
   void Next() {
-    if (offset_ == kStreamBytes) {
+    if (offset_ >= bytes_) {
       Finish(grpc::Status::OK);
       return;
     }
@@ -60,6 +61,7 @@ class ChunkWriter : public grpc::ServerWriteReactor<OutputEvent> {
   }
 
   OutputEvent event_;
+  const uint64_t bytes_;
   uint64_t offset_ = 0;
 };
 
@@ -67,8 +69,11 @@ class Stream : public corral::v1::ExecutionService::CallbackService {
  public:
   grpc::ServerWriteReactor<OutputEvent>* StreamOutput(
       grpc::CallbackServerContext* /*context*/,
-      const corral::v1::StreamOutputRequest* /*request*/) override {
-    return new ChunkWriter;
+      const corral::v1::StreamOutputRequest* request) override {
+    uint64_t bytes = 0;
+    // Text that is no number leaves 0: an empty stream.
+    (void)absl::SimpleAtoi(request->name(), &bytes);
+    return new ChunkWriter(bytes);
   }
 };
 
@@ -113,23 +118,25 @@ absl::StatusOr<absl::Duration> BareServer::TimeHop() {
   return elapsed;
 }
 
-absl::StatusOr<absl::Duration> BareServer::TimeStream() {
+absl::StatusOr<absl::Duration> BareServer::TimeStream(uint64_t bytes) {
   grpc::ClientContext context;
-  auto reader = executions_->StreamOutput(&context, {});
+  corral::v1::StreamOutputRequest request;
+  request.set_name(absl::StrCat(bytes));
+  auto reader = executions_->StreamOutput(&context, request);
   OutputEvent event;
   absl::Time begin = absl::InfiniteFuture();
-  uint64_t bytes = 0;
+  uint64_t received = 0;
   while (reader->Read(&event)) {
     begin = std::min(begin, absl::Now());
-    bytes += event.chunk().data().size();
+    received += event.chunk().data().size();
   }
   const absl::Duration elapsed = absl::Now() - begin;
   const grpc::Status status = reader->Finish();
   if (!status.ok()) {
     return FromGrpc(status);
   }
-  if (bytes != kStreamBytes) {
-    return absl::DataLossError(absl::StrCat(bytes, " of ", kStreamBytes));
+  if (received != bytes) {
+    return absl::DataLossError(absl::StrCat(received, " of ", bytes));
   }
   return elapsed;
 }

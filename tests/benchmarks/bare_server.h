@@ -1,12 +1,13 @@
 // The reference for the cost of gRPC itself: a server in this process, on a
 // Unix socket, that only answers.
 //
-// GetServerInfo answers at once. StreamOutput sends kStreamBytes in chunks of
-// 64 KiB, as corrald does, from memory.
+// GetServerInfo answers at once. StreamOutput sends as many bytes as the
+// request's name says, in chunks of 64 KiB, as corrald does, from memory.
 
 #ifndef TESTS_BENCHMARKS_BARE_SERVER_H_
 #define TESTS_BENCHMARKS_BARE_SERVER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,8 +19,6 @@
 
 namespace tests {
 
-inline constexpr uint64_t kStreamBytes = uint64_t{1} << 30;
-
 class BareServer {
  public:
   // `socket` is the path to listen on.
@@ -29,8 +28,9 @@ class BareServer {
 
   absl::StatusOr<absl::Duration> TimeHop();
 
-  // The time from the first chunk to the end of the stream.
-  absl::StatusOr<absl::Duration> TimeStream();
+  // The time from the first chunk to the end of a stream of that many bytes, a
+  // multiple of 64 KiB. For any thread.
+  absl::StatusOr<absl::Duration> TimeStream(uint64_t bytes);
 
  private:
   BareServer() = default;

@@ -30,6 +30,11 @@ RunExecutionRequest MakeRequest(const std::string& parent,
   return request;
 }
 
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) +
+         absl::Nanoseconds(time.nanos());
+}
+
 }  // namespace
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -91,6 +96,29 @@ absl::Status Corral::AwaitNoSandbox() {
   }
 }
 
+absl::StatusOr<std::string> Corral::Start(
+    const std::string& sandbox, const std::vector<std::string>& argv) {
+  grpc::ClientContext context;
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(sandbox);
+  request.mutable_command()->set_stdin(true);
+  for (const std::string& argument : argv) {
+    request.mutable_command()->add_argv(argument);
+  }
+  corral::v1::Execution execution;
+  RETURN_IF_ERROR(
+      FromGrpc(executions_->StartExecution(&context, request, &execution)));
+  return execution.name();
+}
+
+absl::Status Corral::Wait(const std::string& execution) {
+  grpc::ClientContext context;
+  corral::v1::WaitExecutionRequest request;
+  request.set_name(execution);
+  corral::v1::Execution ended;
+  return FromGrpc(executions_->WaitExecution(&context, request, &ended));
+}
+
 absl::StatusOr<Corral::Ran> Corral::Run(const std::string& parent,
                                         const std::vector<std::string>& argv) {
   const RunExecutionRequest request = MakeRequest(parent, argv);
@@ -104,7 +132,9 @@ absl::StatusOr<Corral::Ran> Corral::Run(const std::string& parent,
   const absl::Duration elapsed = absl::Now() - begin;
   RETURN_IF_ERROR(FromGrpc(status));
   RETURN_IF_ERROR(CheckEnd(event));
-  return Ran{elapsed, event.ended().name()};
+  return Ran{
+      elapsed, event.ended().name(),
+      ToTime(event.ended().end_time()) - ToTime(event.ended().create_time())};
 }
 
 absl::StatusOr<absl::Duration> Corral::RunCommand(
@@ -114,8 +144,12 @@ absl::StatusOr<absl::Duration> Corral::RunCommand(
 }
 
 absl::StatusOr<absl::Duration> Corral::TimeCommand(
-    const std::string& parent, const std::vector<std::string>& argv) {
+    const std::string& parent, const std::vector<std::string>& argv,
+    absl::Duration* supervised) {
   ASSIGN_OR_RETURN(const Ran ran, Run(parent, argv));
+  if (supervised != nullptr) {
+    *supervised = ran.supervised;
+  }
   RETURN_IF_ERROR(parent == kTenant ? DeleteSandbox(ran.name.substr(
                                           0, ran.name.find("/executions/")))
                                     : DeleteExecution(ran.name));

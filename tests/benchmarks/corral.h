@@ -1,6 +1,6 @@
 // A gRPC client of corrald with the calls that the benchmarks need.
 //
-// Not thread-safe. Returns an error if a call fails or a command does not exit
+// For any thread. Returns an error if a call fails or a command does not exit
 // with 0.
 
 #ifndef TESTS_BENCHMARKS_CORRAL_H_
@@ -31,16 +31,26 @@ class Corral {
   // Returns when no sandbox is left.
   absl::Status AwaitNoSandbox();
 
+  // Starts a command whose input stays open, and returns the name of the
+  // execution.
+  absl::StatusOr<std::string> Start(const std::string& sandbox,
+                                    const std::vector<std::string>& argv);
+  absl::Status Wait(const std::string& execution);
+  absl::Status DeleteExecution(const std::string& name);
+
   // Runs a command and returns the time to the end of the stream. The record is
-  // kept. For any thread.
+  // kept.
   absl::StatusOr<absl::Duration> RunCommand(
       const std::string& sandbox, const std::vector<std::string>& argv);
 
   // Runs a command and returns the time to the end of the stream. In a sandbox,
   // the record is deleted afterwards; the deletion is not part of the time.
   // With kTenant as parent, the command gets a sandbox of its own.
+  // `supervised`, if not null, gets the time that the supervisor measured, from
+  // the request to the moment when it reaped the command.
   absl::StatusOr<absl::Duration> TimeCommand(
-      const std::string& parent, const std::vector<std::string>& argv);
+      const std::string& parent, const std::vector<std::string>& argv,
+      absl::Duration* supervised = nullptr);
 
   // Returns the time from the first byte to the end of the stream. The command
   // must write exactly `bytes` bytes and wait for its reader.
@@ -49,6 +59,7 @@ class Corral {
       uint64_t bytes);
 
   corral::v1::ExecutionService::Stub& executions() { return *executions_; }
+  corral::v1::SandboxService::Stub& sandboxes() { return *sandboxes_; }
 
   static constexpr char kTenant[] = "tenants/default";
 
@@ -57,6 +68,7 @@ class Corral {
     absl::Duration elapsed;
     // The execution's.
     std::string name;
+    absl::Duration supervised;
   };
 
   // The output of one command so far.
@@ -71,7 +83,6 @@ class Corral {
                           const std::vector<std::string>& argv);
   absl::Status Receive(const corral::v1::OutputEvent& event,
                        Received& received);
-  absl::Status DeleteExecution(const std::string& name);
   absl::Status Acknowledge(const std::string& name, uint64_t offset);
 
   std::unique_ptr<corral::v1::SandboxService::Stub> sandboxes_;

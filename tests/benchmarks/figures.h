@@ -1,5 +1,5 @@
-// The figures. Each function measures one family together with its reference,
-// in the same interleaved run, and prints its rows.
+// The figures. Each function measures one family together with its references,
+// in the same interleaved run, and adds its rows to the report.
 
 #ifndef TESTS_BENCHMARKS_FIGURES_H_
 #define TESTS_BENCHMARKS_FIGURES_H_
@@ -11,17 +11,30 @@
 #include "absl/status/status.h"
 #include "tests/benchmarks/bare_server.h"
 #include "tests/benchmarks/corral.h"
+#include "tests/benchmarks/cost_plot.h"
+#include "tests/benchmarks/report.h"
 
 namespace tests {
 
 struct Setting {
   Corral& corral;
   BareServer& bare;
-  // The directory that sandboxes see.
+  Report& report;
+  CostPlot& plot;
+  // "unix:PATH" of the corrald to measure, its process and its directory.
+  std::string server;
+  pid_t server_pid;
+  std::string state_directory;
+  // The directory that sandboxes see, with the programs of the benchmarks.
   std::string workspace;
   // A program in that directory that does nothing and has no C library.
   std::string nolibc_true;
-  pid_t server_pid;
+  // An OCI bundle for crun, which runs /bin/true.
+  std::string bundle;
+  // A directory with the packages from npm. Empty: there is none.
+  std::string peers;
+  // Whether figures with thousands of sandboxes are measured too.
+  bool large;
 };
 
 // A command in an existing sandbox, compared with posix_spawn.
@@ -33,18 +46,34 @@ absl::Status MeasureSystemCalls(const Setting& setting);
 // Commands in several sandboxes at once, compared with posix_spawn.
 absl::Status MeasureThroughput(const Setting& setting);
 
-// A sandbox made for one command, compared with bubblewrap.
+// Many clients that start a command at the same moment, compared with
+// posix_spawn.
+absl::Status MeasureConcurrentCommands(const Setting& setting);
+
+// A terminal through corral-acp, compared with a client on the official
+// library that spawns locally.
+absl::Status MeasureTerminal(const Setting& setting);
+
+// A sandbox made for one command, compared with bubblewrap and crun.
 absl::Status MeasureSandbox(const Setting& setting);
 
-// The output of one command, compared with a bare gRPC stream.
+// The output of commands, compared with bare gRPC streams.
 absl::Status MeasureOutput(const Setting& setting);
 
-// The memory of a sandbox in which nothing runs.
-absl::Status MeasureIdleMemory(const Setting& setting);
+// The way of one line to the client while others write, compared with a pipe.
+absl::Status MeasureFirstByte(const Setting& setting);
 
-// The memory of the server and of a supervisor with many kept executions and
-// many readers.
-absl::Status MeasureRetainedMemory(const Setting& setting);
+// The memory and the wake-ups of a sandbox in which nothing runs.
+absl::Status MeasureIdleSandbox(const Setting& setting);
+
+// Creating a sandbox, and a command in one, while there are many.
+absl::Status MeasureManySandboxes(const Setting& setting);
+
+// What an ended execution takes, in memory and on disk.
+absl::Status MeasureRetainedExecution(const Setting& setting);
+
+// The start of a server, and lists, when there are many ended executions.
+absl::Status MeasureServerStart(const Setting& setting);
 
 }  // namespace tests
 

@@ -1,7 +1,10 @@
 // Prints the table of tests/benchmarks/run. That script starts the server and
-// passes the paths.
+// passes the paths. The current directory holds corrald, corral and corral-acp.
+
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -17,15 +20,22 @@
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/bare_server.h"
 #include "tests/benchmarks/corral.h"
+#include "tests/benchmarks/cost_plot.h"
 #include "tests/benchmarks/figures.h"
-#include "tests/benchmarks/samples.h"
+#include "tests/benchmarks/report.h"
 
 ABSL_FLAG(std::string, server, "", "unix:PATH of the corrald to measure");
 ABSL_FLAG(int, server_pid, 0, "its process id");
+ABSL_FLAG(std::string, state_dir, "", "its state directory");
 ABSL_FLAG(std::vector<std::string>, figures, {},
-          "measure only these: warm, calls, throughput, sandbox, output, idle, "
-          "retained");
+          "measure only these: warm, calls, throughput, concurrent, terminal, "
+          "sandbox, output, line, idle, many, retained, start");
 ABSL_FLAG(std::string, workspace, "", "a directory for sockets and programs");
+ABSL_FLAG(std::string, bundle, "", "the directory of an OCI bundle");
+ABSL_FLAG(std::string, peers, "", "a directory with the packages from npm");
+ABSL_FLAG(bool, large, false, "measure thousands of sandboxes too");
+ABSL_FLAG(std::string, json, "", "a file for the figures as JSON");
+ABSL_FLAG(std::string, svg, "", "a file for the plot");
 
 namespace tests {
 namespace {
@@ -35,36 +45,85 @@ struct Figure {
   absl::Status (*measure)(const Setting& setting);
 };
 
-constexpr Figure kFigures[] = {
-    {"warm", MeasureWarmCommand},       {"calls", MeasureSystemCalls},
-    {"throughput", MeasureThroughput},  {"sandbox", MeasureSandbox},
-    {"output", MeasureOutput},          {"idle", MeasureIdleMemory},
-    {"retained", MeasureRetainedMemory}};
+constexpr Figure kFigures[] = {{"warm", MeasureWarmCommand},
+                               {"calls", MeasureSystemCalls},
+                               {"throughput", MeasureThroughput},
+                               {"concurrent", MeasureConcurrentCommands},
+                               {"terminal", MeasureTerminal},
+                               {"sandbox", MeasureSandbox},
+                               {"output", MeasureOutput},
+                               {"line", MeasureFirstByte},
+                               {"idle", MeasureIdleSandbox},
+                               {"retained", MeasureRetainedExecution},
+                               {"start", MeasureServerStart},
+                               {"many", MeasureManySandboxes}};
 
-absl::Status MeasureAll(const Setting& setting) {
+// A figure that fails is reported, and the others are still measured.
+bool MeasureAll(const Setting& setting) {
   const std::vector<std::string> only = absl::GetFlag(FLAGS_figures);
+  bool complete = true;
   for (const Figure& figure : kFigures) {
-    if (only.empty() ||
-        std::find(only.begin(), only.end(), figure.name) != only.end()) {
-      RETURN_IF_ERROR(figure.measure(setting));
+    if (!only.empty() &&
+        std::find(only.begin(), only.end(), figure.name) == only.end()) {
+      continue;
+    }
+    if (const absl::Status status = figure.measure(setting); !status.ok()) {
+      setting.report.NotMeasured(
+          absl::StrCat("the rest of \"", figure.name, "\""), status.ToString());
+      complete = false;
     }
   }
-  return absl::OkStatus();
+  return complete;
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& content) {
+  if (path.empty()) {
+    return absl::OkStatus();
+  }
+  std::ofstream file(path);
+  file << content;
+  file.close();
+  return file.good() ? absl::OkStatus()
+                     : absl::UnknownError(absl::StrCat("cannot write ", path));
+}
+
+// Every client has a connection.
+void AllowManyDescriptors() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 absl::Status Measure() {
+  AllowManyDescriptors();
   const std::string workspace = absl::GetFlag(FLAGS_workspace);
   Corral corral(grpc::CreateChannel(absl::GetFlag(FLAGS_server),
                                     grpc::InsecureChannelCredentials()));
   ASSIGN_OR_RETURN(const std::unique_ptr<BareServer> bare,
                    BareServer::Start(absl::StrCat(workspace, "/bare.sock")));
+  Report report;
+  CostPlot plot;
   const Setting setting{.corral = corral,
                         .bare = *bare,
+                        .report = report,
+                        .plot = plot,
+                        .server = absl::GetFlag(FLAGS_server),
+                        .server_pid = absl::GetFlag(FLAGS_server_pid),
+                        .state_directory = absl::GetFlag(FLAGS_state_dir),
                         .workspace = workspace,
                         .nolibc_true = absl::StrCat(workspace, "/nolibc_true"),
-                        .server_pid = absl::GetFlag(FLAGS_server_pid)};
-  PrintHeader();
-  return MeasureAll(setting);
+                        .bundle = absl::GetFlag(FLAGS_bundle),
+                        .peers = absl::GetFlag(FLAGS_peers),
+                        .large = absl::GetFlag(FLAGS_large)};
+  const bool complete = MeasureAll(setting);
+  report.PrintSum();
+  RETURN_IF_ERROR(WriteFile(absl::GetFlag(FLAGS_json), report.Json()));
+  if (!plot.empty()) {
+    RETURN_IF_ERROR(WriteFile(absl::GetFlag(FLAGS_svg), plot.Svg()));
+  }
+  return complete ? absl::OkStatus()
+                  : absl::InternalError("some figures were not measured");
 }
 
 }  // namespace

@@ -60,24 +60,40 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int output) {
 
 }  // namespace
 
-absl::StatusOr<absl::Duration> TimeSpawn(const std::vector<std::string>& argv) {
-  const absl::Time begin = absl::Now();
+absl::StatusOr<SpawnedCommand> SpawnedCommand::Start(
+    const std::vector<std::string>& argv) {
+  SpawnedCommand command;
   ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
-  ASSIGN_OR_RETURN(const pid_t pid, Spawn(argv, pipe.write.get()));
-  pipe.write.Reset();
+  ASSIGN_OR_RETURN(command.pid_, Spawn(argv, pipe.write.get()));
+  command.output_ = std::move(pipe.read);
+  return command;
+}
+
+absl::Status SpawnedCommand::Wait() {
   std::array<char, 4096> buffer;
-  while (read(pipe.read.get(), buffer.data(), buffer.size()) > 0) {
+  std::string begin;
+  ssize_t size = 0;
+  while ((size = read(output_.get(), buffer.data(), buffer.size())) > 0) {
+    if (begin.empty()) {
+      begin.assign(buffer.data(), size);
+    }
   }
   int status = 0;
-  if (waitpid(pid, &status, 0) != pid) {
+  if (waitpid(pid_, &status, 0) != pid_) {
     return absl::ErrnoToStatus(errno, "waitpid");
   }
-  const absl::Duration elapsed = absl::Now() - begin;
   if (status != 0) {
-    return absl::InternalError(
-        absl::StrCat(argv[0], " ended with wait status ", status));
+    return absl::InternalError(absl::StrCat("wait status ", status, ": ",
+                                            begin.substr(0, begin.find('\n'))));
   }
-  return elapsed;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Duration> TimeSpawn(const std::vector<std::string>& argv) {
+  const absl::Time begin = absl::Now();
+  ASSIGN_OR_RETURN(SpawnedCommand command, SpawnedCommand::Start(argv));
+  RETURN_IF_ERROR(command.Wait());
+  return absl::Now() - begin;
 }
 
 }  // namespace tests

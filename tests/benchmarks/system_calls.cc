@@ -1,166 +1,153 @@
-// Counts system calls with strace, so that the figures do not depend on what
-// else the machine does.
-
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <fstream>
+#include <algorithm>
 #include <map>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
+#include "tests/benchmarks/call_trace.h"
 #include "tests/benchmarks/figures.h"
-#include "tests/benchmarks/process_memory.h"
 #include "tests/benchmarks/samples.h"
+#include "tests/benchmarks/sandbox_processes.h"
 
 namespace tests {
 namespace {
 
 constexpr int kWarmUp = 20;
-constexpr int kCommands = 200;
+constexpr int kCommands = 100;
+// What is done behind an answer is over after this time.
+constexpr absl::Duration kPause = absl::Milliseconds(50);
 
-bool IsTraced(pid_t pid) {
-  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("TracerPid:", 0) == 0) {
-      return line != "TracerPid:\t0";
-    }
-  }
-  return true;  // it has ended
-}
+// The calls of each command: on the path between request and answer, and off
+// it. The pause keeps the work behind an earlier answer off the path.
+struct Calls {
+  explicit Calls(size_t commands) : path(commands), off(commands) {}
 
-// Counts the calls of a process, its threads and its children.
-class Counter {
- public:
-  static absl::StatusOr<Counter> Attach(pid_t pid, const std::string& file) {
-    const std::string target = absl::StrCat(pid);
-    std::vector<const char*> argv = {"strace", "-f",           "-q",
-                                     "-c",     "-o",           file.c_str(),
-                                     "-p",     target.c_str(), nullptr};
-    pid_t strace = -1;
-    const int error =
-        posix_spawnp(&strace, argv[0], nullptr, nullptr,
-                     const_cast<char* const*>(argv.data()), environ);
-    if (error != 0) {
-      return absl::ErrnoToStatus(error, "strace");
-    }
-    for (int i = 0; i < 2000 && !IsTraced(pid); ++i) {
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return Counter(strace, file);
-  }
-
-  // Detaches. Returns the number of calls by name, and as "total".
-  absl::StatusOr<std::map<std::string, double>> Stop() {
-    kill(strace_, SIGINT);
-    waitpid(strace_, nullptr, 0);
-    std::ifstream table(file_);
-    std::map<std::string, double> counts;
-    // "% time  seconds  usecs/call  calls  [errors]  syscall"
-    for (std::string line; std::getline(table, line);) {
-      std::istringstream words(line);
-      std::vector<std::string> fields;
-      for (std::string word; words >> word;) {
-        fields.push_back(word);
-      }
-      double calls = 0;
-      if (fields.size() >= 4 && absl::SimpleAtod(fields[3], &calls)) {
-        counts[fields.back()] = calls;
-      }
-    }
-    if (counts.count("total") == 0) {
-      return absl::InternalError("strace wrote no table");
-    }
-    return counts;
-  }
-
- private:
-  Counter(pid_t strace, std::string file)
-      : strace_(strace), file_(std::move(file)) {}
-
-  pid_t strace_;
-  std::string file_;
+  std::vector<double> path;
+  std::vector<double> off;
+  std::vector<double> syncs;
+  std::map<std::string, int> by_name;
 };
 
-// The newest process that `parent` started, by the name that ps shows.
-absl::StatusOr<pid_t> FindChild(pid_t parent, const std::string& name) {
-  pid_t found = 0;
-  for (const auto& [pid, its_parent] : ReadParents()) {
-    std::ifstream comm(absl::StrCat("/proc/", pid, "/comm"));
-    std::string its_name;
-    std::getline(comm, its_name);
-    if (its_parent == parent && its_name == name && pid > found) {
-      found = pid;
-    }
-  }
-  if (found == 0) {
-    return absl::NotFoundError(absl::StrCat("no process ", name));
-  }
-  return found;
-}
+// When a request was sent and answered.
+using Windows = std::vector<std::pair<absl::Time, absl::Time>>;
 
-// The sandbox's own supervisor has just run a command: of all supervisors, it
-// has the newest spawner that was waited for.
-absl::StatusOr<pid_t> FindSupervisor(pid_t server) {
-  pid_t found = 0;
-  for (const auto& [pid, parent] : ReadParents()) {
-    std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
-    std::string text;
-    std::getline(stat, text);
-    if (parent != server || text.find("(corral-supervis)") == text.npos) {
+// `answering` is the only thread whose calls are on the path; 0: all are.
+void Count(const std::vector<SystemCall>& trace, const Windows& windows,
+           pid_t answering, Calls& calls) {
+  calls.syncs.resize(windows.size());
+  for (const SystemCall& call : trace) {
+    // The last window that began before the call.
+    const auto next =
+        std::upper_bound(windows.begin(), windows.end(), call.begin,
+                         [](absl::Time time, const auto& window) {
+                           return time < window.first;
+                         });
+    if (next == windows.begin()) {
       continue;
     }
-    // Minor faults of its children that were reaped: the 11th field.
-    std::istringstream fields(text.substr(text.rfind(')') + 2));
-    std::string field;
-    for (int i = 3; i <= 11; ++i) {
-      fields >> field;
-    }
-    static long most = -1;
-    long faults = 0;
-    if (found == 0) {
-      most = -1;
-    }
-    if (absl::SimpleAtoi(field, &faults) && faults > most) {
-      most = faults;
-      found = pid;
+    const size_t command = next - windows.begin() - 1;
+    const bool on_path = call.begin <= windows[command].second &&
+                         (answering == 0 || call.thread == answering);
+    ++(on_path ? calls.path : calls.off)[command];
+    ++calls.by_name[call.name];
+    if (on_path && (call.name == "fsync" || call.name == "fdatasync")) {
+      ++calls.syncs[command];
     }
   }
-  if (found == 0) {
-    return absl::NotFoundError("no supervisor");
-  }
-  return found;
 }
 
-void PrintCalls(const std::string& who,
-                const std::map<std::string, double>& counts) {
-  Samples calls;
-  calls.Add(counts.at("total") / kCommands);
-  std::multimap<double, std::string> by_count;
-  for (const auto& [name, count] : counts) {
-    if (name != "total") {
-      by_count.emplace(count, name);
+Samples ToSamples(const std::vector<double>& values) {
+  Samples samples;
+  for (const double value : values) {
+    samples.Add(value);
+  }
+  return samples;
+}
+
+// "futex 12.3, recvmsg 4.0": the most frequent ones, for each command.
+std::string Frequent(const Calls& calls) {
+  std::multimap<int, std::string, std::greater<>> by_count;
+  for (const auto& [name, count] : calls.by_name) {
+    by_count.emplace(count, name);
+  }
+  std::string text;
+  int left = 8;
+  for (const auto& [count, name] : by_count) {
+    if (left-- == 0) {
+      break;
+    }
+    absl::StrAppendFormat(&text, "%s%s %.1f", text.empty() ? "" : ", ", name,
+                          count / static_cast<double>(kCommands));
+  }
+  return text;
+}
+
+void Add(const Setting& setting, const std::string& figure,
+         const std::vector<double>& values, Goal goal,
+         const std::string& note = "") {
+  setting.report.Add({figure, "", ToSamples(values), "", {}, goal, note});
+}
+
+absl::StatusOr<Windows> RunCommands(const Setting& setting,
+                                    const std::string& sandbox, int count) {
+  Windows windows;
+  for (int i = 0; i < count; ++i) {
+    absl::SleepFor(kPause);
+    const absl::Time begin = absl::Now();
+    RETURN_IF_ERROR(
+        setting.corral.RunCommand(sandbox, {setting.nolibc_true}).status());
+    windows.emplace_back(begin, absl::Now());
+  }
+  absl::SleepFor(kPause);
+  return windows;
+}
+
+absl::Status Measure(const Setting& setting, const std::string& sandbox) {
+  RETURN_IF_ERROR(RunCommands(setting, sandbox, kWarmUp).status());
+  ASSIGN_OR_RETURN(const SandboxProcesses processes,
+                   FindProcesses(setting.corral, sandbox, setting.server_pid));
+  const std::string file = setting.workspace + "/calls-";
+  ASSIGN_OR_RETURN(CallTrace server,
+                   CallTrace::Attach(setting.server_pid, file + "corrald"));
+  ASSIGN_OR_RETURN(
+      CallTrace supervisor,
+      CallTrace::Attach(processes.supervisor, file + "supervisor"));
+  ASSIGN_OR_RETURN(CallTrace spawner,
+                   CallTrace::Attach(processes.spawner, file + "spawner"));
+  ASSIGN_OR_RETURN(const Windows windows,
+                   RunCommands(setting, sandbox, kCommands));
+  Calls both(windows.size());
+  struct Traced {
+    std::string who;
+    CallTrace& trace;
+    // The other threads of a supervisor work behind the answers.
+    pid_t answering;
+    bool counts;
+  };
+  for (const Traced& traced :
+       {Traced{"corrald", server, 0, true},
+        Traced{"supervisor", supervisor, processes.supervisor, true},
+        Traced{"spawner and command", spawner, 0, false}}) {
+    ASSIGN_OR_RETURN(const std::vector<SystemCall> calls, traced.trace.Stop());
+    Calls own(windows.size());
+    Count(calls, windows, traced.answering, own);
+    Add(setting, "system calls on the path, " + traced.who, own.path,
+        Goal::None(), "all: " + Frequent(own));
+    if (traced.counts) {
+      Count(calls, windows, traced.answering, both);
     }
   }
-  std::string most;
-  int left = 8;
-  for (auto it = by_count.rbegin(); it != by_count.rend() && left > 0;
-       ++it, --left) {
-    absl::StrAppend(&most, most.empty() ? "" : ", ", it->second, " ",
-                    static_cast<int>(it->first / kCommands * 10 + 0.5) / 10.0);
-  }
-  PrintRow(absl::StrCat("system calls, ", who), "", calls, most);
+  const std::string figure = "system calls, corrald and supervisor, ";
+  Add(setting, figure + "on the path", both.path, Goal::AtMost(60));
+  Add(setting, figure + "off it", both.off, Goal::AtMost(30));
+  Add(setting, "fsync and fdatasync on the path", both.syncs, Goal::AtMost(0));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -168,28 +155,7 @@ void PrintCalls(const std::string& who,
 absl::Status MeasureSystemCalls(const Setting& setting) {
   ASSIGN_OR_RETURN(const std::string sandbox,
                    setting.corral.CreateSandbox(setting.workspace));
-  const std::vector<std::string> command = {setting.nolibc_true};
-  for (int i = 0; i < kWarmUp; ++i) {
-    RETURN_IF_ERROR(setting.corral.RunCommand(sandbox, command).status());
-  }
-  ASSIGN_OR_RETURN(const pid_t supervisor, FindSupervisor(setting.server_pid));
-  ASSIGN_OR_RETURN(const pid_t spawner,
-                   FindChild(supervisor, "corral-spawner"));
-  const std::string file = setting.workspace + "/calls-";
-  std::vector<std::pair<std::string, pid_t>> processes = {
-      {"corrald", setting.server_pid},
-      {"supervisor", supervisor},
-      {"spawner and command", spawner}};
-  for (const auto& [who, pid] : processes) {
-    ASSIGN_OR_RETURN(Counter counter, Counter::Attach(pid, file + who));
-    for (int i = 0; i < kCommands; ++i) {
-      RETURN_IF_ERROR(setting.corral.RunCommand(sandbox, command).status());
-    }
-    // Work behind the answers, like syncing, belongs to the commands.
-    absl::SleepFor(absl::Milliseconds(500));
-    ASSIGN_OR_RETURN(const auto counts, counter.Stop());
-    PrintCalls(who, counts);
-  }
+  RETURN_IF_ERROR(Measure(setting, sandbox));
   return setting.corral.DeleteSandbox(sandbox);
 }
 

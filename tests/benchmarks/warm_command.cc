@@ -1,8 +1,8 @@
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/figures.h"
@@ -13,11 +13,12 @@ namespace tests {
 namespace {
 
 constexpr int kWarmUp = 30;
-constexpr int kRounds = 400;
+constexpr int kRounds = 1000;
 
 struct Program {
   std::string path;
   Samples corral;
+  Samples supervised;
   Samples spawn;
 };
 
@@ -36,33 +37,47 @@ class WarmCommand {
     return absl::OkStatus();
   }
 
-  void Print() const {
-    PrintRow("/bin/true, posix_spawn", "us", libc_.spawn, "reference");
-    PrintRow("/bin/true, warm sandbox", "us", libc_.corral,
-             AtMost(libc_.corral.Median() / libc_.spawn.Median(), 2));
-    PrintRow("static, no libc, posix_spawn", "us", nolibc_.spawn, "reference");
-    PrintRow("static, no libc, warm sandbox", "us", nolibc_.corral,
-             absl::StrFormat("adds %.0f us, no goal",
-                             nolibc_.corral.Median() - nolibc_.spawn.Median()));
-    PrintRow("an empty gRPC call", "us", hop_, "the least a client can see");
+  void Report() const {
+    const std::string bare = "posix_spawn of /bin/true";
+    Add("start to exit, by the supervisor's clock", libc_.supervised, bare,
+        libc_.spawn, Goal::AddsAtMost(60));
+    const std::string warm = "/bin/true in a warm sandbox";
+    Add(warm, libc_.corral, bare, libc_.spawn, Goal::RatioAtMost(1.6));
+    Add(warm + ", what it adds", libc_.corral, bare, libc_.spawn,
+        Goal::AddsAtMost(250));
+    Add(warm + ", the slowest", libc_.corral, bare, libc_.spawn,
+        Goal::AddsAtMost(1500, 0.99));
+    Add("static, no libc, in a warm sandbox", nolibc_.corral,
+        "posix_spawn of it", nolibc_.spawn, Goal::None());
+    Add("an empty gRPC call", hop_, "", {}, Goal::None());
   }
 
  private:
   absl::Status Start(Program& program, bool keep) {
     ASSIGN_OR_RETURN(const absl::Duration spawn, TimeSpawn({program.path}));
-    ASSIGN_OR_RETURN(const absl::Duration command,
-                     setting_.corral.TimeCommand(sandbox_, {program.path}));
+    absl::Duration supervised;
+    ASSIGN_OR_RETURN(
+        const absl::Duration command,
+        setting_.corral.TimeCommand(sandbox_, {program.path}, &supervised));
     if (keep) {
       program.spawn.Add(absl::ToDoubleMicroseconds(spawn));
       program.corral.Add(absl::ToDoubleMicroseconds(command));
+      program.supervised.Add(absl::ToDoubleMicroseconds(supervised));
     }
     return absl::OkStatus();
   }
 
+  void Add(const std::string& figure, const Samples& samples,
+           const std::string& reference, const Samples& reference_samples,
+           Goal goal) const {
+    setting_.report.Add(
+        {figure, "us", samples, reference, reference_samples, goal, ""});
+  }
+
   const Setting& setting_;
   const std::string sandbox_;
-  Program libc_{.path = "/bin/true", .corral = {}, .spawn = {}};
-  Program nolibc_{.path = setting_.nolibc_true, .corral = {}, .spawn = {}};
+  Program libc_{"/bin/true", {}, {}, {}};
+  Program nolibc_{setting_.nolibc_true, {}, {}, {}};
   Samples hop_;
 };
 
@@ -75,7 +90,7 @@ absl::Status MeasureWarmCommand(const Setting& setting) {
   for (int round = 0; round < kWarmUp + kRounds; ++round) {
     RETURN_IF_ERROR(command.Round(round >= kWarmUp));
   }
-  command.Print();
+  command.Report();
   return setting.corral.DeleteSandbox(sandbox);
 }
 
