@@ -69,7 +69,7 @@ absl::Status MeasureIdleSandbox(const Setting& setting);
 // Creating a sandbox, and a command in one, while there are many.
 absl::Status MeasureManySandboxes(const Setting& setting);
 
-// What an ended execution takes, in memory and on disk.
+// The memory and disk space of an ended execution.
 absl::Status MeasureRetainedExecution(const Setting& setting);
 
 // The start of a server, and lists, when there are many ended executions.

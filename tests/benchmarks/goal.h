@@ -1,4 +1,4 @@
-// What a figure must reach.
+// The limit that a figure must keep.
 
 #ifndef TESTS_BENCHMARKS_GOAL_H_
 #define TESTS_BENCHMARKS_GOAL_H_
@@ -34,8 +34,8 @@ class Goal {
   // Whether it is about what the figure adds to its reference.
   bool is_difference() const { return measure_ == Measure::kDifference; }
 
-  // What is compared with the limit. `reference` may be empty if the goal does
-  // not need it.
+  // The value compared with the limit. `reference` may be empty if the goal
+  // does not need it.
   double Value(const Samples& samples, const Samples& reference) const;
   bool IsMet(const Samples& samples, const Samples& reference) const;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRounds = 10;
 constexpr absl::Duration kIdle = absl::Seconds(5);
-// What a sandbox still does after a command.
+// Covers the work of a sandbox after a command.
 constexpr absl::Duration kRest = absl::Seconds(2);
 
 absl::StatusOr<double> SumKilobytes(const std::set<pid_t>& processes) {

@@ -21,7 +21,7 @@ struct Load {
   std::string figure;
   std::string reference;
   size_t streams;
-  // Of each stream.
+  // The size of each stream.
   uint64_t bytes;
   int rounds;
   Goal goal;

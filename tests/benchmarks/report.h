@@ -17,7 +17,7 @@ struct Row {
   std::string figure;
   std::string unit;
   Samples samples;
-  // What was measured beside the figure, in the same loop and the same unit.
+  // The thing measured beside the figure, in the same loop and unit.
   // Empty: nothing.
   std::string reference;
   Samples reference_samples;

@@ -26,7 +26,7 @@ using ::corral::v1::OutputEvent;
 constexpr int kExecutions = 900;
 constexpr int kReaders = 200;
 
-// What the server and one sandbox take.
+// The memory and disk space of the server and one sandbox.
 struct Cost {
   double server_kilobytes = 0;
   double supervisor_kilobytes = 0;
@@ -104,7 +104,7 @@ void AddCosts(const Setting& setting, const Cost& before, const Cost& after) {
       Goal::AtMost(2), note);
 }
 
-// What a client that follows the output of a running command takes.
+// Measures the memory for each client that follows a running command.
 absl::Status MeasureReaders(const Setting& setting,
                             const std::string& sandbox) {
   ASSIGN_OR_RETURN(const std::string running,

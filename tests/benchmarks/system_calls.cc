@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kWarmUp = 20;
 constexpr int kCommands = 100;
-// What is done behind an answer is over after this time.
+// The work behind an answer is over after this time.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
 // The calls of each command: on the path between request and answer, and off
