@@ -32,13 +32,14 @@ class FakeCommandGroup final : public CommandGroup {
     bool survives = false;
     // Recycle() succeeds when no process lives in the group.
     bool recyclable = false;
+    CgroupVersion version = CgroupVersion::kV2;
     CgroupUsage usage;
     absl::StatusOr<absl::Duration> cpu_time = absl::ZeroDuration();
   };
 
   explicit FakeCommandGroup(State* state) : state_(state) {}
 
-  CgroupVersion version() const override { return CgroupVersion::kV2; }
+  CgroupVersion version() const override { return state_->version; }
   std::vector<int> EntryFds() const override { return {0}; }
   std::vector<pid_t> Pids() const override { return state_->pids; }
   void Signal(int signal) override {

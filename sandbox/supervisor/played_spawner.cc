@@ -19,10 +19,10 @@ PlayedSpawner::PlayedSpawner(EventLoop* loop) {
   int fds[2];
   CHECK(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
   theirs_.Reset(fds[1]);
-  const UniqueFd exchange(::memfd_create("exchange", MFD_CLOEXEC));
-  CHECK(::ftruncate(exchange.get(), kExchangeSize) == 0);
+  exchange_.Reset(::memfd_create("exchange", MFD_CLOEXEC));
+  CHECK(::ftruncate(exchange_.get(), kExchangeSize) == 0);
   spawner_ = *Spawner::Create(
-      loop, UniqueFd(fds[0]), exchange, [](pid_t) { return true; },
+      loop, UniqueFd(fds[0]), exchange_, [](pid_t) { return true; },
       [] { LOG(FATAL) << "the spawner was lost"; });
 }
 
@@ -40,6 +40,8 @@ void PlayedSpawner::Receive() {
       ReceiveWithFds(theirs_.get(), &byte, 1);
   CHECK(packet.ok() && packet->fds.size() == 4) << packet.status();
   fds_ = std::move(packet->fds);
+  CHECK(::pread(exchange_.get(), &request_, sizeof(request_), 0) ==
+        sizeof(request_));
 }
 
 void PlayedSpawner::Fork() {

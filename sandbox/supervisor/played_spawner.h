@@ -26,8 +26,9 @@ class PlayedSpawner {
 
   Spawner* spawner() { return spawner_.get(); }
 
-  // Receives the next request and keeps its descriptors.
+  // Receives the next request and keeps it with its descriptors.
   void Receive();
+  const SpawnRequest& request() const { return request_; }
   // Standard output and error of the command, until the test closes them.
   UniqueFd& output() { return fds_[1]; }
   UniqueFd& error() { return fds_[2]; }
@@ -48,6 +49,8 @@ class PlayedSpawner {
   void AwaitEnd() const;
 
   UniqueFd theirs_;
+  UniqueFd exchange_;
+  SpawnRequest request_ = {};
   std::unique_ptr<Spawner> spawner_;
   std::vector<UniqueFd> fds_;
   pid_t child_ = -1;

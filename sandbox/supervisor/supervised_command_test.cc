@@ -108,6 +108,17 @@ TEST_F(SupervisedCommandTest, WritesItsStartTimeIntoItsLog) {
   EXPECT_EQ(log->state()->start_time_ns, states_[0].start_time_ns());
 }
 
+TEST_F(SupervisedCommandTest, EntersACgroupOfEitherVersion) {
+  Start();
+  EXPECT_EQ(played_.request().cgroup_v2, 1u);
+  Exit(0);
+  group_.version = CgroupVersion::kV1;
+  start_.set_id("e2");
+  states_.clear();
+  Start();
+  EXPECT_EQ(played_.request().cgroup_v2, 0u);
+}
+
 TEST_F(SupervisedCommandTest, LetsItsOutputExpireOnceItHasEnded) {
   quota_.SetLimit(1 << 20);
   Start();
