@@ -336,8 +336,11 @@ TEST_F(OutputStreamTest, CountsTheQuietSecondsFromTheLastEvent) {
   const auto call = Stream(name);
   EXPECT_TRUE(call->Next().has_opened());
   timers_.Advance(absl::Seconds(10));
-  factory_.Write(name, wire::STDOUT, "x");
-  EXPECT_TRUE(call->Next().has_chunk());
+  // The stream writes the second one after it has noted the end of the first.
+  for (const char* text : {"x", "y"}) {
+    factory_.Write(name, wire::STDOUT, text);
+    EXPECT_TRUE(call->Next().has_chunk());
+  }
   timers_.Advance(absl::Seconds(10));
   factory_.Exit(name, 0);
   EXPECT_THAT(call->Rest(), SizeIs(1));
