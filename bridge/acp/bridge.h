@@ -31,8 +31,8 @@ namespace bridge {
 // Longer lines are refused, as by the protocol's own libraries.
 constexpr size_t kMaxLineBytes = 32 << 20;
 
-// Whether a session's sandbox is made when the session opens, so that the user
-// learns early if it cannot be, or with its first command.
+// When a session's sandbox is made: with its first command; or when the session
+// opens, so that a failure shows early.
 enum class Preparation { kWithFirstCommand, kWithSession };
 
 struct BridgeOptions {
@@ -56,10 +56,10 @@ struct BridgeOptions {
 
 // Handles each line between an ACP client and an agent: edits the client's
 // `initialize`, adds an MCP server to its sessions if wanted, answers the
-// agent's terminal/* requests, shows terminals in tool calls by what the client
-// knows, refuses batches and broken objects, and passes on everything else byte
-// for byte. Asks the client about mirrors and commands by requests of its own.
-// For the loop's thread.
+// agent's terminal/* requests, shows terminals in tool calls in a form that the
+// client supports, refuses batches and broken objects, and passes on everything
+// else byte for byte. Sends requests of its own about mirrors and commands to
+// the client. For the loop's thread.
 class Bridge {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
@@ -87,7 +87,7 @@ class Bridge {
   // server this may stay so.
   bool IsAwaitingEnds() const { return terminals_.IsAwaitingEnds(); }
 
-  // Tells the audit log which commands have not ended. Call last.
+  // Records in the audit log which commands have not ended. Call last.
   void RecordUnfinished() { terminals_.RecordUnfinished(); }
 
  private:

@@ -55,10 +55,11 @@ class OutputReader {
   // gone for Timing.patience; Cancelled; DataLoss: the server left out bytes.
   absl::StatusOr<std::optional<corral::v1::OutputEvent>> Next();
 
-  // From now on tells the server which output need not be kept
-  // (AcknowledgeOutput), each time that `bytes` were returned and Next() is
-  // called again: that call says that they are safe. Leaves the last `kept`
-  // bytes to later readers. For executions with overflow BLOCK.
+  // From now on acknowledges output, which the server then need not keep
+  // (AcknowledgeOutput): each time that `bytes` were returned and Next() is
+  // called again, because that call means that the caller has stored them.
+  // Leaves the last `kept` bytes to later readers. For executions with overflow
+  // BLOCK.
   void AcknowledgeEvery(uint64_t bytes, uint64_t kept = 0) {
     acknowledge_every_ = bytes;
     acknowledge_behind_ = kept;

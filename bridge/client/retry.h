@@ -1,4 +1,4 @@
-// One call, or one stream, that is made again when the server was gone.
+// One call, or one stream, that is made again after the server was gone.
 //
 //   Retry retry(connection, {});
 //   do {

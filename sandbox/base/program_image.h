@@ -1,5 +1,5 @@
-// Programs that are part of this one: they are executed from memory, so that
-// nobody needs a file on the disk.
+// Programs that are part of this one: they are executed from memory, so that no
+// file on the disk is needed.
 //
 // For any thread.
 

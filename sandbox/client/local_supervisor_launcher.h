@@ -39,10 +39,10 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   absl::StatusOr<std::unique_ptr<SupervisorConnection>> Adopt(
       const wire::SandboxSpec& spec, SupervisorObserver* observer) override;
 
-  // For the end of a server whose sandboxes live on. After it has returned, no
-  // observer is called any more, requests are dropped with their callbacks, and
-  // the spare supervisor has no server left, so that it ends. Other supervisors
-  // wait for the next server.
+  // Prepares the end of a server whose sandboxes live on. After it has
+  // returned, no observer is called any more, requests are dropped with their
+  // callbacks, and the spare supervisor has no server left, so that it ends.
+  // Other supervisors wait for the next server.
   void LetGo();
 
  private:
@@ -65,7 +65,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   std::thread thread_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Killed supervisors left groups; at first, those of earlier servers.
+  // Killed supervisors may have left groups. True at first, because of earlier
+  // servers.
   bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
   bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
   SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);

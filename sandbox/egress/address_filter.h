@@ -16,7 +16,7 @@ class AddressFilter {
   explicit AddressFilter(std::vector<IpNetwork> allowed)
       : allowed_(std::move(allowed)) {}
 
-  // True for public unicast addresses that are none of the host's own, and for
+  // True for public unicast addresses that do not belong to the host, and for
   // the allowed networks. False for those that are private, shared (CGNAT),
   // loopback, link-local, multicast, reserved, of a cloud's metadata service,
   // or that contain an IPv4 address (mapped, 6to4, NAT64, Teredo). Sends

@@ -38,7 +38,7 @@ class DnsServer {
   void OnUdp();
   void OnTcp();
   void OnClient(int fd);
-  // False: the client is gone, or is none that reads its answers.
+  // False: the client is gone, or does not read its answers.
   bool Serve(Client& client);
   void Remove(int fd);
 

@@ -40,13 +40,14 @@ struct HttpRequest {
 };
 
 // `bytes`: what the client has sent so far. Strict where servers disagree, so
-// that none of them can read another request: lines end in CR LF, names of
-// fields have no spaces, no line is folded, Host and the size of the body are
-// given once.
+// that no server can read the bytes as a different request: lines end in CR LF,
+// names of fields have no spaces, no line is folded, Host and the size of the
+// body are given once.
 HttpRequest ParseHttpRequest(absl::string_view bytes);
 
-// The host that the request names, normalized: of its URL if the target is one,
-// which must then equal Host. Empty: none, no host name, or two different ones.
+// The host that the request names, normalized: that of the URL if the target is
+// a URL, in which case Host must equal it. Empty: none, no host name, or two
+// different ones.
 std::string HostOf(const HttpRequest& request);
 
 // The head for a connection that carries this request alone, so that no other

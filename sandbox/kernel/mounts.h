@@ -70,9 +70,10 @@ struct EtcFile {
 };
 absl::Status ReplaceEtc(int root, const std::vector<EtcFile>& files);
 
-// Removes what covers /proc, its read-only settings included, without which a
-// command cannot mount a /proc in namespaces of its own: the kernel allows that
-// only where one is visible in whole. In the same place as Attach().
+// Removes the mounts that cover /proc, those that make its settings read-only
+// included. While they exist, a command cannot mount a /proc in namespaces of
+// its own: the kernel allows that only where a /proc is visible in whole. Runs
+// where Attach() runs.
 absl::Status UncoverProc(int root);
 
 // Mounts the workspace at its path below the root. In a process that entered

@@ -188,11 +188,11 @@ class OutputLogWriter {
   uint64_t hole_end_ = 0;
 };
 
-// state() and Read() may wait for the disk, for as long as a disk that hangs:
-// they are for worker threads. TryState() and TryRead() never wait, and return
-// no value where they would have to; the caller then repeats the call as
-// state() or Read() on a worker. On a file system that cannot read without
-// waiting (EOPNOTSUPP, as a tmpfs before Linux 6.6) they never return a value.
+// state() and Read() may wait for the disk, for ever if it hangs: they are for
+// worker threads. TryState() and TryRead() never wait, and return no value
+// where they would have to; the caller then repeats the call as state() or
+// Read() on a worker. On a file system that cannot read without waiting
+// (EOPNOTSUPP, as a tmpfs before Linux 6.6) they never return a value.
 class OutputLogReader {
  public:
   // May wait for the disk.

@@ -3,7 +3,7 @@
 //   NONE -> DRAINING -> RECORDING -> OVER
 //      \________________/  (it failed to start)
 //
-// The way reads from top to bottom in command_ending.cc: OnReaped finds the
+// The steps stand from top to bottom in command_ending.cc: OnReaped finds the
 // cause, Drain waits for the output, Record writes exit.pb, Finish reports.
 //
 // For the event loop's thread. Not movable: the end writer refers to it.
@@ -38,8 +38,8 @@ class CommandEnding {
   CommandEnding(const CommandEnding&) = delete;
   CommandEnding& operator=(const CommandEnding&) = delete;
 
-  // Facts about the cause; the first one of each kind counts. What happens
-  // after OnReaped() changes the cause only by output that is lost.
+  // Facts about the cause; the first one of each kind counts. After OnReaped(),
+  // only lost output changes the cause.
   //
   // The supervisor is about to kill the command. A deletion also discards the
   // output that is not drained yet, and ends the wait for the disk.
@@ -49,9 +49,9 @@ class CommandEnding {
   bool condemned() const { return facts_.condemned.has_value(); }
   bool timed_out() const { return facts_.timed_out.has_value(); }
 
-  // The way of the end, in this order. OnReaped() returns false if the command
-  // has no end of its own, because init ended; then none of the others is
-  // called.
+  // The steps of the end, in this order. OnReaped() returns false if the
+  // command has no end of its own, because init ended; then none of the others
+  // is called.
   bool OnReaped(const Reaped& reaped, const wire::Usage& usage);
   // Waits for the output, at most for `limit`; see CommandOutput::Drain.
   void Drain(wire::ExecutionRecord end, absl::Duration limit);
@@ -66,7 +66,7 @@ class CommandEnding {
   void StopWriting() { writer_.Stop(); }
 
   bool over() const { return state_ == State::kOver; }
-  // Force() may shorten the way.
+  // Returns true if Force() may end a wait for the disk.
   bool waits_for_disk() const;
 
  private:
@@ -84,7 +84,7 @@ class CommandEnding {
   void Record();
   bool MustBeOnDisk() const;
   void Finish();
-  // Checks again whether an end that waits for the disk still has to.
+  // Checks again whether the end must still wait for the disk.
   void RecordAgain();
 
   const CommandHost* const host_;

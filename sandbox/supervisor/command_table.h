@@ -44,13 +44,14 @@ class CommandTable {
 
   // This is the process of a command, which has not been reaped.
   bool Owns(pid_t pid);
-  // Reaps the command whose process this is. False: it is none's.
+  // Reaps the command whose process this is. False: the process belongs to no
+  // command.
   bool ReapIfOwn(pid_t pid);
 
   // The sandbox is about to be deleted, and all commands with it.
   void Condemn(wire::ExitRecord::Cause cause);
   bool AnyRuns() const;
-  // One was killed because init ended.
+  // A command was killed because init ended.
   bool AnyIsLost() const;
   void ReleaseCgroups();
   void Clear() { commands_.clear(); }

@@ -64,7 +64,7 @@ class Spawner {
   // False: the request does not fit into the exchange.
   bool Write(const Job& job);
   void OnAnswer();
-  // Calls stopped_ until the request is answered.
+  // Calls stopped_.Free() again and again until the request is answered.
   void Watch();
   void OnEnd();
 

@@ -62,8 +62,8 @@ class StrangeChildren {
   EventLoop* const loop_;
   Host host_;
   UniqueFd signals_;
-  // Had ended before the starts that are being awaited are over: if it is not
-  // known then, it is strange.
+  // A child that had ended before the awaited starts are over. If it is still
+  // unknown then, it is strange.
   std::optional<pid_t> suspect_;
   bool awaiting_ = false;
 };

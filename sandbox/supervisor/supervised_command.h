@@ -5,7 +5,7 @@
 //        \           \-> LOST /
 //         \-----------------/  (it failed to start)
 //
-// OnExit reaps it; from there on command_ending.cc has the way of its end.
+// OnExit reaps it; from there on command_ending.cc carries out its end.
 //
 // For the event loop's thread. Not movable: the loop refers to it.
 

@@ -34,7 +34,7 @@ namespace wire = ::corral::supervisor::v1;
 class WayOut {
  public:
   // Opens the sockets in the sandbox `made`, before anything untrusted runs
-  // there, has its programs ask them for names, and starts the process as
+  // there, names them in its /etc/resolv.conf, and starts the process as
   // `user`. The log of events is in `directory`. `loop` must outlive the
   // object.
   static absl::StatusOr<std::unique_ptr<WayOut>> Open(
@@ -50,8 +50,8 @@ class WayOut {
   bool ReapIfOwn(pid_t pid);
 
  private:
-  // The delay before an ended process is replaced: the first, doubled up to the
-  // last while processes end soon.
+  // The delays before an ended process is replaced: the first one, doubled up
+  // to the last one while new processes end soon.
   static constexpr absl::Duration kFirstDelay = absl::Milliseconds(20);
   static constexpr absl::Duration kLastDelay = absl::Seconds(10);
 

@@ -70,7 +70,7 @@ class ExecutionTable {
   // callers. Returns the removed execution, or null.
   ExecutionPtr FailStart(const std::string& id, const absl::Status& error);
 
-  // Stops to count the execution, which has ended, as running.
+  // Stops counting the execution, which has ended, as running.
   void EndRunning(const std::string& id);
 
   // Removes the execution and returns it, or null. Callers that still wait for

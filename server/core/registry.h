@@ -1,4 +1,4 @@
-// The sandboxes that exist, by id. Of some, only the id is known: an earlier
+// The sandboxes that exist, by id. For some, only the id is known: an earlier
 // server made them, and their descriptions cannot be read yet.
 //
 // Thread-safe; nothing here blocks.

@@ -48,8 +48,8 @@ class Retention : public std::enable_shared_from_this<Retention> {
 
   // The number of removals at a time: after a restart thousands may be due.
   static constexpr size_t kMaxRemovals = 16;
-  // The time after which an execution is looked at again that was in use, or
-  // whose removal failed.
+  // The time after which an execution that was in use, or whose removal failed,
+  // is looked at again.
   static constexpr absl::Duration kRetry = absl::Seconds(10);
 
   // `timers` must outlive the object.

@@ -47,8 +47,8 @@ class Viewers : public std::enable_shared_from_this<Viewers> {
 
   sandbox::Mutex mutex_;
   int present_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The number of calls of Begin(). By it a timer notices that a viewer came
-  // after it was set.
+  // The number of calls of Begin(). It shows a timer that a viewer came after
+  // the timer was set.
   uint64_t visits_ ABSL_GUARDED_BY(mutex_) = 0;
   // The last that was set, which may have run; 0: none was.
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -42,9 +42,9 @@ class WorkspaceChecks {
   WorkspaceChecks(Check check, TimerQueue* timers, DiskReads* lane)
       : check_(std::move(check)), timers_(timers), lane_(lane) {}
 
-  // Calls `done` once, on any thread, with the result of the check. With
-  // SANDBOX_NOT_READY (UNAVAILABLE) for `sandbox`, the name of the sandbox that
-  // wants the workspace, if there is none in time or too many checks hang.
+  // Calls `done` once, on any thread, with the result of the check; or with
+  // SANDBOX_NOT_READY (UNAVAILABLE) if there is no result in time or too many
+  // checks hang. `sandbox` is the name of the sandbox that wants the workspace.
   void Run(const std::string& sandbox, const std::string& path, bool read_only,
            Done done);
 

@@ -19,7 +19,7 @@ namespace server {
 
 class HeapTrim {
  public:
-  // A trim follows so many freed records, after this time.
+  // A trim runs kDelay after kRecords records were freed.
   static constexpr int kRecords = 1000;
   static constexpr absl::Duration kDelay = absl::Seconds(2);
 

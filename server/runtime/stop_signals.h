@@ -1,5 +1,5 @@
-// Turns SIGTERM and SIGINT into requests to stop, and takes the signals that
-// would end the process without meaning anything to it.
+// Turns SIGTERM and SIGINT into requests to stop, and discards signals that
+// mean nothing to the process but would end it.
 
 #ifndef SERVER_RUNTIME_STOP_SIGNALS_H_
 #define SERVER_RUNTIME_STOP_SIGNALS_H_

@@ -40,7 +40,7 @@ class ThreadTimerQueue final : public TimerQueue {
   std::map<Key, absl::AnyInvocable<void()>> functions_;
   std::map<Id, TimePoint> times_;
   Id last_id_ = 0;
-  // The thread looks again then at the latest.
+  // The latest time at which the thread looks again.
   TimePoint next_look_ = TimePoint::min();
   bool stopping_ = false;
   // Last, since it uses the others.

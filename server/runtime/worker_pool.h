@@ -28,7 +28,7 @@ class WorkerPool {
   // Jobs that may hang at a time; with more, others wait.
   static constexpr size_t kMostHanging = 64;
 
-  // Runs `jobs` at a time, and never takes one for hanging.
+  // Runs `jobs` at a time, and never treats one as hanging.
   explicit WorkerPool(size_t jobs)
       : WorkerPool(jobs, std::chrono::hours(24 * 365)) {}
   WorkerPool(size_t jobs, Clock::duration patience);

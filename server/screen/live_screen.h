@@ -60,7 +60,7 @@ class LiveScreen {
   // resized it.
   corral::v1::TerminalSize SizeOf(const Execution& execution);
   ScreenMarks& MarksOf(const Execution& execution);
-  // The next clear to apply; absent: all were.
+  // The next clear to apply; absent: all were applied.
   std::optional<uint64_t> NextClear() const;
   // Opens the log and learns how far it goes. False: there is no output.
   absl::StatusOr<bool> LookAtLog(Execution& execution);

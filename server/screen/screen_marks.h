@@ -22,7 +22,8 @@ namespace server {
 class ScreenMarks {
  public:
   // Reads the file, if there is one. Its directory is made when it is needed.
-  // `of`: differs for executions that have one name, one after another.
+  // `of`: differs between executions that have the same name, one after the
+  // other.
   ScreenMarks(std::string path, std::string of);
 
   // In ascending order. Older ones than the last kMaxClears are forgotten.

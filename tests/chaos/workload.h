@@ -1,4 +1,4 @@
-// Commands of which every byte and the end are known beforehand.
+// Commands whose output, to every byte, and whose end are known beforehand.
 
 #ifndef TESTS_CHAOS_WORKLOAD_H_
 #define TESTS_CHAOS_WORKLOAD_H_

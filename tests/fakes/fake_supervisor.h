@@ -41,8 +41,8 @@ class FakeSupervisor {
   void RefuseStarts(const absl::Status& error) { refusal_ = error; }
   // Deletions of executions are answered with this, and not made.
   void RefuseDeletions(const absl::Status& error) { deletion_refusal_ = error; }
-  // The supervisor dies of the next start: before it wrote down that it was
-  // asked, or after.
+  // The supervisor dies at the next start: before it writes the record of the
+  // start, or after.
   enum class Death { kNone, kBeforeRecord, kAfterRecord };
   void DieOfStart(Death death) { death_ = death; }
   // Deletions of the sandbox are neither carried out nor answered from now on,

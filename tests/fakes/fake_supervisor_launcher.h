@@ -38,8 +38,8 @@ class FakeSupervisorLauncher : public sandbox::SupervisorLauncher {
   // Creations fail with this from now on.
   void FailCreations(const absl::Status& status);
 
-  // No supervisor can be connected to from now on, because of this; OK: each
-  // that lives can.
+  // From now on, connecting to a supervisor fails with this; OK: it succeeds
+  // for each that lives.
   void FailAdoptions(const absl::Status& status);
 
   // Calls `function` with every supervisor that is adopted from now on, before

@@ -54,7 +54,8 @@ class Display : public TerminalObserver {
   // A session/update of the agent. Returns false if `line` must be passed on as
   // it is; otherwise the client got something else instead.
   bool OnUpdate(absl::string_view line, absl::string_view params);
-  // The tool call of a session/request_permission says what others say.
+  // Merges the tool call of a session/request_permission, which has the members
+  // of any other message about a tool call.
   void OnPermissionRequest(absl::string_view params);
 
   void CloseSession(const std::string& session_id);

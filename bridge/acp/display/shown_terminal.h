@@ -30,7 +30,7 @@ struct ShownTerminal {
     kAsked,     // the client was asked for a terminal
     kOpen,      // mirror_id runs `corral attach`
     kEnded,     // mirror_id still shows the output
-    kReleased,  // the client was told to forget mirror_id
+    kReleased,  // the client was asked to forget mirror_id
   };
   // How long the client keeps a mirror that nobody embeds any more.
   enum class Keep { kForTurn, kUntilShown };

@@ -28,14 +28,15 @@ class Gate {
 
   struct Verdict {
     bool allowed = false;
-    // Why not, for the model.
+    // Why the command may not run, for the model.
     std::string reason = {};
-    // The one who decided, for the audit log: "rule 3", "otherwise", "user".
+    // The source of the decision, for the audit log: "rule 3", "otherwise",
+    // "user".
     std::string by = {};
     absl::Duration timeout = absl::InfiniteDuration();
     absl::Duration cpu_timeout = absl::InfiniteDuration();
-    // The rule that decided or had the user asked, and its own sandbox: see
-    // Ruling.
+    // The rule that decided, or that had the bridge ask the user, and its own
+    // sandbox: see Ruling.
     std::string rule = {};
     std::optional<corral::v1::Sandbox> sandbox = std::nullopt;
   };

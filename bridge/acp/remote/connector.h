@@ -13,9 +13,9 @@
 
 namespace bridge {
 
-// Opens the connection to corrald, and restores it when it was lost, on a
-// thread of its own so that the loop never waits. May start a local server.
-// For the loop's thread.
+// Opens the connection to corrald, and restores it after it was lost, on a
+// thread of its own so that the loop never waits. May start a local server. For
+// the loop's thread.
 class Connector {
  public:
   using Done = absl::AnyInvocable<void(const absl::Status&)>;

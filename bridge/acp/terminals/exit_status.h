@@ -20,7 +20,7 @@ struct ExitStatus {
 // The exit code of a command that a signal ended.
 enum class SignalCodes {
   kNone,     // no code, as the protocol says
-  kAsShell,  // 128 + n, for agents that take a missing code for success
+  kAsShell,  // 128 + n, for agents that read a missing code as success
 };
 
 // `execution` must be EXITED or LOST.

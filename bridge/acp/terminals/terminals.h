@@ -32,10 +32,9 @@ namespace bridge {
 
 // Answers the terminal/* requests of the agent. No request waits for another
 // one. The execution of every terminal is deleted once the terminal is released
-// and its command has ended; that end answers pending waits. Tells the observer
-// what happens, and the audit log how each command ended. For the loop's
-// thread.
-// https://agentclientprotocol.com/protocol/v1/terminals
+// and its command has ended; that end answers pending waits. Reports what
+// happens to the observer, and records in the audit log how each command ended.
+// For the loop's thread. https://agentclientprotocol.com/protocol/v1/terminals
 class Terminals {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

@@ -39,8 +39,8 @@ class Attachment {
   // To a command that exists, and to which others may be attached as well.
   // Input goes to a terminal only, because a pipe belongs to the client that
   // started the command. Its end is not passed on; a signal detaches.
-  // `questions`: whether our terminal sees, and answers, what the program asks
-  // its terminal.
+  // `questions`: whether our terminal receives, and so answers, the questions
+  // that the program asks its terminal.
   enum class Questions { kShown, kAnsweredElsewhere };
   Attachment(client::Connection& connection,
              const corral::v1::StreamOutputRequest& request,

@@ -11,8 +11,8 @@ namespace bridge {
 
 // A program asks its terminal for its type or the position of the cursor, for
 // example. When another client answers, the terminal of this process must not
-// answer, too, or the program would take the second answer for typed text. So
-// it does not see the questions. Everything else is passed on as it is. The
+// answer, too, or the program would read the second answer as typed text. So it
+// does not see the questions. Everything else is passed on as it is. The
 // sequences are those of
 // https://invisible-island.net/xterm/ctlseqs/ctlseqs.html.
 //

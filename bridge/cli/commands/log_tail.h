@@ -20,8 +20,8 @@ class LineCounter {
   // `lines`: how many are wanted.
   explicit LineCounter(uint64_t lines) : wanted_(lines) {}
 
-  // Takes the piece before all earlier ones. True: the wanted lines begin in
-  // it, at begin() bytes from its start.
+  // Takes the piece that precedes all pieces taken so far. True: the wanted
+  // lines begin in it, at begin() bytes from its start.
   bool Take(absl::string_view piece);
   size_t begin() const { return begin_; }
 

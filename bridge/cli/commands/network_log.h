@@ -1,4 +1,5 @@
-// corral logs --network: what programs in a sandbox wanted of the network.
+// corral logs --network: the attempts of programs in a sandbox to use the
+// network.
 
 #ifndef BRIDGE_CLI_COMMANDS_NETWORK_LOG_H_
 #define BRIDGE_CLI_COMMANDS_NETWORK_LOG_H_

@@ -30,9 +30,9 @@ class ToolGate {
   // `shell`: the program in the terminals, a path.
   ToolGate(GateRules rules, AuditLog audit, const std::string& shell);
 
-  // Absent: the call runs nothing. `run` is judged as SHELL -c COMMAND, in a
-  // directory that nobody knows; `type` and `sendKey` as SHELL without
-  // arguments; createSession as the program that it names.
+  // Absent: the call runs nothing. `run` is judged as SHELL -c COMMAND, in an
+  // unknown directory; `type` and `sendKey` as SHELL without arguments;
+  // createSession as the program that it names.
   std::optional<Case> Judge(const std::string& tool,
                             const OrderedJson& arguments) const;
 
@@ -40,14 +40,15 @@ class ToolGate {
   // be written, so nothing may run.
   bool Record(const Case& decided, bool allowed, const std::string& by)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `result`: of `run`. `execution`: the name of the terminal's execution.
+  // `result`: what `run` returned. `execution`: the name of the terminal's
+  // execution.
   void RecordEnd(const Case& ended, const OrderedJson& result,
                  const std::string& execution) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   const GateRules rules_;
   const std::string shell_;
-  // By this name rules know the shell that reads a line.
+  // The name by which rules refer to the shell that reads a line.
   const std::string line_shell_;
   sandbox::Mutex mutex_;
   AuditLog audit_ ABSL_GUARDED_BY(mutex_);

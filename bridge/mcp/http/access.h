@@ -15,7 +15,7 @@ namespace bridge {
 
 // Reads a token: the content of the file, without white space around it.
 // InvalidArgument: the file can be read by others than its owner, or the token
-// has less than 16 characters or others than printable ones of ASCII.
+// has fewer than 16 characters, or a character that is not printable ASCII.
 absl::StatusOr<std::string> ReadToken(const std::string& file);
 
 // Thread-safe, because it never changes.

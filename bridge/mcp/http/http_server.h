@@ -16,8 +16,8 @@ namespace bridge {
 // Each connection has a thread of its own, on which the service is called.
 class HttpServer {
  public:
-  // `service` must outlive the object. Unavailable and others: nobody can
-  // listen at this address.
+  // `service` must outlive the object. Unavailable and others: the server
+  // cannot listen at this address.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const HttpAddress& address, HttpService* service);
   // Waits for the calls of the service. Responses of several parts must end.

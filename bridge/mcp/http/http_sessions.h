@@ -37,8 +37,9 @@ class HttpSession {
   ClientSession session_;
 };
 
-// Thread-safe. Each session has a sandbox; its end deletes it, and takes as
-// long as the server needs. A sandbox with a name is that of all sessions.
+// Thread-safe. Each session has a sandbox, which is deleted at the end of the
+// session; that takes as long as the server needs. A sandbox with a name is
+// shared by all sessions.
 class HttpSessions {
  public:
   explicit HttpSessions(ClientOptions options) : options_(std::move(options)) {}
@@ -75,7 +76,7 @@ class HttpSessions {
 
   const ClientOptions options_;
   sandbox::Mutex mutex_;
-  // Belongs to a sandbox with a name; made for the first session.
+  // The workplace of a sandbox with a name; made for the first session.
   std::shared_ptr<Workplace> shared_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Entry> sessions_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<HttpSession> stateless_ ABSL_GUARDED_BY(mutex_);

@@ -26,8 +26,8 @@ class Approvals {
  public:
   enum class Answer { kNone, kAllowed, kAllowedForSession, kRejected };
 
-  // Sends a question, and blocks until the answer comes, `is_cancelled`, which
-  // is asked often, returns true, or kLongestQuestion is over.
+  // Sends a question, and blocks until the answer comes, until `is_cancelled`,
+  // which is called often, returns true, or until kLongestQuestion is over.
   Answer Ask(const std::string& text, ReplyChannel* channel,
              const std::function<bool()>& is_cancelled);
   // A message of the client that answers a request. Others are ignored.
@@ -35,8 +35,8 @@ class Approvals {
 
   // The result of a call that needs an answer first.
   OrderedJson Demand(const std::string& text, const std::string& call);
-  // The answer that the repeated call brings: absent if it brings none, or one
-  // to a question about another call, or one that was used before.
+  // Returns the answer that the repeated call carries. Absent: it carries none,
+  // or one that belongs to another call or was used before.
   std::optional<Answer> Redeem(const OrderedJson& params,
                                const std::string& call);
 

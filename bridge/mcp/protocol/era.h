@@ -33,8 +33,8 @@ struct RequestMeta {
   OrderedJson progress_token;
 };
 
-// Reads params._meta. An error: it speaks an unknown revision, or lacks what
-// the stateless revision requires.
+// Reads params._meta. Returns an error if the request names an unknown
+// revision, or lacks what the stateless revision requires.
 std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta);
 
 // Whether these capabilities of a client include forms for its user.

@@ -25,8 +25,8 @@ void Reply(const std::string& id, const RequestMeta& meta,
 // A CallToolResult.
 OrderedJson ToJson(const ToolResult& result);
 
-// Reports progress, and ends the wait when nobody wants its result any more.
-// Without `done`.
+// Returns callbacks that report progress, and end the wait when nobody wants
+// its result any more. `done` is not set.
 Waits::Callbacks CallbacksOf(const std::shared_ptr<ReplyChannel>& channel,
                              const OrderedJson& progress_token);
 

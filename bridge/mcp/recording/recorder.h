@@ -82,8 +82,8 @@ class Recorder : public OutputObserver {
   // Finalizes, too.
   ~Recorder() override;
 
-  // AlreadyExists: one runs; see active(). Other errors: the directory cannot
-  // be made; the message reads as Node.js writes it.
+  // AlreadyExists: a recording runs; see active(). Other errors: the directory
+  // cannot be made; the message reads as Node.js writes it.
   absl::StatusOr<Recording> Start(const RecordingOptions& options);
   // NotFound: there is no such recording. FailedPrecondition: it has ended by
   // itself.
@@ -125,7 +125,7 @@ class Recorder : public OutputObserver {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Active> active_;
-  // Ended by themselves, so that Stop() can say so.
+  // The recordings that ended by themselves, for the error of Stop().
   std::set<std::string> finished_;
   bool stopping_ = false;
   std::thread thread_;

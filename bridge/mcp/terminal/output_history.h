@@ -22,7 +22,7 @@ class OutputHistory {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // The knowledge at one time.
+  // The state of the terminal at one time.
   struct State {
     uint64_t begin = 0;  // of what is kept in `output`
     uint64_t end = 0;

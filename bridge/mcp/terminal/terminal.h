@@ -48,7 +48,7 @@ class Terminal {
       OutputObserver* observer);
   // Kills everything that runs in the terminal.
   ~Terminal();
-  // From now on, the end of this object leaves a shell that runs.
+  // From now on, the destructor leaves a running shell alone.
   void Leave() { left_ = true; }
 
   absl::Status Type(absl::string_view bytes);

@@ -52,8 +52,8 @@ class Terminals {
 
   // ResourceExhausted: there are max_sessions already.
   absl::StatusOr<SessionInfo> Create(const ShellOptions& shell);
-  // Starts the default session if it does not run. Without sessions whose shell
-  // has ended.
+  // Returns the sessions whose shells run. Starts the default session if it
+  // does not run.
   absl::StatusOr<std::vector<SessionInfo>> List();
   // NotFound; FailedPrecondition: it is the default session.
   absl::Status Destroy(const std::string& session);

@@ -10,8 +10,8 @@
 namespace bridge {
 
 // Belongs to one client, or to all clients of a sandbox with a name. Makes
-// nothing on the server before the first tool call. Its end deletes what was
-// made, and saves a recording that runs.
+// nothing on the server before the first tool call. The destructor deletes what
+// was made, and saves a recording that runs.
 class Workplace {
  public:
   explicit Workplace(const TerminalsOptions& options)

@@ -54,8 +54,8 @@ class ControlParser {
   // that is complete.
   void Parse(absl::string_view output);
 
-  // The number of bytes parsed so far. During a call of the sink, the byte that
-  // completed what the sink gets is the last one.
+  // The number of bytes parsed so far. During a call of the sink, the last of
+  // them is the byte that completed what the sink gets.
   uint64_t parsed() const { return parsed_; }
 
   static constexpr size_t kMaxSequence = 512;

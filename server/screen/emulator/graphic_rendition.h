@@ -1,4 +1,4 @@
-// SGR (CSI ... m): what libvterm misses of it.
+// SGR (CSI ... m): the attributes that libvterm does not support.
 
 #ifndef SERVER_SCREEN_EMULATOR_GRAPHIC_RENDITION_H_
 #define SERVER_SCREEN_EMULATOR_GRAPHIC_RENDITION_H_

@@ -19,7 +19,7 @@ class Scrollback {
   const std::deque<CellRow>& lines() const { return lines_; }
 
   static constexpr size_t kMaxLines = 1000;
-  // Only very wide terminals reach it.
+  // Only very wide terminals reach this number of cells.
   static constexpr size_t kMaxCells = 512 << 10;
 
  private:
