@@ -217,8 +217,8 @@ class OutputLogReader {
   absl::StatusOr<bool> HeaderIsInMemory() const;
   // How many of `size` bytes at `offset` have been written.
   absl::StatusOr<size_t> Available(uint64_t offset, size_t size) const;
-  // Returns how many of `got` bytes, of `wanted`, that were read at
-  // `offset`.
+  // Returns how many of the `got` bytes that were read at `offset` are valid.
+  // Fails as Read() does.
   absl::StatusOr<size_t> Check(uint64_t offset, size_t wanted,
                                size_t got) const;
 

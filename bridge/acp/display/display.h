@@ -93,10 +93,11 @@ class Display : public TerminalObserver {
   void SendMembers(const std::string& session_id, const std::string& call_id,
                    absl::string_view members);
 
-  // Tells the client what is new: now; now unless it was told just before;
-  // everything, with the end if there is one.
+  // Sends new output to the client now.
   void Flush(ShownTerminal& terminal);
+  // Sends it now, or a little later if some was sent just before.
   void FlushSoon(const Shown& terminal);
+  // Sends all output, and the end if there is one.
   void CatchUp(const Shown& terminal);
   void SendEnd(ShownTerminal& terminal);
 

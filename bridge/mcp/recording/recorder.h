@@ -40,7 +40,7 @@ struct RecordingOptions {
   // Empty: the default directory. A relative path begins in the directory in
   // which corral-mcp was started.
   std::string directory;
-  // Seconds. The last three: not above 0 means none.
+  // These three are seconds; a value that is not above 0 means no limit.
   double idle_time_limit = 2;
   double max_duration = 3600;
   double inactivity_timeout = 600;
