@@ -1,6 +1,11 @@
 #include "bridge/acp/options.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -70,6 +75,10 @@ TEST(ParseOptionsTest, ReadsWhatTheDoctorChecks) {
   EXPECT_EQ(checkup.sandbox.workspace().path(), "/there/a");
   EXPECT_TRUE(checkup.sandbox.workspace().read_only());
   EXPECT_THAT(checkup.agent, ElementsAre());
+  const Checkup other = ToCheckup(
+      *ParseOptions({"doctor", "--server", "unix:/s", "agent"}, "/d"));
+  EXPECT_EQ(other.server.server, "unix:/s");
+  EXPECT_THAT(other.agent, ElementsAre("agent"));
 }
 
 TEST(ParseOptionsTest, ReadsEveryOption) {
@@ -135,6 +144,37 @@ TEST(ParseOptionsTest, AddsWhatTheAgentsProgramNeeds) {
   ASSERT_THAT(runtime.status(), IsOk());
   EXPECT_EQ(runtime->program, "/usr/bin/sh");
   EXPECT_EQ(options->bridge.workplace.sandbox.mounts_size(), 0);
+}
+
+TEST(ParseOptionsTest, FindsTheProgramByWhatTheUserHas) {
+  std::string home = "/tmp/options_XXXXXX";
+  ASSERT_NE(::mkdtemp(home.data()), nullptr);
+  for (const char* program : {"/bin/agent", "/w/agent"}) {
+    std::filesystem::create_directory(
+        std::filesystem::path(home + program).parent_path());
+    tests::WriteFile(home + program, "#!/bin/sh\n");
+    ASSERT_EQ(::chmod((home + program).c_str(), 0755), 0);
+  }
+  std::filesystem::create_directory_symlink("w", home + "/link");
+  ASSERT_EQ(::setenv("PATH", (home + "/bin").c_str(), 1), 0);
+  ASSERT_EQ(::setenv("HOME", home.c_str(), 1), 0);
+  const auto mounts = [&](const std::string& agent) {
+    auto options = ParseOptions({"--agent-in-sandbox", agent}, home + "/link");
+    EXPECT_EQ(options->bridge.workplace.workspace, home + "/w");
+    EXPECT_THAT(AddRuntime(home + "/w", *options).status(), IsOk());
+    std::vector<std::string> sources;
+    for (const auto& mount : options->bridge.workplace.sandbox.mounts()) {
+      sources.push_back(mount.source());
+    }
+    return sources;
+  };
+  // The directory "bin" of the home alone is shown, not the home.
+  EXPECT_THAT(mounts("agent"), ElementsAre(home + "/bin"));
+  EXPECT_THAT(mounts("./agent"), ElementsAre());
+  EXPECT_EQ(ParseOptions({"--workspace", home + "/link", "agent"}, "/d")
+                ->bridge.workplace.workspace,
+            home + "/link");
+  std::filesystem::remove_all(home);
 }
 
 TEST(ParseOptionsTest, AcceptsHelpWithoutAnAgent) {

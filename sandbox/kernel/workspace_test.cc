@@ -116,6 +116,12 @@ TEST_F(OpenWorkspaceTest, LendsTheDirectoryAsOneOfTheCommandsUserAndGroup) {
   ASSERT_EQ(::fstat(lent->tree.get(), &shown), 0);
   EXPECT_EQ(shown.st_uid, kFirstId + kCommandId);
   EXPECT_EQ(shown.st_gid, kFirstId + kCommandId);
+  EXPECT_EQ(lent->target, path_ + "/real");
+  EXPECT_TRUE(lent->directory);
+  struct statvfs mount;
+  ASSERT_EQ(::fstatvfs(lent->tree.get(), &mount), 0);
+  EXPECT_EQ(mount.f_flag & (ST_RDONLY | ST_NOSUID | ST_NODEV),
+            ST_NOSUID | ST_NODEV);
 }
 
 TEST_F(OpenWorkspaceTest, AMountAppearsAtItsTarget) {

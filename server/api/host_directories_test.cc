@@ -105,6 +105,14 @@ TEST(HostDirectoriesTest, TargetsAreNotInsideOfEachOtherOrOfWorkspaces) {
               IsOk());
 }
 
+TEST(HostDirectoriesTest, SlashesAtTheEndOfAPathDoNotCount) {
+  EXPECT_THAT(Refusal("workspace { path: '/w/' }"
+                      "mounts { source: '/s' target: '/w/in' }"),
+              HasSubstr("sandbox.mounts[0].target is "));
+  EXPECT_THAT(Refusal("mounts { source: '/' }"),
+              HasSubstr("a directory below the root"));
+}
+
 TEST(HostDirectoriesTest, ASandboxHasSixteenMountsAtMost) {
   std::string mounts;
   for (int i = 0; i < 16; ++i) {

@@ -247,7 +247,7 @@ absl::Status WorkspacePolicy::CheckOwn(const std::string& path) const {
                                      options_.state_directory));
   }
   const std::string& socket = options_.socket_directory;
-  if (!socket.empty() && IsAtOrAbove(path, RealPath(socket))) {
+  if (IsAtOrAbove(path, RealPath(socket))) {
     return Refuse(path, absl::StrCat("a directory that is not at or above that "
                                      "of the server's socket, ",
                                      socket));

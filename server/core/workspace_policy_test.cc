@@ -169,6 +169,13 @@ TEST_F(WorkspacePolicyTest, FindsAStateDirectoryThatIsConfiguredByALink) {
   Refusal(policy, directory_);
 }
 
+TEST_F(WorkspacePolicyTest, AllowsNothingWhileTheStateDirectoryIsMissing) {
+  WorkspacePolicy::Options options;
+  options.state_directory = Path("/missing");
+  EXPECT_THAT(Refusal(WorkspacePolicy(options), Path("/other")),
+              HasSubstr("the server's state_dir"));
+}
+
 TEST_F(WorkspacePolicyTest, RemoteClientsHaveNoWorkspaceWithoutRoots) {
   WorkspacePolicy::Options options = Options();
   options.has_remote_clients = true;

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <fstream>
+#include <future>
 #include <memory>
 #include <random>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
@@ -19,6 +22,7 @@
 namespace server {
 namespace {
 
+using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
@@ -55,6 +59,87 @@ TEST_F(EmulatorProcessTest, ReportsThatTheProcessWasKilled) {
   ASSERT_EQ(::kill(emulator->pid(), SIGKILL), 0);
   EXPECT_THAT(emulator->Get(0, false, 0).status(),
               StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
+}
+
+TEST_F(EmulatorProcessTest, CountsOffsetsFromWhereTheOutputBegins) {
+  corral::v1::TerminalSize size;
+  size.set_rows(3);
+  size.set_columns(20);
+  const auto emulator = EmulatorProcess::Start(image_, size, 100).value();
+  EXPECT_THAT(emulator->Write("\x1b[1ma\x1b[6n\x1b[5n"), IsOk());
+  EXPECT_EQ(emulator->Get(0, false, 100)->answers, "\x1b[1;2R\x1b[0n");
+  const auto view = emulator->Get(0, /*styles=*/false, 110).value();
+  EXPECT_EQ(view.answers, "\x1b[0n");
+  EXPECT_EQ(view.screen.lines(0).runs_size(), 0);
+}
+
+TEST_F(EmulatorProcessTest, PassesOnMoreThanOneFrameOfOutput) {
+  const auto emulator = Start(3, 20);
+  EXPECT_THAT(emulator->Write(std::string(screen::kMaxWrite, '\n') + "\rend"),
+              IsOk());
+  EXPECT_EQ(emulator->Get(0, false, 0)->screen.lines(2).text(), "end");
+}
+
+// The value of a field of /proc/PID/status.
+std::string StatusOf(pid_t pid, const std::string& field) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    if (absl::StartsWith(line, field + ":\t")) {
+      return line.substr(field.size() + 2);
+    }
+  }
+  return "";
+}
+
+TEST_F(EmulatorProcessTest, RunsConfinedUnderANameOfItsOwn) {
+  const auto emulator = Start(3, 20);
+  EXPECT_THAT(emulator->Get(0, false, 0).status(), IsOk());
+  EXPECT_EQ(StatusOf(emulator->pid(), "Name"), "corral-emulator");
+  EXPECT_EQ(StatusOf(emulator->pid(), "Seccomp"), "2");
+  std::ifstream file(absl::StrCat("/proc/", emulator->pid(), "/oom_score_adj"));
+  int score = 0;
+  file >> score;
+  EXPECT_EQ(score, 1000);
+}
+
+TEST_F(EmulatorProcessTest, LeavesNoProcessBehind) {
+  const pid_t pid = Start(3, 20)->pid();
+  EXPECT_EQ(::kill(pid, 0), -1);
+}
+
+TEST_F(EmulatorProcessTest, GivesUpAProcessThatHangs) {
+  const auto silent = Start(3, 20);
+  const auto full = Start(3, 20);
+  for (const auto* emulator : {&silent, &full}) {
+    EXPECT_THAT((*emulator)->Get(0, false, 0).status(), IsOk());
+    ASSERT_EQ(::kill((*emulator)->pid(), SIGSTOP), 0);
+  }
+  auto written = std::async(std::launch::async, [&full] {
+    return full->Write(std::string(16 << 20, 'x'));
+  });
+  EXPECT_THAT(silent->Get(0, false, 0).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("it does not answer")));
+  EXPECT_THAT(written.get(), StatusIs(absl::StatusCode::kUnavailable,
+                                      HasSubstr("it takes no data")));
+}
+
+TEST_F(EmulatorProcessTest, KnowsWhichTerminalsHaveAScreen) {
+  const auto has_screen = [](uint32_t rows, uint32_t columns) {
+    corral::v1::TerminalSize size;
+    size.set_rows(rows);
+    size.set_columns(columns);
+    return HasScreen(size);
+  };
+  EXPECT_TRUE(has_screen(1, 1));
+  EXPECT_FALSE(has_screen(0, 1));
+  EXPECT_FALSE(has_screen(1, 0));
+  EXPECT_TRUE(has_screen(screen::kMaxRows, 1));
+  EXPECT_FALSE(has_screen(screen::kMaxRows + 1, 1));
+  EXPECT_TRUE(has_screen(1, screen::kMaxColumns));
+  EXPECT_FALSE(has_screen(1, screen::kMaxColumns + 1));
+  EXPECT_TRUE(has_screen(64, screen::kMaxScreenCells / 64));
+  EXPECT_FALSE(has_screen(65, screen::kMaxScreenCells / 64));
 }
 
 TEST_F(EmulatorProcessTest, FitsTheLargestScreenIntoItsMemory) {

@@ -139,7 +139,6 @@ absl::Status LiveScreen::EnsureEmulator(const Execution& execution,
   if (emulator_ != nullptr && AreEqual(size, size_)) {
     return absl::OkStatus();
   }
-  emulator_.reset();
   size_ = size;
   const std::optional<sandbox::OutputLogState> state =
       execution.output(TERMINAL);

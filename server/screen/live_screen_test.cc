@@ -2,6 +2,9 @@
 
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -11,8 +14,10 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/screen_service.pb.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/program_image.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
+#include "sandbox/storage/terminal_times.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
 #include "server/core/execution_fixture.h"
@@ -68,6 +73,68 @@ TEST_F(LiveScreenTest, FollowsTheOutput) {
   EXPECT_EQ(response.screen().lines(0).text(), "hello world");
   EXPECT_EQ(response.screen().end_offset(), 11);
   EXPECT_EQ(response.execution().state(), corral::v1::Execution::RUNNING);
+  EXPECT_FALSE(response.execution().has_command());
+}
+
+TEST_F(LiveScreenTest, IsEmptyBeforeThereIsALog) {
+  std::filesystem::remove_all(directory_);
+  EXPECT_EQ(FirstLine(), "");
+  EXPECT_THAT(screen_.Clear(*execution_), IsOk());
+}
+
+TEST_F(LiveScreenTest, ReportsALogThatCannotBeRead) {
+  std::filesystem::resize_file(LogPath("terminal"), 1);
+  corral::v1::GetScreenResponse response;
+  EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
+            ReasonOf(screen_.Clear(*execution_)));
+  EXPECT_NE(ReasonOf(screen_.Clear(*execution_)),
+            corral::v1::ERROR_REASON_UNSPECIFIED);
+}
+
+TEST_F(LiveScreenTest, ReportsOutputThatHasExpired) {
+  Write(log_, "old");
+  Get();
+  ASSERT_THAT(sandbox::ExpireOutputLog(LogPath("terminal")), IsOk());
+  corral::v1::GetScreenResponse response;
+  EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
+            corral::v1::OUTPUT_EXPIRED);
+}
+
+TEST_F(LiveScreenTest, IsMadeOfTheLastOutputOnly) {
+  const std::string part(1 << 20, '\0');
+  for (uint64_t size = 0; size < LiveScreen::kMaxOutput; size += part.size()) {
+    Write(log_, part);
+  }
+  Write(log_, "\rthe end");
+  const corral::v1::GetScreenResponse response = Get();
+  EXPECT_EQ(response.screen().begin_offset(), 8);
+  EXPECT_EQ(response.screen().end_offset(), LiveScreen::kMaxOutput + 8);
+  EXPECT_EQ(response.screen().lines(0).text(), "the end");
+}
+
+TEST_F(LiveScreenTest, IsUnavailableWhenNoEmulatorStarts) {
+  const sandbox::UniqueFd image =
+      sandbox::MakeProgramImage("none", "no program").value();
+  LiveScreen screen(&image);
+  corral::v1::GetScreenResponse response;
+  EXPECT_EQ(ReasonOf(screen.Get(*execution_, {}, &response)),
+            corral::v1::SCREEN_UNAVAILABLE);
+}
+
+TEST_F(LiveScreenTest, HasTheSizeThatAnEarlierServerGaveTheTerminal) {
+  sandbox::TerminalTimesWriter times(directory_ + "/terminal.times", 0);
+  times.OnResize(2, 9, 0);
+  // More records than are read at a time.
+  uint64_t end = 0;
+  for (uint64_t now = 0; now < 5000; ++now) {
+    times.OnOutput(++end, now * 1000);
+  }
+  EXPECT_EQ(Get().screen().lines_size(), 2);
+  times.OnResize(3, 9, 6'000'000);
+  EXPECT_EQ(Get().screen().lines_size(), 3);
+  // The size that this server gives it is later.
+  execution_->SetTerminalSize(InTerminal(5, 9).terminal());
+  EXPECT_EQ(Get().screen().lines_size(), 5);
 }
 
 TEST_F(LiveScreenTest, HidesThatItsEmulatorWasKilled) {
@@ -113,6 +180,23 @@ TEST_F(LiveScreenTest, StaysClearedWhenTheServerIsStartedAnew) {
   corral::v1::GetScreenResponse response;
   ASSERT_THAT(next.Get(*execution_, {}, &response), IsOk());
   EXPECT_EQ(response.screen().lines(0).text(), "$ new");
+  std::ifstream marks(sandbox_directory_ + "/screens/job");
+  const std::string text(std::istreambuf_iterator<char>(marks), {});
+  EXPECT_EQ(text.find("clear"), text.rfind("clear"));
+}
+
+TEST_F(LiveScreenTest, IsNotClearedForANewExecutionOfTheSameName) {
+  Write(log_, "old\r\n$ ");
+  EXPECT_THAT(screen_.Clear(*execution_), IsOk());
+  EXPECT_EQ(FirstLine(), "$ ");
+  const auto other = Start(InTerminal(4, 20));
+  Record record = MakeRecord(Record::RUNNING, 0);
+  record.set_create_time_ns(1);
+  other->Update(record);
+  LiveScreen next(&image_);
+  corral::v1::GetScreenResponse response;
+  ASSERT_THAT(next.Get(*other, {}, &response), IsOk());
+  EXPECT_EQ(response.screen().lines(0).text(), "old");
 }
 
 TEST_F(LiveScreenTest, SaysWhetherAClientAnswersQuestions) {

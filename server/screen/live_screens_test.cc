@@ -1,10 +1,13 @@
 #include "server/screen/live_screens.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -56,24 +59,63 @@ TEST_F(LiveScreensTest, KeepsTheEmulatorBetweenCalls) {
   EXPECT_EQ(Pid(execution, true), pid);
 }
 
-TEST_F(LiveScreensTest, EndsAnEmulatorThatNobodyUses) {
+TEST_F(LiveScreensTest, EndsAnEmulatorThatNobodyUsedForAMinute) {
   const auto execution = StartNamed("a");
-  EXPECT_NE(Pid(execution, true), 0);
-  for (int i = 0; i < 5; ++i) {
-    timers_.Advance(absl::Seconds(20));
+  const pid_t pid = Pid(execution, true);
+  EXPECT_NE(pid, 0);
+  for (int i = 0; i < 2; ++i) {
+    timers_.Advance(absl::Seconds(40));
+    EXPECT_EQ(Pid(execution, false), pid);
+    EXPECT_EQ(timers_.size(), 1);
   }
+  timers_.Advance(absl::Seconds(60));
   EXPECT_EQ(Pid(execution, false), 0);
+}
+
+TEST_F(LiveScreensTest, ForgetsTheScreenOfADeletedExecution) {
+  auto execution = StartNamed("a");
+  const pid_t pid = Pid(execution, true);
+  std::promise<void> marked;
+  screens_.Run(execution, [&](absl::StatusOr<LiveScreen*> screen) {
+    EXPECT_TRUE((*screen)->Clear(*execution).ok());
+    marked.set_value();
+  });
+  marked.get_future().wait();
+  const std::string marks = sandbox_directory_ + "/screens/job";
+  EXPECT_TRUE(std::filesystem::exists(marks));
+  execution.reset();
+  timers_.Advance(absl::Seconds(20));
+  while (::kill(pid, 0) == 0 || std::filesystem::exists(marks)) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(LiveScreensTest, LeavesNoTimerBehind) {
+  tests::FakeTimerQueue timers;
+  {
+    LiveScreens screens(&timers);
+    std::promise<void> done;
+    screens.Run(StartNamed("a"),
+                [&](absl::StatusOr<LiveScreen*>) { done.set_value(); });
+    done.get_future().wait();
+    EXPECT_EQ(timers.size(), 1);
+  }
+  EXPECT_EQ(timers.size(), 0);
 }
 
 TEST_F(LiveScreensTest, EndsTheLongestUnusedEmulatorWhenThereAreTooMany) {
   std::vector<std::shared_ptr<Execution>> executions;
-  for (size_t i = 0; i <= LiveScreens::kMaxEmulators; ++i) {
-    executions.push_back(StartNamed(absl::StrCat("e", i)));
+  for (size_t i = 0; i < LiveScreens::kMaxEmulators + 2; ++i) {
+    // The longest unused one has the last name.
+    executions.push_back(StartNamed(absl::StrCat("e", 99 - i)));
     EXPECT_NE(Pid(executions.back(), true), 0);
     timers_.Advance(absl::Milliseconds(1));
   }
-  EXPECT_NE(Pid(executions.back(), false), 0);
-  EXPECT_EQ(Pid(executions.front(), false), 0);
+  // In this order: the use of an ended one ends another.
+  for (size_t i = executions.size(); i-- > 0;) {
+    EXPECT_EQ(Pid(executions[i], false) == 0, i < 2) << i;
+  }
 }
 
 TEST_F(LiveScreensTest, GivesANewExecutionOfTheSameNameItsOwnScreen) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,12 @@ TEST_F(ScreenMarksTest, AreReadAgain) {
     EXPECT_FALSE(marks.answered());
     marks.AddClear(7);
     marks.SetAnswered();
+    marks.SetAnswered();
     marks.AddClear(uint64_t{1} << 40);
   }
+  std::ifstream file(path_);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
+            "of 5\nclear 7\nanswered\nclear 1099511627776\n");
   const ScreenMarks marks(path_, "5");
   EXPECT_TRUE(marks.answered());
   ASSERT_EQ(marks.clears().size(), 2);

@@ -143,12 +143,11 @@ bool Search::IsShared(const std::string& directory) const {
       std::end(kShared)) {
     return true;
   }
-  return !in_.home.empty() &&
-         (IsWithin(in_.home, directory) ||
-          std::any_of(std::begin(kSharedInHome), std::end(kSharedInHome),
-                      [&](const char* name) {
-                        return directory == absl::StrCat(in_.home, name);
-                      }));
+  return IsWithin(in_.home, directory) ||
+         std::any_of(std::begin(kSharedInHome), std::end(kSharedInHome),
+                     [&](const char* name) {
+                       return directory == absl::StrCat(in_.home, name);
+                     });
 }
 
 std::string Search::RootOf(const fs::path& file) const {

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/status_matchers.h"
 #include "tests/text_file.h"
 
@@ -182,6 +183,24 @@ TEST_F(AgentRuntimeTest, SaysWhatItDoesNotFind) {
   EXPECT_THAT(FindRuntime("a/x/none", surroundings_).status(),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("a/x/none is not an executable file")));
+}
+
+TEST_F(AgentRuntimeTest, RefusesToShowADirectoryOfAllUsers) {
+  std::string file = "/tmp/agent_XXXXXX";
+  const sandbox::UniqueFd made(::mkstemp(file.data()));
+  ASSERT_EQ(::fchmod(made.get(), 0755), 0);
+  EXPECT_THAT(FindRuntime(file, surroundings_).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("lies in /tmp,")));
+  std::filesystem::remove(file);
+}
+
+TEST_F(AgentRuntimeTest, NeedsNoInterpreterThatIsNotNamed) {
+  Program("~/a/x", "#!\n");
+  Program("~/a/y", "#!/usr/bin/env -S X=1\n");
+  for (const char* name : {"~/a/x", "~/a/y"}) {
+    EXPECT_THAT(Find(Path(name)).directories, ElementsAre(Path("~/a")));
+  }
 }
 
 TEST_F(AgentRuntimeTest, EndsWhenAnInterpreterNeedsItself) {

@@ -8,11 +8,15 @@
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+#include "tests/status_matchers.h"
 
 namespace bridge {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 TEST(AgentSandboxTest, KnowsWhatIsAtItsOwnPath) {
   corral::v1::Sandbox sandbox;
@@ -33,6 +37,25 @@ TEST(AgentSandboxTest, LendsTheRuntimeReadOnly) {
   EXPECT_EQ(sandbox.mounts(0).source(), "/x");
   EXPECT_EQ(sandbox.mounts(1).source(), "/y");
   EXPECT_FALSE(sandbox.mounts(1).writable());
+}
+
+TEST(AgentSandboxTest, MakesTheSandboxThatIsWanted) {
+  tests::FakeServer server([](tests::FakeExecution&) {});
+  corral::v1::Sandbox wanted;
+  wanted.add_mounts()->set_source("/x");
+  for (int i = 0; i < 2; ++i) {
+    const auto name = CreateAgentSandbox({server.address()}, wanted);
+    ASSERT_THAT(name.status(), tests::IsOk());
+    EXPECT_THAT(*name, StartsWith("tenants/default/sandboxes/"));
+  }
+  ASSERT_EQ(server.creations().size(), 2);
+  const corral::v1::CreateSandboxRequest request = server.creations()[0];
+  EXPECT_EQ(request.parent(), "tenants/default");
+  EXPECT_EQ(request.sandbox().mounts(0).source(), "/x");
+  // It ends when nobody renews its lease any more.
+  EXPECT_TRUE(request.sandbox().lifetime().has_lease_timeout());
+  EXPECT_NE(request.request_id(), "");
+  EXPECT_NE(request.request_id(), server.creations()[1].request_id());
 }
 
 TEST(AgentSandboxTest, RunsTheAgentWithItsArgumentsAndVariables) {

@@ -54,7 +54,10 @@ Answer AnswerTo(const std::string& result) {
   const Answer answer = approvals.Ask("May it?", &client, [] { return false; });
   EXPECT_EQ(client.sent_.size(), 1);
   EXPECT_EQ(client.sent_[0]["method"], "elicitation/create");
-  EXPECT_EQ(client.sent_[0]["params"]["message"], "May it?");
+  const OrderedJson& params = client.sent_[0]["params"];
+  EXPECT_EQ(params["message"], "May it?");
+  EXPECT_EQ(params["requestedSchema"]["properties"]["remember"]["type"],
+            "boolean");
   return answer;
 }
 
@@ -70,6 +73,8 @@ TEST(Approvals, TakeWhatIsNoAnswerForARefusal) {
   EXPECT_EQ(AnswerTo("5"), Answer::kRejected);
   EXPECT_EQ(AnswerTo(R"({"action":true})"), Answer::kRejected);
   EXPECT_EQ(AnswerTo(R"({"action":"accept","content":5})"), Answer::kAllowed);
+  EXPECT_EQ(AnswerTo(R"({"action":"accept","content":{"remember":"yes"}})"),
+            Answer::kAllowed);
 }
 
 TEST(Approvals, EndWithTheCall) {
@@ -89,6 +94,10 @@ TEST(Approvals, LetACallBeRepeatedWithItsAnswerOnce) {
   OrderedJson demand = approvals.Demand("May it?", "run x");
   EXPECT_EQ(demand["inputRequests"]["approval"]["method"],
             "elicitation/create");
+  // A call has no session that could remember the answer.
+  EXPECT_TRUE(demand["inputRequests"]["approval"]["params"]["requestedSchema"]
+                    ["properties"]
+                        .empty());
   OrderedJson params = {
       {"requestState", demand["requestState"]},
       {"inputResponses", {{"approval", {{"action", "accept"}}}}}};
@@ -106,6 +115,36 @@ TEST(Approvals, RefuseAnswersToWhatWasNotAsked) {
       approvals
           .Redeem({{"inputResponses", answer}, {"requestState", "0"}}, "run x")
           .has_value());
+}
+
+TEST(Approvals, TakeNoAnswerOfAWrongForm) {
+  Approvals approvals;
+  const OrderedJson token =
+      approvals.Demand("May it?", "run x")["requestState"];
+  const OrderedJson answer = {{"approval", {{"action", "accept"}}}};
+  const OrderedJson bad[] = {
+      {{"inputResponses", answer}, {"requestState", 5}},
+      {{"inputResponses", 5}, {"requestState", token}},
+      {{"inputResponses", OrderedJson::object()}, {"requestState", token}},
+  };
+  for (const OrderedJson& params : bad) {
+    EXPECT_FALSE(approvals.Redeem(params, "run x").has_value()) << params;
+  }
+  EXPECT_EQ(approvals.Redeem(
+                {{"inputResponses", answer}, {"requestState", token}}, "run x"),
+            Answer::kAllowed);
+}
+
+TEST(Approvals, ForgetTheOldestDemand) {
+  Approvals approvals;
+  std::vector<OrderedJson> params;
+  for (size_t i = 0; i <= Approvals::kMaxDemands; ++i) {
+    params.push_back(
+        {{"requestState", approvals.Demand("May it?", "run")["requestState"]},
+         {"inputResponses", {{"approval", {{"action", "accept"}}}}}});
+  }
+  EXPECT_FALSE(approvals.Redeem(params[0], "run").has_value());
+  EXPECT_TRUE(approvals.Redeem(params[1], "run").has_value());
 }
 
 }  // namespace

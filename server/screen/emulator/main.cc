@@ -2,7 +2,6 @@
 // corrald starts it; see frames.h.
 
 #include <locale.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include <cstdlib>
@@ -17,7 +16,6 @@ int main() {
   // For people who look at the processes. Without it the name would be a
   // number.
   ::prctl(PR_SET_NAME, "corral-emulator");
-  ::signal(SIGPIPE, SIG_IGN);
   if (!screen::Confine()) {
     return EXIT_FAILURE;
   }
