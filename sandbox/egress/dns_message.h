@@ -18,6 +18,7 @@ inline constexpr uint16_t kTypeAaaa = 28;
 enum class DnsCode : uint8_t {
   kOk = 0,
   kMalformed = 1,
+  kNoSuchName = 3,
   kNotImplemented = 4,
   kRefused = 5,
 };

@@ -18,7 +18,9 @@ std::string NameService::Answer(absl::string_view message) {
     event.set_reason(wire::Event::NAME_NOT_ALLOWED);
     event.set_host(query.name);
     journal_->Report(event);
-    return MakeDnsAnswer(query, DnsCode::kRefused);
+    // Not kRefused: musl waits for a better answer until its time is over, and
+    // glibc calls it a temporary failure, after which programs try again.
+    return MakeDnsAnswer(query, DnsCode::kNoSuchName);
   }
   if (query.type == kTypeA) {
     return MakeDnsAnswer(query, names_->Add(query.name).v4);

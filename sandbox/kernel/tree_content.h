@@ -121,7 +121,8 @@ inline constexpr TextFile kMadeUpEtc[] = {
      "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
     {"etc/group", "root:x:0:\ntty:x:5:\ncorral:x:1000:\nnogroup:x:65534:\n"},
     {"etc/hosts",
-     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"},
+     // With the host name, which git and Java look up.
+     "127.0.0.1 localhost corral\n::1 localhost ip6-localhost ip6-loopback\n"},
     {"etc/nsswitch.conf",
      "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
      "networks: files\nprotocols: files\nservices: files\n"},

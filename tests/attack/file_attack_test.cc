@@ -168,6 +168,7 @@ TEST_F(AttackTest, CannotChangeTheKernelsSettings) {
 TEST_F(AttackTest, SeesLittleOfTheHost) {
   Create();
   EXPECT_EQ(Shell("hostname"), "corral\n");
+  EXPECT_EQ(Shell("getent hosts corral | cut -d' ' -f1"), "127.0.0.1\n");
   EXPECT_THAT(Shell("cat /etc/machine-id"), HasSubstr("No such file"));
   EXPECT_EQ(Shell("cat /proc/sys/kernel/domainname"), "(none)\n");
 }
