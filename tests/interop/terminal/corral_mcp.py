@@ -27,20 +27,22 @@ def await_that(condition, what):
 
 
 class Server:
-    """corrald in a directory of its own. `workspace` is the one of its sandboxes."""
+    """corrald in a directory of its own. `workspace` is the one of its sandboxes, `config` the text of its configuration."""
 
-    def __init__(self):
+    def __init__(self, config=""):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="corral-terminal-", dir="/var/tmp"))
         self.workspace = self.directory / "workspace"
         self.workspace.mkdir()
         (self.directory / "server").mkdir()
+        self.config = self.directory / "corrald.textproto"
+        self.config.write_text(config)
         self.address = f"unix:{self.directory}/server/corrald.sock"
         self.start()
 
     def start(self):
         self.log = open(self.directory / "corrald.log", "ab")
         self.process = subprocess.Popen(
-            [BIN / "corrald", "--listen", self.address, "--state-dir", self.directory / "state"], stderr=self.log)
+            [BIN / "corrald", "--config", self.config, "--listen", self.address, "--state-dir", self.directory / "state"], stderr=self.log)
         await_that(lambda: self.answers(), "corrald")
 
     def answers(self):
