@@ -90,9 +90,7 @@ Sandboxes::Options ToOptions(const corral::config::v1::ServerConfig& config,
   options.protections = Protections(features);
   options.max_sandboxes = config.max_sandboxes();
   options.max_executions_per_sandbox = config.max_executions_per_sandbox();
-  if (config.max_ended_executions() > 0) {
-    options.max_ended_executions = config.max_ended_executions();
-  }
+  options.max_ended_executions = config.max_ended_executions();
   return options;
 }
 
