@@ -1,4 +1,4 @@
-// How a whole server ends, or gives way to another.
+// Tests of how a whole server ends, or gives way to another.
 
 #include <sys/socket.h>
 #include <sys/un.h>

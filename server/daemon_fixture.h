@@ -1,4 +1,4 @@
-// A whole server on a Unix socket, for tests. Its supervisors are fakes.
+// Runs a whole server on a Unix socket, with fake supervisors.
 
 #ifndef SERVER_DAEMON_FIXTURE_H_
 #define SERVER_DAEMON_FIXTURE_H_

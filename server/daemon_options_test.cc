@@ -1,4 +1,4 @@
-// What a whole server makes of its configuration.
+// Tests of what a whole server makes of its configuration.
 
 #include <unistd.h>
 
