@@ -65,7 +65,9 @@ TEST(CorralMcpTest, FinishesItsCallsBeforeItEnds) {
   CorralMcp program({"--server", server.address(), "--no-workspace"});
   program.Send(1, "tools/call", R"({"name":"listSessions"})");
   program.CloseInput();
-  EXPECT_EQ(program.Receive()["result"]["structuredContent"]["maxSessions"], 5);
+  const OrderedJson result = program.Receive()["result"];
+  EXPECT_EQ(result["structuredContent"]["maxSessions"], 5);
+  EXPECT_FALSE(result.contains("isError"));
   EXPECT_EQ(program.Wait(), 0);
   EXPECT_THAT(server.deletions(),
               ElementsAre("tenants/default/sandboxes/s1/executions/e1",

@@ -138,12 +138,15 @@ TEST_F(EventLoopTest, RetriesAWatchThatTheKernelHasNoRoomFor) {
 }
 
 TEST_F(EventLoopTest, RunsTimersInTheOrderOfTheirTimes) {
-  loop_->After(absl::Milliseconds(3), [this] { log_ += 'c'; });
-  loop_->After(absl::Milliseconds(1), [this] { log_ += 'a'; });
+  loop_->After(absl::Hours(1), [this] { log_ += 'd'; });
+  loop_->After(absl::ZeroDuration(), [this] { log_ += 'a'; });
   const EventLoop::TimerId cancelled =
-      loop_->After(absl::Milliseconds(2), [this] { log_ += 'x'; });
-  loop_->After(absl::Milliseconds(2), [this] { log_ += 'b'; });
-  loop_->After(absl::Milliseconds(4), [this] { loop_->Stop(); });
+      loop_->After(absl::Milliseconds(1), [this] { log_ += 'x'; });
+  loop_->After(absl::Milliseconds(1), [this] { log_ += 'b'; });
+  loop_->After(absl::Milliseconds(2), [this] {
+    log_ += 'c';
+    loop_->Stop();
+  });
   loop_->Cancel(cancelled);
   loop_->Run();
   EXPECT_EQ(log_, "abc");

@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -230,13 +233,48 @@ TEST_F(AcceptorTest, StopsWhileClientsKeepComing) {
   acceptor_->Stop();
 }
 
+// The threads of this process.
+std::set<std::string> Threads() {
+  std::set<std::string> threads;
+  for (const auto& each :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    threads.insert(each.path().string());
+  }
+  return threads;
+}
+
+// Counts how often a thread has gone to sleep. Needs no descriptor to count.
+class Sleeps {
+ public:
+  // Watches the thread that was not there `before`.
+  explicit Sleeps(const std::set<std::string>& before) {
+    for (const std::string& thread : Threads()) {
+      if (before.count(thread) == 0) {
+        status_.Reset(::open((thread + "/status").c_str(), O_RDONLY));
+      }
+    }
+  }
+  int Count() const {
+    static constexpr char kField[] = "\nvoluntary_ctxt_switches:";
+    char text[4096] = {};
+    EXPECT_GT(::pread(status_.get(), text, sizeof(text) - 1, 0), 0);
+    const char* const field = std::strstr(text, kField);
+    return field == nullptr ? -1 : std::atoi(field + std::strlen(kField));
+  }
+
+ private:
+  UniqueFd status_;
+};
+
 TEST_F(AcceptorTest, AcceptsWaitingConnectionsWhenDescriptorsAreFreeAgain) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
 #endif
   StderrPipe log;
+  const std::set<std::string> before = Threads();
   ASSERT_THAT(acceptor_->Start(), IsOk());
   AwaitEnd(Connect());
+  const Sleeps sleeps(before);
   const UniqueFd waiting(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit limit = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -249,8 +287,17 @@ TEST_F(AcceptorTest, AcceptsWaitingConnectionsWhenDescriptorsAreFreeAgain) {
                       sizeof(address)),
             0);
   log.Await("no descriptors are left");
+  // It tries again after each pause, and says nothing more.
+  const int seen = sleeps.Count();
+  while (sleeps.Count() < seen + 3) {
+    std::this_thread::yield();
+  }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
   AwaitEnd(waiting);
+  acceptor_->Stop();
+  LOG(INFO) << "the end";
+  const std::string text = log.Await("the end");
+  EXPECT_EQ(text.find("no descriptors"), text.rfind("no descriptors"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -113,6 +114,9 @@ TEST_F(EmulatorProcessTest, GivesUpAProcessThatHangs) {
   for (const auto* emulator : {&silent, &full}) {
     EXPECT_THAT((*emulator)->Get(0, false, 0).status(), IsOk());
     ASSERT_EQ(::kill((*emulator)->pid(), SIGSTOP), 0);
+    while (StatusOf((*emulator)->pid(), "State") != "T (stopped)") {
+      std::this_thread::yield();
+    }
   }
   auto written = std::async(std::launch::async, [&full] {
     return full->Write(std::string(16 << 20, 'x'));
