@@ -105,6 +105,7 @@ Terminal::~Terminal() {
   if (left_) {
     return;
   }
+  output_.IgnoreEnd();
   corral::v1::DeleteExecutionRequest request;
   request.set_name(name_);
   client::CallOptions options;

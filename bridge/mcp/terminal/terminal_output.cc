@@ -48,12 +48,14 @@ TerminalOutput::TerminalOutput(client::Connection* connection,
       thread_([this] { Run(); }) {}
 
 TerminalOutput::~TerminalOutput() {
-  {
-    MutexLock lock(&mutex_);
-    stopped_ = true;
-  }
+  IgnoreEnd();
   reader_.Cancel();
   thread_.join();
+}
+
+void TerminalOutput::IgnoreEnd() {
+  MutexLock lock(&mutex_);
+  ignores_end_ = true;
 }
 
 std::optional<int> TerminalOutput::exit_code() {
@@ -64,7 +66,7 @@ std::optional<int> TerminalOutput::exit_code() {
 void TerminalOutput::SetEnd(int exit_code) {
   {
     MutexLock lock(&mutex_);
-    if (stopped_) {
+    if (ignores_end_) {
       return;
     }
     exit_code_ = exit_code;

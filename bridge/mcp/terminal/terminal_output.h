@@ -31,6 +31,9 @@ class TerminalOutput {
                  std::function<void()> answer);
   ~TerminalOutput();
 
+  // Reports no end from now on.
+  void IgnoreEnd() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The output that was read so far.
   OutputHistory& history() { return history_; }
 
@@ -52,7 +55,7 @@ class TerminalOutput {
 
   sandbox::Mutex mutex_;
   std::optional<int> exit_code_ ABSL_GUARDED_BY(mutex_);
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ignores_end_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -149,6 +149,18 @@ absl::StatusOr<std::shared_ptr<Terminal>> Terminals::Find(
   return found->terminal;
 }
 
+absl::StatusOr<std::shared_ptr<Terminal>> Terminals::FindEvenEnded(
+    const std::string& session) {
+  for (const Session& each : sessions_) {
+    if (each.info.is_default && each.terminal != nullptr &&
+        each.terminal->exit_code().has_value() &&
+        (session.empty() || session == each.info.id)) {
+      return each.terminal;
+    }
+  }
+  return Find(session);
+}
+
 absl::StatusOr<SessionInfo> Terminals::Create(const ShellOptions& shell) {
   DestroyUnused();
   RETURN_IF_ERROR(FindDefault().status());

@@ -49,6 +49,10 @@ class Terminals {
   // if it does not run. NotFound: there is no such session. FailedPrecondition:
   // its shell has ended; from now on it is NotFound.
   absl::StatusOr<std::shared_ptr<Terminal>> Find(const std::string& session);
+  // Does what Find() does, but returns the shell of the default session also
+  // after its end, for a caller that reports the end.
+  absl::StatusOr<std::shared_ptr<Terminal>> FindEvenEnded(
+      const std::string& session);
 
   // ResourceExhausted: there are max_sessions already.
   absl::StatusOr<SessionInfo> Create(const ShellOptions& shell);

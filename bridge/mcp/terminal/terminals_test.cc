@@ -213,6 +213,23 @@ TEST_F(TerminalsTest, StartTheShellOfTheDefaultSessionAgain) {
   EXPECT_THAT(server_.starts(), SizeIs(2));
 }
 
+TEST_F(TerminalsTest, ReturnTheShellOfTheDefaultSessionAfterItsEnd) {
+  ShellOf("");
+  const std::string id = terminals_->List()->front().id;
+  End("");
+  for (const std::string& session : {std::string(), id}) {
+    const auto ended = terminals_->FindEvenEnded(session);
+    ASSERT_THAT(ended.status(), IsOk());
+    EXPECT_TRUE((*ended)->exit_code().has_value());
+  }
+  EXPECT_THAT(terminals_->FindEvenEnded("zzzzz").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("not found")));
+  EXPECT_THAT(server_.starts(), SizeIs(1));
+  EXPECT_THAT(terminals_->Find("").status(), IsOk());
+  EXPECT_FALSE((*terminals_->FindEvenEnded(""))->exit_code().has_value());
+  EXPECT_THAT(server_.starts(), SizeIs(2));
+}
+
 TEST_F(TerminalsTest, FindTheShellsOfALastingSandboxAgain) {
   options_.sandbox.lasting_id = "mine";
   Make();

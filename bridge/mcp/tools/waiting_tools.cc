@@ -178,7 +178,11 @@ absl::StatusOr<ToolOutcome> Tools::Wait(const Arguments& arguments) {
     return absl::InvalidArgumentError(
         absl::StrCat("Invalid argument \"regex\": ", regex->error()));
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal, Find(arguments));
+  ASSIGN_OR_RETURN(const std::string session,
+                   arguments.String("sessionId", ""));
+  // The shell may have ended since it was typed into: that is an answer.
+  ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal,
+                   terminals_->FindEvenEnded(session));
   ASSIGN_OR_RETURN(
       const int64_t from,
       arguments.Integer("offset",

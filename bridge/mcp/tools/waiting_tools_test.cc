@@ -79,6 +79,9 @@ TEST_F(ToolsTest, WaitForATextAPatternSilenceOrTheEnd) {
   const auto terminal = *terminals_.Find("");
   server_.FindExecution(terminal->execution())->Signal(9);
   EXPECT_EQ(Call("wait", R"({"text":"none"})")["reason"], "exit");
+  wait = Call("wait", R"({"text":"none"})");
+  EXPECT_EQ(wait["reason"], "exit") << "asked after the end";
+  EXPECT_EQ(wait["exitCode"], 137);
 }
 
 TEST_F(ToolsTest, RecordAndSayWhatTheyDo) {
