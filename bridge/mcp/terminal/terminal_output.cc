@@ -71,8 +71,9 @@ void TerminalOutput::SetEnd(int exit_code) {
     }
     exit_code_ = exit_code;
   }
-  history_.SetEnd(exit_code);
+  // A recording is complete before a caller can see the end.
   observer_->OnEnd(exit_code);
+  history_.SetEnd(exit_code);
 }
 
 void TerminalOutput::Run() {
@@ -95,9 +96,10 @@ bool TerminalOutput::Follow() {
   }
   switch ((*event)->event_case()) {
     case corral::v1::OutputEvent::kChunk:
-      history_.Add((*event)->chunk().offset(), (*event)->chunk().data());
+      // A recording has the output before a caller can see it.
       observer_->OnOutput(execution_, (*event)->chunk().offset(),
                           (*event)->chunk().data());
+      history_.Add((*event)->chunk().offset(), (*event)->chunk().data());
       if (questions_.Find((*event)->chunk().data())) {
         answer_();
       }
