@@ -63,6 +63,7 @@ void DiskReads::Work() {
       jobs.pop_front();
     }
     job();
+    job = nullptr;  // destroys what it owns without the lock
     MutexLock lock(&mutex_);
     if (jobs_[key].empty()) {
       jobs_.erase(key);

@@ -26,7 +26,7 @@ class KeptCommand {
 
  private:
   corral::v1::Command command_;
-  bool whole_;
+  bool whole_ = true;
 };
 
 }  // namespace server

@@ -83,7 +83,12 @@ void Sandbox::OnStarted(const std::string& id, const absl::Status& status) {
       executions_.AnswerStart(id);
       break;
     case wire::Reply::SUPERVISOR_GONE:
-      break;  // OnGone() asks the disk whether the command had begun
+      // Only the disk knows whether the command had begun. If OnGone() has not
+      // been called yet, that call has the disk read.
+      if (gone()) {
+        EndThen([] {});
+      }
+      break;
     default:
       FailStart(id, ToStartError(id, status));
   }
