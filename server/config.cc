@@ -81,7 +81,8 @@ absl::Status ApplyFlags(const Flags& flags, ServerConfig* config) {
   return absl::OkStatus();
 }
 
-// A certificate alone opens no way out.
+// Over TCP, a client's certificate alone gives it no way out: the configuration
+// must allow one.
 absl::Status CloseWayOutOverTcp(ServerConfig* config) {
   ASSIGN_OR_RETURN(const ListenAddress address,
                    ParseListenAddress(config->listen()));

@@ -56,9 +56,10 @@ constexpr absl::Duration kAnswerPatience = absl::Milliseconds(100);
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // Limit for work on disks that no sandbox needs any more.
 constexpr std::chrono::seconds kDiskPatience(2);
-// gRPC has cancelled all calls; those that a disk holds up do not end by that.
+// Limit for calls to end after gRPC has cancelled them. One that waits for a
+// disk cannot end.
 constexpr std::chrono::seconds kShutdownPatience(1);
-// A successor serves after this time.
+// How soon a client may retry: the successor serves by then.
 constexpr absl::Duration kSuccessionTime = absl::Milliseconds(100);
 
 using Features = std::vector<corral::v1::IsolationFeature>;
@@ -242,7 +243,7 @@ bool Daemon::GiveWay(Handover* handover) {
     LOG(WARNING) << "the successor has gone";
     activity_.CancelHandover();
     if (handover->successor_waits()) {
-      activity_.RequestHandover();  // another one came meanwhile
+      activity_.RequestHandover();  // another successor came meanwhile
     }
     const absl::Status resumed = listener_->Resume();
     CHECK(resumed.ok()) << resumed.message();

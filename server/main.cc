@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
     if (!sockets->ok()) {
       const Clock::time_point asked = Clock::now();
       *sockets = TakeOver(path);
-      // The other server may have taken long before it ended.
+      // The other server may have needed long to end.
       deadline += Clock::now() - asked;
     }
     if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
   if (!opened.ok() && !absl::IsAlreadyExists(opened)) {
     return opened;
   }
-  Sockets sockets = absl::NotFoundError("nobody was asked");
+  Sockets sockets = absl::NotFoundError("no predecessor was asked");
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
                    OpenAsSuccessor(config.state_dir(), &sockets));
   if (sockets.ok()) {
@@ -148,8 +148,8 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
       break;
     case Daemon::End::kLeft:
       factory->LetGo();
-      // Not left to the kernel: a thread that a disk holds keeps the process,
-      // and with it the socket and the lock.
+      // Explicit, because a thread that waits for a disk may keep the process,
+      // and with it the socket and the lock, for long after the exit.
       listener->Close();
       state->Unlock();
       std::_Exit(EXIT_SUCCESS);

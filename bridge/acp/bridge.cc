@@ -31,7 +31,8 @@ std::string BatchRefused() {
                             "JSON-RPC batches are not supported", nullptr});
 }
 
-// A message of the agent, as far as the client can tell.
+// A notice to the user. It looks like a message of the agent, since ACP has no
+// messages of a bridge.
 std::string MessageOfAgent(const std::string& session_id, std::string text) {
   return NotificationLine(
       "session/update",
@@ -68,7 +69,7 @@ std::string NotSeen(const std::string& session_id,
                    directory));
 }
 
-// Hard to guess, and unused on the server.
+// Random, so that no other sandbox of the server has it.
 std::string NewSandboxId() {
   return absl::StrCat("acp-", client::NewRequestId());
 }
@@ -166,7 +167,8 @@ std::string Bridge::OnClientRequest(const Message& request, std::string line) {
 
 std::string Bridge::OfferMcp(const Message& request, const std::string& line) {
   if (request.method() == "session/prompt") {
-    // The turn may use the sandbox without a terminal/create.
+    // The turn may need the sandbox before any terminal/create, through
+    // corral-mcp.
     workplaces_.Revive(
         StringMember(request.params(), "sessionId").value_or(""));
   }
@@ -272,7 +274,7 @@ void Bridge::OnTerminalRequest(const Message& request,
   if (IsJson(line)) {
     terminals_.OnRequest(request);
   } else {
-    // The id itself may be broken.
+    // The id itself may be what is not JSON.
     to_agent_(NotJson(IsJson(request.id()) ? request.id() : "null"));
   }
 }

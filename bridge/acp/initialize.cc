@@ -13,13 +13,13 @@
 namespace bridge {
 namespace {
 
-// Replaces a part of the text; if that part is empty, inserts text there.
+// The replacement of a part of a text. An empty part: an insertion there.
 struct Edit {
   absl::string_view old_text;  // points into the text
   std::string new_text;
 };
 
-// `edits` must be in the order of the text.
+// Returns the edited text. `edits` are in the order of the text.
 std::string Apply(absl::string_view text, const std::vector<Edit>& edits) {
   std::string result;
   const char* from = text.data();

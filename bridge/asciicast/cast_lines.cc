@@ -8,7 +8,7 @@
 namespace bridge {
 namespace {
 
-// The number of bytes at the end that begin a character which is not complete.
+// The number of bytes at the end that are the beginning of a UTF-8 character.
 size_t IncompleteTail(absl::string_view text) {
   for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<uint8_t>(text[text.size() - back]);

@@ -87,12 +87,12 @@ grpc::ChannelArguments Arguments(const Timing& timing) {
                    ToMilliseconds(timing.keepalive_interval));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                    ToMilliseconds(timing.keepalive_timeout));
-  // Any number of pings while an open call sends nothing (WaitExecution).
+  // No limit for pings while an open call sends nothing, as WaitExecution does.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return arguments;
 }
 
-// Never shuts gRPC down: when its last object goes, it may wait 10 s for a
+// Keeps gRPC from shutting down with its last object: that may wait 10 s for a
 // poller that a full socket needed (run_poller in tcp_posix.cc).
 void KeepGrpc() {
   [[maybe_unused]] static const bool kept = (::grpc_init(), true);

@@ -18,8 +18,8 @@ bool IsForNow(corral::v1::ErrorReason reason) {
          reason == corral::v1::TOO_MUCH_INPUT;
 }
 
-// gRPC says by the text alone why it exhausted a resource. A message above its
-// limit would be refused again.
+// A message above gRPC's limit would be refused again. Only the text shows that
+// this was the reason for RESOURCE_EXHAUSTED.
 bool IsOfSize(const grpc::Status& status) {
   return absl::StrContains(status.error_message(), "larger than max");
 }
@@ -31,8 +31,9 @@ CallResult Classify(const grpc::Status& status) {
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::CANCELLED:
-      // A server that is shut down ends its calls with either code. With other
-      // reasons (STORAGE_FAILED), it would refuse the same call again.
+      // A server that shuts down ends its calls with either code, without a
+      // reason. With a reason such as STORAGE_FAILED, the server would refuse
+      // the same call again.
       if (reason == corral::v1::ERROR_REASON_UNSPECIFIED) {
         return CallResult::kServerGone;
       }
@@ -54,8 +55,8 @@ CallResult Classify(const grpc::Status& status) {
 std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
     const grpc::Status& status, absl::Time begin, absl::Time now) {
   const bool first = !gone_since_.has_value();
-  // A call that lasted had a server, for instance one that is restarted again
-  // and again while the end of a command is awaited.
+  // A call that lasted had reached a server, so the server has not been gone
+  // all the time. A long WaitExecution, for instance, meets many restarts.
   const bool lasted = now - begin > rules_.interval;
   absl::Duration delay = first ? absl::ZeroDuration() : rules_.interval;
   switch (Classify(status)) {
@@ -86,7 +87,7 @@ std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
       }
       break;
     case CallResult::kReset:
-      // More and more slowly, since each attempt needs memory there.
+      // Ever longer delays, because each attempt needs memory at the server.
       back_off_ = std::clamp(back_off_ * 2, rules_.interval, kLongestDelay);
       delay = back_off_;
       if (rules_.refusals == Refusals::kForEver) {

@@ -48,7 +48,7 @@ bool Matches(const std::string& pattern, const std::string& text) {
   return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-// The command in all forms that a rule may mean.
+// The texts of a command with which a rule is compared.
 struct Forms {
   std::vector<std::string> programs;
   std::vector<std::string> lines;
@@ -93,7 +93,8 @@ bool MatchesAny(const std::string& pattern,
          });
 }
 
-// Whether the agent could make the name of a program mean another one.
+// Returns true if the agent sets a variable that can make the name of a program
+// run another one.
 bool ChangesPrograms(const GatedCommand& command) {
   return std::any_of(command.environment.begin(), command.environment.end(),
                      [](const auto& variable) {

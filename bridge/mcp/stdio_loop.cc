@@ -14,8 +14,8 @@ namespace bridge {
 namespace {
 
 constexpr size_t kReadSize = 64 << 10;
-// A line that is too long is cut to this size. The rest is no JSON, so it is
-// refused.
+// A longer line is cut to this size. What is left is not valid JSON, so the
+// message is refused.
 constexpr size_t kShown = 100;
 
 }  // namespace

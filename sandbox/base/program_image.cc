@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/high_fd.h"
 
 namespace sandbox {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 // In the child, behind the socket. It is open while the child executes it, and
 // the child closes it.
 constexpr int kImage = kProgramSocket + 1;
-
-// Returns a descriptor above those of the child: dup2(2) onto the same number
-// would leave close-on-exec set.
-UniqueFd Raised(int fd) { return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 16)); }
 
 }  // namespace
 
@@ -43,8 +40,8 @@ absl::StatusOr<UniqueFd> MakeProgramImage(const char* name,
 
 absl::StatusOr<pid_t> StartProgram(const char* name, const UniqueFd& image,
                                    int socket, ErrorOutput error) {
-  const UniqueFd program = Raised(image.get());
-  const UniqueFd theirs = Raised(socket);
+  const UniqueFd program = DuplicateHigh(image.get());
+  const UniqueFd theirs = DuplicateHigh(socket);
   if (!program.valid() || !theirs.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("descriptors of ", name));
   }

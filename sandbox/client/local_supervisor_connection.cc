@@ -15,8 +15,8 @@
 namespace sandbox {
 namespace {
 
-// The delay before a message is sent again that this host was too short of
-// resources to send.
+// The delay before another attempt to send a message for which the host lacked
+// memory or descriptors.
 constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
 
 SupervisorConnection::InputDone WithoutInput(SupervisorConnection::Done done) {
@@ -26,15 +26,15 @@ SupervisorConnection::InputDone WithoutInput(SupervisorConnection::Done done) {
   };
 }
 
-// Random, since a supervisor may answer requests of an earlier server on the
-// connection of this one.
+// Random: a supervisor may answer requests of an earlier server on this
+// connection, and their numbers must not match.
 uint64_t FirstRequest() {
   uint32_t random = 0;
   CHECK(::getrandom(&random, sizeof(random), 0) == sizeof(random));
   return (uint64_t{random} << 31) + 1;
 }
 
-// Whether a message that could not be sent now may be sent later.
+// Returns true if another attempt to send the message may succeed.
 bool MayBeSentLater(const absl::Status& sent) {
   return absl::IsUnavailable(sent) || absl::IsResourceExhausted(sent);
 }
@@ -135,7 +135,7 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
 
 void LocalSupervisorConnection::Send(const wire::ToSupervisor& request) {
   if (unsent_.empty() && !MayBeSentLater(socket_.Send(request))) {
-    return;  // sent, or the end of stream will show that it was not
+    return;  // sent; or the peer is gone, which the end of stream reports
   }
   unsent_.push_back(request);
   if (unsent_.size() == 1) {
@@ -293,7 +293,8 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
                        done(std::move(status));
                      }));
   }
-  // All in one step, so that a supervisor that is dead already is replaced too.
+  // One step of the loop: the end of a supervisor that is dead already must
+  // find creation_, which replaces it.
   Post([this, request = std::move(request), replace = std::move(replace),
         pidfd = std::move(pidfd), patience] {
     pidfd_ = pidfd;

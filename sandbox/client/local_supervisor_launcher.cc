@@ -22,8 +22,8 @@ namespace sandbox {
 namespace {
 
 constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
-// How long a prepared supervisor, which has little left to do, may take to make
-// its sandbox. One that somebody stopped does not answer at all.
+// Limit for a prepared supervisor, which has little left to do, to make its
+// sandbox. One that was stopped (SIGSTOP) would never answer.
 constexpr absl::Duration kSparePatience = absl::Seconds(5);
 
 // The connection to a supervisor that could not be started: every request
@@ -99,7 +99,8 @@ void LocalSupervisorLauncher::EndSpare() {
 
 void LocalSupervisorLauncher::LetGo() {
   let_go_ = true;
-  // When the loop runs this, no callback runs any more.
+  // While the loop runs this function, it runs no callback, and later ones see
+  // let_go_.
   Mutex mutex;
   bool done = false;
   loop_->Post([&] {

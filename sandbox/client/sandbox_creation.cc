@@ -24,12 +24,13 @@ std::optional<SupervisorProcess> SandboxCreation::OnEnd() {
   }
   absl::StatusOr<SupervisorProcess> other = replace_();
   if (!other.ok()) {
-    LOG(ERROR) << "no other supervisor: " << other.status().ToString();
+    LOG(ERROR) << "cannot start another supervisor: "
+               << other.status().ToString();
     MoveTo(State::kOver);
     return std::nullopt;
   }
-  LOG(WARNING) << "a supervisor ended before it had made its sandbox; another "
-                  "one makes it";
+  LOG(WARNING) << "a supervisor ended before it had made its sandbox; started "
+                  "another one";
   MoveTo(State::kAskedAgain);
   return *std::move(other);
 }

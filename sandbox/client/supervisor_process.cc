@@ -36,7 +36,7 @@ absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image) {
 }
 
 bool IsAlive(const SupervisorProcess& supervisor) {
-  // It sends nothing before it is asked: what can be read is its end.
+  // It sends nothing unasked, so only its end makes the socket readable.
   pollfd poll = {supervisor.socket.fd(), POLLIN, 0};
   return supervisor.socket.valid() && ::poll(&poll, 1, 0) == 0;
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "sandbox/base/high_fd.h"
 #include "sandbox/base/program_image.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/egress_image.h"
@@ -56,11 +57,6 @@ constexpr int kImage = 4;
   ::_exit(1);
 }
 
-// Returns a descriptor above those that Become() overwrites.
-UniqueFd Raised(const UniqueFd& fd) {
-  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 16));
-}
-
 }  // namespace
 
 absl::StatusOr<EgressProcess> StartEgress(
@@ -76,8 +72,8 @@ absl::StatusOr<EgressProcess> StartEgress(
   EgressProcess process;
   process.socket.Reset(ends[0]);
   const UniqueFd low_socket(ends[1]);
-  const UniqueFd image = Raised(low_image);
-  const UniqueFd socket = Raised(low_socket);
+  const UniqueFd image = sandbox::DuplicateHigh(low_image.get());
+  const UniqueFd socket = sandbox::DuplicateHigh(low_socket.get());
   if (!image.valid() || !socket.valid()) {
     return absl::ErrnoToStatus(errno, "descriptors of corral-egress");
   }

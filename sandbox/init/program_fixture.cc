@@ -1,6 +1,5 @@
 #include "sandbox/init/program_fixture.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "sandbox/base/fd_passing.h"
+#include "sandbox/base/high_fd.h"
 #include "sandbox/base/log.h"
 #include "sandbox/init/init_image.h"
 #include "sandbox/kernel/privileges.h"
@@ -25,8 +25,6 @@ namespace {
 
 // A range that no sandbox of the host has.
 constexpr uint32_t kFirstId = 0x70000000;
-// Above the descriptors that the spawner expects.
-constexpr int kAbove = 16;
 
 UniqueFd MakeFile(const char* name) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
@@ -109,9 +107,9 @@ void StartedProgram::StartSpawner(int image) {
   UniqueFd theirs(fds[1]);
   spawner_ = *ForkInto(init_.pidfd.get(), -1);
   if (spawner_.pid == 0) {
-    const int socket = ::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kAbove);
-    const int exchange = ::fcntl(exchange_fd_.get(), F_DUPFD_CLOEXEC, kAbove);
-    const int program = ::fcntl(image, F_DUPFD_CLOEXEC, kAbove);
+    const int socket = DuplicateHigh(theirs.get()).Release();
+    const int exchange = DuplicateHigh(exchange_fd_.get()).Release();
+    const int program = DuplicateHigh(image).Release();
     // Commands must not have a group that the spawner has.
     constexpr gid_t kGroup = 7;
     CHECK(BecomeNamespaceRoot().ok() && ::setgroups(1, &kGroup) == 0 &&
@@ -119,7 +117,7 @@ void StartedProgram::StartSpawner(int image) {
     CHECK(::dup2(socket, kSpawnerSocket) == kSpawnerSocket &&
           ::dup2(exchange, kSpawnerExchange) == kSpawnerExchange);
     // All others are closed by the execution.
-    ::syscall(SYS_close_range, kSpawnerExchange + 1, kAbove - 1, 0);
+    ::syscall(SYS_close_range, kSpawnerExchange + 1, kHighFd - 1, 0);
     Execute(program, kSpawnerName);
   }
   theirs.Reset();

@@ -40,7 +40,8 @@ bool GiveUpSystemCalls() {
   if (Syscall(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0) {
     return true;
   }
-  // A host that is a container has a filter already, which excludes that mode.
+  // In a container, this process already has a filter of the host, and the
+  // kernel then refuses strict mode.
   sock_fprog program = {sizeof(kOnlyRead) / sizeof(kOnlyRead[0]),
                         const_cast<sock_filter*>(kOnlyRead)};
   return Syscall(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
@@ -56,7 +57,7 @@ int RunInit() {
               sizeof(ignore.mask)) != 0) {
     return 1;
   }
-  // Nobody writes to it: a read waits for ever.
+  // An eventfd to which nobody writes: a read of it waits for ever.
   const long never = Syscall(__NR_eventfd2, 0, 0);
   if (never < 0 || !GiveUpSystemCalls()) {
     return 1;

@@ -55,7 +55,7 @@ struct Spawn {
   SpawnRequest request;
   int fds[kMaxSpawnFds];
   int fd_count;
-  // The kernel dropped descriptors of the packet, for want of room for them.
+  // The kernel dropped descriptors of the packet: there was no room for them.
   bool fds_truncated;
   CommandStrings strings;
   SpawnAnswer answer;
@@ -74,7 +74,7 @@ void Enter(SpawnStage stage) { spawn.answer = {stage, EINTR}; }
 
 long JoinCgroup() {
   if (spawn.request.cgroup_v2 != 0) {
-    return 0;  // CLONE_INTO_CGROUP has done it
+    return 0;  // CLONE_INTO_CGROUP made the child in its cgroup
   }
   for (int i = kStreamFds; i < spawn.fd_count; ++i) {
     // "0" is the writer itself. For a single thread the kernel then takes no
@@ -174,20 +174,21 @@ int Start() {
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<uint64_t>(spawn.fds[kStreamFds]);
   }
-  // The parent sets it: the child may be killed before its first instruction.
+  // Set before the clone: the child may be killed before its first instruction.
   Enter(SpawnStage::kCgroup);
   const long result =
       CloneRunning(&arguments, sizeof(arguments), RunChild, nullptr);
   if (result < 0) {
-    // The kernel may have written a number and closed the descriptor again, as
-    // it does when the cgroup's limit of processes is reached.
+    // `pidfd` is not valid, though the kernel may have written a number: it
+    // closes the descriptor again when the cgroup's limit of processes is
+    // reached.
     Fail(SpawnStage::kClone, result);
     return -1;
   }
   return pidfd;
 }
 
-// False: the supervisor is gone.
+// Returns false if the supervisor is gone.
 bool ReceiveRequest() {
   ControlFds control;
   char byte;

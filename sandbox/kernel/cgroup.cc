@@ -78,9 +78,9 @@ absl::Status SetLimitsV2(const std::string& directory,
   return absl::OkStatus();
 }
 
-// v1 counts the buffers of sockets apart from other memory, and only in groups
-// whose limit for them was written at some time: that of the group above does
-// not suffice.
+// v1 counts the buffers of sockets apart from other memory, and only in a group
+// whose own limit for them was written once; a limit of the parent group does
+// not count.
 absl::Status CountSocketMemory(const std::string& directory) {
   const std::string path = directory + "/" + kSocketMemory;
   return Exists(path) ? WriteSmallFile(path, "-1") : absl::OkStatus();

@@ -77,7 +77,7 @@ IsolationFeature KillOfATree(const absl::StatusOr<CgroupHost>& host) {
   return feature;
 }
 
-// For what this version does not do on any host.
+// A protection that this version of Corral gives on no host.
 IsolationFeature Missing(std::string name, std::string why) {
   return {std::move(name), /*enforced=*/false, /*required=*/false,
           std::move(why), /*gap=*/""};

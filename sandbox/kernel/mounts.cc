@@ -36,10 +36,10 @@ absl::Status Lend(const std::string& path, uint64_t attributes,
   return absl::OkStatus();
 }
 
-// Makes the missing parts of `path` below `root`: directories, and a file as
-// the last part unless `directory`. Returns the last part (O_PATH). Follows
-// links of the tree, which never lead out of it; nobody but this file has made
-// any yet.
+// Makes the missing parts of `path` below `root`; the last part becomes a
+// directory if `directory`, else a file. Returns the last part (O_PATH).
+// Follows links of the tree, but never out of it. Only this file has made links
+// there so far.
 absl::StatusOr<UniqueFd> MakePath(int root, const std::string& path,
                                   bool directory) {
   ASSIGN_OR_RETURN(UniqueFd at, OpenInRoot(root, "."));
@@ -220,8 +220,8 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
   ASSIGN_OR_RETURN(UniqueFd root,
                    NewFileSystem("tmpfs", {{"size", "1m"}, {"mode", "755"}},
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  // Other mounts can be put only on a mount that is part of the namespace.
-  // Until the new root becomes the root it is mounted on any directory.
+  // A mount point must be part of the namespace. So the new root is mounted
+  // somewhere, here on /usr, until it becomes the root.
   RETURN_IF_ERROR(MoveTree(root.get(), AT_FDCWD, "usr"));
   RETURN_IF_ERROR(MakeSkeleton(root.get(), host));
   RETURN_IF_ERROR(MountScratch(root.get()));

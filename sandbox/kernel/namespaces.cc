@@ -91,7 +91,7 @@ absl::Status DieWithParent() {
 absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner) {
   const uid_t user = ::geteuid();
   const int bits = ::prctl(PR_GET_SECUREBITS);
-  // Keeps the capabilities of root while the user id is another.
+  // Keeps root's capabilities while the effective user id is not 0.
   const bool can =
       ::prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
   if (!can || ::setresuid(kUnchanged, owner, kUnchanged) != 0) {
@@ -102,7 +102,7 @@ absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner) {
       Clone(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                 CLONE_NEWIPC | CLONE_NEWUTS,
             cgroup);
-  // A child has new credentials.
+  // The child has the credentials of its new user namespace.
   const bool parent = !child.ok() || child->pid != 0;
   if (can && parent &&
       (::setresuid(kUnchanged, user, kUnchanged) != 0 ||

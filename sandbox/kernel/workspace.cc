@@ -121,8 +121,8 @@ absl::Status OpenFailure(const Named& path, int error) {
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path,
-                                       const char* use) {
+absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
+                                           const std::string& path) {
   const Named named = {use, path};
   RETURN_IF_ERROR(CheckPath(named));
   RETURN_IF_ERROR(CheckPlace(named));
@@ -140,7 +140,7 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
     RETURN_IF_ERROR(CheckTarget({"mount at", workspace.target}));
   }
   ASSIGN_OR_RETURN(const UniqueFd directory,
-                   OpenWorkspace(named.path, named.use));
+                   OpenHostDirectory(named.use, named.path));
   struct stat status;
   if (::fstat(directory.get(), &status) != 0) {
     return OpenFailure(named, errno);

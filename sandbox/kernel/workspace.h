@@ -30,9 +30,10 @@ struct WorkspaceMount {
 // Opens the directory (O_PATH). The path must be absolute, without ".." and
 // links, and not where a sandbox has directories of its own: /proc, /sys, /dev
 // and /etc, and what is below them; / and /usr. Symbolic links made later
-// cannot redirect the descriptor. `use` begins the text of an error.
-absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path,
-                                       const char* use = "workspace");
+// cannot redirect the descriptor. `use` is "workspace" or "mount", and begins
+// the text of an error.
+absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
+                                           const std::string& path);
 
 // Makes a detached mount of the workspace in which its files belong to the
 // sandbox's user. The target is held against the same rules as the path, and

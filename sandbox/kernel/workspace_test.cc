@@ -45,7 +45,7 @@ class OpenWorkspaceTest : public ::testing::Test {
 
   // Expects that `path` is refused with exactly this text after its name.
   static void ExpectRefusal(const std::string& path, const std::string& text) {
-    EXPECT_THAT(OpenWorkspace(path).status(),
+    EXPECT_THAT(OpenHostDirectory("workspace", path).status(),
                 FailsWith(wire::Reply::WORKSPACE,
                           absl::StrCat("workspace ", path, ": ", text)));
   }
@@ -56,7 +56,7 @@ class OpenWorkspaceTest : public ::testing::Test {
 TEST_F(OpenWorkspaceTest, OpensTheDirectoryThatThePathNames) {
   for (const char* suffix : {"", "/", "//"}) {
     const absl::StatusOr<UniqueFd> opened =
-        OpenWorkspace(path_ + "/real/deep" + suffix);
+        OpenHostDirectory("workspace", path_ + "/real/deep" + suffix);
     ASSERT_THAT(opened.status(), IsOk());
     struct stat named;
     struct stat got;
@@ -97,7 +97,7 @@ TEST_F(OpenWorkspaceTest, RefusesTheDirectoriesThatASandboxHasOfItsOwn) {
                                     " of its own; choose a directory below it "
                                     "or elsewhere"));
   }
-  EXPECT_THAT(OpenWorkspace("/usr/bin").status(), IsOk());
+  EXPECT_THAT(OpenHostDirectory("workspace", "/usr/bin").status(), IsOk());
 }
 
 TEST_F(OpenWorkspaceTest, LendsTheDirectoryAsOneOfTheCommandsUserAndGroup) {

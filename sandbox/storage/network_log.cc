@@ -29,7 +29,8 @@ absl::StatusOr<UniqueFd> Open(const std::string& path) {
   return file;
 }
 
-// Adds the wanted events. Ignores what follows a damaged one.
+// Adds up to `most` events with numbers above `after`. Ignores everything from
+// a damaged event on.
 void Parse(absl::string_view content, uint64_t after, size_t most,
            std::vector<Event>* events) {
   while (events->size() < most && content.size() > sizeof(uint32_t)) {
@@ -42,7 +43,8 @@ void Parse(absl::string_view content, uint64_t after, size_t most,
       return;
     }
     content.remove_prefix(size);
-    // The log may have become the old one while both were read.
+    // The log may have been renamed between the two reads: then both contents
+    // hold the same events.
     const uint64_t last = events->empty() ? after : events->back().number();
     if (event.number() > last) {
       events->push_back(std::move(event));
@@ -76,7 +78,8 @@ absl::Status NetworkLog::Append(Event event) {
   const ssize_t written = ::write(file_.get(), record.data(), record.size());
   if (written != static_cast<ssize_t>(record.size())) {
     const int error = written < 0 ? errno : ENOSPC;
-    // A part of an event would hide those after it.
+    // An incomplete event would hide those after it. If it stays, the next
+    // event begins a new file.
     if (written > 0 &&
         ::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) {
       size_ = kMaxFile;

@@ -1,9 +1,10 @@
-// The network events of a sandbox, as its supervisor keeps them: the files
-// network.log and, with the events before, network.log.old. Each event is a
-// little-endian u32, its size, and the message.
+// The network events of a sandbox on disk. The supervisor writes them; corrald
+// reads them.
 //
-// The size is bounded: at kMaxFile bytes the log becomes the old one, and the
-// old one goes.
+// There are two files: network.log, and network.log.old with the events before
+// it. Each event is a little-endian u32, the size of the message, followed by
+// the serialized message. Before network.log would exceed kMaxFile bytes, it
+// is renamed to network.log.old, which replaces the earlier one.
 
 #ifndef SANDBOX_STORAGE_NETWORK_LOG_H_
 #define SANDBOX_STORAGE_NETWORK_LOG_H_
@@ -23,13 +24,14 @@ namespace sandbox {
 // Not thread-safe.
 class NetworkLog {
  public:
-  // Makes an empty log in `directory`.
+  // Makes an empty log in `directory`; empties the one that is there.
   static absl::StatusOr<NetworkLog> Create(const std::string& directory);
 
-  // Appends the event with the next number, the first of which is 1. An event
-  // that cannot be written is lost, and its number is missing.
+  // Appends the event with the next number, from 1 on. An event that cannot be
+  // written is lost; its number is not used again, so a reader sees the loss.
   absl::Status Append(::corral::egress::v1::Event event);
 
+  // The size of one file, in bytes.
   static constexpr size_t kMaxFile = 1 << 20;
 
  private:

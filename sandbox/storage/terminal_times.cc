@@ -25,7 +25,7 @@ void TerminalTimesWriter::Append(const TerminalTime& time) {
                        O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
                        0600));
   }
-  // After a part of a record, later ones would not be at their places.
+  // After an incomplete record, later ones would stand at wrong places.
   stopped_ = !file_.valid() ||
              ::write(file_.get(), &time, sizeof(time)) != sizeof(time);
   ++records_;

@@ -38,31 +38,36 @@ class CommandEnding {
   CommandEnding(const CommandEnding&) = delete;
   CommandEnding& operator=(const CommandEnding&) = delete;
 
-  // Facts about the cause; the first one of each kind counts. After OnReaped(),
-  // only lost output changes the cause.
-  //
-  // The supervisor is about to kill the command. A deletion also discards the
-  // output that is not drained yet, and ends the wait for the disk.
+  // The next three note facts that decide the cause of the end. After
+  // OnReaped(), only lost output can still change the cause.
+
+  // The supervisor is about to kill the command; the first cause counts. A
+  // deletion also discards the output that is not drained yet, and ends the
+  // wait for the disk.
   void Condemn(wire::ExitRecord::Cause cause);
   void NoteTimeout(wire::ExitRecord::Cause cause) { facts_.timed_out = cause; }
   void NoteClientSignal(int signal) { facts_.client_signals.insert(signal); }
   bool condemned() const { return facts_.condemned.has_value(); }
   bool timed_out() const { return facts_.timed_out.has_value(); }
 
-  // The steps of the end, in this order. OnReaped() returns false if the
-  // command has no end of its own, because init ended; then none of the others
-  // is called.
+  // The next three are the steps of the end, called in this order.
+
+  // Finds the cause. Returns false if the command died because the sandbox's
+  // init ended: then it has no end of its own, and no other step follows.
   bool OnReaped(const Reaped& reaped, const wire::Usage& usage);
   // Waits for the output, at most for `limit`; see CommandOutput::Drain.
   void Drain(wire::ExecutionRecord end, absl::Duration limit);
-  // For the callback of CommandOutput.
+  // CommandOutput has reached the end of all streams, or the limit is over.
+  // `left_open`: a process outside of the command still holds a stream open.
   void OnDrained(bool left_open);
-  // Replaces these three for a command that failed to start.
+
+  // Replaces the three steps for a command that failed to start.
   void FailToStart(wire::ExecutionRecord end, SpawnAnswer answer);
 
-  // The end waits for the disk no longer than for the limit of Drain().
+  // From now on, the end waits for the disk no longer than the limit of
+  // Drain().
   void Force();
-  // Writes nothing any more: the files are about to be removed.
+  // Stops writing for good: the files are about to be removed.
   void StopWriting() { writer_.Stop(); }
 
   bool over() const { return state_ == State::kOver; }
@@ -92,10 +97,10 @@ class CommandEnding {
   CommandOutput* const output_;
   const Report report_;
   State state_ = State::kNone;
-  // The facts known so far.
+  // All facts so far.
   EndingFacts facts_;
-  // The facts when the command was reaped: what happens to descendants later
-  // has no part in the cause.
+  // The facts at the moment when the command was reaped. What happens to its
+  // descendants later must not change the cause.
   EndingFacts at_exit_;
   // From Drain() on, without `streams`.
   wire::ExecutionRecord end_;

@@ -40,7 +40,8 @@ absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
                       PreparedCommand* prepared) {
   ASSIGN_OR_RETURN(prepared->group, host.spares->TakeGroup());
   if (command.cpu_timeout_ns() > 0) {
-    // A host that does not count CPU time refuses now, not when it is too late.
+    // Fails now on a host that does not count CPU time; the timeout could not
+    // be enforced later.
     RETURN_IF_ERROR(prepared->group->CpuTime().status());
   }
   ASSIGN_OR_RETURN(
@@ -75,8 +76,8 @@ absl::StatusOr<PreparedCommand> PrepareCommand(
   prepared.files = *std::move(files);
   const absl::Status completed = Complete(host, command, record, &prepared);
   if (!completed.ok()) {
-    // Its destructor removes the group. Files without a start.pb mean nothing,
-    // if some should stay.
+    // The destructor of `prepared` removes the group. Files that cannot be
+    // removed do no harm: without start.pb they belong to no execution.
     (void)prepared.files.Remove();
     return completed;
   }

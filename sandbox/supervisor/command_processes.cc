@@ -15,8 +15,8 @@
 namespace sandbox {
 namespace {
 
-// Pauses between attempts to kill: the first, and the longest while a process
-// does not go.
+// Pauses between attempts to kill: the first one, and the longest one if a
+// process is slow to end.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(1);
 constexpr absl::Duration kLongestPause = absl::Milliseconds(100);
 

@@ -18,7 +18,8 @@ struct Pipe {
   UniqueFd write;
 };
 
-// Only the supervisor's end does not block; `command` is the other one.
+// Makes a pipe whose end `command` is for the command: owned by `owner`, and
+// blocking. The other end is the supervisor's, and does not block.
 absl::StatusOr<Pipe> MakePipe(UniqueFd Pipe::*command, uid_t owner) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -79,7 +80,7 @@ absl::StatusOr<CommandStreams> OpenTerminal(int devpts, uint32_t rows,
                                             uint32_t columns) {
   ASSIGN_OR_RETURN(Pty pty, OpenPty(devpts, rows, columns));
   CommandStreams streams;
-  // An event loop watches a descriptor once: input has one of its own.
+  // A loop can watch a descriptor only once, so input gets one of its own.
   ASSIGN_OR_RETURN(streams.input, Duplicate(pty.master));
   streams.outputs.emplace_back(wire::TERMINAL, std::move(pty.master));
   for (int i = 0; i < 3; ++i) {

@@ -10,7 +10,7 @@ namespace sandbox {
 namespace {
 
 // Pauses between attempts to remove a group whose processes were killed: the
-// first, and the longest while a process does not go.
+// first one, and the longest one if a process is slow to end.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
 constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
 // Between attempts to write to a disk that fails.

@@ -49,7 +49,7 @@ void CommandTimeouts::CheckCpuTime() {
     Expire(wire::ExitRecord::CPU_TIMEOUT);
     return;
   }
-  // All CPUs together use up what is left at the earliest by then.
+  // The earliest time at which all CPUs together can use up what is left.
   const long cpus = std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L);
   cpu_timer_ = Timer(timers_, std::max(left / cpus, kShortestCheck),
                      [this] { CheckCpuTime(); });

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/high_fd.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/init_image.h"
@@ -32,12 +33,10 @@ using seccomp::Profile;
 
 // Since Linux 6.3; without it a host may be set to refuse executing a memfd.
 constexpr unsigned kMfdExec = 0x10;
-// All sandboxes have the same: they are made before it is known for whom.
+// The same in all sandboxes: a spare is made before its request is known.
 constexpr const char* kHostName = "corral";
 // Enough for a build whose actions have namespaces of their own.
 constexpr int kNestedNamespaces = 64;
-// Above what the program wants its descriptors to be.
-constexpr int kAbove = 16;
 
 // The program, sealed: what runs inside can never be written, and no file of
 // the host is executed there.
@@ -84,9 +83,9 @@ absl::Status ArrangeFds(std::initializer_list<int> fds) {
               : absl::ErrnoToStatus(errno, "arrange descriptors");
 }
 
-// Signals that are ignored or blocked stay so across execve(2). What the
-// supervisor and whoever started corrald ignore is not for the commands to
-// inherit.
+// Signals that are ignored or blocked stay so across execve(2). Commands must
+// not inherit what the supervisor, or the process that started corrald,
+// ignores.
 void ResetSignals() {
   for (int number = 1; number < NSIG; ++number) {
     ::signal(number, SIG_DFL);
@@ -145,10 +144,6 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   return ExecuteImage(image, kSpawnerName);
 }
 
-UniqueFd Raised(const UniqueFd& fd) {
-  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
-}
-
 int EntryForClone(const Cgroup& home) {
   return home.version() == CgroupVersion::kV2 ? home.EntryFds()[0] : -1;
 }
@@ -189,8 +184,8 @@ absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
                           Construction& made) {
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   ASSIGN_OR_RETURN(made.exchange, MakeExchange());
-  UniqueFd socket = Raised(pair.theirs);
-  const UniqueFd exchange = Raised(made.exchange);
+  UniqueFd socket = DuplicateHigh(pair.theirs.get());
+  const UniqueFd exchange = DuplicateHigh(made.exchange.get());
   absl::StatusOr<Child> child =
       ForkInto(made.init.pidfd.get(), EntryForClone(home));
   if (!child.ok()) {
@@ -220,7 +215,7 @@ absl::Status OfferToOomKiller(const Construction& made) {
   return absl::OkStatus();
 }
 
-// Does what init waits for once it executes.
+// Completes the sandbox around a running init: starts the spawner.
 absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
                      Construction& made) {
   // With v2, init was born in the sandbox's group, so that its cgroup namespace
@@ -277,7 +272,7 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home) {
   Construction made;
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
-  const UniqueFd image = Raised(low);
+  const UniqueFd image = DuplicateHigh(low.get());
   absl::Status status = StartInit(first_id, cgroup, image.get(), made);
   if (!status.ok() && !absl::IsAborted(status)) {
     // Perhaps a file of the host's /etc was replaced between the two steps that
@@ -299,7 +294,7 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
 absl::Status ReplaceSpawner(const Cgroup& home, Profile profile,
                             Construction& made) {
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
-  const UniqueFd image = Raised(low);
+  const UniqueFd image = DuplicateHigh(low.get());
   Kill(made.spawner);
   made.spawner = Child();
   RETURN_IF_ERROR(StartSpawner(home, image.get(), profile, made));

@@ -19,7 +19,8 @@
 namespace sandbox {
 namespace {
 
-// Connections of servers that were killed also wait until they are accepted.
+// Connections of servers that were killed also fill this queue until they are
+// accepted.
 constexpr int kBacklog = 128;
 
 // Before the next attempt to send when this host lacks memory for a message.
@@ -110,7 +111,8 @@ void ControlSocket::OnReady(uint32_t events) {
     Flush();
   }
   if (socket_.valid() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
-    // The loop reports the next one: asking for it costs as much.
+    // One message for each event: a read that finds nothing costs as much as an
+    // event.
     ReceiveOne();
   }
 }

@@ -107,7 +107,7 @@ std::string ExecutionFiles::LogPath(wire::Stream stream) const {
 absl::Status ExecutionFiles::WriteStart(wire::ExecutionRecord record) {
   const UniqueFd file = std::move(start_);
   if (record.has_command()) {
-    // `original` has both, as the client sent them.
+    // `original` holds both, as the client sent them.
     record.mutable_command()->clear_argv();
     record.mutable_command()->clear_environment();
   }

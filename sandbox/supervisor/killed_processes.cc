@@ -30,7 +30,7 @@ absl::string_view FindField(absl::string_view text, absl::string_view key) {
   return "";
 }
 
-// Nothing: the process has ended.
+// Returns nothing if the process has ended.
 std::optional<wire::ExitRecord::Killed> Describe(pid_t pid) {
   const std::string directory = absl::StrCat("/proc/", pid);
   const absl::StatusOr<std::string> status =

@@ -16,7 +16,7 @@ namespace {
 // The longest record that one read(2) returns.
 constexpr size_t kRecordSize = 8192;
 
-// The number after `key`; 0: there is none.
+// Returns the number after `key`, or 0 if there is none.
 uint32_t NumberAfter(absl::string_view text, absl::string_view key) {
   const size_t at = text.find(key);
   if (at == absl::string_view::npos) {
@@ -33,7 +33,8 @@ uint32_t NumberAfter(absl::string_view text, absl::string_view key) {
 
 void OomLog::Take(absl::string_view record) {
   const uint32_t pid = NumberAfter(record, "of memory: Killed process ");
-  // The last match: a process may have such a name.
+  // The last match: the name of a process, which comes before it, may contain
+  // the same text.
   const size_t user = record.rfind(" UID:");
   if (pid == 0 || user == absl::string_view::npos) {
     return;

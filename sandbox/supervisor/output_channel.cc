@@ -51,7 +51,8 @@ size_t OutputChannel::Room() {
   }
   uint64_t left = host_.quota->MakeRoom(this);
   if (MayDrop(log_->overflow())) {
-    // A log that may drop data always goes on with the least that is kept.
+    // A log that may drop its own data always has room for the least that it
+    // keeps.
     left = std::max(left, OutputLogWriter::kMinRetained);
   }
   return std::min(room, left);
@@ -84,7 +85,7 @@ absl::StatusOr<size_t> OutputChannel::MoveFromTerminal(size_t room) {
     RETURN_IF_ERROR(appended);
     unwritten_.erase(0, size);
   } else if (!appended.ok()) {
-    // A terminal does not take back what was read.
+    // Bytes that were read from a terminal cannot go back: keep them for later.
     unwritten_.assign(data, size);
     return appended;
   }
@@ -114,7 +115,7 @@ void OutputChannel::Pump() {
   if (closed()) {
     return;  // changed() was called
   }
-  // After a full turn the next event continues.
+  // After a full turn, wait for data: the event comes at once.
   SetWait(wait.value_or(Wait::kForData));
   if (moved > 0) {
     callbacks_.changed();

@@ -6,13 +6,13 @@
 namespace sandbox {
 namespace {
 
-// Dropping goes this far below the limit, since each hole costs the file system
-// a journal entry.
+// Logs are cut to this far below the limit, so that they are cut seldom: each
+// hole costs the file system a journal entry.
 constexpr uint64_t kMaxSlack = uint64_t{8} << 20;
 
 uint64_t Slack(uint64_t limit) { return std::min(limit / 16, kMaxSlack); }
 
-// The size to which the larger ones must shrink so that the sum is `total`.
+// The size to which all larger ones must shrink so that the sum is `total`.
 uint64_t FairShare(std::vector<uint64_t> sizes, uint64_t total) {
   std::sort(sizes.begin(), sizes.end());
   size_t left = sizes.size();

@@ -6,8 +6,8 @@
 namespace sandbox {
 namespace {
 
-// Many executions are synced at the cost of one, and those that are deleted by
-// then at none.
+// The wait for further executions: a batch costs little more than one, and an
+// execution that is deleted meanwhile costs nothing.
 constexpr absl::Duration kGather = absl::Milliseconds(100);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 // Bounds the descriptors, and how long the destructor waits.
@@ -62,7 +62,7 @@ void RecordSync::Schedule(absl::Duration delay) {
 
 void RecordSync::HandOver() {
   Jobs batch;
-  // In a circle, so that each has its turn however many come.
+  // Round-robin by id: each gets its turn, however many others come.
   while (!jobs_.empty() && batch.size() < kBatch) {
     auto next = jobs_.upper_bound(last_);
     if (next == jobs_.end()) {

@@ -10,7 +10,7 @@ namespace sandbox {
 namespace {
 
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
-// Each has some ten descriptors.
+// A group takes about ten descriptors.
 constexpr size_t kMaxGroups = 8;
 
 }  // namespace

@@ -22,7 +22,8 @@ constexpr absl::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 // A large request touches pages beyond this, which are released afterwards.
 constexpr size_t kKeptPages = size_t{64} << 10;
 
-// A start that takes longer is looked at, again and again.
+// The interval at which a start that is not answered is checked: the child may
+// have been stopped.
 constexpr absl::Duration kOverdue = absl::Milliseconds(20);
 
 // Appends NUL-terminated strings to the exchange.
@@ -33,7 +34,7 @@ class StringWriter {
   // Returns the string's offset.
   uint32_t Add(absl::string_view text) {
     const size_t at = end_;
-    // The pointer table comes behind: 8 bytes for each string.
+    // Leaves room for the pointer table, which follows the strings.
     if (kExchangeSize - end_ < text.size() + 64) {
       full_ = true;
       return 0;
@@ -180,7 +181,7 @@ bool Spawner::Write(const Job& job) {
     return false;
   }
   if (!absl::StrContains(command.argv(0), '/')) {
-    // Behind the table, where nothing else is.
+    // After the table, in the unused rest of the exchange.
     const size_t behind = (writer.end() + 15) / 8 * 8 + pointers;
     if (path == 0) {
       std::memcpy(exchange_ + behind, kDefaultPath.data(), kDefaultPath.size());
@@ -204,7 +205,7 @@ void Spawner::OnAnswer() {
   absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(socket_.get(), &answer, sizeof(answer));
   if (!packet.ok()) {
-    return;  // a transient error of the host: the spawner is still there
+    return;  // a transient error of the host; the spawner is still alive
   }
   const bool whole = packet->size == sizeof(answer) &&
                      (answer.error != 0 || !packet->fds.empty());

@@ -9,7 +9,7 @@ namespace {
 // Bounds one call: a command can make many children that stop.
 constexpr int kMaxChildren = 64;
 
-// Returns a child that has stopped since this was asked last, or 0.
+// Returns a child that has stopped since the last call, or 0.
 pid_t StoppedChild() {
   siginfo_t info = {};
   const int result = ::waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG);

@@ -19,7 +19,7 @@ sigset_t ChildSignal() {
   return set;
 }
 
-// Returns a child that has ended and was not reaped, or 0.
+// Returns a child that has ended and is not reaped yet, or 0.
 pid_t EndedChild() {
   siginfo_t info = {};
   const int result = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
@@ -40,7 +40,7 @@ StrangeChildren::~StrangeChildren() {
 }
 
 absl::Status StrangeChildren::Watch() {
-  // Not for children that only stop.
+  // SA_NOCLDSTOP: a child that only stops sends no signal.
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   action.sa_flags = SA_NOCLDSTOP;
@@ -57,7 +57,8 @@ absl::Status StrangeChildren::Watch() {
 void StrangeChildren::OnSignal() {
   signalfd_siginfo info;
   (void)!::read(signals_.get(), &info, sizeof(info));
-  // After pidfds that are ready: then a command's end finds nothing to do here.
+  // Later than the pidfds that are ready: a command's own watcher reaps it
+  // first, and only other children are left.
   loop_->WhenIdle([this] { Look(); });
 }
 

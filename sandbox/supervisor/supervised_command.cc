@@ -64,7 +64,7 @@ SupervisedCommand::~SupervisedCommand() {
 void SupervisedCommand::Enter(State next) {
   switch (next) {
     case State::kStarting:
-      LOG(FATAL) << "a command starts once";
+      LOG(FATAL) << "a command cannot start again";
       break;
     case State::kRunning:
       CHECK(state_ == State::kStarting);
@@ -118,7 +118,8 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
 }
 
 bool SupervisedCommand::HasFailed(SpawnAnswer answer) const {
-  // One that was killed since it is being deleted ends like those that run.
+  // A command that its deletion has killed during the start ends like one that
+  // ran.
   const bool deleted = answer.error == EINTR && ending_.condemned();
   return answer.stage != SpawnStage::kNone && !deleted;
 }
@@ -151,7 +152,7 @@ void SupervisedCommand::OnRunning(UniqueFd pidfd) {
     *record_.mutable_input() = input_->state();
   }
   host_->on_state(report());
-  // Signals that came while the command was being started.
+  // Signals that clients sent while the command was being started.
   for (const wire::Signal& signal : std::exchange(early_signals_, {})) {
     (void)Deliver(signal);
   }
@@ -174,8 +175,9 @@ wire::ExecutionRecord SupervisedCommand::report() const {
 }
 
 void SupervisedCommand::OnExit() {
-  // A tracer inside may take as long as it likes to let a dead command go. Its
-  // pidfd stays readable meanwhile and does not report when that happens.
+  // A tracer inside may delay the reaping of a dead command for as long as it
+  // likes. Meanwhile the pidfd stays readable, so the loop would spin; it does
+  // not show when the tracer lets go, so a timer looks again.
   host_->loop->Unwatch(processes_.leader().get());
   const std::optional<Reaped> reaped = Reap(processes_.leader().get(), WNOHANG);
   if (!reaped.has_value()) {
@@ -223,7 +225,7 @@ void SupervisedCommand::OnTimeout(wire::ExitRecord::Cause cause) {
 }
 
 void SupervisedCommand::OnGraceOver() {
-  // Without effect on the cause if a timeout began the grace period.
+  // If a timeout began the grace period, the timeout stays the cause.
   ending_.NoteClientSignal(SIGKILL);
   Kill();
   if (!ending_.timed_out()) {

@@ -22,12 +22,12 @@ namespace {
 
 constexpr char kInitDied[] = "init died";
 
-// How long the server may take to read the last messages, and how often this is
-// checked.
-constexpr absl::Duration kLastWords = absl::Seconds(10);
-constexpr absl::Duration kLastWordsLook = absl::Milliseconds(10);
+// Limit for the server to read the last messages, and the interval at which the
+// supervisor checks whether it has.
+constexpr absl::Duration kLastMessages = absl::Seconds(10);
+constexpr absl::Duration kLastMessagesCheck = absl::Milliseconds(10);
 
-// Leaves the failure for a later server.
+// Records why the sandbox failed, for a later server.
 void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   const absl::Status written = ReplaceFile(
       directory + "/failure.pb", SealRecord(end), Durability::kProcess);
@@ -51,7 +51,7 @@ void KillAndReap(Child& child) {
 void Supervisor::Enter(State next) {
   switch (next) {
     case State::kNew:
-      LOG(FATAL) << "a sandbox is new once";
+      LOG(FATAL) << "a sandbox cannot become new again";
       break;
     case State::kReady:
       CHECK(state_ == State::kNew);
@@ -124,7 +124,7 @@ void Supervisor::TryEnd() {
   for (const uint64_t request : delete_requests_) {
     Reply(request, absl::OkStatus());
   }
-  StopWhenRead(kLastWords);
+  StopWhenRead(kLastMessages);
 }
 
 void Supervisor::StopWhenRead(absl::Duration patience) {
@@ -132,14 +132,15 @@ void Supervisor::StopWhenRead(absl::Duration patience) {
     loop_->Stop();
     return;
   }
-  loop_->After(kLastWordsLook,
-               [this, patience] { StopWhenRead(patience - kLastWordsLook); });
+  loop_->After(kLastMessagesCheck, [this, patience] {
+    StopWhenRead(patience - kLastMessagesCheck);
+  });
 }
 
 void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   if (state_ == State::kNew) {
-    // The server notices and starts another supervisor when it needs one: at
-    // once, if it has asked for the sandbox.
+    // The server notices the end of this process. It starts another supervisor
+    // when it needs one, or at once if it has asked for the sandbox.
     LOG(WARNING) << "no sandbox: " << why;
     Abandon();
     return;
@@ -160,11 +161,11 @@ void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
   // The spawner's answers refer to the commands. Deferred: the spawner may be
   // on the stack.
   loop_->Defer([this] { spawner_.reset(); });
-  StopWhenRead(kLastWords);
+  StopWhenRead(kLastMessages);
 }
 
 void Supervisor::CleanUp() {
-  // The directory is about to be removed, or inspected as it is.
+  // From here on, the server may remove or read the directory.
   sync_.Stop();
   way_out_.reset();
   if (construction_.init.pidfd.valid()) {

@@ -206,7 +206,7 @@ void DescribeLifetime(const wire::SandboxSpec& spec,
 }
 
 wire::SandboxSpec::Profile ToWire(corral::v1::Sandbox::Profile profile) {
-  // The API has UNSPECIFIED before them.
+  // The API's numbers are one higher, because its 0 is UNSPECIFIED.
   return profile == corral::v1::Sandbox::PROFILE_UNSPECIFIED
              ? wire::SandboxSpec::DEFAULT
              : static_cast<wire::SandboxSpec::Profile>(profile - 1);

@@ -69,8 +69,8 @@ absl::Status CheckTarget(absl::string_view field, absl::string_view target) {
 // The places in the sandbox that are taken, without slashes at their ends.
 using Places = std::vector<absl::string_view>;
 
-// One inside of another would be seen twice, perhaps with other rights.
-// `allowed` is the rule for people.
+// Adds a place. A directory inside another one would appear twice, perhaps with
+// different rights, so it is refused. `allowed`: the rule, for the error.
 absl::Status Take(absl::string_view field, absl::string_view path,
                   absl::string_view allowed, Places& places) {
   path = sandbox::StripTrailingSlashes(path);

@@ -277,7 +277,7 @@ absl::StatusOr<absl::Duration> CheckDuration(
   const int32_t nanos = duration.nanos();
   const absl::Duration value =
       absl::Seconds(seconds) + absl::Nanoseconds(nanos);
-  // Other messages that duration.proto forbids are not in the range either.
+  // duration.proto forbids more, but those values are out of range anyway.
   const bool well_formed =
       nanos < kNanosPerSecond && !(seconds > 0 && nanos < 0);
   if (!well_formed || value < least || value > most) {

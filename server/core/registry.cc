@@ -33,7 +33,8 @@ absl::Status Unreachable(const SandboxName& name) {
                             kReadRetry);
 }
 
-// `what`: whose sum is limited. `wanted`: 0 is no limit.
+// Fails if `wanted` more than `given` would exceed `most`; 0 means no limit.
+// `what` is counted, in limits.`field`.
 absl::Status CheckTotal(corral::v1::ErrorReason reason, absl::string_view what,
                         absl::string_view field, uint64_t most, uint64_t given,
                         uint64_t wanted) {
@@ -42,9 +43,9 @@ absl::Status CheckTotal(corral::v1::ErrorReason reason, absl::string_view what,
   }
   return QuotaExceeded(
       reason, kTenantName,
-      absl::StrCat(what, " of all sandboxes may take ", most, ", of which ",
-                   given, " are given; sandbox.limits.", field, " is ",
-                   wanted == 0 ? "no limit" : absl::StrCat(wanted)));
+      absl::StrCat("all sandboxes together may have ", most, " ", what,
+                   ", of which ", given, " are given; sandbox.limits.", field,
+                   " is ", wanted == 0 ? "no limit" : absl::StrCat(wanted)));
 }
 
 }  // namespace
@@ -90,14 +91,14 @@ absl::StatusOr<Registry::Added> Registry::Add(
 
 absl::Status Registry::CheckTotals(const Sandbox& sandbox) const {
   const wire::SandboxSpec& spec = sandbox.spec();
-  RETURN_IF_ERROR(CheckTotal(
-      corral::v1::TOO_MUCH_OUTPUT, "the bytes of the output", "output_bytes",
-      most_.output_bytes, given_.output_bytes, spec.output_bytes()));
-  RETURN_IF_ERROR(CheckTotal(
-      corral::v1::TOO_MUCH_MEMORY, "the bytes of the memory", "memory_bytes",
-      most_.memory_bytes, given_.memory_bytes, spec.memory_bytes()));
-  return CheckTotal(corral::v1::TOO_MANY_PIDS, "the processes", "pids",
-                    most_.pids, given_.pids, spec.pids());
+  RETURN_IF_ERROR(CheckTotal(corral::v1::TOO_MUCH_OUTPUT, "bytes of output",
+                             "output_bytes", most_.output_bytes,
+                             given_.output_bytes, spec.output_bytes()));
+  RETURN_IF_ERROR(CheckTotal(corral::v1::TOO_MUCH_MEMORY, "bytes of memory",
+                             "memory_bytes", most_.memory_bytes,
+                             given_.memory_bytes, spec.memory_bytes()));
+  return CheckTotal(corral::v1::TOO_MANY_PIDS, "processes", "pids", most_.pids,
+                    given_.pids, spec.pids());
 }
 
 void Registry::Reserve(const std::string& id) {

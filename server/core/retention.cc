@@ -60,7 +60,7 @@ Retention::Suspension::Suspension(std::shared_ptr<Retention> retention)
 
 Retention::Suspension::~Suspension() {
   if (retention_ == nullptr) {
-    return;  // moved away
+    return;  // moved from
   }
   {
     MutexLock lock(&retention_->mutex_);
@@ -104,8 +104,8 @@ std::optional<std::string> Retention::TakeNext() {
       return id;
     }
   }
-  // Under the same lock as the decision, so that this thread has noticed what
-  // an Enforce() that returned at once was called for.
+  // Cleared under the lock under which nothing was found. Another Enforce()
+  // that returned early had added its work before that, so it was looked at.
   enforcing_ = false;
   ArmTimer();
   return std::nullopt;

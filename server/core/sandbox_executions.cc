@@ -83,8 +83,8 @@ void Sandbox::OnStarted(const std::string& id, const absl::Status& status) {
       executions_.AnswerStart(id);
       break;
     case wire::Reply::SUPERVISOR_GONE:
-      // Only the disk knows whether the command had begun. If OnGone() has not
-      // been called yet, that call has the disk read.
+      // Only the disk shows whether the command had begun. If OnGone() has not
+      // been called yet, it will read the disk.
       if (gone()) {
         EndThen([] {});
       }

@@ -170,7 +170,7 @@ std::optional<SandboxEnd> StateDirectory::ReadFailure(
 }
 
 bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
-  // The socket is the last thing that is made, and stays.
+  // A supervisor makes the socket last, and nobody removes it.
   if (::access(absl::StrCat(sandbox_path, "/", kControl).c_str(), F_OK) == 0 ||
       errno != ENOENT) {
     return false;
@@ -179,8 +179,8 @@ bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
   return executions.ok() && executions->empty();
 }
 
-// A supervisor may be about to listen. The rename takes the path away from it,
-// and the directory stays if control.sock is there already.
+// A supervisor may be about to listen here. After the rename it cannot find the
+// directory; if its control.sock is there already, the directory stays.
 absl::Status StateDirectory::RemoveUnborn(const std::string& sandbox_path) {
   RETURN_IF_ERROR(BeginRemoval(sandbox_path));
   const std::string removed = RemovedPath(sandbox_path);

@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// When a client may ask again for a workspace that could not be checked.
+// When a client may ask again for a directory that could not be checked.
 constexpr absl::Duration kRetry = absl::Seconds(5);
 
 // The result of one check, which its thread and its timer compete to give.
@@ -51,7 +51,7 @@ void WorkspaceChecks::Run(const std::string& sandbox, const std::string& path,
   if (!admitted) {
     done(SandboxUnavailable(
         sandbox,
-        absl::StrCat("workspace ", path, " cannot be checked now: ", kMaxChecks,
+        absl::StrCat("directory ", path, " cannot be checked now: ", kMaxChecks,
                      " checks wait for file systems that do not answer"),
         kRetry));
     return;
@@ -61,11 +61,11 @@ void WorkspaceChecks::Run(const std::string& sandbox, const std::string& path,
       timers_->RunAfter(kPatience, [result, sandbox, path] {
         if (result->Give(SandboxUnavailable(
                 sandbox,
-                absl::StrCat("workspace ", path,
+                absl::StrCat("directory ", path,
                              ": its file system has not answered for ",
                              absl::FormatDuration(kPatience)),
                 kRetry))) {
-          LOG(WARNING) << "the check of workspace " << path << " hangs";
+          LOG(WARNING) << "the check of directory " << path << " hangs";
         }
       });
   lane_->Run(path, [this, result, path, read_only, timer] {

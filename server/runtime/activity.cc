@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// Another server may be there long before the end of a drain.
+// Another server may serve long before this one has drained.
 constexpr absl::Duration kLongestRetry = absl::Seconds(1);
 
 constexpr absl::Duration kTooManyCallsRetry = absl::Seconds(1);
@@ -155,7 +155,7 @@ void Activity::AwaitStop() {
 
 template <typename Condition>
 void Activity::AwaitFor(absl::Duration longest, Condition condition) {
-  // Belongs to this wait alone, since the timer may still fire after Cancel.
+  // Shared with the timer, which may still fire after Cancel().
   const auto is_over = std::make_shared<bool>(false);
   const TimerQueue::Id timer = timers_->RunAfter(longest, [this, is_over] {
     sandbox::MutexLock lock(&mutex_);

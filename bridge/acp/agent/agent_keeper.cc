@@ -83,7 +83,7 @@ class Keeper {
 
  private:
   void Reap();
-  // False: no descendant is left that may be killed.
+  // Returns false if no descendant is left that may be killed.
   bool KillChildren() const;
   void KillTree();
 

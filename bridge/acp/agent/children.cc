@@ -35,7 +35,7 @@ class ChildrenFile {
 
   bool is_open() const { return fd_ >= 0; }
 
-  // 0 at the end.
+  // Returns the next child; 0 after the last one.
   pid_t Next() {
     pid_t pid = 0;
     for (;;) {

@@ -365,10 +365,11 @@ void Display::Flush(ShownTerminal& terminal) {
 }
 
 void Display::SendEnd(ShownTerminal& terminal) {
-  if (terminal.call_id.empty() || terminal.end == ShownTerminal::End::kTold) {
+  if (terminal.call_id.empty() ||
+      terminal.end == ShownTerminal::End::kReported) {
     return;
   }
-  terminal.end = ShownTerminal::End::kTold;
+  terminal.end = ShownTerminal::End::kReported;
   std::vector<std::string> members;
   if (terminal.meta == ShownTerminal::Meta::kAnnounced) {
     members.push_back(ExitMeta(terminal.id, *terminal.exit));

@@ -28,9 +28,10 @@ struct DisplayOptions {
 
 // Shows the output of the agent's terminals in the client while the commands
 // run. The agent embeds a terminal in a tool call by an id that the client does
-// not know; the display replaces it by what the client can show, and keeps that
-// up to date. A terminal that the agent does not embed is attached to the
-// session's running tool call that executes commands, if there is just one.
+// not know. The display replaces the id by an item that the client can show
+// (see display_route.h), and updates this item while output arrives. A terminal
+// that the agent does not embed is attached to the session's running tool call
+// of kind "execute", if there is exactly one.
 //
 // For the loop's thread.
 class Display : public TerminalObserver {
@@ -39,23 +40,24 @@ class Display : public TerminalObserver {
   using HasRoom = absl::AnyInvocable<bool()>;
   using Stop = absl::AnyInvocable<void(const std::string& id)>;
 
-  // All pointers must outlive this object. `to_client` gets lines. While
-  // `has_room` returns false, only what must not be lost is sent. `stop` ends
-  // the command of a terminal whose mirror the user has stopped.
+  // All pointers must outlive this object. `to_client` sends one line to the
+  // client. While `has_room` returns false, output waits, and only messages
+  // that must not be lost are sent. `stop` ends the command of a terminal whose
+  // mirror the user has stopped.
   Display(PollLoop* loop, OwnRequests* requests, DisplayOptions options,
           Send to_client, HasRoom has_room, Stop stop);
 
-  // The text of initialize's params says what the client can show.
+  // `params` of the client's initialize: what it can show.
   void OnInitialize(absl::string_view params);
 
-  // The agent has answered a prompt of the session.
+  // The agent has answered a prompt of the session: the turn is over.
   void OnTurnEnd(const std::string& session_id);
 
-  // A session/update of the agent. Returns false if `line` must be passed on as
-  // it is; otherwise the client got something else instead.
+  // A session/update of the agent. Returns false if the caller must pass `line`
+  // on as it is; otherwise the display has sent other lines in its place.
   bool OnUpdate(absl::string_view line, absl::string_view params);
-  // Merges the tool call of a session/request_permission, which has the members
-  // of any other message about a tool call.
+  // Merges the tool call of a session/request_permission: it has the members of
+  // a tool_call_update.
   void OnPermissionRequest(absl::string_view params);
 
   void CloseSession(const std::string& session_id);
@@ -70,17 +72,18 @@ class Display : public TerminalObserver {
   using Shown = std::shared_ptr<ShownTerminal>;
 
   Shown Find(const std::string& id) const;
-  // The terminals of these ids that belong to the session.
+  // Those terminals of `ids` that belong to the session.
   std::vector<Shown> FindAll(const std::string& session_id,
                              const std::vector<std::string>& ids) const;
 
-  // Moves the terminals to a tool call, and takes all others out of it.
+  // Moves the terminals to a tool call, and removes all others from it.
   void Attach(const std::vector<Shown>& terminals,
               const std::string& session_id, const std::string& call_id);
   void AttachIfUnambiguous(const Shown& terminal);
   void OpenMirror(const Shown& terminal);
 
-  // Return what the client gets in place of a terminal, or of a content.
+  // Return the JSON that the client gets in place of a terminal, or in place of
+  // the whole content of a tool call.
   std::string ItemFor(const std::string& session_id, const std::string& id);
   std::string Render(const std::string& session_id, absl::string_view content);
 
@@ -95,7 +98,7 @@ class Display : public TerminalObserver {
 
   // Sends new output to the client now.
   void Flush(ShownTerminal& terminal);
-  // Sends it now, or a little later if some was sent just before.
+  // Sends new output now, or a little later if some was sent just before.
   void FlushSoon(const Shown& terminal);
   // Sends all output, and the end if there is one.
   void CatchUp(const Shown& terminal);

@@ -36,8 +36,8 @@ class Mirrors {
 
   void Open(const std::shared_ptr<ShownTerminal>& terminal);
 
-  // Lets the client forget the terminal, now or when it has shown everything.
-  // It goes on showing the output.
+  // Releases the client's terminal, now or when it has shown everything. The
+  // client goes on showing the output in its tool call.
   void Release(ShownTerminal& terminal);
   void ReleaseWhenShown(ShownTerminal& terminal);
 

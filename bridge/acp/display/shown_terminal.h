@@ -13,12 +13,13 @@
 
 namespace bridge {
 
-// How much output a tool call holds as text, and how much may wait to be sent
-// to a terminal that the client shows. Older output is left out.
+// The bytes of output that a tool call holds as text, and those that may wait
+// to be sent to a terminal that the client shows. Older output is left out.
 constexpr size_t kTextBytes = 16 << 10;
 constexpr size_t kPendingBytes = 256 << 10;
 
-// The bridge's knowledge of what the client shows of one terminal.
+// One terminal of the agent: how the client shows it, and the output that the
+// client does not have yet.
 struct ShownTerminal {
   enum class Holder { kAgent, kNobody };
   enum class Meta {
@@ -35,7 +36,8 @@ struct ShownTerminal {
   // How long the client keeps a mirror that nobody embeds any more.
   enum class Keep { kForTurn, kUntilShown };
   enum class Timer { kIdle, kArmed };
-  enum class End { kUntold, kTold };
+  // Whether the client knows that the command has ended.
+  enum class End { kUnreported, kReported };
 
   std::string id;
   std::string session_id;
@@ -47,18 +49,18 @@ struct ShownTerminal {
   std::string call_id;
   Holder holder = Holder::kAgent;
   std::optional<ExitStatus> exit;
-  End end = End::kUntold;  // of the command, to the client
+  End end = End::kUnreported;
 
   TextTail text{kTextBytes};
   TextTail pending{kPendingBytes};  // kMeta: output that was not sent yet
-  bool changed = false;             // since the client was told
+  bool changed = false;             // since output was sent last
   Timer timer = Timer::kIdle;
 
   Meta meta = Meta::kUnknown;
   Mirror mirror = Mirror::kNone;
   std::string mirror_id;
   Keep keep = Keep::kForTurn;
-  // Run when the mirror needs the execution no more.
+  // They run when the mirror no longer needs the execution.
   std::vector<PollLoop::Action> when_shown = {};
 };
 

@@ -11,8 +11,8 @@
 namespace bridge {
 namespace {
 
-// Whether the character may stand inside of a name in a path. Spaces and quotes
-// may, too, but end a path in most texts.
+// Returns true if the character continues a name in a path. Spaces and quotes
+// can be part of a name, but in most texts they end the path.
 bool IsOfName(char c) {
   return absl::ascii_isalnum(c) || absl::StrContains("_-.+@%~", c) ||
          (static_cast<unsigned char>(c) & 0x80) != 0;

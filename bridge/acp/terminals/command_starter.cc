@@ -23,9 +23,8 @@ using corral::v1::Command;
 using corral::v1::Execution;
 using google::protobuf::util::TimeUtil;
 
-// How much output the server keeps, so that the stream can be resumed after a
-// break. The limit counts characters after decoding; one invalid byte becomes
-// three, a valid byte stays one.
+// The output that the server keeps, so that a broken stream can be resumed. The
+// limit counts bytes after decoding, where an invalid byte becomes three.
 uint64_t RetainBytes(size_t output_byte_limit) {
   constexpr uint64_t kMargin = 1 << 20;
   return output_byte_limit * 4 + kMargin;
@@ -35,7 +34,8 @@ void SetTimeout(absl::Duration timeout, google::protobuf::Duration* field) {
   *field = TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(timeout));
 }
 
-// Agents write the session's directory into scripts and variables.
+// Replaces paths also inside of arguments and variables: agents write the
+// session's directory into scripts.
 void ReplacePaths(const PathMap& map, GatedCommand& command) {
   if (map.empty()) {
     return;
@@ -118,7 +118,7 @@ void Limit(const CommandLimits& limits, const Gate::Verdict& verdict,
   }
 }
 
-// Whether the sandbox takes no executions any more, or is gone.
+// Returns true if the sandbox has ended or does not exist any more.
 bool IsSandboxGone(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
 }

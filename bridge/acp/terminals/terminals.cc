@@ -72,7 +72,7 @@ Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
       creations_(starter, deletions, audit) {}
 
 Terminals::~Terminals() {
-  // A follower and its entry hold each other.
+  // A follower and its entry own each other.
   for (auto& [id, entry] : entries_) {
     entry->follower.reset();
   }

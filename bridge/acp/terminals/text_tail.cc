@@ -3,7 +3,8 @@
 namespace bridge {
 namespace {
 
-// How much may stand before the text until it is worth moving.
+// Dropped bytes stay in front of the text until so many more have come; then
+// the text is moved to the front.
 constexpr size_t kSlack = 64 << 10;
 
 bool ContinuesCharacter(char byte) {

@@ -31,8 +31,9 @@ constexpr char kResetTerminal[] =
     "\x1b[0m\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>"
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
 
-// Afterwards the server deletes by itself: a sandbox made for one command a
-// minute after the last reader left, an execution by its retention.
+// Limit for deleting what `run` or `exec` made. What is left then, the server
+// deletes: a sandbox for one command a minute after its last reader left, an
+// execution by its retention.
 constexpr absl::Duration kDeletePatience = absl::Seconds(5);
 
 // How the attachment ended. The terminal has been restored by then.
@@ -84,8 +85,8 @@ void DeleteOwn(client::Connection& connection,
   }
 }
 
-// Deletes what the request made. To be called after the end was reported; the
-// server does not know that it has arrived.
+// Deletes what the request made. The caller has reported the end by then; the
+// server cannot know that it has arrived here.
 void CleanUp(client::Connection& connection,
              const corral::v1::RunExecutionRequest& request,
              const Outcome& outcome) {
@@ -160,7 +161,8 @@ corral::v1::StreamOutputRequest FromTheBeginning(const Execution& execution,
   return request;
 }
 
-// Asks the server. One that does not know leaves the questions to our terminal.
+// Asks the server who answers the questions of the command. An older server
+// does not know; then our terminal answers.
 Attachment::Questions QuestionsOf(client::Connection& connection,
                                   const Execution& execution) {
   if (!execution.command().has_terminal() ||

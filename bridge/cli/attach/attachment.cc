@@ -76,7 +76,7 @@ Attachment::Attachment(client::Connection& connection,
 
 void Attachment::Prepare(const corral::v1::OutputPolicy& policy) {
   if (policy.overflow() == corral::v1::OutputPolicy::BLOCK) {
-    // The last half stays for those who attach later.
+    // Keeps the last half of the output for clients that attach later.
     const uint64_t retained =
         policy.has_retain_bytes() ? policy.retain_bytes() : kDefaultRetainBytes;
     reader_.AcknowledgeEvery(std::min(kAcknowledgeBytes, retained / 4),

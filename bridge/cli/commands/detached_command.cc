@@ -20,7 +20,7 @@ using corral::v1::Execution;
 using Executions = corral::v1::ExecutionService::StubInterface;
 using Sandboxes = corral::v1::SandboxService::StubInterface;
 
-// Delete what nobody needs. They print a line if that fails.
+// The next functions delete what is not needed, and print a line if that fails.
 void SayIfLeft(const absl::Status& status, const std::string& name) {
   if (!status.ok() && !absl::IsNotFound(status)) {
     Say(absl::StrCat(client::ShortName(name),

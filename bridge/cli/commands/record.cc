@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<TerminalTime>> ListTimes(
   }
 }
 
-// Divides output into events.
+// Turns output and its times into the lines of a recording.
 class Recording {
  public:
   explicit Recording(std::vector<TerminalTime> times)
@@ -68,11 +68,12 @@ class Recording {
     }
     return lines;
   }
-  // The lines for what happened after all output.
+  // The lines for resizes after the last output.
   std::string Finish() { return PassTimes(UINT64_MAX); }
 
  private:
-  // Goes on to the time of `offset`, and returns the resizes on the way.
+  // Advances the clock to the time of `offset`; returns the lines of the
+  // resizes until then.
   std::string PassTimes(uint64_t offset) {
     std::string lines;
     for (; next_ < times_.size() && times_[next_].offset() <= offset; ++next_) {

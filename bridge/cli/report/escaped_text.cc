@@ -53,7 +53,8 @@ struct CodeRange {
   uint32_t last;
 };
 
-// Terminals obey C0 and C1, and the rest deceives people.
+// C0 and C1 control a terminal. The others are invisible, or change the order
+// of the text, and so can deceive its reader.
 constexpr CodeRange kUnprintable[] = {
     {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},      {0x61C, 0x61C},
     {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F},

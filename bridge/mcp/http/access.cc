@@ -30,8 +30,8 @@ std::string WithoutPort(const std::string& host) {
              : host.substr(0, colon);
 }
 
-// A web page can make its own name point at this machine, so the name that
-// the client used tells whether it meant this machine.
+// A web page can make its own host name resolve to this machine (DNS
+// rebinding). So only a client that used a name of this machine is trusted.
 bool NamesThisMachine(const std::string& host) {
   const std::string name = absl::AsciiStrToLower(WithoutPort(host));
   return name == "localhost" || name == "127.0.0.1" || name == "[::1]";

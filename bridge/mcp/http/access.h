@@ -21,8 +21,8 @@ absl::StatusOr<std::string> ReadToken(const std::string& file);
 // Thread-safe, because it never changes.
 class Access {
  public:
-  // `token`: clients must show it. Empty: only programs of this user, and of
-  // root, are served, and only at a loopback address.
+  // `token`: every request must carry it. Empty: only programs of this user and
+  // of root are served, and only at a loopback address.
   explicit Access(std::string token) : token_(std::move(token)) {}
 
   // Unauthenticated: the token is missing or wrong. PermissionDenied: the

@@ -74,7 +74,7 @@ bool IsAnswer(const std::string& line) {
   return Message::Classify(line).kind() == Message::Kind::kResponse;
 }
 
-// A method that a stateless server does not have is also no resource of HTTP.
+// In the stateless era, an unknown method of MCP is also answered with 404.
 int StatusOf(const std::string& answer, bool stateless) {
   if (!stateless) {
     return kOk;
@@ -163,7 +163,8 @@ std::string Decode(const std::string& field) {
   return field;
 }
 
-// Stateless requests repeat in their header what proxies may want to know.
+// Stateless requests repeat in HTTP fields what proxies may need. Checks that
+// both agree.
 std::optional<Error> CheckHeader(const HttpRequest& request,
                                  const Message& message,
                                  const OrderedJson& params) {

@@ -17,8 +17,8 @@ namespace bridge {
 
 inline constexpr char kEndpointPath[] = "/mcp";
 
-// Thread-safe. An answer that is there soon is sent as JSON. One that takes
-// longer is an event stream with progress, if the client accepts that.
+// Thread-safe. A quick answer is sent as JSON. A slow one is sent as an event
+// stream with progress, if the client accepts event streams.
 class Endpoint : public HttpService {
  public:
   // `sessions` must outlive this object.

@@ -21,7 +21,7 @@ class HttpAddress {
   // The address to which a socket is bound.
   static absl::StatusOr<HttpAddress> Of(int socket);
 
-  // Whether only this machine reaches it.
+  // Whether only programs on this machine can connect to it.
   bool IsLoopback() const;
   // "127.0.0.1:8080"
   std::string ToString() const;

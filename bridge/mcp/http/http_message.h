@@ -35,8 +35,8 @@ struct HttpResponse {
   int status = 200;
   std::map<std::string, std::string> fields;
   std::string body;
-  // Set: returns the parts of the body, one by one; absent after the last one.
-  // May block.
+  // If set, the body comes in parts instead: each call returns the next part,
+  // and nothing after the last one. May block.
   std::function<std::optional<std::string>()> next_part;
 };
 
@@ -45,7 +45,8 @@ class HttpService {
  public:
   virtual ~HttpService() = default;
 
-  // Asked before the body is read. Absent: the request may go on.
+  // Called before the body is read. Returns the response that refuses the
+  // request; absent: Serve() gets the request with its body.
   virtual std::optional<HttpResponse> Refuse(const HttpRequest& request) = 0;
   virtual HttpResponse Serve(const HttpRequest& request) = 0;
 };

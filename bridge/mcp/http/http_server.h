@@ -20,7 +20,8 @@ class HttpServer {
   // cannot listen at this address.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const HttpAddress& address, HttpService* service);
-  // Waits for the calls of the service. Responses of several parts must end.
+  // Waits until all calls of the service have returned and all responses are
+  // sent. It waits for ever for a response in parts that has no end.
   ~HttpServer();
 
   HttpServer(const HttpServer&) = delete;

@@ -9,8 +9,8 @@
 
 namespace bridge {
 
-// PermissionDenied: the other end belongs to another user than this process's
-// and root, or cannot be found. The client must still have its socket open.
+// PermissionDenied: the other end belongs neither to this process's user nor to
+// root, or is not found. A client that has closed its socket is not found.
 absl::Status CheckLoopbackPeer(const sockaddr_storage& client,
                                const sockaddr_storage& server);
 

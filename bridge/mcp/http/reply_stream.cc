@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How soon it is noticed that a client is gone.
+// The interval at which it is checked whether the client is gone.
 constexpr std::chrono::milliseconds kLookInterval(250);
 
 }  // namespace

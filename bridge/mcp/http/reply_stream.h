@@ -16,7 +16,7 @@
 
 namespace bridge {
 
-// Thread-safe. One side sends through the channel, the other one reads.
+// Thread-safe. A session sends through the channel; the response reads.
 class ReplyStream {
  public:
   enum class End { kOpen, kOver };
@@ -30,15 +30,16 @@ class ReplyStream {
   explicit ReplyStream(std::function<bool()> is_gone)
       : is_gone_(std::move(is_gone)) {}
 
-  // The channel sends to `stream`, which is over when the last owner drops the
-  // channel. `abandon`: calls end when the client is gone.
+  // The channel sends to `stream`, which is over when nobody owns the channel
+  // any more. `abandon`: a call ends early when its client is gone.
   static std::shared_ptr<ReplyChannel> MakeChannel(
       const std::shared_ptr<ReplyStream>& stream, bool abandon);
 
   // Waits until something was sent, the stream is over or the client is gone,
   // but not longer than `patience`.
   Next Read(std::chrono::milliseconds patience);
-  // Nobody reads any more: as if the client had closed its connection.
+  // The reader has gone. Has the same effect as a client that has closed its
+  // connection.
   void Close();
 
  private:

@@ -1,4 +1,4 @@
-// All that one client has: the state of the protocol, and a workplace.
+// The session of one client: the state of the protocol, and a workplace.
 
 #ifndef BRIDGE_MCP_PROTOCOL_CLIENT_SESSION_H_
 #define BRIDGE_MCP_PROTOCOL_CLIENT_SESSION_H_

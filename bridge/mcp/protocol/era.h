@@ -15,19 +15,19 @@ namespace bridge {
 enum class Era {
   // 2024-11-05 to 2025-11-25: `initialize` begins a session.
   kSession,
-  // 2026-07-28: every request says in its _meta which revision it speaks.
+  // 2026-07-28: every request names in its _meta the revision that it uses.
   kStateless,
 };
 
 inline constexpr char kStatelessRevision[] = "2026-07-28";
 
-// A request's own statements about itself, in its _meta.
+// The _meta of a request: what it states about itself and its client.
 struct RequestMeta {
   Era era = Era::kSession;
   // The revision that it names, known or not. Empty: none.
   std::string revision;
-  // The client can show a form to its user. In the session era, `initialize`
-  // says it.
+  // The client can show a form to its user. Stateless requests only: in the
+  // session era, `initialize` states it.
   bool can_ask = false;
   // To be sent with notifications of progress. Null: no progress is wanted.
   OrderedJson progress_token;

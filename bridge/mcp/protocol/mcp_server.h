@@ -65,11 +65,12 @@ class McpServer {
   void Answer(const Request& request, const std::string& method,
               const OrderedJson& params);
   void CallTool(const Request& request, const OrderedJson& params);
-  // The user has to say whether the call may run.
+  // Asks the user whether the call may run.
   void Ask(const Call& call, const OrderedJson& params);
   void AskInSession(const Call& call, const std::string& text);
   void OnAnswer(const Call& call, Approvals::Answer answer);
-  // The decision is made. `by`: who made it; `reason`: why not.
+  // Carries a decision out. `by`: who decided. `reason`: why the call is
+  // refused.
   void Settle(const Call& call, bool allowed, const std::string& by,
               const std::string& reason);
   void Enqueue(const Call& call) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,4 +1,4 @@
-// Builds and sends what a client gets about its request.
+// Builds and sends the replies to a client's requests.
 
 #ifndef BRIDGE_MCP_PROTOCOL_REPLIES_H_
 #define BRIDGE_MCP_PROTOCOL_REPLIES_H_

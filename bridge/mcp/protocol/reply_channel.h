@@ -14,7 +14,8 @@ class ReplyChannel {
 
   // `line` ends with its newline.
   virtual void Send(const std::string& line) = 0;
-  // Nobody wants the answer any more: a call that waits for it ends.
+  // The client does not want the answer any more. A call that waits for a
+  // program then ends.
   virtual bool IsAbandoned() = 0;
 };
 

@@ -26,7 +26,7 @@ struct FirstScreen {
   std::string terminal;
   uint32_t columns = 0;
   uint32_t rows = 0;
-  // Output that draws the screen as it was after the output up to `offset`.
+  // Output that draws the screen as it was at `offset` of the output.
   std::string redraw;
   uint64_t offset = 0;
   // Returns the output from `offset` on that has arrived by now, all that was
@@ -40,7 +40,8 @@ struct RecordingOptions {
   // Empty: the default directory. A relative path begins in the directory in
   // which corral-mcp was started.
   std::string directory;
-  // These three are seconds; a value that is not above 0 means no limit.
+  // The next three are in seconds; 0 or less: no limit. A longer pause is
+  // recorded as one of idle_time_limit.
   double idle_time_limit = 2;
   double max_duration = 3600;
   double inactivity_timeout = 600;
@@ -77,9 +78,9 @@ const char* StopReasonName(StopReason reason);
 // Thread-safe. Calls write small files, and so wait for the disk.
 class Recorder : public OutputObserver {
  public:
-  // The size that recordings say the terminal has.
+  // The size of the terminal in the header of a recording.
   Recorder(uint32_t columns, uint32_t rows);
-  // Finalizes, too.
+  // Calls Finalize().
   ~Recorder() override;
 
   // AlreadyExists: a recording runs; see active(). Other errors: the directory
@@ -112,7 +113,7 @@ class Recorder : public OutputObserver {
 
   // All of these are called with the mutex held.
   void AddFirstScreen();
-  // Advances the time of the recording that runs to that of an event.
+  // Advances the time of the recording that runs to now, for an event.
   void GoOn();
   RecordingResult Finish(StopReason reason, std::optional<int> exit_code);
   // When the recording ends by itself. Absent: never.

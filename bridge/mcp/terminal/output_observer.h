@@ -22,7 +22,7 @@ class OutputObserver {
                         absl::string_view bytes) = 0;
   virtual void OnResize(uint32_t columns, uint32_t rows) = 0;
   // The shell of a terminal has ended. `exit_code`: 128 + n for signal n, as
-  // shells report it; 255 if nobody knows.
+  // shells report it; 255 if it is not known.
   virtual void OnEnd(int exit_code) = 0;
 };
 

@@ -10,8 +10,8 @@
 namespace bridge {
 
 // Removes escape sequences and control characters other than newline and tab.
-// A carriage return begins the line anew, as progress bars do, and a backspace
-// takes the last character back. Bytes that are not UTF-8 stay.
+// Output after a carriage return replaces the line, as progress bars need it; a
+// backspace removes the last character. Bytes that are not UTF-8 stay.
 std::string PlainText(absl::string_view output);
 
 }  // namespace bridge

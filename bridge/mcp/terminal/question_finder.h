@@ -9,8 +9,8 @@
 
 namespace bridge {
 
-// Sometimes reports a question where there is none, since only the terminal
-// emulator knows for certain. Not thread-safe.
+// May report a question where there is none: only the terminal emulator knows
+// for certain. Not thread-safe.
 class QuestionFinder {
  public:
   // Whether `output`, which continues the earlier output, completes a question.

@@ -71,8 +71,8 @@ std::string Redraw(const Screen& screen) {
     absl::StrAppend(&output, "\x1b[", row + 1, ";",
                     screen.cursor().column() + 1, "H");
   } else if (row < screen.lines_size()) {
-    // The next character goes to the next line: only writing the last column
-    // makes a terminal do that.
+    // The cursor waits behind the last column. No sequence moves it there: only
+    // writing the last column again does.
     output += LineAt(screen, row);
   }
   return output;

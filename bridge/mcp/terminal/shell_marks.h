@@ -1,4 +1,4 @@
-// The marks by which a shell says where commands begin and end (OSC 133).
+// The marks with which a shell shows where commands begin and end (OSC 133).
 
 #ifndef BRIDGE_MCP_TERMINAL_SHELL_MARKS_H_
 #define BRIDGE_MCP_TERMINAL_SHELL_MARKS_H_

@@ -38,7 +38,7 @@ corral::v1::Command ToCommand(const std::string& directory,
   command.mutable_terminal()->set_columns(options.columns);
   command.mutable_terminal()->set_rows(options.rows);
   AddVariable("TERM", "xterm-256color", &command);
-  // Programs recognise the terminal of an agent by it, as in terminal-mcp.
+  // Shows programs that an agent uses the terminal, as terminal-mcp does.
   AddVariable("TERMINAL_MCP", "1", &command);
   // bash then reports where commands begin and end; other shells ignore it.
   AddVariable("PROMPT_COMMAND", kPromptCommand, &command);

@@ -59,8 +59,8 @@ class TerminalOutput {
   std::thread thread_;
 };
 
-// The exit status as shells report it: 128 + n for signal n, and 255 if nobody
-// knows how the execution ended.
+// The exit status as shells report it: 128 + n for signal n, and 255 if it is
+// not known how the execution ended.
 int ExitCodeOf(const corral::v1::Execution& execution);
 
 }  // namespace bridge

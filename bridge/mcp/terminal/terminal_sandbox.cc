@@ -19,8 +19,8 @@ using corral::v1::Execution;
 using Sandboxes = corral::v1::SandboxService::StubInterface;
 using Executions = corral::v1::ExecutionService::StubInterface;
 
-// The sandbox of a corral-mcp that was killed, or that left it, goes after this
-// time without a shell.
+// A sandbox is deleted after this time without a shell, for instance when its
+// corral-mcp was killed.
 constexpr int64_t kIdleSandboxSeconds = 600;
 
 }  // namespace
