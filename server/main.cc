@@ -3,12 +3,10 @@
 
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,11 +14,11 @@
 #include "corral/config/v1/server_config.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/base/version.h"
 #include "sandbox/client/local_supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
 #include "sandbox/kernel/privileges.h"
+#include "server/acquisition.h"
 #include "server/config.h"
 #include "server/core/state_directory.h"
 #include "server/daemon.h"
@@ -33,9 +31,8 @@ namespace server {
 namespace {
 
 constexpr int kCannotStart = 1;
-// Limit for another server that is just starting or stopping.
-constexpr std::chrono::seconds kLockPatience(5);
-constexpr std::chrono::milliseconds kLockInterval(20);
+// Enough for another server that is just starting or stopping: 5 s.
+constexpr int kAcquisitionAttempts = 5000 / kAcquisitionIntervalMillis;
 
 // Every stream that is read needs a descriptor.
 void RaiseDescriptorLimit() {
@@ -44,65 +41,6 @@ void RaiseDescriptorLimit() {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
-}
-
-using Sockets = absl::StatusOr<std::vector<sandbox::UniqueFd>>;
-
-// Takes over from a predecessor (see TakeOver) and opens the state directory.
-// Retries while another server is starting or stopping: such a server neither
-// answers nor lets the directory be locked.
-absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
-    const std::string& path, Sockets* sockets) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point deadline = Clock::now() + kLockPatience;
-  while (true) {
-    if (!sockets->ok()) {
-      const Clock::time_point asked = Clock::now();
-      *sockets = TakeOver(path);
-      // The other server may have needed long to end.
-      deadline += Clock::now() - asked;
-    }
-    if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
-      return sockets->status();
-    }
-    absl::StatusOr<std::unique_ptr<StateDirectory>> state =
-        StateDirectory::Open(path);
-    if (!absl::IsUnavailable(state.status()) || Clock::now() > deadline) {
-      return state;
-    }
-    std::this_thread::sleep_for(kLockInterval);
-  }
-}
-
-// Acquires the state directory and the address, which only one server at a time
-// can have.
-absl::StatusOr<std::unique_ptr<StateDirectory>> Begin(
-    const corral::config::v1::ServerConfig& config, Listener* listener) {
-  ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
-                   StateDirectory::Open(config.state_dir()));
-  // After locking the state directory, so that only one of two servers that
-  // start at the same time touches the socket.
-  RETURN_IF_ERROR(listener->Listen());
-  return state;
-}
-
-// Does the same, but takes both from a predecessor if there is one. Everything
-// that can fail is tried before the predecessor is asked, as far as possible.
-absl::StatusOr<std::unique_ptr<StateDirectory>> BeginByTakingOver(
-    const corral::config::v1::ServerConfig& config, Listener* listener) {
-  const absl::Status opened = listener->Listen();
-  if (!opened.ok() && !absl::IsAlreadyExists(opened)) {
-    return opened;
-  }
-  Sockets sockets = absl::NotFoundError("no predecessor was asked");
-  ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
-                   OpenAsSuccessor(config.state_dir(), &sockets));
-  if (sockets.ok()) {
-    RETURN_IF_ERROR(listener->Adopt(*std::move(sockets)));
-  } else if (!opened.ok()) {
-    RETURN_IF_ERROR(listener->Listen());
-  }
-  return state;
 }
 
 // Exits without destructors: they would end sandboxes that belong to the
@@ -130,8 +68,9 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
       const std::unique_ptr<sandbox::LocalSupervisorLauncher> factory,
       sandbox::LocalSupervisorLauncher::Create());
   ASSIGN_OR_RETURN(const std::unique_ptr<StateDirectory> state,
-                   take_over ? BeginByTakingOver(config, listener.get())
-                             : Begin(config, listener.get()));
+                   take_over ? AcquireFromPredecessor(
+                                   config, kAcquisitionAttempts, listener.get())
+                             : Acquire(config, listener.get()));
   Daemon daemon(config, isolation, factory.get(), state.get());
   const StopSignals signals(
       [activity = daemon.activity()] { activity->RequestStop(); });

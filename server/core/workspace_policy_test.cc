@@ -32,7 +32,7 @@ class WorkspacePolicyTest : public ::testing::Test {
     char name[] = "/var/tmp/corral_policy_XXXXXX";
     directory_ = ::mkdtemp(name);
     for (const char* each :
-         {"/root/work/deep", "/other", "/state/boxes", "/socket"}) {
+         {"/allowed/work/deep", "/other", "/state/boxes", "/socket"}) {
       std::filesystem::create_directories(directory_ + each);
     }
   }
@@ -80,28 +80,28 @@ std::string Refusal(const WorkspacePolicy& policy, const std::string& path) {
 }
 
 TEST_F(WorkspacePolicyTest, AllowsARootAndEveryDirectoryBelowIt) {
-  const WorkspacePolicy policy = WithRoots({"/nonexistent", Path("/root")});
-  EXPECT_THAT(Check(policy, Path("/root")), IsOk());
-  EXPECT_THAT(Check(policy, Path("/root/work/deep")), IsOk());
+  const WorkspacePolicy policy = WithRoots({"/nonexistent", Path("/allowed")});
+  EXPECT_THAT(Check(policy, Path("/allowed")), IsOk());
+  EXPECT_THAT(Check(policy, Path("/allowed/work/deep")), IsOk());
 }
 
 TEST_F(WorkspacePolicyTest, RefusesEveryDirectoryOutsideOfTheRoots) {
-  std::filesystem::create_directory(Path("/root2"));
-  const WorkspacePolicy policy = WithRoots({Path("/root"), "/nonexistent"});
+  std::filesystem::create_directory(Path("/allowed2"));
+  const WorkspacePolicy policy = WithRoots({Path("/allowed"), "/nonexistent"});
   for (const std::string& path :
-       {Path("/other"), Path("/root2"), Path(""), std::string("/root"),
+       {Path("/other"), Path("/allowed2"), Path(""), std::string("/root"),
         std::string("/home"), std::string("/run"), std::string("/var/lib"),
         std::string("/etc")}) {
     EXPECT_THAT(
         Refusal(policy, path),
-        HasSubstr("workspace_roots: " + Path("/root") + ", /nonexistent"))
+        HasSubstr("workspace_roots: " + Path("/allowed") + ", /nonexistent"))
         << path;
   }
 }
 
 TEST_F(WorkspacePolicyTest, DoesNotShowWhatIsOutsideOfTheRoots) {
-  Link("/other/link", Path("/root"));
-  const WorkspacePolicy policy = WithRoots({Path("/root")});
+  Link("/other/link", Path("/allowed"));
+  const WorkspacePolicy policy = WithRoots({Path("/allowed")});
   for (const char* name : {"/other/link", "/other/missing", "/other"}) {
     EXPECT_THAT(Refusal(policy, Path(name)),
                 HasSubstr("at or below the server's workspace_roots"));
@@ -109,22 +109,23 @@ TEST_F(WorkspacePolicyTest, DoesNotShowWhatIsOutsideOfTheRoots) {
 }
 
 TEST_F(WorkspacePolicyTest, RefusesAPathWithALink) {
-  Link("/root/out", "/etc");
-  Link("/root/in", Path("/root/work"));
+  Link("/allowed/out", "/etc");
+  Link("/allowed/in", Path("/allowed/work"));
   for (const WorkspacePolicy& policy :
-       {WithRoots({Path("/root")}), Local(kRoot)}) {
-    for (const std::string& link : {Path("/root/out"), Path("/root/in")}) {
+       {WithRoots({Path("/allowed")}), Local(kRoot)}) {
+    for (const std::string& link :
+         {Path("/allowed/out"), Path("/allowed/in")}) {
       EXPECT_THAT(Refusal(policy, link), HasSubstr("(" + link + " is one)"));
     }
-    EXPECT_THAT(Refusal(policy, Path("/root/in/deep")),
-                HasSubstr("(" + Path("/root/in") + " is one)"));
+    EXPECT_THAT(Refusal(policy, Path("/allowed/in/deep")),
+                HasSubstr("(" + Path("/allowed/in") + " is one)"));
   }
 }
 
 TEST_F(WorkspacePolicyTest, ARootThatIsALinkStandsForTheDirectoryItLeadsTo) {
-  Link("/alias", Path("/root"));
+  Link("/alias", Path("/allowed"));
   const WorkspacePolicy policy = WithRoots({Path("/alias")});
-  EXPECT_THAT(Check(policy, Path("/root/work")), IsOk());
+  EXPECT_THAT(Check(policy, Path("/allowed/work")), IsOk());
   EXPECT_THAT(Refusal(policy, Path("/alias/work")),
               HasSubstr("(" + Path("/alias") + " is one)"));
 }
@@ -214,12 +215,12 @@ TEST_F(WorkspacePolicyTest, NeverAllowsADirectoryOfAnotherServer) {
 }
 
 TEST_F(WorkspacePolicyTest, RefusesAPathThatIsNotADirectory) {
-  { std::ofstream file(Path("/root/file")); }
+  { std::ofstream file(Path("/allowed/file")); }
   for (const WorkspacePolicy& policy :
-       {WithRoots({Path("/root")}), Local(kRoot)}) {
-    EXPECT_THAT(Refusal(policy, Path("/root/none")),
+       {WithRoots({Path("/allowed")}), Local(kRoot)}) {
+    EXPECT_THAT(Refusal(policy, Path("/allowed/none")),
                 HasSubstr("No such file or directory"));
-    EXPECT_THAT(Refusal(policy, Path("/root/file")),
+    EXPECT_THAT(Refusal(policy, Path("/allowed/file")),
                 HasSubstr("Not a directory"));
   }
 }
@@ -230,8 +231,9 @@ absl::Status CheckMount(const WorkspacePolicy& policy, const std::string& path,
 }
 
 TEST_F(WorkspacePolicyTest, AMountMayLieWhereAWorkspaceMay) {
-  EXPECT_THAT(CheckMount(WithRoots({Path("/root")}), Path("/root/work"), true),
-              IsOk());
+  EXPECT_THAT(
+      CheckMount(WithRoots({Path("/allowed")}), Path("/allowed/work"), true),
+      IsOk());
   EXPECT_THAT(CheckMount(Local(kRoot), Path("/other"), true), IsOk());
   EXPECT_THAT(std::string(CheckMount(Local(kRoot), "/var/lib").message()),
               HasSubstr("not of the system"));
@@ -240,7 +242,7 @@ TEST_F(WorkspacePolicyTest, AMountMayLieWhereAWorkspaceMay) {
 TEST_F(WorkspacePolicyTest, AMountRootAllowsMountsButNoWorkspace) {
   for (const bool is_writable : {false, true}) {
     WorkspacePolicy::Options options = Options();
-    options.roots = {Path("/root")};
+    options.roots = {Path("/allowed")};
     options.has_remote_clients = true;
     options.mount_roots = {{"/nonexistent", true},
                            {Path("/other"), is_writable}};
@@ -300,9 +302,9 @@ TEST_F(WorkspacePolicyTest, ALocalPersonHasWhatThatPersonMayWrite) {
   ASSERT_EQ(::seteuid(kPerson), 0);
   const WorkspacePolicy policy = Local(kPerson);
   EXPECT_THAT(Check(policy, Path("/other")), IsOk());
-  EXPECT_THAT(Refusal(policy, Path("/root")),
+  EXPECT_THAT(Refusal(policy, Path("/allowed")),
               HasSubstr("that user 1000 may write"));
-  EXPECT_THAT(policy.Check(Path("/root"), /*read_only=*/true), IsOk());
+  EXPECT_THAT(policy.Check(Path("/allowed"), /*read_only=*/true), IsOk());
   ASSERT_EQ(::seteuid(kRoot), 0);
 }
 
