@@ -18,6 +18,7 @@
 #include "server/config_egress.h"
 #include "server/config_rules.h"
 #include "server/config_section.h"
+#include "server/config_services.h"
 #include "server/flags.h"
 #include "server/net/listen_address.h"
 
@@ -167,6 +168,7 @@ SandboxDefaults DefaultsOf(const ServerConfig& config) {
   defaults.retention.mutable_max_ended_age()->set_seconds(
       config.default_max_ended_age_seconds());
   defaults.egress = ToEgress(config.egress());
+  AddServices(config, &defaults.egress);
   return defaults;
 }
 

@@ -13,6 +13,7 @@
 #include "server/api/ranges.h"
 #include "server/config_egress.h"
 #include "server/config_section.h"
+#include "server/config_services.h"
 #include "server/net/listen_address.h"
 
 namespace server {
@@ -132,8 +133,11 @@ absl::Status CheckCeilings(const ServerConfig& config,
   const ConfigSection ceilings = top.Nested("ceilings");
   RETURN_IF_ERROR(CheckRanges(ceilings, kCeilingRanges));
   if (config.ceilings().has_egress()) {
-    RETURN_IF_ERROR(CheckEgressCeilingConfig(config.ceilings().egress(),
-                                             ceilings.Nested("egress")));
+    const ConfigSection egress = ceilings.Nested("egress");
+    RETURN_IF_ERROR(
+        CheckEgressCeilingConfig(config.ceilings().egress(), egress));
+    RETURN_IF_ERROR(CheckServicesCeiling(config.ceilings().egress(),
+                                         config.egress(), egress));
   }
   for (const BoundedDefault& each : kBoundedDefaults) {
     RETURN_IF_ERROR(CheckDefault(top, each.field, ceilings, each.ceiling, ""));
@@ -184,7 +188,9 @@ absl::Status CheckConfig(const ServerConfig& config, const ConfigSection& top) {
     RETURN_IF_ERROR(CheckTlsFiles(top.Nested("tls")));
   }
   if (config.has_egress()) {
-    RETURN_IF_ERROR(CheckEgressConfig(config.egress(), top.Nested("egress")));
+    const ConfigSection egress = top.Nested("egress");
+    RETURN_IF_ERROR(CheckEgressConfig(config.egress(), egress));
+    RETURN_IF_ERROR(CheckServicesConfig(config.egress(), egress));
   }
   if (config.has_default_limits()) {
     RETURN_IF_ERROR(CheckDefaultLimits(config, top.Nested("default_limits")));

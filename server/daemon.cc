@@ -124,7 +124,11 @@ corral::v1::ServerInfo FixedInfo(const corral::config::v1::ServerConfig& config,
   info.set_kernel(absl::StrCat(kernel.sysname, " ", kernel.release, " ",
                                kernel.version, " ", kernel.machine));
   *info.mutable_isolation() = {features.begin(), features.end()};
-  *info.mutable_default_limits() = DefaultsOf(config).limits;
+  const SandboxDefaults defaults = DefaultsOf(config);
+  *info.mutable_default_limits() = defaults.limits;
+  for (const auto& service : defaults.egress.policy().services()) {
+    info.add_egress_services(service.name());
+  }
   return info;
 }
 

@@ -1,6 +1,7 @@
-// Stands in for corrald: --listen unix:PATH --idle-exit-seconds N. Appends a
-// line about its environment to PATH.starts, and listens until its socket is
-// removed. If PATH.fail exists, it prints that file and ends at once instead.
+// Stands in for corrald: --listen unix:PATH --idle-exit-seconds N [--config
+// FILE]. Appends a line about its environment to PATH.starts, and listens until
+// its socket is removed. If PATH.fail exists, it prints that file and ends at
+// once instead.
 
 #include <dirent.h>
 #include <sys/inotify.h>
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
   // The line comes as one write: starts are counted by lines.
   Append(path + ".starts",
          std::string(argv[3]) + " " + argv[4] +
+             (argc > 6 ? std::string(" ") + argv[5] + " " + argv[6] : "") +
              " leader=" + std::to_string(::getsid(0) == ::getpid()) +
              " fds=" + std::to_string(CountDescriptors()) +
              " cwd=" + ::getcwd(directory, sizeof directory) + " signals=" +

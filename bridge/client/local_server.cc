@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -52,6 +55,23 @@ absl::Status Lock(const UniqueFd& file) {
     }
   }
   return absl::OkStatus();
+}
+
+// The words that start `program`. It leaves the working directory, so its path
+// is absolute.
+std::vector<std::string> CommandOf(const std::string& program,
+                                   const std::string& socket_path) {
+  std::vector<std::string> words = {program, "--listen",
+                                    absl::StrCat("unix:", socket_path),
+                                    "--idle-exit-seconds", "600"};
+  const char* const config = std::getenv("CORRAL_CONFIG");
+  if (config != nullptr && *config != '\0') {
+    char path[PATH_MAX];
+    words.insert(
+        words.end(),
+        {"--config", ::realpath(config, path) == nullptr ? config : path});
+  }
+  return words;
 }
 
 // The end of what the server logged since `begin`.
@@ -147,9 +167,7 @@ absl::Status EnsureLocalServer(const std::string& socket_path,
                    OpenFile(log_path, O_RDWR | O_CREAT | O_APPEND));
   const off_t log_begin = ::lseek(log.get(), 0, SEEK_END);
   const absl::StatusOr<UniqueFd> process =
-      StartDetached({program, "--listen", absl::StrCat("unix:", socket_path),
-                     "--idle-exit-seconds", "600"},
-                    log);
+      StartDetached(CommandOf(program, socket_path), log);
   if (!process.ok()) {
     return absl::UnavailableError(process.status().message());
   }

@@ -20,9 +20,10 @@ absl::StatusOr<std::string> NeighbouringServer();
 
 // Returns once a server listens on `socket_path`. If none does, starts
 // `program --listen unix:PATH --idle-exit-seconds 600` in a session of its own,
-// which logs to corrald.log beside the socket. If any number of processes call
-// this at the same time, one of them starts the server (flock on corrald.lock
-// beside the socket).
+// which logs to corrald.log beside the socket. If CORRAL_CONFIG is set, it
+// names the configuration: `--config FILE` follows. If any number of processes
+// call this at the same time, one of them starts the server (flock on
+// corrald.lock beside the socket).
 //
 // Unavailable: the program ended, or did not listen by `deadline`; the message
 // holds the end of its log.

@@ -132,6 +132,32 @@ TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
               Not(EndsWith(absl::StrCat("session=", ::getsid(0), "\n"))));
 }
 
+TEST_F(LocalServerTest, PassesOnTheConfigurationThatTheEnvironmentNames) {
+  // The server runs in another directory.
+  std::ofstream(directory_ + "/c.conf") << "x";
+  char before[4096];
+  ASSERT_NE(::getcwd(before, sizeof before), nullptr);
+  ASSERT_EQ(::chdir(directory_.c_str()), 0);
+  ::setenv("CORRAL_CONFIG", "c.conf", 1);
+  const absl::Status found = Ensure();
+  ASSERT_EQ(::chdir(before), 0);
+  ::unlink((directory_ + "/c.conf").c_str());
+  ASSERT_THAT(found, IsOk());
+  EXPECT_THAT(
+      Content(socket_ + ".starts"),
+      HasSubstr(absl::StrCat("600 --config ", directory_, "/c.conf leader=")));
+  ::unlink(socket_.c_str());
+  ::setenv("CORRAL_CONFIG", "no/such.conf", 1);
+  ASSERT_THAT(Ensure(), IsOk());
+  EXPECT_THAT(Content(socket_ + ".starts"),
+              HasSubstr("--config no/such.conf "));
+  ::unlink(socket_.c_str());
+  ::setenv("CORRAL_CONFIG", "", 1);
+  ASSERT_THAT(Ensure(), IsOk());
+  ::unsetenv("CORRAL_CONFIG");
+  EXPECT_THAT(Content(socket_ + ".starts"), HasSubstr("600 leader="));
+}
+
 TEST_F(LocalServerTest, LeavesNoChild) {
   ASSERT_THAT(Ensure(), IsOk());
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);

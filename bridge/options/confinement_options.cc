@@ -28,10 +28,20 @@ void ConfinementOptions::AddTo(OptionTable& table) {
   table.Value(
       0, "network", "none|allow-list",
       "none: commands have only a loopback interface (the default).\n"
-      "allow-list: they reach the hosts of --allow-host, which implies\n"
-      "it.",
+      "allow-list: they reach the hosts of --allow-host and --service,\n"
+      "which imply it.",
       [this](absl::string_view value) { return SetNetwork(value); });
   AddEgressOptions(table, egress_rules_);
+  table.Value(
+      0, "service", "NAME",
+      "Programs inside may use this service of the server, at\n"
+      "http://NAME.corral.internal; again for more services. The server adds\n"
+      "a credential to their requests, which they cannot read. corral info\n"
+      "lists the services.",
+      [this](absl::string_view value) -> absl::Status {
+        services_.emplace_back(value);
+        return absl::OkStatus();
+      });
   table.Value(
       0, "profile", "NAME",
       "System calls that commands may make: default, strict (untrusted\n"
@@ -54,11 +64,12 @@ absl::Status ConfinementOptions::AddHost(absl::string_view text) {
 }
 
 absl::Status ConfinementOptions::ApplyTo(Sandbox& sandbox) const {
-  if (network_ == kNone && !egress_rules_.empty()) {
-    return UsageError("--network none excludes --allow-host");
+  if (network_ == kNone && !(egress_rules_.empty() && services_.empty())) {
+    return UsageError("--network none excludes --allow-host and --service");
   }
   SetEgress(egress_rules_, sandbox);
-  if (network_ == kAllowList) {
+  *sandbox.mutable_egress_services() = {services_.begin(), services_.end()};
+  if (network_ == kAllowList || !services_.empty()) {
     sandbox.set_network(Sandbox::ALLOW_LIST);
   }
   sandbox.set_profile(profile_.profile());

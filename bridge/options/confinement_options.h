@@ -1,10 +1,11 @@
 // Options for what commands may do beyond their workspace: --network,
-// --allow-host and --profile, also as texts of a file.
+// --allow-host, --service and --profile, also as texts of a file.
 
 #ifndef BRIDGE_OPTIONS_CONFINEMENT_OPTIONS_H_
 #define BRIDGE_OPTIONS_CONFINEMENT_OPTIONS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -28,13 +29,14 @@ class ConfinementOptions {
   absl::Status SetNetwork(absl::string_view text);
   absl::Status AddHost(absl::string_view text);
 
-  // Sets network, rules and profile. InvalidArgument: the options exclude each
-  // other.
+  // Sets network, rules, services and profile. InvalidArgument: the options
+  // exclude each other.
   absl::Status ApplyTo(corral::v1::Sandbox& sandbox) const;
 
  private:
   corral::v1::Sandbox profile_;
   EgressRules egress_rules_;
+  std::vector<std::string> services_;
   // Empty: it was not given.
   std::string network_;
 };

@@ -44,12 +44,22 @@ TEST(ConfinementOptionsTest, TakesHostsAndAProfile) {
   EXPECT_EQ(sandbox.profile(), Sandbox::STRICT);
 }
 
+TEST(ConfinementOptionsTest, TakesServices) {
+  Sandbox sandbox;
+  EXPECT_THAT(Parse({"--service", "model", "--service", "forge"}, sandbox),
+              IsOk());
+  EXPECT_EQ(sandbox.network(), Sandbox::ALLOW_LIST);
+  EXPECT_THAT(sandbox.egress_services(),
+              ::testing::ElementsAre("model", "forge"));
+}
+
 TEST(ConfinementOptionsTest, RefusesOtherValues) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{
            {"--profile", "profile_unspecified"},
            {"--profile", "weak"},
            {"--network", "all"},
+           {"--network", "none", "--service", "model"},
            {"--network", "none", "--allow-host", "a.example"}}) {
     Sandbox sandbox;
     EXPECT_THAT(Parse(words, sandbox),

@@ -22,6 +22,7 @@
 #include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/egress_rules.h"
+#include "server/api/egress_services.h"
 #include "server/api/host_directories.h"
 
 namespace server {
@@ -241,6 +242,7 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
   SetRetention(wanted.retention(), defaults.retention, &spec);
   if (wanted.network() == corral::v1::Sandbox::ALLOW_LIST) {
     *spec.mutable_egress() = defaults.egress;
+    SelectServices(wanted, spec.mutable_egress());
     spec.mutable_egress()->mutable_policy()->MergeFrom(ToPolicy(wanted));
   }
   spec.set_profile(ToWire(wanted.profile()));

@@ -23,6 +23,7 @@ using egress::NamePattern;
 using google::protobuf::util::TimeUtil;
 
 constexpr Range kPorts = {1, UINT16_MAX};
+constexpr uint32_t kServicePort = 80;
 
 std::string PathOf(absl::string_view field, int index) {
   return absl::StrCat(field, ".egress_rules[", index, "]");
@@ -89,6 +90,9 @@ absl::Status CheckEgress(absl::string_view field, const Sandbox& sandbox) {
                         absl::StrCat("at most ", egress::kMaxRules, " rules"));
   }
   std::set<uint32_t> ports;
+  if (!sandbox.egress_services().empty()) {
+    ports.insert(kServicePort);
+  }
   for (int i = 0; i < count; ++i) {
     const EgressRule& rule = sandbox.egress_rules(i);
     RETURN_IF_ERROR(CheckRule(PathOf(field, i), rule));
@@ -137,6 +141,9 @@ corral::egress::v1::Policy ToPolicy(const Sandbox& sandbox) {
 void DescribePolicy(const corral::egress::v1::Policy& policy,
                     Sandbox* sandbox) {
   sandbox->set_network(Sandbox::ALLOW_LIST);
+  for (const corral::egress::v1::Service& service : policy.services()) {
+    sandbox->add_egress_services(service.name());
+  }
   for (const corral::egress::v1::Rule& rule : policy.rules()) {
     EgressRule* const described = sandbox->add_egress_rules();
     described->set_host(rule.host());

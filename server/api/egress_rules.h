@@ -26,7 +26,7 @@ absl::Status CheckEgressCeiling(
 // The rules of a sandbox, with their default ports.
 corral::egress::v1::Policy ToPolicy(const corral::v1::Sandbox& sandbox);
 
-// Sets `network` and `egress_rules`.
+// Sets `network`, `egress_rules` and `egress_services`.
 void DescribePolicy(const corral::egress::v1::Policy& policy,
                     corral::v1::Sandbox* sandbox);
 

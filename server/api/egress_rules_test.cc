@@ -144,6 +144,28 @@ TEST(EgressRulesTest, AllowsAsManyRulesAndPortsAsTheLimits) {
               IsOk());
 }
 
+TEST(EgressRulesTest, CountsThePortOfServicesAsThatOfARule) {
+  Sandbox sandbox = Parse(
+      "network: ALLOW_LIST egress_rules { host: 'a.com' ports: "
+      "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16] }");
+  EXPECT_THAT(CheckEgress("s", sandbox), IsOk());
+  sandbox.add_egress_services("model");
+  EXPECT_THAT(CheckEgress("s", sandbox),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("17 different ports")));
+  sandbox.mutable_egress_rules(0)->set_ports(0, 80);
+  EXPECT_THAT(CheckEgress("s", sandbox), IsOk());
+}
+
+TEST(EgressRulesTest, DescribesServices) {
+  corral::egress::v1::Policy policy;
+  policy.add_services()->set_name("model");
+  Sandbox described;
+  DescribePolicy(policy, &described);
+  EXPECT_EQ(described.ShortDebugString(),
+            "network: ALLOW_LIST egress_services: \"model\"");
+}
+
 TEST(EgressRulesTest, DescribesARuleOfAnyProtocol) {
   Sandbox described;
   DescribePolicy(ToPolicy(WithRule("host: 'a.com' ports: 22 protocol: TCP")),

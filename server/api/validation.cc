@@ -18,6 +18,7 @@
 #include "sandbox/base/paths.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/egress_rules.h"
+#include "server/api/egress_services.h"
 #include "server/api/errors.h"
 #include "server/api/host_directories.h"
 #include "server/api/ranges.h"
@@ -168,6 +169,7 @@ absl::Status CheckSandbox(absl::string_view field,
                           const corral::v1::Sandbox& sandbox) {
   RETURN_IF_ERROR(CheckHostDirectories(field, sandbox));
   RETURN_IF_ERROR(CheckEgress(field, sandbox));
+  RETURN_IF_ERROR(CheckEgressServices(field, sandbox));
   if (!corral::v1::Sandbox::Profile_IsValid(sandbox.profile())) {
     return InvalidField(Join(field, "profile"), absl::StrCat(sandbox.profile()),
                         "DEFAULT, STRICT, DEBUG or NESTED");

@@ -22,6 +22,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
+#include "server/api/egress_services.h"
 #include "server/api/errors.h"
 #include "server/api/names.h"
 #include "server/core/directories.h"
@@ -133,7 +134,9 @@ std::shared_ptr<Sandbox> Sandboxes::MakeSandbox(const NewSandbox& sandbox,
 }
 
 void Sandboxes::Create(const NewSandbox& wanted, Created created) {
-  const absl::Status demands = options_.protections.Check(wanted.wanted);
+  absl::Status demands = options_.protections.Check(wanted.wanted);
+  demands.Update(
+      CheckOfferedServices("sandbox", wanted.wanted, options_.defaults.egress));
   if (!demands.ok()) {
     created(demands);
     return;

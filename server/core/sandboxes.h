@@ -87,7 +87,7 @@ class Sandboxes {
   // gets it when it is not CREATING any more. Or it gets the reason why nothing
   // was made: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
   // TOO_MUCH_OUTPUT, TOO_MUCH_MEMORY, TOO_MANY_PIDS, ISOLATION_UNAVAILABLE,
-  // INVALID_FIELD (the workspace, a protection),
+  // INVALID_FIELD (the workspace, a protection, a service),
   // STORAGE_FAILED, SANDBOX_NOT_READY (UNAVAILABLE: its processes were killed
   // meanwhile or could not be started now, or the file system of the workspace
   // does not answer) or SERVER_FAULT.

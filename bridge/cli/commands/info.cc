@@ -1,6 +1,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/cli/report/json_output.h"
 #include "bridge/cli/report/text_table.h"
@@ -46,6 +47,9 @@ std::string Text(const ServerInfo& info, const std::string& address) {
       {"executions", absl::StrCat(info.executions())},
       {"default limits", LimitsText(info.default_limits())},
   };
+  if (!info.egress_services().empty()) {
+    rows.push_back({"services", absl::StrJoin(info.egress_services(), ", ")});
+  }
   if (!info.storage_failure().empty()) {
     rows.push_back({"storage failure", info.storage_failure()});
   }
