@@ -208,21 +208,6 @@ TEST_F(InputForwarderTest, StopsWhenTheCommandTakesNoMore) {
   EXPECT_TRUE(HasUnreadInput());
 }
 
-TEST_F(InputForwarderTest, TypesWhatTheServerRefusesForNowOnce) {
-  server_.RefuseInputs(1);
-  Start(Target::kTerminal);
-  Type("abc");
-  EXPECT_THAT(AwaitData(3), ElementsAre("abc", "", "abc"));
-}
-
-TEST_F(InputForwarderTest, WritesAgainAtTheSameOffsetWhatTheServerRefuses) {
-  server_.RefuseInputs(1);
-  Start(Target::kPipe);
-  Type("abc");
-  EXPECT_THAT(AwaitData(2), ElementsAre("abc", "abc"));
-  EXPECT_EQ(server_.inputs()[1].offset(), 0);
-}
-
 TEST_F(InputForwarderTest, TypesNothingTwiceWhenTheServerIsLost) {
   Start(Target::kTerminal);
   // The last ten bytes do not fit into the pipe of the command.

@@ -3,15 +3,16 @@
 #ifndef BRIDGE_MCP_TERMINAL_TERMINAL_INPUT_H_
 #define BRIDGE_MCP_TERMINAL_TERMINAL_INPUT_H_
 
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "bridge/client/connection.h"
-#include "bridge/client/retry.h"
-#include "grpcpp/client_context.h"
+#include "bridge/client/input_writer.h"
 #include "sandbox/base/mutex.h"
 
 namespace bridge {
@@ -35,27 +36,14 @@ class TerminalInput {
 
  private:
   void Run();
-  // False: no more can be written.
-  bool WriteOut(std::string data);
-  grpc::Status Call(client::Retry& retry, const std::string& data,
-                    uint64_t* accepted, bool* closed)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Removes from `data` what arrived although its call failed.
-  bool SkipAccepted(std::string* data);
-  client::Retry MakeRetry();
-  bool stopped() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  client::Connection* const connection_;
   const std::string name_;
-  // The thread only: what the terminal had accepted after the last call.
-  uint64_t accepted_;
+  client::InputWriter writer_;
 
   sandbox::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // The call in progress; replaced under the lock.
-  std::unique_ptr<grpc::ClientContext> context_;
   std::thread thread_;
 };
 

@@ -115,17 +115,22 @@ void ControlParser::BeginEscape() {
   Enter(State::kEscape);
 }
 
-void ControlParser::PutEscape(char c) {
+bool ControlParser::Execute(char c) {
+  if (!IsControlCharacter(c)) {
+    return false;
+  }
   if (c == kEscape) {
     BeginEscape();
-    return;
+  } else if (c == kCancel || c == kSubstitute) {
+    Enter(State::kText);
+  } else {
+    sink_->OnText(absl::string_view(&c, 1));
   }
-  if (IsControlCharacter(c)) {
-    if (c == kCancel || c == kSubstitute) {
-      Enter(State::kText);
-    } else {
-      sink_->OnText(absl::string_view(&c, 1));
-    }
+  return true;
+}
+
+void ControlParser::PutEscape(char c) {
+  if (Execute(c)) {
     return;
   }
   pending_ += c;
@@ -152,16 +157,7 @@ void ControlParser::PutEscape(char c) {
 }
 
 void ControlParser::PutControl(char c) {
-  if (c == kEscape) {
-    BeginEscape();
-    return;
-  }
-  if (IsControlCharacter(c)) {
-    if (c == kCancel || c == kSubstitute) {
-      Enter(State::kText);
-    } else {
-      sink_->OnText(absl::string_view(&c, 1));
-    }
+  if (Execute(c)) {
     return;
   }
   too_long_ = too_long_ || pending_.size() >= kMaxSequence;

@@ -68,6 +68,9 @@ class ControlParser {
   void Put(char c);
   void PutText(char c);
   void BeginEscape();
+  // Executes a control character inside of a sequence. Returns false if `c` is
+  // none.
+  bool Execute(char c);
   void PutEscape(char c);
   void PutControl(char c);
   void PutString(char c);
