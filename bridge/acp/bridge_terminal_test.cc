@@ -126,7 +126,7 @@ TEST_F(BridgeTest, RefusesTheTerminalOfAnotherSession) {
   EXPECT_EQ(Answer()["error"]["code"], -32002);
 }
 
-TEST_F(BridgeTest, TakesASignalToACommandThatIsGoneForDelivered) {
+TEST_F(BridgeTest, ReportsASignalToACommandThatIsGoneAsDelivered) {
   const std::string terminal = Terminal("hang");
   for (const auto code :
        {grpc::StatusCode::FAILED_PRECONDITION, grpc::StatusCode::NOT_FOUND}) {

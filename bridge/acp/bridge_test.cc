@@ -37,7 +37,7 @@ TEST_F(BridgeTest, PassesOnEveryOtherLineByteForByte) {
   }
 }
 
-TEST_F(BridgeTest, NeverPassesOnATerminalRequestThatIsNoProperRequest) {
+TEST_F(BridgeTest, NeverPassesOnABrokenTerminalRequest) {
   const std::string create = R"({"method":"terminal/create","params":{}})";
   for (const std::string& line :
        {create, "[" + create + "]", "\xEF\xBB\xBF [" + create,

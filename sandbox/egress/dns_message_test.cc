@@ -70,7 +70,7 @@ TEST(DnsMessageTest, FollowsNoCompressedName) {
   }
 }
 
-TEST(DnsMessageTest, TakesNoLabelWithADotForTwoLabels) {
+TEST(DnsMessageTest, RefusesALabelThatContainsADot) {
   const std::string message = Query(std::string("\x0b"
                                                 "example.com\0",
                                                 13),
@@ -90,7 +90,7 @@ TEST(DnsMessageTest, SurvivesEveryPrefixOfAMessage) {
   }
 }
 
-TEST(DnsMessageTest, GivesAnswersNoAnswer) {
+TEST(DnsMessageTest, DoesNotAnswerAnAnswer) {
   std::string message = Query(Name("a.b"), kTypeA);
   message[2] = '\x81';
   DnsQuery query;
@@ -133,6 +133,8 @@ TEST(DnsMessageTest, RepeatsTheOpcodeAndTheWishForRecursionAlone) {
   message[10] = message[11] = '\1';
   ASSERT_TRUE(ParseDnsQuery(message, &query));
   EXPECT_EQ(query.code, DnsCode::kMalformed) << "257 questions";
+  EXPECT_EQ(MakeDnsAnswer(query, query.code).substr(4),
+            std::string("\0\0\0\0\0\0\0\0", 8));
   message[4] = '\0';
   ASSERT_TRUE(ParseDnsQuery(message, &query));
   EXPECT_EQ(MakeDnsAnswer(query, query.code).substr(4, 8),

@@ -23,7 +23,8 @@ extern "C" {
   // stack: argc, argv[0], ...
   const char* name =
       stack[0] > 0 ? reinterpret_cast<const char*>(stack[1]) : "";
-  // Executed by descriptor, the process would be named after that.
+  // Without a name, ps would show the number of the descriptor from which this
+  // program was executed.
   sandbox::init::Syscall(__NR_prctl, PR_SET_NAME, sandbox::init::Address(name));
   int status = 2;
   if (Equal(name, sandbox::kInitName)) {
@@ -59,6 +60,8 @@ extern "C" {
 
 namespace sandbox::init {
 
+// In the child the stack is new and has no return address: it calls `entry` and
+// exits. r12 and r13 survive the system call, which overwrites rcx and r11.
 long CloneRunning(void* arguments, size_t size, int (*entry)(void*),
                   void* argument) {
   long result;

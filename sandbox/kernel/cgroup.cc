@@ -166,6 +166,7 @@ absl::Status Cgroup::RemoveLeftOver(
     }
     RETURN_IF_ERROR(RemoveLeftOver(version, below));
     Cgroup group(version, {directory});
+    // Waits up to a second for processes that are slow to die.
     constexpr timespec kPause = {0, 200'000};
     for (int i = 0; i < 5000 && !group.Kill(); ++i) {
       ::nanosleep(&kPause, nullptr);

@@ -30,7 +30,8 @@ constexpr int kImage = 4;
 // Separates the sandbox from the terminal and the process group of corrald.
 void Detach() {
   ::setsid();
-  // The kernel names a program that is executed by descriptor after that.
+  // Without a name, ps would show the number of the descriptor from which this
+  // program was executed. The kernel keeps 15 characters.
   ::prctl(PR_SET_NAME, "corral-supervis");
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);

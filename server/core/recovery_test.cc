@@ -47,7 +47,7 @@ TEST(Recovery, HasRecordsFromTheEndOfReadingOn) {
   EXPECT_TRUE(recovery.has_records());
 }
 
-TEST(Recovery, OfANewSandboxIsDone) {
+TEST(Recovery, IsDoneForANewSandbox) {
   Recovery recovery(Phase::kDone);
   EXPECT_TRUE(recovery.has_records());
   EXPECT_FALSE(recovery.BeginReading());

@@ -40,18 +40,18 @@ TEST_F(WholeCommandTest, IsWhatTheClientSent) {
   EXPECT_EQ(description_.command().environment(0).name(), "NAME");
 }
 
-TEST_F(WholeCommandTest, OfADeletedExecutionIsNotFound) {
+TEST_F(WholeCommandTest, IsNotFoundForADeletedExecution) {
   EXPECT_EQ(ReasonOf(Read(corral::v1::Execution::RUNNING)),
             corral::v1::EXECUTION_NOT_FOUND);
 }
 
-TEST_F(WholeCommandTest, OfAStartUnderWayIsNotWrittenYet) {
+TEST_F(WholeCommandTest, IsNotWrittenYetDuringTheStart) {
   description_.mutable_command()->add_argv("true");
   EXPECT_TRUE(Read(corral::v1::Execution::STARTING).ok());
   EXPECT_EQ(description_.command().argv(0), "true");
 }
 
-TEST_F(WholeCommandTest, ThatTheDiskDoesNotGiveIsAFaultOfTheServer) {
+TEST_F(WholeCommandTest, IsAFaultOfTheServerIfTheDiskDoesNotGiveIt) {
   std::filesystem::create_directory(absl::StrCat(directory_, "/start.pb"));
   EXPECT_EQ(ReasonOf(Read(corral::v1::Execution::STARTING)),
             corral::v1::SERVER_FAULT);

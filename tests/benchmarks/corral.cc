@@ -1,6 +1,5 @@
 #include "tests/benchmarks/corral.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,17 +17,6 @@ namespace tests {
 namespace {
 
 using ::corral::v1::OutputEvent;
-using ::corral::v1::RunExecutionRequest;
-
-RunExecutionRequest MakeRequest(const std::string& parent,
-                                const std::vector<std::string>& argv) {
-  RunExecutionRequest request;
-  request.set_parent(parent);
-  for (const std::string& argument : argv) {
-    request.mutable_command()->add_argv(argument);
-  }
-  return request;
-}
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) +
@@ -36,6 +24,16 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
 }
 
 }  // namespace
+
+corral::v1::RunExecutionRequest MakeRequest(
+    const std::string& parent, const std::vector<std::string>& argv) {
+  corral::v1::RunExecutionRequest request;
+  request.set_parent(parent);
+  for (const std::string& argument : argv) {
+    request.mutable_command()->add_argv(argument);
+  }
+  return request;
+}
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
@@ -121,7 +119,7 @@ absl::Status Corral::Wait(const std::string& execution) {
 
 absl::StatusOr<Corral::Ran> Corral::Run(const std::string& parent,
                                         const std::vector<std::string>& argv) {
-  const RunExecutionRequest request = MakeRequest(parent, argv);
+  const corral::v1::RunExecutionRequest request = MakeRequest(parent, argv);
   OutputEvent event;
   const absl::Time begin = absl::Now();
   grpc::ClientContext context;
@@ -156,67 +154,12 @@ absl::StatusOr<absl::Duration> Corral::TimeCommand(
   return ran.elapsed;
 }
 
-absl::StatusOr<absl::Duration> Corral::TimeOutput(
-    const std::string& parent, const std::vector<std::string>& argv,
-    uint64_t bytes) {
-  RunExecutionRequest request = MakeRequest(parent, argv);
-  request.mutable_command()->mutable_output()->set_overflow(
-      corral::v1::OutputPolicy::BLOCK);
-  grpc::ClientContext context;
-  auto reader = executions_->RunExecution(&context, request);
-  OutputEvent event;
-  Received received;
-  while (reader->Read(&event)) {
-    RETURN_IF_ERROR(Receive(event, received));
-  }
-  const absl::Duration elapsed = absl::Now() - received.begin;
-  RETURN_IF_ERROR(FromGrpc(reader->Finish()));
-  RETURN_IF_ERROR(CheckEnd(event));
-  if (received.bytes != bytes) {
-    return absl::DataLossError(
-        absl::StrCat(received.bytes, " bytes of ", bytes));
-  }
-  return elapsed;
-}
-
-absl::Status Corral::Receive(const OutputEvent& event, Received& received) {
-  constexpr uint64_t kAcknowledgeEvery = 16 << 20;
-  if (event.has_opened()) {
-    received.execution = event.opened().name();
-  }
-  if (!event.has_chunk()) {
-    return absl::OkStatus();
-  }
-  received.begin = std::min(received.begin, absl::Now());
-  if (event.chunk().offset() != received.bytes) {
-    return absl::DataLossError(
-        absl::StrCat("no output at offset ", received.bytes));
-  }
-  received.bytes += event.chunk().data().size();
-  if (received.bytes - received.acknowledged < kAcknowledgeEvery) {
-    return absl::OkStatus();
-  }
-  received.acknowledged = received.bytes;
-  return Acknowledge(received.execution, received.bytes);
-}
-
 absl::Status Corral::DeleteExecution(const std::string& name) {
   grpc::ClientContext context;
   corral::v1::DeleteExecutionRequest request;
   request.set_name(name);
   google::protobuf::Empty response;
   return FromGrpc(executions_->DeleteExecution(&context, request, &response));
-}
-
-absl::Status Corral::Acknowledge(const std::string& name, uint64_t offset) {
-  grpc::ClientContext context;
-  corral::v1::AcknowledgeOutputRequest request;
-  request.set_name(name);
-  corral::v1::StreamCursor* cursor = request.add_cursors();
-  cursor->set_stream(corral::v1::STDOUT);
-  cursor->set_offset(offset);
-  google::protobuf::Empty response;
-  return FromGrpc(executions_->AcknowledgeOutput(&context, request, &response));
 }
 
 }  // namespace tests

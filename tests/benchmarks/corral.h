@@ -89,6 +89,10 @@ class Corral {
   std::unique_ptr<corral::v1::ExecutionService::Stub> executions_;
 };
 
+// A request for a command with pipes and without input.
+corral::v1::RunExecutionRequest MakeRequest(
+    const std::string& parent, const std::vector<std::string>& argv);
+
 // OK if the event is the end of a command that exited with 0.
 absl::Status CheckEnd(const corral::v1::OutputEvent& event);
 

@@ -19,13 +19,13 @@
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/crowd.h"
 #include "tests/benchmarks/figures.h"
+#include "tests/benchmarks/other_stream.h"
 #include "tests/benchmarks/samples.h"
 #include "tests/benchmarks/spawn.h"
 
 namespace tests {
 namespace {
 
-using ::corral::v1::ExecutionService;
 using ::corral::v1::OutputEvent;
 
 constexpr int kOthers = 100;
@@ -44,31 +44,6 @@ void AddAges(const std::string& text, absl::Time now, Samples& ages) {
     }
   }
 }
-
-// The stream of a command that writes until it is cancelled.
-class OtherStream {
- public:
-  OtherStream(ExecutionService::Stub& stub, const std::string& execution) {
-    request_.set_name(execution);
-    reader_ = stub.StreamOutput(&context_, request_);
-    thread_ = std::thread([this] {
-      OutputEvent event;
-      while (reader_->Read(&event)) {
-      }
-      reader_->Finish();
-    });
-  }
-  ~OtherStream() {
-    context_.TryCancel();
-    thread_.join();
-  }
-
- private:
-  grpc::ClientContext context_;
-  corral::v1::StreamOutputRequest request_;
-  std::unique_ptr<grpc::ClientReader<OutputEvent>> reader_;
-  std::thread thread_;
-};
 
 class FirstByte {
  public:
@@ -103,14 +78,9 @@ class FirstByte {
   }
 
   absl::Status ReadStream(const std::string& sandbox, Samples& ages) const {
-    corral::v1::RunExecutionRequest request;
-    request.set_parent(sandbox);
-    for (const std::string& argument :
-         {program_, std::string(kLines), std::string(kPause)}) {
-      request.mutable_command()->add_argv(argument);
-    }
     grpc::ClientContext context;
-    auto reader = setting_.corral.executions().RunExecution(&context, request);
+    const auto reader = setting_.corral.executions().RunExecution(
+        &context, MakeRequest(sandbox, {program_, kLines, kPause}));
     OutputEvent event;
     while (reader->Read(&event)) {
       if (event.has_chunk()) {

@@ -16,10 +16,9 @@ class DetachKeys {
   // No keys: never found.
   DetachKeys() = default;
 
-  // "ctrl-p,ctrl-q": characters and ctrl-X, separated by commas, where X is
-  // a-z,
-  // @, [, \, ], ^ or _. Empty: no keys. The error (InvalidArgument) says what
-  // is allowed; the caller adds option and value.
+  // "ctrl-p,ctrl-q": characters and ctrl-X, separated by commas. X is a-z, @,
+  // [, \, ], ^ or _. Empty: no keys. The error (InvalidArgument) says what is
+  // allowed; the caller adds option and value.
   static absl::StatusOr<DetachKeys> Parse(absl::string_view text);
 
   // Returns the part of `typed` to pass on: everything but the keys and what

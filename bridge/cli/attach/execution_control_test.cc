@@ -125,7 +125,7 @@ TEST_F(ExecutionControlTest, GivesUpOnAServerThatDoesNotAnswer) {
   EXPECT_EQ(given_up_, 1);
 }
 
-TEST_F(ExecutionControlTest, TakesOtherErrorsForTheEndOfAllProcesses) {
+TEST_F(ExecutionControlTest, TreatsOtherErrorsAsTheEndOfAllProcesses) {
   control_->SetExecution(kExecution);
   server_.FailSignals(grpc::StatusCode::NOT_FOUND);
   control_->Forward(SIGHUP);

@@ -23,8 +23,7 @@ absl::StatusOr<int> StartDetached(
     const corral::v1::StartExecutionRequest& request, DetachedOutput output);
 
 // In a new sandbox, which stays; it is deleted if the command did not start.
-// Fills in the request ids, and the parent of
-// `request`.
+// Fills in the request ids, and the parent of `request`.
 absl::StatusOr<int> StartDetachedInNewSandbox(
     client::Connection& connection,
     const corral::v1::CreateSandboxRequest& creation,

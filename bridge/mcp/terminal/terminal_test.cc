@@ -204,7 +204,7 @@ TEST_F(TerminalTest, SaysNothingOfAShellThatItEndsItself) {
   EXPECT_THAT(events_.Await(1), SizeIs(1));
 }
 
-TEST_F(TerminalTest, TakesAShellForEndedThatTheServerDoesNotKnowAnyMore) {
+TEST_F(TerminalTest, TreatsAShellThatTheServerForgotAsEnded) {
   const auto terminal = Start();
   AwaitOutput(*terminal, 2);
   server_.Stop();
