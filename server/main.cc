@@ -50,7 +50,7 @@ void RaiseDescriptorLimit() {
   state->Unlock();
   const absl::Status sent = handover->Send(listener->fds());
   if (!sent.ok()) {
-    LOG(ERROR) << "the successor has gone: " << sent.message();
+    LOG(ERROR) << "cannot hand over to the successor: " << sent.message();
     std::_Exit(EXIT_FAILURE);
   }
   LOG(INFO) << "gave way to a successor";

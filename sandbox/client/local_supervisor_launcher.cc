@@ -144,7 +144,8 @@ void LocalSupervisorLauncher::Provide() {
     if (started.ok()) {
       spare_ = *std::move(started);
     } else {
-      LOG(ERROR) << "no spare supervisor: " << started.status().ToString();
+      LOG(ERROR) << "cannot start a spare supervisor: "
+                 << started.status().ToString();
       spare_wanted_ = false;  // Create() tries itself, and reports its error
     }
   }

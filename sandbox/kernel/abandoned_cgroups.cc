@@ -36,7 +36,7 @@ void RemoveAbandonedCgroups() {
     absl::StatusOr<Cgroup> group = Cgroup::Create(*host, name);
     const absl::Status removed = group.ok() ? group->Remove() : group.status();
     if (!removed.ok()) {
-      LOG(WARNING) << "control groups of a lost sandbox: "
+      LOG(WARNING) << "cannot remove the control groups of a lost sandbox: "
                    << removed.ToString();
     }
   }

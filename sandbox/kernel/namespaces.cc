@@ -130,7 +130,7 @@ absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
                                 CLONE_NEWIPC | CLONE_NEWUTS |
                                 CLONE_NEWCGROUP) != 0) {
     // Returning would run the caller's code a second time.
-    LOG(ERROR) << "setns: errno " << errno;
+    LOG(ERROR) << "cannot enter the sandbox's namespaces: errno " << errno;
     ::_exit(1);
   }
   return child;

@@ -180,7 +180,8 @@ void ControlSocket::Flush() {
   if (absl::IsResourceExhausted(sent)) {
     FlushLater();
   } else if (!sent.ok() && !absl::IsUnavailable(sent)) {
-    LOG(WARNING) << "control socket: " << sent.ToString();
+    LOG(WARNING) << "disconnects a server that cannot be sent to: "
+                 << sent.ToString();
     Disconnect();
     return;
   }

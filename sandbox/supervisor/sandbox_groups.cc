@@ -46,7 +46,8 @@ void SandboxGroups::Remove() {
   (void)home_.Remove();
   const absl::Status removed = sandbox_.Remove();
   if (!removed.ok()) {
-    LOG(WARNING) << removed.ToString();
+    LOG(WARNING) << "cannot remove the sandbox's control group: "
+                 << removed.ToString();
   }
 }
 

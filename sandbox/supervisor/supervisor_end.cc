@@ -32,7 +32,8 @@ void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   const absl::Status written = ReplaceFile(
       directory + "/failure.pb", SealRecord(end), Durability::kProcess);
   if (!written.ok()) {
-    LOG(WARNING) << written.ToString();
+    LOG(WARNING) << "cannot record the failure of the sandbox: "
+                 << written.ToString();
   }
 }
 

@@ -58,7 +58,8 @@ bool OutputIsFinal(const wire::ExecutionRecord& record) {
 void ReadLogs(Execution* execution) {
   const absl::Status read = execution->ReadLogs();
   if (!read.ok()) {
-    LOG(ERROR) << "logs of " << execution->name() << ": " << read.message();
+    LOG(ERROR) << "cannot read the logs of " << execution->name() << ": "
+               << read.message();
   }
 }
 
@@ -103,8 +104,8 @@ void Sandbox::HurryRecords() {
 void Sandbox::ReadRecords() {
   const absl::Status loaded = LoadRecords();
   if (!loaded.ok() && !recovery_.MayGiveUp(loaded)) {
-    LOG(ERROR) << "records of " << spec_.name() << ": " << loaded.message()
-               << "; tried again";
+    LOG(ERROR) << "cannot read the records of " << spec_.name()
+               << " yet, will retry: " << loaded.message();
     environment_.timers->RunAfter(Recovery::kReadRetry,
                                   [self = shared_from_this()] {
                                     self->environment_.lanes->records.Run(
@@ -113,8 +114,8 @@ void Sandbox::ReadRecords() {
     return;
   }
   if (!loaded.ok()) {
-    LOG(ERROR) << "some records of " << spec_.name()
-               << " are given up: " << loaded.message();
+    LOG(ERROR) << "goes on without some records of " << spec_.name() << ": "
+               << loaded.message();
   }
   if (recovery_.FinishReading()) {
     Merge();
@@ -193,14 +194,15 @@ void Sandbox::Merge() {
       // was read.
       const absl::Status loaded = LoadRecords();
       if (!loaded.ok()) {
-        LOG(ERROR) << "records of " << spec_.name() << ": " << loaded.message();
+        LOG(ERROR) << "cannot read the records of " << spec_.name() << ": "
+                   << loaded.message();
       }
     }
     for (const auto& [id, record] : reports) {
       if (FindExecution(id) == nullptr && IsRecorded(spec_, id)) {
         // A repeated request must not start the command a second time.
-        LOG(ERROR) << "the command of " << spec_.name() << " " << id
-                   << " cannot be read";
+        LOG(ERROR) << "cannot read the command of " << spec_.name()
+                   << "/executions/" << id;
         Load(record, ImpliedCommand(record));
       }
       Update(record);
@@ -285,8 +287,8 @@ absl::Status Sandbox::EndWithoutSupervisor() {
     return read;
   }
   if (!read.ok()) {
-    LOG(ERROR) << "records of " << spec_.name()
-               << " are given up: " << read.message();
+    LOG(ERROR) << "goes on without some records of " << spec_.name() << ": "
+               << read.message();
   }
   for (const auto& [id, execution] : unended) {
     const bool may_have_begun = begun.count(id) != 0 || !read.ok();
@@ -328,8 +330,8 @@ void Sandbox::EndThen(absl::AnyInvocable<void()> then) {
           then();
           return;
         }
-        LOG(ERROR) << "records of " << self->spec_.name() << ": "
-                   << ended.message() << "; tried again";
+        LOG(ERROR) << "cannot read the records of " << self->spec_.name()
+                   << " yet, will retry: " << ended.message();
         self->environment_.timers->RunAfter(
             Recovery::kReadRetry, [self, then = std::move(then)]() mutable {
               self->EndThen(std::move(then));

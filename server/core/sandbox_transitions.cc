@@ -136,7 +136,8 @@ void Sandbox::WriteDeletion() {
   const absl::Status written =
       StateDirectory::WriteDeletion(spec_.directory(), deletion);
   if (!written.ok() && !absl::IsNotFound(written)) {
-    LOG(WARNING) << "deletion of " << spec_.name() << ": " << written.message();
+    LOG(WARNING) << "cannot record the deletion of " << spec_.name() << ": "
+                 << written.message();
   }
 }
 
@@ -155,7 +156,7 @@ void Sandbox::Kill() {
   supervisor->DeleteSandbox(
       cause, [name = spec_.name()](const absl::Status& status) {
         if (!status.ok()) {
-          LOG(WARNING) << "deletion of " << name << ": " << status.message();
+          LOG(WARNING) << "cannot delete " << name << ": " << status.message();
         }
       });
 }

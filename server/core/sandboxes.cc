@@ -261,9 +261,9 @@ void Sandboxes::Remove(const std::shared_ptr<Sandbox>& sandbox,
                        absl::Duration retry) {
   const absl::Status removed = RemoveDirectory(sandbox->spec().directory());
   if (!removed.ok()) {
-    LOG(ERROR) << "removal of " << sandbox->spec().name() << ": "
-               << removed.message() << "; retried in "
-               << absl::FormatDuration(retry);
+    LOG(ERROR) << "cannot remove the files of " << sandbox->spec().name()
+               << ", will retry in " << absl::FormatDuration(retry) << ": "
+               << removed.message();
     environment_.timers->RunAfter(retry, [this, sandbox, retry] {
       environment_.lanes->removals.Run([this, sandbox, retry] {
         Remove(sandbox, std::min(retry * 2, kLastRetry));

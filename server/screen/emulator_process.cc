@@ -63,11 +63,11 @@ absl::StatusOr<std::unique_ptr<EmulatorProcess>> EmulatorProcess::Start(
                                          sandbox::ErrorOutput::kDiscarded));
   std::unique_ptr<EmulatorProcess> emulator(
       new EmulatorProcess(pid, std::move(ours)));
-  // It can be made again. Its parent asks the kernel to be spared, and it has
-  // inherited that.
+  // An emulator can be replaced, but it has inherited corrald's late place in
+  // the order of the OOM killer.
   const absl::Status first = sandbox::MakeFirstOomVictim(pid);
   if (!first.ok()) {
-    LOG(WARNING) << "emulator: " << first;
+    LOG(WARNING) << "the OOM killer may spare an emulator: " << first;
   }
   Request begin = {};
   begin.action = Action::kBegin;

@@ -232,7 +232,8 @@ absl::Status LiveScreen::Get(Execution& execution,
     if (ReasonOf(failed) != corral::v1::ERROR_REASON_UNSPECIFIED) {
       return failed;  // not the emulator's fault
     }
-    LOG(WARNING) << execution.name() << ": " << failed;
+    LOG(WARNING) << "the screen of " << execution.name()
+                 << " needs another emulator: " << failed;
   }
   return ScreenUnavailable(execution.name(), failed.message());
 }

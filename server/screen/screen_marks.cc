@@ -99,7 +99,7 @@ void ScreenMarks::Write(const std::string& text, int flags) {
              0600));
   if (!file.valid() || ::write(file.get(), text.data(), text.size()) !=
                            static_cast<ssize_t>(text.size())) {
-    LOG(WARNING) << path_ << ": " << std::strerror(errno);
+    LOG(WARNING) << "cannot write " << path_ << ": " << std::strerror(errno);
   }
 }
 

@@ -30,7 +30,7 @@ void Kills::Force(const std::string& execution_name) {
   calls_->SignalExecution(SigkillRequest(execution_name),
                           [this, execution_name](const auto& sent) {
                             if (!HasArrived(sent.status())) {
-                              LOG(WARNING) << "SIGKILL to " << execution_name
+                              LOG(WARNING) << "cannot kill " << execution_name
                                            << ": " << sent.status();
                             }
                             if (!sent.ok()) {

@@ -132,7 +132,7 @@ absl::StatusOr<RecordingResult> Recorder::Stop(const std::string& id) {
   if (!active_.has_value() || active_->recording.id != id) {
     return absl::NotFoundError(absl::StrCat("Recording not found: ", id));
   }
-  // A recording that somebody stops counts as a success.
+  // Counts as a success of the shell: with only_failures, nothing is saved.
   return Finish(StopReason::kExplicit, 0);
 }
 
@@ -181,7 +181,7 @@ void Recorder::GoOn() {
   const int64_t now = NowMillis();
   double gap = static_cast<double>(now - active_->last_event_ms) / kMillis;
   const double limit = active_->recording.options.idle_time_limit;
-  // The time before the first event is kept as it is.
+  // The pause before the first event is not shortened.
   if (active_->has_events && limit > 0) {
     gap = std::min(gap, limit);
   }
@@ -199,7 +199,7 @@ RecordingResult Recorder::Finish(StopReason reason,
   result.duration_ms = now - active_->begin_ms;
   result.bytes = active_->file.bytes();
   result.reason = reason;
-  // Nobody knows whether an end without an exit status is a failure.
+  // An end without an exit status does not count as a failure.
   result.saved =
       !active_->recording.options.only_failures || exit_code.value_or(0) != 0;
   if (result.saved) {
@@ -217,7 +217,8 @@ RecordingResult Recorder::Finish(StopReason reason,
         WriteWhole(absl::StrCat(path.substr(0, path.rfind('.')), ".meta.json"),
                    SerializeIndented(meta)));
     if (!saved.ok()) {
-      LOG(ERROR) << "recording " << result.recording.id << ": " << saved;
+      LOG(ERROR) << "cannot save recording " << result.recording.id << ": "
+                 << saved;
       result.saved = false;
     }
   } else {

@@ -115,7 +115,7 @@ Terminal::~Terminal() {
   const absl::Status deleted = client::Delete(
       *connection_, &Executions::DeleteExecution, request, options);
   if (!deleted.ok() && !absl::IsNotFound(deleted)) {
-    LOG(WARNING) << "delete " << name_ << ": " << deleted;
+    LOG(WARNING) << "cannot delete " << name_ << ": " << deleted;
   }
 }
 
@@ -186,7 +186,8 @@ void Terminal::Answer() {
   const absl::StatusOr<corral::v1::GetScreenResponse> response =
       client::Call(*connection_, &Screens::GetScreen, request);
   if (!response.ok()) {
-    LOG(WARNING) << "answers of the terminal: " << response.status();
+    LOG(WARNING) << "cannot answer what the program asks its terminal: "
+                 << response.status();
     return;
   }
   answered_ = response->screen().end_offset();

@@ -86,7 +86,7 @@ bool TerminalOutput::Follow() {
       reader_.Next();
   if (!event.ok()) {
     if (!absl::IsCancelled(event.status())) {
-      LOG(WARNING) << "the terminal's output: " << event.status();
+      LOG(WARNING) << "cannot follow the terminal's output: " << event.status();
     }
     SetEnd(kUnknown);
     return false;

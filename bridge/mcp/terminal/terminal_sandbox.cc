@@ -36,7 +36,7 @@ TerminalSandbox::~TerminalSandbox() {
   const absl::Status deleted =
       client::Delete(*connection_, &Sandboxes::DeleteSandbox, request, call);
   if (!deleted.ok()) {
-    LOG(WARNING) << "delete " << name_ << ": " << deleted;
+    LOG(WARNING) << "cannot delete " << name_ << ": " << deleted;
   }
 }
 
