@@ -142,7 +142,8 @@ absl::StatusOr<UniqueFd> PacketSocket::PeerProcess() const {
 
 absl::Status PacketSocket::Send(const google::protobuf::MessageLite& message) {
   const std::string data = message.SerializeAsString();
-  if (data.size() <= kMaxPacket) {
+  // An empty packet is the end of the stream for the receiver.
+  if (!data.empty() && data.size() <= kMaxPacket) {
     return sandbox::Send(fd_.get(), data, {});
   }
   ASSIGN_OR_RETURN(UniqueFd memfd, ToMemfd(data));

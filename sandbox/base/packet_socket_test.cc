@@ -80,6 +80,15 @@ TEST_F(PacketSocketTest, PassesMessagesWholeAndInOrder) {
   EXPECT_FALSE(*theirs_.Receive(&received_));
 }
 
+TEST_F(PacketSocketTest, PassesAMessageWithoutAnyFields) {
+  received_ = Message(1);
+  ASSERT_THAT(ours_.Send(wire::WriteInput()), IsOk());
+  const auto got = theirs_.Receive(&received_);
+  ASSERT_THAT(got.status(), IsOk());
+  EXPECT_TRUE(*got);
+  EXPECT_EQ(received_.ByteSizeLong(), 0U);
+}
+
 TEST_F(PacketSocketTest, PassesASnapshotOfTheMostExecutions) {
   wire::FromSupervisor message;
   for (int i = 0; i < 100'000; ++i) {
