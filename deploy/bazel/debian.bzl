@@ -123,7 +123,7 @@ def debian_repositories():
     _debian_repository(name = "libseccomp", libraries = {":seccomp": "libseccomp"})
     # Static, so that the widths of characters can be replaced.
     _debian_repository(name = "libvterm", libraries = {":vterm": "-l:libvterm.a"})
-    _debian_repository(name = "openssl", libraries = {":crypto": "libcrypto"})
+    _debian_repository(name = "openssl", libraries = {":crypto": "libcrypto", ":ssl": "libssl libcrypto"})
     _debian_repository(name = "re2", libraries = {":re2": "re2"})
     _debian_repository(name = "zlib", libraries = {":z": "zlib"})
     _debian_repository(

@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -67,8 +66,7 @@ Connection::Connection(ConnectionHost* host, sandbox::UniqueFd client,
       client_(std::move(client)),
       port_(port),
       on_end_(std::move(on_end)),
-      begin_(absl::Now()),
-      self_(std::make_shared<Connection*>(this)) {}
+      begin_(absl::Now()) {}
 
 Connection::~Connection() {
   if (client_.valid()) {
@@ -96,8 +94,9 @@ void Connection::Start() {
     Refuse(Event::UNKNOWN_ADDRESS);
     return;
   }
-  const Rule* rule = host_->policy->Find(name_, port_);
-  if (rule == nullptr) {
+  const Service* const service = host_->policy->FindService(name_);
+  const Rule* const rule = host_->policy->Find(name_, port_);
+  if (service != nullptr ? port_ != kServicePort : rule == nullptr) {
     Refuse(Event::PORT_NOT_ALLOWED);
     return;
   }
@@ -107,12 +106,16 @@ void Connection::Start() {
       OnRequest();
     } else if (state_ == State::kPumping) {
       Pump();
+    } else if (state_ == State::kServing) {
+      service_->OnClient(events);
     } else if ((events & kGone) != 0) {
       Refuse(Event::BROKEN);
     }
   });
-  if (rule->protocol == wire::Rule::TCP) {
-    Resolve();
+  if (service != nullptr) {
+    Serve(*service);
+  } else if (rule->protocol == wire::Rule::TCP) {
+    Connect();
   } else {
     Inspect();
   }
@@ -145,76 +148,40 @@ void Connection::OnRequest() {
     case Inspection::State::kAccepted:
       accepted_ = std::move(inspection);
       received_ = std::string();
-      Resolve();
+      Connect();
       break;
   }
 }
 
-void Connection::Resolve() {
-  Enter(State::kResolving);
+void Connection::Connect() {
+  Enter(State::kConnecting);
   deadline_.Cancel();
   host_->loop->SetEvents(client_.get(), 0);
-  const std::weak_ptr<Connection*> self = self_;
-  host_->resolver->Resolve(
-      name_, [self](absl::StatusOr<std::vector<IpAddress>> found) {
-        if (const auto connection = self.lock()) {
-          (*connection)->OnAddresses(std::move(found));
-        }
-      });
+  connector_ = std::make_unique<Connector>(
+      host_->loop, host_->resolver, host_->filter, name_, port_,
+      [this](Connector::Outcome outcome) { OnConnected(std::move(outcome)); });
+  connector_->Start();
 }
 
-void Connection::OnAddresses(absl::StatusOr<std::vector<IpAddress>> found) {
-  if (state_ != State::kResolving) {
+void Connection::OnConnected(Connector::Outcome outcome) {
+  if (state_ != State::kConnecting) {
     return;
   }
-  if (!found.ok() || found->empty()) {
-    Refuse(Event::NAME_NOT_FOUND);
-    return;
-  }
-  const std::string first = found->front().ToString();
-  found->erase(std::remove_if(found->begin(), found->end(),
-                              [this](const IpAddress& address) {
-                                return !host_->filter->Allows(address);
-                              }),
-               found->end());
-  if (found->empty()) {
-    upstream_address_ = first;
-    Refuse(Event::ADDRESS_NOT_ALLOWED);
-    return;
-  }
-  Connect(*std::move(found));
-}
-
-void Connection::Connect(std::vector<IpAddress> addresses) {
-  Enter(State::kConnecting);
-  dialer_ = std::make_unique<Dialer>(
-      host_->loop, std::move(addresses), port_,
-      [this](sandbox::UniqueFd upstream, const IpAddress& address) {
-        OnConnected(std::move(upstream), address);
-      });
-  dialer_->Start();
-}
-
-void Connection::OnConnected(sandbox::UniqueFd upstream,
-                             const IpAddress& address) {
-  if (!upstream.valid()) {
-    Refuse(Event::UPSTREAM_UNREACHABLE);
+  upstream_address_ = outcome.address;
+  if (!outcome.socket.valid()) {
+    Refuse(outcome.failure);
     return;
   }
   Enter(State::kPumping);
-  upstream_ = std::move(upstream);
-  upstream_address_ = address.ToString();
+  upstream_ = std::move(outcome.socket);
   SendAtOnce(upstream_);
-  sending_ =
-      std::make_unique<Flow>(host_->pipes, client_.get(), upstream_.get(),
-                             std::move(accepted_.first), accepted_.rest);
-  receiving_ = std::make_unique<Flow>(host_->pipes, upstream_.get(),
-                                      client_.get(), "", kUnlimited);
-  const Limits& limits = host_->policy->limits();
-  deadline_ = sandbox::Timer(host_->loop, limits.total,
-                             [this] { Finish(Event::TOTAL_TIME); });
-  idle_ = sandbox::Timer(host_->loop, limits.idle / kIdleTicks,
-                         [this] { OnIdleTick(); });
+  sending_ = std::make_unique<Flow>(host_->pipes, client_.get(),
+                                    upstream_.get(), std::move(accepted_.first),
+                                    accepted_.rest, std::move(accepted_.body));
+  receiving_ =
+      std::make_unique<Flow>(host_->pipes, upstream_.get(), client_.get(), "",
+                             kUnlimited, std::move(accepted_.answer));
+  LimitTime();
   host_->loop->SetEvents(client_.get(), kBothWays);
   // Ready at once: it can be written to.
   host_->loop->Watch(upstream_.get(), kBothWays, [this](uint32_t) { Pump(); });
@@ -225,17 +192,12 @@ void Connection::Pump() {
   const Flow::Next sent = sending_->Move(kTurn);
   const Flow::Next received = receiving_->Move(kTurn);
   const uint64_t moved = sending_->moved() + receiving_->moved() - before;
-  host_->moved_bytes += moved;
-  if (moved > 0) {
-    idle_ticks_ = 0;
-  }
-  const uint64_t limit = host_->policy->limits().bytes;
-  if (limit != 0 && host_->moved_bytes > limit) {
+  if (!Count(moved)) {
     Finish(Event::BYTE_LIMIT);
   } else if (sending_->state() == Flow::State::kBroken ||
              receiving_->state() == Flow::State::kBroken) {
     Finish(Event::BROKEN);
-  } else if (sending_->state() == Flow::State::kEnded &&
+  } else if (sending_->state() != Flow::State::kOpen &&
              receiving_->state() == Flow::State::kEnded) {
     Finish(Event::CLOSED);
   } else if (sent == Flow::Next::kAgain || received == Flow::Next::kAgain) {
@@ -245,13 +207,55 @@ void Connection::Pump() {
   }
 }
 
+void Connection::Serve(const Service& service) {
+  Enter(State::kServing);
+  LimitTime();
+  service_ = std::make_unique<ServiceExchange>(
+      ServiceHost{host_->loop, host_->resolver, host_->filter,
+                  host_->credentials, host_->contexts},
+      client_.get(), service,
+      ServiceExchange::Owner{[this](Event event) { Report(std::move(event)); },
+                             [this](bool reset) { End(reset); },
+                             [this](uint64_t bytes) { return Count(bytes); }});
+  service_->Start();
+}
+
+bool Connection::Count(uint64_t bytes) {
+  host_->moved_bytes += bytes;
+  const uint64_t limit = host_->policy->limits().bytes;
+  return limit == 0 || host_->moved_bytes <= limit;
+}
+
+void Connection::LimitTime() {
+  deadline_ = sandbox::Timer(host_->loop, host_->policy->limits().total,
+                             [this] { Expire(Event::TOTAL_TIME); });
+  idle_ = sandbox::Timer(host_->loop, host_->policy->limits().idle / kIdleTicks,
+                         [this] { OnIdleTick(); });
+}
+
+uint64_t Connection::Moved() const {
+  return service_ != nullptr ? service_->moved()
+                             : sending_->moved() + receiving_->moved();
+}
+
 void Connection::OnIdleTick() {
-  if (++idle_ticks_ > kIdleTicks) {
-    Finish(Event::IDLE);
+  const uint64_t moved = Moved();
+  idle_ticks_ = moved == moved_ ? idle_ticks_ + 1 : 0;
+  moved_ = moved;
+  if (idle_ticks_ >= kIdleTicks) {
+    Expire(Event::IDLE);
     return;
   }
   idle_ = sandbox::Timer(host_->loop, host_->policy->limits().idle / kIdleTicks,
                          [this] { OnIdleTick(); });
+}
+
+void Connection::Expire(Event::Reason reason) {
+  if (service_ != nullptr) {
+    service_->Expire(reason);
+  } else {
+    Finish(reason);
+  }
 }
 
 void Connection::Refuse(Event::Reason reason, const std::string& claimed) {
@@ -269,7 +273,6 @@ void Connection::Finish(Event::Reason reason) {
   event.set_reason(reason);
   event.set_sent_bytes(sending_->moved());
   event.set_received_bytes(receiving_->moved());
-  event.set_duration_ns(absl::ToInt64Nanoseconds(absl::Now() - begin_));
   Report(std::move(event));
   End(reason != Event::CLOSED);
 }
@@ -277,13 +280,17 @@ void Connection::Finish(Event::Reason reason) {
 void Connection::Report(Event event) {
   event.set_host(name_);
   event.set_port(port_);
-  event.set_upstream(upstream_address_);
+  if (service_ == nullptr) {
+    event.set_upstream(upstream_address_);
+  }
+  if (event.kind() == Event::CONNECTION_ENDED) {
+    event.set_duration_ns(absl::ToInt64Nanoseconds(absl::Now() - begin_));
+  }
   host_->journal->Report(std::move(event));
 }
 
 void Connection::End(bool reset) {
   Enter(State::kEnded);
-  self_.reset();
   if (reset) {
     ResetOnClose(client_);
     if (upstream_.valid()) {

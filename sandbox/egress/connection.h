@@ -7,15 +7,14 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/status/statusor.h"
 #include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/address_filter.h"
-#include "sandbox/egress/dialer.h"
+#include "sandbox/egress/connector.h"
+#include "sandbox/egress/credentials.h"
 #include "sandbox/egress/flow.h"
 #include "sandbox/egress/inspection.h"
 #include "sandbox/egress/journal.h"
@@ -23,6 +22,8 @@
 #include "sandbox/egress/pipe_pool.h"
 #include "sandbox/egress/policy.h"
 #include "sandbox/egress/resolver.h"
+#include "sandbox/egress/service_exchange.h"
+#include "sandbox/egress/service_host.h"
 
 namespace egress {
 
@@ -35,6 +36,8 @@ struct ConnectionHost {
   Resolver* resolver;
   PipePool* pipes;
   Journal* journal;
+  Credentials* credentials;
+  const TlsContexts* contexts;
   // Bytes that all connections have moved.
   uint64_t moved_bytes = 0;
 };
@@ -59,21 +62,28 @@ class Connection {
   enum class State {
     kNew,
     kInspecting,
-    kResolving,
     kConnecting,
     kPumping,
+    // A service answers; see ServiceExchange.
+    kServing,
     kEnded
   };
 
   void Enter(State next);
   void Inspect();
   void OnRequest();
-  void Resolve();
-  void OnAddresses(absl::StatusOr<std::vector<IpAddress>> found);
-  void Connect(std::vector<IpAddress> addresses);
-  void OnConnected(sandbox::UniqueFd upstream, const IpAddress& address);
+  void Connect();
+  void OnConnected(Connector::Outcome outcome);
   void Pump();
+  void Serve(const Service& service);
+  // Counts bytes that were moved. False: the limit is exceeded.
+  bool Count(uint64_t bytes);
+  void LimitTime();
   void OnIdleTick();
+  // Ends a connection at a limit of time.
+  void Expire(wire::Event::Reason reason);
+  // Bytes that reached their receivers.
+  uint64_t Moved() const;
 
   // Ends a connection that never reached its host.
   void Refuse(wire::Event::Reason reason, const std::string& claimed = "");
@@ -92,17 +102,18 @@ class Connection {
   std::string name_;
   std::string received_;
   Inspection accepted_;
-  std::unique_ptr<Dialer> dialer_;
+  std::unique_ptr<Connector> connector_;
   sandbox::UniqueFd upstream_;
   std::string upstream_address_;
   std::unique_ptr<Flow> sending_;
   std::unique_ptr<Flow> receiving_;
+  std::unique_ptr<ServiceExchange> service_;
   int idle_ticks_ = 0;
+  // At the last tick.
+  uint64_t moved_ = 0;
   sandbox::Timer deadline_;
   sandbox::Timer idle_;
   sandbox::Timer again_;
-  // Lets a late answer of the resolver find out that the connection is gone.
-  std::shared_ptr<Connection*> self_;
 };
 
 }  // namespace egress

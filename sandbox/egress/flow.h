@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "sandbox/egress/byte_filter.h"
 #include "sandbox/egress/pipe_pool.h"
 
 namespace egress {
@@ -18,14 +20,20 @@ class Flow {
   enum class State {
     // More bytes may come.
     kOpen,
-    // The sender closed its side, which was passed on, or the limit is reached.
+    // All bytes that may pass have passed. Further ones are discarded, until
+    // the
+    // sender closes its side.
+    kComplete,
+    // The sender closed its side, which was passed on.
     kEnded,
     kBroken,
   };
 
   // `first` goes to `to` before the bytes of `from`, of which `rest` may
-  // follow. The sockets do not block; they and `pipes` must outlive the flow.
-  Flow(PipePool* pipes, int from, int to, std::string first, uint64_t rest);
+  // follow, as far as `filter` lets them, which may be null. The sockets do not
+  // block; they and `pipes` must outlive the flow.
+  Flow(PipePool* pipes, int from, int to, std::string first, uint64_t rest,
+       std::unique_ptr<ByteFilter> filter = nullptr);
   ~Flow();
 
   Flow(const Flow&) = delete;
@@ -49,7 +57,14 @@ class Flow {
   // These return false if they can go no further now.
   bool SendFirst();
   bool Fill();
+  bool FillFiltered();
+  bool Discard();
+  bool Splice();
   bool Drain();
+  // The sender has closed its side.
+  bool PassEndOn();
+  // Counts bytes that were moved in this turn.
+  void Spend(size_t bytes);
   void End(State state) { state_ = state; }
 
   PipePool* const pipes_;
@@ -57,10 +72,13 @@ class Flow {
   const int to_;
   std::string first_;
   uint64_t rest_;
+  std::unique_ptr<ByteFilter> filter_;
   State state_ = State::kOpen;
   Pipe pipe_;
   size_t in_pipe_ = 0;
   bool starved_ = false;
+  // The rest of the budget of this turn.
+  size_t turn_ = 0;
   uint64_t moved_ = 0;
 };
 

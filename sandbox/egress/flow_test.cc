@@ -6,12 +6,15 @@
 #include <sys/socket.h>
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/byte_filter.h"
 #include "sandbox/egress/pipe_pool.h"
 
 namespace egress {
@@ -91,16 +94,116 @@ TEST_F(FlowTest, SendsItsFirstBytesBeforeThoseOfTheSender) {
   EXPECT_EQ(flow.moved(), 9U);
 }
 
-TEST_F(FlowTest, EndsAfterTheRestAndPassesNoEndOn) {
+TEST_F(FlowTest, PassesNothingAfterTheRestButTheEnd) {
   Flow flow = MakeFlow("head ", 3);
   Send("bo");
   EXPECT_EQ(flow.Move(kBudget), Next::kWait);
   EXPECT_EQ(flow.state(), State::kOpen);
   Send("dy");
   EXPECT_EQ(flow.Move(kBudget), Next::kWait);
-  EXPECT_EQ(flow.state(), State::kEnded);
+  EXPECT_EQ(flow.state(), State::kComplete);
   EXPECT_EQ(Received(), "head bod...");
+  Send("surplus");
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(flow.state(), State::kComplete);
+  ::shutdown(sender_.get(), SHUT_WR);
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(flow.state(), State::kEnded);
+  EXPECT_EQ(Received(), "");
   EXPECT_EQ(flow.moved(), 8U);
+}
+
+TEST_F(FlowTest, GivesWayToOthersWhileItDiscards) {
+  Flow flow = MakeFlow("", 0);
+  Send("surplus");
+  EXPECT_EQ(flow.Move(7), Next::kAgain);
+  EXPECT_EQ(flow.Move(7), Next::kWait);
+  EXPECT_EQ(flow.state(), State::kComplete);
+}
+
+TEST_F(FlowTest, IsBrokenWhenASenderOfSurplusBreaksOff) {
+  Flow flow = MakeFlow("", 0);
+  ASSERT_EQ(::send(from_.get(), "x", 1, 0), 1);
+  sender_.Reset();
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(flow.state(), State::kBroken);
+}
+
+// Passes each byte twice, until the states say something else. Holds an "h"
+// back.
+class Doubler final : public ByteFilter {
+ public:
+  explicit Doubler(State* state) : state_(state) {}
+  State state() const override { return *state_; }
+  void Filter(absl::string_view bytes, std::string* out) override {
+    for (const char byte : bytes) {
+      *out += byte == 'h' ? "" : std::string(2, byte);
+    }
+  }
+  void Finish(std::string* out) override { *out += "h"; }
+
+ private:
+  State* const state_;
+};
+
+TEST_F(FlowTest, PassesWhatItsFilterLetsPass) {
+  ByteFilter::State state = ByteFilter::State::kFiltering;
+  Flow flow(&pipes_, from_.get(), to_.get(), "1", kAll,
+            std::make_unique<Doubler>(&state));
+  Send("abh");
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(Received(), "1aabb...");
+  state = ByteFilter::State::kPassing;
+  Send("cd");
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(Received(), "cd...");
+  EXPECT_EQ(flow.moved(), 7U);
+  EXPECT_EQ(flow.state(), State::kOpen);
+}
+
+TEST_F(FlowTest, GivesWayToOthersWhileItFilters) {
+  ByteFilter::State state = ByteFilter::State::kFiltering;
+  Flow flow(&pipes_, from_.get(), to_.get(), "", kAll,
+            std::make_unique<Doubler>(&state));
+  Send("hhh");
+  EXPECT_EQ(flow.Move(3), Next::kAgain);
+  EXPECT_EQ(flow.Move(3), Next::kWait);
+}
+
+TEST_F(FlowTest, SendsWhatItsFilterHeldBackBeforeTheEnd) {
+  ByteFilter::State state = ByteFilter::State::kFiltering;
+  Flow flow(&pipes_, from_.get(), to_.get(), "", kAll,
+            std::make_unique<Doubler>(&state));
+  Send("ah");
+  ::shutdown(sender_.get(), SHUT_WR);
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(Received(), "aah");
+  EXPECT_EQ(flow.state(), State::kEnded);
+}
+
+TEST_F(FlowTest, EndsWithItsFilter) {
+  ByteFilter::State state = ByteFilter::State::kDone;
+  Flow done(&pipes_, from_.get(), to_.get(), "1", kAll,
+            std::make_unique<Doubler>(&state));
+  Send("a");
+  EXPECT_EQ(done.Move(kBudget), Next::kWait);
+  EXPECT_EQ(done.state(), State::kComplete);
+  EXPECT_EQ(Received(), "1...");
+  state = ByteFilter::State::kMalformed;
+  Flow malformed(&pipes_, from_.get(), to_.get(), "", kAll,
+                 std::make_unique<Doubler>(&state));
+  EXPECT_EQ(malformed.Move(kBudget), Next::kWait);
+  EXPECT_EQ(malformed.state(), State::kBroken);
+}
+
+TEST_F(FlowTest, IsBrokenWhenItsFilteredSenderBreaksOff) {
+  ByteFilter::State state = ByteFilter::State::kFiltering;
+  Flow flow(&pipes_, from_.get(), to_.get(), "", kAll,
+            std::make_unique<Doubler>(&state));
+  ASSERT_EQ(::send(from_.get(), "x", 1, 0), 1);
+  sender_.Reset();
+  EXPECT_EQ(flow.Move(kBudget), Next::kWait);
+  EXPECT_EQ(flow.state(), State::kBroken);
 }
 
 TEST_F(FlowTest, GivesWayToOthersWhenItsBudgetIsUsedUp) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,30 +15,11 @@
 namespace egress {
 namespace {
 
-constexpr absl::string_view kLineEnd = "\r\n";
-constexpr absl::string_view kHeadEnd = "\r\n\r\n";
 constexpr absl::string_view kScheme = "http://";
-
-// token of RFC 9110.
-bool IsToken(absl::string_view text) {
-  constexpr absl::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-           absl::StrContains(kMarks, c);
-  });
-}
-
-bool IsControl(char c) {
-  return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-}
-
-bool HasControl(absl::string_view text) {
-  return std::any_of(text.begin(), text.end(), IsControl);
-}
 
 bool ReadRequestLine(absl::string_view line, HttpRequest* request) {
   const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
-  if (words.size() != 3 || !IsToken(words[0]) || words[1].empty() ||
+  if (words.size() != 3 || !IsHttpToken(words[0]) || words[1].empty() ||
       (words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0")) {
     return false;
   }
@@ -47,45 +29,9 @@ bool ReadRequestLine(absl::string_view line, HttpRequest* request) {
   return true;
 }
 
-bool ReadField(absl::string_view line, HttpRequest* request) {
-  const size_t colon = line.find(':');
-  if (colon == absl::string_view::npos || !IsToken(line.substr(0, colon))) {
-    return false;
-  }
-  request->fields.emplace_back(
-      std::string(line.substr(0, colon)),
-      std::string(absl::StripAsciiWhitespace(line.substr(colon + 1))));
-  return true;
-}
-
-// The values of all fields of this name.
-std::vector<absl::string_view> ValuesOf(const HttpRequest& request,
-                                        absl::string_view name) {
-  std::vector<absl::string_view> values;
-  for (const auto& [field, value] : request.fields) {
-    if (absl::EqualsIgnoreCase(field, name)) {
-      values.push_back(value);
-    }
-  }
-  return values;
-}
-
-// A comma-separated list has this element.
-bool Lists(const HttpRequest& request, absl::string_view name,
-           absl::string_view element) {
-  for (const absl::string_view value : ValuesOf(request, name)) {
-    for (const absl::string_view part : absl::StrSplit(value, ',')) {
-      if (absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(part), element)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 bool ReadBody(HttpRequest* request) {
-  const auto sizes = ValuesOf(*request, "Content-Length");
-  const auto codings = ValuesOf(*request, "Transfer-Encoding");
+  const auto sizes = ValuesOf(request->fields, "Content-Length");
+  const auto codings = ValuesOf(request->fields, "Transfer-Encoding");
   if (sizes.size() + codings.size() > 1) {
     return false;
   }
@@ -105,17 +51,10 @@ bool ReadBody(HttpRequest* request) {
 }
 
 bool ReadHead(absl::string_view head, HttpRequest* request) {
-  std::vector<absl::string_view> lines = absl::StrSplit(head, kLineEnd);
-  if (std::any_of(lines.begin(), lines.end(), HasControl) ||
-      !ReadRequestLine(lines[0], request)) {
-    return false;
-  }
-  for (size_t i = 1; i < lines.size(); ++i) {
-    if (!ReadField(lines[i], request)) {
-      return false;
-    }
-  }
-  return ValuesOf(*request, "Host").size() <= 1 && ReadBody(request);
+  absl::string_view line;
+  return ReadHttpHead(head, &line, &request->fields) &&
+         ReadRequestLine(line, request) &&
+         ValuesOf(request->fields, "Host").size() <= 1 && ReadBody(request);
 }
 
 // "example.com" or "example.com:80"
@@ -134,9 +73,9 @@ std::optional<std::string> HostOfAuthority(absl::string_view authority) {
 HttpRequest ParseHttpRequest(absl::string_view bytes) {
   HttpRequest request;
   const absl::string_view part = bytes.substr(0, kMaxHttpHead);
-  const size_t end = part.find(kHeadEnd);
+  const size_t end = part.find(kHttpHeadEnd);
   if (end != absl::string_view::npos) {
-    request.head_size = end + kHeadEnd.size();
+    request.head_size = end + kHttpHeadEnd.size();
     if (ReadHead(part.substr(0, end), &request)) {
       request.state = HttpRequest::State::kComplete;
     }
@@ -148,7 +87,7 @@ HttpRequest ParseHttpRequest(absl::string_view bytes) {
   const bool may_continue =
       bytes.size() < kMaxHttpHead &&
       (line == absl::string_view::npos
-           ? IsToken(part.substr(0, part.find(' ')))
+           ? IsHttpToken(part.substr(0, part.find(' ')))
            : line > 0 && part[line - 1] == '\r' &&
                  ReadRequestLine(part.substr(0, line - 1), &first));
   if (may_continue) {
@@ -158,7 +97,7 @@ HttpRequest ParseHttpRequest(absl::string_view bytes) {
 }
 
 std::string HostOf(const HttpRequest& request) {
-  const auto hosts = ValuesOf(request, "Host");
+  const auto hosts = ValuesOf(request.fields, "Host");
   if (hosts.size() != 1) {
     return "";
   }
@@ -180,25 +119,24 @@ std::string HostOf(const HttpRequest& request) {
 }
 
 std::string MakeOnlyRequest(const HttpRequest& request) {
-  std::string head = absl::StrCat(request.method, " ", request.target, " ",
-                                  request.version, kLineEnd);
-  for (const auto& [name, value] : request.fields) {
-    if (!absl::EqualsIgnoreCase(name, "Connection") &&
-        !absl::EqualsIgnoreCase(name, "Keep-Alive") &&
-        !absl::EqualsIgnoreCase(name, "Proxy-Connection")) {
-      absl::StrAppend(&head, name, ": ", value, kLineEnd);
+  HttpFields fields;
+  for (const auto& field : request.fields) {
+    if (!ConcernsConnection(field.first)) {
+      fields.push_back(field);
     }
   }
-  absl::StrAppend(&head, "Connection: close",
-                  IsUpgrade(request) ? ", Upgrade" : "", kHeadEnd);
-  return head;
+  fields.emplace_back("Connection",
+                      IsUpgrade(request) ? "close, Upgrade" : "close");
+  return MakeHttpHead(
+      absl::StrCat(request.method, " ", request.target, " ", request.version),
+      fields);
 }
 
 bool IsUpgrade(const HttpRequest& request) {
-  return Lists(request, "Connection", "Upgrade") &&
-         !ValuesOf(request, "Upgrade").empty() &&
+  return Lists(request.fields, "Connection", "Upgrade") &&
+         !ValuesOf(request.fields, "Upgrade").empty() &&
          // HTTP/2 carries many requests.
-         !Lists(request, "Upgrade", "h2c");
+         !Lists(request.fields, "Upgrade", "h2c");
 }
 
 }  // namespace egress

@@ -5,15 +5,11 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "sandbox/egress/http_fields.h"
 
 namespace egress {
-
-// Larger heads are malformed.
-inline constexpr size_t kMaxHttpHead = 64 << 10;
 
 struct HttpRequest {
   enum class State {
@@ -28,8 +24,7 @@ struct HttpRequest {
   // A path, a URL, "*", or for CONNECT an authority, as it was sent.
   std::string target;
   std::string version;
-  // In order, with the case of their names, without spaces around values.
-  std::vector<std::pair<std::string, std::string>> fields;
+  HttpFields fields;
   // The size of the head with its empty line.
   size_t head_size = 0;
 

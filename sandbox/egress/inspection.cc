@@ -1,12 +1,15 @@
 #include "sandbox/egress/inspection.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sandbox/egress/answer_head.h"
 #include "sandbox/egress/client_hello.h"
 #include "sandbox/egress/host_name.h"
 #include "sandbox/egress/http_request.h"
+#include "sandbox/egress/request_body.h"
 
 namespace egress {
 namespace {
@@ -55,20 +58,24 @@ Inspection InspectTls(absl::string_view bytes, absl::string_view name) {
   return inspection;
 }
 
-// The bytes of the body, as far as its end can be known.
-uint64_t BodyOf(const HttpRequest& request) {
+// Lets the body that has begun with `begun` follow the head in `first`. False:
+// it is malformed.
+bool AddBody(const HttpRequest& request, absl::string_view begun,
+             Inspection* inspection) {
   if (IsUpgrade(request)) {
-    return kUnlimited;
+    absl::StrAppend(&inspection->first, begun);
+    return true;
   }
-  switch (request.body) {
-    case HttpRequest::Body::kNone:
-      return 0;
-    case HttpRequest::Body::kSized:
-      return request.body_size;
-    case HttpRequest::Body::kChunked:
-      break;
+  auto body = std::make_unique<RequestBody>(request);
+  body->Filter(begun, &inspection->first);
+  if (request.body == HttpRequest::Body::kChunked) {
+    inspection->body = std::move(body);
+    return inspection->body->state() != ByteFilter::State::kMalformed;
   }
-  return kUnlimited;
+  // Bytes that are only counted need not be looked at.
+  inspection->rest =
+      request.body_size - std::min<uint64_t>(begun.size(), request.body_size);
+  return true;
 }
 
 Inspection InspectHttp(absl::string_view bytes, absl::string_view name) {
@@ -87,15 +94,13 @@ Inspection InspectHttp(absl::string_view bytes, absl::string_view name) {
     return Refuse(Event::HOST_DIFFERS,
                   host.empty() && !path ? request.target : host);
   }
-  const uint64_t body = BodyOf(request);
-  const absl::string_view begun = bytes.substr(request.head_size);
-  const size_t sent = std::min<uint64_t>(begun.size(), body);
   Inspection inspection;
   inspection.state = State::kAccepted;
-  inspection.first =
-      absl::StrCat(MakeOnlyRequest(request), begun.substr(0, sent));
-  inspection.rest = body == kUnlimited ? kUnlimited : body - sent;
-  return inspection;
+  inspection.first = MakeOnlyRequest(request);
+  inspection.answer = std::make_unique<AnswerHead>();
+  return AddBody(request, bytes.substr(request.head_size), &inspection)
+             ? std::move(inspection)
+             : Refuse(Event::NOT_WEB);
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "corral/egress/v1/egress.pb.h"
+#include "sandbox/egress/byte_filter.h"
 
 namespace egress {
 
@@ -30,9 +32,12 @@ struct Inspection {
   std::string claimed;
 
   // For kAccepted: what goes out first, in place of the bytes so far, and how
-  // many more bytes of the client may follow.
+  // many more bytes of the client may follow, as far as `body` lets them.
   std::string first;
   uint64_t rest = kUnlimited;
+  // Null: all bytes go on.
+  std::unique_ptr<ByteFilter> body;
+  std::unique_ptr<ByteFilter> answer;
 };
 
 // `bytes`: what the client has sent so far. `name`: the host, normalized.

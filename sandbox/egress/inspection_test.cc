@@ -103,5 +103,28 @@ TEST(InspectionTest, RefusesRequestsForOtherHosts) {
   ExpectRefused(Inspect("SSH-2.0-x\r\n", kName), Event::NOT_WEB, "");
 }
 
+TEST(InspectionTest, FiltersAChunkedBodyThatHasBegun) {
+  const std::string fields = "Host: a.com\r\nTransfer-Encoding: chunked\r\n";
+  const Inspection whole = Http(fields, "0\r\n\r\nGET");
+  ASSERT_EQ(whole.state, State::kAccepted);
+  ASSERT_NE(whole.body, nullptr);
+  EXPECT_EQ(whole.body->state(), ByteFilter::State::kDone);
+  EXPECT_EQ(whole.first.substr(whole.first.size() - 9), "\r\n\r\n0\r\n\r\n");
+  const Inspection begun = Http(fields, "1\r\n");
+  ASSERT_EQ(begun.state, State::kAccepted);
+  EXPECT_EQ(begun.body->state(), ByteFilter::State::kFiltering);
+  EXPECT_NE(begun.answer, nullptr);
+  ExpectRefused(Http(fields, "x"), Event::NOT_WEB, "");
+}
+
+TEST(InspectionTest, FiltersNothingAfterAnUpgrade) {
+  const Inspection upgrade = Http(
+      "Host: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", "bytes");
+  ASSERT_EQ(upgrade.state, State::kAccepted);
+  EXPECT_EQ(upgrade.body, nullptr);
+  EXPECT_EQ(upgrade.rest, kUnlimited);
+  EXPECT_EQ(upgrade.first.substr(upgrade.first.size() - 9), "\r\n\r\nbytes");
+}
+
 }  // namespace
 }  // namespace egress

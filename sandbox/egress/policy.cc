@@ -29,6 +29,18 @@ absl::StatusOr<Rule> MakeRule(const wire::Rule& message) {
   return Rule{std::move(pattern), std::move(ports), message.protocol()};
 }
 
+absl::StatusOr<Service> MakeService(const wire::Service& message) {
+  if (message.name().empty() || message.host().empty() || message.port() == 0 ||
+      message.port() > kMaxPort || message.header().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("service '", message.name(),
+                     "' needs a name, a host, a port in [1, 65535] and a "
+                     "header"));
+  }
+  return Service{message.name(), message.host(),
+                 static_cast<uint16_t>(message.port()), message.header()};
+}
+
 Limits MakeLimits(const wire::Limits& message) {
   Limits limits;
   if (message.connections() != 0) {
@@ -60,14 +72,26 @@ absl::StatusOr<Policy> Policy::Make(const wire::Policy& message) {
     return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMaxPorts, " different ports"));
   }
+  for (const wire::Service& service : message.services()) {
+    ASSIGN_OR_RETURN(Service made, MakeService(service));
+    policy.services_.push_back(std::move(made));
+  }
   policy.limits_ = MakeLimits(message.limits());
   return policy;
 }
 
 bool Policy::AllowsName(absl::string_view name) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
-    return rule.pattern.Matches(name);
-  });
+  return FindService(name) != nullptr ||
+         std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+           return rule.pattern.Matches(name);
+         });
+}
+
+const Service* Policy::FindService(absl::string_view name) const {
+  const auto found = std::find_if(
+      services_.begin(), services_.end(),
+      [&](const Service& service) { return HostNameOf(service) == name; });
+  return found == services_.end() ? nullptr : &*found;
 }
 
 const Rule* Policy::Find(absl::string_view name, uint16_t port) const {
@@ -78,8 +102,15 @@ const Rule* Policy::Find(absl::string_view name, uint16_t port) const {
   return found == rules_.end() ? nullptr : &*found;
 }
 
+std::string HostNameOf(const Service& service) {
+  return absl::StrCat(service.name, ".corral.internal");
+}
+
 std::set<uint16_t> PortsOf(const wire::Policy& message) {
   std::set<uint16_t> ports;
+  if (!message.services().empty()) {
+    ports.insert(kServicePort);
+  }
   for (const wire::Rule& rule : message.rules()) {
     ports.insert(rule.ports().begin(), rule.ports().end());
   }

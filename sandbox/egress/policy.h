@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,18 @@ struct Rule {
   wire::Rule::Protocol protocol;
 };
 
+// A service of the operator: see corral.egress.v1.Service.
+struct Service {
+  std::string name;
+  std::string host;
+  uint16_t port = 0;
+  std::string header;
+};
+
+// The port of all services inside, and the host name of one.
+inline constexpr uint16_t kServicePort = 80;
+std::string HostNameOf(const Service& service);
+
 struct Limits {
   uint32_t connections = 2048;
   // 0: no limit.
@@ -40,19 +53,26 @@ class Policy {
   // InvalidArgument: the message names the rule and what is allowed.
   static absl::StatusOr<Policy> Make(const wire::Policy& message);
 
-  // True if a rule matches the name, which is normalized, with any port.
+  // True if a rule matches the name, which is normalized, with any port, or if
+  // it is that of a service.
   bool AllowsName(absl::string_view name) const;
   // The first rule that matches; null if there is none.
   const Rule* Find(absl::string_view name, uint16_t port) const;
+
+  // The service with this host name; null if there is none. Rules do not matter
+  // for such a name.
+  const Service* FindService(absl::string_view name) const;
+  const std::vector<Service>& services() const { return services_; }
 
   const Limits& limits() const { return limits_; }
 
  private:
   std::vector<Rule> rules_;
+  std::vector<Service> services_;
   Limits limits_;
 };
 
-// The ports of all rules.
+// The ports of all rules, and that of services if there are any.
 std::set<uint16_t> PortsOf(const wire::Policy& message);
 
 }  // namespace egress

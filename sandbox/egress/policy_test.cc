@@ -120,5 +120,51 @@ TEST(PolicyTest, ListsEachPortOnce) {
   EXPECT_THAT(PortsOf(message), ElementsAre(22, 443));
 }
 
+wire::Policy WithService() {
+  wire::Policy message;
+  wire::Service* const service = message.add_services();
+  service->set_name("model");
+  service->set_host("api.example");
+  service->set_port(65535);
+  service->set_header("x-api-key");
+  return message;
+}
+
+TEST(PolicyTest, FindsServicesByTheirHostNames) {
+  const auto policy = Policy::Make(WithService());
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  const Service* const service = policy->FindService("model.corral.internal");
+  ASSERT_NE(service, nullptr);
+  EXPECT_EQ(service->name, "model");
+  EXPECT_EQ(service->host, "api.example");
+  EXPECT_EQ(service->port, 65535);
+  EXPECT_EQ(service->header, "x-api-key");
+  EXPECT_TRUE(policy->AllowsName("model.corral.internal"));
+  for (const char* other :
+       {"model", "corral.internal", "api.example", "other.corral.internal"}) {
+    EXPECT_EQ(policy->FindService(other), nullptr) << other;
+    EXPECT_FALSE(policy->AllowsName(other)) << other;
+  }
+  EXPECT_EQ(policy->Find("model.corral.internal", 80), nullptr);
+}
+
+TEST(PolicyTest, ListensOnThePortOfServices) {
+  EXPECT_EQ(PortsOf(WithService()), std::set<uint16_t>{80});
+  EXPECT_EQ(PortsOf(wire::Policy()), std::set<uint16_t>{});
+}
+
+TEST(PolicyTest, RefusesServicesThatLackSomething) {
+  for (const auto change : std::vector<void (*)(wire::Service*)>{
+           [](wire::Service* service) { service->clear_name(); },
+           [](wire::Service* service) { service->clear_host(); },
+           [](wire::Service* service) { service->clear_header(); },
+           [](wire::Service* service) { service->set_port(0); },
+           [](wire::Service* service) { service->set_port(65536); }}) {
+    wire::Policy message = WithService();
+    change(message.mutable_services(0));
+    EXPECT_FALSE(Policy::Make(message).ok()) << message.ShortDebugString();
+  }
+}
+
 }  // namespace
 }  // namespace egress

@@ -31,6 +31,52 @@ absl::StatusOr<AddressFilter> MakeFilter(const wire::Policy& policy) {
   return AddressFilter(std::move(networks));
 }
 
+// Null: the authorities cannot be used.
+std::shared_ptr<TlsContext> MakeContext(const std::string& service,
+                                        const std::string& authorities) {
+  absl::StatusOr<std::unique_ptr<TlsContext>> made =
+      TlsContext::Create(authorities);
+  if (!made.ok()) {
+    LOG(WARNING) << "service " << service << ": " << made.status().ToString();
+    return nullptr;
+  }
+  return *std::move(made);
+}
+
+// Makes the contexts of the policy's services. A service whose authorities
+// cannot be used has none.
+TlsContexts MakeContexts(const wire::Start& start,
+                         const Proxy::Descriptors& descriptors) {
+  TlsContexts contexts;
+  std::shared_ptr<TlsContext> of_host;
+  for (const wire::Service& service : start.policy().services()) {
+    if (!service.own_authorities()) {
+      if (of_host == nullptr) {
+        of_host = MakeContext(service.name(), HostAuthorities());
+      }
+      contexts[service.name()] = of_host;
+    }
+  }
+  for (int i = 0; i < start.descriptors_size(); ++i) {
+    if (start.descriptors(i).kind() == wire::Descriptor::AUTHORITIES) {
+      const std::string& service = start.descriptors(i).service();
+      contexts[service] =
+          MakeContext(service, ReadAuthorities(descriptors[i].get()));
+    }
+  }
+  return contexts;
+}
+
+UniqueFd TakeCredentials(const wire::Start& start,
+                         Proxy::Descriptors& descriptors) {
+  for (int i = 0; i < start.descriptors_size(); ++i) {
+    if (start.descriptors(i).kind() == wire::Descriptor::CREDENTIALS) {
+      return std::move(descriptors[i]);
+    }
+  }
+  return UniqueFd();
+}
+
 absl::StatusOr<UniqueFd> TakeNames(const wire::Start& start,
                                    Proxy::Descriptors& descriptors) {
   for (int i = 0; i < start.descriptors_size(); ++i) {
@@ -67,6 +113,10 @@ absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(sandbox::EventLoop* loop,
   std::unique_ptr<Proxy> proxy(new Proxy(loop, journal, std::move(policy),
                                          std::move(filter), std::move(names),
                                          std::move(resolver)));
+  proxy->contexts_ = MakeContexts(start, descriptors);
+  proxy->credentials_ =
+      std::make_unique<Credentials>(loop, TakeCredentials(start, descriptors));
+  proxy->host_.credentials = proxy->credentials_.get();
   RETURN_IF_ERROR(proxy->TakeSockets(start, std::move(descriptors)));
   return proxy;
 }
@@ -80,8 +130,8 @@ Proxy::Proxy(sandbox::EventLoop* loop, Journal* journal, Policy policy,
       filter_(std::move(filter)),
       names_(std::move(names)),
       resolver_(std::move(resolver)),
-      host_{loop_,           &policy_, &names_,  &filter_,
-            resolver_.get(), &pipes_,  journal_, 0} {}
+      host_{loop_,   &policy_, &names_, &filter_,   resolver_.get(),
+            &pipes_, journal_, nullptr, &contexts_, 0} {}
 
 Proxy::~Proxy() {
   for (const auto& listener : listeners_) {

@@ -14,6 +14,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/address_filter.h"
 #include "sandbox/egress/connection.h"
+#include "sandbox/egress/credentials.h"
 #include "sandbox/egress/dns_server.h"
 #include "sandbox/egress/journal.h"
 #include "sandbox/egress/name_service.h"
@@ -21,6 +22,7 @@
 #include "sandbox/egress/pipe_pool.h"
 #include "sandbox/egress/policy.h"
 #include "sandbox/egress/resolver.h"
+#include "sandbox/egress/service_host.h"
 
 namespace egress {
 
@@ -63,6 +65,8 @@ class Proxy {
   NameTable names_;
   const std::unique_ptr<Resolver> resolver_;
   PipePool pipes_;
+  TlsContexts contexts_;
+  std::unique_ptr<Credentials> credentials_;
   ConnectionHost host_;
   std::unique_ptr<NameService> service_;
   std::unique_ptr<DnsServer> dns_;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <future>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,8 @@ using Rule = ::corral::egress::v1::Rule;
 
 constexpr absl::string_view kAnswer =
     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+constexpr absl::string_view kLastAnswer =
+    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
 TEST_P(ProxyTest, PassesHttpToTheHostThatIsNamed) {
   std::string head;
@@ -47,7 +50,7 @@ TEST_P(ProxyTest, PassesHttpToTheHostThatIsNamed) {
   EXPECT_EQ(Exchange("api.example", server.port(),
                      "GET /x HTTP/1.1\r\nHost: API.example\r\n"
                      "Connection: keep-alive\r\n\r\n"),
-            kAnswer);
+            kLastAnswer);
   EXPECT_EQ(
       head,
       "GET /x HTTP/1.1\r\nHost: API.example\r\nConnection: close\r\n\r\n");
@@ -58,7 +61,7 @@ TEST_P(ProxyTest, PassesHttpToTheHostThatIsNamed) {
   EXPECT_EQ(event.port(), server.port());
   EXPECT_EQ(event.upstream(), "127.0.0.1");
   EXPECT_EQ(event.sent_bytes(), head.size());
-  EXPECT_EQ(event.received_bytes(), kAnswer.size());
+  EXPECT_EQ(event.received_bytes(), kLastAnswer.size());
   EXPECT_GT(event.duration_ns(), 0);
 }
 
@@ -74,9 +77,46 @@ TEST_P(ProxyTest, PassesTheBodyOfARequestAndNoSecondRequest) {
                      "POST / HTTP/1.1\r\nHost: api.example\r\n"
                      "Content-Length: 5\r\n\r\nbody!"
                      "GET /other HTTP/1.1\r\nHost: other.example\r\n\r\n"),
-            kAnswer);
+            kLastAnswer);
   EXPECT_THAT(all, HasSubstr("\r\n\r\nbody!"));
   EXPECT_THAT(all, ::testing::Not(HasSubstr("other.example")));
+}
+
+TEST_P(ProxyTest, PassesAChunkedBodyAndNoSecondRequest) {
+  std::string all;
+  UpstreamServer server([&](int socket) {
+    all = ReadUntil(socket, "0\r\n\r\n");
+    SendAll(socket, kAnswer);
+    all += ReadUntil(socket, "");
+  });
+  Serve("api.example", server);
+  Start();
+  const UniqueFd socket = Dial("api.example", server.port());
+  ASSERT_TRUE(SendAll(socket.get(),
+                      "POST / HTTP/1.1\r\nHost: api.example\r\n"
+                      "Transfer-Encoding: chunked\r\n\r\n5\r\nbo"));
+  ASSERT_TRUE(SendAll(socket.get(),
+                      "dy!\r\n0\r\n\r\n"
+                      "GET /other HTTP/1.1\r\nHost: other.example\r\n\r\n"));
+  ::shutdown(socket.get(), SHUT_WR);
+  EXPECT_EQ(ReadUntil(socket.get(), ""), kLastAnswer);
+  NextEvent();
+  EXPECT_THAT(all, ::testing::EndsWith("\r\n\r\n5\r\nbody!\r\n0\r\n\r\n"));
+}
+
+TEST_P(ProxyTest, LetsTheServerKnowThatTheClientHasLeft) {
+  std::promise<std::string> end;
+  UpstreamServer server([&](int socket) {
+    ReadUntil(socket, "\r\n\r\n");
+    end.set_value(ReadUntil(socket, ""));
+  });
+  Serve("api.example", server);
+  Start();
+  UniqueFd socket = Dial("api.example", server.port());
+  ASSERT_TRUE(
+      SendAll(socket.get(), "GET / HTTP/1.1\r\nHost: api.example\r\n\r\n"));
+  socket.Reset();
+  EXPECT_EQ(end.get_future().get(), "");
 }
 
 TEST_P(ProxyTest, PassesTlsWhoseServerNameIsTheHost) {

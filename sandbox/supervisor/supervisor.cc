@@ -61,6 +61,15 @@ std::vector<WorkspaceMount> WorkspacesOf(const wire::SandboxSpec& spec,
   return workspaces;
 }
 
+// The directories of the host that commands see, besides the system's.
+std::vector<std::string> DirectoriesOf(const wire::SandboxSpec& spec) {
+  std::vector<std::string> directories = {"/usr"};
+  for (const WorkspaceMount& mount : WorkspacesOf(spec, 0)) {
+    directories.push_back(mount.path);
+  }
+  return directories;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
@@ -264,7 +273,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     RETURN_IF_ERROR(StartSpawner());
   }
   if (spec.has_egress()) {
-    RETURN_IF_ERROR(OpenWayOut(spec.egress()));
+    RETURN_IF_ERROR(OpenWayOut(spec));
   }
   // The prepared processes may have died long ago.
   for (const Child* child : {&construction_.init, &construction_.spawner}) {
@@ -275,10 +284,11 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   return control_.Listen(directory_);
 }
 
-absl::Status Supervisor::OpenWayOut(const wire::Egress& egress) {
-  ASSIGN_OR_RETURN(way_out_, WayOut::Open(loop_.get(), construction_,
-                                          groups_.first_id() + kEgressId,
-                                          directory_, egress));
+absl::Status Supervisor::OpenWayOut(const wire::SandboxSpec& spec) {
+  ASSIGN_OR_RETURN(
+      way_out_,
+      WayOut::Open(loop_.get(), construction_, groups_.first_id() + kEgressId,
+                   directory_, spec.egress(), DirectoriesOf(spec)));
   return absl::OkStatus();
 }
 

@@ -62,7 +62,7 @@ class Supervisor {
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
-  absl::Status OpenWayOut(const wire::Egress& egress);
+  absl::Status OpenWayOut(const wire::SandboxSpec& spec);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
 

@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/way_out.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -98,7 +99,8 @@ absl::StatusOr<std::vector<UniqueFd>> OpenSockets(
 
 absl::StatusOr<std::unique_ptr<WayOut>> WayOut::Open(
     EventLoop* loop, const Construction& made, uid_t user,
-    const std::string& directory, const wire::Egress& egress) {
+    const std::string& directory, const wire::Egress& egress,
+    std::vector<std::string> seen) {
   ASSIGN_OR_RETURN(NetworkLog log, NetworkLog::Create(directory));
   ASSIGN_OR_RETURN(UniqueFd names, ::egress::NameTable::MakeFile());
   Inner inner;
@@ -107,19 +109,21 @@ absl::StatusOr<std::unique_ptr<WayOut>> WayOut::Open(
       OpenSockets(made, ::egress::PortsOf(egress.policy()), &inner));
   std::unique_ptr<WayOut> way_out(
       new WayOut(loop, user, std::move(log), std::move(names), egress,
-                 std::move(inner), std::move(sockets)));
+                 std::move(inner), std::move(sockets), std::move(seen)));
   RETURN_IF_ERROR(way_out->Start());
   return way_out;
 }
 
 WayOut::WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
                const wire::Egress& egress, Inner inner,
-               std::vector<UniqueFd> sockets)
+               std::vector<UniqueFd> sockets, std::vector<std::string> seen)
     : loop_(loop),
       user_(user),
       log_(std::move(log)),
       names_(std::move(names)),
-      sockets_(std::move(sockets)) {
+      sockets_(std::move(sockets)),
+      sources_(egress.credentials()),
+      credentials_(loop, sources_, std::move(seen)) {
   *start_.mutable_policy() = egress.policy();
   start_.mutable_policy()->set_ipv6(inner.ipv6());
   *start_.mutable_name_servers() = egress.name_servers();
@@ -135,12 +139,45 @@ absl::Status WayOut::Start() {
     fds.push_back(socket.get());
   }
   fds.push_back(names_.get());
-  ASSIGN_OR_RETURN(process_, ::egress::StartEgress(user_, start_, fds));
+  ::corral::egress::v1::Start start = start_;
+  ASSIGN_OR_RETURN(const std::vector<UniqueFd> of_services,
+                   OpenForServices(&start));
+  for (const UniqueFd& fd : of_services) {
+    fds.push_back(fd.get());
+  }
+  ASSIGN_OR_RETURN(process_, ::egress::StartEgress(user_, start, fds));
   loop_->Watch(process_.socket.get(), EPOLLIN,
                [this](uint32_t) { OnEvents(); });
   loop_->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnEnd(); });
   settled_ = Timer(loop_, kLastDelay, [this] { delay_ = kFirstDelay; });
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<UniqueFd>> WayOut::OpenForServices(
+    ::corral::egress::v1::Start* start) {
+  std::vector<UniqueFd> opened;
+  if (sources_.empty()) {
+    return opened;
+  }
+  ASSIGN_OR_RETURN(UniqueFd credentials, credentials_.Connect());
+  opened.push_back(std::move(credentials));
+  start->add_descriptors()->set_kind(Descriptor::CREDENTIALS);
+  for (const wire::CredentialSource& source : sources_) {
+    if (source.ca_file().empty()) {
+      continue;
+    }
+    opened.emplace_back(
+        ::open(source.ca_file().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!opened.back().valid()) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("service ", source.service(), ": open ",
+                              source.ca_file()));
+    }
+    Descriptor* const descriptor = start->add_descriptors();
+    descriptor->set_kind(Descriptor::AUTHORITIES);
+    descriptor->set_service(source.service());
+  }
+  return opened;
 }
 
 void WayOut::OnEvents() {
@@ -171,6 +208,9 @@ void WayOut::OnEvents() {
 }
 
 bool WayOut::ReapIfOwn(pid_t pid) {
+  if (credentials_.ReapIfOwn(pid)) {
+    return true;
+  }
   if (!Owns(pid)) {
     return false;
   }

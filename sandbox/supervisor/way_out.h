@@ -26,6 +26,7 @@
 #include "sandbox/egress/egress_process.h"
 #include "sandbox/storage/network_log.h"
 #include "sandbox/supervisor/construction.h"
+#include "sandbox/supervisor/credential_server.h"
 
 namespace sandbox {
 
@@ -35,16 +36,18 @@ class WayOut {
  public:
   // Opens the sockets in the sandbox `made`, before anything untrusted runs
   // there, names them in its /etc/resolv.conf, and starts the process as
-  // `user`. The log of events is in `directory`. `loop` must outlive the
-  // object.
+  // `user`. The log of events is in `directory`. `seen`: the directories of the
+  // host that commands see. `loop` must outlive the object.
   static absl::StatusOr<std::unique_ptr<WayOut>> Open(
       EventLoop* loop, const Construction& made, uid_t user,
-      const std::string& directory, const wire::Egress& egress);
+      const std::string& directory, const wire::Egress& egress,
+      std::vector<std::string> seen);
   // Ends the process.
   ~WayOut();
 
   bool Owns(pid_t pid) const {
-    return process_.pidfd.valid() && pid == process_.pid;
+    return (process_.pidfd.valid() && pid == process_.pid) ||
+           credentials_.Owns(pid);
   }
   // Reaps and replaces the process if it is `pid`, which has ended.
   bool ReapIfOwn(pid_t pid);
@@ -57,9 +60,12 @@ class WayOut {
 
   WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
          const wire::Egress& egress, ::corral::egress::v1::Inner inner,
-         std::vector<UniqueFd> sockets);
+         std::vector<UniqueFd> sockets, std::vector<std::string> seen);
 
   absl::Status Start();
+  // Returns the descriptors that services need, and describes them.
+  absl::StatusOr<std::vector<UniqueFd>> OpenForServices(
+      ::corral::egress::v1::Start* start);
   void OnEvents();
   void OnEnd();
   void EndProcess();
@@ -70,6 +76,8 @@ class WayOut {
   const UniqueFd names_;
   const std::vector<UniqueFd> sockets_;
   ::corral::egress::v1::Start start_;
+  const CredentialServer::Sources sources_;
+  CredentialServer credentials_;
   ::egress::EgressProcess process_;
   absl::Duration delay_ = kFirstDelay;
   Timer restart_;

@@ -329,5 +329,20 @@ TEST(ConversionTest, AWayOutHasTheServersDefaultsAndTheRulesOfTheRequest) {
   EXPECT_FALSE(ToSpec(corral::v1::Sandbox(), defaults).has_egress());
 }
 
+TEST(ConversionTest, AWayOutHasTheServicesThatTheRequestNames) {
+  SandboxDefaults defaults;
+  for (const char* name : {"model", "forge"}) {
+    defaults.egress.mutable_policy()->add_services()->set_name(name);
+    defaults.egress.add_credentials()->set_service(name);
+  }
+  const wire::SandboxSpec spec =
+      ToSpec(Parse<corral::v1::Sandbox>(
+                 "network: ALLOW_LIST egress_services: 'forge'"),
+             defaults);
+  ASSERT_EQ(spec.egress().credentials_size(), 1);
+  EXPECT_EQ(spec.egress().credentials(0).service(), "forge");
+  EXPECT_THAT(FromSpec(spec).egress_services(), ElementsAre("forge"));
+}
+
 }  // namespace
 }  // namespace server

@@ -95,11 +95,11 @@ TEST_F(EgressTest, ListsWhatWasRefusedAndWhatWasReached) {
   EXPECT_THAT(log->ReadLine(),
               AllOf(HasSubstr(absl::StrCat("ended    ", rule(),
                                            " (127.0.0.1): closed, sent ")),
-                    HasSubstr(" B, received 45 B in ")));
+                    HasSubstr(" B, received 64 B in ")));
   EXPECT_THAT(Corral({"logs", "--network", "--json", sandbox}),
               AllOf(HasSubstr("\"number\":\"1\""),
                     HasSubstr("\"reason\":\"NAME_NOT_ALLOWED\""),
-                    HasSubstr("\"received_bytes\":\"45\"")));
+                    HasSubstr("\"received_bytes\":\"64\"")));
   Corral({"rm", sandbox});
   EXPECT_EQ(log->Wait(), 0);
 }

@@ -1,0 +1,61 @@
+// The client's end of a TLS connection.
+
+#ifndef SANDBOX_EGRESS_TLS_STREAM_H_
+#define SANDBOX_EGRESS_TLS_STREAM_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "openssl/ssl.h"
+#include "sandbox/egress/tls_context.h"
+
+namespace egress {
+
+// Nothing here waits. Not thread-safe.
+class TlsStream {
+ public:
+  enum class Result {
+    kDone,
+    // Nothing can be done until the socket is ready, seen from now: watch it
+    // edge-triggered for both directions.
+    kWait,
+    // The upstream has ended its side regularly.
+    kEnded,
+    // See failure().
+    kFailed,
+  };
+
+  // `socket` is connected and does not block. `host`: the name that the
+  // upstream's certificate must have. Both, and `context`, must outlive the
+  // stream.
+  TlsStream(const TlsContext& context, int socket, const std::string& host);
+
+  // To be repeated until it is not kWait.
+  Result Handshake();
+
+  // kDone: `*moved` bytes were moved, at least one.
+  Result Write(absl::string_view bytes, size_t* moved);
+  Result Read(char* bytes, size_t size, size_t* moved);
+
+  // Has the upstream know that no byte will follow. Does not wait.
+  void EndWriting();
+
+  // For people: why the certificate or the protocol failed.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { ::SSL_free(ssl); }
+  };
+
+  Result ResultOf(int returned);
+
+  const std::unique_ptr<SSL, Free> ssl_;
+  std::string failure_;
+};
+
+}  // namespace egress
+
+#endif  // SANDBOX_EGRESS_TLS_STREAM_H_
