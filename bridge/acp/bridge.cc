@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "bridge/acp/initialize.h"
 #include "bridge/acp/mcp_server.h"
+#include "bridge/client/error_details.h"
 #include "bridge/client/request_id.h"
 #include "bridge/jsonrpc/members.h"
 #include "bridge/jsonrpc/request.h"
@@ -42,12 +43,6 @@ std::string MessageOfAgent(const std::string& session_id, std::string text) {
          {"content", {{"type", "text"}, {"text", std::move(text)}}}}}});
 }
 
-bool IsAboutDirectory(const absl::Status& status) {
-  return !absl::StrContains(status.message(), "sandbox.mounts") &&
-         (absl::StrContains(status.message(), "workspace") ||
-          absl::StrContains(status.message(), "working directory"));
-}
-
 std::string CannotRun(const std::string& session_id,
                       const absl::Status& status) {
   return MessageOfAgent(
@@ -55,7 +50,7 @@ std::string CannotRun(const std::string& session_id,
       absl::StrCat(
           "corral-acp: no command can run in this session: ",
           static_cast<std::string>(status.message()),
-          IsAboutDirectory(status)
+          absl::StartsWith(client::GetField(status), "sandbox.workspace")
               ? "; if the server has the files elsewhere, give corral-acp "
                 "--map LOCAL=REMOTE or --workspace"
               : ""));

@@ -201,7 +201,27 @@ TEST_F(BridgeSessionTest, ReportsAtTheOpeningThatNoCommandCanRun) {
   EXPECT_EQ(update["sessionId"], "t");
   EXPECT_EQ(update["update"]["sessionUpdate"], "agent_message_chunk");
   EXPECT_THAT(update["update"]["content"]["text"],
-              AllOf(HasSubstr("\"relative\""), HasSubstr("--map")));
+              AllOf(HasSubstr("\"relative\""), HasSubstr("--workspace")));
+}
+
+TEST_F(BridgeSessionTest, AdvisesOnAWorkspaceThatTheServerRefuses) {
+  const auto text = [this](BridgeOptions options) {
+    options.preparation = Preparation::kWithSession;
+    Remake(std::move(options));
+    return FromClient()["params"]["update"]["content"]["text"]
+        .get<std::string>();
+  };
+  BridgeOptions workspace;
+  workspace.workplace.workspace = "/proc/1";
+  EXPECT_THAT(text(std::move(workspace)),
+              AllOf(HasSubstr("sandbox.workspace.path"), HasSubstr("--map")));
+  // The text of this error speaks of a workspace, too.
+  BridgeOptions mount;
+  mount.workplace.sandbox.add_mounts()->set_source("/w/x");
+  mount.workplace.sandbox.mutable_mounts(0)->set_target("/w/x");
+  EXPECT_THAT(text(std::move(mount)),
+              AllOf(HasSubstr("sandbox.mounts[0]"), HasSubstr("workspace"),
+                    Not(HasSubstr("--map"))));
 }
 
 TEST_F(BridgeSessionTest, AdvisesOnDirectoriesOnlyIfTheyAreTheTrouble) {

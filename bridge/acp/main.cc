@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -35,24 +36,26 @@ void Complain(const absl::Status& status) {
                static_cast<std::string>(status.message()).c_str());
 }
 
+void PrintLine(absl::string_view line) {
+  std::printf("%s\n", static_cast<std::string>(line).c_str());
+}
+
 int Examine(const std::string& directory, bridge::Options options) {
+  std::optional<bridge::AgentRuntime> runtime;
   if (options.agent_in_sandbox && !options.agent.empty()) {
-    const auto runtime = bridge::AddRuntime(directory, options);
-    if (!runtime.ok()) {
-      Complain(runtime.status());
+    const auto found = bridge::AddRuntime(directory, options);
+    if (!found.ok()) {
+      Complain(found.status());
       return kUnhealthyStatus;
     }
-    for (const std::string& shown : runtime->directories) {
-      std::printf(
-          "note  the agent's program needs %s, which the sandbox shows\n",
-          shown.c_str());
+    runtime = *found;
+    for (const std::string& note : bridge::NotesInside(options, *found)) {
+      PrintLine(absl::StrCat("note  ", note));
     }
   }
-  const bool healthy =
-      bridge::Examine(bridge::ToCheckup(options), [](absl::string_view line) {
-        std::printf("%s\n", static_cast<std::string>(line).c_str());
-      });
-  return healthy ? 0 : kUnhealthyStatus;
+  return bridge::Examine(bridge::ToCheckup(options, runtime), PrintLine)
+             ? 0
+             : kUnhealthyStatus;
 }
 
 // Makes the agent's sandbox. Returns the command that runs the agent there.

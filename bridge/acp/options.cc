@@ -1,5 +1,6 @@
 #include "bridge/acp/options.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -8,15 +9,20 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "bridge/acp/display/display_route.h"
 #include "bridge/acp/inside/agent_sandbox.h"
+#include "bridge/acp/profiles/agent_profiles.h"
+#include "bridge/acp/profiles/profile_option.h"
+#include "bridge/acp/profiles/profile_settings.h"
 #include "bridge/acp/sessions/normal_path.h"
 #include "bridge/acp/sibling_command.h"
 #include "bridge/acp/terminals/exit_status.h"
 #include "bridge/gate/gate_options.h"
 #include "bridge/options/confinement_options.h"
 #include "bridge/options/duration_field.h"
+#include "bridge/options/egress_options.h"
 #include "bridge/options/limit_fields.h"
 #include "bridge/options/mount_options.h"
 #include "bridge/options/option_table.h"
@@ -68,13 +74,15 @@ void AddEditorOptions(OptionTable& table, BridgeOptions& options) {
 }
 
 // Adds the options for an agent that runs in a sandbox itself.
-void AddInsideOptions(OptionTable& table, Options& options) {
+void AddInsideOptions(OptionTable& table, ProfileOption& profile,
+                      Options& options) {
   table.Flag(
       0, "agent-in-sandbox",
       "Run the agent itself in a sandbox, together with its commands. It\n"
       "sees the workspace, its own program, --mount and --home, and\n"
       "reaches --allow-host.",
       options.agent_in_sandbox);
+  profile.AddTo(table);
   table.Value(
       'e', "env", "NAME",
       "With --agent-in-sandbox: a variable of this environment that the\n"
@@ -90,8 +98,14 @@ void AddInsideOptions(OptionTable& table, Options& options) {
   AddMountOptions(table, options.bridge.workplace.sandbox);
 }
 
-// The table sets `options`, which must outlive it.
-OptionTable MakeTable(Options& options, ConfinementOptions& confinement) {
+// The groups of options that have a class of their own.
+struct Parts {
+  ConfinementOptions confinement;
+  ProfileOption profile;
+};
+
+// The table sets `options` and `parts`, which must outlive it.
+OptionTable MakeTable(Options& options, Parts& parts) {
   OptionTable table("corral-acp", "[doctor] [OPTIONS] [--] AGENT [ARGUMENTS]",
                     kSummary);
   table.TakeCommandAfter(0);
@@ -109,7 +123,7 @@ OptionTable MakeTable(Options& options, ConfinementOptions& confinement) {
               });
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              workplace.read_only);
-  confinement.AddTo(table);
+  parts.confinement.AddTo(table);
   AddLimitOptions(table, *workplace.sandbox.mutable_limits());
   table.Value(0, "timeout", "TIME",
               "End each command after this time: 30s, 5m, 1h30m.",
@@ -124,7 +138,7 @@ OptionTable MakeTable(Options& options, ConfinementOptions& confinement) {
                                  ParseDuration(value, kTimeoutRange));
                 return absl::OkStatus();
               });
-  AddInsideOptions(table, options);
+  AddInsideOptions(table, parts.profile, options);
   table.Flag(
       0, "mcp",
       "Offer corral-mcp to the agent: it is added to the MCP servers of\n"
@@ -148,8 +162,11 @@ std::string Absolute(const std::string& path, const std::string& directory) {
 }
 
 // Refuses what an agent in a sandbox cannot have.
-absl::Status CheckInside(const Options& options) {
+absl::Status CheckInside(const Options& options, const ProfileOption& profile) {
   if (!options.agent_in_sandbox) {
+    if (profile.is_given()) {
+      return UsageError("--agent-profile goes with --agent-in-sandbox only");
+    }
     return options.variables.empty()
                ? absl::OkStatus()
                : UsageError("--env goes with --agent-in-sandbox only");
@@ -163,6 +180,28 @@ absl::Status CheckInside(const Options& options) {
     return UsageError(
         "--map does not go with --agent-in-sandbox: the agent sees the paths "
         "of the server");
+  }
+  return absl::OkStatus();
+}
+
+// Other options win.
+absl::Status ApplyProfile(const corral::config::v1::AgentProfile& profile,
+                          const ConfinementOptions& confinement,
+                          Options& options) {
+  corral::v1::Sandbox& sandbox = options.bridge.workplace.sandbox;
+  const std::vector<std::string> services(sandbox.egress_services().begin(),
+                                          sandbox.egress_services().end());
+  ProfileSettings settings =
+      Settle(profile, KnownProfiles().set(), options.variables, services);
+  options.variables.insert(options.variables.end(), settings.variables.begin(),
+                           settings.variables.end());
+  if (confinement.IsClosed()) {
+    return absl::OkStatus();
+  }
+  for (const std::string& host : settings.hosts) {
+    // Rules of the options come first: the first that matches decides.
+    ASSIGN_OR_RETURN(*sandbox.add_egress_rules(), ParseEgressRule(host));
+    sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
   }
   return absl::OkStatus();
 }
@@ -203,8 +242,8 @@ absl::Status AddMcpServer(const std::string& directory,
 
 std::string HelpText() {
   Options options;
-  ConfinementOptions confinement;
-  return MakeTable(options, confinement).Help();
+  Parts parts;
+  return MakeTable(options, parts).Help();
 }
 
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
@@ -215,9 +254,8 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
     options.task = Options::Task::kExamine;
     words.erase(words.begin());
   }
-  ConfinementOptions confinement;
-  ASSIGN_OR_RETURN(Arguments parsed,
-                   MakeTable(options, confinement).Parse(words));
+  Parts parts;
+  ASSIGN_OR_RETURN(Arguments parsed, MakeTable(options, parts).Parse(words));
   options.help = parsed.help;
   if (options.help) {
     return options;
@@ -236,7 +274,7 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
       workspace = workspace.empty() ? directory : workspace;
       break;
   }
-  RETURN_IF_ERROR(CheckInside(options));
+  RETURN_IF_ERROR(CheckInside(options, parts.profile));
   if (options.agent_in_sandbox && workspace.empty()) {
     workspace = directory;
   }
@@ -247,7 +285,13 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
     workspace = RealPath(workspace);
   }
   options.bridge.preparation = Preparation::kWithSession;
-  RETURN_IF_ERROR(confinement.ApplyTo(options.bridge.workplace.sandbox));
+  RETURN_IF_ERROR(parts.confinement.ApplyTo(options.bridge.workplace.sandbox));
+  if (options.agent_in_sandbox && has_agent) {
+    options.profile = parts.profile.Choose(options.agent.front());
+  }
+  if (options.profile != nullptr) {
+    RETURN_IF_ERROR(ApplyProfile(*options.profile, parts.confinement, options));
+  }
   AddSiblings(options);
   if (options.mcp) {
     RETURN_IF_ERROR(AddMcpServer(directory, options.bridge));
@@ -272,7 +316,35 @@ absl::StatusOr<AgentRuntime> AddRuntime(const std::string& directory,
   return runtime;
 }
 
-Checkup ToCheckup(const Options& options) {
+std::vector<std::string> NotesInside(const Options& options,
+                                     const AgentRuntime& runtime) {
+  std::vector<std::string> notes;
+  const auto* const profile = options.profile;
+  notes.push_back(profile == nullptr
+                      ? absl::StrCat("no profile; there are ", ProfileNames())
+                      : absl::StrCat("the profile ", profile->name(), " (",
+                                     profile->title(),
+                                     ") adds hosts and variables; "
+                                     "--agent-profile none leaves it out"));
+  for (const std::string& shown : runtime.directories) {
+    notes.push_back(absl::StrCat("the agent's program needs ", shown,
+                                 ", which the sandbox shows"));
+  }
+  const auto& mounts = options.bridge.workplace.sandbox.mounts();
+  const bool has_home = std::any_of(
+      mounts.begin(), mounts.end(), [](const corral::v1::Mount& mount) {
+        return absl::StartsWith(mount.target(), kSandboxHome);
+      });
+  if (profile != nullptr && !has_home) {
+    notes.push_back(absl::StrCat(
+        "what the agent keeps in ~/", absl::StrJoin(profile->state(), ", ~/"),
+        " is lost with the sandbox; --home DIR keeps it"));
+  }
+  return notes;
+}
+
+Checkup ToCheckup(const Options& options,
+                  const std::optional<AgentRuntime>& runtime) {
   const WorkplaceOptions& workplace = options.bridge.workplace;
   Checkup checkup;
   checkup.server = options.bridge.server;
@@ -280,6 +352,10 @@ Checkup ToCheckup(const Options& options) {
       workplace, {workplace.map.ToRemote(workplace.workspace), {}});
   checkup.agent = options.agent;
   checkup.attach = options.bridge.display.attach;
+  if (runtime.has_value()) {
+    checkup.inside = {{runtime->program},
+                      VariablesInside(*runtime, options.variables)};
+  }
   return checkup;
 }
 

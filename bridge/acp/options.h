@@ -1,6 +1,7 @@
 #ifndef BRIDGE_ACP_OPTIONS_H_
 #define BRIDGE_ACP_OPTIONS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "bridge/acp/bridge.h"
 #include "bridge/acp/doctor/doctor.h"
 #include "bridge/acp/inside/agent_runtime.h"
+#include "corral/config/v1/agent_profile.pb.h"
 
 namespace bridge {
 
@@ -24,7 +26,9 @@ struct Options {
   bool mcp = false;
   // The agent runs in the sandbox of its commands.
   bool agent_in_sandbox = false;
-  // Names of variables that it gets there from our environment.
+  // Says what it needs; nullptr: that is not known.
+  const corral::config::v1::AgentProfile* profile = nullptr;
+  // Variables that it gets there: NAME, from our environment, or NAME=VALUE.
   std::vector<std::string> variables;
   std::vector<std::string> agent;
 };
@@ -43,8 +47,14 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
 absl::StatusOr<AgentRuntime> AddRuntime(const std::string& directory,
                                         Options& options);
 
-// Returns what `doctor` checks.
-Checkup ToCheckup(const Options& options);
+// Returns what a user of an agent in a sandbox may want to know of the options:
+// its profile, what its program needs, what is lost with the sandbox.
+std::vector<std::string> NotesInside(const Options& options,
+                                     const AgentRuntime& runtime);
+
+// Returns what `doctor` checks. `runtime`: of an agent in a sandbox.
+Checkup ToCheckup(const Options& options,
+                  const std::optional<AgentRuntime>& runtime = std::nullopt);
 
 // Returns what --help prints.
 std::string HelpText();

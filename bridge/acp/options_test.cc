@@ -17,8 +17,12 @@
 namespace bridge {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::SizeIs;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
@@ -136,6 +140,93 @@ TEST(ParseOptionsTest, AnAgentInASandboxHasTheWorkingDirectory) {
   EXPECT_FALSE(ParseOptions({"agent"}, "/d")->agent_in_sandbox);
 }
 
+std::vector<std::string> HostsOf(const Options& options) {
+  std::vector<std::string> hosts;
+  for (const auto& rule : options.bridge.workplace.sandbox.egress_rules()) {
+    hosts.push_back(rule.host());
+  }
+  return hosts;
+}
+
+TEST(ParseOptionsTest, AnAgentInASandboxHasTheProfileOfItsName) {
+  const auto options =
+      ParseOptions({"--agent-in-sandbox", "--env", "NO_BROWSER", "--allow-host",
+                    "a.example", "/x/codex-acp"},
+                   "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  ASSERT_NE(options->profile, nullptr);
+  EXPECT_EQ(options->profile->name(), "codex");
+  EXPECT_THAT(options->variables,
+              IsSupersetOf({"NO_BROWSER", "OPENAI_API_KEY",
+                            "INITIAL_AGENT_MODE=agent-full-access",
+                            "npm_config_fetch_retries=0"}));
+  // A variable that the options name is the user's own.
+  EXPECT_THAT(options->variables, Not(Contains("NO_BROWSER=1")));
+  // Rules of the options decide first.
+  EXPECT_THAT(HostsOf(*options), ElementsAre("a.example", "api.openai.com",
+                                             "auth.openai.com", "chatgpt.com"));
+  EXPECT_EQ(options->bridge.workplace.sandbox.network(),
+            corral::v1::Sandbox::ALLOW_LIST);
+}
+
+TEST(ParseOptionsTest, AProfileOpensNoNetworkThatTheOptionsClose) {
+  const auto options =
+      ParseOptions({"--agent-in-sandbox", "--network", "none", "gemini"}, "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  EXPECT_THAT(HostsOf(*options), ElementsAre());
+  EXPECT_EQ(options->bridge.workplace.sandbox.network(),
+            corral::v1::Sandbox::NONE);
+  EXPECT_THAT(options->variables, Contains("SANDBOX=corral"));
+}
+
+TEST(ParseOptionsTest, AProfileLeadsToTheServicesThatTheOptionsName) {
+  const auto options = ParseOptions(
+      {"--agent-in-sandbox", "--service", "gemini", "gemini"}, "/d");
+  ASSERT_THAT(options.status(), IsOk());
+  EXPECT_THAT(HostsOf(*options), ElementsAre());
+  EXPECT_THAT(options->variables,
+              Contains("GOOGLE_GEMINI_BASE_URL=http://gemini.corral.internal"));
+}
+
+TEST(ParseOptionsTest, AnAgentHasAnotherProfileOrNoneIfTheOptionsSaySo) {
+  const auto other = ParseOptions(
+      {"--agent-in-sandbox", "--agent-profile", "kimi", "gemini"}, "/d");
+  EXPECT_EQ(other->profile->name(), "kimi");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--agent-in-sandbox", "--agent-profile=none",
+                                 "gemini"},
+        {"--agent-in-sandbox", "agent"},
+        {"gemini"},
+        {"doctor", "--agent-in-sandbox"}}) {
+    const auto none = ParseOptions(words, "/d");
+    ASSERT_THAT(none.status(), IsOk());
+    EXPECT_EQ(none->profile, nullptr);
+    EXPECT_THAT(HostsOf(*none), ElementsAre());
+    EXPECT_THAT(none->variables, ElementsAre());
+  }
+}
+
+TEST(ParseOptionsTest, NotesWhatMattersForAnAgentInside) {
+  auto options = ParseOptions({"--agent-in-sandbox", "kimi"}, "/d");
+  const AgentRuntime runtime = {"/x/kimi", {"/x", "/y"}, {}};
+  EXPECT_THAT(
+      NotesInside(*options, runtime),
+      ElementsAre(HasSubstr("the profile kimi (Kimi Code)"),
+                  HasSubstr("needs /x, which"), HasSubstr("needs /y, which"),
+                  HasSubstr("keeps in ~/.kimi, ~/.kimi-code is lost")));
+  const Checkup checkup = ToCheckup(*options, runtime);
+  ASSERT_TRUE(checkup.inside.has_value());
+  EXPECT_THAT(checkup.inside->argv, ElementsAre("/x/kimi"));
+  EXPECT_THAT(checkup.inside->variables,
+              IsSupersetOf({"KIMI_MODEL_NAME", "KIMI_CODE_NO_AUTO_UPDATE=1"}));
+  EXPECT_FALSE(ToCheckup(*options).inside.has_value());
+  options = ParseOptions({"--agent-in-sandbox", "--home", "/h", "kimi"}, "/d");
+  EXPECT_THAT(NotesInside(*options, {}), SizeIs(1));
+  options = ParseOptions({"--agent-in-sandbox", "agent"}, "/d");
+  EXPECT_THAT(NotesInside(*options, {}),
+              ElementsAre(HasSubstr("no profile; there are claude, codex")));
+}
+
 TEST(ParseOptionsTest, AddsWhatTheAgentsProgramNeeds) {
   auto options = ParseOptions(
       {"--agent-in-sandbox", "--workspace", "/none", "/bin/sh"}, "/d");
@@ -206,6 +297,10 @@ TEST(ParseOptionsTest, NamesTheWrongOption) {
       {{"--timeout", "-1s", "a"}, "--timeout \"-1s\":"},
       {{"--timeout", "inf", "a"}, "--timeout \"inf\":"},
       {{"--env", "A", "a"}, "--env goes with --agent-in-sandbox only"},
+      {{"--agent-profile", "kimi", "a"},
+       "--agent-profile goes with --agent-in-sandbox only"},
+      {{"--agent-in-sandbox", "--agent-profile", "x", "a"},
+       "--agent-profile \"x\": allowed is none or"},
       {{"--agent-in-sandbox", "--env=", "a"}, "--env \"\":"},
       {{"--agent-in-sandbox", "--env=A=b", "a"}, "--env \"A=b\":"},
       {{"--agent-in-sandbox", "--mcp", "a"}, "--mcp does not go with"},

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
@@ -10,6 +11,8 @@
 
 namespace client {
 namespace {
+
+constexpr char kFieldPayload[] = "corral.v1/field";
 
 // The first detail of type T, or an empty one.
 template <typename T>
@@ -38,8 +41,18 @@ absl::Status ToStatus(const grpc::Status& status) {
     }
   }
   // Both enumerations are google.rpc.Code.
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      message);
+  absl::Status converted(static_cast<absl::StatusCode>(status.error_code()),
+                         message);
+  if (!bad.field_violations().empty()) {
+    converted.SetPayload(kFieldPayload,
+                         absl::Cord(bad.field_violations(0).field()));
+  }
+  return converted;
+}
+
+std::string GetField(const absl::Status& status) {
+  const auto field = status.GetPayload(kFieldPayload);
+  return field.has_value() ? static_cast<std::string>(*field) : "";
 }
 
 corral::v1::ErrorReason GetErrorReason(const grpc::Status& status) {

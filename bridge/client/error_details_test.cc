@@ -50,6 +50,13 @@ TEST(ErrorDetailsTest, NamesAFieldOnce) {
       StatusIs(absl::StatusCode::kInvalidArgument, "command.argv: is empty"));
 }
 
+TEST(ErrorDetailsTest, FindsTheFieldThatWasRefused) {
+  EXPECT_EQ(GetField(ToStatus(BadRequestError("invalid request"))),
+            "command.argv");
+  EXPECT_EQ(GetField(ToStatus({grpc::StatusCode::NOT_FOUND, "none"})), "");
+  EXPECT_EQ(GetField(absl::OkStatus()), "");
+}
+
 TEST(ErrorDetailsTest, FindsTheReason) {
   EXPECT_EQ(GetErrorReason(BadRequestError("")), corral::v1::INVALID_FIELD);
   EXPECT_EQ(GetErrorReason({grpc::StatusCode::UNKNOWN, "x", "garbage"}),

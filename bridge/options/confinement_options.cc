@@ -63,8 +63,10 @@ absl::Status ConfinementOptions::AddHost(absl::string_view text) {
   return absl::OkStatus();
 }
 
+bool ConfinementOptions::IsClosed() const { return network_ == kNone; }
+
 absl::Status ConfinementOptions::ApplyTo(Sandbox& sandbox) const {
-  if (network_ == kNone && !(egress_rules_.empty() && services_.empty())) {
+  if (IsClosed() && !(egress_rules_.empty() && services_.empty())) {
     return UsageError("--network none excludes --allow-host and --service");
   }
   SetEgress(egress_rules_, sandbox);

@@ -29,6 +29,9 @@ class ConfinementOptions {
   absl::Status SetNetwork(absl::string_view text);
   absl::Status AddHost(absl::string_view text);
 
+  // Whether --network none was given.
+  bool IsClosed() const;
+
   // Sets network, rules, services and profile. InvalidArgument: the options
   // exclude each other.
   absl::Status ApplyTo(corral::v1::Sandbox& sandbox) const;

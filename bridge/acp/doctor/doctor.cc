@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
-#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,7 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "bridge/acp/doctor/inside_checks.h"
+#include "bridge/acp/doctor/way_out_check.h"
 #include "bridge/client/call.h"
+#include "bridge/client/error_details.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/status_macros.h"
@@ -22,12 +25,8 @@ namespace {
 
 using corral::v1::AdminService;
 using corral::v1::Execution;
-using corral::v1::ExecutionService;
 using corral::v1::Sandbox;
 using corral::v1::SandboxService;
-
-// The result of a check: what was found, or why it failed and what to do.
-using Finding = absl::StatusOr<std::string>;
 
 Finding CheckAgent(const std::vector<std::string>& agent) {
   const std::string& program = agent.front();
@@ -72,6 +71,26 @@ Finding CheckIsolation(client::Connection& connection) {
   return absl::StrCat("enforced, kernel ", info.kernel());
 }
 
+// Says what to do about a field of the sandbox that the server refuses.
+const char* AdviceOn(const std::string& field) {
+  const std::pair<const char*, const char*> advices[] = {
+      {"sandbox.workspace",
+       "; if the server has the files elsewhere, give --map LOCAL=REMOTE or "
+       "--workspace"},
+      {"sandbox.mounts", "; mount_roots of its configuration allows more"},
+      {"sandbox.egress_rules",
+       "; ceilings of its configuration allow more, --network none and "
+       "--agent-profile none ask for less"},
+      {"sandbox.egress_services", "; `corral info` lists those that there are"},
+  };
+  for (const auto& [prefix, advice] : advices) {
+    if (absl::StartsWith(field, prefix)) {
+      return advice;
+    }
+  }
+  return "";
+}
+
 absl::StatusOr<Sandbox> CreateSandbox(client::Connection& connection,
                                       const Sandbox& wanted) {
   corral::v1::CreateSandboxRequest request;
@@ -83,38 +102,22 @@ absl::StatusOr<Sandbox> CreateSandbox(client::Connection& connection,
       60);
   absl::StatusOr<Sandbox> created = client::Call(
       connection, &SandboxService::StubInterface::CreateSandbox, request);
-  if (!created.ok() && absl::IsInvalidArgument(created.status()) &&
-      absl::StrContains(created.status().message(), "workspace") &&
-      !absl::StrContains(created.status().message(), "sandbox.mounts")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        created.status().message(),
-        "; if the server has the files elsewhere, give --map LOCAL=REMOTE or "
-        "--workspace"));
+  if (created.ok()) {
+    return created;
   }
-  return created;
+  return absl::Status(
+      created.status().code(),
+      absl::StrCat(created.status().message(),
+                   AdviceOn(client::GetField(created.status()))));
 }
 
 Finding CheckCommand(client::Connection& connection, const Sandbox& sandbox) {
-  corral::v1::StartExecutionRequest request;
-  request.set_parent(sandbox.name());
-  request.set_request_id(client::NewRequestId());
-  for (const char* word :
-       {"/bin/sh", "-c",
-        sandbox.workspace().read_only() ? "test -r ." : "test -w ."}) {
-    request.mutable_command()->add_argv(word);
-  }
-  request.mutable_command()->mutable_wall_timeout()->set_seconds(30);
   ASSIGN_OR_RETURN(
-      const Execution started,
-      client::Call(connection, &ExecutionService::StubInterface::StartExecution,
-                   request));
-  ASSIGN_OR_RETURN(const Execution ended,
-                   client::WaitForEnd(connection, started.name()));
-  if (ended.state() != Execution::EXITED) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "a command did not start: ", ended.start_failure().message()));
-  }
-  if (!ended.exit().has_code() || ended.exit().code() != 0) {
+      const Execution ended,
+      Run(connection, sandbox.name(),
+          {{"/bin/sh", "-c",
+            sandbox.workspace().read_only() ? "test -r ." : "test -w ."}}));
+  if (!Succeeded(ended)) {
     return absl::PermissionDeniedError(
         absl::StrCat("a command has no access to ", sandbox.workspace().path(),
                      "; commands run as the owner of that directory"));
@@ -147,6 +150,22 @@ class Examination {
   bool healthy_ = true;
 };
 
+// `sandbox`: the name of one like `wanted`.
+void ExamineInside(client::Connection& connection, const std::string& sandbox,
+                   const Sandbox& wanted, const Trial& agent,
+                   Examination& examination) {
+  for (const corral::v1::Mount& mount : wanted.mounts()) {
+    examination.Add("mount", CheckMount(connection, sandbox, mount));
+  }
+  for (const corral::v1::EgressRule& rule : wanted.egress_rules()) {
+    if (!absl::StartsWith(rule.host(), "*")) {
+      examination.Add(absl::StrCat("host ", rule.host()),
+                      CheckWayOut(connection, sandbox, rule));
+    }
+  }
+  examination.Add("agent inside", CheckVersion(connection, sandbox, agent));
+}
+
 void ExamineServer(client::Connection& connection, const Checkup& checkup,
                    Examination& examination) {
   if (!examination.Add("isolation", CheckIsolation(connection))) {
@@ -159,6 +178,10 @@ void ExamineServer(client::Connection& connection, const Checkup& checkup,
     return;
   }
   examination.Add("command", CheckCommand(connection, *sandbox));
+  if (checkup.inside.has_value()) {
+    ExamineInside(connection, sandbox->name(), checkup.sandbox, *checkup.inside,
+                  examination);
+  }
   corral::v1::DeleteSandboxRequest request;
   request.set_name(sandbox->name());
   const absl::Status deleted = client::Delete(

@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -98,6 +99,44 @@ TEST_F(DoctorTest, SaysWhatToDoAboutAWorkspaceThatTheServerRefuses) {
   EXPECT_FALSE(Examine());
   EXPECT_THAT(lines_.back(),
               AllOf(StartsWith("FAIL  sandbox: "), HasSubstr("--map")));
+}
+
+TEST_F(DoctorTest, SaysWhereTheServersConfigurationMatters) {
+  checkup_.sandbox.add_mounts()->set_source("relative");
+  EXPECT_FALSE(Examine());
+  EXPECT_THAT(lines_.back(),
+              AllOf(HasSubstr("sandbox.mounts[0]"), HasSubstr("mount_roots"),
+                    Not(HasSubstr("--map"))));
+  checkup_.sandbox.clear_mounts();
+  checkup_.sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
+  checkup_.sandbox.add_egress_rules()->set_host("not a host");
+  EXPECT_FALSE(Examine());
+  EXPECT_THAT(lines_.back(), AllOf(HasSubstr("sandbox.egress_rules[0]"),
+                                   HasSubstr("--agent-profile none")));
+}
+
+TEST_F(DoctorTest, AdvisesNothingAboutOtherFields) {
+  checkup_.sandbox.mutable_limits()->set_pids(1);
+  EXPECT_FALSE(Examine());
+  EXPECT_THAT(lines_.back(),
+              AllOf(HasSubstr("sandbox.limits.pids"), Not(HasSubstr("--map")),
+                    Not(HasSubstr("configuration"))));
+}
+
+TEST_F(DoctorTest, ChecksWhatAnAgentInsideNeeds) {
+  checkup_.inside = {{"/x/agent"}, {"A=b"}};
+  checkup_.sandbox.add_mounts()->set_source("/x");
+  checkup_.sandbox.set_network(corral::v1::Sandbox::ALLOW_LIST);
+  checkup_.sandbox.add_egress_rules()->set_host("*.example");
+  EXPECT_TRUE(Examine());
+  EXPECT_THAT(lines_, Contains("ok    mount: /x, read-only"));
+  EXPECT_THAT(lines_.back(), StartsWith("ok    agent inside: runs"));
+  EXPECT_EQ(server_.starts().back().command().argv(1), "--version");
+  // A name with * cannot be tried.
+  EXPECT_THAT(lines_, SizeIs(7));
+  checkup_.sandbox.add_egress_rules()->set_host("a.example");
+  EXPECT_FALSE(Examine());
+  EXPECT_THAT(lines_, Contains(StartsWith("FAIL  host a.example: ")));
 }
 
 TEST_F(DoctorTest, NoticesThatCommandsHaveNoAccessToTheWorkspace) {

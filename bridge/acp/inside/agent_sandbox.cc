@@ -58,17 +58,23 @@ absl::StatusOr<std::string> CreateAgentSandbox(
   return created.name();
 }
 
+std::vector<std::string> VariablesInside(
+    const AgentRuntime& runtime, const std::vector<std::string>& variables) {
+  std::vector<std::string> path = runtime.path;
+  path.emplace_back(kPath);
+  std::vector<std::string> all = {
+      absl::StrCat("PATH=", absl::StrJoin(path, ":"))};
+  all.insert(all.end(), variables.begin(), variables.end());
+  return all;
+}
+
 std::vector<std::string> CommandInside(
     const std::vector<std::string>& corral, const std::string& sandbox,
     const AgentRuntime& runtime, const std::vector<std::string>& agent,
     const std::vector<std::string>& variables) {
   std::vector<std::string> words = corral;
   words.insert(words.end(), {"exec", "--no-tty"});
-  std::vector<std::string> path = runtime.path;
-  path.emplace_back(kPath);
-  words.insert(words.end(),
-               {"--env", absl::StrCat("PATH=", absl::StrJoin(path, ":"))});
-  for (const std::string& variable : variables) {
+  for (const std::string& variable : VariablesInside(runtime, variables)) {
     words.insert(words.end(), {"--env", variable});
   }
   words.insert(words.end(), {sandbox, "--", runtime.program});

@@ -26,10 +26,15 @@ std::vector<std::string> ShownDirectories(const corral::v1::Sandbox& sandbox);
 absl::StatusOr<std::string> CreateAgentSandbox(
     const client::ConnectOptions& server, corral::v1::Sandbox wanted);
 
+// The variables of an agent there, as `corral exec --env` takes them: PATH,
+// with the directories of the runtime, and `variables`.
+std::vector<std::string> VariablesInside(
+    const AgentRuntime& runtime, const std::vector<std::string>& variables);
+
 // The command that runs the agent in the sandbox of that name, with standard
 // input, output and error of its own. `corral`: the program and its options.
-// `agent`: the agent's words. `variables`: names, whose values it gets from its
-// environment.
+// `agent`: the agent's words. `variables`: NAME, with the value of this
+// environment, or NAME=VALUE.
 std::vector<std::string> CommandInside(
     const std::vector<std::string>& corral, const std::string& sandbox,
     const AgentRuntime& runtime, const std::vector<std::string>& agent,

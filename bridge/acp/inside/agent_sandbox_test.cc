@@ -58,6 +58,13 @@ TEST(AgentSandboxTest, MakesTheSandboxThatIsWanted) {
   EXPECT_NE(request.request_id(), server.creations()[1].request_id());
 }
 
+TEST(AgentSandboxTest, SearchesTheProgramsOfTheRuntimeFirst) {
+  EXPECT_THAT(VariablesInside({"/x/bin/agent", {}, {"/x/bin"}}, {"A", "B=c"}),
+              ElementsAre("PATH=/x/bin:/usr/local/sbin:/usr/local/bin:/usr/"
+                          "sbin:/usr/bin:/sbin:/bin",
+                          "A", "B=c"));
+}
+
 TEST(AgentSandboxTest, RunsTheAgentWithItsArgumentsAndVariables) {
   EXPECT_THAT(
       CommandInside({"/p/corral", "--server", "s"}, "box",

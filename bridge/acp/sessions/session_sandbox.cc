@@ -1,6 +1,5 @@
 #include "bridge/acp/sessions/session_sandbox.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -8,7 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "bridge/client/error_details.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "sandbox/base/log.h"
@@ -137,20 +138,17 @@ void SessionSandbox::OnCreated(
 }
 
 bool SessionSandbox::DropWorkspace(const absl::Status& refused) {
-  const absl::string_view message = refused.message();
-  const size_t field = message.find(kFurther);
-  if (!absl::IsInvalidArgument(refused) || field == message.npos) {
-    return false;
-  }
-  const absl::string_view rest = message.substr(field + sizeof kFurther - 1);
+  const std::string field = client::GetField(refused);
+  absl::string_view rest = field;
   int index = 0;
-  if (!absl::SimpleAtoi(rest.substr(0, rest.find(']')), &index) || index < 0 ||
+  if (!absl::ConsumePrefix(&rest, kFurther) ||
+      !absl::SimpleAtoi(rest.substr(0, rest.find(']')), &index) || index < 0 ||
       index >= wanted_.further_workspaces_size()) {
     return false;
   }
   auto* const workspaces = wanted_.mutable_further_workspaces();
   missing_.push_back(absl::StrCat(workspaces->Get(index).path(), ": ",
-                                  static_cast<std::string>(message)));
+                                  static_cast<std::string>(refused.message())));
   workspaces->DeleteSubrange(index, 1);
   return true;
 }

@@ -1,5 +1,5 @@
-// Prints what a user sees of a conversation that acpx has printed as JSON: the final state of each tool call, the
-// agent's text, and the end of the turn. What differs from run to run is left out.
+// Prints what a user sees of a conversation that acpx or editor.mjs has printed as JSON: the final state of each tool
+// call, the agent's text, and the end of the turn. What differs from run to run is left out.
 //
 //   node conversation.mjs < TRANSCRIPT
 import fs from "node:fs";
@@ -18,5 +18,5 @@ for (const line of fs.readFileSync(0, "utf8").split("\n")) {
   }
   if (message.result?.stopReason) end = message.result.stopReason;
 }
-const stable = text.replace(/Wall time: [\d.]+ seconds/, "Wall time: N seconds");
+const stable = text.replace(/Wall time(:?) [\d.]+ seconds/, "Wall time$1 N seconds").replace(/PGID: \d+/, "PGID: N");
 console.log(JSON.stringify({ calls: [...calls.values()], text: stable, end }, null, 1));

@@ -1,0 +1,28 @@
+// The profiles of known agents: what each needs in a sandbox of its own.
+
+#ifndef BRIDGE_ACP_PROFILES_AGENT_PROFILES_H_
+#define BRIDGE_ACP_PROFILES_AGENT_PROFILES_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "corral/config/v1/agent_profile.pb.h"
+
+namespace bridge {
+
+// Those of profiles.textproto, which are a part of this program.
+const corral::config::v1::AgentProfiles& KnownProfiles();
+
+// nullptr: there is none.
+const corral::config::v1::AgentProfile* ProfileNamed(absl::string_view name);
+
+// The profile of a program, which may be given with its directory. nullptr:
+// there is none.
+const corral::config::v1::AgentProfile* ProfileOf(absl::string_view program);
+
+// The names of all, like "claude, codex".
+std::string ProfileNames();
+
+}  // namespace bridge
+
+#endif  // BRIDGE_ACP_PROFILES_AGENT_PROFILES_H_
