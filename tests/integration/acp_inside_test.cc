@@ -208,7 +208,9 @@ TEST_F(AcpInsideTest, IsTriedWithItsMountsByTheDoctor) {
       examine(Path("home")),
       AllOf(HasSubstr("0\n"),
             HasSubstr(absl::StrCat("program needs ", Path("tool"), ", which")),
-            HasSubstr("ok    command: ")));
+            HasSubstr("note  no profile"), HasSubstr("ok    command: "),
+            HasSubstr("ok    mount: /home/corral, writable"),
+            HasSubstr("ok    agent inside: runs")));
   EXPECT_THAT(examine(server_.state_directory()),
               AllOf(HasSubstr("1\n"),
                     HasSubstr("FAIL  sandbox: sandbox.mounts[0].source")));

@@ -50,6 +50,17 @@ try_profile() {
   report "profile $name: the doctor finds it and runs the agent" "$problem"
 }
 
+# The doctor finds out which host is not reached: nobody listens on port 9.
+try_doctor() {
+  local problem
+  problem=$(cd "$scratch/workspace" && "$CORRAL_BIN/corral-acp" doctor --server "$server" --agent-in-sandbox \
+    --allow-host "model.test:$port" --allow-host closed.test:9 -- sh 2>&1)
+  if grep -q "^ok    host model.test: port $port is reached" <<<"$problem" && grep -q '^FAIL  host closed.test: port 9' <<<"$problem"; then
+    problem=
+  fi
+  report "the doctor tries the hosts from inside" "$problem"
+}
+
 export GEMINI_API_KEY=none GEMINI_MODEL=gemini-2.5-flash OPENAI_API_KEY=none
 export GOOSE_PROVIDER=openai GOOSE_MODEL=fake GOOSE_DISABLE_KEYRING=1
 # Codex and Gemini CLI have sandboxes of their own, also without corral-acp.
@@ -57,6 +68,7 @@ export INITIAL_AGENT_MODE=agent-full-access SANDBOX=none
 prepare_home "$HOME"
 cp "$here/editor.mjs" "$AGENT_PEERS"
 start_model "$report_command"
+try_doctor
 try_profile claude "$programs/claude-agent-acp"
 try_profile codex "$programs/codex-acp"
 try_profile gemini "$programs/gemini --acp"

@@ -3,9 +3,11 @@
 //
 //   node model.mjs COMMAND [TOOL]
 //
-// TOOL: the name of another tool to call. Prints its port. With MODEL_LOG, appends a line for each request to that file.
+// TOOL: the name of another tool to call. Prints its port. Variables: MODEL_LOG, a file that gets a line for each request;
+// MODEL_TLS, a directory with server.pem and server.key, for TLS.
 import fs from "node:fs";
 import http from "node:http";
+import https from "node:https";
 import * as anthropic from "./anthropic.mjs";
 import * as gemini from "./gemini.mjs";
 import * as chat from "./openai_chat.mjs";
@@ -47,12 +49,16 @@ function serve(pathname, request, response) {
   else response.end(JSON.stringify({ data: [{ id: "fake", object: "model" }] }));
 }
 
-const server = http.createServer((request, response) => {
+const { MODEL_LOG, MODEL_TLS } = process.env;
+const files = MODEL_TLS && { cert: fs.readFileSync(`${MODEL_TLS}/server.pem`), key: fs.readFileSync(`${MODEL_TLS}/server.key`) };
+const server = MODEL_TLS ? https.createServer(files) : http.createServer();
+server.on("request", (request, response) => {
   let body = "";
   request.on("data", (data) => (body += data));
   request.on("end", () => {
     const { pathname } = new URL(request.url, "http://model");
-    if (process.env.MODEL_LOG) fs.appendFileSync(process.env.MODEL_LOG, `${request.method} ${request.headers.host} ${request.url}\n`);
+    const { host, authorization, "x-api-key": key = authorization, "x-goog-api-key": credential = key } = request.headers;
+    if (MODEL_LOG) fs.appendFileSync(MODEL_LOG, `${request.method} ${host}${request.url} ${credential}\n`);
     serve(pathname, body === "" ? {} : JSON.parse(body), response);
   });
 });
