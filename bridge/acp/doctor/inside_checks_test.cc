@@ -121,13 +121,14 @@ TEST(TrialTest, PassesVariablesByNameOrWithTheirValue) {
       request);
   ::setenv("TRIAL_TEST_SET", "x=y", 1);
   ::unsetenv("TRIAL_TEST_UNSET");
-  const auto ended =
-      Run(*connection, sandbox->name(),
-          {{"true"}, {"A=b=c", "TRIAL_TEST_UNSET", "TRIAL_TEST_SET", "E="}});
+  const auto ended = bridge::Run(
+      *connection, sandbox->name(),
+      {{"true"}, {"A=b=c", "TRIAL_TEST_UNSET", "TRIAL_TEST_SET", "E="}});
   ASSERT_THAT(ended.status(), IsOk());
   EXPECT_TRUE(Succeeded(*ended));
+  const auto starts = server.starts();
   std::string variables;
-  for (const auto& each : server.starts()[0].command().environment()) {
+  for (const auto& each : starts[0].command().environment()) {
     variables += each.name() + "|" + each.value() + "\n";
   }
   EXPECT_EQ(variables, "A|b=c\nTRIAL_TEST_SET|x=y\nE|\n");
