@@ -38,6 +38,7 @@ constexpr Subcommand kSubcommands[] = {
     {"attach", "Attach to a command that runs", Attach},
     {"ps", "List sandboxes and executions", Ps},
     {"logs", "Print the output of an execution", Logs},
+    {"allow", "Let a sandbox reach further hosts", Allow},
     {"screen", "Print what a terminal shows", Screen},
     {"record", "Print a recording of a terminal", Record},
     {"wait", "Wait for the end of an execution", Wait},

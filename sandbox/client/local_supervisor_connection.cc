@@ -226,6 +226,9 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message) {
     case wire::FromSupervisor::kStorage:
       observer_->OnStorage(message.storage());
       break;
+    case wire::FromSupervisor::kEgressRules:
+      observer_->OnEgressRules(message.egress_rules());
+      break;
     case wire::FromSupervisor::MESSAGE_NOT_SET:
       break;  // a newer supervisor sent it
   }
@@ -329,45 +332,7 @@ bool LocalSupervisorConnection::AskAnotherSupervisor() {
   return true;
 }
 
-void LocalSupervisorConnection::Start(wire::StartExecution start, Done done) {
-  wire::ToSupervisor request;
-  *request.mutable_start_execution() = std::move(start);
-  Request(std::move(request), WithoutInput(std::move(done)));
-}
-
-void LocalSupervisorConnection::Signal(wire::Signal signal, Done done) {
-  wire::ToSupervisor request;
-  *request.mutable_signal() = std::move(signal);
-  Request(std::move(request), WithoutInput(std::move(done)));
-}
-
-void LocalSupervisorConnection::Resize(wire::Resize resize, Done done) {
-  wire::ToSupervisor request;
-  *request.mutable_resize() = std::move(resize);
-  Request(std::move(request), WithoutInput(std::move(done)));
-}
-
-void LocalSupervisorConnection::WriteInput(wire::WriteInput input,
-                                           InputDone done) {
-  wire::ToSupervisor request;
-  *request.mutable_write_input() = std::move(input);
-  Request(std::move(request), std::move(done));
-}
-
-void LocalSupervisorConnection::Acknowledge(wire::Acknowledge acknowledge) {
-  wire::ToSupervisor request;
-  *request.mutable_acknowledge() = std::move(acknowledge);
-  MutexLock lock(&mutex_);
-  if (!gone_ && !*let_go_) {
-    request.set_request_id(next_request_++);
-    Send(request);
-  }
-}
-
-void LocalSupervisorConnection::DeleteExecution(const std::string& execution_id,
-                                                Done done) {
-  wire::ToSupervisor request;
-  request.mutable_delete_execution()->set_execution_id(execution_id);
+void LocalSupervisorConnection::Ask(wire::ToSupervisor request, Done done) {
   Request(std::move(request), WithoutInput(std::move(done)));
 }
 
@@ -375,7 +340,7 @@ void LocalSupervisorConnection::DeleteSandbox(wire::ExitRecord::Cause cause,
                                               Done done) {
   wire::ToSupervisor request;
   request.mutable_delete_sandbox()->set_cause(cause);
-  Request(std::move(request), WithoutInput(std::move(done)));
+  Ask(std::move(request), std::move(done));
   Post([this] { LimitEnd(); });
 }
 

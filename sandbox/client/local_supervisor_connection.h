@@ -61,6 +61,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Resize(wire::Resize resize, Done done) override;
   void WriteInput(wire::WriteInput input, InputDone done) override;
   void Acknowledge(wire::Acknowledge acknowledge) override;
+  void AllowHosts(wire::EgressRules rules, Done done) override;
   void DeleteExecution(const std::string& execution_id, Done done) override;
   void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) override;
 
@@ -75,6 +76,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // Asks another supervisor for the sandbox, if there is one to ask.
   bool AskAnotherSupervisor();
   void Request(wire::ToSupervisor request, InputDone done);
+  // Makes a request whose reply has no state of an input.
+  void Ask(wire::ToSupervisor request, Done done);
   void Send(const wire::ToSupervisor& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReady(uint32_t events);

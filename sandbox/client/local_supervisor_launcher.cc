@@ -43,6 +43,9 @@ class DeadSupervisorConnection : public SupervisorConnection {
     });
   }
   void Acknowledge(wire::Acknowledge) override {}
+  void AllowHosts(wire::EgressRules, Done done) override {
+    Refuse(std::move(done));
+  }
   void DeleteExecution(const std::string&, Done done) override {
     Refuse(std::move(done));
   }

@@ -42,6 +42,9 @@ class SupervisorObserver {
   // or succeeds again.
   virtual void OnStorage(const wire::Storage& storage) = 0;
 
+  // Reports all rules of the way out, after some were added.
+  virtual void OnEgressRules(const wire::EgressRules& rules) = 0;
+
   // The last call, made exactly once: the supervisor is gone, and everything in
   // the sandbox with it. The cause is DELETED if DeleteSandbox() was called.
   virtual void OnGone(const wire::SandboxEnd& end) = 0;
@@ -68,6 +71,10 @@ class SupervisorConnection {
   virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;
+
+  // Adds rules to the way out. EGRESS: it does not take them.
+  // UNKNOWN_REQUEST: the supervisor is older than such requests.
+  virtual void AllowHosts(wire::EgressRules rules, Done done) = 0;
 
   // Kills what is left of the execution, removes its cgroup and its directory.
   virtual void DeleteExecution(const std::string& execution_id, Done done) = 0;

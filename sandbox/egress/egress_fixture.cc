@@ -9,11 +9,13 @@
 
 #include <cerrno>
 #include <fstream>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/egress/ip_address.h"
 #include "sandbox/egress/name_table.h"
+#include "sandbox/egress/packets.h"
 #include "sandbox/egress/policy.h"
 #include "tests/network/dns_query.h"
 
@@ -185,12 +187,37 @@ std::string EgressTest::Exchange(const std::string& host, uint16_t port,
 }
 
 EgressTest::Event EgressTest::NextEvent() {
+  const ::corral::egress::v1::Report report = NextReport();
+  EXPECT_TRUE(report.has_event());
+  return report.event();
+}
+
+void EgressTest::Update() {
+  std::set<uint16_t> ports = PortsOf(start_.policy());
+  for (const auto& descriptor : inner_.description.descriptors()) {
+    ports.erase(static_cast<uint16_t>(descriptor.port()));
+  }
+  InnerSockets further;
+  inside_.Run(
+      [&] { further = *OpenListeners(ports, inner_.description.ipv6()); });
+  ::corral::egress::v1::Update update;
+  *update.mutable_policy() = start_.policy();
+  *update.mutable_descriptors() = further.description.descriptors();
+  std::vector<int> fds;
+  for (const UniqueFd& socket : further.sockets) {
+    fds.push_back(socket.get());
+  }
+  ASSERT_TRUE(SendMessage(process_.socket.get(), update, fds).ok());
+  EXPECT_TRUE(NextReport().updated());
+}
+
+::corral::egress::v1::Report EgressTest::NextReport() {
   char bytes[4096];
   const ssize_t got = ::recv(process_.socket.get(), bytes, sizeof(bytes), 0);
-  Event event;
+  ::corral::egress::v1::Report report;
   EXPECT_GT(got, 0) << "corral-egress has ended";
-  EXPECT_TRUE(event.ParseFromArray(bytes, static_cast<int>(got)));
-  return event;
+  EXPECT_TRUE(report.ParseFromArray(bytes, static_cast<int>(got)));
+  return report;
 }
 
 }  // namespace egress

@@ -37,6 +37,9 @@ class EgressTest : public ::testing::Test {
   // Starts the program with the rules so far. 127.0.0.1 is an allowed network.
   void Start();
   void Restart();
+  // Sends the rules so far to the program, with listeners for further ports,
+  // and waits until they are in force.
+  void Update();
   // Starts the program with these descriptors, which start_ describes. Another
   // way of running it overrides both and sets process_.socket.
   virtual void Launch(const std::vector<int>& fds);
@@ -64,6 +67,7 @@ class EgressTest : public ::testing::Test {
 
   // Waits for the next event.
   Event NextEvent();
+  ::corral::egress::v1::Report NextReport();
 
   tests::NameServer server_;
   tests::NetworkNamespace inside_;

@@ -51,6 +51,19 @@ absl::Status Add(InnerSockets* inner, Descriptor::Kind kind, int type,
   return absl::OkStatus();
 }
 
+absl::Status AddListeners(InnerSockets* inner, const std::set<uint16_t>& ports,
+                          bool ipv6) {
+  for (const uint16_t port : ports) {
+    RETURN_IF_ERROR(
+        Add(inner, Descriptor::LISTENER, SOCK_STREAM, IpAddress(), port));
+    if (ipv6) {
+      RETURN_IF_ERROR(Add(inner, Descriptor::LISTENER, SOCK_STREAM,
+                          IpAddress(in6addr_any), port));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddRoute(const char* address, uint8_t length) {
   ASSIGN_OR_RETURN(const IpAddress network, IpAddress::Parse(address));
   return sandbox::AddLocalRoute(network.family(), network.bytes().data(),
@@ -70,14 +83,14 @@ absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports) {
   ASSIGN_OR_RETURN(const IpAddress dns, IpAddress::Parse("127.0.0.53"));
   RETURN_IF_ERROR(Add(&inner, Descriptor::DNS_UDP, SOCK_DGRAM, dns, kDnsPort));
   RETURN_IF_ERROR(Add(&inner, Descriptor::DNS_TCP, SOCK_STREAM, dns, kDnsPort));
-  for (const uint16_t port : ports) {
-    RETURN_IF_ERROR(
-        Add(&inner, Descriptor::LISTENER, SOCK_STREAM, IpAddress(), port));
-    if (ipv6.ok()) {
-      RETURN_IF_ERROR(Add(&inner, Descriptor::LISTENER, SOCK_STREAM,
-                          IpAddress(in6addr_any), port));
-    }
-  }
+  RETURN_IF_ERROR(AddListeners(&inner, ports, ipv6.ok()));
+  return inner;
+}
+
+absl::StatusOr<InnerSockets> OpenListeners(const std::set<uint16_t>& ports,
+                                           bool ipv6) {
+  InnerSockets inner;
+  RETURN_IF_ERROR(AddListeners(&inner, ports, ipv6));
   return inner;
 }
 

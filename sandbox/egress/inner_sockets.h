@@ -25,6 +25,10 @@ struct InnerSockets {
 // loopback interface is up.
 absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports);
 
+// Opens the listeners for further ports in the present network namespace.
+absl::StatusOr<InnerSockets> OpenListeners(const std::set<uint16_t>& ports,
+                                           bool ipv6);
+
 // The content of /etc/resolv.conf in the sandbox.
 inline constexpr char kInnerResolvConf[] =
     "nameserver 127.0.0.53\noptions timeout:5 attempts:2\n";

@@ -32,7 +32,7 @@ bool Journal::Rate::Take(absl::Time now) {
 bool Journal::IsRepetition(const Event& event, absl::Time now) {
   std::string key =
       absl::StrCat(event.kind(), " ", event.reason(), " ", event.host(), " ",
-                   event.port(), " ", event.claimed());
+                   event.port(), " ", event.claimed(), " ", event.transport());
   for (const Refusal& refusal : last_) {
     if (refusal.key == key && now - refusal.time < kRepetition) {
       return true;
@@ -62,7 +62,9 @@ void Journal::Report(Event event) {
 
 Journal::Sink PacketSink(int socket) {
   return [socket](const Event& event) {
-    const std::string bytes = event.SerializeAsString();
+    ::corral::egress::v1::Report report;
+    *report.mutable_event() = event;
+    const std::string bytes = report.SerializeAsString();
     return sandbox::SendPacket(socket, bytes.data(), bytes.size(), {},
                                MSG_DONTWAIT) == 0;
   };

@@ -57,7 +57,7 @@ class Journal {
   uint64_t left_out_ = 0;
 };
 
-// A sink that sends each event as a packet, without waiting.
+// A sink that sends each event in a Report, as a packet, without waiting.
 Journal::Sink PacketSink(int socket);
 
 }  // namespace egress

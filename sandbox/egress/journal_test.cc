@@ -156,11 +156,11 @@ TEST(PacketSinkTest, SendsEachEventWithoutWaiting) {
   EXPECT_TRUE(sink(Refusal("a.com")));
   char bytes[4096];
   const ssize_t got = ::recv(ours.get(), bytes, sizeof(bytes), 0);
-  Event event;
-  ASSERT_TRUE(event.ParseFromArray(bytes, static_cast<int>(got)));
-  EXPECT_EQ(event.host(), "a.com");
+  ::corral::egress::v1::Report report;
+  ASSERT_TRUE(report.ParseFromArray(bytes, static_cast<int>(got)));
+  EXPECT_EQ(report.event().host(), "a.com");
   int sent = 0;
-  while (sent < 1'000'000 && sink(event)) {
+  while (sent < 1'000'000 && sink(report.event())) {
     ++sent;
   }
   EXPECT_LT(sent, 1'000'000) << "nobody reads";

@@ -3,7 +3,6 @@
 // proto/corral/egress/v1/egress.proto.
 
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "sandbox/egress/journal.h"
 #include "sandbox/egress/packets.h"
 #include "sandbox/egress/proxy.h"
+#include "sandbox/egress/supervisor_link.h"
 
 namespace {
 
@@ -40,8 +40,14 @@ absl::Status Serve() {
                    egress::Proxy::Create(loop.get(), &journal, start,
                                          std::move(descriptors)));
   RETURN_IF_ERROR(egress::Confine());
-  // The supervisor sends nothing more: it has ended.
-  loop->Watch(kSupervisor, EPOLLIN, [](uint32_t) { std::_Exit(EXIT_SUCCESS); });
+  const egress::SupervisorLink link(loop.get(), kSupervisor, proxy.get(),
+                                    [](const absl::Status& end) {
+                                      if (absl::IsCancelled(end)) {
+                                        std::_Exit(EXIT_SUCCESS);
+                                      }
+                                      LOG(ERROR) << end.ToString();
+                                      std::_Exit(EXIT_FAILURE);
+                                    });
   loop->Run();
   return absl::OkStatus();
 }

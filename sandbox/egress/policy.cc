@@ -41,6 +41,12 @@ absl::StatusOr<Service> MakeService(const wire::Service& message) {
                  static_cast<uint16_t>(message.port()), message.header()};
 }
 
+bool IsSame(const Rule& one, const Rule& other) {
+  return one.pattern.Covers(other.pattern) &&
+         other.pattern.Covers(one.pattern) && one.ports == other.ports &&
+         one.protocol == other.protocol;
+}
+
 Limits MakeLimits(const wire::Limits& message) {
   Limits limits;
   if (message.connections() != 0) {
@@ -104,6 +110,22 @@ const Rule* Policy::Find(absl::string_view name, uint16_t port) const {
 
 std::string HostNameOf(const Service& service) {
   return absl::StrCat(service.name, ".corral.internal");
+}
+
+absl::StatusOr<wire::Policy> WithRules(wire::Policy policy,
+                                       const wire::Policy& further) {
+  ASSIGN_OR_RETURN(const Policy present, Policy::Make(policy));
+  std::vector<Rule> known = present.rules();
+  for (const wire::Rule& message : further.rules()) {
+    ASSIGN_OR_RETURN(Rule rule, MakeRule(message));
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const Rule& other) { return IsSame(rule, other); })) {
+      *policy.add_rules() = message;
+      known.push_back(std::move(rule));
+    }
+  }
+  RETURN_IF_ERROR(Policy::Make(policy).status());
+  return policy;
 }
 
 std::set<uint16_t> PortsOf(const wire::Policy& message) {

@@ -65,12 +65,19 @@ class Policy {
   const std::vector<Service>& services() const { return services_; }
 
   const Limits& limits() const { return limits_; }
+  const std::vector<Rule>& rules() const { return rules_; }
 
  private:
   std::vector<Rule> rules_;
   std::vector<Service> services_;
   Limits limits_;
 };
+
+// Returns the policy with the rules that it does not have yet at its end. A
+// rule with the same pattern, ports and protocol is the same one.
+// InvalidArgument as Policy::Make().
+absl::StatusOr<wire::Policy> WithRules(wire::Policy policy,
+                                       const wire::Policy& further);
 
 // The ports of all rules, and that of services if there are any.
 std::set<uint16_t> PortsOf(const wire::Policy& message);

@@ -113,6 +113,51 @@ TEST(PolicyTest, TakesDefaultsForLimitsThatAreNotSet) {
   EXPECT_EQ(limits.total, absl::Nanoseconds(4));
 }
 
+TEST(PolicyTest, GetsFurtherRulesAtItsEndAndNoneTwice) {
+  wire::Policy policy;
+  Add(&policy, "a.com", 443);
+  Add(&policy, "*.b.com", 443)->add_ports(80);
+  wire::Policy further;
+  Add(&further, "A.com.", 443);
+  Add(&further, "*.B.com", 80)->add_ports(443);
+  EXPECT_EQ(WithRules(policy, further)->rules_size(), 2);
+  further.Clear();
+  Add(&further, "a.com", 80);
+  Add(&further, "b.com", 443)->add_ports(80);
+  Add(&further, "*.a.b.com", 443)->add_ports(80);
+  Add(&further, "a.com", 443)->set_protocol(wire::Rule::TCP);
+  Add(&further, "a.com", 80);
+  const wire::Policy all = *WithRules(policy, further);
+  ASSERT_EQ(all.rules_size(), 6);
+  EXPECT_EQ(all.rules(0).host(), "a.com");
+  EXPECT_EQ(all.rules(2).ports(0), 80U);
+  EXPECT_EQ(all.rules(3).host(), "b.com");
+  EXPECT_EQ(all.rules(4).host(), "*.a.b.com");
+  EXPECT_EQ(all.rules(5).protocol(), wire::Rule::TCP);
+}
+
+TEST(PolicyTest, GetsNoFurtherRulesBeyondItsBounds) {
+  wire::Policy policy;
+  Add(&policy, "*.com", 443);
+  wire::Policy further;
+  for (uint32_t i = 1; i <= 15; ++i) {
+    Add(&further, "a.com", i);
+  }
+  EXPECT_TRUE(WithRules(policy, further).ok());
+  Add(&further, "a.com", 16);
+  EXPECT_THAT(WithRules(policy, further).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "more than 16 different ports"));
+  further.Clear();
+  further.add_rules()->set_host("no name");
+  EXPECT_FALSE(WithRules(policy, further).ok());
+  // Both are too many, though none of the rules is new.
+  for (int i = 0; i < 300; ++i) {
+    Add(&policy, "*.com", 443);
+  }
+  EXPECT_FALSE(WithRules(policy, wire::Policy()).ok());
+}
+
 TEST(PolicyTest, ListsEachPortOnce) {
   wire::Policy message;
   Add(&message, "a.com", 443)->add_ports(22);

@@ -77,6 +77,13 @@ UniqueFd TakeCredentials(const wire::Start& start,
   return UniqueFd();
 }
 
+absl::Status CheckCount(size_t came, int described) {
+  return came == static_cast<size_t>(described)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(
+                   came, " descriptors came instead of ", described));
+}
+
 absl::StatusOr<UniqueFd> TakeNames(const wire::Start& start,
                                    Proxy::Descriptors& descriptors) {
   for (int i = 0; i < start.descriptors_size(); ++i) {
@@ -98,11 +105,7 @@ absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(sandbox::EventLoop* loop,
                                                      Journal* journal,
                                                      const wire::Start& start,
                                                      Descriptors descriptors) {
-  if (descriptors.size() != static_cast<size_t>(start.descriptors_size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(descriptors.size(), " descriptors came instead of ",
-                     start.descriptors_size()));
-  }
+  RETURN_IF_ERROR(CheckCount(descriptors.size(), start.descriptors_size()));
   ASSIGN_OR_RETURN(Policy policy, Policy::Make(start.policy()));
   ASSIGN_OR_RETURN(AddressFilter filter, MakeFilter(start.policy()));
   ASSIGN_OR_RETURN(const UniqueFd file, TakeNames(start, descriptors));
@@ -170,6 +173,20 @@ absl::Status Proxy::TakeSockets(const wire::Start& start,
                                            start.policy().ipv6());
   dns_ = std::make_unique<DnsServer>(loop_, service_.get(), std::move(udp),
                                      std::move(tcp));
+  return absl::OkStatus();
+}
+
+absl::Status Proxy::Update(const wire::Update& update,
+                           Descriptors descriptors) {
+  RETURN_IF_ERROR(CheckCount(descriptors.size(), update.descriptors_size()));
+  ASSIGN_OR_RETURN(policy_, Policy::Make(update.policy()));
+  for (int i = 0; i < update.descriptors_size(); ++i) {
+    if (!SetNonBlocking(descriptors[i])) {
+      return absl::ErrnoToStatus(errno, "a listener does not block");
+    }
+    Listen(std::move(descriptors[i]),
+           static_cast<uint16_t>(update.descriptors(i).port()));
+  }
   return absl::OkStatus();
 }
 

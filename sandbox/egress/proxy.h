@@ -39,6 +39,10 @@ class Proxy {
                                                        Descriptors descriptors);
   ~Proxy();
 
+  // Replaces the policy for look-ups and connections to come, and listens on
+  // further ports. InvalidArgument: `update` is wrong.
+  absl::Status Update(const wire::Update& update, Descriptors descriptors);
+
  private:
   struct Listener {
     sandbox::UniqueFd socket;
@@ -60,7 +64,7 @@ class Proxy {
 
   sandbox::EventLoop* const loop_;
   Journal* const journal_;
-  const Policy policy_;
+  Policy policy_;
   const AddressFilter filter_;
   NameTable names_;
   const std::unique_ptr<Resolver> resolver_;

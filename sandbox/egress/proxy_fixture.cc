@@ -33,13 +33,22 @@ void ProxyTest::Launch(const std::vector<int>& fds) {
       loop_.get(), journal_.get(), start_, std::move(descriptors));
   ASSERT_TRUE(proxy.ok()) << proxy.status();
   proxy_ = *std::move(proxy);
+  link_ = std::make_unique<SupervisorLink>(
+      loop_.get(), events_.get(), proxy_.get(),
+      [this](const absl::Status&) { ::shutdown(events_.get(), SHUT_RDWR); });
   thread_ = std::thread([this] { loop_->Run(); });
+}
+
+void ProxyTest::AwaitEnd() {
+  char byte;
+  EXPECT_EQ(::recv(process_.socket.get(), &byte, sizeof(byte), 0), 0);
 }
 
 void ProxyTest::Kill() {
   if (thread_.joinable()) {
     loop_->Stop();
     thread_.join();
+    link_.reset();
     proxy_.reset();
   }
   EgressTest::Kill();

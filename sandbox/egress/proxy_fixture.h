@@ -16,6 +16,7 @@
 #include "sandbox/egress/egress_fixture.h"
 #include "sandbox/egress/journal.h"
 #include "sandbox/egress/proxy.h"
+#include "sandbox/egress/supervisor_link.h"
 
 namespace egress {
 
@@ -30,11 +31,15 @@ class ProxyTest : public EgressTest,
   void Launch(const std::vector<int>& fds) override;
   void Kill() override;
 
+  // Waits until the way out has given up.
+  void AwaitEnd();
+
  private:
   sandbox::UniqueFd events_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<sandbox::EventLoop> loop_;
   std::unique_ptr<Proxy> proxy_;
+  std::unique_ptr<SupervisorLink> link_;
   std::thread thread_;
 };
 

@@ -16,6 +16,7 @@
 #include "sandbox/base/event_loop.h"
 #include "sandbox/egress/journal.h"
 #include "sandbox/egress/name_table.h"
+#include "sandbox/egress/packets.h"
 #include "sandbox/egress/proxy_fixture.h"
 #include "sandbox/egress/tls_messages.h"
 #include "tests/network/dns_query.h"
@@ -289,6 +290,41 @@ TEST_P(ProxyTest, EndsAConnectionThatIsIdleOrLastsTooLong) {
     EXPECT_EQ(event.reason(), reason);
     EXPECT_GE(event.duration_ns(), 50'000'000);
   }
+}
+
+TEST_P(ProxyTest, ObeysAPolicyThatReplacesTheFirstOne) {
+  UpstreamServer server([](int socket) {
+    ReadUntil(socket, "\r\n\r\n");
+    SendAll(socket, kAnswer);
+  });
+  UpstreamServer other([](int socket) {
+    ReadUntil(socket, "\n");
+    SendAll(socket, "pong");
+  });
+  Serve("api.example", server);
+  Start();
+  EXPECT_EQ(Lookup("b.example"), "");
+  EXPECT_EQ(NextEvent().host(), "b.example");
+  // A connection of the first policy goes on.
+  const UniqueFd before = Dial("api.example", server.port());
+  Serve("b.example", other, Rule::TCP);
+  Update();
+  EXPECT_EQ(Exchange("b.example", other.port(), "ping\n"), "pong");
+  const std::string request = "GET / HTTP/1.1\r\nHost: api.example\r\n\r\n";
+  ::send(before.get(), request.data(), request.size(), MSG_NOSIGNAL);
+  char first;
+  EXPECT_EQ(::recv(before.get(), &first, 1, 0), 1);
+  EXPECT_EQ(first, 'H');
+}
+
+TEST_P(ProxyTest, RefusesAPolicyThatIsWrong) {
+  Allow("api.example", 443);
+  Start();
+  const sandbox::UniqueFd spare(::socket(AF_INET, SOCK_STREAM, 0));
+  ::corral::egress::v1::Update update;
+  ASSERT_TRUE(SendMessage(process_.socket.get(), update, {spare.get()}).ok());
+  // The process ends, and its supervisor starts another one.
+  AwaitEnd();
 }
 
 TEST_P(ProxyTest, KeepsAddressesOfNamesWhenItIsRestarted) {

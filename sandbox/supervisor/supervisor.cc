@@ -148,6 +148,9 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
     case wire::ToSupervisor::kDeleteSandbox:
       DeleteSandbox(id, request.delete_sandbox().cause());
       break;
+    case wire::ToSupervisor::kAllowHosts:
+      AllowHosts(id, request.allow_hosts());
+      break;
     case wire::ToSupervisor::REQUEST_NOT_SET:
       Reply(id, MakeFailure(wire::Reply::UNKNOWN_REQUEST,
                             "this supervisor does not know the request"));
@@ -292,6 +295,21 @@ absl::Status Supervisor::OpenWayOut(const wire::SandboxSpec& spec) {
   return absl::OkStatus();
 }
 
+void Supervisor::AllowHosts(uint64_t request_id,
+                            const wire::EgressRules& rules) {
+  if (way_out_ == nullptr) {
+    Reply(request_id,
+          MakeFailure(wire::Reply::EGRESS, "the sandbox has no way out"));
+    return;
+  }
+  way_out_->Allow(rules, [this, request_id](const absl::Status& status) {
+    wire::FromSupervisor message;
+    *message.mutable_egress_rules() = way_out_->rules();
+    control_.Send(std::move(message));
+    Reply(request_id, status);
+  });
+}
+
 void Supervisor::OnDisconnect() {
   if (state_ == State::kNew) {
     Abandon();
@@ -354,6 +372,9 @@ wire::Snapshot Supervisor::Snapshot() const {
   snapshot.set_ready(state_ == State::kReady);
   snapshot.set_schema_version(kSchemaVersion);
   snapshot.mutable_storage()->set_failure(storage_.failure());
+  if (way_out_ != nullptr) {
+    *snapshot.mutable_egress_rules() = way_out_->rules();
+  }
   commands_.AddReports(&snapshot);
   return snapshot;
 }

@@ -63,6 +63,7 @@ class Supervisor {
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
   absl::Status OpenWayOut(const wire::SandboxSpec& spec);
+  void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
 

@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <iterator>
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
@@ -21,79 +23,20 @@
 #include "sandbox/egress/name_table.h"
 #include "sandbox/egress/packets.h"
 #include "sandbox/egress/policy.h"
-#include "sandbox/kernel/mounts.h"
-#include "sandbox/kernel/namespaces.h"
-#include "sandbox/kernel/privileges.h"
+#include "sandbox/supervisor/way_out_sockets.h"
 
 namespace sandbox {
 namespace {
 
 using ::corral::egress::v1::Descriptor;
-using ::corral::egress::v1::Event;
-using ::corral::egress::v1::Inner;
+using ::corral::egress::v1::Policy;
+using ::corral::egress::v1::Report;
+using ::corral::egress::v1::Update;
 
 // Larger events do not exist.
 constexpr size_t kMaxEvent = 4096;
 // Events that are taken before others get their turn.
 constexpr int kBatch = 64;
-
-// The file of every sandbox, but hosts are looked up by DNS too.
-constexpr char kNameSwitch[] =
-    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
-    "networks: files\nprotocols: files\nservices: files\n";
-
-absl::StatusOr<::egress::InnerSockets> OpenInside(
-    int root, const std::set<uint16_t>& ports) {
-  RETURN_IF_ERROR(BecomeNamespaceRoot());
-  RETURN_IF_ERROR(
-      ReplaceEtc(root, {{"etc/resolv.conf", ::egress::kInnerResolvConf},
-                        {"etc/nsswitch.conf", kNameSwitch}}));
-  return ::egress::OpenInnerSockets(ports);
-}
-
-// In a child: sends the sockets, or why there are none.
-[[noreturn]] void SendInside(int socket, int root,
-                             const std::set<uint16_t>& ports) {
-  absl::StatusOr<::egress::InnerSockets> inner = OpenInside(root, ports);
-  std::vector<int> fds;
-  Inner description;
-  if (inner.ok()) {
-    description = std::move(inner->description);
-    for (const UniqueFd& fd : inner->sockets) {
-      fds.push_back(fd.get());
-    }
-  } else {
-    description.set_failure(std::string(inner.status().message()));
-  }
-  ::_exit(::egress::SendMessage(socket, description, fds).ok() ? 0 : 1);
-}
-
-// Returns the sockets that `inner` then describes.
-absl::StatusOr<std::vector<UniqueFd>> OpenSockets(
-    const Construction& made, const std::set<uint16_t>& ports, Inner* inner) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return absl::ErrnoToStatus(errno, "socketpair");
-  }
-  const UniqueFd ours(ends[0]);
-  UniqueFd theirs(ends[1]);
-  ASSIGN_OR_RETURN(const Child child, ForkInto(made.init.pidfd.get(), -1));
-  if (child.pid == 0) {
-    SendInside(theirs.get(), made.root.get(), ports);
-  }
-  theirs.Reset();
-  absl::StatusOr<std::vector<UniqueFd>> sockets =
-      ::egress::ReceiveMessage(ours.get(), inner);
-  siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
-  if (!sockets.ok()) {
-    return absl::AbortedError("a process was killed while it opened sockets");
-  }
-  if (!inner->failure().empty()) {
-    return absl::InternalError(absl::StrCat("way out: ", inner->failure()));
-  }
-  return sockets;
-}
 
 }  // namespace
 
@@ -103,42 +46,47 @@ absl::StatusOr<std::unique_ptr<WayOut>> WayOut::Open(
     std::vector<std::string> seen) {
   ASSIGN_OR_RETURN(NetworkLog log, NetworkLog::Create(directory));
   ASSIGN_OR_RETURN(UniqueFd names, ::egress::NameTable::MakeFile());
-  Inner inner;
-  ASSIGN_OR_RETURN(
-      std::vector<UniqueFd> sockets,
-      OpenSockets(made, ::egress::PortsOf(egress.policy()), &inner));
+  ASSIGN_OR_RETURN(::egress::InnerSockets inner,
+                   OpenWayOutSockets(made, ::egress::PortsOf(egress.policy())));
+  UniqueFd init(::fcntl(made.init.pidfd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!init.valid()) {
+    return absl::ErrnoToStatus(errno, "descriptor of init");
+  }
   std::unique_ptr<WayOut> way_out(
-      new WayOut(loop, user, std::move(log), std::move(names), egress,
-                 std::move(inner), std::move(sockets), std::move(seen)));
+      new WayOut(loop, user, std::move(log), std::move(names), std::move(init),
+                 egress, std::move(inner), std::move(seen)));
   RETURN_IF_ERROR(way_out->Start());
   return way_out;
 }
 
 WayOut::WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
-               const wire::Egress& egress, Inner inner,
-               std::vector<UniqueFd> sockets, std::vector<std::string> seen)
+               UniqueFd init, const wire::Egress& egress,
+               ::egress::InnerSockets inner, std::vector<std::string> seen)
     : loop_(loop),
       user_(user),
       log_(std::move(log)),
-      names_(std::move(names)),
-      sockets_(std::move(sockets)),
+      init_(std::move(init)),
       sources_(egress.credentials()),
       credentials_(loop, sources_, std::move(seen)) {
   *start_.mutable_policy() = egress.policy();
-  start_.mutable_policy()->set_ipv6(inner.ipv6());
+  start_.mutable_policy()->set_ipv6(inner.description.ipv6());
   *start_.mutable_name_servers() = egress.name_servers();
-  *start_.mutable_descriptors() = std::move(*inner.mutable_descriptors());
+  AddSockets(std::move(inner));
   start_.add_descriptors()->set_kind(Descriptor::NAMES);
+  sockets_.push_back(std::move(names));
 }
 
-WayOut::~WayOut() { EndProcess(); }
+WayOut::~WayOut() {
+  // The callers wait on a connection that ends with the sandbox.
+  waiting_.clear();
+  EndProcess();
+}
 
 absl::Status WayOut::Start() {
   std::vector<int> fds;
   for (const UniqueFd& socket : sockets_) {
     fds.push_back(socket.get());
   }
-  fds.push_back(names_.get());
   ::corral::egress::v1::Start start = start_;
   ASSIGN_OR_RETURN(const std::vector<UniqueFd> of_services,
                    OpenForServices(&start));
@@ -146,6 +94,8 @@ absl::Status WayOut::Start() {
     fds.push_back(fd.get());
   }
   ASSIGN_OR_RETURN(process_, ::egress::StartEgress(user_, start, fds));
+  // A process that hangs must not hang the supervisor with it.
+  ::fcntl(process_.socket.get(), F_SETFL, O_NONBLOCK);
   loop_->Watch(process_.socket.get(), EPOLLIN,
                [this](uint32_t) { OnEvents(); });
   loop_->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnEnd(); });
@@ -180,6 +130,69 @@ absl::StatusOr<std::vector<UniqueFd>> WayOut::OpenForServices(
   return opened;
 }
 
+void WayOut::AddSockets(::egress::InnerSockets inner) {
+  start_.mutable_descriptors()->MergeFrom(inner.description.descriptors());
+  std::move(inner.sockets.begin(), inner.sockets.end(),
+            std::back_inserter(sockets_));
+}
+
+void WayOut::Allow(const wire::EgressRules& rules, Done done) {
+  const absl::Status allowed = TryAllow(rules);
+  if (!allowed.ok()) {
+    done(WithFailure(wire::Reply::EGRESS, allowed));
+  } else if (process_.socket.valid()) {
+    waiting_.push_back(std::move(done));
+  } else {
+    // The next process begins with the new rules.
+    done(absl::OkStatus());
+  }
+}
+
+absl::Status WayOut::TryAllow(const wire::EgressRules& rules) {
+  ::corral::egress::v1::Policy further;
+  *further.mutable_rules() = rules.rules();
+  ASSIGN_OR_RETURN(Policy policy,
+                   ::egress::WithRules(start_.policy(), further));
+  std::set<uint16_t> ports = ::egress::PortsOf(policy);
+  for (const uint16_t port : ::egress::PortsOf(start_.policy())) {
+    ports.erase(port);
+  }
+  ASSIGN_OR_RETURN(::egress::InnerSockets inner,
+                   OpenFurtherListeners(init_, ports, policy.ipv6()));
+  *start_.mutable_policy() = std::move(policy);
+  Send(inner);
+  AddSockets(std::move(inner));
+  return absl::OkStatus();
+}
+
+void WayOut::Send(const ::egress::InnerSockets& further) {
+  if (!process_.socket.valid()) {
+    return;
+  }
+  Update update;
+  *update.mutable_policy() = start_.policy();
+  *update.mutable_descriptors() = further.description.descriptors();
+  std::vector<int> fds;
+  for (const UniqueFd& socket : further.sockets) {
+    fds.push_back(socket.get());
+  }
+  const absl::Status sent =
+      ::egress::SendMessage(process_.socket.get(), update, fds);
+  if (!sent.ok()) {
+    // It hangs or has ended. The next process begins with the new rules.
+    LOG(WARNING) << "corral-egress does not read: " << sent.ToString();
+    ::syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0);
+  }
+}
+
+void WayOut::AnswerOldest() {
+  if (!waiting_.empty()) {
+    Done done = std::move(waiting_.front());
+    waiting_.pop_front();
+    done(absl::OkStatus());
+  }
+}
+
 void WayOut::OnEvents() {
   if (!process_.socket.valid()) {
     return;
@@ -196,15 +209,28 @@ void WayOut::OnEvents() {
       loop_->SetEvents(process_.socket.get(), 0);
       return;
     }
-    Event event;
-    if (!event.ParseFromArray(bytes, static_cast<int>(packet.size))) {
-      continue;
-    }
-    const absl::Status kept = log_.Append(std::move(event));
-    if (!kept.ok()) {
-      LOG(WARNING) << "an event of the network is lost: " << kept.ToString();
+    Report report;
+    if (report.ParseFromArray(bytes, static_cast<int>(packet.size))) {
+      OnReport(std::move(report));
     }
   }
+}
+
+void WayOut::OnReport(Report report) {
+  if (report.updated()) {
+    AnswerOldest();
+    return;
+  }
+  const absl::Status kept = log_.Append(std::move(*report.mutable_event()));
+  if (!kept.ok()) {
+    LOG(WARNING) << "an event of the network is lost: " << kept.ToString();
+  }
+}
+
+wire::EgressRules WayOut::rules() const {
+  wire::EgressRules rules;
+  *rules.mutable_rules() = start_.policy().rules();
+  return rules;
 }
 
 bool WayOut::ReapIfOwn(pid_t pid) {
@@ -243,6 +269,9 @@ void WayOut::EndProcess() {
   siginfo_t info;
   ::waitid(P_PIDFD, static_cast<id_t>(process_.pidfd.get()), &info, WEXITED);
   process_ = ::egress::EgressProcess();
+  while (!waiting_.empty()) {
+    AnswerOldest();
+  }
 }
 
 }  // namespace sandbox

@@ -11,10 +11,12 @@
 
 #include <sys/types.h>
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -24,6 +26,7 @@
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/egress_process.h"
+#include "sandbox/egress/inner_sockets.h"
 #include "sandbox/storage/network_log.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/credential_server.h"
@@ -45,6 +48,15 @@ class WayOut {
   // Ends the process.
   ~WayOut();
 
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+
+  // Adds the rules that are new, all or none. Calls `done` when look-ups and
+  // connections to come obey them. EGRESS: there are too many rules or ports,
+  // or a port is in use inside.
+  void Allow(const wire::EgressRules& rules, Done done);
+  // All rules.
+  wire::EgressRules rules() const;
+
   bool Owns(pid_t pid) const {
     return (process_.pidfd.valid() && pid == process_.pid) ||
            credentials_.Owns(pid);
@@ -59,26 +71,36 @@ class WayOut {
   static constexpr absl::Duration kLastDelay = absl::Seconds(10);
 
   WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
-         const wire::Egress& egress, ::corral::egress::v1::Inner inner,
-         std::vector<UniqueFd> sockets, std::vector<std::string> seen);
+         UniqueFd init, const wire::Egress& egress,
+         ::egress::InnerSockets inner, std::vector<std::string> seen);
 
   absl::Status Start();
   // Returns the descriptors that services need, and describes them.
   absl::StatusOr<std::vector<UniqueFd>> OpenForServices(
       ::corral::egress::v1::Start* start);
+  void AddSockets(::egress::InnerSockets inner);
+  absl::Status TryAllow(const wire::EgressRules& rules);
+  // Sends the policy and further listeners to the process, if there is one.
+  void Send(const ::egress::InnerSockets& further);
+  void AnswerOldest();
   void OnEvents();
+  void OnReport(::corral::egress::v1::Report report);
   void OnEnd();
   void EndProcess();
 
   EventLoop* const loop_;
   const uid_t user_;
   NetworkLog log_;
-  const UniqueFd names_;
-  const std::vector<UniqueFd> sockets_;
+  // In the sandbox's network namespace.
+  const UniqueFd init_;
   ::corral::egress::v1::Start start_;
+  // Those that start_ describes.
+  std::vector<UniqueFd> sockets_;
   const CredentialServer::Sources sources_;
   CredentialServer credentials_;
   ::egress::EgressProcess process_;
+  // Callers that wait for the reports of updates, the oldest first.
+  std::deque<Done> waiting_;
   absl::Duration delay_ = kFirstDelay;
   Timer restart_;
   // Pending while a process counts as one that ends soon.

@@ -131,7 +131,9 @@ absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
     status.Update(Check(ceilings, field, sandbox, bound));
   }
   if (ceilings.has_egress()) {
-    status.Update(CheckEgressCeiling(ceilings.egress(), field, sandbox));
+    status.Update(CheckEgressCeiling(ceilings.egress(),
+                                     absl::StrCat(field, ".egress_rules"),
+                                     sandbox.egress_rules()));
   }
   status.Update(CheckProfile(ceilings, field, sandbox.profile()));
   return status;

@@ -243,7 +243,8 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
   if (wanted.network() == corral::v1::Sandbox::ALLOW_LIST) {
     *spec.mutable_egress() = defaults.egress;
     SelectServices(wanted, spec.mutable_egress());
-    spec.mutable_egress()->mutable_policy()->MergeFrom(ToPolicy(wanted));
+    spec.mutable_egress()->mutable_policy()->MergeFrom(
+        ToPolicy(wanted.egress_rules()));
   }
   spec.set_profile(ToWire(wanted.profile()));
   return spec;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
@@ -25,8 +26,10 @@ using google::protobuf::util::TimeUtil;
 constexpr Range kPorts = {1, UINT16_MAX};
 constexpr uint32_t kServicePort = 80;
 
+using Rules = google::protobuf::RepeatedPtrField<EgressRule>;
+
 std::string PathOf(absl::string_view field, int index) {
-  return absl::StrCat(field, ".egress_rules[", index, "]");
+  return absl::StrCat(field, "[", index, "]");
 }
 
 absl::Status CheckRule(const std::string& field, const EgressRule& rule) {
@@ -79,24 +82,30 @@ absl::Status CheckEgress(absl::string_view field, const Sandbox& sandbox) {
     return InvalidField(absl::StrCat(field, ".network"),
                         absl::StrCat(sandbox.network()), "NONE, ALLOW_LIST");
   }
-  const int count = sandbox.egress_rules_size();
   const std::string rules = absl::StrCat(field, ".egress_rules");
-  if (sandbox.network() != Sandbox::ALLOW_LIST && count > 0) {
-    return InvalidField(rules, absl::StrCat(count, " rules"),
+  if (sandbox.network() != Sandbox::ALLOW_LIST &&
+      !sandbox.egress_rules().empty()) {
+    return InvalidField(rules,
+                        absl::StrCat(sandbox.egress_rules_size(), " rules"),
                         "none, unless network is ALLOW_LIST");
-  }
-  if (count > egress::kMaxRules) {
-    return InvalidField(rules, absl::StrCat(count, " rules"),
-                        absl::StrCat("at most ", egress::kMaxRules, " rules"));
   }
   std::set<uint32_t> ports;
   if (!sandbox.egress_services().empty()) {
     ports.insert(kServicePort);
   }
+  return CheckEgressRules(rules, sandbox.egress_rules(), std::move(ports));
+}
+
+absl::Status CheckEgressRules(absl::string_view field, const Rules& rules,
+                              std::set<uint32_t> ports) {
+  const int count = rules.size();
+  if (count > egress::kMaxRules) {
+    return InvalidField(field, absl::StrCat(count, " rules"),
+                        absl::StrCat("at most ", egress::kMaxRules, " rules"));
+  }
   for (int i = 0; i < count; ++i) {
-    const EgressRule& rule = sandbox.egress_rules(i);
-    RETURN_IF_ERROR(CheckRule(PathOf(field, i), rule));
-    ports.merge(PortsOf(rule));
+    RETURN_IF_ERROR(CheckRule(PathOf(field, i), rules[i]));
+    ports.merge(PortsOf(rules[i]));
     if (ports.size() > egress::kMaxPorts) {
       return InvalidField(
           absl::StrCat(PathOf(field, i), ".ports"),
@@ -109,9 +118,9 @@ absl::Status CheckEgress(absl::string_view field, const Sandbox& sandbox) {
 
 absl::Status CheckEgressCeiling(
     const corral::config::v1::EgressCeiling& ceiling, absl::string_view field,
-    const Sandbox& sandbox) {
-  for (int i = 0; i < sandbox.egress_rules_size(); ++i) {
-    const EgressRule& rule = sandbox.egress_rules(i);
+    const Rules& rules) {
+  for (int i = 0; i < rules.size(); ++i) {
+    const EgressRule& rule = rules[i];
     if (std::none_of(ceiling.rules().begin(), ceiling.rules().end(),
                      [&](const corral::config::v1::EgressRule& allowed) {
                        return Covers(allowed, rule);
@@ -123,9 +132,9 @@ absl::Status CheckEgressCeiling(
   return absl::OkStatus();
 }
 
-corral::egress::v1::Policy ToPolicy(const Sandbox& sandbox) {
+corral::egress::v1::Policy ToPolicy(const Rules& rules) {
   corral::egress::v1::Policy policy;
-  for (const EgressRule& rule : sandbox.egress_rules()) {
+  for (const EgressRule& rule : rules) {
     corral::egress::v1::Rule* const made = policy.add_rules();
     made->set_host(rule.host());
     made->set_protocol(rule.protocol() == EgressRule::TCP
@@ -166,6 +175,8 @@ NetworkEvent FromEvent(const corral::egress::v1::Event& event) {
   described.set_claimed(event.claimed());
   described.set_upstream(event.upstream());
   described.set_left_out(event.left_out());
+  described.set_transport(
+      static_cast<NetworkEvent::Transport>(event.transport()));
   if (event.kind() == corral::egress::v1::Event::CONNECTION_ENDED) {
     described.set_sent_bytes(event.sent_bytes());
     described.set_received_bytes(event.received_bytes());

@@ -87,7 +87,9 @@ TEST(EgressRulesTest, KeepsRequestsWithinTheCeiling) {
         "host: '*.b.example.com'",
         "host: 'git.example.com' ports: 22 protocol: TCP",
         "host: 'git.example.com' ports: [22, 443]"}) {
-    EXPECT_THAT(CheckEgressCeiling(ceiling, "sandbox", WithRule(rule)), IsOk())
+    EXPECT_THAT(CheckEgressCeiling(ceiling, "sandbox.egress_rules",
+                                   WithRule(rule).egress_rules()),
+                IsOk())
         << rule;
   }
   for (const char* rule :
@@ -95,19 +97,21 @@ TEST(EgressRulesTest, KeepsRequestsWithinTheCeiling) {
         "host: 'a.example.com' ports: 8080",
         "host: 'a.example.com' ports: 443 protocol: TCP",
         "host: '*.example.com' ports: 22 protocol: TCP"}) {
-    EXPECT_THAT(CheckEgressCeiling(ceiling, "sandbox", WithRule(rule)),
+    EXPECT_THAT(CheckEgressCeiling(ceiling, "sandbox.egress_rules",
+                                   WithRule(rule).egress_rules()),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("sandbox.egress_rules[0]")))
         << rule;
   }
-  EXPECT_THAT(CheckEgressCeiling(EgressCeiling(), "sandbox",
-                                 Parse("network: ALLOW_LIST")),
+  EXPECT_THAT(CheckEgressCeiling(EgressCeiling(), "sandbox.egress_rules",
+                                 Parse("network: ALLOW_LIST").egress_rules()),
               IsOk());
 }
 
 TEST(EgressRulesTest, DescribesTheRulesInForce) {
   Sandbox described;
-  DescribePolicy(ToPolicy(WithRule("host: 'a.com'")), &described);
+  DescribePolicy(ToPolicy(WithRule("host: 'a.com'").egress_rules()),
+                 &described);
   EXPECT_EQ(described.ShortDebugString(),
             "network: ALLOW_LIST egress_rules { host: \"a.com\" ports: 80 "
             "ports: 443 protocol: WEB }");
@@ -168,8 +172,10 @@ TEST(EgressRulesTest, DescribesServices) {
 
 TEST(EgressRulesTest, DescribesARuleOfAnyProtocol) {
   Sandbox described;
-  DescribePolicy(ToPolicy(WithRule("host: 'a.com' ports: 22 protocol: TCP")),
-                 &described);
+  DescribePolicy(
+      ToPolicy(
+          WithRule("host: 'a.com' ports: 22 protocol: TCP").egress_rules()),
+      &described);
   EXPECT_EQ(described.ShortDebugString(),
             "network: ALLOW_LIST egress_rules { host: \"a.com\" ports: 22 "
             "protocol: TCP }");

@@ -140,8 +140,23 @@ void Sandbox::BeginLifetime() {
   });
 }
 
+wire::SandboxSpec Sandbox::PresentSpec() const {
+  wire::SandboxSpec spec = spec_;
+  MutexLock lock(&mutex_);
+  if (egress_rules_.has_value()) {
+    *spec.mutable_egress()->mutable_policy()->mutable_rules() =
+        egress_rules_->rules();
+  }
+  return spec;
+}
+
+void Sandbox::OnEgressRules(const wire::EgressRules& rules) {
+  MutexLock lock(&mutex_);
+  egress_rules_ = rules;
+}
+
 corral::v1::Sandbox Sandbox::Describe() const {
-  corral::v1::Sandbox description = FromSpec(spec_);
+  corral::v1::Sandbox description = FromSpec(PresentSpec());
   MutexLock lock(&mutex_);
   description.set_state(state_.ToApi());
   if (state_.state() == State::kFailed) {

@@ -100,7 +100,10 @@ class Sandbox final : public sandbox::SupervisorObserver,
                                          Origin origin);
 
   const std::string& id() const { return spec_.id(); }
+  // The description that was written last before this object was made.
   const sandbox::wire::SandboxSpec& spec() const { return spec_; }
+  // The same with the rules of the way out that are in force.
+  sandbox::wire::SandboxSpec PresentSpec() const;
   // The request that made it.
   const sandbox::wire::RequestIdentity& request() const {
     return spec_.request();
@@ -189,6 +192,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
   void OnOutput(const sandbox::wire::OutputChange& change) override;
   void OnStorage(const sandbox::wire::Storage& storage) override;
+  void OnEgressRules(const sandbox::wire::EgressRules& rules) override;
   void OnGone(const sandbox::wire::SandboxEnd& end) override;
 
  private:
@@ -264,6 +268,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Events that came before Attach(); absent after it.
   std::optional<std::vector<EarlyEvent>> early_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<sandbox::SupervisorConnection> supervisor_
+      ABSL_GUARDED_BY(mutex_);
+  // The rules that the supervisor reported; absent: those of the spec.
+  std::optional<sandbox::wire::EgressRules> egress_rules_
       ABSL_GUARDED_BY(mutex_);
   // Why the supervisor is gone. The supervisor's own report counts more than
   // the server's guess.

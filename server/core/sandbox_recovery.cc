@@ -163,6 +163,9 @@ void Sandbox::Load(const wire::ExecutionRecord& record,
 
 void Sandbox::OnSnapshot(const wire::Snapshot& snapshot) {
   OnStorage(snapshot.storage());
+  if (snapshot.has_egress_rules()) {
+    OnEgressRules(snapshot.egress_rules());
+  }
   if (snapshot.schema_version() != kSchemaVersion) {
     LOG(WARNING) << "the supervisor of " << spec_.name()
                  << " speaks schema version " << snapshot.schema_version()

@@ -110,9 +110,7 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
   if (::mkdir(directory.c_str(), 0700) != 0) {
     return Failed("mkdir", directory);
   }
-  absl::Status written = sandbox::ReplaceFile(absl::StrCat(directory, kSpec),
-                                              sandbox::SealRecord(spec),
-                                              sandbox::Durability::kMachine);
+  absl::Status written = ReplaceSpec(spec);
   if (written.ok()) {
     written = SyncDirectory(absl::StrCat(path_, "/sandboxes"));
   }
@@ -120,6 +118,12 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
     RemoveTree(directory).IgnoreError();
   }
   return written;
+}
+
+absl::Status StateDirectory::ReplaceSpec(const SandboxSpec& spec) {
+  return sandbox::ReplaceFile(absl::StrCat(spec.directory(), kSpec),
+                              sandbox::SealRecord(spec),
+                              sandbox::Durability::kMachine);
 }
 
 absl::StatusOr<std::vector<std::string>> StateDirectory::ListSandboxes() const {

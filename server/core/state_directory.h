@@ -46,6 +46,11 @@ class StateDirectory {
   // nothing behind. AlreadyExists: another sandbox has that directory.
   absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
 
+  // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one
+  // is there.
+  static absl::Status ReplaceSpec(
+      const corral::supervisor::v1::SandboxSpec& spec);
+
   // Returns all names in the directory of sandboxes: ids, and leftovers that
   // are to be removed.
   absl::StatusOr<std::vector<std::string>> ListSandboxes() const;

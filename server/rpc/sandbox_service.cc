@@ -22,6 +22,7 @@
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
+#include "server/rpc/allow_hosts.h"
 #include "server/rpc/unary_reply.h"
 #include "server/runtime/activity.h"
 
@@ -163,6 +164,29 @@ grpc::ServerUnaryReactor* SandboxService::ListNetworkEvents(
                reply = ReplyLater(reactor, std::move(call))]() mutable {
                 reply(ReadEvents(*sandbox, request->after(), size, response));
               });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SandboxService::AllowHosts(
+    grpc::CallbackServerContext* context,
+    const corral::v1::AllowHostsRequest* request,
+    corral::v1::Sandbox* response) {
+  Activity::Call call = activity_->BeginCall();
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
+      FindSandbox(sandboxes_->registry(), request->name());
+  if (!sandbox.ok()) {
+    return Reply(context, sandbox.status());
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  server::AllowHosts(*sandbox, *request, ceilings_, reads_,
+                     [sandbox = *sandbox, response,
+                      reply = ReplyLater(reactor, std::move(call))](
+                         const absl::Status& allowed) mutable {
+                       if (allowed.ok()) {
+                         *response = sandbox->Describe();
+                       }
+                       reply(allowed);
+                     });
   return reactor;
 }
 

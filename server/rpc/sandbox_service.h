@@ -44,6 +44,10 @@ class SandboxService final
       grpc::CallbackServerContext* context,
       const corral::v1::ListNetworkEventsRequest* request,
       corral::v1::ListNetworkEventsResponse* response) override;
+  grpc::ServerUnaryReactor* AllowHosts(
+      grpc::CallbackServerContext* context,
+      const corral::v1::AllowHostsRequest* request,
+      corral::v1::Sandbox* response) override;
 
  private:
   Sandboxes* const sandboxes_;

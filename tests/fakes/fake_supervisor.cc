@@ -65,6 +65,9 @@ wire::Snapshot FakeSupervisor::Snapshot() const {
   wire::Snapshot snapshot;
   snapshot.set_ready(ready_);
   snapshot.set_schema_version(1);
+  if (!rules_.rules().empty()) {
+    *snapshot.mutable_egress_rules() = AllRules();
+  }
   for (const auto& [id, running] : executions_) {
     *snapshot.add_executions() = Report(running);
   }
@@ -257,6 +260,22 @@ void FakeSupervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
       .logs.at(acknowledge.stream())
       .Acknowledge(acknowledge.offset());
   TellOutput(acknowledge.execution_id());
+}
+
+wire::EgressRules FakeSupervisor::AllRules() const {
+  wire::EgressRules all;
+  *all.mutable_rules() = spec_.egress().policy().rules();
+  all.MergeFrom(rules_);
+  return all;
+}
+
+absl::Status FakeSupervisor::AllowHosts(const wire::EgressRules& rules) {
+  if (!rules_refusal_.ok()) {
+    return rules_refusal_;
+  }
+  rules_.MergeFrom(rules);
+  observer_->OnEgressRules(AllRules());
+  return absl::OkStatus();
 }
 
 absl::Status FakeSupervisor::DeleteExecution(const std::string& execution) {

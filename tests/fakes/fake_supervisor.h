@@ -61,6 +61,9 @@ class FakeSupervisor {
   // Inputs are refused with this from now on.
   void RefuseInput(const absl::Status& error) { input_refusal_ = error; }
 
+  // Further rules are refused with this from now on.
+  void RefuseRules(const absl::Status& error) { rules_refusal_ = error; }
+
   void Write(const std::string& execution, sandbox::wire::Stream stream,
              const std::string& bytes);
   // From wait(2).
@@ -88,6 +91,7 @@ class FakeSupervisor {
   void WriteInput(const sandbox::wire::WriteInput& input,
                   sandbox::SupervisorConnection::InputDone done);
   void Acknowledge(const sandbox::wire::Acknowledge& acknowledge);
+  absl::Status AllowHosts(const sandbox::wire::EgressRules& rules);
   absl::Status DeleteExecution(const std::string& execution);
   void DeleteSandbox(sandbox::wire::ExitRecord::Cause cause);
 
@@ -98,6 +102,7 @@ class FakeSupervisor {
   };
 
   std::string Directory(const std::string& execution) const;
+  sandbox::wire::EgressRules AllRules() const;
   void CreateLogs(const std::string& directory, Running* running);
   // The record without the command, and what the logs hold.
   static sandbox::wire::ExecutionRecord Report(const Running& running);
@@ -112,6 +117,8 @@ class FakeSupervisor {
   absl::Status refusal_;
   absl::Status deletion_refusal_;
   absl::Status input_refusal_;
+  absl::Status rules_refusal_;
+  sandbox::wire::EgressRules rules_;
   Death death_ = Death::kNone;
   int starts_ = 0;
   bool hold_input_ = false;

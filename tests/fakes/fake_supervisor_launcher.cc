@@ -76,6 +76,12 @@ class FakeSupervisorLauncher::Connection
       }
     });
   }
+  void AllowHosts(wire::EgressRules rules, Done done) override {
+    Ask(std::move(done),
+        [rules = std::move(rules)](FakeSupervisor& supervisor) {
+          return supervisor.AllowHosts(rules);
+        });
+  }
   void DeleteExecution(const std::string& execution_id, Done done) override {
     Ask(std::move(done), [execution_id](FakeSupervisor& supervisor) {
       return supervisor.DeleteExecution(execution_id);

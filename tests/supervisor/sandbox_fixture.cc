@@ -51,6 +51,16 @@ void Recorder::OnStorage(const wire::Storage& storage) {
   mutex_.Signal();
 }
 
+void Recorder::OnEgressRules(const wire::EgressRules& rules) {
+  MutexLock lock(&mutex_);
+  egress_rules_ = rules;
+}
+
+wire::EgressRules Recorder::egress_rules() {
+  MutexLock lock(&mutex_);
+  return egress_rules_;
+}
+
 void Recorder::OnGone(const wire::SandboxEnd& end) {
   MutexLock lock(&mutex_);
   gone_ = end;

@@ -27,6 +27,7 @@ class Recorder : public SupervisorObserver {
   void OnExecution(const wire::ExecutionRecord& record) override;
   void OnOutput(const wire::OutputChange&) override;
   void OnStorage(const wire::Storage& storage) override;
+  void OnEgressRules(const wire::EgressRules& rules) override;
   void OnGone(const wire::SandboxEnd& end) override;
 
   // Waits until the execution or the sandbox has ended; returns the last
@@ -39,6 +40,8 @@ class Recorder : public SupervisorObserver {
   // Waits for more than `seen` reports. Returns how many there were.
   int WaitForMore(int seen);
   bool Ended(const std::string& id);
+  // The last ones that were reported.
+  wire::EgressRules egress_rules();
 
  private:
   Mutex mutex_;
@@ -46,6 +49,7 @@ class Recorder : public SupervisorObserver {
   std::vector<wire::Snapshot> snapshots_ ABSL_GUARDED_BY(mutex_);
   std::string storage_failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<wire::SandboxEnd> gone_ ABSL_GUARDED_BY(mutex_);
+  wire::EgressRules egress_rules_ ABSL_GUARDED_BY(mutex_);
   int reports_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/storage/network_log.h"
 #include "tests/network/name_server.h"
 #include "tests/network/upstream_server.h"
@@ -60,6 +62,11 @@ class WayOutTest : public ::testing::Test {
                           "(echo hello >&3; read -r line <&3; "
                           "echo \"$line\") ",
                           connection)});
+  }
+  absl::Status Allow(const wire::EgressRules& rules) {
+    Outcome outcome;
+    sandbox_.connection().AllowHosts(rules, outcome.Callback());
+    return outcome.Wait();
   }
   // The supervisor keeps the log of events open.
   bool IsSupervisor(const std::string& pid) {
@@ -134,6 +141,83 @@ TEST_F(WayOutTest, ReplacesItsProcessEachTimeItEnds) {
     EXPECT_EQ(sandbox_.Output(id, "stdout"), "hello\n");
     EXPECT_EQ(::kill(process, SIGKILL), 0);
   }
+}
+
+TEST_F(WayOutTest, TakesFurtherRulesWhileCommandsRun) {
+  tests::UpstreamServer other(tests::Echo);
+  names_.Set("late.example", {"127.0.0.1"});
+  const std::string dial =
+      absl::StrCat("3<>/dev/tcp/late.example/", other.port());
+  const auto talk = [&](const std::string& id) {
+    return sandbox_.Command(
+        id, {"/bin/bash", "-c",
+             absl::StrCat("(echo hello >&3; read -r line <&3; echo \"$line\") ",
+                          dial)});
+  };
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  EXPECT_NE(sandbox_.Run(talk("a")).exit().wait_status(), 0);
+  // A connection by the first rules goes on.
+  ASSERT_THAT(sandbox_.Start(Talk("b", "")), IsOk());
+  wire::EgressRules further;
+  Rule* const rule = further.add_rules();
+  rule->set_host("late.example");
+  rule->add_ports(other.port());
+  rule->set_protocol(Rule::TCP);
+  ASSERT_THAT(Allow(further), IsOk());
+  EXPECT_EQ(sandbox_.recorder().egress_rules().rules_size(), 2);
+  EXPECT_EQ(sandbox_.Run(talk("c")).exit().wait_status(), 0);
+  EXPECT_EQ(sandbox_.Output("c", "stdout"), "hello\n");
+  EXPECT_EQ(sandbox_.WaitForEnd("b").exit().wait_status(), 0);
+  ASSERT_THAT(Allow(further), IsOk());
+  EXPECT_EQ(sandbox_.recorder().egress_rules().rules_size(), 2);
+  // The next process has them too.
+  const pid_t process = AwaitProcess(0);
+  EXPECT_EQ(::kill(process, SIGKILL), 0);
+  AwaitProcess(process);
+  EXPECT_EQ(sandbox_.Run(talk("d")).exit().wait_status(), 0);
+}
+
+TEST_F(WayOutTest, TakesFurtherRulesWhileItsProcessHangs) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  const pid_t process = AwaitProcess(0);
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  wire::EgressRules further;
+  Rule* const rule = further.add_rules();
+  rule->set_host("late.example");
+  rule->add_ports(443);
+  // Each takes room of the socket, which nobody reads, until the supervisor
+  // replaces the process.
+  std::deque<Outcome> outcomes;
+  for (int i = 0; i < 200; ++i) {
+    rule->set_host(absl::StrCat("*.", std::string(63, 'a'), ".", i, ".",
+                                std::string(63, 'b'), ".example"));
+    sandbox_.connection().AllowHosts(further,
+                                     outcomes.emplace_back().Callback());
+  }
+  for (Outcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.Wait(), IsOk());
+  }
+  EXPECT_EQ(sandbox_.recorder().egress_rules().rules_size(), 201);
+}
+
+TEST_F(WayOutTest, RefusesAPortThatIsInUseInside) {
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  wire::EgressRules further;
+  Rule* const rule = further.add_rules();
+  rule->set_host("late.example");
+  rule->add_ports(53);
+  const absl::Status refused = Allow(further);
+  EXPECT_EQ(FailureOf(refused), wire::Reply::EGRESS);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("0.0.0.0:53"));
+  rule->set_ports(0, 80);
+  EXPECT_THAT(Allow(further), IsOk());
+  EXPECT_EQ(sandbox_.recorder().egress_rules().rules_size(), 2);
+}
+
+TEST_F(WayOutTest, ReportsThatASandboxHasNone) {
+  sandbox_.spec().clear_egress();
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  EXPECT_EQ(FailureOf(Allow(wire::EgressRules())), wire::Reply::EGRESS);
 }
 
 TEST_F(WayOutTest, EndsItsProcessWithTheSandbox) {

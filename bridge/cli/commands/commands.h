@@ -26,6 +26,7 @@ absl::StatusOr<int> Create(Invocation invocation);
 absl::StatusOr<int> Exec(Invocation invocation);
 absl::StatusOr<int> Attach(Invocation invocation);
 absl::StatusOr<int> Ps(Invocation invocation);
+absl::StatusOr<int> Allow(Invocation invocation);
 absl::StatusOr<int> Logs(Invocation invocation);
 absl::StatusOr<int> Screen(Invocation invocation);
 absl::StatusOr<int> Record(Invocation invocation);

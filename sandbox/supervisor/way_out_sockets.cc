@@ -1,0 +1,108 @@
+#include "sandbox/supervisor/way_out_sockets.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/egress/v1/egress.pb.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/egress/packets.h"
+#include "sandbox/kernel/mounts.h"
+#include "sandbox/kernel/namespaces.h"
+#include "sandbox/kernel/privileges.h"
+
+namespace sandbox {
+namespace {
+
+using ::corral::egress::v1::Inner;
+using ::egress::InnerSockets;
+
+// The file of every sandbox, but hosts are looked up by DNS too.
+constexpr char kNameSwitch[] =
+    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+    "networks: files\nprotocols: files\nservices: files\n";
+
+absl::StatusOr<InnerSockets> OpenInside(int root,
+                                        const std::set<uint16_t>& ports) {
+  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  RETURN_IF_ERROR(
+      ReplaceEtc(root, {{"etc/resolv.conf", ::egress::kInnerResolvConf},
+                        {"etc/nsswitch.conf", kNameSwitch}}));
+  return ::egress::OpenInnerSockets(ports);
+}
+
+// In a child: sends the sockets, or why there are none.
+[[noreturn]] void SendInside(int socket, int root,
+                             const std::set<uint16_t>& ports) {
+  absl::StatusOr<InnerSockets> inner = OpenInside(root, ports);
+  std::vector<int> fds;
+  Inner description;
+  if (inner.ok()) {
+    description = std::move(inner->description);
+    for (const UniqueFd& fd : inner->sockets) {
+      fds.push_back(fd.get());
+    }
+  } else {
+    description.set_failure(std::string(inner.status().message()));
+  }
+  ::_exit(::egress::SendMessage(socket, description, fds).ok() ? 0 : 1);
+}
+
+}  // namespace
+
+absl::StatusOr<InnerSockets> OpenWayOutSockets(
+    const Construction& made, const std::set<uint16_t>& ports) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
+  }
+  const UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  ASSIGN_OR_RETURN(const Child child, ForkInto(made.init.pidfd.get(), -1));
+  if (child.pid == 0) {
+    SendInside(theirs.get(), made.root.get(), ports);
+  }
+  theirs.Reset();
+  InnerSockets inner;
+  absl::StatusOr<std::vector<UniqueFd>> sockets =
+      ::egress::ReceiveMessage(ours.get(), &inner.description);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
+  if (!sockets.ok()) {
+    return absl::AbortedError("a process was killed while it opened sockets");
+  }
+  if (!inner.description.failure().empty()) {
+    return absl::InternalError(
+        absl::StrCat("way out: ", inner.description.failure()));
+  }
+  inner.sockets = *std::move(sockets);
+  return inner;
+}
+
+absl::StatusOr<InnerSockets> OpenFurtherListeners(
+    const UniqueFd& pidfd, const std::set<uint16_t>& ports, bool ipv6) {
+  absl::StatusOr<InnerSockets> inner = InnerSockets();
+  if (ports.empty()) {
+    return inner;
+  }
+  // A thread can enter a network namespace alone. A process in the sandbox
+  // would be in reach of what runs there.
+  std::thread opener([&] {
+    inner = ::setns(pidfd.get(), CLONE_NEWNET) == 0
+                ? ::egress::OpenListeners(ports, ipv6)
+                : absl::ErrnoToStatus(errno, "enter the network namespace");
+  });
+  opener.join();
+  return inner;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,28 @@
+// Opens the sockets of a way out in the network namespace of a sandbox.
+
+#ifndef SANDBOX_SUPERVISOR_WAY_OUT_SOCKETS_H_
+#define SANDBOX_SUPERVISOR_WAY_OUT_SOCKETS_H_
+
+#include <cstdint>
+#include <set>
+
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/inner_sockets.h"
+#include "sandbox/supervisor/construction.h"
+
+namespace sandbox {
+
+// Prepares the sandbox `made`, in which nothing untrusted runs yet, for a way
+// out: its /etc, its routes and its sockets. For a process without threads.
+absl::StatusOr<::egress::InnerSockets> OpenWayOutSockets(
+    const Construction& made, const std::set<uint16_t>& ports);
+
+// Opens listeners for further ports in the network namespace of the process
+// behind `pidfd`, whatever runs there. Needs privileges in that namespace.
+absl::StatusOr<::egress::InnerSockets> OpenFurtherListeners(
+    const UniqueFd& pidfd, const std::set<uint16_t>& ports, bool ipv6);
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_WAY_OUT_SOCKETS_H_
