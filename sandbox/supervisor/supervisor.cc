@@ -63,7 +63,7 @@ std::vector<WorkspaceMount> WorkspacesOf(const wire::SandboxSpec& spec,
 
 // The directories of the host that commands see, besides the system's.
 std::vector<std::string> DirectoriesOf(const wire::SandboxSpec& spec) {
-  std::vector<std::string> directories = {"/usr"};
+  std::vector<std::string> directories;
   for (const WorkspaceMount& mount : WorkspacesOf(spec, 0)) {
     directories.push_back(mount.path);
   }
