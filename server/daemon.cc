@@ -177,7 +177,8 @@ Daemon::Daemon(const corral::config::v1::ServerConfig& config,
                          config.ceilings()),
       admin_service_(FixedInfo(config, ToFeatures(isolation)),
                      &sandboxes_.registry(), &storage_, &activity_),
-      screen_service_(&sandboxes_, &timers_, &activity_) {}
+      screen_service_(&sandboxes_, &timers_, &activity_),
+      port_service_(&sandboxes_, &activity_) {}
 
 Daemon::~Daemon() {
   if (server_ != nullptr) {
@@ -197,6 +198,7 @@ absl::Status Daemon::Start(Listener* listener) {
   builder.RegisterService(&execution_service_);
   builder.RegisterService(&admin_service_);
   builder.RegisterService(&screen_service_);
+  builder.RegisterService(&port_service_);
   SetKeepalive(&builder);
   grpc::ResourceQuota memory("corrald");
   memory.Resize(max_rpc_memory_bytes_);

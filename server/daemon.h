@@ -24,6 +24,7 @@
 #include "server/core/workspace_policy.h"
 #include "server/net/handover.h"
 #include "server/net/listener.h"
+#include "server/ports/port_service.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/sandbox_service.h"
@@ -92,6 +93,7 @@ class Daemon {
   ExecutionService execution_service_;
   AdminService admin_service_;
   ScreenService screen_service_;
+  PortService port_service_;
   Listener* listener_ = nullptr;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -44,6 +44,8 @@ constexpr Subcommand kSubcommands[] = {
     {"wait", "Wait for the end of an execution", Wait},
     {"kill", "Send a signal to an execution", Kill},
     {"rm", "Remove sandboxes and executions", Remove},
+    {"port-forward", "Reach servers in a sandbox from this machine",
+     PortForward},
     {"prune", "Delete executions that have ended", Prune},
     {"info", "Show what the server enforces on its host", Info},
 };
@@ -80,7 +82,7 @@ std::string Summary() {
       "\n"
       "Commands (corral COMMAND --help describes one):";
   for (const Subcommand& subcommand : kSubcommands) {
-    absl::StrAppend(&text, absl::StrFormat("\n  %-10s%s", subcommand.name,
+    absl::StrAppend(&text, absl::StrFormat("\n  %-14s%s", subcommand.name,
                                            subcommand.summary));
   }
   return text;

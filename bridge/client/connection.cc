@@ -221,6 +221,7 @@ Connection::Connection(ServerAddress address, Timing timing,
       sandboxes_(corral::v1::SandboxService::NewStub(channel_)),
       executions_(corral::v1::ExecutionService::NewStub(channel_)),
       screens_(corral::v1::ScreenService::NewStub(channel_)),
+      ports_(corral::v1::PortService::NewStub(channel_)),
       admin_(corral::v1::AdminService::NewStub(channel_)) {}
 
 bool Connection::Reconnect(absl::Time deadline,

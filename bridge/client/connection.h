@@ -25,6 +25,7 @@
 #include "bridge/client/timing.h"
 #include "corral/v1/admin.grpc.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
+#include "corral/v1/port.grpc.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "corral/v1/screen_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -57,6 +58,7 @@ class Connection {
     return *executions_;
   }
   corral::v1::ScreenService::StubInterface& screens() { return *screens_; }
+  corral::v1::PortService::StubInterface& ports() { return *ports_; }
   corral::v1::AdminService::StubInterface& admin() { return *admin_; }
 
   // In the form of ConnectOptions.server.
@@ -81,6 +83,7 @@ class Connection {
   std::unique_ptr<corral::v1::SandboxService::StubInterface> sandboxes_;
   std::unique_ptr<corral::v1::ExecutionService::StubInterface> executions_;
   std::unique_ptr<corral::v1::ScreenService::StubInterface> screens_;
+  std::unique_ptr<corral::v1::PortService::StubInterface> ports_;
   std::unique_ptr<corral::v1::AdminService::StubInterface> admin_;
 };
 

@@ -140,11 +140,12 @@ absl::StatusOr<UniqueFd> PacketSocket::PeerProcess() const {
   return pidfd;
 }
 
-absl::Status PacketSocket::Send(const google::protobuf::MessageLite& message) {
+absl::Status PacketSocket::Send(const google::protobuf::MessageLite& message,
+                                const std::vector<int>& fds) {
   const std::string data = message.SerializeAsString();
   // An empty packet is the end of the stream for the receiver.
   if (!data.empty() && data.size() <= kMaxPacket) {
-    return sandbox::Send(fd_.get(), data, {});
+    return sandbox::Send(fd_.get(), data, fds);
   }
   ASSIGN_OR_RETURN(UniqueFd memfd, ToMemfd(data));
   return sandbox::Send(fd_.get(), "", {memfd.get()});
@@ -173,7 +174,7 @@ bool PacketSocket::MakeRoom() {
 }
 
 absl::StatusOr<bool> PacketSocket::Receive(
-    google::protobuf::MessageLite* message) {
+    google::protobuf::MessageLite* message, std::vector<UniqueFd>* fds) {
   if (!MakeRoom()) {
     return false;
   }
@@ -200,6 +201,9 @@ absl::StatusOr<bool> PacketSocket::Receive(
   }
   if (!message->ParseFromArray(buffer_.data(), static_cast<int>(packet.size))) {
     return absl::InvalidArgumentError("a message that does not parse");
+  }
+  if (fds != nullptr) {
+    *fds = std::move(packet.fds);
   }
   return true;
 }

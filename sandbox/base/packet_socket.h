@@ -9,6 +9,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,17 +36,19 @@ class PacketSocket {
   bool valid() const { return fd_.valid(); }
   int fd() const { return fd_.get(); }
 
-  // Sends one message without waiting. Unavailable: the peer does not read;
-  // nothing was sent. ResourceExhausted: this host is short of something;
-  // nothing was sent, and a retry may succeed. FailedPrecondition: the peer is
-  // gone.
-  absl::Status Send(const google::protobuf::MessageLite& message);
+  // Sends one message without waiting, with `fds`, which only a message of at
+  // most 64 KiB may have. Unavailable: the peer does not read; nothing was
+  // sent. ResourceExhausted: this host is short of something; nothing was sent,
+  // and a retry may succeed. FailedPrecondition: the peer is gone.
+  absl::Status Send(const google::protobuf::MessageLite& message,
+                    const std::vector<int>& fds = {});
 
   // Receives the next message without waiting. Returns false if there is none
   // now. FailedPrecondition: the peer is gone. InvalidArgument: the peer sent
-  // something else. Closes descriptors that come with a packet, except the
-  // memfd of a large message.
-  absl::StatusOr<bool> Receive(google::protobuf::MessageLite* message);
+  // something else. `fds` gets the descriptors that came with the message,
+  // as far as this process may have more; null: they are closed.
+  absl::StatusOr<bool> Receive(google::protobuf::MessageLite* message,
+                               std::vector<UniqueFd>* fds = nullptr);
 
  private:
   // Returns false if there is no message, or if the next one is large and no

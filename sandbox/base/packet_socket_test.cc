@@ -110,6 +110,40 @@ TEST_F(PacketSocketTest, PassesASnapshotOfTheMostExecutions) {
   EXPECT_EQ(received.snapshot().executions_size(), 100'000);
 }
 
+TEST_F(PacketSocketTest, PassesDescriptorsOnlyToAReceiverThatTakesThem) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  ASSERT_THAT(ours_.Send(Message(1), {writer.get()}), IsOk());
+  ASSERT_THAT(ours_.Send(Message(2), {writer.get(), reader.get()}), IsOk());
+  writer.Reset();
+  const size_t before = OpenDescriptors();
+  ASSERT_TRUE(*theirs_.Receive(&received_));
+  EXPECT_EQ(OpenDescriptors(), before);
+  std::vector<UniqueFd> fds;
+  ASSERT_TRUE(*theirs_.Receive(&received_, &fds));
+  EXPECT_EQ(received_.data().size(), 2u);
+  ASSERT_EQ(fds.size(), 2u);
+  EXPECT_EQ(::write(fds[0].get(), "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(reader.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+}
+
+TEST_F(PacketSocketTest, ReceivesAMessageWithoutDescriptorsWhenNoneIsLeft) {
+  ASSERT_THAT(ours_.Send(Message(1), {ours_.fd()}), IsOk());
+  std::vector<UniqueFd> fds;
+  bool received;
+  {
+    const tests::NoDescriptors none;
+    received = *theirs_.Receive(&received_, &fds);
+  }
+  EXPECT_TRUE(received);
+  EXPECT_EQ(received_.data().size(), 1u);
+  EXPECT_TRUE(fds.empty());
+}
+
 TEST_F(PacketSocketTest, ReceivesALargeMessageWhenNoDescriptorIsLeft) {
   ASSERT_THAT(ours_.Send(Message(1 << 20)), IsOk());
   ASSERT_THAT(ours_.Send(Message(2 << 20)), IsOk());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
@@ -18,13 +19,6 @@ namespace {
 // The delay before another attempt to send a message for which the host lacked
 // memory or descriptors.
 constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
-
-SupervisorConnection::InputDone WithoutInput(SupervisorConnection::Done done) {
-  return [done = std::move(done)](absl::Status status,
-                                  const wire::InputState&) mutable {
-    done(std::move(status));
-  };
-}
 
 // Random: a supervisor may answer requests of an earlier server on this
 // connection, and their numbers must not match.
@@ -112,7 +106,7 @@ void LocalSupervisorConnection::Unwatch() {
 }
 
 void LocalSupervisorConnection::Request(wire::ToSupervisor request,
-                                        InputDone done) {
+                                        Answer done) {
   if (*let_go_) {
     return;
   }
@@ -129,7 +123,7 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
     }
   }
   loop_->Post([done = std::move(done)]() mutable {
-    done(LostStatus(), wire::InputState());
+    done(LostStatus(), wire::Reply(), {});
   });
 }
 
@@ -194,23 +188,25 @@ void LocalSupervisorConnection::OnReady(uint32_t events) {
 void LocalSupervisorConnection::Receive() {
   // One message for each event: the observer may destroy this object.
   wire::FromSupervisor message;
-  const absl::StatusOr<bool> got = socket_.Receive(&message);
+  std::vector<UniqueFd> fds;
+  const absl::StatusOr<bool> got = socket_.Receive(&message, &fds);
   if (!got.ok()) {
     OnEnd(got.status());
     return;
   }
   if (*got) {
-    OnMessage(message);
+    OnMessage(message, std::move(fds));
   }
 }
 
-void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message) {
+void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message,
+                                          std::vector<UniqueFd> fds) {
   switch (message.message_case()) {
     case wire::FromSupervisor::kSnapshot:
       observer_->OnSnapshot(message.snapshot());
       break;
     case wire::FromSupervisor::kReply:
-      OnReply(message.reply());
+      OnReply(message.reply(), std::move(fds));
       break;
     case wire::FromSupervisor::kExecution:
       observer_->OnExecution(message.execution());
@@ -234,8 +230,9 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message) {
   }
 }
 
-void LocalSupervisorConnection::OnReply(const wire::Reply& reply) {
-  InputDone done;
+void LocalSupervisorConnection::OnReply(const wire::Reply& reply,
+                                        std::vector<UniqueFd> fds) {
+  Answer done;
   {
     MutexLock lock(&mutex_);
     const auto found = pending_.find(reply.request_id());
@@ -245,7 +242,7 @@ void LocalSupervisorConnection::OnReply(const wire::Reply& reply) {
     done = std::move(found->second);
     pending_.erase(found);
   }
-  done(MakeFailure(reply.failure(), reply.message()), reply.input());
+  done(MakeFailure(reply.failure(), reply.message()), reply, std::move(fds));
 }
 
 void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
@@ -253,7 +250,7 @@ void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
     return;
   }
   Unwatch();
-  std::map<uint64_t, InputDone> pending;
+  std::map<uint64_t, Answer> pending;
   bool deleted;
   {
     MutexLock lock(&mutex_);
@@ -262,7 +259,7 @@ void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
     deleted = delete_request_ != 0 && pending.count(delete_request_) == 0;
   }
   for (auto& [id, done] : pending) {
-    done(LostStatus(), wire::InputState());
+    done(LostStatus(), wire::Reply(), {});
   }
   const bool explained = end_.cause() != wire::SandboxEnd::CAUSE_UNSPECIFIED;
   if (!explained && deleted) {
@@ -287,14 +284,15 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
   {
     MutexLock lock(&mutex_);
     request.set_request_id(next_request_++);
-    pending_.emplace(request.request_id(),
-                     WithoutInput([this, done = std::move(done)](
-                                      absl::Status status) mutable {
-                       if (creation_ != nullptr) {
-                         creation_->OnAnswer();
-                       }
-                       done(std::move(status));
-                     }));
+    pending_.emplace(
+        request.request_id(),
+        [this, done = std::move(done)](absl::Status status, const wire::Reply&,
+                                       const std::vector<UniqueFd>&) mutable {
+          if (creation_ != nullptr) {
+            creation_->OnAnswer();
+          }
+          done(std::move(status));
+        });
   }
   // One step of the loop: the end of a supervisor that is dead already must
   // find creation_, which replaces it.
@@ -330,18 +328,6 @@ bool LocalSupervisorConnection::AskAnotherSupervisor() {
   pidfd_ = std::move(other->pidfd);
   Watch();
   return true;
-}
-
-void LocalSupervisorConnection::Ask(wire::ToSupervisor request, Done done) {
-  Request(std::move(request), WithoutInput(std::move(done)));
-}
-
-void LocalSupervisorConnection::DeleteSandbox(wire::ExitRecord::Cause cause,
-                                              Done done) {
-  wire::ToSupervisor request;
-  request.mutable_delete_sandbox()->set_cause(cause);
-  Ask(std::move(request), std::move(done));
-  Post([this] { LimitEnd(); });
 }
 
 void LocalSupervisorConnection::LimitEnd() {

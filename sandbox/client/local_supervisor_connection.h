@@ -11,8 +11,10 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/event_loop.h"
@@ -62,10 +64,15 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void WriteInput(wire::WriteInput input, InputDone done) override;
   void Acknowledge(wire::Acknowledge acknowledge) override;
   void AllowHosts(wire::EgressRules rules, Done done) override;
+  void MakeSockets(SocketsDone done) override;
   void DeleteExecution(const std::string& execution_id, Done done) override;
   void DeleteSandbox(wire::ExitRecord::Cause cause, Done done) override;
 
  private:
+  // The whole reply and the descriptors that came with it.
+  using Answer = absl::AnyInvocable<void(absl::Status, const wire::Reply&,
+                                         std::vector<UniqueFd>)>;
+
   // Runs `function` on the loop's thread, unless this is destroyed before.
   void Post(std::function<void()> function);
   void Watch();
@@ -75,8 +82,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Kill();
   // Asks another supervisor for the sandbox, if there is one to ask.
   bool AskAnotherSupervisor();
-  void Request(wire::ToSupervisor request, InputDone done);
-  // Makes a request whose reply has no state of an input.
+  void Request(wire::ToSupervisor request, Answer done);
+  // Makes a request whose reply is its status alone.
   void Ask(wire::ToSupervisor request, Done done);
   void Send(const wire::ToSupervisor& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -84,8 +91,9 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Flush();
   void FlushLater();
   void Receive();
-  void OnMessage(const wire::FromSupervisor& message);
-  void OnReply(const wire::Reply& reply);
+  void OnMessage(const wire::FromSupervisor& message,
+                 std::vector<UniqueFd> fds);
+  void OnReply(const wire::Reply& reply, std::vector<UniqueFd> fds);
   void OnEnd(const absl::Status& why);
 
   EventLoop* const loop_;
@@ -113,7 +121,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // The id of DeleteSandbox(); 0: it was not called.
   uint64_t delete_request_ ABSL_GUARDED_BY(mutex_) = 0;
   // Requests without a reply, by id.
-  std::map<uint64_t, InputDone> pending_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Answer> pending_ ABSL_GUARDED_BY(mutex_);
   // Requests that the socket had no room for.
   std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
 

@@ -46,6 +46,11 @@ class DeadSupervisorConnection : public SupervisorConnection {
   void AllowHosts(wire::EgressRules, Done done) override {
     Refuse(std::move(done));
   }
+  void MakeSockets(SocketsDone done) override {
+    Refuse([done = std::move(done)](absl::Status status) mutable {
+      done(std::move(status));
+    });
+  }
   void DeleteExecution(const std::string&, Done done) override {
     Refuse(std::move(done));
   }

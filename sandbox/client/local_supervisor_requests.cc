@@ -1,13 +1,25 @@
-// The requests about executions and the way out.
+// The requests of LocalSupervisorConnection, and their answers.
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/local_supervisor_connection.h"
 #include "sandbox/client/supervisor_connection.h"
 
 namespace sandbox {
+void LocalSupervisorConnection::Ask(wire::ToSupervisor request, Done done) {
+  Request(std::move(request),
+          [done = std::move(done)](absl::Status status, const wire::Reply&,
+                                   const std::vector<UniqueFd>&) mutable {
+            done(std::move(status));
+          });
+}
 
 void LocalSupervisorConnection::Start(wire::StartExecution start, Done done) {
   wire::ToSupervisor request;
@@ -31,7 +43,11 @@ void LocalSupervisorConnection::WriteInput(wire::WriteInput input,
                                            InputDone done) {
   wire::ToSupervisor request;
   *request.mutable_write_input() = std::move(input);
-  Request(std::move(request), std::move(done));
+  Request(std::move(request), [done = std::move(done)](
+                                  absl::Status status, const wire::Reply& reply,
+                                  const std::vector<UniqueFd>&) mutable {
+    done(std::move(status), reply.input());
+  });
 }
 
 void LocalSupervisorConnection::Acknowledge(wire::Acknowledge acknowledge) {
@@ -50,11 +66,37 @@ void LocalSupervisorConnection::AllowHosts(wire::EgressRules rules, Done done) {
   Ask(std::move(request), std::move(done));
 }
 
+void LocalSupervisorConnection::MakeSockets(SocketsDone done) {
+  wire::ToSupervisor request;
+  request.mutable_make_sockets();
+  Request(
+      std::move(request),
+      [done = std::move(done)](const absl::Status& status, const wire::Reply&,
+                               std::vector<UniqueFd> fds) mutable {
+        if (!status.ok()) {
+          done(status);
+        } else if (fds.empty()) {
+          done(MakeFailure(wire::Reply::SHORTAGE,
+                           "the server has no descriptor left"));
+        } else {
+          done(std::move(fds));
+        }
+      });
+}
+
 void LocalSupervisorConnection::DeleteExecution(const std::string& execution_id,
                                                 Done done) {
   wire::ToSupervisor request;
   request.mutable_delete_execution()->set_execution_id(execution_id);
   Ask(std::move(request), std::move(done));
+}
+
+void LocalSupervisorConnection::DeleteSandbox(wire::ExitRecord::Cause cause,
+                                              Done done) {
+  wire::ToSupervisor request;
+  request.mutable_delete_sandbox()->set_cause(cause);
+  Ask(std::move(request), std::move(done));
+  Post([this] { LimitEnd(); });
 }
 
 }  // namespace sandbox

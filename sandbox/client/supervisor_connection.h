@@ -14,10 +14,13 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
 
@@ -55,6 +58,8 @@ class SupervisorConnection {
   using Done = absl::AnyInvocable<void(absl::Status)>;
   using InputDone =
       absl::AnyInvocable<void(absl::Status, const wire::InputState&)>;
+  using SocketsDone =
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<UniqueFd>>)>;
 
   // Disconnects; the sandbox lives on. Outstanding callbacks are dropped.
   virtual ~SupervisorConnection() = default;
@@ -75,6 +80,11 @@ class SupervisorConnection {
   // Adds rules to the way out. EGRESS: it does not take them.
   // UNKNOWN_REQUEST: the supervisor is older than such requests.
   virtual void AllowHosts(wire::EgressRules rules, Done done) = 0;
+
+  // Makes TCP sockets in the network namespace of the sandbox, see
+  // wire::MakeSockets: at least one. SANDBOX_NOT_READY, UNKNOWN_REQUEST (the
+  // supervisor is too old), SHORTAGE (of descriptors, in this process).
+  virtual void MakeSockets(SocketsDone done) = 0;
 
   // Kills what is left of the execution, removes its cgroup and its directory.
   virtual void DeleteExecution(const std::string& execution_id, Done done) = 0;

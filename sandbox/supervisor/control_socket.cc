@@ -131,13 +131,14 @@ bool ControlSocket::ReceiveOne() {
   return *got;
 }
 
-void ControlSocket::Send(wire::FromSupervisor message) {
+void ControlSocket::Send(wire::FromSupervisor message,
+                         std::vector<UniqueFd> fds) {
   if (socket_.valid()) {
     if (message.execution().has_exit()) {
       // The record has the final state of the logs.
       changed_.erase(message.execution().id());
     }
-    queue_.push_back(std::move(message));
+    queue_.push_back({std::move(message), std::move(fds)});
     Flush();
   }
 }
@@ -156,7 +157,11 @@ void ControlSocket::SendOutputChange(wire::OutputChange change) {
 
 absl::Status ControlSocket::SendNext() {
   if (!queue_.empty()) {
-    RETURN_IF_ERROR(socket_.Send(queue_.front()));
+    std::vector<int> fds;
+    for (const UniqueFd& fd : queue_.front().fds) {
+      fds.push_back(fd.get());
+    }
+    RETURN_IF_ERROR(socket_.Send(queue_.front().message, fds));
     queue_.pop_front();
     return absl::OkStatus();
   }

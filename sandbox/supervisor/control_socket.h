@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,8 +41,8 @@ class ControlSocket {
   absl::Status Listen(const std::string& directory);
 
   // Never blocks. A message waits until the peer reads it; without a peer it is
-  // dropped.
-  void Send(wire::FromSupervisor message);
+  // dropped. `fds` go with it.
+  void Send(wire::FromSupervisor message, std::vector<UniqueFd> fds = {});
   // Reports what the logs of an execution hold now. At most one such message
   // waits, however often this is called: a later change replaces an earlier one
   // of the same execution.
@@ -51,6 +52,11 @@ class ControlSocket {
   bool idle() const { return queue_.empty() && changed_.empty(); }
 
  private:
+  struct Outgoing {
+    wire::FromSupervisor message;
+    std::vector<UniqueFd> fds;
+  };
+
   void Adopt(PacketSocket socket);
   void OnReady(uint32_t events);
   void Accept();
@@ -71,7 +77,7 @@ class ControlSocket {
   bool waiting_ = false;
   Timer flush_timer_;
   Timer changes_timer_;
-  std::deque<wire::FromSupervisor> queue_;
+  std::deque<Outgoing> queue_;
   // By execution.
   std::map<std::string, wire::OutputChange> changed_;
 };

@@ -13,8 +13,10 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/inside_sockets.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
@@ -150,6 +152,9 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
       break;
     case wire::ToSupervisor::kAllowHosts:
       AllowHosts(id, request.allow_hosts());
+      break;
+    case wire::ToSupervisor::kMakeSockets:
+      MakeSockets(id);
       break;
     case wire::ToSupervisor::REQUEST_NOT_SET:
       Reply(id, MakeFailure(wire::Reply::UNKNOWN_REQUEST,
@@ -327,6 +332,23 @@ void Supervisor::StartExecution(uint64_t request_id,
                   [this, request_id](const absl::Status& status) {
                     Reply(request_id, status);
                   });
+}
+
+void Supervisor::MakeSockets(uint64_t request_id) {
+  if (state_ != State::kReady) {
+    Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
+                                  "the sandbox is not ready"));
+    return;
+  }
+  absl::StatusOr<std::vector<UniqueFd>> sockets =
+      MakeTcpSocketsIn(construction_.init.pidfd.get());
+  if (!sockets.ok()) {
+    Reply(request_id, sockets.status());
+    return;
+  }
+  wire::FromSupervisor message;
+  message.mutable_reply()->set_request_id(request_id);
+  control_.Send(std::move(message), *std::move(sockets));
 }
 
 void Supervisor::OnState(const wire::ExecutionRecord& record) {

@@ -65,6 +65,7 @@ class Supervisor {
   absl::Status OpenWayOut(const wire::SandboxSpec& spec);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
+  void MakeSockets(uint64_t request_id);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
 
   // Calls `action` with the execution, or answers NO_SUCH_EXECUTION.

@@ -17,6 +17,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/strange_children.h"
 #include "sandbox/supervisor/supervisor.h"
@@ -72,7 +74,8 @@ class SupervisorTest : public ::testing::Test {
   // Receives the next message. False: the supervisor has closed the connection.
   bool Receive(wire::FromSupervisor* message) {
     for (;;) {
-      const absl::StatusOr<bool> got = server_.Receive(message);
+      std::vector<UniqueFd> fds;
+      const absl::StatusOr<bool> got = server_.Receive(message, &fds);
       if (!got.ok()) {
         created_ = false;
         return false;
@@ -80,6 +83,9 @@ class SupervisorTest : public ::testing::Test {
       if (*got) {
         if (message->has_execution()) {
           records_[message->execution().id()] = message->execution();
+        }
+        if (message->has_reply()) {
+          fds_ = std::move(fds);
         }
         if (message->has_failed()) {
           failed_ = message->failed();
@@ -153,6 +159,12 @@ class SupervisorTest : public ::testing::Test {
     text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;
   }
+  // Waits until the command has written something.
+  void AwaitOutput(const std::string& id) {
+    wire::FromSupervisor message;
+    while (Output(id).empty() && Receive(&message)) {
+    }
+  }
   // The child of the supervisor with this name, when there is one that is not
   // `before`.
   pid_t AwaitChild(const std::string& name, pid_t before = 0) const {
@@ -177,6 +189,8 @@ class SupervisorTest : public ::testing::Test {
   // The last reports of executions.
   std::map<std::string, wire::ExecutionRecord> records_;
   wire::SandboxEnd failed_;
+  // The descriptors that came with the last reply.
+  std::vector<UniqueFd> fds_;
 };
 
 }  // namespace sandbox

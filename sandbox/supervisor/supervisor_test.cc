@@ -2,8 +2,13 @@
 
 #include "sandbox/supervisor/supervisor.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -14,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/supervisor_fixture.h"
 
@@ -53,6 +59,51 @@ TEST_F(SupervisorTest, RefusesRequestsThatItCannotServe) {
     EXPECT_EQ(reply.failure(), wire::Reply::NO_SUCH_EXECUTION);
     EXPECT_EQ(reply.message(), "no execution x");
   }
+}
+
+TEST_F(SupervisorTest, MakesSocketsThatReachServersOfTheSandboxOnly) {
+  const auto make = [](wire::ToSupervisor& request) {
+    request.mutable_make_sockets();
+  };
+  EXPECT_EQ(Ask(make).failure(), wire::Reply::SANDBOX_NOT_READY);
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  // The same port outside.
+  const UniqueFd outside(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(outside.get(), name, size), 0);
+  ASSERT_EQ(::listen(outside.get(), 1), 0);
+  ASSERT_EQ(::getsockname(outside.get(), name, &size), 0);
+
+  ASSERT_EQ(Ask(make).failure(), wire::Reply::NONE);
+  ASSERT_GE(fds_.size(), 1u);
+  ASSERT_LE(fds_.size(), 2u);
+  for (size_t i = 0; i < fds_.size(); ++i) {
+    int domain = 0;
+    socklen_t domain_size = sizeof(domain);
+    ::getsockopt(fds_[i].get(), SOL_SOCKET, SO_DOMAIN, &domain, &domain_size);
+    EXPECT_EQ(domain, i == 0 ? AF_INET : AF_INET6);
+    EXPECT_NE(::fcntl(fds_[i].get(), F_GETFL) & O_NONBLOCK, 0);
+  }
+  ::fcntl(fds_[0].get(), F_SETFL, 0);
+  EXPECT_EQ(::connect(fds_[0].get(), name, size), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
+
+  Start("e1", absl::StrCat("exec python3 -c 'import socket; s = "
+                           "socket.create_server((\"127.0.0.1\", ",
+                           ntohs(address.sin_port),
+                           ")); print(1, flush=True); s.accept()[0].send(b"
+                           "\"inside\")'"));
+  AwaitOutput("e1");
+  ASSERT_EQ(Ask(make).failure(), wire::Reply::NONE);
+  ::fcntl(fds_[0].get(), F_SETFL, 0);
+  ASSERT_EQ(::connect(fds_[0].get(), name, size), 0);
+  char text[7] = {};
+  EXPECT_EQ(::recv(fds_[0].get(), text, 6, MSG_WAITALL), 6);
+  EXPECT_STREQ(text, "inside");
 }
 
 TEST_F(SupervisorTest, PassesSignalsSizesAndInputToACommand) {

@@ -168,6 +168,38 @@ absl::Status RequestMismatch(absl::string_view request_id,
                {{"name", std::string(name)}});
 }
 
+absl::Status PortRefused(absl::string_view name, uint32_t port) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, corral::v1::PORT_REFUSED,
+      absl::StrCat("no server listens on port ", port, " in sandbox ", name),
+      {{"name", std::string(name)}, {"port", absl::StrCat(port)}});
+}
+
+absl::Status PortTimedOut(absl::string_view name, uint32_t port,
+                          absl::Duration waited) {
+  return Error(absl::StatusCode::kFailedPrecondition,
+               corral::v1::PORT_TIMED_OUT,
+               absl::StrCat("the server on port ", port, " in sandbox ", name,
+                            " has not accepted the connection for ",
+                            absl::FormatDuration(waited)),
+               {{"name", std::string(name)}, {"port", absl::StrCat(port)}});
+}
+
+absl::Status ConnectionReset(absl::string_view name, absl::string_view why) {
+  return Error(absl::StatusCode::kAborted, corral::v1::CONNECTION_RESET,
+               absl::StrCat("connection to sandbox ", name, ": ", why),
+               {{"name", std::string(name)}});
+}
+
+absl::Status SandboxTooOld(absl::string_view name, absl::string_view lacks) {
+  return Error(absl::StatusCode::kFailedPrecondition,
+               corral::v1::SANDBOX_TOO_OLD,
+               absl::StrCat("sandbox ", name,
+                            " was made by an older version of Corral, without ",
+                            lacks, "; a new sandbox has it"),
+               {{"name", std::string(name)}});
+}
+
 absl::Status StorageFailed(absl::string_view where, const absl::Status& cause) {
   return Error(absl::StatusCode::kUnavailable, corral::v1::STORAGE_FAILED,
                absl::StrCat(where, ": ", cause.message()));

@@ -62,6 +62,17 @@ absl::Status RequestMismatch(absl::string_view request_id,
 // does not work at present.
 absl::Status ScreenUnavailable(absl::string_view name, absl::string_view why);
 
+// PORT_REFUSED, PORT_TIMED_OUT: no connection to a server in a sandbox.
+absl::Status PortRefused(absl::string_view name, uint32_t port);
+absl::Status PortTimedOut(absl::string_view name, uint32_t port,
+                          absl::Duration waited);
+
+// CONNECTION_RESET. `name`: the sandbox.
+absl::Status ConnectionReset(absl::string_view name, absl::string_view why);
+
+// SANDBOX_TOO_OLD.
+absl::Status SandboxTooOld(absl::string_view name, absl::string_view lacks);
+
 // STORAGE_FAILED. `where` says which operation failed.
 absl::Status StorageFailed(absl::string_view where, const absl::Status& cause);
 

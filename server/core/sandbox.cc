@@ -241,6 +241,7 @@ void Sandbox::OnGone(const wire::SandboxEnd& end) {
       failure_.set_message("the supervisor ended");
     }
   }
+  connections_.EndAll(ConnectionReset(spec_.name(), "the sandbox has ended"));
   Handle(Event::kGone);
 }
 

@@ -5,6 +5,7 @@
 //   execution_table.h  idempotent starts, and the callers that wait for them
 //   recovery.h         what an earlier server left
 //   lifetime.h         deletion by age and idle time
+//   connections.h      connections to its servers
 //   viewers.h          deletion of a one-command sandbox that nobody watches
 //   retention.h        removal of ended executions, by number and age
 //
@@ -36,6 +37,7 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
 #include "server/api/names.h"
+#include "server/core/connections.h"
 #include "server/core/execution.h"
 #include "server/core/execution_table.h"
 #include "server/core/lanes.h"
@@ -141,6 +143,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   Lifetime& lifetime() { return *lifetime_; }
   // Keeps the sandbox for as long as a call lasts.
   CallHold HoldForCall() { return CallHold(lifetime_); }
+
+  Connections& connections() { return connections_; }
 
   // A stream of a one-command sandbox's output began; it ended.
   void BeginViewing() { viewers_->Begin(); }
@@ -257,6 +261,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   const sandbox::wire::SandboxSpec spec_;
   const Environment environment_;
   const std::shared_ptr<Lifetime> lifetime_;
+  Connections connections_;
   ExecutionTable executions_;
   Recovery recovery_;
   // Set by Create().

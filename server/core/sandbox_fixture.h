@@ -58,6 +58,7 @@ class ScriptedConnection : public sandbox::SupervisorConnection {
   void WriteInput(sandbox::wire::WriteInput /*input*/,
                   InputDone /*done*/) override {}
   void Acknowledge(sandbox::wire::Acknowledge /*acknowledge*/) override {}
+  void MakeSockets(SocketsDone /*done*/) override {}
   void DeleteExecution(const std::string& id, Done done) override {
     requests_->deletions.emplace_back(id, std::move(done));
   }

@@ -1,6 +1,7 @@
 #include "tests/fakes/fake_supervisor.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <csignal>
@@ -197,6 +198,10 @@ void FakeSupervisor::Die(wire::SandboxEnd::Cause cause,
     done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "died"), wire::InputState());
   }
   held_inputs_.clear();
+  for (sandbox::SupervisorConnection::SocketsDone& done : held_sockets_) {
+    done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "died"));
+  }
+  held_sockets_.clear();
   if (sandbox::SupervisorObserver* observer = std::exchange(observer_, nullptr);
       observer != nullptr) {
     wire::SandboxEnd end;
@@ -252,6 +257,24 @@ void FakeSupervisor::WriteInput(const wire::WriteInput& input,
     state->set_closed(input.eof());
   }
   done(absl::OkStatus(), *state);
+}
+
+void FakeSupervisor::MakeSockets(
+    sandbox::SupervisorConnection::SocketsDone done) {
+  if (!sockets_refusal_.ok()) {
+    done(sockets_refusal_);
+    return;
+  }
+  if (hold_sockets_) {
+    held_sockets_.push_back(std::move(done));
+    return;
+  }
+  std::vector<sandbox::UniqueFd> sockets;
+  for (const int family : {AF_INET, AF_INET6}) {
+    sockets.emplace_back(
+        ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  }
+  done(std::move(sockets));
 }
 
 void FakeSupervisor::Acknowledge(const wire::Acknowledge& acknowledge) {

@@ -52,6 +52,13 @@ class FakeSupervisor {
   // The sandbox counts as not made yet: its creation was never answered.
   void BeUnready() { ready_ = false; }
 
+  // Sockets are refused with this from now on. Otherwise they are made in the
+  // network namespace of the test.
+  void RefuseSockets(const absl::Status& error) { sockets_refusal_ = error; }
+  // Requests for sockets wait from now on.
+  void HoldSockets() { hold_sockets_ = true; }
+  size_t held_sockets() const { return held_sockets_.size(); }
+
   // How many executions it was asked to start.
   int starts() const { return starts_; }
 
@@ -92,6 +99,7 @@ class FakeSupervisor {
                   sandbox::SupervisorConnection::InputDone done);
   void Acknowledge(const sandbox::wire::Acknowledge& acknowledge);
   absl::Status AllowHosts(const sandbox::wire::EgressRules& rules);
+  void MakeSockets(sandbox::SupervisorConnection::SocketsDone done);
   absl::Status DeleteExecution(const std::string& execution);
   void DeleteSandbox(sandbox::wire::ExitRecord::Cause cause);
 
@@ -119,14 +127,17 @@ class FakeSupervisor {
   absl::Status input_refusal_;
   absl::Status rules_refusal_;
   sandbox::wire::EgressRules rules_;
+  absl::Status sockets_refusal_;
   Death death_ = Death::kNone;
   int starts_ = 0;
   bool hold_input_ = false;
+  bool hold_sockets_ = false;
   bool alive_ = true;
   bool ready_ = true;
   bool ignores_deletions_ = false;
   std::map<std::string, Running> executions_;
   std::vector<sandbox::SupervisorConnection::InputDone> held_inputs_;
+  std::vector<sandbox::SupervisorConnection::SocketsDone> held_sockets_;
   sandbox::wire::Signal last_signal_;
   sandbox::wire::Resize last_resize_;
   sandbox::wire::WriteInput last_input_;

@@ -82,6 +82,16 @@ class FakeSupervisorLauncher::Connection
           return supervisor.AllowHosts(rules);
         });
   }
+  void MakeSockets(SocketsDone done) override {
+    factory_->loop_->Post(
+        [supervisor = supervisor_, done = std::move(done)]() mutable {
+          if (supervisor->connected()) {
+            supervisor->MakeSockets(std::move(done));
+          } else {
+            done(Gone());
+          }
+        });
+  }
   void DeleteExecution(const std::string& execution_id, Done done) override {
     Ask(std::move(done), [execution_id](FakeSupervisor& supervisor) {
       return supervisor.DeleteExecution(execution_id);

@@ -24,6 +24,7 @@ ALLOWED = {
     "server/core": ["sandbox", "server/api", "server/runtime"],
     "server/rpc": ["sandbox", "server/api", "server/core", "server/runtime"],
     "server/screen": ["sandbox", "server/api", "server/core", "server/rpc", "server/runtime"],
+    "server/ports": ["sandbox", "server/api", "server/core", "server/rpc", "server/runtime"],
     "server/screen/emulator": ["sandbox/base"],
     "server/net": ["sandbox", "server/api", "server/runtime"],
     "server": ["sandbox", "server"],

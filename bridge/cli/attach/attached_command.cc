@@ -181,11 +181,14 @@ Attachment::Questions QuestionsOf(client::Connection& connection,
 
 }  // namespace
 
-absl::StatusOr<int> RunAttached(client::Connection& connection,
-                                const corral::v1::RunExecutionRequest& request,
-                                const DetachKeys& detach_keys) {
+absl::StatusOr<int> RunAttached(
+    client::Connection& connection,
+    const corral::v1::RunExecutionRequest& request,
+    const DetachKeys& detach_keys,
+    std::function<void(const std::string&)> opened) {
   const Outcome outcome = [&] {
     Attachment attachment(connection, request, detach_keys);
+    attachment.OnOpened(std::move(opened));
     return Conclude(attachment);
   }();
   if (!outcome.ended.ok() && outcome.detached) {

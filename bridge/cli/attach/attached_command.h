@@ -5,6 +5,7 @@
 #define BRIDGE_CLI_ATTACH_ATTACHED_COMMAND_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,10 +23,14 @@ namespace bridge {
 // Runs the command to its end. The request's command must be one that
 // CommandOptions built. Afterwards deletes what the request made: the sandbox,
 // or in a sandbox that existed the execution and whatever it left running.
-// Keeps the execution if its output could not be written here.
-absl::StatusOr<int> RunAttached(client::Connection& connection,
-                                const corral::v1::RunExecutionRequest& request,
-                                const DetachKeys& detach_keys);
+// Keeps the execution if its output could not be written here. `opened` gets
+// the name of the execution when it is known, perhaps several times.
+absl::StatusOr<int> RunAttached(
+    client::Connection& connection,
+    const corral::v1::RunExecutionRequest& request,
+    const DetachKeys& detach_keys,
+    std::function<void(const std::string& name)> opened =
+        [](const std::string&) {});
 
 // Shows the output of a command that was started before, and follows it to its
 // end. `from`: the first byte to show, for a command with one stream only;

@@ -170,6 +170,7 @@ void Attachment::BeginReplay(const Execution& opened) {
 void Attachment::Open(const Execution& opened) {
   name_ = opened.name();
   control_.SetExecution(name_);
+  opened_(name_);
   if (opened.state() != Execution::RUNNING) {
     return;
   }

@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +51,12 @@ class Attachment {
 
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
+
+  // `opened` gets the name in Run(), as soon as it is known and again when the
+  // server sends it again.
+  void OnOpened(std::function<void(const std::string& name)> opened) {
+    opened_ = std::move(opened);
+  }
 
   // The execution as it ended, after all of its output was written. Cancelled:
   // it is detached(), or there is an undelivered_signal().
@@ -94,6 +102,7 @@ class Attachment {
   // is over.
   std::optional<uint64_t> replay_end_;
   std::string name_;
+  std::function<void(const std::string&)> opened_ = [](const std::string&) {};
   absl::Status write_status_;
   std::atomic<bool> detached_ = false;
   // Members are destroyed in reverse order: the terminal is restored last.

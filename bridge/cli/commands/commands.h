@@ -34,6 +34,7 @@ absl::StatusOr<int> Wait(Invocation invocation);
 absl::StatusOr<int> Kill(Invocation invocation);
 absl::StatusOr<int> Remove(Invocation invocation);
 absl::StatusOr<int> Prune(Invocation invocation);
+absl::StatusOr<int> PortForward(Invocation invocation);
 absl::StatusOr<int> Info(Invocation invocation);
 
 }  // namespace bridge

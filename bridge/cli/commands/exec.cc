@@ -1,7 +1,11 @@
+#include <memory>
+#include <string>
+
 #include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/attach/detach_keys.h"
 #include "bridge/cli/commands/command_options.h"
 #include "bridge/cli/commands/detached_command.h"
+#include "bridge/cli/commands/port_publisher.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/client/call.h"
 #include "bridge/options/server_options.h"
@@ -24,6 +28,7 @@ absl::StatusOr<std::string> WorkspaceOf(client::Connection& connection,
 
 struct ExecOptions {
   CommandOptions command;
+  PortPublisher ports;
   DetachKeys detach_keys;
   std::string name;
   bool detach = false;
@@ -40,6 +45,7 @@ void AddTo(OptionTable& table, ExecOptions& options) {
              "Do not wait for the command: print the execution's name, for\n"
              "corral attach, logs, wait and kill.",
              options.detach);
+  options.ports.AddTo(table);
   AddDetachKeys(table, options.detach_keys);
   table.Flag(0, "rm",
              "Has no effect without --detach: the execution is deleted.",
@@ -57,6 +63,10 @@ absl::Status Check(const ExecOptions& options) {
         "--rm does not go with --detach; corral prune deletes executions that "
         "have ended");
   }
+  if (!options.ports.empty() && options.detach) {
+    return UsageError(
+        "--publish does not go with --detach; use corral port-forward");
+  }
   return absl::OkStatus();
 }
 
@@ -69,6 +79,8 @@ absl::StatusOr<int> Exec(Invocation invocation) {
       "command has ended, the execution is deleted, and processes that it "
       "left\n"
       "in the background with it: --detach keeps both.");
+  // The forwarder of the ports, which ends first, uses the connection.
+  std::unique_ptr<client::Connection> connection;
   ExecOptions options;
   AddTo(table, options);
   AddServerOptions(table, invocation.server);
@@ -83,8 +95,7 @@ absl::StatusOr<int> Exec(Invocation invocation) {
   request.set_execution_id(options.name);
   ASSIGN_OR_RETURN(*request.mutable_parent(),
                    SandboxArgument(arguments.positionals[0]));
-  ASSIGN_OR_RETURN(const auto connection,
-                   client::Connection::Open(invocation.server));
+  ASSIGN_OR_RETURN(connection, client::Connection::Open(invocation.server));
   ASSIGN_OR_RETURN(const std::string workspace,
                    WorkspaceOf(*connection, request.parent()));
   ASSIGN_OR_RETURN(
@@ -93,7 +104,11 @@ absl::StatusOr<int> Exec(Invocation invocation) {
                             options.detach ? CommandOptions::Io::kDetached
                                            : CommandOptions::Io::kAttached));
   if (!options.detach) {
-    return RunAttached(*connection, request, options.detach_keys);
+    RETURN_IF_ERROR(options.ports.Listen());
+    return RunAttached(*connection, request, options.detach_keys,
+                       [&](const std::string&) {
+                         options.ports.Begin(*connection, request.parent());
+                       });
   }
   corral::v1::StartExecutionRequest start;
   start.set_parent(request.parent());

@@ -1,6 +1,10 @@
+#include <memory>
+#include <string>
+
 #include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/commands/command_options.h"
 #include "bridge/cli/commands/detached_command.h"
+#include "bridge/cli/commands/port_publisher.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/options/sandbox_options.h"
@@ -48,6 +52,10 @@ absl::StatusOr<int> Run(Invocation invocation) {
              detach);
   table.Flag(0, "rm", "Has no effect without --detach: the sandbox is deleted.",
              remove);
+  // The forwarder of the ports, which ends first, uses the connection.
+  std::unique_ptr<client::Connection> connection;
+  PortPublisher ports;
+  ports.AddTo(table);
   AddServerOptions(table, invocation.server);
   table.TakeCommandAfter(0);
   ASSIGN_OR_RETURN(const Arguments arguments, table.Parse(invocation.words));
@@ -59,6 +67,11 @@ absl::StatusOr<int> Run(Invocation invocation) {
         "--rm does not go with --detach; --idle-timeout 1m deletes the sandbox "
         "a minute after its command has ended");
   }
+  if (!ports.empty() && detach) {
+    return UsageError(
+        "--publish does not go with --detach; corral port-forward reaches the "
+        "ports of a sandbox that runs");
+  }
 
   request.set_parent(client::kTenant);
   ASSIGN_OR_RETURN(*request.mutable_sandbox(), sandbox_options.Build());
@@ -67,10 +80,15 @@ absl::StatusOr<int> Run(Invocation invocation) {
                        arguments.command, request.sandbox().workspace().path(),
                        detach ? CommandOptions::Io::kDetached
                               : CommandOptions::Io::kAttached));
-  ASSIGN_OR_RETURN(const auto connection,
-                   client::Connection::Open(invocation.server));
-  return detach ? RunDetached(*connection, request)
-                : RunAttached(*connection, request, DetachKeys());
+  ASSIGN_OR_RETURN(connection, client::Connection::Open(invocation.server));
+  if (detach) {
+    return RunDetached(*connection, request);
+  }
+  RETURN_IF_ERROR(ports.Listen());
+  return RunAttached(*connection, request, DetachKeys(),
+                     [&](const std::string& execution) {
+                       ports.Begin(*connection, client::SandboxOf(execution));
+                     });
 }
 
 }  // namespace bridge

@@ -1,0 +1,26 @@
+// A port of a sandbox, and the port of this machine at which it is reached.
+
+#ifndef BRIDGE_CLIENT_PUBLISHED_PORT_H_
+#define BRIDGE_CLIENT_PUBLISHED_PORT_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace client {
+
+struct PublishedPort {
+  // In the sandbox. [1, 65535]
+  uint16_t inside = 0;
+  // On this machine. 0: any that is free.
+  uint16_t local = 0;
+};
+
+// "PORT" or "PORT:LOCAL"; without LOCAL both are the same. InvalidArgument: the
+// message says what is allowed.
+absl::StatusOr<PublishedPort> ParsePublishedPort(absl::string_view text);
+
+}  // namespace client
+
+#endif  // BRIDGE_CLIENT_PUBLISHED_PORT_H_

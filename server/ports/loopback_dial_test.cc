@@ -1,0 +1,143 @@
+#include "server/ports/loopback_dial.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/network/loopback.h"
+#include "tests/status_matchers.h"
+
+namespace server {
+namespace {
+
+using sandbox::UniqueFd;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+class LoopbackDialTest : public ::testing::Test {
+ protected:
+  static std::vector<UniqueFd> Sockets() {
+    std::vector<UniqueFd> sockets;
+    for (const int family : {AF_INET, AF_INET6}) {
+      sockets.emplace_back(
+          ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    }
+    return sockets;
+  }
+  absl::StatusOr<UniqueFd> Dial(
+      std::vector<UniqueFd> sockets, uint16_t port,
+      absl::Duration patience = LoopbackDial::kPatience) {
+    std::optional<absl::StatusOr<UniqueFd>> result;
+    LoopbackDial dial(loop_.get(), std::move(sockets), port, patience);
+    dial.Begin([&](absl::StatusOr<UniqueFd> socket) {
+      EXPECT_FALSE(result.has_value());
+      result = std::move(socket);
+    });
+    while (!result.has_value()) {
+      loop_->After(absl::Milliseconds(1), [this] { loop_->Stop(); });
+      loop_->Run();
+    }
+    return *std::move(result);
+  }
+
+  std::unique_ptr<sandbox::EventLoop> loop_ =
+      sandbox::EventLoop::Create().value();
+};
+
+TEST_F(LoopbackDialTest, ConnectsToAServerOfEitherFamily) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    const tests::LoopbackListener server = tests::ListenOnLoopback(family);
+    if (!server.socket.valid() && family == AF_INET6) {
+      GTEST_SKIP() << "no IPv6 here";
+    }
+    const absl::StatusOr<UniqueFd> socket = Dial(Sockets(), server.port);
+    ASSERT_THAT(socket.status(), IsOk());
+    const UniqueFd peer(
+        ::accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    tests::Send(peer.get(), "hello");
+    ::fcntl(socket->get(), F_SETFL, 0);
+    EXPECT_EQ(tests::Receive(socket->get(), 5), "hello");
+  }
+}
+
+TEST_F(LoopbackDialTest, PrefersTheServerAtTheIpv4Address) {
+  const tests::LoopbackListener server = tests::ListenOnLoopback();
+  const tests::LoopbackListener other =
+      tests::ListenOnLoopback(AF_INET6, server.port);
+  const absl::StatusOr<UniqueFd> socket = Dial(Sockets(), server.port);
+  ASSERT_THAT(socket.status(), IsOk());
+  int family = 0;
+  socklen_t size = sizeof(family);
+  ::getsockopt(socket->get(), SOL_SOCKET, SO_DOMAIN, &family, &size);
+  EXPECT_EQ(family, AF_INET);
+}
+
+TEST_F(LoopbackDialTest, ReportsThatNobodyListens) {
+  EXPECT_THAT(Dial(Sockets(), tests::UnusedPort()).status(),
+              StatusIs(absl::StatusCode::kNotFound, "no server listens"));
+}
+
+TEST_F(LoopbackDialTest, ReportsAnotherFailureOfTheFirstSocket) {
+  std::vector<UniqueFd> sockets = Sockets();
+  // A socket that listens cannot connect.
+  sockets[0] = tests::ListenOnLoopback().socket;
+  const absl::Status failed =
+      Dial(std::move(sockets), tests::UnusedPort()).status();
+  EXPECT_THAT(failed, StatusIs(absl::StatusCode::kInternal,
+                               ::testing::HasSubstr("connect")));
+}
+
+TEST_F(LoopbackDialTest, TakesASocketThatConnectsToItselfForRefused) {
+  std::vector<UniqueFd> sockets = Sockets();
+  sockets.pop_back();
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(sockets[0].get(), name, size), 0);
+  ::getsockname(sockets[0].get(), name, &size);
+  EXPECT_THAT(Dial(std::move(sockets), ntohs(address.sin_port)).status(),
+              StatusIs(absl::StatusCode::kNotFound, "no server listens"));
+}
+
+TEST_F(LoopbackDialTest, WaitsForAServerWhoseQueueIsFullButNotForEver) {
+  const tests::LoopbackListener server =
+      tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
+  const UniqueFd first = tests::ConnectToLoopback(server.port);
+  EXPECT_THAT(Dial(Sockets(), server.port, absl::Milliseconds(50)).status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "the server does not accept"));
+  EXPECT_EQ(LoopbackDial::kPatience, absl::Seconds(10));
+}
+
+TEST_F(LoopbackDialTest, CallsNobodyWhenItIsDestroyed) {
+  const tests::LoopbackListener server =
+      tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
+  const UniqueFd first = tests::ConnectToLoopback(server.port);
+  {
+    LoopbackDial dial(loop_.get(), Sockets(), server.port,
+                      absl::Milliseconds(1));
+    dial.Begin([](const absl::StatusOr<UniqueFd>&) { ADD_FAILURE(); });
+  }
+  const UniqueFd accepted(
+      ::accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  loop_->After(absl::Milliseconds(20), [this] { loop_->Stop(); });
+  loop_->Run();
+}
+
+}  // namespace
+}  // namespace server

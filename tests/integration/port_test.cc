@@ -1,0 +1,226 @@
+// Published ports, from a program on this machine to a server in a sandbox.
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "tests/integration/integration_test.h"
+#include "tests/network/loopback.h"
+#include "tests/process.h"
+
+namespace tests {
+namespace {
+
+using sandbox::UniqueFd;
+using ::testing::HasSubstr;
+
+// A server for any number of connections. The first letter says what one does:
+// e: send everything back; s: swallow all, then send its size; h: say "hello"
+// and close; r: reset; n: read nothing.
+constexpr char kServer[] = R"(
+import socket, struct, sys, threading
+def serve(c):
+    kind = c.recv(1)
+    if kind == b'e':
+        while data := c.recv(1 << 16):
+            c.sendall(data)
+    elif kind == b's':
+        size = 0
+        while data := c.recv(1 << 16):
+            size += len(data)
+        c.sendall(str(size).encode())
+    elif kind == b'h':
+        c.sendall(b'hello')
+    elif kind == b'r':
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    elif kind == b'n':
+        threading.Event().wait()
+    c.close()
+s = socket.create_server(('127.0.0.1', 8080), backlog=1024)
+print('ready', flush=True)
+while True:
+    threading.Thread(target=serve, args=[s.accept()[0]], daemon=True).start()
+)";
+
+std::string Pattern(size_t size) {
+  std::string bytes(size, '\0');
+  uint32_t state = 1;
+  for (char& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<char>(state >> 24);
+  }
+  return bytes;
+}
+
+class PortTest : public IntegrationTest {
+ protected:
+  void TearDown() override {
+    forward_.reset();
+    IntegrationTest::TearDown();
+  }
+
+  std::unique_ptr<Process> Corral(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "./corral");
+    return std::make_unique<Process>(std::move(arguments),
+                                     std::vector<std::string>{absl::StrCat(
+                                         "CORRAL_SERVER=", server_.address())});
+  }
+  // A sandbox whose server listens on port 8080.
+  std::string Serve() {
+    std::string sandbox = CreateSandbox();
+    execution_ =
+        client_->Start(sandbox, MakeCommand({"python3", "-c", kServer})).name();
+    const auto output = client_->Stream(execution_);
+    output->ReadUntil(corral::v1::STDOUT, "ready");
+    return sandbox;
+  }
+  // Begins corral port-forward, and returns the local port.
+  uint16_t Forward(const std::string& sandbox, int port = 8080) {
+    forward_ = Corral({"port-forward", sandbox, absl::StrCat(port, ":0")});
+    return LocalPort(*forward_);
+  }
+  // Waits until the program has written a line that holds `text` to its
+  // standard error, and returns what follows in that line.
+  static std::string AwaitError(Process& program, const std::string& text) {
+    for (std::string error;; std::this_thread::yield()) {
+      error = program.ReadError();
+      const size_t found = error.find(text);
+      const size_t end = error.find('\n', found);
+      if (found != std::string::npos && end != std::string::npos) {
+        return error.substr(found + text.size(), end - found - text.size());
+      }
+    }
+  }
+  static uint16_t LocalPort(Process& program) {
+    uint32_t port = 0;
+    EXPECT_TRUE(
+        absl::SimpleAtoi(AwaitError(program, "is at 127.0.0.1:"), &port));
+    return static_cast<uint16_t>(port);
+  }
+
+  std::unique_ptr<Process> forward_;
+  std::string execution_;
+};
+
+TEST_F(PortTest, PassesEverythingBothWaysAtOnce) {
+  const uint16_t port = Forward(Serve());
+  const UniqueFd socket = ConnectToLoopback(port);
+  const std::string bytes = Pattern(size_t{100} << 20);
+  ASSERT_TRUE(Send(socket.get(), "e"));
+  std::thread sender([&] {
+    EXPECT_TRUE(Send(socket.get(), bytes));
+    ::shutdown(socket.get(), SHUT_WR);
+  });
+  EXPECT_TRUE(Receive(socket.get(), bytes.size()) == bytes);
+  EXPECT_EQ(ReceiveEnd(socket.get()), 0);
+  sender.join();
+}
+
+TEST_F(PortTest, KeepsOneDirectionOpenWhenTheOtherHasEnded) {
+  const uint16_t port = Forward(Serve());
+  const UniqueFd socket = ConnectToLoopback(port);
+  Send(socket.get(), "s12345");
+  ::shutdown(socket.get(), SHUT_WR);
+  EXPECT_EQ(Receive(socket.get(), 100), "5");
+}
+
+TEST_F(PortTest, ServesManyConnectionsAtOnce) {
+  const uint16_t port = Forward(Serve());
+  std::vector<UniqueFd> sockets;
+  for (int i = 0; i < 200; ++i) {
+    sockets.push_back(ConnectToLoopback(port));
+    Send(sockets.back().get(), absl::StrCat("e", i, "."));
+  }
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = absl::StrCat(i, ".");
+    EXPECT_EQ(Receive(sockets[i].get(), text.size()), text);
+  }
+}
+
+TEST_F(PortTest, PassesResetsOn) {
+  const uint16_t port = Forward(Serve());
+  const UniqueFd socket = ConnectToLoopback(port);
+  Send(socket.get(), "r");
+  EXPECT_EQ(ReceiveEnd(socket.get()), -ECONNRESET);
+}
+
+TEST_F(PortTest, ReportsAPortOnWhichNobodyListens) {
+  const std::string sandbox = Serve();
+  const uint16_t port = Forward(sandbox, 8081);
+  const UniqueFd socket = ConnectToLoopback(port);
+  EXPECT_EQ(ReceiveEnd(socket.get()), -ECONNRESET);
+  AwaitError(*forward_, "no server listens on port 8081");
+}
+
+TEST_F(PortTest, GoesOnWhenTheServerIsKilled) {
+  const uint16_t port = Forward(Serve());
+  const UniqueFd before = ConnectToLoopback(port);
+  Send(before.get(), "e1");
+  EXPECT_EQ(Receive(before.get(), 1), "1");
+  server_.Kill();
+  EXPECT_EQ(ReceiveEnd(before.get()), -ECONNRESET);
+  server_.Start();
+  const UniqueFd after = ConnectToLoopback(port);
+  Send(after.get(), "h");
+  EXPECT_EQ(Receive(after.get(), 5), "hello");
+}
+
+TEST_F(PortTest, EndsConnectionsWithTheirServerAndWithTheSandbox) {
+  const std::string sandbox = Serve();
+  const uint16_t port = Forward(sandbox);
+  const UniqueFd killed = ConnectToLoopback(port);
+  Send(killed.get(), "e1");
+  EXPECT_EQ(Receive(killed.get(), 1), "1");
+  client_->DeleteSandbox(sandbox);
+  EXPECT_LE(ReceiveEnd(killed.get()), 0);
+  const UniqueFd late = ConnectToLoopback(port);
+  EXPECT_LE(ReceiveEnd(late.get()), 0);
+  EXPECT_EQ(forward_->Wait(), 125);
+}
+
+TEST_F(PortTest, ReachesNoOtherSandbox) {
+  Serve();
+  const uint16_t port = Forward(CreateSandbox());
+  const UniqueFd socket = ConnectToLoopback(port);
+  EXPECT_EQ(ReceiveEnd(socket.get()), -ECONNRESET);
+}
+
+TEST_F(PortTest, IsPublishedByRunForTheTimeOfTheCommand) {
+  const auto run =
+      Corral({"run", "--publish", "8080:0", "--", "python3", "-c", kServer});
+  const uint16_t port = LocalPort(*run);
+  EXPECT_EQ(run->ReadLine(), "ready\n");
+  const UniqueFd socket = ConnectToLoopback(port);
+  Send(socket.get(), "h");
+  EXPECT_EQ(Receive(socket.get(), 100), "hello");
+  run->Signal(SIGTERM);
+  EXPECT_EQ(run->Wait(), 128 + SIGTERM);
+}
+
+TEST_F(PortTest, RefusesALocalPortThatIsInUseBeforeTheCommandStarts) {
+  const LoopbackListener taken = ListenOnLoopback();
+  const auto run =
+      Corral({"run", "--publish", absl::StrCat("8080:", taken.port), "--",
+              "echo", "ran"});
+  run->CloseInput();
+  EXPECT_EQ(run->ReadOutput(), "");
+  EXPECT_EQ(run->Wait(), 125);
+  EXPECT_THAT(run->ReadError(),
+              HasSubstr(absl::StrCat("127.0.0.1:", taken.port)));
+}
+
+}  // namespace
+}  // namespace tests
