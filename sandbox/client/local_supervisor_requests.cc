@@ -13,6 +13,7 @@
 #include "sandbox/client/supervisor_connection.h"
 
 namespace sandbox {
+
 void LocalSupervisorConnection::Ask(wire::ToSupervisor request, Done done) {
   Request(std::move(request),
           [done = std::move(done)](absl::Status status, const wire::Reply&,

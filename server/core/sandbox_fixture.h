@@ -59,6 +59,8 @@ class ScriptedConnection : public sandbox::SupervisorConnection {
                   InputDone /*done*/) override {}
   void Acknowledge(sandbox::wire::Acknowledge /*acknowledge*/) override {}
   void MakeSockets(SocketsDone /*done*/) override {}
+  void AllowHosts(sandbox::wire::EgressRules /*rules*/,
+                  Done /*done*/) override {}
   void DeleteExecution(const std::string& id, Done done) override {
     requests_->deletions.emplace_back(id, std::move(done));
   }
