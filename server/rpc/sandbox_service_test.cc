@@ -129,7 +129,7 @@ TEST_F(SandboxServiceTest, TwoWorkspacesThatHangDelayNoOtherCreation) {
     const grpc::Status status = creation.get();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
-    EXPECT_THAT(status.error_message(), HasSubstr("workspace /hung/"));
+    EXPECT_THAT(status.error_message(), HasSubstr("directory /hung/"));
   }
   EXPECT_EQ(sandboxes_->registry().size(), 2);
   mended.set_value();
