@@ -141,8 +141,12 @@ absl::Status PortCall::Open(const corral::v1::OpenPort& open) {
   sandbox_ = sandbox;
   hold_.emplace(sandbox_->HoldForCall());
   state_ = State::kConnecting;
-  sandbox_->AwaitKnown([self = shared_from_this()](const absl::Status& known) {
-    self->Post([known](PortCall& call) { call.OnKnown(known); });
+  // The answers of a sandbox may come after the end of the call, and even of
+  // the thread that serves calls.
+  sandbox_->AwaitKnown([weak = weak_from_this()](const absl::Status& known) {
+    if (const std::shared_ptr<PortCall> self = weak.lock(); self != nullptr) {
+      self->Post([known](PortCall& call) { call.OnKnown(known); });
+    }
   });
   return absl::OkStatus();
 }
@@ -159,11 +163,14 @@ void PortCall::OnKnown(const absl::Status& known) {
     Leave(NotReady(*sandbox_));
   } else {
     supervisor->MakeSockets(
-        [self = shared_from_this()](
+        [weak = weak_from_this()](
             absl::StatusOr<std::vector<sandbox::UniqueFd>> sockets) {
-          self->Post([sockets = std::move(sockets)](PortCall& call) mutable {
-            call.OnSockets(std::move(sockets));
-          });
+          if (const std::shared_ptr<PortCall> self = weak.lock();
+              self != nullptr) {
+            self->Post([sockets = std::move(sockets)](PortCall& call) mutable {
+              call.OnSockets(std::move(sockets));
+            });
+          }
         });
   }
 }

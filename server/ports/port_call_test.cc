@@ -3,8 +3,8 @@
 
 #include "server/ports/port_call.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <cerrno>
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/v1/port.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -86,11 +87,12 @@ class PortCallTest : public ServerFixture {
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     // Not an in-process channel, on which a write waits for its reader.
-    const std::string address = "unix:" + path_ + "/ports.sock";
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port);
     ports_server_ = builder.BuildAndStart();
-    stub_ = corral::v1::PortService::NewStub(
-        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    stub_ = corral::v1::PortService::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
     name_ = CreateSandbox("box");
   }
   ~PortCallTest() override {
@@ -266,7 +268,9 @@ TEST_F(PortCallTest, EndsWhenTheServerGivesWay) {
 TEST_F(PortCallTest, EndsThoughTheClientDoesNotRead) {
   const std::unique_ptr<Call> call = Connect();
   // More than gRPC and the kernel take.
-  ::fcntl(inside_.get(), F_SETFL, O_NONBLOCK);
+  const timeval patience = {0, 200'000};
+  ::setsockopt(inside_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience,
+               sizeof(patience));
   const std::string block(64 << 10, 'x');
   while (::send(inside_.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
   }
