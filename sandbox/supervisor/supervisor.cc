@@ -13,10 +13,8 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
-#include "sandbox/kernel/inside_sockets.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
@@ -300,21 +298,6 @@ absl::Status Supervisor::OpenWayOut(const wire::SandboxSpec& spec) {
   return absl::OkStatus();
 }
 
-void Supervisor::AllowHosts(uint64_t request_id,
-                            const wire::EgressRules& rules) {
-  if (way_out_ == nullptr) {
-    Reply(request_id,
-          MakeFailure(wire::Reply::EGRESS, "the sandbox has no way out"));
-    return;
-  }
-  way_out_->Allow(rules, [this, request_id](const absl::Status& status) {
-    wire::FromSupervisor message;
-    *message.mutable_egress_rules() = way_out_->rules();
-    control_.Send(std::move(message));
-    Reply(request_id, status);
-  });
-}
-
 void Supervisor::OnDisconnect() {
   if (state_ == State::kNew) {
     Abandon();
@@ -332,23 +315,6 @@ void Supervisor::StartExecution(uint64_t request_id,
                   [this, request_id](const absl::Status& status) {
                     Reply(request_id, status);
                   });
-}
-
-void Supervisor::MakeSockets(uint64_t request_id) {
-  if (state_ != State::kReady) {
-    Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
-                                  "the sandbox is not ready"));
-    return;
-  }
-  absl::StatusOr<std::vector<UniqueFd>> sockets =
-      MakeTcpSocketsIn(construction_.init.pidfd.get());
-  if (!sockets.ok()) {
-    Reply(request_id, sockets.status());
-    return;
-  }
-  wire::FromSupervisor message;
-  message.mutable_reply()->set_request_id(request_id);
-  control_.Send(std::move(message), *std::move(sockets));
 }
 
 void Supervisor::OnState(const wire::ExecutionRecord& record) {
