@@ -104,6 +104,34 @@ TEST_F(EgressTest, ListsWhatWasRefusedAndWhatWasReached) {
   EXPECT_EQ(log->Wait(), 0);
 }
 
+TEST_F(EgressTest, LetsARunningSandboxReachFurtherHosts) {
+  const std::string sandbox =
+      Corral({"create", "--no-workspace", "--allow-host",
+              absl::StrCat("first.example:", upstream_.port())});
+  Corral({"exec", sandbox, "--", "curl", "-s", url()}, 6);
+  Corral({"allow", sandbox, rule()});
+  EXPECT_EQ(Corral({"exec", sandbox, "--", "curl", "-s", url()}), "welcome");
+  server_.Kill();
+  server_.Start();
+  EXPECT_EQ(Corral({"exec", sandbox, "--", "curl", "-s", url()}), "welcome");
+  Corral({"allow", sandbox, rule(), rule()});
+  EXPECT_THAT(Corral({"ps", "--json"}),
+              HasSubstr(absl::StrCat(
+                  R"("egress_rules":[{"host":"first.example","ports":[)",
+                  upstream_.port(), R"(],"protocol":"WEB"},)",
+                  R"({"host":"api.example","ports":[)", upstream_.port(),
+                  R"(],"protocol":"WEB"}])")));
+  Corral({"allow", sandbox, "evil.com"}, 2);
+  EXPECT_THAT(error_, HasSubstr("egress_rules[0]"));
+  Corral({"allow", sandbox, "a.example:x"}, 2);
+  Corral({"allow", sandbox}, 2);
+  Corral({"rm", sandbox});
+  const std::string closed = Corral({"create", "--no-workspace"});
+  Corral({"allow", closed, rule()}, 125);
+  EXPECT_THAT(error_, HasSubstr("its network is NONE"));
+  Corral({"rm", closed});
+}
+
 TEST_F(EgressTest, KeepsTheWayOutWhileTheServerIsReplaced) {
   CreateSandboxRequest request;
   request.set_parent(kTenant);
