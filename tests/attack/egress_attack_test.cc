@@ -243,6 +243,70 @@ TEST_F(EgressAttackTest, ReachesNoPrivateAddressByRebinding) {
   EXPECT_THAT(Refusals(), Contains("ADDRESS_NOT_ALLOWED rebind.example"));
 }
 
+TEST_F(EgressAttackTest, TakesNoSpellingOfAnAddressForTheHost) {
+  Create();
+  EXPECT_EQ(
+      Python("names = ('2130706434', '0x7f000002', '0177.0.0.2', '127.2',\n"
+             "         '127.0.0.2', '[::ffff:127.0.0.2]')\n"
+             "for name in names:\n"
+             "    attempt(lambda: say('api.example', port, 'GET / HTTP/1.1"
+             "\\r\\nHost: %s\\r\\n\\r\\n' % name))\n"
+             "import ssl\n"
+             "context = ssl._create_unverified_context()\n"
+             "for name in names[:4]:\n"
+             "    attempt(lambda: context.wrap_socket(\n"
+             "        dial('api.example', port), server_hostname=name))\n"
+             "for name in names[:5]:\n"
+             "    attempt(lambda: dial(name, host_port))\n"),
+      "ECONNRESET\nECONNRESET\nECONNRESET\nECONNRESET\nECONNRESET\n"
+      "ECONNRESET\nECONNRESET\nECONNRESET\nECONNRESET\nECONNRESET\n"
+      "ECONNREFUSED\nECONNREFUSED\nECONNREFUSED\nECONNREFUSED\n"
+      "ECONNREFUSED\n");
+  EXPECT_EQ(server_.connections(), 0);
+  EXPECT_EQ(other_.connections(), 0);
+}
+
+TEST_F(EgressAttackTest, RefusesAnOldClientHelloWithoutAName) {
+  Create();
+  EXPECT_EQ(
+      Python("body = b'\\x03\\x01' + b'r' * 32 + b'\\0\\0\\2\\0\\x2f\\1\\0'\n"
+             "hello = b'\\1\\0' + len(body).to_bytes(2, 'big') + body\n"
+             "record = (b'\\x16\\3\\1' + len(hello).to_bytes(2, 'big')\n"
+             "          + hello)\n"
+             "attempt(lambda: say('api.example', port,\n"
+             "                    record.decode('latin1')))\n"),
+      "ECONNRESET\n");
+  EXPECT_EQ(server_.connections(), 0);
+  EXPECT_THAT(Refusals(), Contains("NO_SERVER_NAME api.example"));
+}
+
+TEST_F(EgressAttackTest, ReachesNoneOfAThousandPrivateAddresses) {
+  Allow("many.example", other_.port(), Rule::TCP);
+  names_.Set("many.example", std::vector<std::string>(1000, "127.0.0.2"));
+  Create();
+  EXPECT_EQ(Python("attempt(lambda: say('many.example', host_port, 'x'))\n"),
+            "ECONNRESET\n");
+  EXPECT_EQ(other_.connections(), 0);
+}
+
+TEST_F(EgressAttackTest, AnswersOthersAfterAFloodOfOddQuestions) {
+  Create();
+  EXPECT_EQ(
+      Python("server = [line.split()[1] for line in open('/etc/resolv.conf')\n"
+             "          if line.startswith('nameserver')][0]\n"
+             "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+             "head = b'\\x12\\x34\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0'\n"
+             "tail = b'\\0\\0\\1\\0\\1'\n"
+             "for i in range(10000):\n"
+             "    name = b'\\x05%05d\\4evil' % i\n"
+             "    s.sendto(head + name + tail, (server, 53))\n"
+             "for loop in (b'\\xc0\\x0c', b'\\1a\\xc0\\x0c', b'\\xc0\\xff'):\n"
+             "    s.sendto(head + loop + tail[1:], (server, 53))\n"
+             "print(socket.gethostbyname('api.example')[:7])\n"),
+      "198.18.\n");
+  EXPECT_THAT(names_.Questions(), IsEmpty());
+}
+
 TEST_F(EgressAttackTest, ReachesNothingWithoutRules) {
   spec().mutable_egress()->mutable_policy()->clear_rules();
   Create();
