@@ -101,8 +101,12 @@ Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
       calls_(loop, options.server),
       deletions_(&calls_),
       sessions_([this] { return mcp_server_.empty() ? "" : NewSandboxId(); }),
-      workplaces_(&calls_, &deletions_, &sessions_,
-                  std::move(options.workplace)),
+      workplaces_(&calls_, &deletions_, &sessions_, options.workplace,
+                  [this](const std::string& session, const std::string& name) {
+                    if (hosts_.has_value()) {
+                      hosts_->Follow(session, name);
+                    }
+                  }),
       requests_([this](std::string line) { to_client_(std::move(line)); }),
       gate_(std::move(options.gate), &requests_, &audit_,
             [this](std::string line) { to_client_(std::move(line)); }),
@@ -114,7 +118,37 @@ Bridge::Bridge(PollLoop* loop, BridgeOptions options, Send to_client,
       starter_(&calls_, &deletions_, &workplaces_, &gate_, options.limits),
       terminals_(loop, &calls_, &deletions_, &starter_, &display_, &audit_,
                  options.signal_codes, options.terminal_idle_limit,
-                 [this](std::string line) { to_agent_(std::move(line)); }) {}
+                 [this](std::string line) { to_agent_(std::move(line)); }) {
+  if (!options.ask_hosts) {
+    return;
+  }
+  hosts_.emplace(
+      CallsOfHosts(), &requests_, &audit_,
+      [this](std::string line) { to_client_(std::move(line)); },
+      [this] { return CurrentSession(); });
+  if (!options.workplace.agent_sandbox.empty()) {
+    hosts_->Follow("", options.workplace.agent_sandbox);
+  }
+}
+
+HostCalls Bridge::CallsOfHosts() {
+  HostCalls calls;
+  calls.list = [this](const auto& request, auto done) {
+    calls_.ListNetworkEvents(request, std::move(done));
+  };
+  calls.allow = [this](const auto& request, auto done) {
+    calls_.AllowHosts(request, std::move(done));
+  };
+  calls.after = [this](absl::Duration delay, auto action) {
+    calls_.After(delay, std::move(action));
+  };
+  return calls;
+}
+
+std::string Bridge::CurrentSession() const {
+  const std::string current = turns_.Current();
+  return has_terminals_ && sessions_.Find(current) != nullptr ? current : "";
+}
 
 void Bridge::OnClientLine(std::string line) {
   const Message message = Message::Classify(line);
@@ -173,6 +207,9 @@ std::string Bridge::OfferMcp(const Message& request, const std::string& line) {
 }
 
 void Bridge::OnCancelledSession(const std::string& session_id) {
+  if (hosts_.has_value()) {
+    hosts_->CancelTurn(session_id);
+  }
   loop_->After(cancel_grace_, [this, session_id,
                                prompts = turns_.Open(session_id),
                                alive = std::weak_ptr<bool>(alive_)] {
@@ -295,6 +332,9 @@ void Bridge::CloseSession(const std::string& session_id) {
   terminals_.CloseSession(session_id);
   display_.CloseSession(session_id);
   gate_.CloseSession(session_id);
+  if (hosts_.has_value()) {
+    hosts_->CloseSession(session_id);
+  }
   workplaces_.Close(session_id);
 }
 
@@ -303,6 +343,9 @@ void Bridge::OnLongClientLine() { to_client_(TooLong()); }
 void Bridge::OnLongAgentLine() { to_agent_(TooLong()); }
 
 void Bridge::Close() {
+  if (hosts_.has_value()) {
+    hosts_->Stop();
+  }
   workplaces_.CloseAll();
   deletions_.Stop();
 }

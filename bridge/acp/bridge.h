@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "bridge/acp/display/display.h"
 #include "bridge/acp/gate/gate.h"
+#include "bridge/acp/hosts/hosts.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
@@ -41,6 +42,8 @@ struct BridgeOptions {
   CommandLimits limits = {};
   GateRules gate = {};
   AuditLog audit = {};
+  // Ask the user about names that sandboxes refuse.
+  bool ask_hosts = false;
   DisplayOptions display = {};
   SignalCodes signal_codes = SignalCodes::kNone;
   Preparation preparation = Preparation::kWithFirstCommand;
@@ -58,8 +61,8 @@ struct BridgeOptions {
 // `initialize`, adds an MCP server to its sessions if wanted, answers the
 // agent's terminal/* requests, shows terminals in tool calls in a form that the
 // client supports, refuses batches and broken objects, and passes on everything
-// else byte for byte. Sends requests of its own about mirrors and commands to
-// the client. For the loop's thread.
+// else byte for byte. Sends requests of its own about mirrors, commands and
+// hosts to the client. For the loop's thread.
 class Bridge {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
@@ -103,6 +106,10 @@ class Bridge {
   // Lets the agent end its commands itself for a while.
   void OnCancelledSession(const std::string& session_id);
   void PrepareOpenedSessions();
+  HostCalls CallsOfHosts();
+  // The open session in which the agent works; empty if there is none, or if
+  // nothing is asked.
+  std::string CurrentSession() const;
   void OnTerminalRequest(const Message& request, const std::string& line);
   void CloseSession(const std::string& session_id);
 
@@ -120,6 +127,8 @@ class Bridge {
   Workplaces workplaces_;
   OwnRequests requests_;
   Gate gate_;
+  // Absent: nothing is asked.
+  std::optional<Hosts> hosts_;
   Display display_;
   CommandStarter starter_;
   Terminals terminals_;

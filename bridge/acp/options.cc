@@ -59,6 +59,13 @@ void AddEditorOptions(OptionTable& table, BridgeOptions& options) {
                 return absl::OkStatus();
               });
   AddGateOptions(table, options.gate, options.audit);
+  table.Flag(
+      0, "ask-hosts",
+      "Ask the user in the editor about each host that the network of a\n"
+      "session refuses, and allow it there for the session if the user\n"
+      "agrees: ports 80 and 443, TLS and HTTP only. Needs an allow-list:\n"
+      "--allow-host, --network allow-list, or a profile with hosts.",
+      options.ask_hosts);
   table.Value(0, "signal-exit-codes", "HOW",
               "The exit code of a command that a signal ended. none, as the\n"
               "protocol says; shell: 128 + n, for agents that take a missing\n"
@@ -291,6 +298,12 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
   }
   if (options.profile != nullptr) {
     RETURN_IF_ERROR(ApplyProfile(*options.profile, parts.confinement, options));
+  }
+  if (options.bridge.ask_hosts && options.bridge.workplace.sandbox.network() !=
+                                      corral::v1::Sandbox::ALLOW_LIST) {
+    return UsageError(
+        "--ask-hosts goes with an allow-list only; give --allow-host or "
+        "--network allow-list, too");
   }
   AddSiblings(options);
   if (options.mcp) {

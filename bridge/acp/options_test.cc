@@ -58,6 +58,34 @@ TEST(ParseOptionsTest, ReadsWhatCommandsMayDo) {
   EXPECT_EQ(sandbox.limits().memory_bytes(), 64 << 20);
 }
 
+TEST(ParseOptionsTest, AsksAboutHostsOnlyWithAnAllowList) {
+  const auto is_asking = [](std::vector<std::string> words) {
+    words.emplace_back("agent");
+    const auto options = ParseOptions(words, "/d");
+    EXPECT_THAT(options.status(), IsOk());
+    return options.ok() && options->bridge.ask_hosts;
+  };
+  EXPECT_TRUE(is_asking({"--ask-hosts", "--network", "allow-list"}));
+  EXPECT_TRUE(is_asking({"--ask-hosts", "--allow-host", "a.example"}));
+  EXPECT_FALSE(is_asking({"--allow-host", "a.example"}));
+  EXPECT_FALSE(is_asking({}));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--ask-hosts", "agent"},
+        {"--ask-hosts", "--network", "none", "agent"},
+        {"--ask-hosts", "--agent-in-sandbox", "--network", "none", "gemini"}}) {
+    EXPECT_THAT(ParseOptions(words, "/d").status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("--ask-hosts goes with an allow-list only; "
+                                   "give --allow-host or --network "
+                                   "allow-list, too")));
+  }
+  // The profile has hosts.
+  EXPECT_THAT(
+      ParseOptions({"--ask-hosts", "--agent-in-sandbox", "gemini"}, "/d")
+          .status(),
+      IsOk());
+}
+
 TEST(ParseOptionsTest, OffersCorralMcpOnlyWithRulesThatItCanHold) {
   const std::string gate = ::testing::TempDir() + "/gate";
   tests::WriteFile(gate, "rule { decision: ALLOW timeout: '5s' }");

@@ -17,15 +17,20 @@ namespace {
 using corral::v1::Execution;
 using corral::v1::ExitStatus;
 
-OrderedJson NewLine(const char* event, const std::string& session_id,
-                    const std::vector<std::string>& argv,
-                    const std::string& directory) {
+OrderedJson NewLine(const char* event, const std::string& session_id) {
   return {{"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
                                     absl::UTCTimeZone())},
           {"event", event},
-          {"session", session_id},
-          {"argv", argv},
-          {"cwd", directory}};
+          {"session", session_id}};
+}
+
+OrderedJson LineOfCommand(const char* event, const std::string& session_id,
+                          const std::vector<std::string>& argv,
+                          const std::string& directory) {
+  OrderedJson line = NewLine(event, session_id);
+  line["argv"] = argv;
+  line["cwd"] = directory;
+  return line;
 }
 
 double Seconds(const google::protobuf::Duration& duration) {
@@ -58,8 +63,8 @@ absl::StatusOr<AuditLog> AuditLog::Open(const std::string& path) {
 }
 
 absl::Status AuditLog::WriteDecision(const Decision& decision) {
-  OrderedJson line = NewLine("decision", decision.session_id, decision.argv,
-                             decision.directory);
+  OrderedJson line = LineOfCommand("decision", decision.session_id,
+                                   decision.argv, decision.directory);
   line["decision"] = decision.decision;
   line["allowed"] = decision.allowed;
   line["by"] = decision.by;
@@ -69,7 +74,7 @@ absl::Status AuditLog::WriteDecision(const Decision& decision) {
 absl::Status AuditLog::WriteEnd(const Command& command,
                                 const Execution* ended) {
   OrderedJson line =
-      NewLine("end", command.session_id, command.argv, command.directory);
+      LineOfCommand("end", command.session_id, command.argv, command.directory);
   const std::string& name = command.execution_name;
   line["sandbox"] = name.substr(0, name.find("/executions/"));
   line["execution"] = name;
@@ -84,6 +89,15 @@ absl::Status AuditLog::WriteEnd(const Command& command,
                      {"system_seconds", Seconds(usage.system_time())},
                      {"memory_peak_bytes", usage.memory_peak_bytes()}};
   }
+  return Write(std::move(line));
+}
+
+absl::Status AuditLog::WriteHost(const Host& host) {
+  OrderedJson line = NewLine("host", host.session_id);
+  line["sandbox"] = host.sandbox_name;
+  line["host"] = host.host;
+  line["allowed"] = host.allowed;
+  line["by"] = host.by;
   return Write(std::move(line));
 }
 

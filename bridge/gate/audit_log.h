@@ -12,9 +12,9 @@
 
 namespace bridge {
 
-// Records what an agent wanted to run and what became of it: a JSON object for
-// each line of a file. Holds no output and no environment. Several processes
-// may write to the same file. Not thread-safe.
+// Records what an agent wanted to run and to reach, and what became of it: a
+// JSON object for each line of a file. Holds no output and no environment.
+// Several processes may write to the same file. Not thread-safe.
 //
 //   {"time":"2026-01-02T03:04:05.678Z","event":"decision","session":"s",
 //    "argv":["make"],"cwd":"/w","decision":"ASK","allowed":true,"by":"user"}
@@ -22,6 +22,8 @@ namespace bridge {
 //    "sandbox":"...","execution":"...","exit":{"code":0,"cause":"NORMAL"},
 //    "usage":{"wall_seconds":1.5,"user_seconds":1.2,"system_seconds":0.1,
 //             "memory_peak_bytes":1048576}}
+//   {"time":...,"event":"host","session":"s","sandbox":"...",
+//    "host":"a.example","allowed":true,"by":"user"}
 //
 // `exit` is null if the end is not known, or the command did not start. A
 // string that is not UTF-8 has U+FFFD in place of the wrong bytes.
@@ -41,6 +43,14 @@ class AuditLog {
     std::string directory;
     std::string execution_name;
   };
+  // Whether a sandbox may reach a host.
+  struct Host {
+    std::string session_id;
+    std::string sandbox_name;
+    std::string host;
+    bool allowed;
+    std::string by;
+  };
 
   // Writes nothing.
   AuditLog() = default;
@@ -55,6 +65,7 @@ class AuditLog {
   // `ended`: null if the end is not known.
   absl::Status WriteEnd(const Command& command,
                         const corral::v1::Execution* ended);
+  absl::Status WriteHost(const Host& host);
 
  private:
   absl::Status Write(OrderedJson line);

@@ -50,6 +50,17 @@ TEST(AuditLogTest, WritesThatAnEndIsNotKnown) {
   EXPECT_FALSE(line.contains("usage"));
 }
 
+TEST(AuditLogTest, WritesWhichHostMayBeReached) {
+  const std::string file = ::testing::TempDir() + "/hosts.jsonl";
+  auto log = AuditLog::Open(file);
+  EXPECT_THAT(log->WriteHost({"s", "box", "a.example", true, "user"}), IsOk());
+  EXPECT_THAT(
+      tests::ReadFile(file),
+      ::testing::EndsWith(R"("event":"host","session":"s","sandbox":"box",)"
+                          R"("host":"a.example","allowed":true,"by":"user"})"
+                          "\n"));
+}
+
 TEST(AuditLogTest, FailsIfALineCannotBeWritten) {
   auto full = AuditLog::Open("/dev/full");
   EXPECT_EQ(full->WriteDecision({"s", {"x"}, "/w", "ALLOW", true, "rule 1"})

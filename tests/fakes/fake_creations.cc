@@ -118,4 +118,38 @@ absl::StatusOr<std::shared_ptr<FakeExecution>> FakeServer::Start(
   return execution;
 }
 
+void FakeServer::RefuseHost(const std::string& sandbox,
+                            const std::string& host) {
+  MutexLock lock(&mutex_);
+  auto& events = state_.network_events[sandbox];
+  corral::v1::NetworkEvent event;
+  event.set_number(events.size() + 1);
+  event.set_kind(corral::v1::NetworkEvent::NAME_REFUSED);
+  event.set_reason(corral::v1::NetworkEvent::NAME_NOT_ALLOWED);
+  event.set_host(host);
+  events.push_back(event);
+}
+
+void FakeServer::ListNetworkEvents(
+    const corral::v1::ListNetworkEventsRequest& request,
+    corral::v1::ListNetworkEventsResponse& response) {
+  MutexLock lock(&mutex_);
+  ++state_.network_lists;
+  for (const auto& event : state_.network_events[request.name()]) {
+    if (event.number() > request.after()) {
+      *response.add_events() = event;
+    }
+  }
+}
+
+std::vector<corral::v1::AllowHostsRequest> FakeServer::allowances() {
+  MutexLock lock(&mutex_);
+  return state_.allowances;
+}
+
+int FakeServer::network_lists() {
+  MutexLock lock(&mutex_);
+  return state_.network_lists;
+}
+
 }  // namespace tests

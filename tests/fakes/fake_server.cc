@@ -117,6 +117,21 @@ class FakeServer::Sandboxes : public SandboxService::Service {
     return fake_.LosesAnswer() ? Lost() : Status::OK;
   }
 
+  Status ListNetworkEvents(
+      ServerContext*, const corral::v1::ListNetworkEventsRequest* request,
+      corral::v1::ListNetworkEventsResponse* response) override {
+    fake_.ListNetworkEvents(*request, *response);
+    return Status::OK;
+  }
+
+  Status AllowHosts(ServerContext*,
+                    const corral::v1::AllowHostsRequest* request,
+                    corral::v1::Sandbox*) override {
+    MutexLock lock(&fake_.mutex_);
+    fake_.state_.allowances.push_back(*request);
+    return Status::OK;
+  }
+
  private:
   FakeServer& fake_;
 };

@@ -97,6 +97,10 @@ class FakeServer {
   // Removes a sandbox as if its lifetime was over.
   void LoseSandbox(const std::string& name);
 
+  // ListNetworkEvents reports that a program in `sandbox`, a full name which
+  // need not exist, looked up `host` and was refused.
+  void RefuseHost(const std::string& sandbox, const std::string& host);
+
   // Removes an execution and its output.
   void LoseExecution(const std::string& name);
 
@@ -120,6 +124,8 @@ class FakeServer {
   std::vector<corral::v1::SignalExecutionRequest> signals();
   std::vector<std::string> gets();  // of sandboxes, by name
   std::vector<std::string> deletions();
+  std::vector<corral::v1::AllowHostsRequest> allowances();
+  int network_lists();  // the number of ListNetworkEvents calls
   std::vector<corral::v1::GetScreenRequest> screens();
   std::vector<std::string> clearings();  // of screens, by name
   std::vector<corral::v1::StreamOutputRequest> streams();
@@ -166,6 +172,10 @@ class FakeServer {
     std::vector<corral::v1::SignalExecutionRequest> signals;
     std::vector<std::string> gets;
     std::vector<std::string> deletions;
+    std::vector<corral::v1::AllowHostsRequest> allowances;
+    int network_lists = 0;
+    // By the sandbox's name, oldest first.
+    std::map<std::string, std::vector<corral::v1::NetworkEvent>> network_events;
     std::vector<corral::v1::GetScreenRequest> screens;
     std::vector<std::string> clearings;
     std::vector<corral::v1::StreamOutputRequest> streams;
@@ -190,6 +200,8 @@ class FakeServer {
   absl::StatusOr<corral::v1::Sandbox> Create(
       const corral::v1::CreateSandboxRequest& request,
       const Identity& identity);
+  void ListNetworkEvents(const corral::v1::ListNetworkEventsRequest& request,
+                         corral::v1::ListNetworkEventsResponse& response);
   absl::StatusOr<std::shared_ptr<FakeExecution>> Start(
       const std::string& parent, const std::string& id,
       const Identity& identity, const corral::v1::Command& command);

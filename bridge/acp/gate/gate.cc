@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bridge/acp/requests/permission.h"
 #include "bridge/gate/shell_line.h"
 #include "bridge/jsonrpc/json.h"
 #include "bridge/jsonrpc/request.h"
@@ -28,24 +29,6 @@ std::string Key(const GatedCommand& command) {
 
 std::string CardId(uint64_t question) {
   return absl::StrCat("corral-gate-", question);
-}
-
-Json Option(const char* id, const char* name) {
-  return {{"optionId", id}, {"name", name}, {"kind", id}};
-}
-
-// The id of the option that the user selected; empty if none.
-std::string SelectedOption(const Message& response) {
-  const Json result = ParseJson(response.result()).value_or(nullptr);
-  if (!result.is_object() || !result.contains("outcome")) {
-    return "";
-  }
-  const Json& outcome = result["outcome"];
-  if (!outcome.is_object() || !outcome.contains("optionId") ||
-      !outcome["optionId"].is_string()) {
-    return "";
-  }
-  return outcome["optionId"].get<std::string>();
 }
 
 }  // namespace
@@ -97,10 +80,10 @@ uint64_t Gate::Ask(const GatedCommand& command, const Ruling& ruling,
         {"status", "pending"},
         {"rawInput", std::move(input)}}},
       {"options",
-       {Option("allow_once", "Run it"),
-        Option("allow_always", "Run it, also later in this session"),
-        Option("reject_once", "Do not run it"),
-        Option("reject_always", "Never run it in this session")}}};
+       {PermissionOption("allow_once", "Run it"),
+        PermissionOption("allow_always", "Run it, also later in this session"),
+        PermissionOption("reject_once", "Do not run it"),
+        PermissionOption("reject_always", "Never run it in this session")}}};
   Question& question = questions_[number];
   question.command = command;
   question.ruling = ruling;

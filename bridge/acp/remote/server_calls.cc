@@ -175,6 +175,20 @@ void ServerCalls::DeleteSandbox(const std::string& name, Done<Empty> done) {
         request, std::move(done));
 }
 
+void ServerCalls::ListNetworkEvents(
+    const corral::v1::ListNetworkEventsRequest& request,
+    Done<corral::v1::ListNetworkEventsResponse> done) {
+  Begin("ListNetworkEvents",
+        MethodOf(Sandboxes, &AsyncSandboxes::ListNetworkEvents), request,
+        std::move(done));
+}
+
+void ServerCalls::AllowHosts(const corral::v1::AllowHostsRequest& request,
+                             Done<corral::v1::Sandbox> done) {
+  Begin("AllowHosts", MethodOf(Sandboxes, &AsyncSandboxes::AllowHosts), request,
+        std::move(done));
+}
+
 void ServerCalls::StartExecution(
     const corral::v1::StartExecutionRequest& request,
     Done<corral::v1::Execution> done) {

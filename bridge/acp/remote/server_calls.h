@@ -27,8 +27,8 @@ namespace bridge {
 // loop. The first call connects, which may start a local server. A call that a
 // restart of the server interrupted, or that the server refuses for now, is
 // repeated by the rules of client::RetrySchedule, for 15 s in all. Repeating is
-// safe: requests that create something carry a request id, and a second signal
-// to a command that shall end does no harm.
+// safe: requests that create something carry a request id, a second signal to a
+// command that shall end does no harm, and no rule is added twice.
 //
 // A call that got no answer fails with Unavailable; the message names the
 // server and says what to do.
@@ -52,6 +52,10 @@ class ServerCalls {
   void GetSandbox(const std::string& name, Done<corral::v1::Sandbox> done);
   void DeleteSandbox(const std::string& name,
                      Done<google::protobuf::Empty> done);
+  void ListNetworkEvents(const corral::v1::ListNetworkEventsRequest& request,
+                         Done<corral::v1::ListNetworkEventsResponse> done);
+  void AllowHosts(const corral::v1::AllowHostsRequest& request,
+                  Done<corral::v1::Sandbox> done);
   void StartExecution(const corral::v1::StartExecutionRequest& request,
                       Done<corral::v1::Execution> done);
   void SignalExecution(const corral::v1::SignalExecutionRequest& request,

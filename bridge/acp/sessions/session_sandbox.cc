@@ -131,6 +131,7 @@ void SessionSandbox::OnCreated(
     answer = created->name();
     Enter(State::kReady, created->name());
     RenewLease(created->name());
+    on_made_(created->name());
   }
   for (Done& done : std::exchange(waiting_, {})) {
     done(answer);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -21,6 +22,7 @@ namespace bridge {
 class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
+  using OnMade = absl::AnyInvocable<void(const std::string& name)>;
 
   // `id`: the last part of its name, also of one that replaces it, so that
   // others can know it; empty: the server chooses. The lease is renewed after
@@ -35,6 +37,10 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   // Uses a sandbox that exists, in place of creating one. Call before anything
   // else.
   void Adopt(const std::string& name);
+
+  // Runs `on_made` with the name of each sandbox that is created here from now
+  // on. Call at most once.
+  void Announce(OnMade on_made) { on_made_ = std::move(on_made); }
 
   const corral::v1::Sandbox& wanted() const { return wanted_; }
 
@@ -83,6 +89,7 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   const std::string id_;
   const absl::Duration renewal_interval_;
   std::vector<std::string> missing_;
+  OnMade on_made_ = [](const std::string&) {};
   State state_ = State::kNone;
   std::string name_;  // empty unless kReady
   std::vector<std::string> given_up_;

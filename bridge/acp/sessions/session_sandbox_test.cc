@@ -117,6 +117,21 @@ TEST_F(SessionSandboxTest, IsRevivedOnlyIfItHasDied) {
   EXPECT_THAT(server_.creations(), SizeIs(2));
 }
 
+TEST_F(SessionSandboxTest, AnnouncesEachSandboxThatItMakes) {
+  std::vector<std::string> made;
+  sandbox_->Announce(
+      [&made](const std::string& name) { made.push_back(name); });
+  Ready();
+  sandbox_->GiveUp(kFirst);
+  Ready();
+  EXPECT_THAT(made, ElementsAre(kFirst, kSecond));
+  sandbox_->GiveUp(kSecond);
+  sandbox_->WhenReady([](const auto&) {});
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_THAT(made, SizeIs(2));
+}
+
 TEST_F(SessionSandboxTest, CreatesNothingBeforeItIsNeeded) {
   sandbox_->Delete();
   RunUntilIdle();

@@ -6,8 +6,8 @@ namespace bridge {
 
 void Turns::OnClientRequest(const Message& request) {
   if (request.method() == "session/prompt") {
-    prompts_[CanonicalId(request.id())] =
-        StringMember(request.params(), "sessionId").value_or("");
+    last_session_ = StringMember(request.params(), "sessionId").value_or("");
+    prompts_[CanonicalId(request.id())] = {next_number_++, last_session_};
   }
 }
 
@@ -16,17 +16,25 @@ std::optional<std::string> Turns::OnAgentResponse(const Message& response) {
   if (prompt.empty()) {
     return std::nullopt;
   }
-  return prompt.mapped();
+  return prompt.mapped().session_id;
 }
 
 std::vector<std::string> Turns::Open(const std::string& session_id) const {
   std::vector<std::string> open;
-  for (const auto& [id, session] : prompts_) {
-    if (session == session_id) {
+  for (const auto& [id, prompt] : prompts_) {
+    if (prompt.session_id == session_id) {
       open.push_back(id);
     }
   }
   return open;
+}
+
+std::string Turns::Current() const {
+  const auto latest = std::max_element(
+      prompts_.begin(), prompts_.end(), [](const auto& a, const auto& b) {
+        return a.second.number < b.second.number;
+      });
+  return latest == prompts_.end() ? last_session_ : latest->second.session_id;
 }
 
 bool Turns::IsAnyOpen(const std::vector<std::string>& prompts) const {

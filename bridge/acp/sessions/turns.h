@@ -1,6 +1,7 @@
 #ifndef BRIDGE_ACP_SESSIONS_TURNS_H_
 #define BRIDGE_ACP_SESSIONS_TURNS_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,12 +23,23 @@ class Turns {
   // The ids of the session's prompts that the agent has not answered.
   std::vector<std::string> Open(const std::string& session_id) const;
 
+  // The session in which the agent works: of the prompts that it has not
+  // answered, that of the latest; if there are none, that of the last prompt.
+  // Empty before the first prompt.
+  std::string Current() const;
+
   // Whether one of these prompts is still not answered.
   bool IsAnyOpen(const std::vector<std::string>& prompts) const;
 
  private:
-  // The session of each prompt, by canonical request id.
-  std::map<std::string, std::string> prompts_;
+  struct Prompt {
+    uint64_t number;  // larger for a later one
+    std::string session_id;
+  };
+  // By canonical request id.
+  std::map<std::string, Prompt> prompts_;
+  uint64_t next_number_ = 1;
+  std::string last_session_;
 };
 
 }  // namespace bridge

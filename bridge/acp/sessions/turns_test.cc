@@ -1,5 +1,8 @@
 #include "bridge/acp/sessions/turns.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,6 +27,27 @@ TEST(TurnsTest, KnowsWhichPromptsAreOpen) {
   EXPECT_THAT(turns.Open("s"), IsEmpty());
   EXPECT_FALSE(turns.IsAnyOpen({"7"}));
   EXPECT_FALSE(turns.IsAnyOpen({}));
+}
+
+std::string Prompt(int id, const std::string& session) {
+  return absl::StrCat(R"({"id":)", id,
+                      R"(,"method":"session/prompt","params":{"sessionId":")",
+                      session, "\"}}");
+}
+
+TEST(TurnsTest, KnowsTheSessionInWhichTheAgentWorks) {
+  Turns turns;
+  EXPECT_EQ(turns.Current(), "");
+  // The ids have another order.
+  const std::string first = Prompt(9, "a");
+  const std::string second = Prompt(7, "b");
+  turns.OnClientRequest(Message::Classify(first));
+  turns.OnClientRequest(Message::Classify(second));
+  EXPECT_EQ(turns.Current(), "b");
+  turns.OnAgentResponse(Message::Classify(kAnswer));
+  EXPECT_EQ(turns.Current(), "a");
+  turns.OnAgentResponse(Message::Classify(R"({"id":9,"result":{}})"));
+  EXPECT_EQ(turns.Current(), "b");
 }
 
 }  // namespace

@@ -67,11 +67,13 @@ constexpr char kMapAdvice[] =
 }  // namespace
 
 Workplaces::Workplaces(ServerCalls* calls, Deletions* deletions,
-                       const Sessions* sessions, WorkplaceOptions options)
+                       const Sessions* sessions, WorkplaceOptions options,
+                       OnMade on_made)
     : calls_(calls),
       deletions_(deletions),
       sessions_(sessions),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      on_made_(std::move(on_made)) {
   if (!options_.agent_sandbox.empty()) {
     agent_sandbox_ = std::make_shared<SessionSandbox>(
         calls_, deletions_, ToSandbox(options_, {options_.workspace, {}}));
@@ -227,6 +229,9 @@ std::shared_ptr<SessionSandbox> Workplaces::Sandbox(
     sandbox = std::make_shared<SessionSandbox>(
         calls_, deletions_, ToSandbox(options_, places),
         sessions_->Find(session_id)->sandbox_id);
+    sandbox->Announce([this, session_id](const std::string& name) {
+      on_made_(session_id, name);
+    });
   }
   return sandbox;
 }

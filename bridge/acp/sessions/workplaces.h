@@ -43,9 +43,17 @@ class Workplaces {
     std::string directory;
   };
 
-  // All pointers must outlive this object.
-  Workplaces(ServerCalls* calls, Deletions* deletions, const Sessions* sessions,
-             WorkplaceOptions options);
+  // Gets the name of each sandbox that is made for a session, but not those of
+  // SandboxOfRule().
+  using OnMade = absl::AnyInvocable<void(const std::string& session_id,
+                                         const std::string& name)>;
+
+  // All pointers must outlive this object, and this object its sandboxes'
+  // calls.
+  Workplaces(
+      ServerCalls* calls, Deletions* deletions, const Sessions* sessions,
+      WorkplaceOptions options,
+      OnMade on_made = [](const std::string&, const std::string&) {});
 
   // Directories of the server, none of them inside of another one.
   struct Places {
@@ -113,6 +121,7 @@ class Workplaces {
   Deletions* const deletions_;
   const Sessions* const sessions_;
   const WorkplaceOptions options_;
+  OnMade on_made_;
   // Null unless the agent runs in it.
   std::shared_ptr<SessionSandbox> agent_sandbox_;
   // By session id, and then by rule; "" is the session's own sandbox.
