@@ -54,6 +54,7 @@ void ForwardedConnection::Cancel() {
 
 void ForwardedConnection::OnConnected() {
   if (state_ != State::kConnecting) {
+    Cancel();
     return;
   }
   state_ = State::kOpen;
@@ -63,22 +64,22 @@ void ForwardedConnection::OnConnected() {
 }
 
 void ForwardedConnection::OnData(std::string data) {
-  if (pump_ != nullptr) {
-    pump_->OnRead(std::move(data));
+  if (pump_ == nullptr) {
+    Cancel();
+    return;
   }
+  pump_->OnRead(std::move(data));
 }
 
 void ForwardedConnection::OnDataEnd() {
-  if (pump_ != nullptr) {
-    pump_->OnReadEnd();
+  if (pump_ == nullptr) {
+    Cancel();
+    return;
   }
+  pump_->OnReadEnd();
 }
 
-void ForwardedConnection::OnWritten() {
-  if (pump_ != nullptr) {
-    pump_->OnWritten();
-  }
-}
+void ForwardedConnection::OnWritten() { pump_->OnWritten(); }
 
 void ForwardedConnection::OnOver(const grpc::Status& status) {
   stream_.reset();

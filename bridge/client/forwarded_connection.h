@@ -48,12 +48,15 @@ class ForwardedConnection final : public PortStream::Observer,
   enum class State { kConnecting, kWaiting, kOpen, kEnding };
 
   void Attempt();
+
+  // PortStream::Observer. What does not come at its place cancels the call.
   void OnConnected() override;
   void OnData(std::string data) override;
   void OnDataEnd() override;
   void OnWritten() override;
   void OnOver(const grpc::Status& status) override;
 
+  // SocketPump::Peer.
   void Write(std::string data) override;
   void WriteEnd() override;
   void Read() override;

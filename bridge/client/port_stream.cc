@@ -40,7 +40,8 @@ void PortStream::OnRequested(bool ok) {
   if (request_.has_open()) {
     // Also after a failure: the read then ends the call.
     Read();
-  } else if (ok) {
+  } else if (ok || request_.has_end()) {
+    // gRPC may report that an end failed which made the server end the call.
     observer_->OnWritten();
   }
 }

@@ -30,7 +30,8 @@ class PortStream final
     // After Read().
     virtual void OnData(std::string data) = 0;
     virtual void OnDataEnd() = 0;
-    // After Write() or WriteEnd(). Not called when the stream is broken.
+    // After Write() or WriteEnd(). Not called after a Write() when the stream
+    // is broken.
     virtual void OnWritten() = 0;
     // The last call.
     virtual void OnOver(const grpc::Status& status) = 0;

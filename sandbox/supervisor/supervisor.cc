@@ -279,7 +279,10 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     RETURN_IF_ERROR(StartSpawner());
   }
   if (spec.has_egress()) {
-    RETURN_IF_ERROR(OpenWayOut(spec));
+    ASSIGN_OR_RETURN(
+        way_out_,
+        WayOut::Open(loop_.get(), construction_, groups_.first_id() + kEgressId,
+                     directory_, spec.egress(), DirectoriesOf(spec)));
   }
   // The prepared processes may have died long ago.
   for (const Child* child : {&construction_.init, &construction_.spawner}) {
@@ -288,14 +291,6 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     }
   }
   return control_.Listen(directory_);
-}
-
-absl::Status Supervisor::OpenWayOut(const wire::SandboxSpec& spec) {
-  ASSIGN_OR_RETURN(
-      way_out_,
-      WayOut::Open(loop_.get(), construction_, groups_.first_id() + kEgressId,
-                   directory_, spec.egress(), DirectoriesOf(spec)));
-  return absl::OkStatus();
 }
 
 void Supervisor::OnDisconnect() {

@@ -62,7 +62,6 @@ class Supervisor {
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
-  absl::Status OpenWayOut(const wire::SandboxSpec& spec);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
   void StartExecution(uint64_t request_id, wire::StartExecution start);
   void MakeSockets(uint64_t request_id);

@@ -23,10 +23,11 @@ class ForwardingThread {
   ForwardingThread(const ForwardingThread&) = delete;
   ForwardingThread& operator=(const ForwardingThread&) = delete;
 
-  sandbox::EventLoop* loop() { return loop_.get(); }
+  // After the end of the thread, it runs nothing that is posted.
+  const std::shared_ptr<sandbox::EventLoop>& loop() const { return loop_; }
 
  private:
-  const std::unique_ptr<sandbox::EventLoop> loop_;
+  const std::shared_ptr<sandbox::EventLoop> loop_;
   std::thread thread_;
 };
 

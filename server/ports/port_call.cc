@@ -40,12 +40,13 @@ absl::Status NotReady(const Sandbox& sandbox) {
 
 }  // namespace
 
-PortCall* PortCall::Begin(sandbox::EventLoop* loop, Sandboxes* sandboxes,
+PortCall* PortCall::Begin(std::shared_ptr<sandbox::EventLoop> loop,
+                          Sandboxes* sandboxes,
                           grpc::CallbackServerContext* context,
                           Activity::Call call) {
   // make_shared cannot reach the constructor.
   std::shared_ptr<PortCall> self(
-      new PortCall(loop, sandboxes, context, std::move(call)));
+      new PortCall(std::move(loop), sandboxes, context, std::move(call)));
   self->self_ = self;
   const absl::Status lasting = self->call_->AddLasting(self.get(), self);
   if (lasting.ok()) {
@@ -141,10 +142,9 @@ absl::Status PortCall::Open(const corral::v1::OpenPort& open) {
   sandbox_ = sandbox;
   hold_.emplace(sandbox_->HoldForCall());
   state_ = State::kConnecting;
-  // The answers of a sandbox may come after the end of the call, and even of
-  // the thread that serves calls.
+  // The answers of a sandbox may come after the end of the call.
   sandbox_->AwaitKnown([weak = weak_from_this()](const absl::Status& known) {
-    if (const std::shared_ptr<PortCall> self = weak.lock(); self != nullptr) {
+    if (const auto self = weak.lock(); self != nullptr) {
       self->Post([known](PortCall& call) { call.OnKnown(known); });
     }
   });
@@ -165,8 +165,7 @@ void PortCall::OnKnown(const absl::Status& known) {
     supervisor->MakeSockets(
         [weak = weak_from_this()](
             absl::StatusOr<std::vector<sandbox::UniqueFd>> sockets) {
-          if (const std::shared_ptr<PortCall> self = weak.lock();
-              self != nullptr) {
+          if (const auto self = weak.lock(); self != nullptr) {
             self->Post([sockets = std::move(sockets)](PortCall& call) mutable {
               call.OnSockets(std::move(sockets));
             });
@@ -183,7 +182,8 @@ void PortCall::OnSockets(
   const std::string& name = sandbox_->spec().name();
   switch (sandbox::FailureOf(sockets.status())) {
     case sandbox::wire::Reply::NONE:
-      dial_ = std::make_unique<LoopbackDial>(loop_, *std::move(sockets), port_);
+      dial_ = std::make_unique<LoopbackDial>(loop_.get(), *std::move(sockets),
+                                             port_);
       dial_->Begin([this](absl::StatusOr<sandbox::UniqueFd> socket) {
         OnDialled(std::move(socket));
       });
@@ -213,8 +213,8 @@ void PortCall::OnDialled(absl::StatusOr<sandbox::UniqueFd> socket) {
   } else if (!socket.ok()) {
     Leave(ServerFault(absl::StrCat("connection to ", name), socket.status()));
   } else {
-    pump_ =
-        std::make_unique<sandbox::SocketPump>(loop_, *std::move(socket), this);
+    pump_ = std::make_unique<sandbox::SocketPump>(loop_.get(),
+                                                  *std::move(socket), this);
     state_ = State::kAnswering;
     response_.mutable_connected();
     Respond();
@@ -268,8 +268,8 @@ void PortCall::End(const absl::Status& result) {
   state_ = State::kEnding;
   result_ = result;
   if (writing_) {
-    end_timer_ =
-        sandbox::Timer(loop_, kEndPatience, [this] { context_->TryCancel(); });
+    end_timer_ = sandbox::Timer(loop_.get(), kEndPatience,
+                                [this] { context_->TryCancel(); });
   } else {
     FinishNow();
   }

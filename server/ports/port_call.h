@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -45,7 +46,8 @@ class PortCall final
   static constexpr absl::Duration kEndPatience = absl::Seconds(1);
 
   // The reactor lives until the call is over; all pointers must outlive it.
-  static PortCall* Begin(sandbox::EventLoop* loop, Sandboxes* sandboxes,
+  static PortCall* Begin(std::shared_ptr<sandbox::EventLoop> loop,
+                         Sandboxes* sandboxes,
                          grpc::CallbackServerContext* context,
                          Activity::Call call);
 
@@ -68,9 +70,9 @@ class PortCall final
     kFinished,
   };
 
-  PortCall(sandbox::EventLoop* loop, Sandboxes* sandboxes,
+  PortCall(std::shared_ptr<sandbox::EventLoop> loop, Sandboxes* sandboxes,
            grpc::CallbackServerContext* context, Activity::Call call)
-      : loop_(loop),
+      : loop_(std::move(loop)),
         sandboxes_(sandboxes),
         context_(context),
         call_(std::move(call)) {}
@@ -97,7 +99,9 @@ class PortCall final
   void FinishNow();
   void CleanUp();
 
-  sandbox::EventLoop* const loop_;
+  // Shared, because what is reported about the sandbox may come after the end
+  // of the service.
+  const std::shared_ptr<sandbox::EventLoop> loop_;
   Sandboxes* const sandboxes_;
   grpc::CallbackServerContext* const context_;
   Activity::Call call_;

@@ -1,15 +1,23 @@
 // The way out of sandboxes, from the command line to a server outside.
 
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/integration/integration_test.h"
+#include "tests/network/loopback.h"
 #include "tests/network/name_server.h"
 #include "tests/network/upstream_server.h"
 #include "tests/process.h"
@@ -50,6 +58,22 @@ class EgressTest : public ::testing::Test {
     EXPECT_EQ(process->Wait(), status) << process->ReadError();
     error_ = process->ReadError();
     return std::string(absl::StripSuffix(output, "\n"));
+  }
+
+  // Waits until the program says where its published port is.
+  static uint16_t PublishedPort(Process& program) {
+    constexpr absl::string_view kBefore = "is at 127.0.0.1:";
+    for (;; std::this_thread::yield()) {
+      const std::string error = program.ReadError();
+      const size_t found = error.find(kBefore);
+      const size_t end = error.find('\n', found);
+      if (found != std::string::npos && end != std::string::npos) {
+        const size_t begin = found + kBefore.size();
+        uint32_t port = 0;
+        EXPECT_TRUE(absl::SimpleAtoi(error.substr(begin, end - begin), &port));
+        return static_cast<uint16_t>(port);
+      }
+    }
   }
 
   std::string rule() const {
@@ -152,6 +176,38 @@ TEST_F(EgressTest, KeepsTheWayOutWhileTheServerIsReplaced) {
   EXPECT_EQ(found.egress_rules(0).host(), "*.example");
   EXPECT_EQ(found.egress_rules(0).protocol(), corral::v1::EgressRule::WEB);
   client_->DeleteSandbox(found.name());
+}
+
+// Says "hello" to one client.
+constexpr char kInnerServer[] = R"(
+import socket
+s = socket.create_server(('127.0.0.1', 8080))
+print('ready', flush=True)
+s.accept()[0].sendall(b'hello')
+)";
+
+TEST_F(EgressTest, LeavesThePublishedPortsOfTheSandbox) {
+  const auto run =
+      Begin({"run", "--no-workspace", "--allow-host", rule(), "--publish",
+             "8080:0", "--", "python3", "-c", kInnerServer});
+  EXPECT_EQ(run->ReadLine(), "ready\n");
+  const sandbox::UniqueFd socket = ConnectToLoopback(PublishedPort(*run));
+  EXPECT_EQ(Receive(socket.get(), 100), "hello");
+  EXPECT_EQ(run->Wait(), 0);
+}
+
+TEST_F(EgressTest, IsNoWayFromAPublishedPortToTheHostOfTheRule) {
+  const std::string sandbox =
+      Corral({"create", "--no-workspace", "--allow-host", rule()});
+  const auto forward =
+      Begin({"port-forward", sandbox, absl::StrCat(upstream_.port(), ":0")});
+  const sandbox::UniqueFd socket = ConnectToLoopback(PublishedPort(*forward));
+  Send(socket.get(),
+       absl::StrCat("GET / HTTP/1.1\r\nHost: ", rule(), "\r\n\r\n"));
+  EXPECT_EQ(ReceiveEnd(socket.get()), -ECONNRESET);
+  forward->Signal(SIGTERM);
+  EXPECT_EQ(forward->Wait(), 0);
+  Corral({"rm", sandbox});
 }
 
 TEST_F(EgressTest, NamesTheRuleThatIsWrongOrAboveTheCeiling) {

@@ -1,11 +1,14 @@
 // Published ports, from a program on this machine to a server in a sandbox.
 
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,7 +32,8 @@ using ::testing::HasSubstr;
 
 // A server for any number of connections. The first letter says what one does:
 // e: send everything back; s: swallow all, then send its size; h: say "hello"
-// and close; r: reset; n: read nothing.
+// and close; r: reset; n: read nothing; f: send until nobody has taken anything
+// for two seconds, then say how much that was and close.
 constexpr char kServer[] = R"(
 import socket, struct, sys, threading
 def serve(c):
@@ -48,12 +52,26 @@ def serve(c):
         c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
     elif kind == b'n':
         threading.Event().wait()
+    elif kind == b'f':
+        sent = 0
+        c.settimeout(2)
+        try:
+            while sent < 1 << 28:
+                sent += c.send(bytes(1 << 16))
+        except TimeoutError:
+            pass
+        print('sent', sent, flush=True)
+        c.settimeout(None)
     c.close()
 s = socket.create_server(('127.0.0.1', 8080), backlog=1024)
 print('ready', flush=True)
 while True:
     threading.Thread(target=serve, args=[s.accept()[0]], daemon=True).start()
 )";
+
+// Bounds what ten connections take in a process: the windows of gRPC, and 64
+// KiB for each direction.
+constexpr size_t kMostMemory = 48 << 20;
 
 std::string Pattern(size_t size) {
   std::string bytes(size, '\0');
@@ -81,11 +99,38 @@ class PortTest : public IntegrationTest {
   // A sandbox whose server listens on port 8080.
   std::string Serve() {
     std::string sandbox = CreateSandbox();
+    Serve(sandbox);
+    return sandbox;
+  }
+  void Serve(const std::string& sandbox) {
     execution_ =
         client_->Start(sandbox, MakeCommand({"python3", "-c", kServer})).name();
     const auto output = client_->Stream(execution_);
     output->ReadUntil(corral::v1::STDOUT, "ready");
-    return sandbox;
+  }
+  // The size in the next line "sent SIZE" of the server.
+  uint64_t NextSize(OutputCall& output) {
+    std::string& bytes = output.bytes[corral::v1::STDOUT];
+    size_t end;
+    while ((end = bytes.find('\n', bytes.find("sent "))) == std::string::npos) {
+      if (!output.Next()) {
+        ADD_FAILURE() << "the server has ended";
+        return 0;
+      }
+    }
+    const size_t begin = bytes.find("sent ") + 5;
+    uint64_t size = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(bytes.substr(begin, end - begin), &size));
+    bytes.erase(0, end);
+    return size;
+  }
+  // The bytes that are resident of a process.
+  static size_t Memory(pid_t pid) {
+    std::ifstream file(absl::StrCat("/proc/", pid, "/statm"));
+    size_t size = 0;
+    size_t resident = 0;
+    file >> size >> resident;
+    return resident * static_cast<size_t>(::getpagesize());
   }
   // Begins corral port-forward, and returns the local port.
   uint16_t Forward(const std::string& sandbox, int port = 8080) {
@@ -163,6 +208,83 @@ TEST_F(PortTest, ReportsAPortOnWhichNobodyListens) {
   const UniqueFd socket = ConnectToLoopback(port);
   EXPECT_EQ(ReceiveEnd(socket.get()), -ECONNRESET);
   AwaitError(*forward_, "no server listens on port 8081");
+}
+
+TEST_F(PortTest, HoldsBackAServerWhoseDataNobodyReads) {
+  const std::string sandbox = Serve();
+  const uint16_t port = Forward(sandbox);
+  const size_t before = Memory(server_.pid());
+  const size_t forward_before = Memory(forward_->pid());
+  const auto output = client_->Stream(execution_);
+  std::vector<UniqueFd> sockets;
+  uint64_t sum = 0;
+  for (int i = 0; i < 10; ++i) {
+    sockets.push_back(ConnectToLoopback(port));
+    Send(sockets.back().get(), "f");
+  }
+  for (int i = 0; i < 10; ++i) {
+    sum += NextSize(*output);
+  }
+  EXPECT_LT(sum, uint64_t{10} << 28);
+  EXPECT_LT(Memory(server_.pid()), before + kMostMemory);
+  EXPECT_LT(Memory(forward_->pid()), forward_before + kMostMemory);
+  // Everything that was sent is there.
+  for (const UniqueFd& socket : sockets) {
+    for (std::string data = " "; !data.empty(); sum -= data.size()) {
+      data = Receive(socket.get(), 1 << 16);
+    }
+  }
+  EXPECT_EQ(sum, 0);
+}
+
+TEST_F(PortTest, HoldsBackAProgramWhoseDataTheServerDoesNotRead) {
+  const uint16_t port = Forward(Serve());
+  const size_t before = Memory(server_.pid());
+  const size_t forward_before = Memory(forward_->pid());
+  const std::string block(1 << 16, 'x');
+  std::vector<UniqueFd> sockets;
+  for (int i = 0; i < 10; ++i) {
+    sockets.push_back(ConnectToLoopback(port));
+    Send(sockets.back().get(), "n");
+    const timeval patience = {0, 300'000};
+    ::setsockopt(sockets.back().get(), SOL_SOCKET, SO_SNDTIMEO, &patience,
+                 sizeof(patience));
+    size_t sent = 0;
+    while (sent < size_t{1} << 28 && Send(sockets.back().get(), block)) {
+      sent += block.size();
+    }
+    EXPECT_LT(sent, size_t{1} << 28);
+  }
+  EXPECT_LT(Memory(server_.pid()), before + kMostMemory);
+  EXPECT_LT(Memory(forward_->pid()), forward_before + kMostMemory);
+}
+
+TEST_F(PortTest, FindsAServerThatIsStartedAgain) {
+  const std::string sandbox = Serve();
+  const uint16_t port = Forward(sandbox);
+  const UniqueFd before = ConnectToLoopback(port);
+  Send(before.get(), "e1");
+  EXPECT_EQ(Receive(before.get(), 1), "1");
+  client_->Signal(execution_, SIGKILL);
+  EXPECT_EQ(ReceiveEnd(before.get()), 0);
+  EXPECT_EQ(client_->Wait(execution_).end().signal(), SIGKILL);
+  const UniqueFd between = ConnectToLoopback(port);
+  EXPECT_EQ(ReceiveEnd(between.get()), -ECONNRESET);
+  AwaitError(*forward_, "no server listens on port 8080");
+  Serve(sandbox);
+  const UniqueFd after = ConnectToLoopback(port);
+  Send(after.get(), "h");
+  EXPECT_EQ(Receive(after.get(), 100), "hello");
+}
+
+TEST_F(PortTest, ReachesNoUnixSocket) {
+  const std::string sandbox = Serve();
+  for (const char* path : {"/tmp/server.sock", "unix:/tmp/server.sock",
+                           "@server", "127.0.0.1:8080", "8080/tmp"}) {
+    const auto forward = Corral({"port-forward", sandbox, path});
+    EXPECT_EQ(forward->Wait(), 2) << path;
+    EXPECT_THAT(forward->ReadError(), HasSubstr("allowed is PORT")) << path;
+  }
 }
 
 TEST_F(PortTest, GoesOnWhenTheServerIsKilled) {
