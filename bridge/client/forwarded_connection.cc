@@ -17,13 +17,11 @@ RetryRules RulesOf(const Timing& timing) {
 
 }  // namespace
 
-ForwardedConnection::ForwardedConnection(sandbox::EventLoop* loop,
-                                         Connection* connection,
-                                         const std::string& sandbox,
-                                         uint16_t port,
-                                         sandbox::UniqueFd socket,
-                                         const Observer* observer)
-    : loop_(loop),
+ForwardedConnection::ForwardedConnection(
+    std::shared_ptr<sandbox::EventLoop> loop, Connection* connection,
+    const std::string& sandbox, uint16_t port, sandbox::UniqueFd socket,
+    const Observer* observer)
+    : loop_(std::move(loop)),
       connection_(connection),
       sandbox_(sandbox),
       port_(port),
@@ -58,8 +56,8 @@ void ForwardedConnection::OnConnected() {
     return;
   }
   state_ = State::kOpen;
-  pump_ =
-      std::make_unique<sandbox::SocketPump>(loop_, std::move(socket_), this);
+  pump_ = std::make_unique<sandbox::SocketPump>(loop_.get(), std::move(socket_),
+                                                this);
   pump_->Begin();
 }
 
@@ -95,7 +93,7 @@ void ForwardedConnection::OnOver(const grpc::Status& status) {
     return;
   }
   state_ = State::kWaiting;
-  retry_ = sandbox::Timer(loop_, again->delay, [this] { Attempt(); });
+  retry_ = sandbox::Timer(loop_.get(), again->delay, [this] { Attempt(); });
   if (Classify(status) == CallResult::kServerGone) {
     observer_->server_gone();
   }

@@ -37,9 +37,10 @@ class ForwardedConnection final : public PortStream::Observer,
   };
 
   // All pointers must live until `over`.
-  ForwardedConnection(sandbox::EventLoop* loop, Connection* connection,
-                      const std::string& sandbox, uint16_t port,
-                      sandbox::UniqueFd socket, const Observer* observer);
+  ForwardedConnection(std::shared_ptr<sandbox::EventLoop> loop,
+                      Connection* connection, const std::string& sandbox,
+                      uint16_t port, sandbox::UniqueFd socket,
+                      const Observer* observer);
   void Begin();
   // Resets the local socket. `over` follows.
   void Cancel();
@@ -64,7 +65,7 @@ class ForwardedConnection final : public PortStream::Observer,
 
   void Finish(const grpc::Status& status);
 
-  sandbox::EventLoop* const loop_;
+  const std::shared_ptr<sandbox::EventLoop> loop_;
   Connection* const connection_;
   const std::string sandbox_;
   const uint16_t port_;

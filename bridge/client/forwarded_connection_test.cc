@@ -68,7 +68,7 @@ class ForwardedConnectionTest : public ::testing::Test {
     };
     connection_ = *Connection::Open(options);
     forwarded_ = std::make_unique<ForwardedConnection>(
-        loop_.get(), connection_.get(), FakePortServer::kSandbox, 8080,
+        loop_, connection_.get(), FakePortServer::kSandbox, 8080,
         std::move(accepted_), &observer_);
     loop_->Post([this] { forwarded_->Begin(); });
   }
@@ -104,7 +104,7 @@ class ForwardedConnectionTest : public ::testing::Test {
 
   FakePortServer server_;
   std::unique_ptr<Connection> connection_;
-  std::unique_ptr<sandbox::EventLoop> loop_ = *sandbox::EventLoop::Create();
+  std::shared_ptr<sandbox::EventLoop> loop_ = *sandbox::EventLoop::Create();
   // Belongs to the thread of the loop once the connection has begun.
   absl::Time time_ = absl::UnixEpoch() + absl::Hours(1);
   ForwardedConnection::Observer observer_;

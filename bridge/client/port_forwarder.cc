@@ -65,8 +65,8 @@ void PortForwarder::Begin(Connection* connection, const std::string& sandbox) {
 
 void PortForwarder::Accept(Port* port, sandbox::UniqueFd socket) {
   auto connection = std::make_unique<ForwardedConnection>(
-      loop_.get(), connection_, sandbox_, port->published.inside,
-      std::move(socket), &observer_);
+      loop_, connection_, sandbox_, port->published.inside, std::move(socket),
+      &observer_);
   ForwardedConnection* const key = connection.get();
   open_.emplace(key, Open{std::move(connection), port});
   key->Begin();

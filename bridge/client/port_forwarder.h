@@ -70,7 +70,7 @@ class PortForwarder {
   void Report(Port* port, const grpc::Status& status);
   void End();
 
-  const std::unique_ptr<sandbox::EventLoop> loop_;
+  const std::shared_ptr<sandbox::EventLoop> loop_;
   const Reports reports_;
   ForwardedConnection::Observer observer_;
   Connection* connection_ = nullptr;

@@ -5,10 +5,11 @@
 namespace client {
 
 std::shared_ptr<PortStream> PortStream::Begin(
-    sandbox::EventLoop* loop, corral::v1::PortService::StubInterface* stub,
-    const std::string& sandbox, uint16_t port, Observer* observer) {
+    std::shared_ptr<sandbox::EventLoop> loop,
+    corral::v1::PortService::StubInterface* stub, const std::string& sandbox,
+    uint16_t port, Observer* observer) {
   // make_shared cannot reach the constructor.
-  std::shared_ptr<PortStream> self(new PortStream(loop, observer));
+  std::shared_ptr<PortStream> self(new PortStream(std::move(loop), observer));
   self->self_ = self;
   stub->async()->ConnectPort(&self->context_, self.get());
   self->AddHold();
@@ -20,8 +21,10 @@ std::shared_ptr<PortStream> PortStream::Begin(
 }
 
 void PortStream::Post(absl::AnyInvocable<void(PortStream&)> function) {
-  loop_->Post([self = shared_from_this(),
-               function = std::move(function)]() mutable { function(*self); });
+  // The owner may leave the loop as soon as the function has run.
+  const std::shared_ptr<sandbox::EventLoop> loop = loop_;
+  loop->Post([self = shared_from_this(),
+              function = std::move(function)]() mutable { function(*self); });
 }
 
 void PortStream::OnReadDone(bool ok) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "corral/v1/port.grpc.pb.h"
@@ -40,10 +41,11 @@ class PortStream final
     ~Observer() = default;
   };
 
-  // `loop`, `stub` and `observer` must live until OnOver().
+  // `stub` and `observer` must live until OnOver().
   static std::shared_ptr<PortStream> Begin(
-      sandbox::EventLoop* loop, corral::v1::PortService::StubInterface* stub,
-      const std::string& sandbox, uint16_t port, Observer* observer);
+      std::shared_ptr<sandbox::EventLoop> loop,
+      corral::v1::PortService::StubInterface* stub, const std::string& sandbox,
+      uint16_t port, Observer* observer);
 
   void Read();
   // One at a time.
@@ -53,8 +55,8 @@ class PortStream final
   void Cancel();
 
  private:
-  PortStream(sandbox::EventLoop* loop, Observer* observer)
-      : loop_(loop), observer_(observer) {}
+  PortStream(std::shared_ptr<sandbox::EventLoop> loop, Observer* observer)
+      : loop_(std::move(loop)), observer_(observer) {}
 
   // From gRPC's threads.
   void OnReadDone(bool ok) override;
@@ -66,7 +68,7 @@ class PortStream final
   void OnResponse();
   void Release();
 
-  sandbox::EventLoop* const loop_;
+  const std::shared_ptr<sandbox::EventLoop> loop_;
   Observer* const observer_;
   // Keeps this object alive until OnOver().
   std::shared_ptr<PortStream> self_;

@@ -57,7 +57,7 @@ class PortStreamTest : public ::testing::Test, public PortStream::Observer {
 
   void Begin() {
     Do([this] {
-      stream_ = PortStream::Begin(loop_.get(), &connection_->ports(),
+      stream_ = PortStream::Begin(loop_, &connection_->ports(),
                                   FakePortServer::kSandbox, 8080, this);
     });
   }
@@ -90,7 +90,7 @@ class PortStreamTest : public ::testing::Test, public PortStream::Observer {
 
   FakePortServer server_;
   std::unique_ptr<Connection> connection_;
-  std::unique_ptr<sandbox::EventLoop> loop_ = *sandbox::EventLoop::Create();
+  std::shared_ptr<sandbox::EventLoop> loop_ = *sandbox::EventLoop::Create();
   std::thread thread_{[this] { loop_->Run(); }};
   std::shared_ptr<PortStream> stream_;
   std::shared_ptr<FakePortServer::Call> call_;

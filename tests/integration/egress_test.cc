@@ -11,7 +11,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -62,13 +61,13 @@ class EgressTest : public ::testing::Test {
 
   // Waits until the program says where its published port is.
   static uint16_t PublishedPort(Process& program) {
-    constexpr absl::string_view kBefore = "is at 127.0.0.1:";
+    const std::string before = "is at 127.0.0.1:";
     for (;; std::this_thread::yield()) {
       const std::string error = program.ReadError();
-      const size_t found = error.find(kBefore);
+      const size_t found = error.find(before);
       const size_t end = error.find('\n', found);
       if (found != std::string::npos && end != std::string::npos) {
-        const size_t begin = found + kBefore.size();
+        const size_t begin = found + before.size();
         uint32_t port = 0;
         EXPECT_TRUE(absl::SimpleAtoi(error.substr(begin, end - begin), &port));
         return static_cast<uint16_t>(port);
