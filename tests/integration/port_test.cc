@@ -320,6 +320,31 @@ TEST_F(PortTest, ReachesNoOtherSandbox) {
   EXPECT_EQ(ReceiveEnd(socket.get()), -ECONNRESET);
 }
 
+TEST_F(PortTest, CannotBeReachedFromAnotherSandbox) {
+  const std::string sandbox = Serve();
+  const uint16_t port = Forward(sandbox);
+  // Prints what comes from each port at both loopback addresses.
+  const std::string script = absl::StrCat(R"(
+import socket
+for host in ('127.0.0.1', '::1'):
+    for port in (8080, )",
+                                          port, R"():
+        try:
+            c = socket.create_connection((host, port), 10)
+            c.sendall(b'h')
+            print(c.recv(100))
+        except ConnectionRefusedError:
+            print('refused')
+)");
+  const auto call =
+      client_->Run(CreateSandbox(), MakeCommand({"python3", "-c", script}));
+  EXPECT_EQ(call->bytes[corral::v1::STDOUT],
+            "refused\nrefused\nrefused\nrefused\n");
+  const UniqueFd socket = ConnectToLoopback(port);
+  Send(socket.get(), "h");
+  EXPECT_EQ(Receive(socket.get(), 100), "hello");
+}
+
 TEST_F(PortTest, IsPublishedByRunForTheTimeOfTheCommand) {
   const auto run =
       Corral({"run", "--publish", "8080:0", "--", "python3", "-c", kServer});
