@@ -24,7 +24,7 @@ class SocketPump {
   // The most bytes of one message.
   static constexpr size_t kMaxData = 64 << 10;
 
-  // After a reset, the peer may still take for this time what came before it.
+  // After a reset, the limit for the peer to take the data that came before it.
   static constexpr absl::Duration kResetPatience = absl::Seconds(1);
 
   // Its methods neither call the pump nor destroy it.

@@ -41,7 +41,7 @@ void SendAtOnce(const sandbox::UniqueFd& socket) {
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-// Has close(2) send a RST, which the peer cannot take for a regular end.
+// Makes close(2) send a RST: the peer must not see a regular end.
 void ResetOnClose(const sandbox::UniqueFd& socket) {
   const linger at_once = {1, 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

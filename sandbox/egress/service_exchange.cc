@@ -29,7 +29,7 @@ void SendAtOnce(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-// Has close(2) send a RST, which the peer cannot take for a regular end.
+// Makes close(2) send a RST: the peer must not see a regular end.
 void ResetOnClose(int socket) {
   const linger at_once = {1, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

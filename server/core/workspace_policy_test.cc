@@ -32,7 +32,7 @@ class WorkspacePolicyTest : public ::testing::Test {
     char name[] = "/var/tmp/corral_policy_XXXXXX";
     directory_ = ::mkdtemp(name);
     for (const char* each :
-         {"/allowed/work/deep", "/other", "/state/boxes", "/socket"}) {
+         {"/allowed/project/deep", "/other", "/state/boxes", "/socket"}) {
       std::filesystem::create_directories(directory_ + each);
     }
   }
@@ -82,7 +82,7 @@ std::string Refusal(const WorkspacePolicy& policy, const std::string& path) {
 TEST_F(WorkspacePolicyTest, AllowsARootAndEveryDirectoryBelowIt) {
   const WorkspacePolicy policy = WithRoots({"/nonexistent", Path("/allowed")});
   EXPECT_THAT(Check(policy, Path("/allowed")), IsOk());
-  EXPECT_THAT(Check(policy, Path("/allowed/work/deep")), IsOk());
+  EXPECT_THAT(Check(policy, Path("/allowed/project/deep")), IsOk());
 }
 
 TEST_F(WorkspacePolicyTest, RefusesEveryDirectoryOutsideOfTheRoots) {
@@ -110,7 +110,7 @@ TEST_F(WorkspacePolicyTest, DoesNotShowWhatIsOutsideOfTheRoots) {
 
 TEST_F(WorkspacePolicyTest, RefusesAPathWithALink) {
   Link("/allowed/out", "/etc");
-  Link("/allowed/in", Path("/allowed/work"));
+  Link("/allowed/in", Path("/allowed/project"));
   for (const WorkspacePolicy& policy :
        {WithRoots({Path("/allowed")}), Local(kRoot)}) {
     for (const std::string& link :
@@ -125,7 +125,7 @@ TEST_F(WorkspacePolicyTest, RefusesAPathWithALink) {
 TEST_F(WorkspacePolicyTest, ARootThatIsALinkStandsForTheDirectoryItLeadsTo) {
   Link("/alias", Path("/allowed"));
   const WorkspacePolicy policy = WithRoots({Path("/alias")});
-  EXPECT_THAT(Check(policy, Path("/allowed/work")), IsOk());
+  EXPECT_THAT(Check(policy, Path("/allowed/project")), IsOk());
   EXPECT_THAT(Refusal(policy, Path("/alias/work")),
               HasSubstr("(" + Path("/alias") + " is one)"));
 }
@@ -232,7 +232,7 @@ absl::Status CheckMount(const WorkspacePolicy& policy, const std::string& path,
 
 TEST_F(WorkspacePolicyTest, AMountMayLieWhereAWorkspaceMay) {
   EXPECT_THAT(
-      CheckMount(WithRoots({Path("/allowed")}), Path("/allowed/work"), true),
+      CheckMount(WithRoots({Path("/allowed")}), Path("/allowed/project"), true),
       IsOk());
   EXPECT_THAT(CheckMount(Local(kRoot), Path("/other"), true), IsOk());
   EXPECT_THAT(std::string(CheckMount(Local(kRoot), "/var/lib").message()),

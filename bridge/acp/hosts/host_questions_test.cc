@@ -119,7 +119,7 @@ TEST_F(HostQuestionsTest, AllowsAHostInTheSandboxThatRefusedIt) {
   ASSERT_THAT(fake_.allows, SizeIs(1));
   EXPECT_EQ(fake_.allows[0].request.ShortDebugString(),
             "name: \"box\" egress_rules { host: \"a.example\" }");
-  // The card tells that the host can be reached.
+  // The card shows that the host can be reached.
   EXPECT_THAT(sent_, IsEmpty());
   AnswerAllow(absl::OkStatus());
   EXPECT_EQ(CardEnd(), "completed");
