@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "sandbox/base/reset_on_close.h"
+
 namespace client {
 namespace {
 
@@ -117,8 +119,7 @@ void ForwardedConnection::OnEnd(const absl::Status& status) {
 
 void ForwardedConnection::Finish(const grpc::Status& status) {
   pump_.reset();
-  const linger now = {1, 0};
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+  sandbox::ResetOnClose(socket_.get());
   socket_.Reset();
   observer_->over(this, status);
 }

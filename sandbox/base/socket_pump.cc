@@ -9,16 +9,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "sandbox/base/reset_on_close.h"
+
 namespace sandbox {
 namespace {
 
 absl::Status Reset() { return absl::AbortedError("the connection was reset"); }
-
-// Closing the socket then sends RST.
-void ResetWhenClosed(const UniqueFd& socket) {
-  const linger now = {1, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-}
 
 }  // namespace
 
@@ -31,7 +27,7 @@ SocketPump::SocketPump(EventLoop* loop, UniqueFd socket, Peer* peer)
 
 SocketPump::~SocketPump() {
   Unwatch();
-  ResetWhenClosed(socket_);
+  ResetOnClose(socket_.get());
 }
 
 void SocketPump::Begin() {
@@ -181,7 +177,7 @@ void SocketPump::End(const absl::Status& status) {
   from_ = FromSocket::kEnded;
   to_ = ToSocket::kEnded;
   if (!status.ok()) {
-    ResetWhenClosed(socket_);
+    ResetOnClose(socket_.get());
   }
   socket_.Reset();
   peer_->OnEnd(status);

@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/reset_on_close.h"
 
 namespace egress {
 namespace {
@@ -39,12 +40,6 @@ std::optional<IpAddress> DialledAddress(const sandbox::UniqueFd& client) {
 void SendAtOnce(const sandbox::UniqueFd& socket) {
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-// Makes close(2) send a RST: the peer must not see a regular end.
-void ResetOnClose(const sandbox::UniqueFd& socket) {
-  const linger at_once = {1, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 // close(2) sends a RST if bytes were not read, and the peer would lose what it
@@ -292,9 +287,9 @@ void Connection::Report(Event event) {
 void Connection::End(bool reset) {
   Enter(State::kEnded);
   if (reset) {
-    ResetOnClose(client_);
+    sandbox::ResetOnClose(client_.get());
     if (upstream_.valid()) {
-      ResetOnClose(upstream_);
+      sandbox::ResetOnClose(upstream_.get());
     }
   } else {
     Discard(client_);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/reset_on_close.h"
 #include "sandbox/base/status_macros.h"
 
 namespace egress {
@@ -234,8 +235,7 @@ void Proxy::Accept(UniqueFd client, uint16_t port) {
 }
 
 void Proxy::RefuseForRoom(UniqueFd client, uint16_t port) {
-  const linger at_once = {1, 0};
-  ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  sandbox::ResetOnClose(client.get());
   wire::Event event;
   event.set_kind(wire::Event::CONNECTION_REFUSED);
   event.set_reason(wire::Event::TOO_MANY_CONNECTIONS);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/reset_on_close.h"
 #include "sandbox/egress/service_request.h"
 
 namespace egress {
@@ -27,12 +28,6 @@ constexpr char kBadRequest[] = "400 Bad Request";
 void SendAtOnce(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-// Makes close(2) send a RST: the peer must not see a regular end.
-void ResetOnClose(int socket) {
-  const linger at_once = {1, 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 std::string MakeError(absl::string_view status, absl::string_view text) {
@@ -311,7 +306,7 @@ void ServiceExchange::End(bool reset) {
   deadline_.Cancel();
   again_.Cancel();
   if (reset && upstream_.valid()) {
-    ResetOnClose(upstream_.get());
+    sandbox::ResetOnClose(upstream_.get());
   }
   owner_.end(reset);
 }
