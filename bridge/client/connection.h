@@ -2,10 +2,10 @@
 // command line.
 //
 // The server's address is, in this order: the one that the user gives,
-// $CORRAL_SERVER, the default socket
-// ($XDG_RUNTIME_DIR/corral/corrald.sock, for root /run/corral/corrald.sock).
-// When nothing listens on the default socket, the corrald that stands next to
-// this program is started there; it ends by itself when it has been idle.
+// $CORRAL_SERVER, the default socket ($XDG_RUNTIME_DIR/corral/corrald.sock, for
+// root /run/corral/corrald.sock). When nothing listens on the default socket,
+// the corrald that stands next to this program is started there; it ends by
+// itself when it has been idle.
 //
 // A connection on which nothing arrives any more is noticed by pings
 // (Timing.keepalive_interval); calls on it then fail as if the server was gone.

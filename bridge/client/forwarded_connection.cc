@@ -43,7 +43,7 @@ void ForwardedConnection::Attempt() {
 void ForwardedConnection::Cancel() {
   if (state_ == State::kWaiting) {
     retry_.Cancel();
-    // Not inside the caller's loop over its connections.
+    // Later, since the caller may be in a loop over its connections.
     loop_->Defer([this] { Finish(grpc::Status::CANCELLED); });
     state_ = State::kEnding;
   } else if (state_ != State::kEnding) {

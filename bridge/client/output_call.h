@@ -27,12 +27,12 @@ class OutputCall {
   OutputCall(const OutputCall&) = delete;
   OutputCall& operator=(const OutputCall&) = delete;
 
-  // The next event. Without a value: the call is over, or delivered nothing for
-  // `silence`, and was cancelled for that; Finish() says why.
+  // Waits for the next event. Returns none when the call is over, also because
+  // it delivered nothing for `silence` and was cancelled; Finish() says why.
   std::optional<corral::v1::OutputEvent> Read(absl::Duration silence);
 
-  // To be called once, after Read() returned no value. DEADLINE_EXCEEDED: the
-  // call was silent.
+  // Call it once, after Read() returned none. DEADLINE_EXCEEDED: the call was
+  // silent.
   grpc::Status Finish();
 
   // Ends a Read() that waits, and every later one.

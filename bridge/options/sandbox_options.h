@@ -1,5 +1,5 @@
-// The options for a new sandbox: workspace, mounts, limits,
-// lifetime and retention.
+// The options for a new sandbox: workspace, mounts, limits, lifetime and
+// retention.
 
 #ifndef BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_
 #define BRIDGE_OPTIONS_SANDBOX_OPTIONS_H_

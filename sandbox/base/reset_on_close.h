@@ -1,4 +1,4 @@
-// How a TCP connection is ended without a regular end.
+// Ends a TCP connection with a reset instead of a regular end.
 
 #ifndef SANDBOX_BASE_RESET_ON_CLOSE_H_
 #define SANDBOX_BASE_RESET_ON_CLOSE_H_

@@ -51,7 +51,7 @@ class SocketPump {
   SocketPump(const SocketPump&) = delete;
   SocketPump& operator=(const SocketPump&) = delete;
 
-  // To be called once, before anything else.
+  // Call it once, before all other methods.
   void Begin();
 
   void OnWritten();
@@ -86,7 +86,7 @@ class SocketPump {
   void Break();
   // The events that the pump waits for now.
   uint32_t wanted() const;
-  // Has the loop report what is wanted now, and nothing else.
+  // Makes the loop report the events of wanted() and no others.
   void Watch();
   void Unwatch();
   void MaybeEnd();

@@ -55,7 +55,7 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
       PacketSocket socket, SupervisorObserver* observer);
   // Makes spares and cleans up after killed supervisors until EndSpare().
   void Provide();
-  // Has Provide() remove the control groups that a killed supervisor left.
+  // Makes Provide() remove the control groups that a killed supervisor left.
   void CleanUp();
 
   const std::unique_ptr<EventLoop> loop_;

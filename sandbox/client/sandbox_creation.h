@@ -27,8 +27,8 @@ namespace wire = ::corral::supervisor::v1;
 
 class SandboxCreation {
  public:
-  // How long a supervisor may take that makes a sandbox from nothing, maybe
-  // with many others at the same time.
+  // The time in which a supervisor must make a sandbox from nothing. Many
+  // others may do so at the same time.
   static constexpr absl::Duration kFreshPatience = absl::Seconds(30);
 
   // Starts another supervisor.

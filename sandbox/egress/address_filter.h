@@ -12,15 +12,15 @@ namespace egress {
 
 class AddressFilter {
  public:
-  // `allowed`: networks that the operator allows besides.
+  // `allowed`: further networks, which the operator allows.
   explicit AddressFilter(std::vector<IpNetwork> allowed)
       : allowed_(std::move(allowed)) {}
 
   // True for public unicast addresses that do not belong to the host, and for
   // the allowed networks. False for those that are private, shared (CGNAT),
-  // loopback, link-local, multicast, reserved, of a cloud's metadata service,
-  // or that contain an IPv4 address (mapped, 6to4, NAT64, Teredo). Sends
-  // nothing.
+  // loopback, link-local, multicast or reserved, that belong to a cloud's
+  // metadata service, or that contain an IPv4 address (mapped, 6to4, NAT64,
+  // Teredo). Sends nothing.
   bool Allows(const IpAddress& address) const;
 
  private:

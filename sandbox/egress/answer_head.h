@@ -1,5 +1,5 @@
-// Has the head of an HTTP/1 answer say that the connection ends with it, so
-// that the client sends no further request on it.
+// Adds "Connection: close" to the head of an HTTP/1 answer, so that the client
+// sends no further request on the connection.
 
 #ifndef SANDBOX_EGRESS_ANSWER_HEAD_H_
 #define SANDBOX_EGRESS_ANSWER_HEAD_H_
@@ -11,10 +11,10 @@
 
 namespace egress {
 
-// Adds "Connection: close" in place of other fields about the connection,
-// unless the answer says so itself, or changes the protocol (101). Interim
-// answers (1xx) pass unchanged. So does what is no HTTP/1, or has a head above
-// kMaxHttpHead: the client judges it.
+// Replaces the fields about the connection by "Connection: close", unless the
+// answer has that already or changes the protocol (101). Interim answers (1xx)
+// pass unchanged, and so do bytes that are not HTTP/1 and heads above
+// kMaxHttpHead: the client judges them.
 class AnswerHead final : public ByteFilter {
  public:
   // kFiltering until the last head is complete, then kPassing.
@@ -26,13 +26,13 @@ class AnswerHead final : public ByteFilter {
   int status() const { return status_; }
 
  private:
-  // Takes a complete head from the begin of held_.
+  // Moves the complete head at the front of held_ to `out`.
   void Take(size_t size, std::string* out);
   void PassOn(std::string* out);
 
   State state_ = State::kFiltering;
   std::string held_;
-  // Where the end of a head may begin in held_.
+  // The end of a head cannot begin in held_ before this position.
   size_t searched_ = 0;
   int status_ = 0;
 };

@@ -1,4 +1,4 @@
-// Decides byte by byte what of a stream goes on.
+// Passes on a part of the bytes of a stream.
 
 #ifndef SANDBOX_EGRESS_BYTE_FILTER_H_
 #define SANDBOX_EGRESS_BYTE_FILTER_H_
@@ -19,7 +19,7 @@ class ByteFilter {
     kPassing,
     // No further byte goes on.
     kDone,
-    // The stream is not what it ought to be.
+    // The stream violates its format.
     kMalformed,
   };
 
@@ -27,11 +27,11 @@ class ByteFilter {
 
   virtual State state() const = 0;
 
-  // For kFiltering. Appends to `out` what goes on of `bytes`, which follow
-  // those of the last call.
+  // In state kFiltering only. `bytes` follow those of the last call. Appends
+  // the bytes that may pass to `out`.
   virtual void Filter(absl::string_view bytes, std::string* out) = 0;
 
-  // The sender has closed its side. Appends what was held back.
+  // The sender has closed its side. Appends the bytes that were held back.
   virtual void Finish(std::string* out) = 0;
 };
 

@@ -8,9 +8,8 @@
 namespace egress {
 namespace {
 
-// Returns the bytes that belong to the body; at their end "|" if it is
-// complete,
-// "!" if it is malformed, and "..." if it goes on.
+// Returns the bytes that belong to the body, and after them "|" if it is
+// complete, "!" if it is malformed, and "..." if it goes on.
 std::string Body(absl::string_view bytes, size_t step) {
   ChunkedBody body;
   std::string all;

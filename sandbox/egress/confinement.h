@@ -1,4 +1,4 @@
-// Takes away from corral-egress all that it does not need.
+// Confines corral-egress to what it needs.
 
 #ifndef SANDBOX_EGRESS_CONFINEMENT_H_
 #define SANDBOX_EGRESS_CONFINEMENT_H_

@@ -45,7 +45,7 @@ struct ConnectionHost {
 // For the thread of its loop.
 class Connection {
  public:
-  // `port`: the one that was dialled. `on_end` is called once, may destroy the
+  // `port`: the dialled port. `on_end` is called once, may destroy the
   // connection, and is never called by Start().
   Connection(ConnectionHost* host, sandbox::UniqueFd client, uint16_t port,
              std::function<void()> on_end);
@@ -58,7 +58,7 @@ class Connection {
 
  private:
   // A connection goes through the states in this order, and may end in each of
-  // them. One whose rule allows any bytes is not inspected.
+  // them. It skips kInspecting if its rule allows any bytes.
   enum class State {
     kNew,
     kInspecting,
@@ -87,7 +87,7 @@ class Connection {
 
   // Ends a connection that never reached its host.
   void Refuse(wire::Event::Reason reason, const std::string& claimed = "");
-  // Ends a connection that did.
+  // Ends a connection that reached its host.
   void Finish(wire::Event::Reason reason);
   void Report(wire::Event event);
   void End(bool reset);
@@ -109,7 +109,7 @@ class Connection {
   std::unique_ptr<Flow> receiving_;
   std::unique_ptr<ServiceExchange> service_;
   int idle_ticks_ = 0;
-  // At the last tick.
+  // The bytes that had been moved at the last idle tick.
   uint64_t moved_ = 0;
   sandbox::Timer deadline_;
   sandbox::Timer idle_;

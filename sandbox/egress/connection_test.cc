@@ -27,7 +27,7 @@ using Rule = ::corral::egress::v1::Rule;
 
 using ConnectionTest = ProxyTest;
 
-// Has close(2) send a RST.
+// Makes close(2) send a RST.
 void ResetOnClose(const UniqueFd& socket) {
   const linger at_once = {1, 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

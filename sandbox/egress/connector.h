@@ -19,13 +19,14 @@
 
 namespace egress {
 
-// For the thread of its loop. Its destructor gives up.
+// For the thread of its loop. The destructor ends the attempt without `done`.
 class Connector {
  public:
   struct Outcome {
-    // Invalid: see `failure`.
+    // Invalid if the attempt failed; see `failure`.
     sandbox::UniqueFd socket;
-    // The address that was reached, or that is not allowed; may be empty.
+    // The address that was reached, or the one that is not allowed; empty if
+    // there is neither.
     std::string address;
     ::corral::egress::v1::Event::Reason failure =
         ::corral::egress::v1::Event::REASON_UNSPECIFIED;

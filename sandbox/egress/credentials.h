@@ -1,5 +1,5 @@
-// Asks the supervisor for the values of services' headers. They are kept by
-// nobody here but the requests that need them.
+// Asks the supervisor for the values of services' headers. Only the requests
+// that need a value keep it.
 
 #ifndef SANDBOX_EGRESS_CREDENTIALS_H_
 #define SANDBOX_EGRESS_CREDENTIALS_H_
@@ -23,7 +23,8 @@ namespace egress {
 // For the thread of its loop.
 class Credentials {
  public:
-  // Unavailable: there is no value now; the message says why without a secret.
+  // Unavailable: there is no value now; the message has the reason, and no
+  // secret.
   using Done = std::function<void(const absl::StatusOr<std::string>&)>;
 
   // `socket`: see corral.egress.v1.Descriptor.CREDENTIALS; an invalid one fails
@@ -34,7 +35,8 @@ class Credentials {
   // Calls `done` later, or before it returns.
   void Get(const std::string& service, Done done);
 
-  // The upstream refused the last value: has it read again for the next Get().
+  // The upstream refused the last value: the next Get() makes the supervisor
+  // read it again.
   void Refuse(const std::string& service) { refused_.insert(service); }
 
   // Longer than the supervisor takes.

@@ -14,11 +14,11 @@
 
 namespace egress {
 
-// For the thread of its loop. Its destructor gives up.
+// For the thread of its loop. The destructor ends the attempt without `done`.
 class Dialer {
  public:
-  // Gets a connected socket and its address, or an invalid one. May destroy the
-  // dialer.
+  // Gets a connected socket and its address; an invalid socket if no address
+  // answered. May destroy the dialer.
   using Done = std::function<void(sandbox::UniqueFd, const IpAddress&)>;
 
   // Tries the addresses one after the other, at most kMaxAttempts. `loop` must

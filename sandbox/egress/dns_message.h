@@ -1,5 +1,4 @@
-// DNS messages (RFC 1035), as far as a resolver needs them that knows only
-// addresses.
+// Parses DNS queries and makes answers that have an address or none (RFC 1035).
 
 #ifndef SANDBOX_EGRESS_DNS_MESSAGE_H_
 #define SANDBOX_EGRESS_DNS_MESSAGE_H_

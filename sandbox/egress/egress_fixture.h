@@ -45,7 +45,7 @@ class EgressTest : public ::testing::Test {
   virtual void Launch(const std::vector<int>& fds);
   virtual void Kill();
 
-  // Has recv(2) on the socket fail instead of hanging.
+  // Makes recv(2) on the socket fail after 60 s instead of hanging.
   static void LimitWaiting(const sandbox::UniqueFd& socket);
 
   // For a program inside.

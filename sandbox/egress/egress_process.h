@@ -18,13 +18,14 @@ struct EgressProcess {
   pid_t pid = 0;
   // Readable when the process has ended. The owner reaps it.
   sandbox::UniqueFd pidfd;
-  // Sends an Event in each packet. The process ends when it is closed, and when
-  // the thread that started it ends.
+  // The program sends a Report in each packet. It ends when this socket is
+  // closed, or when the thread that started it ends.
   sandbox::UniqueFd socket;
 };
 
 // Starts the program as user and group `id`, without privileges, and sends it
-// the message. Returns before it serves; a wrong message ends it.
+// the message. Returns before the program serves. The program ends if the
+// message is wrong.
 absl::StatusOr<EgressProcess> StartEgress(
     uid_t id, const ::corral::egress::v1::Start& message,
     const std::vector<int>& descriptors);

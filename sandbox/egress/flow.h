@@ -20,18 +20,17 @@ class Flow {
   enum class State {
     // More bytes may come.
     kOpen,
-    // All bytes that may pass have passed. Further ones are discarded, until
-    // the
+    // All bytes that may pass have passed. Further ones are discarded until the
     // sender closes its side.
     kComplete,
-    // The sender closed its side, which was passed on.
+    // The sender closed its side, and the receiver has seen that.
     kEnded,
     kBroken,
   };
 
-  // `first` goes to `to` before the bytes of `from`, of which `rest` may
-  // follow, as far as `filter` lets them, which may be null. The sockets do not
-  // block; they and `pipes` must outlive the flow.
+  // Sends `first` to `to`, and then at most `rest` bytes of `from`. `filter`
+  // decides which of them pass; null: all. The sockets do not block; they and
+  // `pipes` must outlive the flow.
   Flow(PipePool* pipes, int from, int to, std::string first, uint64_t rest,
        std::unique_ptr<ByteFilter> filter = nullptr);
   ~Flow();
@@ -40,8 +39,8 @@ class Flow {
   Flow& operator=(const Flow&) = delete;
 
   enum class Next {
-    // Nothing can be moved until one of the sockets is ready, seen from now:
-    // watch them edge-triggered.
+    // Nothing can be moved until one of the sockets becomes ready: watch them
+    // edge-triggered.
     kWait,
     // The budget was used up, or no pipe is free: call Move() again soon.
     kAgain,

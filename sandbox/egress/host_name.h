@@ -15,8 +15,8 @@ inline constexpr size_t kMaxHostName = 253;
 
 // Returns the name in lower case and without the dot at its end, or nothing if
 // it is no host name: labels of 1 to 63 letters, digits, "-" and "_", joined
-// by dots, at most 253 bytes. A name whose last label has only digits, or
-// begins with "0x", is none either: programs read it as an address.
+// by dots, at most 253 bytes. Also refuses a name whose last label has only
+// digits or begins with "0x": programs read it as an address.
 std::optional<std::string> NormalizeHostName(absl::string_view name);
 
 inline constexpr char kNamePatternRule[] =

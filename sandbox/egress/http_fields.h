@@ -19,10 +19,10 @@ inline constexpr absl::string_view kHttpHeadEnd = "\r\n\r\n";
 // In order, with the case of their names, without spaces around values.
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
-// token of RFC 9110.
+// True if `text` is a token of RFC 9110.
 bool IsHttpToken(absl::string_view text);
 
-// A control character that no line has; a tab is allowed.
+// True for control characters except the tab. No line may have one.
 bool IsHttpControl(char c);
 
 // Reads a head without its empty line. `first` gets the first line. False: it
@@ -35,7 +35,8 @@ bool ReadHttpHead(absl::string_view head, absl::string_view* first,
 std::vector<absl::string_view> ValuesOf(const HttpFields& fields,
                                         absl::string_view name);
 
-// A comma-separated list in a field of this name has the element, in any case.
+// True if a comma-separated list in a field of this name has the element, in
+// any case.
 bool Lists(const HttpFields& fields, absl::string_view name,
            absl::string_view element);
 

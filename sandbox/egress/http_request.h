@@ -45,11 +45,11 @@ HttpRequest ParseHttpRequest(absl::string_view bytes);
 // different ones.
 std::string HostOf(const HttpRequest& request);
 
-// The head for a connection that carries this request alone, so that no other
-// request follows that nobody has checked.
+// Returns the head with "Connection: close", so that no unchecked request
+// follows on the connection.
 std::string MakeOnlyRequest(const HttpRequest& request);
 
-// The client asks to speak another protocol from now on, like WebSocket.
+// True if the client asks to change the protocol, for example to WebSocket.
 bool IsUpgrade(const HttpRequest& request);
 
 }  // namespace egress

@@ -19,7 +19,7 @@ using ::corral::egress::v1::Descriptor;
 using sandbox::UniqueFd;
 
 constexpr uint16_t kDnsPort = 53;
-// More are made to wait by the kernel.
+// The kernel lets further connections wait.
 constexpr int kBacklog = 1024;
 
 absl::StatusOr<UniqueFd> Bind(int type, const IpAddress& address,

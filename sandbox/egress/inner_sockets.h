@@ -19,10 +19,10 @@ struct InnerSockets {
   std::vector<sandbox::UniqueFd> sockets;
 };
 
-// Makes the inner networks (see NameTable) addresses of the present network
-// namespace, and opens the sockets there: DNS at 127.0.0.53, and listeners for
+// Makes the inner networks (see NameTable) local to the network namespace of
+// the caller, and opens the sockets there: DNS at 127.0.0.53, and listeners for
 // `ports`. Needs CAP_NET_ADMIN and CAP_NET_BIND_SERVICE in the namespace, whose
-// loopback interface is up.
+// loopback interface must be up.
 absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports);
 
 // Opens the listeners for further ports in the present network namespace.

@@ -58,8 +58,8 @@ Inspection InspectTls(absl::string_view bytes, absl::string_view name) {
   return inspection;
 }
 
-// Lets the body that has begun with `begun` follow the head in `first`. False:
-// it is malformed.
+// Lets the body, whose first bytes are `begun`, follow the head in `first`.
+// Returns false if the body is malformed.
 bool AddBody(const HttpRequest& request, absl::string_view begun,
              Inspection* inspection) {
   if (IsUpgrade(request)) {
@@ -72,7 +72,7 @@ bool AddBody(const HttpRequest& request, absl::string_view begun,
     inspection->body = std::move(body);
     return inspection->body->state() != ByteFilter::State::kMalformed;
   }
-  // Bytes that are only counted need not be looked at.
+  // A body of known size needs no filter: `rest` counts its bytes.
   inspection->rest =
       request.body_size - std::min<uint64_t>(begun.size(), request.body_size);
   return true;

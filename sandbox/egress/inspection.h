@@ -26,16 +26,16 @@ struct Inspection {
   };
   State state = State::kRefused;
 
-  // For kRefused, and what the client named instead of the host.
+  // For kRefused: why, and the name that the client gave instead of the host's.
   ::corral::egress::v1::Event::Reason reason =
       ::corral::egress::v1::Event::NOT_WEB;
   std::string claimed;
 
-  // For kAccepted: what goes out first, in place of the bytes so far, and how
-  // many more bytes of the client may follow, as far as `body` lets them.
+  // For kAccepted: the bytes that go out first, in place of those so far, and
+  // the number of further bytes that may follow. `body` and `answer` decide
+  // which bytes of the client and of the host pass; null: all.
   std::string first;
   uint64_t rest = kUnlimited;
-  // Null: all bytes go on.
   std::unique_ptr<ByteFilter> body;
   std::unique_ptr<ByteFilter> answer;
 };

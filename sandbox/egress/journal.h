@@ -1,4 +1,4 @@
-// Reports what a sandbox wanted and what it got.
+// Reports refused names and connections, and connections that ended.
 
 #ifndef SANDBOX_EGRESS_JOURNAL_H_
 #define SANDBOX_EGRESS_JOURNAL_H_
@@ -24,9 +24,9 @@ class Journal {
   explicit Journal(Sink sink, Clock now = absl::Now)
       : sink_(std::move(sink)), now_(std::move(now)) {}
 
-  // Passes the event on with the time. A refusal that equals one of the last
-  // ones is left out, and so is what exceeds a rate: a command can cause any
-  // number of events. The next event counts what was left out.
+  // Passes the event on with the time. Leaves out a refusal that equals a
+  // recent one, and events above a rate, since a command can cause any number
+  // of events. The next event states how many were left out.
   void Report(::corral::egress::v1::Event event);
 
   static constexpr absl::Duration kRepetition = absl::Seconds(10);

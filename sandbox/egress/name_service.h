@@ -22,9 +22,9 @@ class NameService {
       : policy_(policy), names_(names), journal_(journal), ipv6_(ipv6) {}
 
   // Answers a DNS message: an allowed name has its addresses in the table, and
-  // no records of other types; other names do not exist, and are reported.
-  // Whether a name exists shows only when somebody connects, so a look-up sends
-  // nothing. Empty: no answer.
+  // no records of other types; other names do not exist, and are reported. The
+  // name itself is looked up only when a program connects, so this sends
+  // nothing. Returns an empty string if the message gets no answer.
   std::string Answer(absl::string_view message);
 
  private:

@@ -5,10 +5,9 @@
 // the addresses that programs remember. Nobody else reads it.
 //
 // The size is fixed. A name keeps its address until kSlots other names were
-// added; then the address means nothing, and it is given to another name only
-// after all other addresses. So a program never reaches a host with an address
-// that it got for another one, unless it keeps the address while it looks up
-// 131,070 other names.
+// added. The address then means nothing until all other addresses have been
+// given out. So a program could reach another host by an old address only if it
+// kept the address while it looked up 131,070 other names.
 //
 // Not thread-safe.
 
@@ -38,7 +37,7 @@ class NameTable {
  public:
   // Makes a memfd for a table without names.
   static absl::StatusOr<sandbox::UniqueFd> MakeFile();
-  // Continues the table in `file`. What is damaged there is forgotten.
+  // Continues the table in `file`, without its damaged entries.
   static absl::StatusOr<NameTable> Open(const sandbox::UniqueFd& file);
 
   NameTable(NameTable&& other) noexcept = default;

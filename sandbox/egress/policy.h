@@ -53,8 +53,8 @@ class Policy {
   // InvalidArgument: the message names the rule and what is allowed.
   static absl::StatusOr<Policy> Make(const wire::Policy& message);
 
-  // True if a rule matches the name, which is normalized, with any port, or if
-  // it is that of a service.
+  // `name` is normalized. True if a rule matches it, with any port, or if it is
+  // the host name of a service.
   bool AllowsName(absl::string_view name) const;
   // The first rule that matches; null if there is none.
   const Rule* Find(absl::string_view name, uint16_t port) const;
@@ -73,13 +73,13 @@ class Policy {
   Limits limits_;
 };
 
-// Returns the policy with the rules that it does not have yet at its end. A
-// rule with the same pattern, ports and protocol is the same one.
+// Returns `policy` with those rules of `further` at its end that it does not
+// have yet. Rules with the same pattern, ports and protocol are the same.
 // InvalidArgument as Policy::Make().
 absl::StatusOr<wire::Policy> WithRules(wire::Policy policy,
                                        const wire::Policy& further);
 
-// The ports of all rules, and that of services if there are any.
+// The ports of all rules, and kServicePort if there are services.
 std::set<uint16_t> PortsOf(const wire::Policy& message);
 
 }  // namespace egress

@@ -151,7 +151,7 @@ absl::Status Proxy::TakeSockets(const wire::Start& start,
     const wire::Descriptor& descriptor = start.descriptors(i);
     UniqueFd fd = std::move(descriptors[i]);
     if (fd.valid() && !SetNonBlocking(fd)) {
-      return absl::ErrnoToStatus(errno, "a descriptor does not block");
+      return absl::ErrnoToStatus(errno, "set O_NONBLOCK on a socket");
     }
     switch (descriptor.kind()) {
       case wire::Descriptor::DNS_UDP:
@@ -183,7 +183,7 @@ absl::Status Proxy::Update(const wire::Update& update,
   ASSIGN_OR_RETURN(policy_, Policy::Make(update.policy()));
   for (int i = 0; i < update.descriptors_size(); ++i) {
     if (!SetNonBlocking(descriptors[i])) {
-      return absl::ErrnoToStatus(errno, "a listener does not block");
+      return absl::ErrnoToStatus(errno, "set O_NONBLOCK on a listener");
     }
     Listen(std::move(descriptors[i]),
            static_cast<uint16_t>(update.descriptors(i).port()));

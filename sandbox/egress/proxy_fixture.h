@@ -1,6 +1,6 @@
-// EgressTest with a choice: the way out runs in a thread of the test, or as the
-// program with its filter. The first shows sanitizers what it does, the second
-// that the filter lets it do so.
+// EgressTest, with the way out in a thread of the test or as the program with
+// its filter. In a thread, sanitizers see it; as the program, it shows that the
+// filter allows all its calls.
 
 #ifndef SANDBOX_EGRESS_PROXY_FIXTURE_H_
 #define SANDBOX_EGRESS_PROXY_FIXTURE_H_

@@ -28,7 +28,7 @@ class Resolver {
   // the resolver.
   static absl::StatusOr<std::unique_ptr<Resolver>> Create(
       sandbox::EventLoop* loop, const std::vector<std::string>& servers);
-  // Calls each `done` that is due with an error.
+  // Calls `done` of each unfinished look-up with an error.
   ~Resolver();
 
   // Asks for IPv4 and IPv6 addresses; `done` gets those of IPv4 first, at most

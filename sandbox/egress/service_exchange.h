@@ -23,8 +23,8 @@
 
 namespace egress {
 
-// Answers what cannot be passed on with an error in plain text. For the thread
-// of its loop.
+// A request that cannot be passed on is answered with an error in plain text.
+// For the thread of its loop.
 class ServiceExchange {
  public:
   struct Owner {

@@ -33,8 +33,8 @@ class ServiceRelay {
   ServiceRelay(int client, TlsStream* upstream, const HttpRequest& request,
                std::string head, absl::string_view begun);
 
-  // Moves about `budget` bytes at most. True: call it again soon; false: when
-  // one of the sockets is ready, seen from now: watch them edge-triggered.
+  // Moves about `budget` bytes at most. True: call it again soon. False: call
+  // it when one of the sockets becomes ready; watch them edge-triggered.
   bool Move(size_t budget);
 
   State state() const { return state_; }

@@ -18,7 +18,7 @@ constexpr absl::string_view kReplaced[] = {
     "keep-alive",    "proxy-authorization", "te",   "upgrade",
     "x-api-key",     "proxy-connection",
 };
-// They go on only under their right names.
+// These pass only with "-" in their names.
 constexpr absl::string_view kFraming[] = {"content-length",
                                           "transfer-encoding"};
 

@@ -12,7 +12,7 @@
 namespace egress {
 
 // TLS 1.2 or later; the upstream must show a certificate of a known authority.
-// HTTP/1.1 is all that it may choose. Not thread-safe.
+// ALPN offers HTTP/1.1 alone. Not thread-safe.
 class TlsContext {
  public:
   // `authorities`: certificates in PEM. InvalidArgument: it has none, or a

@@ -18,7 +18,7 @@ class TlsStream {
  public:
   enum class Result {
     kDone,
-    // Nothing can be done until the socket is ready, seen from now: watch it
+    // Nothing can be done until the socket becomes ready: watch it
     // edge-triggered for both directions.
     kWait,
     // The upstream has ended its side regularly.
@@ -32,14 +32,14 @@ class TlsStream {
   // stream.
   TlsStream(const TlsContext& context, int socket, const std::string& host);
 
-  // To be repeated until it is not kWait.
+  // Repeat it while it returns kWait.
   Result Handshake();
 
   // kDone: `*moved` bytes were moved, at least one.
   Result Write(absl::string_view bytes, size_t* moved);
   Result Read(char* bytes, size_t size, size_t* moved);
 
-  // Has the upstream know that no byte will follow. Does not wait.
+  // Reports the end of the data to the upstream. Does not wait for an answer.
   void EndWriting();
 
   // For people: why the certificate or the protocol failed.

@@ -37,7 +37,7 @@ absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner);
 // `pidfd`. Returns in both processes; a child that cannot enter them ends.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
 
-// Has the kernel remove System V shared memory of an ipc namespace when no
+// Makes the kernel remove System V shared memory of an ipc namespace when no
 // process uses it any more. Otherwise it would outlive the command that made
 // it. For a single-threaded process, before MapIds(): since Linux 6.10 the
 // setting then belongs to user 0 inside.
@@ -48,7 +48,7 @@ absl::Status RemoveUnusedSharedMemory(int pidfd);
 // pid namespace.
 bool IsExiting(pid_t pid);
 
-// Has the kernel kill the calling process when its parent ends. Must be
+// Makes the kernel kill the calling process when its parent ends. Must be
 // repeated after a change of user or group ids, which undoes it.
 absl::Status DieWithParent();
 

@@ -96,7 +96,7 @@ class OutputLogHeader {
 // bytes beyond that in steps of an eighth of it, 64 KiB to 8 MiB.
 class OutputLogWriter {
  public:
-  // How much Trim() always keeps.
+  // The bytes that Trim() always keeps.
   static constexpr uint64_t kMinRetained = uint64_t{64} << 10;
 
   // Creates `name` in the directory; AlreadyExists if it is there.
@@ -215,7 +215,7 @@ class OutputLogReader {
   OutputLogReader(UniqueFd file, OutputLogHeader header);
   // True if the header can be loaded without waiting.
   absl::StatusOr<bool> HeaderIsInMemory() const;
-  // How many of `size` bytes at `offset` have been written.
+  // The number of those `size` bytes at `offset` that have been written.
   absl::StatusOr<size_t> Available(uint64_t offset, size_t size) const;
   // Returns how many of the `got` bytes that were read at `offset` are valid.
   // Fails as Read() does.

@@ -21,7 +21,7 @@ namespace sandbox {
 // A log that is being written.
 class QuotaLog {
  public:
-  // How many bytes it could drop at most; 0 if its policy allows none.
+  // The bytes that it could drop at most; 0 if its policy allows no drop.
   virtual uint64_t droppable_bytes() const = 0;
   // Keeps no more than about `bytes`.
   virtual void Trim(uint64_t bytes) = 0;

@@ -21,8 +21,8 @@ class Connections {
  public:
   static constexpr size_t kMost = 1024;
 
-  // Has EndAll() end the call, until Remove(). A call that gets an error is not
-  // counted: TOO_MANY_CONNECTIONS, or the error with which all were ended.
+  // Adds a call that EndAll() ends, until Remove(). Fails, and adds nothing,
+  // with TOO_MANY_CONNECTIONS or, after EndAll(), with its error.
   absl::Status Add(LastingCall* call, std::weak_ptr<LastingCall> owner);
   void Remove(LastingCall* call);
 

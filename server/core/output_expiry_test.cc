@@ -19,7 +19,7 @@ namespace {
 
 class OutputExpiryTest : public ExecutionFixture {
  protected:
-  // Has the output of an execution expire that ended long ago.
+  // Makes the output of an execution that ended long ago expire.
   void Expire() {
     corral::v1::Command command;
     command.mutable_output()->mutable_keep_after_end()->set_seconds(1);

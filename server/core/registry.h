@@ -46,11 +46,11 @@ class Registry {
   Registry(uint32_t max_sandboxes, const Totals& most)
       : max_sandboxes_(max_sandboxes), most_(most) {}
 
-  // Finds the sandbox that the same request made, or adds a new one that `make`
-  // makes. The registry chooses an id if `id` is empty. SANDBOX_EXISTS,
+  // Finds the sandbox that the same request made, or adds a new one from
+  // `make`. The registry chooses an id if `id` is empty. SANDBOX_EXISTS,
   // REQUEST_MISMATCH, TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT, TOO_MUCH_MEMORY,
-  // TOO_MANY_PIDS; SANDBOX_NOT_READY
-  // (UNAVAILABLE) if that id belongs to a sandbox that cannot be read yet.
+  // TOO_MANY_PIDS; SANDBOX_NOT_READY (UNAVAILABLE) if that id belongs to a
+  // sandbox that cannot be read yet.
   absl::StatusOr<Added> Add(const std::string& id,
                             const sandbox::wire::RequestIdentity& request,
                             const Make& make);
@@ -72,7 +72,7 @@ class Registry {
   // yet.
   absl::StatusOr<SandboxPtr> Get(const SandboxName& name) const;
 
-  // The ids of those that cannot be read yet, in their order.
+  // The ids of sandboxes that cannot be read yet, in their order.
   std::vector<std::string> Unreadable() const;
 
   // At most `limit` sandboxes with ids from `first` on, in their order.

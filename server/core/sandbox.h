@@ -138,7 +138,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // called at any time, also after it is gone.
   std::shared_ptr<sandbox::SupervisorConnection> supervisor() const;
 
-  // Has the sandbox deleted when its lifetime is over. To be called once.
+  // Begins the lifetime, after which the sandbox is deleted. Call it once.
   void BeginLifetime();
   Lifetime& lifetime() { return *lifetime_; }
   // Keeps the sandbox for as long as a call lasts.
@@ -158,7 +158,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
 
   // Returns false if executions of an earlier server may not be read yet.
   bool knows_executions() const { return recovery_.has_records(); }
-  // Has their records read before those of other sandboxes.
+  // Lets their records be read before those of other sandboxes.
   void HurryRecords();
 
   // Null: there is none.
@@ -185,10 +185,10 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Kills all processes; running commands end with `cause`. Calls `done` when
   // nothing of the sandbox is left.
   void Delete(Cause cause, Done done);
-  // To be called when Environment::remove_files has removed the files.
+  // Reports that Environment::remove_files has removed the files.
   void OnFilesRemoved();
 
-  // Has the records of an earlier server's executions read. To be called once.
+  // Begins to read the records of an earlier server's executions. Call it once.
   void BeginRecovery();
 
   // SupervisorObserver, called by the event loop.

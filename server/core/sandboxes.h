@@ -128,9 +128,10 @@ class Sandboxes {
     std::string field;
   };
   std::vector<Wish> WishesOf(const sandbox::wire::SandboxSpec& spec) const;
-  // Has all directories checked, and then Make() run on the lane of launches.
+  // Begins the checks of all directories; Make() follows on the lane of
+  // launches.
   void BeginCreation(const std::shared_ptr<Sandbox>& sandbox);
-  // Has the first of `wishes` checked, and then the others.
+  // Begins the check of the first of `wishes`; the others follow.
   void CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
                    std::vector<Wish> wishes);
   void Make(const std::shared_ptr<Sandbox>& sandbox);

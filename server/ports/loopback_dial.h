@@ -22,8 +22,8 @@ namespace server {
 
 class LoopbackDial {
  public:
-  // How long a server may take to accept. The kernel connects at once; only a
-  // server whose queue is full makes it wait.
+  // The time in which a server must accept. The kernel connects at once, unless
+  // the queue of the server is full.
   static constexpr absl::Duration kPatience = absl::Seconds(10);
 
   // Gets the connected socket. NotFound: no server listens. DeadlineExceeded:
@@ -39,7 +39,7 @@ class LoopbackDial {
   LoopbackDial(const LoopbackDial&) = delete;
   LoopbackDial& operator=(const LoopbackDial&) = delete;
 
-  // To be called once. May call `done` before it returns.
+  // Call it once. May call `done` before it returns.
   void Begin(Done done);
 
  private:

@@ -23,8 +23,8 @@ namespace server {
 absl::StatusOr<sandbox::UniqueFd> MakeEmulatorImage();
 
 // Not thread-safe. Calls block, but never for long: an emulator that does not
-// take or give data for 5 s counts as failed. After an error the object is of
-// no further use. Nothing that an emulator sends can harm its reader.
+// take or give data for 5 s counts as failed. After an error, destroy the
+// object. Data from an emulator is checked, since a program may control it.
 class EmulatorProcess {
  public:
   struct View {
@@ -32,8 +32,8 @@ class EmulatorProcess {
     std::string answers;
   };
 
-  // `size` must have a screen (HasScreen). `offset`: where in the output the
-  // first byte stands. Takes about a millisecond.
+  // HasScreen(size) must be true. `offset`: the offset of the first byte in the
+  // execution's output. Takes about a millisecond.
   static absl::StatusOr<std::unique_ptr<EmulatorProcess>> Start(
       const sandbox::UniqueFd& image, const corral::v1::TerminalSize& size,
       uint64_t offset);
@@ -62,7 +62,7 @@ class EmulatorProcess {
   const sandbox::UniqueFd socket_;
 };
 
-// False: the terminal is too large for an emulator's memory.
+// True if an emulator has memory for a terminal of this size.
 bool HasScreen(const corral::v1::TerminalSize& size);
 
 }  // namespace server

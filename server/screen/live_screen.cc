@@ -24,8 +24,8 @@ namespace {
 
 using corral::v1::TERMINAL;
 
-// How much output the attempts to make a screen use. Output that makes the
-// emulator crash again and again must not make the screen unavailable.
+// The bytes of output for each attempt to make a screen. Output that crashes
+// the emulator every time must not make the screen unavailable.
 constexpr uint64_t kAttempts[] = {LiveScreen::kMaxOutput,
                                   LiveScreen::kMaxOutput, 256 << 10, 4096, 0};
 // In the sandbox's directory, beside that of the executions. A supervisor
@@ -92,7 +92,8 @@ absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
     }
     log_ = *std::move(log);
   }
-  // Also when it was opened just now: another reader may have it open already.
+  // A log that was opened just now is read too: another reader may have it open
+  // already.
   const absl::Status read = execution.ReadLog(TERMINAL, *log_);
   if (!read.ok()) {
     return ToReadError(execution, read);
@@ -155,7 +156,7 @@ absl::StatusOr<size_t> LiveScreen::Read(Execution& execution, char* buffer,
                                         size_t size) {
   const absl::StatusOr<size_t> read = log_->Read(position_, buffer, size);
   if (absl::IsOutOfRange(read.status())) {
-    // Dropped meanwhile: the emulator goes on with what is kept.
+    // The bytes were dropped meanwhile: go on with the oldest that are kept.
     RETURN_IF_ERROR(execution.ReadLog(TERMINAL, *log_));
     const uint64_t next =
         SkipDropped(execution.output(TERMINAL).value(), position_);

@@ -1,5 +1,5 @@
-// The screen of one execution: an emulator process that is given the output
-// from the log, and started anew when that is needed.
+// The screen of one execution: an emulator process, which is fed from the
+// output log and replaced when it dies or the terminal is resized.
 
 #ifndef SERVER_SCREEN_LIVE_SCREEN_H_
 #define SERVER_SCREEN_LIVE_SCREEN_H_
@@ -33,7 +33,7 @@ class LiveScreen {
                    const corral::v1::GetScreenRequest& request,
                    corral::v1::GetScreenResponse* response);
 
-  // Clears the screen as it is after the output that is written by now.
+  // Clears the screen at the present end of the output.
   absl::Status Clear(Execution& execution);
 
   // Ends the process and closes the log. The next Get() starts another one.
@@ -62,10 +62,10 @@ class LiveScreen {
   ScreenMarks& MarksOf(const Execution& execution);
   // The next clear to apply; absent: all were applied.
   std::optional<uint64_t> NextClear() const;
-  // Opens the log and learns how far it goes. False: there is no output.
+  // Opens the log and sets end_. Returns false if there is no output.
   absl::StatusOr<bool> LookAtLog(Execution& execution);
-  // Starts an emulator unless one of the right size runs. It will see at most
-  // the last `output` bytes.
+  // Starts an emulator unless one of the right size runs. The emulator gets at
+  // most the last `output` bytes.
   absl::Status EnsureEmulator(const Execution& execution, uint64_t output);
   // Passes the log up to end_ to the emulator.
   absl::Status CatchUp(Execution& execution);

@@ -50,11 +50,11 @@ class LiveScreens {
 
   Entry& FindOrAdd(const std::shared_ptr<Execution>& execution)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Work that was given before still finds its emulator.
+  // Work from earlier calls of Run() still finds its emulator.
   void EndEmulator(const std::string& name, Entry* entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLongestUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Every now and then while there are entries.
+  // Runs every kSweepInterval while there are entries.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
   void Schedule() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

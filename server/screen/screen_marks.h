@@ -16,8 +16,8 @@ namespace server {
 //   clear 1234    the screen was cleared after this many bytes of output
 //   answered      a client answers what the program asks its terminal
 //
-// A line that is not complete, or not known, is ignored. A mark that cannot be
-// written is logged, and lives as long as this object. Not thread-safe; calls
+// Incomplete and unknown lines are ignored. If a mark cannot be written, that
+// is logged, and the mark lasts as long as this object. Not thread-safe; calls
 // block on the disk.
 class ScreenMarks {
  public:

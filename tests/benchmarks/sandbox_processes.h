@@ -16,7 +16,7 @@ namespace tests {
 struct SandboxProcesses {
   pid_t supervisor;
   pid_t spawner;
-  // Those two and init.
+  // Supervisor, spawner and init.
   std::set<pid_t> all;
 };
 

@@ -72,7 +72,7 @@ class Display : public TerminalObserver {
   using Shown = std::shared_ptr<ShownTerminal>;
 
   Shown Find(const std::string& id) const;
-  // Those terminals of `ids` that belong to the session.
+  // Finds the terminals of `ids` that belong to the session.
   std::vector<Shown> FindAll(const std::string& session_id,
                              const std::vector<std::string>& ids) const;
 

@@ -1,5 +1,5 @@
-// How the output of a terminal reaches the user of the editor while the command
-// runs. Clients differ in what they can show.
+// Chooses how the output of a terminal reaches the user of the editor while the
+// command runs. Clients differ in what they can show.
 
 #ifndef BRIDGE_ACP_DISPLAY_DISPLAY_ROUTE_H_
 #define BRIDGE_ACP_DISPLAY_DISPLAY_ROUTE_H_

@@ -97,7 +97,7 @@ absl::StatusOr<Sandbox> CreateSandbox(client::Connection& connection,
   request.set_parent(client::kTenant);
   request.set_request_id(client::NewRequestId());
   *request.mutable_sandbox() = wanted;
-  // If this program is killed.
+  // The sandbox must not stay if this program is killed.
   request.mutable_sandbox()->mutable_lifetime()->mutable_max_age()->set_seconds(
       60);
   absl::StatusOr<Sandbox> created = client::Call(
@@ -150,7 +150,7 @@ class Examination {
   bool healthy_ = true;
 };
 
-// `sandbox`: the name of one like `wanted`.
+// `sandbox`: the name of a sandbox that was made from `wanted`.
 void ExamineInside(client::Connection& connection, const std::string& sandbox,
                    const Sandbox& wanted, const Trial& agent,
                    Examination& examination) {

@@ -31,9 +31,9 @@ struct Checkup {
 // workspace, and that a command runs. With `inside` also the mounts of the
 // sandbox, its ways out, and that the agent's program runs there. Calls `print`
 // with a line for each check, "ok    NAME: what was found" or "FAIL  NAME: what
-// is wrong; what to do". Returns whether all is well. Blocks, for some seconds
-// if the server hangs, and for up to a minute in the checks for an agent
-// inside; leaves nothing behind.
+// is wrong; what to do". Returns true if every check passed. Blocks, for some
+// seconds if the server hangs, and for up to a minute in the checks for an
+// agent inside. Leaves nothing behind.
 bool Examine(const Checkup& checkup,
              absl::FunctionRef<void(absl::string_view line)> print);
 

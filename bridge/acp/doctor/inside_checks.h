@@ -13,12 +13,13 @@ namespace bridge {
 
 // Each of these blocks, for half a minute at most.
 
-// Whether commands see the directory, and can write to it if it is writable.
+// Checks that commands can read the mounted directory, or write to it if the
+// mount is writable.
 Finding CheckMount(client::Connection& connection, const std::string& sandbox,
                    const corral::v1::Mount& mount);
 
-// Returns the answer of the program to --version. `trial` has the program
-// alone.
+// Runs the agent's program with --version, and returns the first line of its
+// output. `trial.argv` has the program alone.
 Finding CheckVersion(client::Connection& connection, const std::string& sandbox,
                      Trial trial);
 

@@ -27,12 +27,13 @@ absl::StatusOr<corral::v1::Execution> Run(client::Connection& connection,
                                           const std::string& sandbox,
                                           const Trial& trial);
 
-// The end of what the command wrote there, without white space around it.
+// Returns the last bytes that the command wrote to the stream, without white
+// space around them.
 absl::StatusOr<std::string> OutputOf(client::Connection& connection,
                                      const corral::v1::Execution& execution,
                                      corral::v1::Stream stream);
 
-// Whether the command ended by itself with code 0.
+// True if the command exited with code 0.
 bool Succeeded(const corral::v1::Execution& ended);
 
 }  // namespace bridge

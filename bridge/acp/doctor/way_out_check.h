@@ -9,9 +9,9 @@
 
 namespace bridge {
 
-// Whether a connection to the rule's host, by its first port, gets through to
-// the outside. The host is one name, without *. Blocks, for half a
-// minute at most.
+// Checks that a connection from inside reaches the rule's host at the rule's
+// first port. The host is one name, without *. Blocks, for half a minute at
+// most.
 Finding CheckWayOut(client::Connection& connection, const std::string& sandbox,
                     const corral::v1::EgressRule& rule);
 

@@ -14,8 +14,7 @@
 
 namespace bridge {
 
-// Has the user asked about the names that sandboxes refuse. For the loop's
-// thread.
+// Asks the user about the names that sandboxes refuse. For the loop's thread.
 class Hosts {
  public:
   // Returns the open session in which the agent works, empty if there is none.

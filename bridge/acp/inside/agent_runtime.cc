@@ -30,10 +30,10 @@ constexpr int kMaxInterpreters = 4;
 // The kernel reads no more of a first line.
 constexpr size_t kFirstLineBytes = 256;
 
-// Every sandbox has them.
+// Every sandbox has these directories.
 constexpr const char* kInEverySandbox[] = {"/usr",  "/etc", "/bin",
                                            "/sbin", "/lib", "/lib64"};
-// Their content belongs to many.
+// Never shown as a whole: much else lies there, too.
 constexpr const char* kShared[] = {"/",    "/home", "/mnt", "/opt",
                                    "/srv", "/tmp",  "/var", "/var/tmp"};
 constexpr const char* kSharedInHome[] = {"", "/.local", "/.cargo"};

@@ -1,5 +1,5 @@
-// Which directories of this machine a program needs, besides those that every
-// sandbox has.
+// Finds the directories of this machine that a program needs, besides those
+// that every sandbox has.
 
 #ifndef BRIDGE_ACP_INSIDE_AGENT_RUNTIME_H_
 #define BRIDGE_ACP_INSIDE_AGENT_RUNTIME_H_
@@ -12,7 +12,7 @@
 namespace bridge {
 
 struct AgentRuntime {
-  // Where the program is, without a link among its directories.
+  // The path of the program, without a link among its directories.
   std::string program;
   // Directories without links, none inside of another one, sorted. All lie
   // outside of /usr and of `known`.
@@ -32,12 +32,12 @@ struct Surroundings {
   std::vector<std::string> known;
 };
 
-// Follows the links of the program and the interpreters of its first line. The
-// tree of its installation belongs to it: node_modules, the prefix around a bin
-// directory, or else the directory itself. Of directories that hold much else
-// too, such as ~/.local and ~/.cargo, it is the bin directory alone. NotFound:
-// no such program. FailedPrecondition: it lies in a directory that is too large
-// to be shown, such as the home directory itself.
+// Follows the links of the program and the interpreters of its first line. A
+// program needs the tree of its installation: node_modules, the prefix around a
+// bin directory, or else the directory of the file. From directories with other
+// content, such as ~/.local and ~/.cargo, it needs the bin directory alone.
+// NotFound: no such program. FailedPrecondition: it lies in a directory that no
+// sandbox may see as a whole, such as the home directory.
 absl::StatusOr<AgentRuntime> FindRuntime(const std::string& program,
                                          const Surroundings& surroundings);
 

@@ -16,7 +16,7 @@
 namespace bridge {
 namespace {
 
-// The one that the server gives to commands.
+// The PATH that the server gives to commands.
 constexpr char kPath[] =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -10,7 +10,7 @@
 
 namespace bridge {
 
-// Those of profiles.textproto, which are a part of this program.
+// The profiles of profiles.textproto, which is a part of this program.
 const corral::config::v1::AgentProfiles& KnownProfiles();
 
 // nullptr: there is none.

@@ -21,7 +21,7 @@ class PollLoop {
   using Action = absl::AnyInvocable<void()>;
 
   PollLoop();
-  // No thread may post any more. Drops actions that did not run.
+  // Call it when no thread posts any more. Drops actions that did not run.
   ~PollLoop();
 
   // Runs `action` on the loop's thread, in the order of the calls. For any

@@ -40,7 +40,7 @@ absl::string_view Tail(absl::string_view text, size_t max) {
   return text;
 }
 
-// Where a command that was typed at `typed` stands.
+// The progress of a command that was typed at offset `typed` of the output.
 struct Progress {
   uint64_t begin;  // of its output
   uint64_t end;

@@ -17,8 +17,7 @@ struct CellRect {
   int end_column;
 };
 
-// Not thread-safe. Positions outside the grid are ignored, whoever computed
-// them.
+// Not thread-safe. Ignores positions outside of the grid.
 class CellGrid {
  public:
   CellGrid(int rows, int columns);
@@ -35,8 +34,8 @@ class CellGrid {
   // stay.
   void Erase(const CellRect& rect, const CellStyle& background, bool selective);
 
-  // Moves the content up and left; negative: down and right. Erases what
-  // becomes free.
+  // Moves the content up and left; negative: down and right. Erases the cells
+  // that become free.
   void Scroll(const CellRect& rect, int up, int left,
               const CellStyle& background);
 

@@ -1,4 +1,4 @@
-// Takes away from the emulator process all that it does not need.
+// Confines the emulator process to what it needs.
 
 #ifndef SERVER_SCREEN_EMULATOR_CONFINEMENT_H_
 #define SERVER_SCREEN_EMULATOR_CONFINEMENT_H_

@@ -1,6 +1,6 @@
 // The messages between corrald and an emulator process, over a socket pair that
-// carries a stream of bytes. Both are of one build, so the numbers are in
-// the host's order.
+// carries a stream of bytes. Both come from one build, so numbers are in the
+// host's byte order.
 //
 // A request is a Request, followed by `size` bytes of output for kWrite. A
 // kGet is answered with a Reply, followed by `answers_size` bytes of answers
@@ -23,7 +23,7 @@ enum class Action : uint32_t {
   // size, and that many bytes of output.
   kWrite = 2,
   kClear = 3,
-  // scrollback_lines, styles, answers_from.
+  // scrollback_lines, styles, offset.
   kGet = 4,
 };
 
@@ -34,7 +34,8 @@ struct Request {
   uint32_t columns;
   uint32_t scrollback_lines;
   uint32_t styles;
-  // Where the first byte stands (kBegin), or where answers begin (kGet).
+  // The offset of the first byte of output (kBegin), or of the first question
+  // whose answer is wanted (kGet).
   uint64_t offset;
 };
 

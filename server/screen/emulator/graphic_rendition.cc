@@ -34,7 +34,7 @@ std::string WithSemicolons(const Parameters& parts) {
   return absl::StrJoin(kept, ";");
 }
 
-// How many parameters the colour takes that begins at `at`.
+// The number of parameters of the colour that begins at `at`.
 size_t ColorLength(const Parameters& all, size_t at) {
   const int kind = at + 1 < all.size() ? ValueOf(all[at + 1]) : 0;
   const size_t length = kind == 2 ? 5 : kind == 5 ? 3 : 1;

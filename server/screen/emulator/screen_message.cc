@@ -112,8 +112,8 @@ void AddLine(const CellRow& row, bool styles, corral::v1::Line* line) {
   }
 }
 
-// Only characters that are safe to show: valid UTF-8 without control
-// characters. Other bytes are left out.
+// Returns the text without control characters and without bytes that are not
+// valid UTF-8.
 std::string Printable(absl::string_view bytes) {
   std::string text;
   for (size_t at = 0; at < bytes.size();) {
