@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,14 +40,18 @@ class ForwardedConnectionTest : public ::testing::Test {
     local_ = std::move(local);
     accepted_ = std::move(accepted);
     ::fcntl(accepted_.get(), F_SETFL, O_NONBLOCK);
-    observer_.server_gone = [this] { Set([this] { ++gone_; }); };
+    observer_.server_gone = [this] {
+      sandbox::MutexLock lock(&mutex_);
+      ++gone_;
+      mutex_.Signal();
+    };
     observer_.over = [this](ForwardedConnection* connection,
                             const grpc::Status& status) {
       EXPECT_EQ(connection, forwarded_.get());
-      Set([&] {
-        EXPECT_FALSE(over_.has_value());
-        over_ = status;
-      });
+      sandbox::MutexLock lock(&mutex_);
+      EXPECT_FALSE(over_.has_value());
+      over_ = status;
+      mutex_.Signal();
     };
   }
   ~ForwardedConnectionTest() override {
@@ -81,11 +84,6 @@ class ForwardedConnectionTest : public ::testing::Test {
     loop_->Post([this] { forwarded_->Cancel(); });
   }
 
-  void Set(const std::function<void()>& change) {
-    sandbox::MutexLock lock(&mutex_);
-    change();
-    mutex_.Signal();
-  }
   grpc::Status AwaitOver() {
     sandbox::MutexLock lock(&mutex_);
     mutex_.Await(

@@ -1,29 +1,21 @@
 // Real sandboxes on a full disk, and how much of a disk their output takes.
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <string>
-#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
-#include "sandbox/storage/record_file.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
-#include "tests/supervisor/sandbox_fixture.h"
+#include "tests/supervisor/storage_fixture.h"
 
 namespace sandbox {
 namespace {
@@ -43,133 +35,6 @@ std::string Numbers() {
   }
   return text;
 }
-
-class StorageTest : public ::testing::Test {
- protected:
-  // Mounts a disk of 1 MiB for the executions.
-  static void SetUpTestSuite() {
-    may_mount = ::unshare(CLONE_NEWNS) == 0 &&
-                ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-  }
-  void SetUp() override {
-    if (!may_mount) {
-      GTEST_SKIP() << "this test may not mount: errno " << errno;
-    }
-    disk_ = sandbox_.directory() + "/executions";
-    ASSERT_EQ(::mkdir(disk_.c_str(), 0700), 0);
-    ASSERT_EQ(::mount("disk", disk_.c_str(), "tmpfs", 0, "size=1m"), 0);
-  }
-  void TearDown() override {
-    EXPECT_THAT(sandbox_.Delete(), IsOk());
-    ::umount2(disk_.c_str(), MNT_DETACH);
-  }
-  void Resize(const char* size) {
-    ASSERT_EQ(::mount("disk", disk_.c_str(), nullptr, MS_REMOUNT, size), 0);
-  }
-  void Fill() {
-    const UniqueFd file(::open((disk_ + "/.filler").c_str(),
-                               O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    const std::string page(4096, 'x');
-    while (::write(file.get(), page.data(), page.size()) > 0) {
-    }
-    ASSERT_EQ(errno, ENOSPC);
-  }
-  void Free() { ASSERT_EQ(::unlink((disk_ + "/.filler").c_str()), 0); }
-
-  wire::StartExecution Shell(const std::string& id, const std::string& script,
-                             wire::CommandSpec::Overflow overflow,
-                             uint64_t retain_bytes) {
-    wire::StartExecution start = sandbox_.Shell(id, script);
-    start.mutable_command()->set_overflow(overflow);
-    start.mutable_command()->set_retain_bytes(retain_bytes);
-    return start;
-  }
-  // A command that exits with 3 when its input is closed.
-  wire::StartExecution Reader(const std::string& id) {
-    wire::StartExecution start = sandbox_.Shell(id, "read x; exit 3");
-    start.mutable_command()->set_open_stdin(true);
-    return start;
-  }
-  void CloseInput(const std::string& id) {
-    wire::WriteInput input;
-    input.set_execution_id(id);
-    input.set_eof(true);
-    sandbox_.connection().WriteInput(
-        input, [](const absl::Status&, const wire::InputState&) {});
-  }
-  absl::Status Signal(const std::string& id, int signal,
-                      wire::Signal::Scope scope, int64_t kill_after_ns) {
-    wire::Signal request;
-    request.set_execution_id(id);
-    request.set_signal(signal);
-    request.set_scope(scope);
-    request.set_kill_after_ns(kill_after_ns);
-    Outcome outcome;
-    sandbox_.connection().Signal(request, outcome.Callback());
-    return outcome.Wait();
-  }
-  // Starts a command and returns when it has exited with 3 and its last output,
-  // "last\n", waits for the disk.
-  void StartRefused(const std::string& id) {
-    wire::StartExecution start =
-        sandbox_.Shell(id, "read x; echo last; exit 3");
-    start.mutable_command()->set_open_stdin(true);
-    start.mutable_command()->set_drain_ns(0);
-    ASSERT_THAT(sandbox_.Start(start), IsOk());
-    Fill();
-    CloseInput(id);
-    while (Signal(id, 0, wire::Signal::LEADER, -1).ok()) {
-    }
-    EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
-    EXPECT_FALSE(sandbox_.recorder().Ended(id));
-  }
-  // Starts a command and returns when it has exited with 3 and the disk has no
-  // room for the record of its end.
-  void StartUnrecorded(const std::string& id) {
-    ASSERT_THAT(sandbox_.Start(Reader(id)), IsOk());
-    // Frees the room that was reserved for the record, for Fill() to take.
-    ASSERT_EQ(
-        ::truncate(absl::StrCat(disk_, "/", id, "/exit.pb.new").c_str(), 0), 0);
-    Fill();
-    CloseInput(id);
-    EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
-    EXPECT_FALSE(sandbox_.recorder().Ended(id));
-  }
-  std::string LogPath(const std::string& id) {
-    return absl::StrCat(disk_, "/", id, "/stdout");
-  }
-  OutputLogState State(const std::string& id) {
-    return *OutputLogReader::Open(LogPath(id))->state();
-  }
-  std::string Read(const std::string& id, uint64_t begin, uint64_t end) {
-    const OutputLogReader log = *OutputLogReader::Open(LogPath(id));
-    std::string text(end - begin, '\0');
-    const absl::StatusOr<size_t> got =
-        log.Read(begin, text.data(), text.size());
-    EXPECT_THAT(got.status(), IsOk());
-    text.resize(got.ok() ? *got : 0);
-    return text;
-  }
-  uint64_t DiskUse(const std::string& id) {
-    struct stat status;
-    EXPECT_EQ(::stat(LogPath(id).c_str(), &status), 0);
-    return static_cast<uint64_t>(status.st_blocks) * 512;
-  }
-  bool HasEnd(const std::string& id) {
-    wire::ExecutionRecord end;
-    const std::string path = absl::StrCat(disk_, "/", id, "/exit.pb");
-    return (ReadRecord(path, &end).ok() ||
-            ReadRecord(path + ".new", &end).ok() ||
-            ReadRecord(path, &end).ok()) &&
-           end.state() == wire::ExecutionRecord::EXITED;
-  }
-
-  static bool may_mount;
-  std::string disk_;
-  TestSandbox sandbox_;
-};
-
-bool StorageTest::may_mount = false;
 
 TEST_F(StorageTest, ACommandWaitsUntilTheDiskTakesItsOutput) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
