@@ -66,6 +66,13 @@ absl::Status MeasureFirstByte(const Setting& setting);
 // The memory and the wake-ups of a sandbox in which nothing runs.
 absl::Status MeasureIdleSandbox(const Setting& setting);
 
+// The way out of a sandbox by name, compared with a plain proxy and a direct
+// connection.
+absl::Status MeasureWayOut(const Setting& setting);
+
+// A server in a sandbox, reached at a published port, compared with socat.
+absl::Status MeasurePublishedPort(const Setting& setting);
+
 // Creating a sandbox, and a command in one, while there are many.
 absl::Status MeasureManySandboxes(const Setting& setting);
 

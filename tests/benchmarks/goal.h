@@ -24,9 +24,12 @@ class Goal {
   static Goal AddsAtMost(double limit, double percentile = 0.5) {
     return {Measure::kDifference, Bound::kAtMost, limit, percentile};
   }
-  // For a percentile of the figure itself.
+  // For a percentile, or the median, of the figure itself.
   static Goal AtMost(double limit, double percentile = 0.5) {
     return {Measure::kValue, Bound::kAtMost, limit, percentile};
+  }
+  static Goal AtLeast(double limit) {
+    return {Measure::kValue, Bound::kAtLeast, limit, 0.5};
   }
 
   bool exists() const { return measure_ != Measure::kNone; }

@@ -29,7 +29,7 @@ ABSL_FLAG(int, server_pid, 0, "its process id");
 ABSL_FLAG(std::string, state_dir, "", "its state directory");
 ABSL_FLAG(std::vector<std::string>, figures, {},
           "measure only these: warm, calls, throughput, concurrent, terminal, "
-          "sandbox, output, line, idle, many, retained, start");
+          "sandbox, output, line, wayout, port, idle, many, retained, start");
 ABSL_FLAG(std::string, workspace, "", "a directory for sockets and programs");
 ABSL_FLAG(std::string, bundle, "", "the directory of an OCI bundle");
 ABSL_FLAG(std::string, peers, "", "a directory with the packages from npm");
@@ -53,6 +53,8 @@ constexpr Figure kFigures[] = {{"warm", MeasureWarmCommand},
                                {"sandbox", MeasureSandbox},
                                {"output", MeasureOutput},
                                {"line", MeasureFirstByte},
+                               {"wayout", MeasureWayOut},
+                               {"port", MeasurePublishedPort},
                                {"idle", MeasureIdleSandbox},
                                {"retained", MeasureRetainedExecution},
                                {"start", MeasureServerStart},
