@@ -1,4 +1,4 @@
-// What the figures about networks share.
+// Shared parts of the figures about networks.
 
 #ifndef TESTS_BENCHMARKS_NETWORK_FIGURES_H_
 #define TESTS_BENCHMARKS_NETWORK_FIGURES_H_

@@ -1,4 +1,4 @@
-// What network_client and network_server share. Whoever fails ends the program,
+// Sockets of network_client and network_server. Whoever fails ends the program,
 // which the benchmark reports.
 
 #ifndef TESTS_BENCHMARKS_NETWORK_SOCKET_H_
