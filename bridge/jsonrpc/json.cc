@@ -9,7 +9,7 @@
 namespace bridge {
 namespace {
 
-// Where the string that begins at `begin` ends: behind its closing quote.
+// Returns the position behind the closing quote of the string at `begin`.
 size_t SkipString(absl::string_view text, size_t begin) {
   size_t at = begin + 1;
   while (at < text.size() && text[at] != '"') {

@@ -44,10 +44,8 @@ struct CgroupHost {
 };
 
 struct CgroupLimits {
-  // For each of them 0 means no limit.
-
-  // v1: buffers of sockets are not part of it, but may take a quarter of it
-  // more.
+  // In each field, 0 means no limit. v1: buffers of sockets may take a quarter
+  // of memory_bytes in addition to it.
   uint64_t memory_bytes = 0;
   uint64_t pids = 0;
   uint64_t cpu_millis = 0;
@@ -82,7 +80,7 @@ class Cgroup {
   absl::Status Delegate(uid_t uid);
 
   CgroupVersion version() const { return version_; }
-  // False for a default-constructed or removed one.
+  // False if the group was default-constructed or removed.
   bool valid() const { return !directories_.empty(); }
 
   // Descriptors with which a process enters. v2: the directory, for

@@ -23,7 +23,7 @@ struct WorkspaceMount {
   bool read_only = false;
   // The first id of the sandbox.
   uint32_t first_id = 0;
-  // Where it appears inside; empty: at its own path, as the workspace.
+  // The path inside; empty: the same path, as for the workspace.
   std::string target = {};
 };
 

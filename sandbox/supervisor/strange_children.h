@@ -29,17 +29,16 @@ class StrangeChildren {
  public:
   enum class Kind {
     kStrange,
-    // The supervisor's own. It was reaped.
+    // The supervisor's own. The call has reaped it.
     kReaped,
-    // The supervisor's own. Others look after it.
+    // The supervisor's own. Another object will reap it.
     kOwn,
   };
   struct Host {
-    // Says whose child this is, which has ended and was not reaped.
+    // Returns the kind of a child that has ended and was not reaped.
     std::function<Kind(pid_t)> recognize;
-    // Calls the function when no child is being started whose pid is not known
-    // yet, apart from those whose start begins later. Returns false and calls
-    // nothing if there is none now.
+    // Calls the function when the pids of all children whose start has begun
+    // are known. Returns false and calls nothing if they are known now.
     std::function<bool(absl::AnyInvocable<void()>)> await_starts;
   };
 

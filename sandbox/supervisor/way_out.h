@@ -94,7 +94,7 @@ class WayOut {
   // In the sandbox's network namespace.
   const UniqueFd init_;
   ::corral::egress::v1::Start start_;
-  // Those that start_ describes.
+  // The sockets that start_ describes.
   std::vector<UniqueFd> sockets_;
   const CredentialServer::Sources sources_;
   CredentialServer credentials_;

@@ -17,7 +17,7 @@ namespace server {
 template <typename Callback>
 class PendingCalls {
  public:
-  // Returns whether the caller is the first that waits for `id`.
+  // Returns true if the caller is the first that waits for `id`.
   bool Add(const std::string& id, Callback callback) {
     std::vector<Callback>& callers = callers_[id];
     callers.push_back(std::move(callback));

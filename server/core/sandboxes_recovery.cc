@@ -29,7 +29,7 @@
 namespace server {
 namespace {
 
-// Between attempts to connect to a supervisor.
+// The delay between attempts to connect to a supervisor.
 constexpr absl::Duration kAdoptionRetry = absl::Milliseconds(200);
 
 wire::SandboxEnd EndOf(wire::SandboxEnd::Cause cause,
@@ -40,7 +40,7 @@ wire::SandboxEnd EndOf(wire::SandboxEnd::Cause cause,
   return end;
 }
 
-// Why the supervisor of this sandbox is dead.
+// Returns why the supervisor of this sandbox is dead.
 wire::SandboxEnd WhyDead(const wire::SandboxSpec& spec,
                          const StateDirectory& state,
                          const absl::Status& not_found) {

@@ -42,7 +42,7 @@ constexpr const char* kSystemTrees[] = {
     "/run/lvm", "/run/mysqld", "/run/podman", "/run/postgresql", "/run/samba",
     "/run/screen", "/run/secrets", "/run/sshd", "/run/sudo", "/run/systemd",
     "/run/udev", "/run/user"};
-// Except these, where people build software.
+// Exceptions below kSystemTrees: people build software there.
 constexpr const char* kSourceTrees[] = {"/usr/src", "/usr/local/src"};
 // Root may lend directories below these, but not the directories themselves.
 constexpr const char* kSystemDirectories[] = {"/", "/home", "/run", "/var"};
@@ -107,8 +107,8 @@ bool IsOfTheSystem(const std::string& path) {
                    path) != std::end(kSystemDirectories);
 }
 
-// Whether the directories are the same, also where a bind mount gives one of
-// them a second path. True if that is not known.
+// True if the directories are the same, also where a bind mount gives one of
+// them a second path, or if that is not known.
 bool AreSame(const std::string& one, const std::string& other) {
   struct stat first = {};
   struct stat second = {};
@@ -117,7 +117,7 @@ bool AreSame(const std::string& one, const std::string& other) {
          (first.st_dev == second.st_dev && first.st_ino == second.st_ino);
 }
 
-// Whether `path` is `directory`, or above it.
+// True if `path` is `directory`, or above it.
 bool IsAtOrAbove(const std::string& path, std::string directory) {
   while (directory.size() > 1) {
     if (AreSame(path, directory)) {
@@ -128,8 +128,8 @@ bool IsAtOrAbove(const std::string& path, std::string directory) {
   return AreSame(path, "/");
 }
 
-// Whether this looks like the state directory of a corrald, or like the one of
-// its socket.
+// True if this looks like the state directory of a corrald, or like the
+// directory of its socket.
 bool BelongsToAServer(const std::string& directory) {
   struct stat status = {};
   const auto is = [&](const char* name, mode_t type) {

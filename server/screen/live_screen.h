@@ -42,7 +42,7 @@ class LiveScreen {
     log_.reset();
   }
 
-  // The execution was deleted.
+  // Removes the file of marks, after the execution was deleted.
   void RemoveMarks();
 
   // For tests. 0: no emulator runs.

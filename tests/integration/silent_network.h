@@ -24,8 +24,8 @@ class SilentNetwork {
 
   SilentNetwork();
 
-  // Why this host cannot make such a network; empty if it could. Then nothing
-  // else may be called.
+  // Returns why this host cannot make such a network; empty if it can. If it is
+  // not empty, no other method may be called.
   const std::string& failure() const { return failure_; }
 
   // Words to put before a command, so that it runs on one side. The command

@@ -18,7 +18,8 @@ class ToolCalls {
  public:
   static constexpr size_t kMaxPerSession = 200;
 
-  // Makes it if it is new. Valid until the next call of Touch() or Close().
+  // Returns the tool call; makes it if it is new. The reference is valid until
+  // the next call of Touch() or Close().
   ToolCall& Touch(const std::string& session_id, const std::string& call_id);
 
   // Null if it is not known.

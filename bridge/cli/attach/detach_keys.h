@@ -13,7 +13,7 @@ namespace bridge {
 // Finds the keys in typed input. Not thread-safe.
 class DetachKeys {
  public:
-  // No keys: never found.
+  // Has no keys, so found() stays false.
   DetachKeys() = default;
 
   // "ctrl-p,ctrl-q": characters and ctrl-X, separated by commas. X is a-z, @,

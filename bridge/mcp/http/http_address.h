@@ -1,4 +1,4 @@
-// Where corral-mcp listens for HTTP.
+// The address on which corral-mcp listens for HTTP.
 
 #ifndef BRIDGE_MCP_HTTP_HTTP_ADDRESS_H_
 #define BRIDGE_MCP_HTTP_HTTP_ADDRESS_H_
@@ -21,7 +21,7 @@ class HttpAddress {
   // The address to which a socket is bound.
   static absl::StatusOr<HttpAddress> Of(int socket);
 
-  // Whether only programs on this machine can connect to it.
+  // True if only programs on this machine can connect to it.
   bool IsLoopback() const;
   // "127.0.0.1:8080"
   std::string ToString() const;

@@ -1,4 +1,4 @@
-// Where the answers to a client's messages go.
+// Sends the answers to a client's messages.
 
 #ifndef BRIDGE_MCP_PROTOCOL_REPLY_CHANNEL_H_
 #define BRIDGE_MCP_PROTOCOL_REPLY_CHANNEL_H_
@@ -14,7 +14,7 @@ class ReplyChannel {
 
   // `line` ends with its newline.
   virtual void Send(const std::string& line) = 0;
-  // The client does not want the answer any more. A call that waits for a
+  // True if the client no longer wants the answer. A call that waits for a
   // program then ends.
   virtual bool IsAbandoned() = 0;
 };

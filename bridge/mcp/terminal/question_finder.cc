@@ -6,7 +6,7 @@
 namespace bridge {
 namespace {
 
-// No question is longer.
+// Longer sequences are no questions.
 constexpr size_t kMaxSequence = 512;
 constexpr char kEscape = '\x1b';
 
