@@ -26,9 +26,10 @@ in_editor() {
   node "$here/conversation.mjs" <"$scratch/$2" >"$scratch/$2.seen"
 }
 
-# try_profile NAME COMMAND: the same conversation in both editors, with and without a sandbox around the agent.
+# try_profile NAME PACKAGE COMMAND: the same conversation in both editors, with and without a sandbox around the agent.
 try_profile() {
-  local name=$1 command=$2 editor home=$scratch/homes/$1 problem
+  local name=$1 command=$3 editor home=$scratch/homes/$1 problem
+  is_installed "$2" "profile $name" || return
   prepare_home "$home"
   for editor in acpx sdk; do
     point_to_model 127.0.0.1
@@ -69,8 +70,8 @@ prepare_home "$HOME"
 cp "$here/editor.mjs" "$AGENT_PEERS"
 start_model "$report_command"
 try_doctor
-try_profile claude "$programs/claude-agent-acp"
-try_profile codex "$programs/codex-acp"
-try_profile gemini "$programs/gemini --acp"
-try_profile goose "$AGENT_PEERS/node_modules/@aaif/goose-binary-linux-x64/bin/goose acp"
-try_profile kimi "$programs/kimi acp"
+try_profile claude @agentclientprotocol/claude-agent-acp "$programs/claude-agent-acp"
+try_profile codex @agentclientprotocol/codex-acp "$programs/codex-acp"
+try_profile gemini @google/gemini-cli "$programs/gemini --acp"
+try_profile goose @aaif/goose-binary-linux-x64 "$AGENT_PEERS/node_modules/@aaif/goose-binary-linux-x64/bin/goose acp"
+try_profile kimi @moonshot-ai/kimi-code "$programs/kimi acp"
