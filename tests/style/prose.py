@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Finds comments and test names that are hard to read.
+"""Finds comments and test names that are hard to read, and rows of tables that stand twice.
 
-    tests/style/prose.py comments|names
+    tests/style/prose.py comments|names|rows
 
 Prints one line for each finding; the exit status is 1 if there is one.
 """
@@ -37,8 +37,19 @@ def names():
                 yield f"{file}: {name} does not state the behaviour in plain English"
 
 
+def rows():
+    """Two rows of a README with the same first column are the old and the new version of one row."""
+    for file in files("*README.md"):
+        seen = set()
+        for number, line in enumerate(pathlib.Path(file).read_text().split("\n"), 1):
+            first = line.split("|")[1].strip() if line.startswith("| ") else ""
+            if first and first in seen:
+                yield f"{file}:{number}: a row for {first} stands above already"
+            seen.add(first)
+
+
 def main():
-    findings = list({"comments": comments, "names": names}[sys.argv[1]]())
+    findings = list({"comments": comments, "names": names, "rows": rows}[sys.argv[1]]())
     print("\n".join(findings))
     return 1 if findings else 0
 
