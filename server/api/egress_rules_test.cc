@@ -1,5 +1,7 @@
 #include "server/api/egress_rules.h"
 
+#include <functional>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -209,6 +211,38 @@ TEST(EgressRulesTest, EveryFieldOfAnEventReachesTheClient) {
   event.set_kind(corral::egress::v1::Event::CONNECTION_REFUSED);
   event.set_reason(corral::egress::v1::Event::NAME_NOT_ALLOWED);
   expect("kind: CONNECTION_REFUSED reason: NAME_NOT_ALLOWED");
+}
+
+// The values of an enumeration, as "NAME = NUMBER".
+std::set<std::string> ValuesOf(int first, int last,
+                               const std::function<bool(int)>& is_valid,
+                               const std::function<std::string(int)>& name) {
+  std::set<std::string> values;
+  for (int number = first; number <= last; ++number) {
+    if (is_valid(number)) {
+      values.insert(absl::StrCat(name(number), " = ", number));
+    }
+  }
+  return values;
+}
+
+TEST(EgressRulesTest, EventsOfTheSupervisorAndOfTheApiHaveTheSameNumbers) {
+  using Event = corral::egress::v1::Event;
+  using NetworkEvent = corral::v1::NetworkEvent;
+  EXPECT_EQ(ValuesOf(Event::Kind_MIN, Event::Kind_MAX, Event::Kind_IsValid,
+                     Event::Kind_Name<int>),
+            ValuesOf(NetworkEvent::Kind_MIN, NetworkEvent::Kind_MAX,
+                     NetworkEvent::Kind_IsValid, NetworkEvent::Kind_Name<int>));
+  EXPECT_EQ(
+      ValuesOf(Event::Reason_MIN, Event::Reason_MAX, Event::Reason_IsValid,
+               Event::Reason_Name<int>),
+      ValuesOf(NetworkEvent::Reason_MIN, NetworkEvent::Reason_MAX,
+               NetworkEvent::Reason_IsValid, NetworkEvent::Reason_Name<int>));
+  EXPECT_EQ(ValuesOf(Event::Transport_MIN, Event::Transport_MAX,
+                     Event::Transport_IsValid, Event::Transport_Name<int>),
+            ValuesOf(NetworkEvent::Transport_MIN, NetworkEvent::Transport_MAX,
+                     NetworkEvent::Transport_IsValid,
+                     NetworkEvent::Transport_Name<int>));
 }
 
 }  // namespace
