@@ -76,6 +76,7 @@ void EgressTest::Start() {
         OpenInnerSockets(PortsOf(start_.policy()));
     ASSERT_TRUE(inner.ok()) << inner.status();
     inner_ = *std::move(inner);
+    device_ = AddPacketDevice(&inner_);
   });
   start_.mutable_policy()->set_ipv6(inner_.description.ipv6());
   start_.add_descriptors()->set_kind(::corral::egress::v1::Descriptor::NAMES);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "corral/egress/v1/egress.pb.h"
 #include "gtest/gtest.h"
@@ -75,6 +76,8 @@ class EgressTest : public ::testing::Test {
   EgressProcess process_;
   sandbox::UniqueFd names_;
   InnerSockets inner_;
+  // Whether Start() found that this host has TUN devices.
+  absl::Status device_;
 };
 
 }  // namespace egress

@@ -11,6 +11,7 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/ip_address.h"
 #include "sandbox/kernel/local_route.h"
+#include "sandbox/kernel/tun_device.h"
 
 namespace egress {
 namespace {
@@ -21,6 +22,10 @@ using sandbox::UniqueFd;
 constexpr uint16_t kDnsPort = 53;
 // The kernel lets further connections wait.
 constexpr int kBacklog = 1024;
+// The device of AddPacketDevice().
+constexpr char kDevice[] = "refuse0";
+constexpr char kDeviceV4[] = "198.19.255.254";
+constexpr char kDeviceV6[] = "fdc0:11a1::ffff:fffe";
 
 absl::StatusOr<UniqueFd> Bind(int type, const IpAddress& address,
                               uint16_t port) {
@@ -70,6 +75,13 @@ absl::Status AddRoute(const char* address, uint8_t length) {
                                 length);
 }
 
+absl::Status RouteTheRest(const char* device_address) {
+  ASSIGN_OR_RETURN(const IpAddress address, IpAddress::Parse(device_address));
+  return sandbox::RouteTheRestTo(
+      kDevice, {reinterpret_cast<const char*>(address.bytes().data()),
+                static_cast<size_t>(address.bits() / 8)});
+}
+
 }  // namespace
 
 absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports) {
@@ -85,6 +97,17 @@ absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports) {
   RETURN_IF_ERROR(Add(&inner, Descriptor::DNS_TCP, SOCK_STREAM, dns, kDnsPort));
   RETURN_IF_ERROR(AddListeners(&inner, ports, ipv6.ok()));
   return inner;
+}
+
+absl::Status AddPacketDevice(InnerSockets* inner) {
+  ASSIGN_OR_RETURN(UniqueFd device, sandbox::MakeTunDevice(kDevice));
+  RETURN_IF_ERROR(RouteTheRest(kDeviceV4));
+  if (inner->description.ipv6()) {
+    RETURN_IF_ERROR(RouteTheRest(kDeviceV6));
+  }
+  inner->description.add_descriptors()->set_kind(Descriptor::PACKETS);
+  inner->sockets.push_back(std::move(device));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<InnerSockets> OpenListeners(const std::set<uint16_t>& ports,

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/unique_fd.h"
@@ -24,6 +25,12 @@ struct InnerSockets {
 // `ports`. Needs CAP_NET_ADMIN and CAP_NET_BIND_SERVICE in the namespace, whose
 // loopback interface must be up.
 absl::StatusOr<InnerSockets> OpenInnerSockets(const std::set<uint16_t>& ports);
+
+// Adds a TUN device to them that takes the packets to all other addresses. It
+// has an address of either inner network that stands for no name. For the
+// present network namespace. Any failure leaves `inner` and the routes as they
+// were, and such packets without a route. Needs CAP_NET_ADMIN there.
+absl::Status AddPacketDevice(InnerSockets* inner);
 
 // Opens the listeners for further ports in the present network namespace.
 absl::StatusOr<InnerSockets> OpenListeners(const std::set<uint16_t>& ports,

@@ -163,6 +163,10 @@ absl::Status Proxy::TakeSockets(const wire::Start& start,
       case wire::Descriptor::LISTENER:
         Listen(std::move(fd), static_cast<uint16_t>(descriptor.port()));
         break;
+      case wire::Descriptor::PACKETS:
+        refuser_ =
+            std::make_unique<PacketRefuser>(loop_, journal_, std::move(fd));
+        break;
       default:
         break;
     }

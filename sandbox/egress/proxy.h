@@ -19,6 +19,7 @@
 #include "sandbox/egress/journal.h"
 #include "sandbox/egress/name_service.h"
 #include "sandbox/egress/name_table.h"
+#include "sandbox/egress/packet_refuser.h"
 #include "sandbox/egress/pipe_pool.h"
 #include "sandbox/egress/policy.h"
 #include "sandbox/egress/resolver.h"
@@ -74,6 +75,8 @@ class Proxy {
   ConnectionHost host_;
   std::unique_ptr<NameService> service_;
   std::unique_ptr<DnsServer> dns_;
+  // Null: the host has no TUN devices.
+  std::unique_ptr<PacketRefuser> refuser_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   uint64_t next_connection_ = 0;
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;

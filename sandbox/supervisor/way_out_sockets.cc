@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "corral/egress/v1/egress.pb.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/packets.h"
 #include "sandbox/kernel/mounts.h"
@@ -57,10 +59,33 @@ absl::StatusOr<InnerSockets> OpenInside(int root,
   ::_exit(::egress::SendMessage(socket, description, fds).ok() ? 0 : 1);
 }
 
-}  // namespace
+// Runs `function` in the network namespace of the process behind `pidfd`. A
+// thread can enter that namespace alone: a process in the sandbox would be in
+// reach of what runs there.
+absl::Status RunInNetwork(const UniqueFd& pidfd,
+                          const std::function<absl::Status()>& function) {
+  absl::Status status;
+  std::thread thread([&] {
+    status = ::setns(pidfd.get(), CLONE_NEWNET) == 0
+                 ? function()
+                 : absl::ErrnoToStatus(errno, "enter the network namespace");
+  });
+  thread.join();
+  return status;
+}
 
-absl::StatusOr<InnerSockets> OpenWayOutSockets(
-    const Construction& made, const std::set<uint16_t>& ports) {
+// The device's file is one of the host, and no process of the sandbox has it.
+void AddPackets(const UniqueFd& pidfd, InnerSockets* inner) {
+  const absl::Status added =
+      RunInNetwork(pidfd, [inner] { return ::egress::AddPacketDevice(inner); });
+  if (!added.ok()) {
+    LOG(WARNING) << "packets to addresses without a name are refused without "
+                 << "an event: " << added.ToString();
+  }
+}
+
+absl::StatusOr<InnerSockets> OpenSockets(const Construction& made,
+                                         const std::set<uint16_t>& ports) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return absl::ErrnoToStatus(errno, "socketpair");
@@ -88,20 +113,24 @@ absl::StatusOr<InnerSockets> OpenWayOutSockets(
   return inner;
 }
 
+}  // namespace
+
+absl::StatusOr<InnerSockets> OpenWayOutSockets(
+    const Construction& made, const std::set<uint16_t>& ports) {
+  ASSIGN_OR_RETURN(InnerSockets inner, OpenSockets(made, ports));
+  AddPackets(made.init.pidfd, &inner);
+  return inner;
+}
+
 absl::StatusOr<InnerSockets> OpenFurtherListeners(
     const UniqueFd& pidfd, const std::set<uint16_t>& ports, bool ipv6) {
-  absl::StatusOr<InnerSockets> inner = InnerSockets();
-  if (ports.empty()) {
-    return inner;
+  InnerSockets inner;
+  if (!ports.empty()) {
+    RETURN_IF_ERROR(RunInNetwork(pidfd, [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(inner, ::egress::OpenListeners(ports, ipv6));
+      return absl::OkStatus();
+    }));
   }
-  // A thread can enter a network namespace alone. A process in the sandbox
-  // would be in reach of what runs there.
-  std::thread opener([&] {
-    inner = ::setns(pidfd.get(), CLONE_NEWNET) == 0
-                ? ::egress::OpenListeners(ports, ipv6)
-                : absl::ErrnoToStatus(errno, "enter the network namespace");
-  });
-  opener.join();
   return inner;
 }
 

@@ -14,7 +14,8 @@
 namespace sandbox {
 
 // Prepares the sandbox `made`, in which nothing untrusted runs yet, for a way
-// out: its /etc, its routes and its sockets. For a process without threads.
+// out: its /etc, its routes and its sockets. Without the device for packets if
+// this host has none; the log says why. For a process without threads.
 absl::StatusOr<::egress::InnerSockets> OpenWayOutSockets(
     const Construction& made, const std::set<uint16_t>& ports);
 

@@ -1,5 +1,7 @@
 // The way out of sandboxes, from the command line to a server outside.
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -105,6 +107,28 @@ TEST_F(EgressTest, LetsACommandReachTheHostsThatTheCallerNames) {
           "http://other.example/"},
          6);
   Corral({"run", "--no-workspace", "--", "curl", "-s", url()}, 6);
+}
+
+TEST_F(EgressTest, ListsTheAddressesThatACommandDialled) {
+  if (::access("/dev/net/tun", R_OK | W_OK) != 0) {
+    GTEST_SKIP() << "this host has no TUN devices";
+  }
+  const std::string sandbox =
+      Corral({"create", "--no-workspace", "--allow-host", rule()});
+  const auto log = Begin({"logs", "--network", "--follow", sandbox});
+  // 7: curl could not connect.
+  Corral({"exec", sandbox, "--", "curl", "-s", "http://169.254.169.254/"}, 7);
+  EXPECT_THAT(log->ReadLine(),
+              HasSubstr("refused  169.254.169.254:80/tcp: direct address"));
+  Corral({"exec", sandbox, "--", "curl", "-s", "https://[2001:db8::1]:8443/"},
+         7);
+  EXPECT_THAT(log->ReadLine(),
+              HasSubstr("refused  [2001:db8::1]:8443/tcp: direct address"));
+  Corral({"exec", sandbox, "--", "bash", "-c", "echo >/dev/udp/8.8.8.8/53"});
+  EXPECT_THAT(log->ReadLine(),
+              HasSubstr("refused  8.8.8.8:53/udp: direct address"));
+  log->Signal(SIGTERM);
+  Corral({"rm", sandbox});
 }
 
 TEST_F(EgressTest, ListsWhatWasRefusedAndWhatWasReached) {

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -39,12 +40,31 @@ const char* Verb(const NetworkEvent& event) {
     case NetworkEvent::NAME_REFUSED:
       return "refused  look-up of ";
     case NetworkEvent::CONNECTION_REFUSED:
+    case NetworkEvent::ADDRESS_REFUSED:
       return "refused  ";
     case NetworkEvent::CONNECTION_ENDED:
       return "ended    ";
     default:
       return "event    ";
   }
+}
+
+// "a.example:443", "[2001:db8::1]:53/udp", or without a port.
+std::string Target(const NetworkEvent& event) {
+  std::string host = absl::CEscape(event.host().empty() ? "?" : event.host());
+  if (event.port() == 0) {
+    return host;
+  }
+  if (absl::StrContains(host, ':')) {
+    host = absl::StrCat("[", host, "]");
+  }
+  absl::StrAppend(&host, ":", event.port());
+  if (event.transport() != NetworkEvent::TRANSPORT_UNSPECIFIED) {
+    absl::StrAppend(
+        &host, "/",
+        absl::AsciiStrToLower(NetworkEvent::Transport_Name(event.transport())));
+  }
+  return host;
 }
 
 absl::StatusOr<corral::v1::ListNetworkEventsResponse> NextPage(
@@ -71,10 +91,7 @@ std::string DescribeEvent(const NetworkEvent& event) {
       absl::FromUnixNanos(TimeUtil::TimestampToNanoseconds(event.time()));
   std::string line = absl::StrCat(
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()), " ",
-      Verb(event), absl::CEscape(event.host().empty() ? "?" : event.host()));
-  if (event.port() != 0) {
-    absl::StrAppend(&line, ":", event.port());
-  }
+      Verb(event), Target(event));
   if (!event.upstream().empty()) {
     absl::StrAppend(&line, " (", absl::CEscape(event.upstream()), ")");
   }

@@ -53,6 +53,22 @@ TEST(DescribeEventTest, SaysWhatWasRefused) {
             "left out before)");
 }
 
+TEST(DescribeEventTest, NamesTheAddressThatWasDialled) {
+  NetworkEvent event =
+      MakeEvent(NetworkEvent::ADDRESS_REFUSED, NetworkEvent::DIRECT_ADDRESS);
+  event.set_host("8.8.8.8");
+  EXPECT_THAT(DescribeEvent(event),
+              HasSubstr("Z refused  8.8.8.8: direct address"));
+  event.set_port(443);
+  event.set_transport(NetworkEvent::TCP);
+  EXPECT_THAT(DescribeEvent(event),
+              HasSubstr("Z refused  8.8.8.8:443/tcp: direct address"));
+  event.set_host("2001:db8::1");
+  event.set_transport(NetworkEvent::UDP);
+  EXPECT_THAT(DescribeEvent(event),
+              HasSubstr("Z refused  [2001:db8::1]:443/udp: direct address"));
+}
+
 TEST(DescribeEventTest, CountsTheBytesOfAConnectionThatEnded) {
   NetworkEvent event =
       MakeEvent(NetworkEvent::CONNECTION_ENDED, NetworkEvent::CLOSED);
