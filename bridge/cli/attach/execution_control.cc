@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "bridge/cli/attach/terminal.h"
 #include "bridge/client/call.h"
 #include "bridge/client/error_details.h"
@@ -32,8 +32,11 @@ client::CallOptions Impatient() {
 }  // namespace
 
 ExecutionControl::ExecutionControl(client::Connection& connection,
-                                   std::function<void()> give_up)
-    : connection_(connection), give_up_(std::move(give_up)) {}
+                                   std::function<void()> give_up,
+                                   std::function<absl::Time()> now)
+    : connection_(connection),
+      give_up_(std::move(give_up)),
+      now_(std::move(now)) {}
 
 void ExecutionControl::SetExecution(const std::string& name) {
   MutexLock lock(&mutex_);
@@ -49,7 +52,7 @@ int ExecutionControl::Escalate(int signal) {
   if (signal != SIGINT) {
     return signal;
   }
-  const absl::Time now = absl::Now();
+  const absl::Time now = now_();
   interrupts_.push_back(now);
   const size_t count = interrupts_.size();
   const bool impatient =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bridge/client/connection.h"
 #include "sandbox/base/mutex.h"
@@ -21,9 +22,10 @@ class ExecutionControl {
  public:
   // `give_up` is called, once or more, when a signal cannot be passed on: the
   // command is not known to run yet, the server cannot be reached, or the
-  // command has ended and this is the second signal since.
+  // command has ended and this is the second signal since. `now` is the clock.
   ExecutionControl(client::Connection& connection,
-                   std::function<void()> give_up);
+                   std::function<void()> give_up,
+                   std::function<absl::Time()> now = &absl::Now);
 
   void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -48,6 +50,7 @@ class ExecutionControl {
 
   client::Connection& connection_;
   const std::function<void()> give_up_;
+  const std::function<absl::Time()> now_;
 
   sandbox::Mutex mutex_;
   std::string name_ ABSL_GUARDED_BY(mutex_);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
@@ -39,8 +40,9 @@ class ExecutionControlTest : public ::testing::Test {
     EXPECT_TRUE(stream->Read(&event));
     context.TryCancel();
     stream->Finish();
-    control_ = std::make_unique<ExecutionControl>(*connection_,
-                                                  [this] { ++given_up_; });
+    server_.FindExecution(kExecution)->WaitForOutput(corral::v1::TERMINAL, 5);
+    control_ = std::make_unique<ExecutionControl>(
+        *connection_, [this] { ++given_up_; }, [this] { return now_; });
   }
 
   std::vector<int> Signals() {
@@ -55,10 +57,12 @@ class ExecutionControlTest : public ::testing::Test {
 
   tests::FakeServer server_{[](FakeExecution& command) {
     command.CatchSignals();
+    command.Print("ready");
     command.Hang();
   }};
   std::unique_ptr<client::Connection> connection_;
   int given_up_ = 0;
+  absl::Time now_ = absl::UnixEpoch();
   std::unique_ptr<ExecutionControl> control_;
 };
 
@@ -81,18 +85,29 @@ TEST_F(ExecutionControlTest, GivesUpIfTheCommandIsNotKnownToRun) {
   EXPECT_THAT(server_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutionControlTest, KillsAtTheThirdInterruptInQuickSuccession) {
+TEST_F(ExecutionControlTest, KillsAtTheThirdInterruptWithinTwoSeconds) {
   control_->SetExecution(kExecution);
+  // These do not count.
   control_->Forward(SIGTERM);
   control_->Forward(SIGTERM);
-  do {
-    control_->Forward(SIGINT);
-  } while (Signals().back() != SIGKILL);
-  const std::vector<int> signals = Signals();
-  // More of them only if they came more than 2 s apart.
-  ASSERT_GE(signals.size(), 5);
-  EXPECT_THAT(std::vector<int>(signals.end() - 3, signals.end()),
-              ElementsAre(SIGINT, SIGINT, SIGKILL));
+  control_->Forward(SIGINT);
+  control_->Forward(SIGINT);
+  now_ += absl::Seconds(2);
+  control_->Forward(SIGINT);
+  EXPECT_THAT(Signals(),
+              ElementsAre(SIGTERM, SIGTERM, SIGINT, SIGINT, SIGKILL));
+}
+
+TEST_F(ExecutionControlTest, CountsTheLastThreeInterrupts) {
+  control_->SetExecution(kExecution);
+  control_->Forward(SIGINT);
+  now_ += absl::Seconds(1);
+  control_->Forward(SIGINT);
+  now_ += absl::Milliseconds(1001);
+  control_->Forward(SIGINT);
+  now_ += absl::Milliseconds(999);
+  control_->Forward(SIGINT);
+  EXPECT_THAT(Signals(), ElementsAre(SIGINT, SIGINT, SIGINT, SIGKILL));
 }
 
 TEST_F(ExecutionControlTest, SetsTheSizeOfTheTerminal) {
