@@ -17,6 +17,7 @@ namespace bridge {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::IsOk;
 using ::tests::StatusIs;
 
 absl::StatusOr<corral::v1::Sandbox> Parse(
@@ -49,6 +50,24 @@ TEST(SandboxOptionsTest, DescribeTheSandbox) {
             "limits { pids: 50 output_bytes: 1073741824 } network: NONE "
             "required_protections: \"seccomp\" "
             "required_protections: \"landlock\"");
+}
+
+TEST(SandboxOptionsTest, SayWhatCommandsMayReach) {
+  const auto sandbox = Parse({"--profile", "strict", "--mount", "/m:/n:rw",
+                              "--allow-host", "a.example"});
+  ASSERT_THAT(sandbox.status(), IsOk());
+  EXPECT_EQ(sandbox->profile(), corral::v1::Sandbox::STRICT);
+  ASSERT_EQ(sandbox->mounts_size(), 1);
+  EXPECT_EQ(sandbox->mounts(0).source(), "/m");
+  EXPECT_EQ(sandbox->network(), corral::v1::Sandbox::ALLOW_LIST);
+}
+
+TEST(SandboxOptionsTest, ExplainWhatStandsForAVolume) {
+  for (const char* option : {"-v", "--volume"}) {
+    EXPECT_THAT(Parse({option, "/a:/b"}).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("--mount SRC[:DST][:ro|rw] for others")));
+  }
 }
 
 TEST(SandboxOptionsTest, LimitLifetimeAndRetentionByThemselves) {

@@ -1,6 +1,7 @@
 #include "bridge/mcp/terminal/output_history.h"
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -28,20 +29,33 @@ TEST(OutputHistory, KeepsOutputAndWhereItWasTyped) {
   });
 }
 
+// Waits for `condition`, which holds once `change` has run. That runs when the
+// wait has found that it does not hold.
+bool AwaitChange(OutputHistory* history, const std::function<void()>& change,
+                 const std::function<bool(const State&)>& condition) {
+  std::thread changing;
+  const bool held = history->Await(Never(), [&](const State& state) {
+    if (!changing.joinable()) {
+      changing = std::thread(change);
+    }
+    return condition(state);
+  });
+  changing.join();
+  return held;
+}
+
 TEST(OutputHistory, WakesAWaitThatItsOutputEnds) {
   OutputHistory history;
-  std::thread writer([&] { history.Add(0, "ready"); });
-  EXPECT_TRUE(history.Await(
-      Never(), [](const State& state) { return state.Since(0) == "ready"; }));
-  writer.join();
+  EXPECT_TRUE(AwaitChange(
+      &history, [&] { history.Add(0, "ready"); },
+      [](const State& state) { return state.Since(0) == "ready"; }));
 }
 
 TEST(OutputHistory, WakesAWaitWhenTheShellEnds) {
   OutputHistory history;
-  std::thread shell([&] { history.SetEnd(3); });
-  EXPECT_TRUE(history.Await(
-      Never(), [](const State& state) { return state.exit_code == 3; }));
-  shell.join();
+  EXPECT_TRUE(AwaitChange(
+      &history, [&] { history.SetEnd(3); },
+      [](const State& state) { return state.exit_code == 3; }));
 }
 
 TEST(OutputHistory, EndsAWaitAtItsDeadline) {
@@ -65,13 +79,29 @@ TEST(OutputHistory, ForgetsTheOldestOutput) {
   });
 }
 
+TEST(OutputHistory, ForgetsTheOldestMarks) {
+  OutputHistory history;
+  const std::string mark = "\x1b]133;A\x07";
+  uint64_t offset = 0;
+  for (size_t i = 0; i <= OutputHistory::kMaxMarks; ++i) {
+    history.Add(offset, mark);
+    offset += mark.size();
+  }
+  history.Look([&](const State& state) {
+    ASSERT_EQ(state.marks.size(), OutputHistory::kMaxMarks);
+    EXPECT_EQ(state.marks.front().begin, mark.size());
+    EXPECT_EQ(state.marks.back().end, offset);
+  });
+}
+
 TEST(OutputHistory, GoesOnBehindAGap) {
   OutputHistory history;
-  history.Add(0, "old");
-  history.Add(100, "new");
+  history.Add(0, "old\x1b]133;");
+  history.Add(100, "A\x07new");
   history.Look([](const State& state) {
+    EXPECT_TRUE(state.marks.empty());
     EXPECT_EQ(state.begin, 100);
-    EXPECT_EQ(state.Since(0), "new");
+    EXPECT_EQ(state.Since(0), "A\x07new");
   });
 }
 

@@ -33,6 +33,17 @@ TEST(Arguments, NamesTheArgumentThatIsWrong) {
             "Invalid argument \"choice\": expected 'a' or 'b', received 'c'");
 }
 
+TEST(Arguments, TakesWholeNumbersOfTheRangeOnly) {
+  const OrderedJson values = {{"below", 0},  {"least", 1},  {"most", 9},
+                              {"above", 10}, {"part", 8.5}, {"text", "5"}};
+  const Arguments arguments(values);
+  EXPECT_EQ(arguments.Integer("least", 5, 1, 9).value(), 1);
+  EXPECT_EQ(arguments.Integer("most", 5, 1, 9).value(), 9);
+  for (const char* const name : {"below", "above", "part", "text"}) {
+    EXPECT_FALSE(arguments.Integer(name, 5, 1, 9).ok()) << name;
+  }
+}
+
 TEST(Arguments, ReadsSomeOfTheAllowedWords) {
   const OrderedJson values = {{"some", OrderedJson::array({"b", "a"})},
                               {"wrong", OrderedJson::array({"c"})},
