@@ -1,8 +1,13 @@
 #include "server/screen/emulator/emulation.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 
@@ -46,6 +51,10 @@ class EmulationTest : public ::testing::Test {
     request.action = action;
     request.size = size;
     return request;
+  }
+  // A full line of the widest screen.
+  static std::string Line(int number) {
+    return std::string(kMaxColumns, static_cast<char>('!' + number % 64));
   }
   void Send(const Request& request, const std::string& output = "") {
     ::send(ours_.get(), &request, sizeof(request), MSG_NOSIGNAL);
@@ -113,8 +122,46 @@ TEST_F(EmulationTest, TakesTheHighestScreen) {
 
 TEST_F(EmulationTest, TakesTheLargestWrite) {
   Send(Begin(3, 20));
-  Send(Of(Action::kWrite, kMaxWrite), std::string(kMaxWrite, 'x'));
-  EXPECT_TRUE(Answers());
+  Send(Of(Action::kWrite, kMaxWrite),
+       std::string(kMaxWrite - 5, 'x') + "\r\nend");
+  ASSERT_TRUE(Answers());
+  EXPECT_EQ(screen_.lines(2).text(), "end");
+}
+
+TEST_F(EmulationTest, GoesOnWithAnAnswerThatSignalsInterrupt) {
+  // A write returns what it has written so far, as in a process that is stopped
+  // and goes on.
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &action, nullptr);
+  constexpr int kLines = 192;
+  constexpr int kRows = 64;
+  Send(Begin(kRows, kMaxColumns));
+  for (int line = 0; line < kLines; ++line) {
+    Send(Of(Action::kWrite, kMaxColumns), Line(line));
+  }
+  Request get = Of(Action::kGet);
+  get.scrollback_lines = kLines;
+  Send(get);
+  Reply reply = {};
+  ASSERT_TRUE(Receive(&reply, sizeof(reply)));
+  // The rest is more than the socket holds.
+  std::string answer(reply.answers_size + reply.screen_size, '\0');
+  for (size_t at = 0; at < answer.size();) {
+    const size_t size = std::min<size_t>(1000, answer.size() - at);
+    ::pthread_kill(emulation_.native_handle(), SIGUSR1);
+    ASSERT_TRUE(Receive(&answer[at], size));
+    at += size;
+  }
+  ASSERT_TRUE(screen_.ParseFromString(answer));
+  ASSERT_EQ(screen_.scrollback_size() + screen_.lines_size(), kLines);
+  for (int line = 0; line < kLines; ++line) {
+    const int above = screen_.scrollback_size();
+    EXPECT_EQ(line < above ? screen_.scrollback(line).text()
+                           : screen_.lines(line - above).text(),
+              Line(line));
+  }
 }
 
 TEST_F(EmulationTest, EndsWithAWriteThatIsTooLarge) {
