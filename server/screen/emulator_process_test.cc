@@ -74,6 +74,15 @@ TEST_F(EmulatorProcessTest, CountsOffsetsFromWhereTheOutputBegins) {
   EXPECT_EQ(view.screen.lines(0).runs_size(), 0);
 }
 
+TEST_F(EmulatorProcessTest, SendsAsManyLinesOfScrollbackAsAreWanted) {
+  const auto emulator = Start(2, 20);
+  EXPECT_THAT(emulator->Write("1\r\n2\r\n3\r\n4\r\n5"), IsOk());
+  const auto view = emulator->Get(2, false, 0).value();
+  ASSERT_EQ(view.screen.scrollback_size(), 2);
+  EXPECT_EQ(view.screen.scrollback(0).text(), "2");
+  EXPECT_EQ(emulator->Get(0, false, 0)->screen.scrollback_size(), 0);
+}
+
 TEST_F(EmulatorProcessTest, PassesOnMoreThanOneFrameOfOutput) {
   const auto emulator = Start(3, 20);
   EXPECT_THAT(emulator->Write(std::string(screen::kMaxWrite, '\n') + "\rend"),
