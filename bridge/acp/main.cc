@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,16 +10,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "bridge/acp/agent/agent_process.h"
 #include "bridge/acp/agent/termination.h"
-#include "bridge/acp/doctor/doctor.h"
-#include "bridge/acp/inside/agent_sandbox.h"
+#include "bridge/acp/agent_inside.h"
 #include "bridge/acp/options.h"
 #include "bridge/acp/relay.h"
 #include "bridge/acp/remote/poll_loop.h"
-#include "bridge/acp/sessions/workplaces.h"
 #include "bridge/acp/sibling_command.h"
 
 namespace {
@@ -41,49 +37,12 @@ void PrintLine(absl::string_view line) {
 }
 
 int Examine(const std::string& directory, bridge::Options options) {
-  std::optional<bridge::AgentRuntime> runtime;
-  if (options.agent_in_sandbox && !options.agent.empty()) {
-    const auto found = bridge::AddRuntime(directory, options);
-    if (!found.ok()) {
-      Complain(found.status());
-      return kUnhealthyStatus;
-    }
-    runtime = *found;
-    for (const std::string& note : bridge::NotesInside(options, *found)) {
-      PrintLine(absl::StrCat("note  ", note));
-    }
+  const absl::StatusOr<bool> healthy =
+      bridge::ExamineOptions(directory, std::move(options), PrintLine);
+  if (!healthy.ok()) {
+    Complain(healthy.status());
   }
-  return bridge::Examine(bridge::ToCheckup(options, runtime), PrintLine)
-             ? 0
-             : kUnhealthyStatus;
-}
-
-// Makes the agent's sandbox. Returns the command that runs the agent there.
-absl::StatusOr<std::vector<std::string>> MoveInside(
-    const std::string& directory, bridge::Options& options) {
-  const std::vector<std::string> corral =
-      bridge::SiblingCommand("corral", options.bridge.server);
-  if (corral.empty()) {
-    return absl::FailedPreconditionError(
-        "--agent-in-sandbox: no corral stands next to corral-acp");
-  }
-  const absl::StatusOr<bridge::AgentRuntime> runtime =
-      bridge::AddRuntime(directory, options);
-  if (!runtime.ok()) {
-    return runtime.status();
-  }
-  bridge::WorkplaceOptions& workplace = options.bridge.workplace;
-  const absl::StatusOr<std::string> sandbox = bridge::CreateAgentSandbox(
-      options.bridge.server,
-      bridge::Workplaces::ToSandbox(workplace, {workplace.workspace, {}}));
-  if (!sandbox.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the agent's sandbox: ", sandbox.status().message(),
-                     "; `corral-acp doctor` with the same options shows more"));
-  }
-  workplace.agent_sandbox = *sandbox;
-  return bridge::CommandInside(corral, *sandbox, *runtime, options.agent,
-                               options.variables);
+  return healthy.value_or(false) ? 0 : kUnhealthyStatus;
 }
 
 int Run(const std::string& directory, bridge::Options options) {
@@ -93,14 +52,13 @@ int Run(const std::string& directory, bridge::Options options) {
     return kFailureStatus;
   }
   if (options.agent_in_sandbox) {
-    absl::StatusOr<std::vector<std::string>> command =
-        MoveInside(directory, options);
-    if (!command.ok()) {
-      Complain(command.status());
-      return absl::IsNotFound(command.status()) ? kNotFoundStatus
-                                                : kFailureStatus;
+    const absl::Status moved = bridge::MoveInside(
+        bridge::SiblingCommand("corral", options.bridge.server), directory,
+        options);
+    if (!moved.ok()) {
+      Complain(moved);
+      return absl::IsNotFound(moved) ? kNotFoundStatus : kFailureStatus;
     }
-    options.agent = *std::move(command);
   }
   absl::StatusOr<bridge::AgentProcess> agent =
       bridge::AgentProcess::Start(options.agent);

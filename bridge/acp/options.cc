@@ -26,6 +26,7 @@
 #include "bridge/options/limit_fields.h"
 #include "bridge/options/mount_options.h"
 #include "bridge/options/option_table.h"
+#include "bridge/options/publish_option.h"
 #include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
 
@@ -102,6 +103,7 @@ void AddInsideOptions(OptionTable& table, ProfileOption& profile,
         options.variables.emplace_back(value);
         return absl::OkStatus();
       });
+  AddPublishOption(table, options.published);
   AddMountOptions(table, options.bridge.workplace.sandbox);
 }
 
@@ -173,6 +175,11 @@ absl::Status CheckInside(const Options& options, const ProfileOption& profile) {
   if (!options.agent_in_sandbox) {
     if (profile.is_given()) {
       return UsageError("--agent-profile goes with --agent-in-sandbox only");
+    }
+    if (!options.published.empty()) {
+      return UsageError(
+          "--publish goes with --agent-in-sandbox only: each session has a "
+          "sandbox of its own; `corral port-forward` publishes ports of one");
     }
     return options.variables.empty()
                ? absl::OkStatus()

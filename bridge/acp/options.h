@@ -9,6 +9,7 @@
 #include "bridge/acp/bridge.h"
 #include "bridge/acp/doctor/doctor.h"
 #include "bridge/acp/inside/agent_runtime.h"
+#include "bridge/client/published_port.h"
 #include "corral/config/v1/agent_profile.pb.h"
 
 namespace bridge {
@@ -30,6 +31,8 @@ struct Options {
   const corral::config::v1::AgentProfile* profile = nullptr;
   // Variables that it gets there: NAME, from our environment, or NAME=VALUE.
   std::vector<std::string> variables;
+  // Ports of its sandbox at which this machine reaches servers there.
+  std::vector<client::PublishedPort> published;
   std::vector<std::string> agent;
 };
 

@@ -325,6 +325,7 @@ TEST(ParseOptionsTest, NamesTheWrongOption) {
       {{"--timeout", "-1s", "a"}, "--timeout \"-1s\":"},
       {{"--timeout", "inf", "a"}, "--timeout \"inf\":"},
       {{"--env", "A", "a"}, "--env goes with --agent-in-sandbox only"},
+      {{"--publish", "80", "a"}, "--publish goes with --agent-in-sandbox only"},
       {{"--agent-profile", "kimi", "a"},
        "--agent-profile goes with --agent-in-sandbox only"},
       {{"--agent-in-sandbox", "--agent-profile", "x", "a"},

@@ -4,16 +4,22 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/integration/integration_test.h"
+#include "tests/network/loopback.h"
 #include "tests/process.h"
 #include "tests/text_file.h"
 
@@ -112,6 +118,34 @@ TEST_F(AcpInsideTest, DoesNotNoticeThatTheServerIsKilled) {
   }
   editor_->CloseInput();
   ExpectEnd(0);
+}
+
+TEST_F(AcpInsideTest, PublishesAServerThatItRuns) {
+  Begin({"python3", "-c", R"(
+import socket
+server = socket.create_server(("127.0.0.1", 8080))
+print("ready", flush=True)
+server.accept()[0].sendall(b"welcome")
+input()
+)"},
+        {"--publish", "8080:0"});
+  EXPECT_EQ(editor_->ReadLine(), "ready\n");
+  const std::string before = "port 8080 of the sandbox is at 127.0.0.1:";
+  std::string said;
+  while (!absl::StrContains(said, before) || said.back() != '\n') {
+    said = editor_->ReadError();
+    std::this_thread::yield();
+  }
+  uint32_t port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(said.substr(
+                                   said.find(before) + before.size())),
+                               &port));
+  const sandbox::UniqueFd socket =
+      ConnectToLoopback(static_cast<uint16_t>(port));
+  EXPECT_EQ(Receive(socket.get(), 7), "welcome");
+  editor_->Write("\n");
+  ExpectEnd(0);
+  EXPECT_FALSE(ConnectToLoopback(static_cast<uint16_t>(port)).valid());
 }
 
 TEST_F(AcpInsideTest, PassesOnErrorsAndTheExitCode) {

@@ -68,14 +68,20 @@ std::vector<std::string> VariablesInside(
   return all;
 }
 
-std::vector<std::string> CommandInside(
-    const std::vector<std::string>& corral, const std::string& sandbox,
-    const AgentRuntime& runtime, const std::vector<std::string>& agent,
-    const std::vector<std::string>& variables) {
+std::vector<std::string> CommandInside(const std::vector<std::string>& corral,
+                                       const std::string& sandbox,
+                                       const AgentRuntime& runtime,
+                                       const std::vector<std::string>& agent,
+                                       const InsideOptions& options) {
   std::vector<std::string> words = corral;
   words.insert(words.end(), {"exec", "--no-tty"});
-  for (const std::string& variable : VariablesInside(runtime, variables)) {
+  for (const std::string& variable :
+       VariablesInside(runtime, options.variables)) {
     words.insert(words.end(), {"--env", variable});
+  }
+  for (const client::PublishedPort& port : options.ports) {
+    words.insert(words.end(),
+                 {"--publish", absl::StrCat(port.inside, ":", port.local)});
   }
   words.insert(words.end(), {sandbox, "--", runtime.program});
   words.insert(words.end(), std::next(agent.begin()), agent.end());

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "bridge/acp/inside/agent_runtime.h"
 #include "bridge/client/connection.h"
+#include "bridge/client/published_port.h"
 #include "corral/v1/sandbox.pb.h"
 
 namespace bridge {
@@ -31,14 +32,22 @@ absl::StatusOr<std::string> CreateAgentSandbox(
 std::vector<std::string> VariablesInside(
     const AgentRuntime& runtime, const std::vector<std::string>& variables);
 
+// Variables and ports of an agent there.
+struct InsideOptions {
+  // NAME, with the value of this environment, or NAME=VALUE.
+  std::vector<std::string> variables;
+  // Published as long as the agent runs.
+  std::vector<client::PublishedPort> ports;
+};
+
 // The command that runs the agent in the sandbox of that name, with standard
 // input, output and error of its own. `corral`: the program and its options.
-// `agent`: the agent's words. `variables`: NAME, with the value of this
-// environment, or NAME=VALUE.
-std::vector<std::string> CommandInside(
-    const std::vector<std::string>& corral, const std::string& sandbox,
-    const AgentRuntime& runtime, const std::vector<std::string>& agent,
-    const std::vector<std::string>& variables);
+// `agent`: the agent's words.
+std::vector<std::string> CommandInside(const std::vector<std::string>& corral,
+                                       const std::string& sandbox,
+                                       const AgentRuntime& runtime,
+                                       const std::vector<std::string>& agent,
+                                       const InsideOptions& options);
 
 }  // namespace bridge
 

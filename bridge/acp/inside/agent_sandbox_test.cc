@@ -69,12 +69,12 @@ TEST(AgentSandboxTest, RunsTheAgentWithItsArgumentsAndVariables) {
   EXPECT_THAT(
       CommandInside({"/p/corral", "--server", "s"}, "box",
                     {"/x/bin/agent", {}, {"/x/bin", "/y"}},
-                    {"agent", "--acp", "--"}, {"KEY", "TERM"}),
+                    {"agent", "--acp", "--"}, {{"KEY", "TERM"}, {{8080, 0}}}),
       ElementsAre("/p/corral", "--server", "s", "exec", "--no-tty", "--env",
                   "PATH=/x/bin:/y:/usr/local/sbin:/usr/local/bin:/usr/sbin:"
                   "/usr/bin:/sbin:/bin",
-                  "--env", "KEY", "--env", "TERM", "box", "--", "/x/bin/agent",
-                  "--acp", "--"));
+                  "--env", "KEY", "--env", "TERM", "--publish", "8080:0", "box",
+                  "--", "/x/bin/agent", "--acp", "--"));
 }
 
 }  // namespace

@@ -4,16 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "bridge/cli/attach/output_writer.h"
+#include "bridge/options/publish_option.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 
 void PortPublisher::AddTo(OptionTable& table) {
-  table.Value('p', "publish", "PORT[:LOCAL]",
-              "Reach the server on this port of the sandbox at port LOCAL of\n"
-              "127.0.0.1, by default the same one; 0: any that is free. May\n"
-              "be repeated.",
-              [this](absl::string_view value) { return Add(value); });
+  AddPublishOption(table, ports_);
 }
 
 absl::Status PortPublisher::Add(absl::string_view text) {
