@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "corral/supervisor/v1/sandbox_spec.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/attack/egress_attack.h"
