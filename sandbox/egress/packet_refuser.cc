@@ -14,8 +14,8 @@
 namespace egress {
 namespace {
 
-// More than the device lets a packet have.
-constexpr size_t kMaxPacket = 2048;
+// The device's MTU: the kernel divides larger packets.
+constexpr size_t kMaxPacket = 1500;
 
 }  // namespace
 

@@ -173,7 +173,7 @@ TEST_F(PacketRefuserTest, RefusesDatagramsAtOnceAndReportsThem) {
 }
 
 TEST_F(PacketRefuserTest, LeavesABatchBehindInEachInterval) {
-  constexpr size_t kCount = 3 * PacketRefuser::kMost + 1;
+  constexpr size_t kCount = 3 * 64 + 1;
   inside_.Run([] {
     for (size_t i = 0; i < kCount; ++i) {
       Send("8.8.8.8", static_cast<uint16_t>(1 + i));
@@ -183,18 +183,52 @@ TEST_F(PacketRefuserTest, LeavesABatchBehindInEachInterval) {
   loop_->WhenIdle([&] { first = events_.size(); });
   const absl::Time start = absl::Now();
   RunUntil(kCount);
-  EXPECT_GE(absl::Now() - start, 3 * PacketRefuser::kInterval);
-  EXPECT_EQ(first, static_cast<size_t>(PacketRefuser::kMost));
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(30));
+  EXPECT_EQ(first, 64U);
 }
 
 TEST_F(PacketRefuserTest, CountsPacketsThatComeOneByOne) {
-  constexpr size_t kCount = 3 * PacketRefuser::kMost + 1;
+  constexpr size_t kCount = 3 * 64 + 1;
   const absl::Time start = absl::Now();
   for (size_t i = 0; i < kCount; ++i) {
     inside_.Run([&] { Send("8.8.8.8", static_cast<uint16_t>(1 + i)); });
     RunUntil(i + 1);
   }
-  EXPECT_GE(absl::Now() - start, 3 * PacketRefuser::kInterval);
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(30));
+}
+
+TEST_F(PacketRefuserTest, RefusesTheLargestPacketAndOneThatIsDivided) {
+  RunWith([] {
+    for (const size_t size : {1472, 1473, 9000}) {
+      const UniqueFd socket =
+          Connect(SOCK_DGRAM, "8.8.8.8", static_cast<uint16_t>(size));
+      const int off = IP_PMTUDISC_DONT;
+      ::setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &off,
+                   sizeof(off));
+      const std::string text(size, 'x');
+      EXPECT_EQ(::send(socket.get(), text.data(), size, 0),
+                static_cast<ssize_t>(size));
+      char byte;
+      EXPECT_EQ(::recv(socket.get(), &byte, 1, 0), -1);
+      EXPECT_EQ(errno, EHOSTUNREACH);
+    }
+  });
+  EXPECT_THAT(events_, ElementsAre("8.8.8.8 1472 UDP", "8.8.8.8 1473 UDP",
+                                   "8.8.8.8 9000 UDP"));
+}
+
+TEST_F(PacketRefuserTest, HasPacketsSentFromAnAddressOfNoName) {
+  inside_.Run([] {
+    const auto source = [](const std::string& address) {
+      const UniqueFd socket = Connect(SOCK_DGRAM, address, 1);
+      sockaddr_storage own = {};
+      socklen_t size = sizeof(own);
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
+      return IpAddress::Of(own).ToString();
+    };
+    EXPECT_EQ(source("8.8.8.8"), "198.19.255.254");
+    EXPECT_EQ(source("2001:db8::1"), "fdc0:11a1::ffff:fffe");
+  });
 }
 
 TEST_F(PacketRefuserTest, NeitherReportsNorAnswersWhatTheKernelSends) {

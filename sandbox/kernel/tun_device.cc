@@ -79,6 +79,8 @@ absl::Status RouteTheRestTo(const std::string& name,
   ifaddrmsg own = {};
   own.ifa_family = v4 ? AF_INET : AF_INET6;
   own.ifa_prefixlen = static_cast<uint8_t>(8 * address.size());
+  // No other node can have the address, which is of use at once.
+  own.ifa_flags = IFA_F_NODAD;
   own.ifa_index = index;
   RETURN_IF_ERROR(
       Request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL,
@@ -87,8 +89,6 @@ absl::Status RouteTheRestTo(const std::string& name,
   rtmsg route = {};
   route.rtm_family = own.ifa_family;
   route.rtm_table = RT_TABLE_MAIN;
-  route.rtm_protocol = RTPROT_BOOT;
-  route.rtm_scope = RT_SCOPE_LINK;
   route.rtm_type = RTN_UNICAST;
   const uint32_t last = std::numeric_limits<uint32_t>::max();
   return Request(

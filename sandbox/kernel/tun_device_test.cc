@@ -112,6 +112,19 @@ TEST(TunDeviceTest, TakesAllForWhichThereIsNoOtherRoute) {
   });
 }
 
+TEST(TunDeviceTest, HasAnAddressWithoutANetwork) {
+  WithDevice([](const UniqueFd&) {
+    ASSERT_THAT(RouteTheRestTo(kDevice, Bytes(AF_INET, "192.0.2.1")), IsOk());
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request = {};
+    std::string(kDevice).copy(request.ifr_name, IFNAMSIZ - 1);
+    ASSERT_EQ(::ioctl(socket.get(), SIOCGIFNETMASK, &request), 0);
+    EXPECT_EQ(
+        reinterpret_cast<sockaddr_in*>(&request.ifr_netmask)->sin_addr.s_addr,
+        0xffffffffU);
+  });
+}
+
 TEST(TunDeviceTest, GoesAfterEveryOtherRoute) {
   WithDevice([](const UniqueFd& device) {
     ASSERT_THAT(RouteTheRestTo(kDevice, Bytes(AF_INET, "192.0.2.1")), IsOk());
