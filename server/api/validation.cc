@@ -241,10 +241,10 @@ std::vector<absl::string_view> WorkspacesOf(
     const corral::v1::Sandbox& sandbox) {
   std::vector<absl::string_view> paths;
   if (sandbox.has_workspace()) {
-    paths.push_back(sandbox.workspace().path());
+    paths.emplace_back(sandbox.workspace().path());
   }
   for (const corral::v1::Workspace& further : sandbox.further_workspaces()) {
-    paths.push_back(further.path());
+    paths.emplace_back(further.path());
   }
   return paths;
 }

@@ -245,7 +245,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void ReadRecords();
   absl::Status LoadRecords();
   void Load(const sandbox::wire::ExecutionRecord& record,
-            corral::v1::Command command);
+            const corral::v1::Command& command);
   void Merge();
   void LoseUnreported(const Recovery::Reports& reports);
   void EndRecovery();

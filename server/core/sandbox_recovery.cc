@@ -133,7 +133,7 @@ absl::Status Sandbox::LoadRecords() {
       [this](const wire::ExecutionRecord& record) {
         corral::v1::Command command;
         if (command.ParseFromString(record.command().original())) {
-          Load(record, std::move(command));
+          Load(record, command);
         } else {
           LOG(WARNING) << "no command in start.pb of " << spec_.name() << " "
                        << record.id();
@@ -143,10 +143,10 @@ absl::Status Sandbox::LoadRecords() {
 }
 
 void Sandbox::Load(const wire::ExecutionRecord& record,
-                   corral::v1::Command command) {
+                   const corral::v1::Command& command) {
   const auto execution = std::make_shared<Execution>(
       NameOf(record.id()), ExecutionPath(spec_.directory(), record.id()),
-      std::move(command), record.request());
+      command, record.request());
   const bool ended = execution->Update(record);
   if (!OutputIsFinal(record)) {
     ReadLogs(execution.get());

@@ -93,7 +93,7 @@ class Mutator {
         break;
       default:
         if (length > 0) {
-          (*input)[at] ^= static_cast<char>(1 << Below(8));
+          (*input)[at] = static_cast<char>((*input)[at] ^ (1 << Below(8)));
         }
         break;
     }

@@ -45,10 +45,11 @@ SilentNetwork::SilentNetwork() {
 
 std::unique_ptr<Process> SilentNetwork::MakeNamespace() {
   // cat ends with its input, which the test holds.
-  auto side = std::make_unique<Process>(std::vector<std::string>{
-      "unshare", "--net", "sh", "-c",
+  constexpr const char* kScript =
       "ip link set lo up && ip link add type veth && ip link delete veth0 && "
-      "echo ready && exec cat"});
+      "echo ready && exec cat";
+  auto side = std::make_unique<Process>(
+      std::vector<std::string>{"unshare", "--net", "sh", "-c", kScript});
   if (side->ReadLine() != "ready\n") {
     side->Wait();
     failure_ = absl::StrCat("no network namespaces with veth pairs: ",

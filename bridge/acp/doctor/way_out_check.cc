@@ -1,5 +1,6 @@
 #include "bridge/acp/doctor/way_out_check.h"
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -16,7 +17,7 @@ namespace {
 
 using corral::v1::NetworkEvent;
 
-constexpr int kTlsPort = 443;
+constexpr uint32_t kTlsPort = 443;
 
 // Asks as plain HTTP, also where TLS is spoken: the server's refusal shows that
 // the way is open. $0 is the host, $1 the port.
@@ -54,7 +55,7 @@ absl::StatusOr<std::optional<NetworkEvent>> EventOf(
 
 Finding CheckWayOut(client::Connection& connection, const std::string& sandbox,
                     const corral::v1::EgressRule& rule) {
-  const int port = rule.ports().empty() ? kTlsPort : rule.ports(0);
+  const uint32_t port = rule.ports().empty() ? kTlsPort : rule.ports(0);
   RETURN_IF_ERROR(
       Run(connection, sandbox,
           {{"/bin/bash", "-c", kAsk, rule.host(), absl::StrCat(port)}})

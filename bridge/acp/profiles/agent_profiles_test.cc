@@ -16,7 +16,6 @@ namespace bridge {
 namespace {
 
 using ::testing::MatchesRegex;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(AgentProfilesTest, AreAllOfTheText) {

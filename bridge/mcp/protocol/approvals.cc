@@ -45,7 +45,7 @@ Approvals::Answer ToAnswer(const OrderedJson& result) {
              : Approvals::Answer::kAllowed;
 }
 
-std::string Line(OrderedJson message) {
+std::string Line(const OrderedJson& message) {
   return absl::StrCat(SerializeOrdered(message), "\n");
 }
 
