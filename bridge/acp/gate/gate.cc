@@ -14,7 +14,6 @@
 namespace bridge {
 namespace {
 
-using corral::config::v1::GateDecision;
 
 // The user sees this of a command: the line of a shell, or the words.
 std::string Title(const GatedCommand& command) {
