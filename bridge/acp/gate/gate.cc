@@ -14,7 +14,6 @@
 namespace bridge {
 namespace {
 
-
 // The user sees this of a command: the line of a shell, or the words.
 std::string Title(const GatedCommand& command) {
   return ShellLine(command.argv).value_or(absl::StrJoin(command.argv, " "));

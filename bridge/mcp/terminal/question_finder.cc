@@ -12,27 +12,20 @@ constexpr char kEscape = '\x1b';
 
 enum class Kind { kQuestion, kOther, kIncomplete };
 
-// `sequence` begins with ESC.
-Kind Classify(absl::string_view sequence) {
-  if (sequence.size() < 2) {
+// An operating system command, ESC ], or a device control string, ESC P.
+Kind ClassifyString(absl::string_view sequence) {
+  const size_t end = sequence.find_first_of("\x07\x1b", 2);
+  if (end == sequence.npos) {
     return Kind::kIncomplete;
   }
-  const char type = sequence[1];
-  if (type == 'Z') {
-    return Kind::kQuestion;
-  }
-  if (type == ']' || type == 'P') {
-    const size_t end = sequence.find_first_of("\x07\x1b", 2);
-    if (end == sequence.npos) {
-      return Kind::kIncomplete;
-    }
-    const absl::string_view body = sequence.substr(2, end - 2);
-    return absl::StrContains(body, type == ']' ? "?" : "q") ? Kind::kQuestion
-                                                            : Kind::kOther;
-  }
-  if (type != '[') {
-    return Kind::kOther;
-  }
+  return absl::StrContains(sequence.substr(2, end - 2),
+                           sequence[1] == ']' ? "?" : "q")
+             ? Kind::kQuestion
+             : Kind::kOther;
+}
+
+// A control sequence, ESC [, ends with its first byte in this range.
+Kind ClassifyControl(absl::string_view sequence) {
   for (const char c : sequence.substr(2)) {
     if (c >= '@' && c <= '~') {
       return absl::StrContains("cnpqtuxy", absl::string_view(&c, 1))
@@ -41,6 +34,24 @@ Kind Classify(absl::string_view sequence) {
     }
   }
   return Kind::kIncomplete;
+}
+
+// `sequence` begins with ESC.
+Kind Classify(absl::string_view sequence) {
+  if (sequence.size() < 2) {
+    return Kind::kIncomplete;
+  }
+  switch (sequence[1]) {
+    case 'Z':
+      return Kind::kQuestion;
+    case ']':
+    case 'P':
+      return ClassifyString(sequence);
+    case '[':
+      return ClassifyControl(sequence);
+    default:
+      return Kind::kOther;
+  }
 }
 
 }  // namespace
