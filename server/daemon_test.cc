@@ -30,7 +30,6 @@ namespace server {
 namespace {
 
 using ::testing::HasSubstr;
-using ::tests::IsOk;
 using ::tests::StatusIs;
 
 using DaemonTest = DaemonFixture;

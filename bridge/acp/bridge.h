@@ -63,7 +63,7 @@ struct BridgeOptions {
 // client supports, refuses batches and broken objects, and passes on everything
 // else byte for byte. Sends requests of its own about mirrors, commands and
 // hosts to the client. For the loop's thread.
-class Bridge {
+class Bridge {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
 

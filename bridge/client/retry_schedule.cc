@@ -52,53 +52,61 @@ CallResult Classify(const grpc::Status& status) {
   }
 }
 
-std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
-    const grpc::Status& status, absl::Time begin, absl::Time now) {
-  const bool first = !gone_since_.has_value();
-  // A call that lasted had reached a server, so the server has not been gone
-  // all the time. A long WaitExecution, for instance, meets many restarts.
-  const bool lasted = now - begin > rules_.interval;
-  absl::Duration delay = first ? absl::ZeroDuration() : rules_.interval;
-  switch (Classify(status)) {
-    case CallResult::kAnswered:
-      return std::nullopt;
+absl::Duration RetrySchedule::DelayAfter(CallResult result,
+                                         const grpc::Status& status,
+                                         bool at_once) {
+  switch (result) {
     case CallResult::kServerGone:
-      if (first || lasted) {
-        gone_since_ = now;
-        delay = absl::ZeroDuration();
-      }
-      break;
     case CallResult::kNoAnswer:
-      if (rules_.timeouts == Timeouts::kRenewal) {
-        gone_since_.reset();
-        return Attempt{absl::ZeroDuration(), now + rules_.patience};
-      }
-      gone_since_ = first ? now : *gone_since_;
-      break;
+      return at_once ? absl::ZeroDuration() : rules_.interval;
     case CallResult::kRefusedForNow:
-      delay = std::clamp(GetRetryDelay(status), rules_.interval, kLongestDelay);
-      if (rules_.refusals == Refusals::kForEver) {
-        gone_since_.reset();
-        return Attempt{delay, now + delay + rules_.patience};
-      }
-      if (first ||
-          (lasted && GetErrorReason(status) == corral::v1::SERVER_DRAINING)) {
-        gone_since_ = now;
-      }
-      break;
+      return std::clamp(GetRetryDelay(status), rules_.interval, kLongestDelay);
     case CallResult::kReset:
       // Ever longer delays, because each attempt needs memory at the server.
       back_off_ = std::clamp(back_off_ * 2, rules_.interval, kLongestDelay);
-      delay = back_off_;
-      if (rules_.refusals == Refusals::kForEver) {
-        gone_since_.reset();
-        return Attempt{delay, now + delay + rules_.patience};
-      }
-      if (first || lasted) {
-        gone_since_ = now;
-      }
+      return back_off_;
+    case CallResult::kAnswered:
       break;
   }
+  return absl::ZeroDuration();
+}
+
+bool RetrySchedule::IsServerThere(CallResult result) const {
+  switch (result) {
+    case CallResult::kNoAnswer:
+      return rules_.timeouts == Timeouts::kRenewal;
+    case CallResult::kRefusedForNow:
+    case CallResult::kReset:
+      return rules_.refusals == Refusals::kForEver;
+    case CallResult::kAnswered:
+    case CallResult::kServerGone:
+      break;
+  }
+  return false;
+}
+
+std::optional<RetrySchedule::Attempt> RetrySchedule::OnResult(
+    const grpc::Status& status, absl::Time begin, absl::Time now) {
+  const CallResult result = Classify(status);
+  if (result == CallResult::kAnswered) {
+    return std::nullopt;
+  }
+  if (IsServerThere(result)) {
+    gone_since_.reset();
+    const absl::Duration delay = DelayAfter(result, status, /*at_once=*/true);
+    return Attempt{delay, now + delay + rules_.patience};
+  }
+  const bool first = !gone_since_.has_value();
+  // A call that lasted had reached a server, so the server has not been gone
+  // all the time. A long WaitExecution, for instance, meets many restarts.
+  const bool lasted = now - begin > rules_.interval &&
+                      result != CallResult::kNoAnswer &&
+                      (result != CallResult::kRefusedForNow ||
+                       GetErrorReason(status) == corral::v1::SERVER_DRAINING);
+  if (first || lasted) {
+    gone_since_ = now;
+  }
+  const absl::Duration delay = DelayAfter(result, status, first || lasted);
   const absl::Time deadline = *gone_since_ + rules_.patience;
   return now < deadline ? std::make_optional(Attempt{delay, deadline})
                         : std::nullopt;

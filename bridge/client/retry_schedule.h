@@ -71,6 +71,12 @@ class RetrySchedule {
   }
 
  private:
+  // `at_once`: a server that is gone is looked for without a delay.
+  absl::Duration DelayAfter(CallResult result, const grpc::Status& status,
+                            bool at_once);
+  // Whether a call with this result is repeated without an end.
+  bool IsServerThere(CallResult result) const;
+
   const RetryRules rules_;
   // Without a value: the server answered last.
   std::optional<absl::Time> gone_since_;

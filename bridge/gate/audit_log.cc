@@ -34,8 +34,8 @@ OrderedJson LineOfCommand(const char* event, const std::string& session_id,
 }
 
 double Seconds(const google::protobuf::Duration& duration) {
-  return google::protobuf::util::TimeUtil::DurationToMicroseconds(duration) /
-         1e6;
+  return absl::ToDoubleSeconds(absl::Microseconds(
+      google::protobuf::util::TimeUtil::DurationToMicroseconds(duration)));
 }
 
 OrderedJson ToJson(const ExitStatus& exit) {
@@ -68,7 +68,7 @@ absl::Status AuditLog::WriteDecision(const Decision& decision) {
   line["decision"] = decision.decision;
   line["allowed"] = decision.allowed;
   line["by"] = decision.by;
-  return Write(std::move(line));
+  return Write(line);
 }
 
 absl::Status AuditLog::WriteEnd(const Command& command,
@@ -89,7 +89,7 @@ absl::Status AuditLog::WriteEnd(const Command& command,
                      {"system_seconds", Seconds(usage.system_time())},
                      {"memory_peak_bytes", usage.memory_peak_bytes()}};
   }
-  return Write(std::move(line));
+  return Write(line);
 }
 
 absl::Status AuditLog::WriteHost(const Host& host) {
@@ -98,10 +98,10 @@ absl::Status AuditLog::WriteHost(const Host& host) {
   line["host"] = host.host;
   line["allowed"] = host.allowed;
   line["by"] = host.by;
-  return Write(std::move(line));
+  return Write(line);
 }
 
-absl::Status AuditLog::Write(OrderedJson line) {
+absl::Status AuditLog::Write(const OrderedJson& line) {
   if (!file_.valid()) {
     return absl::OkStatus();
   }

@@ -68,7 +68,7 @@ class AuditLog {
   absl::Status WriteHost(const Host& host);
 
  private:
-  absl::Status Write(OrderedJson line);
+  absl::Status Write(const OrderedJson& line);
 
   std::string path_;
   sandbox::UniqueFd file_;

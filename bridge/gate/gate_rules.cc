@@ -25,7 +25,6 @@
 namespace bridge {
 namespace {
 
-using corral::config::v1::GateConfig;
 using corral::config::v1::GateDecision;
 using corral::config::v1::GateRule;
 using corral::v1::Sandbox;

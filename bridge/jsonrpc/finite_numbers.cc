@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 namespace bridge {
@@ -45,31 +46,35 @@ bool IsTooLarge(absl::string_view number) {
          std::isinf(std::strtod(std::string(number).c_str(), nullptr));
 }
 
+// The length of the string, number or other character at the begin of `text`.
+size_t TokenLength(absl::string_view text) {
+  if (text[0] == '"') {
+    size_t at = 1;
+    while (at < text.size() && text[at] != '"') {
+      at += text[at] == '\\' ? 2 : 1;
+    }
+    return at + 1;
+  }
+  if (absl::ascii_isdigit(text[0]) || text[0] == '-') {
+    return text.find_first_not_of("0123456789+-.eE");
+  }
+  return 1;
+}
+
 }  // namespace
 
 std::optional<std::string> WithFiniteNumbers(absl::string_view text) {
   std::string result;
   bool is_changed = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    if (text[at] == '"') {
-      for (++at; at < text.size() && text[at] != '"'; ++at) {
-        at += text[at] == '\\' ? 1 : 0;
-      }
-      at = at < text.size() ? at + 1 : text.size();
-    } else if (absl::ascii_isdigit(text[at]) || text[at] == '-') {
-      at = text.find_first_not_of("0123456789+-.eE", at);
-      at = at == text.npos ? text.size() : at;
-      if (const auto number = text.substr(begin, at - begin);
-          IsTooLarge(number)) {
-        is_changed = true;
-        result.append(number[0] == '-' ? "-" : "").append(kLargest);
-        continue;
-      }
+  while (!text.empty()) {
+    const absl::string_view token = text.substr(0, TokenLength(text));
+    text.remove_prefix(token.size());
+    if (IsTooLarge(token)) {
+      is_changed = true;
+      absl::StrAppend(&result, token[0] == '-' ? "-" : "", kLargest);
     } else {
-      ++at;
+      absl::StrAppend(&result, token);
     }
-    result.append(text.data() + begin, at - begin);
   }
   return is_changed ? std::optional(std::move(result)) : std::nullopt;
 }

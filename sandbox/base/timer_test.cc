@@ -65,7 +65,7 @@ TEST_F(TimerTest, AssignmentCancelsTheEarlierTimer) {
 TEST_F(TimerTest, MovingKeepsTheTimerAndLeavesNothingBehind) {
   std::optional<Timer> from = Log(1, 'a');
   const Timer to = *std::move(from);
-  EXPECT_FALSE(from->pending());
+  EXPECT_FALSE(from->pending());  // NOLINT(bugprone-use-after-move)
   from.reset();
   EXPECT_TRUE(to.pending());
   timers_.Advance(absl::Seconds(1));

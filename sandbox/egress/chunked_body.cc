@@ -40,9 +40,10 @@ ChunkedBody::State ChunkedBody::Next(char c) {
     case State::kSize:
     case State::kDigits:
     case State::kSpace:
+      return NextInSize(c);
     case State::kExtension:
     case State::kSizeEnd:
-      return NextInSize(c);
+      return NextAfterSize(c);
     case State::kDataEnd:
       return c == '\r' ? State::kDataLineFeed : State::kMalformed;
     case State::kDataLineFeed:
@@ -50,6 +51,7 @@ ChunkedBody::State ChunkedBody::Next(char c) {
       return c == '\n' ? State::kSize : State::kMalformed;
     case State::kTrailer:
     case State::kTrailerName:
+      return NextInTrailerName(c);
     case State::kTrailerValue:
     case State::kTrailerEnd:
     case State::kLastLineFeed:
@@ -63,19 +65,6 @@ ChunkedBody::State ChunkedBody::Next(char c) {
 }
 
 ChunkedBody::State ChunkedBody::NextInSize(char c) {
-  if (state_ == State::kSizeEnd) {
-    if (c != '\n') {
-      return State::kMalformed;
-    }
-    extra_ = 0;
-    return size_ == 0 ? State::kTrailer : State::kData;
-  }
-  if (state_ == State::kExtension) {
-    if (c == '\r') {
-      return State::kSizeEnd;
-    }
-    return IsHttpControl(c) ? State::kMalformed : Extra(State::kExtension);
-  }
   const int digit = DigitOf(c);
   if (digit >= 0 && state_ != State::kSpace) {
     return AddDigit(digit);
@@ -83,30 +72,35 @@ ChunkedBody::State ChunkedBody::NextInSize(char c) {
   if (state_ == State::kSize) {
     return State::kMalformed;
   }
-  if (c == ';') {
-    return State::kExtension;
+  switch (c) {
+    case ';':
+      return State::kExtension;
+    case ' ':
+    case '\t':
+      return Extra(State::kSpace);
+    case '\r':
+      return state_ == State::kDigits ? State::kSizeEnd : State::kMalformed;
+    default:
+      return State::kMalformed;
   }
-  if (c == ' ' || c == '\t') {
-    return Extra(State::kSpace);
+}
+
+ChunkedBody::State ChunkedBody::NextAfterSize(char c) {
+  if (state_ == State::kSizeEnd) {
+    if (c != '\n') {
+      return State::kMalformed;
+    }
+    extra_ = 0;
+    return size_ == 0 ? State::kTrailer : State::kData;
   }
-  return c == '\r' && state_ == State::kDigits ? State::kSizeEnd
-                                               : State::kMalformed;
+  if (c == '\r') {
+    return State::kSizeEnd;
+  }
+  return IsHttpControl(c) ? State::kMalformed : Extra(State::kExtension);
 }
 
 ChunkedBody::State ChunkedBody::NextInTrailer(char c) {
   switch (state_) {
-    case State::kTrailer:
-      if (c == '\r') {
-        return State::kLastLineFeed;
-      }
-      return IsHttpToken({&c, 1}) ? Extra(State::kTrailerName)
-                                  : State::kMalformed;
-    case State::kTrailerName:
-      if (c == ':') {
-        return State::kTrailerValue;
-      }
-      return IsHttpToken({&c, 1}) ? Extra(State::kTrailerName)
-                                  : State::kMalformed;
     case State::kTrailerValue:
       if (c == '\r') {
         return State::kTrailerEnd;
@@ -117,6 +111,16 @@ ChunkedBody::State ChunkedBody::NextInTrailer(char c) {
     default:  // kLastLineFeed
       return c == '\n' ? State::kComplete : State::kMalformed;
   }
+}
+
+ChunkedBody::State ChunkedBody::NextInTrailerName(char c) {
+  if (state_ == State::kTrailer && c == '\r') {
+    return State::kLastLineFeed;
+  }
+  if (state_ == State::kTrailerName && c == ':') {
+    return State::kTrailerValue;
+  }
+  return IsHttpToken({&c, 1}) ? Extra(State::kTrailerName) : State::kMalformed;
 }
 
 ChunkedBody::State ChunkedBody::AddDigit(int digit) {

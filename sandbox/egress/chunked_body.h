@@ -50,6 +50,8 @@ class ChunkedBody {
 
   State Next(char c);
   State NextInSize(char c);
+  State NextAfterSize(char c);
+  State NextInTrailerName(char c);
   State NextInTrailer(char c);
   State AddDigit(int digit);
   // `state`, unless extensions or trailers are too long.

@@ -93,6 +93,16 @@ bool ReadMessage(absl::string_view message, ClientHello* hello) {
   return reader.ok() && reader.empty() && ReadExtensions(extensions, hello);
 }
 
+// Whether `messages` begins with a whole handshake message.
+bool HasMessage(const std::string& messages) {
+  if (messages.size() < kMessageHeader) {
+    return false;
+  }
+  Reader header(messages);
+  header.Number(1);
+  return messages.size() - kMessageHeader >= header.Number(3);
+}
+
 // Appends the content of the whole records in `bytes`. False: no handshake
 // records.
 bool JoinRecords(absl::string_view bytes, std::string* messages) {
@@ -114,13 +124,8 @@ bool JoinRecords(absl::string_view bytes, std::string* messages) {
     }
     absl::StrAppend(messages, bytes.substr(kRecordHeader, size));
     bytes.remove_prefix(kRecordHeader + size);
-    // The records after the message are not part of it.
-    if (messages->size() >= kMessageHeader) {
-      Reader header(*messages);
-      header.Number(1);
-      if (messages->size() - kMessageHeader >= header.Number(3)) {
-        return true;
-      }
+    if (HasMessage(*messages)) {
+      return true;  // the records after it are not part of it
     }
   }
   return true;

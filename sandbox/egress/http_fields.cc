@@ -55,7 +55,7 @@ std::vector<absl::string_view> ValuesOf(const HttpFields& fields,
   std::vector<absl::string_view> values;
   for (const auto& [field, value] : fields) {
     if (absl::EqualsIgnoreCase(field, name)) {
-      values.push_back(value);
+      values.emplace_back(value);
     }
   }
   return values;

@@ -39,12 +39,24 @@ void Everything(EndingFacts& facts) {
 std::function<void(EndingFacts&)> AllFrom(int rank) {
   return [rank](EndingFacts& facts) {
     Everything(facts);
-    if (rank > 0) facts.condemned.reset();
-    if (rank > 1) facts.init_ends = false;
-    if (rank > 2) facts.timed_out.reset();
-    if (rank > 3) facts.client_signals.clear();
-    if (rank > 4) facts.oom_victim = false;
-    if (rank > 5) facts.output_loss.reset();
+    if (rank > 0) {
+      facts.condemned.reset();
+    }
+    if (rank > 1) {
+      facts.init_ends = false;
+    }
+    if (rank > 2) {
+      facts.timed_out.reset();
+    }
+    if (rank > 3) {
+      facts.client_signals.clear();
+    }
+    if (rank > 4) {
+      facts.oom_victim = false;
+    }
+    if (rank > 5) {
+      facts.output_loss.reset();
+    }
   };
 }
 
@@ -133,7 +145,7 @@ TEST(EndingFactsTest, OnlySomeCondemnationsDeleteOrDiscard) {
     std::optional<wire::ExitRecord::Cause> condemned;
     bool deleted;
     bool discards;
-  } const kTable[] = {
+  } const table[] = {
       {std::nullopt, false, false},
       {Cause::OUTPUT_LIMIT, false, false},
       {Cause::OUTPUT_FAILED, false, true},
@@ -142,7 +154,7 @@ TEST(EndingFactsTest, OnlySomeCondemnationsDeleteOrDiscard) {
       {Cause::SERVER_SHUTDOWN, true, true},
       {Cause::SANDBOX_EXPIRED, true, true},
   };
-  for (const auto& row : kTable) {
+  for (const auto& row : table) {
     EndingFacts facts;
     facts.condemned = row.condemned;
     const int name = row.condemned.has_value() ? *row.condemned : -1;

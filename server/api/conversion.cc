@@ -253,11 +253,11 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
 std::vector<absl::string_view> WorkspacesOf(const wire::SandboxSpec& spec) {
   std::vector<absl::string_view> paths;
   if (!spec.workspace().empty()) {
-    paths.push_back(spec.workspace());
+    paths.emplace_back(spec.workspace());
   }
   for (const wire::SandboxSpec::FurtherWorkspace& further :
        spec.further_workspaces()) {
-    paths.push_back(further.path());
+    paths.emplace_back(further.path());
   }
   return paths;
 }

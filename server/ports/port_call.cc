@@ -24,8 +24,6 @@
 namespace server {
 namespace {
 
-using corral::v1::ConnectPortRequest;
-
 constexpr uint64_t kLastPort = 65535;
 
 absl::Status CheckData(const std::string& data) {

@@ -67,24 +67,9 @@ absl::StatusOr<OutputCursor::Next> OutputCursor::Advance(OutputEvent* event) {
   if (finished_ || state == corral::v1::Execution::STARTING) {
     return finished_ ? Next::kEnd : Next::kIdle;
   }
-  if (reading_ == Reading::kDone) {
-    reading_ = Reading::kNot;
-    ASSIGN_OR_RETURN(const Next next,
-                     Use(*std::exchange(read_, std::nullopt), event));
-    if (next == Next::kEvent) {
-      return next;
-    }
-  }
-  if (!begun_) {
-    ASSIGN_OR_RETURN(const Next next, Begin());
-    if (next == Next::kRead) {
-      return next;
-    }
-  }
-  if (!opened_) {
-    opened_ = true;
-    *event->mutable_opened() = execution_->Describe();
-    return Next::kEvent;
+  ASSIGN_OR_RETURN(const Next opening, Open(event));
+  if (opening != Next::kIdle) {
+    return opening;
   }
   if (IsEnd(state) && !limited_) {
     SetLimits();
@@ -105,6 +90,29 @@ absl::StatusOr<OutputCursor::Next> OutputCursor::Advance(OutputEvent* event) {
   }
   *event->mutable_ended() = execution_->Describe();
   return Next::kLast;
+}
+
+absl::StatusOr<OutputCursor::Next> OutputCursor::Open(OutputEvent* event) {
+  if (reading_ == Reading::kDone) {
+    reading_ = Reading::kNot;
+    ASSIGN_OR_RETURN(const Next next,
+                     Use(*std::exchange(read_, std::nullopt), event));
+    if (next == Next::kEvent) {
+      return next;
+    }
+  }
+  if (!begun_) {
+    ASSIGN_OR_RETURN(const Next next, Begin());
+    if (next == Next::kRead) {
+      return next;
+    }
+  }
+  if (!opened_) {
+    opened_ = true;
+    *event->mutable_opened() = execution_->Describe();
+    return Next::kEvent;
+  }
+  return Next::kIdle;
 }
 
 absl::StatusOr<OutputCursor::Next> OutputCursor::Begin() {

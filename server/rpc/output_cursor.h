@@ -87,6 +87,9 @@ class OutputCursor {
         positions_(std::move(positions)),
         follow_(follow) {}
 
+  // Uses the last read and makes the event that opens the stream. Returns kIdle
+  // when nothing of this is left to do.
+  absl::StatusOr<Next> Open(corral::v1::OutputEvent* event);
   // Makes an event from the result of a read. Returns kEvent or kIdle.
   absl::StatusOr<Next> Use(LogRead read, corral::v1::OutputEvent* event);
   // Finds out where each stream begins. Returns kIdle when that is done.

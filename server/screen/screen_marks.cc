@@ -29,7 +29,7 @@ std::string ClearLine(uint64_t offset) {
 
 }  // namespace
 
-ScreenMarks::ScreenMarks(std::string path, std::string of)
+ScreenMarks::ScreenMarks(std::string path, const std::string& of)
     : path_(std::move(path)), first_line_(absl::StrCat("of ", of)) {
   Read();
 }

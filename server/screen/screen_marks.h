@@ -24,7 +24,7 @@ class ScreenMarks {
   // Reads the file, if there is one. Its directory is made when it is needed.
   // `of`: differs between executions that have the same name, one after the
   // other.
-  ScreenMarks(std::string path, std::string of);
+  ScreenMarks(std::string path, const std::string& of);
 
   // In ascending order. Older ones than the last kMaxClears are forgotten.
   const std::vector<uint64_t>& clears() const { return clears_; }

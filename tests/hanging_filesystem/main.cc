@@ -77,9 +77,8 @@ void* Init(fuse_conn_info* connection, fuse_config* config) {
   return nullptr;
 }
 
-fuse_operations Operations() {
-  fuse_operations operations = {};
-  operations.init = Init;
+// The operations on names.
+void AddNames(fuse_operations& operations) {
   operations.getattr = [](const char* path, struct stat* info,
                           fuse_file_info* file) {
     const char* name = Pass(path);
@@ -126,6 +125,10 @@ fuse_operations Operations() {
                           fuse_file_info*) {
     return Result(::utimensat(root, Pass(path), times, AT_SYMLINK_NOFOLLOW));
   };
+}
+
+// The operations on open files.
+void AddFiles(fuse_operations& operations) {
   operations.create = [](const char* path, mode_t mode, fuse_file_info* file) {
     return OpenInto(path, file->flags | O_CREAT, mode, file);
   };
@@ -176,6 +179,13 @@ fuse_operations Operations() {
   };
   operations.fsyncdir = operations.fsync;
   operations.releasedir = operations.release;
+}
+
+fuse_operations Operations() {
+  fuse_operations operations = {};
+  operations.init = Init;
+  AddNames(operations);
+  AddFiles(operations);
   return operations;
 }
 

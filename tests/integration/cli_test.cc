@@ -25,7 +25,6 @@
 namespace tests {
 namespace {
 
-using ::corral::v1::Execution;
 using ::google::protobuf::util::JsonStringToMessage;
 using ::testing::AllOf;
 using ::testing::HasSubstr;

@@ -18,7 +18,7 @@ void ProcPath(char* path, const char* prefix, pid_t pid, const char* suffix) {
   for (; divisor > 0; divisor /= 10) {
     *end++ = static_cast<char>('0' + pid / divisor % 10);
   }
-  ::strcpy(end, suffix);
+  ::stpcpy(end, suffix);
 }
 
 // The list of the children of the main thread, read without allocating.

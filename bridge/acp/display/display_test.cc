@@ -177,12 +177,11 @@ TEST_F(DisplayTest, AttachesNothingWhenTwoToolCallsRun) {
 }
 
 TEST_F(DisplayTest, PassesOnWhatHasNoTerminals) {
-  for (
-      const char* params :
-      {R"({"sessionId":"s","update":{"sessionUpdate":"plan"}})",
-       R"({"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":)"
-       R"("c","content":[{"type":"diff"}]}})",
-       R"({"update":{"sessionUpdate":"tool_call"}})", "[]", ""}) {
+  for (const char* params :
+       {R"({"sessionId":"s","update":{"sessionUpdate":"plan"}})",
+        (R"({"sessionId":"s","update":{"sessionUpdate":"tool_call",)"
+         R"("toolCallId":"c","content":[{"type":"diff"}]}})"),
+        R"({"update":{"sessionUpdate":"tool_call"}})", "[]", ""}) {
     EXPECT_FALSE(display_.OnUpdate("", params)) << params;
   }
 }

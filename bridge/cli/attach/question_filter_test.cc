@@ -60,8 +60,7 @@ TEST(QuestionFilter, PassesOnEverythingElse) {
                                    "\x1b]2;?\x07",
                                    "\x1b]8;;http://x/?\x07",
                                    "\x1b]11;#000000\x07",
-                                   "\x1b"
-                                   "7",
+                                   "\0337",
                                    "\x1b(0",
                                    "\x1bPq#0~\x1b\\",
                                    "\x1b[3\x18",

@@ -268,8 +268,8 @@ TEST(AttachToTest, TypesIntoTheTerminalOfACommand) {
 
 TEST(AttachToTest, PassesNoInputToACommandWithoutATerminal) {
   FakeServer server([](FakeExecution& command) {
-    command.Print("ready");
     command.CatchSignals();
+    command.Print("ready");
     command.WaitForSignal();
   });
   corral::v1::Command command;
@@ -302,8 +302,8 @@ TEST(AttachToTest, DropsWhatTheTerminalAnswersToOldQuestions) {
 TEST(AttachToTest, ShowsNoQuestionsThatAnotherClientAnswers) {
   for (const bool answered : {false, true}) {
     FakeServer server([](FakeExecution& command) {
-      command.Print("a\x1b[6nb");
       command.CatchSignals();
+      command.Print("a\x1b[6nb");
       command.WaitForSignal();
     });
     corral::v1::GetScreenResponse screen;

@@ -18,7 +18,6 @@ namespace bridge {
 namespace {
 
 using corral::v1::NetworkEvent;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::tests::StatusIs;
 

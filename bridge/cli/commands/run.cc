@@ -26,6 +26,20 @@ absl::StatusOr<int> RunDetached(
   return StartDetachedInNewSandbox(connection, creation, start);
 }
 
+absl::Status CheckDetached(bool remove, const PortPublisher& ports) {
+  if (remove) {
+    return UsageError(
+        "--rm does not go with --detach; --idle-timeout 1m deletes the sandbox "
+        "a minute after its command has ended");
+  }
+  if (!ports.empty()) {
+    return UsageError(
+        "--publish does not go with --detach; corral port-forward reaches the "
+        "ports of a sandbox that runs");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> Run(Invocation invocation) {
@@ -62,15 +76,8 @@ absl::StatusOr<int> Run(Invocation invocation) {
   if (arguments.help) {
     return Print(table.Help());
   }
-  if (remove && detach) {
-    return UsageError(
-        "--rm does not go with --detach; --idle-timeout 1m deletes the sandbox "
-        "a minute after its command has ended");
-  }
-  if (!ports.empty() && detach) {
-    return UsageError(
-        "--publish does not go with --detach; corral port-forward reaches the "
-        "ports of a sandbox that runs");
+  if (detach) {
+    RETURN_IF_ERROR(CheckDetached(remove, ports));
   }
 
   request.set_parent(client::kTenant);

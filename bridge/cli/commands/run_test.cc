@@ -228,8 +228,8 @@ TEST(RunTest, EndsWithTheCommandWhileNobodyTypes) {
 
 TEST(RunTest, EndsWithTheCommandThoughItsInputWasNotRead) {
   FakeServer server([](FakeExecution& command) {
-    command.Print("ready");
     command.CatchSignals();
+    command.Print("ready");
     command.WaitForSignal();
     command.SetExit(6);
   });

@@ -13,8 +13,6 @@
 namespace bridge {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::tests::FakeExecution;
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -52,7 +51,7 @@ struct Parts {
       parts->sent = 0;
     }
     const size_t count = std::min(size, parts->part.size() - parts->sent);
-    std::memcpy(buffer, parts->part.data() + parts->sent, count);
+    std::copy_n(parts->part.data() + parts->sent, count, buffer);
     parts->sent += count;
     return static_cast<ssize_t>(count);
   }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr char kUnifont[] = "/usr/share/unifont/unifont.hex";
 // Digits of a glyph of one column, and of two.
-constexpr size_t kNarrow = 2 * kGlyphHeight;
-constexpr size_t kWide = 4 * kGlyphHeight;
+constexpr size_t kNarrow = size_t{2} * kGlyphHeight;
+constexpr size_t kWide = size_t{4} * kGlyphHeight;
 constexpr uint16_t kBoxEdge = 0x7e00;
 constexpr uint16_t kBoxSides = 0x4200;
 constexpr int kBoxTop = 3;

@@ -16,6 +16,14 @@ constexpr int kUnderlineRow = 14;
 constexpr int kStrikeRow = 8;
 constexpr int kBarWidth = 2;
 
+// What the first byte of a character in UTF-8 says of its code point.
+uint32_t LeadBits(uint8_t byte) {
+  if (byte < 0x80) {
+    return byte;
+  }
+  return byte < 0xe0 ? byte & 0x1f : byte < 0xf0 ? byte & 0x0f : byte & 0x07;
+}
+
 std::vector<uint32_t> Decode(const std::string& text) {
   std::vector<uint32_t> characters;
   for (const char c : text) {
@@ -23,10 +31,7 @@ std::vector<uint32_t> Decode(const std::string& text) {
     if ((byte & 0xc0) == 0x80 && !characters.empty()) {
       characters.back() = characters.back() << 6 | (byte & 0x3f);
     } else {
-      characters.push_back(byte < 0x80   ? byte
-                           : byte < 0xe0 ? byte & 0x1f
-                           : byte < 0xf0 ? byte & 0x0f
-                                         : byte & 0x07);
+      characters.push_back(LeadBits(byte));
     }
   }
   return characters;

@@ -85,18 +85,20 @@ char Control(char c) {
                                             : c;
 }
 
+char ModifyByte(char c, const Modifiers& modifiers) {
+  if (c == '\x7f') {
+    return modifiers.ctrl ? '\b' : c;
+  }
+  const char shifted = modifiers.shift ? absl::ascii_toupper(c) : c;
+  return modifiers.ctrl ? Control(shifted) : shifted;
+}
+
 std::string ModifyCharacter(std::string character, const Modifiers& modifiers) {
   if (character == "\t" && modifiers.shift) {
     character = "\x1b[Z";
   }
   if (character.size() == 1) {
-    char& c = character[0];
-    if (c == '\x7f') {
-      c = modifiers.ctrl ? '\b' : c;
-    } else {
-      c = modifiers.shift ? absl::ascii_toupper(c) : c;
-      c = modifiers.ctrl ? Control(c) : c;
-    }
+    character[0] = ModifyByte(character[0], modifiers);
   }
   return modifiers.alt ? absl::StrCat("\x1b", character) : character;
 }
@@ -140,7 +142,7 @@ absl::StatusOr<std::string> KeyBytes(absl::string_view key) {
   std::vector<std::string> names;
   for (const Key& known : kKeys) {
     if (names.size() < kNamedInError) {
-      names.push_back(known.name);
+      names.emplace_back(known.name);
     }
   }
   return absl::NotFoundError(absl::StrCat(

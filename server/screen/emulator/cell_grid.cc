@@ -87,19 +87,18 @@ void CellGrid::Scroll(const CellRect& rect, int up, int left,
   const std::vector<CellRow> before(rows_.begin() + area.begin_row,
                                     rows_.begin() + area.end_row);
   Erase(area, background, /*selective=*/false);
-  for (int row = 0; row < height; ++row) {
-    for (int column = 0; column < width; ++column) {
-      const int from_row = row + up;
-      const int from_column = column + left;
-      if (from_row >= 0 && from_row < height && from_column >= 0 &&
-          from_column < width) {
-        rows_[area.begin_row + row][area.begin_column + column] =
-            before[from_row][area.begin_column + from_column];
-      }
-    }
+  for (int row = std::max(0, -up); row < std::min(height, height - up); ++row) {
+    std::copy_n(
+        before[row + up].begin() + area.begin_column + std::max(0, left),
+        width - std::abs(left),
+        rows_[area.begin_row + row].begin() + area.begin_column +
+            std::max(0, -left));
   }
-  // Wide characters that an edge of the area cut, before the move or after it,
-  // are gone.
+  EraseCutCharacters(area, background);
+}
+
+void CellGrid::EraseCutCharacters(const CellRect& area,
+                                  const CellStyle& background) {
   for (int row = area.begin_row; row < area.end_row; ++row) {
     for (int edge = area.begin_column; edge <= area.end_column; ++edge) {
       if (edge < columns_ && rows_[row][edge].width == 0 &&

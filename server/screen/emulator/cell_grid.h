@@ -43,6 +43,9 @@ class CellGrid {
   CellRect Clip(CellRect rect) const;
   // Scrolls whole rows, without copying their cells.
   void ScrollRows(const CellRect& area, int up, const CellStyle& background);
+  // Erases the wide characters that an edge of the area cut, before or after
+  // its cells moved.
+  void EraseCutCharacters(const CellRect& area, const CellStyle& background);
   void EraseCell(int row, int column, const CellStyle& background);
 
   int columns_;

@@ -11,8 +11,13 @@
 
 namespace screen {
 
-std::string ChecksumAnswer(const CellGrid& grid, absl::string_view parameters) {
-  std::array<int, 6> numbers = {};
+namespace {
+
+using Numbers = std::array<int, 6>;
+
+// 0 stands for what is missing or no number.
+Numbers ParseNumbers(absl::string_view parameters) {
+  Numbers numbers = {};
   size_t count = 0;
   for (const absl::string_view text : absl::StrSplit(parameters, ';')) {
     if (count == numbers.size()) {
@@ -24,7 +29,13 @@ std::string ChecksumAnswer(const CellGrid& grid, absl::string_view parameters) {
     }
     ++count;
   }
-  const auto [id, page, top, left, bottom, right] = numbers;
+  return numbers;
+}
+
+}  // namespace
+
+std::string ChecksumAnswer(const CellGrid& grid, absl::string_view parameters) {
+  const auto [id, page, top, left, bottom, right] = ParseNumbers(parameters);
   const int last_row =
       bottom == 0 ? grid.rows() : std::min(bottom, grid.rows());
   const int last_column =

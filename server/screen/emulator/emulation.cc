@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "corral/v1/screen.pb.h"
@@ -57,45 +56,44 @@ bool IsValidSize(const Request& request) {
          request.rows * request.columns <= kMaxScreenCells;
 }
 
+bool Write(int socket, Terminal& terminal, const Request& request) {
+  if (request.size > kMaxWrite) {
+    return false;
+  }
+  std::string output(request.size, '\0');
+  if (!ReadAll(socket, output.data(), output.size())) {
+    return false;
+  }
+  terminal.Write(output);
+  return true;
+}
+
+// False: the request is not valid, or its sender is gone.
+bool Serve(int socket, Terminal& terminal, const Request& request) {
+  switch (request.action) {
+    case Action::kWrite:
+      return Write(socket, terminal, request);
+    case Action::kClear:
+      terminal.Clear();
+      return true;
+    case Action::kGet:
+      return SendScreen(socket, terminal, request);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void Emulate(int socket) {
-  std::unique_ptr<Terminal> terminal;
-  std::string output;
   Request request;
-  while (ReadAll(socket, &request, sizeof(request))) {
-    if ((request.action == Action::kBegin) != (terminal == nullptr)) {
-      return;
-    }
-    switch (request.action) {
-      case Action::kBegin:
-        if (!IsValidSize(request)) {
-          return;
-        }
-        terminal = std::make_unique<Terminal>(request.rows, request.columns,
-                                              request.offset);
-        break;
-      case Action::kWrite:
-        if (request.size > kMaxWrite) {
-          return;
-        }
-        output.resize(request.size);
-        if (!ReadAll(socket, output.data(), output.size())) {
-          return;
-        }
-        terminal->Write(output);
-        break;
-      case Action::kClear:
-        terminal->Clear();
-        break;
-      case Action::kGet:
-        if (!SendScreen(socket, *terminal, request)) {
-          return;
-        }
-        break;
-      default:
-        return;
-    }
+  if (!ReadAll(socket, &request, sizeof(request)) ||
+      request.action != Action::kBegin || !IsValidSize(request)) {
+    return;
+  }
+  Terminal terminal(request.rows, request.columns, request.offset);
+  while (ReadAll(socket, &request, sizeof(request)) &&
+         Serve(socket, terminal, request)) {
   }
 }
 

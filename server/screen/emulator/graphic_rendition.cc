@@ -1,6 +1,8 @@
 #include "server/screen/emulator/graphic_rendition.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -90,7 +92,8 @@ std::string ApplyGraphicRendition(absl::string_view parameters,
     } else if (is_color && parts.size() > 2) {
       kept.push_back(WithSemicolons(parts));
     } else if (is_color || !ApplyExtra(value, extra)) {
-      kept.insert(kept.end(), all.begin() + at, all.begin() + at + length);
+      std::copy_n(std::next(all.begin(), static_cast<std::ptrdiff_t>(at)),
+                  length, std::back_inserter(kept));
     }
     at += length;
   }

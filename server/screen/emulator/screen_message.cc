@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -112,28 +113,45 @@ void AddLine(const CellRow& row, bool styles, corral::v1::Line* line) {
   }
 }
 
+struct Decoded {
+  // Without a value: not valid UTF-8.
+  std::optional<uint32_t> character;
+  size_t size;
+};
+
+size_t LengthByLead(uint8_t lead) {
+  if (lead < 0x80) {
+    return 1;
+  }
+  return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+}
+
+// Decodes the bytes at the begin.
+Decoded DecodeUtf8(absl::string_view bytes) {
+  const auto lead = static_cast<uint8_t>(bytes[0]);
+  const size_t length = LengthByLead(lead);
+  uint32_t c = length <= 1 ? lead : lead & (0xff >> (length + 1));
+  size_t got = 1;
+  while (got < length && got < bytes.size() &&
+         (static_cast<uint8_t>(bytes[got]) & 0xc0) == 0x80) {
+    c = c << 6 | (static_cast<uint8_t>(bytes[got++]) & 0x3f);
+  }
+  const bool shortest = length < 3 || c >= (length == 3 ? 0x800U : 0x10000U);
+  return {length != 0 && got == length && shortest ? std::optional(c)
+                                                   : std::nullopt,
+          got};
+}
+
 // Returns the text without control characters and without bytes that are not
 // valid UTF-8.
 std::string Printable(absl::string_view bytes) {
   std::string text;
-  for (size_t at = 0; at < bytes.size();) {
-    const auto lead = static_cast<uint8_t>(bytes[at]);
-    const size_t length = lead < 0x80    ? 1
-                          : lead >= 0xf0 ? 4
-                          : lead >= 0xe0 ? 3
-                          : lead >= 0xc2 ? 2
-                                         : 0;
-    uint32_t c = length <= 1 ? lead : lead & (0xff >> (length + 1));
-    size_t got = 1;
-    while (got < length && at + got < bytes.size() &&
-           (static_cast<uint8_t>(bytes[at + got]) & 0xc0) == 0x80) {
-      c = c << 6 | (static_cast<uint8_t>(bytes[at + got++]) & 0x3f);
+  while (!bytes.empty()) {
+    const auto [character, size] = DecodeUtf8(bytes);
+    if (character.has_value() && *character >= 0x20 && *character != 0x7f) {
+      AppendUtf8(*character, &text);
     }
-    const bool shortest = length < 3 || c >= (length == 3 ? 0x800U : 0x10000U);
-    if (length != 0 && got == length && shortest && c >= 0x20 && c != 0x7f) {
-      AppendUtf8(c, &text);
-    }
-    at += got;
+    bytes.remove_prefix(size);
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "server/screen/emulator/scrollback.h"
 
+#include <cstddef>
+
 namespace screen {
 
 size_t WrittenLength(const CellRow& row) {
@@ -22,7 +24,8 @@ size_t StyledLength(const CellRow& row) {
 }
 
 void Scrollback::Add(const CellRow& row) {
-  lines_.emplace_back(row.begin(), row.begin() + StyledLength(row));
+  lines_.emplace_back(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(
+                                                     StyledLength(row)));
   cells_ += lines_.back().size();
   while (lines_.size() > kMaxLines || cells_ > kMaxCells) {
     cells_ -= lines_.front().size();

@@ -189,20 +189,11 @@ bool Terminal::Intercept(const ControlSequence& sequence,
     return true;
   }
   if ((name == "s" || name == "u") && sequence.parameters.empty()) {
-    OnEscape(name == "s" ? "\x1b"
-                           "7"
-                         : "\x1b"
-                           "8");
+    OnEscape(name == "s" ? "\0337" : "\0338");
     return true;
   }
   if (name == "?h" || name == "?l") {
-    // One by one: libvterm looks at the first only.
-    for (const absl::string_view mode :
-         absl::StrSplit(sequence.parameters, ';')) {
-      SetMode(mode, name == "?h");
-      Forward(
-          absl::StrCat("\x1b[?", mode == "47" ? "1047" : mode, name.substr(1)));
-    }
+    SetModes(sequence.parameters, name == "?h");
     return true;
   }
   if (name == "!p") {
@@ -213,6 +204,15 @@ bool Terminal::Intercept(const ControlSequence& sequence,
     ResetMargins();
   }
   return AnswerQuestion(name, sequence.parameters);
+}
+
+void Terminal::SetModes(absl::string_view modes, bool on) {
+  // One by one: libvterm looks at the first only.
+  for (const absl::string_view mode : absl::StrSplit(modes, ';')) {
+    SetMode(mode, on);
+    Forward(
+        absl::StrCat("\x1b[?", mode == "47" ? "1047" : mode, on ? "h" : "l"));
+  }
 }
 
 void Terminal::ResetMargins() {
