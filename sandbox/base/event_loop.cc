@@ -105,10 +105,10 @@ EventLoop::TimerId EventLoop::After(absl::Duration delay, Function function) {
 }
 
 void EventLoop::Post(Function function) {
-  {
-    MutexLock lock(&mutex_);
-    posted_.push_back(std::move(function));
-  }
+  // Held to the end: the function may have the loop stopped and destroyed, and
+  // RunPosted() must not take it before this call needs the loop no longer.
+  MutexLock lock(&mutex_);
+  posted_.push_back(std::move(function));
   // The eventfd is always readable; this arms its watch once more. Unlike a
   // write(2) it fails only while the kernel is short of memory.
   while (!Control(epoll_, EPOLL_CTL_MOD, wakeup_.get(), kWakeup, kOnce)) {

@@ -4,18 +4,43 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "tests/failing_calls.h"
 
+// Called by epoll_ctl(2) of this thread before the system call.
+thread_local std::function<void()> before_epoll_ctl;
+
+// Takes the place of the C library's function.
+extern "C" int epoll_ctl(int epoll, int operation, int fd,
+                         epoll_event* event) noexcept {
+  if (before_epoll_ctl) {
+    std::exchange(before_epoll_ctl, nullptr)();
+  }
+  return static_cast<int>(
+      ::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+}
+
 namespace sandbox {
 namespace {
+
+// True if the thread waits for a lock.
+bool WaitsForALock(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/syscall");
+  std::string number;
+  file >> number;
+  return number == std::to_string(SYS_futex);
+}
 
 class EventLoopTest : public ::testing::Test {
  protected:
@@ -235,6 +260,32 @@ TEST_F(EventLoopTest, IsWokenByAnotherThread) {
   loop_->Run();
   other.join();
   EXPECT_EQ(log_, "a");
+}
+
+TEST_F(EventLoopTest, OutlivesTheCallThatStopsIt) {
+  std::atomic<bool> posted = false;
+  std::atomic<bool> destroyed = false;
+  std::atomic<pid_t> id = 0;
+  std::thread owner([&] {
+    while (!posted) {
+      std::this_thread::yield();
+    }
+    id = ::gettid();
+    loop_->Run();
+    loop_.reset();
+    destroyed = true;
+  });
+  // The owner could end now, since the loop is awake in any case.
+  before_epoll_ctl = [&] {
+    posted = true;
+    while (!destroyed && (id == 0 || !WaitsForALock(id))) {
+      std::this_thread::yield();
+    }
+    ASSERT_FALSE(destroyed);
+  };
+  loop_->Stop();
+  owner.join();
+  EXPECT_TRUE(destroyed);
 }
 
 }  // namespace

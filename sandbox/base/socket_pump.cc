@@ -1,7 +1,5 @@
 #include "sandbox/base/socket_pump.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "sandbox/base/reset_on_close.h"
+#include "sandbox/base/send_at_once.h"
 
 namespace sandbox {
 namespace {
@@ -20,9 +19,7 @@ absl::Status Reset() { return absl::AbortedError("the connection was reset"); }
 
 SocketPump::SocketPump(EventLoop* loop, UniqueFd socket, Peer* peer)
     : loop_(loop), socket_(std::move(socket)), peer_(peer) {
-  // Data is passed on as it comes.
-  const int on = 1;
-  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  SendAtOnce(socket_.get());
 }
 
 SocketPump::~SocketPump() {

@@ -1,7 +1,5 @@
 #include "sandbox/egress/connection.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -12,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/reset_on_close.h"
+#include "sandbox/base/send_at_once.h"
 
 namespace egress {
 namespace {
@@ -35,11 +34,6 @@ std::optional<IpAddress> DialledAddress(const sandbox::UniqueFd& client) {
     return std::nullopt;
   }
   return IpAddress::Of(address);
-}
-
-void SendAtOnce(const sandbox::UniqueFd& socket) {
-  const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 // close(2) sends a RST if bytes were not read, and the peer would lose what it
@@ -95,7 +89,7 @@ void Connection::Start() {
     Refuse(Event::PORT_NOT_ALLOWED);
     return;
   }
-  SendAtOnce(client_);
+  sandbox::SendAtOnce(client_.get());
   host_->loop->Watch(client_.get(), 0, [this](uint32_t events) {
     if (state_ == State::kInspecting) {
       OnRequest();
@@ -169,7 +163,7 @@ void Connection::OnConnected(Connector::Outcome outcome) {
   }
   Enter(State::kPumping);
   upstream_ = std::move(outcome.socket);
-  SendAtOnce(upstream_);
+  sandbox::SendAtOnce(upstream_.get());
   sending_ = std::make_unique<Flow>(host_->pipes, client_.get(),
                                     upstream_.get(), std::move(accepted_.first),
                                     accepted_.rest, std::move(accepted_.body));

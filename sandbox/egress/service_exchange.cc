@@ -1,7 +1,5 @@
 #include "sandbox/egress/service_exchange.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/reset_on_close.h"
+#include "sandbox/base/send_at_once.h"
 #include "sandbox/egress/service_request.h"
 
 namespace egress {
@@ -24,11 +23,6 @@ constexpr uint32_t kGone = EPOLLERR | EPOLLHUP;
 constexpr int kUnauthorized = 401;
 constexpr char kBadGateway[] = "502 Bad Gateway";
 constexpr char kBadRequest[] = "400 Bad Request";
-
-void SendAtOnce(int socket) {
-  const int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
 
 std::string MakeError(absl::string_view status, absl::string_view text) {
   return MakeHttpHead(absl::StrCat("HTTP/1.1 ", status),
@@ -188,7 +182,7 @@ void ServiceExchange::OnConnected(Connector::Outcome outcome) {
     return;
   }
   upstream_ = std::move(outcome.socket);
-  SendAtOnce(upstream_.get());
+  sandbox::SendAtOnce(upstream_.get());
   tls_ = std::make_unique<TlsStream>(*context->second, upstream_.get(),
                                      service_.host);
   Enter(State::kHandshaking);

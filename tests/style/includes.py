@@ -33,7 +33,7 @@ ALLOWED = {
     "bridge/options": ["sandbox/base", "bridge/client"],
     "bridge/cli/report": ["sandbox/base", "bridge/jsonrpc", "bridge/options"],
     "bridge/cli/attach": ["sandbox/base", "bridge/client", "bridge/options", "bridge/cli/report"],
-    "bridge/asciicast": ["bridge/jsonrpc"],
+    "bridge/asciicast": ["bridge/jsonrpc", "sandbox/base"],
     "bridge/cli/commands": ["sandbox/base", "bridge/asciicast", "bridge/client", "bridge/options", "bridge/cli/attach", "bridge/cli/report"],
     "bridge/cli": ["sandbox/base", "bridge/client", "bridge/options", "bridge/cli"],
     "bridge/gate": ["sandbox/base", "bridge/jsonrpc", "bridge/options"],

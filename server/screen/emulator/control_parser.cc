@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "sandbox/base/utf8_tail.h"
+
 namespace screen {
 namespace {
 
@@ -17,22 +19,6 @@ bool IsControlCharacter(char c) {
 }
 
 bool IsIn(char c, char first, char last) { return c >= first && c <= last; }
-
-// The number of bytes at the end of `text` that begin a UTF-8 character which
-// is not complete.
-size_t IncompleteTail(absl::string_view text) {
-  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
-    const auto byte = static_cast<uint8_t>(text[text.size() - back]);
-    if (byte >= 0xc0) {
-      const size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return length > back ? back : 0;
-    }
-    if (byte < 0x80) {
-      return 0;
-    }
-  }
-  return 0;
-}
 
 ControlSequence Split(const std::string& raw) {
   ControlSequence sequence;
@@ -70,7 +56,7 @@ void ControlParser::Parse(absl::string_view output) {
 }
 
 void ControlParser::FlushText(bool whole) {
-  const size_t kept = whole ? 0 : IncompleteTail(text_);
+  const size_t kept = whole ? 0 : sandbox::IncompleteUtf8Tail(text_);
   if (text_.size() > kept) {
     const std::string rest = text_.substr(text_.size() - kept);
     text_.resize(text_.size() - kept);
