@@ -227,6 +227,20 @@ std::string RealPath(const std::string& path) {
   return error ? path : real.string();
 }
 
+// Absolute; empty: each session has its own.
+std::string WorkspaceOf(const Options& options, const std::string& directory) {
+  std::string workspace = options.bridge.workplace.workspace;
+  if (workspace.empty() &&
+      (options.agent_in_sandbox || options.task == Options::Task::kExamine)) {
+    workspace = directory;
+  }
+  if (workspace.empty()) {
+    return workspace;
+  }
+  workspace = Absolute(workspace, directory);
+  return options.agent_in_sandbox ? RealPath(workspace) : workspace;
+}
+
 // The agent starts corral-mcp in a directory of its choice.
 absl::Status AddMcpServer(const std::string& directory,
                           BridgeOptions& options) {
@@ -277,27 +291,11 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
   options.agent = std::move(parsed.command);
   const bool has_agent =
       !options.agent.empty() && !options.agent.front().empty();
-  std::string& workspace = options.bridge.workplace.workspace;
-  switch (options.task) {
-    case Options::Task::kBridge:
-      if (!has_agent) {
-        return UsageError("no agent is given; see corral-acp --help");
-      }
-      break;
-    case Options::Task::kExamine:
-      workspace = workspace.empty() ? directory : workspace;
-      break;
+  if (!has_agent && options.task == Options::Task::kBridge) {
+    return UsageError("no agent is given; see corral-acp --help");
   }
   RETURN_IF_ERROR(CheckInside(options, parts.profile));
-  if (options.agent_in_sandbox && workspace.empty()) {
-    workspace = directory;
-  }
-  if (!workspace.empty()) {
-    workspace = Absolute(workspace, directory);
-  }
-  if (options.agent_in_sandbox) {
-    workspace = RealPath(workspace);
-  }
+  options.bridge.workplace.workspace = WorkspaceOf(options, directory);
   options.bridge.preparation = Preparation::kWithSession;
   RETURN_IF_ERROR(parts.confinement.ApplyTo(options.bridge.workplace.sandbox));
   if (options.agent_in_sandbox && has_agent) {
