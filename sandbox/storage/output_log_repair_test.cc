@@ -1,0 +1,91 @@
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/output_log.h"
+#include "tests/failing_calls.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+constexpr off_t kHeader = 4096;
+
+class OutputLogRepairTest : public ::testing::Test {
+ protected:
+  ~OutputLogRepairTest() override { std::filesystem::remove_all(directory_); }
+
+  static std::string MakeDirectory() {
+    std::string path = ::testing::TempDir() + "/logXXXXXX";
+    return ::mkdtemp(path.data());
+  }
+  OutputLogState State() { return *OutputLogReader::Open(path_)->state(); }
+
+  const std::string directory_ = MakeDirectory();
+  const std::string path_ = directory_ + "/stdout";
+  OutputLogWriter writer_ = *OutputLogWriter::Create(
+      UniqueFd(::open(directory_.c_str(), O_PATH | O_CLOEXEC)).get(), "stdout");
+};
+
+TEST_F(OutputLogRepairTest, ExpiresALogWithoutBytes) {
+  EXPECT_THAT(ExpireOutputLog(path_), IsOk());
+  EXPECT_TRUE(State().expired);
+  EXPECT_EQ(State().end, 0u);
+}
+
+TEST_F(OutputLogRepairTest, ClosesALogWithoutBytesOrWithExpiredOnes) {
+  ASSERT_THAT(CutOutputLog(path_), IsOk());
+  EXPECT_TRUE(State().closed);
+  EXPECT_EQ(State().end, 0u);
+  ASSERT_THAT(writer_.Append("text", 4), IsOk());
+  ASSERT_THAT(ExpireOutputLog(path_), IsOk());
+  ASSERT_THAT(CutOutputLog(path_), IsOk());
+  EXPECT_TRUE(State().expired);
+  EXPECT_EQ(State().end, 4u);
+}
+
+TEST_F(OutputLogRepairTest, CutsAllBytesIfOnlyLaterOnesReachedTheDisk) {
+  const std::string text(2 * 4096, 'x');
+  ASSERT_THAT(writer_.Append(text.data(), text.size()), IsOk());
+  const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  // Bytes that were written but not published.
+  ASSERT_EQ(::pwrite(file.get(), "late", 4, kHeader + 2 * 4096), 4);
+  ASSERT_EQ(::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        kHeader, 2 * 4096),
+            0);
+  EXPECT_THAT(CutOutputLog(path_), IsOk());
+  EXPECT_EQ(State().begin, 0u);
+  EXPECT_EQ(State().end, 0u);
+}
+
+TEST_F(OutputLogRepairTest, ChangesNothingWhenTheDiskFails) {
+  ASSERT_THAT(writer_.Append("text", 4), IsOk());
+  absl::Status cut;
+  absl::Status expired;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_lseek, SYS_pwrite64}, EIO, [&] {
+    cut = CutOutputLog(path_);
+    expired = ExpireOutputLog(path_);
+  }));
+  EXPECT_THAT(cut, StatusIs(absl::StatusCode::kUnknown, HasSubstr("lseek")));
+  EXPECT_THAT(expired,
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("log header")));
+  EXPECT_FALSE(State().closed);
+  EXPECT_FALSE(State().expired);
+  EXPECT_EQ(State().end, 4u);
+}
+
+}  // namespace
+}  // namespace sandbox
