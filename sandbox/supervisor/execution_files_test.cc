@@ -1,27 +1,56 @@
 #include "sandbox/supervisor/execution_files.h"
 
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/storage/record_file.h"
+#include "sandbox/storage/terminal_times.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
 namespace {
 
+using ::testing::HasSubstr;
 using ::tests::IsOk;
+using ::tests::StatusIs;
 
-TEST(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
-  const std::string parent =
-      absl::StrCat(::testing::TempDir(), "/execution_files");
-  std::filesystem::remove_all(parent);
-  std::filesystem::create_directories(parent);
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+class ExecutionFilesTest : public ::testing::Test {
+ protected:
+  ~ExecutionFilesTest() override { std::filesystem::remove_all(parent_); }
+
+  static std::string MakeDirectory() {
+    std::string path = ::testing::TempDir() + "/execution_filesXXXXXX";
+    return ::mkdtemp(path.data());
+  }
+
+  const std::string parent_ = MakeDirectory();
+};
+
+TEST_F(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
   absl::StatusOr<ExecutionFiles> files =
-      ExecutionFiles::Create(parent, "e1", /*terminal=*/false);
+      ExecutionFiles::Create(parent_, "e1", /*terminal=*/false);
   ASSERT_THAT(files.status(), IsOk());
   wire::ExecutionRecord start;
   start.set_id("e1");
@@ -41,7 +70,55 @@ TEST(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
   EXPECT_EQ(read.command().environment_size(), 0);
   EXPECT_EQ(read.command().original(), "the client's command");
   EXPECT_TRUE(read.command().open_stdin());
-  std::filesystem::remove_all(parent);
+}
+
+TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItsRecordsAreWritten) {
+  const size_t before = OpenDescriptors();
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  files.CloseUntakenLogs();
+  ASSERT_THAT(files.WriteStart(wire::ExecutionRecord()), IsOk());
+  ASSERT_THAT(files.WriteEnd("end"), IsOk());
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItIsRemoved) {
+  const size_t before = OpenDescriptors();
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  EXPECT_TRUE(files.valid());
+  ASSERT_THAT(files.Remove(), IsOk());
+  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_FALSE(files.valid());
+}
+
+TEST_F(ExecutionFilesTest, RemovesEachFileThatAnExecutionCanHave) {
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", true);
+  for (const char* name : {"exit.pb", "stdout", "stderr", kTerminalTimes}) {
+    std::ofstream(files.directory() + "/" + name) << "x";
+  }
+  EXPECT_THAT(files.Remove(), IsOk());
+  EXPECT_TRUE(std::filesystem::is_empty(parent_));
+}
+
+TEST_F(ExecutionFilesTest, LeavesNothingWhenTheDiskIsFull) {
+  absl::Status created;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_pwrite64}, ENOSPC, [&] {
+    created = ExecutionFiles::Create(parent_, "e1", false).status();
+  }));
+  EXPECT_THAT(created, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("allocate start.pb")));
+  EXPECT_TRUE(std::filesystem::is_empty(parent_));
+}
+
+TEST_F(ExecutionFilesTest, MovesToANameThatIsFree) {
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  ASSERT_EQ(::mkdir((parent_ + "/e2").c_str(), 0700), 0);
+  EXPECT_THAT(
+      files.Rename(parent_, "e2"),
+      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("rename to")));
+  EXPECT_EQ(files.directory(), parent_ + "/e1");
+  EXPECT_THAT(files.Rename(parent_, "e3"), IsOk());
+  EXPECT_EQ(files.directory(), parent_ + "/e3");
+  EXPECT_TRUE(std::filesystem::exists(parent_ + "/e3/start.pb"));
 }
 
 }  // namespace
