@@ -296,7 +296,6 @@ absl::Status ReplaceSpawner(const Cgroup& home, Profile profile,
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
   const UniqueFd image = DuplicateHigh(low.get());
   Kill(made.spawner);
-  made.spawner = Child();
   RETURN_IF_ERROR(StartSpawner(home, image.get(), profile, made));
   return OfferToOomKiller(made);
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
@@ -31,6 +32,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
+#include "sandbox/seccomp/profile_name.h"
 
 namespace sandbox {
 namespace {
@@ -61,8 +63,10 @@ UniqueFd HoldClones() {
                                  SECCOMP_FILTER_FLAG_NEW_LISTENER, &program)));
 }
 
-// Makes a sandbox as a supervisor does, calls `use` and takes it down again.
-absl::Status Make(const std::function<void(const Construction&)>& use) {
+// Makes a sandbox as a supervisor does, calls `use` with it and the group of
+// its processes, and takes it down again.
+absl::Status Make(
+    const std::function<void(Construction&, const Cgroup& home)>& use) {
   ASSIGN_OR_RETURN(const IdRange ids, IdRange::Acquire());
   ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
   ASSIGN_OR_RETURN(
@@ -73,10 +77,10 @@ absl::Status Make(const std::function<void(const Construction&)>& use) {
   if (host.version == CgroupVersion::kV2) {
     ASSIGN_OR_RETURN(home, cgroup.CreateChild("init"));
   }
-  const absl::StatusOr<Construction> made =
-      Construct(ids.first_id(), cgroup, home.valid() ? home : cgroup);
+  const Cgroup& group = home.valid() ? home : cgroup;
+  absl::StatusOr<Construction> made = Construct(ids.first_id(), cgroup, group);
   if (made.ok()) {
-    use(*made);
+    use(*made, group);
     for (const Child* child : {&made->init, &made->spawner}) {
       ::kill(child->pid, SIGKILL);
     }
@@ -95,7 +99,7 @@ absl::Status Make(const std::function<void(const Construction&)>& use) {
   UniqueFd listener = HoldClones();
   CHECK(SendWithFds(socket, "l", 1, {listener.get()}).ok());
   listener.Reset();
-  const absl::Status made = Make([](const Construction&) {});
+  const absl::Status made = Make([](Construction&, const Cgroup&) {});
   LOG(INFO) << made.ToString();
   ::_exit(made.ok() ? 0 : 1);
 }
@@ -163,13 +167,44 @@ std::string NamesOf(pid_t pid) {
 }
 
 TEST(ConstructionTest, PsOnTheHostShowsWhatEachProcessIs) {
-  const absl::Status made = Make([](const Construction& construction) {
+  const absl::Status made = Make([](Construction& construction, const Cgroup&) {
     EXPECT_EQ(NamesOf(construction.spawner.pid),
               "corral-spawner corral-spawner");
     // The spawner runs already; init may just be executing.
     while (NamesOf(construction.init.pid) != "corral-init corral-init") {
     }
   });
+  EXPECT_TRUE(made.ok()) << made;
+}
+
+// Returns how much the kernel prefers to kill the process when memory runs out.
+int OomScoreOf(pid_t pid) {
+  int score = 0;
+  std::ifstream(absl::StrCat("/proc/", pid, "/oom_score_adj")) >> score;
+  return score;
+}
+
+TEST(ConstructionTest, OffersItsProcessesToTheOomKillerFirst) {
+  const absl::Status made = Make([](Construction& construction, const Cgroup&) {
+    EXPECT_EQ(OomScoreOf(construction.init.pid), 1000);
+    EXPECT_EQ(OomScoreOf(construction.spawner.pid), 1000);
+  });
+  EXPECT_TRUE(made.ok()) << made;
+}
+
+TEST(ConstructionTest, EndsTheSpawnerThatItReplaces) {
+  const absl::Status made =
+      Make([](Construction& construction, const Cgroup& home) {
+        const pid_t first = construction.spawner.pid;
+        const absl::Status replaced =
+            ReplaceSpawner(home, seccomp::Profile::kStrict, construction);
+        EXPECT_TRUE(replaced.ok()) << replaced;
+        EXPECT_EQ(::kill(first, 0), -1);
+        EXPECT_EQ(errno, ESRCH);
+        EXPECT_EQ(NamesOf(construction.spawner.pid),
+                  "corral-spawner corral-spawner");
+        EXPECT_EQ(OomScoreOf(construction.spawner.pid), 1000);
+      });
   EXPECT_TRUE(made.ok()) << made;
 }
 
