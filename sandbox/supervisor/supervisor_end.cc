@@ -37,14 +37,11 @@ void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   }
 }
 
-void KillAndReap(Child& child) {
-  if (!child.pidfd.valid()) {
-    return;
-  }
+// Has no effect on a child that was never made or was reaped before.
+void KillAndReap(const Child& child) {
   ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
   siginfo_t info;
   ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
-  child.pidfd.Reset();
 }
 
 }  // namespace
