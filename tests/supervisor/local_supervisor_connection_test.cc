@@ -3,11 +3,7 @@
 #include "sandbox/client/local_supervisor_connection.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -26,13 +22,13 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/sandbox_creation.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_process.h"
 #include "tests/failure_matchers.h"
 #include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
+#include "tests/supervisor/idle_process.h"
 #include "tests/supervisor/sandbox_fixture.h"
 
 namespace sandbox {
@@ -41,39 +37,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::tests::FailsWith;
 using ::tests::IsOk;
-
-// A process that does nothing until it is killed.
-class IdleProcess {
- public:
-  IdleProcess() : pid_(::fork()) {
-    while (pid_ == 0) {
-      ::pause();
-    }
-    pidfd_ = std::make_shared<UniqueFd>(
-        static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  }
-  ~IdleProcess() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  IdleProcess(const IdleProcess&) = delete;
-  IdleProcess& operator=(const IdleProcess&) = delete;
-
-  const std::shared_ptr<UniqueFd>& pidfd() const { return pidfd_; }
-  bool runs() const {
-    pollfd ended = {pidfd_->get(), POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 0;
-  }
-  void AwaitEnd() const {
-    pollfd ended = {pidfd_->get(), POLLIN, 0};
-    while (::poll(&ended, 1, -1) != 1) {
-    }
-  }
-
- private:
-  const pid_t pid_;
-  std::shared_ptr<UniqueFd> pidfd_;
-};
 
 class LocalSupervisorConnectionTest : public ::testing::Test {
  protected:
@@ -102,6 +65,16 @@ class LocalSupervisorConnectionTest : public ::testing::Test {
       replaced_.Callback()(absl::OkStatus());
       return SupervisorProcess{std::move(pair->first), other_.pidfd()};
     };
+  }
+
+  // Waits until the loop has nothing to do.
+  void AwaitIdle() {
+    Outcome idle;
+    loop_->Post([this, &idle] {
+      loop_->WhenIdle(
+          [done = idle.Callback()]() mutable { done(absl::OkStatus()); });
+    });
+    EXPECT_THAT(idle.Wait(), IsOk());
   }
 
   static wire::ToSupervisor Read(PacketSocket& socket) {
@@ -178,6 +151,8 @@ TEST_F(LocalSupervisorConnectionTest,
     const tests::NoDescriptors none;
     connection_->WriteInput(input,
                             [](absl::Status, const wire::InputState&) {});
+    // It has tried once more.
+    AwaitIdle();
   }
   EXPECT_EQ(Read(first_).write_input().data(), input.data());
 }
@@ -372,6 +347,8 @@ TEST_F(LocalSupervisorConnectionTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
   for (uint64_t i = 0; i < kCount; ++i) {
     ASSERT_EQ(Read(first_).acknowledge().offset(), i);
   }
+  // It no longer waits for room, which there is.
+  AwaitIdle();
 }
 
 TEST_F(LocalSupervisorConnectionTest, DoesNothingOnceItsSupervisorIsLetGo) {
@@ -384,9 +361,7 @@ TEST_F(LocalSupervisorConnectionTest, DoesNothingOnceItsSupervisorIsLetGo) {
   connection_->Resize({}, asked.Callback());
   connection_->Acknowledge({});
   first_ = PacketSocket();
-  Outcome later;
-  loop_->Post([done = later.Callback()]() mutable { done(absl::OkStatus()); });
-  EXPECT_THAT(later.Wait(), IsOk());
+  AwaitIdle();
   connection_.reset();
   EXPECT_TRUE(process_.runs());
   EXPECT_FALSE(recorder_.Ended("e1"));
