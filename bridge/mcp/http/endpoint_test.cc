@@ -154,6 +154,31 @@ class EndpointStreamTest : public EndpointTest {
   std::optional<Endpoint> shells_endpoint_;
 };
 
+TEST_F(EndpointStreamTest, SessionsShareASandboxOnlyIfItHasAName) {
+  for (const char* const name : {"", "mine"}) {
+    const bool shared = *name != '\0';
+    const size_t made = server_.creations().size();
+    const size_t deleted = server_.deletions().size();
+    ClientOptions options = NoServer();
+    options.terminals.sandbox.server.server = server_.address();
+    options.terminals.sandbox.lasting_id = name;
+    HttpSessions sessions(options);
+    Endpoint endpoint(Access("0123456789abcdef"), &sessions);
+    for (int i = 0; i < 2; ++i) {
+      HttpRequest request = PostMethod(
+          "tools/call", R"({"name":"createSession","arguments":{}})");
+      request.fields["mcp-session-id"] =
+          endpoint.Serve(PostMethod("initialize")).fields.at("Mcp-Session-Id");
+      request.fields["accept"] = "application/json";
+      EXPECT_EQ(endpoint.Serve(request).status, 200);
+    }
+    EXPECT_EQ(server_.creations().size() - made, shared ? 1 : 2);
+    sessions.Stop();
+    // The sandboxes of sessions that do not share one.
+    EXPECT_EQ(server_.deletions().size() - deleted, shared ? 0 : 2);
+  }
+}
+
 TEST_F(EndpointStreamTest, SendsALateAnswerAsAnEvent) {
   HttpResponse response;
   // An answer is not late for a test that sleeps at the wrong moment.

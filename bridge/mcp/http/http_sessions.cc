@@ -82,14 +82,12 @@ void HttpSessions::EndUnused(absl::Time oldest) {
 }
 
 void HttpSessions::Stop() {
-  std::shared_ptr<Workplace> shared;
   std::map<std::string, Entry> ended;
   std::shared_ptr<HttpSession> stateless;
   MutexLock lock(&mutex_);
   stopped_ = true;
   ended.swap(sessions_);
   stateless.swap(stateless_);
-  shared.swap(shared_);
 }
 
 }  // namespace bridge
