@@ -73,6 +73,8 @@ TEST_F(SandboxServiceTest, AnswersWithWhatIsEnforced) {
   EXPECT_EQ(sandbox.workspace().path(), "/usr/src");
   EXPECT_EQ(sandbox.limits().pids(), 50);
   EXPECT_EQ(sandbox.network(), corral::v1::Sandbox::NONE);
+  // It stays although nobody watches a command.
+  EXPECT_FALSE(sandboxes_->registry().Find("box")->spec().ephemeral());
   request.mutable_sandbox()->mutable_limits()->set_pids(51);
   EXPECT_EQ(Reason(Create(request, &sandbox)), "SANDBOX_EXISTS");
 }

@@ -76,6 +76,20 @@ TEST_F(LiveScreenTest, FollowsTheOutput) {
   EXPECT_FALSE(response.execution().has_command());
 }
 
+TEST_F(LiveScreenTest, ShowsTheScrollbackAndTheStylesThatAreWanted) {
+  Write(log_, "1\r\n2\r\n\x1b[1m3\r\n4\r\n5\r\n6");
+  corral::v1::GetScreenRequest request;
+  request.set_scrollback_lines(1);
+  corral::v1::GetScreenResponse response;
+  ASSERT_THAT(screen_.Get(*execution_, request, &response), IsOk());
+  ASSERT_EQ(response.screen().scrollback_size(), 1);
+  EXPECT_EQ(response.screen().scrollback(0).text(), "2");
+  EXPECT_EQ(response.screen().lines(0).runs_size(), 0);
+  request.set_styles(true);
+  ASSERT_THAT(screen_.Get(*execution_, request, &response), IsOk());
+  EXPECT_EQ(response.screen().lines(0).runs_size(), 1);
+}
+
 TEST_F(LiveScreenTest, IsEmptyBeforeThereIsALog) {
   std::filesystem::remove_all(directory_);
   EXPECT_EQ(FirstLine(), "");
