@@ -16,7 +16,8 @@ constexpr int kUnderlineRow = 14;
 constexpr int kStrikeRow = 8;
 constexpr int kBarWidth = 2;
 
-// What the first byte of a character in UTF-8 says of its code point.
+// Returns the bits of the code point that the first byte of a character in
+// UTF-8 holds.
 uint32_t LeadBits(uint8_t byte) {
   if (byte < 0x80) {
     return byte;
