@@ -1,0 +1,155 @@
+#include "bridge/acp/remote/output_follower.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bridge/acp/remote/poll_loop.h"
+#include "bridge/client/connection.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
+#include "corral/v1/sandbox.pb.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
+
+namespace bridge {
+namespace {
+
+using corral::v1::OutputEvent;
+
+class OutputFollowerTest : public ::testing::Test {
+ protected:
+  OutputFollowerTest() {
+    client::ConnectOptions options;
+    options.server = server_.address();
+    connection_ = *client::Connection::Open(options);
+    corral::v1::CreateSandboxRequest request;
+    request.set_parent("tenants/default");
+    grpc::ClientContext context;
+    EXPECT_TRUE(connection_->sandboxes()
+                    .CreateSandbox(&context, request, &sandbox_)
+                    .ok());
+  }
+
+  static void Script(tests::FakeExecution& command) {
+    const std::string& program = command.command().argv(0);
+    if (program == "hang") {
+      command.Hang();
+    } else if (program == "flood") {
+      for (int i = 0; i < 1000; ++i) {
+        command.Print(std::string(10'000, 'x'));
+      }
+    } else {
+      command.Print("hello");
+      command.SetExit(3);
+    }
+  }
+
+  std::string Start(const std::string& program) {
+    corral::v1::StartExecutionRequest request;
+    request.set_parent(sandbox_.name());
+    request.mutable_command()->add_argv(program);
+    grpc::ClientContext context;
+    corral::v1::Execution execution;
+    EXPECT_TRUE(connection_->executions()
+                    .StartExecution(&context, request, &execution)
+                    .ok());
+    return execution.name();
+  }
+
+  std::unique_ptr<OutputFollower> Follow(const std::string& name,
+                                         uint64_t offset = 0) {
+    return std::make_unique<OutputFollower>(
+        &loop_, *connection_, name, offset,
+        [this](const OutputEvent& event) {
+          events_.push_back(event);
+          on_event_();
+        },
+        [this](const absl::Status& status) { lost_.push_back(status); });
+  }
+
+  bool HasEnded() const {
+    return !events_.empty() && events_.back().has_ended();
+  }
+  void RunUntil(const std::function<bool()>& condition) {
+    std::vector<pollfd> none;
+    while (!condition()) {
+      loop_.RunOnce(none);
+    }
+  }
+
+  tests::FakeServer server_{Script};
+  std::unique_ptr<client::Connection> connection_;
+  corral::v1::Sandbox sandbox_;
+  PollLoop loop_;
+  std::vector<OutputEvent> events_;
+  std::vector<absl::Status> lost_;
+  std::function<void()> on_event_ = [] {};
+};
+
+TEST_F(OutputFollowerTest, DeliversTheOutputFromAnOffsetToItsEnd) {
+  const std::string name = Start("hello");
+  server_.FindExecution(name)->WaitForOutput(corral::v1::STDOUT, 5);
+  const auto follower = Follow(name, 2);
+  RunUntil([this] { return HasEnded(); });
+  EXPECT_TRUE(events_.front().has_opened());
+  std::string output;
+  for (const OutputEvent& event : events_) {
+    output += event.chunk().data();
+  }
+  EXPECT_EQ(output, "llo");
+  EXPECT_EQ(events_.back().ended().exit().code(), 3);
+  EXPECT_TRUE(lost_.empty());
+}
+
+TEST_F(OutputFollowerTest, ReportsAnExecutionThatTheServerDoesNotKnow) {
+  const auto follower = Follow(sandbox_.name() + "/executions/none");
+  RunUntil([this] { return !lost_.empty(); });
+  EXPECT_EQ(lost_.front().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(OutputFollowerTest, ReadsNoEventBeforeTheLastOneWasHandled) {
+  const auto follower = Follow(Start("flood"));
+  size_t most = 0;
+  std::vector<pollfd> none;
+  while (!HasEnded()) {
+    const size_t before = events_.size();
+    loop_.RunOnce(none);
+    most = std::max(most, events_.size() - before);
+  }
+  EXPECT_GT(events_.size(), 20);
+  EXPECT_EQ(most, 1);
+}
+
+TEST_F(OutputFollowerTest, RunsNothingAfterItWasDestroyed) {
+  const std::string name = Start("hang");
+  for (size_t round = 1; round <= 50; ++round) {
+    events_.clear();
+    auto first = Follow(name);
+    auto second = Follow(name);
+    on_event_ = [&] {
+      // Most likely, both threads wait for the loop by now.
+      for (int i = 0; i < 100; ++i) {
+        std::this_thread::yield();
+      }
+      first.reset();
+      second.reset();
+    };
+    server_.WaitForStreams(2 * round);
+    RunUntil([&] { return first == nullptr; });
+    bool later = false;
+    loop_.Post([&later] { later = true; });
+    RunUntil([&later] { return later; });
+    EXPECT_EQ(events_.size(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace bridge
