@@ -1,16 +1,15 @@
 // A log whose header and size a crash of the machine, or a disk, has changed.
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
@@ -45,16 +44,17 @@ void ReadAll(const std::string& path, size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const sandbox::UniqueFd* const file =
-      new sandbox::UniqueFd(::memfd_create("log", MFD_CLOEXEC));
-  const std::string path = absl::StrCat("/proc/self/fd/", file->get());
+  // A log is opened without following links, so it cannot be a memfd below
+  // /proc/self/fd.
+  std::string path = "/dev/shm/output_log_XXXXXX";
+  const sandbox::UniqueFd file(::mkostemp(path.data(), O_CLOEXEC));
+  CHECK(file.valid());
   // The seeds have the fields of a header, and then output.
   constexpr size_t kFields = sizeof(sandbox::OutputLogHeader::Page);
   const size_t fields = std::min(size, kFields);
-  CHECK(::ftruncate(file->get(), 0) == 0);
-  CHECK(::pwrite(file->get(), data, fields, 0) == static_cast<ssize_t>(fields));
+  CHECK(::pwrite(file.get(), data, fields, 0) == static_cast<ssize_t>(fields));
   if (size > kFields) {
-    CHECK(::pwrite(file->get(), data + kFields, size - kFields,
+    CHECK(::pwrite(file.get(), data + kFields, size - kFields,
                    sandbox::OutputLogHeader::kSize) ==
           static_cast<ssize_t>(size - kFields));
   }
@@ -62,5 +62,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (sandbox::CutOutputLog(path).ok()) {
     ReadAll(path, size);
   }
+  CHECK(::unlink(path.c_str()) == 0);
   return 0;
 }
