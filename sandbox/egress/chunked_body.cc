@@ -53,9 +53,11 @@ ChunkedBody::State ChunkedBody::Next(char c) {
     case State::kTrailerName:
       return NextInTrailerName(c);
     case State::kTrailerValue:
+      return NextInTrailerValue(c);
     case State::kTrailerEnd:
+      return c == '\n' ? State::kTrailer : State::kMalformed;
     case State::kLastLineFeed:
-      return NextInTrailer(c);
+      return c == '\n' ? State::kComplete : State::kMalformed;
     case State::kData:
     case State::kComplete:
     case State::kMalformed:
@@ -99,20 +101,6 @@ ChunkedBody::State ChunkedBody::NextAfterSize(char c) {
   return IsHttpControl(c) ? State::kMalformed : Extra(State::kExtension);
 }
 
-ChunkedBody::State ChunkedBody::NextInTrailer(char c) {
-  switch (state_) {
-    case State::kTrailerValue:
-      if (c == '\r') {
-        return State::kTrailerEnd;
-      }
-      return IsHttpControl(c) ? State::kMalformed : Extra(State::kTrailerValue);
-    case State::kTrailerEnd:
-      return c == '\n' ? State::kTrailer : State::kMalformed;
-    default:  // kLastLineFeed
-      return c == '\n' ? State::kComplete : State::kMalformed;
-  }
-}
-
 ChunkedBody::State ChunkedBody::NextInTrailerName(char c) {
   if (state_ == State::kTrailer && c == '\r') {
     return State::kLastLineFeed;
@@ -121,6 +109,13 @@ ChunkedBody::State ChunkedBody::NextInTrailerName(char c) {
     return State::kTrailerValue;
   }
   return IsHttpToken({&c, 1}) ? Extra(State::kTrailerName) : State::kMalformed;
+}
+
+ChunkedBody::State ChunkedBody::NextInTrailerValue(char c) {
+  if (c == '\r') {
+    return State::kTrailerEnd;
+  }
+  return IsHttpControl(c) ? State::kMalformed : Extra(State::kTrailerValue);
 }
 
 ChunkedBody::State ChunkedBody::AddDigit(int digit) {

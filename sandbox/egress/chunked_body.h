@@ -52,7 +52,7 @@ class ChunkedBody {
   State NextInSize(char c);
   State NextAfterSize(char c);
   State NextInTrailerName(char c);
-  State NextInTrailer(char c);
+  State NextInTrailerValue(char c);
   State AddDigit(int digit);
   // `state`, unless extensions or trailers are too long.
   State Extra(State state);
