@@ -62,7 +62,7 @@ class AgentRuntimeTest : public ::testing::Test {
     for (const std::string& name : names) {
       absl::StrAppend(&surroundings_.path,
                       surroundings_.path.empty() ? "" : ":",
-                      name.front() == '~' ? Path(name) : name);
+                      name.substr(0, 1) == "~" ? Path(name) : name);
     }
   }
   AgentRuntime Find(const std::string& program) {
