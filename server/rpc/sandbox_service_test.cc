@@ -105,8 +105,10 @@ TEST_F(SandboxServiceTest, TwoWorkspacesThatHangDelayNoOtherCreation) {
   std::promise<void> entered[2];
   check_workspace_ = [&](const std::string& path, bool /*read_only*/) {
     if (path == "/hung/0" || path == "/hung/1") {
+      // The checks may end after this test.
+      const std::shared_future<void> own = mending;
       entered[path.back() - '0'].set_value();
-      mending.wait();
+      own.wait();
     }
     return absl::OkStatus();
   };
