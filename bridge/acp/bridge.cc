@@ -186,8 +186,10 @@ std::string Bridge::OnClientRequest(const Message& request, std::string line) {
   }
   turns_.OnClientRequest(request);
   if (request.method() != "initialize") {
-    return mcp_server_.empty() || !has_terminals_ ? line
-                                                  : OfferMcp(request, line);
+    if (!mcp_server_.empty() && has_terminals_) {
+      return OfferMcp(request, line);
+    }
+    return line;
   }
   initialize_id_ = CanonicalId(request.id());
   display_.OnInitialize(request.params());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bridge/acp/bridge_fixture.h"
 #include "bridge/jsonrpc/json.h"
@@ -160,6 +161,26 @@ TEST_F(BridgeSessionTest, ReleasesATerminalThatTheAgentHasForgotten) {
   EXPECT_EQ(Ask("output", ended)["error"]["code"], -32002);
   EXPECT_EQ(Ask("release", ended)["result"], Json::object());
   EXPECT_TRUE(Ask("output", running).contains("result"));
+}
+
+TEST_F(BridgeSessionTest, KeepsATerminalThatTheAgentGoesOnToUse) {
+  BridgeOptions options;
+  const absl::Duration limit = absl::Milliseconds(100);
+  options.terminal_idle_limit = limit;
+  Remake(std::move(options));
+  const std::string terminal = Terminal("hello");
+  absl::Time used = absl::Now();
+  Ask("wait_for_exit", terminal);
+  const absl::Time enough = absl::Now() + 3 * limit;
+  while (used < enough) {
+    const absl::Time now = absl::Now();
+    if (!Ask("output", terminal).contains("result")) {
+      // Only when this test had no time to use it.
+      EXPECT_GE(absl::Now() - used, limit);
+      break;
+    }
+    used = now;
+  }
 }
 
 TEST_F(BridgeSessionTest, GivesASignalACodeForAgentsThatNeedOne) {

@@ -70,19 +70,18 @@ void LocalSupervisorConnection::AllowHosts(wire::EgressRules rules, Done done) {
 void LocalSupervisorConnection::MakeSockets(SocketsDone done) {
   wire::ToSupervisor request;
   request.mutable_make_sockets();
-  Request(
-      std::move(request),
-      [done = std::move(done)](const absl::Status& status, const wire::Reply&,
-                               std::vector<UniqueFd> fds) mutable {
-        if (!status.ok()) {
-          done(status);
-        } else if (fds.empty()) {
-          done(MakeFailure(wire::Reply::SHORTAGE,
-                           "the server has no descriptor left"));
-        } else {
-          done(std::move(fds));
-        }
-      });
+  Request(std::move(request),
+          [done = std::move(done)](absl::Status status, const wire::Reply&,
+                                   std::vector<UniqueFd> fds) mutable {
+            if (!status.ok()) {
+              done(std::move(status));
+            } else if (fds.empty()) {
+              done(MakeFailure(wire::Reply::SHORTAGE,
+                               "the server has no descriptor left"));
+            } else {
+              done(std::move(fds));
+            }
+          });
 }
 
 void LocalSupervisorConnection::DeleteExecution(const std::string& execution_id,

@@ -26,7 +26,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 TEST_F(EgressAttackTest, ReachesTheNamedHostWithoutProxySettings) {
@@ -171,22 +170,24 @@ TEST_F(EgressAttackTest, FollowsNoRedirectToAnotherHost) {
   if (::access("/usr/bin/curl", X_OK) != 0) {
     GTEST_SKIP() << "curl is not installed";
   }
-  std::string location;
+  // Redirects to the host that the path names.
   UpstreamServer redirecting([&](int socket) {
-    ReadUntil(socket, "\r\n\r\n");
-    SendAll(socket, absl::StrCat("HTTP/1.1 302 Found\r\nLocation: ", location,
-                                 "\r\nContent-Length: 0\r\n\r\n"));
+    const std::string request = ReadUntil(socket, "\r\n\r\n");
+    const std::string host = request.substr(5, request.find(" HTTP") - 5);
+    SendAll(socket,
+            absl::StrCat("HTTP/1.1 302 Found\r\nLocation: http://", host, ":",
+                         other_.port(), "/\r\nContent-Length: 0\r\n\r\n"));
   });
   Allow("redirecting.example", redirecting.port(), Rule::WEB);
   names_.Set("redirecting.example", {"127.0.0.1"});
   names_.Set("other.example", {"127.0.0.2"});
   Create();
   for (const char* host : {"127.0.0.2", "other.example", "198.18.0.1"}) {
-    location = absl::StrCat("http://", host, ":", other_.port(), "/");
-    EXPECT_EQ(Shell(absl::StrCat("curl -sL -m 20 -w '%{num_redirects}\\n' "
-                                 "http://redirecting.example:",
-                                 redirecting.port(), "/ || echo failed")),
-              "1\nfailed\n")
+    EXPECT_EQ(
+        Shell(absl::StrCat("curl -sL -m 20 -w '%{num_redirects}\\n' "
+                           "http://redirecting.example:",
+                           redirecting.port(), "/", host, " || echo failed")),
+        "1\nfailed\n")
         << host;
   }
   EXPECT_EQ(other_.connections(), 0);

@@ -33,17 +33,17 @@ bool HasSpareFiles(const std::string& disk) {
   return false;
 }
 
+bool may_mount = false;
+
 }  // namespace
 
-bool StorageTest::may_mount_ = false;
-
 void StorageTest::SetUpTestSuite() {
-  may_mount_ = ::unshare(CLONE_NEWNS) == 0 &&
-               ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  may_mount = ::unshare(CLONE_NEWNS) == 0 &&
+              ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
 void StorageTest::SetUp() {
-  if (!may_mount_) {
+  if (!may_mount) {
     GTEST_SKIP() << "this test may not mount: errno " << errno;
   }
   disk_ = sandbox_.directory() + "/executions";

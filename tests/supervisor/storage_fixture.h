@@ -65,8 +65,6 @@ class StorageTest : public ::testing::Test {
   // Waits until the files of the next command are made. If they were made while
   // Fill() runs, their failure could free room after it.
   void WaitForSpareFiles(const std::string& running);
-
-  static bool may_mount_;
 };
 
 }  // namespace sandbox

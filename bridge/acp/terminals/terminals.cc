@@ -49,7 +49,7 @@ struct Terminals::Entry {
   std::string execution_name;  // empty: the gate refused the command
   Terminal terminal;
   TerminalPhase phase = TerminalPhase::kRunning;
-  // When the agent last referred to the terminal, or the command ended.
+  // When the agent last referred to the terminal.
   absl::Time last_use = absl::InfinitePast();
   // Set until the end is known.
   std::unique_ptr<OutputFollower> follower = nullptr;
@@ -349,7 +349,6 @@ void Terminals::OnEnd(const std::shared_ptr<Entry>& entry,
   }
   Apply(entry, TerminalEvent::kEnded);
   entry->follower.reset();
-  entry->last_use = absl::Now();
   ReleaseWhenIdle(entry, idle_limit_);
 }
 

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -142,12 +143,13 @@ TEST_F(HttpServerTest, TakesABodyOfFourMegabytesAtMost) {
 }
 
 TEST_F(HttpServerTest, SendsABodyInParts) {
-  int parts = 0;
+  std::atomic<int> parts = 0;
   service_.answer = [&parts](const HttpRequest&) {
     HttpResponse response;
     response.next_part = [&parts]() -> std::optional<std::string> {
-      return ++parts > 3 ? std::nullopt
-                         : std::optional(std::string(20'000, '0' + parts));
+      const int part = ++parts;
+      return part > 3 ? std::nullopt
+                      : std::optional(std::string(20'000, '0' + part));
     };
     return response;
   };
