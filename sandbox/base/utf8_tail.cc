@@ -3,13 +3,23 @@
 #include <cstdint>
 
 namespace sandbox {
+namespace {
+
+// Returns the length of the character that begins with this byte.
+size_t CharacterLength(uint8_t first) {
+  if (first < 0xe0) {
+    return 2;
+  }
+  return first < 0xf0 ? 3 : 4;
+}
+
+}  // namespace
 
 size_t IncompleteUtf8Tail(absl::string_view text) {
   for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<uint8_t>(text[text.size() - back]);
     if (byte >= 0xc0) {
-      const size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return length > back ? back : 0;
+      return CharacterLength(byte) > back ? back : 0;
     }
     if (byte < 0x80) {
       return 0;
