@@ -24,8 +24,8 @@ class ConfigSection {
                 const google::protobuf::TextFormat::ParseInfoTree* locations)
       : file_(file), message_(message), locations_(locations) {}
 
-  // Whether the file gives the field. False for 0 and "" in a field that is not
-  // marked optional.
+  // Returns true if the file gives the field, but false for 0 and "" in a field
+  // that is not marked optional.
   bool Has(const std::string& name) const;
 
   // The value of an unsigned field, which may be absent.

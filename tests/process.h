@@ -29,7 +29,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Whether the program has not ended and was not waited for.
+  // Returns true if the program has not ended and was not waited for.
   bool IsRunning() const;
 
   void Write(absl::string_view data);

@@ -29,7 +29,7 @@ struct Fault {
 
 class Tracer {
  public:
-  // Whether this host lets a process trace another one.
+  // Returns true if this host lets a process trace another one.
   static bool IsPermitted();
 
   // Attaches to a process and all its threads; processes and threads that they
@@ -45,8 +45,8 @@ class Tracer {
 
   void Detach();
 
-  // Whether a call was struck. Valid when the process has ended or the tracer
-  // was detached.
+  // Returns true if a call was struck. Valid when the process has ended or the
+  // tracer was detached.
   static bool HasStruck(const std::string& record);
 
  private:

@@ -86,8 +86,8 @@ class Bridge {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // The same, with that of the agent. Call when the agent has ended.
   void OnAgentEnd();
   bool idle() const { return calls_.idle(); }
-  // Whether the server has not reported yet how a command ended. Without a
-  // server this may stay so.
+  // Returns true while the server has not reported how a command ended. Without
+  // a server this may stay so.
   bool IsAwaitingEnds() const { return terminals_.IsAwaitingEnds(); }
 
   // Records in the audit log which commands have not ended. Call last.

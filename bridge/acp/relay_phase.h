@@ -33,7 +33,8 @@ enum class RelayEvent {
   kServerSilent,  // the server had enough time to delete the sandboxes
 };
 
-// Whether the agent can still write.
+// The state of the agent's standard output: kEnded once the agent cannot write
+// any more.
 enum class AgentOutput { kOpen, kEnded };
 
 // `output` is the state of the agent's output after the event.

@@ -74,7 +74,7 @@ class RetrySchedule {
   // `at_once`: a server that is gone is looked for without a delay.
   absl::Duration DelayAfter(CallResult result, const grpc::Status& status,
                             bool at_once);
-  // Whether a call with this result is repeated without an end.
+  // Returns true if a call with this result is repeated without an end.
   bool IsServerThere(CallResult result) const;
 
   const RetryRules rules_;

@@ -43,7 +43,7 @@ class AuditLog {
     std::string directory;
     std::string execution_name;
   };
-  // Whether a sandbox may reach a host.
+  // The decision whether a sandbox may reach a host.
   struct Host {
     std::string session_id;
     std::string sandbox_name;

@@ -15,7 +15,7 @@ namespace {
 constexpr absl::string_view kShells[] = {"sh", "bash", "dash", "zsh", "ksh"};
 constexpr char kSeparators[] = " \t\r\n'\"`$(){};&|<>=,";
 
-// Whether the character means itself in every shell, outside of quotes.
+// Returns true if the character means itself in every shell, outside of quotes.
 bool IsPlain(char c) {
   return absl::ascii_isalnum(c) || absl::StrContains(" _-+./:@,%", c) ||
          (static_cast<unsigned char>(c) & 0x80) != 0;

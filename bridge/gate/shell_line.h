@@ -11,7 +11,8 @@
 
 namespace bridge {
 
-// Whether the program is a shell, by its name: sh, bash, dash, zsh or ksh.
+// Returns true if the program is a shell by its name: sh, bash, dash, zsh or
+// ksh.
 bool IsShell(absl::string_view program);
 
 // Returns LINE if argv is `SHELL -c LINE`, with any options before LINE.

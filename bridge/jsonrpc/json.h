@@ -33,8 +33,8 @@ std::optional<Json> ParseJson(absl::string_view text);
 // The same, with the members in the order of the text.
 std::optional<OrderedJson> ParseOrderedJson(absl::string_view text);
 
-// Whether `text` is one JSON value in valid UTF-8, of any depth. Builds no
-// value and does not recurse.
+// Returns true if `text` is one JSON value in valid UTF-8, of any depth. Builds
+// no value and does not recurse.
 bool IsJson(absl::string_view text);
 
 // How deep arrays and objects nest in `text`: 0 for "1", 1 for "[1]". Does not

@@ -34,9 +34,10 @@ class Message {
   // Empty unless this is a request or a notification.
   const std::string& method() const { return method_; }
 
-  // Whether a peer may see another method than method(), one that begins with
-  // `prefix`: because the object has several members of that name, and the peer
-  // takes another one, or ignores the case of names, as Go's parser does.
+  // Returns true if a peer may see, instead of method(), another method, which
+  // begins with `prefix`. That happens if the object has several members of
+  // that name and the peer takes another one than this parser, or ignores the
+  // case of names as Go's parser does.
   bool MayMeanMethod(absl::string_view prefix) const;
 
   // The text as written. Empty unless this is a request or a response.

@@ -29,7 +29,7 @@ class ConfinementOptions {
   absl::Status SetNetwork(absl::string_view text);
   absl::Status AddHost(absl::string_view text);
 
-  // Whether --network none was given.
+  // Returns true if --network none was given.
   bool IsClosed() const;
 
   // Sets network, rules, services and profile. InvalidArgument: the options

@@ -93,7 +93,7 @@ bool ReadMessage(absl::string_view message, ClientHello* hello) {
   return reader.ok() && reader.empty() && ReadExtensions(extensions, hello);
 }
 
-// Whether `messages` begins with a whole handshake message.
+// Returns true if `messages` begins with a whole handshake message.
 bool HasMessage(const std::string& messages) {
   if (messages.size() < kMessageHeader) {
     return false;

@@ -76,7 +76,7 @@ class EgressTest : public ::testing::Test {
   EgressProcess process_;
   sandbox::UniqueFd names_;
   InnerSockets inner_;
-  // Whether Start() found that this host has TUN devices.
+  // OK if Start() found that this host has TUN devices.
   absl::Status device_;
 };
 

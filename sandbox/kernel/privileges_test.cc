@@ -19,7 +19,7 @@
 namespace sandbox {
 namespace {
 
-// Whether `check` holds in a child.
+// Returns the result of `check` in a child process.
 bool HoldsInChild(bool (*check)()) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -24,7 +24,8 @@
 namespace sandbox::seccomp {
 namespace {
 
-// Whether `check` holds in a child, since a filter cannot be removed.
+// Returns the result of `check` in a child process, since a filter cannot be
+// removed.
 bool HoldsInChild(bool (*check)()) {
   const pid_t child = ::fork();
   if (child == 0) {

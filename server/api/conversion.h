@@ -65,7 +65,7 @@ wire::Stream ToWire(corral::v1::Stream stream);
 corral::v1::InputState FromWire(const wire::InputState& input);
 wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);
 
-// Whether the state is EXITED, FAILED_TO_START or LOST.
+// Returns true if the state is EXITED, FAILED_TO_START or LOST.
 bool IsEnd(corral::v1::Execution::State state);
 
 }  // namespace server

@@ -15,7 +15,8 @@ namespace server {
 corral::supervisor::v1::RequestIdentity Identify(
     const google::protobuf::Message& request, const std::string& request_id);
 
-// Whether two requests were equal. False if one of them has no digest.
+// Returns true if the two requests were equal, and false if one of them has no
+// digest.
 bool AreSame(const corral::supervisor::v1::RequestIdentity& one,
              const corral::supervisor::v1::RequestIdentity& other);
 

@@ -120,7 +120,7 @@ class Execution {
   // Returns the time of the end. If that is unknown, the time of the creation.
   absl::Time end_time() const;
 
-  // Whether somebody streams its output or waits for its end.
+  // True while somebody streams its output or waits for its end.
   bool watched() const;
 
   // Calls every watcher.

@@ -21,7 +21,7 @@ class KeptCommand {
   // Without the environment. Arguments beyond the bounds are missing, and the
   // last one may be cut.
   const corral::v1::Command& command() const { return command_; }
-  // Whether nothing was left out.
+  // True if nothing was left out.
   bool whole() const { return whole_; }
 
  private:

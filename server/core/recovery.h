@@ -79,8 +79,8 @@ class Recovery {
   // functions that wait for the records.
   void Abandon();
 
-  // Whether the records are read or given up. Then each execution that an
-  // earlier server has begun is known.
+  // True once the records are read or given up. From then on, each execution
+  // that an earlier server began is known.
   bool has_records() const;
 
  private:

@@ -132,7 +132,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // of Attach().
   void Abandon(const absl::Status& error);
 
-  // Whether no process of it is left.
+  // True if no process of the sandbox is left.
   bool gone() const;
   // Null if it is gone, or not found yet (see AwaitKnown). Its methods may be
   // called at any time, also after it is gone.
@@ -176,7 +176,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // SANDBOX_NOT_READY (see AwaitKnown), SERVER_FAULT.
   void DeleteExecution(const std::string& id, Done done);
 
-  // Whether somebody streams the output of the execution or waits for its end.
+  // Returns true while somebody streams the output of the execution or waits
+  // for its end.
   bool IsWatched(const std::string& id) const;
   // Removes an ended execution because of a retention. OK also if it does not
   // exist any more.

@@ -45,7 +45,7 @@ bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
-// Whether exit.pb has the final state of the logs: all of them were closed.
+// Returns true if exit.pb has the final state of the logs: all were closed.
 bool OutputIsFinal(const wire::ExecutionRecord& record) {
   return record.state() != wire::ExecutionRecord::STARTING &&
          !record.streams().empty() &&

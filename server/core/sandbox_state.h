@@ -97,12 +97,12 @@ class SandboxState {
   // Absent: no deletion was requested.
   std::optional<Cause> deletion_cause() const { return deletion_cause_; }
 
-  // Whether it is neither ready yet nor being deleted.
+  // True while the sandbox is being created or recovered.
   bool pending() const {
     return state_ == State::kCreating || state_ == State::kRecovering;
   }
 
-  // Whether no process of it is left.
+  // True if no process of the sandbox is left.
   bool gone() const {
     return state_ == State::kFailed || state_ == State::kEmptied ||
            state_ == State::kRemoved;

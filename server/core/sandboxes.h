@@ -96,7 +96,7 @@ class Sandboxes {
   // Deletes all sandboxes. Activity reports when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
-  // Whether a process of any sandbox is left.
+  // Returns true if any sandbox still has a process.
   bool HasProcesses() const;
 
   // Takes over the sandboxes that are on the disk. To be called before anything

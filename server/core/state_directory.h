@@ -77,7 +77,8 @@ class StateDirectory {
   static std::optional<corral::supervisor::v1::SandboxEnd> ReadFailure(
       const std::string& sandbox_path);
 
-  // Whether no supervisor has made the sandbox ready. One may be about to.
+  // Returns true if no supervisor has made the sandbox ready. A supervisor may
+  // be about to do so.
   static bool IsUnborn(const std::string& sandbox_path);
 
   // Removes the directory of an unborn sandbox. If a supervisor has begun to

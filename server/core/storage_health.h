@@ -1,4 +1,4 @@
-// Whether records and output can be written, as the server itself and each
+// Knows if records and output can be written, as the server itself and each
 // supervisor last reported.
 //
 // Thread-safe; nothing here blocks.

@@ -61,7 +61,7 @@ class WorkspacePolicy {
   absl::Status CheckMount(const std::string& path, bool read_only) const;
 
  private:
-  // Whether a mount may lie there because of a mount root.
+  // Returns true if a mount root allows a mount at `path`.
   bool IsInMountRoot(const std::string& path, bool read_only) const;
   // The roots that a mount may lie below, for people.
   std::string MountPlaces() const;

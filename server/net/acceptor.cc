@@ -29,8 +29,9 @@ bool IsShortage(int error) {
          error == ENOMEM;
 }
 
-// Whether another user than the server's own or root made the connection. The
-// socket's mode prevents that; its owner may have changed the mode.
+// Returns true if a user other than root and the server's own made the
+// connection. The socket's mode prevents that, unless its owner has changed the
+// mode.
 bool IsStranger(int connection) {
   int domain = AF_UNSPEC;
   socklen_t size = sizeof(domain);

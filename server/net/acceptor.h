@@ -53,7 +53,7 @@ class Acceptor {
   // descriptor is left.
   bool AcceptReady(const std::vector<pollfd>& polled);
   bool AcceptSome(int socket);
-  // Whether the connection may be served.
+  // Returns true if the connection may be served.
   bool Admit(const sandbox::UniqueFd& connection);
 
   const std::vector<int> sockets_;

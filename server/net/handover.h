@@ -37,7 +37,7 @@ class Handover {
   // Hangs up on a waiting successor.
   ~Handover();
 
-  // Whether a successor still waits. If it has gone, another one may come.
+  // Returns true while a successor waits. If it has gone, another one may come.
   bool successor_waits();
 
   // Hands the sockets to the waiting successor. Fails if it has gone.

@@ -55,7 +55,7 @@ class OutputCursor {
   void Put(LogRead done);
 
   corral::v1::Heartbeat Heartbeat() const;
-  // Whether the event `opened` was made, which comes before all others.
+  // True once the event `opened` was made, which comes before all others.
   bool opened() const { return opened_; }
 
   const std::shared_ptr<Execution>& execution() const { return execution_; }

@@ -55,7 +55,7 @@ class SandboxLifetimeTest : public ServerFixture {
         << sandbox::SealRecord(spec);
   }
 
-  // Whether "box" exists and its deletion has not begun.
+  // Returns true if "box" exists and its deletion has not begun.
   bool Exists() {
     const auto sandbox = sandboxes_->registry().Find("box");
     return sandbox != nullptr &&

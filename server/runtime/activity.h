@@ -95,8 +95,8 @@ class Activity {
 
   // Blocks until should_stop().
   void AwaitStop();
-  // Whether a stop or a handover was requested, or the server has been idle for
-  // idle_exit.
+  // True once a stop or a handover was requested, or while the server has been
+  // idle for at least idle_exit.
   bool should_stop();
   bool handover_requested();
 

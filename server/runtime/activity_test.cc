@@ -29,8 +29,8 @@ Waiting Begin(Function function) {
   return std::async(std::launch::async, std::move(function));
 }
 
-// Whether the call returns without the help of the fake clock. Only a failure
-// takes the minute.
+// Returns true if the call returns without the help of the fake clock. Takes
+// the minute only when the test fails.
 bool EndsByItself(const Waiting& waiting) {
   return waiting.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
 }

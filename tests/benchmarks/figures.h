@@ -33,7 +33,7 @@ struct Setting {
   std::string bundle;
   // A directory with the packages from npm. Empty: there is none.
   std::string peers;
-  // Whether figures with thousands of sandboxes are measured too.
+  // True if figures with thousands of sandboxes are measured too.
   bool large;
 };
 

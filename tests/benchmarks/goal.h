@@ -34,7 +34,7 @@ class Goal {
 
   bool exists() const { return measure_ != Measure::kNone; }
 
-  // Whether it is about what the figure adds to its reference.
+  // True if the goal limits what the figure adds to its reference.
   bool is_difference() const { return measure_ == Measure::kDifference; }
 
   // The value compared with the limit. `reference` may be empty if the goal

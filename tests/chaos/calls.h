@@ -15,7 +15,7 @@
 
 namespace tests {
 
-// Whether the status is Unavailable, but not STORAGE_FAILED.
+// Returns true if the status is Unavailable, but not STORAGE_FAILED.
 bool IsServerAway(const grpc::Status& status);
 
 // The reason of the ErrorInfo; empty if there is none.

@@ -40,7 +40,7 @@ void Repeat(absl::Duration time, int at_once,
   }
 }
 
-// Whether a reader that acknowledges nothing gets all output.
+// Returns true if a reader that acknowledges nothing gets all output.
 bool IsKeptWhole(const Workload& workload) {
   return workload.command.output().overflow() !=
              corral::v1::OutputPolicy::BLOCK &&

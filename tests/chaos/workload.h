@@ -28,7 +28,7 @@ struct Workload {
   int end = 0;
 
   uint64_t retained() const { return command.output().retain_bytes(); }
-  // Whether the command writes more to the stream than is kept.
+  // Returns true if the command writes more to the stream than is kept.
   bool Overflows(corral::v1::Stream stream) const {
     return outputs.at(stream).size > retained();
   }

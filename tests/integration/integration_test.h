@@ -120,7 +120,7 @@ corral::v1::Command Shell(const std::string& script);
 // The reason of the ErrorInfo; the first field of the BadRequest.
 std::string Reason(const grpc::Status& status);
 std::string Field(const grpc::Status& status);
-// Whether the error has a RetryInfo.
+// Returns true if the error has a RetryInfo.
 bool SaysWhenToRetry(const grpc::Status& status);
 
 }  // namespace tests

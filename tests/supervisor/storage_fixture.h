@@ -55,7 +55,7 @@ class StorageTest : public ::testing::Test {
   std::string Read(const std::string& id, uint64_t begin, uint64_t end);
   // Bytes that the output of the execution takes.
   uint64_t DiskUse(const std::string& id);
-  // Whether the end of the execution is recorded.
+  // Returns true if the end of the execution is recorded.
   bool HasEnd(const std::string& id);
 
   std::string disk_;

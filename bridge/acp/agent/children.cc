@@ -63,8 +63,8 @@ class ChildrenFile {
   ssize_t size_ = 0;
 };
 
-// Whether the process is a corrald, or a supervisor or spawner of one, which
-// run from memory files named corral-*.
+// Returns true if the process is a corrald, or a supervisor or spawner of one,
+// which run from memory files named corral-*.
 bool BelongsToServer(pid_t pid) {
   char link[64];
   ProcPath(link, "/proc/", pid, "/exe");

@@ -15,7 +15,7 @@ namespace bridge {
 // CONFIG_PROC_CHILDREN it finds no child.
 bool KillChildren();
 
-// Whether KillChildren() can find children on this kernel.
+// Returns true if KillChildren() can find children on this kernel.
 bool CanListChildren();
 
 }  // namespace bridge

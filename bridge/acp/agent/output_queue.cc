@@ -15,7 +15,7 @@ constexpr int kMaxWrites = 64;  // of PIPE_BUF bytes each
 // Short lines are joined up to this size, to save system calls.
 constexpr size_t kJoinedBytes = 64 << 10;
 
-// Whether a pipe accepts PIPE_BUF bytes without blocking; see pipe(7).
+// Returns true if a pipe accepts PIPE_BUF bytes without blocking; see pipe(7).
 bool IsWritable(int fd) {
   pollfd poll = {fd, POLLOUT, 0};
   return ::poll(&poll, 1, 0) == 1;

@@ -25,8 +25,8 @@ void RunAll(ShownTerminal& terminal) {
   }
 }
 
-// Whether `corral attach` ended because somebody wanted it: a signal, or the
-// status 0 that it has after a signal that it catches.
+// Returns true if somebody ended `corral attach`: by a signal, or with status
+// 0, which it has after a signal that it catches.
 bool WasStopped(const Json& exit) {
   return exit.is_object() &&
          ((exit.contains("signal") && exit["signal"].is_string()) ||

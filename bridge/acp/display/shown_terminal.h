@@ -36,7 +36,7 @@ struct ShownTerminal {
   // How long the client keeps a mirror that nobody embeds any more.
   enum class Keep { kForTurn, kUntilShown };
   enum class Timer { kIdle, kArmed };
-  // Whether the client knows that the command has ended.
+  // kReported once the client knows that the command has ended.
   enum class End { kUnreported, kReported };
 
   std::string id;

@@ -24,7 +24,7 @@ class ToolCall {
   absl::string_view Get(absl::string_view name) const;
   void Set(absl::string_view name, absl::string_view value);
 
-  // Whether the call executes commands and has not ended.
+  // Returns true if the call executes commands and has not ended.
   bool IsRunningCommand() const;
 
   // The object of a `tool_call` with all that is known, but with this content,

@@ -37,7 +37,7 @@ class Connector {
   // refer to it.
   client::Connection* connection() const { return connection_.get(); }
 
-  // Whether no `done` is pending.
+  // True if no `done` is pending.
   bool idle() const { return waiting_.empty(); }
 
  private:

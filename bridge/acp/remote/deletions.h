@@ -43,8 +43,8 @@ class Deletions {
   std::shared_ptr<bool> repeating_ = std::make_shared<bool>(true);
 };
 
-// Whether the server may have carried out the call that failed with this
-// status, or may yet do so.
+// Returns true if the server may have carried out the call that failed with
+// this status, or may yet do so.
 bool IsUncertain(const absl::Status& status);
 
 }  // namespace bridge

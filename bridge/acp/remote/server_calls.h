@@ -71,7 +71,7 @@ class ServerCalls {
     loop_->After(delay, std::move(action));
   }
 
-  // Whether every call has been answered.
+  // True if every call has been answered.
   bool idle() const { return outstanding_ == 0; }
 
  private:

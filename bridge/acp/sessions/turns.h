@@ -28,7 +28,7 @@ class Turns {
   // Empty before the first prompt.
   std::string Current() const;
 
-  // Whether one of these prompts is still not answered.
+  // Returns true if one of these prompts is still not answered.
   bool IsAnyOpen(const std::vector<std::string>& prompts) const;
 
  private:

@@ -8,7 +8,8 @@
 namespace bridge {
 namespace {
 
-// Whether a shell would read the text as nothing but the name of a program.
+// Returns true if a shell would read the text as nothing but the name of a
+// program.
 bool IsPlainWord(absl::string_view command) {
   return std::all_of(command.begin(), command.end(), [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("_-+./:@,", c) ||
@@ -16,7 +17,8 @@ bool IsPlainWord(absl::string_view command) {
   });
 }
 
-// Whether the program is the shell of Windows, for agents that run there.
+// Returns true if the program is the shell of Windows, for agents that run
+// there.
 bool IsWindowsShell(absl::string_view program) {
   const std::string name =
       absl::AsciiStrToLower(program.substr(program.find_last_of("/\\") + 1));

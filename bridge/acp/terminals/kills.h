@@ -32,8 +32,8 @@ class Kills {
   // SIGKILL to the tree. If the server refuses it, the execution is deleted.
   void Force(const std::string& execution_name);
 
-  // Whether the request of this id is pending. The signal may be on its way, so
-  // a cancelled request is answered as if it was not cancelled.
+  // Returns true if the request of this id is pending. The signal may be on its
+  // way, so a cancelled request is answered as if it was not cancelled.
   bool IsPending(absl::string_view id) const;
 
  private:

@@ -18,8 +18,8 @@ corral::v1::SignalExecutionRequest KillRequest(
 corral::v1::SignalExecutionRequest SigkillRequest(
     const std::string& execution_name);
 
-// Whether nothing remains to be done after a call with this status: the signal
-// was delivered, or the execution has ended or was deleted.
+// Returns true if nothing remains to be done after a call with this status: the
+// signal was delivered, or the execution has ended or was deleted.
 bool HasArrived(const absl::Status& signal);
 
 }  // namespace bridge

@@ -31,10 +31,10 @@ enum class TerminalEvent {
 
 TerminalPhase NextPhase(TerminalPhase phase, TerminalEvent event);
 
-// Whether the agent may refer to the terminal.
+// Returns true if the agent may refer to the terminal.
 bool IsHeld(TerminalPhase phase);
 
-// Whether nothing remains to be done for the terminal but deleting.
+// Returns true if nothing remains to be done for the terminal but deleting.
 bool IsFinal(TerminalPhase phase);
 
 }  // namespace bridge

@@ -64,7 +64,7 @@ class Terminals {
   void Stop(const std::string& terminal_id);
   void StopSession(const std::string& session_id);
 
-  // Whether the end of a command is not known yet.
+  // Returns true while the end of a command is not known.
   bool IsAwaitingEnds() const;
   // Writes to the audit log which commands have not ended, as far as is known.
   void RecordUnfinished();

@@ -33,7 +33,7 @@ class TextTail {
     return absl::string_view(buffer_).substr(begin_);
   }
 
-  // Whether anything was ever cut or lost.
+  // True once anything was cut or lost.
   bool truncated() const { return truncated_; }
 
   size_t held_bytes() const { return buffer_.size(); }

@@ -16,8 +16,8 @@ bool StartsACharacter(absl::string_view text) {
          (static_cast<unsigned char>(text.front()) & 0xC0) != 0x80;
 }
 
-// Whether `cut` is a tail of the text that begins with a whole character and
-// has as many characters as fit.
+// Returns true if `cut` is a tail of the text that begins with a whole
+// character and has as many characters as fit.
 bool IsGoodCut(absl::string_view cut, size_t limit) {
   return absl::EndsWith(kText, cut) && StartsACharacter(cut) &&
          cut.size() <= limit && cut.size() + 4 > limit;

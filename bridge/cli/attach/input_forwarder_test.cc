@@ -99,7 +99,7 @@ class InputForwarderTest : public ::testing::Test {
     return data;
   }
 
-  // Whether the forwarder has left something unread.
+  // Returns true if the forwarder has left something unread.
   static bool HasUnreadInput() {
     pollfd item = {STDIN_FILENO, POLLIN, 0};
     return ::poll(&item, 1, 0) == 1 && (item.revents & POLLIN) != 0;

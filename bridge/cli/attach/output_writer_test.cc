@@ -58,7 +58,7 @@ class StandardPipe {
     const ssize_t size = ::read(pipe_.reader.get(), bytes, sizeof bytes);
     return std::string(bytes, size > 0 ? size : 0);
   }
-  // Whether all that was written has been read.
+  // Returns true if all that was written has been read.
   bool empty() const {
     int size = -1;
     ::ioctl(pipe_.reader.get(), FIONREAD, &size);

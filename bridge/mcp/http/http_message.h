@@ -21,7 +21,7 @@ struct HttpRequest {
   // The two ends of the connection.
   sockaddr_storage client = {};
   sockaddr_storage server = {};
-  // Whether the client has closed the connection.
+  // Returns true once the client has closed the connection.
   std::function<bool()> is_gone = [] { return false; };
 
   // Empty: there is no such field.

@@ -37,10 +37,10 @@ struct RequestMeta {
 // revision, or lacks what the stateless revision requires.
 std::optional<Error> ReadMeta(const OrderedJson& params, RequestMeta* meta);
 
-// Whether these capabilities of a client include forms for its user.
+// Returns true if these capabilities of a client include forms for its user.
 bool CanAsk(const OrderedJson& capabilities);
 
-// Whether clients of this revision begin sessions.
+// Returns true if clients of this revision begin sessions.
 bool IsSessionRevision(const std::string& revision);
 
 // The revision that `initialize` agrees on: the client's, or the newest one

@@ -13,7 +13,8 @@ namespace bridge {
 // for certain. Not thread-safe.
 class QuestionFinder {
  public:
-  // Whether `output`, which continues the earlier output, completes a question.
+  // Returns true if `output`, which continues the earlier output, completes a
+  // question.
   bool Find(absl::string_view output);
 
  private:
