@@ -67,13 +67,13 @@ class Daemon {
   End RunToTheEnd(Handover* handover);
 
  private:
-  // False: the successor has gone, and the server goes on.
+  // Returns false if the successor has gone, and the server goes on.
   bool GiveWay(Handover* handover);
   void LeaveSandboxes();
   // kLeft: every command has ended, but files of deleted sandboxes are left, or
   // a thread waits for a disk.
   End EndSandboxes();
-  // False: a call does not end, and a thread still waits for it.
+  // Returns false if a call does not end, and a thread still waits for it.
   bool ShutDownWithin(std::chrono::milliseconds longest);
   void Shutdown();
 

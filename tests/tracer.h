@@ -21,7 +21,7 @@ struct Fault {
   std::string effect;
   // The number of the first call of a thread that is struck, counted from 1.
   int when = 1;
-  // Also strike all later calls.
+  // True to strike all later calls, too.
   bool lasting = false;
 
   std::string ToString() const;

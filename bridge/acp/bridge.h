@@ -42,7 +42,7 @@ struct BridgeOptions {
   CommandLimits limits = {};
   GateRules gate = {};
   AuditLog audit = {};
-  // Ask the user about names that sandboxes refuse.
+  // True: the user is asked about names that sandboxes refuse.
   bool ask_hosts = false;
   DisplayOptions display = {};
   SignalCodes signal_codes = SignalCodes::kNone;
@@ -62,7 +62,7 @@ struct BridgeOptions {
 // agent's terminal/* requests, shows terminals in tool calls in a form that the
 // client supports, refuses batches and broken objects, and passes on everything
 // else byte for byte. Sends requests of its own about mirrors, commands and
-// hosts to the client. For the loop's thread.
+// hosts to the client. Used on the loop's thread only.
 class Bridge {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   using Send = absl::AnyInvocable<void(std::string)>;
@@ -94,7 +94,7 @@ class Bridge {  // NOLINT(clang-analyzer-optin.performance.Padding)
   void RecordUnfinished() { terminals_.RecordUnfinished(); }
 
  private:
-  // Return whether the line was handled here and must not be passed on.
+  // Return true if the line was handled here and must not be passed on.
   bool HandleAgentMessage(const Message& message, const std::string& line);
   bool HandleAgentNotification(const Message& message, const std::string& line);
 

@@ -20,14 +20,14 @@ struct Options {
     kExamine,  // corral-acp doctor
   };
   Task task = Task::kBridge;
-  // --help was given; the words after it were not parsed.
+  // True if --help was given; the words after it were not parsed.
   bool help = false;
   BridgeOptions bridge;
-  // Offer corral-mcp to the agent.
+  // True to offer corral-mcp to the agent.
   bool mcp = false;
-  // The agent runs in the sandbox of its commands.
+  // True if the agent runs in the sandbox of its commands.
   bool agent_in_sandbox = false;
-  // Says what it needs; nullptr: that is not known.
+  // States what the agent needs; nullptr if that is not known.
   const corral::config::v1::AgentProfile* profile = nullptr;
   // Variables that it gets there: NAME, from our environment, or NAME=VALUE.
   std::vector<std::string> variables;

@@ -54,8 +54,8 @@ constexpr size_t kMaxQueueBytes = 64 << 20;
 
 bool ReadsClient(ClientSide client, size_t bytes_to_agent);
 
-// The last output of an agent that has ended is read in any case; it is no more
-// than a pipe holds.
+// Returns true if the agent's output may be read now. The last output of an
+// agent that has ended is read in any case; it is no more than a pipe holds.
 bool ReadsAgent(RelayPhase phase, size_t bytes_to_agent,
                 size_t bytes_to_client);
 

@@ -3,7 +3,7 @@
 // While corrald cannot be reached, or refuses for now, the connection waits;
 // once it is open, nothing is repeated: what breaks it resets the local socket.
 //
-// For the thread of the loop.
+// Used on the thread of the loop only.
 
 #ifndef BRIDGE_CLIENT_FORWARDED_CONNECTION_H_
 #define BRIDGE_CLIENT_FORWARDED_CONNECTION_H_

@@ -6,8 +6,8 @@
 // replaced, open connections are reset, and the next ones wait for its
 // successor.
 //
-// For one thread, except `report` and `server_gone`, which the forwarder's own
-// thread calls.
+// Used by one thread only, except `report` and `server_gone`, which the
+// forwarder's own thread calls.
 
 #ifndef BRIDGE_CLIENT_PORT_FORWARDER_H_
 #define BRIDGE_CLIENT_PORT_FORWARDER_H_
@@ -75,7 +75,7 @@ class PortForwarder {
   ForwardedConnection::Observer observer_;
   Connection* connection_ = nullptr;
   std::string sandbox_;
-  // For the thread of the loop after Begin().
+  // After Begin(), used on the thread of the loop only.
   std::vector<Port> ports_;
   struct Open {
     std::unique_ptr<ForwardedConnection> connection;

@@ -1,6 +1,6 @@
 // One call of ConnectPort.
 //
-// For the thread of the loop; gRPC's threads only post to it.
+// Used on the thread of the loop only; gRPC's threads only post to it.
 
 #ifndef BRIDGE_CLIENT_PORT_STREAM_H_
 #define BRIDGE_CLIENT_PORT_STREAM_H_

@@ -48,16 +48,17 @@ class Retry {
   // The same for an attempt without a deadline.
   void Begin();
 
-  // After an attempt. True: the call is to be made again; blocks until it can
-  // be. False: `status` is the result. It says how long the server was gone if
-  // that is why the call is given up.
+  // Call it after an attempt. If the call is to be made again, blocks until it
+  // can be and returns true. Otherwise returns false, and `status` is the
+  // result; it says how long the server was gone if that is why the call is
+  // given up.
   bool ShouldRepeat(grpc::Status& status);
 
   // The server sent something: an outage is over.
   void OnAnswer() { schedule_.OnAnswer(); }
 
  private:
-  // False: abandoned.
+  // Returns false if the call was abandoned.
   bool Wait(absl::Duration delay);
   grpc::Status GaveUp(const grpc::Status& last) const;
 

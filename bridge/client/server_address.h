@@ -15,7 +15,7 @@ struct ServerAddress {
   std::string text;
   // The absolute path of the Unix socket; empty for HOST:PORT.
   std::string socket_path;
-  // It is the default socket, because the user named no server.
+  // True if this is the default socket, because the user named no server.
   bool is_default = false;
 };
 

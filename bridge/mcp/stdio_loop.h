@@ -39,13 +39,13 @@ class StdioLoop {
   StdioLoop(int input, sandbox::UniqueFd signals)
       : input_(input), signals_(std::move(signals)) {}
 
-  // False: nothing more comes.
+  // Returns false if nothing more comes.
   bool Read(const std::function<void(absl::string_view)>& receive);
 
   const int input_;
   sandbox::UniqueFd signals_;
   std::string buffer_;
-  // The rest of the current line is dropped.
+  // True while the rest of the current line is dropped.
   bool skipping_ = false;
 };
 

@@ -22,7 +22,7 @@
 namespace bridge {
 
 struct Arguments {
-  // -h or --help was given; the words after it were not parsed.
+  // True if -h or --help was given; the words after it were not parsed.
   bool help = false;
   std::vector<std::string> positionals;
   // A command to run: the words after "--", or the words from the first

@@ -51,12 +51,12 @@ class EventLoop final : public Timers {
   // Runs `function` on the loop's thread, after what was posted before.
   void Post(Function function);
 
-  // Runs `function` after the callback that runs now. For the loop's thread;
-  // spares the system calls of Post().
+  // Runs `function` after the callback that runs now. Called on the loop's
+  // thread only; spares the system calls of Post().
   void Defer(Function function) { deferred_.push_back(std::move(function)); }
 
   // Runs `function` when no descriptor is ready and no timer is due, after
-  // functions that were given before. For the loop's thread.
+  // functions that were given before. Called on the loop's thread only.
   void WhenIdle(Function function) { idle_.push_back(std::move(function)); }
 
   // Runs until Stop(). What was posted before Stop() is run. May be called
@@ -70,7 +70,7 @@ class EventLoop final : public Timers {
     // number was reused.
     uint32_t generation;
     uint32_t events;
-    // The kernel has the descriptor in its set.
+    // True while the kernel has the descriptor in its set.
     bool added;
     // Shared, since a callback may remove its own watch while it runs.
     std::shared_ptr<OnReady> on_ready;

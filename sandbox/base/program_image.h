@@ -1,7 +1,7 @@
 // Programs that are part of this one: they are executed from memory, so that no
 // file on the disk is needed.
 //
-// For any thread.
+// May be called from any thread.
 
 #ifndef SANDBOX_BASE_PROGRAM_IMAGE_H_
 #define SANDBOX_BASE_PROGRAM_IMAGE_H_

@@ -2,7 +2,8 @@
 // them in messages: both ways, each with its own end. It holds back whoever is
 // faster: at most kMaxData bytes of each direction are here at one time.
 //
-// For the thread of its loop, also the methods of the peer.
+// Used on the thread of its loop only, which also calls the methods of the
+// peer.
 
 #ifndef SANDBOX_BASE_SOCKET_PUMP_H_
 #define SANDBOX_BASE_SOCKET_PUMP_H_

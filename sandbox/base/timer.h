@@ -3,7 +3,7 @@
 //
 //   retry_ = Timer(loop, absl::Seconds(1), [this] { Retry(); });
 //
-// For the thread of its `timers`, which must outlive it.
+// Used on the thread of its `timers` only, which must outlive it.
 
 #ifndef SANDBOX_BASE_TIMER_H_
 #define SANDBOX_BASE_TIMER_H_
@@ -37,7 +37,7 @@ class Timer {
     return *this;
   }
 
-  // Its function will still be called. False while that function runs.
+  // True if the function will still be called; false while it runs.
   bool pending() const { return timers_ != nullptr && timers_->IsPending(id_); }
 
   void Cancel() {
@@ -46,7 +46,8 @@ class Timer {
     }
   }
 
-  // Both are pending timers of the same clock, and this one runs first.
+  // Returns true if this timer runs before `other`. Both must be pending timers
+  // of the same clock.
   bool IsDueBefore(const Timer& other) const { return id_ < other.id_; }
 
  private:

@@ -25,8 +25,8 @@ class Timers {
   virtual TimerId After(absl::Duration delay, Function function) = 0;
   // Does nothing if the timer ran or was cancelled before.
   virtual void Cancel(TimerId timer) = 0;
-  // The timer has neither run nor been cancelled. False while its own function
-  // runs.
+  // Returns true if the timer has neither run nor been cancelled, and false
+  // while its own function runs.
   virtual bool IsPending(TimerId timer) const = 0;
 
  protected:

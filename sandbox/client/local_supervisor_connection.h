@@ -80,7 +80,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Unwatch();
   void LimitEnd();
   void Kill();
-  // Asks another supervisor for the sandbox, if there is one to ask.
+  // Asks another supervisor for the sandbox. Returns false if there is none to
+  // ask.
   bool AskAnotherSupervisor();
   void Request(wire::ToSupervisor request, Answer done);
   // Makes a request whose reply is its status alone.
@@ -104,7 +105,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   const std::function<void()> lost_;
   const absl::Duration end_patience_;
 
-  // For the loop's thread only.
+  // Used on the loop's thread only.
   Timer flush_timer_;
   Timer end_timer_;
   // The supervisor's process; null if it is not known.
@@ -115,7 +116,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   wire::SandboxEnd end_;
 
   Mutex mutex_;
-  // The supervisor has ended.
+  // True once the supervisor has ended.
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_);
   // The id of DeleteSandbox(); 0: it was not called.

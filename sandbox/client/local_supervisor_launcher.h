@@ -49,7 +49,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   LocalSupervisorLauncher(std::unique_ptr<EventLoop> loop, UniqueFd image);
   // Stops Provide() and closes the spare's socket, which ends it.
   void EndSpare();
-  // Starts a supervisor that the event loop reaps. For any thread.
+  // Starts a supervisor that the event loop reaps. May be called from any
+  // thread.
   absl::StatusOr<SupervisorProcess> StartReapedSupervisor();
   std::unique_ptr<LocalSupervisorConnection> Connect(
       PacketSocket socket, SupervisorObserver* observer);
@@ -65,8 +66,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   std::thread thread_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Killed supervisors may have left groups. True at first, because of earlier
-  // servers.
+  // True if killed supervisors may have left groups; at first, because of
+  // earlier servers.
   bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
   bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
   SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);

@@ -6,7 +6,7 @@
 //
 // A supervisor that does not answer in time is killed, which ends it.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_CLIENT_SANDBOX_CREATION_H_
 #define SANDBOX_CLIENT_SANDBOX_CREATION_H_

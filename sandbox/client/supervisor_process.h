@@ -22,14 +22,15 @@ struct SupervisorProcess {
 // does not mix versions.
 absl::StatusOr<UniqueFd> MakeSupervisorImage();
 
-// Starts a supervisor, which the caller must reap. For any thread; takes about
-// a millisecond.
+// Starts a supervisor, which the caller must reap. May be called from any
+// thread; takes about a millisecond.
 absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image);
 
 // Returns true if a supervisor that got no request yet still runs.
 bool IsAlive(const SupervisorProcess& supervisor);
 
-// Sends SIGKILL, unless the process was reaped. For the event loop's thread.
+// Sends SIGKILL, unless the process was reaped. Called on the event loop's
+// thread only.
 void KillSupervisor(const UniqueFd& pidfd);
 
 }  // namespace sandbox

@@ -20,8 +20,8 @@ struct ClientHello {
   State state = State::kMalformed;
   // The name as the client sent it; empty: it sent none.
   std::string server_name;
-  // The extension encrypted_client_hello is there, which hides another name.
-  // Browsers also send it without such a name; no difference can be seen.
+  // True if the extension encrypted_client_hello is there, which hides another
+  // name. Browsers also send it without such a name; no difference can be seen.
   bool encrypted = false;
 };
 

@@ -42,7 +42,7 @@ struct ConnectionHost {
   uint64_t moved_bytes = 0;
 };
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class Connection {
  public:
   // `port`: the dialled port. `on_end` is called once, may destroy the

@@ -19,7 +19,8 @@
 
 namespace egress {
 
-// For the thread of its loop. The destructor ends the attempt without `done`.
+// Used on the thread of its loop only. The destructor ends the attempt without
+// `done`.
 class Connector {
  public:
   struct Outcome {

@@ -20,7 +20,7 @@
 
 namespace egress {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class Credentials {
  public:
   // Unavailable: there is no value now; the message has the reason, and no

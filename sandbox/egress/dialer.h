@@ -14,7 +14,8 @@
 
 namespace egress {
 
-// For the thread of its loop. The destructor ends the attempt without `done`.
+// Used on the thread of its loop only. The destructor ends the attempt without
+// `done`.
 class Dialer {
  public:
   // Gets a connected socket and its address; an invalid socket if no address

@@ -14,7 +14,7 @@
 
 namespace egress {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class DnsServer {
  public:
   // `udp` is bound, `tcp` listens; both do not block. `loop` and `service` must
@@ -38,7 +38,7 @@ class DnsServer {
   void OnUdp();
   void OnTcp();
   void OnClient(int fd);
-  // False: the client is gone, or does not read its answers.
+  // Returns false if the client is gone, or does not read its answers.
   bool Serve(Client& client);
   void Remove(int fd);
 

@@ -60,7 +60,7 @@ class Flow {
   bool Discard();
   bool Splice();
   bool Drain();
-  // The sender has closed its side.
+  // Shuts `to` down for writing, after the sender has closed its side.
   bool PassEndOn();
   // Counts bytes that were moved in this turn.
   void Spend(size_t bytes);

@@ -29,8 +29,8 @@ class NamePattern {
   // the message names what is allowed.
   static absl::StatusOr<NamePattern> Parse(absl::string_view text);
 
-  // `name` is normalized. "*.example.com" matches all names below example.com,
-  // but not example.com.
+  // Returns true if the pattern matches `name`, which is normalized.
+  // "*.example.com" matches all names below example.com, but not example.com.
   bool Matches(absl::string_view name) const;
 
   // True if this pattern matches all names that the other one matches.

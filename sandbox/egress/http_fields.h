@@ -40,8 +40,8 @@ std::vector<absl::string_view> ValuesOf(const HttpFields& fields,
 bool Lists(const HttpFields& fields, absl::string_view name,
            absl::string_view element);
 
-// Fields that concern one connection and are replaced: Connection, Keep-Alive
-// and Proxy-Connection.
+// Returns true for the fields that concern one connection and are replaced:
+// Connection, Keep-Alive and Proxy-Connection.
 bool ConcernsConnection(absl::string_view name);
 
 // The head of the message with the first line and these fields.

@@ -13,7 +13,7 @@
 
 namespace egress {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class PacketRefuser {
  public:
   // `device` is a TUN device of the sandbox's network namespace, and does not

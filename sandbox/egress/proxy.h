@@ -27,7 +27,7 @@
 
 namespace egress {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class Proxy {
  public:
   using Descriptors = std::vector<sandbox::UniqueFd>;

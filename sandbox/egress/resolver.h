@@ -18,7 +18,7 @@ struct ares_channeldata;
 
 namespace egress {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class Resolver {
  public:
   using Done = std::function<void(absl::StatusOr<std::vector<IpAddress>>)>;

@@ -24,7 +24,7 @@
 namespace egress {
 
 // A request that cannot be passed on is answered with an error in plain text.
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class ServiceExchange {
  public:
   struct Owner {

@@ -11,7 +11,7 @@
 
 namespace egress {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class SupervisorLink {
  public:
   // Passes each Update that comes to `proxy` and reports it. `on_end` is called

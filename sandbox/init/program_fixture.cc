@@ -116,7 +116,7 @@ void StartedProgram::StartSpawner(int image) {
           KeepOnly({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}).ok());
     CHECK(::dup2(socket, kSpawnerSocket) == kSpawnerSocket &&
           ::dup2(exchange, kSpawnerExchange) == kSpawnerExchange);
-    // All others are closed by the execution.
+    // The execution closes all others.
     ::syscall(SYS_close_range, kSpawnerExchange + 1, kHighFd - 1, 0);
     Execute(program, kSpawnerName);
   }

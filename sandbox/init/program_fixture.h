@@ -1,7 +1,7 @@
 // The real program, running: init as PID 1 of new namespaces and a spawner in
 // them. They see the host's files, and "cgroups" are files of the test.
 //
-// For one thread. Needs root.
+// Used by one thread only. Needs root.
 
 #ifndef SANDBOX_INIT_PROGRAM_FIXTURE_H_
 #define SANDBOX_INIT_PROGRAM_FIXTURE_H_

@@ -105,8 +105,8 @@ class Cgroup {
   // if no process is left, else the caller repeats the call: processes may take
   // any time to go, and kernels without cgroup.kill may miss one. Never waits.
   bool Kill() const;
-  // Signal() for those processes of the group that belong to `process_group`,
-  // which must be > 0.
+  // Signals those processes of the group that belong to `process_group`, which
+  // must be > 0.
   void SignalProcessGroup(int signal, pid_t process_group) const;
 
   // See CgroupCounters.
@@ -130,9 +130,9 @@ class Cgroup {
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
   CgroupCounters& Counters() const;
-  // v1 and v2: 0 prevents new processes, "max" allows them.
+  // `number` "0" prevents new processes, "max" allows them, in v1 and v2.
   absl::Status SetMaxProcesses(absl::string_view number) const;
-  // `process_group` 0: all processes.
+  // With `process_group` 0, signals all processes.
   void SignalOnce(int signal, pid_t process_group) const;
 
   CgroupVersion version_ = CgroupVersion::kV2;
@@ -141,9 +141,9 @@ class Cgroup {
   std::vector<UniqueFd> entries_;
   // Null until they are read first.
   mutable std::unique_ptr<CgroupCounters> counters_;
-  // Kill() has prevented new processes.
+  // True once Kill() has prevented new processes.
   mutable bool closed_ = false;
-  // One of the hierarchies does not have the group any more.
+  // True if one of the hierarchies does not have the group any more.
   bool partly_removed_ = false;
 };
 

@@ -40,7 +40,7 @@ class CounterFile {
   std::string Read();
   // The number that the file consists of, or 0.
   uint64_t ReadNumber();
-  // False: the kernel refuses it.
+  // Returns false if the kernel refuses it.
   bool Write(absl::string_view text);
 
  private:
@@ -70,7 +70,7 @@ class CgroupCounters {
   absl::Status Restart();
 
  private:
-  // Since the group was made.
+  // Totals since the group was made.
   CgroupUsage Total();
   absl::Duration TotalCpuTime();
 
@@ -83,7 +83,7 @@ class CgroupCounters {
   CounterFile cpu_;
   CounterFile cpu_user_;
   CounterFile cpu_system_;
-  // At the last restart.
+  // The totals at the last restart.
   CgroupUsage base_;
   absl::Duration base_cpu_time_;
 };

@@ -11,9 +11,9 @@ namespace sandbox {
 struct IsolationFeature {
   std::string name;
   bool enforced = false;
-  // Without it no sandbox can be made.
+  // True if no sandbox can be made without it.
   bool required = false;
-  // How it is enforced, or why it is not.
+  // States how it is enforced, or why it is not.
   std::string detail;
   // The part that this host does not cover. Empty: nothing is left out.
   std::string gap;

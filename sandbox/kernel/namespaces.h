@@ -69,7 +69,7 @@ absl::Status FinishNamespaces(const std::string& host_name);
 // calling process: files to be written.
 using NamespaceLimits = std::vector<UniqueFd>;
 
-// While the host's /proc is in place.
+// Call it while the host's /proc is in place.
 absl::StatusOr<NamespaceLimits> OpenNamespaceLimits();
 
 // Sets each limit to `count`, once the mounts are made: the kernel counts a

@@ -141,7 +141,7 @@ inline constexpr SocketRule kSockets[] = {
     {AF_INET6, SOCK_RAW, kAny, EPERM},
     {AF_INET6, kAny, kAny, EPROTONOSUPPORT},
 
-    // For ip and getifaddrs().
+    // Needed by ip and getifaddrs().
     {AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, 0},
     {AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE, 0},
 

@@ -48,7 +48,8 @@ struct OutputLogState {
   // The discarded bytes between `begin` and `end`; equal if there are none.
   uint64_t gap_begin = 0;
   uint64_t gap_end = 0;
-  // All bytes were discarded after the command had ended; `begin` is `end`.
+  // True if all bytes were discarded after the command had ended; then `begin`
+  // is `end`.
   bool expired = false;
   int64_t start_time_ns = 0;
 };
@@ -177,22 +178,24 @@ class OutputLogWriter {
   // them.
   size_t unpublished_ = 0;
   uint64_t retain_bytes_ = UINT64_MAX;
-  // With kHeadAndTail: how many bytes before the gap are kept.
+  // With kHeadAndTail, the number of bytes that are kept before the gap.
   uint64_t head_ = 0;
   Overflow overflow_ = Overflow::kDropOldest;
   uint64_t step_;
-  // With kBlock: callers have stored everything before this offset.
+  // With kBlock, callers have stored everything before this offset.
   uint64_t acknowledged_ = 0;
-  // [hole_begin_, hole_end_), a part of the dropped bytes, is a hole already.
+  // The part [hole_begin_, hole_end_) of the dropped bytes is a hole in the
+  // file already.
   uint64_t hole_begin_ = 0;
   uint64_t hole_end_ = 0;
 };
 
-// state() and Read() may wait for the disk, for ever if it hangs: they are for
-// worker threads. TryState() and TryRead() never wait, and return no value
-// where they would have to; the caller then repeats the call as state() or
-// Read() on a worker. On a file system that cannot read without waiting
-// (EOPNOTSUPP, as a tmpfs before Linux 6.6) they never return a value.
+// Reads a log while its writer works. state() and Read() may wait for the disk,
+// for ever if it hangs: call them on worker threads. TryState() and TryRead()
+// never wait, and return no value where they would have to; the caller then
+// repeats the call as state() or Read() on a worker. On a file system that
+// cannot read without waiting (EOPNOTSUPP, as a tmpfs before Linux 6.6) they
+// never return a value.
 class OutputLogReader {
  public:
   // May wait for the disk.

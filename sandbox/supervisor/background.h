@@ -19,7 +19,8 @@ class Background {
 
   // Waits for a function that runs, and drops those that have not begun.
   virtual ~Background() = default;
-  // Runs `function` after those that were given before. For the owner's thread.
+  // Runs `function` after those that were given before. Called on the owner's
+  // thread only.
   virtual void Run(Function function) = 0;
 };
 

@@ -29,8 +29,8 @@ void CommandEnding::Enter(State next) {
       CHECK(state_ == State::kNone);
       break;
     case State::kRecording:
-      // From kNone: the command failed to start. From kRecording: a later
-      // version of an end that the disk has not taken yet.
+      // From kNone, if the command failed to start. From kRecording, if a later
+      // version replaces an end that the disk has not taken yet.
       CHECK(state_ != State::kOver);
       break;
     case State::kOver:

@@ -6,7 +6,8 @@
 // The steps stand from top to bottom in command_ending.cc: OnReaped finds the
 // cause, Drain waits for the output, Record writes exit.pb, Finish reports.
 //
-// For the event loop's thread. Not movable: the end writer refers to it.
+// Used on the event loop's thread only. Not movable: the end writer refers to
+// it.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_ENDING_H_
 #define SANDBOX_SUPERVISOR_COMMAND_ENDING_H_
@@ -57,8 +58,9 @@ class CommandEnding {
   bool OnReaped(const Reaped& reaped, const wire::Usage& usage);
   // Waits for the output, at most for `limit`; see CommandOutput::Drain.
   void Drain(wire::ExecutionRecord end, absl::Duration limit);
-  // CommandOutput has reached the end of all streams, or the limit is over.
-  // `left_open`: a process outside of the command still holds a stream open.
+  // Called when CommandOutput has reached the end of all streams, or the limit
+  // is over. `left_open`: a process outside of the command still holds a stream
+  // open.
   void OnDrained(bool left_open);
 
   // Replaces the three steps for a command that failed to start.
@@ -97,12 +99,12 @@ class CommandEnding {
   CommandOutput* const output_;
   const Report report_;
   State state_ = State::kNone;
-  // All facts so far.
+  // The facts that are known so far.
   EndingFacts facts_;
   // The facts at the moment when the command was reaped. What happens to its
   // descendants later must not change the cause.
   EndingFacts at_exit_;
-  // From Drain() on, without `streams`.
+  // Valid from Drain() on; has no `streams`.
   wire::ExecutionRecord end_;
   bool forced_ = false;
   EndWriter writer_;

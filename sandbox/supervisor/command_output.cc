@@ -13,7 +13,7 @@
 namespace sandbox {
 namespace {
 
-// Between looks at a stream that waits for room or for the disk.
+// The delay between looks at a stream that waits for room or for the disk.
 constexpr absl::Duration kBlockedRetry = absl::Milliseconds(50);
 constexpr absl::Duration kExpireRetry = absl::Milliseconds(200);
 
@@ -51,7 +51,7 @@ void CommandOutput::Drain(absl::Duration limit) {
   Enter(State::kDraining);
   Pump();
   if (state_ == State::kDraining && closed()) {
-    // Closed before the command exited.
+    // The command closed its output before it exited.
     Enter(State::kClosed);
   }
 }

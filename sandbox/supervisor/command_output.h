@@ -5,7 +5,7 @@
 //                \-> OVERDUE -> CLOSED
 //                 \________\-> LEFT_OPEN -> CLOSED
 //
-// For the event loop's thread. Not movable: the loop refers to it.
+// Used on the event loop's thread only. Not movable: the loop refers to it.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_OUTPUT_H_
 #define SANDBOX_SUPERVISOR_COMMAND_OUTPUT_H_
@@ -37,8 +37,9 @@ class CommandOutput {
     std::function<void()> changed;
     // See OutputChannel.
     std::function<void(wire::ExitRecord::Cause)> must_kill;
-    // Drain() is over; the argument says whether a descendant still holds the
-    // output open. Called again with false if that closes it later.
+    // Called when Drain() is over; `left_open` is true if a descendant still
+    // holds the output open. Called again with false if the descendant closes
+    // it later.
     std::function<void(bool left_open)> drained;
   };
 
@@ -75,7 +76,7 @@ class CommandOutput {
   // Adds the range that each log holds now.
   void AddStates(
       google::protobuf::RepeatedPtrField<wire::StreamState>* states) const;
-  // A stream waits for the disk.
+  // True while a stream waits for the disk.
   bool refused() const;
   // Why a log lacks some of the output; see OutputChannel.
   std::optional<wire::ExitRecord::Cause> loss() const;

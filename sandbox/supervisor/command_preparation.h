@@ -1,6 +1,6 @@
 // Makes everything that a command needs before it is started.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_PREPARATION_H_
 #define SANDBOX_SUPERVISOR_COMMAND_PREPARATION_H_
@@ -19,7 +19,7 @@
 namespace sandbox {
 
 struct PreparedCommand {
-  // With start.pb, which is not synced yet.
+  // They include start.pb, which is not synced yet.
   ExecutionFiles files;
   std::unique_ptr<CommandGroup> group;
   // The command's descriptors 0, 1 and 2.

@@ -1,7 +1,7 @@
 // The processes of one command: the command itself, called the leader, and all
 // that live in its cgroup, which may outlive it.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_
 #define SANDBOX_SUPERVISOR_COMMAND_PROCESSES_H_
@@ -31,7 +31,7 @@ class CommandProcesses {
   CommandProcesses(Timers* timers, std::function<void()> all_dead)
       : timers_(timers), all_dead_(std::move(all_dead)) {}
 
-  // Once, before all else.
+  // Call it once, before all else.
   void SetGroup(std::unique_ptr<CommandGroup> group) {
     group_ = std::move(group);
   }
@@ -60,8 +60,9 @@ class CommandProcesses {
   void NoteKilled();
   void WriteKilled(wire::ExitRecord* exit) const { killed_.WriteTo(exit); }
 
-  // Hands the cgroup over to `take`, which leaves it where it is if a process
-  // lives in it: false. Else there is no group any more, and killing stops.
+  // Hands the cgroup over to `take`. If a process lives in the group, `take`
+  // leaves it where it is, and both return false. Otherwise this object has no
+  // group any more, and killing stops.
   bool ReleaseGroup(
       const std::function<bool(std::unique_ptr<CommandGroup>&)>& take);
 

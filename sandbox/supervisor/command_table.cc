@@ -13,7 +13,7 @@ namespace {
 // first one, and the longest one if a process is slow to end.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
 constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
-// Between attempts to write to a disk that fails.
+// The delay between attempts to write to a disk that fails.
 constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
 }  // namespace

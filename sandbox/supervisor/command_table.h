@@ -1,7 +1,7 @@
 // The commands of one sandbox by the id of their execution, from their start to
 // the removal of what is left of them.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_TABLE_H_
 #define SANDBOX_SUPERVISOR_COMMAND_TABLE_H_
@@ -34,7 +34,7 @@ class CommandTable {
   // Calls `done` when the command runs or has failed to start, or with the
   // error that prevented the attempt. EXECUTION_EXISTS: the id is taken.
   void Start(wire::StartExecution start, const Done& done);
-  // NO_SUCH_EXECUTION: there is none.
+  // Fails with NO_SUCH_EXECUTION if there is none.
   absl::StatusOr<SupervisedCommand*> Find(const std::string& id) const;
   // Kills the command, waits for its end and removes everything of it, then
   // calls `done`.
@@ -42,7 +42,8 @@ class CommandTable {
   // The end of the command was reported; the command may be on the stack.
   void OnEnd(const std::string& id);
 
-  // This is the process of a command, which has not been reaped.
+  // Returns true if this is the process of a command, which has not been
+  // reaped.
   bool Owns(pid_t pid);
   // Reaps the command whose process this is. False: the process belongs to no
   // command.
@@ -51,7 +52,7 @@ class CommandTable {
   // The sandbox is about to be deleted, and all commands with it.
   void Condemn(wire::ExitRecord::Cause cause);
   bool AnyRuns() const;
-  // A command was killed because init ended.
+  // Returns true if a command was killed because init ended.
   bool AnyIsLost() const;
   void ReleaseCgroups();
   void Clear() { commands_.clear(); }

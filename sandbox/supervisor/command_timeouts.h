@@ -1,7 +1,7 @@
 // The time limits of one command: wall and CPU time, the grace period between
 // a polite signal and SIGKILL, and how long its output is drained.
 //
-// For the event loop's thread. Not movable: timers refer to it.
+// Used on the event loop's thread only. Not movable: timers refer to it.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_TIMEOUTS_H_
 #define SANDBOX_SUPERVISOR_COMMAND_TIMEOUTS_H_
@@ -23,9 +23,10 @@ class CommandTimeouts {
   struct Callbacks {
     // Returns the CPU time that all processes of the command have used.
     std::function<absl::StatusOr<absl::Duration>()> cpu_time;
-    // WALL_TIMEOUT or CPU_TIMEOUT, once. The grace period begins.
+    // Called once, with WALL_TIMEOUT or CPU_TIMEOUT, when the grace period
+    // begins.
     std::function<void(wire::ExitRecord::Cause)> expired;
-    // The grace period is over.
+    // Called when the grace period is over.
     std::function<void()> must_kill;
   };
 
@@ -35,20 +36,20 @@ class CommandTimeouts {
   CommandTimeouts(const CommandTimeouts&) = delete;
   CommandTimeouts& operator=(const CommandTimeouts&) = delete;
 
-  // The command has a limit of CPU time.
+  // True if the command has a limit of CPU time.
   bool limits_cpu() const { return cpu_ > absl::ZeroDuration(); }
   // How long a descendant that holds the output open delays the end.
   absl::Duration drain() const { return drain_; }
 
-  // The command runs: its wall and CPU time begin.
+  // Begins wall and CPU time. Called when the command runs.
   void Start();
-  // The command has exited: its wall and CPU time can no longer expire. A grace
-  // period continues, since descendants may live.
+  // Ends wall and CPU time, which can no longer expire. Called when the command
+  // has exited. A grace period continues, since descendants may live.
   void OnExit();
 
   // Calls must_kill after `grace`. Never postpones an earlier kill.
   void KillAfter(absl::Duration grace);
-  // Nothing is left to kill.
+  // Called when nothing is left to kill.
   void CancelKill() { kill_.Cancel(); }
 
  private:

@@ -139,7 +139,8 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // SETPCAP only to empty the bounding set after the exec, which takes user
   // 0's capabilities from it.
   RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
-  // Last: commands inherit it.
+  // Loaded last, since the steps above need calls that it refuses; commands
+  // inherit it.
   RETURN_IF_ERROR(seccomp::LoadProfile(profile));
   return ExecuteImage(image, kSpawnerName);
 }

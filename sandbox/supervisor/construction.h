@@ -1,7 +1,7 @@
 // Makes a sandbox: namespaces, ids, mounts, init and the spawner, in this
 // order. Nothing untrusted runs before all of them exist.
 //
-// For the supervisor's one thread.
+// Used by the supervisor's one thread.
 
 #ifndef SANDBOX_SUPERVISOR_CONSTRUCTION_H_
 #define SANDBOX_SUPERVISOR_CONSTRUCTION_H_
@@ -42,7 +42,7 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
 
 // The properties of a sandbox that are known only when it is requested.
 struct Particulars {
-  // None is at, above or below another one.
+  // No path of them is equal to, above or below another one.
   std::vector<WorkspaceMount> workspaces;
   // 0: no limit.
   uint64_t memory_bytes = 0;

@@ -1,7 +1,7 @@
 // The supervisor's side of the control socket: one connection at a time, the
 // newest.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_CONTROL_SOCKET_H_
 #define SANDBOX_SUPERVISOR_CONTROL_SOCKET_H_
@@ -48,7 +48,7 @@ class ControlSocket {
   // of the same execution.
   void SendOutputChange(wire::OutputChange change);
 
-  // Nothing waits to be sent.
+  // True if nothing waits to be sent.
   bool idle() const { return queue_.empty() && changed_.empty(); }
 
  private:
@@ -60,7 +60,7 @@ class ControlSocket {
   void Adopt(PacketSocket socket);
   void OnReady(uint32_t events);
   void Accept();
-  // False: no request waits, or the server is gone.
+  // Returns false if no request waits, or the server is gone.
   bool ReceiveOne();
   // Fails as PacketSocket::Send() does.
   absl::Status SendNext();
@@ -78,7 +78,7 @@ class ControlSocket {
   Timer flush_timer_;
   Timer changes_timer_;
   std::deque<Outgoing> queue_;
-  // By execution.
+  // The changes to send, by execution.
   std::map<std::string, wire::OutputChange> changed_;
 };
 

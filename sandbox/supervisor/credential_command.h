@@ -20,8 +20,8 @@
 
 namespace sandbox {
 
-// For the thread of its loop, in which SIGCHLD is blocked. Its destructor kills
-// the command.
+// Used on the thread of its loop only, where SIGCHLD is blocked. Its destructor
+// kills the command.
 class CredentialCommand {
  public:
   // Gets what the command printed, at most one byte more than a value may have;
@@ -36,7 +36,7 @@ class CredentialCommand {
   absl::Status Start();
 
   bool Owns(pid_t pid) const { return pidfd_.valid() && pid == pid_; }
-  // Reaps the command if it is `pid`, which has ended.
+  // Reaps the command and returns true, if it is `pid`, which has ended.
   bool ReapIfOwn(pid_t pid);
 
   static constexpr absl::Duration kPatience = absl::Seconds(10);

@@ -79,7 +79,8 @@ absl::StatusOr<std::string> ReadCredentialFile(
   }
   RETURN_IF_ERROR(
       CheckIsUnseen(absl::StrCat("/proc/self/fd/", file.get()), seen));
-  // One byte more shows that the file is too long.
+  // Two bytes more for the end of a line, and one that shows that the file is
+  // too long.
   std::string bytes(kMaxCredential + 3, '\0');
   const ssize_t got = ::read(file.get(), &bytes[0], bytes.size());
   if (got < 0) {

@@ -26,7 +26,7 @@ absl::StatusOr<std::string> CheckCredential(absl::string_view bytes);
 absl::StatusOr<std::string> ReadCredentialFile(
     const std::string& path, const std::vector<std::string>& seen);
 
-// FailedPrecondition: `path`, if it exists, leads into one of `seen`.
+// Fails with FailedPrecondition if `path` exists and leads into one of `seen`.
 absl::Status CheckIsUnseen(const std::string& path,
                            const std::vector<std::string>& seen);
 

@@ -26,7 +26,8 @@ constexpr size_t kMaxRequest = 1024;
 constexpr char kFailure[] =
     "the server cannot read its credential; the server's log says why";
 
-// No word leads into a directory in which a program inside could change it.
+// Fails if a word leads into a directory in which a program inside could change
+// it.
 absl::Status CheckWords(const CredentialServer::Source& source,
                         const std::vector<std::string>& seen) {
   for (const std::string& word : source.command()) {

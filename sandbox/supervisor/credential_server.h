@@ -24,7 +24,7 @@
 
 namespace sandbox {
 
-// For the thread of its loop.
+// Used on the thread of its loop only.
 class CredentialServer {
  public:
   using Source = ::corral::supervisor::v1::CredentialSource;

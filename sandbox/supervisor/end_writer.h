@@ -1,7 +1,7 @@
 // Writes the record of a command's end to disk, and retries until the disk
 // takes it.
 //
-// For the event loop's thread. Not movable: a timer refers to it.
+// Used on the event loop's thread only. Not movable: a timer refers to it.
 
 #ifndef SANDBOX_SUPERVISOR_END_WRITER_H_
 #define SANDBOX_SUPERVISOR_END_WRITER_H_
@@ -48,7 +48,7 @@ class EndWriter {
   RecordSync* const sync_;
   ExecutionFiles* const files_;
   const std::function<void()> written_;
-  // For messages: the execution's id.
+  // The execution's id, for messages.
   std::string id_;
   // The record to write.
   std::string sealed_;

@@ -13,25 +13,27 @@ namespace sandbox {
 namespace wire = ::corral::supervisor::v1;
 
 struct EndingFacts {
-  // From waitpid(2).
+  // The status of waitpid(2).
   int wait_status = 0;
-  // Why the supervisor first decided to kill the command: a deletion, or lost
-  // output. The command may have ended by itself all the same.
+  // The first reason for which the supervisor decided to kill the command: a
+  // deletion, or lost output. The command may have ended by itself all the
+  // same.
   std::optional<wire::ExitRecord::Cause> condemned;
   // The timeout that expired: WALL_TIMEOUT or CPU_TIMEOUT.
   std::optional<wire::ExitRecord::Cause> timed_out;
   // Signals that clients sent to the command, and SIGKILL after a grace period.
   std::set<int> client_signals;
-  // The kernel killed a process of the command for lack of memory. As far as
-  // its log says, that was the command itself.
+  // True if the kernel killed a process of the command for lack of memory. As
+  // far as the kernel's log says, that was the command itself.
   bool oom_victim = false;
-  // Init has ended or is about to, and the kernel kills all commands with it.
+  // True if init has ended or is about to; the kernel kills all commands with
+  // it.
   bool init_ends = false;
   // Why the logs lack some of the output: OUTPUT_LIMIT or OUTPUT_FAILED.
   std::optional<wire::ExitRecord::Cause> output_loss;
 };
 
-// The command was killed by SIGKILL.
+// Returns true if the command was killed by SIGKILL.
 bool IsKilled(const EndingFacts& facts);
 
 // Returns no value if the command was killed because init ended: then it has no

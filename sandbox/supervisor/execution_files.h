@@ -42,18 +42,19 @@ class ExecutionFiles {
   OutputLogWriter TakeLog(wire::Stream stream);
   void CloseUntakenLogs() { logs_.clear(); }
 
-  // Path of the directory.
+  // The path of the directory.
   const std::string& directory() const { return directory_; }
   std::string LogPath(wire::Stream stream) const;
 
-  // Writes start.pb, without the command's argv and environment: `original` has
-  // them. Once.
+  // Writes start.pb, without the command's argv and environment, since
+  // `original` has them. Call it once.
   absl::Status WriteStart(wire::ExecutionRecord record);
   // Writes exit.pb.new with the sealed record. May be tried again until it
   // succeeds.
   absl::Status WriteEnd(const std::string& sealed);
 
-  // After an error something is left, and the caller may try again.
+  // Removes the directory. After an error something is left, and the caller may
+  // try again.
   absl::Status Remove();
 
  private:

@@ -17,9 +17,9 @@ namespace wire = ::corral::supervisor::v1;
 
 // The same moment by two clocks, in nanoseconds.
 struct Instant {
-  // Since 1970. May jump, also backwards.
+  // The wall clock, since 1970. May jump, also backwards.
   int64_t unix_ns;
-  // Only differences mean anything.
+  // The monotonic clock. Only differences mean anything.
   int64_t monotonic_ns;
 
   static Instant Now();
@@ -35,12 +35,12 @@ class ExecutionTimes {
   // wall_time_ns, to now. No time is before the one that it follows.
   void Create(wire::ExecutionRecord* record) const;
   void Start(wire::ExecutionRecord* record);
-  // Without a start the command failed to start and has no wall time.
+  // A command without a start failed to start, and has no wall time.
   void End(wire::ExecutionRecord* record) const;
 
  private:
   Clock clock_;
-  // By the monotonic clock.
+  // When it started, by the monotonic clock.
   int64_t started_ns_ = 0;
 };
 

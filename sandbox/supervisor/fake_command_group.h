@@ -1,6 +1,6 @@
 // A CommandGroup that records what is asked of it and signals nobody.
 //
-// For one thread.
+// Used by one thread only.
 
 #ifndef SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_
 #define SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_
@@ -28,9 +28,9 @@ class FakeCommandGroup final : public CommandGroup {
     std::string calls;
     // The processes that live in the group.
     std::vector<pid_t> pids;
-    // Kill() leaves processes behind.
+    // True: Kill() leaves processes behind.
     bool survives = false;
-    // Recycle() succeeds when no process lives in the group.
+    // True: Recycle() succeeds when no process lives in the group.
     bool recyclable = false;
     CgroupVersion version = CgroupVersion::kV2;
     CgroupUsage usage;

@@ -1,6 +1,6 @@
 // A command's standard input: a pipe, or its terminal's master.
 //
-// For the event loop's thread. Not movable: the loop refers to it.
+// Used on the event loop's thread only. Not movable: the loop refers to it.
 
 #ifndef SANDBOX_SUPERVISOR_INPUT_CHANNEL_H_
 #define SANDBOX_SUPERVISOR_INPUT_CHANNEL_H_
@@ -40,7 +40,7 @@ class InputChannel {
   // nothing was taken.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
 
-  // Where data that is appended begins.
+  // The offset at which appended data begins.
   uint64_t next_offset() const { return accepted_ + pending_.size(); }
 
   // Closes the input and answers all waiting calls.

@@ -57,7 +57,7 @@ bool MayBeOomVictim(pid_t pid, uint32_t first_id) {
   char record[kRecordSize];
   while (kmsg.valid()) {
     const ssize_t got = ::read(kmsg.get(), record, sizeof(record));
-    // EPIPE: the oldest records were overwritten meanwhile.
+    // EPIPE means that the oldest records were overwritten meanwhile.
     if (got <= 0 && errno != EPIPE && errno != EINTR) {
       break;
     }

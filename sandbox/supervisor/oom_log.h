@@ -24,7 +24,8 @@ class OomLog {
 
   void Take(absl::string_view record);
 
-  // False: the log names other processes of the sandbox, and not this one.
+  // Returns false if the log names other processes of the sandbox, and not this
+  // one.
   bool MayBeVictim() const { return is_victim_ || !others_; }
 
  private:

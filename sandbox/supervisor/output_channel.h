@@ -1,7 +1,7 @@
 // One output stream of a running command: from its pipe, or from its terminal's
 // master, into its log.
 //
-// For the event loop's thread. Not movable: the loop refers to it.
+// Used on the event loop's thread only. Not movable: the loop refers to it.
 
 #ifndef SANDBOX_SUPERVISOR_OUTPUT_CHANNEL_H_
 #define SANDBOX_SUPERVISOR_OUTPUT_CHANNEL_H_
@@ -55,11 +55,11 @@ class OutputChannel final : private QuotaLog {
   wire::Stream kind() const { return kind_; }
   // Returns what the log holds.
   wire::StreamState state() const;
-  // Nothing more will come.
+  // True once nothing more will come.
   bool closed() const { return !source_.valid(); }
-  // Writers wait until the log has room or the disk accepts data.
+  // True while writers wait until the log has room or the disk accepts data.
   bool blocked() const { return !closed() && wait_ != Wait::kForData; }
-  // Writers wait for the disk.
+  // True while writers wait for the disk.
   bool refused() const { return !closed() && wait_ == Wait::kForDisk; }
   // Why the log lacks some of the output: OUTPUT_LIMIT with Overflow::kKill, or
   // OUTPUT_FAILED unless the disk recovers before Close(). No value: the log is
@@ -93,7 +93,8 @@ class OutputChannel final : private QuotaLog {
   // Moves data once and adds its size to `moved`. Returns what to wait for
   // before the next move, if anything.
   std::optional<Wait> Step(size_t* moved);
-  // How much may be moved now, by the log's policy and the sandbox's quota.
+  // The number of bytes that may be moved now, by the log's policy and the
+  // sandbox's quota.
   size_t Room();
   // Returns the number of bytes; 0 at end of stream; Unavailable if no data is
   // ready.
@@ -120,7 +121,7 @@ class OutputChannel final : private QuotaLog {
   std::string unwritten_;
   // The state of the log when it was released.
   wire::StreamState released_;
-  // Disk that is charged to the quota.
+  // The bytes of disk that are charged to the quota.
   uint64_t charged_ = 0;
   bool settled_ = false;
   bool failing_ = false;

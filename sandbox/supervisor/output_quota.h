@@ -3,7 +3,7 @@
 // largest running logs drop data if their policy allows it; after that no space
 // is left, and each log follows its policy for a full log.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_OUTPUT_QUOTA_H_
 #define SANDBOX_SUPERVISOR_OUTPUT_QUOTA_H_
@@ -25,7 +25,7 @@ class QuotaLog {
   virtual uint64_t droppable_bytes() const = 0;
   // Keeps no more than about `bytes`.
   virtual void Trim(uint64_t bytes) = 0;
-  // There is room again.
+  // Called when there is room again.
   virtual void Resume() = 0;
 
  protected:

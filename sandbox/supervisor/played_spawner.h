@@ -1,7 +1,7 @@
 // A Spawner whose other end a test plays. The commands that it starts are
 // children of the test, which do nothing until the test makes them exit.
 //
-// For one thread.
+// Used by one thread only.
 
 #ifndef SANDBOX_SUPERVISOR_PLAYED_SPAWNER_H_
 #define SANDBOX_SUPERVISOR_PLAYED_SPAWNER_H_

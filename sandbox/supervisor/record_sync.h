@@ -2,8 +2,8 @@
 // them in the background, soon after they were written, since a disk may be
 // slow. A failure is reported to the storage status and retried.
 //
-// For the event loop's thread, which never waits for the disk here. What is not
-// synced when this is destroyed is left to the kernel.
+// Used on the event loop's thread only, and never makes it wait for the disk.
+// What is not synced when this is destroyed is left to the kernel.
 
 #ifndef SANDBOX_SUPERVISOR_RECORD_SYNC_H_
 #define SANDBOX_SUPERVISOR_RECORD_SYNC_H_
@@ -43,19 +43,19 @@ class RecordSync {
   // The execution is about to be deleted: from now on nothing is opened or made
   // in `directory`.
   void Cancel(const std::string& directory);
-  // All executions are about to be deleted: nothing is synced any more.
+  // Syncs nothing any more. Called when all executions are about to be deleted.
   void Stop();
 
  private:
   struct Job {
     // The content of exit.pb.new. Empty: only start.pb is synced.
     std::string end;
-    // Writes everything again: a sync failed before, after which the kernel
-    // treats data that it could not write as written.
+    // True to write everything again, since a sync has failed: after that, the
+    // kernel treats data that it could not write as written.
     bool rewrite = false;
   };
   using Jobs = std::map<std::string, Job>;
-  // By directory: why it failed.
+  // Why a sync failed, by directory.
   using Failures = std::map<std::string, absl::Status>;
   using Opened = std::map<std::string, DurableExecution>;
 
@@ -63,7 +63,7 @@ class RecordSync {
   void HandOver();
   void OnDone(const Jobs& jobs, const Failures& failures);
   void UpdateStorage();
-  // In the background.
+  // Runs in the background.
   Failures Sync(const Jobs& jobs);
   Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Cancelled(const std::string& directory) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -76,7 +76,7 @@ class RecordSync {
   // The directory that was handed over last.
   std::string last_;
   Failures failures_;
-  // Jobs were handed over and are not done.
+  // True while jobs that were handed over are not done.
   bool busy_ = false;
   Timer timer_;
 

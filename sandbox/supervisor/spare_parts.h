@@ -2,7 +2,7 @@
 // them takes longer than starting a program. Groups of commands that have ended
 // are used again: removing one takes longer still.
 //
-// For the event loop's thread. Not movable: a timer refers to it.
+// Used on the event loop's thread only. Not movable: a timer refers to it.
 
 #ifndef SANDBOX_SUPERVISOR_SPARE_PARTS_H_
 #define SANDBOX_SUPERVISOR_SPARE_PARTS_H_
@@ -35,10 +35,10 @@ class SpareParts {
   SpareParts(const SpareParts&) = delete;
   SpareParts& operator=(const SpareParts&) = delete;
 
-  // Before groups are prepared or taken.
+  // Call it before groups are prepared or taken.
   void SetGroups(MakeGroup make_group) { make_group_ = std::move(make_group); }
-  // Path of the directory that holds a directory for each execution. Before
-  // files are prepared or taken.
+  // `directory` is the path of the directory that holds a directory for each
+  // execution. Call it before files are prepared or taken.
   void SetDirectory(std::string directory) {
     directory_ = std::move(directory);
   }
@@ -49,7 +49,7 @@ class SpareParts {
   void PrepareFiles();
 
   // Keeps the group of a command that has ended for another one, or removes it.
-  // False: a process lives in it, and nothing was done.
+  // Returns false if a process lives in it; then nothing was done.
   bool GiveBack(std::unique_ptr<CommandGroup>& group);
 
   // The spare, or a new one. The files get the name `id`: AlreadyExists if it

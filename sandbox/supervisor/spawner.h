@@ -1,7 +1,7 @@
 // The supervisor's connection to the spawner, which starts commands. One
 // request is under way at a time, others wait in order.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_SPAWNER_H_
 #define SANDBOX_SUPERVISOR_SPAWNER_H_
@@ -31,10 +31,10 @@ class Spawner {
   // must remain until `done` is called.
   struct Job {
     const wire::CommandSpec* command = nullptr;
-    // Standard input, output and error, not empty. Closed when the spawner has
-    // answered, which leaves a descriptor for the pidfd.
+    // Standard input, output and error, not empty. They are closed when the
+    // spawner has answered; that leaves a free descriptor for the pidfd.
     std::vector<UniqueFd> streams;
-    // Cgroup::EntryFds.
+    // From Cgroup::EntryFds().
     std::vector<int> group_fds;
     bool cgroup_v2 = false;
     // Called with the command's pidfd, which is invalid if there is no process,
@@ -42,8 +42,9 @@ class Spawner {
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;
   };
 
-  // `is_known` says whether a child of this process is known, apart from the
-  // one that is being started. `lost` is called when the spawner ends.
+  // `is_known` returns true for the children of this process that are known,
+  // apart from the one that is being started. `lost` is called when the spawner
+  // ends.
   static absl::StatusOr<std::unique_ptr<Spawner>> Create(
       EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
       StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost);
@@ -61,7 +62,7 @@ class Spawner {
   void SendNext();
   // Returns why the request was not sent; error 0: it was sent.
   SpawnAnswer Send(const Job& job);
-  // False: the request does not fit into the exchange.
+  // Returns false if the request does not fit into the exchange.
   bool Write(const Job& job);
   void OnAnswer();
   // Calls stopped_.Free() again and again until the request is answered.

@@ -2,7 +2,7 @@
 // has the user id of commands, so a command can stop it; the spawner, which
 // waits for the execution, would then start no other command.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_STOPPED_START_H_
 #define SANDBOX_SUPERVISOR_STOPPED_START_H_

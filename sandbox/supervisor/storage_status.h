@@ -1,6 +1,6 @@
 // Knows whether the disk accepts the files that a sandbox writes.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_STORAGE_STATUS_H_
 #define SANDBOX_SUPERVISOR_STORAGE_STATUS_H_

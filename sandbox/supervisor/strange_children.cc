@@ -57,8 +57,8 @@ absl::Status StrangeChildren::Watch() {
 void StrangeChildren::OnSignal() {
   signalfd_siginfo info;
   (void)!::read(signals_.get(), &info, sizeof(info));
-  // Later than the pidfds that are ready: a command's own watcher reaps it
-  // first, and only other children are left.
+  // Looks only after the pidfds that are ready now: the watcher of a command
+  // reaps it first, so only other children are left.
   loop_->WhenIdle([this] { Look(); });
 }
 

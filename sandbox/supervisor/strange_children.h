@@ -4,7 +4,7 @@
 //
 // They belong to the cgroup of the command that made them and die with it.
 //
-// For the event loop's thread.
+// Used on the event loop's thread only.
 
 #ifndef SANDBOX_SUPERVISOR_STRANGE_CHILDREN_H_
 #define SANDBOX_SUPERVISOR_STRANGE_CHILDREN_H_

@@ -286,7 +286,8 @@ absl::Status SupervisedCommand::Deliver(const wire::Signal& signal) {
   } else {
     processes_.SignalTree(signal.signal());
   }
-  // In time: the command's end is not seen before this returns.
+  // This is early enough: the loop sees the command's end only after this
+  // returns.
   if (signal.signal() != 0) {
     ending_.NoteClientSignal(signal.signal());
   }

@@ -7,7 +7,7 @@
 //
 // OnExit reaps it; from there on command_ending.cc carries out its end.
 //
-// For the event loop's thread. Not movable: the loop refers to it.
+// Used on the event loop's thread only. Not movable: the loop refers to it.
 
 #ifndef SANDBOX_SUPERVISOR_SUPERVISED_COMMAND_H_
 #define SANDBOX_SUPERVISOR_SUPERVISED_COMMAND_H_
@@ -44,18 +44,18 @@ class SupervisedCommand {
   // Makes what the command needs, start.pb included. If it fails, nothing is
   // left. STORAGE: its files could not be written.
   absl::Status Prepare();
-  // After Prepare(). Calls `started` once, when the command runs or has failed
-  // to start; on_state was called with the outcome. Never if the spawner ends
-  // first, which ends the sandbox.
+  // Call it after Prepare(). Calls `started` once, when the command runs or has
+  // failed to start and on_state was called with the outcome. Never calls it if
+  // the spawner ends first, which ends the sandbox.
   void Start(absl::AnyInvocable<void()> started);
 
   wire::ExecutionRecord::State state() const { return record_.state(); }
   // The record for a server, with what the logs hold now.
   wire::ExecutionRecord report() const;
-  // Its end was reported.
+  // True once its end was reported.
   bool ended() const { return ending_.over(); }
-  // It was killed because init ended: its own end is unknown and is never
-  // reported.
+  // True if it was killed because init ended: its own end is unknown and is
+  // never reported.
   bool lost() const { return state_ == State::kLost; }
 
   // A signal to a command that is still being started is delivered when it
@@ -75,7 +75,7 @@ class SupervisedCommand {
   // Kills all processes. Does not wait until they are dead.
   void Kill();
 
-  // This is the command's process, which has not been reaped.
+  // Returns true if this is the command's process, which has not been reaped.
   bool Owns(pid_t pid) { return processes_.IsLeader(pid); }
   // Reaps the command if this is its process, which has ended. False: it is
   // not.
@@ -114,7 +114,7 @@ class SupervisedCommand {
 
   CommandHost* const host_;
   State state_ = State::kStarting;
-  // Emptied once it runs: start.pb has it.
+  // Emptied once the command runs, since start.pb has it.
   wire::CommandSpec command_;
   // The record as it was reported last, without `streams`.
   wire::ExecutionRecord record_;
@@ -122,12 +122,12 @@ class SupervisedCommand {
   ExecutionFiles files_;
   // The command's own ends of its streams, until it is started.
   std::vector<UniqueFd> command_fds_;
-  // Sent while it was being started.
+  // The signals that were sent while the command was being started.
   std::vector<wire::Signal> early_signals_;
   CommandProcesses processes_;
   CommandTimeouts timeouts_;
   CommandOutput output_;
-  // Null: no standard input.
+  // Null if the command has no standard input.
   std::unique_ptr<InputChannel> input_;
   CommandEnding ending_;
   Timer reap_again_;

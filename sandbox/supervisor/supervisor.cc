@@ -93,8 +93,8 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
 Supervisor::~Supervisor() = default;
 
 void Supervisor::Run() {
-  // Before the request is read, so that a server can keep a prepared supervisor
-  // for the next request.
+  // Prepares before the request is read, so that a server can keep a prepared
+  // supervisor for the next request.
   prepared_ = Prepare();
   loop_->Run();
 }

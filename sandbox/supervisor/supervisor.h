@@ -1,7 +1,7 @@
 // One sandbox from its creation to its end: answers corrald's requests and owns
 // the executions.
 //
-// For one thread, which calls Run().
+// Used by one thread only, which calls Run().
 
 #ifndef SANDBOX_SUPERVISOR_SUPERVISOR_H_
 #define SANDBOX_SUPERVISOR_SUPERVISOR_H_
@@ -79,7 +79,8 @@ class Supervisor {
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
   bool IsInitOrSpawner(pid_t pid) const;
-  // The child is one of the supervisor's own, and no start that is under way.
+  // Returns true if the child is one of the supervisor's own, and no start that
+  // is under way.
   bool IsKnown(pid_t pid);
   StrangeChildren::Kind Recognize(pid_t pid);
   // Ends the run when nothing is left to wait for.

@@ -33,7 +33,7 @@ using ::corral::egress::v1::Policy;
 using ::corral::egress::v1::Report;
 using ::corral::egress::v1::Update;
 
-// Larger events do not exist.
+// No event is larger.
 constexpr size_t kMaxEvent = 4096;
 // Events that are taken before others get their turn.
 constexpr int kBatch = 64;
@@ -179,7 +179,7 @@ void WayOut::Send(const ::egress::InnerSockets& further) {
   const absl::Status sent =
       ::egress::SendMessage(process_.socket.get(), update, fds);
   if (!sent.ok()) {
-    // It hangs or has ended. The next process begins with the new rules.
+    // The process hangs or has ended. The next one begins with the new rules.
     LOG(WARNING) << "corral-egress does not read: " << sent.ToString();
     ::syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0);
   }

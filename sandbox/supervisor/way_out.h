@@ -4,7 +4,7 @@
 // The process is replaced when it ends; its connections break, and the
 // addresses of names stay.
 //
-// For the thread of its loop.
+// Used on the thread of its loop only.
 
 #ifndef SANDBOX_SUPERVISOR_WAY_OUT_H_
 #define SANDBOX_SUPERVISOR_WAY_OUT_H_
@@ -54,14 +54,15 @@ class WayOut {
   // connections to come obey them. EGRESS: there are too many rules or ports,
   // or a port is in use inside.
   void Allow(const wire::EgressRules& rules, Done done);
-  // All rules.
+  // Returns all rules, those that were allowed later included.
   wire::EgressRules rules() const;
 
   bool Owns(pid_t pid) const {
     return (process_.pidfd.valid() && pid == process_.pid) ||
            credentials_.Owns(pid);
   }
-  // Reaps and replaces the process if it is `pid`, which has ended.
+  // Reaps and replaces the process and returns true, if it is `pid`, which has
+  // ended.
   bool ReapIfOwn(pid_t pid);
 
  private:
@@ -91,7 +92,7 @@ class WayOut {
   EventLoop* const loop_;
   const uid_t user_;
   NetworkLog log_;
-  // In the sandbox's network namespace.
+  // A process in the sandbox's network namespace.
   const UniqueFd init_;
   ::corral::egress::v1::Start start_;
   // The sockets that start_ describes.

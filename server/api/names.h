@@ -64,7 +64,7 @@ class ExecutionName {
 
 bool IsTenantName(absl::string_view name);
 
-// [a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?
+// Returns true if `id` matches [a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?
 bool IsValidId(absl::string_view id);
 
 // Checks an id that a client chose, which may be empty. INVALID_FIELD.

@@ -111,7 +111,7 @@ class Execution {
   void UpdateInput(const corral::v1::InputState& input);
   InputQueue& input_queue() { return input_queue_; }
 
-  // Absent: it has not ended, or its output does not expire.
+  // Returns no value if it has not ended, or if its output does not expire.
   std::optional<google::protobuf::Timestamp> output_expire_time() const;
   // Updates the states of the streams from a report of the supervisor, before
   // or after the end, and calls the watchers.

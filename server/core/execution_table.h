@@ -77,7 +77,7 @@ class ExecutionTable {
   // its start get it.
   ExecutionPtr Erase(const std::string& id);
 
-  // Null: there is none.
+  // Returns null if there is none.
   ExecutionPtr Find(const std::string& id) const;
 
   // At most `limit` executions with ids after `after`, in their order.

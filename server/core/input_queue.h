@@ -72,7 +72,8 @@ class InputQueue {
   bool under_way_ ABSL_GUARDED_BY(mutex_) = false;
   // The bytes of the write that is under way.
   size_t begun_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A thread is in Advance(). It begins the next write if one ends at once.
+  // True while a thread is in Advance(). It begins the next write if one ends
+  // at once.
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

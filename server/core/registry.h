@@ -32,7 +32,7 @@ class Registry {
 
   struct Added {
     SandboxPtr sandbox;
-    // False: an earlier call with the same request made it.
+    // False if an earlier call with the same request made it.
     bool is_new;
   };
 
@@ -65,7 +65,7 @@ class Registry {
 
   void Remove(const Sandbox& sandbox);
 
-  // Null: there is none, or it cannot be read yet.
+  // Returns null if there is none, or if it cannot be read yet.
   SandboxPtr Find(const std::string& id) const;
 
   // SANDBOX_NOT_FOUND, or SANDBOX_NOT_READY (UNAVAILABLE) if it cannot be read

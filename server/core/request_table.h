@@ -90,7 +90,7 @@ class RequestTable {
     return erased;
   }
 
-  // Null: nothing has this id.
+  // Returns null if nothing has this id.
   Ptr Find(const std::string& id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;

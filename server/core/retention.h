@@ -117,7 +117,8 @@ class Retention : public std::enable_shared_from_this<Retention> {
   std::set<std::string> removing_ ABSL_GUARDED_BY(mutex_);
   // The number of Suspensions that live.
   int suspensions_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A thread is in Enforce(), and will notice what other threads change.
+  // True while a thread is in Enforce(), and will notice what other threads
+  // change.
   bool enforcing_ ABSL_GUARDED_BY(mutex_) = false;
   // The last that was set, which may have run; 0: none was.
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -123,8 +123,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void AwaitKnown(Done known);
 
   // Takes the connection that SupervisorLauncher::Create or Adopt returned.
-  // Null: no supervisor lives, and OnGone() follows. Events that came earlier
-  // take effect now. To be called once.
+  // Called once. A null `supervisor` means that none lives, and OnGone()
+  // follows. Events that came earlier take effect now.
   void Attach(std::unique_ptr<sandbox::SupervisorConnection> supervisor);
   // The callback of SupervisorLauncher::Create.
   void OnCreated(const absl::Status& status);
@@ -161,7 +161,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Lets their records be read before those of other sandboxes.
   void HurryRecords();
 
-  // Null: there is none.
+  // Returns null if there is none.
   ExecutionPtr FindExecution(const std::string& id) const {
     return executions_.Find(id);
   }
@@ -281,7 +281,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Why the supervisor is gone. The supervisor's own report counts more than
   // the server's guess.
   sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
-  // The supervisor is gone because a deletion was requested.
+  // True if the supervisor is gone because a deletion was requested.
   bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;
   // Why the sandbox was not made; OK if it was.
   absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);

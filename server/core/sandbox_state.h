@@ -94,7 +94,7 @@ class SandboxState {
   // kDeletionRequested only, and the first one counts.
   Action Handle(Event event, std::optional<Cause> cause = std::nullopt);
 
-  // Absent: no deletion was requested.
+  // Returns no value if no deletion was requested.
   std::optional<Cause> deletion_cause() const { return deletion_cause_; }
 
   // True while the sandbox is being created or recovered.

@@ -65,7 +65,7 @@ class StateDirectory {
   static absl::Status WriteDeletion(
       const std::string& sandbox_path,
       const corral::supervisor::v1::DeleteSandbox& deletion);
-  // Absent: no deletion was recorded.
+  // Returns no value if no deletion was recorded.
   static std::optional<corral::supervisor::v1::DeleteSandbox> ReadDeletion(
       const std::string& sandbox_path);
 
@@ -73,7 +73,7 @@ class StateDirectory {
   static absl::Status WriteFailure(
       const std::string& sandbox_path,
       const corral::supervisor::v1::SandboxEnd& failure);
-  // Absent: no failure was recorded.
+  // Returns no value if no failure was recorded.
   static std::optional<corral::supervisor::v1::SandboxEnd> ReadFailure(
       const std::string& sandbox_path);
 

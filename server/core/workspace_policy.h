@@ -30,7 +30,7 @@ class WorkspacePolicy {
       bool writable = false;
     };
     std::vector<MountRoot> mount_roots;
-    // Without roots, remote clients, which come over TCP, may name no
+    // True if clients come over TCP. Without roots, these may name no
     // workspace. Local clients may name what `user` may write, or read if the
     // workspace is read-only; root may name everything but the directories of
     // the system.

@@ -1,7 +1,7 @@
 // Connects a socket of a sandbox's network namespace to a server there: at
 // 127.0.0.1, then at ::1, and at no other address.
 //
-// For the thread of its loop.
+// Used on the thread of its loop only.
 
 #ifndef SERVER_PORTS_LOOPBACK_DIAL_H_
 #define SERVER_PORTS_LOOPBACK_DIAL_H_

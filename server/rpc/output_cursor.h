@@ -76,8 +76,8 @@ class OutputCursor {
     Execution::LogReader log;
     // The offset at which to stop, once it is known.
     uint64_t limit = UINT64_MAX;
-    // There is no log, because the start failed early or it was deleted. What
-    // it held is reported as a gap.
+    // True if there is no log, because the start failed early or the log was
+    // deleted. The bytes that it held are reported as a gap.
     bool missing = false;
   };
 

@@ -96,9 +96,9 @@ class OutputStream final
   bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Finish() was called.
+  // True once Finish() was called.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // OnDone was called.
+  // True once OnDone was called.
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

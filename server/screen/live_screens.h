@@ -43,7 +43,7 @@ class LiveScreens {
     // Used by the work on this screen only.
     std::shared_ptr<LiveScreen> screen;
     TimerQueue::TimePoint used;
-    // An emulator may run.
+    // True if an emulator may run.
     bool warm = false;
   };
   using Entries = std::map<std::string, Entry>;

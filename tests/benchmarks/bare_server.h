@@ -29,7 +29,7 @@ class BareServer {
   absl::StatusOr<absl::Duration> TimeHop();
 
   // The time from the first chunk to the end of a stream of that many bytes, a
-  // multiple of 64 KiB. For any thread.
+  // multiple of 64 KiB. Used by any thread.
   absl::StatusOr<absl::Duration> TimeStream(uint64_t bytes);
 
  private:

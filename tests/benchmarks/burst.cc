@@ -25,7 +25,7 @@ using ::corral::v1::RunExecutionRequest;
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
-// How many calls have ended, and the first error. For any thread.
+// How many calls have ended, and the first error. May be used by any thread.
 class Outcome {
  public:
   explicit Outcome(size_t calls) : left_(calls) {}

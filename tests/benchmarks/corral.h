@@ -1,7 +1,7 @@
 // A gRPC client of corrald with the calls that the benchmarks need.
 //
-// For any thread. Returns an error if a call fails or a command does not exit
-// with 0.
+// May be called from any thread. Returns an error if a call fails or a command
+// does not exit with 0.
 
 #ifndef TESTS_BENCHMARKS_CORRAL_H_
 #define TESTS_BENCHMARKS_CORRAL_H_

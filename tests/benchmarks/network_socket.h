@@ -22,7 +22,7 @@ void SendAtOnce(int socket);
 // Connects to an IPv4 address of `host`.
 int Connect(const char* host, const char* port);
 
-// False: the other end is gone.
+// Returns false if the other end is gone.
 bool SendAll(int socket, const char* data, size_t size);
 
 }  // namespace tests

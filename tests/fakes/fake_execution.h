@@ -42,7 +42,7 @@ class FakeExecution {
   // Writes to a stream; waits while the overflow policy blocks the writer.
   // Returns false if the command was killed.
   bool Write(corral::v1::Stream stream, absl::string_view data);
-  // Writes to TERMINAL if there is a terminal, else to STDOUT.
+  // The same as Write() to TERMINAL if there is a terminal, else to STDOUT.
   bool Print(absl::string_view data);
   // Waits for input and returns at most `size` bytes. Empty: the input ended,
   // or the command was killed.
@@ -71,8 +71,9 @@ class FakeExecution {
   bool WaitUntilEnded();
   // Until this much of the stream was written.
   void WaitForOutput(corral::v1::Stream stream, uint64_t end_offset);
-  // The next event for these cursors. No value: `no_follow` is set and there is
-  // nothing more.
+  // Waits for the next event for these cursors. `event` gets no value if
+  // `no_follow` is set and there is nothing more. Returns false if the wait was
+  // interrupted.
   bool NextEvent(Cursors& cursors, bool no_follow,
                  std::optional<corral::v1::OutputEvent>& event);
   corral::v1::ReadOutputResponse Read(const corral::v1::ReadOutputRequest&);

@@ -28,7 +28,8 @@ namespace tests {
 
 class FakePortServer {
  public:
-  // One call of ConnectPort. For one thread; everything but Finish() blocks.
+  // One call of ConnectPort. Used by one thread only; everything but Finish()
+  // blocks.
   class Call {
    public:
     using Stream = grpc::ServerReaderWriter<corral::v1::ConnectPortResponse,

@@ -1,6 +1,6 @@
 // Timers whose clock stands still until a test advances it.
 //
-// For one thread. Functions run in Advance().
+// Used by one thread only. Functions run in Advance().
 
 #ifndef TESTS_FAKES_FAKE_TIMERS_H_
 #define TESTS_FAKES_FAKE_TIMERS_H_

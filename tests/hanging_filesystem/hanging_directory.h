@@ -21,7 +21,7 @@ class HangingDirectory {
   HangingDirectory(const HangingDirectory&) = delete;
   HangingDirectory& operator=(const HangingDirectory&) = delete;
 
-  // False: this host allows no FUSE, and no other method may be called.
+  // False if this host allows no FUSE; then no other method may be called.
   bool is_mounted() const { return filesystem_ != nullptr; }
 
   // From now on, operations on and below `below` wait, as those on and below

@@ -13,7 +13,7 @@ namespace tests {
 // Not thread-safe.
 class Certificates {
  public:
-  // False: this host has no openssl command.
+  // Returns false if this host has no openssl command.
   static bool CanMake();
 
   // Puts all files into `directory`.

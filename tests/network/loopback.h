@@ -44,7 +44,7 @@ std::string Receive(int socket, size_t size);
 // or an errno, negated.
 int ReceiveEnd(int socket);
 
-// Blocks until all is sent; false: the connection is broken.
+// Blocks until all is sent. Returns false if the connection is broken.
 bool Send(int socket, absl::string_view bytes);
 
 }  // namespace tests

@@ -14,14 +14,14 @@
 
 namespace tests {
 
-// One accepted connection. For one thread.
+// One accepted connection. Used by one thread only.
 class TlsConnection {
  public:
   explicit TlsConnection(SSL* ssl) : ssl_(ssl) {}
 
   // Reads until all bytes so far end with `end`, or to the end of the stream.
   std::string ReadUntil(absl::string_view end);
-  // False: the connection is broken.
+  // Returns false if the connection is broken.
   bool Send(absl::string_view bytes);
   // Ends the connection without the end of TLS.
   void Cut();
@@ -45,7 +45,7 @@ class TlsServer {
     // The name in the certificate.
     std::string name = "api.example";
     int most_version = TLS1_3_VERSION;
-    // It ended yesterday.
+    // True if it ended yesterday.
     bool expired = false;
   };
 

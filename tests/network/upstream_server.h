@@ -51,7 +51,7 @@ void Echo(int socket);
 // Reads until the bytes end with `end`, or to the end of the stream.
 std::string ReadUntil(int socket, absl::string_view end);
 
-// Sends all bytes; false if the connection is broken.
+// Sends all bytes. Returns false if the connection is broken.
 bool SendAll(int socket, absl::string_view bytes);
 
 }  // namespace tests

@@ -1,6 +1,6 @@
 // A sandbox whose executions are on a disk of 1 MiB.
 //
-// For the test's thread.
+// Used on the test's thread only.
 
 #ifndef TESTS_SUPERVISOR_STORAGE_FIXTURE_H_
 #define TESTS_SUPERVISOR_STORAGE_FIXTURE_H_

@@ -15,8 +15,8 @@ namespace bridge {
 // The agent, with pipes as standard input and output, and our standard error.
 // It runs below a keeper (agent_keeper.h), so that no process of the agent
 // outlives this one. Makes this process a child subreaper, so that it can kill
-// the agent's processes even after somebody has killed the keeper. For one
-// thread.
+// the agent's processes even after somebody has killed the keeper. Used by one
+// thread only.
 class AgentProcess {
  public:
   // Searches argv[0] in PATH. The error is that of exec: NotFound if there is

@@ -20,7 +20,7 @@ class LineSplitter {
     // Ends with a newline, except for the last line of a stream. Empty if the
     // line is too long.
     std::string text;
-    // The line exceeds the limit; its bytes are dropped.
+    // True if the line exceeds the limit; its bytes are dropped.
     bool too_long = false;
   };
 
@@ -48,7 +48,7 @@ class LineSplitter {
   std::string buffer_;
   size_t begin_ = 0;     // where the next line begins in buffer_
   size_t searched_ = 0;  // between begin_ and here is no newline
-  // A line was reported as too long and its end has not come yet.
+  // True after a line was reported as too long, until its end has come.
   bool dropping_ = false;
 };
 

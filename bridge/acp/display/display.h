@@ -33,7 +33,7 @@ struct DisplayOptions {
 // that the agent does not embed is attached to the session's running tool call
 // of kind "execute", if there is exactly one.
 //
-// For the loop's thread.
+// Used on the loop's thread only.
 class Display : public TerminalObserver {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

@@ -13,7 +13,7 @@
 namespace bridge {
 
 // Terminals of the client's own, in which `corral attach` shows what a command
-// in the sandbox writes. For the loop's thread.
+// in the sandbox writes. Used on the loop's thread only.
 class Mirrors {
  public:
   using OnTerminal =

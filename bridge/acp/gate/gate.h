@@ -21,7 +21,7 @@ namespace bridge {
 // user has decided for a whole session, by command line and directory. Writes
 // each decision to the audit log; a decision that cannot be written is DENY.
 //
-// For the loop's thread.
+// Used on the loop's thread only.
 class Gate {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

@@ -22,7 +22,7 @@ namespace bridge {
 // allows the name there. Keeps the answers in mind for the session. Writes each
 // answer to the audit log; an answer that cannot be written allows nothing.
 //
-// For the loop's thread.
+// Used on the loop's thread only.
 class HostQuestions {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

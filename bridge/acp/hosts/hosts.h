@@ -14,7 +14,8 @@
 
 namespace bridge {
 
-// Asks the user about the names that sandboxes refuse. For the loop's thread.
+// Asks the user about the names that sandboxes refuse. Used on the loop's
+// thread only.
 class Hosts {
  public:
   // Returns the open session in which the agent works, empty if there is none.

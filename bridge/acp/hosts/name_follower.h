@@ -14,7 +14,7 @@ namespace bridge {
 
 // Reports each look-up of a name that no rule of a sandbox matches. Asks the
 // server every 500 ms, until the sandbox is gone or this object is destroyed.
-// For the loop's thread.
+// Used on the loop's thread only.
 class NameFollower {
  public:
   using OnRefused = absl::AnyInvocable<void(const std::string& name)>;

@@ -14,8 +14,8 @@
 namespace bridge {
 
 // Opens the connection to corrald, and restores it after it was lost, on a
-// thread of its own so that the loop never waits. May start a local server. For
-// the loop's thread.
+// thread of its own so that the loop never waits. May start a local server.
+// Used on the loop's thread only.
 class Connector {
  public:
   using Done = absl::AnyInvocable<void(const absl::Status&)>;

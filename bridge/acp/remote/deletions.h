@@ -13,7 +13,7 @@ namespace bridge {
 
 // Deletes executions and sandboxes, and repeats each deletion until the server
 // has answered it, so that nothing stays behind when the server was unreachable
-// for a while. For the loop's thread.
+// for a while. Used on the loop's thread only.
 class Deletions {
  public:
   // Pauses `interval` before a deletion is repeated. `calls` must outlive this

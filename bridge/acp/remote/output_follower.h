@@ -20,7 +20,7 @@ namespace bridge {
 // Standard error must be merged into standard output. Reads the next event when
 // the last one has been handled, so that only one is in memory.
 //
-// For the loop's thread. Has a thread of its own that only reads.
+// Used on the loop's thread only. Has a thread of its own that only reads.
 class OutputFollower {
  public:
   using OnEvent = absl::AnyInvocable<void(const corral::v1::OutputEvent&)>;

@@ -24,8 +24,8 @@ class PollLoop {
   // Call it when no thread posts any more. Drops actions that did not run.
   ~PollLoop();
 
-  // Runs `action` on the loop's thread, in the order of the calls. For any
-  // thread.
+  // Runs `action` on the loop's thread, in the order of the calls. May be
+  // called from any thread.
   void Post(Action action);
 
   // Runs `action` after at least `delay`.

@@ -33,7 +33,7 @@ namespace bridge {
 // A call that got no answer fails with Unavailable; the message names the
 // server and says what to do.
 //
-// For the loop's thread. Must be idle() when it is destroyed.
+// Used on the loop's thread only. Must be idle() when it is destroyed.
 class ServerCalls {
  public:
   template <typename Response>

@@ -14,7 +14,8 @@ namespace bridge {
 // The requests that the bridge itself makes to the client, among those of the
 // agent that it passes on. The ids of the agent's requests stay as they are.
 // The bridge's own are strings that begin with a random UUID, which the agent
-// never sees, so that no id of the agent equals one. For the loop's thread.
+// never sees, so that no id of the agent equals one. Used on the loop's thread
+// only.
 class OwnRequests {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

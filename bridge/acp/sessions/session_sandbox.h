@@ -18,7 +18,7 @@ namespace bridge {
 // A sandbox of one ACP session. Creates it when it is first needed, and a new
 // one when it can no longer be used. Holds a lease of 2 min on it: the server
 // deletes the sandbox of a bridge that was killed, with all that runs in it.
-// For the loop's thread; held by shared_ptr.
+// Used on the loop's thread only; held by shared_ptr.
 class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;

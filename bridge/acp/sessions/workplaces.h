@@ -34,7 +34,7 @@ struct WorkplaceOptions {
 };
 
 // Decides where a session's commands run: in which sandbox, and in which
-// directory of it. For the loop's thread.
+// directory of it. Used on the loop's thread only.
 class Workplaces {
  public:
   struct Workplace {

@@ -27,7 +27,7 @@ struct CommandLimits {
 };
 
 // Starts the commands of terminal/create requests in the sandboxes of their
-// sessions, if the gate allows it. For the loop's thread.
+// sessions, if the gate allows it. Used on the loop's thread only.
 //
 // The bridge chooses the id of each execution. If the server does not answer,
 // it may have started the command all the same: the execution is then deleted

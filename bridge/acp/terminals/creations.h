@@ -15,8 +15,8 @@
 
 namespace bridge {
 
-// The terminal/create requests that are not answered yet. For the loop's
-// thread.
+// The terminal/create requests that are not answered yet. Used on the loop's
+// thread only.
 class Creations {
  public:
   struct Creation {

@@ -12,8 +12,8 @@
 
 namespace bridge {
 
-// The terminal/kill requests that the server has not answered. For the loop's
-// thread.
+// The terminal/kill requests that the server has not answered. Used on the
+// loop's thread only.
 class Kills {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

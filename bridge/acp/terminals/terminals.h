@@ -34,7 +34,8 @@ namespace bridge {
 // one. The execution of every terminal is deleted once the terminal is released
 // and its command has ended; that end answers pending waits. Reports what
 // happens to the observer, and records in the audit log how each command ended.
-// For the loop's thread. https://agentclientprotocol.com/protocol/v1/terminals
+// Used on the loop's thread only.
+// https://agentclientprotocol.com/protocol/v1/terminals
 class Terminals {
  public:
   using Send = absl::AnyInvocable<void(std::string)>;

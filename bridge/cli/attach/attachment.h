@@ -62,7 +62,7 @@ class Attachment {
   // it is detached(), or there is an undelivered_signal().
   absl::StatusOr<corral::v1::Execution> Run();
 
-  // By keys or by a signal.
+  // True if the user detached, by keys or by a signal.
   bool detached() const { return detached_; }
   // Why output could not be written. A command that was started here was killed
   // for that.

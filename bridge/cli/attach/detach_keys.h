@@ -26,7 +26,7 @@ class DetachKeys {
   // until the next input decides.
   std::string Filter(absl::string_view typed);
 
-  // The keys were typed.
+  // True once the keys were typed.
   bool found() const { return found_; }
 
  private:

@@ -45,7 +45,7 @@ class ExecutionControl {
   // Returns the signal to send in place of `signal`, given the earlier ones.
   int Escalate(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Resize(const std::string& name);
-  // False: the signal will have no effect.
+  // Returns false if the signal will have no effect.
   bool Send(const std::string& name, int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
   client::Connection& connection_;

@@ -49,7 +49,8 @@ class InputForwarder {
 
  private:
   void Run();
-  // Empty: the end of the input, or this object is being destroyed.
+  // Returns an empty string at the end of the input, and when this object is
+  // being destroyed.
   std::string Read();
   bool WaitForInput();
   void WriteEnd();

@@ -11,10 +11,10 @@
 
 namespace bridge {
 
-// Standard input and standard output are terminals.
+// Returns true if standard input and standard output are terminals.
 bool IsInteractive();
 
-// Standard input is open for reading and is not /dev/null.
+// Returns true if standard input is open for reading and is not /dev/null.
 bool HasInput();
 
 // The size of the terminal on standard output, else on standard input; 24 x 80

@@ -13,9 +13,9 @@
 namespace bridge {
 
 struct NetworkLogOptions {
-  // Go on until the sandbox is gone.
+  // True to go on until the sandbox is gone.
   bool follow = false;
-  // One JSON object in each line.
+  // True to print one JSON object in each line.
   bool json = false;
 };
 

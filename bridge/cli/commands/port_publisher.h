@@ -2,7 +2,7 @@
 // of this machine. Says on standard error where each is, and why a connection
 // failed.
 //
-// For one thread.
+// Used by one thread only.
 
 #ifndef BRIDGE_CLI_COMMANDS_PORT_PUBLISHER_H_
 #define BRIDGE_CLI_COMMANDS_PORT_PUBLISHER_H_

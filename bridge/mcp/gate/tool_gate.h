@@ -23,7 +23,7 @@ class ToolGate {
   struct Case {
     GatedCommand command;
     Ruling ruling;
-    // The call types into a shell, which may run anything.
+    // True if the call types into a shell, which may run anything.
     bool types = false;
   };
 

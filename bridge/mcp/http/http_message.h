@@ -24,7 +24,7 @@ struct HttpRequest {
   // Returns true once the client has closed the connection.
   std::function<bool()> is_gone = [] { return false; };
 
-  // Empty: there is no such field.
+  // Returns an empty string if there is no such field.
   std::string Field(const std::string& name) const {
     const auto found = fields.find(name);
     return found == fields.end() ? "" : found->second;

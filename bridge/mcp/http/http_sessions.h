@@ -48,12 +48,12 @@ class HttpSessions {
   // Stop() was called.
   std::shared_ptr<HttpSession> Begin(std::string* id)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Null: there is no such session.
+  // Returns null if there is no such session.
   std::shared_ptr<HttpSession> Find(const std::string& id)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The session that all stateless requests share. Null: Stop() was called.
   std::shared_ptr<HttpSession> Stateless() ABSL_LOCKS_EXCLUDED(mutex_);
-  // False: there is no such session.
+  // Returns false if there is no such session.
   bool End(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the sessions that nobody used since `oldest`.

@@ -26,8 +26,8 @@ struct RequestMeta {
   Era era = Era::kSession;
   // The revision that it names, known or not. Empty: none.
   std::string revision;
-  // The client can show a form to its user. Stateless requests only: in the
-  // session era, `initialize` states it.
+  // True if the client can show a form to its user. Stateless requests only: in
+  // the session era, `initialize` states it.
   bool can_ask = false;
   // To be sent with notifications of progress. Null: no progress is wanted.
   OrderedJson progress_token;

@@ -80,9 +80,9 @@ class McpServer {
 
   Tools* const tools_;
   ToolGate* const gate_;
-  // An `initialize` has begun a session.
+  // True once an `initialize` has begun a session.
   bool has_session_ = false;
-  // Its client can show forms.
+  // True if the session's client can show forms.
   bool can_ask_ = false;
   Approvals approvals_;
 

@@ -28,7 +28,7 @@ class Waits {
     std::function<void(int seconds)> progress;
     // Called with the result, once, unless the wait was cancelled.
     std::function<void(const ToolResult&)> done;
-    // True: the wait ends as if it had been cancelled.
+    // Returns true to end the wait as if it had been cancelled.
     std::function<bool()> is_abandoned;
   };
 

@@ -35,7 +35,8 @@ struct FirstScreen {
 };
 
 struct RecordingOptions {
-  // Saves only if the shell ends with another exit status than 0.
+  // True: the recording is saved only if the shell ends with another exit
+  // status than 0.
   bool only_failures = false;
   // Empty: the default directory. A relative path begins in the directory in
   // which corral-mcp was started.

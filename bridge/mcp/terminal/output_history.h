@@ -44,8 +44,9 @@ class OutputHistory {
   uint64_t typed_at() const;
   void OnTyped();
 
-  // Blocks until `condition` holds, or until `deadline`. The condition is
-  // asked whenever the output changes, and several times a second.
+  // Blocks until `condition` holds, or until `deadline`; returns true if it
+  // holds. Calls the condition whenever the output changes, and several times a
+  // second.
   bool Await(TimePoint deadline,
              const std::function<bool(const State&)>& condition);
   // Calls `read` with the state.

@@ -42,7 +42,7 @@ class TerminalOutput {
 
  private:
   void Run();
-  // False: nothing comes any more.
+  // Returns false if nothing comes any more.
   bool Follow();
   void SetEnd(int exit_code) ABSL_LOCKS_EXCLUDED(mutex_);
 

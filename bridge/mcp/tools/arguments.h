@@ -39,7 +39,7 @@ class Arguments {
       const char* name, const std::vector<std::string>& allowed) const;
 
  private:
-  // Null: it is not there.
+  // Returns null if it is not there.
   const OrderedJson* Find(const char* name) const;
 
   const OrderedJson& values_;

@@ -48,7 +48,7 @@ struct Cell {
   std::array<uint32_t, 6> characters = {};
   // 1 or 2; 0: the second half of the wide character before it.
   uint8_t width = 1;
-  // Characters that were marked so are not erased selectively (DECSCA).
+  // True for characters that selective erasure leaves alone (DECSCA).
   bool is_protected = false;
   CellStyle style;
 

@@ -74,7 +74,7 @@ class Terminal : private ControlSink {
   void OnControl(const ControlSequence& sequence) override;
   void OnString(StringKind kind, absl::string_view body) override;
 
-  // True: libvterm need not see the sequence.
+  // Returns true if libvterm need not see the sequence.
   bool Intercept(const ControlSequence& sequence, const std::string& name);
   bool AnswerQuestion(const std::string& name, absl::string_view parameters);
   // `modes`: numbers with ";" between them.
@@ -103,14 +103,15 @@ class Terminal : private ControlSink {
   CellGrid alternate_grid_;
   Scrollback scrollback_;
   bool alternate_ = false;
-  // The sequence in progress scrolls without filling the scrollback.
+  // True while the sequence in progress scrolls without filling the scrollback.
   bool discards_scrolled_lines_ = false;
   CellStyle pen_;
   ExtraStyle extra_;
   ExtraStyle saved_extra_;
   TerminalModes modes_;
   std::string title_;
-  // The last character filled the last column, and the cursor has not moved.
+  // True if the last character filled the last column, and the cursor has not
+  // moved since.
   bool wrap_pending_ = false;
   VTermPos last_glyph_ = {-1, -1};
   const uint64_t begin_;
