@@ -105,8 +105,9 @@ EventLoop::TimerId EventLoop::After(absl::Duration delay, Function function) {
 }
 
 void EventLoop::Post(Function function) {
-  // Held to the end: the function may have the loop stopped and destroyed, and
-  // RunPosted() must not take it before this call needs the loop no longer.
+  // The lock is held to the end, so that RunPosted() does not take the function
+  // while this call still needs the loop: the function may have the loop
+  // stopped and destroyed.
   MutexLock lock(&mutex_);
   posted_.push_back(std::move(function));
   // The eventfd is always readable; this arms its watch once more. Unlike a

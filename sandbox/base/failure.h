@@ -19,7 +19,8 @@ absl::Status MakeFailure(wire::Reply::Failure kind, absl::string_view message);
 // Gives a failed `status` this kind, unless it has one already.
 absl::Status WithFailure(wire::Reply::Failure kind, absl::Status status);
 
-// NONE if `status` is OK; FAULT if nobody gave it a kind.
+// Returns the kind of failure: NONE if `status` is OK, FAULT if it was given
+// none.
 wire::Reply::Failure FailureOf(const absl::Status& status);
 
 }  // namespace sandbox

@@ -18,7 +18,7 @@ inline constexpr size_t kMaxPassedFds = 16;
 struct ReceivedPacket {
   // The errno of recvmsg(2); 0 if a packet came, or if the peer is gone.
   int error = 0;
-  // 0 for an empty packet, and when the peer is gone.
+  // The bytes of the packet; 0 for an empty packet, and when the peer is gone.
   size_t size = 0;
   // Close-on-exec. Those beyond kMaxPassedFds were closed.
   std::vector<UniqueFd> fds;

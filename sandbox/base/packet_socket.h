@@ -56,8 +56,8 @@ class PacketSocket {
   bool MakeRoom();
 
   UniqueFd fd_;
-  // Closed while a memfd is received, so that there is a free descriptor for
-  // it: without one the kernel drops the descriptors of a packet.
+  // A spare descriptor, closed while a memfd is received, so that one is free:
+  // without a free one the kernel drops the descriptors of a packet.
   UniqueFd reserve_;
   std::string buffer_;
 };

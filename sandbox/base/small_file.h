@@ -23,7 +23,7 @@ absl::Status WriteSmallFile(const std::string& path, absl::string_view data);
 enum class Durability {
   // After a crash of the process the file has the old content or the new.
   kProcess,
-  // Also after a crash of the machine.
+  // The same after a crash of the machine.
   kMachine,
 };
 

@@ -60,7 +60,8 @@ void SocketPump::OnReady(uint32_t events) {
     OnHangUp();
     return;
   }
-  // Only now, since most of what comes is wanted.
+  // The watch is changed only when an unwanted event comes: most events are
+  // wanted, and epoll_ctl(2) costs a system call.
   if ((events & ~wanted()) != 0) {
     Watch();
   }

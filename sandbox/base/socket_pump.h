@@ -25,10 +25,12 @@ class SocketPump {
   // The most bytes of one message.
   static constexpr size_t kMaxData = 64 << 10;
 
-  // After a reset, the limit for the peer to take the data that came before it.
+  // How long, after a reset, the peer may take to accept the data that came
+  // before it.
   static constexpr absl::Duration kResetPatience = absl::Seconds(1);
 
-  // Its methods neither call the pump nor destroy it.
+  // The other side of the pump. Its methods neither call the pump nor destroy
+  // it.
   class Peer {
    public:
     // Takes data, or the end of the data, from the socket. OnWritten() follows
@@ -98,7 +100,7 @@ class SocketPump {
   Peer* const peer_;
   FromSocket from_ = FromSocket::kReceiving;
   ToSocket to_ = ToSocket::kReading;
-  // False from a hang-up on, which the kernel reports without end.
+  // False from a hang-up on: the kernel would report it again and again.
   bool watched_ = false;
   uint32_t events_ = 0;
   // The data that the socket has not taken: from `sent_` on.

@@ -294,8 +294,8 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
           done(std::move(status));
         });
   }
-  // One step of the loop: the end of a supervisor that is dead already must
-  // find creation_, which replaces it.
+  // All of this is one step of the loop: if the supervisor is dead already, its
+  // end must find creation_, which replaces it.
   Post([this, request = std::move(request), replace = std::move(replace),
         pidfd = std::move(pidfd), patience] {
     pidfd_ = pidfd;

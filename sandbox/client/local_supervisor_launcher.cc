@@ -107,8 +107,8 @@ void LocalSupervisorLauncher::EndSpare() {
 
 void LocalSupervisorLauncher::LetGo() {
   let_go_ = true;
-  // While the loop runs this function, it runs no callback, and later ones see
-  // let_go_.
+  // Waits for one turn of the loop: while it runs this function, it runs no
+  // callback, and later callbacks see let_go_.
   Mutex mutex;
   bool done = false;
   loop_->Post([&] {

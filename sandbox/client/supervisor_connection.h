@@ -68,11 +68,12 @@ class SupervisorConnection {
   // EXECUTION_EXISTS, STORAGE, SANDBOX_NOT_READY, ISOLATION, FAULT.
   virtual void Start(wire::StartExecution start, Done done) = 0;
 
-  // NO_SUCH_EXECUTION, EXECUTION_ENDED, NOT_A_TERMINAL.
+  // Fail with NO_SUCH_EXECUTION, EXECUTION_ENDED or NOT_A_TERMINAL.
   virtual void Signal(wire::Signal signal, Done done) = 0;
   virtual void Resize(wire::Resize resize, Done done) = 0;
 
-  // NO_SUCH_EXECUTION, OFFSET_GAP, NO_INPUT; SHORTAGE: too much input waits.
+  // Fails with NO_SUCH_EXECUTION, OFFSET_GAP or NO_INPUT, and with SHORTAGE if
+  // too much input waits.
   virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;

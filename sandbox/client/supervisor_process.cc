@@ -36,7 +36,8 @@ absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image) {
 }
 
 bool IsAlive(const SupervisorProcess& supervisor) {
-  // It sends nothing unasked, so only its end makes the socket readable.
+  // An idle supervisor sends nothing unasked, so only its end makes the socket
+  // readable.
   pollfd poll = {supervisor.socket.fd(), POLLIN, 0};
   return supervisor.socket.valid() && ::poll(&poll, 1, 0) == 0;
 }

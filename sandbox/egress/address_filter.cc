@@ -23,7 +23,7 @@ constexpr const char* kSpecial[] = {
     "3fff::/20",
 };
 
-// Everything else of IPv6 is not public: mapped addresses and NAT64 too.
+// No other address of IPv6 is public, mapped addresses and NAT64 included.
 constexpr const char* kPublicIpv6 = "2000::/3";
 
 IpNetwork Known(const char* text) { return *IpNetwork::Parse(text); }
@@ -55,7 +55,8 @@ bool IsOfThisHost(const IpAddress& address) {
   const socklen_t size = address.ToSocket(1, &target);
   sockaddr_storage source = {};
   socklen_t source_size = sizeof(source);
-  // Without a route there is no connection either.
+  // connect(2) sends nothing for UDP. It fails without a route, and then the
+  // proxy could not connect either.
   return ::connect(socket.get(), reinterpret_cast<sockaddr*>(&target), size) ==
              0 &&
          ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&source),

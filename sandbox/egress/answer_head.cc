@@ -27,7 +27,8 @@ bool MayBeginAnAnswer(absl::string_view bytes) {
   return bytes.substr(0, size) == kVersion.substr(0, size);
 }
 
-// "HTTP/1.1 200", with or without a space and a phrase. 0: something else.
+// Returns the status of "HTTP/1.1 200", with or without a space and a phrase.
+// Returns 0 for anything else.
 int StatusOf(absl::string_view line) {
   constexpr size_t kBegin = kVersion.size() + 2;
   constexpr size_t kEnd = kBegin + 3;

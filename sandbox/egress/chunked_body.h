@@ -28,8 +28,8 @@ class ChunkedBody {
 
  private:
   enum class State {
-    // Before the first digit of a size, after one, and after a digit and
-    // spaces.
+    // The next three: before the first digit of a size, after a digit, and
+    // after digits and spaces.
     kSize,
     kDigits,
     kSpace,
@@ -54,7 +54,7 @@ class ChunkedBody {
   State NextInTrailerName(char c);
   State NextInTrailerValue(char c);
   State AddDigit(int digit);
-  // `state`, unless extensions or trailers are too long.
+  // Returns `state`, unless extensions or trailers are too long.
   State Extra(State state);
 
   State state_ = State::kSize;

@@ -51,7 +51,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// False: malformed, or not exactly one host name.
+// Returns false if the extension is malformed or has not exactly one host name.
 bool ReadServerName(absl::string_view extension, ClientHello* hello) {
   Reader reader(extension);
   Reader list(reader.Vector(2));

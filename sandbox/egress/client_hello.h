@@ -25,10 +25,11 @@ struct ClientHello {
   bool encrypted = false;
 };
 
-// Larger ones are malformed. Those of real clients have up to 4 KiB.
+// Larger messages count as malformed. Those of real clients have up to 4 KiB.
 inline constexpr size_t kMaxClientHello = 32 << 10;
 
-// `bytes`: what the client has sent so far, in any number of TLS records.
+// Parses `bytes`, which the client has sent so far, in any number of TLS
+// records.
 ClientHello ParseClientHello(absl::string_view bytes);
 
 }  // namespace egress

@@ -20,8 +20,8 @@
 namespace egress {
 namespace {
 
-// All of the address space. 2048 clients that send the longest heads take 150
-// MiB.
+// The limit of the whole address space. 2048 clients that send the longest
+// heads take 150 MiB.
 constexpr rlim_t kMemory = 512 << 20;
 // Each connection takes two, and two more while a receiver is slow.
 constexpr rlim_t kDescriptors = 16384;

@@ -172,7 +172,7 @@ void Connection::OnConnected(Connector::Outcome outcome) {
                              kUnlimited, std::move(accepted_.answer));
   LimitTime();
   host_->loop->SetEvents(client_.get(), kBothWays);
-  // Ready at once: it can be written to.
+  // The loop reports it at once, because it can be written to.
   host_->loop->Watch(upstream_.get(), kBothWays, [this](uint32_t) { Pump(); });
 }
 

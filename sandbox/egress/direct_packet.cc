@@ -99,7 +99,8 @@ std::optional<DirectPacket> ParseV6(absl::string_view packet) {
   }
   int protocol = Byte(packet, 6);
   absl::string_view payload = packet.substr(kHeaderV6);
-  // No program without privileges can add another header.
+  // Other extension headers need not be read: no program without privileges can
+  // add one.
   if (protocol == IPPROTO_FRAGMENT) {
     if (payload.size() < kFragmentHeader || (Word(payload, 2) & kOffset) != 0) {
       return std::nullopt;
@@ -133,8 +134,9 @@ std::string Prohibited(char type, char code, absl::string_view packet,
   return message;
 }
 
-// Type 3, code 13, from the address that RFC 7600 sets aside for such messages:
-// the kernel drops what seems to come from some addresses that can be dialled.
+// Type 3, code 13, from the address that RFC 7600 reserves for such messages.
+// The dialled address would not do as the source: the kernel drops packets that
+// seem to come from some of them.
 std::string RefusalV4(absl::string_view packet) {
   std::string message = Prohibited(3, 13, packet, kHeaderV4);
   SetWord(&message, kIcmpChecksum, Checksum(message));

@@ -18,20 +18,21 @@ namespace egress {
 // Says what a packet was meant to reach.
 struct DirectPacket {
   IpAddress destination;
-  // 0 for other protocols than TCP and UDP.
+  // The destination's port; 0 for other protocols than TCP and UDP.
   uint16_t port = 0;
   ::corral::egress::v1::Event::Transport transport =
       ::corral::egress::v1::Event::TRANSPORT_UNSPECIFIED;
 };
 
-// Nothing: `packet` is no packet of IPv4 or IPv6, it is the rest of one that
-// was divided, or it belongs to ICMP or IGMP, which the kernel itself sends.
+// Returns no value if `packet` is no packet of IPv4 or IPv6, if it is a later
+// fragment of one, or if it belongs to ICMP or IGMP, which the kernel itself
+// sends.
 std::optional<DirectPacket> ParseDirectPacket(absl::string_view packet);
 
-// The ICMP message that tells the sender of `packet`, which ParseDirectPacket()
-// has understood, that this communication is prohibited. connect(2) then fails
-// with EHOSTUNREACH for IPv4, and with EACCES for IPv6. At most kMaxRefusal
-// bytes.
+// Returns the ICMP message that reports to the sender of `packet` that this
+// communication is prohibited. ParseDirectPacket() must have understood
+// `packet`. connect(2) then fails with EHOSTUNREACH for IPv4, and with EACCES
+// for IPv6. At most kMaxRefusal bytes.
 std::string RefusalOf(absl::string_view packet);
 
 inline constexpr size_t kMaxRefusal = 576;

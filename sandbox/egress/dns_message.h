@@ -23,8 +23,8 @@ enum class DnsCode : uint8_t {
 };
 
 struct DnsQuery {
-  // kOk: the answer depends on the name. kMalformed, kNotImplemented: the rest
-  // was not read.
+  // With kOk, the answer depends on the name. With kMalformed and
+  // kNotImplemented, the fields below were not read.
   DnsCode code = DnsCode::kMalformed;
   // Normalized; empty if it is no host name.
   std::string name;
@@ -34,8 +34,8 @@ struct DnsQuery {
   absl::string_view head;
 };
 
-// False if the message deserves no answer: it is shorter than a header, or an
-// answer itself. A question has no compressed names, so none is followed.
+// Returns false if the message deserves no answer: it is shorter than a header,
+// or an answer itself. A question has no compressed names, so none is followed.
 // `query` refers to `message`.
 bool ParseDnsQuery(absl::string_view message, DnsQuery* query);
 

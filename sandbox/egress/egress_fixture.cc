@@ -169,7 +169,8 @@ std::string EgressTest::Exchange(const std::string& host, uint16_t port,
     // The end may come before connect(2) returns.
     return errno == ECONNRESET ? "RST" : "error";
   }
-  // Sending nothing could take the error that the end of the stream has.
+  // Even an empty send could consume the socket's pending error, which the end
+  // of the stream must show.
   if (!bytes.empty()) {
     ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }

@@ -49,7 +49,7 @@ constexpr int kImage = 4;
       ::syscall(SYS_setresgid, id, id, id) == 0 &&
       // Takes all capabilities, too.
       ::syscall(SYS_setresuid, id, id, id) == 0 &&
-      // After the change of user, which undoes it.
+      // Set after the change of user, which clears it; see prctl(2).
       ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
       ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
     ::syscall(SYS_execveat, kImage, "", arguments, environment, AT_EMPTY_PATH);

@@ -25,8 +25,8 @@ inline constexpr char kNamePatternRule[] =
 
 class NamePattern {
  public:
-  // `text`: a host name, or "*." and a host name. InvalidArgument otherwise;
-  // the message names what is allowed.
+  // Parses a host name, or "*." and a host name. Fails with InvalidArgument for
+  // anything else; the message names what is allowed.
   static absl::StatusOr<NamePattern> Parse(absl::string_view text);
 
   // Returns true if the pattern matches `name`, which is normalized.

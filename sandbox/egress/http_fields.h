@@ -16,7 +16,8 @@ inline constexpr size_t kMaxHttpHead = 64 << 10;
 inline constexpr absl::string_view kHttpLineEnd = "\r\n";
 inline constexpr absl::string_view kHttpHeadEnd = "\r\n\r\n";
 
-// In order, with the case of their names, without spaces around values.
+// The fields in their order: names in their own case, values without spaces
+// around them.
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
 // True if `text` is a token of RFC 9110.

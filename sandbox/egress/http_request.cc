@@ -135,7 +135,7 @@ std::string MakeOnlyRequest(const HttpRequest& request) {
 bool IsUpgrade(const HttpRequest& request) {
   return Lists(request.fields, "Connection", "Upgrade") &&
          !ValuesOf(request.fields, "Upgrade").empty() &&
-         // HTTP/2 carries many requests.
+         // Not HTTP/2, which carries many requests over one connection.
          !Lists(request.fields, "Upgrade", "h2c");
 }
 

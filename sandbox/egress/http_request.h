@@ -34,10 +34,10 @@ struct HttpRequest {
   uint64_t body_size = 0;
 };
 
-// `bytes`: what the client has sent so far. Strict where servers disagree, so
-// that no server can read the bytes as a different request: lines end in CR LF,
-// names of fields have no spaces, no line is folded, Host and the size of the
-// body are given once.
+// Parses `bytes`, which the client has sent so far. Strict where servers
+// disagree, so that no server can read the bytes as a different request: lines
+// end in CR LF, names of fields have no spaces, no line is folded, Host and the
+// size of the body are given once.
 HttpRequest ParseHttpRequest(absl::string_view bytes);
 
 // The host that the request names, normalized: that of the URL if the target is

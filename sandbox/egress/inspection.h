@@ -26,21 +26,23 @@ struct Inspection {
   };
   State state = State::kRefused;
 
-  // For kRefused: why, and the name that the client gave instead of the host's.
+  // For kRefused: the reason, and the name that the client gave instead of the
+  // host's.
   ::corral::egress::v1::Event::Reason reason =
       ::corral::egress::v1::Event::NOT_WEB;
   std::string claimed;
 
   // For kAccepted: the bytes that go out first, in place of those so far, and
   // the number of further bytes that may follow. `body` and `answer` decide
-  // which bytes of the client and of the host pass; null: all.
+  // which bytes of the client and of the host pass; if null, all pass.
   std::string first;
   uint64_t rest = kUnlimited;
   std::unique_ptr<ByteFilter> body;
   std::unique_ptr<ByteFilter> answer;
 };
 
-// `bytes`: what the client has sent so far. `name`: the host, normalized.
+// Inspects `bytes`, which the client has sent so far to the host `name`, which
+// is normalized.
 Inspection Inspect(absl::string_view bytes, absl::string_view name);
 
 }  // namespace egress

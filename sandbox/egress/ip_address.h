@@ -27,7 +27,7 @@ class IpAddress {
   static IpAddress Of(const sockaddr_storage& address);
 
   int family() const { return family_; }
-  // In network order; the first 4 for AF_INET, else 16.
+  // The address in network order: the first 4 bytes for AF_INET, else all 16.
   const std::array<uint8_t, 16>& bytes() const { return bytes_; }
   int bits() const { return family_ == AF_INET ? 32 : 128; }
 
@@ -46,8 +46,9 @@ class IpAddress {
 
 class IpNetwork {
  public:
-  // "10.0.0.0/8", "fd00::/8", or an address, which stands for itself alone.
-  // InvalidArgument: something else, or bits beyond the length are set.
+  // Parses "10.0.0.0/8", "fd00::/8", or an address, which stands for itself
+  // alone. Fails with InvalidArgument for anything else, and if bits beyond the
+  // length are set.
   static absl::StatusOr<IpNetwork> Parse(absl::string_view text);
 
   bool Contains(const IpAddress& address) const;

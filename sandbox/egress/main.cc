@@ -55,8 +55,7 @@ absl::Status Serve() {
 }  // namespace
 
 int main() {
-  // For people who look at the processes. Without it the name would be a
-  // number.
+  // Sets the name that ps shows. Without it, that would be a number.
   ::prctl(PR_SET_NAME, "corral-egress");
   ::signal(SIGPIPE, SIG_IGN);
   const absl::Status served = Serve();

@@ -30,7 +30,7 @@ NameTable::Addresses AddressesOf(uint32_t number) {
   return {IpAddress(v4), IpAddress(v6)};
 }
 
-// 0: the address is none of the table.
+// Returns 0 if the address is none of the table.
 uint32_t NumberOf(const IpAddress& address) {
   const auto& bytes = address.bytes();
   uint32_t value;

@@ -56,7 +56,7 @@ class NameTable {
 
  private:
   struct Slot {
-    // 1 and up, as in the addresses; 0: free.
+    // From 1 on, as in the addresses; 0 if the slot is free.
     uint32_t number;
     uint8_t length;
     char name[255];

@@ -38,7 +38,7 @@ void PacketRefuser::OnReadable() {
     const ssize_t got = ::read(device_.get(), packet, sizeof(packet));
     if (got < 0) {
       if (errno != EAGAIN) {
-        // Somebody outside has removed the device.
+        // A process outside of the sandbox has removed the device.
         interval_.Cancel();
         loop_->Unwatch(device_.get());
       }

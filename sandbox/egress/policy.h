@@ -19,7 +19,7 @@ namespace egress {
 namespace wire = ::corral::egress::v1;
 
 inline constexpr int kMaxRules = 256;
-// Different ports in all rules together: each one takes two listeners.
+// The most different ports in all rules together: each takes two listeners.
 inline constexpr size_t kMaxPorts = 16;
 
 struct Rule {
@@ -42,7 +42,7 @@ std::string HostNameOf(const Service& service);
 
 struct Limits {
   uint32_t connections = 2048;
-  // 0: no limit.
+  // The most bytes of all connections together; 0: no limit.
   uint64_t bytes = 0;
   absl::Duration idle = absl::Minutes(15);
   absl::Duration total = absl::Hours(24);
@@ -50,11 +50,11 @@ struct Limits {
 
 class Policy {
  public:
-  // InvalidArgument: the message names the rule and what is allowed.
+  // Fails with InvalidArgument; the error names the rule and what is allowed.
   static absl::StatusOr<Policy> Make(const wire::Policy& message);
 
-  // `name` is normalized. True if a rule matches it, with any port, or if it is
-  // the host name of a service.
+  // Returns true if a rule matches `name`, which is normalized, with any port,
+  // or if it is the host name of a service.
   bool AllowsName(absl::string_view name) const;
   // The first rule that matches; null if there is none.
   const Rule* Find(absl::string_view name, uint16_t port) const;

@@ -32,7 +32,7 @@ absl::StatusOr<AddressFilter> MakeFilter(const wire::Policy& policy) {
   return AddressFilter(std::move(networks));
 }
 
-// Null: the authorities cannot be used.
+// Returns null if the authorities cannot be used.
 std::shared_ptr<TlsContext> MakeContext(const std::string& service,
                                         const std::string& authorities) {
   absl::StatusOr<std::unique_ptr<TlsContext>> made =

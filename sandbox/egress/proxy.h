@@ -32,8 +32,8 @@ class Proxy {
  public:
   using Descriptors = std::vector<sandbox::UniqueFd>;
 
-  // `start` describes `descriptors`. InvalidArgument: it is wrong. `loop` and
-  // `journal` must outlive the proxy.
+  // `start` describes `descriptors`; if it is wrong, fails with
+  // InvalidArgument. `loop` and `journal` must outlive the proxy.
   static absl::StatusOr<std::unique_ptr<Proxy>> Create(sandbox::EventLoop* loop,
                                                        Journal* journal,
                                                        const wire::Start& start,

@@ -190,7 +190,7 @@ void ServiceExchange::OnConnected(Connector::Outcome outcome) {
     Refuse(Event::UPSTREAM_UNREACHABLE, kBadGateway,
            "its upstream does not answer");
   });
-  // Ready at once: it can be written to.
+  // The loop reports it at once, because it can be written to.
   host_.loop->Watch(upstream_.get(), kBothWays,
                     [this](uint32_t) { OnUpstream(); });
 }
@@ -268,7 +268,7 @@ void ServiceExchange::Refuse(Event::Reason reason, absl::string_view status,
                              const std::string& claimed) {
   Report(Event::CONNECTION_REFUSED, reason, claimed);
   Enter(State::kClosing);
-  // It fits into the empty buffer of the socket.
+  // The answer fits into the empty buffer of the socket.
   const std::string answer = MakeError(
       status, absl::StrCat("Corral: service ", service_.name, ": ", why, "\n"));
   ::send(client_, answer.data(), answer.size(), MSG_NOSIGNAL);

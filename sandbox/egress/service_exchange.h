@@ -31,16 +31,17 @@ class ServiceExchange {
     // Reports the end of the exchange, as CONNECTION_REFUSED or
     // CONNECTION_ENDED. Called once.
     std::function<void(::corral::egress::v1::Event)> report;
-    // Called once, after `report`. `reset`: the client must notice that the
-    // answer is incomplete. May destroy the exchange later, not at once.
+    // Called once, after `report`. If `reset` is true, the client must notice
+    // that the answer is incomplete. May destroy the exchange later, not at
+    // once.
     std::function<void(bool reset)> end;
-    // Counts bytes that were moved. False: the limit of all connections is
-    // exceeded.
+    // Counts bytes that were moved. Returns false if the limit of all
+    // connections is exceeded.
     std::function<bool(uint64_t bytes)> count;
   };
 
   // `client` does not block, and is watched by the owner, which sets its events
-  // as SetEvents() of `loop` says. It and the pointers outlive the exchange.
+  // with SetEvents() of `loop`. It and the pointers outlive the exchange.
   ServiceExchange(const ServiceHost& host, int client, Service service,
                   Owner owner);
   ~ServiceExchange();

@@ -25,7 +25,7 @@ inline constexpr char kGet[] =
 // Answers each request for a credential.
 class CredentialSupervisor {
  public:
-  // Without a value, the answer is the failure "no value".
+  // If `value` is empty, the answer is the failure "no value".
   explicit CredentialSupervisor(std::string value);
   ~CredentialSupervisor();
 

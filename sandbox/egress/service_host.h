@@ -15,10 +15,11 @@
 
 namespace egress {
 
-// By the names of services. One with none, or null, trusts no upstream.
+// The contexts by the names of services. A service that has none, or null,
+// trusts no upstream.
 using TlsContexts = std::map<std::string, std::shared_ptr<TlsContext>>;
 
-// All of them outlive the exchanges.
+// The objects that all exchanges use and that outlive them.
 struct ServiceHost {
   sandbox::EventLoop* loop;
   Resolver* resolver;

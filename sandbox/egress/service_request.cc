@@ -18,7 +18,7 @@ constexpr absl::string_view kReplaced[] = {
     "keep-alive",    "proxy-authorization", "te",   "upgrade",
     "x-api-key",     "proxy-connection",
 };
-// These pass only with "-" in their names.
+// Fields that pass only if their names are written with "-", not with "_".
 constexpr absl::string_view kFraming[] = {"content-length",
                                           "transfer-encoding"};
 

@@ -46,7 +46,8 @@ absl::Status SupervisorLink::ReceiveUpdate() {
   wire::Report report;
   report.set_updated(true);
   const std::string bytes = report.SerializeAsString();
-  // Waits, since a caller waits for this report; the supervisor reads always.
+  // This send may wait, since a caller waits for the report, and the supervisor
+  // always reads.
   return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0
              ? absl::ErrnoToStatus(errno, "report an update")
              : absl::OkStatus();

@@ -20,10 +20,10 @@ constexpr const char* kBundles[] = {
     "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 // Bundles have a few hundred KiB.
 constexpr size_t kMaxBundle = 16 << 20;
-// Its size and its name, as ALPN sends them.
+// The size of the protocol's name and the name, as ALPN sends them.
 constexpr unsigned char kHttp11[] = "\x08http/1.1";
 
-// Returns how many certificates were added; -1: one is malformed.
+// Returns how many certificates were added, or -1 if one is malformed.
 int AddAuthorities(const std::string& pem, X509_STORE* store) {
   const std::unique_ptr<BIO, decltype(&::BIO_free)> bytes(
       ::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &::BIO_free);
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Create(
   ::SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
   ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   ::SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // Idle connections keep no buffers.
+  // SSL_MODE_RELEASE_BUFFERS: idle connections keep no buffers.
   ::SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);

@@ -15,8 +15,8 @@ namespace egress {
 // ALPN offers HTTP/1.1 alone. Not thread-safe.
 class TlsContext {
  public:
-  // `authorities`: certificates in PEM. InvalidArgument: it has none, or a
-  // malformed one.
+  // `authorities` has certificates in PEM. Fails with InvalidArgument if it has
+  // none, or a malformed one.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Create(
       const std::string& authorities);
 

@@ -8,7 +8,7 @@
 
 namespace egress {
 
-// In network order, `size` bytes.
+// Returns `value` in network order, in `size` bytes.
 inline std::string Number(size_t value, int size) {
   std::string bytes;
   for (int i = size - 1; i >= 0; --i) {

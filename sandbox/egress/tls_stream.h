@@ -27,22 +27,23 @@ class TlsStream {
     kFailed,
   };
 
-  // `socket` is connected and does not block. `host`: the name that the
+  // `socket` is connected and does not block. `host` is the name that the
   // upstream's certificate must have. Both, and `context`, must outlive the
   // stream.
   TlsStream(const TlsContext& context, int socket, const std::string& host);
 
-  // Repeat it while it returns kWait.
+  // Does a part of the handshake. Call it again while it returns kWait.
   Result Handshake();
 
-  // kDone: `*moved` bytes were moved, at least one.
+  // These move up to all of the bytes. If they return kDone, `*moved` bytes
+  // were moved, at least one.
   Result Write(absl::string_view bytes, size_t* moved);
   Result Read(char* bytes, size_t size, size_t* moved);
 
   // Reports the end of the data to the upstream. Does not wait for an answer.
   void EndWriting();
 
-  // For people: why the certificate or the protocol failed.
+  // Why the certificate or the protocol failed, as text for people.
   const std::string& failure() const { return failure_; }
 
  private:

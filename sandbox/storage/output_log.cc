@@ -20,7 +20,7 @@
 namespace sandbox {
 namespace {
 
-// How much one call moves at most, so that a busy stream does not starve
+// The most bytes that one call moves, so that a busy stream does not starve
 // others.
 constexpr size_t kMaxAppend = size_t{1} << 20;
 // Holes are punched in steps, since each costs a journal entry.

@@ -63,7 +63,7 @@ absl::StatusOr<uint64_t> FindHole(const UniqueFd& file, uint64_t offset) {
       ::lseek(file.get(), static_cast<off_t>(OutputLogHeader::kSize + offset),
               SEEK_HOLE);
   if (hole < 0) {
-    // ENXIO: the file ends before `offset`.
+    // ENXIO means that the file ends before `offset`.
     return errno == ENXIO ? absl::StatusOr<uint64_t>(offset)
                           : absl::StatusOr<uint64_t>(absl::ErrnoToStatus(
                                 errno, "lseek(log, SEEK_HOLE)"));

@@ -41,12 +41,12 @@ inline constexpr char kTerminalTimes[] = "terminal.times";
 // Not thread-safe.
 class TerminalTimesWriter {
  public:
-  // `path`: of the file. The terminal was made at `now`, in milliseconds by a
-  // clock that only goes forward, as all times here.
+  // `path` is that of the file. The terminal was made at `now`, in milliseconds
+  // by a clock that only goes forward, like all times here.
   TerminalTimesWriter(std::string path, uint64_t now)
       : path_(std::move(path)), begin_(now) {}
 
-  // The log has grown to `end` by now.
+  // Records that the log has grown to `end` by `now`.
   void OnOutput(uint64_t end, uint64_t now);
   void OnResize(uint32_t rows, uint32_t columns, uint64_t now);
   // Removes the file. Nothing is written any more.

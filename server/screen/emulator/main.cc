@@ -13,8 +13,7 @@
 int main() {
   // For wcwidth(3). Without it, characters beyond ASCII take one column.
   ::setlocale(LC_CTYPE, "C.UTF-8");
-  // For people who look at the processes. Without it the name would be a
-  // number.
+  // Sets the name that ps shows. Without it, that would be a number.
   ::prctl(PR_SET_NAME, "corral-emulator");
   if (!screen::Confine()) {
     return EXIT_FAILURE;
