@@ -43,8 +43,8 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> Acquire(
     const corral::config::v1::ServerConfig& config, Listener* listener) {
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
                    StateDirectory::Open(config.state_dir()));
-  // After locking the state directory, so that only one of two servers that
-  // start at the same time touches the socket.
+  // Listens after locking the state directory, so that only one of two servers
+  // that start at the same time touches the socket.
   RETURN_IF_ERROR(listener->Listen());
   return state;
 }

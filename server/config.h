@@ -15,8 +15,8 @@ namespace server {
 
 // Reads flags.config_file, if given, and returns the complete configuration:
 // every field is set (unless its default is "no limit") and within its range.
-// InvalidArgument: "FILE:LINE:COLUMN: field NAME: value "V"; allowed: ..." or
-// "--flag: value ...".
+// Fails with InvalidArgument: "FILE:LINE:COLUMN: field NAME: value "V";
+// allowed: ..." or "--flag: value ...".
 absl::StatusOr<corral::config::v1::ServerConfig> LoadConfig(const Flags& flags);
 
 // Does the same for a file called `file` that holds `text`.

@@ -40,7 +40,7 @@ absl::StatusOr<std::string> DefaultListenAddress() {
   return absl::StrCat("unix:", runtime, "/corral/corrald.sock");
 }
 
-// `fallback`, or the ceiling if that is lower.
+// Returns `fallback`, or the ceiling if that is lower.
 template <typename Number>
 Number AtMost(Number fallback, bool has_ceiling, Number ceiling) {
   return has_ceiling ? std::min(fallback, ceiling) : fallback;

@@ -70,8 +70,8 @@ class Daemon {
   // Returns false if the successor has gone, and the server goes on.
   bool GiveWay(Handover* handover);
   void LeaveSandboxes();
-  // kLeft: every command has ended, but files of deleted sandboxes are left, or
-  // a thread waits for a disk.
+  // Returns kLeft if every command has ended, but files of deleted sandboxes
+  // are left or a thread waits for a disk.
   End EndSandboxes();
   // Returns false if a call does not end, and a thread still waits for it.
   bool ShutDownWithin(std::chrono::milliseconds longest);

@@ -59,7 +59,7 @@ void RaiseDescriptorLimit() {
 
 absl::Status Serve(const corral::config::v1::ServerConfig& config,
                    bool take_over) {
-  // Must come before any thread is made, since it forks.
+  // This must come before any thread is made, since it forks.
   const std::vector<sandbox::IsolationFeature> isolation =
       sandbox::ProbeIsolation();
   ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
@@ -87,8 +87,9 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
       break;
     case Daemon::End::kLeft:
       factory->LetGo();
-      // Explicit, because a thread that waits for a disk may keep the process,
-      // and with it the socket and the lock, for long after the exit.
+      // Both are released explicitly, because a thread that waits for a disk
+      // may keep the process, and with it the socket and the lock, for long
+      // after the exit.
       listener->Close();
       state->Unlock();
       std::_Exit(EXIT_SUCCESS);

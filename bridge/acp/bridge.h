@@ -32,8 +32,8 @@ namespace bridge {
 // Longer lines are refused, as by the protocol's own libraries.
 constexpr size_t kMaxLineBytes = 32 << 20;
 
-// When a session's sandbox is made: with its first command; or when the session
-// opens, so that a failure shows early.
+// The time at which a session's sandbox is made: with its first command; or
+// when the session opens, so that a failure shows early.
 enum class Preparation { kWithFirstCommand, kWithSession };
 
 struct BridgeOptions {
@@ -51,9 +51,9 @@ struct BridgeOptions {
   // about it.
   absl::Duration terminal_idle_limit = absl::Hours(1);
   // corral-mcp and its arguments, which is added to the MCP servers of each
-  // session; empty: it is not.
+  // session. Not added if this is empty.
   std::vector<std::string> mcp_server = {};
-  // After session/cancel: how long an agent may take to answer its prompt.
+  // How long an agent may take, after session/cancel, to answer its prompt.
   absl::Duration cancel_grace = absl::Seconds(5);
 };
 
@@ -134,7 +134,7 @@ class Bridge {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Terminals terminals_;
   // Timers hold a weak_ptr to it.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  // Canonical id of the `initialize` that the agent has not answered yet.
+  // The canonical id of the `initialize` that the agent has not answered yet.
   std::optional<std::string> initialize_id_;
   // False once the agent has insisted on a version of the protocol that has no
   // terminals: then everything is passed on.

@@ -14,8 +14,8 @@ namespace bridge {
 // a session. `line` is the whole line. Every other byte stays the same. Returns
 // the line unchanged if it has such a server, or its `mcpServers` is no list.
 //
-// `command`: the program and its arguments, to which `--sandbox SANDBOX_ID` is
-// added.
+// `command` is the program and its arguments, to which `--sandbox SANDBOX_ID`
+// is added.
 // https://agentclientprotocol.com/protocol/v1/session-setup#mcp-servers
 std::string AddMcpServer(absl::string_view line,
                          const std::vector<std::string>& command,

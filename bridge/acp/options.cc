@@ -198,7 +198,7 @@ absl::Status CheckInside(const Options& options, const ProfileOption& profile) {
   return absl::OkStatus();
 }
 
-// Other options win.
+// Adds the settings of the profile. Options that the user gave win.
 absl::Status ApplyProfile(const corral::config::v1::AgentProfile& profile,
                           const ConfinementOptions& confinement,
                           Options& options) {
@@ -227,7 +227,7 @@ std::string RealPath(const std::string& path) {
   return error ? path : real.string();
 }
 
-// Absolute; empty: each session has its own.
+// Returns the absolute workspace; empty if each session has its own.
 std::string WorkspaceOf(const Options& options, const std::string& directory) {
   std::string workspace = options.bridge.workplace.workspace;
   if (workspace.empty() &&

@@ -45,13 +45,13 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      const std::string& directory);
 
 // For an agent in a sandbox: adds what its program needs to the sandbox that
-// the options describe. NotFound: there is no such program. Other errors say
-// why it cannot run in a sandbox.
+// the options describe. Fails with NotFound if there is no such program. Other
+// errors state why it cannot run in a sandbox.
 absl::StatusOr<AgentRuntime> AddRuntime(const std::string& directory,
                                         Options& options);
 
-// Returns what a user of an agent in a sandbox may want to know of the options:
-// its profile, what its program needs, what is lost with the sandbox.
+// Returns hints about the options for a user of an agent in a sandbox: its
+// profile, what its program needs, what is lost with the sandbox.
 std::vector<std::string> NotesInside(const Options& options,
                                      const AgentRuntime& runtime);
 

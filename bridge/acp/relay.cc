@@ -15,10 +15,11 @@ namespace bridge {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-// From the closing of the agent's input to SIGTERM, and from there to SIGKILL.
+// The time from the closing of the agent's input to SIGTERM, and from there to
+// SIGKILL.
 constexpr absl::Duration kGrace = absl::Seconds(2);
-// How long the relay reads what the agent wrote before it ended, if a
-// descendant holds the agent's output open.
+// How long the relay still reads the output of an agent that has ended, if a
+// descendant holds it open.
 constexpr absl::Duration kDrain = absl::Seconds(1);
 // How long a client that has closed its side may take to read the rest.
 constexpr absl::Duration kFlush = absl::Seconds(5);

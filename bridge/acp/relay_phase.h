@@ -40,7 +40,7 @@ enum class AgentOutput { kOpen, kEnded };
 // `output` is the state of the agent's output after the event.
 RelayPhase NextPhase(RelayPhase phase, RelayEvent event, AgentOutput output);
 
-// In this order; a side never goes back.
+// The states of the client's side, in this order; it never goes back.
 enum class ClientSide {
   kOpen,
   kEnded,      // nothing more is read from the client

@@ -18,8 +18,9 @@ class CastLines {
   static std::string Header(uint32_t columns, uint32_t rows,
                             int64_t unix_seconds);
 
-  // `seconds`: since the begin. A character that the output has begun waits for
-  // its other bytes. Empty: there is nothing to write yet.
+  // `seconds` counts from the begin. A character that the output has begun
+  // waits for its other bytes. Returns an empty string if there is nothing to
+  // write yet.
   std::string Output(double seconds, absl::string_view output);
   std::string Resize(double seconds, uint32_t columns, uint32_t rows) const;
 

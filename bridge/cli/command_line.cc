@@ -171,7 +171,8 @@ std::string Explain(const absl::Status& status) {
 int RunCommandLine(const std::vector<std::string>& words,
                    const client::Timing& timing) {
   OccupyStandardDescriptors();
-  // Writing into a closed pipe is an error, handled by the writer.
+  // Ignored, so that writing into a closed pipe fails with EPIPE, which the
+  // writer handles.
   ::signal(SIGPIPE, SIG_IGN);
   // The calls report their errors; gRPC's own log would repeat them.
   ::gpr_set_log_function([](gpr_log_func_args*) {});

@@ -38,9 +38,9 @@ using Attempt = std::function<grpc::Status(grpc::ClientContext&)>;
 grpc::Status Repeat(Connection& connection, const Attempt& attempt,
                     const CallOptions& options = {});
 
-// Waits for a server, up to Timing.patience, and calls `attempt` once.
-// Unavailable: there was no server; or it was lost during the call, and whether
-// the call had effect is not known, as the message says.
+// Waits for a server, up to Timing.patience, and calls `attempt` once. Fails
+// with Unavailable if there was no server, or if it was lost during the call.
+// Then the call may have had an effect, as the message says.
 grpc::Status AttemptOnce(Connection& connection, const Attempt& attempt);
 
 inline corral::v1::SandboxService::StubInterface& StubOf(
@@ -83,8 +83,8 @@ absl::StatusOr<Response> Call(Connection& connection,
   return response;
 }
 
-// DeleteSandbox and DeleteExecution, for as long as the deletion takes.
-// NotFound counts as success if an earlier attempt got no answer.
+// Calls DeleteSandbox or DeleteExecution, and waits for as long as the deletion
+// takes. NotFound counts as success if an earlier attempt got no answer.
 template <typename Stub, typename Request>
 absl::Status Delete(Connection& connection,
                     Method<Stub, Request, google::protobuf::Empty> method,

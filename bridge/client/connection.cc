@@ -87,7 +87,8 @@ grpc::ChannelArguments Arguments(const Timing& timing) {
                    ToMilliseconds(timing.keepalive_interval));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                    ToMilliseconds(timing.keepalive_timeout));
-  // No limit for pings while an open call sends nothing, as WaitExecution does.
+  // 0 means no limit for pings while an open call sends nothing, as
+  // WaitExecution does.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return arguments;
 }

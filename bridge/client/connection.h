@@ -35,8 +35,8 @@ namespace client {
 struct ConnectOptions {
   // "unix:PATH" or "HOST:PORT"; empty: as described above.
   std::string server = {};
-  // For HOST:PORT: PEM files. Empty: $CORRAL_TLS_CA, $CORRAL_TLS_CERT,
-  // $CORRAL_TLS_KEY.
+  // The PEM files for HOST:PORT; those that are empty default to
+  // $CORRAL_TLS_CA, $CORRAL_TLS_CERT and $CORRAL_TLS_KEY.
   std::string tls_ca_file = {};
   std::string tls_certificate_file = {};
   std::string tls_key_file = {};

@@ -15,7 +15,7 @@ namespace {
 
 using sandbox::UniqueFd;
 
-// Sent by the new process: its pid at once, and errno if exec fails.
+// A message of the new process: its pid at once, and errno if exec fails.
 struct Report {
   pid_t pid;
   int errno_value;

@@ -43,7 +43,7 @@ void ForwardedConnection::Attempt() {
 void ForwardedConnection::Cancel() {
   if (state_ == State::kWaiting) {
     retry_.Cancel();
-    // Later, since the caller may be in a loop over its connections.
+    // Deferred, since the caller may be in a loop over its connections.
     loop_->Defer([this] { Finish(grpc::Status::CANCELLED); });
     state_ = State::kEnding;
   } else if (state_ != State::kEnding) {
@@ -110,7 +110,7 @@ void ForwardedConnection::WriteEnd() { stream_->WriteEnd(); }
 void ForwardedConnection::Read() { stream_->Read(); }
 
 void ForwardedConnection::OnEnd(const absl::Status& status) {
-  // Otherwise the server ends the call.
+  // If the status is OK, the server ends the call.
   if (!status.ok()) {
     state_ = State::kEnding;
     stream_->Cancel();

@@ -50,7 +50,7 @@ class ForwardedConnection final : public PortStream::Observer,
 
   void Attempt();
 
-  // PortStream::Observer. What does not come at its place cancels the call.
+  // PortStream::Observer. A message that comes out of order cancels the call.
   void OnConnected() override;
   void OnData(std::string data) override;
   void OnDataEnd() override;

@@ -33,7 +33,7 @@ class InputWriter {
     kShared,
   };
 
-  // `accepted`: the offset of the input, in bytes; 0 for a new command. The
+  // `accepted` is the offset of the input, in bytes; 0 for a new command. The
   // connection must outlive this object.
   InputWriter(Connection* connection, std::string execution_name,
               Sharing sharing, uint64_t accepted);

@@ -11,8 +11,8 @@
 
 namespace client {
 
-// Returns whether a process accepts connections on the socket.
-// PermissionDenied: this user may not connect.
+// Returns whether a process accepts connections on the socket. Fails with
+// PermissionDenied if this user may not connect.
 absl::StatusOr<bool> IsListening(const std::string& socket_path);
 
 // The path of the corrald in the directory of the running program.
@@ -25,8 +25,8 @@ absl::StatusOr<std::string> NeighbouringServer();
 // call this at the same time, one of them starts the server (flock on
 // corrald.lock beside the socket).
 //
-// Unavailable: the program ended, or did not listen by `deadline`; the message
-// holds the end of its log.
+// Fails with Unavailable if the program ended, or did not listen by `deadline`;
+// the message holds the end of its log.
 absl::Status EnsureLocalServer(const std::string& socket_path,
                                const std::string& program, absl::Time deadline);
 

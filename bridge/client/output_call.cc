@@ -5,7 +5,7 @@
 
 namespace client {
 
-// One operation is in progress at a time, so no tag tells them apart.
+// One operation is in progress at a time, so all have the tag null.
 
 OutputCall::OutputCall(Stub& executions,
                        const corral::v1::RunExecutionRequest& request)

@@ -31,8 +31,8 @@ class OutputCall {
   // it delivered nothing for `silence` and was cancelled; Finish() says why.
   std::optional<corral::v1::OutputEvent> Read(absl::Duration silence);
 
-  // Call it once, after Read() returned none. DEADLINE_EXCEEDED: the call was
-  // silent.
+  // Call it once, after Read() returned none. Returns DEADLINE_EXCEEDED if the
+  // call was silent.
   grpc::Status Finish();
 
   // Ends a Read() that waits, and every later one.

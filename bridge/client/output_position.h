@@ -26,7 +26,7 @@ class OutputPosition {
   void OpenExisting(const corral::v1::Execution& opened,
                     const Cursors& requested);
 
-  // DataLoss: the chunk does not continue its stream.
+  // Fails with DataLoss if the chunk does not continue its stream.
   absl::Status Accept(const corral::v1::Chunk& chunk);
   void Skip(const corral::v1::Gap& gap);
 

@@ -51,8 +51,9 @@ class OutputReader {
   // stream without a hole; `ended` last. Without a value: after `ended`, or
   // after an error, or when all output was sent that no_follow asked for.
   //
-  // Errors: those of RunExecution and StreamOutput; Unavailable: the server was
-  // gone for Timing.patience; Cancelled; DataLoss: the server left out bytes.
+  // Fails with the errors of RunExecution and StreamOutput, with Unavailable if
+  // the server was gone for Timing.patience, with Cancelled after Cancel(), and
+  // with DataLoss if the server left out bytes.
   absl::StatusOr<std::optional<corral::v1::OutputEvent>> Next();
 
   // From now on acknowledges output, which the server then need not keep

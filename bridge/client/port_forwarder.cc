@@ -76,7 +76,7 @@ void PortForwarder::OnOver(ForwardedConnection* connection,
                            const grpc::Status& status) {
   const auto found = open_.find(connection);
   Report(found->second.port, status);
-  // Later, since the connection is on the stack.
+  // Deferred, since the connection is on the stack.
   loop_->Defer([gone = std::shared_ptr<ForwardedConnection>(
                     std::move(found->second.connection))] {});
   open_.erase(found);

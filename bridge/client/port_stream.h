@@ -28,11 +28,11 @@ class PortStream final
   class Observer {
    public:
     virtual void OnConnected() = 0;
-    // After Read().
+    // Called after Read().
     virtual void OnData(std::string data) = 0;
     virtual void OnDataEnd() = 0;
-    // After Write() or WriteEnd(). Not called after a Write() when the stream
-    // is broken.
+    // Called after Write() or WriteEnd(), but not after a Write() when the
+    // stream is broken.
     virtual void OnWritten() = 0;
     // The last call.
     virtual void OnOver(const grpc::Status& status) = 0;
@@ -58,7 +58,7 @@ class PortStream final
   PortStream(std::shared_ptr<sandbox::EventLoop> loop, Observer* observer)
       : loop_(std::move(loop)), observer_(observer) {}
 
-  // From gRPC's threads.
+  // Called on gRPC's threads.
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;

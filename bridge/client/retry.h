@@ -33,7 +33,8 @@ struct CallOptions {
   Timeouts timeouts = Timeouts::kServerLost;
   Refusals refusals = Refusals::kForPatience;
 
-  // Called several times a second while the server is gone; true: give up.
+  // Called several times a second while the server is gone; returns true to
+  // give up.
   std::function<bool()> abandoned = [] { return false; };
 };
 
@@ -42,7 +43,7 @@ class Retry {
   // The connection must outlive this object.
   Retry(Connection& connection, CallOptions options);
 
-  // Before each attempt. Sets the deadline of the context.
+  // Call it before each attempt. Sets the deadline of the context.
   void Begin(grpc::ClientContext& context);
 
   // The same for an attempt without a deadline.

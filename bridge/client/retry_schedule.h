@@ -32,7 +32,7 @@ enum class CallResult {
 // Classifies the end of a call that its caller did not cancel.
 CallResult Classify(const grpc::Status& status);
 
-// For how long a call is repeated that the server refuses for now.
+// How long to repeat a call that the server refuses for now.
 enum class Refusals { kForPatience, kForEver };
 
 // The meaning of an expired deadline. kServerLost: the answer should have come
@@ -52,15 +52,15 @@ class RetrySchedule {
   explicit RetrySchedule(const RetryRules& rules) : rules_(rules) {}
 
   struct Attempt {
-    // How long to wait before the call is made again.
+    // The time to wait before the call is made again.
     absl::Duration delay;
-    // When to give up if the server cannot be reached until then.
+    // The time to give up if the server cannot be reached until then.
     absl::Time deadline;
   };
 
-  // After a call that began at `begin` ended with `status`, now. Without a
-  // value: it is not made again, because it was answered, or because the server
-  // has been gone for `patience`.
+  // Called after a call that began at `begin` ended with `status`, now. Returns
+  // no value if the call is not made again, because it was answered, or because
+  // the server has been gone for `patience`.
   std::optional<Attempt> OnResult(const grpc::Status& status, absl::Time begin,
                                   absl::Time now);
 
@@ -71,14 +71,14 @@ class RetrySchedule {
   }
 
  private:
-  // `at_once`: a server that is gone is looked for without a delay.
+  // If `at_once` is true, a server that is gone is looked for without a delay.
   absl::Duration DelayAfter(CallResult result, const grpc::Status& status,
                             bool at_once);
   // Returns true if a call with this result is repeated without an end.
   bool IsServerThere(CallResult result) const;
 
   const RetryRules rules_;
-  // Without a value: the server answered last.
+  // Has no value if the server answered last.
   std::optional<absl::Time> gone_since_;
   // The delay after the last reset; zero: there was none since an answer.
   absl::Duration back_off_;

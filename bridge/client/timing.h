@@ -15,7 +15,7 @@ struct Timing {
   // For how long a server may be gone before a call or a stream gives up.
   absl::Duration patience = absl::Seconds(30);
 
-  // Between two attempts at a server that refuses or fails at once.
+  // The time between two attempts at a server that refuses or fails at once.
   absl::Duration retry_interval = absl::Milliseconds(100);
 
   // A call that the server answers at once counts as failed after this time.

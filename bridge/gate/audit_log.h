@@ -60,9 +60,9 @@ class AuditLog {
   // The name that Open() was given; empty: nothing is written.
   const std::string& path() const { return path_; }
 
-  // Unavailable: the line was not written.
+  // Fails with Unavailable if the line was not written.
   absl::Status WriteDecision(const Decision& decision);
-  // `ended`: null if the end is not known.
+  // `ended` is null if the end is not known.
   absl::Status WriteEnd(const Command& command,
                         const corral::v1::Execution* ended);
   absl::Status WriteHost(const Host& host);

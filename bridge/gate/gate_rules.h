@@ -18,7 +18,7 @@ struct Ruling {
   corral::config::v1::GateDecision decision = corral::config::v1::ALLOW;
   std::string by;      // "rule 3", counted from 1, or "otherwise"
   std::string reason;  // may be empty
-  // For a command that runs; infinite: no limit of this rule.
+  // The limits of a command that runs; infinite if the rule sets none.
   absl::Duration timeout = absl::InfiniteDuration();
   absl::Duration cpu_timeout = absl::InfiniteDuration();
   // Set if such a command runs in a sandbox of the rule's own: the fields that
@@ -31,8 +31,9 @@ class GateRules {
  public:
   GateRules() = default;
 
-  // InvalidArgument: the file cannot be read, is no GateConfig, or a rule has a
-  // wrong value; the error names the file and the line or rule.
+  // Fails with InvalidArgument if the file cannot be read or is no GateConfig,
+  // or if a rule has a wrong value; the error names the file and the line or
+  // rule.
   static absl::StatusOr<GateRules> Load(const std::string& file);
   // `file` is for messages.
   static absl::StatusOr<GateRules> Parse(const std::string& file,

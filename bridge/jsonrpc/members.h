@@ -13,7 +13,7 @@
 namespace bridge {
 
 struct Member {
-  // Without quotes and escapes.
+  // The name without quotes and escapes.
   std::string name;
   // The text as written, without the space around it. Points into the scanned
   // text.

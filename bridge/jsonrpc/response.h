@@ -11,7 +11,8 @@
 
 namespace bridge {
 
-// JSON-RPC's own, and the Agent Client Protocol's (-32800, -32002).
+// The codes of JSON-RPC, and those of the Agent Client Protocol (-32800,
+// -32002).
 enum class ErrorCode {
   kParseError = -32700,
   kInvalidRequest = -32600,

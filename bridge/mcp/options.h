@@ -16,7 +16,7 @@
 namespace bridge {
 
 struct McpOptions {
-  // Not empty: help was asked for, and this is its text.
+  // The text of the help if it was asked for, else empty.
   std::string help;
   TerminalsOptions terminals;
   // The rules about commands. Null only together with `help`.

@@ -15,8 +15,8 @@
 
 namespace bridge {
 
-// "default", "strict", "debug" or "nested". The error (InvalidArgument) says
-// what is allowed.
+// Parses "default", "strict", "debug" or "nested". Fails with InvalidArgument;
+// the error names what is allowed.
 absl::Status SetProfile(absl::string_view text, corral::v1::Sandbox& sandbox);
 
 class ConfinementOptions {
@@ -32,8 +32,8 @@ class ConfinementOptions {
   // Returns true if --network none was given.
   bool IsClosed() const;
 
-  // Sets network, rules, services and profile. InvalidArgument: the options
-  // exclude each other.
+  // Sets network, rules, services and profile. Fails with InvalidArgument if
+  // the options exclude each other.
   absl::Status ApplyTo(corral::v1::Sandbox& sandbox) const;
 
  private:

@@ -13,8 +13,8 @@ namespace bridge {
 
 using EgressRules = google::protobuf::RepeatedPtrField<corral::v1::EgressRule>;
 
-// "NAME", "NAME:PORT:PORT" or "NAME:PORT/tcp". InvalidArgument: something else;
-// the server checks names.
+// Parses "NAME", "NAME:PORT:PORT" or "NAME:PORT/tcp". Fails with
+// InvalidArgument for anything else; the server checks names.
 absl::StatusOr<corral::v1::EgressRule> ParseEgressRule(absl::string_view text);
 
 // The table refers to `rules`.

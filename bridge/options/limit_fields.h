@@ -19,13 +19,13 @@ absl::Status SetMemory(absl::string_view text, corral::v1::Limits& limits);
 // A count: 100. [8, 4194304]
 absl::Status SetPids(absl::string_view text, corral::v1::Limits& limits);
 
-// CPUs: 1.5. [0.01, 1000]
+// Sets a number of CPUs, such as 1.5. [0.01, 1000]
 absl::Status SetCpus(absl::string_view text, corral::v1::Limits& limits);
 
-// A size: 1G. [1M, 1P]
+// Sets a size, such as 1G. [1M, 1P]
 absl::Status SetOutputBytes(absl::string_view text, corral::v1::Limits& limits);
 
-// A count of ended executions: 100. [0, 100000]
+// Sets a count of ended executions, such as 100. [0, 100000]
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention);
 

@@ -15,9 +15,9 @@ namespace bridge {
 // The home directory of commands.
 inline constexpr char kSandboxHome[] = "/home/corral";
 
-// "SRC", "SRC:DST", "SRC:ro" or "SRC:DST:rw". SRC without links and absolute,
-// if it exists on this host. InvalidArgument: something else; the server checks
-// the places.
+// Parses "SRC", "SRC:DST", "SRC:ro" or "SRC:DST:rw". Makes SRC absolute and
+// without links, if it exists on this host. Fails with InvalidArgument for
+// anything else; the server checks the places.
 absl::StatusOr<corral::v1::Mount> ParseMount(absl::string_view text);
 
 // Adds --mount and --home. The table refers to `sandbox`, which gets the

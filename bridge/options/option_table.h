@@ -36,17 +36,17 @@ class OptionTable {
   // function refers to must outlive Parse().
   using Setter = std::function<absl::Status(absl::string_view value)>;
 
-  // `program`: how the user calls it, with the command.
+  // `program` is the program as the user calls it, with the command.
   OptionTable(std::string program, std::string synopsis, std::string summary);
 
-  // `short_name` 0: there is only the long one.
+  // A `short_name` of 0 means that there is only the long one.
   void Flag(char short_name, std::string name, std::string help, bool& target);
   void Value(char short_name, std::string name, std::string placeholder,
              std::string help, Setter set);
   void Text(char short_name, std::string name, std::string placeholder,
             std::string help, std::string& target);
 
-  // How many positionals are allowed. Default: none.
+  // Sets how many positionals are allowed. By default none is.
   void TakePositionals(size_t min, size_t max) {
     min_positionals_ = min;
     max_positionals_ = max;

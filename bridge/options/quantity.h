@@ -14,20 +14,20 @@ namespace bridge {
 
 // The errors (InvalidArgument) say what is allowed; the caller adds the value.
 
-// 100, 64K, 512M, 1.5G, 2T: powers of 1024, in upper or lower case, also as KB
-// or KiB.
+// Parses 100, 64K, 512M, 1.5G, 2T: powers of 1024, in upper or lower case, also
+// as KB or KiB.
 absl::StatusOr<uint64_t> ParseBytes(absl::string_view text);
 
-// 250ms, 30s, 5m, 1h30m, 2d; a bare number is seconds. Not negative.
+// Parses 250ms, 30s, 5m, 1h30m, 2d; a bare number is seconds. Not negative.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
-// 2, 1.5, 0.25: CPUs, in thousandths.
+// Parses 2, 1.5, 0.25 as CPUs, and returns thousandths.
 absl::StatusOr<uint64_t> ParseCpuMillis(absl::string_view text);
 
 // A whole number.
 absl::StatusOr<uint64_t> ParseCount(absl::string_view text);
 
-// "512 MiB", "1.5 GiB", "100 bytes".
+// Returns "512 MiB", "1.5 GiB", "100 bytes".
 std::string FormatBytes(uint64_t bytes);
 
 // The two largest units, as in "3d4h", "2m5s", "0s".

@@ -19,7 +19,7 @@ class SandboxOptions {
   // The table refers to this object.
   void AddTo(OptionTable& table);
 
-  // After Parse().
+  // Call it after Parse().
   absl::StatusOr<corral::v1::Sandbox> Build() const;
 
  private:

@@ -65,7 +65,8 @@ class SupervisorConnection {
   virtual ~SupervisorConnection() = default;
 
   // OK when the execution runs or failed to start; OnExecution() reports which.
-  // EXECUTION_EXISTS, STORAGE, SANDBOX_NOT_READY, ISOLATION, FAULT.
+  // Fails with EXECUTION_EXISTS, STORAGE, SANDBOX_NOT_READY, ISOLATION or
+  // FAULT.
   virtual void Start(wire::StartExecution start, Done done) = 0;
 
   // Fail with NO_SUCH_EXECUTION, EXECUTION_ENDED or NOT_A_TERMINAL.
@@ -78,13 +79,13 @@ class SupervisorConnection {
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;
 
-  // Adds rules to the way out. EGRESS: it does not take them.
-  // UNKNOWN_REQUEST: the supervisor is older than such requests.
+  // Adds rules to the way out. Fails with EGRESS if it refuses them, and with
+  // UNKNOWN_REQUEST if the supervisor is older than such requests.
   virtual void AllowHosts(wire::EgressRules rules, Done done) = 0;
 
-  // Makes TCP sockets in the network namespace of the sandbox, see
-  // wire::MakeSockets: at least one. SANDBOX_NOT_READY, UNKNOWN_REQUEST (the
-  // supervisor is too old), SHORTAGE (of descriptors, in this process).
+  // Makes at least one TCP socket in the network namespace of the sandbox; see
+  // wire::MakeSockets. Fails with SANDBOX_NOT_READY, UNKNOWN_REQUEST (the
+  // supervisor is too old) or SHORTAGE (of descriptors, in this process).
   virtual void MakeSockets(SocketsDone done) = 0;
 
   // Kills what is left of the execution, removes its cgroup and its directory.

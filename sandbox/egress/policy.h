@@ -74,8 +74,8 @@ class Policy {
 };
 
 // Returns `policy` with those rules of `further` at its end that it does not
-// have yet. Rules with the same pattern, ports and protocol are the same.
-// InvalidArgument as Policy::Make().
+// have yet. Rules with the same pattern, ports and protocol are the same. Fails
+// as Policy::Make() does.
 absl::StatusOr<wire::Policy> WithRules(wire::Policy policy,
                                        const wire::Policy& further);
 

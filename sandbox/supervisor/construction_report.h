@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
 // which is shorter than a report. Fails as ReceiveReport() does.
 absl::Status ReceiveFirstPacket(int socket, const char* who);
 
-// Aborted: `who` was killed during set-up.
+// Returns Aborted: `who` was killed during set-up.
 absl::Status KilledError(const char* who);
 
 }  // namespace sandbox

@@ -18,7 +18,7 @@ namespace sandbox {
 
 class DurableExecution {
  public:
-  // NotFound: the execution was deleted.
+  // Fails with NotFound if the execution was deleted.
   static absl::StatusOr<DurableExecution> Open(const std::string& directory);
 
   // Syncs start.pb and, unless `end` is empty, the logs and exit.pb.new, whose

@@ -44,7 +44,8 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
 // The same as in validation.h.
 std::vector<absl::string_view> WorkspacesOf(const wire::SandboxSpec& spec);
 
-// `workspace`: the path of the first one; empty: none.
+// `workspace` is the path of the sandbox's first workspace; empty if it has
+// none.
 wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
                                 absl::string_view workspace);
 

@@ -42,7 +42,8 @@ std::vector<absl::string_view> DirectoriesOf(const Sandbox& sandbox) {
   return paths;
 }
 
-// `text` is a path within `directory`, or has one at its end or before a "/".
+// Returns true if `text` names `directory` or a path within it: `directory`
+// stands in it before a "/" or at the end.
 bool NamesPathWithin(absl::string_view text, absl::string_view directory) {
   for (size_t at = text.find(directory); at != absl::string_view::npos;
        at = text.find(directory, at + 1)) {

@@ -24,7 +24,7 @@ constexpr int kMaxMounts = 16;
 constexpr const char* kOwnTrees[] = {"/bin",   "/dev",   "/etc",    "/lib",
                                      "/lib32", "/lib64", "/libx32", "/proc",
                                      "/sbin",  "/sys",   "/usr",    "/var/run"};
-// It may not cover these themselves.
+// A mount may not cover these themselves, but may lie below them.
 constexpr const char* kOwnDirectories[] = {"/",    "/home", "/run",
                                            "/tmp", "/var",  "/var/tmp"};
 constexpr char kAllowedTarget[] =

@@ -12,7 +12,8 @@
 
 namespace server {
 
-// INVALID_FIELD unless `path` is absolute, without ".", ".." and "//".
+// Fails with INVALID_FIELD unless `path` is absolute, without ".", ".." and
+// "//".
 absl::Status CheckPath(absl::string_view field, absl::string_view path);
 
 // Checks workspaces and mounts of the sandbox that is the field `field` of a

@@ -70,7 +70,7 @@ bool IsValidId(absl::string_view id);
 // Checks an id that a client chose, which may be empty. INVALID_FIELD.
 absl::Status CheckChosenId(absl::string_view field, absl::string_view id);
 
-// INVALID_FIELD.
+// Fails with INVALID_FIELD.
 absl::Status CheckTenantName(absl::string_view field, absl::string_view name);
 
 }  // namespace server

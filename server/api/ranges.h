@@ -21,16 +21,16 @@ struct Range {
 inline constexpr uint64_t kSecondsOfADay = 86'400;
 inline constexpr uint64_t kSecondsOfAYear = 365 * kSecondsOfADay;
 
-// corral.v1.Limits.
+// The fields of corral.v1.Limits.
 inline constexpr Range kMemoryBytes = {4 << 20, 1ULL << 50};
 inline constexpr Range kPids = {8, 4'194'304};
 inline constexpr Range kCpuMillis = {10, 1'000'000};
 inline constexpr Range kOutputBytes = {1 << 20, 1ULL << 50};
 
-// corral.v1.Retention.
+// The fields of corral.v1.Retention.
 inline constexpr Range kMaxEndedExecutions = {0, 100'000};
 
-// corral.v1.OutputPolicy.
+// The fields of corral.v1.OutputPolicy.
 inline constexpr Range kRetainBytes = {64 << 10, 1ULL << 40};
 
 }  // namespace server

@@ -38,7 +38,7 @@ absl::Status CheckLimits(absl::string_view field,
 // The paths of its workspaces, which point into the message.
 std::vector<absl::string_view> WorkspacesOf(const corral::v1::Sandbox& sandbox);
 
-// `workspaces`: the paths of the sandbox's workspaces, as its creator gave
+// `workspaces` has the paths of the sandbox's workspaces, as its creator gave
 // them; empty if it has none.
 absl::Status CheckCommand(absl::string_view field,
                           const corral::v1::Command& command,

@@ -26,7 +26,8 @@ class DiskReads {
  public:
   using Job = absl::AnyInvocable<void()>;
 
-  // While as many keys as there are threads hang, the others wait too.
+  // If as many keys hang as there are threads, the jobs of all other keys wait,
+  // too.
   explicit DiskReads(size_t threads);
   ~DiskReads();
   DiskReads(const DiskReads&) = delete;
@@ -42,12 +43,12 @@ class DiskReads {
   void Work();
 
   sandbox::Mutex mutex_;
-  // By key. A key is here while it has a job that waits or runs.
+  // The jobs by key. A key is here while it has a job that waits or runs.
   std::map<std::string, std::deque<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   // Keys with a job to run and none that runs.
   std::deque<std::string> ready_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Last, since they use the others.
+  // Declared last, since they use the other members.
   std::vector<std::thread> threads_;
 };
 

@@ -79,7 +79,8 @@ corral::v1::Execution Execution::Describe() const {
     if (log.has_value()) {
       corral::v1::StreamState* state = description.add_streams();
       *state = ToStreamState(stream, *log);
-      // Its supervisor died before it could close the log.
+      // The log of a LOST execution is closed, too: its supervisor died before
+      // it could close it.
       state->set_closed(log->closed ||
                         record_.state() == corral::v1::Execution::LOST);
     }

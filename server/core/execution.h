@@ -149,14 +149,15 @@ class Execution {
   InputQueue input_queue_;
 
   mutable sandbox::Mutex mutex_;
-  // Without name, command and streams.
+  // Has no name, command and streams.
   corral::v1::Execution record_ ABSL_GUARDED_BY(mutex_);
   OutputState output_ ABSL_GUARDED_BY(mutex_);
   corral::v1::TerminalSize terminal_size_ ABSL_GUARDED_BY(mutex_);
-  // When a log was last written, as far as ReadLogs has found out.
+  // The time at which a log was last written, as far as ReadLogs() has found
+  // out.
   google::protobuf::Timestamp last_written_ ABSL_GUARDED_BY(mutex_);
   std::vector<Watching> watchers_ ABSL_GUARDED_BY(mutex_);
-  // By stream: the log while somebody reads it.
+  // The logs by stream, while somebody reads them.
   std::array<std::weak_ptr<const sandbox::OutputLogReader>,
              corral::v1::Stream_ARRAYSIZE>
       logs_ ABSL_GUARDED_BY(mutex_);

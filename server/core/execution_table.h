@@ -43,8 +43,8 @@ class ExecutionTable {
   // not use the table.
   using Make = absl::FunctionRef<absl::StatusOr<Entry>()>;
 
-  // `sandbox`: the name of the sandbox. At most `max_running` of its executions
-  // run at a time.
+  // `sandbox` is the name of the sandbox. At most `max_running` of its
+  // executions run at a time.
   ExecutionTable(std::string sandbox, uint32_t max_running)
       : sandbox_(std::move(sandbox)), max_running_(max_running) {}
 
@@ -52,9 +52,9 @@ class ExecutionTable {
   // `make` makes. Returns the new execution, which the caller must start and
   // then report with AnswerStart or FailStart; null if there is none.
   //
-  // `started` gets the execution as soon as it runs or has failed to start. Or
-  // it gets EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS or the
-  // error of `make`.
+  // `started` gets the execution as soon as it runs or has failed to start, or
+  // else EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS or the error
+  // of `make`.
   ExecutionPtr Admit(const std::string& id,
                      const corral::supervisor::v1::RequestIdentity& request,
                      Make make, Started started);
@@ -83,7 +83,7 @@ class ExecutionTable {
   // At most `limit` executions with ids after `after`, in their order.
   std::vector<ExecutionPtr> List(const std::string& after, size_t limit) const;
 
-  // All that have not ended, by id.
+  // The executions that have not ended, by id.
   std::map<std::string, ExecutionPtr> Unended() const;
 
   // The ids of all executions.
@@ -106,7 +106,7 @@ class ExecutionTable {
 
   mutable sandbox::Mutex mutex_;
   RequestTable<Execution> executions_ ABSL_GUARDED_BY(mutex_);
-  // By id: what has not ended.
+  // The executions that have not ended, by id.
   std::map<std::string, std::unique_ptr<RunningCommand>> running_
       ABSL_GUARDED_BY(mutex_);
   PendingCalls<Started> starts_ ABSL_GUARDED_BY(mutex_);

@@ -18,8 +18,8 @@ class KeptCommand {
   // Implicit, so that a whole command can be passed as it is.
   KeptCommand(const corral::v1::Command& whole);  // NOLINT
 
-  // Without the environment. Arguments beyond the bounds are missing, and the
-  // last one may be cut.
+  // The command without its environment. Arguments beyond the bounds are
+  // missing, and the last one may be cut.
   const corral::v1::Command& command() const { return command_; }
   // True if nothing was left out.
   bool whole() const { return whole_; }

@@ -46,8 +46,8 @@ class Lifetime : public std::enable_shared_from_this<Lifetime> {
   // has lost its lease. Idle time and lease begin now. To be called once.
   void Begin(absl::Duration age_left, Expired expired);
 
-  // From Hold() to Release() a command runs or a call lasts. Holds are counted,
-  // also before Begin().
+  // Hold() marks the begin of a command or a lasting call, Release() its end.
+  // Holds are counted, also before Begin().
   void Hold(Holder holder);
   void Release(Holder holder);
 
@@ -87,7 +87,7 @@ class Lifetime : public std::enable_shared_from_this<Lifetime> {
   // 0: none.
   TimerQueue::Id age_timer_ ABSL_GUARDED_BY(mutex_) = 0;
   Countdown idle_ ABSL_GUARDED_BY(mutex_);
-  // Held by calls only.
+  // Only calls hold it, not commands.
   Countdown lease_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -107,7 +107,7 @@ class CallHold {
   CallHold& operator=(CallHold&&) = delete;
 
  private:
-  // Null: moved away.
+  // Null after a move.
   std::shared_ptr<Lifetime> lifetime_;
 };
 

@@ -23,9 +23,9 @@ class Protections {
   Protections() = default;
   explicit Protections(const std::vector<Feature>& features);
 
-  // INVALID_FIELD for a name that is not known; ISOLATION_UNAVAILABLE, with a
-  // PreconditionFailure, if one that the sandbox demands is not in state
-  // ENFORCED.
+  // Fails with INVALID_FIELD for a name that is not known, and with
+  // ISOLATION_UNAVAILABLE and a PreconditionFailure if a protection that the
+  // sandbox demands is not in state ENFORCED.
   absl::Status Check(const corral::v1::Sandbox& wanted) const;
 
  private:

@@ -59,11 +59,11 @@ class Recovery {
   // FinishReading().
   void AfterReading(absl::AnyInvocable<void()> function);
 
-  // Called when the records are read or given up. Returns whether the caller
+  // Called when the records are read or given up. Returns true if the caller
   // has to merge now.
   bool FinishReading();
 
-  // Keeps the supervisor's first message. Returns whether the caller has to
+  // Keeps the supervisor's first message. Returns true if the caller has to
   // start the merge.
   bool KeepSnapshot(const corral::supervisor::v1::Snapshot& snapshot);
 

@@ -25,7 +25,7 @@ using sandbox::MutexLock;
 
 namespace {
 
-// When a client may ask again for a sandbox that cannot be read.
+// How soon a client may ask again for a sandbox that cannot be read.
 constexpr absl::Duration kReadRetry = absl::Milliseconds(500);
 
 absl::Status Unreachable(const SandboxName& name) {

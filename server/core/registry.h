@@ -47,10 +47,10 @@ class Registry {
       : max_sandboxes_(max_sandboxes), most_(most) {}
 
   // Finds the sandbox that the same request made, or adds a new one from
-  // `make`. The registry chooses an id if `id` is empty. SANDBOX_EXISTS,
-  // REQUEST_MISMATCH, TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT, TOO_MUCH_MEMORY,
-  // TOO_MANY_PIDS; SANDBOX_NOT_READY (UNAVAILABLE) if that id belongs to a
-  // sandbox that cannot be read yet.
+  // `make`. The registry chooses an id if `id` is empty. Fails with
+  // SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES, TOO_MUCH_OUTPUT,
+  // TOO_MUCH_MEMORY or TOO_MANY_PIDS, and with SANDBOX_NOT_READY (UNAVAILABLE)
+  // if that id belongs to a sandbox that cannot be read yet.
   absl::StatusOr<Added> Add(const std::string& id,
                             const sandbox::wire::RequestIdentity& request,
                             const Make& make);
@@ -68,8 +68,8 @@ class Registry {
   // Returns null if there is none, or if it cannot be read yet.
   SandboxPtr Find(const std::string& id) const;
 
-  // SANDBOX_NOT_FOUND, or SANDBOX_NOT_READY (UNAVAILABLE) if it cannot be read
-  // yet.
+  // Fails with SANDBOX_NOT_FOUND, or with SANDBOX_NOT_READY (UNAVAILABLE) if it
+  // cannot be read yet.
   absl::StatusOr<SandboxPtr> Get(const SandboxName& name) const;
 
   // The ids of sandboxes that cannot be read yet, in their order.

@@ -104,8 +104,9 @@ std::optional<std::string> Retention::TakeNext() {
       return id;
     }
   }
-  // Cleared under the lock under which nothing was found. Another Enforce()
-  // that returned early had added its work before that, so it was looked at.
+  // Cleared under the same lock under which nothing was found: an Enforce()
+  // that returned early had added its work before that, so this one has seen
+  // it.
   enforcing_ = false;
   ArmTimer();
   return std::nullopt;

@@ -40,7 +40,7 @@ class Retention : public std::enable_shared_from_this<Retention> {
 
   // Access to the executions of a sandbox.
   struct Executions {
-    // Somebody streams or waits for it now.
+    // Returns true while somebody streams or waits for it.
     std::function<bool(const std::string& id)> in_use;
     // Deletes it and calls the second argument, once, from any thread.
     std::function<void(const std::string& id, Done)> remove;

@@ -151,9 +151,10 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void EndViewing() { viewers_->End(); }
 
   // Starts a command, or finds the execution that the same request made.
-  // `started` gets the execution when it runs or failed to start. Or it gets
-  // the reason why no execution was made: SANDBOX_NOT_READY, EXECUTION_EXISTS,
-  // REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, STORAGE_FAILED or SERVER_FAULT.
+  // `started` gets the execution when it runs or failed to start. Otherwise it
+  // gets the reason why no execution was made: SANDBOX_NOT_READY,
+  // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, STORAGE_FAILED or
+  // SERVER_FAULT.
   void Start(NewExecution wanted, Started started);
 
   // Returns false if executions of an earlier server may not be read yet.
@@ -172,8 +173,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   }
   size_t execution_count() const { return executions_.size(); }
 
-  // Kills what is left of the execution and removes it. EXECUTION_NOT_FOUND,
-  // SANDBOX_NOT_READY (see AwaitKnown), SERVER_FAULT.
+  // Kills what is left of the execution and removes it. Fails with
+  // EXECUTION_NOT_FOUND, SANDBOX_NOT_READY (see AwaitKnown) or SERVER_FAULT.
   void DeleteExecution(const std::string& id, Done done);
 
   // Returns true while somebody streams the output of the execution or waits
@@ -278,8 +279,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // The rules that the supervisor reported; absent: those of the spec.
   std::optional<sandbox::wire::EgressRules> egress_rules_
       ABSL_GUARDED_BY(mutex_);
-  // Why the supervisor is gone. The supervisor's own report counts more than
-  // the server's guess.
+  // Why the supervisor is gone. The supervisor's own report replaces the
+  // server's guess.
   sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
   // True if the supervisor is gone because a deletion was requested.
   bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;

@@ -148,7 +148,7 @@ void Sandbox::Update(const wire::ExecutionRecord& record) {
     executions_.AnswerStart(record.id());
   }
   if (ended) {
-    // Last, when a caller of the start already watches the execution.
+    // Comes last, when a caller of the start already watches the execution.
     EnforceRetention();
   }
 }
@@ -271,7 +271,8 @@ void Sandbox::RemoveWithoutSupervisor(const std::string& id) {
       return;
     }
   }
-  // First the other executions get their ends: their callers wait already.
+  // The other executions get their ends first, since their callers wait
+  // already.
   EndThen([self = shared_from_this(), id] {
     self->environment_.lanes->removals.Run([self, id] {
       const absl::Status removed =

@@ -124,7 +124,7 @@ void Sandbox::ReadRecords() {
 
 absl::Status Sandbox::LoadRecords() {
   const bool rebooted = spec_.boot_id() != environment_.boot_id;
-  // To be done before the output of an ended execution can expire.
+  // The logs are cut before the output of an ended execution can expire.
   absl::Status status =
       rebooted ? CutLogs(spec_.directory()) : absl::OkStatus();
   status.Update(ReadExecutionRecords(

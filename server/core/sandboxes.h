@@ -67,10 +67,10 @@ class Sandboxes {
     uint32_t max_sandboxes;
     // The number of executions that may run in a sandbox at a time.
     uint32_t max_executions_per_sandbox;
-    // For all sandboxes together.
+    // The limits of all sandboxes together.
     Registry::Totals totals;
     Protections protections;
-    // Ended executions kept in all sandboxes together.
+    // The ended executions that are kept in all sandboxes together.
     uint32_t max_ended_executions = 100'000;
   };
 
@@ -84,13 +84,13 @@ class Sandboxes {
   Registry& registry() { return registry_; }
 
   // Makes a sandbox, or finds the one that the same request made. `created`
-  // gets it when it is not CREATING any more. Or it gets the reason why nothing
-  // was made: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
+  // gets it when it is not CREATING any more. Otherwise it gets the reason why
+  // nothing was made: SANDBOX_EXISTS, REQUEST_MISMATCH, TOO_MANY_SANDBOXES,
   // TOO_MUCH_OUTPUT, TOO_MUCH_MEMORY, TOO_MANY_PIDS, ISOLATION_UNAVAILABLE,
-  // INVALID_FIELD (the workspace, a protection, a service),
-  // STORAGE_FAILED, SANDBOX_NOT_READY (UNAVAILABLE: its processes were killed
-  // meanwhile or could not be started now, or the file system of the workspace
-  // does not answer) or SERVER_FAULT.
+  // INVALID_FIELD (the workspace, a protection, a service), STORAGE_FAILED,
+  // SANDBOX_NOT_READY (UNAVAILABLE: its processes were killed meanwhile or
+  // could not be started now, or the file system of the workspace does not
+  // answer) or SERVER_FAULT.
   void Create(const NewSandbox& wanted, Created created);
 
   // Deletes all sandboxes. Activity reports when they are gone.
@@ -109,8 +109,8 @@ class Sandboxes {
   absl::Status Recover();
 
  private:
-  // Between attempts to remove or to read a directory: the first, doubled up to
-  // the last.
+  // The delays between attempts to remove or to read a directory: the first
+  // one, doubled up to the last one.
   static constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
   static constexpr absl::Duration kLastRetry = absl::Minutes(1);
 
@@ -120,7 +120,7 @@ class Sandboxes {
                                        const std::string& id);
   // A directory of the host that a sandbox wants.
   struct Wish {
-    // These decide whether it may be lent.
+    // Decide whether the path may be lent.
     WorkspaceChecks* checks;
     std::string path;
     bool read_only;

@@ -65,7 +65,8 @@ absl::Status Sandboxes::Recover() {
       environment_.lanes->removals.Run([this, name] { RemoveLeftover(name); });
       continue;
     }
-    // Before any request is served, so that none makes it a second time.
+    // Reserved before any request is served, so that none makes the sandbox a
+    // second time.
     registry_.Reserve(name);
     auto promise = std::make_shared<Found>();
     found.emplace_back(name, promise->get_future());

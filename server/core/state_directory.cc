@@ -188,7 +188,7 @@ bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
 absl::Status StateDirectory::RemoveUnborn(const std::string& sandbox_path) {
   RETURN_IF_ERROR(BeginRemoval(sandbox_path));
   const std::string removed = RemovedPath(sandbox_path);
-  // Not a directory, or gone: then nothing is listed.
+  // If it is not a directory, or is gone, nothing is listed.
   for (const std::string& name :
        ListDirectory(removed).value_or(std::vector<std::string>())) {
     if (name != kControl) {

@@ -55,8 +55,8 @@ class StateDirectory {
   // are to be removed.
   absl::StatusOr<std::vector<std::string>> ListSandboxes() const;
 
-  // NotFound or DataLoss: the sandbox was never made. After any other error
-  // that is not known.
+  // Fails with NotFound or DataLoss if the sandbox was never made. After any
+  // other error it is not known if it was made.
   absl::StatusOr<corral::supervisor::v1::SandboxSpec> ReadSpec(
       absl::string_view sandbox) const;
 

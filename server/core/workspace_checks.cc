@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-// When a client may ask again for a directory that could not be checked.
+// How soon a client may ask again for a directory that could not be checked.
 constexpr absl::Duration kRetry = absl::Seconds(5);
 
 // The result of one check, which its thread and its timer compete to give.
@@ -23,7 +23,7 @@ class Result {
  public:
   explicit Result(WorkspaceChecks::Done done) : done_(std::move(done)) {}
 
-  // Only the first call has an effect. Returns whether this was it.
+  // Only the first call has an effect. Returns true if this was the first.
   bool Give(const absl::Status& status) {
     if (given_.exchange(true)) {
       return false;

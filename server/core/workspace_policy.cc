@@ -167,7 +167,8 @@ absl::Status WorkspacePolicy::Check(const std::string& path,
                   "workspace_roots");
   }
   if (!options_.roots.empty()) {
-    // Before the path is opened: an error would show what is on the host.
+    // Checked before the path is opened, since the error of open(2) would show
+    // what is on the host.
     RETURN_IF_ERROR(CheckRoots(path));
   }
   RETURN_IF_ERROR(CheckOpens(path));

@@ -49,8 +49,8 @@ class Acceptor {
 
  private:
   void Run();
-  // `polled` is what poll(2) returned; its first entry is stop_. False: no
-  // descriptor is left.
+  // `polled` is what poll(2) returned; its first entry is stop_. Returns false
+  // if no descriptor is left.
   bool AcceptReady(const std::vector<pollfd>& polled);
   bool AcceptSome(int socket);
   // Returns true if the connection may be served.

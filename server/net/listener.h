@@ -25,8 +25,8 @@ namespace server {
 // Not thread-safe.
 class Listener {
  public:
-  // Reads the files that the configuration names, and changes nothing.
-  // InvalidArgument: the address or a PEM file cannot be used.
+  // Reads the files that the configuration names, and changes nothing. Fails
+  // with InvalidArgument if the address or a PEM file cannot be used.
   static absl::StatusOr<std::unique_ptr<Listener>> Prepare(
       const corral::config::v1::ServerConfig& config);
 

@@ -23,8 +23,8 @@ class ListeningSockets {
   // 0700. A socket file on which nobody listens is replaced. A host with
   // several addresses gets a socket for each.
   //
-  // AlreadyExists: another process listens there. InvalidArgument: the file is
-  // not a socket, or the host is unknown.
+  // Fails with AlreadyExists if another process listens there, and with
+  // InvalidArgument if the file is not a socket or the host is unknown.
   static absl::StatusOr<ListeningSockets> Open(const ListenAddress& address);
 
   // Takes over the sockets of a predecessor. FailedPrecondition: they listen on
@@ -43,7 +43,7 @@ class ListeningSockets {
   ListeningSockets(ListeningSockets&& other) noexcept;
   ListeningSockets& operator=(ListeningSockets&&) = delete;
 
-  // Non-blocking. They live as long as this object.
+  // The sockets, which do not block and live as long as this object.
   std::vector<int> fds() const;
 
  private:

@@ -103,7 +103,7 @@ void LoopbackDial::OnResult(int error) {
     End(std::move(sockets_[next_]));
     return;
   }
-  // Not that of ::1, which a namespace may lack.
+  // Only the first error is kept, not that of ::1, which a namespace may lack.
   failure_.Update(ToStatus(error == 0 ? ECONNREFUSED : error));
   ++next_;
   if (next_ == sockets_.size()) {

@@ -51,7 +51,7 @@ class PortCall final
                          grpc::CallbackServerContext* context,
                          Activity::Call call);
 
-  // From any thread.
+  // Called on any thread.
   void Fail(const absl::Status& status) override;
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -99,8 +99,8 @@ class PortCall final
   void FinishNow();
   void CleanUp();
 
-  // Shared, because what is reported about the sandbox may come after the end
-  // of the service.
+  // Shared, because a report about the sandbox may come after the end of the
+  // service.
   const std::shared_ptr<sandbox::EventLoop> loop_;
   Sandboxes* const sandboxes_;
   grpc::CallbackServerContext* const context_;

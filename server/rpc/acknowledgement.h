@@ -12,7 +12,7 @@
 
 namespace server {
 
-// INVALID_FIELD, NO_SUCH_STREAM, OFFSET_OUT_OF_RANGE.
+// Fails with INVALID_FIELD, NO_SUCH_STREAM or OFFSET_OUT_OF_RANGE.
 absl::Status CheckAcknowledgement(
     const corral::v1::AcknowledgeOutputRequest& request,
     const Execution& execution);

@@ -16,7 +16,7 @@ namespace server {
 
 // Checks the request, waits until the server has found the supervisor, has it
 // add the rules, and writes all rules to the sandbox's spec.pb on a thread of
-// `disk`. `reply` is called once, on any thread: INVALID_FIELD,
+// `disk`. `reply` is called once, on any thread, with OK, INVALID_FIELD,
 // EGRESS_UNAVAILABLE, SANDBOX_NOT_FOUND, SANDBOX_NOT_READY or SERVER_FAULT.
 // `request` may be gone when it returns.
 void AllowHosts(const std::shared_ptr<Sandbox>& sandbox,

@@ -11,8 +11,8 @@
 
 namespace server {
 
-// Called once, on any thread. INVALID_FIELD, NOT_A_TERMINAL, EXECUTION_ENDED,
-// EXECUTION_NOT_FOUND, SANDBOX_NOT_READY or SERVER_FAULT.
+// Called once, on any thread, with OK, INVALID_FIELD, NOT_A_TERMINAL,
+// EXECUTION_ENDED, EXECUTION_NOT_FOUND, SANDBOX_NOT_READY or SERVER_FAULT.
 using ControlReply = absl::AnyInvocable<void(absl::Status)>;
 
 // Each checks the request, waits until the server has found the supervisor, and

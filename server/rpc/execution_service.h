@@ -83,7 +83,7 @@ class ExecutionService final
  private:
   using Answer = absl::AnyInvocable<void(absl::Status)>;
 
-  // INVALID_FIELD for the field "name", EXECUTION_NOT_FOUND.
+  // Fails with INVALID_FIELD for the field "name", or EXECUTION_NOT_FOUND.
   absl::StatusOr<FoundExecution> Find(const std::string& name);
 
   // Finds the execution and passes it to `begin`, together with the function
@@ -93,11 +93,11 @@ class ExecutionService final
       Context* context, const std::string& name,
       absl::FunctionRef<void(const FoundExecution&, Answer)> begin);
 
-  // INVALID_FIELD for the field "parent", SANDBOX_NOT_FOUND.
+  // Fails with INVALID_FIELD for the field "parent", or SANDBOX_NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Sandbox>> FindParent(
       const std::string& parent);
 
-  // INVALID_FIELD.
+  // Fails with INVALID_FIELD.
   absl::Status CheckRequestedCommand(
       const corral::v1::Command& command,
       const std::vector<absl::string_view>& workspaces) const;

@@ -11,8 +11,8 @@
 
 namespace server {
 
-// The sandbox counts as used. INVALID_FIELD for the field "name",
-// EXECUTION_NOT_FOUND, SANDBOX_NOT_READY.
+// Finds an execution by its name; its sandbox counts as used. Fails with
+// INVALID_FIELD for the field "name", EXECUTION_NOT_FOUND or SANDBOX_NOT_READY.
 absl::StatusOr<FoundExecution> FindExecution(Sandboxes* sandboxes,
                                              const std::string& name);
 

@@ -38,11 +38,11 @@ class LogRead {
 
   // The result. NotFound: there is no log. OutOfRange: the byte at the offset
   // is not kept; the execution's state of the stream is up to date then.
-  // DataLoss: the byte should exist. Other errors are those of open(2) and
-  // read(2).
+  // DataLoss if a byte that should exist is missing. Other errors are those of
+  // open(2) and read(2).
   const absl::Status& status() const { return status_; }
-  // At least one byte if the status is OK and the size was not 0. To be called
-  // once.
+  // Returns at least one byte if the status is OK and the size was not 0. Call
+  // it once.
   std::string TakeData() { return std::move(data_); }
   // Null if the log could not be opened.
   const Execution::LogReader& log() const { return log_; }

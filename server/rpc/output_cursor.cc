@@ -120,7 +120,7 @@ absl::StatusOr<OutputCursor::Next> OutputCursor::Begin() {
     const std::optional<sandbox::OutputLogState> known =
         execution_->output(position.stream);
     if (!known.has_value() && !position.missing) {
-      // Nobody has reported whether there is a log.
+      // It is not known yet if there is a log: a read of no bytes finds out.
       return Want(LogRead(execution_, position.stream, nullptr, 0, 0, ""));
     }
     const sandbox::OutputLogState state =

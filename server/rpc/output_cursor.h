@@ -116,12 +116,12 @@ class OutputCursor {
 // Returns the first offset not before `offset` whose byte is kept.
 uint64_t SkipDropped(const sandbox::OutputLogState& state, uint64_t offset);
 
-// NO_SUCH_STREAM.
+// Fails with NO_SUCH_STREAM if the execution has no such stream.
 absl::Status CheckHasStream(const Execution& execution,
                             corral::v1::Stream stream);
 
-// INVALID_FIELD or NO_SUCH_STREAM: checks the streams of a request's cursors,
-// each of which may be named once.
+// Checks the streams of a request's cursors, each of which may be named once.
+// Fails with INVALID_FIELD or NO_SUCH_STREAM.
 absl::Status CheckCursors(
     const Execution& execution,
     const google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>&

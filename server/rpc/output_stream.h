@@ -48,11 +48,12 @@ class OutputStream final
                                               DiskReads* reads,
                                               Activity::Call call);
 
-  // SERVER_DRAINING or TOO_MANY_CALLS if the server did not take the stream:
-  // then nothing must be started for it.
+  // SERVER_DRAINING or TOO_MANY_CALLS if the server refused the stream. Then
+  // nothing may be started for it.
   const absl::Status& admitted() const { return admitted_; }
 
-  // Streams from `cursor`, or fails the call. At most once. `over` may be null.
+  // Streams from `cursor`, or fails the call. Call it at most once. `over` may
+  // be null.
   void Follow(absl::StatusOr<OutputCursor> cursor, Over over);
 
   // Ends the call with an error, unless it is over.
@@ -80,7 +81,7 @@ class OutputStream final
   DiskReads* const reads_;
   Activity::Call call_;
   absl::Status admitted_;
-  // Until OnDone.
+  // Keeps this object alive until OnDone.
   std::shared_ptr<OutputStream> self_;
 
   // Held while the execution's lock and that of DiskReads are taken, never the

@@ -16,7 +16,7 @@
 namespace server {
 namespace {
 
-// Another server may serve long before this one has drained.
+// Short, since another server may serve long before this one has drained.
 constexpr absl::Duration kLongestRetry = absl::Seconds(1);
 
 constexpr absl::Duration kTooManyCallsRetry = absl::Seconds(1);

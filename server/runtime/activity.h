@@ -62,8 +62,8 @@ class Activity {
 
   // Counts a lasting call, and has EndLastingCalls end it, until RemoveLasting.
   // A call that gets an error is not counted; it must start nothing and end
-  // with that error. TOO_MANY_CALLS: there are max_lasting_calls already.
-  // SERVER_DRAINING: the lasting calls were ended already.
+  // with that error. Fails with TOO_MANY_CALLS if there are max_lasting_calls
+  // already, and with SERVER_DRAINING if the lasting calls were ended already.
   absl::Status AddLasting(LastingCall* call, std::weak_ptr<LastingCall> owner);
   void RemoveLasting(LastingCall* call);
 
@@ -122,7 +122,7 @@ class Activity {
   bool AwaitNoCall(absl::Duration longest);
   bool AwaitNoSandbox(absl::Duration longest);
 
-  // OK, or SERVER_DRAINING.
+  // Returns OK, or SERVER_DRAINING.
   absl::Status AdmitWork();
   bool draining();
   // Blocks until draining() is `draining`.

@@ -26,7 +26,7 @@ class StopSignals {
 
  private:
   std::atomic<bool> ending_ = false;
-  // Last, since it uses the others.
+  // Declared last, since it uses the other members.
   std::thread thread_;
 };
 

@@ -23,8 +23,8 @@ void ThreadTimerQueue::Stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
-  // Destroyed without the lock, and while this object still works: the
-  // destructor of what a function captured may call it.
+  // Destroyed without the lock, and while this object still works, since the
+  // destructor of a captured object may call it.
   std::map<Key, absl::AnyInvocable<void()>> dropped;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

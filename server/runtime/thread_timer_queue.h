@@ -43,7 +43,7 @@ class ThreadTimerQueue final : public TimerQueue {
   // The latest time at which the thread looks again.
   TimePoint next_look_ = TimePoint::min();
   bool stopping_ = false;
-  // Last, since it uses the others.
+  // Declared last, since it uses the other members.
   std::thread thread_;
 };
 

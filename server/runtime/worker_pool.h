@@ -60,11 +60,11 @@ class WorkerPool {
   const Clock::duration patience_;
   sandbox::Mutex mutex_;
   std::deque<absl::AnyInvocable<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
-  // When the jobs that run began.
+  // The times at which the jobs that run began.
   std::multiset<Clock::time_point> running_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // One more than there are jobs that run, so that one can wait for a job to
-  // hang. Last, since they use the others.
+  // hang. Declared last, since they use the other members.
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -45,7 +45,7 @@ class LiveScreen {
   // Removes the file of marks, after the execution was deleted.
   void RemoveMarks();
 
-  // For tests. 0: no emulator runs.
+  // For tests. Returns 0 if no emulator runs.
   pid_t emulator_pid() const {
     return emulator_ == nullptr ? 0 : emulator_->pid();
   }

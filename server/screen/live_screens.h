@@ -50,7 +50,8 @@ class LiveScreens {
 
   Entry& FindOrAdd(const std::shared_ptr<Execution>& execution)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Work from earlier calls of Run() still finds its emulator.
+  // Ends the emulator later than the work of earlier calls of Run(), which
+  // still finds it.
   void EndEmulator(const std::string& name, Entry* entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLongestUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -26,11 +26,12 @@ class ScreenMarks {
   // other.
   ScreenMarks(std::string path, const std::string& of);
 
-  // In ascending order. Older ones than the last kMaxClears are forgotten.
+  // The offsets of the clears, in ascending order. Only the last kMaxClears are
+  // kept.
   const std::vector<uint64_t>& clears() const { return clears_; }
   bool answered() const { return answered_; }
 
-  // `offset`: not below the last one.
+  // `offset` must not be below the last one.
   void AddClear(uint64_t offset);
   void SetAnswered();
   // The execution was deleted.
@@ -48,7 +49,7 @@ class ScreenMarks {
   const std::string first_line_;
   std::vector<uint64_t> clears_;
   bool answered_ = false;
-  // In the file.
+  // The number of lines in the file.
   size_t lines_ = 0;
 };
 

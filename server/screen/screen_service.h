@@ -40,7 +40,8 @@ class ScreenService final : public corral::v1::ScreenService::CallbackService {
       corral::v1::ListTerminalTimesResponse* response) override;
 
  private:
-  // INVALID_FIELD, EXECUTION_NOT_FOUND, NOT_A_TERMINAL, SANDBOX_NOT_READY.
+  // Fails with INVALID_FIELD, EXECUTION_NOT_FOUND, NOT_A_TERMINAL or
+  // SANDBOX_NOT_READY.
   absl::StatusOr<std::shared_ptr<Execution>> Find(const std::string& name);
 
   static constexpr size_t kReadThreads = 2;

@@ -85,7 +85,7 @@ void KillOrphans() {
 
 absl::StatusOr<AgentProcess> AgentProcess::Start(
     const std::vector<std::string>& argv) {
-  // For the case that the keeper is killed, see KillOrphans().
+  // Adopts the agent's processes if the keeper is killed; see KillOrphans().
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ASSIGN_OR_RETURN(Ends input, MakePipe());
   ASSIGN_OR_RETURN(Ends output, MakePipe());

@@ -38,9 +38,9 @@ class AgentProcess {
   // Readable when the agent has ended; its descendants may still be running.
   int ended() const { return keeper_.get(); }
 
-  // SIGTERM to the agent's process group, if the agent has not ended.
+  // Sends SIGTERM to the agent's process group, if the agent has not ended.
   void Terminate();
-  // SIGKILL to the agent and every descendant.
+  // Sends SIGKILL to the agent and every descendant.
   void Kill();
 
   // Kills what is left, waits until it is gone, and returns the agent's exit

@@ -13,8 +13,8 @@
 namespace bridge {
 namespace {
 
-// Between two messages about the output of one terminal. Text is sent whole
-// each time.
+// The time between two messages about the output of one terminal. Text is sent
+// whole each time, so less often.
 constexpr absl::Duration kMetaInterval = absl::Milliseconds(100);
 constexpr absl::Duration kTextInterval = absl::Milliseconds(500);
 // How long an agent may take to embed a terminal that it has created.
@@ -374,7 +374,7 @@ void Display::SendEnd(ShownTerminal& terminal) {
   if (terminal.meta == ShownTerminal::Meta::kAnnounced) {
     members.push_back(ExitMeta(terminal.id, *terminal.exit));
   }
-  // For clients, and histories, that keep text only.
+  // rawOutput is for clients, and histories, that keep text only.
   const ToolCall* call = calls_.Find(terminal.session_id, terminal.call_id);
   if (terminal.route != DisplayRoute::kText && call != nullptr &&
       call->Get("rawOutput").empty()) {

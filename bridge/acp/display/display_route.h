@@ -38,8 +38,8 @@ enum class DisplayChoice { kAuto, kMeta, kMirror, kText };
 // The value of --display: auto, meta, mirror or text.
 absl::StatusOr<DisplayChoice> ParseDisplayChoice(absl::string_view text);
 
-// kAuto takes the best route that the client announced. kMeta and kMirror are
-// taken only if the client announced what they need; otherwise kText.
+// Returns the best route that the client announced for kAuto. Returns kMeta and
+// kMirror only if the client announced what they need, otherwise kText.
 DisplayRoute ChooseRoute(DisplayChoice choice, const ClientFeatures& features);
 
 }  // namespace bridge

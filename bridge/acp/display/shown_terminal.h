@@ -60,7 +60,7 @@ struct ShownTerminal {
   Mirror mirror = Mirror::kNone;
   std::string mirror_id;
   Keep keep = Keep::kForTurn;
-  // They run when the mirror no longer needs the execution.
+  // The actions to run when the mirror no longer needs the execution.
   std::vector<PollLoop::Action> when_shown = {};
 };
 

@@ -22,8 +22,8 @@ struct Checkup {
   std::vector<std::string> agent;
   // The command for mirror terminals; empty: there is none.
   std::vector<std::string> attach;
-  // For an agent that runs in the sandbox: its program alone, and the variables
-  // that it gets.
+  // Set for an agent that runs in the sandbox: its program alone, and the
+  // variables that it gets.
   std::optional<Trial> inside = std::nullopt;
 };
 

@@ -22,7 +22,7 @@ struct Trial {
 };
 
 // Runs the command for at most 30 s, without input, and returns how it ended.
-// FailedPrecondition: it did not start. Blocks.
+// Fails with FailedPrecondition if it did not start. Blocks.
 absl::StatusOr<corral::v1::Execution> Run(client::Connection& connection,
                                           const std::string& sandbox,
                                           const Trial& trial);

@@ -49,8 +49,8 @@ class Gate {
   // the question for Withdraw(), 0 if there is none.
   uint64_t Decide(const GatedCommand& command, Done done);
 
-  // Nobody waits for the answer to this question any more; its `done` will not
-  // run.
+  // Called when nobody waits for the answer to this question any more; its
+  // `done` will not run.
   void Withdraw(uint64_t question);
 
   void CloseSession(const std::string& session_id);

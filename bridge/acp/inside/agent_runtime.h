@@ -24,7 +24,7 @@ struct AgentRuntime {
 struct Surroundings {
   // PATH
   std::string path;
-  // HOME; may be empty.
+  // $HOME; may be empty.
   std::string home;
   // Relative paths begin here.
   std::string directory;
@@ -36,8 +36,9 @@ struct Surroundings {
 // program needs the tree of its installation: node_modules, the prefix around a
 // bin directory, or else the directory of the file. From directories with other
 // content, such as ~/.local and ~/.cargo, it needs the bin directory alone.
-// NotFound: no such program. FailedPrecondition: it lies in a directory that no
-// sandbox may see as a whole, such as the home directory.
+// Fails with NotFound if there is no such program, and with FailedPrecondition
+// if it lies in a directory that no sandbox may see as a whole, such as the
+// home directory.
 absl::StatusOr<AgentRuntime> FindRuntime(const std::string& program,
                                          const Surroundings& surroundings);
 

@@ -34,7 +34,7 @@ std::vector<std::string> VariablesInside(
 
 // Variables and ports of an agent there.
 struct InsideOptions {
-  // NAME, with the value of this environment, or NAME=VALUE.
+  // Each is NAME, with the value of this environment, or NAME=VALUE.
   std::vector<std::string> variables;
   // Published as long as the agent runs.
   std::vector<client::PublishedPort> ports;

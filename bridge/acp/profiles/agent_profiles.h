@@ -13,11 +13,11 @@ namespace bridge {
 // The profiles of profiles.textproto, which is a part of this program.
 const corral::config::v1::AgentProfiles& KnownProfiles();
 
-// nullptr: there is none.
+// Returns null if there is no profile of this name.
 const corral::config::v1::AgentProfile* ProfileNamed(absl::string_view name);
 
-// The profile of a program, which may be given with its directory. nullptr:
-// there is none.
+// Returns the profile of a program, which may be given with its directory.
+// Returns null if there is none.
 const corral::config::v1::AgentProfile* ProfileOf(absl::string_view program);
 
 // The names of all, like "claude, codex".

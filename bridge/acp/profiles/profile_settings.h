@@ -10,7 +10,8 @@ namespace bridge {
 
 // The part of an agent's surroundings that follows from its profile.
 struct ProfileSettings {
-  // NAME: with the value of this environment, if it has one; or NAME=VALUE.
+  // Each is NAME, with the value of this environment if it has one, or
+  // NAME=VALUE.
   std::vector<std::string> variables;
   // Each is a value for --allow-host.
   std::vector<std::string> hosts;

@@ -22,7 +22,7 @@ class Deletions {
                      absl::Duration interval = absl::Seconds(10))
       : calls_(calls), interval_(interval) {}
 
-  // Full names. Kills what still runs. Failures are logged.
+  // `name` is a full name. Kills processes that still run. Logs failures.
   void DeleteExecution(const std::string& name);
   void DeleteSandbox(const std::string& name);
 

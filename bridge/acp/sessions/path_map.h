@@ -19,7 +19,8 @@ class PathMap {
 
   bool empty() const { return entries_.empty(); }
 
-  // `path` is absolute and normal. The longest LOCAL that contains it counts.
+  // Maps `path`, which is absolute and normal, by the longest LOCAL that
+  // contains it.
   std::string ToRemote(const std::string& path) const;
 
   // Replaces every LOCAL path in a text, such as an argument of a command,

@@ -24,9 +24,9 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
   using OnMade = absl::AnyInvocable<void(const std::string& name)>;
 
-  // `id`: the last part of its name, also of one that replaces it, so that
-  // others can know it; empty: the server chooses. The lease is renewed after
-  // each `renewal_interval`.
+  // `id` is the last part of the sandbox's name, and of the name of a sandbox
+  // that replaces it, so that others can know it. If it is empty, the server
+  // chooses. The lease is renewed after each `renewal_interval`.
   SessionSandbox(ServerCalls* calls, Deletions* deletions,
                  corral::v1::Sandbox wanted, std::string id = "",
                  absl::Duration renewal_interval = absl::Seconds(40));

@@ -61,8 +61,8 @@ class CommandStarter {
   // Replaces the session's sandbox once if it has died.
   Handle Start(const CreateTerminalParams& params, Done done);
 
-  // Nobody waits for the command any more. If the user is still being asked,
-  // the question is withdrawn, and `done` does not run.
+  // Called when nobody waits for the command any more. If the user is still
+  // being asked, withdraws the question, and `done` does not run.
   void Abandon(const Handle& handle);
 
  private:

@@ -18,7 +18,7 @@ struct EndNote {
   std::string cause;
 };
 
-// `execution` has ended.
+// `execution` must have ended.
 EndNote MakeEndNote(const corral::v1::Execution& execution);
 
 // The same for a command that the gate refused.

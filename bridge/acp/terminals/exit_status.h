@@ -13,7 +13,8 @@ namespace bridge {
 struct ExitStatus {
   std::optional<int> code;
   std::optional<std::string> signal;
-  // For `_meta`: why Corral ended the command, see end_note.h; else empty.
+  // Why Corral ended the command, for `_meta`; see end_note.h. Empty if it did
+  // not.
   std::string cause = {};
 };
 

@@ -22,14 +22,16 @@ class Kills {
   Kills(ServerCalls* calls, Deletions* deletions, Send send)
       : calls_(calls), deletions_(deletions), send_(std::move(send)) {}
 
-  // SIGTERM to the command's tree, and SIGKILL after 2 s. Answers the request
-  // of this id when the server has delivered the signal, or does not answer.
+  // Sends SIGTERM to the command's tree, and SIGKILL after 2 s. Answers the
+  // request of this id when the server has delivered the signal, or does not
+  // answer.
   void Request(absl::string_view id, const std::string& execution_name);
 
   // The same without a request.
   void Kill(const std::string& execution_name);
 
-  // SIGKILL to the tree. If the server refuses it, the execution is deleted.
+  // Sends SIGKILL to the tree. If the server refuses it, the execution is
+  // deleted.
   void Force(const std::string& execution_name);
 
   // Returns true if the request of this id is pending. The signal may be on its

@@ -10,11 +10,11 @@
 
 namespace bridge {
 
-// SIGTERM to the whole tree, and SIGKILL after 2 s.
+// Makes a request for SIGTERM to the whole tree, and SIGKILL after 2 s.
 corral::v1::SignalExecutionRequest KillRequest(
     const std::string& execution_name);
 
-// SIGKILL to the whole tree.
+// Makes a request for SIGKILL to the whole tree.
 corral::v1::SignalExecutionRequest SigkillRequest(
     const std::string& execution_name);
 

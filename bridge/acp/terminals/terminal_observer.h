@@ -21,13 +21,13 @@ class TerminalObserver {
  public:
   virtual ~TerminalObserver() = default;
 
-  // Before the agent learns the id.
+  // Called before the agent learns the id.
   virtual void OnOpened(const OpenedTerminal& terminal) = 0;
-  // More output, as valid UTF-8.
+  // Called with more output, as valid UTF-8.
   virtual void OnOutput(const std::string& id, absl::string_view text) = 0;
-  // Nothing follows. Before the agent's waits are answered.
+  // Called when no output follows, before the agent's waits are answered.
   virtual void OnEnded(const std::string& id, const ExitStatus& status) = 0;
-  // The agent cannot refer to the terminal any more.
+  // Called when the agent cannot refer to the terminal any more.
   virtual void OnReleased(const std::string& id) = 0;
 
   // The execution is deleted by `done`, which may run at once or later.

@@ -49,7 +49,7 @@ struct Terminals::Entry {
   std::string execution_name;  // empty: the gate refused the command
   Terminal terminal;
   TerminalPhase phase = TerminalPhase::kRunning;
-  // When the agent last referred to the terminal.
+  // The time at which the agent last referred to the terminal.
   absl::Time last_use = absl::InfinitePast();
   // Set until the end is known.
   std::unique_ptr<OutputFollower> follower = nullptr;
@@ -235,8 +235,8 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
     case TerminalPhase::kClosing:
       break;
     case TerminalPhase::kReleasing:
-      // Deleting at once would cut off the end that pending waits are answered
-      // with: the execution is deleted when the stream has reported the end.
+      // The execution is deleted when the stream has reported the end: pending
+      // waits are answered with the end, which deleting at once would cut off.
       kills_.Force(entry->execution_name);
       break;
     case TerminalPhase::kDeleting:

@@ -3,7 +3,7 @@
 namespace bridge {
 namespace {
 
-// Dropped bytes stay in front of the text until so many more have come; then
+// The number of dropped bytes that may stay in front of the text. Beyond it,
 // the text is moved to the front.
 constexpr size_t kSlack = 64 << 10;
 

@@ -31,8 +31,8 @@ constexpr char kResetTerminal[] =
     "\x1b[0m\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>"
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
 
-// Limit for deleting what `run` or `exec` made. What is left then, the server
-// deletes: a sandbox for one command a minute after its last reader left, an
+// Limit for deleting what `run` or `exec` made. The server deletes what is left
+// then: a sandbox for one command a minute after its last reader left, an
 // execution by its retention.
 constexpr absl::Duration kDeletePatience = absl::Seconds(5);
 

@@ -33,14 +33,14 @@ namespace bridge {
 // process go to the command, and the terminal is raw. Belongs to one thread.
 class Attachment {
  public:
-  // To a command that is started here: signals, and the end of the input, are
-  // passed on.
+  // Attaches to a command that is started here: signals, and the end of the
+  // input, are passed on.
   Attachment(client::Connection& connection,
              const corral::v1::RunExecutionRequest& request,
              DetachKeys detach_keys);
-  // To a command that exists, and to which others may be attached as well.
-  // Input goes to a terminal only, because a pipe belongs to the client that
-  // started the command. Its end is not passed on; a signal detaches.
+  // Attaches to a command that exists, and to which others may be attached as
+  // well. Input goes to a terminal only, because a pipe belongs to the client
+  // that started the command. Its end is not passed on; a signal detaches.
   // `questions`: whether our terminal receives, and so answers, the questions
   // that the program asks its terminal.
   enum class Questions { kShown, kAnsweredElsewhere };
@@ -92,10 +92,10 @@ class Attachment {
   client::Connection& connection_;
   const Owner owner_;
   const bool has_terminal_;
-  // Without a value: input is not passed on.
+  // Has no value if input is not passed on.
   const std::optional<InputForwarder::Target> input_target_;
   DetachKeys detach_keys_;
-  // Without a value: our terminal sees the questions.
+  // Has no value if our terminal sees the questions.
   std::optional<QuestionFilter> question_filter_;
   ReplayGuard replay_guard_;
   // The offset at which the replay ends; without a value: there is none, or it

@@ -21,7 +21,7 @@ constexpr absl::Duration kImpatience = absl::Seconds(2);
 constexpr size_t kInterruptsToKill = 3;
 constexpr int kLateSignalsToGiveUp = 2;
 
-// Short, because the user waits for the effect of a key.
+// Returns short limits, because the user waits for the effect of a key.
 client::CallOptions Impatient() {
   client::CallOptions options;
   options.patience = kCallTimeout;

@@ -29,13 +29,13 @@ class ExecutionControl {
 
   void SetExecution(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // SIGWINCH sets the size of the command's terminal. Any other signal is sent
-  // to the whole tree; a third SIGINT within 2 s is sent as SIGKILL. If the
-  // server goes away during the call, the signal is sent again, so it may
+  // Sets the size of the command's terminal for SIGWINCH. Sends any other
+  // signal to the whole tree; a third SIGINT within 2 s is sent as SIGKILL. If
+  // the server goes away during the call, the signal is sent again, so it may
   // arrive twice.
   void Forward(int signal) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // SIGKILL for the whole tree.
+  // Sends SIGKILL to the whole tree.
   void Kill() { Forward(SIGKILL); }
 
   // The signal for which `give_up` was called first; 0: it was not called.

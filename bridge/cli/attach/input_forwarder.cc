@@ -33,7 +33,8 @@ InputForwarder::InputForwarder(client::Connection& connection,
       thread_([this] { Run(); }) {}
 
 InputForwarder::~InputForwarder() {
-  // First: the thread then writes nothing for the end that Read() reports.
+  // The writer stops first: Read() then reports an end, for which the thread
+  // must write nothing.
   writer_.Stop();
   CHECK(::eventfd_write(stop_.get(), 1) == 0);
   thread_.join();

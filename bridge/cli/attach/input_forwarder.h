@@ -29,8 +29,8 @@ class InputForwarder {
 
   struct Filtered {
     std::string data;
-    // Called after `data` was taken; no input is read after that. Empty: more
-    // input is read.
+    // Called after `data` was taken; no input is read after that. If it is
+    // empty, more input is read.
     std::function<void()> then = nullptr;
   };
   // Returns the part of the input to pass on. Called by the thread.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kNever = -1;
 
-// `cancelled`: an eventfd, or kNever.
+// `cancelled` is an eventfd, or kNever.
 absl::Status WaitUntilWritable(int fd, int cancelled) {
   pollfd items[] = {{fd, POLLOUT, 0}, {cancelled, POLLIN, 0}};
   ::poll(items, 2, -1);
@@ -24,7 +24,7 @@ absl::Status WaitUntilWritable(int fd, int cancelled) {
                                : absl::CancelledError("cancelled");
 }
 
-// `name`: of the descriptor, for the error.
+// `name` is that of the descriptor, for the error.
 absl::Status WriteUntil(int cancelled, int fd, absl::string_view name,
                         absl::string_view data) {
   while (!data.empty()) {

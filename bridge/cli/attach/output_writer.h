@@ -37,8 +37,8 @@ class OutputWriter {
   // Reports the gaps that were not reported yet.
   absl::Status Finish();
 
-  // From now on a write that would block fails with Cancelled, the one in
-  // progress included. Works if the descriptors are pipes or terminals.
+  // Makes every write that would block fail with Cancelled from now on, the one
+  // in progress included. Works if the descriptors are pipes or terminals.
   void Cancel();
 
  private:

@@ -21,10 +21,11 @@ namespace bridge {
 // Thread-safe: one thread writes output, another one reads input.
 class ReplayGuard {
  public:
-  // Old output was shown.
+  // Called when old output was shown.
   void OnReplay(absl::string_view output) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // All old output was shown. Returns the query to write to the terminal now.
+  // Called when all old output was shown. Returns the query to write to the
+  // terminal now.
   absl::string_view OnReplayEnd(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the part of `typed` to pass on to the command.

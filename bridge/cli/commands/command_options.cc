@@ -17,8 +17,8 @@ namespace {
 
 using corral::v1::OutputPolicy;
 
-// Kept of an attached command: output that this process has not written yet.
-// The command waits when there is more.
+// The bytes of an attached command's output that are kept until this process
+// has written them. The command waits when there is more.
 constexpr uint64_t kRetainBytes = 16 << 20;
 
 // The ranges of corral.v1.Command and OutputPolicy.

@@ -23,7 +23,8 @@ class CommandOptions {
   // The table refers to this object.
   void AddTo(OptionTable& table);
 
-  // After Parse(). `workspace`: of the sandbox; empty if it has none.
+  // Call it after Parse(). `workspace` is that of the sandbox; empty if it has
+  // none.
   absl::StatusOr<corral::v1::Command> Build(
       const std::vector<std::string>& argv, absl::string_view workspace,
       Io io) const;

@@ -16,14 +16,14 @@ enum class DetachedOutput { kName, kJson };
 // as JSON. Exit status: 0; if the command failed to start, the same as if it
 // was attached (126, 127, 125), with the reason on standard error.
 
-// In a sandbox that exists. Fills in the request id. An execution that failed
-// to start is deleted.
+// Starts the command in a sandbox that exists. Fills in the request id. An
+// execution that failed to start is deleted.
 absl::StatusOr<int> StartDetached(
     client::Connection& connection,
     const corral::v1::StartExecutionRequest& request, DetachedOutput output);
 
-// In a new sandbox, which stays; it is deleted if the command did not start.
-// Fills in the request ids, and the parent of `request`.
+// Starts it in a new sandbox, which stays, but is deleted if the command did
+// not start. Fills in the request ids, and the parent of `request`.
 absl::StatusOr<int> StartDetachedInNewSandbox(
     client::Connection& connection,
     const corral::v1::CreateSandboxRequest& creation,

@@ -184,7 +184,7 @@ absl::StatusOr<int> PrintAll(client::OutputReader& reader) {
       RETURN_IF_ERROR(writer.Finish());
       return event.has_value() ? ReportEnd(event->ended()) : 0;
     }
-    // Aborted if nobody reads; main() returns the exit status for that.
+    // Fails with Aborted if nobody reads; main() has the exit status for that.
     RETURN_IF_ERROR(writer.Write(*event, absl::Now()));
   }
 }

@@ -64,7 +64,7 @@ class Events {
 
   sandbox::Mutex mutex_;
   Event event_ ABSL_GUARDED_BY(mutex_) = Event::kNone;
-  // Why it ended; OK: a signal came.
+  // Why it ended; OK if a signal came.
   absl::Status why_ ABSL_GUARDED_BY(mutex_);
 };
 

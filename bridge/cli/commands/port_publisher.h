@@ -25,7 +25,7 @@ class PortPublisher {
   // Adds --publish. The table refers to this object.
   void AddTo(OptionTable& table);
 
-  // InvalidArgument: `text` is no PORT[:LOCAL].
+  // Fails with InvalidArgument if `text` is no PORT[:LOCAL].
   absl::Status Add(absl::string_view text);
   bool empty() const { return ports_.empty(); }
 

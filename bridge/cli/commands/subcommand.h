@@ -14,10 +14,10 @@
 
 namespace bridge {
 
-// --detach-keys; ctrl-p,ctrl-q if it is not given.
+// Adds --detach-keys; the default is ctrl-p,ctrl-q.
 void AddDetachKeys(OptionTable& table, DetachKeys& keys);
 
-// The full name; a usage error if `word` is not a name.
+// Returns the full name, or a usage error if `word` is not a name.
 absl::StatusOr<std::string> SandboxArgument(const std::string& word);
 absl::StatusOr<std::string> ExecutionArgument(const std::string& word);
 

@@ -10,13 +10,14 @@
 
 namespace bridge {
 
-// For JSON: valid UTF-8 as it is, a backslash as \\, and each other byte as
-// \xHH.
+// Returns text for JSON: valid UTF-8 as it is, a backslash as \\, and each
+// other byte as \xHH.
 std::string EscapeBytes(absl::string_view bytes);
 
-// For a terminal: also control characters, and characters that change the order
-// of the text or are not visible, as \xHH for each byte; \n, \r and \t in
-// short.
+// Returns text for a terminal: as above, and control characters and characters
+// that change the order of the text or are not visible as \xHH for each byte,
+// but
+// , \r and \t in short.
 std::string Printable(absl::string_view bytes);
 
 // The number of characters in valid UTF-8, and its first `count` characters.

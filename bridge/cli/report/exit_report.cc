@@ -26,7 +26,8 @@ std::string StageText(StartFailure::Stage stage) {
   return absl::AsciiStrToLower(StartFailure::Stage_Name(stage));
 }
 
-// Only failures of chdir and exec are the caller's own.
+// The codes of a shell, for chdir and exec: only those failures are the
+// caller's own.
 int StartFailureCode(const StartFailure& failure) {
   if (failure.stage() == StartFailure::EXEC) {
     return failure.errno_value() == ENOENT ? 127 : 126;

@@ -23,11 +23,12 @@ inline constexpr int kBrokenPipe = 141;
 // known. `execution` must have ended.
 int ExitCode(const corral::v1::Execution& execution);
 
-// One line without a newline, or empty when the code says it all.
+// Returns one line without a newline, or an empty string if the exit status
+// says it all.
 std::string ExplainEnd(const corral::v1::Execution& execution);
 
-// For a table: "running", "exited 0", "SIGKILL (timeout)", "failed: ENOENT",
-// "lost".
+// Returns a word for a table: "running", "exited 0", "SIGKILL (timeout)",
+// "failed: ENOENT", "lost".
 std::string StateText(const corral::v1::Execution& execution);
 
 }  // namespace bridge

@@ -50,7 +50,7 @@ class FieldReader {
   using ElementGetter = Type (Reflection::*)(const Message&,
                                              const FieldDescriptor*, int) const;
 
-  // `index`: of an element; -1: the field is not repeated.
+  // `index` is that of an element, or -1 if the field is not repeated.
   template <typename Type>
   Type Get(Getter<Type> field, ElementGetter<Type> element, int index) const {
     return index < 0 ? (reflection_.*field)(message_, field_)

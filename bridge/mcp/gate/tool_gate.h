@@ -40,7 +40,7 @@ class ToolGate {
   // be written, so nothing may run.
   bool Record(const Case& decided, bool allowed, const std::string& by)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `result`: what `run` returned. `execution`: the name of the terminal's
+  // `result` is the result of `run`. `execution` is the name of the terminal's
   // execution.
   void RecordEnd(const Case& ended, const OrderedJson& result,
                  const std::string& execution) ABSL_LOCKS_EXCLUDED(mutex_);

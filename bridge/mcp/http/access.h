@@ -13,20 +13,20 @@
 
 namespace bridge {
 
-// Reads a token: the content of the file, without white space around it.
-// InvalidArgument: the file can be read by others than its owner, or the token
-// has fewer than 16 characters, or a character that is not printable ASCII.
+// Reads a token: the content of the file, without white space around it. Fails
+// with InvalidArgument if others than its owner can read the file, or if the
+// token has fewer than 16 characters or one that is not printable ASCII.
 absl::StatusOr<std::string> ReadToken(const std::string& file);
 
 // Thread-safe, because it never changes.
 class Access {
  public:
-  // `token`: every request must carry it. Empty: only programs of this user and
-  // of root are served, and only at a loopback address.
+  // Every request must carry `token`. If it is empty, only programs of this
+  // user and of root are served, and only at a loopback address.
   explicit Access(std::string token) : token_(std::move(token)) {}
 
-  // Unauthenticated: the token is missing or wrong. PermissionDenied: the
-  // request comes from a web page or from another user.
+  // Fails with Unauthenticated if the token is missing or wrong, and with
+  // PermissionDenied if the request comes from a web page or from another user.
   absl::Status Check(const HttpRequest& request) const;
 
  private:

@@ -46,7 +46,7 @@ class HttpService {
   virtual ~HttpService() = default;
 
   // Called before the body is read. Returns the response that refuses the
-  // request; absent: Serve() gets the request with its body.
+  // request, or no value if Serve() is to get the request with its body.
   virtual std::optional<HttpResponse> Refuse(const HttpRequest& request) = 0;
   virtual HttpResponse Serve(const HttpRequest& request) = 0;
 };

@@ -9,8 +9,9 @@
 
 namespace bridge {
 
-// PermissionDenied: the other end belongs neither to this process's user nor to
-// root, or is not found. A client that has closed its socket is not found.
+// Fails with PermissionDenied if the other end belongs neither to this
+// process's user nor to root, or is not found. A client that has closed its
+// socket is not found.
 absl::Status CheckLoopbackPeer(const sockaddr_storage& client,
                                const sockaddr_storage& server);
 

@@ -26,7 +26,7 @@ class ReplyStream {
     End end = End::kOpen;
   };
 
-  // `is_gone`: whether the client has closed its connection.
+  // `is_gone` returns true once the client has closed its connection.
   explicit ReplyStream(std::function<bool()> is_gone)
       : is_gone_(std::move(is_gone)) {}
 

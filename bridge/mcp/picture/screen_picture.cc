@@ -38,7 +38,7 @@ std::vector<uint32_t> Decode(const std::string& text) {
   return characters;
 }
 
-// Drawn over the character before it.
+// Returns true for characters that are drawn over the one before them.
 bool IsCombining(uint32_t c) {
   return (c >= 0x300 && c < 0x370) || (c >= 0x1ab0 && c < 0x1b00) ||
          (c >= 0x1dc0 && c < 0x1e00) || (c >= 0x200b && c < 0x2010) ||

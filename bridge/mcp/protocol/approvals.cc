@@ -29,7 +29,7 @@ OrderedJson Form(const std::string& text, bool can_remember) {
            {{"type", "object"}, {"properties", std::move(fields)}}}};
 }
 
-// `result`: an ElicitResult.
+// `result` is an ElicitResult.
 Approvals::Answer ToAnswer(const OrderedJson& result) {
   if (!result.is_object()) {
     return Approvals::Answer::kRejected;

@@ -37,8 +37,8 @@ class McpServer {
   // Drops the calls that have not begun.
   ~McpServer();
 
-  // One message of the client, without its newline. Answers go to `channel`,
-  // on any thread.
+  // Handles one message of the client, without its newline. Answers go to
+  // `channel`, on any thread.
   void Receive(absl::string_view line, const Channel& channel);
 
   // Returns when all calls received so far are answered, except those that wait

@@ -52,7 +52,7 @@ struct RecordingOptions {
 
 struct Recording {
   std::string id;
-  // Where the recording goes when it has ended.
+  // The file that the recording becomes when it has ended.
   std::string path;
   RecordingOptions options;
 };
@@ -84,11 +84,12 @@ class Recorder : public OutputObserver {
   // Calls Finalize().
   ~Recorder() override;
 
-  // AlreadyExists: a recording runs; see active(). Other errors: the directory
-  // cannot be made; the message reads as Node.js writes it.
+  // Fails with AlreadyExists if a recording runs; see active(). With other
+  // errors, the directory cannot be made; the message reads as Node.js writes
+  // it.
   absl::StatusOr<Recording> Start(const RecordingOptions& options);
-  // NotFound: there is no such recording. FailedPrecondition: it has ended by
-  // itself.
+  // Fails with NotFound if there is no such recording, and with
+  // FailedPrecondition if it has ended by itself.
   absl::StatusOr<RecordingResult> Stop(const std::string& id);
   std::optional<Recording> active();
   // Saves the recording that runs, because corral-mcp ends.
@@ -117,7 +118,8 @@ class Recorder : public OutputObserver {
   // Advances the time of the recording that runs to now, for an event.
   void GoOn();
   RecordingResult Finish(StopReason reason, std::optional<int> exit_code);
-  // When the recording ends by itself. Absent: never.
+  // Returns the time at which the recording ends by itself, or no value if it
+  // does not.
   std::optional<int64_t> Deadline(StopReason* reason) const;
 
   void WatchTime();

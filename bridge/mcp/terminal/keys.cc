@@ -19,8 +19,8 @@ struct Key {
   const char* bytes;
 };
 
-// In the order in which an error names the first ones. Keys with Ctrl and a
-// letter are not listed here.
+// The keys, in the order in which an error names the first of them. Keys with
+// Ctrl and a letter are not listed here.
 constexpr Key kKeys[] = {
     {"Enter", "\r"},         {"Tab", "\t"},
     {"Escape", "\x1b"},      {"Backspace", "\x7f"},

@@ -16,8 +16,8 @@ class OutputObserver {
  public:
   virtual ~OutputObserver() = default;
 
-  // `terminal`: the name of its execution. `offset`: of the first byte in the
-  // output of that terminal.
+  // `terminal` is the name of its execution. `offset` is that of the first byte
+  // in the output of that terminal.
   virtual void OnOutput(const std::string& terminal, uint64_t offset,
                         absl::string_view bytes) = 0;
   virtual void OnResize(uint32_t columns, uint32_t rows) = 0;

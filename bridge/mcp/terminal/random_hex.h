@@ -8,7 +8,7 @@
 
 namespace bridge {
 
-// Random, of that many hexadecimal digits. Thread-safe.
+// Returns a random number with that many hexadecimal digits. Thread-safe.
 std::string RandomHex(size_t digits);
 
 }  // namespace bridge

@@ -52,9 +52,10 @@ class Terminal {
   void Leave() { left_ = true; }
 
   absl::Status Type(absl::string_view bytes);
-  // With the whole scrollback. `styles`: with the runs of each line.
+  // Returns the screen with the whole scrollback, and with the runs of each
+  // line if `styles` is true.
   absl::StatusOr<corral::v1::Screen> GetScreen(bool styles);
-  // At most `max_bytes` of the output from `offset` on.
+  // Returns at most `max_bytes` of the output from `offset` on.
   absl::StatusOr<corral::v1::ReadOutputResponse> ReadOutput(uint64_t offset,
                                                             uint32_t max_bytes);
   absl::Status Clear();

@@ -21,15 +21,15 @@ namespace bridge {
 // does not read must not stop the caller. Thread-safe.
 class TerminalInput {
  public:
-  // `connection` must outlive this object. `accepted`: what the terminal has
-  // accepted so far.
+  // `connection` must outlive this object. `accepted` is the number of bytes
+  // that the terminal has accepted so far.
   TerminalInput(client::Connection* connection, std::string execution_name,
                 uint64_t accepted);
   // Drops what is not written yet.
   ~TerminalInput();
 
-  // ResourceExhausted: more than 16 MiB wait already. FailedPrecondition: the
-  // program has ended.
+  // Fails with ResourceExhausted if more than 16 MiB wait already, and with
+  // FailedPrecondition if the program has ended.
   absl::Status Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   static constexpr size_t kMaxWaiting = 16 << 20;

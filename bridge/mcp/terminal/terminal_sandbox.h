@@ -35,10 +35,10 @@ class TerminalSandbox {
   // Deletes a sandbox that it made, unless that is lasting.
   ~TerminalSandbox();
 
-  // Before the first use of the other functions.
+  // Call it before the first use of the other functions.
   absl::Status Prepare();
-  // The sandbox is gone: it has expired, or somebody deleted it. Makes another
-  // one; fails for an existing one.
+  // Makes another sandbox in place of one that is gone: it has expired, or
+  // somebody deleted it. Fails for an existing one.
   absl::Status Replace();
 
   bool lasting() const { return !options_.lasting_id.empty(); }

@@ -54,12 +54,12 @@ class Terminals {
   absl::StatusOr<std::shared_ptr<Terminal>> FindEvenEnded(
       const std::string& session);
 
-  // ResourceExhausted: there are max_sessions already.
+  // Fails with ResourceExhausted if there are max_sessions already.
   absl::StatusOr<SessionInfo> Create(const ShellOptions& shell);
   // Returns the sessions whose shells run. Starts the default session if it
   // does not run.
   absl::StatusOr<std::vector<SessionInfo>> List();
-  // NotFound; FailedPrecondition: it is the default session.
+  // Fails with NotFound, or with FailedPrecondition for the default session.
   absl::Status Destroy(const std::string& session);
 
   const TerminalsOptions& options() const { return options_; }

@@ -21,7 +21,7 @@ std::string Minutes(double seconds) {
   return absl::StrCat(minutes, minutes == 1 ? " minute" : " minutes");
 }
 
-// When the recording stops by itself. Empty: never.
+// Returns text about when the recording stops by itself; empty if it does not.
 std::string AutoStopMessage(const RecordingOptions& options) {
   std::vector<std::string> limits;
   if (options.max_duration > 0) {

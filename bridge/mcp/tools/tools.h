@@ -31,7 +31,8 @@ class Tools {
   bool Has(const std::string& name) const {
     return tools_.count(name) > 0 || waiting_tools_.count(name) > 0;
   }
-  // `name` must be known. Does not wait for a program; the outcome may.
+  // Calls a tool; `name` must be known. Does not wait for a program; the
+  // outcome may.
   ToolOutcome Call(const std::string& name, const OrderedJson& arguments)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -14,8 +14,8 @@ namespace screen {
 // Not thread-safe.
 class Answers {
  public:
-  // `offset`: the last byte of the question in the output. Not below earlier
-  // ones.
+  // `offset` is that of the question's last byte in the output, and not below
+  // earlier ones.
   void Add(uint64_t offset, absl::string_view bytes);
 
   // The answers to questions at `offset` and later.

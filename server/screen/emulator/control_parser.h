@@ -81,7 +81,7 @@ class ControlParser {
   uint64_t parsed_ = 0;
   State state_ = State::kText;
   std::string text_;
-  // ESC and what followed it, or the body of a string. Of no meaning in text.
+  // ESC and the bytes after it, or the body of a string. Unused in text.
   std::string pending_;
   bool too_long_ = false;
   StringKind kind_ = StringKind::kIgnored;

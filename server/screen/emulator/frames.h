@@ -18,7 +18,7 @@ namespace screen {
 inline constexpr int kEmulatorSocket = 3;
 
 enum class Action : uint32_t {
-  // First, once: rows, columns, offset.
+  // The first action, sent once: rows, columns, offset.
   kBegin = 1,
   // size, and that many bytes of output.
   kWrite = 2,
@@ -51,7 +51,7 @@ inline constexpr uint32_t kMaxWrite = 64 << 10;
 inline constexpr uint32_t kMaxRows = 2048;
 inline constexpr uint32_t kMaxColumns = 4096;
 inline constexpr uint32_t kMaxScreenCells = 256 << 10;
-// No emulator sends more.
+// The most bytes of a reply: no emulator sends more.
 inline constexpr uint32_t kMaxReply = 64 << 20;
 
 }  // namespace screen

@@ -88,7 +88,7 @@ std::string ApplyGraphicRendition(absl::string_view parameters,
       length = ColorLength(all, at);
     }
     if (value == kUnderlineColor || value == kDefaultUnderlineColor) {
-      // Dropped.
+      // Dropped: a screen has no colours of underlines.
     } else if (is_color && parts.size() > 2) {
       kept.push_back(WithSemicolons(parts));
     } else if (is_color || !ApplyExtra(value, extra)) {

@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kReplacement = 0xfffd;
 
 void AppendUtf8(uint32_t c, std::string* text) {
-  // Control characters could control the terminal of somebody who looks.
+  // Control characters could control the terminal of a person who looks at the
+  // text.
   const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
   if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || is_control) {
     c = kReplacement;
@@ -114,7 +115,7 @@ void AddLine(const CellRow& row, bool styles, corral::v1::Line* line) {
 }
 
 struct Decoded {
-  // Without a value: not valid UTF-8.
+  // Has no value if the bytes are not valid UTF-8.
   std::optional<uint32_t> character;
   size_t size;
 };

@@ -217,7 +217,8 @@ void Terminal::SetModes(absl::string_view modes, bool on) {
 
 void Terminal::ResetMargins() {
   const CursorPosition position = cursor();
-  // These move the cursor.
+  // The sequences before the last one move the cursor, which returns to its
+  // place.
   Forward(absl::StrCat("\x1b[?6l\x1b[r\x1b[?69l\x1b[", position.row + 1, ";",
                        position.column + 1, "H"));
 }

@@ -77,7 +77,7 @@ class Terminal : private ControlSink {
   // Returns true if libvterm need not see the sequence.
   bool Intercept(const ControlSequence& sequence, const std::string& name);
   bool AnswerQuestion(const std::string& name, absl::string_view parameters);
-  // `modes`: numbers with ";" between them.
+  // `modes` has numbers with ";" between them.
   void SetModes(absl::string_view modes, bool on);
   void SetMode(absl::string_view mode, bool on);
   void SaveStyle() { saved_extra_ = extra_; }
