@@ -10,8 +10,8 @@ namespace server {
 
 // Sets every absent field of `config`, which is within its ranges. Where a
 // default of Corral's own is above a ceiling of the configuration, or is "no
-// limit", the ceiling is the default. InvalidArgument: the environment does not
-// say where to listen.
+// limit", the ceiling is the default. Fails with InvalidArgument if the
+// environment does not say where to listen.
 absl::Status ApplyDefaults(corral::config::v1::ServerConfig* config);
 
 }  // namespace server

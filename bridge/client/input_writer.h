@@ -41,10 +41,10 @@ class InputWriter {
   InputWriter& operator=(const InputWriter&) = delete;
 
   // Blocks until the command has accepted `data`, at most 1 MiB, however long
-  // that takes; then closes the input if `eof`. FailedPrecondition: the input
-  // is closed, so the command accepts no more. Cancelled: Stop() was called.
-  // After these and all other errors, a part of the data may have been
-  // accepted.
+  // that takes; then closes the input if `eof`. Fails with FailedPrecondition
+  // if the input is closed, so that the command accepts no more, and with
+  // Cancelled if Stop() was called. After these and all other errors, a part of
+  // the data may have been accepted.
   absl::Status Write(std::string data, bool eof) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends a Write() at once, and all that follow.

@@ -33,7 +33,8 @@ namespace client {
 class PortForwarder {
  public:
   struct Reports {
-    // Why a connection to a port failed. NotFound: the sandbox is gone.
+    // Reports why a connection to a port failed. NotFound means that the
+    // sandbox is gone.
     std::function<void(PublishedPort, const absl::Status&)> failed =
         [](PublishedPort, const absl::Status&) {};
     // The server is gone. Somebody should call Connection::Reconnect(), on
@@ -41,7 +42,8 @@ class PortForwarder {
     std::function<void()> server_gone = [] {};
   };
 
-  // Listens. Connections wait until Begin(). AlreadyExists: a port is in use.
+  // Listens. Connections wait until Begin(). Fails with AlreadyExists if a port
+  // is in use.
   static absl::StatusOr<std::unique_ptr<PortForwarder>> Listen(
       const std::vector<PublishedPort>& ports, Reports reports);
   // Resets the connections that are open, and waits for their calls.

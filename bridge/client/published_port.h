@@ -17,8 +17,8 @@ struct PublishedPort {
   uint16_t local = 0;
 };
 
-// "PORT" or "PORT:LOCAL"; without LOCAL both are the same. InvalidArgument: the
-// message says what is allowed.
+// Parses "PORT" or "PORT:LOCAL"; without LOCAL both are the same. Fails with
+// InvalidArgument; the message names what is allowed.
 absl::StatusOr<PublishedPort> ParsePublishedPort(absl::string_view text);
 
 }  // namespace client

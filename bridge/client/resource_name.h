@@ -18,7 +18,8 @@ inline constexpr char kTenant[] = "tenants/default";
 // The parent in ListExecutions that stands for all sandboxes.
 inline constexpr char kAllSandboxes[] = "tenants/default/sandboxes/-";
 
-// Return the full name of a short or full one. InvalidArgument: it is neither.
+// Return the full name of a short or full one. Fails with InvalidArgument if it
+// is neither.
 absl::StatusOr<std::string> SandboxName(absl::string_view name);
 absl::StatusOr<std::string> ExecutionName(absl::string_view name);
 

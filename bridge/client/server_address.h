@@ -21,9 +21,10 @@ struct ServerAddress {
 
 // Returns `option` if it is not empty, else $CORRAL_SERVER, else the default
 // socket: /run/corral/corrald.sock for root, for others
-// $XDG_RUNTIME_DIR/corral/corrald.sock. InvalidArgument: the address is neither
-// "unix:PATH" nor "HOST:PORT", or the path is too long for a socket; Fails with
-// FailedPrecondition if $XDG_RUNTIME_DIR is needed and not set.
+// $XDG_RUNTIME_DIR/corral/corrald.sock. Fails with InvalidArgument if the
+// address is neither "unix:PATH" nor "HOST:PORT", or if the path is too long
+// for a socket. Fails with FailedPrecondition if $XDG_RUNTIME_DIR is needed and
+// not set.
 absl::StatusOr<ServerAddress> ResolveServerAddress(absl::string_view option);
 
 }  // namespace client

@@ -25,12 +25,14 @@ class PacketSocket {
   explicit PacketSocket(UniqueFd fd);
 
   static absl::StatusOr<std::pair<PacketSocket, PacketSocket>> Pair();
-  // Connects to the socket `name` in `directory`. NotFound: nobody listens.
+  // Connects to the socket `name` in `directory`. Fails with NotFound if nobody
+  // listens.
   static absl::StatusOr<PacketSocket> Connect(const std::string& directory,
                                               const std::string& name);
 
   // A pidfd of the process that listens at the other end; invalid if that
-  // process is in another pid namespace. Unavailable: it has just ended.
+  // process is in another pid namespace. Fails with Unavailable if it has just
+  // ended.
   absl::StatusOr<UniqueFd> PeerProcess() const;
 
   bool valid() const { return fd_.valid(); }
@@ -39,14 +41,15 @@ class PacketSocket {
   // Sends one message without waiting, with `fds`, which only a message of at
   // most 64 KiB may have. Unavailable: the peer does not read; nothing was
   // sent. ResourceExhausted: this host is short of something; nothing was sent,
-  // and a retry may succeed. FailedPrecondition: the peer is gone.
+  // and a retry may succeed. Fails with FailedPrecondition if the peer is gone.
   absl::Status Send(const google::protobuf::MessageLite& message,
                     const std::vector<int>& fds = {});
 
   // Receives the next message without waiting. Returns false if there is none
-  // now. FailedPrecondition: the peer is gone. InvalidArgument: the peer sent
-  // something else. `fds` gets the descriptors that came with the message,
-  // as far as this process may have more; null: they are closed.
+  // now. Fails with FailedPrecondition if the peer is gone, and with
+  // InvalidArgument if the peer sent something else. `fds` gets the descriptors
+  // that came with the message, as far as this process may have more; if it is
+  // null, they are closed.
   absl::StatusOr<bool> Receive(google::protobuf::MessageLite* message,
                                std::vector<UniqueFd>* fds = nullptr);
 

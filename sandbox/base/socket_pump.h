@@ -39,8 +39,8 @@ class SocketPump {
     virtual void WriteEnd() = 0;
     // Asks for data for the socket. OnRead() or OnReadEnd() follows.
     virtual void Read() = 0;
-    // The last call. OK: both directions have ended. Aborted: the socket was
-    // reset.
+    // The last call: OK if both directions have ended, Aborted if the socket
+    // was reset.
     virtual void OnEnd(const absl::Status& status) = 0;
 
    protected:

@@ -32,8 +32,8 @@ class SupervisorLauncher {
       Created created) = 0;
 
   // Connects to the supervisor that serves spec.directory; OnSnapshot() is the
-  // observer's first call. NotFound: no supervisor lives there. Other errors:
-  // one may live there.
+  // observer's first call. Fails with NotFound if no supervisor lives there.
+  // After any other error one may live there.
   virtual absl::StatusOr<std::unique_ptr<SupervisorConnection>> Adopt(
       const wire::SandboxSpec& spec, SupervisorObserver* observer) = 0;
 };

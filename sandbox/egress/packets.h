@@ -18,8 +18,8 @@ namespace egress {
 
 inline constexpr size_t kMaxMessage = 128 << 10;
 
-// Sends on a blocking socket. InvalidArgument: the message is larger than
-// kMaxMessage.
+// Sends on a blocking socket. Fails with InvalidArgument if the message is
+// larger than kMaxMessage.
 absl::Status SendMessage(int socket,
                          const google::protobuf::MessageLite& message,
                          const std::vector<int>& descriptors);

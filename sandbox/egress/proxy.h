@@ -41,7 +41,7 @@ class Proxy {
   ~Proxy();
 
   // Replaces the policy for look-ups and connections to come, and listens on
-  // further ports. InvalidArgument: `update` is wrong.
+  // further ports. Fails with InvalidArgument if `update` is wrong.
   absl::Status Update(const wire::Update& update, Descriptors descriptors);
 
  private:

@@ -32,9 +32,9 @@ class Resolver {
   ~Resolver();
 
   // Asks for IPv4 and IPv6 addresses; `done` gets those of IPv4 first, at most
-  // kMaxAddresses. NotFound: the name has none; Unavailable: no server answered
-  // in time. May call `done` before it returns. Neither search domains nor
-  // /etc/hosts are used.
+  // kMaxAddresses. Fails with NotFound if the name has none, and with
+  // Unavailable if no server answered in time. May call `done` before it
+  // returns. Neither search domains nor /etc/hosts are used.
   void Resolve(const std::string& name, Done done);
 
   static constexpr size_t kMaxAddresses = 64;

@@ -119,8 +119,8 @@ class Cgroup {
   // to it, or if the kernel cannot: then it must be removed.
   absl::Status Recycle();
 
-  // Removes the group; does nothing if it was removed. FailedPrecondition: a
-  // process or a group lives in it.
+  // Removes the group; does nothing if it was removed. Fails with
+  // FailedPrecondition if a process or a group lives in it.
   absl::Status Remove();
 
  private:

@@ -65,8 +65,9 @@ class CgroupCounters {
   // Fails with ISOLATION if this host does not count it.
   absl::StatusOr<absl::Duration> CpuTime();
 
-  // Makes everything count from 0. FailedPrecondition: a process lives in the
-  // group, or memory is charged to it. Unimplemented: this kernel cannot.
+  // Makes everything count from 0. Fails with FailedPrecondition if a process
+  // lives in the group or memory is charged to it, and with Unimplemented if
+  // this kernel cannot do it.
   absl::Status Restart();
 
  private:

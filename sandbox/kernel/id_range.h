@@ -22,8 +22,8 @@ class IdRange {
 
   // Takes a free range. Fails with SHORTAGE if there is none.
   static absl::StatusOr<IdRange> Acquire();
-  // Takes the range that begins at `first_id`. Unavailable: it is held. Fails
-  // with NotFound if there is no such range, or if it was never held.
+  // Takes the range that begins at `first_id`. Fails with Unavailable if it is
+  // held, and with NotFound if there is no such range, or if it was never held.
   static absl::StatusOr<IdRange> TryAcquire(uint32_t first_id);
 
   uint32_t first_id() const { return first_id_; }

@@ -17,7 +17,8 @@
 namespace sandbox {
 
 // Returns a detached copy of one mount from `path` on, without the mounts below
-// it; of `directory` itself if `path` is empty. NotFound: no such path.
+// it; of `directory` itself if `path` is empty. Fails with NotFound if there is
+// no such path.
 absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
 
 // Adds `attributes` (MOUNT_ATTR_*). `user_namespace` is that of an idmapped

@@ -17,8 +17,8 @@ namespace sandbox {
 // IPv6 that the namespace sends, and each write gives it one. The device ends
 // with the last duplicate of the descriptor, and nothing else keeps it.
 //
-// Needs CAP_NET_ADMIN in the namespace. Unavailable: this host offers no such
-// devices. Source: Documentation/networking/tuntap.rst of Linux.
+// Needs CAP_NET_ADMIN in the namespace. Fails with Unavailable if this host
+// offers no such devices. Source: Documentation/networking/tuntap.rst of Linux.
 absl::StatusOr<UniqueFd> MakeTunDevice(const std::string& name);
 
 // Gives the device `name` an address, 4 or 16 bytes in network order, and makes

@@ -119,9 +119,9 @@ class OutputLogWriter {
 
   // Moves up to `limit` bytes, at most Room(), from a non-blocking pipe into
   // the log without copying them through this process; neither may be 0.
-  // Returns how many; 0 at the end of the pipe. Unavailable: the pipe is empty.
-  // After another error the bytes are still in the pipe or in the file, and a
-  // later call that succeeds counts them.
+  // Returns how many; 0 at the end of the pipe. Fails with Unavailable if the
+  // pipe is empty. After another error the bytes are still in the pipe or in
+  // the file, and a later call that succeeds counts them.
   absl::StatusOr<size_t> AppendFromPipe(int pipe, size_t limit = SIZE_MAX);
 
   // `size` must not exceed Room(). After an error nothing was appended, and the
@@ -207,9 +207,9 @@ class OutputLogReader {
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
   // Returns how many; 0 at the end of what is written. OutOfRange: the byte at
-  // `offset` is not kept, also if it was dropped during the read. DataLoss: the
-  // file ends before bytes that the header promises. TryRead() returns fewer
-  // bytes if only these are in memory.
+  // `offset` is not kept, also if it was dropped during the read. Fails with
+  // DataLoss if the file ends before bytes that the header promises. TryRead()
+  // returns fewer bytes if only these are in memory.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
   absl::StatusOr<std::optional<size_t>> TryRead(uint64_t offset, char* buffer,
                                                 size_t size) const;
@@ -230,8 +230,8 @@ class OutputLogReader {
 };
 
 // Discards all bytes of a log, but not its end offset. For the log of an
-// execution that has ended; any process may call it, also repeatedly. NotFound:
-// there is no such log.
+// execution that has ended; any process may call it, also repeatedly. Fails
+// with NotFound if there is no such log.
 absl::Status ExpireOutputLog(const std::string& path);
 
 // Recovers a log whose host went down while it was written: cuts the bytes that

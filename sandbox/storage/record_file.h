@@ -26,12 +26,14 @@ namespace sandbox {
 // Returns the content of a record's file.
 std::string SealRecord(const google::protobuf::MessageLite& message);
 
-// Parses the content of a record's file. DataLoss: it is torn, or no record.
+// Parses the content of a record's file. Fails with DataLoss if it is torn or
+// no record.
 absl::Status UnsealRecord(absl::string_view content,
                           google::protobuf::MessageLite* message);
 
-// Reads a record. NotFound: there is no such file. DataLoss: it is torn, or no
-// record. Other errors: it cannot be read. The message names the path.
+// Reads a record. Fails with NotFound if there is no such file, with DataLoss
+// if it is torn or no record, and with other errors if it cannot be read. The
+// message names the path.
 absl::Status ReadRecord(const std::string& path,
                         google::protobuf::MessageLite* message);
 

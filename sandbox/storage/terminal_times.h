@@ -73,7 +73,7 @@ class TerminalTimesWriter {
 };
 
 // Returns up to `count` records from the index `first` on; fewer at the end of
-// the file. NotFound: there is no such file. Blocks on the disk.
+// the file. Fails with NotFound if there is no such file. Blocks on the disk.
 absl::StatusOr<std::vector<TerminalTime>> ReadTerminalTimes(
     const std::string& path, uint64_t first, size_t count);
 

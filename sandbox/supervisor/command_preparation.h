@@ -35,8 +35,8 @@ struct PreparedCommand {
 };
 
 // Writes start.pb: `record` with the command. If it fails, nothing is left.
-// STORAGE: the files could not be written. EXECUTION_EXISTS: the execution's
-// directory exists.
+// Fails with STORAGE if the files could not be written, and with
+// EXECUTION_EXISTS if the execution's directory exists.
 absl::StatusOr<PreparedCommand> PrepareCommand(
     const CommandHost& host, const wire::CommandSpec& command,
     const wire::ExecutionRecord& record);

@@ -32,7 +32,8 @@ class CommandTable {
   explicit CommandTable(CommandHost* host) : host_(host) {}
 
   // Calls `done` when the command runs or has failed to start, or with the
-  // error that prevented the attempt. EXECUTION_EXISTS: the id is taken.
+  // error that prevented the attempt, such as EXECUTION_EXISTS if the id is
+  // taken.
   void Start(wire::StartExecution start, const Done& done);
   // Fails with NO_SUCH_EXECUTION if there is none.
   absl::StatusOr<SupervisedCommand*> Find(const std::string& id) const;

@@ -34,9 +34,9 @@ struct Construction {
 };
 
 // `cgroup` becomes the root of the sandbox's cgroup namespace. Init and the
-// spawner live in `home`; see SandboxGroups. On failure nothing is left.
-// ISOLATION: the kernel refuses namespaces. Aborted: a process was killed while
-// it was being made.
+// spawner live in `home`; see SandboxGroups. On failure nothing is left. Fails
+// with ISOLATION if the kernel refuses namespaces, and with Aborted if a
+// process was killed while it was being made.
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);
 
@@ -57,7 +57,7 @@ absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
                             Construction& made);
 
 // Adds the workspaces and the limit of memory, before the first command. Fails
-// as LendWorkspace() and Attach() do. Aborted: init was killed.
+// as LendWorkspace() and Attach() do. Fails with Aborted if init was killed.
 absl::Status Complete(const Construction& made, const Particulars& particulars);
 
 }  // namespace sandbox

@@ -30,8 +30,8 @@ void SendReport(int socket, const absl::Status& status,
 [[noreturn]] void ReportAndExit(int socket, const absl::Status& status);
 
 // Waits for the report of the child `who` and returns the descriptors that came
-// with it, or its failure, which keeps its kind. Aborted: the child was killed
-// before it could report.
+// with it, or its failure, which keeps its kind. Fails with Aborted if the
+// child was killed before it could report.
 absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
                                                     const char* who);
 

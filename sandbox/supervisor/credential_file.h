@@ -15,9 +15,9 @@ namespace sandbox {
 
 inline constexpr size_t kMaxCredential = 16 << 10;
 
-// Returns the bytes without a newline at their end. InvalidArgument: they are
-// empty, too long, or no line of printable ASCII characters. No error of this
-// file holds the bytes.
+// Returns the bytes without a newline at their end. Fails with InvalidArgument
+// if they are empty, too long, or no line of printable ASCII characters. No
+// error of this file holds the bytes.
 absl::StatusOr<std::string> CheckCredential(absl::string_view bytes);
 
 // Reads the value from a regular file. `seen`: the directories of the host that

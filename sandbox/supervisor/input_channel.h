@@ -35,9 +35,9 @@ class InputChannel {
   static constexpr size_t kMaxWaiters = 64;
 
   // Calls `done` when the pipe or terminal has taken everything up to the end
-  // of `data`, or is closed, which the state shows. OFFSET_GAP: `offset` is
-  // beyond the end of the data so far. SHORTAGE: too much waits already, and
-  // nothing was taken.
+  // of `data`, or is closed, which the state shows. Fails with OFFSET_GAP if
+  // `offset` is beyond the end of the data so far, and with SHORTAGE if too
+  // much waits already; then nothing was taken.
   void Write(uint64_t offset, const std::string& data, bool eof, Done done);
 
   // The offset at which appended data begins.

@@ -42,7 +42,7 @@ class SupervisedCommand {
   SupervisedCommand& operator=(const SupervisedCommand&) = delete;
 
   // Makes what the command needs, start.pb included. If it fails, nothing is
-  // left. STORAGE: its files could not be written.
+  // left. Fails with STORAGE if its files could not be written.
   absl::Status Prepare();
   // Call it after Prepare(). Calls `started` once, when the command runs or has
   // failed to start and on_state was called with the outcome. Never calls it if
@@ -59,7 +59,8 @@ class SupervisedCommand {
   bool lost() const { return state_ == State::kLost; }
 
   // A signal to a command that is still being started is delivered when it
-  // runs. EXECUTION_ENDED: no process is left. NOT_A_TERMINAL: there is none.
+  // runs. Fail with EXECUTION_ENDED if no process is left, and with
+  // NOT_A_TERMINAL if the command has no terminal.
   absl::Status Signal(const wire::Signal& signal);
   absl::Status Resize(uint32_t rows, uint32_t columns) {
     return output_.ResizeTerminal(rows, columns);

@@ -51,8 +51,8 @@ class WayOut {
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
   // Adds the rules that are new, all or none. Calls `done` when look-ups and
-  // connections to come obey them. EGRESS: there are too many rules or ports,
-  // or a port is in use inside.
+  // connections to come obey them. Fails with EGRESS if there are too many
+  // rules or ports, or a port is in use inside.
   void Allow(const wire::EgressRules& rules, Done done);
   // Returns all rules, those that were allowed later included.
   wire::EgressRules rules() const;

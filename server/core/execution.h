@@ -88,8 +88,8 @@ class Execution {
   LogReader FindLog(corral::v1::Stream stream) const;
   // Opens the log of a stream and updates the stream's state from its header,
   // without calling watchers. All readers share one LogReader, and so one
-  // descriptor. NotFound: the log was never made, or is deleted. Blocks on the
-  // disk.
+  // descriptor. Fails with NotFound if the log was never made, or is deleted.
+  // Blocks on the disk.
   absl::StatusOr<LogReader> OpenLog(corral::v1::Stream stream);
   // Updates the stream's state from the header of an open log. Blocks on the
   // disk.

@@ -30,7 +30,7 @@ namespace server {
 class StateDirectory {
  public:
   // Makes the directory if it does not exist, and locks it for as long as the
-  // object lives. Unavailable: another server holds the lock.
+  // object lives. Fails with Unavailable if another server holds the lock.
   static absl::StatusOr<std::unique_ptr<StateDirectory>> Open(
       const std::string& path);
 
@@ -43,7 +43,8 @@ class StateDirectory {
   const std::string& boot_id() const { return boot_id_; }
 
   // Makes spec.directory() and writes spec.pb there, synced. A failure leaves
-  // nothing behind. AlreadyExists: another sandbox has that directory.
+  // nothing behind. Fails with AlreadyExists if another sandbox has that
+  // directory.
   absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
 
   // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one

@@ -59,8 +59,8 @@ class Handover {
 };
 
 // The successor's side: asks the server of `state_directory` to give way, and
-// returns its listening sockets after it has. NotFound: there is no server, or
-// it ended meanwhile. Blocks.
+// returns its listening sockets after it has. Fails with NotFound if there is
+// no server, or it ended meanwhile. Blocks.
 absl::StatusOr<std::vector<sandbox::UniqueFd>> TakeOver(
     const std::string& state_directory);
 

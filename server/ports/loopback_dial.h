@@ -26,8 +26,8 @@ class LoopbackDial {
   // the queue of the server is full.
   static constexpr absl::Duration kPatience = absl::Seconds(10);
 
-  // Gets the connected socket. NotFound: no server listens. DeadlineExceeded:
-  // the patience is over. Must not destroy the dial.
+  // Gets the connected socket, NotFound if no server listens, or
+  // DeadlineExceeded if the patience is over. Must not destroy the dial.
   using Done = absl::AnyInvocable<void(absl::StatusOr<sandbox::UniqueFd>)>;
 
   // `sockets` are TCP sockets that are not connected and do not block, at least

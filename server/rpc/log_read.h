@@ -36,10 +36,10 @@ class LogRead {
   corral::v1::Stream stream() const { return stream_; }
   uint64_t offset() const { return offset_; }
 
-  // The result. NotFound: there is no log. OutOfRange: the byte at the offset
-  // is not kept; the execution's state of the stream is up to date then.
-  // DataLoss if a byte that should exist is missing. Other errors are those of
-  // open(2) and read(2).
+  // The result: NotFound if there is no log, OutOfRange if the byte at the
+  // offset is not kept (the execution's state of the stream is up to date
+  // then), DataLoss if a byte that should exist is missing. Other errors are
+  // those of open(2) and read(2).
   const absl::Status& status() const { return status_; }
   // Returns at least one byte if the status is OK and the size was not 0. Call
   // it once.

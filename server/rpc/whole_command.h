@@ -11,7 +11,7 @@
 namespace server {
 
 // Reads the whole command of an execution into its description. Blocks on the
-// disk. EXECUTION_NOT_FOUND: the execution was deleted meanwhile.
+// disk. Fails with EXECUTION_NOT_FOUND if the execution was deleted meanwhile.
 absl::Status ReadWholeCommand(const Execution& execution,
                               corral::v1::Execution* description);
 

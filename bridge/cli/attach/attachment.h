@@ -58,8 +58,8 @@ class Attachment {
     opened_ = std::move(opened);
   }
 
-  // The execution as it ended, after all of its output was written. Cancelled:
-  // it is detached(), or there is an undelivered_signal().
+  // The execution as it ended, after all of its output was written. Fails with
+  // Cancelled if it is detached(), or if there is an undelivered_signal().
   absl::StatusOr<corral::v1::Execution> Run();
 
   // True if the user detached, by keys or by a signal.

@@ -13,7 +13,7 @@
 namespace bridge {
 
 // Writes all of `data`, however long that takes, even if the descriptor is
-// non-blocking. Aborted: nobody reads it any more (EPIPE).
+// non-blocking. Fails with Aborted if nobody reads it any more (EPIPE).
 absl::Status WriteAll(int fd, absl::string_view data);
 
 // Writes a message of corral itself to standard error. Ignores errors: there is
@@ -30,7 +30,8 @@ class OutputWriter {
 
   // Writes a chunk of STDERR to standard error, of another stream to standard
   // output, and for a gap a line to standard error (see GapNotice). Ignores
-  // other events. Aborted: nobody reads it any more. Cancelled: see Cancel().
+  // other events. Fails with Aborted if nobody reads it any more, and with
+  // Cancelled after Cancel().
   absl::Status Write(const corral::v1::OutputEvent& event, absl::Time now);
   // Writes to standard output. Fails as Write() does.
   absl::Status WriteOutput(absl::string_view data);

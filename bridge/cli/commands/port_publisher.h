@@ -29,7 +29,7 @@ class PortPublisher {
   absl::Status Add(absl::string_view text);
   bool empty() const { return ports_.empty(); }
 
-  // Takes the local ports. AlreadyExists: one is in use.
+  // Takes the local ports. Fails with AlreadyExists if one is in use.
   absl::Status Listen(client::PortForwarder::Reports reports = {});
 
   // Begins with the first call; later ones do nothing. `connection` must

@@ -10,7 +10,7 @@ namespace bridge {
 // The array "prompts" of prompts/list.
 OrderedJson PromptList();
 
-// The result of prompts/get; null: there is no such prompt.
+// The result of prompts/get; null if there is no such prompt.
 OrderedJson GetPrompt(const OrderedJson& params);
 
 }  // namespace bridge

@@ -24,8 +24,8 @@ absl::StatusOr<std::string> KeyBytes(absl::string_view key);
 
 // The same while other keys are held down, as xterm sends it
 // (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html, "PC-Style Function
-// Keys"). `key` may also be "Space" or one character. InvalidArgument: it is
-// neither.
+// Keys"). `key` may also be "Space" or one character. Fails with
+// InvalidArgument if it is neither.
 absl::StatusOr<std::string> ModifiedKeyBytes(absl::string_view key,
                                              const Modifiers& modifiers);
 

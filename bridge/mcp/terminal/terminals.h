@@ -46,8 +46,9 @@ class Terminals {
   ~Terminals();
 
   // The terminal of a session; empty: the default one, whose shell is started
-  // if it does not run. NotFound: there is no such session. FailedPrecondition:
-  // its shell has ended; from now on it is NotFound.
+  // if it does not run. Fails with NotFound if there is no such session, and
+  // with FailedPrecondition if its shell has ended; from then on it is
+  // NotFound.
   absl::StatusOr<std::shared_ptr<Terminal>> Find(const std::string& session);
   // Does what Find() does, but returns the shell of the default session also
   // after its end, for a caller that reports the end.
