@@ -67,8 +67,8 @@ class Connection {
 
   // Waits until calls can be made again after one of them ended with
   // UNAVAILABLE: waits for a server that is being restarted, and starts one if
-  // the address is the default socket. False: `deadline` has passed, or
-  // `abandoned` (called several times a second) returned true.
+  // the address is the default socket. Returns false if `deadline` has passed,
+  // or `abandoned` (called several times a second) returned true.
   bool Reconnect(
       absl::Time deadline,
       const std::function<bool()>& abandoned = [] { return false; });

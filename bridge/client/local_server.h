@@ -11,7 +11,7 @@
 
 namespace client {
 
-// Returns whether a process accepts connections on the socket. Fails with
+// Returns true if a process accepts connections on the socket. Fails with
 // PermissionDenied if this user may not connect.
 absl::StatusOr<bool> IsListening(const std::string& socket_path);
 

@@ -9,7 +9,7 @@
 
 namespace sandbox {
 
-// Returns whether `path` is `directory` or lies below it. `directory` has no
+// Returns true if `path` is `directory` or lies below it. `directory` has no
 // slash at its end, unless it is "/".
 inline bool IsWithin(absl::string_view path, absl::string_view directory) {
   return directory == "/" || path == directory ||

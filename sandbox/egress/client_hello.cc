@@ -103,8 +103,8 @@ bool HasMessage(const std::string& messages) {
   return messages.size() - kMessageHeader >= header.Number(3);
 }
 
-// Appends the content of the whole records in `bytes`. False: no handshake
-// records.
+// Appends the content of the whole records in `bytes`. Returns false if these
+// are no handshake records.
 bool JoinRecords(absl::string_view bytes, std::string* messages) {
   while (!bytes.empty()) {
     if (static_cast<uint8_t>(bytes[0]) != kHandshakeRecord ||

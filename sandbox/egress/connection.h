@@ -76,7 +76,7 @@ class Connection {
   void OnConnected(Connector::Outcome outcome);
   void Pump();
   void Serve(const Service& service);
-  // Counts bytes that were moved. False: the limit is exceeded.
+  // Counts bytes that were moved. Returns false if the limit is exceeded.
   bool Count(uint64_t bytes);
   void LimitTime();
   void OnIdleTick();

@@ -26,9 +26,9 @@ bool IsHttpToken(absl::string_view text);
 // True for control characters except the tab. No line may have one.
 bool IsHttpControl(char c);
 
-// Reads a head without its empty line. `first` gets the first line. False: it
-// is malformed. Strict: lines end in CR LF, names have no spaces, no line is
-// folded.
+// Reads a head without its empty line. `first` gets the first line. Returns
+// false if it is malformed. Strict: lines end in CR LF, names have no spaces,
+// no line is folded.
 bool ReadHttpHead(absl::string_view head, absl::string_view* first,
                   HttpFields* fields);
 

@@ -75,7 +75,7 @@ class Proxy {
   ConnectionHost host_;
   std::unique_ptr<NameService> service_;
   std::unique_ptr<DnsServer> dns_;
-  // Null: the host has no TUN devices.
+  // Null if the host has no TUN devices.
   std::unique_ptr<PacketRefuser> refuser_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   uint64_t next_connection_ = 0;

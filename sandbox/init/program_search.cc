@@ -7,7 +7,8 @@ namespace {
 
 char program_path[kPathMax];
 
-// program_path = directory[0..size) + "/" + name. False: too long.
+// Sets program_path to directory[0..size) + "/" + name. Returns false if that
+// is too long.
 bool JoinPath(const char* directory, size_t size, const char* name) {
   size_t at = 0;
   for (; at < size && at + 1 < kPathMax; ++at) {

@@ -10,7 +10,7 @@ class StringReader {
  public:
   StringReader(char* begin, char* end) : next_(begin), end_(end) {}
 
-  // Null: no terminated string is left.
+  // Returns null if no terminated string is left.
   char* Take() {
     char* const string = next_;
     while (next_ < end_) {
@@ -27,8 +27,8 @@ class StringReader {
   char* const end_;
 };
 
-// Ends `table` with a null pointer and returns the place behind it. Null: a
-// string is missing.
+// Ends `table` with a null pointer and returns the place behind it, or null if
+// a string is missing.
 char** FillTable(StringReader& strings, uint32_t count, char** table) {
   for (uint32_t i = 0; i < count; ++i) {
     *table = strings.Take();

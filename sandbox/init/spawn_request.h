@@ -13,7 +13,7 @@ namespace sandbox::init {
 // Points into the exchange.
 struct CommandStrings {
   const char* working_directory;
-  // Null: argv[0] has a slash.
+  // Null if argv[0] has a slash.
   const char* search_path;
   // A null pointer ends each table.
   char** arguments;

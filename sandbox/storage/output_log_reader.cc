@@ -32,8 +32,8 @@ off_t Position(uint64_t offset) {
   return static_cast<off_t>(OutputLogHeader::kSize + offset);
 }
 
-// Reads those of the `size` bytes at `position` that are in memory. No value:
-// none is, or the file system cannot read without waiting.
+// Reads those of the `size` bytes at `position` that are in memory. Returns no
+// value if none is, or if the file system cannot read without waiting.
 absl::StatusOr<std::optional<size_t>> ReadInMemory(int file, off_t position,
                                                    char* buffer, size_t size) {
   const iovec vector = {buffer, size};

@@ -46,8 +46,8 @@ class CommandTable {
   // Returns true if this is the process of a command, which has not been
   // reaped.
   bool Owns(pid_t pid);
-  // Reaps the command whose process this is. False: the process belongs to no
-  // command.
+  // Reaps the command whose process this is. Returns false if the process
+  // belongs to no command.
   bool ReapIfOwn(pid_t pid);
 
   // The sandbox is about to be deleted, and all commands with it.

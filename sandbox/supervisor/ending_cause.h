@@ -44,8 +44,8 @@ std::optional<wire::ExitRecord::Cause> CauseOfEnding(const EndingFacts& facts);
 // execution, its sandbox or its server ends, and not because of its output.
 bool IsDeleted(const EndingFacts& facts);
 
-// Returns whether the rest in the pipes is discarded: nobody reads the
-// output of a deleted command, and a disk that failed takes no more.
+// Returns true if the rest in the pipes is discarded: nobody reads the output
+// of a deleted command, and a disk that failed takes no more.
 bool DiscardsOutput(const EndingFacts& facts);
 
 }  // namespace sandbox

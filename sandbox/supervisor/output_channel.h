@@ -62,8 +62,8 @@ class OutputChannel final : private QuotaLog {
   // True while writers wait for the disk.
   bool refused() const { return !closed() && wait_ == Wait::kForDisk; }
   // Why the log lacks some of the output: OUTPUT_LIMIT with Overflow::kKill, or
-  // OUTPUT_FAILED unless the disk recovers before Close(). No value: the log is
-  // complete.
+  // OUTPUT_FAILED unless the disk recovers before Close(). Returns no value if
+  // the log is complete.
   std::optional<wire::ExitRecord::Cause> loss() const;
   // The terminal's master, if this is a terminal.
   int source() const { return source_.get(); }
@@ -79,8 +79,8 @@ class OutputChannel final : private QuotaLog {
   // running one for the quota; until then the quota may make it drop more.
   void Settle();
   // Drops the content of the log, whose file is `path`, and all that is written
-  // later. False: the disk refuses, which the storage status reports, and the
-  // caller tries again.
+  // later. Returns false if the disk refuses, which the storage status reports,
+  // and the caller tries again.
   [[nodiscard]] bool Expire(const std::string& path);
 
  private:

@@ -76,7 +76,7 @@ class OutputChannelFixture : public ::testing::Test {
   }
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
-  // Null: the timers of the loop. Set it before Open().
+  // Null means the timers of the loop. Set it before Open().
   Timers* timers_ = nullptr;
   std::unique_ptr<OutputQuota> quota_ =
       std::make_unique<OutputQuota>(loop_.get());

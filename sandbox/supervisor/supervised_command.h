@@ -78,15 +78,15 @@ class SupervisedCommand {
 
   // Returns true if this is the command's process, which has not been reaped.
   bool Owns(pid_t pid) { return processes_.IsLeader(pid); }
-  // Reaps the command if this is its process, which has ended. False: it is
-  // not.
+  // Reaps the command and returns true, if this is its process, which has
+  // ended.
   bool ReapIfOwn(pid_t pid);
 
-  // Gives the cgroup back. False: a process lives in it. Only when it has
-  // ended.
+  // Gives the cgroup of an ended command back. Returns false if a process lives
+  // in it.
   bool ReleaseCgroup();
-  // Removes everything on disk. False: something is left, and the storage
-  // status fails. Only when it has ended.
+  // Removes everything of an ended command on the disk. Returns false if
+  // something is left; then the storage status fails.
   bool RemoveFiles();
 
  private:

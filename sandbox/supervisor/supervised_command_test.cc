@@ -36,7 +36,7 @@ using ::tests::StatusIs;
 class SupervisedCommandTest : public CommandFixture {
  protected:
   // Kills the command while another process traces it, and returns when that
-  // one has let it go. False: this host lets nobody trace.
+  // one has let it go. Returns false if this host lets nobody trace.
   bool KillUnderATracer() {
     Start();
     int ready[2];

@@ -99,7 +99,7 @@ class Supervisor {
   SandboxGroups groups_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
-  // Null: none was asked for.
+  // Null if no way out was requested.
   std::unique_ptr<WayOut> way_out_;
   // From here on, each member may be used by those after it.
   StorageStatus storage_;

@@ -71,7 +71,8 @@ class SupervisorTest : public ::testing::Test {
     return status;
   }
 
-  // Receives the next message. False: the supervisor has closed the connection.
+  // Receives the next message. Returns false if the supervisor has closed the
+  // connection.
   bool Receive(wire::FromSupervisor* message) {
     for (;;) {
       std::vector<UniqueFd> fds;

@@ -102,10 +102,10 @@ class Execution {
   absl::Status ReadLogs();
 
   // Replaces the record by `record`, unless the execution has ended before. The
-  // states of the streams are updated in any case. Returns whether this is the
+  // states of the streams are updated in any case. Returns true if this is the
   // end.
   bool Update(const corral::supervisor::v1::ExecutionRecord& record);
-  // Makes an execution that has not ended LOST. Returns whether this is the
+  // Makes an execution that has not ended LOST. Returns true if this is the
   // end.
   bool MarkLost(const corral::v1::Loss& why);
   void UpdateInput(const corral::v1::InputState& input);

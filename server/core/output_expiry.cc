@@ -23,7 +23,7 @@ using google::protobuf::util::TimeUtil;
 
 constexpr absl::Duration kRetry = absl::Minutes(1);
 
-// Drops the output and updates what is known of the logs. Returns whether no
+// Drops the output and updates what is known of the logs. Returns true if no
 // output is left.
 bool Expire(Execution* execution) {
   bool done = true;

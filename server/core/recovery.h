@@ -50,9 +50,9 @@ class Recovery {
   // Returns false if somebody reads the records, or has read them.
   bool BeginReading();
 
-  // Returns whether to go on without the records that could not be read because
-  // of an error. False before kReadAttempts calls, and always for a shortage of
-  // descriptors or memory, which says nothing about the disk.
+  // Returns true if the recovery goes on without the records that could not be
+  // read because of an error. False before kReadAttempts calls, and always for
+  // a shortage of descriptors or memory, which says nothing about the disk.
   bool MayGiveUp(const absl::Status& unreadable);
 
   // Calls `function` when the records are read or given up: now, or later from

@@ -143,9 +143,9 @@ class Sandboxes {
 
   // sandboxes_recovery.cc: what an earlier server left.
 
-  // Takes over the sandbox in the directory `name`, whose id is reserved. Null:
-  // there is no sandbox, or its description cannot be read now, which is
-  // retried after `retry`.
+  // Takes over the sandbox in the directory `name`, whose id is reserved.
+  // Returns null if there is no sandbox, or if its description cannot be read
+  // now; that is retried after `retry`.
   std::shared_ptr<Sandbox> RecoverOne(const std::string& name,
                                       absl::Duration retry);
   // Ends the reservation of a name whose sandbox was never made, and removes

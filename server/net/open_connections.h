@@ -19,8 +19,8 @@ class OpenConnections {
  public:
   explicit OpenConnections(size_t most) : most_(most) {}
 
-  // Counts the socket `fd`. False: `most` others are open, and it is not
-  // counted.
+  // Counts the socket `fd`. Returns false if `most` others are open; then it is
+  // not counted.
   bool Add(int fd);
 
  private:

@@ -26,7 +26,7 @@ class LogRead {
           Execution::LogReader log, uint64_t offset, size_t size,
           std::string buffer);
 
-  // Reads if no disk is needed for that. Returns whether there is a result.
+  // Reads if no disk is needed for that. Returns true if there is a result.
   // Never waits.
   bool Try();
   // Opens the log, unless somebody has it open, and reads. Blocks on the disk.

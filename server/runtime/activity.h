@@ -104,7 +104,7 @@ class Activity {
   // Refuses new work from now on. Then blocks until no lasting call is left
   // and, for kReadersAndCommands, no command runs. Ends early when `longest` is
   // over, when a stop was requested twice and when a successor waits. Returns
-  // whether nothing is left.
+  // true if nothing is left.
   bool Drain(absl::Duration longest,
              DrainFor what = DrainFor::kReadersAndCommands);
 
@@ -115,7 +115,7 @@ class Activity {
   // Ends all lasting calls, and those that begin later, with SERVER_DRAINING.
   void EndLastingCalls();
 
-  // Each blocks until none is left, or `longest` is over. Returns whether none
+  // Each blocks until none is left, or `longest` is over. Returns true if none
   // is left.
   bool AwaitNoStart(absl::Duration longest);
   bool AwaitNoLastingCall(absl::Duration longest);

@@ -216,7 +216,7 @@ class FakeServer {
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool LosesAnswer() { return Take(&State::lost_answers); }
   void Set(int State::*counter, int count) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes one off the counter. False: it was 0.
+  // Takes one off the counter. Returns false if it was 0.
   bool Take(int State::*counter) ABSL_LOCKS_EXCLUDED(mutex_);
   // Blocks until the server stops.
   void Stall() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -27,7 +27,7 @@ class FakeSupervisor {
 
   const sandbox::wire::SandboxSpec& spec() const { return spec_; }
 
-  // Null: nobody is connected.
+  // A null `observer` means that nobody is connected.
   void Connect(sandbox::SupervisorObserver* observer) { observer_ = observer; }
   bool connected() const { return observer_ != nullptr; }
   bool alive() const { return alive_; }

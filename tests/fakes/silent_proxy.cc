@@ -33,7 +33,7 @@ UniqueFd Socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-// Passes on what there is. False: the end, or an error.
+// Passes on what there is. Returns false at the end, and after an error.
 bool Pass(int from, int to) {
   char data[65536];
   const ssize_t size = ::read(from, data, sizeof data);

@@ -72,7 +72,7 @@ class FaultTest : public ::testing::Test {
                const corral::v1::Execution& ended);
   void CompareOutput(const corral::v1::Execution& ended,
                      corral::v1::Stream stream);
-  // The retained bytes of a stream. No value: reading failed.
+  // Returns the retained bytes of a stream, or no value if reading failed.
   std::optional<std::string> Read(const std::string& execution,
                                   corral::v1::Stream stream);
   std::optional<corral::v1::Execution> Wait(const std::string& execution);

@@ -11,7 +11,7 @@
 namespace tests {
 namespace {
 
-// Waits for the operation. Returns whether it succeeded.
+// Waits for the operation. Returns true if it succeeded.
 bool Await(grpc::CompletionQueue& queue) {
   void* tag = nullptr;
   bool ok = false;

@@ -130,7 +130,7 @@ class Examination {
   explicit Examination(absl::FunctionRef<void(absl::string_view)> print)
       : print_(print) {}
 
-  // Returns whether the check passed.
+  // Returns true if the check passed.
   bool Add(absl::string_view name, const Finding& finding) {
     if (finding.ok()) {
       print_(absl::StrCat("ok    ", name, ": ", *finding));

@@ -32,7 +32,7 @@ class OwnRequests {
   // not run.
   void Cancel(const std::string& id);
 
-  // Returns whether `response` answers a request that was made here. It must
+  // Returns true if `response` answers a request that was made here. It must
   // then not be passed on to the agent.
   bool OnResponse(const Message& response);
 

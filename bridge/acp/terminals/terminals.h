@@ -55,7 +55,7 @@ class Terminals {
   // The method of `request` begins with "terminal/".
   void OnRequest(const Message& request);
 
-  // The agent cancels the request of this id. Returns whether that request was
+  // The agent cancels the request of this id. Returns true if that request was
   // pending here; it is then answered. Cancelling a wait leaves the command
   // alone; cancelling a creation deletes what it started.
   bool OnCancel(absl::string_view request_id);

@@ -10,7 +10,7 @@ constexpr absl::string_view kQuestion = "\x1b[5n";
 constexpr absl::string_view kAnswer = "\x1b[0n";
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 
-// Returns whether `byte` completes `text`, of which `matched` bytes have
+// Returns true if `byte` completes `text`, of which `matched` bytes have
 // arrived. Correct for a text whose first byte occurs only once.
 bool Completes(char byte, absl::string_view text, size_t& matched) {
   matched = byte == text[matched] ? matched + 1 : (byte == text[0] ? 1 : 0);

@@ -38,7 +38,7 @@ class PortPublisher {
 
  private:
   std::vector<client::PublishedPort> ports_;
-  // Null: nothing is published, or Begin() was called.
+  // Null if nothing is published, or after Begin().
   std::unique_ptr<client::PortForwarder> listening_;
   std::unique_ptr<client::PortForwarder> forwarder_;
 };

@@ -36,8 +36,8 @@ class ToolGate {
   std::optional<Case> Judge(const std::string& tool,
                             const OrderedJson& arguments) const;
 
-  // Writes a decision to the audit log; `by` says who made it. False: it cannot
-  // be written, so nothing may run.
+  // Writes a decision to the audit log; `by` says who made it. Returns false if
+  // it cannot be written; then nothing may run.
   bool Record(const Case& decided, bool allowed, const std::string& by)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // `result` is the result of `run`. `execution` is the name of the terminal's

@@ -44,14 +44,15 @@ class HttpSessions {
  public:
   explicit HttpSessions(ClientOptions options) : options_(std::move(options)) {}
 
-  // Begins a session, and writes its id. Null: there are kMaxSessions, or
-  // Stop() was called.
+  // Begins a session, and writes its id. Returns null if there are
+  // kMaxSessions, or Stop() was called.
   std::shared_ptr<HttpSession> Begin(std::string* id)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns null if there is no such session.
   std::shared_ptr<HttpSession> Find(const std::string& id)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The session that all stateless requests share. Null: Stop() was called.
+  // Returns the session that all stateless requests share, or null if Stop()
+  // was called.
   std::shared_ptr<HttpSession> Stateless() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns false if there is no such session.
   bool End(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -29,7 +29,7 @@ struct RequestMeta {
   // True if the client can show a form to its user. Stateless requests only: in
   // the session era, `initialize` states it.
   bool can_ask = false;
-  // To be sent with notifications of progress. Null: no progress is wanted.
+  // Sent with notifications of progress. Null if no progress is wanted.
   OrderedJson progress_token;
 };
 

@@ -32,7 +32,7 @@ class Waits {
     std::function<bool()> is_abandoned;
   };
 
-  // `id` identifies the call. False: too many wait already.
+  // `id` identifies the call. Returns false if too many wait already.
   bool Start(const std::string& id, Waiting wait, Callbacks callbacks)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Does nothing if no such call waits.

@@ -68,7 +68,7 @@ bool Write(int socket, Terminal& terminal, const Request& request) {
   return true;
 }
 
-// False: the request is not valid, or its sender is gone.
+// Returns false if the request is not valid, or its sender is gone.
 bool Serve(int socket, Terminal& terminal, const Request& request) {
   switch (request.action) {
     case Action::kWrite:

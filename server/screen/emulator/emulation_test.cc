@@ -65,7 +65,7 @@ class EmulationTest : public ::testing::Test {
     return ::recv(ours_.get(), bytes, size, MSG_WAITALL) ==
            static_cast<ssize_t>(size);
   }
-  // Returns whether the emulation answers. It has ended if it does not.
+  // Returns true if the emulation answers. It has ended if it does not.
   bool Answers() {
     Request get = Of(Action::kGet);
     get.scrollback_lines = 10;

@@ -43,7 +43,7 @@ size_t ColorLength(const Parameters& all, size_t at) {
   return std::min(length, all.size() - at);
 }
 
-// False: libvterm has to apply the attribute, too.
+// Returns false if libvterm has to apply the attribute, too.
 bool ApplyExtra(int value, ExtraStyle* extra) {
   switch (value) {
     case 0:
