@@ -83,7 +83,7 @@ absl::Status ApplyFlags(const Flags& flags, ServerConfig* config) {
 }
 
 // Over TCP, a client's certificate alone gives it no way out: the configuration
-// must allow one.
+// must allow one. An empty ceiling allows none.
 absl::Status CloseWayOutOverTcp(ServerConfig* config) {
   ASSIGN_OR_RETURN(const ListenAddress address,
                    ParseListenAddress(config->listen()));

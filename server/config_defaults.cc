@@ -54,6 +54,7 @@ absl::Status CompleteLimits(const ServerConfig& config,
     if (::sysinfo(&host) != 0) {
       return absl::ErrnoToStatus(errno, "sysinfo");
     }
+    // The last quarter is for the host and the server themselves.
     const uint64_t memory = uint64_t{host.totalram} * host.mem_unit / 4 * 3;
     limits->set_memory_bytes(
         AtMost(AtMost(memory, config.max_memory_bytes() != 0,

@@ -12,8 +12,8 @@
 
 namespace sandbox {
 
-// Fails above 8 MiB. The record of the largest command takes little more than 4
-// MiB.
+// Reads a whole file. Fails above 8 MiB; the record of the largest command
+// takes little more than 4 MiB. The error names the path.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 // Writes into an existing file with one write(2), as files of proc and cgroup
@@ -28,7 +28,7 @@ enum class Durability {
 };
 
 // Replaces `path` by a file with this content and mode 0600, which is written
-// as `path`.new and renamed.
+// as `path`.new and renamed. After an error `path`.new may be left.
 absl::Status ReplaceFile(const std::string& path, absl::string_view data,
                          Durability durability);
 

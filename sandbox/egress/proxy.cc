@@ -19,8 +19,9 @@ namespace {
 
 using sandbox::UniqueFd;
 
-// Connections that are accepted before others get their turn.
+// The number of connections that are accepted before others get their turn.
 constexpr int kBatch = 64;
+// How long a listener pauses when this process has no descriptor left.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 absl::StatusOr<AddressFilter> MakeFilter(const wire::Policy& policy) {

@@ -1,7 +1,7 @@
 // System calls without a C library. corral-init has none: it is executed twice
 // for every sandbox, and the start-up of a static glibc alone takes ten times
-// what executing these few pages takes; and what is not there cannot be
-// attacked.
+// as long as executing these few pages. Besides, code that is not there cannot
+// be attacked.
 //
 // Return values are the kernel's: -errno on failure. x86-64 only.
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// There is no memset that gcc could call in place of a loop.
+// Keeps gcc from replacing a loop with a call of memset or memcpy.
 #ifndef __clang__
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 #endif
@@ -37,8 +37,9 @@ long Address(T* pointer) {
 }
 
 // clone3 for a child that shares our memory and must not share our stack: it
-// runs entry(argument) on the stack that `arguments` names, and exits with what
-// that returns. The parent goes on as from clone3.
+// runs entry(argument) on the stack that `arguments`, a clone_args of `size`
+// bytes, names, and exits with its result. Returns in the parent only, with the
+// result of clone3.
 long CloneRunning(void* arguments, size_t size, int (*entry)(void*),
                   void* argument);
 

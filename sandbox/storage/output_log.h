@@ -100,7 +100,7 @@ class OutputLogWriter {
   // The bytes that Trim() always keeps.
   static constexpr uint64_t kMinRetained = uint64_t{64} << 10;
 
-  // Creates `name` in the directory; AlreadyExists if it is there.
+  // Creates `name` in the directory. Fails with AlreadyExists if it exists.
   static absl::StatusOr<OutputLogWriter> Create(int directory,
                                                 const std::string& name);
 
@@ -154,7 +154,8 @@ class OutputLogWriter {
 
  private:
   OutputLogWriter(UniqueFd file, OutputLogHeader header);
-  // Lets readers see the `size` bytes in the file after the end.
+  // Moves the end behind the next `size` bytes of the file, so that readers see
+  // them.
   absl::Status Publish(size_t size);
   // Publishes the bytes that were moved from a pipe, and returns how many.
   absl::StatusOr<size_t> PublishMoved();
@@ -206,10 +207,10 @@ class OutputLogReader {
   absl::StatusOr<std::optional<OutputLogState>> TryState() const;
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
-  // Returns how many; 0 at the end of what is written. OutOfRange: the byte at
-  // `offset` is not kept, also if it was dropped during the read. Fails with
-  // DataLoss if the file ends before bytes that the header promises. TryRead()
-  // returns fewer bytes if only these are in memory.
+  // Returns how many; 0 at the end of the written bytes. Fails with OutOfRange
+  // if the byte at `offset` is not kept, also if it was dropped during the
+  // read, and with DataLoss if the file ends before bytes that the header
+  // promises. TryRead() returns fewer bytes if only these are in memory.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
   absl::StatusOr<std::optional<size_t>> TryRead(uint64_t offset, char* buffer,
                                                 size_t size) const;

@@ -25,6 +25,7 @@ void CommandTable::Start(wire::StartExecution start, const Done& done) {
                      absl::StrCat("execution ", id, " exists")));
     return;
   }
+  // The spares for the next start must not delay this one.
   host_->loop->WhenIdle([this] { host_->spares->PrepareFiles(); });
   host_->loop->WhenIdle([this] { host_->spares->PrepareGroup(); });
   auto command = std::make_unique<SupervisedCommand>(host_, std::move(start));

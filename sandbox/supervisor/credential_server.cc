@@ -19,7 +19,7 @@ namespace {
 
 namespace egress = ::corral::egress::v1;
 
-// Larger requests do not exist.
+// No request is larger.
 constexpr size_t kMaxRequest = 1024;
 
 // The log of the server has the reason, which could name files of the host.

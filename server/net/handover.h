@@ -1,12 +1,13 @@
 // Lets a server give way to its successor, which serves the same state
-// directory. They talk over <state>/handover.sock (SOCK_SEQPACKET, mode 0600,
-// the same user only), with one packet each way:
+// directory. They exchange one packet each way over <state>/handover.sock
+// (SOCK_SEQPACKET, mode 0600, the same user only):
 //
 //   successor:   "corrald-handover 1 VERSION"
 //   predecessor: "corrald-handover 1 VERSION", with its listening sockets
 //                (SCM_RIGHTS), after it has released everything else
 //
-// A predecessor that hangs up instead has ended, or has another successor.
+// A predecessor that closes the connection instead has ended, or has another
+// successor.
 
 #ifndef SERVER_NET_HANDOVER_H_
 #define SERVER_NET_HANDOVER_H_
@@ -34,7 +35,7 @@ class Handover {
   // one waits.
   static absl::StatusOr<std::unique_ptr<Handover>> Listen(
       const std::string& state_directory, std::function<void()> on_successor);
-  // Hangs up on a waiting successor.
+  // Closes the connection of a waiting successor.
   ~Handover();
 
   // Returns true while a successor waits. If it has gone, another one may come.

@@ -8,7 +8,7 @@
 namespace server {
 namespace {
 
-// 0: `fd` is closed.
+// Returns 0 if `fd` is closed.
 ino_t InodeOf(int fd) {
   struct stat status = {};
   return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
@@ -17,7 +17,8 @@ ino_t InodeOf(int fd) {
 }  // namespace
 
 bool OpenConnections::Add(int fd) {
-  // A number that was reused: its former connection is closed.
+  // The kernel gave `fd` a number that was used before, so the former
+  // connection with this number is closed.
   inodes_.erase(fd);
   if (inodes_.size() >= most_) {
     ForgetClosed();

@@ -26,6 +26,7 @@
 
 namespace server {
 
+// Thread-safe: gRPC calls the methods on its threads. None of them blocks.
 class ExecutionService final
     : public corral::v1::ExecutionService::CallbackService {
  public:
@@ -87,8 +88,8 @@ class ExecutionService final
   absl::StatusOr<FoundExecution> Find(const std::string& name);
 
   // Finds the execution and passes it to `begin`, together with the function
-  // that answers the call; that must be called once, on any thread. If Find()
-  // fails, answers the call with the error.
+  // that answers the call. `begin` must have that function called once, on any
+  // thread. If Find() fails, answers the call with the error.
   UnaryReactor* AnswerLater(
       Context* context, const std::string& name,
       absl::FunctionRef<void(const FoundExecution&, Answer)> begin);
@@ -97,7 +98,8 @@ class ExecutionService final
   absl::StatusOr<std::shared_ptr<Sandbox>> FindParent(
       const std::string& parent);
 
-  // Fails with INVALID_FIELD.
+  // Checks the command against the ranges of the API and this server's
+  // ceilings. Fails with INVALID_FIELD.
   absl::Status CheckRequestedCommand(
       const corral::v1::Command& command,
       const std::vector<absl::string_view>& workspaces) const;

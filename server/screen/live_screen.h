@@ -27,8 +27,9 @@ class LiveScreen {
   explicit LiveScreen(const sandbox::UniqueFd* image) : image_(image) {}
 
   // Fills in the screen and the answers. An emulator that dies or hangs is
-  // replaced, and the caller does not notice. SCREEN_UNAVAILABLE; the errors of
-  // ReadOutput if the log cannot be read.
+  // replaced, and the caller does not notice. Fails with SCREEN_UNAVAILABLE if
+  // every emulator dies or hangs, and with the errors of ReadOutput if the log
+  // cannot be read.
   absl::Status Get(Execution& execution,
                    const corral::v1::GetScreenRequest& request,
                    corral::v1::GetScreenResponse* response);
@@ -56,11 +57,11 @@ class LiveScreen {
  private:
   using View = EmulatorProcess::View;
 
-  // The size that the terminal has, also if a server before this one has
+  // Returns the size of the terminal, also if a server before this one has
   // resized it.
   corral::v1::TerminalSize SizeOf(const Execution& execution);
   ScreenMarks& MarksOf(const Execution& execution);
-  // The next clear to apply; absent: all were applied.
+  // Returns the next clear to apply, or no value if all were applied.
   std::optional<uint64_t> NextClear() const;
   // Opens the log and sets end_. Returns false if there is no output.
   absl::StatusOr<bool> LookAtLog(Execution& execution);
@@ -87,7 +88,7 @@ class LiveScreen {
   // The emulator has seen the output [begin_, position_).
   uint64_t begin_ = 0;
   uint64_t position_ = 0;
-  // Absent until the first call.
+  // Has no value until the first call.
   std::optional<ScreenMarks> marks_;
   // The clears up to this offset were applied.
   std::optional<uint64_t> cleared_;

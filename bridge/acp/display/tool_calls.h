@@ -22,11 +22,11 @@ class ToolCalls {
   // the next call of Touch() or Close().
   ToolCall& Touch(const std::string& session_id, const std::string& call_id);
 
-  // Null if it is not known.
+  // Returns null if it is not known.
   ToolCall* Find(const std::string& session_id, const std::string& call_id);
 
-  // The id of the only tool call of the session that executes commands and has
-  // not ended; nothing if there is none, or more than one.
+  // Returns the id of the only tool call of the session that executes commands
+  // and has not ended; no value if there is none, or more than one.
   std::optional<std::string> OnlyRunningCommand(
       const std::string& session_id) const;
 
@@ -39,7 +39,7 @@ class ToolCalls {
   };
 
   uint64_t next_age_ = 0;
-  // Session id, call id.
+  // The calls by session id, and then by call id.
   std::map<std::string, std::map<std::string, Entry>> sessions_;
 };
 

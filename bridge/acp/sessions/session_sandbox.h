@@ -76,8 +76,8 @@ class SessionSandbox : public std::enable_shared_from_this<SessionSandbox> {
   void Enter(State state, const std::string& name = "");
   void Create();
   void Request();
-  // Removes the further workspace that the error is about. Returns true if
-  // there was one.
+  // Removes the further workspace that the error names from wanted_. Returns
+  // true if there was one.
   bool DropWorkspace(const absl::Status& refused);
   void OnCreated(const absl::StatusOr<corral::v1::Sandbox>& created);
   // Calls the server from time to time while this sandbox is ready.

@@ -17,7 +17,7 @@ Json ToJson(const ExitStatus& status) {
   return json;
 }
 
-// Says in `_meta` that Corral ended the command, and why.
+// Adds to `_meta` why Corral ended the command, if it did.
 void AddCause(const ExitStatus& status, Json& result) {
   if (!status.cause.empty()) {
     result["_meta"] = {{"corral", {{"cause", status.cause}}}};

@@ -15,8 +15,8 @@
 
 namespace bridge {
 
-// Has exitStatus once the terminal has ended; if the end is lost, with neither
-// code nor signal.
+// Returns the result of terminal/output. It has exitStatus once the terminal
+// has ended; if the end is lost, with neither code nor signal.
 Json OutputResult(const Terminal& terminal);
 
 // Returns how a command ended if the failure of its output stream says so: an

@@ -167,7 +167,8 @@ bool HasEnded(const Execution& execution) {
          execution.state() != Execution::RUNNING;
 }
 
-// For a command that exited, its output says it all.
+// Returns the exit status of `corral logs`, and explains the end of a command
+// that did not exit: the output of one that did is enough.
 int ReportEnd(const Execution& execution) {
   if (execution.state() == Execution::EXITED) {
     return 0;

@@ -23,7 +23,8 @@ absl::StatusOr<std::string> ExecutionArgument(const std::string& word);
 
 // Parse the words of a command that takes names, with the options of `table`
 // and those of the server. ParseNames() converts each argument with `parse`;
-// ParseExecution() takes one execution. Empty: help was asked for, and printed.
+// ParseExecution() takes one execution. They return nothing if help was asked
+// for, and print it.
 absl::StatusOr<std::vector<std::string>> ParseNames(
     OptionTable& table, Invocation& invocation,
     absl::StatusOr<std::string> (*parse)(const std::string& word));

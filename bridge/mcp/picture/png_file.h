@@ -25,7 +25,7 @@ struct Raster {
   std::vector<uint32_t> pixels;
 };
 
-// The same raster gives the same bytes.
+// Returns the bytes of a PNG file. The same raster gives the same bytes.
 std::string ToPng(const Raster& raster);
 
 }  // namespace bridge

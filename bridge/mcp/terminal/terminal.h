@@ -33,16 +33,16 @@ struct ShellOptions {
 // waits for the program in the terminal.
 class Terminal {
  public:
-  // Starts the shell in `sandbox`, in `directory` (empty: the workspace). `id`:
-  // of its execution; empty: the server chooses. A shell that cannot be
-  // executed is no error here: its terminal has ended. The pointers must
-  // outlive the object.
+  // Starts the shell in `sandbox`, in `directory`, or in the workspace if that
+  // is empty. `id` is that of its execution; if it is empty, the server
+  // chooses. A shell that cannot be executed is no error here: its terminal has
+  // ended. The pointers must outlive the object.
   static absl::StatusOr<std::unique_ptr<Terminal>> Start(
       client::Connection* connection, const std::string& sandbox,
       const std::string& id, const std::string& directory,
       const ShellOptions& options, OutputObserver* observer);
-  // Takes over a shell that runs. What it has asked its terminal so far counts
-  // as answered.
+  // Takes over a shell that runs. Questions that it has asked its terminal so
+  // far count as answered.
   static absl::StatusOr<std::unique_ptr<Terminal>> Adopt(
       client::Connection* connection, const corral::v1::Execution& execution,
       OutputObserver* observer);
@@ -66,18 +66,19 @@ class Terminal {
   // The output so far.
   OutputHistory& history() { return output_.history(); }
 
-  // The exit status of the shell. Absent: it runs.
+  // The exit status of the shell; no value while it runs.
   std::optional<int> exit_code() { return output_.exit_code(); }
   const std::string& execution() const { return name_; }
 
  private:
-  // `read_from`: older output is not read. `answered`: see below.
+  // Output before the offset `read_from` is not read. `answered` is the first
+  // value of answered_.
   Terminal(client::Connection* connection,
            const corral::v1::Execution& execution, OutputObserver* observer,
            uint64_t read_from, uint64_t answered);
 
-  // Makes known that this client answers what the program asks its terminal, so
-  // that no other client does.
+  // Reports to the server that this client answers the program's questions to
+  // its terminal, so that no other client does.
   void TakeQuestions();
   // Writes the answers. Called on the thread that reads the output.
   void Answer();
@@ -85,11 +86,11 @@ class Terminal {
   client::Connection* const connection_;
   const std::string name_;
   OutputObserver* const observer_;
-  // Used by Answer() only: how far questions are answered.
+  // The offset up to which questions are answered. Used by Answer() only.
   uint64_t answered_;
   std::atomic<bool> left_{false};
   TerminalInput input_;
-  // Last: its thread uses the others.
+  // Declared last, since its thread uses the other members.
   TerminalOutput output_;
 };
 
