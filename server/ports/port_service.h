@@ -11,6 +11,7 @@
 
 namespace server {
 
+// Thread-safe: gRPC calls the methods on its threads. None of them blocks.
 class PortService final : public corral::v1::PortService::CallbackService {
  public:
   // Both pointers must outlive the service, and all its calls must be over when

@@ -13,6 +13,7 @@
 
 namespace server {
 
+// Thread-safe: gRPC calls the methods on its threads. None of them blocks.
 class AdminService final : public corral::v1::AdminService::CallbackService {
  public:
   // `fixed` has the fields that do not change while the server runs. The

@@ -13,6 +13,7 @@
 
 namespace server {
 
+// Thread-safe: gRPC calls the methods on its threads. None of them blocks.
 class SandboxService final
     : public corral::v1::SandboxService::CallbackService {
  public:

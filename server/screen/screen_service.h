@@ -17,6 +17,7 @@
 
 namespace server {
 
+// Thread-safe: gRPC calls the methods on its threads. None of them blocks.
 class ScreenService final : public corral::v1::ScreenService::CallbackService {
  public:
   // All pointers must outlive the service.
