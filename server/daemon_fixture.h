@@ -125,7 +125,7 @@ class DaemonFixture : public ::testing::Test {
         &context, request, &sandbox);
   }
 
-  // In the sandbox "box".
+  // Starts a command in the sandbox "box".
   grpc::Status StartCommand(const std::string& id,
                             const std::string& command = "argv: 'true'") const {
     corral::v1::StartExecutionRequest request;

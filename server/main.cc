@@ -31,7 +31,7 @@ namespace server {
 namespace {
 
 constexpr int kCannotStart = 1;
-// Enough for another server that is just starting or stopping: 5 s.
+// 5 s are enough for another server that is just starting or stopping.
 constexpr int kAcquisitionAttempts = 5000 / kAcquisitionIntervalMillis;
 
 // Every stream that is read needs a descriptor.

@@ -31,7 +31,7 @@ class BridgeSessionTest : public BridgeTest {
     Make(std::move(options));
   }
 
-  // With a short time after a cancellation.
+  // Makes a bridge that waits only a short time after a cancellation.
   void RemakeHasty() {
     BridgeOptions options;
     options.cancel_grace = absl::Milliseconds(50);

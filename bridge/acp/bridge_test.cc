@@ -86,13 +86,13 @@ TEST_F(BridgeTest, AnswersARequestThatNestsAMillionLevels) {
     EXPECT_THAT(answer["error"]["data"]["details"].get<std::string>(),
                 HasSubstr("nests deeper than 500 levels"));
   }
-  // Also as an id, of a request or of its cancellation.
+  // The value is the id of a request, and of its cancellation.
   Request(deep, "terminal/output", Reference("unknown"));
   EXPECT_THAT(agent_.front(), HasSubstr("\"id\":" + deep + ",\"error\""));
   agent_.clear();
   Cancel(deep);
   EXPECT_THAT(client_, SizeIs(1));
-  // Also in a message that is passed on.
+  // The value is in a message that is passed on.
   client_.clear();
   bridge_->OnAgentLine("{\"id\":0,\"result\":" + deep + "}\n");
   bridge_->OnClientLine(

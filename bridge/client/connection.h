@@ -61,7 +61,7 @@ class Connection {
   corral::v1::PortService::StubInterface& ports() { return *ports_; }
   corral::v1::AdminService::StubInterface& admin() { return *admin_; }
 
-  // In the form of ConnectOptions.server.
+  // The address of the server, in the form of ConnectOptions.server.
   const std::string& address() const { return address_.text; }
   const Timing& timing() const { return timing_; }
 

@@ -71,7 +71,7 @@ class ForwardedConnection final : public PortStream::Observer,
   const uint16_t port_;
   const Observer* const observer_;
   State state_ = State::kConnecting;
-  // Until the pump has it.
+  // The socket, until the pump has it.
   sandbox::UniqueFd socket_;
   RetrySchedule schedule_;
   absl::Time begin_;

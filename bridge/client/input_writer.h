@@ -56,8 +56,8 @@ class InputWriter {
   grpc::Status WriteOnce(const corral::v1::WriteInputRequest& request,
                          Retry& retry, corral::v1::InputState* state)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // After an attempt without an answer: removes from `data` what a shared
-  // input has accepted.
+  // Removes from `data` what a shared input has accepted. Called after an
+  // attempt without an answer.
   absl::Status SkipAccepted(std::string* data);
   // The error of an attempt that is not repeated.
   absl::Status Failure(const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,4 +1,4 @@
-// Where a reader of an execution's output is in each of its streams.
+// The position of a reader in each of the streams of an execution's output.
 //
 // Pure bookkeeping; not thread-safe.
 

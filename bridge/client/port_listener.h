@@ -38,7 +38,7 @@ class PortListener {
   void Accept(sandbox::EventLoop* loop, OnConnection on_connection);
 
  private:
-  // Before the next attempt when this process has no descriptor left.
+  // The delay before the next attempt when this process has no descriptor left.
   static constexpr absl::Duration kRetry = absl::Milliseconds(100);
 
   PortListener(uint16_t port, std::vector<sandbox::UniqueFd> sockets);

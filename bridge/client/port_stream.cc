@@ -41,7 +41,7 @@ void PortStream::OnWriteDone(bool ok) {
 
 void PortStream::OnRequested(bool ok) {
   if (request_.has_open()) {
-    // Also after a failure: the read then ends the call.
+    // Reads also after a failure: the read then ends the call.
     Read();
   } else if (ok || request_.has_end()) {
     // gRPC may report that an end failed which made the server end the call.

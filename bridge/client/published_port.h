@@ -11,9 +11,9 @@
 namespace client {
 
 struct PublishedPort {
-  // In the sandbox. [1, 65535]
+  // The port in the sandbox. [1, 65535]
   uint16_t inside = 0;
-  // On this machine. 0: any that is free.
+  // The port on this machine. 0 means any that is free.
   uint16_t local = 0;
 };
 

@@ -53,7 +53,7 @@ class RetryTest : public ::testing::Test {
     connection_ = *std::move(connection);
   }
 
-  // For how long an attempt may last, rounded down to a minute.
+  // Returns how long an attempt may last, rounded down to a minute.
   absl::Duration TimeoutOf(const CallOptions& options) {
     Retry retry(*connection_, options);
     grpc::ClientContext context;

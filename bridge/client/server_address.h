@@ -1,4 +1,4 @@
-// Where a corrald listens, in the form that users give it.
+// The address of a corrald, in the form that users give it.
 
 #ifndef BRIDGE_CLIENT_SERVER_ADDRESS_H_
 #define BRIDGE_CLIENT_SERVER_ADDRESS_H_

@@ -75,7 +75,8 @@ int ServeStdio(const bridge::McpOptions& options) {
 }
 
 int ServeHttp(const bridge::McpOptions& options) {
-  // Before any thread starts, so that only this one gets them.
+  // Blocked before any thread starts, so that only this thread gets the
+  // signals.
   const sigset_t signals = bridge::BlockEndingSignals();
   bridge::HttpSessions sessions({options.terminals, options.gate});
   bridge::Endpoint endpoint(bridge::Access(options.token), &sessions);

@@ -31,7 +31,7 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text,
 absl::Status SetDuration(absl::string_view text, const DurationRange& range,
                          google::protobuf::Duration& field);
 
-// For people: "1m30s".
+// Returns text for people: "1m30s".
 std::string FormatDuration(const google::protobuf::Duration& field);
 
 }  // namespace bridge

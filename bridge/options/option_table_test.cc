@@ -122,7 +122,7 @@ TEST_F(OptionTableTest, AlignsTheHelpOfALongOption) {
 TEST_F(OptionTableTest, PutsTheHelpOfEachOptionBesideIt) {
   OptionTable table("corral cmd", "[OPTIONS]", "Does it.");
   table.Flag('f', "flag", "One line,\nand another.", flag_);
-  // With two spaces behind it, the first of these just fits.
+  // The first of these just fits, with two spaces behind it.
   table.Text(0, "just-fits", "XXXXXXXX", "Help.", text_);
   table.Text(0, "just-fits", "XXXXXXXXX", "Help.", text_);
   const std::string column(28, ' ');

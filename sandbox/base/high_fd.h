@@ -9,7 +9,7 @@
 
 namespace sandbox {
 
-// Above all numbers that the programs here give to their descriptors.
+// A number above all those that the programs here give to their descriptors.
 inline constexpr int kHighFd = 16;
 
 // Returns a duplicate with a number from kHighFd on, close-on-exec; not valid,

@@ -15,8 +15,8 @@
 namespace sandbox {
 namespace {
 
-// In the child, behind the socket. It is open while the child executes it, and
-// the child closes it.
+// The number of the image in the child, behind the socket. The image is open
+// while the child executes it, and the child closes it.
 constexpr int kImage = kProgramSocket + 1;
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace sandbox {
 
 class Timer {
  public:
-  // Not pending.
+  // Makes a timer that is not pending.
   Timer() = default;
   // Calls `function` once, `delay` from now, unless the timer is cancelled,
   // destroyed or assigned to before.

@@ -27,11 +27,12 @@ class ByteFilter {
 
   virtual State state() const = 0;
 
-  // In state kFiltering only. `bytes` follow those of the last call. Appends
-  // the bytes that may pass to `out`.
+  // Appends those of `bytes` that may pass to `out`. They follow those of the
+  // last call. Call it in state kFiltering only.
   virtual void Filter(absl::string_view bytes, std::string* out) = 0;
 
-  // The sender has closed its side. Appends the bytes that were held back.
+  // Appends the bytes that were held back. Called when the sender has closed
+  // its side.
   virtual void Finish(std::string* out) = 0;
 };
 

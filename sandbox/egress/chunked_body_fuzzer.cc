@@ -1,4 +1,5 @@
-// Also the filter of bodies, whose bytes come in two parts.
+// Fuzzes chunked bodies, and the filter of bodies, whose bytes come in two
+// parts.
 
 #include <cstddef>
 #include <cstdint>

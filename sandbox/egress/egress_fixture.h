@@ -49,9 +49,10 @@ class EgressTest : public ::testing::Test {
   // Makes recv(2) on the socket fail after 60 s instead of hanging.
   static void LimitWaiting(const sandbox::UniqueFd& socket);
 
-  // For a program inside.
+  // What a program inside would do.
 
-  // The address of a name in the answer to a look-up; empty: refused, or none.
+  // Looks a name up and returns its address; empty if the answer is a refusal
+  // or has none.
   std::string Lookup(const std::string& name, uint16_t type = 1);
   // Returns what comes back for a datagram to 127.0.0.53:53.
   std::string Ask(const std::string& message);

@@ -30,7 +30,7 @@ struct HttpRequest {
 
   enum class Body { kNone, kSized, kChunked };
   Body body = Body::kNone;
-  // For kSized.
+  // The size of a body that is kSized.
   uint64_t body_size = 0;
 };
 

@@ -1,4 +1,4 @@
-// Also the parser of HTTP requests.
+// Fuzzes the inspection of first bytes, and the parser of HTTP requests.
 
 #include <cstddef>
 #include <cstdint>

@@ -26,9 +26,9 @@ class RequestBody final : public ByteFilter {
 
  private:
   const HttpRequest::Body kind_;
-  // For kSized.
+  // The bytes that remain of a body that is kSized.
   uint64_t rest_;
-  // For kChunked.
+  // Used for a body that is kChunked.
   ChunkedBody chunked_;
 };
 

@@ -181,14 +181,15 @@ TEST_F(ProgramTest, RefusesAMalformedRequestAndServesTheNext) {
 }
 
 TEST_F(ProgramTest, RefusesARequestWhoseCgroupTheKernelDropped) {
-  // Its own are 0 to 3: there is room for the three streams only.
+  // The spawner has descriptors 0 to 3, so there is room for the three streams
+  // only.
   LimitDescriptors(7);
   ExpectRefusal(Start(Shell("echo ran")), EMFILE);
   EXPECT_EQ(program_->Output(), "");
   // The streams were closed: there is room for four and a pidfd.
   LimitDescriptors(9);
   EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
-  // So were those of that command, and its pidfd.
+  // The descriptors of that command were closed, too, and its pidfd.
   EXPECT_EQ(Run(Shell("exit 3")), 3 << 8);
 }
 

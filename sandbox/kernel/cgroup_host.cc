@@ -37,7 +37,7 @@ struct Mount {
 
 struct Mounts {
   Mount unified;
-  // By controller.
+  // The hierarchies of v1, by controller.
   std::map<std::string, Mount> v1;
 };
 

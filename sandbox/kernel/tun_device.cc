@@ -79,7 +79,8 @@ absl::Status RouteTheRestTo(const std::string& name,
   ifaddrmsg own = {};
   own.ifa_family = v4 ? AF_INET : AF_INET6;
   own.ifa_prefixlen = static_cast<uint8_t>(8 * address.size());
-  // No other node can have the address, which is of use at once.
+  // IFA_F_NODAD: no other node can have the address, so it can be used at once,
+  // without duplicate address detection.
   own.ifa_flags = IFA_F_NODAD;
   own.ifa_index = index;
   RETURN_IF_ERROR(

@@ -51,7 +51,7 @@ absl::Status CheckPath(const Named& path) {
   return absl::OkStatus();
 }
 
-// Without needless slashes.
+// Returns the path without needless slashes.
 std::string Normal(const std::string& path) {
   const std::vector<std::string> parts =
       absl::StrSplit(path, '/', absl::SkipEmpty());

@@ -6,7 +6,7 @@
 namespace sandbox {
 namespace {
 
-// Where this thread continues if its access fails.
+// The place where this thread continues if its access fails.
 thread_local sigjmp_buf* under_way = nullptr;
 
 void OnSigbus(int) {

@@ -30,7 +30,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 // How much a file system may allocate in one piece.
 constexpr uint64_t kExtent = uint64_t{64} << 10;
 
-// On each kind of file system that is at hand.
+// Runs on each kind of file system that this host has.
 class OutputLogTest : public ::testing::TestWithParam<const char*> {
  protected:
   OutputLogTest() : directory_(::open(path_.c_str(), O_PATH | O_CLOEXEC)) {}

@@ -10,8 +10,9 @@ namespace {
 
 constexpr absl::Duration kDefaultDrain = absl::Seconds(2);
 
-// Between reads of the CPU time. Together with the kernel's own tick, this
-// overshoots the limit by less than the promised 50 ms for each CPU.
+// The shortest time between reads of the CPU time. Together with the kernel's
+// own tick, it makes a command overshoot its limit by less than the promised 50
+// ms for each CPU.
 constexpr absl::Duration kShortestCheck = absl::Milliseconds(20);
 
 }  // namespace

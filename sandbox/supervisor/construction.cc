@@ -31,9 +31,11 @@ namespace {
 
 using seccomp::Profile;
 
-// Since Linux 6.3; without it a host may be set to refuse executing a memfd.
+// MFD_EXEC, known since Linux 6.3: without it, a host may be set to refuse
+// executing a memfd (vm.memfd_noexec).
 constexpr unsigned kMfdExec = 0x10;
-// The same in all sandboxes: a spare is made before its request is known.
+// The same name in all sandboxes, since a spare is made before its request is
+// known.
 constexpr const char* kHostName = "corral";
 // Enough for a build whose actions have namespaces of their own.
 constexpr int kNestedNamespaces = 64;

@@ -144,7 +144,7 @@ TEST(ConstructionTest, StartsOverWhenAFileToBeMountedIsReplaced) {
   const absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(ours.get(), &byte, 1);
   ASSERT_TRUE(packet.ok() && packet->fds.size() == 1);
-  // Its trees are gathered, and its init is to be made.
+  // The trees of the sandbox are gathered, and init is to be made.
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   const int clones = ServeClones(packet->fds[0], process, [child] {
     Replace(absl::StrCat("/proc/", child, "/root", kFile));

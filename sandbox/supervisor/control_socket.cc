@@ -23,7 +23,8 @@ namespace {
 // accepted.
 constexpr int kBacklog = 128;
 
-// Before the next attempt to send when this host lacks memory for a message.
+// The delay before the next attempt to send when this host lacks memory for a
+// message.
 constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
 
 // The peer connected with the user id of this process. Root has no privilege

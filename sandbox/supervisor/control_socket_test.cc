@@ -72,7 +72,7 @@ TEST_F(ControlSocketTest, HandlesAllRequestsOfAServerThatIsReplaced) {
 
 TEST_F(ControlSocketTest, RefusesPeersOfAnotherUser) {
   constexpr uid_t kOther = 65534;
-  // Where another user can get to.
+  // Another user can reach a directory in /tmp.
   std::string path = "/tmp/controlXXXXXX";
   const std::string directory = ::mkdtemp(path.data());
   ASSERT_THAT(control_->Listen(directory), IsOk());
@@ -89,7 +89,8 @@ TEST_F(ControlSocketTest, RefusesPeersOfAnotherUser) {
   ASSERT_THAT(other.status(), IsOk());
   Send(*other, "e1 ");
   RunOnce();
-  // Nothing was said to it or taken from it, and the server is still there.
+  // The stranger got no message and none was accepted from it; the server is
+  // still connected.
   EXPECT_EQ(got_, "");
   wire::FromSupervisor message;
   EXPECT_FALSE(other->Receive(&message).ok());

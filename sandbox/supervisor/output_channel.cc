@@ -115,7 +115,8 @@ void OutputChannel::Pump() {
   if (closed()) {
     return;  // changed() was called
   }
-  // After a full turn, wait for data: the event comes at once.
+  // A full turn ends with a wait for data, whose event comes at once if more is
+  // there.
   SetWait(wait.value_or(Wait::kForData));
   if (moved > 0) {
     callbacks_.changed();

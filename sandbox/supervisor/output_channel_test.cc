@@ -115,7 +115,7 @@ TEST_F(OutputChannelTest, RetriesWhileTheDiskFails) {
       EXPECT_TRUE(channel_->blocked());
       ASSERT_EQ(failures_.size(), 1u);
       EXPECT_NE(failures_[0], "");
-      // By itself, after a while.
+      // The channel recovers by itself, after a while.
       loop_->Run();
       EXPECT_EQ(failures_.back(), "");
       channel_->Pump();

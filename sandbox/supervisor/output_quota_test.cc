@@ -206,7 +206,7 @@ TEST_F(OutputQuotaTest, RetriesToReleaseAcknowledgedSpace) {
     channel_->Pump();
   }));
   EXPECT_TRUE(channel_->blocked());
-  // By itself, after a while.
+  // The channel resumes by itself, after a while.
   until_ = [this] { return Log().state()->end > 0; };
   loop_->Run();
   EXPECT_EQ(Text(), "more");
@@ -218,7 +218,7 @@ TEST_F(OutputQuotaTest, KeepsDiscardingTheOutputOfAnExpiredExecution) {
     quota_->SetLimit(kRetained);
     Open(wire::STDOUT, overflow, 2 * kRetained);
     const std::string path = directory_ + "/stdout";
-    // With the output still open.
+    // The output is still open.
     quota_->AddEnded(channel_.get(),
                      [&] { EXPECT_TRUE(channel_->Expire(path)); });
     for (uint64_t round = 1; round <= 8; ++round) {

@@ -12,7 +12,7 @@ namespace sandbox {
 
 struct Reaped {
   pid_t pid = 0;
-  // From waitpid(2).
+  // The status of waitpid(2).
   int wait_status = 0;
   rusage usage = {};
 };

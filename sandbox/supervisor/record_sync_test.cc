@@ -172,7 +172,7 @@ TEST_F(RecordSyncTest, LeavesAloneWhatIsDeletedBeforeOrAfterItsHandOver) {
     ExecutionFiles deleted = MakeEnded("e1");
     const std::string directory = deleted.directory();
     sync_->SyncEnd(directory, end_);
-    // So that something is handed over in either case.
+    // Another job is there, so that something is handed over in either case.
     const ExecutionFiles other = MakeEnded("e2");
     sync_->SyncEnd(other.directory(), end_);
     if (handed_over) {

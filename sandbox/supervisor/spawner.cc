@@ -181,7 +181,8 @@ bool Spawner::Write(const Job& job) {
     return false;
   }
   if (!absl::StrContains(command.argv(0), '/')) {
-    // After the table, in the unused rest of the exchange.
+    // The default PATH, if needed, stands after the table, in the unused rest
+    // of the exchange.
     const size_t behind = (writer.end() + 15) / 8 * 8 + pointers;
     if (path == 0) {
       std::memcpy(exchange_ + behind, kDefaultPath.data(), kDefaultPath.size());

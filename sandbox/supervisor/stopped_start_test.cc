@@ -67,7 +67,8 @@ TEST_F(StoppedStartTest, LeavesACommandStoppedThatRuns) {
 }
 
 TEST_F(StoppedStartTest, KillsAChildThatIsStoppedAgainAndAgain) {
-  // More often than it is looked for: one call may find it stopped twice.
+  // The child stops more often than Free() looks, since one call may find it
+  // stopped twice.
   const pid_t child = Start(1'000'000);
   for (int i = 0; i <= StoppedStart::kPatience; ++i) {
     AwaitStop(child);

@@ -49,7 +49,7 @@ class StrangeChildrenTest : public ::testing::Test {
   // Is the supervisor's own and not reaped.
   pid_t kept_ = 0;
   bool starting_ = false;
-  // How often the end of the starts was asked for.
+  // How often the class asked to learn the end of the starts.
   int awaited_ = 0;
   absl::AnyInvocable<void()> on_started_;
   StrangeChildren children_{loop_.get(),

@@ -243,7 +243,7 @@ TEST_F(SupervisedCommandEndTest, ReportsItsEndWhenTheDiskTakesIt) {
 TEST_F(SupervisedCommandEndTest, ASigkillEndsTheWaitForTheDisk) {
   ExitUnrecorded();
   WithoutRecords([this] {
-    // Any other signal does not.
+    // Any other signal leaves it waiting.
     EXPECT_FALSE(command_->Signal(SignalOf(SIGTERM, wire::Signal::TREE)).ok());
     EXPECT_THAT(command_->Signal(SignalOf(SIGKILL, wire::Signal::TREE)),
                 IsOk());

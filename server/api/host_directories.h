@@ -21,7 +21,7 @@ absl::Status CheckPath(absl::string_view field, absl::string_view path);
 absl::Status CheckHostDirectories(absl::string_view field,
                                   const corral::v1::Sandbox& sandbox);
 
-// Where the mount appears inside, without slashes at the end.
+// Returns the path of the mount inside, without slashes at the end.
 absl::string_view TargetOf(const corral::v1::Mount& mount);
 
 }  // namespace server

@@ -159,7 +159,7 @@ TEST_F(LifetimeTest, HasOneTimerForEachLimit) {
   EXPECT_EQ(timers_.size(), 3);
   timers_.Advance(absl::Seconds(5));
   EXPECT_EQ(expired_, 1);
-  // Only the one for the age is left, and no use brings another.
+  // Only the timer for the age is left, and no use adds another.
   lifetime_->Hold(Holder::kCall);
   lifetime_->Release(Holder::kCall);
   EXPECT_EQ(timers_.size(), 1);

@@ -56,7 +56,7 @@ class RegistryTest : public SandboxFixture {
       return MakeSandbox(chosen, output_bytes, request);
     });
   }
-  // With a request of its own.
+  // Adds a sandbox with a request of its own.
   absl::StatusOr<Registry::Added> Add(const std::string& id,
                                       uint64_t output_bytes) {
     return Add(id, output_bytes, Request("r-" + id));

@@ -97,8 +97,8 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
       path, std::string(absl::StripSuffix(boot_id, "\n")), std::move(lock)));
 }
 
-// Not left to the destructor: a child that is being started may hold a copy of
-// the descriptor.
+// Closing the descriptor would not do: a child that is being started may hold a
+// copy of it, and with that the lock.
 void StateDirectory::Unlock() { ::flock(lock_.get(), LOCK_UN); }
 
 std::string StateDirectory::SandboxPath(absl::string_view sandbox) const {

@@ -106,7 +106,7 @@ TEST_F(WorkspaceChecksTest, ChecksAsManyAtATimeAsAllowedAndForgetsThoseOver) {
   for (size_t i = 0; i + 1 < WorkspaceChecks::kMaxChecks; ++i) {
     hung.push_back(Begin("/hung"));
   }
-  // More than the one place that is left, one after another.
+  // One place is left, which serves any number of checks one after another.
   for (size_t i = 0; i < WorkspaceChecks::kMaxChecks; ++i) {
     EXPECT_TRUE(Check("/good").ok());
   }

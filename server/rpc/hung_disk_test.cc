@@ -100,7 +100,7 @@ TEST_F(HungDiskTest, ServesOtherSandboxesMeanwhile) {
   HungFile log(PathOf(hung, "stdout"));
   const auto stream = Stream(hung);
   EXPECT_TRUE(stream->Next().has_opened());
-  // More than the threads that serve gRPC.
+  // There are more readers than threads that serve gRPC.
   std::vector<std::thread> readers;
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&] { Read(hung); });

@@ -292,7 +292,7 @@ TEST_F(OutputCursorTest, ReportsAGapForOutputThatWasReportedDropped) {
   execution->OnOutput(record.streams());
   OutputCursor cursor = Follow(execution, From(corral::v1::STDOUT, 1));
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "gap 1-3", "3:t"));
-  // Without an offset nothing was wanted that is gone.
+  // A cursor without an offset begins at the first byte kept, without a gap.
   OutputCursor from_kept = Follow(execution);
   EXPECT_THAT(Drain(&from_kept), ElementsAre("opened", "3:t"));
 }

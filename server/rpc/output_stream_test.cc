@@ -110,7 +110,7 @@ TEST_F(OutputStreamTest, ReportsAGapToAReaderThatWasOvertaken) {
   EXPECT_EQ(events[1].gap().begin_offset(), 100);
   EXPECT_EQ(events[1].gap().end_offset(), events[2].chunk().offset());
   EXPECT_TRUE(events.back().has_ended());
-  // Without a cursor there is nothing that was wanted and is gone.
+  // A stream without a cursor begins at the first byte kept, without a gap.
   EXPECT_TRUE(Stream(name)->Rest()[1].has_chunk());
 }
 

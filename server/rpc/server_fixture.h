@@ -52,8 +52,8 @@ class ServerFixture : public ::testing::Test {
     Events Rest(grpc::Status* status = nullptr);
   };
 
-  // With the numbers of sandboxes, of executions in each that may run, and of
-  // waiting calls.
+  // Sets the limits of sandboxes, of executions that run in each, of waiting
+  // calls, and of bytes of input that wait.
   explicit ServerFixture(uint32_t max_sandboxes = kMaxSandboxes,
                          uint32_t max_executions = kMaxExecutions,
                          size_t max_waiting_calls = kMaxWaitingCalls,

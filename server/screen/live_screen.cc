@@ -28,8 +28,9 @@ using corral::v1::TERMINAL;
 // the emulator every time must not make the screen unavailable.
 constexpr uint64_t kAttempts[] = {LiveScreen::kMaxOutput,
                                   LiveScreen::kMaxOutput, 256 << 10, 4096, 0};
-// In the sandbox's directory, beside that of the executions. A supervisor
-// removes the directory of an execution, and knows its own files only.
+// A directory in that of the sandbox, beside that of the executions. It is not
+// in an execution's directory, which the supervisor removes with the files that
+// it knows.
 constexpr char kMarksDirectory[] = "screens";
 constexpr size_t kTimesAtOnce = 4096;
 

@@ -62,10 +62,10 @@ class LiveScreens {
   TimerQueue* const timers_;
   const absl::StatusOr<sandbox::UniqueFd> image_;
   sandbox::Mutex mutex_;
-  // By the name of the execution.
+  // The screens by the name of the execution.
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   TimerQueue::Id timer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Last: its threads use the other members.
+  // Declared last, since its threads use the other members.
   DiskReads threads_;
 };
 

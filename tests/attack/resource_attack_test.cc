@@ -34,7 +34,7 @@ TEST_F(AttackTest, ForkBombEndsWithItsSandbox) {
   EXPECT_EQ(end.exit().cause(), ExitRecord::WALL_TIMEOUT);
   EXPECT_FALSE(end.exit().output_open());
   ExpectUsable();
-  // Also when the bomb is at full strength.
+  // Deletes a bomb that is at full strength, too.
   ASSERT_THAT(sandbox_.Start(AttackRequest("again", "fork-bomb")), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("again", "stdout", "bomb"));
   EXPECT_THAT(sandbox_.DeleteExecution("again"), IsOk());

@@ -100,8 +100,8 @@ TEST_F(AttackTest, CannotMakeNamespaces) {
   }
 }
 
-// No filter sees the flags of clone3: the kernel refuses by their number what
-// needs no privilege.
+// No filter sees the flags of clone3, so the kernel refuses namespaces that
+// need no privilege by their number.
 TEST_F(AttackTest, CannotMakeNamespacesWithFlagsThatNoFilterSees) {
   Create();
   const std::string report = Attack("namespaces");

@@ -11,20 +11,20 @@ namespace tests {
 
 class Goal {
  public:
-  // For figures that are printed only.
+  // A goal for figures that are printed only.
   static Goal None() { return {Measure::kNone, Bound::kAtMost, 0, 0.5}; }
-  // For the median of the figure divided by the median of its reference.
+  // A goal for the median of the figure divided by the median of its reference.
   static Goal RatioAtMost(double limit) {
     return {Measure::kRatio, Bound::kAtMost, limit, 0.5};
   }
   static Goal RatioAtLeast(double limit) {
     return {Measure::kRatio, Bound::kAtLeast, limit, 0.5};
   }
-  // For a percentile of the figure less the median of its reference.
+  // A goal for a percentile of the figure less the median of its reference.
   static Goal AddsAtMost(double limit, double percentile = 0.5) {
     return {Measure::kDifference, Bound::kAtMost, limit, percentile};
   }
-  // For a percentile, or the median, of the figure itself.
+  // A goal for a percentile, or the median, of the figure itself.
   static Goal AtMost(double limit, double percentile = 0.5) {
     return {Measure::kValue, Bound::kAtMost, limit, percentile};
   }

@@ -22,7 +22,7 @@ struct Row {
   std::string reference;
   Samples reference_samples;
   Goal goal = Goal::None();
-  // For people.
+  // A remark for people.
   std::string note;
 };
 

@@ -31,7 +31,7 @@ constexpr char kSlowPeers[] = "100";
 constexpr double kGigabyte = 1000;  // MB
 // A tenth of a 64 KiB buffer for each slow peer, in kB.
 constexpr double kGrowth = 640;
-// Until all buffers on the way are full.
+// The time until all buffers on the way are full.
 constexpr absl::Duration kRest = absl::Seconds(1);
 
 class WayOut {

@@ -36,12 +36,12 @@ Shape MakeShape(uint64_t largest, std::mt19937_64& random) {
       // Slow output.
       {4 * kKiB, 2, 40, 10000, 64 * kMiB, OutputPolicy::DROP_OLDEST},
       {64 * kKiB, 1, 1000, 20000, 64 * kMiB, OutputPolicy::BLOCK},
-      // More than is kept.
+      // These write more than is kept.
       {largest / 2, 4, 64 * kKiB, 100, kMiB, OutputPolicy::DROP_OLDEST},
       {largest / 2, 4, 64 * kKiB, 100, kMiB, OutputPolicy::HEAD_AND_TAIL},
       {largest / 8, 4, 64 * kKiB, 0, 256 * kKiB, OutputPolicy::BLOCK},
       {largest / 2, largest, 64 * kKiB, 100, kMiB, OutputPolicy::KILL},
-      // Without output.
+      // These write nothing.
       {0, 1, 1, 0, kMiB, OutputPolicy::KILL},
   };
   return shapes[random() % std::size(shapes)];

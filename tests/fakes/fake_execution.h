@@ -69,7 +69,7 @@ class FakeExecution {
   const std::string& name() const { return name_; }
   corral::v1::Execution Snapshot();
   bool WaitUntilEnded();
-  // Until this much of the stream was written.
+  // Waits until this much of the stream was written.
   void WaitForOutput(corral::v1::Stream stream, uint64_t end_offset);
   // Waits for the next event for these cursors. `event` gets no value if
   // `no_follow` is set and there is nothing more. Returns false if the wait was

@@ -38,7 +38,7 @@ Status FakeServer::Screens::GetScreen(
   if (!status.ok()) {
     return status;
   }
-  // Nothing is asked from the end of all output on.
+  // UINT64_MAX lies behind all output, where no question is.
   if (!request->has_answers_from() || request->answers_from() == UINT64_MAX) {
     response->clear_answers();
   }

@@ -174,7 +174,7 @@ class FakeServer {
     std::vector<std::string> deletions;
     std::vector<corral::v1::AllowHostsRequest> allowances;
     int network_lists = 0;
-    // By the sandbox's name, oldest first.
+    // The events by the sandbox's name, oldest first.
     std::map<std::string, std::vector<corral::v1::NetworkEvent>> network_events;
     std::vector<corral::v1::GetScreenRequest> screens;
     std::vector<std::string> clearings;

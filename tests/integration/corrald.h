@@ -46,7 +46,7 @@ class Corrald {
   // old server has exited.
   void TakeOver();
 
-  // Like kill -9. Sandboxes go on.
+  // Kills the server as kill -9 does. Sandboxes go on.
   void Kill();
   void Signal(int number) { process_->Signal(number); }
   int Wait() { return process_->Wait(); }
@@ -55,8 +55,8 @@ class Corrald {
 
   // Sends SIGTERM and expects that nothing is left of the server.
   void End();
-  // For after the end. If the server reported that it left files to the next
-  // one, expects that a next one, started for this, removes them.
+  // Call it after the end. If the server reported that it left files to the
+  // next one, starts a next one and expects that it removes them.
   void ExpectNothingLeft();
   // The directories of sandboxes, also of those that are being removed.
   std::set<std::string> SandboxDirectories() const;
@@ -92,7 +92,8 @@ class Corrald {
   std::unique_ptr<Process> process_;
   // The last server got these.
   std::vector<std::string> arguments_;
-  // With inode numbers, because another server may reuse a path.
+  // The cgroups with their inode numbers, because another server may reuse a
+  // path.
   std::map<std::string, ino_t> cgroups_;
 };
 

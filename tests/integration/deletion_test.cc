@@ -31,10 +31,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// With 20 ms for each, a removal lasts longer than a server that ends waits
-// for it, and until the test lets it go on.
+// With 20 ms for each file, a removal outlasts the patience of a server that
+// ends, and goes on until the test ends the delay.
 constexpr int kFiles = 2000;
-// More than the server has threads for removals.
+// More sandboxes than the server has threads for removals.
 constexpr int kBigSandboxes = 4;
 
 class DeletionTest : public IntegrationTest {

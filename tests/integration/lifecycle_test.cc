@@ -250,7 +250,8 @@ TEST_F(ServerTest, ReportsLostCommandsAfterItsSupervisorWasKilled) {
 // Init and the spawner are the first children of a supervisor, in this order.
 TEST_F(ServerTest, ReportsLostCommandsAfterInitOrSpawnerDied) {
   for (const size_t victim : {0, 1}) {
-    // To a server that sees it happen, and to a server that starts later.
+    // The death is seen by the server that runs, or found by one that starts
+    // later.
     for (const bool seen : {true, false}) {
       const std::string sandbox = CreateSandbox();
       const std::string running =

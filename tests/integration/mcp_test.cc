@@ -56,7 +56,7 @@ TEST_F(McpTest, IsTheOnlyOneWhoAnswersWhenAPersonIsAttached) {
   const std::string seen = person.ReadUntil("0000000");
   EXPECT_TRUE(absl::StrContains(seen, "question\r\n")) << seen;
   const std::string content = AwaitContent("0000000");
-  // Both answers, each once.
+  // Both answers came, each once.
   const size_t first = content.find(" R 033   [   ?");
   EXPECT_NE(first, content.npos) << content;
   EXPECT_EQ(content.find(" R ", first + 3), content.npos) << content;

@@ -133,8 +133,8 @@ TEST_F(TcpSilenceTest, ClientsGoOnWhenTheNetworkIsBack) {
   EXPECT_EQ(run->Wait(), 4) << run->ReadError();
 }
 
-// With the times for people: a client notices the silence after 30 s at most,
-// and gives up after 30 s more.
+// Uses the times of real clients: a client notices the silence after 30 s at
+// most, and gives up after 30 s more.
 TEST_F(TcpSilenceTest, ClientsReportAServerThatStaysSilent) {
   const auto run = Run(kProgram, kCount);
   const auto wait = Wait(kProgram, kAwaitEnd);

@@ -1,4 +1,4 @@
-// Where a workspace may lie on the host.
+// The places on the host at which a workspace may lie.
 
 #include <stdlib.h>
 #include <sys/stat.h>

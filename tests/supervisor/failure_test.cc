@@ -189,7 +189,8 @@ TEST(DeletionTest, IsReportedToAServerThatReadsLate) {
     pollfd ready = {server->fd(), events, 0};
     ::poll(&ready, 1, -1);
   };
-  // More replies than the socket holds; the last one is for the deletion.
+  // The replies are more than the socket holds; the last one is for the
+  // deletion.
   constexpr uint64_t kRequests = 2000;
   for (uint64_t id = 1; id <= kRequests; ++id) {
     wire::ToSupervisor request;

@@ -73,10 +73,10 @@ class TestSandbox {
   TestSandbox(const TestSandbox&) = delete;
   TestSandbox& operator=(const TestSandbox&) = delete;
 
-  // By default 256 MiB, 100 processes and a workspace of its own.
+  // The spec: by default 256 MiB, 100 processes and a workspace of its own.
   wire::SandboxSpec& spec() { return spec_; }
   const std::string& directory() const { return directory_; }
-  // Its path on the host and in the sandbox.
+  // The workspace's path, which is the same on the host and in the sandbox.
   const std::string& workspace() const { return workspace_; }
   LocalSupervisorLauncher& launcher() { return *launcher_; }
   Recorder& recorder() { return recorder_; }

@@ -33,7 +33,7 @@ class ToolCall {
                            absl::string_view meta_member) const;
 
  private:
-  // In the order of their first appearance; without sessionUpdate.
+  // The members in the order of their first appearance; without sessionUpdate.
   std::vector<std::pair<std::string, std::string>> members_;
 };
 

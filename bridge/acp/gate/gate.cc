@@ -20,7 +20,7 @@ std::string Title(const GatedCommand& command) {
 }
 
 std::string Key(const GatedCommand& command) {
-  // No argument of a command has a NUL byte.
+  // NUL separates the parts, since no argument of a command has a NUL byte.
   return absl::StrCat(command.directory, std::string(1, '\0'),
                       absl::StrJoin(command.argv, std::string(1, '\0')));
 }

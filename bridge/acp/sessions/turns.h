@@ -36,7 +36,7 @@ class Turns {
     uint64_t number;  // larger for a later one
     std::string session_id;
   };
-  // By canonical request id.
+  // The prompts by canonical request id.
   std::map<std::string, Prompt> prompts_;
   uint64_t next_number_ = 1;
   std::string last_session_;

@@ -124,7 +124,7 @@ class Workplaces {
   OnMade on_made_;
   // Null unless the agent runs in it.
   std::shared_ptr<SessionSandbox> agent_sandbox_;
-  // By session id, and then by rule; "" is the session's own sandbox.
+  // The sandboxes by session id, and then by rule; "" is the session's own.
   std::map<std::string, std::map<std::string, std::shared_ptr<SessionSandbox>>>
       sandboxes_;
 };

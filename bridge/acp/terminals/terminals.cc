@@ -24,7 +24,7 @@ using corral::v1::OutputEvent;
 // A shell's exit code for a command that it may not execute.
 constexpr int kNotExecutable = 126;
 
-// From the loss of an output stream to the next attempt to follow the output.
+// The time from the loss of an output stream to the next attempt to follow it.
 constexpr absl::Duration kFollowInterval = absl::Seconds(1);
 
 // Returns an id that no other connection uses: clients keep terminal ids in

@@ -41,7 +41,7 @@ class TextTail {
  private:
   const size_t limit_;
   std::string buffer_;
-  // Where the text begins; the bytes before it were cut.
+  // The index at which the text begins; the bytes before it were cut.
   size_t begin_ = 0;
   bool truncated_ = false;
 };

@@ -111,7 +111,7 @@ int LeaveRunning(const std::string& name, bool has_terminal) {
   return 0;
 }
 
-// For a command whose end did not arrive.
+// Returns the exit status of a command whose end did not arrive, or the error.
 absl::StatusOr<int> ReportLoss(const Outcome& outcome) {
   if (!absl::IsCancelled(outcome.ended.status()) ||
       outcome.undelivered_signal == 0) {

@@ -39,7 +39,7 @@ class Program : public CorralProcess {
       : CorralProcess(server.address(), arguments, io,
                       "./bridge/cli/attach/attached_command_under_test") {}
 
-  // How it ended, and all that it wrote.
+  // Returns the exit status, and all that corral wrote.
   std::string Outcome() {
     const std::string output = ReadOutput();
     const std::string error = ReadError();

@@ -1,4 +1,4 @@
-// Where the last lines of a stream of output begin.
+// Finds the begin of the last lines of a stream of output.
 
 #ifndef BRIDGE_CLI_COMMANDS_LOG_TAIL_H_
 #define BRIDGE_CLI_COMMANDS_LOG_TAIL_H_

@@ -52,7 +52,7 @@ TEST(RunSignalTest, KillsAtTheThirdInterruptInQuickSuccession) {
   for (const auto& signal : server.signals()) {
     numbers.push_back(signal.signal());
   }
-  // More of them only if they came more than 2 s apart.
+  // More than two SIGINTs come first only if they were more than 2 s apart.
   EXPECT_THAT(std::vector<int>(numbers.end() - 3, numbers.end()),
               ::testing::ElementsAre(SIGINT, SIGINT, SIGKILL));
 }

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
 
-// How it ended, and all that it wrote.
+// Returns the exit status, and all that corral wrote.
 std::string Outcome(CorralProcess& corral) {
   const std::string output = corral.ReadOutput();
   const std::string error = corral.ReadError();

@@ -37,7 +37,7 @@ class ScreenTest : public ::testing::Test {
     return output;
   }
 
-  // From this offset on, so many milliseconds after the start.
+  // A time for the output from `offset` on: `millis` ms after the start.
   static corral::v1::TerminalTime At(uint64_t offset, int millis) {
     corral::v1::TerminalTime time;
     time.set_offset(offset);

@@ -29,7 +29,7 @@ constexpr char kMeta[] =
     R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
     R"("io.modelcontextprotocol/clientCapabilities":{}})";
 
-// Without a corrald: no message here may need one.
+// Runs without a corrald: no message here may need one.
 class EndpointTest : public ::testing::Test {
  protected:
   static ClientOptions NoServer() {

@@ -15,7 +15,8 @@ namespace bridge {
 struct HttpRequest {
   std::string method;
   std::string path;  // without the query
-  // By name in lower case. The values of a repeated field are joined by ", ".
+  // The fields by name in lower case. The values of a repeated field are joined
+  // by ", ".
   std::map<std::string, std::string> fields;
   std::string body;
   // The two ends of the connection.

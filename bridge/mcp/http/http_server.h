@@ -27,11 +27,11 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // With the port that was chosen, if the address had none.
+  // The address, with the port that was chosen if it had none.
   const HttpAddress& address() const { return address_; }
 
   static constexpr size_t kMaxBody = 4 << 20;
-  // Further connections are closed at once.
+  // Connections beyond this number are closed at once.
   static constexpr unsigned kMaxConnections = 128;
   // A client that sends nothing for this long is disconnected.
   static constexpr unsigned kIdleSeconds = 60;

@@ -1,4 +1,4 @@
-// Which user is at the other end of a TCP connection on this machine.
+// Finds out which user is at the other end of a TCP connection on this machine.
 
 #ifndef BRIDGE_MCP_HTTP_LOOPBACK_PEER_H_
 #define BRIDGE_MCP_HTTP_LOOPBACK_PEER_H_

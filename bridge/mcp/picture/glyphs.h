@@ -16,7 +16,7 @@ inline constexpr int kGlyphHeight = 16;
 inline constexpr int kGlyphWidth = 8;  // of a character of one column
 
 struct Glyph {
-  // By row, from the top. The leftmost pixel is bit 15.
+  // The rows from the top. The leftmost pixel is bit 15.
   std::array<uint16_t, kGlyphHeight> rows = {};
   bool wide = false;
 };

@@ -31,7 +31,7 @@ class Answers : public ReplyChannel {
   std::vector<OrderedJson>* const answers_;
 };
 
-// Without a corrald: no message here may need one.
+// Runs without a corrald: no message here may need one.
 class McpServerTest : public ::testing::Test {
  protected:
   // The answers to these lines.

@@ -55,7 +55,7 @@ class RecorderTest : public ::testing::Test {
     events.erase(events.begin());
     return events;
   }
-  // Until the recording has ended by itself.
+  // Waits until the recording has ended by itself.
   void AwaitEnd() {
     while (recorder_.active().has_value()) {
       std::this_thread::yield();

@@ -5,7 +5,7 @@
 namespace bridge {
 namespace {
 
-// Between two looks at a condition that time changes.
+// The time between two looks at a condition that time changes.
 constexpr std::chrono::milliseconds kInterval(50);
 
 }  // namespace

@@ -117,14 +117,14 @@ class TerminalTest : public ::testing::Test {
     return server_.FindExecution(kShell)->Snapshot();
   }
 
-  // Until the terminal knows this output.
+  // Waits until the terminal knows the output before `end`.
   void AwaitOutput(Terminal& terminal, uint64_t end) {
     EXPECT_TRUE(terminal.history().Await(
         OutputHistory::TimePoint::max(),
         [end](const OutputHistory::State& state) { return state.end >= end; }));
   }
 
-  // Until there were as many inputs.
+  // Waits until there were `count` inputs.
   std::vector<corral::v1::WriteInputRequest> AwaitInputs(size_t count) {
     while (server_.inputs().size() < count) {
       std::this_thread::yield();

@@ -21,7 +21,7 @@ namespace bridge {
 
 struct TerminalsOptions {
   TerminalSandboxOptions sandbox;
-  // Where shells begin. Empty: in the workspace.
+  // The directory in which shells begin. Empty: the workspace.
   std::string directory;
   ShellOptions shell;
   size_t max_sessions = 5;
@@ -89,7 +89,7 @@ class Terminals {
 
   TerminalSandbox sandbox_;
   bool adopted_ = false;
-  // In the order in which they were made.
+  // The sessions in the order in which they were made.
   std::vector<Session> sessions_;
 };
 

@@ -144,7 +144,7 @@ TEST_F(ToolsTest, ReadOutputPageByPage) {
                                {"offset", 0},
                                {"nextOffset", 11},
                                {"endOffset", 27}}));
-  // Without a line end, up to the end of a character.
+  // Output without the end of a line is returned up to the end of a character.
   page = Call("readOutput", R"({"offset":9,"maxBytes":16})");
   EXPECT_EQ(page["nextOffset"], 11);
   page = Call("readOutput", R"({"offset":11,"maxBytes":16})");

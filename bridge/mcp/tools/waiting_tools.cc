@@ -98,7 +98,8 @@ Clock::time_point After(int64_t millis) {
   return Clock::now() + std::chrono::milliseconds(millis);
 }
 
-// Up to the end of a line, or at least of a character, if more output follows.
+// Returns the output up to the end of its last line, or at least of its last
+// character, if more output follows.
 absl::string_view WholeLines(absl::string_view output, bool more_follows) {
   if (!more_follows) {
     return output;

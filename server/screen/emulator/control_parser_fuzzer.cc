@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   screen::ControlParser parser(&whole);
   parser.Parse(output);
   CHECK(parser.parsed() == size);
-  // In single bytes.
+  // The same output comes in single bytes.
   Record parts;
   screen::ControlParser slow(&parts);
   for (size_t i = 0; i < size; ++i) {

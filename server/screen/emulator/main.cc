@@ -11,7 +11,8 @@
 #include "server/screen/emulator/frames.h"
 
 int main() {
-  // For wcwidth(3). Without it, characters beyond ASCII take one column.
+  // wcwidth(3) needs this locale. Without it, characters beyond ASCII take one
+  // column.
   ::setlocale(LC_CTYPE, "C.UTF-8");
   // Sets the name that ps shows. Without it, that would be a number.
   ::prctl(PR_SET_NAME, "corral-emulator");

@@ -10,7 +10,8 @@
 
 namespace screen {
 
-// Not thread-safe. Of bounded size: the oldest lines go first.
+// The lines above the screen. Bounded in size: the oldest lines go first. Not
+// thread-safe.
 class Scrollback {
  public:
   void Add(const CellRow& row);
