@@ -19,9 +19,10 @@ class OutputPosition {
  public:
   using Cursors = google::protobuf::RepeatedPtrField<corral::v1::StreamCursor>;
 
-  // Begins where the server begins to send: at `requested`; without cursors, at
-  // byte 0 of each stream of a command that this reader started, and at the
-  // oldest byte that is kept of a command that existed before.
+  // Set the position to where the server begins to send: at `requested`;
+  // without cursors, at byte 0 of each stream of a command that this reader
+  // started, and at the oldest byte that is kept of a command that existed
+  // before.
   void OpenStarted(const corral::v1::Execution& opened);
   void OpenExisting(const corral::v1::Execution& opened,
                     const Cursors& requested);
@@ -30,7 +31,7 @@ class OutputPosition {
   absl::Status Accept(const corral::v1::Chunk& chunk);
   void Skip(const corral::v1::Gap& gap);
 
-  // Offset of the next byte of each stream.
+  // The offset of the next byte of each stream.
   const std::map<corral::v1::Stream, uint64_t>& offsets() const {
     return offsets_;
   }

@@ -1,7 +1,7 @@
 // Listens on one port of the loopback interface of this machine: at 127.0.0.1
 // and, where there is IPv6, at ::1. Nobody else reaches it.
 //
-// Once it accepts, for the thread of the loop.
+// Once it accepts, used on the thread of the loop only.
 
 #ifndef BRIDGE_CLIENT_PORT_LISTENER_H_
 #define BRIDGE_CLIENT_PORT_LISTENER_H_
@@ -23,8 +23,8 @@ class PortListener {
  public:
   using OnConnection = std::function<void(sandbox::UniqueFd)>;
 
-  // `port` 0: any that is free at both addresses. AlreadyExists: it is in use;
-  // the message names it.
+  // A `port` of 0 means any that is free at both addresses. Fails with
+  // AlreadyExists if the port is in use; the message names it.
   static absl::StatusOr<std::unique_ptr<PortListener>> Listen(uint16_t port);
   ~PortListener();
   PortListener(const PortListener&) = delete;
@@ -32,9 +32,9 @@ class PortListener {
 
   uint16_t port() const { return port_; }
 
-  // Until this is destroyed, `on_connection` gets every connection, as a socket
-  // that does not block. Connections that came earlier have waited in the
-  // kernel. `loop` must outlive the object.
+  // Passes every connection to `on_connection` until this is destroyed, as a
+  // socket that does not block. Connections that came earlier have waited in
+  // the kernel. `loop` must outlive the object.
   void Accept(sandbox::EventLoop* loop, OnConnection on_connection);
 
  private:

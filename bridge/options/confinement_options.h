@@ -24,8 +24,8 @@ class ConfinementOptions {
   // The table refers to this object.
   void AddTo(OptionTable& table);
 
-  // The values of --network and --allow-host. InvalidArgument: not a value of
-  // the option.
+  // Set the values of --network and --allow-host. Fail with InvalidArgument if
+  // `text` is not a value of the option.
   absl::Status SetNetwork(absl::string_view text);
   absl::Status AddHost(absl::string_view text);
 
@@ -40,7 +40,7 @@ class ConfinementOptions {
   corral::v1::Sandbox profile_;
   EgressRules egress_rules_;
   std::vector<std::string> services_;
-  // Empty: it was not given.
+  // Empty if the option was not given.
   std::string network_;
 };
 

@@ -48,12 +48,12 @@ struct SpawnRequest {
   uint32_t argument_count;
   uint32_t environment_count;
   uint32_t strings_size;
-  // Offset of the PATH to search, a NUL-terminated list; 0: argv[0] has a
+  // The offset of the PATH to search, a NUL-terminated list; 0 if argv[0] has a
   // slash.
   uint32_t path_offset;
-  // 1: the cgroup descriptor is a v2 directory. 0: v1 `tasks` files.
+  // 1 if the cgroup descriptor is a v2 directory, 0 for v1 `tasks` files.
   uint32_t cgroup_v2;
-  // 1: descriptor 0 is a terminal to become the controlling one.
+  // 1 if descriptor 0 is a terminal to become the controlling one.
   uint32_t terminal;
 };
 

@@ -65,8 +65,10 @@ absl::Status SetResourceLimits() {
   };
   constexpr rlim_t kMiB = 1 << 20;
   const Limit limits[] = {
-      // With 1, the kernel does not even run the host's program for core dumps.
+      // With 0, the kernel still runs the host's program for core dumps
+      // (core_pattern); with 1, it does not.
       {RLIMIT_CORE, 1, 1},
+      // A program that uses select(2) fails with descriptors from 1024 on.
       {RLIMIT_NOFILE, 1024, 524288},
       {RLIMIT_STACK, 8 * kMiB, RLIM_INFINITY},
       {RLIMIT_MEMLOCK, 8 * kMiB, 8 * kMiB},

@@ -29,8 +29,8 @@ absl::Status Request(uint16_t type, uint16_t flags, const std::string& message,
   return error == 0 ? absl::OkStatus() : absl::ErrnoToStatus(error, what);
 }
 
-// The kernel sends nothing of its own then: neither does it look for routers,
-// nor does it report groups.
+// Turns off automatic addresses of IPv6. The kernel then sends nothing of its
+// own: it neither looks for routers nor reports groups.
 std::string WithoutAutomaticAddresses() {
   const uint8_t none = IN6_ADDR_GEN_MODE_NONE;
   return NetlinkAttribute(
@@ -91,6 +91,7 @@ absl::Status RouteTheRestTo(const std::string& name,
   route.rtm_family = own.ifa_family;
   route.rtm_table = RT_TABLE_MAIN;
   route.rtm_type = RTN_UNICAST;
+  // The largest metric, so that every other route wins.
   const uint32_t last = std::numeric_limits<uint32_t>::max();
   return Request(
       RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL,

@@ -124,7 +124,8 @@ std::vector<sock_filter> SocketInstructions() {
     std::vector<sock_filter> rule = Instructions(kSockets[i], program.size());
     program.insert(program.begin(), rule.begin(), rule.end());
   }
-  // Jumps of more than 255 instructions need an instruction of their own.
+  // A conditional jump has 8 bits for its distance, so a jump over the whole
+  // program needs a BPF_JA of its own.
   const sock_filter start[] = {
       Step(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       Step(BPF_JMP | BPF_JEQ | BPF_K, SCMP_ARCH_X86_64, 2),

@@ -1,7 +1,7 @@
 // The reports of the supervisor's children while a sandbox is being made: each
-// says that its part is done, or why it could not do it.
+// reports that its part is done, or why it failed.
 //
-// Any thread; between fork and exec too, in a process with one thread.
+// Used by any thread, and between fork and exec if the process had one thread.
 
 #ifndef SANDBOX_SUPERVISOR_CONSTRUCTION_REPORT_H_
 #define SANDBOX_SUPERVISOR_CONSTRUCTION_REPORT_H_

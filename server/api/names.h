@@ -67,7 +67,8 @@ bool IsTenantName(absl::string_view name);
 // Returns true if `id` matches [a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?
 bool IsValidId(absl::string_view id);
 
-// Checks an id that a client chose, which may be empty. INVALID_FIELD.
+// Checks an id that a client chose, which may be empty. Fails with
+// INVALID_FIELD.
 absl::Status CheckChosenId(absl::string_view field, absl::string_view id);
 
 // Fails with INVALID_FIELD.

@@ -45,7 +45,7 @@ absl::StatusOr<Ends> MakeSocketPair() {
   return Ends{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// Waits for the next report. Nothing: the keeper is gone.
+// Waits for the next report. Returns no value if the keeper is gone.
 std::optional<KeeperReport> Receive(int keeper) {
   KeeperReport report = {};
   ssize_t size = -1;
@@ -69,8 +69,8 @@ int WaitFor(pid_t pid) {
   return status;
 }
 
-// If the keeper was killed, its children are ours now. A process in an
-// uninterruptible system call is given up after a while.
+// Kills the agent's processes if the keeper was killed: its children are ours
+// then. Gives up a process in an uninterruptible system call after 5 s.
 void KillOrphans() {
   constexpr int kRounds = 500;
   constexpr int kPauseMilliseconds = 10;

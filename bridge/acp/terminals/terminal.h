@@ -19,7 +19,7 @@ namespace bridge {
 class Terminal {
  public:
   enum class State {
-    kRunning,  // or whether it runs on is not known for now
+    kRunning,  // or it is not known for now if it still runs
     kExited,   // exit_status() is known
     kLost,     // the command is gone; how it ended is not known
   };
@@ -28,8 +28,7 @@ class Terminal {
 
   // Appends output that begins at `offset`. Skips bytes before cursor(), which
   // are known already. Marks the output as truncated if bytes between cursor()
-  // and `offset` are missing.
-  // Returns the new text.
+  // and `offset` are missing. Returns the new text.
   std::string Append(uint64_t offset, absl::string_view bytes);
 
   // Appends a line of Corral's own, which is no output of the command. Returns

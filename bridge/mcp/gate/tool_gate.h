@@ -19,7 +19,7 @@ namespace bridge {
 // Thread-safe: one gate serves all clients.
 class ToolGate {
  public:
-  // A command, and what the rules say about it.
+  // A command, and the ruling about it.
   struct Case {
     GatedCommand command;
     Ruling ruling;
@@ -27,12 +27,12 @@ class ToolGate {
     bool types = false;
   };
 
-  // `shell`: the program in the terminals, a path.
+  // `shell` is the path of the program in the terminals.
   ToolGate(GateRules rules, AuditLog audit, const std::string& shell);
 
-  // Absent: the call runs nothing. `run` is judged as SHELL -c COMMAND, in an
-  // unknown directory; `type` and `sendKey` as SHELL without arguments;
-  // createSession as the program that it names.
+  // Judges a call by the rules. Returns no value if it runs nothing. `run` is
+  // judged as SHELL -c COMMAND, in an unknown directory; `type` and `sendKey`
+  // as SHELL without arguments; createSession as the program that it names.
   std::optional<Case> Judge(const std::string& tool,
                             const OrderedJson& arguments) const;
 

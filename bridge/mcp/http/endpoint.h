@@ -29,7 +29,7 @@ class Endpoint : public HttpService {
   HttpResponse Serve(const HttpRequest& request) override;
 
  private:
-  // An answer to a question of this server.
+  // Serves an answer to a question of this server.
   HttpResponse ServeAnswer(const HttpRequest& request);
   HttpResponse ServeMessage(const HttpRequest& request, const Message& message);
   HttpResponse ServeStateless(const HttpRequest& request,

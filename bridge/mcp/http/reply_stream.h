@@ -21,7 +21,7 @@ class ReplyStream {
  public:
   enum class End { kOpen, kOver };
   struct Next {
-    // Absent: nothing came in time, or nothing comes any more.
+    // No value if nothing came in time, or if nothing comes any more.
     std::optional<std::string> line;
     End end = End::kOpen;
   };
@@ -30,16 +30,17 @@ class ReplyStream {
   explicit ReplyStream(std::function<bool()> is_gone)
       : is_gone_(std::move(is_gone)) {}
 
-  // The channel sends to `stream`, which is over when nobody owns the channel
-  // any more. `abandon`: a call ends early when its client is gone.
+  // Makes a channel that sends to `stream`, which is over when nobody owns the
+  // channel any more. If `abandon` is true, a call ends early when its client
+  // is gone.
   static std::shared_ptr<ReplyChannel> MakeChannel(
       const std::shared_ptr<ReplyStream>& stream, bool abandon);
 
   // Waits until something was sent, the stream is over or the client is gone,
   // but not longer than `patience`.
   Next Read(std::chrono::milliseconds patience);
-  // The reader has gone. Has the same effect as a client that has closed its
-  // connection.
+  // Call it when the reader has gone. It has the same effect as a client that
+  // has closed its connection.
   void Close();
 
  private:

@@ -8,7 +8,8 @@ namespace {
 
 using corral::v1::Color;
 
-// The first 16 entries of the palette, as xterm has them.
+// The first 16 entries of the palette, as xterm has them. A cube of 6 x 6 x 6
+// colours and 24 grays follow.
 constexpr uint32_t kNamed[] = {0x000000, 0xcd0000, 0x00cd00, 0xcdcd00,
                                0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
                                0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00,
