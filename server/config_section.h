@@ -38,18 +38,18 @@ class ConfigSection {
   // The number of elements of a repeated field.
   int Size(const std::string& name) const;
 
-  // OK if the field is absent.
+  // Check the field. Both return OK if it is absent.
   absl::Status CheckRange(const std::string& name, const Range& range) const;
   absl::Status CheckPath(const std::string& name) const;
-  // Each element of a repeated field.
+  // The same for each element of a repeated field.
   absl::Status CheckPaths(const std::string& name) const;
 
   // Fails if the field is absent.
   absl::Status CheckPresent(const std::string& name,
                             absl::string_view allowed) const;
 
-  // The error for a value that is not allowed. `index` counts the elements of a
-  // repeated field; -1 for other fields.
+  // Returns the error for a value that is not allowed. `index` counts the
+  // elements of a repeated field; -1 for other fields.
   absl::Status Refuse(const std::string& name, absl::string_view value,
                       absl::string_view allowed, int index = -1) const;
 
@@ -61,7 +61,8 @@ class ConfigSection {
   const google::protobuf::TextFormat::ParseInfoTree* const locations_;
 };
 
-// "FILE:LINE:COLUMN: ". Line and column count from 0 here, from 1 in the text.
+// Returns "FILE:LINE:COLUMN: ". Line and column count from 0 in the arguments,
+// from 1 in the text.
 std::string Position(absl::string_view file, int line, int column);
 
 }  // namespace server

@@ -111,7 +111,7 @@ class DaemonFixture : public ::testing::Test {
     return info;
   }
 
-  // `text`: the sandbox that is wanted, in protobuf's text format.
+  // `text` is the sandbox that is wanted, in protobuf's text format.
   grpc::Status Create(const std::string& id,
                       const std::string& text = "") const {
     corral::v1::CreateSandboxRequest request;

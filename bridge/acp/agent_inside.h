@@ -15,9 +15,9 @@
 namespace bridge {
 
 // Makes the agent's sandbox, and puts the command that runs the agent there in
-// the place of the agent. `corral`: the program with its options; empty: there
-// is none. `directory`: the current one. Fails with NotFound if there is no
-// such agent. Blocks for as long as the server takes.
+// the place of the agent. `corral` is the program with its options, or empty if
+// there is none. `directory` is the current one. Fails with NotFound if there
+// is no such agent. Blocks for as long as the server takes.
 absl::Status MoveInside(const std::vector<std::string>& corral,
                         const std::string& directory, Options& options);
 

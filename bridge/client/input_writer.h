@@ -20,7 +20,7 @@
 
 namespace client {
 
-// Write() is for one thread, Stop() for any.
+// Write() is called by one thread, Stop() by any.
 class InputWriter {
  public:
   enum class Sharing {

@@ -19,7 +19,8 @@ bool IsShell(absl::string_view program);
 std::optional<std::string> ShellLine(const std::vector<std::string>& argv);
 
 // Returns the words of a line that every shell would only split at spaces;
-// nothing if the line needs more of a shell, or begins with an assignment.
+// returns no value if the line needs more of a shell, or begins with an
+// assignment.
 std::optional<std::vector<std::string>> PlainWords(absl::string_view line);
 
 // Returns the line without `cd DIRECTORY && ` at its front, which some agents
@@ -27,9 +28,9 @@ std::optional<std::vector<std::string>> PlainWords(absl::string_view line);
 absl::string_view WithoutChangeTo(const std::string& directory,
                                   absl::string_view line);
 
-// Every piece of a line between spaces, quotes and operators: more than what
-// can be executed, but nothing less, except for names that the shell puts
-// together from parts.
+// Returns every piece of a line between spaces, quotes and operators: more than
+// the programs that it can execute, but not fewer, except for names that the
+// shell puts together from parts.
 std::vector<std::string> PossiblePrograms(absl::string_view line);
 
 }  // namespace bridge

@@ -28,9 +28,9 @@ struct McpOptions {
   std::string token;
 };
 
-// `words`: the command line without the program's name. Reads the files of the
-// token and of the rules, and opens the audit log. Fails with InvalidArgument
-// if an option is unknown or has a wrong value.
+// `words` are the command line without the program's name. Reads the files of
+// the token and of the rules, and opens the audit log. Fails with
+// InvalidArgument if an option is unknown or has a wrong value.
 absl::StatusOr<McpOptions> ParseMcpOptions(
     const std::vector<std::string>& words);
 

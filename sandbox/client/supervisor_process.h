@@ -18,8 +18,8 @@ struct SupervisorProcess {
   std::shared_ptr<UniqueFd> pidfd;
 };
 
-// The program of supervisors as a memfd, so that an upgrade that replaces files
-// does not mix versions.
+// Returns the program of supervisors as a memfd, so that an upgrade that
+// replaces files does not mix versions.
 absl::StatusOr<UniqueFd> MakeSupervisorImage();
 
 // Starts a supervisor, which the caller must reap. May be called from any

@@ -18,7 +18,7 @@ struct ClientHello {
     kComplete,
   };
   State state = State::kMalformed;
-  // The name as the client sent it; empty: it sent none.
+  // The name as the client sent it; empty if it sent none.
   std::string server_name;
   // True if the extension encrypted_client_hello is there, which hides another
   // name. Browsers also send it without such a name; no difference can be seen.

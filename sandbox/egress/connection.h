@@ -45,7 +45,7 @@ struct ConnectionHost {
 // Used on the thread of its loop only.
 class Connection {
  public:
-  // `port`: the dialled port. `on_end` is called once, may destroy the
+  // `port` is the dialled port. `on_end` is called once, may destroy the
   // connection, and is never called by Start().
   Connection(ConnectionHost* host, sandbox::UniqueFd client, uint16_t port,
              std::function<void()> on_end);

@@ -22,8 +22,8 @@ inline std::string Vector(const std::string& bytes, int size) {
   return Number(bytes.size(), size) + bytes;
 }
 
-// The first message of a TLS client, in one record. Empty `server_name`: there
-// is none. `encrypted`: a second name is encrypted.
+// The first message of a TLS client, in one record. With an empty `server_name`
+// there is none. If `encrypted` is true, a second name is encrypted.
 inline std::string MakeClientHello(const std::string& server_name,
                                    bool encrypted = false) {
   const std::string list = Number(0, 1) + Vector(server_name, 2);

@@ -27,10 +27,10 @@ struct Child {
 
 // Forks a child into new user, mount, pid, network, ipc and uts namespaces, as
 // PID 1. Returns in both processes. For a single-threaded process. `cgroup` is
-// the directory of the v2 group in which the child is born, or -1. `owner`: the
-// host's user who owns the user namespace. The kernel counts inotify instances,
-// timers and pending signals of the sandbox for this user, too; if it were
-// root, a sandbox could use up what root may have.
+// the directory of the v2 group in which the child is born, or -1. `owner` is
+// the host's user who owns the user namespace. The kernel counts inotify
+// instances, timers and pending signals of the sandbox for this user, too; if
+// it were root, a sandbox could use up what root may have.
 absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner);
 
 // Forks a child of the caller into the namespaces of the process behind

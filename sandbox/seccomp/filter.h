@@ -16,7 +16,7 @@ namespace sandbox::seccomp {
 
 class Filter {
  public:
-  // `otherwise`: the action for calls without a rule. Calls of other
+  // `otherwise` is the action for calls without a rule. Calls of other
   // architectures, x32 included, look absent.
   explicit Filter(uint32_t otherwise);
   ~Filter();

@@ -59,8 +59,8 @@ class CommandEnding {
   // Waits for the output, at most for `limit`; see CommandOutput::Drain.
   void Drain(wire::ExecutionRecord end, absl::Duration limit);
   // Called when CommandOutput has reached the end of all streams, or the limit
-  // is over. `left_open`: a process outside of the command still holds a stream
-  // open.
+  // is over. `left_open` is true if a process outside of the command still
+  // holds a stream open.
   void OnDrained(bool left_open);
 
   // Replaces the three steps for a command that failed to start.

@@ -19,13 +19,13 @@ class StoppedStart {
   // Calls of Free() that find the start stopped before it is killed.
   static constexpr int kPatience = 250;
 
-  // Says whether the child is one that is known, such as a running command.
-  // Those that are stopped stay so.
+  // Returns true if the child is known, such as a running command. Known
+  // children that are stopped stay so.
   using IsKnown = std::function<bool(pid_t)>;
 
   explicit StoppedStart(IsKnown is_known) : is_known_(std::move(is_known)) {}
 
-  // A command is about to be started.
+  // Called when a command is about to be started.
   void Begin() { found_ = 0; }
   // Continues unknown children that are stopped: the process that is being
   // started, and those that a command made with CLONE_PARENT. Kills them when

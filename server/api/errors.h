@@ -54,7 +54,7 @@ absl::Status OffsetOutOfRange(absl::string_view message, uint64_t offset,
 absl::Status OutputExpired(absl::string_view message, uint64_t begin_offset,
                            uint64_t end_offset);
 
-// REQUEST_MISMATCH. `name`: the resource that the other request created.
+// REQUEST_MISMATCH. `name` is the resource that the other request created.
 absl::Status RequestMismatch(absl::string_view request_id,
                              absl::string_view name);
 
@@ -67,7 +67,7 @@ absl::Status PortRefused(absl::string_view name, uint32_t port);
 absl::Status PortTimedOut(absl::string_view name, uint32_t port,
                           absl::Duration waited);
 
-// CONNECTION_RESET. `name`: the sandbox.
+// CONNECTION_RESET. `name` is the sandbox.
 absl::Status ConnectionReset(absl::string_view name, absl::string_view why);
 
 // SANDBOX_TOO_OLD.

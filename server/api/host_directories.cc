@@ -70,7 +70,7 @@ absl::Status CheckTarget(absl::string_view field, absl::string_view target) {
 using Places = std::vector<absl::string_view>;
 
 // Adds a place. A directory inside another one would appear twice, perhaps with
-// different rights, so it is refused. `allowed`: the rule, for the error.
+// different rights, so it is refused. `allowed` is the rule, for the error.
 absl::Status Take(absl::string_view field, absl::string_view path,
                   absl::string_view allowed, Places& places) {
   path = sandbox::StripTrailingSlashes(path);

@@ -72,7 +72,8 @@ class Recovery {
   bool KeepReport(const corral::supervisor::v1::ExecutionRecord& record);
 
   // Returns the reports that came since the last call; the first time, the
-  // whole snapshot. Empty: there is nothing more, and the recovery is done.
+  // whole snapshot. An empty result means that nothing is left and the recovery
+  // is done.
   Reports TakeReports();
 
   // Ends the recovery without a merge, because the supervisor is gone. Drops

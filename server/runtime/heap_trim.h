@@ -29,7 +29,7 @@ class HeapTrim {
   HeapTrim(TimerQueue* timers, WorkerPool* lane, std::function<void()> trim)
       : timers_(timers), lane_(lane), trim_(std::move(trim)) {}
 
-  // A record of some kilobytes was freed, or will be soon.
+  // Called when a record of some kilobytes was freed, or will be soon.
   void OnFreed();
 
  private:

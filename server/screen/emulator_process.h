@@ -32,8 +32,8 @@ class EmulatorProcess {
     std::string answers;
   };
 
-  // HasScreen(size) must be true. `offset`: the offset of the first byte in the
-  // execution's output. Takes about a millisecond.
+  // HasScreen(size) must be true. `offset` is the offset of the first byte in
+  // the execution's output. Takes about a millisecond.
   static absl::StatusOr<std::unique_ptr<EmulatorProcess>> Start(
       const sandbox::UniqueFd& image, const corral::v1::TerminalSize& size,
       uint64_t offset);

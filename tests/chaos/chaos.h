@@ -29,7 +29,7 @@ namespace tests {
 
 class Chaos {
  public:
-  // `largest`: the size of a burst in bytes.
+  // `largest` is the size of a burst in bytes.
   Chaos(uint64_t seed, uint64_t largest);
 
   Corrald& server() { return server_; }

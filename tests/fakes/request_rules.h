@@ -19,14 +19,14 @@ absl::Status CheckRequest(const corral::v1::ListSandboxesRequest& request);
 absl::Status CheckRequest(const corral::v1::ListExecutionsRequest& request);
 absl::Status CheckRequest(const corral::v1::WaitExecutionRequest& request);
 
-// `sandbox`: the one in which the command is to run.
+// `sandbox` is the one in which the command is to run.
 absl::Status CheckRequest(const corral::v1::StartExecutionRequest& request,
                           const corral::v1::Sandbox& sandbox);
 // `sandbox` is ignored if the request makes a sandbox.
 absl::Status CheckRequest(const corral::v1::RunExecutionRequest& request,
                           const corral::v1::Sandbox& sandbox);
 
-// `execution`: the one that the request names.
+// `execution` is the one that the request names.
 absl::Status CheckRequest(const corral::v1::ReadOutputRequest& request,
                           const corral::v1::Execution& execution);
 absl::Status CheckRequest(const corral::v1::StreamOutputRequest& request,

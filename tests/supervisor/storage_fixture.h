@@ -24,7 +24,7 @@ class StorageTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // `size`: an option of the mount, "size=8m".
+  // `size` is an option of the mount, "size=8m".
   void Resize(const char* size);
   // Leave no room at all, until Free().
   void Fill();

@@ -26,11 +26,11 @@ struct ToolCallUpdate {
 std::optional<ToolCallUpdate> FindToolCall(absl::string_view params,
                                            absl::string_view name);
 
-// The line of a session/update; `update` is an object.
+// Returns the line of a session/update; `update` is an object.
 std::string SessionUpdateLine(const std::string& session_id,
                               absl::string_view update);
 
-// A tool_call_update with these members.
+// Returns a tool_call_update with these members.
 std::string MembersUpdate(const std::string& call_id,
                           absl::string_view members);
 

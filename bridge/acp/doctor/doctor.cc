@@ -150,7 +150,7 @@ class Examination {
   bool healthy_ = true;
 };
 
-// `sandbox`: the name of a sandbox that was made from `wanted`.
+// `sandbox` is the name of a sandbox that was made from `wanted`.
 void ExamineInside(client::Connection& connection, const std::string& sandbox,
                    const Sandbox& wanted, const Trial& agent,
                    Examination& examination) {

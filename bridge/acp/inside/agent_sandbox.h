@@ -42,7 +42,7 @@ struct InsideOptions {
 
 // The command that runs the agent in the sandbox of that name, with standard
 // input, output and error of its own. `corral`: the program and its options.
-// `agent`: the agent's words.
+// `agent` has the words of the agent's command.
 std::vector<std::string> CommandInside(const std::vector<std::string>& corral,
                                        const std::string& sandbox,
                                        const AgentRuntime& runtime,

@@ -33,7 +33,7 @@ absl::StatusOr<int> RunAttached(
         [](const std::string&) {});
 
 // Shows the output of a command that was started before, and follows it to its
-// end. `from`: the first byte to show, for a command with one stream only;
+// end. `from` is the first byte to show, for a command with one stream only;
 // without a value: all that is kept.
 absl::StatusOr<int> AttachTo(client::Connection& connection,
                              const std::string& name,

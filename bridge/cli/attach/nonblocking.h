@@ -10,7 +10,7 @@ namespace bridge {
 // Opens the pipe or terminal behind `fd` again, with O_NONBLOCK. The flag
 // cannot be set on `fd` itself, because all processes that share the descriptor
 // would get it; without it read(2) and write(2) may block even after poll(2).
-// `access`: O_RDONLY or O_WRONLY. Returns an empty descriptor if `fd` is
+// `access` is O_RDONLY or O_WRONLY. Returns an empty descriptor if `fd` is
 // neither pipe nor terminal, is not open for `access`, or cannot be opened
 // again.
 sandbox::UniqueFd ReopenNonblocking(int fd, int access);

@@ -18,8 +18,8 @@ class CorralProcess {
  public:
   enum class Io { kPipes, kTerminal };
 
-  // `server`: an address. `program`: empty: corral, or corral_under_test if the
-  // test has that.
+  // `server` is an address. An empty `program` means corral, or
+  // corral_under_test if the test has that.
   CorralProcess(const std::string& server, std::vector<std::string> arguments,
                 Io io = Io::kPipes, const std::string& program = "");
   ~CorralProcess();  // kills it

@@ -13,12 +13,12 @@
 
 namespace bridge {
 
-// The answer holds all pages.
+// Returns the sandboxes of all pages.
 absl::StatusOr<corral::v1::ListSandboxesResponse> ListSandboxes(
     client::Connection& connection);
 
-// `parent`: a sandbox, or client::kAllSandboxes. If the server has not read all
-// records yet, says on standard error for which sandboxes the list is
+// `parent` is a sandbox, or client::kAllSandboxes. If the server has not read
+// all records yet, says on standard error for which sandboxes the list is
 // incomplete.
 absl::StatusOr<std::vector<corral::v1::Execution>> ListExecutions(
     client::Connection& connection, const std::string& parent);

@@ -17,11 +17,11 @@ namespace bridge {
 // first. A newline at the very end does not begin another line. Pure.
 class LineCounter {
  public:
-  // `lines`: how many are wanted.
+  // `lines` is the number of lines that are wanted.
   explicit LineCounter(uint64_t lines) : wanted_(lines) {}
 
-  // Takes the piece that precedes all pieces taken so far. True: the wanted
-  // lines begin in it, at begin() bytes from its start.
+  // Takes the piece that precedes all pieces taken so far. Returns true if the
+  // wanted lines begin in it, at begin() bytes from its start.
   bool Take(absl::string_view piece);
   size_t begin() const { return begin_; }
 
@@ -32,8 +32,8 @@ class LineCounter {
   size_t begin_ = 0;
 };
 
-// The offset at which the last `lines` lines of the stream begin, as far as
-// they are kept. `state` is the stream of the execution `name`.
+// Returns the offset at which the last `lines` lines of the stream begin, as
+// far as they are kept. `state` is the stream of the execution `name`.
 absl::StatusOr<uint64_t> FindTail(client::Connection& connection,
                                   const std::string& name,
                                   const corral::v1::StreamState& state,

@@ -18,7 +18,8 @@ struct Ink {
   uint32_t background;
 };
 
-// `inverse_screen`: the screen has its colours swapped (Modes.inverse).
+// `inverse_screen` is true if the screen has its colours swapped
+// (Modes.inverse).
 Ink ToInk(const corral::v1::Style& style, bool inverse_screen);
 
 }  // namespace bridge

@@ -9,8 +9,8 @@
 
 namespace bridge {
 
-// The visible lines with colours, attributes and the cursor, 8 x 16 pixels for
-// each cell. The screen must have runs.
+// Draws the visible lines with colours, attributes and the cursor, in 8 x 16
+// pixels for each cell. The screen must have runs.
 Raster DrawScreen(const corral::v1::Screen& screen, const Glyphs& glyphs);
 
 }  // namespace bridge

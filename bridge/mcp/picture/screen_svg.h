@@ -9,9 +9,9 @@
 
 namespace bridge {
 
-// The visible lines with colours, attributes and the cursor. Its text is text,
-// so that people can select it. Each run keeps its columns, whatever font shows
-// it. The screen must have runs.
+// Draws the visible lines with colours, attributes and the cursor. Text stays
+// text, so that people can select it. Each run keeps its columns, whatever font
+// shows it. The screen must have runs.
 std::string ToSvg(const corral::v1::Screen& screen);
 
 }  // namespace bridge

@@ -17,7 +17,8 @@ namespace bridge {
 // Name and version of this program.
 OrderedJson ServerInfo();
 
-// `id`: as written. `type`: of the result, for the stateless era.
+// `id` is the id as written. `type` is that of the result, for the stateless
+// era.
 void Reply(const std::string& id, const RequestMeta& meta,
            ReplyChannel* channel, OrderedJson result,
            const char* type = "complete");

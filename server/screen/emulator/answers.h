@@ -18,10 +18,10 @@ class Answers {
   // earlier ones.
   void Add(uint64_t offset, absl::string_view bytes);
 
-  // The answers to questions at `offset` and later.
+  // Returns the answers to questions at `offset` and later.
   std::string From(uint64_t offset) const;
 
-  // Older answers are forgotten.
+  // The most bytes of answers that are kept; older ones are forgotten.
   static constexpr size_t kMaxBytes = 16 << 10;
 
  private:

@@ -30,8 +30,8 @@ class CellGrid {
   // Halves of wide characters that it cuts are erased.
   void Put(int row, int column, const Cell& cell);
 
-  // `background`: the style of the erased cells. `selective`: protected cells
-  // stay.
+  // `background` is the style of the erased cells. If `selective` is true,
+  // protected cells stay.
   void Erase(const CellRect& rect, const CellStyle& background, bool selective);
 
   // Moves the content up and left; negative: down and right. Erases the cells

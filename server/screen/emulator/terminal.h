@@ -42,7 +42,7 @@ struct CursorPosition {
 // Not thread-safe.
 class Terminal : private ControlSink {
  public:
-  // `offset`: the offset of the first byte in the execution's output.
+  // `offset` is the offset of the first byte in the execution's output.
   Terminal(int rows, int columns, uint64_t offset);
 
   void Write(absl::string_view output);
