@@ -49,7 +49,7 @@ class EgressTest : public ::testing::Test {
   // Makes recv(2) on the socket fail after 60 s instead of hanging.
   static void LimitWaiting(const sandbox::UniqueFd& socket);
 
-  // What a program inside would do.
+  // The next functions do what a program inside would do.
 
   // Looks a name up and returns its address; empty if the answer is a refusal
   // or has none.

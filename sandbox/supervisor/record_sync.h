@@ -3,7 +3,7 @@
 // slow. A failure is reported to the storage status and retried.
 //
 // Used on the event loop's thread only, and never makes it wait for the disk.
-// What is not synced when this is destroyed is left to the kernel.
+// Files that are not synced when this is destroyed are left to the kernel.
 
 #ifndef SANDBOX_SUPERVISOR_RECORD_SYNC_H_
 #define SANDBOX_SUPERVISOR_RECORD_SYNC_H_
