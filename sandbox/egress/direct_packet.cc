@@ -82,7 +82,7 @@ std::optional<DirectPacket> ParseV4(absl::string_view packet) {
   if (packet.size() < kHeaderV4) {
     return std::nullopt;
   }
-  const size_t header = 4 * (Byte(packet, 0) & 0xfU);
+  const size_t header = size_t{4} * (Byte(packet, 0) & 0xfU);
   if (header < kHeaderV4 || header > packet.size() ||
       Word(packet, 2) != packet.size() || (Word(packet, 6) & kOffset) != 0) {
     return std::nullopt;

@@ -16,55 +16,55 @@ using ::testing::ElementsAre;
 class ProgramSearchTest : public ::testing::Test {
  protected:
   ProgramSearchTest() {
-    tried_.clear();
-    errors_.clear();
+    tried.clear();
+    errors.clear();
   }
   static long Search(const std::string& directories,
                      const std::string& name = "x") {
     return SearchAndExecute(
         directories.c_str(), name.c_str(), [](const char* path) -> long {
-          tried_.emplace_back(path);
-          const auto error = errors_.find(path);
-          return error == errors_.end() ? -ENOENT : -error->second;
+          tried.emplace_back(path);
+          const auto error = errors.find(path);
+          return error == errors.end() ? -ENOENT : -error->second;
         });
   }
 
-  static inline std::vector<std::string> tried_;
+  static inline std::vector<std::string> tried;
   // The errno of executing a path; ENOENT for all others.
-  static inline std::map<std::string, int> errors_;
+  static inline std::map<std::string, int> errors;
 };
 
 TEST_F(ProgramSearchTest, TriesEachDirectoryInOrder) {
   EXPECT_EQ(Search("/a:/b/c:d"), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre("/a/x", "/b/c/x", "d/x"));
+  EXPECT_THAT(tried, ElementsAre("/a/x", "/b/c/x", "d/x"));
 }
 
 TEST_F(ProgramSearchTest, AnEmptyDirectoryIsTheWorkingDirectory) {
   EXPECT_EQ(Search(":/a::"), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre("x", "/a/x", "x", "x"));
-  tried_.clear();
+  EXPECT_THAT(tried, ElementsAre("x", "/a/x", "x", "x"));
+  tried.clear();
   EXPECT_EQ(Search(""), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre("x"));
+  EXPECT_THAT(tried, ElementsAre("x"));
 }
 
 TEST_F(ProgramSearchTest, SkipsAFileThatMayNotBeExecutedAndReportsIt) {
-  errors_ = {{"/a/x", EACCES}, {"/b/x", ENOTDIR}};
+  errors = {{"/a/x", EACCES}, {"/b/x", ENOTDIR}};
   EXPECT_EQ(Search("/a:/b:/c"), -EACCES);
-  EXPECT_THAT(tried_, ElementsAre("/a/x", "/b/x", "/c/x"));
+  EXPECT_THAT(tried, ElementsAre("/a/x", "/b/x", "/c/x"));
 }
 
 TEST_F(ProgramSearchTest, SkipsWhatIsNoDirectory) {
-  errors_ = {{"/a/x", ENOTDIR}};
+  errors = {{"/a/x", ENOTDIR}};
   EXPECT_EQ(Search("/a:/b"), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre("/a/x", "/b/x"));
+  EXPECT_THAT(tried, ElementsAre("/a/x", "/b/x"));
 }
 
 TEST_F(ProgramSearchTest, StopsAtAProgramThatTheKernelRefuses) {
   for (const int error : {ENOEXEC, E2BIG, ETXTBSY, ENOMEM, ELOOP}) {
-    tried_.clear();
-    errors_ = {{"/a/x", EACCES}, {"/b/x", error}};
+    tried.clear();
+    errors = {{"/a/x", EACCES}, {"/b/x", error}};
     EXPECT_EQ(Search("/a:/b:/c"), -error);
-    EXPECT_THAT(tried_, ElementsAre("/a/x", "/b/x"));
+    EXPECT_THAT(tried, ElementsAre("/a/x", "/b/x"));
   }
 }
 
@@ -72,12 +72,12 @@ TEST_F(ProgramSearchTest, SkipsAPathThatIsTooLong) {
   // The longest has kPathMax - 1 characters: a directory, '/' and "x".
   const std::string longest(kPathMax - 3, 'd');
   EXPECT_EQ(Search(longest + "d:" + longest + ":/b"), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre(longest + "/x", "/b/x"));
-  tried_.clear();
+  EXPECT_THAT(tried, ElementsAre(longest + "/x", "/b/x"));
+  tried.clear();
   EXPECT_EQ(Search("/a", std::string(kPathMax, 'n')), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre());
+  EXPECT_THAT(tried, ElementsAre());
   EXPECT_EQ(Search(std::string(2 * kPathMax, 'd')), -ENOENT);
-  EXPECT_THAT(tried_, ElementsAre());
+  EXPECT_THAT(tried, ElementsAre());
 }
 
 }  // namespace
