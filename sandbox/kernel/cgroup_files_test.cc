@@ -163,7 +163,7 @@ TEST_F(CgroupFilesTest, SignalsAProcessGroupAlone) {
   const pid_t one = StartChild();
   const pid_t other = StartChild();
   Put("cgroup.procs", absl::StrCat(one, "\n", other, "\n"));
-  // Of signals that are pending the kernel delivers the lowest number first.
+  // The kernel delivers the pending signal with the lowest number first.
   group_.SignalProcessGroup(SIGHUP, one);
   EXPECT_EQ(End(one), SIGHUP);
   EXPECT_EQ(End(other), SIGUSR1);

@@ -25,7 +25,7 @@ size_t BegunSize(absl::string_view text) {
 
 ShellMark Parse(absl::string_view body) {
   ShellMark mark;
-  mark.kind = body.empty() ? 0 : body.front();
+  mark.kind = body.empty() ? '\0' : body.front();
   absl::string_view code = body;
   int value = 0;
   if (mark.kind == 'D' && absl::ConsumePrefix(&code, "D;") &&
