@@ -28,13 +28,13 @@ std::string PathOf(absl::string_view field, int index) {
 std::vector<absl::string_view> DirectoriesOf(const Sandbox& sandbox) {
   std::vector<absl::string_view> paths;
   if (sandbox.has_workspace()) {
-    paths.push_back(sandbox.workspace().path());
+    paths.emplace_back(sandbox.workspace().path());
   }
   for (const auto& workspace : sandbox.further_workspaces()) {
-    paths.push_back(workspace.path());
+    paths.emplace_back(workspace.path());
   }
   for (const auto& mount : sandbox.mounts()) {
-    paths.push_back(mount.source());
+    paths.emplace_back(mount.source());
   }
   for (absl::string_view& path : paths) {
     path = sandbox::StripTrailingSlashes(path);
