@@ -16,22 +16,28 @@ constexpr char kStarts[] = {kEscape, kEnquiry, '\0'};
 
 bool IsFinal(char c) { return c >= '@' && c <= '~'; }
 
-// The size of the sequence at the begin of `text`, which begins with ESC.
-// Absent: more output is needed to know it.
+// Returns the size of a control sequence, which begins with ESC [. Absent as
+// below.
+std::optional<size_t> ControlSequenceSize(absl::string_view text) {
+  for (size_t at = 2; at < text.size(); ++at) {
+    if (IsFinal(text[at])) {
+      return at + 1;
+    }
+    if (text[at] < ' ' || text[at] > '~') {
+      return at;  // broken off
+    }
+  }
+  return std::nullopt;
+}
+
+// Returns the size of the sequence at the begin of `text`, which begins with
+// ESC. Absent while more output is needed to know it.
 std::optional<size_t> SequenceSize(absl::string_view text) {
   if (text.size() < 2) {
     return std::nullopt;
   }
   if (text[1] == '[') {
-    for (size_t at = 2; at < text.size(); ++at) {
-      if (IsFinal(text[at])) {
-        return at + 1;
-      }
-      if (text[at] < ' ' || text[at] > '~') {
-        return at;  // broken off
-      }
-    }
-    return std::nullopt;
+    return ControlSequenceSize(text);
   }
   if (text[1] == ']' || text[1] == 'P') {
     const size_t end =

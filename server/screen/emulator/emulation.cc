@@ -91,7 +91,8 @@ void Emulate(int socket) {
       request.action != Action::kBegin || !IsValidSize(request)) {
     return;
   }
-  Terminal terminal(request.rows, request.columns, request.offset);
+  Terminal terminal(static_cast<int>(request.rows),
+                    static_cast<int>(request.columns), request.offset);
   while (ReadAll(socket, &request, sizeof(request)) &&
          Serve(socket, terminal, request)) {
   }
