@@ -205,8 +205,6 @@ void ControlSocket::FlushLater() {
 }
 
 void ControlSocket::Disconnect() {
-  flush_timer_.Cancel();
-  changes_timer_.Cancel();
   if (socket_.valid()) {
     loop_->Unwatch(socket_.fd());
     socket_ = PacketSocket();

@@ -190,6 +190,8 @@ TEST_F(SupervisedCommandTest, ReportsAFailureToStart) {
     EXPECT_EQ(states_[0].failure().stage(), wire::StartFailure::EXEC);
     EXPECT_EQ(states_[0].failure().errno_value(), ENOENT);
     EXPECT_EQ(states_[0].start_time_ns(), 0);
+    EXPECT_GT(states_[0].create_time_ns(), 0);
+    EXPECT_GE(states_[0].end_time_ns(), states_[0].create_time_ns());
     EXPECT_TRUE(states_[0].input().closed());
     EXPECT_TRUE(states_[0].streams(0).closed());
     EXPECT_TRUE(command_->ended());
