@@ -63,6 +63,12 @@ TEST_F(SubcommandTest, DetachedCommandsNeverWaitForAReader) {
   EXPECT_FALSE(command.stdin());
 }
 
+TEST_F(SubcommandTest, CreateMakesOneSandboxIfTheAnswerIsLost) {
+  server_.LoseAnswers(1);
+  EXPECT_EQ(Output({"create", "--no-workspace"}), "s2\n");
+  EXPECT_EQ(Output({"create", "--no-workspace"}), "s3\n");
+}
+
 TEST_F(SubcommandTest, ExecRunsInASandboxThatExistsAndDeletesTheExecution) {
   EXPECT_EQ(server_.starts().at(0).parent(), "tenants/default/sandboxes/s1");
   CorralProcess corral(server_.address(), {"exec", "s1", "--", "x"});
@@ -344,6 +350,8 @@ TEST_F(SubcommandTest, EachCommandHasHelp) {
     EXPECT_THAT(help, HasSubstr(std::string("Usage: corral ") + name));
     EXPECT_EQ(Output({"help", name}), help);
   }
+  EXPECT_THAT(Output({"run", "--help"}), HasSubstr("--publish"));
+  EXPECT_THAT(Output({"exec", "--help"}), HasSubstr("--publish"));
   EXPECT_EQ(Output({"help"}), Output({"--help"}));
 }
 
