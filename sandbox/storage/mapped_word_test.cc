@@ -42,8 +42,13 @@ TEST(MappedWordDeathTest, ASigbusWithAnotherCauseStillKills) {
   void* page =
       ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   ASSERT_NE(page, MAP_FAILED);
-  EXPECT_TRUE(StoreMapped(static_cast<std::atomic<uint64_t>*>(page), 7));
+  auto* word = static_cast<std::atomic<uint64_t>*>(page);
+  EXPECT_TRUE(StoreMapped(word, 7));
   ASSERT_EQ(::ftruncate(file.get(), 0), 0);
+  EXPECT_EXIT(*static_cast<volatile char*>(page) = 1,
+              ::testing::KilledBySignal(SIGBUS), "");
+  // The same after an access that failed.
+  EXPECT_FALSE(StoreMapped(word, 8));
   EXPECT_EXIT(*static_cast<volatile char*>(page) = 1,
               ::testing::KilledBySignal(SIGBUS), "");
   ::munmap(page, 4096);

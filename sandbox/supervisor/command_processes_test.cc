@@ -82,6 +82,16 @@ TEST_F(CommandProcessesTest, KillsAgainWithLongerPausesUntilNothingIsLeft) {
   EXPECT_EQ(timers_.size(), 0u);
 }
 
+TEST_F(CommandProcessesTest, ReportsOnceThatAllAreDeadIfItIsAskedToKillAgain) {
+  group_.survives = true;
+  group_.pids = {1};
+  processes_.Kill();
+  group_.survives = false;
+  processes_.Kill();
+  EXPECT_EQ(timers_.size(), 0u);
+  EXPECT_EQ(all_dead_, 1);
+}
+
 TEST_F(CommandProcessesTest, RemovesTheGroupOnlyWhenItIsEmpty) {
   group_.survives = true;
   group_.pids = {1};

@@ -215,6 +215,8 @@ TEST_F(RecorderTest, ShortensIdleTimesBetweenEvents) {
   // The time before the first event is kept as it is.
   const double first = events[0][0];
   EXPECT_GE(first, 0.02);
+  EXPECT_GE(events[1][0], first);
+  EXPECT_GE(events[2][0], events[1][0]);
   EXPECT_LE(events[1][0].get<double>() - first, 0.0015);
   EXPECT_LE(events[2][0].get<double>() - first, 0.0025);
 }
