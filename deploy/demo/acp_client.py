@@ -58,7 +58,8 @@ class Transcript:
         elif update["sessionUpdate"] == "agent_message_chunk":
             sys.stdout.write(update["content"]["text"])
             sys.stdout.flush()
-        elif update["sessionUpdate"] == "tool_call_update":
+        elif update["sessionUpdate"] == "tool_call_update" and update.get("status") in ("completed", "failed"):
+            # corral-acp adds updates of its own, which show the terminal.
             command = self.commands[-1]
             command["seconds"] = time.monotonic() - command["begun"]
             command["exit"] = update["rawOutput"]
