@@ -175,7 +175,7 @@ TEST_F(BridgeSessionTest, KeepsATerminalThatTheAgentGoesOnToUse) {
   while (used < enough) {
     const absl::Time now = absl::Now();
     if (!Ask("output", terminal).contains("result")) {
-      // Only when this test had no time to use it.
+      // The bridge may forget it only if this test could not use it in time.
       EXPECT_GE(absl::Now() - used, limit);
       break;
     }

@@ -47,7 +47,7 @@ TEST(MappedWordDeathTest, ASigbusWithAnotherCauseStillKills) {
   ASSERT_EQ(::ftruncate(file.get(), 0), 0);
   EXPECT_EXIT(*static_cast<volatile char*>(page) = 1,
               ::testing::KilledBySignal(SIGBUS), "");
-  // The same after an access that failed.
+  // It kills also after an access whose failure was survived.
   EXPECT_FALSE(StoreMapped(word, 8));
   EXPECT_EXIT(*static_cast<volatile char*>(page) = 1,
               ::testing::KilledBySignal(SIGBUS), "");

@@ -16,8 +16,8 @@ constexpr char kStarts[] = {kEscape, kEnquiry, '\0'};
 
 bool IsFinal(char c) { return c >= '@' && c <= '~'; }
 
-// Returns the size of a control sequence, which begins with ESC [. Absent as
-// below.
+// Returns the size of a control sequence, which begins with ESC [. Absent while
+// more output is needed to know it.
 std::optional<size_t> ControlSequenceSize(absl::string_view text) {
   for (size_t at = 2; at < text.size(); ++at) {
     if (IsFinal(text[at])) {
