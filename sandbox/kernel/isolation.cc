@@ -2,11 +2,13 @@
 
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/mount_api.h"
 
 namespace sandbox {
@@ -24,6 +27,14 @@ IsolationFeature Feature(std::string name, const absl::Status& status,
   return {std::move(name), status.ok(), /*required=*/true,
           status.ok() ? std::move(how) : std::string(status.message()),
           /*gap=*/""};
+}
+
+// A protection that stands behind others, so that a sandbox can do without.
+IsolationFeature Addition(std::string name, const absl::Status& status,
+                          std::string how) {
+  IsolationFeature feature = Feature(std::move(name), status, std::move(how));
+  feature.required = false;
+  return feature;
 }
 
 // Tries it in a child process, since a process cannot undo unshare(2).
@@ -48,6 +59,17 @@ absl::Status TrySeccomp() {
     return absl::ErrnoToStatus(errno, "seccomp");
   }
   return absl::OkStatus();
+}
+
+// Tries it in a thread, since a thread cannot leave its domain.
+absl::Status TryLandlock() {
+  absl::Status status;
+  std::thread thread([&status] {
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    status = EnterLandlockDomain();
+  });
+  thread.join();
+  return status;
 }
 
 IsolationFeature Cgroups(const absl::StatusOr<CgroupHost>& host,
@@ -111,7 +133,9 @@ std::vector<IsolationFeature> ProbeIsolation() {
   features.push_back(Cgroups(host, "pids limit"));
   features.push_back(Cgroups(host, "cpu limit"));
   features.push_back(KillOfATree(host));
-  features.push_back(Missing("landlock", "Corral does not use it yet"));
+  features.push_back(
+      Addition("landlock", TryLandlock(),
+               "signals and abstract sockets stay within the sandbox"));
   features.push_back(Missing(
       "disk limit", "nothing bounds what commands write to a workspace"));
   features.push_back(

@@ -22,6 +22,7 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/init_image.h"
+#include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/privileges.h"
 #include "sandbox/seccomp/seccomp.h"
 #include "sandbox/supervisor/construction_report.h"
@@ -103,6 +104,13 @@ absl::Status Confine(std::initializer_list<int> capabilities) {
   return KeepOnly(capabilities);
 }
 
+// Sets a limit behind namespaces and ids, for the case that one of them is
+// shared or fails. ProbeIsolation() reports a host without it.
+absl::Status ScopeIfPossible() {
+  const absl::Status entered = EnterLandlockDomain();
+  return absl::IsUnimplemented(entered) ? absl::OkStatus() : entered;
+}
+
 absl::Status ExecuteImage(int image, const char* name) {
   char* const arguments[] = {const_cast<char*>(name), nullptr};
   char* const environment[] = {nullptr};
@@ -141,6 +149,9 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // SETPCAP only to empty the bounding set after the exec, which takes user
   // 0's capabilities from it.
   RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
+  // Commands inherit the domain. Init is outside of it, as are the processes
+  // that the supervisor sends into the sandbox.
+  RETURN_IF_ERROR(ScopeIfPossible());
   // Loaded last, since the steps above need calls that it refuses; commands
   // inherit it.
   RETURN_IF_ERROR(seccomp::LoadProfile(profile));

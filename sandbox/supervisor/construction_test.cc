@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -25,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
@@ -154,6 +156,44 @@ TEST(ConstructionTest, StartsOverWhenAFileToBeMountedIsReplaced) {
   EXPECT_EQ(status, 0);
   // Two times init, and the spawner.
   EXPECT_EQ(clones, 3);
+}
+
+// Makes a system call fail with `error` in the calling process and its
+// descendants.
+bool Refuse(uint32_t number, int error) {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K,
+               SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+}
+
+// Returns true if Make() fails with `message` on a host that refuses a call. An
+// empty one: it succeeds.
+bool MakesWithout(uint32_t number, int error, absl::string_view message) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    CHECK(Refuse(number, error));
+    const absl::Status made = Make([](Construction&, const Cgroup&) {});
+    LOG(INFO) << made.ToString();
+    ::_exit(made.message() == message ? 0 : 1);
+  }
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST(ConstructionTest, DoesWithoutLandlockOnAHostThatLacksIt) {
+  EXPECT_TRUE(MakesWithout(SYS_landlock_create_ruleset, ENOSYS, ""));
+}
+
+TEST(ConstructionTest, MakesNoSandboxWhenLandlockFails) {
+  EXPECT_TRUE(MakesWithout(
+      SYS_landlock_create_ruleset, ENOMEM,
+      "the spawner: landlock_create_ruleset: Cannot allocate memory"));
 }
 
 // Returns what ps shows: the name and the command line up to the first NUL.
