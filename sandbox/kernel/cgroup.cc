@@ -18,6 +18,7 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/kernel/cgroup_ceiling.h"
 
 namespace sandbox {
 namespace {
@@ -139,6 +140,7 @@ absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
     if (host.version == CgroupVersion::kV2) {
       RETURN_IF_ERROR(HandOnControllers(top));
     }
+    RETURN_IF_ERROR(SetCeiling(top));
     directories.push_back(absl::StrCat(top, "/", name));
   }
   RETURN_IF_ERROR(RemoveLeftOver(host.version, directories));

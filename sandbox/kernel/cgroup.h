@@ -60,8 +60,9 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& other) noexcept;
   ~Cgroup();
 
-  // Makes <parent>/corral/<name>. First kills and removes what is left of an
-  // older group with this name.
+  // Makes <parent>/corral/<name>, and gives <parent>/corral its limits (see
+  // cgroup_ceiling.h). First kills and removes what is left of an older group
+  // with this name.
   static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
                                        const std::string& name);
   // Returns the names of all groups below <parent>/corral, whoever made them.

@@ -85,6 +85,13 @@ TEST_F(CgroupFilesTest, HandsControllersOn) {
   EXPECT_EQ(Get("cgroup.subtree_control"), "+memory +pids +cpu");
 }
 
+TEST_F(CgroupFilesTest, LimitsAllGroupsTogether) {
+  Put("../pids.max", "max\n");
+  EXPECT_THAT(Cgroup::Create({CgroupVersion::kV2, {root_}}, "next").status(),
+              IsOk());
+  EXPECT_NE(Get("../pids.max"), "max\n");
+}
+
 TEST_F(CgroupFilesTest, SetsTheLimitsThatAreGiven) {
   for (const char* file :
        {"memory.max", "memory.swap.max", "pids.max", "cpu.max"}) {

@@ -2,13 +2,19 @@
 // limit that is tested, and the most that the payload uses.
 
 #include <signal.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/storage/output_log.h"
 #include "tests/attack/attack_test.h"
 #include "tests/status_matchers.h"
@@ -151,6 +157,34 @@ TEST_F(AttackTest, CannotChangeTheLimitThatStopsCoreDumps) {
             "prlimit, with the old limit: EPERM\n"
             "limit: 1 1\n"
             "other limit: 5 6\n");
+}
+
+// Returns a limit of the groups of all sandboxes, or 0 if there is none.
+uint64_t LimitOfAll(const std::string& file) {
+  const absl::StatusOr<sandbox::CgroupHost> host = sandbox::CgroupHost::Find();
+  for (const std::string& parent :
+       host.ok() ? host->parents : std::vector<std::string>()) {
+    uint64_t limit = 0;
+    if (std::ifstream(absl::StrCat(parent, "/corral/", file)) >> limit) {
+      return limit;
+    }
+  }
+  return 0;
+}
+
+// A default sandbox may have three quarters of the memory.
+TEST_F(AttackTest, AllSandboxesTogetherLeaveTheHostItsShare) {
+  Create();
+  struct sysinfo host = {};
+  ASSERT_EQ(::sysinfo(&host), 0);
+  const uint64_t memory =
+      LimitOfAll("memory.max") + LimitOfAll("memory.limit_in_bytes");
+  EXPECT_GT(memory, 0U);
+  EXPECT_LT(memory, host.totalram * host.mem_unit / 100 * 91);
+  uint64_t ids = 0;
+  std::ifstream("/proc/sys/kernel/pid_max") >> ids;
+  EXPECT_GT(LimitOfAll("pids.max"), 0U);
+  EXPECT_LE(LimitOfAll("pids.max"), ids / 2);
 }
 
 TEST_F(AttackTest, FloodOfOutputCostsOnlyWhatIsKept) {
