@@ -105,6 +105,14 @@ inline constexpr Refusal kRefusals[] = {
 };
 // clang-format on
 
+// Succeed without an effect: they would write to the disk what all tenants have
+// in the cache, and wait for it. fsync and fdatasync write a program's own
+// files.
+inline constexpr const char* kWithoutEffect[] = {
+    "sync",
+    "syncfs",
+};
+
 // A row of the rules for socket(2): the first row that applies decides.
 struct SocketRule {
   int family;    // or kAny

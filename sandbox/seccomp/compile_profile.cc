@@ -28,6 +28,8 @@ namespace {
 
 constexpr uint32_t kRefuse = SCMP_ACT_ERRNO(EPERM);
 constexpr uint32_t kAbsentAction = SCMP_ACT_ERRNO(ENOSYS);
+// The call succeeds, and the kernel does nothing.
+constexpr uint32_t kDoNothing = SCMP_ACT_ERRNO(0);
 // Above all call numbers that any distribution's libseccomp knows.
 constexpr int kNumbers = 512;
 
@@ -138,13 +140,12 @@ std::vector<sock_filter> Allow(Profile profile) {
 // any other value the kernel runs the host's core dump program, also with 0,
 // which gpg and ssh-agent insist on.
 void KeepCoreLimit(Filter& filter) {
-  const uint32_t nothing = SCMP_ACT_ERRNO(0);
   const scmp_arg_cmp is_new = SCMP_A2(SCMP_CMP_NE, 0, 0);
   const auto core = [](unsigned argument) {
     return SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, kWhole, RLIMIT_CORE);
   };
-  filter.Add(nothing, SCMP_SYS(setrlimit), {core(0)});
-  filter.Add(nothing, SCMP_SYS(prlimit64),
+  filter.Add(kDoNothing, SCMP_SYS(setrlimit), {core(0)});
+  filter.Add(kDoNothing, SCMP_SYS(prlimit64),
              {core(1), is_new, SCMP_A3(SCMP_CMP_EQ, 0, 0)});
   // The caller would use the old limit, which nobody has written.
   filter.Add(kRefuse, SCMP_SYS(prlimit64),
@@ -157,6 +158,9 @@ std::vector<sock_filter> Deny() {
     filter.Add(refusal);
   }
   KeepCoreLimit(filter);
+  for (const char* name : kWithoutEffect) {
+    filter.Add(kDoNothing, Number(name));
+  }
   std::vector<sock_filter> program = SocketInstructions();
   const std::vector<sock_filter> rest = filter.Export();
   program.insert(program.end(), rest.begin(), rest.end());

@@ -75,6 +75,13 @@ TEST(SeccompTest, AllowsTheCallsThatProgramsNeed) {
   }));
 }
 
+TEST(SeccompTest, MakesCallsWithoutAnEffectSucceed) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return ErrnoOf(SYS_syncfs) == EBADF && Load() && ErrnoOf(SYS_syncfs) == 0 &&
+           ErrnoOf(SYS_sync) == 0 && ErrnoOf(SYS_fsync) == EBADF;
+  }));
+}
+
 TEST(SeccompTest, RefusesSocketFamiliesByArgument) {
   EXPECT_TRUE(HoldsInChild([] {
     return Load() && ::socket(AF_UNIX, SOCK_STREAM, 0) >= 0 &&
