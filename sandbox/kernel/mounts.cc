@@ -155,6 +155,31 @@ absl::Status CoverWith(int root, const char* cover, const char* path,
   return MoveTree(copy.get(), root, path);
 }
 
+// Covers a file of /proc with a text.
+absl::Status CoverWithText(int root, const TextFile& cover) {
+  // A mount keeps the file when its name is gone.
+  constexpr char kDraft[] = "draft";
+  RETURN_IF_ERROR(WriteText(root, {kDraft, cover.text}));
+  RETURN_IF_ERROR(CoverWith(root, kDraft, cover.path, Access::kReadOnly));
+  if (::unlinkat(root, kDraft, 0) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", kDraft));
+  }
+  return absl::OkStatus();
+}
+
+// A made-up boot id, in the format of the kernel.
+absl::StatusOr<std::string> NewBootId(int root) {
+  constexpr char kUuid[] = "proc/sys/kernel/random/uuid";
+  const UniqueFd file(::openat(root, kUuid, O_RDONLY | O_CLOEXEC));
+  char id[64];
+  const ssize_t size =
+      file.valid() ? ::read(file.get(), id, sizeof(id)) : ssize_t{-1};
+  if (size < 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("read ", kUuid));
+  }
+  return std::string(id, static_cast<size_t>(size));
+}
+
 absl::Status MountProc(int root) {
   ASSIGN_OR_RETURN(
       const UniqueFd proc,
@@ -170,7 +195,9 @@ absl::Status MountProc(int root) {
   for (const char* path : kMaskedProcDirectories) {
     RETURN_IF_ERROR(CoverWith(root, "run", path, Access::kReadOnly));
   }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(CoverWithText(root, kMadeUpLoad));
+  ASSIGN_OR_RETURN(const std::string boot_id, NewBootId(root));
+  return CoverWithText(root, {kBootId, boot_id.c_str()});
 }
 
 absl::Status Pivot(int root) {
@@ -280,6 +307,8 @@ absl::Status UncoverProc(int root) {
                ? absl::OkStatus()
                : absl::ErrnoToStatus(errno, absl::StrCat("umount ", path));
   };
+  RETURN_IF_ERROR(uncover(kMadeUpLoad.path));
+  // With it go the covers of the settings.
   for (const char* path : kReadOnlyProc) {
     RETURN_IF_ERROR(uncover(path));
   }

@@ -33,6 +33,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 std::string ReadAll(const std::string& path) {
@@ -162,6 +163,36 @@ TEST_F(MountsTest, MasksFilesAndDirectoriesOfProc) {
                                   " ", written < 0 && errno == EROFS);
             }),
             "1 2 1");
+}
+
+TEST_F(MountsTest, MakesUpTheLoadAndTheBootOfTheHost) {
+  const auto look = [](const SandboxTree&) {
+    return absl::StrCat(ReadAll("/proc/loadavg"), Describe("/proc/loadavg"),
+                        " ", Describe("/draft"), "\n",
+                        ReadAll("/proc/sys/kernel/random/boot_id"));
+  };
+  const std::string first = InTree(look);
+  constexpr char kFirst[] = "0.00 0.00 0.00 1/1 1\n0444 0:0 none\n";
+  EXPECT_THAT(first, MatchesRegex(absl::StrCat(
+                         kFirst,
+                         "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+                         "\n")));
+  EXPECT_THAT(first,
+              Not(HasSubstr(ReadAll("/proc/sys/kernel/random/boot_id"))));
+  EXPECT_NE(InTree(look), first);
+}
+
+TEST_F(MountsTest, HidesHowManyObjectsTheHostHas) {
+  EXPECT_EQ(
+      InTree([](const SandboxTree&) {
+        std::string text;
+        for (const char* name : {"fs/dentry-state", "fs/file-nr", "fs/inode-nr",
+                                 "fs/inode-state", "kernel/pty/nr"}) {
+          text += ReadAll(absl::StrCat("/proc/sys/", name));
+        }
+        return text + ReadAll("/proc/sys/kernel/ostype");
+      }),
+      "Linux\n");
 }
 
 TEST_F(MountsTest, MakesTheFilesAndLinksOfItsOwn) {

@@ -58,8 +58,8 @@ inline constexpr const char* kReadOnlyProc[] = {
 };
 
 // Files that show the host or other tenants, and that tools do without. They
-// appear empty. Not masked, since tools need them: cgroups (the JVM), loadavg,
-// meminfo, stat, swaps, uptime.
+// appear empty. Not masked, since tools need them: cgroups (the JVM), meminfo,
+// stat, swaps, uptime.
 inline constexpr const char* kMaskedProcFiles[] = {
     "proc/bootconfig",
     "proc/buddyinfo",
@@ -92,6 +92,11 @@ inline constexpr const char* kMaskedProcFiles[] = {
     "proc/schedstat",
     "proc/slabinfo",
     "proc/softirqs",
+    "proc/sys/fs/dentry-state",
+    "proc/sys/fs/file-nr",
+    "proc/sys/fs/inode-nr",
+    "proc/sys/fs/inode-state",
+    "proc/sys/kernel/pty/nr",
     "proc/timer_list",
     "proc/vmallocinfo",
     "proc/vmstat",
@@ -114,6 +119,11 @@ struct TextFile {
   const char* path;
   const char* text;
 };
+// The host's load, and how many processes it has: none of them.
+inline constexpr TextFile kMadeUpLoad = {"proc/loadavg",
+                                         "0.00 0.00 0.00 1/1 1\n"};
+// The same for all sandboxes of a host, if it were not made up.
+inline constexpr char kBootId[] = "proc/sys/kernel/random/boot_id";
 inline constexpr TextFile kMadeUpEtc[] = {
     {"etc/passwd",
      "root:x:0:0:root:/:/usr/sbin/nologin\n"

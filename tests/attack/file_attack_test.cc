@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -130,13 +132,25 @@ TEST_F(AttackTest, FindsNothingAboutTheHostInProc) {
           "cd /proc; for f in bootconfig buddyinfo cmdline config.gz consoles "
           "crypto diskstats dma interrupts iomem ioports kallsyms kcore "
           "key-users keys kmsg kpagecount locks mdstat misc modules mtrr "
-          "partitions sched_debug schedstat slabinfo softirqs timer_list "
-          "vmallocinfo vmstat zoneinfo; "
+          "partitions sched_debug schedstat slabinfo softirqs "
+          "sys/fs/dentry-state sys/fs/file-nr sys/fs/inode-nr "
+          "sys/kernel/pty/nr timer_list vmallocinfo vmstat zoneinfo; "
           "do head -c 1 $f 2>/dev/null | grep -aq '' && echo $f; done; "
           "for d in acpi asound bus driver dynamic_debug fs irq pressure "
           "scsi; do ls -A $d 2>/dev/null | grep -q . && echo $d; done; "
           "echo done"),
       "done\n");
+}
+
+TEST_F(AttackTest, FindsNeitherTheLoadNorTheBootOfTheHost) {
+  Create();
+  EXPECT_EQ(Shell("cat /proc/loadavg"), "0.00 0.00 0.00 1/1 1\n");
+  std::string boot_id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
+  ASSERT_NE(boot_id, "");
+  const std::string own = Shell("cat /proc/sys/kernel/random/boot_id");
+  EXPECT_EQ(own.size(), boot_id.size() + 1);
+  EXPECT_THAT(own, Not(HasSubstr(boot_id)));
 }
 
 TEST_F(AttackTest, FindsInProcWhatToolsNeed) {
