@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 #include <string>
 
@@ -18,21 +20,29 @@
 #include "sandbox/base/status_macros.h"
 
 namespace sandbox {
+namespace {
 
-absl::Status BecomeNamespaceRoot() {
-  if (::setgroups(0, nullptr) != 0 || ::setresgid(0, 0, 0) != 0 ||
-      ::setresuid(0, 0, 0) != 0) {
-    return absl::ErrnoToStatus(errno, "become root of the user namespace");
+using Capabilities = std::array<__user_cap_data_struct, 2>;
+
+Capabilities SetOf(std::initializer_list<int> capabilities) {
+  Capabilities set = {};
+  for (const int capability : capabilities) {
+    __user_cap_data_struct& half = set[static_cast<size_t>(capability) / 32];
+    half.permitted |= 1U << (capability % 32);
+    half.effective |= 1U << (capability % 32);
+  }
+  return set;
+}
+
+absl::Status Set(const Capabilities& capabilities) {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  if (::syscall(SYS_capset, &header, capabilities.data()) != 0) {
+    return absl::ErrnoToStatus(errno, "capset");
   }
   return absl::OkStatus();
 }
 
-absl::Status KeepOnly(std::initializer_list<int> capabilities) {
-  __user_cap_data_struct data[2] = {};
-  for (const int capability : capabilities) {
-    data[capability / 32].permitted |= 1U << (capability % 32);
-    data[capability / 32].effective |= 1U << (capability % 32);
-  }
+absl::Status LimitBoundingSet(std::initializer_list<int> capabilities) {
   // The kernel may know more capabilities than the headers; the call fails
   // after the last one.
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0;
@@ -44,17 +54,45 @@ absl::Status KeepOnly(std::initializer_list<int> capabilities) {
                                  absl::StrCat("drop capability ", capability));
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BecomeNamespaceRoot() {
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(0, 0, 0) != 0 ||
+      ::setresuid(0, 0, 0) != 0) {
+    return absl::ErrnoToStatus(errno, "become root of the user namespace");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeepOnly(std::initializer_list<int> capabilities) {
+  RETURN_IF_ERROR(LimitBoundingSet(capabilities));
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
     return absl::ErrnoToStatus(errno, "clear ambient capabilities");
   }
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  if (::syscall(SYS_capset, &header, data) != 0) {
-    return absl::ErrnoToStatus(errno, "capset");
-  }
+  RETURN_IF_ERROR(Set(SetOf(capabilities)));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return absl::ErrnoToStatus(errno, "no_new_privs");
   }
   return absl::OkStatus();
+}
+
+absl::Status KeepAtMost(std::initializer_list<int> capabilities) {
+  // Fails without CAP_SETPCAP, as in some containers.
+  (void)LimitBoundingSet(capabilities);
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  Capabilities present = {};
+  if (::syscall(SYS_capget, &header, present.data()) != 0) {
+    return absl::ErrnoToStatus(errno, "capget");
+  }
+  Capabilities kept = SetOf(capabilities);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    kept[i].permitted &= present[i].permitted;
+    kept[i].effective = kept[i].permitted;
+  }
+  return Set(kept);
 }
 
 absl::Status SetResourceLimits() {

@@ -21,6 +21,10 @@ absl::Status BecomeNamespaceRoot();
 // them.
 absl::Status KeepOnly(std::initializer_list<int> capabilities);
 
+// Leaves at most these capabilities, of those that the calling process has.
+// Programs that it executes as root get no others, unless it lacks CAP_SETPCAP.
+absl::Status KeepAtMost(std::initializer_list<int> capabilities);
+
 // Sets the resource limits with which commands start: no core dumps, and usual
 // numbers whatever limits the server has.
 absl::Status SetResourceLimits();

@@ -65,6 +65,35 @@ TEST_F(PrivilegesTest, KeepsTheNamedCapabilities) {
   }));
 }
 
+TEST_F(PrivilegesTest, KeepsAtMostTheNamedCapabilities) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepAtMost({CAP_SETUID, CAP_KILL}).ok() &&
+           StatusSays("CapInh:\t0000000000000000") &&
+           StatusSays("CapPrm:\t00000000000000a0") &&
+           StatusSays("CapEff:\t00000000000000a0") &&
+           StatusSays("CapBnd:\t00000000000000a0") &&
+           StatusSays("NoNewPrivs:\t0");
+  }));
+}
+
+TEST_F(PrivilegesTest, KeepsNoCapabilityThatItLacks) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({CAP_SETUID, CAP_SETPCAP}).ok() &&
+           KeepAtMost({CAP_SETUID, CAP_KILL}).ok() &&
+           StatusSays("CapPrm:\t0000000000000080") &&
+           StatusSays("CapEff:\t0000000000000080");
+  }));
+}
+
+TEST_F(PrivilegesTest, LeavesTheBoundingSetThatItMayNotChange) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({CAP_SETUID, CAP_KILL}).ok() &&
+           KeepAtMost({CAP_KILL}).ok() &&
+           StatusSays("CapPrm:\t0000000000000020") &&
+           StatusSays("CapBnd:\t00000000000000a0");
+  }));
+}
+
 rlimit Get(__rlimit_resource resource) {
   rlimit value = {1, 1};
   ::getrlimit(resource, &value);

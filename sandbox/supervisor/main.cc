@@ -4,6 +4,7 @@
 // proto/corral/supervisor/v1/supervisor.proto.
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -13,11 +14,13 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/privileges.h"
 #include "sandbox/supervisor/strange_children.h"
 #include "sandbox/supervisor/supervisor.h"
 
@@ -46,6 +49,32 @@ void Detach() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// Keeps the capabilities of root that making and ending sandboxes takes.
+absl::Status GiveUpCapabilities() {
+  return sandbox::KeepAtMost({
+      // Files and control groups of others, and pipes and terminals for them.
+      CAP_CHOWN,
+      CAP_DAC_OVERRIDE,
+      CAP_DAC_READ_SEARCH,
+      CAP_FOWNER,
+      // Processes of others: signals, ids, the order of the OOM killer.
+      CAP_KILL,
+      CAP_SETFCAP,
+      CAP_SETGID,
+      CAP_SETPCAP,
+      CAP_SETUID,
+      CAP_SYS_PTRACE,
+      CAP_SYS_RESOURCE,
+      // Namespaces, mounts, and the sockets and the device of the way out.
+      CAP_NET_ADMIN,
+      CAP_NET_BIND_SERVICE,
+      CAP_SYS_ADMIN,
+      CAP_SYS_CHROOT,
+      // The kernel's messages about processes that it killed.
+      CAP_SYSLOG,
+  });
+}
+
 }  // namespace
 
 int main() {
@@ -54,6 +83,11 @@ int main() {
   if (::fcntl(kControl, F_SETFD, FD_CLOEXEC) != 0 || ::chdir("/") != 0) {
     LOG(ERROR) << "corral-supervisor is started by corrald, not by hand";
     return 2;
+  }
+  const absl::Status less = GiveUpCapabilities();
+  if (!less.ok()) {
+    LOG(ERROR) << less.ToString();
+    return 1;
   }
   absl::StatusOr<std::unique_ptr<sandbox::EventLoop>> loop =
       sandbox::EventLoop::Create();

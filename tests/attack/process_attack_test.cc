@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -76,6 +77,30 @@ TEST_F(ProcessAttackTest, HasHostIdsThatNoOtherUserHas) {
   EXPECT_GE(witness.user, 0x70000000u);
   for (const HostProcess& process : ProcessesOfSandbox(witness.user)) {
     EXPECT_NE(process.user, ::getuid());
+  }
+}
+
+// Returns a set of capabilities of a process.
+uint64_t CapabilitiesOf(pid_t pid, const std::string& set) {
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  std::string line;
+  while (std::getline(status, line) && line.rfind(set, 0) != 0) {
+  }
+  return std::stoull(line.substr(line.find('\t') + 1), nullptr, 16);
+}
+
+// It reads what processes of the sandbox send.
+TEST_F(ProcessAttackTest, TheSupervisorCannotChangeTheKernel) {
+  Create();
+  const HostProcess witness = StartWitness();
+  for (const char* set : {"CapPrm:", "CapEff:", "CapBnd:"}) {
+    const uint64_t kept = CapabilitiesOf(witness.parent, set);
+    EXPECT_NE(kept >> CAP_SYS_ADMIN & 1, 0U) << set;
+    for (const int capability :
+         {CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME, CAP_MKNOD,
+          CAP_NET_RAW, CAP_MAC_ADMIN, CAP_PERFMON, CAP_BPF}) {
+      EXPECT_EQ(kept >> capability & 1, 0U) << set << capability;
+    }
   }
 }
 
