@@ -103,6 +103,18 @@ inline constexpr Refusal kRefusals[] = {
     {"openat", EPERM, {2, kTmpfile, kTmpfile}, {3, S_ISUID, S_ISUID}},
     {"openat", EPERM, {2, kTmpfile, kTmpfile}, {3, S_ISGID, S_ISGID}},
 };
+
+// Refusals of `strict`, beside those above.
+inline constexpr Refusal kStrictRefusals[] = {
+    // A lock on a file of /usr is seen by other tenants, as one of flock(2).
+    {"fcntl", EPERM, {1, kWhole, F_SETLK}},
+    {"fcntl", EPERM, {1, kWhole, F_SETLKW}},
+    {"fcntl", EPERM, {1, kWhole, F_OFD_SETLK}},
+    {"fcntl", EPERM, {1, kWhole, F_OFD_SETLKW}},
+    {"fcntl", EPERM, {1, kWhole, F_SETLEASE}},
+    // Shows what other tenants open in /usr, as inotify.
+    {"fcntl", EPERM, {1, kWhole, F_NOTIFY}},
+};
 // clang-format on
 
 // Succeed without an effect: they would write to the disk what all tenants have

@@ -152,10 +152,15 @@ void KeepCoreLimit(Filter& filter) {
              {core(1), is_new, SCMP_A3(SCMP_CMP_NE, 0, 0)});
 }
 
-std::vector<sock_filter> Deny() {
+std::vector<sock_filter> Deny(Profile profile) {
   Filter filter(SCMP_ACT_ALLOW);
   for (const Refusal& refusal : kRefusals) {
     filter.Add(refusal);
+  }
+  if (profile == Profile::kStrict) {
+    for (const Refusal& refusal : kStrictRefusals) {
+      filter.Add(refusal);
+    }
   }
   KeepCoreLimit(filter);
   for (const char* name : kWithoutEffect) {
@@ -171,7 +176,7 @@ std::vector<sock_filter> Deny() {
 // that refuse some arguments of an allowed call need a filter of their own,
 // since libseccomp cannot express "not equal, masked".
 std::vector<sock_filter> Compile(Profile profile) {
-  std::vector<sock_filter> program = Deny();
+  std::vector<sock_filter> program = Deny(profile);
   for (size_t i = 0; i < program.size(); ++i) {
     if (program[i].code == (BPF_RET | BPF_K) &&
         program[i].k == SECCOMP_RET_ALLOW) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -95,12 +96,15 @@ TEST(FilterTest, HidesCallsOfOtherArchitectures) {
 }
 
 TEST(FilterTest, RefusesEachRuleByItsConditions) {
+  std::vector<Refusal> refusals(std::begin(kRefusals), std::end(kRefusals));
+  refusals.insert(refusals.end(), std::begin(kStrictRefusals),
+                  std::end(kStrictRefusals));
   Filter filter(SCMP_ACT_ALLOW);
-  for (const Refusal& refusal : kRefusals) {
+  for (const Refusal& refusal : refusals) {
     filter.Add(refusal);
   }
   const std::vector<sock_filter> program = filter.Export();
-  for (const Refusal& refusal : kRefusals) {
+  for (const Refusal& refusal : refusals) {
     seccomp_data call = Call(Number(refusal.call), {});
     EXPECT_EQ(Decide(program, call), kAllow) << refusal.call;
     // The kernel ignores the upper half.

@@ -117,6 +117,31 @@ TEST(SeccompTest, StrictProfileRefusesSocketsAndTracing) {
   }));
 }
 
+// Returns the errno of fcntl(2) for a file of the host that others see, too.
+int ErrnoOfFcntl(int command, long argument) {
+  const int file = ::open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+  return ::fcntl(file, command, argument) == -1 ? errno : 0;
+}
+
+int ErrnoOfLock(int command) {
+  struct flock lock = {};
+  lock.l_type = F_RDLCK;
+  return ErrnoOfFcntl(command, reinterpret_cast<long>(&lock));
+}
+
+TEST(SeccompTest, OnlyTheStrictProfileRefusesLocksThatOthersSee) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load(Profile::kStrict) && ErrnoOfLock(F_SETLK) == EPERM &&
+           ErrnoOfLock(F_SETLKW) == EPERM &&
+           ErrnoOfLock(F_OFD_SETLK) == EPERM &&
+           ErrnoOfLock(F_OFD_SETLKW) == EPERM &&
+           ErrnoOfFcntl(F_SETLEASE, F_RDLCK) == EPERM &&
+           ErrnoOfFcntl(F_NOTIFY, DN_ACCESS) == EPERM &&
+           ErrnoOfLock(F_GETLK) == 0 && ErrnoOfFcntl(F_GETFD, 0) == 0;
+  }));
+  EXPECT_TRUE(HoldsInChild([] { return Load() && ErrnoOfLock(F_SETLK) == 0; }));
+}
+
 TEST(SeccompTest, OnlyTheDebugProfileTurnsRandomAddressesOff) {
   constexpr long kNotRandom = 0x0040000;
   EXPECT_TRUE(HoldsInChild([] {

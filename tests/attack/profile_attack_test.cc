@@ -32,6 +32,26 @@ TEST_F(ProfileAttackTest, StrictStillRunsShellsAndPipes) {
   EXPECT_EQ(Shell("seq 3 | sort -r | tr '\\n' ' ' > x; cat x"), "3 2 1 ");
 }
 
+TEST_F(ProfileAttackTest, StrictLeavesNoTraceAtFilesThatOthersSee) {
+  Create(sandbox::wire::SandboxSpec::STRICT);
+  // F_NOTIFY with DN_ACCESS; a file of /usr and its directory.
+  EXPECT_EQ(Shell("cat > program.py << 'END'\n"
+                  "import errno, fcntl, os\n"
+                  "file = os.open('/usr/bin/env', os.O_RDONLY)\n"
+                  "place = os.open('/usr/bin', os.O_RDONLY)\n"
+                  "for attempt in (lambda: fcntl.flock(file, fcntl.LOCK_SH),\n"
+                  "                lambda: fcntl.lockf(file, fcntl.LOCK_SH),\n"
+                  "                lambda: fcntl.fcntl(place, 1026, 1)):\n"
+                  "    try:\n"
+                  "        attempt()\n"
+                  "        print('done')\n"
+                  "    except OSError as error:\n"
+                  "        print(errno.errorcode[error.errno])\n"
+                  "END\n"
+                  "python3 program.py"),
+            "EPERM\nEPERM\nEPERM\n");
+}
+
 TEST_F(ProfileAttackTest, DebugMakesNoNamespaces) {
   Create(sandbox::wire::SandboxSpec::DEBUG);
   EXPECT_THAT(Attack("namespaces"), Not(HasSubstr(": 0\n")));
