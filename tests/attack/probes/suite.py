@@ -102,8 +102,9 @@ def run_suite():
             rows.append(row)
             kind, name, reason, verdict, detail = row
             why = f": {verdict}: {detail}" if verdict != "held" or arguments.verbose else ""
-            print(f"{RESULTS[verdict]} attack: {kind}/{name}{why}" + (f" ({reason})" if verdict == "through" else ""),
-                  flush=True)
+            where = "" if arguments.profile == "default" else f" in {arguments.profile}"
+            print(f"{RESULTS[verdict]} attack{where}: {kind}/{name}{why}" +
+                  (f" ({reason})" if verdict == "through" else ""), flush=True)
     finally:
         if box is not None:
             box.stop()
