@@ -15,23 +15,24 @@ namespace sandbox::seccomp {
 //   name_to_handle_at   with open_by_handle_at a way around mounts
 //   keyctl, add_key     keyrings are not namespaced
 
-// Allowed with any arguments, except those that arguments.h refuses. clone3 has
-// its flags in memory, where no filter sees them: LimitNamespaces() in
+// Allowed with any arguments, except those that arguments.h refuses; with a
+// reason where one may wonder. clone3 has its flags in memory, where no filter
+// sees them: LimitNamespaces() in
 // ../kernel refuses new namespaces.
 inline constexpr const char* kAllowed[] = {
     "accept",
     "accept4",
     "access",
     "alarm",
-    "arch_prctl",
+    "arch_prctl",  // the C library: thread-local storage
     "bind",
     "brk",
-    "capget",
-    "capset",
+    "capget",  // programs ask what they may do
+    "capset",  // programs drop what they do not have
     "chdir",
     "chmod",
-    "chown",
-    "clock_adjtime",
+    "chown",          // to its own id only: tar, install
+    "clock_adjtime",  // without a capability it only reads
     "clock_getres",
     "clock_gettime",
     "clock_nanosleep",
@@ -55,14 +56,14 @@ inline constexpr const char* kAllowed[] = {
     "eventfd",
     "eventfd2",
     "execve",
-    "execveat",
+    "execveat",  // executes a descriptor: fexecve
     "exit",
     "exit_group",
     "faccessat",
     "faccessat2",
     "fadvise64",
     "fallocate",
-    "fanotify_mark",
+    "fanotify_mark",  // of no use without fanotify_init
     "fchdir",
     "fchmod",
     "fchmodat",
@@ -72,7 +73,7 @@ inline constexpr const char* kAllowed[] = {
     "fdatasync",
     "fgetxattr",
     "flistxattr",
-    "flock",
+    "flock",  // git, cargo and package managers lock files
     "fork",
     "fremovexattr",
     "fsetxattr",
@@ -83,7 +84,7 @@ inline constexpr const char* kAllowed[] = {
     "futex",
     "futex_waitv",
     "futimesat",
-    "get_mempolicy",
+    "get_mempolicy",  // OpenJDK and hwloc ask for it
     "get_robust_list",
     "get_thread_area",
     "getcpu",
@@ -113,17 +114,17 @@ inline constexpr const char* kAllowed[] = {
     "gettimeofday",
     "getuid",
     "getxattr",
-    "inotify_add_watch",
+    "inotify_add_watch",  // editors and build tools watch files
     "inotify_init",
     "inotify_init1",
     "inotify_rm_watch",
-    "ioctl",
+    "ioctl",  // terminals; arguments.h has what is refused
     "ioprio_get",
     "ioprio_set",
-    "kill",
-    "landlock_add_rule",
-    "landlock_create_ruleset",
-    "landlock_restrict_self",
+    "kill",                     // reaches processes of the sandbox only
+    "landlock_add_rule",        // programs confine themselves further
+    "landlock_create_ruleset",  // programs confine themselves further
+    "landlock_restrict_self",   // programs confine themselves further
     "lchown",
     "lgetxattr",
     "link",
@@ -136,22 +137,22 @@ inline constexpr const char* kAllowed[] = {
     "lsetxattr",
     "lstat",
     "madvise",
-    "membarrier",
-    "memfd_create",
-    "memfd_secret",
-    "mincore",
+    "membarrier",    // liburcu, .NET
+    "memfd_create",  // Chromium, JIT compilers
+    "memfd_secret",  // libraries keep keys in it
+    "mincore",       // tells of files that it may write only
     "mkdir",
     "mkdirat",
-    "mknod",
+    "mknod",  // FIFOs; devices need a capability
     "mknodat",
-    "mlock",
+    "mlock",  // gpg; at most RLIMIT_MEMLOCK
     "mlock2",
     "mlockall",
     "mmap",
     "mprotect",
     "mq_getsetattr",
     "mq_notify",
-    "mq_open",
+    "mq_open",  // queues of the sandbox's own
     "mq_timedreceive",
     "mq_timedsend",
     "mq_unlink",
@@ -169,25 +170,25 @@ inline constexpr const char* kAllowed[] = {
     "open",
     "openat",
     "pause",
-    "pidfd_open",
+    "pidfd_open",  // Go, systemd's libraries, python
     "pidfd_send_signal",
     "pipe",
     "pipe2",
-    "pkey_alloc",
+    "pkey_alloc",  // V8 protects its code with keys
     "pkey_free",
     "pkey_mprotect",
     "poll",
     "ppoll",
-    "prctl",
+    "prctl",  // names, signals; arguments.h refuses some
     "pread64",
     "preadv",
-    "preadv2",
-    "prlimit64",
-    "process_mrelease",
-    "process_vm_readv",
-    "process_vm_writev",
+    "preadv2",            // databases
+    "prlimit64",          // the C library: getrlimit
+    "process_mrelease",   // frees what a killed process had
+    "process_vm_readv",   // gdb and strace read many bytes at once
+    "process_vm_writev",  // gdb writes many bytes at once
     "pselect6",
-    "ptrace",
+    "ptrace",  // gdb, strace, LeakSanitizer
     "pwrite64",
     "pwritev",
     "pwritev2",
@@ -199,14 +200,14 @@ inline constexpr const char* kAllowed[] = {
     "recvfrom",
     "recvmmsg",
     "recvmsg",
-    "remap_file_pages",
+    "remap_file_pages",  // old databases
     "removexattr",
     "rename",
     "renameat",
     "renameat2",
     "restart_syscall",
     "rmdir",
-    "rseq",
+    "rseq",  // the C library: sched_getcpu
     "rt_sigaction",
     "rt_sigpending",
     "rt_sigprocmask",
@@ -225,9 +226,9 @@ inline constexpr const char* kAllowed[] = {
     "sched_setaffinity",
     "sched_setattr",
     "sched_setparam",
-    "sched_setscheduler",
+    "sched_setscheduler",  // batch and idle; others need a capability
     "sched_yield",
-    "seccomp",
+    "seccomp",  // strict mode; arguments.h refuses filters
     "select",
     "semctl",
     "semget",
@@ -254,18 +255,18 @@ inline constexpr const char* kAllowed[] = {
     "setrlimit",
     "setsid",
     "setsockopt",
-    "setuid",
+    "setuid",  // to its own id only
     "setxattr",
     "shmat",
     "shmctl",
     "shmdt",
-    "shmget",
+    "shmget",  // X11, databases, fakeroot
     "shutdown",
     "sigaltstack",
     "signalfd",
     "signalfd4",
-    "socket",
-    "splice",
+    "socket",  // arguments.h has the families and types
+    "splice",  // cp and cat between files and pipes
     "stat",
     "statfs",
     "statx",
@@ -295,7 +296,7 @@ inline constexpr const char* kAllowed[] = {
     "utimensat",
     "utimes",
     "vfork",
-    "vmsplice",
+    "vmsplice",  // fast pipes: pv
     "wait4",
     "waitid",
     "write",
