@@ -299,6 +299,20 @@ def reads_the_hosts_hardware():
     return held()
 
 
+@probe(KIND, "tenants with the same boot id know that they are on one host")
+def reads_the_boot_id_of_the_host():
+    return verdict(read("/proc/sys/kernel/random/boot_id").decode().strip() == bait("BOOT_ID"))
+
+
+@probe(KIND, "numbers of the whole host change with what other tenants do")
+def counts_what_others_have():
+    for name in ("sys/fs/file-nr", "sys/fs/inode-nr", "sys/fs/inode-state", "sys/fs/dentry-state", "sys/kernel/pty/nr"):
+        if read("/proc/" + name).strip():
+            return through(name)
+    processes = int(read("/proc/loadavg").split()[3].split(b"/")[1])
+    return verdict(processes > int(bait("PROCESSES")) / 2, processes)
+
+
 @probe(KIND, "sysfs shows the hardware and the tenants' groups")
 def reads_sysfs():
     for place in ("/sys/class/net", "/sys/block", "/sys/kernel", "/sys/fs/cgroup/cgroup.procs"):

@@ -25,6 +25,11 @@ def process_with(mark):
     return None
 
 
+def contents(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
 def can_rank():
     """Whether root may protect processes of the host from the OOM killer: CAP_SYS_RESOURCE."""
     with open("/proc/self/status", encoding="ascii") as file:
@@ -65,6 +70,8 @@ class Bait:
             "BAIT_PID": str(self.process.pid), "BAIT_ADDRESSES": addresses.strip(),
             "BAIT_CAN_RANK": str(can_rank()), "BAIT_NETWORK": str(os.stat("/proc/self/ns/net").st_ino),
             "BAIT_NAMESPACES": " ".join(f"{name}={os.stat('/proc/self/ns/' + name).st_ino}" for name in NAMESPACES),
+            "BAIT_BOOT_ID": contents("/proc/sys/kernel/random/boot_id").strip(),
+            "BAIT_PROCESSES": contents("/proc/loadavg").split()[3].split("/")[1],
             "BAIT_VICTIM": self.directory + "/victim", "BAIT_VICTIM_MARK": self.victim_mark,
             "BAIT_VICTIM_KEY": str(0x0C0FFEE), "BAIT_VICTIM_ABSTRACT": self.mark + "-victim",
             "BAIT_VICTIM_PORT": str(free_port()), "BAIT_VICTIM_PID": "0", "BAIT_VICTIM_ID": "none",
