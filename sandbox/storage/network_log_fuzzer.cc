@@ -36,9 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& event : *events) {
     CHECK(event.number() > 1);
   }
-  const std::string times = *directory + "/" + sandbox::kTerminalTimes;
+  const std::string execution = *directory + "/e1";
+  const std::string times = execution + sandbox::kTerminalTimes;
   Write(times, data, size);
-  const auto read = sandbox::ReadTerminalTimes(times, 1, 100);
+  const auto read = sandbox::ReadTerminalTimes(execution, 1, 100);
   CHECK(!read.ok() ||
         (read->size() + 1) * sizeof(sandbox::TerminalTime) <= size ||
         read->empty());

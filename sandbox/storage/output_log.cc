@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -63,33 +62,28 @@ absl::Status LimitPreallocation(int file) {
 
 }  // namespace
 
-absl::StatusOr<OutputLogWriter> OutputLogWriter::Create(
-    int directory, const std::string& name) {
-  UniqueFd file(::openat(directory, name.c_str(),
-                         O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                         0600));
-  if (!file.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("create log ", name));
-  }
-  RETURN_IF_ERROR(LimitPreallocation(file.get()));
-  // The page is written, not only the size set: a store to an allocated page
-  // cannot fault on a full disk.
-  char header[OutputLogHeader::kSize] = {};
-  std::memcpy(header, OutputLogHeader::kMagic, sizeof(OutputLogHeader::kMagic));
-  const ssize_t written = ::pwrite(file.get(), header, sizeof(header), 0);
-  if (written != static_cast<ssize_t>(sizeof(header))) {
-    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC,
-                               absl::StrCat("write log ", name));
-  }
-  ASSIGN_OR_RETURN(OutputLogHeader mapped,
-                   OutputLogHeader::Map(file.get(), /*writable=*/true));
-  return OutputLogWriter(std::move(file), std::move(mapped));
-}
-
-OutputLogWriter::OutputLogWriter(UniqueFd file, OutputLogHeader header)
+OutputLogWriter::OutputLogWriter(std::shared_ptr<ExecutionFile> file,
+                                 wire::Stream stream)
     : file_(std::move(file)),
-      header_(std::move(header)),
+      place_(&PlaceOf(stream)),
+      header_(file_->page(), place_->header),
       step_(Step(retain_bytes_)) {}
+
+absl::StatusOr<LogPiece> OutputLogWriter::PieceFor(uint64_t offset) {
+  if (offset >= place_->window_size && !rest_.valid()) {
+    const std::string path = absl::StrCat(file_->path(), place_->suffix);
+    // The deletion of an execution of the same name may have left one.
+    UniqueFd rest(::open(path.c_str(),
+                         O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                         0600));
+    if (!rest.valid()) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("create ", path));
+    }
+    RETURN_IF_ERROR(LimitPreallocation(rest.get()));
+    rest_ = std::move(rest);
+  }
+  return PieceAt(files(), *place_, offset);
+}
 
 void OutputLogWriter::NoteStart(int64_t start_time_ns) {
   if (StoreMapped(&header_->start, static_cast<uint64_t>(start_time_ns))) {
@@ -135,9 +129,10 @@ absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
     return PublishMoved();
   }
   RETURN_IF_ERROR(CheckHoles());
-  auto position = static_cast<off_t>(OutputLogHeader::kSize + state_.end);
-  const ssize_t moved = ::splice(pipe, nullptr, file_.get(), &position,
-                                 std::min(limit, Room()), SPLICE_F_NONBLOCK);
+  ASSIGN_OR_RETURN(LogPiece piece, PieceFor(state_.end));
+  const size_t most = std::min<uint64_t>({limit, Room(), piece.size});
+  const ssize_t moved = ::splice(pipe, nullptr, piece.file, &piece.position,
+                                 most, SPLICE_F_NONBLOCK);
   if (moved < 0) {
     if (errno == EAGAIN || errno == EINTR) {
       return absl::UnavailableError("pipe is empty");
@@ -150,11 +145,11 @@ absl::StatusOr<size_t> OutputLogWriter::AppendFromPipe(int pipe, size_t limit) {
 
 absl::Status OutputLogWriter::Append(const char* data, size_t size) {
   RETURN_IF_ERROR(CheckHoles());
-  const uint64_t end = state_.end;
   for (size_t done = 0; done < size;) {
+    ASSIGN_OR_RETURN(const LogPiece piece, PieceFor(state_.end + done));
     const ssize_t written =
-        ::pwrite(file_.get(), data + done, size - done,
-                 static_cast<off_t>(OutputLogHeader::kSize + end + done));
+        ::pwrite(piece.file, data + done,
+                 std::min<uint64_t>(size - done, piece.size), piece.position);
     if (written == 0 || (written < 0 && errno != EINTR)) {
       return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC, "write(log)");
     }
@@ -288,11 +283,7 @@ absl::Status OutputLogWriter::Punch() {
     return absl::OkStatus();
   }
   const uint64_t dropped = Dropped();
-  if (::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  static_cast<off_t>(OutputLogHeader::kSize + hole_end_),
-                  static_cast<off_t>(dropped - hole_end_)) != 0) {
-    return absl::ErrnoToStatus(errno, "fallocate(log, punch a hole)");
-  }
+  RETURN_IF_ERROR(PunchLog(files(), *place_, hole_end_, dropped));
   hole_end_ = dropped;
   return absl::OkStatus();
 }

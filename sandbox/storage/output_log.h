@@ -1,12 +1,11 @@
-// One output stream of one execution, on disk: a header of 4096 bytes, and then
-// the stream's bytes, each at 4096 + its offset. Bytes that retention drops
-// become a hole in the file, so that offsets never change and disk use stays
-// bounded.
+// One output stream of one execution, on disk. execution_layout.h says where
+// its bytes lie. Bytes that retention drops become a hole in their file, so
+// that offsets never change and disk use stays bounded.
 //
 // The one writer (the supervisor) and any number of readers in other processes
-// map the header:
+// map the header, which has 64 bytes:
 //
-//   byte  0  char[8]  magic "corral\0\1"
+//   byte  0  8 bytes of no meaning
 //         8  u64      begin: offset of the first byte kept
 //        16  u64      end: one past the last byte written
 //        24  u64      closed: 1 at the end of stream
@@ -16,7 +15,6 @@
 //                     undefined then
 //        56  u64      start: when the command began to run, in nanoseconds
 //                     since 1970; 0: not yet, or another of its logs has it
-//        64  ...      0
 //
 // Numbers are little-endian and aligned, written with release order after the
 // data and read with acquire order. The writer moves `begin` or `gap_end`
@@ -32,12 +30,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sandbox/base/mutex.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
+#include "sandbox/storage/execution_layout.h"
+#include "sandbox/storage/log_pieces.h"
+#include "sandbox/storage/mapped_page.h"
 
 namespace sandbox {
 
@@ -58,22 +64,14 @@ struct OutputLogState {
 // corral.v1.OutputPolicy.
 enum class Overflow { kDropOldest, kBlock, kHeadAndTail, kKill };
 
-// The header page of a log, mapped.
+// The header of a log, in a mapped page.
 class OutputLogHeader {
  public:
-  static constexpr size_t kSize = 4096;
-  static constexpr char kMagic[8] = {'c', 'o', 'r', 'r', 'a', 'l', '\0', '\1'};
+  OutputLogHeader(std::shared_ptr<MappedPage> page, size_t position)
+      : page_(std::move(page)), fields_(page_->At<Fields>(position)) {}
 
-  OutputLogHeader() = default;
-  OutputLogHeader(OutputLogHeader&& other) noexcept;
-  OutputLogHeader& operator=(OutputLogHeader&& other) noexcept;
-  ~OutputLogHeader();
-
-  // Maps the first page of `fd`, writable or not.
-  static absl::StatusOr<OutputLogHeader> Map(int fd, bool writable);
-
-  struct Page {
-    char magic[8];
+  struct Fields {
+    uint64_t unused;
     std::atomic<uint64_t> begin;
     std::atomic<uint64_t> end;
     std::atomic<uint64_t> closed;
@@ -82,15 +80,34 @@ class OutputLogHeader {
     std::atomic<uint64_t> expired;
     std::atomic<uint64_t> start;
   };
-  Page* operator->() const { return page_; }
+  Fields* operator->() const { return fields_; }
 
   // Loads all fields, in an order that keeps them consistent. Fails if the disk
   // does not deliver the page.
   absl::StatusOr<OutputLogState> Load() const;
 
  private:
-  explicit OutputLogHeader(Page* page) : page_(page) {}
-  Page* page_ = nullptr;
+  std::shared_ptr<MappedPage> page_;
+  Fields* fields_;
+};
+
+// A log, opened by those who are not its writer.
+struct OpenedLog {
+  // Opens the log of `stream` of the execution whose file, or directory, is
+  // `execution`. `access` as for open(2). May wait for the disk. NotFound:
+  // there is none. DataLoss: it is no log.
+  static absl::StatusOr<OpenedLog> Open(const std::string& execution,
+                                        wire::Stream stream, int access);
+  // Opens the file with the rest, if the place has one. NotFound: there is no
+  // such file, or the execution was deleted.
+  absl::StatusOr<UniqueFd> OpenRest(int access) const;
+
+  // With the header.
+  UniqueFd file;
+  const LogPlace* place;
+  OutputLogHeader header;
+  // The path of the execution.
+  std::string path;
 };
 
 // Appends to a log. Keeps at least retain_bytes, as the policy says, and drops
@@ -100,9 +117,8 @@ class OutputLogWriter {
   // The bytes that Trim() always keeps.
   static constexpr uint64_t kMinRetained = uint64_t{64} << 10;
 
-  // Creates `name` in the directory. Fails with AlreadyExists if it exists.
-  static absl::StatusOr<OutputLogWriter> Create(int directory,
-                                                const std::string& name);
+  // The log of `stream` in a file that has had none of it yet.
+  OutputLogWriter(std::shared_ptr<ExecutionFile> file, wire::Stream stream);
 
   // Persists the start time, for recovery after the supervisor and its record
   // of the end are lost. Does nothing on a disk that has failed.
@@ -153,9 +169,11 @@ class OutputLogWriter {
   uint64_t droppable_bytes() const;
 
  private:
-  OutputLogWriter(UniqueFd file, OutputLogHeader header);
-  // Moves the end behind the next `size` bytes of the file, so that readers see
-  // them.
+  // Returns where the bytes from `offset` on go. Makes the file with the rest
+  // when it is needed.
+  absl::StatusOr<LogPiece> PieceFor(uint64_t offset);
+  LogFiles files() const { return {file_->fd(), rest_.get()}; }
+  // Lets readers see the `size` bytes in the file after the end.
   absl::Status Publish(size_t size);
   // Publishes the bytes that were moved from a pipe, and returns how many.
   absl::StatusOr<size_t> PublishMoved();
@@ -171,8 +189,11 @@ class OutputLogWriter {
   // written.
   absl::Status CheckHoles();
 
-  UniqueFd file_;
+  std::shared_ptr<ExecutionFile> file_;
+  const LogPlace* place_;
   OutputLogHeader header_;
+  // The file with the rest, once it is needed.
+  UniqueFd rest_;
   // The content of the header.
   OutputLogState state_;
   // Bytes from a pipe that are in the file after the end, until readers may see
@@ -199,45 +220,65 @@ class OutputLogWriter {
 // never return a value.
 class OutputLogReader {
  public:
-  // May wait for the disk.
-  static absl::StatusOr<OutputLogReader> Open(const std::string& path);
+  // Opens the log of `stream` of the execution whose file, or directory, is
+  // `execution`. May wait for the disk. NotFound: there is none.
+  static absl::StatusOr<OutputLogReader> Open(const std::string& execution,
+                                              wire::Stream stream);
 
   // Fails if the disk does not deliver the header.
-  absl::StatusOr<OutputLogState> state() const { return header_.Load(); }
+  absl::StatusOr<OutputLogState> state() const { return log_.header.Load(); }
   absl::StatusOr<std::optional<OutputLogState>> TryState() const;
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
-  // Returns how many; 0 at the end of the written bytes. Fails with OutOfRange
-  // if the byte at `offset` is not kept, also if it was dropped during the
-  // read, and with DataLoss if the file ends before bytes that the header
-  // promises. TryRead() returns fewer bytes if only these are in memory.
+  // Returns how many; 0 at the end of what is written. OutOfRange: the byte at
+  // `offset` is not kept, also if it was dropped during the read. DataLoss: the
+  // file ends before bytes that the header promises. NotFound: the execution
+  // was deleted. TryRead() returns fewer bytes if only these are in memory.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
   absl::StatusOr<std::optional<size_t>> TryRead(uint64_t offset, char* buffer,
                                                 size_t size) const;
 
+  // Returns when the files were last written, in seconds since 1970. May wait
+  // for the disk.
+  absl::StatusOr<int64_t> WriteTime() const;
+
  private:
-  OutputLogReader(UniqueFd file, OutputLogHeader header);
+  // The file with the rest, which readers open when they first need it.
+  struct Rest {
+    Mutex mutex;
+    UniqueFd file ABSL_GUARDED_BY(mutex);
+  };
+
+  explicit OutputLogReader(OpenedLog log)
+      : log_(std::move(log)), rest_(std::make_unique<Rest>()) {}
   // True if the header can be loaded without waiting.
   absl::StatusOr<bool> HeaderIsInMemory() const;
   // The number of those `size` bytes at `offset` that have been written.
   absl::StatusOr<size_t> Available(uint64_t offset, size_t size) const;
+  // Returns the files. The one with the rest is opened if `open_rest` says so
+  // and nobody has done it.
+  absl::StatusOr<LogFiles> Files(bool open_rest) const;
+  // Reads bytes that have been written. No value: it would have to wait.
+  absl::StatusOr<std::optional<size_t>> ReadPieces(uint64_t offset,
+                                                   char* buffer, size_t size,
+                                                   bool wait) const;
   // Returns how many of the `got` bytes that were read at `offset` are valid.
   // Fails as Read() does.
   absl::StatusOr<size_t> Check(uint64_t offset, size_t wanted,
                                size_t got) const;
 
-  UniqueFd file_;
-  OutputLogHeader header_;
+  OpenedLog log_;
+  std::unique_ptr<Rest> rest_;
 };
 
 // Discards all bytes of a log, but not its end offset. For the log of an
-// execution that has ended; any process may call it, also repeatedly. Fails
-// with NotFound if there is no such log.
-absl::Status ExpireOutputLog(const std::string& path);
+// execution that has ended; any process may call it, also repeatedly. NotFound:
+// there is no such log.
+absl::Status ExpireOutputLog(const std::string& execution, wire::Stream stream);
 
 // Recovers a log whose host went down while it was written: cuts the bytes that
 // did not reach the disk, and closes it. No process may have it open.
-absl::Status CutOutputLog(const std::string& path);
+absl::Status CutOutputLog(const std::string& execution, wire::Stream stream);
 
 }  // namespace sandbox
 

@@ -12,13 +12,14 @@
 #include "absl/status/statusor.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_layout.h"
 #include "sandbox/storage/output_log.h"
 
 namespace {
 
 void ReadAll(const std::string& path, size_t size) {
   const absl::StatusOr<sandbox::OutputLogReader> log =
-      sandbox::OutputLogReader::Open(path);
+      sandbox::OutputLogReader::Open(path, sandbox::wire::STDOUT);
   if (!log.ok()) {
     return;
   }
@@ -41,27 +42,35 @@ void ReadAll(const std::string& path, size_t size) {
   LOG(FATAL) << "the log has more bytes than its file";
 }
 
+std::string MakeFile() {
+  std::string path = "/dev/shm/output_log_XXXXXX";
+  const sandbox::UniqueFd file(::mkstemp(path.data()));
+  CHECK(file.valid());
+  return path;
+}
+
+void Write(const sandbox::UniqueFd& file, const void* data, size_t size,
+           size_t position) {
+  CHECK(::pwrite(file.get(), data, size, static_cast<off_t>(position)) ==
+        static_cast<ssize_t>(size));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // A log is opened without following links, so it cannot be a memfd below
-  // /proc/self/fd.
-  std::string path = "/dev/shm/output_log_XXXXXX";
-  const sandbox::UniqueFd file(::mkostemp(path.data(), O_CLOEXEC));
-  CHECK(file.valid());
-  // The seeds have the fields of a header, and then output.
-  constexpr size_t kFields = sizeof(sandbox::OutputLogHeader::Page);
+  static const std::string path = MakeFile();
+  const sandbox::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  // The seeds have the fields of a header, and then output of the window.
+  constexpr size_t kFields = sizeof(sandbox::OutputLogHeader::Fields);
   const size_t fields = std::min(size, kFields);
-  CHECK(::pwrite(file.get(), data, fields, 0) == static_cast<ssize_t>(fields));
-  if (size > kFields) {
-    CHECK(::pwrite(file.get(), data + kFields, size - kFields,
-                   sandbox::OutputLogHeader::kSize) ==
-          static_cast<ssize_t>(size - kFields));
-  }
+  CHECK(::ftruncate(file.get(), 0) == 0);
+  Write(file, sandbox::ExecutionHeader::kMagic,
+        sizeof(sandbox::ExecutionHeader::kMagic), 0);
+  Write(file, data, fields, sandbox::kOutputPlace.header);
+  Write(file, data + fields, size - fields, sandbox::kOutputPlace.window);
   ReadAll(path, size);
-  if (sandbox::CutOutputLog(path).ok()) {
+  if (sandbox::CutOutputLog(path, sandbox::wire::STDOUT).ok()) {
     ReadAll(path, size);
   }
-  CHECK(::unlink(path.c_str()) == 0);
   return 0;
 }

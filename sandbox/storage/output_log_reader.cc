@@ -1,7 +1,6 @@
 // The header of a log, and OutputLogReader.
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -9,35 +8,41 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/mapped_word.h"
 #include "sandbox/storage/output_log.h"
 
 namespace sandbox {
 namespace {
 
-static_assert(sizeof(OutputLogHeader::Page) == 64, "the file's format");
+static_assert(sizeof(OutputLogHeader::Fields) == 64, "the file's format");
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+// Begins the log of an earlier supervisor.
+constexpr char kDirectoryMagic[8] = {'c', 'o', 'r', 'r', 'a', 'l', '\0', '\1'};
 
 absl::Status Unreadable() {
   return absl::ErrnoToStatus(EIO, "load(log header)");
 }
 
-off_t Position(uint64_t offset) {
-  return static_cast<off_t>(OutputLogHeader::kSize + offset);
-}
-
-// Reads those of the `size` bytes at `position` that are in memory. Returns no
-// value if none is, or if the file system cannot read without waiting.
-absl::StatusOr<std::optional<size_t>> ReadInMemory(int file, off_t position,
+// Reads those of the `size` bytes at the begin of `piece` that are in memory.
+// No value: none is, the file is not open, or the file system cannot read
+// without waiting.
+absl::StatusOr<std::optional<size_t>> ReadInMemory(const LogPiece& piece,
                                                    char* buffer, size_t size) {
+  if (piece.file < 0) {
+    return std::optional<size_t>();
+  }
   const iovec vector = {buffer, size};
-  const ssize_t got = ::preadv2(file, &vector, 1, position, RWF_NOWAIT);
+  const ssize_t got =
+      ::preadv2(piece.file, &vector, 1, piece.position, RWF_NOWAIT);
   if (got >= 0) {
     return std::optional<size_t>(static_cast<size_t>(got));
   }
@@ -47,50 +52,20 @@ absl::StatusOr<std::optional<size_t>> ReadInMemory(int file, off_t position,
   return absl::ErrnoToStatus(errno, "read(log)");
 }
 
+absl::StatusOr<std::optional<size_t>> ReadFromDisk(const LogPiece& piece,
+                                                   char* buffer, size_t size) {
+  const ssize_t got = ::pread(piece.file, buffer, size, piece.position);
+  if (got < 0) {
+    return absl::ErrnoToStatus(errno, "read(log)");
+  }
+  return std::optional<size_t>(static_cast<size_t>(got));
+}
+
 bool InGap(const OutputLogState& state, uint64_t offset) {
   return state.gap_begin <= offset && offset < state.gap_end;
 }
 
 }  // namespace
-
-OutputLogHeader::OutputLogHeader(OutputLogHeader&& other) noexcept
-    : page_(std::exchange(other.page_, nullptr)) {}
-
-OutputLogHeader& OutputLogHeader::operator=(OutputLogHeader&& other) noexcept {
-  std::swap(page_, other.page_);
-  return *this;
-}
-
-OutputLogHeader::~OutputLogHeader() {
-  if (page_ != nullptr) {
-    ::munmap(page_, kSize);
-  }
-}
-
-absl::StatusOr<OutputLogHeader> OutputLogHeader::Map(int fd, bool writable) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0) {
-    return absl::ErrnoToStatus(errno, "fstat(log)");
-  }
-  if (status.st_size < static_cast<off_t>(kSize)) {
-    return absl::DataLossError("log without a whole header");
-  }
-  void* page =
-      ::mmap(nullptr, kSize, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-             MAP_SHARED, fd, 0);
-  if (page == MAP_FAILED) {
-    return absl::ErrnoToStatus(errno, "mmap(log)");
-  }
-  OutputLogHeader header(static_cast<Page*>(page));
-  uint64_t magic;
-  if (!LoadMapped(*static_cast<std::atomic<uint64_t>*>(page), &magic)) {
-    return Unreadable();
-  }
-  if (std::memcmp(&magic, kMagic, sizeof(kMagic)) != 0) {
-    return absl::DataLossError("not a log");
-  }
-  return header;
-}
 
 absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   // `closed` is loaded before `end`: once it is set, the end is final.
@@ -101,11 +76,13 @@ absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   uint64_t gap_begin;
   uint64_t begin;
   uint64_t start;
-  if (!LoadMapped(page_->closed, &closed) || !LoadMapped(page_->end, &end) ||
-      !LoadMapped(page_->expired, &expired) ||
-      !LoadMapped(page_->gap_end, &gap_end) ||
-      !LoadMapped(page_->gap_begin, &gap_begin) ||
-      !LoadMapped(page_->begin, &begin) || !LoadMapped(page_->start, &start)) {
+  if (!LoadMapped(fields_->closed, &closed) ||
+      !LoadMapped(fields_->end, &end) ||
+      !LoadMapped(fields_->expired, &expired) ||
+      !LoadMapped(fields_->gap_end, &gap_end) ||
+      !LoadMapped(fields_->gap_begin, &gap_begin) ||
+      !LoadMapped(fields_->begin, &begin) ||
+      !LoadMapped(fields_->start, &start)) {
     return Unreadable();
   }
   OutputLogState state;
@@ -124,23 +101,68 @@ absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   return state;
 }
 
-absl::StatusOr<OutputLogReader> OutputLogReader::Open(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("open log ", path));
+absl::StatusOr<OpenedLog> OpenedLog::Open(const std::string& execution,
+                                          wire::Stream stream, int access) {
+  const std::string in_directory =
+      absl::StrCat(execution, "/", LogName(stream));
+  const int flags = access | O_CLOEXEC | O_NOFOLLOW;
+  UniqueFd file(::open(execution.c_str(), flags));
+  struct stat status = {};
+  const bool directory = file.valid() ? ::fstat(file.get(), &status) == 0 &&
+                                            S_ISDIR(status.st_mode)
+                                      : errno == EISDIR;
+  if (directory) {
+    file.Reset(::open(in_directory.c_str(), flags));
   }
-  ASSIGN_OR_RETURN(OutputLogHeader header,
-                   OutputLogHeader::Map(file.get(), /*writable=*/false));
-  return OutputLogReader(std::move(file), std::move(header));
+  if (!file.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open log ", execution));
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<MappedPage> page,
+                   MappedPage::Map(file.get(), /*writable=*/false));
+  uint64_t magic;
+  if (!LoadMapped(*page->At<std::atomic<uint64_t>>(0), &magic)) {
+    return Unreadable();
+  }
+  if (std::memcmp(&magic, directory ? kDirectoryMagic : ExecutionHeader::kMagic,
+                  sizeof(magic)) != 0) {
+    return absl::DataLossError(absl::StrCat(execution, " has no log"));
+  }
+  const LogPlace& place = directory ? kDirectoryPlace : PlaceOf(stream);
+  return OpenedLog{std::move(file), &place,
+                   OutputLogHeader(std::move(page), place.header), execution};
 }
 
-OutputLogReader::OutputLogReader(UniqueFd file, OutputLogHeader header)
-    : file_(std::move(file)), header_(std::move(header)) {}
+absl::StatusOr<UniqueFd> OpenedLog::OpenRest(int access) const {
+  const std::string rest = absl::StrCat(path, place->suffix);
+  UniqueFd opened(::open(rest.c_str(), access | O_CLOEXEC | O_NOFOLLOW));
+  if (!opened.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", rest));
+  }
+  // An execution whose file is removed may have been followed by another of the
+  // same name, whose file this is.
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0 || status.st_nlink == 0) {
+    return absl::NotFoundError(absl::StrCat(path, " was deleted"));
+  }
+  return opened;
+}
+
+absl::StatusOr<OutputLogReader> OutputLogReader::Open(
+    const std::string& execution, wire::Stream stream) {
+  ASSIGN_OR_RETURN(OpenedLog log, OpenedLog::Open(execution, stream, O_RDONLY));
+  ASSIGN_OR_RETURN(const OutputLogState state, log.header.Load());
+  const bool has_rest = state.end > log.place->window_size;
+  OutputLogReader reader(std::move(log));
+  // Now, since the execution may be deleted before it is read.
+  RETURN_IF_ERROR(reader.Files(has_rest).status());
+  return reader;
+}
 
 absl::StatusOr<bool> OutputLogReader::HeaderIsInMemory() const {
-  char magic[sizeof(OutputLogHeader::kMagic)];
-  ASSIGN_OR_RETURN(const std::optional<size_t> got,
-                   ReadInMemory(file_.get(), 0, magic, sizeof(magic)));
+  char magic[sizeof(ExecutionHeader::kMagic)];
+  ASSIGN_OR_RETURN(
+      const std::optional<size_t> got,
+      ReadInMemory({log_.file.get(), 0, sizeof(magic)}, magic, sizeof(magic)));
   return got.has_value();
 }
 
@@ -156,14 +178,9 @@ absl::StatusOr<std::optional<OutputLogState>> OutputLogReader::TryState()
 absl::StatusOr<size_t> OutputLogReader::Read(uint64_t offset, char* buffer,
                                              size_t size) const {
   ASSIGN_OR_RETURN(const size_t wanted, Available(offset, size));
-  if (wanted == 0) {
-    return Check(offset, 0, 0);
-  }
-  const ssize_t got = ::pread(file_.get(), buffer, wanted, Position(offset));
-  if (got < 0) {
-    return absl::ErrnoToStatus(errno, "read(log)");
-  }
-  return Check(offset, wanted, static_cast<size_t>(got));
+  ASSIGN_OR_RETURN(const std::optional<size_t> got,
+                   ReadPieces(offset, buffer, wanted, /*wait=*/true));
+  return Check(offset, wanted, got.value_or(0));
 }
 
 absl::StatusOr<std::optional<size_t>> OutputLogReader::TryRead(
@@ -173,21 +190,72 @@ absl::StatusOr<std::optional<size_t>> OutputLogReader::TryRead(
     return std::optional<size_t>();
   }
   ASSIGN_OR_RETURN(const size_t wanted, Available(offset, size));
-  if (wanted == 0) {
-    return Check(offset, 0, 0);
-  }
   ASSIGN_OR_RETURN(const std::optional<size_t> got,
-                   ReadInMemory(file_.get(), Position(offset), buffer, wanted));
+                   ReadPieces(offset, buffer, wanted, /*wait=*/false));
   if (!got.has_value()) {
     return got;
   }
   return Check(offset, wanted, *got);
 }
 
+absl::StatusOr<std::optional<size_t>> OutputLogReader::ReadPieces(
+    uint64_t offset, char* buffer, size_t size, bool wait) const {
+  ASSIGN_OR_RETURN(const LogFiles files,
+                   Files(wait && offset + size > log_.place->window_size));
+  size_t done = 0;
+  while (done < size) {
+    const LogPiece piece = PieceAt(files, *log_.place, offset + done);
+    const size_t wanted = std::min<uint64_t>(size - done, piece.size);
+    ASSIGN_OR_RETURN(const std::optional<size_t> got,
+                     wait ? ReadFromDisk(piece, buffer + done, wanted)
+                          : ReadInMemory(piece, buffer + done, wanted));
+    if (!got.has_value()) {
+      return done > 0 ? std::optional<size_t>(done) : got;
+    }
+    done += *got;
+    if (*got < wanted) {
+      break;
+    }
+  }
+  return std::optional<size_t>(done);
+}
+
+absl::StatusOr<LogFiles> OutputLogReader::Files(bool open_rest) const {
+  if (log_.place->suffix == nullptr) {
+    return LogFiles{log_.file.get(), log_.file.get()};
+  }
+  {
+    MutexLock lock(&rest_->mutex);
+    if (!open_rest || rest_->file.valid()) {
+      return LogFiles{log_.file.get(), rest_->file.get()};
+    }
+  }
+  // Without the lock, for which TryRead() would wait as long as for the disk.
+  ASSIGN_OR_RETURN(UniqueFd opened, log_.OpenRest(O_RDONLY));
+  MutexLock lock(&rest_->mutex);
+  if (!rest_->file.valid()) {
+    rest_->file = std::move(opened);
+  }
+  return LogFiles{log_.file.get(), rest_->file.get()};
+}
+
+absl::StatusOr<int64_t> OutputLogReader::WriteTime() const {
+  ASSIGN_OR_RETURN(const LogFiles files, Files(/*open_rest=*/false));
+  int64_t last = 0;
+  for (const int file : {files.first, files.rest}) {
+    struct stat status = {};
+    if (file >= 0 && ::fstat(file, &status) != 0) {
+      return absl::ErrnoToStatus(errno, "fstat(log)");
+    }
+    last = std::max<int64_t>(last, status.st_mtime);
+  }
+  return last;
+}
+
 absl::StatusOr<size_t> OutputLogReader::Available(uint64_t offset,
                                                   size_t size) const {
   uint64_t end;
-  if (!LoadMapped(header_->end, &end)) {
+  if (!LoadMapped(log_.header->end, &end)) {
     return Unreadable();
   }
   return offset >= end ? 0 : std::min<uint64_t>(size, end - offset);
@@ -195,7 +263,7 @@ absl::StatusOr<size_t> OutputLogReader::Available(uint64_t offset,
 
 absl::StatusOr<size_t> OutputLogReader::Check(uint64_t offset, size_t wanted,
                                               size_t got) const {
-  ASSIGN_OR_RETURN(const OutputLogState now, header_.Load());
+  ASSIGN_OR_RETURN(const OutputLogState now, log_.header.Load());
   if (offset < now.begin) {
     return absl::OutOfRangeError(
         absl::StrCat("offset ", offset, " is below what is kept, ", now.begin));

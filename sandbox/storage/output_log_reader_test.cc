@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
@@ -27,14 +28,15 @@ using ::tests::IsOk;
 using ::tests::StatusIs;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr off_t kHeader = 4096;
+// Where the header and the output begin.
+constexpr off_t kHeader = 64;
+constexpr off_t kWindow = 4096;
 
 class OutputLogReaderTest : public ::testing::Test {
  protected:
   OutputLogReaderTest()
-      : directory_(::open(path_.c_str(), O_PATH | O_CLOEXEC)),
-        writer_(*OutputLogWriter::Create(directory_.get(), "stdout")),
-        reader_(*OutputLogReader::Open(log_)) {}
+      : writer_(*ExecutionFile::Create(log_), wire::STDOUT),
+        reader_(*OutputLogReader::Open(log_, wire::STDOUT)) {}
   ~OutputLogReaderTest() override { std::filesystem::remove_all(path_); }
 
   static std::string MakeDirectory() {
@@ -55,13 +57,12 @@ class OutputLogReaderTest : public ::testing::Test {
   // Sets the 8 bytes at `position` of the header.
   void SetHeader(off_t position, uint64_t value) {
     const UniqueFd file(::open(log_.c_str(), O_RDWR | O_CLOEXEC));
-    ASSERT_EQ(::pwrite(file.get(), &value, sizeof(value), position),
+    ASSERT_EQ(::pwrite(file.get(), &value, sizeof(value), kHeader + position),
               static_cast<ssize_t>(sizeof(value)));
   }
 
   const std::string path_ = MakeDirectory();
-  const std::string log_ = path_ + "/stdout";
-  const UniqueFd directory_;
+  const std::string log_ = path_ + "/e1";
   OutputLogWriter writer_;
   OutputLogReader reader_;
   char buffer_[100];
@@ -71,7 +72,7 @@ TEST_F(OutputLogReaderTest, ReadsNothingBeyondTheEnd) {
   Write("text");
   // Bytes that were written but not published.
   const UniqueFd file(::open(log_.c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_EQ(::pwrite(file.get(), "more", 4, kHeader + 4), 4);
+  ASSERT_EQ(::pwrite(file.get(), "more", 4, kWindow + 4), 4);
   EXPECT_EQ(*Read(2), 2u);
   EXPECT_EQ(*Read(4), 0u);
   EXPECT_EQ(*Read(5), 0u);
@@ -87,18 +88,19 @@ TEST_F(OutputLogReaderTest, ReportsNoBeginBeyondTheEnd) {
 
 TEST_F(OutputLogReaderTest, ReportsThatBytesAreMissing) {
   Write("text");
-  ASSERT_EQ(::truncate(log_.c_str(), kHeader + 2), 0);
+  ASSERT_EQ(::truncate(log_.c_str(), kWindow + 2), 0);
   EXPECT_EQ(*Read(0), 2u);
   EXPECT_THAT(Read(2).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shorter")));
 }
 
 TEST_F(OutputLogReaderTest, RefusesAFileThatIsNotALog) {
-  const UniqueFd file(::openat(directory_.get(), "other",
-                               O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  ASSERT_EQ(::ftruncate(file.get(), 2 * kHeader), 0);
-  EXPECT_THAT(OutputLogReader::Open(path_ + "/other").status(),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("not a log")));
+  const std::string other = path_ + "/other";
+  const UniqueFd file(
+      ::open(other.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  ASSERT_EQ(::ftruncate(file.get(), 2 * kWindow), 0);
+  EXPECT_THAT(OutputLogReader::Open(other, wire::STDOUT).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no log")));
 }
 
 TEST_F(OutputLogReaderTest, SurvivesAHeaderThatCannotBeRead) {
@@ -139,7 +141,7 @@ TEST_F(OutputLogTryReadTest, ReadsNothingAtTheEnd) {
 }
 
 TEST_F(OutputLogTryReadTest, ReturnsTheBytesThatAShortReadDelivers) {
-  ASSERT_EQ(::truncate(log_.c_str(), kHeader + 2), 0);
+  ASSERT_EQ(::truncate(log_.c_str(), kWindow + 2), 0);
   EXPECT_THAT(*TryRead(0), Optional(size_t{2}));
   EXPECT_THAT(TryRead(2).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shorter")));
@@ -150,6 +152,8 @@ TEST_F(OutputLogTryReadTest, ChecksWhatIsKept) {
   const std::string block(4 * kMiB, 'x');
   ASSERT_NO_FATAL_FAILURE(Write(block));
   const OutputLogState state = *reader_.state();
+  // Opens the file with the bytes after the window.
+  ASSERT_THAT(Read(state.gap_end).status(), IsOk());
   EXPECT_THAT(TryRead(state.gap_begin).status(),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("discarded")));
   EXPECT_THAT(*TryRead(state.gap_begin - 1), Optional(size_t{1}));

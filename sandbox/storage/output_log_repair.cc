@@ -3,7 +3,6 @@
 // SIGBUS.
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,121 +13,196 @@
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/storage/log_pieces.h"
 #include "sandbox/storage/output_log.h"
 
 namespace sandbox {
 namespace {
 
-using Page = OutputLogHeader::Page;
+using Fields = OutputLogHeader::Fields;
 
-struct OpenedLog {
-  UniqueFd file;
+// The bytes that a disk writes at once.
+constexpr uint64_t kSector = 512;
+
+// A log, opened for changes, with all its files.
+struct ChangedLog {
+  static absl::StatusOr<ChangedLog> Open(const std::string& execution,
+                                         wire::Stream stream);
+  absl::Status Store(size_t field, uint64_t value) const;
+
+  OpenedLog log;
+  UniqueFd rest;
+  LogFiles files;
   OutputLogState state;
 };
 
-absl::StatusOr<OpenedLog> OpenLog(const std::string& path) {
-  OpenedLog log;
-  log.file.Reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  if (!log.file.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("open log ", path));
+absl::StatusOr<ChangedLog> ChangedLog::Open(const std::string& execution,
+                                            wire::Stream stream) {
+  ASSIGN_OR_RETURN(OpenedLog log, OpenedLog::Open(execution, stream, O_RDWR));
+  ChangedLog changed{std::move(log), UniqueFd(), {}, {}};
+  ASSIGN_OR_RETURN(changed.state, changed.log.header.Load());
+  changed.files.first = changed.log.file.get();
+  if (changed.log.place->suffix == nullptr) {
+    changed.files.rest = changed.files.first;
+    return changed;
   }
-  ASSIGN_OR_RETURN(const OutputLogHeader header,
-                   OutputLogHeader::Map(log.file.get(), /*writable=*/false));
-  ASSIGN_OR_RETURN(log.state, header.Load());
-  return log;
+  absl::StatusOr<UniqueFd> rest = changed.log.OpenRest(O_RDWR);
+  if (!rest.ok() && !absl::IsNotFound(rest.status())) {
+    return rest.status();
+  }
+  changed.rest = rest.ok() ? *std::move(rest) : UniqueFd();
+  changed.files.rest = changed.rest.get();
+  return changed;
 }
 
-absl::Status Store(const UniqueFd& file, size_t field, uint64_t value) {
+absl::Status ChangedLog::Store(size_t field, uint64_t value) const {
   const ssize_t written =
-      ::pwrite(file.get(), &value, sizeof(value), static_cast<off_t>(field));
+      ::pwrite(files.first, &value, sizeof(value),
+               static_cast<off_t>(log.place->header + field));
   return written == sizeof(value)
              ? absl::OkStatus()
              : absl::ErrnoToStatus(written < 0 ? errno : EIO,
                                    "write(log header)");
 }
 
-absl::Status Punch(const UniqueFd& file, uint64_t begin, uint64_t end) {
-  if (begin < end &&
-      ::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  static_cast<off_t>(OutputLogHeader::kSize + begin),
-                  static_cast<off_t>(end - begin)) != 0) {
-    return absl::ErrnoToStatus(errno, "fallocate(log, punch a hole)");
+// Returns the first byte from `offset` on that is not on the disk. All of them
+// are in the file with the rest.
+absl::StatusOr<uint64_t> FindHole(const ChangedLog& log, uint64_t offset) {
+  if (log.files.rest < 0) {
+    return offset;
   }
-  return absl::OkStatus();
-}
-
-// Returns the first byte at or after `offset` that is not on the disk.
-absl::StatusOr<uint64_t> FindHole(const UniqueFd& file, uint64_t offset) {
-  const off_t hole =
-      ::lseek(file.get(), static_cast<off_t>(OutputLogHeader::kSize + offset),
-              SEEK_HOLE);
+  const LogPiece piece = PieceAt(log.files, *log.log.place, offset);
+  const off_t hole = ::lseek(piece.file, piece.position, SEEK_HOLE);
   if (hole < 0) {
     // ENXIO means that the file ends before `offset`.
     return errno == ENXIO ? absl::StatusOr<uint64_t>(offset)
                           : absl::StatusOr<uint64_t>(absl::ErrnoToStatus(
                                 errno, "lseek(log, SEEK_HOLE)"));
   }
-  return static_cast<uint64_t>(hole) - OutputLogHeader::kSize;
+  return static_cast<uint64_t>(hole) - log.log.place->rest;
 }
 
 // Moves `offset` to the next data, if there is any before `end`.
-absl::Status SkipHole(const UniqueFd& file, uint64_t end, uint64_t* offset) {
-  const off_t data =
-      ::lseek(file.get(), static_cast<off_t>(OutputLogHeader::kSize + *offset),
-              SEEK_DATA);
+absl::Status SkipHole(const ChangedLog& log, uint64_t end, uint64_t* offset) {
+  if (log.files.rest < 0 || *offset < log.log.place->window_size) {
+    return absl::OkStatus();
+  }
+  const LogPiece piece = PieceAt(log.files, *log.log.place, *offset);
+  const off_t data = ::lseek(piece.file, piece.position, SEEK_DATA);
   if (data < 0) {
     return errno == ENXIO ? absl::OkStatus()
                           : absl::ErrnoToStatus(errno, "lseek(log, SEEK_DATA)");
   }
-  const uint64_t begin = static_cast<uint64_t>(data) - OutputLogHeader::kSize;
+  const uint64_t begin = static_cast<uint64_t>(data) - log.log.place->rest;
   *offset = begin < end ? std::max(*offset, begin) : *offset;
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> FindEnd(const UniqueFd& file,
-                                 const OutputLogState& state) {
-  ASSIGN_OR_RETURN(uint64_t hole, FindHole(file, state.begin));
+absl::StatusOr<std::string> ReadWindow(const ChangedLog& log) {
+  const LogPlace& place = *log.log.place;
+  std::string window(std::min(log.state.end, place.window_size), '\0');
+  if (::pread(log.files.first, window.data(), window.size(),
+              static_cast<off_t>(place.window)) < 0) {
+    return absl::ErrnoToStatus(errno, "read(log)");
+  }
+  return window;
+}
+
+// Returns how many bytes of the window are on the disk, at least `synced`. It
+// is written from its begin to its end, so that a sector on the disk has some
+// of what was written, and then zeros. Output that has zeros itself may be cut
+// too early.
+uint64_t FindWindowEnd(const std::string& window, uint64_t synced) {
+  for (uint64_t sector = 0; sector < window.size(); sector += kSector) {
+    const uint64_t sector_end = std::min(sector + kSector, window.size());
+    uint64_t kept = sector_end;
+    while (kept > std::max(sector, synced) && window[kept - 1] == '\0') {
+      --kept;
+    }
+    if (kept < sector_end) {
+      return kept;
+    }
+  }
+  return window.size();
+}
+
+// The same for the bytes after the window.
+absl::StatusOr<uint64_t> FindRestEnd(const ChangedLog& log) {
+  const OutputLogState& state = log.state;
+  ASSIGN_OR_RETURN(
+      uint64_t hole,
+      FindHole(log, std::max(state.begin, log.log.place->window_size)));
   if (state.gap_begin <= hole && hole < state.gap_end) {
-    ASSIGN_OR_RETURN(hole, FindHole(file, state.gap_end));
+    ASSIGN_OR_RETURN(hole, FindHole(log, state.gap_end));
     // The whole tail is missing, so that there is no gap either.
     hole = hole == state.gap_end ? state.gap_begin : hole;
   }
   return std::min(hole, state.end);
 }
 
-absl::Status Cut(const UniqueFd& file, OutputLogState* state) {
-  // The hole may have reached the disk before the header that describes it.
-  RETURN_IF_ERROR(SkipHole(file, state->end, &state->begin));
-  if (state->gap_end != 0) {
-    RETURN_IF_ERROR(SkipHole(file, state->end, &state->gap_end));
+absl::Status Cut(ChangedLog* log, uint64_t synced) {
+  OutputLogState& state = log->state;
+  const uint64_t window_size = log->log.place->window_size;
+  if (state.begin < window_size) {
+    ASSIGN_OR_RETURN(const std::string window, ReadWindow(*log));
+    const uint64_t end = FindWindowEnd(window, synced);
+    const bool dropped = state.end > window_size &&
+                         window.find_first_not_of('\0') == std::string::npos;
+    if (end < window_size && !dropped) {
+      state.end = end;
+      state.gap_end = 0;
+      return absl::OkStatus();
+    }
+    state.begin = dropped ? window_size : state.begin;
   }
-  ASSIGN_OR_RETURN(state->end, FindEnd(file, *state));
-  if (state->end <= state->gap_begin) {
-    state->gap_end = 0;
+  // The hole may have reached the disk before the header that describes it.
+  RETURN_IF_ERROR(SkipHole(*log, state.end, &state.begin));
+  if (state.gap_end != 0) {
+    RETURN_IF_ERROR(SkipHole(*log, state.end, &state.gap_end));
+  }
+  ASSIGN_OR_RETURN(state.end, FindRestEnd(*log));
+  if (state.end <= state.gap_begin) {
+    state.gap_end = 0;
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status ExpireOutputLog(const std::string& path) {
-  ASSIGN_OR_RETURN(const OpenedLog log, OpenLog(path));
-  // Readers load `expired` first, and then ignore `begin`.
-  RETURN_IF_ERROR(Store(log.file, offsetof(Page, expired), 1));
-  RETURN_IF_ERROR(Store(log.file, offsetof(Page, begin), log.state.end));
-  return Punch(log.file, 0, log.state.end);
+// Returns how many bytes of the log the supervisor knew to be on the disk.
+absl::StatusOr<uint64_t> SyncedEnd(const ChangedLog& log) {
+  if (log.log.place->suffix == nullptr) {
+    return 0;
+  }
+  uint64_t synced = 0;
+  const size_t field = offsetof(ExecutionHeader, synced_ends) +
+                       log.log.place->number * sizeof(synced);
+  if (::pread(log.files.first, &synced, sizeof(synced),
+              static_cast<off_t>(field)) != sizeof(synced)) {
+    return absl::ErrnoToStatus(errno, "read(header)");
+  }
+  return synced;
 }
 
-absl::Status CutOutputLog(const std::string& path) {
-  ASSIGN_OR_RETURN(OpenedLog log, OpenLog(path));
+}  // namespace
+
+absl::Status ExpireOutputLog(const std::string& execution,
+                             wire::Stream stream) {
+  ASSIGN_OR_RETURN(const ChangedLog log, ChangedLog::Open(execution, stream));
+  // Readers load `expired` first, and then ignore `begin`.
+  RETURN_IF_ERROR(log.Store(offsetof(Fields, expired), 1));
+  RETURN_IF_ERROR(log.Store(offsetof(Fields, begin), log.state.end));
+  return PunchLog(log.files, *log.log.place, 0, log.state.end);
+}
+
+absl::Status CutOutputLog(const std::string& execution, wire::Stream stream) {
+  ASSIGN_OR_RETURN(ChangedLog log, ChangedLog::Open(execution, stream));
   if (!log.state.expired) {
-    RETURN_IF_ERROR(Cut(log.file, &log.state));
-    RETURN_IF_ERROR(Store(log.file, offsetof(Page, begin), log.state.begin));
-    RETURN_IF_ERROR(
-        Store(log.file, offsetof(Page, gap_end), log.state.gap_end));
-    RETURN_IF_ERROR(Store(log.file, offsetof(Page, end), log.state.end));
+    ASSIGN_OR_RETURN(const uint64_t synced, SyncedEnd(log));
+    RETURN_IF_ERROR(Cut(&log, synced));
+    RETURN_IF_ERROR(log.Store(offsetof(Fields, begin), log.state.begin));
+    RETURN_IF_ERROR(log.Store(offsetof(Fields, gap_end), log.state.gap_end));
+    RETURN_IF_ERROR(log.Store(offsetof(Fields, end), log.state.end));
   }
-  return Store(log.file, offsetof(Page, closed), 1);
+  return log.Store(offsetof(Fields, closed), 1);
 }
 
 }  // namespace sandbox

@@ -1,5 +1,5 @@
-// Records that must survive any crash: spec.pb, start.pb, exit.pb. A sealed
-// record is
+// Records that must survive any crash: spec.pb, and the start and the end of an
+// execution. A sealed record is
 //
 //   char[8]  magic "corral\0\2"
 //   u32      size of the message

@@ -13,6 +13,8 @@ namespace sandbox {
 namespace {
 
 constexpr uint64_t kMaxDoublings = 20;
+// The file in the directory of an earlier supervisor.
+constexpr char kInDirectory[] = "/terminal.times";
 
 }  // namespace
 
@@ -56,8 +58,15 @@ void TerminalTimesWriter::Expire() {
 }
 
 absl::StatusOr<std::vector<TerminalTime>> ReadTerminalTimes(
-    const std::string& path, uint64_t first, size_t count) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const std::string& execution, uint64_t first, size_t count) {
+  const std::string path = absl::StrCat(execution, kTerminalTimes);
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid() && errno == ENOENT) {
+    file.Reset(::open(absl::StrCat(execution, kInDirectory).c_str(),
+                      O_RDONLY | O_CLOEXEC));
+    // The execution has a file.
+    errno = errno == ENOTDIR ? ENOENT : errno;
+  }
   if (!file.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
   }

@@ -1,5 +1,5 @@
 // The times at which a terminal's output was written and the terminal was
-// resized: the file "terminal.times" beside the log "terminal".
+// resized: the file <execution>.times of execution_layout.h.
 //
 // The file is a sequence of records of 24 bytes, little-endian:
 //
@@ -34,7 +34,8 @@ struct TerminalTime {
 };
 static_assert(sizeof(TerminalTime) == 24, "it is written as it is");
 
-inline constexpr char kTerminalTimes[] = "terminal.times";
+// After the name of the execution.
+inline constexpr char kTerminalTimes[] = ".times";
 
 // Appends to the file, which it makes for the first record. A terminal without
 // times works as well, so a disk that fails ends the records and nothing else.
@@ -72,10 +73,11 @@ class TerminalTimesWriter {
   uint64_t last_ = 0;
 };
 
-// Returns up to `count` records from the index `first` on; fewer at the end of
-// the file. Fails with NotFound if there is no such file. Blocks on the disk.
+// Returns up to `count` records from the index `first` on of the execution
+// whose file, or directory, is `execution`; fewer at the end of the file.
+// NotFound: there is no such file. Blocks on the disk.
 absl::StatusOr<std::vector<TerminalTime>> ReadTerminalTimes(
-    const std::string& path, uint64_t first, size_t count);
+    const std::string& execution, uint64_t first, size_t count);
 
 }  // namespace sandbox
 

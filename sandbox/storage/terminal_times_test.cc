@@ -21,19 +21,32 @@ class TerminalTimesTest : public ::testing::Test {
   TerminalTimesTest() {
     std::string pattern =
         std::string(std::getenv("TEST_TMPDIR")) + "/timesXXXXXX";
-    path_ = std::string(::mkdtemp(pattern.data())) + "/" + kTerminalTimes;
+    execution_ = std::string(::mkdtemp(pattern.data())) + "/e1";
+    path_ = execution_ + kTerminalTimes;
   }
   std::vector<TerminalTime> Read(uint64_t first = 0) {
-    return ReadTerminalTimes(path_, first, 10'000).value();
+    return ReadTerminalTimes(execution_, first, 10'000).value();
   }
 
+  std::string execution_;
   std::string path_;
 };
 
 TEST_F(TerminalTimesTest, HasNoFileBeforeTheFirstRecord) {
   TerminalTimesWriter writer(path_, kBegin);
   writer.OnOutput(0, kBegin);
-  EXPECT_TRUE(absl::IsNotFound(ReadTerminalTimes(path_, 0, 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadTerminalTimes(execution_, 0, 1).status()));
+}
+
+TEST_F(TerminalTimesTest, AreFoundInTheDirectoryOfAnEarlierSupervisor) {
+  std::filesystem::create_directory(execution_);
+  TerminalTimesWriter(execution_ + "/terminal.times", kBegin).OnOutput(5, 1007);
+  EXPECT_EQ(Read().size(), 1);
+}
+
+TEST_F(TerminalTimesTest, AreMissingBesideAFileThatHasNone) {
+  std::ofstream(execution_) << "the file of an execution";
+  EXPECT_TRUE(absl::IsNotFound(ReadTerminalTimes(execution_, 0, 1).status()));
 }
 
 TEST_F(TerminalTimesTest, NotesWhenOutputBegan) {

@@ -4,7 +4,8 @@
 //      \________________/  (it failed to start)
 //
 // The steps stand from top to bottom in command_ending.cc: OnReaped finds the
-// cause, Drain waits for the output, Record writes exit.pb, Finish reports.
+// cause, Drain waits for the output, Record writes the record of the end,
+// Finish reports.
 //
 // Used on the event loop's thread only. Not movable: the end writer refers to
 // it.

@@ -18,8 +18,8 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
-#include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/fake_command_group.h"
 #include "sandbox/supervisor/output_quota.h"
@@ -122,7 +122,7 @@ class CommandFixture : public ::testing::Test {
   }
   std::string Output() const {
     const OutputLogReader log =
-        *OutputLogReader::Open(directory_ + "/e1/stdout");
+        *OutputLogReader::Open(directory_ + "/e1", wire::STDOUT);
     std::string text(1 << 20, '\0');
     text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;
@@ -130,7 +130,8 @@ class CommandFixture : public ::testing::Test {
   // True if the record of the end is on disk.
   bool HasEndOnDisk() const {
     wire::ExecutionRecord record;
-    return ReadRecord(directory_ + "/e1/exit.pb.new", &record).ok();
+    const auto records = ExecutionRecords::Open(directory_ + "/e1");
+    return records.ok() && records->ReadEnd(&record).ok();
   }
 
   std::string directory_;

@@ -41,8 +41,7 @@ void CommandOutput::Add(wire::Stream kind, UniqueFd source,
 void CommandOutput::NoteStart(int64_t start_time_ns) {
   channels_.front()->NoteStart(start_time_ns);
   if (channels_.front()->kind() == wire::TERMINAL) {
-    times_.emplace(absl::StrCat(files_->directory(), "/", kTerminalTimes),
-                   NowMillis());
+    times_.emplace(absl::StrCat(files_->path(), kTerminalTimes), NowMillis());
   }
 }
 
@@ -192,7 +191,7 @@ void CommandOutput::Settle() {
 void CommandOutput::Expire() {
   bool expired = true;
   for (const auto& channel : channels_) {
-    expired = channel->Expire(files_->LogPath(channel->kind())) && expired;
+    expired = channel->Expire(files_->path()) && expired;
   }
   if (times_.has_value()) {
     times_->Expire();

@@ -46,7 +46,7 @@ class CommandOutputTest : public ::testing::Test {
  protected:
   CommandOutputTest() {
     std::string path = ::testing::TempDir() + "/outputXXXXXX";
-    files_ = *ExecutionFiles::Create(::mkdtemp(path.data()), "e1", false);
+    files_ = *ExecutionFiles::Create(::mkdtemp(path.data()), "e1");
     MakeOutput();
   }
   void MakeOutput() {
@@ -64,7 +64,7 @@ class CommandOutputTest : public ::testing::Test {
   UniqueFd Add(wire::Stream kind, Overflow overflow = Overflow::kBlock) {
     int fds[2];
     EXPECT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
-    OutputLogWriter log = files_.TakeLog(kind);
+    OutputLogWriter log = files_.Log(kind);
     log.SetRetention(kRetained, overflow);
     output_->Add(kind, UniqueFd(fds[0]), std::move(log));
     return UniqueFd(fds[1]);
@@ -238,7 +238,7 @@ TEST_F(CommandOutputTest, FindsTheOpenTerminalAndResizesIt) {
   }
   const UniqueFd same(::dup(master.get()));
   // Any log will do.
-  output_->Add(wire::TERMINAL, std::move(master), files_.TakeLog(wire::STDERR));
+  output_->Add(wire::TERMINAL, std::move(master), files_.Log(wire::STDERR));
   EXPECT_THAT(output_->ResizeTerminal(50, 100), IsOk());
   winsize size = {};
   ASSERT_EQ(::ioctl(same.get(), TIOCGWINSZ, &size), 0);

@@ -53,11 +53,10 @@ absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
   prepared->command_fds = std::move(streams.command);
   prepared->input = std::move(streams.input);
   for (auto& [kind, source] : streams.outputs) {
-    OutputLogWriter log = prepared->files.TakeLog(kind);
+    OutputLogWriter log = prepared->files.Log(kind);
     log.SetRetention(command.retain_bytes(), OverflowOf(command));
     prepared->outputs.push_back({kind, std::move(source), std::move(log)});
   }
-  prepared->files.CloseUntakenLogs();
   wire::ExecutionRecord start = record;
   *start.mutable_command() = command;
   return StorageError(prepared->files.WriteStart(start));
@@ -68,16 +67,14 @@ absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
 absl::StatusOr<PreparedCommand> PrepareCommand(
     const CommandHost& host, const wire::CommandSpec& command,
     const wire::ExecutionRecord& record) {
-  const bool terminal = command.terminal_rows() != 0;
-  absl::StatusOr<ExecutionFiles> files =
-      host.spares->TakeFiles(record.id(), terminal);
+  absl::StatusOr<ExecutionFiles> files = host.spares->TakeFiles(record.id());
   RETURN_IF_ERROR(StorageError(files.status()));
   PreparedCommand prepared;
   prepared.files = *std::move(files);
   const absl::Status completed = Complete(host, command, record, &prepared);
   if (!completed.ok()) {
     // The destructor of `prepared` removes the group. Files that cannot be
-    // removed do no harm: without start.pb they belong to no execution.
+    // removed do no harm: without a start they belong to no execution.
     (void)prepared.files.Remove();
     return completed;
   }

@@ -19,7 +19,7 @@
 namespace sandbox {
 
 struct PreparedCommand {
-  // They include start.pb, which is not synced yet.
+  // With the record of the start, which is not synced yet.
   ExecutionFiles files;
   std::unique_ptr<CommandGroup> group;
   // The command's descriptors 0, 1 and 2.
@@ -34,9 +34,9 @@ struct PreparedCommand {
   std::vector<Output> outputs;
 };
 
-// Writes start.pb: `record` with the command. If it fails, nothing is left.
-// Fails with STORAGE if the files could not be written, and with
-// EXECUTION_EXISTS if the execution's directory exists.
+// Writes the record of the start: `record` with the command. If it fails,
+// nothing is left. STORAGE: the files could not be written. EXECUTION_EXISTS:
+// there are files of this execution.
 absl::StatusOr<PreparedCommand> PrepareCommand(
     const CommandHost& host, const wire::CommandSpec& command,
     const wire::ExecutionRecord& record);

@@ -4,45 +4,47 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/storage/log_names.h"
+#include "sandbox/storage/execution_layout.h"
+#include "sandbox/storage/output_log.h"
 
 namespace sandbox {
 namespace {
 
 constexpr size_t kChunk = size_t{64} << 10;
-// The magic of a log's header. The writer may change the rest of the page at
-// any time: see sandbox/storage/output_log.h.
-constexpr size_t kMagic = 8;
-constexpr off_t kHeader = 4096;
 
-absl::StatusOr<UniqueFd> OpenFile(const UniqueFd& directory, const char* name,
-                                  int flags) {
-  UniqueFd file(
-      ::openat(directory.get(), name, flags | O_CLOEXEC | O_NOFOLLOW));
+const LogPlace* const kPlaces[] = {&kOutputPlace, &kErrorPlace};
+
+absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
+  UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("open ", name));
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
   }
   return file;
 }
 
-absl::Status Sync(const UniqueFd& file, const char* name) {
-  return ::fsync(file.get()) == 0
+absl::Status SyncData(const UniqueFd& file) {
+  return ::fdatasync(file.get()) == 0
              ? absl::OkStatus()
-             : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", name));
+             : absl::ErrnoToStatus(errno, "fdatasync an execution");
 }
 
-absl::Status WriteAt(const UniqueFd& file, const char* data, size_t size,
-                     off_t offset, const char* what) {
-  const ssize_t written = ::pwrite(file.get(), data, size, offset);
-  if (written != static_cast<ssize_t>(size)) {
+absl::Status WriteAt(const UniqueFd& file, absl::string_view data,
+                     size_t position) {
+  const ssize_t written = ::pwrite(file.get(), data.data(), data.size(),
+                                   static_cast<off_t>(position));
+  if (written != static_cast<ssize_t>(data.size())) {
     // A short write sets no errno.
-    return absl::ErrnoToStatus(written < 0 ? errno : EIO, what);
+    return absl::ErrnoToStatus(written < 0 ? errno : EIO,
+                               "rewrite an execution");
   }
   return absl::OkStatus();
 }
@@ -52,15 +54,15 @@ absl::Status RewriteBytes(const UniqueFd& file, off_t offset, size_t size) {
   char buffer[kChunk];
   const ssize_t got = ::pread(file.get(), buffer, size, offset);
   if (got < 0) {
-    return absl::ErrnoToStatus(errno, "read a file that is to be rewritten");
+    return absl::ErrnoToStatus(errno, "read what is to be rewritten");
   }
-  return WriteAt(file, buffer, static_cast<size_t>(got), offset,
-                 "rewrite a file");
+  return WriteAt(file, {buffer, static_cast<size_t>(got)},
+                 static_cast<size_t>(offset));
 }
 
 // Rewrites everything from `begin` on, except for holes.
-absl::Status RewriteData(const UniqueFd& file, off_t begin) {
-  off_t hole = begin;
+absl::Status RewriteData(const UniqueFd& file, size_t begin) {
+  auto hole = static_cast<off_t>(begin);
   while (true) {
     const off_t data = ::lseek(file.get(), hole, SEEK_DATA);
     if (data < 0 && errno == ENXIO) {
@@ -80,75 +82,81 @@ absl::Status RewriteData(const UniqueFd& file, off_t begin) {
 }  // namespace
 
 absl::StatusOr<DurableExecution> DurableExecution::Open(
-    const std::string& directory) {
-  UniqueFd opened(
-      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("open ", directory));
+    const std::string& path) {
+  DurableExecution execution;
+  ASSIGN_OR_RETURN(execution.file_, OpenFile(path, O_RDWR));
+  std::array<char, kEndPlace.position> headers;
+  const ssize_t got =
+      ::pread(execution.file_.get(), headers.data(), headers.size(), 0);
+  if (got != static_cast<ssize_t>(headers.size())) {
+    return absl::ErrnoToStatus(got < 0 ? errno : EIO,
+                               absl::StrCat("read ", path));
   }
-  return DurableExecution(std::move(opened));
+  for (const LogPlace* place : kPlaces) {
+    uint64_t& end = execution.ends_[place->number];
+    std::memcpy(
+        &end, &headers[place->header + offsetof(OutputLogHeader::Fields, end)],
+        sizeof(end));
+    if (end > place->window_size) {
+      ASSIGN_OR_RETURN(execution.rests_[place->number],
+                       OpenFile(absl::StrCat(path, place->suffix), O_RDWR));
+    }
+  }
+  return execution;
 }
 
 absl::Status DurableExecution::SyncFiles(const std::string& end,
                                          bool rewrite) const {
-  ASSIGN_OR_RETURN(const UniqueFd start,
-                   OpenFile(directory_, "start.pb", O_RDWR));
   if (rewrite) {
-    RETURN_IF_ERROR(RewriteData(start, 0));
+    RETURN_IF_ERROR(Rewrite(end));
   }
-  RETURN_IF_ERROR(Sync(start, "start.pb"));
+  for (const UniqueFd& rest : rests_) {
+    if (!end.empty() && rest.valid()) {
+      RETURN_IF_ERROR(SyncData(rest));
+    }
+  }
+  return SyncData(file_);
+}
+
+absl::Status DurableExecution::Rewrite(const std::string& end) const {
+  // One byte makes the kernel write the whole page. The rest of the first page
+  // and the bytes after the window's end may be changed at any time.
+  RETURN_IF_ERROR(RewriteBytes(file_, 0, 1));
+  if (ends_[kOutputPlace.number] > 0) {
+    RETURN_IF_ERROR(
+        RewriteBytes(file_, static_cast<off_t>(kOutputPlace.window), 1));
+  }
+  RETURN_IF_ERROR(RewriteData(file_, kStartPlace.long_position));
   if (end.empty()) {
     return absl::OkStatus();
   }
-  for (const char* name : kLogNames) {
-    absl::Status synced = SyncLog(name, rewrite);
-    if (!synced.ok() && !absl::IsNotFound(synced)) {
-      return synced;
+  const bool is_long = end.size() > kEndPlace.size;
+  RETURN_IF_ERROR(WriteAt(
+      file_, end, is_long ? kEndPlace.long_position : kEndPlace.position));
+  for (const UniqueFd& rest : rests_) {
+    if (rest.valid()) {
+      RETURN_IF_ERROR(RewriteData(rest, 0));
     }
-  }
-  return SyncEnd(end, rewrite);
-}
-
-absl::Status DurableExecution::SyncLog(const char* name, bool rewrite) const {
-  ASSIGN_OR_RETURN(const UniqueFd log, OpenFile(directory_, name, O_RDWR));
-  if (rewrite) {
-    RETURN_IF_ERROR(RewriteBytes(log, 0, kMagic));
-    RETURN_IF_ERROR(RewriteData(log, kHeader));
-  }
-  return ::fdatasync(log.get()) == 0
-             ? absl::OkStatus()
-             : absl::ErrnoToStatus(errno, absl::StrCat("fdatasync ", name));
-}
-
-absl::Status DurableExecution::SyncEnd(const std::string& end,
-                                       bool rewrite) const {
-  absl::StatusOr<UniqueFd> file = OpenFile(directory_, "exit.pb.new", O_RDWR);
-  if (absl::IsNotFound(file.status())) {
-    // An earlier attempt renamed it before a later step failed.
-    file = OpenFile(directory_, "exit.pb", O_RDWR);
-  }
-  RETURN_IF_ERROR(file.status());
-  if (rewrite) {
-    RETURN_IF_ERROR(
-        WriteAt(*file, end.data(), end.size(), 0, "write exit.pb.new"));
-  }
-  return Sync(*file, "exit.pb.new");
-}
-
-absl::Status DurableExecution::Publish() const {
-  if (::renameat(directory_.get(), "exit.pb.new", directory_.get(),
-                 "exit.pb") != 0 &&
-      errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, "rename to exit.pb");
   }
   return absl::OkStatus();
 }
 
-absl::Status DurableExecution::SyncDirectory() const {
-  RETURN_IF_ERROR(Sync(directory_, "the execution's directory"));
-  ASSIGN_OR_RETURN(const UniqueFd parent,
-                   OpenFile(directory_, "..", O_RDONLY | O_DIRECTORY));
-  return Sync(parent, "the directory of executions");
+absl::Status DurableExecution::Confirm() const {
+  const uint64_t words[] = {1, ends_[0], ends_[1]};
+  static_assert(offsetof(ExecutionHeader, synced_ends) ==
+                offsetof(ExecutionHeader, synced) + sizeof(words[0]));
+  RETURN_IF_ERROR(WriteAt(file_,
+                          {reinterpret_cast<const char*>(words), sizeof(words)},
+                          offsetof(ExecutionHeader, synced)));
+  return SyncData(file_);
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd directory,
+                   OpenFile(path, O_RDONLY | O_DIRECTORY));
+  return ::fsync(directory.get()) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", path));
 }
 
 }  // namespace sandbox

@@ -1,14 +1,15 @@
-// Makes the files of an execution survive a crash of the host, in three steps.
-// Each step must succeed before the next. An exit.pb that exists is then true,
-// and all output that was written before it is on the disk.
+// Makes an execution survive a crash of the host, in two steps. The second is
+// taken only after the first has succeeded: an end whose header says `synced`
+// is then true, and all output that was written before it is on the disk.
 //
 // Each step blocks on the disk. Not thread-safe.
 
 #ifndef SANDBOX_SUPERVISOR_DURABLE_EXECUTION_H_
 #define SANDBOX_SUPERVISOR_DURABLE_EXECUTION_H_
 
+#include <array>
+#include <cstdint>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,28 +19,33 @@ namespace sandbox {
 
 class DurableExecution {
  public:
-  // Fails with NotFound if the execution was deleted.
-  static absl::StatusOr<DurableExecution> Open(const std::string& directory);
+  // Opens the files of the execution whose file is `path`. NotFound: it was
+  // deleted.
+  static absl::StatusOr<DurableExecution> Open(const std::string& path);
 
-  // Syncs start.pb and, unless `end` is empty, the logs and exit.pb.new, whose
-  // content is `end`. With `rewrite`, writes everything again first: after a
-  // failed sync the kernel treats data that it could not write as written.
+  // Syncs the records and the output. With `rewrite` the pages of the file, in
+  // which `end` is the record of the end, and of the others are written again
+  // first: after a failed sync the kernel treats data that it could not write
+  // as written. `end` is empty: there is no end yet, and only the record of the
+  // start matters.
   absl::Status SyncFiles(const std::string& end, bool rewrite) const;
 
-  // Renames exit.pb.new to exit.pb.
-  absl::Status Publish() const;
-
-  // Syncs the directory and its entry in the directory above.
-  absl::Status SyncDirectory() const;
+  // Stores `synced`, and syncs that.
+  absl::Status Confirm() const;
 
  private:
-  explicit DurableExecution(UniqueFd directory)
-      : directory_(std::move(directory)) {}
-  absl::Status SyncLog(const char* name, bool rewrite) const;
-  absl::Status SyncEnd(const std::string& end, bool rewrite) const;
+  DurableExecution() = default;
+  absl::Status Rewrite(const std::string& end) const;
 
-  UniqueFd directory_;
+  UniqueFd file_;
+  // The end offsets of the logs when the files were opened, by their numbers,
+  // and the files with bytes after the windows. Invalid: there are none.
+  std::array<uint64_t, 2> ends_ = {};
+  std::array<UniqueFd, 2> rests_;
 };
+
+// Syncs the names in a directory.
+absl::Status SyncDirectory(const std::string& path);
 
 }  // namespace sandbox
 

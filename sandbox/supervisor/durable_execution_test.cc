@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,6 +18,9 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
+#include "sandbox/storage/execution_layout.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/ended_execution_fixture.h"
@@ -32,45 +37,116 @@ using ::tests::StatusIs;
 
 using DurableExecutionTest = EndedExecutionFixture;
 
+// Returns what the log of standard output holds at `offset`.
+std::string TextAt(const ExecutionFiles& files, uint64_t offset, size_t size) {
+  std::string text(size, '\0');
+  const auto got = OutputLogReader::Open(files.path(), wire::STDOUT)
+                       ->Read(offset, text.data(), size);
+  EXPECT_THAT(got.status(), IsOk());
+  text.resize(got.value_or(0));
+  return text;
+}
+
 TEST_F(DurableExecutionTest, StopsAtEachStepThatFails) {
-  for (const int call : {SYS_openat, SYS_fsync, SYS_fdatasync, SYS_renameat}) {
+  for (const int call : {SYS_fdatasync, SYS_pwrite64}) {
     const std::string id = "e" + std::to_string(call);
     const ExecutionFiles files = MakeEnded(id);
     absl::StatusOr<DurableExecution> durable =
-        DurableExecution::Open(files.directory());
+        DurableExecution::Open(files.path());
     ASSERT_THAT(durable.status(), IsOk());
     absl::Status status;
     ASSERT_TRUE(tests::WithFailingCalls({call}, EIO, [&] {
       status = durable->SyncFiles(end_, /*rewrite=*/false);
       if (status.ok()) {
-        status = durable->Publish();
+        status = durable->Confirm();
       }
     }));
     EXPECT_FALSE(status.ok()) << call;
-    EXPECT_FALSE(HasEnd(id));
-    ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync}, EIO, [&] {
-      EXPECT_FALSE(durable->SyncDirectory().ok());
-    }));
-    EXPECT_THAT(durable->SyncFiles(end_, /*rewrite=*/true), IsOk());
-    EXPECT_THAT(durable->Publish(), IsOk());
-    EXPECT_THAT(durable->SyncDirectory(), IsOk());
-    EXPECT_TRUE(HasEnd(id));
-    // All steps once more, as after a last step that failed.
-    EXPECT_THAT(durable->SyncFiles(end_, /*rewrite=*/true), IsOk());
-    EXPECT_THAT(durable->Publish(), IsOk());
-    EXPECT_TRUE(HasEnd(id));
-    char text[8];
-    EXPECT_EQ(*OutputLogReader::Open(files.LogPath(wire::STDOUT))
-                   ->Read(0, text, sizeof(text)),
-              4u);
-    EXPECT_EQ(std::string(text, 4), "text");
+    EXPECT_FALSE(IsSynced(id));
+    // All steps once more after the last one.
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_THAT(durable->SyncFiles(end_, /*rewrite=*/true), IsOk());
+      EXPECT_THAT(durable->Confirm(), IsOk());
+      EXPECT_TRUE(IsSynced(id));
+      EXPECT_TRUE(HasEnd(id));
+      EXPECT_EQ(TextAt(files, 0, 8), "text");
+    }
+  }
+}
+
+TEST_F(DurableExecutionTest, ReportsThatItsMarkIsNotSynced) {
+  const ExecutionFiles files = MakeEnded("e1");
+  const DurableExecution durable = *DurableExecution::Open(files.path());
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_fdatasync}, EIO, [&] { EXPECT_FALSE(durable.Confirm().ok()); }));
+}
+
+TEST_F(DurableExecutionTest, FailsIfTheNamesCannotBeSynced) {
+  EXPECT_THAT(SyncDirectory(parent_), IsOk());
+  EXPECT_TRUE(absl::IsNotFound(SyncDirectory(parent_ + "/none")));
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_fsync}, EIO, [&] { EXPECT_FALSE(SyncDirectory(parent_).ok()); }));
+}
+
+TEST_F(DurableExecutionTest, NotesHowMuchOutputItHasSynced) {
+  const ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  OutputLogWriter output = files.Log(wire::STDOUT);
+  OutputLogWriter error = files.Log(wire::STDERR);
+  ASSERT_THAT(output.Append("text", 4), IsOk());
+  ASSERT_THAT(error.Append("errors", 6), IsOk());
+  const DurableExecution durable = *DurableExecution::Open(files.path());
+  // Not known to be on the disk.
+  ASSERT_THAT(output.Append("later", 5), IsOk());
+  ASSERT_THAT(durable.SyncFiles("end", /*rewrite=*/false), IsOk());
+  ASSERT_THAT(durable.Confirm(), IsOk());
+  std::ifstream file(files.path(), std::ios::binary);
+  ExecutionHeader header = {};
+  file.read(reinterpret_cast<char*>(&header), sizeof(header));
+  EXPECT_EQ(header.synced, 1u);
+  EXPECT_EQ(header.synced_ends[kOutputPlace.number], 4u);
+  EXPECT_EQ(header.synced_ends[kErrorPlace.number], 6u);
+}
+
+TEST_F(DurableExecutionTest, IsGoneIfAFileIsMissing) {
+  EXPECT_TRUE(
+      absl::IsNotFound(DurableExecution::Open(parent_ + "/none").status()));
+  const ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  OutputLogWriter output = files.Log(wire::STDOUT);
+  const std::string text(kOutputPlace.window_size + 1, 'x');
+  ASSERT_THAT(output.Append(text.data(), text.size()), IsOk());
+  std::filesystem::remove(files.path() + ".out");
+  EXPECT_TRUE(absl::IsNotFound(DurableExecution::Open(files.path()).status()));
+}
+
+TEST_F(DurableExecutionTest, RefusesAFileWithoutItsHeaders) {
+  const ExecutionFiles files = MakeEnded("e1");
+  std::filesystem::resize_file(files.path(), 191);
+  EXPECT_THAT(DurableExecution::Open(files.path()).status(),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("read ")));
+}
+
+TEST_F(DurableExecutionTest, WritesALostRecordOfTheEndAgain) {
+  for (const size_t size : {kEndPlace.size, kEndPlace.size + 1}) {
+    const ExecutionFiles files = MakeEnded("e1");
+    wire::ExecutionRecord end;
+    end.set_id("e1");
+    while (SealRecord(end).size() < size) {
+      end.mutable_command()->mutable_original()->push_back('x');
+    }
+    const UniqueFd file(::open(files.path().c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::pwrite(file.get(), "?", 1, kEndPlace.position), 1);
+    EXPECT_FALSE(HasEnd("e1"));
+    const DurableExecution durable = *DurableExecution::Open(files.path());
+    EXPECT_THAT(durable.SyncFiles(SealRecord(end), /*rewrite=*/true), IsOk());
+    EXPECT_TRUE(HasEnd("e1"));
+    std::filesystem::remove(files.path());
   }
 }
 
 TEST_F(DurableExecutionTest, RewritesALogWithoutFillingItsHoles) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   ASSERT_THAT(files.WriteStart(wire::ExecutionRecord()), IsOk());
-  OutputLogWriter log = files.TakeLog(wire::STDOUT);
+  OutputLogWriter log = files.Log(wire::STDOUT);
   log.SetRetention(1 << 20, Overflow::kHeadAndTail);
   std::string block(1 << 20, 'x');
   for (int i = 0; i < 8; ++i) {
@@ -78,27 +154,25 @@ TEST_F(DurableExecutionTest, RewritesALogWithoutFillingItsHoles) {
     ASSERT_THAT(log.Append(block.data(), block.size()), IsOk());
   }
   ASSERT_THAT(files.WriteEnd("end"), IsOk());
+  const std::string rest = files.path() + ".out";
   struct stat before;
-  ASSERT_EQ(::stat(files.LogPath(wire::STDOUT).c_str(), &before), 0);
-  ASSERT_THAT(DurableExecution::Open(files.directory())
-                  ->SyncFiles("end", /*rewrite=*/true),
-              IsOk());
+  ASSERT_EQ(::stat(rest.c_str(), &before), 0);
+  ASSERT_THAT(
+      DurableExecution::Open(files.path())->SyncFiles("end", /*rewrite=*/true),
+      IsOk());
   struct stat after;
-  ASSERT_EQ(::stat(files.LogPath(wire::STDOUT).c_str(), &after), 0);
+  ASSERT_EQ(::stat(rest.c_str(), &after), 0);
   EXPECT_LE(after.st_blocks, before.st_blocks + 16);
-  char last;
-  ASSERT_EQ(*OutputLogReader::Open(files.LogPath(wire::STDOUT))
-                 ->Read((8 << 20) - 1, &last, 1),
-            1u);
-  EXPECT_EQ(last, '7');
+  EXPECT_EQ(TextAt(files, 0, 2), "xx");
+  EXPECT_EQ(TextAt(files, (8 << 20) - 1, 1), "7");
 }
 
 TEST_F(DurableExecutionTest, RewritesALongRecordToItsEnd) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   wire::ExecutionRecord start;
   start.mutable_command()->set_original(std::string(1 << 20, 'x'));
   ASSERT_THAT(files.WriteStart(start), IsOk());
-  const DurableExecution durable = *DurableExecution::Open(files.directory());
+  const DurableExecution durable = *DurableExecution::Open(files.path());
   // Nothing can be written beyond this size.
   ::signal(SIGXFSZ, SIG_IGN);
   rlimit unlimited;
@@ -110,21 +184,22 @@ TEST_F(DurableExecutionTest, RewritesALongRecordToItsEnd) {
   EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
   EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
   wire::ExecutionRecord read;
-  EXPECT_THAT(ReadRecord(files.directory() + "/start.pb", &read), IsOk());
+  EXPECT_THAT(ExecutionRecords::Open(files.path())->ReadStart(&read), IsOk());
   EXPECT_EQ(read.command().original(), start.command().original());
 }
 
 TEST_F(DurableExecutionTest, ReportsAWriteThatIsCutShort) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   wire::ExecutionRecord start;
   start.mutable_command()->set_original(std::string(1 << 20, 'x'));
   ASSERT_THAT(files.WriteStart(start), IsOk());
-  const DurableExecution durable = *DurableExecution::Open(files.directory());
+  const DurableExecution durable = *DurableExecution::Open(files.path());
   ::signal(SIGXFSZ, SIG_IGN);
   rlimit unlimited;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
   // In the middle of the last write.
-  const rlimit limit = {(1 << 20) + 4, unlimited.rlim_max};
+  const rlimit limit = {(1 << 20) + kStartPlace.long_position + 4,
+                        unlimited.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   errno = 0;
   const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
@@ -135,12 +210,12 @@ TEST_F(DurableExecutionTest, ReportsAWriteThatIsCutShort) {
 
 TEST_F(DurableExecutionTest,
        AnEndThatTheDiskRefusedCanBeWrittenAndRemovedLater) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   absl::Status written;
   ASSERT_TRUE(tests::WithFailingCalls(
       {SYS_pwrite64}, ENOSPC, [&] { written = files.WriteEnd("end"); }));
   EXPECT_THAT(written, StatusIs(absl::StatusCode::kResourceExhausted,
-                                HasSubstr("exit.pb.new")));
+                                HasSubstr("record of the end")));
   EXPECT_THAT(files.WriteEnd("end"), IsOk());
   absl::Status removed;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS,

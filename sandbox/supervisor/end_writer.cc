@@ -27,7 +27,7 @@ void EndWriter::Try() {
   }
   retry_.Cancel();
   storage_->Succeed(this);
-  sync_->SyncEnd(files_->directory(), std::move(sealed_));
+  sync_->SyncEnd(files_->path(), std::move(sealed_));
   written_();
 }
 

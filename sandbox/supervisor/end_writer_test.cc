@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
-#include "sandbox/storage/record_file.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/storage_status.h"
@@ -30,7 +30,7 @@ class EndWriterTest : public ::testing::Test {
  protected:
   EndWriterTest() {
     std::string path = ::testing::TempDir() + "/endXXXXXX";
-    files_ = *ExecutionFiles::Create(::mkdtemp(path.data()), "e1", false);
+    files_ = *ExecutionFiles::Create(::mkdtemp(path.data()), "e1");
   }
   void Write(int wait_status) {
     wire::ExecutionRecord end;
@@ -44,7 +44,7 @@ class EndWriterTest : public ::testing::Test {
   // The wait status on disk, -1: there is no record.
   int OnDisk() const {
     wire::ExecutionRecord end;
-    return ReadRecord(files_.directory() + "/exit.pb.new", &end).ok()
+    return ExecutionRecords::Open(files_.path())->ReadEnd(&end).ok()
                ? end.exit().wait_status()
                : -1;
   }

@@ -8,6 +8,7 @@
 
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/execution_files.h"
@@ -21,11 +22,11 @@ class EndedExecutionFixture : public ::testing::Test {
     parent_ = ::mkdtemp(path.data());
   }
   ExecutionFiles MakeEnded(const std::string& id) {
-    ExecutionFiles files = *ExecutionFiles::Create(parent_, id, false);
+    ExecutionFiles files = *ExecutionFiles::Create(parent_, id);
     wire::ExecutionRecord record;
     record.set_id(id);
     EXPECT_TRUE(files.WriteStart(record).ok());
-    OutputLogWriter log = files.TakeLog(wire::STDOUT);
+    OutputLogWriter log = files.Log(wire::STDOUT);
     EXPECT_TRUE(log.Append("text", 4).ok());
     log.Close();
     record.set_state(wire::ExecutionRecord::EXITED);
@@ -33,15 +34,20 @@ class EndedExecutionFixture : public ::testing::Test {
     EXPECT_TRUE(files.WriteEnd(end_).ok());
     return files;
   }
-  // True if the file `name` of the execution holds the record of its end.
-  bool HasEnd(const std::string& id, const std::string& name = "exit.pb") {
+  // True if the execution has the record of its end.
+  bool HasEnd(const std::string& id) {
+    const auto records = ExecutionRecords::Open(parent_ + "/" + id);
     wire::ExecutionRecord record;
-    return ReadRecord(parent_ + "/" + id + "/" + name, &record).ok() &&
-           record.id() == id;
+    return records.ok() && records->ReadEnd(&record).ok() && record.id() == id;
+  }
+  // True if it says that this is on the disk.
+  bool IsSynced(const std::string& id) {
+    const auto records = ExecutionRecords::Open(parent_ + "/" + id);
+    return records.ok() && records->synced();
   }
 
   std::string parent_;
-  // The content of exit.pb of the execution that was made last.
+  // The record of the end of the execution that was made last.
   std::string end_;
 };
 

@@ -1,21 +1,23 @@
-// The files of an execution: a directory with its two records and its logs.
+// The files of an execution: one with its two records and the begin of its
+// output, and others beside it that are made only when they are needed. See
+// sandbox/storage/execution_layout.h.
 //
-// Creating five files takes longer than starting a program, so a set is made
-// ahead and renamed when an execution needs it. A set without start.pb belongs
-// to no execution. Nothing is synced here: see record_sync.h.
+// The file is made ahead and renamed when an execution needs it. Without a
+// record of the start it belongs to no execution. Nothing is synced here: see
+// record_sync.h.
 //
 // Not thread-safe.
 
 #ifndef SANDBOX_SUPERVISOR_EXECUTION_FILES_H_
 #define SANDBOX_SUPERVISOR_EXECUTION_FILES_H_
 
-#include <map>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
-#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 
 namespace sandbox {
@@ -26,42 +28,39 @@ class ExecutionFiles {
  public:
   ExecutionFiles() = default;
 
-  // Makes a set in the directory `parent`/`name`, which must not exist, with
-  // the logs STDOUT and STDERR, or TERMINAL. On failure nothing is left.
+  // Makes the file `parent`/`name`. AlreadyExists: there is one. On failure
+  // nothing is left.
   static absl::StatusOr<ExecutionFiles> Create(const std::string& parent,
-                                               const std::string& name,
-                                               bool terminal);
+                                               const std::string& name);
 
   // False for a default-constructed or removed one.
-  bool valid() const { return !directory_.empty(); }
+  bool valid() const { return !path_.empty(); }
 
-  // Fails with AlreadyExists if `name` exists.
+  // AlreadyExists: `name` exists. Before Log().
   absl::Status Rename(const std::string& parent, const std::string& name);
 
-  // The log is the caller's from now on. Once for each stream.
-  OutputLogWriter TakeLog(wire::Stream stream);
-  void CloseUntakenLogs() { logs_.clear(); }
+  // Returns the log of a stream. Once for each stream, and before WriteEnd().
+  OutputLogWriter Log(wire::Stream stream) const {
+    return OutputLogWriter(file_, stream);
+  }
 
-  // The path of the directory.
-  const std::string& directory() const { return directory_; }
-  std::string LogPath(wire::Stream stream) const;
+  // The path of the file.
+  const std::string& path() const { return path_; }
 
-  // Writes start.pb, without the command's argv and environment, since
-  // `original` has them. Call it once.
+  // Writes the record of the start, without the command's argv and environment:
+  // `original` has them. Once, and before WriteEnd().
   absl::Status WriteStart(wire::ExecutionRecord record);
-  // Writes exit.pb.new with the sealed record. May be tried again until it
-  // succeeds.
+  // Writes the sealed record of the end. May be tried again until it succeeds.
   absl::Status WriteEnd(const std::string& sealed);
 
-  // Removes the directory. After an error something is left, and the caller may
-  // try again.
+  // Removes all files. After an error something is left, and the caller may try
+  // again.
   absl::Status Remove();
 
  private:
-  std::string directory_;
-  UniqueFd start_;
-  UniqueFd end_;
-  std::map<wire::Stream, OutputLogWriter> logs_;
+  std::string path_;
+  // Until the end is written.
+  std::shared_ptr<ExecutionFile> file_;
 };
 
 }  // namespace sandbox

@@ -11,11 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/storage/record_file.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/terminal_times.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
@@ -49,8 +48,7 @@ class ExecutionFilesTest : public ::testing::Test {
 };
 
 TEST_F(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
-  absl::StatusOr<ExecutionFiles> files =
-      ExecutionFiles::Create(parent_, "e1", /*terminal=*/false);
+  absl::StatusOr<ExecutionFiles> files = ExecutionFiles::Create(parent_, "e1");
   ASSERT_THAT(files.status(), IsOk());
   wire::ExecutionRecord start;
   start.set_id("e1");
@@ -62,8 +60,7 @@ TEST_F(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
   ASSERT_THAT(files->WriteStart(start), IsOk());
 
   wire::ExecutionRecord read;
-  ASSERT_THAT(ReadRecord(absl::StrCat(files->directory(), "/start.pb"), &read),
-              IsOk());
+  ASSERT_THAT(ExecutionRecords::Open(files->path())->ReadStart(&read), IsOk());
   EXPECT_EQ(read.id(), "e1");
   EXPECT_EQ(read.request().request_id(), "r1");
   EXPECT_EQ(read.command().argv_size(), 0);
@@ -74,8 +71,7 @@ TEST_F(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
 
 TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItsRecordsAreWritten) {
   const size_t before = OpenDescriptors();
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
-  files.CloseUntakenLogs();
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   ASSERT_THAT(files.WriteStart(wire::ExecutionRecord()), IsOk());
   ASSERT_THAT(files.WriteEnd("end"), IsOk());
   EXPECT_EQ(OpenDescriptors(), before);
@@ -83,7 +79,7 @@ TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItsRecordsAreWritten) {
 
 TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItIsRemoved) {
   const size_t before = OpenDescriptors();
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   EXPECT_TRUE(files.valid());
   ASSERT_THAT(files.Remove(), IsOk());
   EXPECT_EQ(OpenDescriptors(), before);
@@ -91,9 +87,9 @@ TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItIsRemoved) {
 }
 
 TEST_F(ExecutionFilesTest, RemovesEachFileThatAnExecutionCanHave) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", true);
-  for (const char* name : {"exit.pb", "stdout", "stderr", kTerminalTimes}) {
-    std::ofstream(files.directory() + "/" + name) << "x";
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  for (const char* suffix : {".out", ".err", kTerminalTimes}) {
+    std::ofstream(files.path() + suffix) << "x";
   }
   EXPECT_THAT(files.Remove(), IsOk());
   EXPECT_TRUE(std::filesystem::is_empty(parent_));
@@ -102,23 +98,23 @@ TEST_F(ExecutionFilesTest, RemovesEachFileThatAnExecutionCanHave) {
 TEST_F(ExecutionFilesTest, LeavesNothingWhenTheDiskIsFull) {
   absl::Status created;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_pwrite64}, ENOSPC, [&] {
-    created = ExecutionFiles::Create(parent_, "e1", false).status();
+    created = ExecutionFiles::Create(parent_, "e1").status();
   }));
   EXPECT_THAT(created, StatusIs(absl::StatusCode::kResourceExhausted,
-                                HasSubstr("allocate start.pb")));
+                                HasSubstr("write " + parent_ + "/e1")));
   EXPECT_TRUE(std::filesystem::is_empty(parent_));
 }
 
 TEST_F(ExecutionFilesTest, MovesToANameThatIsFree) {
-  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1", false);
-  ASSERT_EQ(::mkdir((parent_ + "/e2").c_str(), 0700), 0);
+  ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  std::ofstream(parent_ + "/e2") << "x";
   EXPECT_THAT(
       files.Rename(parent_, "e2"),
       StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("rename to")));
-  EXPECT_EQ(files.directory(), parent_ + "/e1");
+  EXPECT_EQ(files.path(), parent_ + "/e1");
   EXPECT_THAT(files.Rename(parent_, "e3"), IsOk());
-  EXPECT_EQ(files.directory(), parent_ + "/e3");
-  EXPECT_TRUE(std::filesystem::exists(parent_ + "/e3/start.pb"));
+  EXPECT_EQ(files.path(), parent_ + "/e3");
+  EXPECT_TRUE(std::filesystem::exists(parent_ + "/e3"));
 }
 
 }  // namespace

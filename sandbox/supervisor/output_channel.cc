@@ -297,11 +297,11 @@ void OutputChannel::Release() {
   host_.quota->Remove(this);
 }
 
-bool OutputChannel::Expire(const std::string& path) {
+bool OutputChannel::Expire(const std::string& execution) {
   if (closed()) {
     Release();
   }
-  const absl::Status expired = ExpireOutputLog(path);
+  const absl::Status expired = ExpireOutputLog(execution, kind_);
   if (!expired.ok() && !absl::IsNotFound(expired)) {
     // Still charged: the data may still be on the disk.
     host_.storage->Fail(this, "expiry of output", expired);

@@ -78,10 +78,10 @@ class OutputChannel final : private QuotaLog {
   // The execution has ended. Once closed, the log no longer counts as a
   // running one for the quota; until then the quota may make it drop more.
   void Settle();
-  // Drops the content of the log, whose file is `path`, and all that is written
-  // later. Returns false if the disk refuses, which the storage status reports,
-  // and the caller tries again.
-  [[nodiscard]] bool Expire(const std::string& path);
+  // Drops the content of the log of `execution`, whose file that is, and all
+  // that is written later. False: the disk refuses, which the storage status
+  // reports, and the caller tries again.
+  [[nodiscard]] bool Expire(const std::string& execution);
 
  private:
   enum class Wait { kForData, kForRoom, kForDisk };

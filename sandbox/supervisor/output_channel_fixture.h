@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_channel.h"
 #include "sandbox/supervisor/output_quota.h"
@@ -37,11 +37,11 @@ class OutputChannelFixture : public ::testing::Test {
     ::signal(SIGPIPE, SIG_IGN);
     std::string path = ::testing::TempDir() + "/outputXXXXXX";
     directory_ = ::mkdtemp(path.data());
-    UniqueFd directory(::open(directory_.c_str(), O_PATH | O_CLOEXEC));
-    absl::StatusOr<OutputLogWriter> log =
-        OutputLogWriter::Create(directory.get(), "stdout");
-    ASSERT_TRUE(log.ok()) << log.status();
-    log->SetRetention(retained, overflow);
+    const auto file = ExecutionFile::Create(directory_ + "/e1");
+    ASSERT_TRUE(file.ok()) << file.status();
+    kind_ = kind;
+    OutputLogWriter log(*file, kind);
+    log.SetRetention(retained, overflow);
     int fds[2];
     ASSERT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     command_.Reset(fds[1]);
@@ -58,7 +58,7 @@ class OutputChannelFixture : public ::testing::Test {
     channel_ = std::make_unique<OutputChannel>(
         OutputHost{loop_.get(), timers_ == nullptr ? loop_.get() : timers_,
                    &storage_, quota_.get()},
-        kind, UniqueFd(fds[0]), *std::move(log), std::move(callbacks));
+        kind, UniqueFd(fds[0]), std::move(log), std::move(callbacks));
   }
   // Writes as much as the pipe takes.
   size_t Print(const std::string& data) {
@@ -66,7 +66,7 @@ class OutputChannelFixture : public ::testing::Test {
     return taken < 0 ? 0 : static_cast<size_t>(taken);
   }
   OutputLogReader Log() {
-    return *OutputLogReader::Open(directory_ + "/stdout");
+    return *OutputLogReader::Open(directory_ + "/e1", kind_);
   }
   std::string Text() {
     const OutputLogReader log = Log();
@@ -84,6 +84,7 @@ class OutputChannelFixture : public ::testing::Test {
   std::vector<std::string> failures_;
   std::vector<wire::ExitRecord::Cause> kills_;
   std::string directory_;
+  wire::Stream kind_ = wire::STDOUT;
   UniqueFd command_;
   std::unique_ptr<OutputChannel> channel_;
   int changes_ = 0;

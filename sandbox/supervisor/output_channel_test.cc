@@ -185,7 +185,7 @@ TEST_F(OutputChannelTest, ReportsWhatItsLogHoldsAlsoAfterItIsReleased) {
   EXPECT_TRUE(channel_->state().closed());
   EXPECT_FALSE(channel_->state().expired());
   const int changes = changes_;
-  EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  EXPECT_TRUE(channel_->Expire(directory_ + "/e1"));
   EXPECT_EQ(changes_, changes + 1);
   EXPECT_TRUE(channel_->state().expired());
   EXPECT_EQ(channel_->state().begin(), 4);
@@ -217,7 +217,7 @@ TEST_F(OutputChannelTest, ReportsNoDataOfAnExpiredLogThatIsStillWritten) {
   Print("text");
   channel_->Pump();
   const int changes = changes_;
-  EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  EXPECT_TRUE(channel_->Expire(directory_ + "/e1"));
   EXPECT_EQ(changes_, changes + 1);
   EXPECT_EQ(channel_->state().begin(), 4u);
   EXPECT_EQ(channel_->state().end(), 4u);
@@ -228,8 +228,8 @@ TEST_F(OutputChannelTest, ReportsNoDataOfAnExpiredLogThatIsStillWritten) {
 TEST_F(OutputChannelTest, ExpiresALogWhoseFileIsGone) {
   Open(wire::STDOUT, Overflow::kDropOldest);
   channel_->Close();
-  ASSERT_EQ(::unlink((directory_ + "/stdout").c_str()), 0);
-  EXPECT_TRUE(channel_->Expire(directory_ + "/stdout"));
+  ASSERT_EQ(::unlink((directory_ + "/e1").c_str()), 0);
+  EXPECT_TRUE(channel_->Expire(directory_ + "/e1"));
   EXPECT_EQ(storage_.failure(), "");
 }
 

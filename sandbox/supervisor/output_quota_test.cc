@@ -48,14 +48,14 @@ TEST_F(OutputQuotaTest, DropsTheOutputOfEndedExecutionsFirst) {
   channel_->Close();
   std::unique_ptr<OutputChannel> ended;
   ended.swap(channel_);
-  const std::string path = directory_ + "/stdout";
+  const std::string path = directory_ + "/e1";
   quota_->AddEnded(ended.get(), [&] { EXPECT_TRUE(ended->Expire(path)); });
   Open(wire::STDOUT, Overflow::kBlock);
   Print(std::string(kRetained / 2 + 1, 'x'));
   channel_->Pump();
   EXPECT_FALSE(channel_->blocked());
   EXPECT_EQ(Log().state()->end, kRetained / 2 + 1);
-  EXPECT_TRUE(OutputLogReader::Open(path)->state()->expired);
+  EXPECT_TRUE(OutputLogReader::Open(path, wire::STDOUT)->state()->expired);
 }
 
 TEST_F(OutputQuotaTest, ExpiresNoMoreThanTheOutputThatEndedFirst) {
@@ -217,8 +217,8 @@ TEST_F(OutputQuotaTest, KeepsDiscardingTheOutputOfAnExpiredExecution) {
                                   Overflow::kHeadAndTail, Overflow::kKill}) {
     quota_->SetLimit(kRetained);
     Open(wire::STDOUT, overflow, 2 * kRetained);
-    const std::string path = directory_ + "/stdout";
-    // The output is still open.
+    const std::string path = directory_ + "/e1";
+    // With the output still open.
     quota_->AddEnded(channel_.get(),
                      [&] { EXPECT_TRUE(channel_->Expire(path)); });
     for (uint64_t round = 1; round <= 8; ++round) {
@@ -230,8 +230,8 @@ TEST_F(OutputQuotaTest, KeepsDiscardingTheOutputOfAnExpiredExecution) {
     EXPECT_TRUE(Log().state()->expired);
     EXPECT_TRUE(kills_.empty());
     struct stat status;
-    ASSERT_EQ(::stat(path.c_str(), &status), 0);
-    EXPECT_LE(status.st_blocks * 512, 4096 + kRetained);
+    ASSERT_EQ(::stat((path + ".out").c_str(), &status), 0);
+    EXPECT_LE(status.st_blocks * 512, kRetained);
     channel_.reset();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
   }
@@ -244,7 +244,7 @@ TEST_F(OutputQuotaTest, KeepsTheChargeForOutputThatTheDiskCannotDrop) {
   channel_->Pump();
   channel_->Close();
   channel_->Settle();
-  const std::string path = directory_ + "/stdout";
+  const std::string path = directory_ + "/e1";
   ASSERT_TRUE(tests::WithFailingCalls(
       {SYS_fallocate}, EIO, [&] { EXPECT_FALSE(channel_->Expire(path)); }));
   EXPECT_NE(storage_.failure(), "");

@@ -34,23 +34,23 @@ void RecordSync::Stop() {
   stop_ = true;
 }
 
-void RecordSync::SyncStart(const std::string& directory) {
-  jobs_.try_emplace(directory);
+void RecordSync::SyncStart(const std::string& path) {
+  jobs_.try_emplace(path);
   Schedule(kGather);
 }
 
-void RecordSync::SyncEnd(const std::string& directory, std::string end) {
-  jobs_[directory].end = std::move(end);
+void RecordSync::SyncEnd(const std::string& path, std::string end) {
+  jobs_[path].end = std::move(end);
   Schedule(kGather);
 }
 
-void RecordSync::Cancel(const std::string& directory) {
-  jobs_.erase(directory);
-  failures_.erase(directory);
+void RecordSync::Cancel(const std::string& path) {
+  jobs_.erase(path);
+  failures_.erase(path);
   UpdateStorage();
   if (busy_) {
     MutexLock lock(&mutex_);
-    cancelled_.insert(directory);
+    cancelled_.insert(path);
   }
 }
 
@@ -87,25 +87,24 @@ void RecordSync::HandOver() {
   });
 }
 
-bool RecordSync::Cancelled(const std::string& directory) {
+bool RecordSync::Cancelled(const std::string& path) {
   MutexLock lock(&mutex_);
-  return stop_ || cancelled_.count(directory) != 0;
+  return stop_ || cancelled_.count(path) != 0;
 }
 
 RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
   Opened opened;
-  // Under the lock: another execution may get the directory of a deleted one.
+  // Under the lock: another execution may get the name of a deleted one.
   MutexLock lock(&mutex_);
-  for (const auto& [directory, job] : jobs) {
-    if (stop_ || cancelled_.count(directory) != 0) {
+  for (const auto& [path, job] : jobs) {
+    if (stop_ || cancelled_.count(path) != 0) {
       continue;
     }
-    absl::StatusOr<DurableExecution> execution =
-        DurableExecution::Open(directory);
+    absl::StatusOr<DurableExecution> execution = DurableExecution::Open(path);
     if (execution.ok()) {
-      opened.emplace(directory, *std::move(execution));
+      opened.emplace(path, *std::move(execution));
     } else if (!absl::IsNotFound(execution.status())) {
-      failures->emplace(directory, execution.status());
+      failures->emplace(path, execution.status());
     }
   }
   return opened;
@@ -117,41 +116,42 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
   // One step for all executions, then the next: the first sync of each step
   // writes most of the data of the others.
   const auto step = [&](auto action) {
-    for (const auto& [directory, execution] : opened) {
-      if (failures.count(directory) != 0 || Cancelled(directory)) {
+    for (const auto& [path, execution] : opened) {
+      if (failures.count(path) != 0 || Cancelled(path)) {
         continue;
       }
-      const absl::Status done = action(execution, jobs.at(directory));
-      // NotFound: the execution is being deleted.
+      const absl::Status done = action(execution, jobs.at(path));
+      // NotFound: the whole sandbox is being deleted.
       if (!done.ok() && !absl::IsNotFound(done)) {
-        failures.emplace(directory, done);
+        failures.emplace(path, done);
       }
     }
   };
   step([](const DurableExecution& execution, const Job& job) {
     return execution.SyncFiles(job.end, job.rewrite);
   });
-  step([this](const DurableExecution& execution, const Job& job) {
-    // Under the lock: no name appears in a directory that is being deleted.
-    MutexLock lock(&mutex_);
-    return job.end.empty() || stop_ ? absl::OkStatus() : execution.Publish();
-  });
-  step([](const DurableExecution& execution, const Job&) {
-    return execution.SyncDirectory();
+  if (!opened.empty()) {
+    // All names are in one path.
+    const std::string& path = opened.begin()->first;
+    const absl::Status named = SyncDirectory(path.substr(0, path.rfind('/')));
+    step([&named](const DurableExecution&, const Job&) { return named; });
+  }
+  step([](const DurableExecution& execution, const Job& job) {
+    return job.end.empty() ? absl::OkStatus() : execution.Confirm();
   });
   return failures;
 }
 
 void RecordSync::OnDone(const Jobs& jobs, const Failures& failures) {
   busy_ = false;
-  for (const auto& [directory, job] : jobs) {
-    const auto failed = failures.find(directory);
-    if (failed == failures.end() || Cancelled(directory)) {
-      failures_.erase(directory);
+  for (const auto& [path, job] : jobs) {
+    const auto failed = failures.find(path);
+    if (failed == failures.end() || Cancelled(path)) {
+      failures_.erase(path);
       continue;
     }
-    failures_[directory] = failed->second;
-    Job& again = jobs_[directory];
+    failures_[path] = failed->second;
+    Job& again = jobs_[path];
     again.rewrite = true;
     if (again.end.empty()) {
       again.end = job.end;

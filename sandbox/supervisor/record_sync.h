@@ -35,27 +35,26 @@ class RecordSync {
   RecordSync(const RecordSync&) = delete;
   RecordSync& operator=(const RecordSync&) = delete;
 
-  // Syncs the start.pb of the execution in `directory`.
-  void SyncStart(const std::string& directory);
-  // Syncs its logs and exit.pb.new, whose content is `end`, and renames that to
-  // exit.pb.
-  void SyncEnd(const std::string& directory, std::string end);
-  // The execution is about to be deleted: from now on nothing is opened or made
-  // in `directory`.
-  void Cancel(const std::string& directory);
-  // Syncs nothing any more. Called when all executions are about to be deleted.
+  // Syncs the record of the start of the execution whose file is `path`. All
+  // executions are in one directory.
+  void SyncStart(const std::string& path);
+  // Syncs its output and the record of its end, which is `end`.
+  void SyncEnd(const std::string& path, std::string end);
+  // The execution is about to be deleted: from now on its files are not opened.
+  void Cancel(const std::string& path);
+  // All executions are about to be deleted: nothing is synced any more.
   void Stop();
 
  private:
   struct Job {
-    // The content of exit.pb.new. Empty: only start.pb is synced.
+    // The sealed record of the end. Empty: only the start is synced.
     std::string end;
     // True to write everything again, since a sync has failed: after that, the
     // kernel treats data that it could not write as written.
     bool rewrite = false;
   };
   using Jobs = std::map<std::string, Job>;
-  // Why a sync failed, by directory.
+  // By path: why it failed.
   using Failures = std::map<std::string, absl::Status>;
   using Opened = std::map<std::string, DurableExecution>;
 
@@ -66,14 +65,14 @@ class RecordSync {
   // Runs in the background.
   Failures Sync(const Jobs& jobs);
   Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Cancelled(const std::string& directory) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Cancelled(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
 
   EventLoop* const loop_;
   Timers* const timers_;
   StorageStatus* const storage_;
   // The jobs to hand over.
   Jobs jobs_;
-  // The directory that was handed over last.
+  // The path that was handed over last.
   std::string last_;
   Failures failures_;
   // True while jobs that were handed over are not done.
@@ -81,7 +80,7 @@ class RecordSync {
   Timer timer_;
 
   Mutex mutex_;
-  // Directories that were handed over and then cancelled.
+  // Paths that were handed over and then cancelled.
   std::set<std::string> cancelled_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -1,11 +1,12 @@
 #include "sandbox/supervisor/record_sync.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,10 +16,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_layout.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/ended_execution_fixture.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/storage_status.h"
+#include "tests/failing_calls.h"
 #include "tests/fakes/fake_timers.h"
 
 namespace sandbox {
@@ -57,6 +61,18 @@ class RecordSyncTest : public EndedExecutionFixture {
     loop_->Run();
   }
 
+  // Puts a directory in the place of an execution's file: it cannot be opened.
+  void Obstruct(const std::string& id) {
+    const std::string path = parent_ + "/" + id;
+    std::filesystem::rename(path, path + ".away");
+    std::filesystem::create_directory(path);
+  }
+  void Restore(const std::string& id) {
+    const std::string path = parent_ + "/" + id;
+    std::filesystem::remove(path);
+    std::filesystem::rename(path + ".away", path);
+  }
+
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
   tests::FakeTimers timers_;
   std::deque<Background::Function> functions_;
@@ -67,13 +83,13 @@ class RecordSyncTest : public EndedExecutionFixture {
       std::make_unique<HeldBackground>(&functions_));
 };
 
-TEST_F(RecordSyncTest, RenamesTheEndOfEachOfManyOnceItIsSynced) {
+TEST_F(RecordSyncTest, MarksTheEndOfEachOfManyOnceItIsSynced) {
   // One more than a batch.
   constexpr int kCount = 65;
   for (int i = 0; i < kCount; ++i) {
     const ExecutionFiles files = MakeEnded("e" + std::to_string(i));
-    sync_->SyncStart(files.directory());
-    sync_->SyncEnd(files.directory(), end_);
+    sync_->SyncStart(files.path());
+    sync_->SyncEnd(files.path(), end_);
   }
   timers_.Advance(kGather);
   Work();
@@ -81,7 +97,7 @@ TEST_F(RecordSyncTest, RenamesTheEndOfEachOfManyOnceItIsSynced) {
   timers_.Advance(kGather);
   Work();
   for (int i = 0; i < kCount; ++i) {
-    EXPECT_TRUE(HasEnd("e" + std::to_string(i))) << i;
+    EXPECT_TRUE(IsSynced("e" + std::to_string(i))) << i;
   }
   EXPECT_EQ(timers_.size(), 0u);
   EXPECT_THAT(failures_, IsEmpty());
@@ -90,7 +106,7 @@ TEST_F(RecordSyncTest, RenamesTheEndOfEachOfManyOnceItIsSynced) {
 TEST_F(RecordSyncTest, HandsOverAFullBatchAtOnceWhenTheLastOneIsDone) {
   for (int i = 0; i < 2 * 64; ++i) {
     const ExecutionFiles files = MakeEnded("e" + std::to_string(i));
-    sync_->SyncEnd(files.directory(), end_);
+    sync_->SyncEnd(files.path(), end_);
   }
   timers_.Advance(kGather);
   Work();
@@ -100,99 +116,121 @@ TEST_F(RecordSyncTest, HandsOverAFullBatchAtOnceWhenTheLastOneIsDone) {
 
 TEST_F(RecordSyncTest, SyncsWhatComesWhileItWorksAfterwards) {
   const ExecutionFiles first = MakeEnded("e1");
-  sync_->SyncEnd(first.directory(), end_);
+  sync_->SyncEnd(first.path(), end_);
   timers_.Advance(kGather);
   const ExecutionFiles second = MakeEnded("e2");
-  sync_->SyncEnd(second.directory(), end_);
+  sync_->SyncEnd(second.path(), end_);
   timers_.Advance(kGather);
   EXPECT_EQ(functions_.size(), 1u);
   Work();
-  EXPECT_FALSE(HasEnd("e2"));
+  EXPECT_FALSE(IsSynced("e2"));
   timers_.Advance(kGather);
   Work();
-  EXPECT_TRUE(HasEnd("e1"));
-  EXPECT_TRUE(HasEnd("e2"));
+  EXPECT_TRUE(IsSynced("e1"));
+  EXPECT_TRUE(IsSynced("e2"));
 }
 
 TEST_F(RecordSyncTest, ReportsAFailureAndWritesEverythingAgain) {
   const ExecutionFiles files = MakeEnded("e1");
-  const std::string obstacle = files.directory() + "/exit.pb";
-  ASSERT_EQ(::mkdir(obstacle.c_str(), 0700), 0);
-  sync_->SyncEnd(files.directory(), end_);
+  Obstruct("e1");
+  sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
   Work();
-  EXPECT_THAT(failures_, ElementsAre(HasSubstr("rename")));
-  ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
+  EXPECT_THAT(failures_, ElementsAre(HasSubstr("e1")));
+  Restore("e1");
   // The bytes that the kernel could not write are gone.
-  std::ofstream(files.directory() + "/exit.pb.new", std::ios::trunc) << "?";
+  const UniqueFd file(::open(files.path().c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(file.get(), "?", 1, kEndPlace.position), 1);
   timers_.Advance(kRetry - absl::Nanoseconds(1));
   EXPECT_THAT(functions_, IsEmpty());
   timers_.Advance(absl::Nanoseconds(1));
   Work();
   EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_TRUE(IsSynced("e1"));
   EXPECT_EQ(storage_.failure(), "");
   EXPECT_EQ(timers_.size(), 0u);
 }
 
-TEST_F(RecordSyncTest, KeepsAnEndThatCameWhileTheStartFailed) {
+TEST_F(RecordSyncTest, MarksNothingBeforeTheNamesAreSynced) {
   const ExecutionFiles files = MakeEnded("e1");
-  const std::string start = files.directory() + "/start.pb";
-  ASSERT_EQ(::rename(start.c_str(), (start + ".away").c_str()), 0);
-  ASSERT_EQ(::mkdir(start.c_str(), 0700), 0);
-  sync_->SyncStart(files.directory());
+  sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
-  sync_->SyncEnd(files.directory(), end_);
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync}, EIO, [&] {
+    functions_.front()();
+    functions_.pop_front();
+  }));
   Work();
-  EXPECT_THAT(failures_, ElementsAre(HasSubstr("start.pb")));
-  ASSERT_EQ(::rmdir(start.c_str()), 0);
-  ASSERT_EQ(::rename((start + ".away").c_str(), start.c_str()), 0);
+  EXPECT_THAT(failures_, ElementsAre(HasSubstr("fsync")));
+  EXPECT_FALSE(IsSynced("e1"));
   timers_.Advance(kRetry);
   Work();
-  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_TRUE(IsSynced("e1"));
+}
+
+TEST_F(RecordSyncTest, DoesNotMarkAnExecutionWithoutAnEnd) {
+  const ExecutionFiles files = MakeEnded("e1");
+  sync_->SyncStart(files.path());
+  timers_.Advance(kGather);
+  Work();
+  EXPECT_THAT(failures_, IsEmpty());
+  EXPECT_FALSE(IsSynced("e1"));
+}
+
+TEST_F(RecordSyncTest, KeepsAnEndThatCameWhileTheStartFailed) {
+  const ExecutionFiles files = MakeEnded("e1");
+  Obstruct("e1");
+  sync_->SyncStart(files.path());
+  timers_.Advance(kGather);
+  sync_->SyncEnd(files.path(), end_);
+  Work();
+  EXPECT_THAT(failures_, ElementsAre(HasSubstr("e1")));
+  Restore("e1");
+  timers_.Advance(kRetry);
+  Work();
+  EXPECT_TRUE(IsSynced("e1"));
   EXPECT_EQ(storage_.failure(), "");
 }
 
 TEST_F(RecordSyncTest, TriesAFailedEndAgainWithItsContent) {
   const ExecutionFiles files = MakeEnded("e1");
-  const std::string obstacle = files.directory() + "/exit.pb";
-  ASSERT_EQ(::mkdir(obstacle.c_str(), 0700), 0);
-  sync_->SyncEnd(files.directory(), end_);
+  Obstruct("e1");
+  sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
   // Does not take the end away.
-  sync_->SyncStart(files.directory());
+  sync_->SyncStart(files.path());
   Work();
-  ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
+  Restore("e1");
   timers_.Advance(kRetry);
   Work();
-  EXPECT_TRUE(HasEnd("e1"));
+  EXPECT_TRUE(IsSynced("e1"));
 }
 
 TEST_F(RecordSyncTest, LeavesAloneWhatIsDeletedBeforeOrAfterItsHandOver) {
   for (const bool handed_over : {false, true}) {
     ExecutionFiles deleted = MakeEnded("e1");
-    const std::string directory = deleted.directory();
-    sync_->SyncEnd(directory, end_);
-    // Another job is there, so that something is handed over in either case.
+    const std::string path = deleted.path();
+    sync_->SyncEnd(path, end_);
+    // So that something is handed over in either case.
     const ExecutionFiles other = MakeEnded("e2");
-    sync_->SyncEnd(other.directory(), end_);
+    sync_->SyncEnd(other.path(), end_);
     if (handed_over) {
       timers_.Advance(kGather);
     }
-    sync_->Cancel(directory);
+    sync_->Cancel(path);
     ASSERT_TRUE(deleted.Remove().ok());
     // Another execution gets its name and has written its end.
     ExecutionFiles again = MakeEnded("e1");
     timers_.Advance(kGather);
     Work();
-    EXPECT_TRUE(HasEnd("e2"));
-    EXPECT_FALSE(HasEnd("e1"));
+    EXPECT_TRUE(IsSynced("e2"));
+    EXPECT_FALSE(IsSynced("e1"));
     EXPECT_THAT(failures_, IsEmpty());
     EXPECT_EQ(timers_.size(), 0u);
     // It is not cancelled itself.
-    sync_->SyncEnd(directory, end_);
+    sync_->SyncEnd(path, end_);
     timers_.Advance(kGather);
     Work();
-    EXPECT_TRUE(HasEnd("e1"));
+    EXPECT_TRUE(IsSynced("e1"));
     std::filesystem::remove_all(parent_ + "/e1");
     std::filesystem::remove_all(parent_ + "/e2");
   }
@@ -201,30 +239,31 @@ TEST_F(RecordSyncTest, LeavesAloneWhatIsDeletedBeforeOrAfterItsHandOver) {
 TEST_F(RecordSyncTest, ForgetsTheFailureOfWhatIsDeleted) {
   for (const bool handed_over : {false, true}) {
     const ExecutionFiles files = MakeEnded("e1");
-    ASSERT_EQ(::mkdir((files.directory() + "/exit.pb").c_str(), 0700), 0);
-    sync_->SyncEnd(files.directory(), end_);
+    Obstruct("e1");
+    sync_->SyncEnd(files.path(), end_);
     timers_.Advance(kGather);
     Work();
     EXPECT_NE(storage_.failure(), "");
     if (handed_over) {
       timers_.Advance(kRetry);
     }
-    sync_->Cancel(files.directory());
+    sync_->Cancel(files.path());
     EXPECT_EQ(storage_.failure(), "");
     Work();
     EXPECT_EQ(storage_.failure(), "");
     // Nothing is tried again.
     timers_.Advance(kRetry);
     EXPECT_THAT(functions_, IsEmpty());
-    std::filesystem::remove_all(files.directory());
+    std::filesystem::remove_all(parent_ + "/e1");
+    std::filesystem::remove(parent_ + "/e1.away");
   }
 }
 
 TEST_F(RecordSyncTest, IgnoresAnExecutionWhoseFilesAreGone) {
   const ExecutionFiles files = MakeEnded("e1");
-  sync_->SyncEnd(files.directory(), end_);
+  sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
-  std::filesystem::remove_all(files.directory());
+  std::filesystem::remove_all(files.path());
   Work();
   EXPECT_THAT(failures_, IsEmpty());
   EXPECT_EQ(timers_.size(), 0u);
@@ -232,26 +271,26 @@ TEST_F(RecordSyncTest, IgnoresAnExecutionWhoseFilesAreGone) {
 
 TEST_F(RecordSyncTest, SyncsNothingAfterStop) {
   const ExecutionFiles first = MakeEnded("e1");
-  sync_->SyncEnd(first.directory(), end_);
+  sync_->SyncEnd(first.path(), end_);
   timers_.Advance(kGather);
   const ExecutionFiles second = MakeEnded("e2");
-  sync_->SyncEnd(second.directory(), end_);
+  sync_->SyncEnd(second.path(), end_);
   sync_->Stop();
   EXPECT_EQ(timers_.size(), 0u);
   Work();
-  EXPECT_FALSE(HasEnd("e1"));
-  EXPECT_TRUE(HasEnd("e1", "exit.pb.new"));
+  EXPECT_FALSE(IsSynced("e1"));
+  EXPECT_FALSE(IsSynced("e1"));
 }
 
 TEST_F(RecordSyncTest, EndsWithWorkThatWasNotDone) {
   const ExecutionFiles files = MakeEnded("e1");
-  sync_->SyncEnd(files.directory(), end_);
+  sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
   EXPECT_EQ(functions_.size(), 1u);
   sync_.reset();
   EXPECT_THAT(functions_, IsEmpty());
   EXPECT_EQ(timers_.size(), 0u);
-  EXPECT_TRUE(HasEnd("e1", "exit.pb.new"));
+  EXPECT_FALSE(IsSynced("e1"));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void SpareParts::PrepareFiles() {
   }
   // No id of an execution has a dot.
   absl::StatusOr<ExecutionFiles> files = ExecutionFiles::Create(
-      directory_, absl::StrCat(".spare-", next_number_++), /*terminal=*/false);
+      directory_, absl::StrCat(".spare-", next_number_++));
   if (!files.ok()) {
     storage_->Fail(this, "files of executions", files.status());
     retry_ = Timer(timers_, kRetry, [this] { PrepareFiles(); });
@@ -62,10 +62,9 @@ absl::StatusOr<std::unique_ptr<CommandGroup>> SpareParts::TakeGroup() {
   return group;
 }
 
-absl::StatusOr<ExecutionFiles> SpareParts::TakeFiles(const std::string& id,
-                                                     bool terminal) {
-  if (terminal || !files_.valid()) {
-    return ExecutionFiles::Create(directory_, id, terminal);
+absl::StatusOr<ExecutionFiles> SpareParts::TakeFiles(const std::string& id) {
+  if (!files_.valid()) {
+    return ExecutionFiles::Create(directory_, id);
   }
   RETURN_IF_ERROR(files_.Rename(directory_, id));
   return std::exchange(files_, ExecutionFiles());

@@ -1,6 +1,6 @@
-// Cgroups and a set of files, made ahead for the next command, since making
-// them takes longer than starting a program. Groups of commands that have ended
-// are used again: removing one takes longer still.
+// Cgroups and the file of an execution, made ahead for the next command, since
+// making them takes longer than starting a program. Groups of commands that
+// have ended are used again: removing one takes longer still.
 //
 // Used on the event loop's thread only. Not movable: a timer refers to it.
 
@@ -37,8 +37,8 @@ class SpareParts {
 
   // Call it before groups are prepared or taken.
   void SetGroups(MakeGroup make_group) { make_group_ = std::move(make_group); }
-  // `directory` is the path of the directory that holds a directory for each
-  // execution. Call it before files are prepared or taken.
+  // Path of the directory with the files of all executions. Before files are
+  // prepared or taken.
   void SetDirectory(std::string directory) {
     directory_ = std::move(directory);
   }
@@ -53,10 +53,9 @@ class SpareParts {
   bool GiveBack(std::unique_ptr<CommandGroup>& group);
 
   // The spare, or a new one. The files get the name `id`: AlreadyExists if it
-  // is taken. With `terminal` they are always new: the spare is for pipes.
+  // is taken.
   absl::StatusOr<std::unique_ptr<CommandGroup>> TakeGroup();
-  absl::StatusOr<ExecutionFiles> TakeFiles(const std::string& id,
-                                           bool terminal);
+  absl::StatusOr<ExecutionFiles> TakeFiles(const std::string& id);
 
   // Removes the groups and makes nothing any more. The files stay: the server
   // removes the directory.

@@ -46,7 +46,7 @@ class SparePartsTest : public ::testing::Test {
   size_t Entries() const {
     size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
-      count += entry.is_directory() ? 1 : 0;
+      count += entry.is_regular_file() ? 1 : 0;
     }
     return count;
   }
@@ -123,27 +123,20 @@ TEST_F(SparePartsTest, RenamesTheFilesThatWereMadeAhead) {
   spares_->PrepareFiles();
   spares_->PrepareFiles();
   EXPECT_EQ(Entries(), 1u);
-  absl::StatusOr<ExecutionFiles> files = spares_->TakeFiles("e1", false);
+  absl::StatusOr<ExecutionFiles> files = spares_->TakeFiles("e1");
   ASSERT_THAT(files.status(), IsOk());
-  EXPECT_EQ(files->directory(), directory_ + "/e1");
+  EXPECT_EQ(files->path(), directory_ + "/e1");
   EXPECT_EQ(Entries(), 1u);
-  EXPECT_THAT(spares_->TakeFiles("e2", false).status(), IsOk());
-  EXPECT_EQ(Entries(), 2u);
-}
-
-TEST_F(SparePartsTest, KeepsTheFilesForPipesWhenATerminalIsAskedFor) {
-  spares_->PrepareFiles();
-  EXPECT_THAT(spares_->TakeFiles("e1", true).status(), IsOk());
-  EXPECT_TRUE(std::filesystem::exists(directory_ + "/e1/terminal"));
+  EXPECT_THAT(spares_->TakeFiles("e2").status(), IsOk());
   EXPECT_EQ(Entries(), 2u);
 }
 
 TEST_F(SparePartsTest, KeepsTheFilesWhenTheIdIsTaken) {
-  ASSERT_THAT(spares_->TakeFiles("e1", false).status(), IsOk());
+  ASSERT_THAT(spares_->TakeFiles("e1").status(), IsOk());
   spares_->PrepareFiles();
-  EXPECT_THAT(spares_->TakeFiles("e1", false).status(),
+  EXPECT_THAT(spares_->TakeFiles("e1").status(),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
-  EXPECT_THAT(spares_->TakeFiles("e2", false).status(), IsOk());
+  EXPECT_THAT(spares_->TakeFiles("e2").status(), IsOk());
   EXPECT_EQ(Entries(), 2u);
 }
 

@@ -84,7 +84,7 @@ absl::Status SupervisedCommand::Prepare() {
   ASSIGN_OR_RETURN(PreparedCommand prepared,
                    PrepareCommand(*host_, command_, record_));
   files_ = std::move(prepared.files);
-  host_->sync->SyncStart(files_.directory());
+  host_->sync->SyncStart(files_.path());
   processes_.SetGroup(std::move(prepared.group));
   command_fds_ = std::move(prepared.command_fds);
   if (prepared.input.valid()) {
@@ -324,7 +324,7 @@ bool SupervisedCommand::RemoveFiles() {
     return true;
   }
   ending_.StopWriting();
-  host_->sync->Cancel(files_.directory());
+  host_->sync->Cancel(files_.path());
   const absl::Status removed = files_.Remove();
   if (!removed.ok()) {
     host_->storage->Fail(this, absl::StrCat("removal of ", record_.id()),

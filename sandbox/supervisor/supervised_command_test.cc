@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
-#include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/command_fixture.h"
 #include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
@@ -97,13 +97,14 @@ TEST_F(SupervisedCommandTest, ReportsThatItRunsAndThenItsExit) {
   EXPECT_EQ(end().streams(0).end(), 5u);
   EXPECT_TRUE(end().streams(0).closed());
   wire::ExecutionRecord on_disk;
-  ASSERT_THAT(ReadRecord(directory_ + "/e1/exit.pb.new", &on_disk), IsOk());
+  ASSERT_THAT(ExecutionRecords::Open(directory_ + "/e1")->ReadEnd(&on_disk),
+              IsOk());
   EXPECT_EQ(on_disk.SerializeAsString(), end().SerializeAsString());
 }
 
 TEST_F(SupervisedCommandTest, WritesItsStartTimeIntoItsLog) {
   Start();
-  const auto log = OutputLogReader::Open(directory_ + "/e1/stdout");
+  const auto log = OutputLogReader::Open(directory_ + "/e1", wire::STDOUT);
   ASSERT_THAT(log.status(), IsOk());
   EXPECT_EQ(log->state()->start_time_ns, states_[0].start_time_ns());
 }
@@ -143,11 +144,12 @@ TEST_F(SupervisedCommandTest, WritesItsRequestBeforeItStarts) {
   spec().set_original("as the caller sent it");
   ASSERT_THAT(Prepare(), IsOk());
   wire::ExecutionRecord start;
-  ASSERT_THAT(ReadRecord(directory_ + "/e1/start.pb", &start), IsOk());
+  ASSERT_THAT(ExecutionRecords::Open(directory_ + "/e1")->ReadStart(&start),
+              IsOk());
   EXPECT_EQ(start.command().original(), "as the caller sent it");
   EXPECT_EQ(start.request().request_id(), "r1");
   EXPECT_EQ(start.state(), wire::ExecutionRecord::STARTING);
-  EXPECT_EQ(sync_timers_.size(), 1u) << "start.pb will not be synced";
+  EXPECT_EQ(sync_timers_.size(), 1u) << "the start will not be synced";
 }
 
 TEST_F(SupervisedCommandTest, LeavesNothingWhenItCannotBePrepared) {

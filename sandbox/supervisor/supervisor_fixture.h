@@ -155,7 +155,7 @@ class SupervisorTest : public ::testing::Test {
   }
   std::string Output(const std::string& id) const {
     const OutputLogReader log = *OutputLogReader::Open(
-        absl::StrCat(directory_, "/executions/", id, "/stdout"));
+        absl::StrCat(directory_, "/executions/", id), wire::STDOUT);
     std::string text(1 << 16, '\0');
     text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;

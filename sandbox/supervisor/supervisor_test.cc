@@ -128,7 +128,7 @@ TEST_F(SupervisorTest, PassesSignalsSizesAndInputToACommand) {
   EXPECT_EQ(input.failure(), wire::Reply::NONE);
   EXPECT_EQ(input.input().accepted_offset(), 3u);
   const OutputLogReader log =
-      *OutputLogReader::Open(directory_ + "/executions/e1/terminal");
+      *OutputLogReader::Open(directory_ + "/executions/e1", wire::TERMINAL);
   std::string text;
   while (text.find("30 90") == std::string::npos) {
     wire::FromSupervisor message;

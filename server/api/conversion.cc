@@ -19,7 +19,6 @@
 #include "google/protobuf/timestamp.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "sandbox/base/paths.h"
-#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/egress_rules.h"
 #include "server/api/egress_services.h"
@@ -343,10 +342,6 @@ corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
   result.set_gap_end_offset(state.gap_end);
   result.set_expired(state.expired);
   return result;
-}
-
-const char* LogFileName(corral::v1::Stream stream) {
-  return sandbox::LogName(ToWire(stream));
 }
 
 wire::Stream ToWire(corral::v1::Stream stream) {

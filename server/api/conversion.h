@@ -59,9 +59,6 @@ corral::v1::StreamState ToStreamState(corral::v1::Stream stream,
 // Returns the streams for which a command has output logs.
 std::vector<corral::v1::Stream> StreamsOf(const corral::v1::Command& command);
 
-// Returns the name of the stream's log in the directory of the execution.
-const char* LogFileName(corral::v1::Stream stream);
-
 wire::Stream ToWire(corral::v1::Stream stream);
 corral::v1::InputState FromWire(const wire::InputState& input);
 wire::Signal::Scope ToWire(corral::v1::SignalExecutionRequest::Scope scope);

@@ -116,13 +116,10 @@ TEST(ConversionTest, EveryProfileKeepsItsName) {
             wire::SandboxSpec::DEFAULT);
 }
 
-TEST(ConversionTest, EveryStreamKeepsItsNameAndHasItsOwnFile) {
+TEST(ConversionTest, EveryStreamKeepsItsName) {
   EXPECT_EQ(ToWire(corral::v1::STDOUT), wire::STDOUT);
   EXPECT_EQ(ToWire(corral::v1::STDERR), wire::STDERR);
   EXPECT_EQ(ToWire(corral::v1::TERMINAL), wire::TERMINAL);
-  EXPECT_STREQ(LogFileName(corral::v1::STDOUT), "stdout");
-  EXPECT_STREQ(LogFileName(corral::v1::STDERR), "stderr");
-  EXPECT_STREQ(LogFileName(corral::v1::TERMINAL), "terminal");
 }
 
 TEST(ConversionTest, EveryScopeOfASignalKeepsItsName) {

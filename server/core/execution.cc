@@ -1,7 +1,5 @@
 #include "server/core/execution.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
@@ -19,7 +16,6 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
-#include "sandbox/storage/terminal_times.h"
 #include "server/api/conversion.h"
 #include "server/api/names.h"
 #include "server/core/kept_command.h"
@@ -28,11 +24,10 @@ namespace server {
 
 using google::protobuf::util::TimeUtil;
 
-Execution::Execution(ExecutionName name, std::string directory,
-                     KeptCommand command,
+Execution::Execution(ExecutionName name, std::string path, KeptCommand command,
                      corral::supervisor::v1::RequestIdentity request)
     : name_(std::move(name)),
-      directory_(std::move(directory)),
+      path_(std::move(path)),
       command_(std::move(command)),
       request_(std::move(request)),
       streams_(StreamsOf(command_.command())) {
@@ -110,7 +105,7 @@ absl::StatusOr<Execution::LogReader> Execution::OpenLog(
     return log;
   }
   ASSIGN_OR_RETURN(sandbox::OutputLogReader opened,
-                   sandbox::OutputLogReader::Open(LogPath(stream)));
+                   sandbox::OutputLogReader::Open(path_, ToWire(stream)));
   RETURN_IF_ERROR(ReadLog(stream, opened));
   auto log =
       std::make_shared<const sandbox::OutputLogReader>(std::move(opened));
@@ -131,27 +126,20 @@ absl::Status Execution::ReadLogs() {
   absl::Status result;
   for (const corral::v1::Stream stream : streams_) {
     const absl::StatusOr<sandbox::OutputLogReader> log =
-        sandbox::OutputLogReader::Open(LogPath(stream));
+        sandbox::OutputLogReader::Open(path_, ToWire(stream));
     if (absl::IsNotFound(log.status())) {
       continue;  // a start that failed early made no log
     }
     result.Update(log.ok() ? ReadLog(stream, *log) : log.status());
-    struct stat file = {};
-    if (::stat(LogPath(stream).c_str(), &file) == 0) {
+    const absl::StatusOr<int64_t> written =
+        log.ok() ? log->WriteTime() : log.status();
+    if (written.ok()) {
       sandbox::MutexLock lock(&mutex_);
       last_written_ =
-          std::max(last_written_, TimeUtil::TimeTToTimestamp(file.st_mtime));
+          std::max(last_written_, TimeUtil::SecondsToTimestamp(*written));
     }
   }
   return result;
-}
-
-std::string Execution::LogPath(corral::v1::Stream stream) const {
-  return absl::StrCat(directory_, "/", LogFileName(stream));
-}
-
-std::string Execution::TerminalTimesPath() const {
-  return absl::StrCat(directory_, "/", sandbox::kTerminalTimes);
 }
 
 bool Execution::Update(const corral::supervisor::v1::ExecutionRecord& record) {

@@ -42,15 +42,15 @@ class Execution {
   using StreamReports =
       google::protobuf::RepeatedPtrField<corral::supervisor::v1::StreamState>;
 
-  // `directory` holds the records and the output logs. The state is STARTING,
-  // the create time is now.
-  Execution(ExecutionName name, std::string directory, KeptCommand command,
+  // `path` is that of the file, or directory, with the records and the output
+  // logs. The state is STARTING, the create time is now.
+  Execution(ExecutionName name, std::string path, KeptCommand command,
             corral::supervisor::v1::RequestIdentity request = {});
 
   std::string name() const { return name_.ToString(); }
   const std::string& id() const { return name_.id(); }
   const SandboxName& sandbox() const { return name_.sandbox(); }
-  const std::string& directory() const { return directory_; }
+  const std::string& path() const { return path_; }
   // The command, as far as it is kept in memory.
   const corral::v1::Command& command() const { return command_.command(); }
   bool has_whole_command() const { return command_.whole(); }
@@ -70,9 +70,6 @@ class Execution {
   // this server. Empty without a terminal.
   corral::v1::TerminalSize terminal_size() const;
   void SetTerminalSize(const corral::v1::TerminalSize& size);
-
-  // The file with the times of a terminal; see terminal_times.h.
-  std::string TerminalTimesPath() const;
 
   // Returns everything that is known, with the command as far as it is kept.
   corral::v1::Execution Describe() const;
@@ -136,13 +133,12 @@ class Execution {
     std::weak_ptr<ExecutionWatcher> watcher;
   };
 
-  std::string LogPath(corral::v1::Stream stream) const;
   void Merge(const StreamReports& reports)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetExpireTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ExecutionName name_;
-  const std::string directory_;
+  const std::string path_;
   const KeptCommand command_;
   const corral::supervisor::v1::RequestIdentity request_;
   const std::vector<corral::v1::Stream> streams_;

@@ -1,9 +1,7 @@
-// For tests: one execution with real logs in a directory of its own.
+// For tests: one execution with real logs, in a sandbox of its own.
 
 #ifndef SERVER_CORE_EXECUTION_FIXTURE_H_
 #define SERVER_CORE_EXECUTION_FIXTURE_H_
-
-#include <fcntl.h>
 
 #include <filesystem>
 #include <map>
@@ -15,7 +13,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/names.h"
 #include "server/core/execution.h"
@@ -30,9 +28,10 @@ class ExecutionFixture : public ::testing::Test {
       : sandbox_directory_(absl::StrCat(
             ::testing::TempDir(), "/",
             ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        directory_(absl::StrCat(sandbox_directory_, "/executions/job")) {
+        file_path_(absl::StrCat(sandbox_directory_, "/executions/job")) {
     std::filesystem::remove_all(sandbox_directory_);
-    std::filesystem::create_directories(directory_);
+    std::filesystem::create_directories(
+        absl::StrCat(sandbox_directory_, "/executions"));
   }
   ~ExecutionFixture() override {
     std::filesystem::remove_all(sandbox_directory_);
@@ -41,26 +40,24 @@ class ExecutionFixture : public ::testing::Test {
   // An execution that is STARTING.
   std::shared_ptr<Execution> Start(const corral::v1::Command& command = {}) {
     return std::make_shared<Execution>(ExecutionName(SandboxName("box"), "job"),
-                                       directory_, command);
+                                       file_path_, command);
   }
 
-  // Makes the log of a stream.
-  sandbox::OutputLogWriter& Log(const std::string& name) {
-    const sandbox::UniqueFd directory(
-        ::open(directory_.c_str(), O_PATH | O_CLOEXEC));
-    return logs_
-        .emplace(
-            name,
-            sandbox::OutputLogWriter::Create(directory.get(), name).value())
-        .first->second;
+  // The file of the execution, which the first call makes.
+  sandbox::ExecutionFile& File() {
+    if (file_ == nullptr) {
+      file_ = sandbox::ExecutionFile::Create(file_path_).value();
+    }
+    return *file_;
+  }
+  // The log of a stream.
+  sandbox::OutputLogWriter& Log(corral::supervisor::v1::Stream stream) {
+    File();
+    return logs_.try_emplace(stream, file_, stream).first->second;
   }
   static void Write(sandbox::OutputLogWriter* log, const std::string& bytes) {
     EXPECT_TRUE(log->Append(bytes.data(), bytes.size()).ok());
   }
-  std::string LogPath(const std::string& name) const {
-    return absl::StrCat(directory_, "/", name);
-  }
-
   // A record with one stream, STDOUT, that ends at `end`.
   static Record MakeRecord(Record::State state, uint64_t end) {
     Record record;
@@ -82,8 +79,9 @@ class ExecutionFixture : public ::testing::Test {
   }
 
   const std::string sandbox_directory_;
-  const std::string directory_;
-  std::map<std::string, sandbox::OutputLogWriter> logs_;
+  const std::string file_path_;
+  std::shared_ptr<sandbox::ExecutionFile> file_;
+  std::map<corral::supervisor::v1::Stream, sandbox::OutputLogWriter> logs_;
 };
 
 }  // namespace server

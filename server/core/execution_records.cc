@@ -1,5 +1,9 @@
 #include "server/core/execution_records.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,9 +18,11 @@
 #include "corral/v1/execution.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/storage/log_names.h"
+#include "sandbox/storage/execution_file.h"
+#include "sandbox/storage/execution_layout.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
+#include "sandbox/storage/terminal_times.h"
 #include "server/core/directories.h"
 
 namespace server {
@@ -25,6 +31,7 @@ namespace {
 using corral::supervisor::v1::ExecutionRecord;
 
 constexpr char kExecutions[] = "/executions";
+// In a directory of an earlier supervisor.
 constexpr char kStart[] = "/start.pb";
 
 // The record is absent or torn. Any other error says nothing about the record.
@@ -32,12 +39,49 @@ bool IsMissing(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status);
 }
 
-// A name of no execution: a directory that was made ahead or is being removed.
-bool IsHidden(absl::string_view name) { return absl::StartsWith(name, "."); }
+// No id has a dot: a file beside that of an execution, or one that was made
+// ahead or is being removed.
+bool IsId(absl::string_view name) { return !absl::StrContains(name, '.'); }
 
-bool HasNeverBegun(const std::string& path) {
+// Reads the end in a directory.
+absl::Status ReadEndIn(const std::string& path, ExecutionRecord* end) {
+  absl::Status result;
+  // exit.pb twice, since the supervisor may rename exit.pb.new meanwhile.
+  for (const char* name : {"/exit.pb", "/exit.pb.new", "/exit.pb"}) {
+    const absl::Status read =
+        sandbox::ReadRecord(absl::StrCat(path, name), end);
+    if (read.ok()) {
+      return read;
+    }
+    result.Update(IsMissing(read) ? absl::OkStatus() : read);
+  }
+  return result.ok() ? absl::NotFoundError(path) : result;
+}
+
+// The records of one execution.
+struct Records {
   ExecutionRecord start;
-  return IsMissing(sandbox::ReadRecord(absl::StrCat(path, kStart), &start));
+  // Missing if there is no end.
+  absl::Status end_read;
+  ExecutionRecord end;
+};
+
+absl::StatusOr<Records> ReadRecords(const std::string& path,
+                                    bool host_went_down) {
+  Records records;
+  const auto file = sandbox::ExecutionRecords::Open(path);
+  if (absl::IsFailedPrecondition(file.status())) {
+    RETURN_IF_ERROR(
+        sandbox::ReadRecord(absl::StrCat(path, kStart), &records.start));
+    records.end_read = ReadEndIn(path, &records.end);
+    return records;
+  }
+  RETURN_IF_ERROR(file.status());
+  RETURN_IF_ERROR(file->ReadStart(&records.start));
+  records.end_read = host_went_down && !file->synced()
+                         ? absl::NotFoundError(path)
+                         : file->ReadEnd(&records.end);
+  return records;
 }
 
 bool IsEndOf(const ExecutionRecord& end, const std::string& id) {
@@ -47,30 +91,15 @@ bool IsEndOf(const ExecutionRecord& end, const std::string& id) {
            end.has_failure()));
 }
 
-// Returns false if no end was written, or if it cannot be read because of
-// `error`.
-bool ReadEnd(const std::string& path, const std::string& id,
-             ExecutionRecord* end, absl::Status* error) {
-  absl::Status failed;
-  // exit.pb twice, since the supervisor may rename exit.pb.new meanwhile.
-  for (const char* name : {"/exit.pb", "/exit.pb.new", "/exit.pb"}) {
-    const absl::Status read =
-        sandbox::ReadRecord(absl::StrCat(path, name), end);
-    if (read.ok() && IsEndOf(*end, id)) {
-      return true;
-    }
-    if (!IsMissing(read)) {
-      failed.Update(read);
-    }
-  }
-  error->Update(failed);
-  return false;
+bool HasNeverBegun(const std::string& path) {
+  return IsMissing(ReadRecords(path, /*host_went_down=*/false).status());
 }
 
 // Sets the start time of a command without an end. Ignores failures.
 void FindStartTime(const std::string& path, ExecutionRecord* record) {
-  for (const char* name : {"/stdout", "/terminal"}) {
-    const auto log = sandbox::OutputLogReader::Open(absl::StrCat(path, name));
+  for (const auto stream :
+       {corral::supervisor::v1::STDOUT, corral::supervisor::v1::TERMINAL}) {
+    const auto log = sandbox::OutputLogReader::Open(path, stream);
     if (log.ok() && log->state().ok()) {
       record->set_start_time_ns(log->state()->start_time_ns);
     }
@@ -93,32 +122,33 @@ absl::StatusOr<std::vector<std::string>> ListExecutionNames(
 }
 
 absl::Status ReadExecutionRecords(
-    const std::string& sandbox_path,
+    const std::string& sandbox_path, bool host_went_down,
     absl::FunctionRef<bool(const std::string& id)> wanted,
     absl::FunctionRef<void(const ExecutionRecord&)> visit) {
   ASSIGN_OR_RETURN(const std::vector<std::string> ids,
                    ListExecutionNames(sandbox_path));
   absl::Status status;
   for (const std::string& id : ids) {
-    if (IsHidden(id) || !wanted(id)) {
+    if (!IsId(id) || !wanted(id)) {
       continue;
     }
     const std::string path = ExecutionPath(sandbox_path, id);
-    ExecutionRecord record;
-    const absl::Status read =
-        sandbox::ReadRecord(absl::StrCat(path, kStart), &record);
-    if (!read.ok() || record.id() != id) {
-      status.Update(IsMissing(read) ? absl::OkStatus() : read);
+    absl::StatusOr<Records> read = ReadRecords(path, host_went_down);
+    if (!read.ok() || read->start.id() != id) {
+      status.Update(IsMissing(read.status()) ? absl::OkStatus()
+                                             : read.status());
       continue;
     }
-    ExecutionRecord end;
-    if (ReadEnd(path, id, &end, &status)) {
-      *end.mutable_command() = std::move(*record.mutable_command());
-      *end.mutable_request() = std::move(*record.mutable_request());
-      record = std::move(end);
-    } else {
-      FindStartTime(path, &record);
+    ExecutionRecord& record = read->start;
+    if (read->end_read.ok() && IsEndOf(read->end, id)) {
+      *read->end.mutable_command() = std::move(*record.mutable_command());
+      *read->end.mutable_request() = std::move(*record.mutable_request());
+      visit(read->end);
+      continue;
     }
+    status.Update(IsMissing(read->end_read) ? absl::OkStatus()
+                                            : read->end_read);
+    FindStartTime(path, &record);
     visit(record);
   }
   return status;
@@ -126,16 +156,34 @@ absl::Status ReadExecutionRecords(
 
 absl::StatusOr<corral::v1::Command> ReadCommand(
     const std::string& execution_path) {
-  const std::string path = absl::StrCat(execution_path, kStart);
-  ExecutionRecord start;
-  const absl::Status read = sandbox::ReadRecord(path, &start);
+  const absl::StatusOr<Records> read =
+      ReadRecords(execution_path, /*host_went_down=*/false);
   corral::v1::Command command;
-  if (IsMissing(read) ||
-      (read.ok() && !command.ParseFromString(start.command().original()))) {
-    return absl::NotFoundError(absl::StrCat(path, " has no command"));
+  if (IsMissing(read.status()) ||
+      (read.ok() &&
+       !command.ParseFromString(read->start.command().original()))) {
+    return absl::NotFoundError(absl::StrCat(execution_path, " has no command"));
   }
-  RETURN_IF_ERROR(read);
+  RETURN_IF_ERROR(read.status());
   return command;
+}
+
+bool IsRecorded(const std::string& sandbox_path, absl::string_view execution) {
+  const std::string start =
+      absl::StrCat(ExecutionPath(sandbox_path, execution), kStart);
+  // ENOTDIR: the execution has a file.
+  return ::access(start.c_str(), F_OK) == 0 || errno != ENOENT;
+}
+
+absl::Status RemoveExecution(const std::string& execution_path) {
+  // First the records: without them the rest belongs to no execution.
+  RETURN_IF_ERROR(RemoveDirectory(execution_path));
+  for (const char* suffix :
+       {sandbox::kOutputPlace.suffix, sandbox::kErrorPlace.suffix,
+        sandbox::kTerminalTimes}) {
+    RETURN_IF_ERROR(RemoveTree(absl::StrCat(execution_path, suffix)));
+  }
+  return absl::OkStatus();
 }
 
 void RemoveLeftoverExecutions(const std::string& sandbox_path,
@@ -146,15 +194,18 @@ void RemoveLeftoverExecutions(const std::string& sandbox_path,
                << names.status().message();
     return;
   }
+  const std::set<std::string> known(names->begin(), names->end());
   for (const std::string& name : *names) {
     const std::string path = ExecutionPath(sandbox_path, name);
+    const bool is_of_another = known.count(name.substr(0, name.find('.'))) != 0;
     const bool leftover =
         IsBeingRemoved(name) ||
-        (never_begun && (IsHidden(name) || HasNeverBegun(path)));
+        (never_begun && (IsId(name) ? HasNeverBegun(path) : !is_of_another));
     if (!leftover) {
       continue;
     }
-    const absl::Status removed = RemoveDirectory(path);
+    const absl::Status removed =
+        IsId(name) ? RemoveExecution(path) : RemoveDirectory(path);
     if (!removed.ok()) {
       LOG(ERROR) << "the leftover of an execution stays: " << removed.message();
     }
@@ -166,10 +217,16 @@ absl::Status CutLogs(const std::string& sandbox_path) {
                    ListExecutionNames(sandbox_path));
   absl::Status status;
   for (const std::string& id : ids) {
-    for (const char* log : sandbox::kLogNames) {
-      const absl::Status cut = sandbox::CutOutputLog(
-          absl::StrCat(ExecutionPath(sandbox_path, id), "/", log));
-      status.Update(absl::IsNotFound(cut) ? absl::OkStatus() : cut);
+    if (!IsId(id)) {
+      continue;
+    }
+    for (const auto stream :
+         {corral::supervisor::v1::STDOUT, corral::supervisor::v1::STDERR,
+          corral::supervisor::v1::TERMINAL}) {
+      const absl::Status cut =
+          sandbox::CutOutputLog(ExecutionPath(sandbox_path, id), stream);
+      // DataLoss: the file of an execution that never began.
+      status.Update(IsMissing(cut) ? absl::OkStatus() : cut);
     }
   }
   return status;

@@ -1,7 +1,8 @@
-// The directories of a sandbox's executions, as the server reads them. The
-// supervisor writes start.pb, exit.pb and the logs.
+// The files of a sandbox's executions, as the server reads them. The supervisor
+// writes them: see sandbox/storage/execution_layout.h. Those of a supervisor
+// that an earlier Corral started are in a directory for each execution.
 //
-//   <sandbox>/executions/<id>/start.pb, exit.pb, stdout, stderr, terminal
+//   <sandbox>/executions/<id>
 //
 // Thread-safe. Everything blocks on the disk, except ExecutionPath().
 
@@ -28,23 +29,31 @@ std::string ExecutionPath(absl::string_view sandbox_path,
 absl::StatusOr<std::vector<std::string>> ListExecutionNames(
     const std::string& sandbox_path);
 
-// Reads start.pb and exit.pb of each execution whose id `wanted` admits, one
-// execution at a time, and passes the record to `visit`. The state STARTING
-// means that no end was written. An execution whose start.pb is absent or torn
-// never began and is left out.
+// Reads the records of each execution whose id `wanted` admits, one execution
+// at a time, and passes them to `visit` as one. The state STARTING means that
+// no end was written. An execution whose record of the start is absent or torn
+// never began and is left out. With `host_went_down` an end counts only if it
+// was synced: output that it tells of may be missing.
 //
 // Returns an error if at least one file could not be read. Its execution was
 // left out or visited without its end, which then says nothing about it.
 absl::Status ReadExecutionRecords(
-    const std::string& sandbox_path,
+    const std::string& sandbox_path, bool host_went_down,
     absl::FunctionRef<bool(const std::string& id)> wanted,
     absl::FunctionRef<void(const corral::supervisor::v1::ExecutionRecord&)>
         visit);
 
-// Returns the command as the client sent it. NotFound: start.pb is absent or
-// torn.
+// Returns the command as the client sent it. NotFound: the record of the start
+// is absent or torn.
 absl::StatusOr<corral::v1::Command> ReadCommand(
     const std::string& execution_path);
+
+// Whether there is an execution of this id. True also if that cannot be found
+// out.
+bool IsRecorded(const std::string& sandbox_path, absl::string_view execution);
+
+// Removes all files of an execution. May be repeated after an error.
+absl::Status RemoveExecution(const std::string& execution_path);
 
 // Removes what is left of deleted executions. With `never_begun` also
 // executions that never began; then there must be no supervisor. Failures are

@@ -1,10 +1,15 @@
 #include "server/core/execution_records.h"
 
-#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,9 +20,11 @@
 #include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
+#include "sandbox/storage/execution_layout.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -41,8 +48,24 @@ class ExecutionRecordsTest : public ::testing::Test {
   }
   ~ExecutionRecordsTest() override { std::filesystem::remove_all(path_); }
 
-  void Write(const std::string& execution, const std::string& file,
-             const wire::ExecutionRecord& record) {
+  std::shared_ptr<sandbox::ExecutionFile> Make(const std::string& execution) {
+    std::filesystem::create_directories(path_ + "/executions");
+    return *sandbox::ExecutionFile::Create(ExecutionPath(path_, execution));
+  }
+  void WriteStart(const std::string& execution,
+                  const wire::ExecutionRecord& record) {
+    files_[execution] = Make(execution);
+    ASSERT_THAT(files_[execution]->WriteStart(sandbox::SealRecord(record)),
+                IsOk());
+  }
+  void WriteEnd(const std::string& execution,
+                const wire::ExecutionRecord& record) {
+    ASSERT_THAT(files_[execution]->WriteEnd(sandbox::SealRecord(record)),
+                IsOk());
+  }
+  // In the directory that an earlier supervisor has made.
+  void WriteEarlier(const std::string& execution, const std::string& file,
+                    const wire::ExecutionRecord& record) {
     const std::string directory = ExecutionPath(path_, execution);
     std::filesystem::create_directories(directory);
     std::ofstream(absl::StrCat(directory, "/", file))
@@ -51,7 +74,7 @@ class ExecutionRecordsTest : public ::testing::Test {
   // Reads all records into `records`.
   absl::Status Read(std::vector<wire::ExecutionRecord>* records) {
     return ReadExecutionRecords(
-        path_, [](const std::string&) { return true; },
+        path_, host_went_down_, [](const std::string&) { return true; },
         [&](const wire::ExecutionRecord& record) {
           records->push_back(record);
         });
@@ -63,6 +86,8 @@ class ExecutionRecordsTest : public ::testing::Test {
   }
 
   const std::string path_;
+  std::map<std::string, std::shared_ptr<sandbox::ExecutionFile>> files_;
+  bool host_went_down_ = false;
 };
 
 TEST_F(ExecutionRecordsTest, MergesTheEndIntoTheStart) {
@@ -70,14 +95,14 @@ TEST_F(ExecutionRecordsTest, MergesTheEndIntoTheStart) {
   start.set_id("job");
   start.mutable_command()->add_argv("true");
   start.mutable_request()->set_request_id("r-1");
-  Write("job", "start.pb", start);
+  WriteStart("job", start);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 
   wire::ExecutionRecord end;
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
   end.mutable_exit()->set_wait_status(256);
-  Write("job", "exit.pb", end);
+  WriteEnd("job", end);
   const std::vector<wire::ExecutionRecord> records = Records();
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].state(), wire::ExecutionRecord::EXITED);
@@ -88,54 +113,57 @@ TEST_F(ExecutionRecordsTest, MergesTheEndIntoTheStart) {
 TEST_F(ExecutionRecordsTest, ReadsTheStartTimeOfAnUnendedExecutionFromItsLog) {
   wire::ExecutionRecord start;
   start.set_id("job");
-  Write("job", "start.pb", start);
+  WriteStart("job", start);
   EXPECT_EQ(Records().at(0).start_time_ns(), 0);
-  const sandbox::UniqueFd directory(::open(
-      absl::StrCat(path_, "/executions/job").c_str(), O_PATH | O_CLOEXEC));
-  absl::StatusOr<sandbox::OutputLogWriter> log =
-      sandbox::OutputLogWriter::Create(directory.get(), "terminal");
-  ASSERT_THAT(log.status(), IsOk());
-  EXPECT_EQ(Records().at(0).start_time_ns(), 0);
-  log->NoteStart(1234);
+  sandbox::OutputLogWriter(files_["job"], wire::TERMINAL).NoteStart(1234);
   EXPECT_EQ(Records().at(0).start_time_ns(), 1234);
 }
 
 TEST_F(ExecutionRecordsTest, IgnoresATornEnd) {
   wire::ExecutionRecord start;
   start.set_id("job");
-  Write("job", "start.pb", start);
+  WriteStart("job", start);
   wire::ExecutionRecord end;
-  Write("job", "exit.pb", end);
+  WriteEnd("job", end);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
   // All that came before the message that says how.
   end.set_id("job");
   end.set_state(wire::ExecutionRecord::EXITED);
-  Write("job", "exit.pb", end);
+  WriteEnd("job", end);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 }
 
 TEST_F(ExecutionRecordsTest, LeavesOutExecutionsWithoutTheirStart) {
-  Write("job", "exit.pb", wire::ExecutionRecord());
+  files_["job"] = Make("job");
+  WriteEnd("job", wire::ExecutionRecord());
   wire::ExecutionRecord other;
   other.set_id("other");
-  Write("torn", "start.pb", other);
+  WriteStart("torn", other);
   EXPECT_THAT(Records(), SizeIs(0));
 }
 
 TEST_F(ExecutionRecordsTest, ReportsRecordsThatItCannotRead) {
   wire::ExecutionRecord record;
   record.set_id("job");
-  Write("job", "start.pb", record);
+  WriteStart("job", record);
+  WriteEarlier("earlier", "start.pb", record);
+  record.set_id("earlier");
+  WriteEarlier("earlier", "start.pb", record);
   // No file can be read from a directory.
   for (const char* unreadable :
-       {"/executions/job/exit.pb", "/executions/other/start.pb"}) {
+       {"/executions/earlier/exit.pb", "/executions/other/start.pb"}) {
     std::filesystem::create_directories(path_ + unreadable);
     std::vector<wire::ExecutionRecord> records;
     EXPECT_THAT(Read(&records), Not(IsOk()));
-    EXPECT_THAT(records, SizeIs(1));
+    EXPECT_THAT(records, SizeIs(2));
     std::filesystem::remove_all(path_ + unreadable);
   }
-  EXPECT_THAT(Records(), SizeIs(1));
+  std::vector<wire::ExecutionRecord> records;
+  absl::Status status;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_pread64}, EIO,
+                                      [&] { status = Read(&records); }));
+  EXPECT_THAT(status, Not(IsOk()));
+  EXPECT_THAT(Records(), SizeIs(2));
 }
 
 TEST_F(ExecutionRecordsTest, ReportsExecutionsThatItCannotList) {
@@ -150,11 +178,12 @@ TEST_F(ExecutionRecordsTest, ReadsOnlyTheRecordsThatAreWanted) {
   for (const char* id : {"job", "other"}) {
     wire::ExecutionRecord start;
     start.set_id(id);
-    Write(id, "start.pb", start);
+    WriteStart(id, start);
   }
   std::vector<std::string> ids;
   EXPECT_THAT(ReadExecutionRecords(
-                  path_, [](const std::string& id) { return id == "other"; },
+                  path_, /*host_went_down=*/false,
+                  [](const std::string& id) { return id == "other"; },
                   [&](const wire::ExecutionRecord& record) {
                     ids.push_back(record.id());
                   }),
@@ -162,48 +191,90 @@ TEST_F(ExecutionRecordsTest, ReadsOnlyTheRecordsThatAreWanted) {
   EXPECT_THAT(ids, ElementsAre("other"));
 }
 
-TEST_F(ExecutionRecordsTest, ReadsAnEndThatIsNotSyncedYet) {
+TEST_F(ExecutionRecordsTest, CountsAnEndThatIsNotSyncedUnlessTheHostWentDown) {
   wire::ExecutionRecord record;
   record.set_id("job");
-  Write("job", "start.pb", record);
+  WriteStart("job", record);
   record.set_state(wire::ExecutionRecord::EXITED);
   record.mutable_exit();
-  Write("job", "exit.pb.new", record);
+  WriteEnd("job", record);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::EXITED);
+  host_went_down_ = true;
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
+  const uint64_t synced = 1;
+  ASSERT_EQ(::pwrite(files_["job"]->fd(), &synced, sizeof(synced),
+                     offsetof(sandbox::ExecutionHeader, synced)),
+            static_cast<ssize_t>(sizeof(synced)));
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::EXITED);
 }
 
+TEST_F(ExecutionRecordsTest, ReadsWhatAnEarlierSupervisorHasWritten) {
+  wire::ExecutionRecord record;
+  record.set_id("job");
+  record.mutable_command()->set_open_stdin(true);
+  WriteEarlier("job", "start.pb", record);
+  EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
+  record.set_state(wire::ExecutionRecord::EXITED);
+  record.mutable_exit()->set_wait_status(1);
+  WriteEarlier("job", "exit.pb.new", record);
+  EXPECT_EQ(Records().at(0).exit().wait_status(), 1);
+  record.mutable_exit()->set_wait_status(2);
+  WriteEarlier("job", "exit.pb", record);
+  EXPECT_EQ(Records().at(0).exit().wait_status(), 2);
+  EXPECT_TRUE(Records().at(0).command().open_stdin());
+  EXPECT_TRUE(IsRecorded(path_, "job"));
+}
+
+TEST_F(ExecutionRecordsTest, KnowsWhetherAnExecutionIsRecorded) {
+  EXPECT_FALSE(IsRecorded(path_, "job"));
+  WriteStart("job", wire::ExecutionRecord());
+  EXPECT_TRUE(IsRecorded(path_, "job"));
+  std::filesystem::create_directories(ExecutionPath(path_, "earlier"));
+  EXPECT_FALSE(IsRecorded(path_, "earlier")) << "its records were removed";
+}
+
+TEST_F(ExecutionRecordsTest, RemovesAllFilesOfAnExecution) {
+  WriteStart("job", wire::ExecutionRecord());
+  WriteStart("job2", wire::ExecutionRecord());
+  for (const char* suffix : {".out", ".err", ".times"}) {
+    std::ofstream(ExecutionPath(path_, "job") + suffix) << "x";
+  }
+  EXPECT_THAT(RemoveExecution(ExecutionPath(path_, "job")), IsOk());
+  EXPECT_THAT(RemoveExecution(ExecutionPath(path_, "job")), IsOk());
+  EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job2"));
+  WriteEarlier("job", "start.pb", wire::ExecutionRecord());
+  EXPECT_THAT(RemoveExecution(ExecutionPath(path_, "job")), IsOk());
+  EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job2"));
+}
+
 TEST_F(ExecutionRecordsTest, CutsEveryLogOfEveryExecution) {
-  std::vector<std::string> logs;
   for (const char* id : {"one", "two"}) {
-    const std::string execution = ExecutionPath(path_, id);
-    std::filesystem::create_directories(execution);
-    const sandbox::UniqueFd directory(
-        ::open(execution.c_str(), O_PATH | O_CLOEXEC));
-    for (const char* name : {"stdout", "stderr", "terminal"}) {
-      ASSERT_THAT(
-          sandbox::OutputLogWriter::Create(directory.get(), name).status(),
-          IsOk());
-      logs.push_back(absl::StrCat(execution, "/", name));
-    }
+    const auto file = Make(id);
+    std::ofstream(ExecutionPath(path_, id) + ".out") << "is no execution";
   }
   EXPECT_THAT(CutLogs(path_), IsOk());
-  for (const std::string& log : logs) {
-    EXPECT_TRUE(sandbox::OutputLogReader::Open(log)->state()->closed) << log;
+  for (const char* id : {"one", "two"}) {
+    for (const wire::Stream stream : {wire::STDOUT, wire::STDERR}) {
+      EXPECT_TRUE(
+          sandbox::OutputLogReader::Open(ExecutionPath(path_, id), stream)
+              ->state()
+              ->closed);
+    }
   }
 }
 
 TEST_F(ExecutionRecordsTest, ReadsTheEndOfACommandThatFailedToStart) {
   wire::ExecutionRecord record;
   record.set_id("job");
-  Write("job", "start.pb", record);
+  WriteStart("job", record);
   record.set_state(wire::ExecutionRecord::FAILED_TO_START);
-  Write("job", "exit.pb", record);  // torn: nothing says why
+  WriteEnd("job", record);  // torn: nothing says why
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
   record.mutable_failure()->set_errno_value(ENOENT);
-  Write("job", "exit.pb", record);
+  WriteEnd("job", record);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::FAILED_TO_START);
   record.set_id("other");
-  Write("job", "exit.pb", record);
+  WriteEnd("job", record);
   EXPECT_EQ(Records().at(0).state(), wire::ExecutionRecord::STARTING);
 }
 
@@ -220,17 +291,18 @@ TEST_F(ExecutionRecordsTest, ReadsTheWholeCommandOfAnExecution) {
   command.add_argv("true");
   wire::ExecutionRecord start;
   start.mutable_command()->set_original(command.SerializeAsString());
-  Write("job", "start.pb", start);
+  WriteStart("job", start);
   ASSERT_THAT(ReadCommand(execution).status(), IsOk());
   EXPECT_THAT(ReadCommand(execution)->argv(), ElementsAre("true"));
   start.mutable_command()->set_original("\xff");
-  Write("job", "start.pb", start);
+  ASSERT_THAT(files_["job"]->WriteStart(sandbox::SealRecord(start)), IsOk());
   EXPECT_TRUE(absl::IsNotFound(ReadCommand(execution).status()));
-  std::ofstream(execution + "/start.pb") << "torn";
+  ASSERT_THAT(files_["job"]->WriteStart("torn"), IsOk());
   EXPECT_TRUE(absl::IsNotFound(ReadCommand(execution).status()));
-  std::filesystem::remove(execution + "/start.pb");
-  std::filesystem::create_directory(execution + "/start.pb");
-  const absl::Status unreadable = ReadCommand(execution).status();
+  absl::Status unreadable;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_pread64}, EIO, [&] {
+    unreadable = ReadCommand(execution).status();
+  }));
   EXPECT_THAT(unreadable, Not(IsOk()));
   EXPECT_FALSE(absl::IsNotFound(unreadable));
 }
@@ -238,16 +310,21 @@ TEST_F(ExecutionRecordsTest, ReadsTheWholeCommandOfAnExecution) {
 TEST_F(ExecutionRecordsTest, RemovesWhatDeletionsAndADeadSupervisorLeft) {
   wire::ExecutionRecord start;
   start.set_id("job");
-  Write("job", "start.pb", start);
+  WriteStart("job", start);
   for (const char* name : {".removed-old", ".ahead", "torn"}) {
-    std::filesystem::create_directories(ExecutionPath(path_, name));
+    (void)Make(name);
   }
-  std::ofstream(ExecutionPath(path_, "torn") + "/start.pb") << "torn";
+  WriteEarlier("torn-earlier", "other", start);
+  for (const char* name : {"job.out", "torn.out", "gone.err"}) {
+    std::ofstream(ExecutionPath(path_, name)) << "x";
+  }
   RemoveLeftoverExecutions(path_, /*never_begun=*/false);
   EXPECT_THAT(ListExecutionNames(path_).value(),
-              UnorderedElementsAre("job", ".ahead", "torn"));
+              UnorderedElementsAre("job", "job.out", ".ahead", "torn",
+                                   "torn.out", "torn-earlier", "gone.err"));
   RemoveLeftoverExecutions(path_, /*never_begun=*/true);
-  EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job"));
+  EXPECT_THAT(ListExecutionNames(path_).value(),
+              UnorderedElementsAre("job", "job.out"));
 }
 
 TEST_F(ExecutionRecordsTest, ReportsALogThatItCannotCut) {

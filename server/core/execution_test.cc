@@ -90,7 +90,7 @@ TEST_F(ExecutionTest, ClosesTheStreamsOfALostExecution) {
 }
 
 TEST_F(ExecutionTest, ReadersShareAnOpenLog) {
-  Write(&Log("stdout"), "text");
+  Write(&Log(wire::STDOUT), "text");
   const auto execution = Start();
   EXPECT_EQ(execution->FindLog(corral::v1::STDOUT), nullptr);
   auto first = execution->OpenLog(corral::v1::STDOUT);
@@ -101,30 +101,32 @@ TEST_F(ExecutionTest, ReadersShareAnOpenLog) {
   EXPECT_EQ(execution->FindLog(corral::v1::STDERR), nullptr);
   *first = nullptr;
   EXPECT_EQ(execution->FindLog(corral::v1::STDOUT), nullptr);
-  EXPECT_THAT(execution->OpenLog(corral::v1::STDERR).status(),
+}
+
+TEST_F(ExecutionTest, HasNoLogBeforeItsFileIsMade) {
+  const auto execution = Start();
+  EXPECT_THAT(execution->OpenLog(corral::v1::STDOUT).status(),
               StatusIs(absl::StatusCode::kNotFound, _));
+  EXPECT_THAT(execution->ReadLogs(), IsOk());
+  EXPECT_FALSE(execution->output(corral::v1::STDOUT).has_value());
 }
 
 TEST_F(ExecutionTest, ReadsWhatItsSupervisorDidNotReport) {
-  sandbox::OutputLogWriter& log = Log("stdout");
+  sandbox::OutputLogWriter& log = Log(wire::STDOUT);
   Write(&log, "text");
   const auto execution = Start();
   execution->Update(MakeRecord(Record::RUNNING, 1));
   EXPECT_THAT(execution->ReadLogs(), IsOk());
   EXPECT_EQ(execution->output(corral::v1::STDOUT)->end, 4);
-  // A log that was never made is no error, and no stream.
-  EXPECT_FALSE(execution->output(corral::v1::STDERR).has_value());
 }
 
 TEST_F(ExecutionTest, KeepsWhatIsKnownOfALogThatTheDiskDoesNotGive) {
-  Write(&Log("stdout"), "text");
-  Write(&Log("stderr"), "error");
+  Write(&Log(wire::STDOUT), "text");
   const auto execution = Start();
   execution->Update(MakeRecord(Record::RUNNING, 1));
-  std::filesystem::resize_file(LogPath("stdout"), 0);
+  std::filesystem::resize_file(file_path_, 0);
   EXPECT_FALSE(execution->ReadLogs().ok());
   EXPECT_EQ(execution->output(corral::v1::STDOUT)->end, 1);
-  EXPECT_EQ(execution->output(corral::v1::STDERR)->end, 5);
 }
 
 TEST_F(ExecutionTest, OutputExpiresAfterTheEndTime) {
@@ -141,9 +143,9 @@ TEST_F(ExecutionTest, OutputExpiresAfterTheEndTime) {
 TEST_F(ExecutionTest, OutputOfALostExecutionExpiresAfterItsLastWrite) {
   corral::v1::Command command = MergedCommand();
   command.mutable_output()->mutable_keep_after_end()->set_seconds(60);
-  Log("stdout");
+  File();
   const timespec written[2] = {{5'000'000'000, 0}, {5'000'000'000, 0}};
-  ASSERT_EQ(::utimensat(AT_FDCWD, LogPath("stdout").c_str(), written, 0), 0);
+  ASSERT_EQ(::utimensat(AT_FDCWD, file_path_.c_str(), written, 0), 0);
   const auto execution = Start(command);
   EXPECT_THAT(execution->ReadLogs(), IsOk());
   execution->MarkLost(corral::v1::Loss());
@@ -240,11 +242,17 @@ TEST_F(ExecutionTest, IsWatchedWhileAWatcherLives) {
 TEST_F(ExecutionTest, ExpiresAfterTheLastWriteToAnyOfItsLogs) {
   corral::v1::Command command;
   command.mutable_output()->mutable_keep_after_end()->set_seconds(60);
-  for (const auto& [name, seconds] : std::map<std::string, time_t>{
-           {"stdout", 6'000'000'000}, {"stderr", 5'000'000'000}}) {
-    Log(name);
+  for (const wire::Stream stream : {wire::STDOUT, wire::STDERR}) {
+    // More than the file of the execution holds.
+    Write(&Log(stream), std::string(8192, 'x'));
+  }
+  for (const auto& [suffix, seconds] :
+       std::map<std::string, time_t>{{"", 4'000'000'000},
+                                     {".out", 6'000'000'000},
+                                     {".err", 5'000'000'000}}) {
     const timespec written[2] = {{seconds, 0}, {seconds, 0}};
-    ASSERT_EQ(::utimensat(AT_FDCWD, LogPath(name).c_str(), written, 0), 0);
+    ASSERT_EQ(::utimensat(AT_FDCWD, (file_path_ + suffix).c_str(), written, 0),
+              0);
   }
   const auto execution = Start(command);
   EXPECT_THAT(execution->ReadLogs(), IsOk());

@@ -1,5 +1,6 @@
 // The part of a command that the server keeps in memory for each execution.
-// start.pb has the whole command; see ReadCommand in execution_records.h.
+// The record of the start has the whole command; see ReadCommand in
+// execution_records.h.
 
 #ifndef SERVER_CORE_KEPT_COMMAND_H_
 #define SERVER_CORE_KEPT_COMMAND_H_

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
@@ -28,8 +27,8 @@ constexpr absl::Duration kRetry = absl::Minutes(1);
 bool Expire(Execution* execution) {
   bool done = true;
   for (const corral::v1::Stream stream : StreamsOf(execution->command())) {
-    const absl::Status expired = sandbox::ExpireOutputLog(
-        absl::StrCat(execution->directory(), "/", LogFileName(stream)));
+    const absl::Status expired =
+        sandbox::ExpireOutputLog(execution->path(), ToWire(stream));
     if (!expired.ok() && !absl::IsNotFound(expired)) {
       LOG(ERROR) << execution->name()
                  << ": cannot drop expired output: " << expired.message();

@@ -24,7 +24,7 @@ class OutputExpiryTest : public ExecutionFixture {
     corral::v1::Command command;
     command.mutable_output()->mutable_keep_after_end()->set_seconds(1);
     execution_ = Start(command);
-    Write(&Log("stdout"), "gone soon");
+    Write(&Log(corral::supervisor::v1::STDOUT), "gone soon");
     execution_->Update(MakeRecord(Record::EXITED, 9));
     ExpireOutput(execution_, &timers_, &workers_);
   }
@@ -50,13 +50,14 @@ TEST_F(OutputExpiryTest, ExpiresAtOnceWhatShouldHaveExpiredLongAgo) {
 
 TEST_F(OutputExpiryTest, RetriesWhatTheDiskRefuses) {
   Expire();
-  const std::string aside = absl::StrCat(directory_, "/aside");
-  std::filesystem::rename(LogPath("stdout"), aside);
-  std::filesystem::create_directory(LogPath("stdout"));
+  const std::string aside = absl::StrCat(file_path_, ".aside");
+  std::filesystem::rename(file_path_, aside);
+  // The directory of an earlier supervisor, with a log that is none.
+  std::filesystem::create_directories(absl::StrCat(file_path_, "/stdout"));
   Advance(absl::ZeroDuration());
   EXPECT_FALSE(expired());
-  std::filesystem::remove(LogPath("stdout"));
-  std::filesystem::rename(aside, LogPath("stdout"));
+  std::filesystem::remove_all(file_path_);
+  std::filesystem::rename(aside, file_path_);
   Advance(absl::Hours(1));
   EXPECT_TRUE(expired());
 }
@@ -77,7 +78,7 @@ TEST_F(OutputExpiryTest, DropsTheOutputOnceAndCallsTheWatchers) {
 
 TEST_F(OutputExpiryTest, DoesNotRetryForALogThatWasNeverMade) {
   Expire();
-  std::filesystem::remove(LogPath("stdout"));
+  std::filesystem::remove(file_path_);
   Advance(absl::ZeroDuration());
   EXPECT_EQ(timers_.size(), 0);
 }
@@ -86,7 +87,7 @@ TEST_F(OutputExpiryTest, WaitsNoLongerThanKeepAfterEnd) {
   corral::v1::Command command;
   command.mutable_output()->mutable_keep_after_end()->set_seconds(60);
   execution_ = Start(command);
-  Write(&Log("stdout"), "gone soon");
+  Write(&Log(corral::supervisor::v1::STDOUT), "gone soon");
   Record record = MakeRecord(Record::EXITED, 9);
   // The wall clock was set back since.
   record.set_end_time_ns(absl::ToUnixNanos(absl::Now() + absl::Hours(1)));

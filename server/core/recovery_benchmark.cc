@@ -23,6 +23,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/record_file.h"
 #include "server/core/execution_records.h"
 #include "server/core/lanes.h"
@@ -53,25 +54,20 @@ class NoLauncher : public sandbox::SupervisorLauncher {
   }
 };
 
-void Write(const std::string& path,
-           const google::protobuf::MessageLite& message) {
-  std::ofstream(path, std::ios::binary) << sandbox::SealRecord(message);
-}
-
-void WriteExecution(const std::string& directory, const std::string& id) {
-  std::filesystem::create_directories(directory);
+void WriteExecution(const std::string& path, const std::string& id) {
   corral::v1::Command command;
   command.add_argv("/bin/true");
   wire::ExecutionRecord record;
   record.set_id(id);
   record.set_create_time_ns(absl::GetCurrentTimeNanos());
   record.mutable_command()->set_original(command.SerializeAsString());
-  Write(absl::StrCat(directory, "/start.pb"), record);
+  const auto file = *sandbox::ExecutionFile::Create(path);
+  CHECK(file->WriteStart(sandbox::SealRecord(record)).ok());
   record.clear_command();
   record.set_state(wire::ExecutionRecord::EXITED);
   record.set_end_time_ns(absl::GetCurrentTimeNanos());
   record.mutable_exit();
-  Write(absl::StrCat(directory, "/exit.pb"), record);
+  CHECK(file->WriteEnd(sandbox::SealRecord(record)).ok());
 }
 
 void WriteSandbox(const StateDirectory& state, const std::string& id,

@@ -20,7 +20,6 @@
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
 #include "server/api/ids.h"
-#include "server/core/directories.h"
 #include "server/core/execution.h"
 #include "server/core/execution_records.h"
 #include "server/core/execution_table.h"
@@ -276,7 +275,7 @@ void Sandbox::RemoveWithoutSupervisor(const std::string& id) {
   EndThen([self = shared_from_this(), id] {
     self->environment_.lanes->removals.Run([self, id] {
       const absl::Status removed =
-          RemoveDirectory(ExecutionPath(self->spec_.directory(), id));
+          RemoveExecution(ExecutionPath(self->spec_.directory(), id));
       {
         MutexLock lock(&self->mutex_);
         self->removing_.erase(id);

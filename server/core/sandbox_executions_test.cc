@@ -62,7 +62,7 @@ TEST_F(SandboxExecutionsTest, AnEndThatOnlyTheDiskKnowsIsReported) {
   WriteStart("job");
   wire::ExecutionRecord end = Record("job", wire::ExecutionRecord::EXITED);
   end.mutable_exit()->set_wait_status(7 << 8);
-  Write("exit.pb", end);
+  WriteEnd(end);
   sandbox_->OnGone(Killed());
   AwaitLanes();
   EXPECT_EQ(Get("job").state(), Execution::EXITED);

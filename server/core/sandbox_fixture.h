@@ -4,11 +4,10 @@
 #ifndef SERVER_CORE_SANDBOX_FIXTURE_H_
 #define SERVER_CORE_SANDBOX_FIXTURE_H_
 
-#include <fcntl.h>
-
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,8 +23,8 @@
 #include "corral/v1/sandbox.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 #include "server/core/lanes.h"
@@ -206,25 +205,30 @@ class SandboxFixture : public ::testing::Test {
     };
   }
 
-  // Writes a record of an execution: start.pb or exit.pb.
-  void Write(const std::string& file,
-             const sandbox::wire::ExecutionRecord& record) {
-    const std::string directory =
-        absl::StrCat(path_, "/executions/", record.id());
-    std::filesystem::create_directories(directory);
-    std::ofstream(absl::StrCat(directory, "/", file), std::ios::binary)
-        << sandbox::SealRecord(record);
+  // The file of an execution, which the first call makes.
+  std::shared_ptr<sandbox::ExecutionFile> File(const std::string& id) {
+    std::shared_ptr<sandbox::ExecutionFile>& file = files_[id];
+    if (file == nullptr) {
+      const std::string directory = absl::StrCat(path_, "/executions");
+      std::filesystem::create_directories(directory);
+      file = sandbox::ExecutionFile::Create(absl::StrCat(directory, "/", id))
+                 .value();
+    }
+    return file;
+  }
+  void WriteStart(const sandbox::wire::ExecutionRecord& record) {
+    EXPECT_TRUE(
+        File(record.id())->WriteStart(sandbox::SealRecord(record)).ok());
+  }
+  void WriteEnd(const sandbox::wire::ExecutionRecord& record) {
+    EXPECT_TRUE(File(record.id())->WriteEnd(sandbox::SealRecord(record)).ok());
   }
   void WriteStart(const std::string& id) {
-    Write("start.pb", Record(id, sandbox::wire::ExecutionRecord::STARTING));
+    WriteStart(Record(id, sandbox::wire::ExecutionRecord::STARTING));
   }
-  // Writes `bytes` to the log of standard output, which nobody reports. The
-  // directory must exist.
+  // Writes `bytes` to the log of standard output, which nobody reports.
   void WriteOutput(const std::string& id, const std::string& bytes) {
-    const std::string path = absl::StrCat(path_, "/executions/", id);
-    const sandbox::UniqueFd directory(::open(path.c_str(), O_PATH | O_CLOEXEC));
-    sandbox::OutputLogWriter log =
-        sandbox::OutputLogWriter::Create(directory.get(), "stdout").value();
+    sandbox::OutputLogWriter log(File(id), sandbox::wire::STDOUT);
     EXPECT_TRUE(log.Append(bytes.data(), bytes.size()).ok());
   }
   // No record of the sandbox can be read until Restore().
@@ -253,12 +257,12 @@ class SandboxFixture : public ::testing::Test {
     return Record(id, wire::ExecutionRecord::RUNNING);
   }
 
-  // start.pb and exit.pb of a command that exited with 0, `age` ago.
+  // The records of a command that exited with 0, `age` ago.
   void WriteEnded(const std::string& id, absl::Duration age) {
     WriteStart(id);
     wire::ExecutionRecord end = Record(id, wire::ExecutionRecord::EXITED);
     end.set_end_time_ns(absl::ToUnixNanos(absl::Now() - age));
-    Write("exit.pb", end);
+    WriteEnd(end);
   }
 
   void AwaitNextRead() {
@@ -291,6 +295,7 @@ class SandboxFixture : public ::testing::Test {
   // The sandboxes given to remove_files.
   std::vector<std::shared_ptr<Sandbox>> emptied_;
   std::shared_ptr<Sandbox> sandbox_;
+  std::map<std::string, std::shared_ptr<sandbox::ExecutionFile>> files_;
   Answers starts_;
   Answers deletions_;
 

@@ -107,7 +107,7 @@ TEST_F(SandboxRecordsTest, RebuildsACommandFromWhatItsSupervisorRemembers) {
 TEST_F(SandboxRecordsTest, SkipsARecordWithoutACommand) {
   wire::ExecutionRecord start = Record("bad", wire::ExecutionRecord::STARTING);
   start.mutable_command()->set_original("\xff");
-  Write("start.pb", start);
+  WriteStart(start);
   WriteStart("good");
   Recover();
   AwaitLanes();
@@ -122,7 +122,7 @@ TEST_F(SandboxRecordsTest, ReadsTheLogsThatTheRecordOfTheEndLeftOpen) {
     if (id != std::string("unknown")) {
       end.add_streams()->set_closed(id == std::string("closed"));
     }
-    Write("exit.pb", end);
+    WriteEnd(end);
     WriteOutput(id, "text");
   }
   Recover();
@@ -140,11 +140,11 @@ TEST_F(SandboxRecordsTest, NoticesThatOutputExpiredAfterTheEnd) {
   wire::ExecutionRecord end = Record("job", wire::ExecutionRecord::EXITED);
   end.add_streams()->set_closed(true);
   end.mutable_streams(0)->set_end(4);
-  Write("exit.pb", end);
+  WriteEnd(end);
   WriteOutput("job", "text");
-  EXPECT_TRUE(
-      sandbox::ExpireOutputLog(absl::StrCat(path_, "/executions/job/stdout"))
-          .ok());
+  EXPECT_TRUE(sandbox::ExpireOutputLog(absl::StrCat(path_, "/executions/job"),
+                                       wire::STDOUT)
+                  .ok());
   Recover();
   sandbox_->Attach(nullptr);
   sandbox_->OnGone(Killed());

@@ -2,10 +2,7 @@
 // and after the loss of the supervisor. Everything that reads the disk runs on
 // the lane of records.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,14 +35,13 @@ using sandbox::MutexLock;
 
 namespace {
 
-// Returns false if the earlier server had the execution deleted.
-bool IsRecorded(const wire::SandboxSpec& spec, const std::string& execution) {
-  const std::string path =
-      ExecutionPath(spec.directory(), execution) + "/start.pb";
-  return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
+// Whether the host has gone down since the sandbox was made.
+bool HostWentDown(const wire::SandboxSpec& spec, const std::string& boot_id) {
+  return spec.boot_id() != boot_id;
 }
 
-// Returns true if exit.pb has the final state of the logs: all were closed.
+// Whether the record of the end has the final state of the logs: all of them
+// were closed.
 bool OutputIsFinal(const wire::ExecutionRecord& record) {
   return record.state() != wire::ExecutionRecord::STARTING &&
          !record.streams().empty() &&
@@ -123,19 +119,19 @@ void Sandbox::ReadRecords() {
 }
 
 absl::Status Sandbox::LoadRecords() {
-  const bool rebooted = spec_.boot_id() != environment_.boot_id;
-  // The logs are cut before the output of an ended execution can expire.
+  const bool went_down = HostWentDown(spec_, environment_.boot_id);
+  // To be done before the output of an ended execution can expire.
   absl::Status status =
-      rebooted ? CutLogs(spec_.directory()) : absl::OkStatus();
+      went_down ? CutLogs(spec_.directory()) : absl::OkStatus();
   status.Update(ReadExecutionRecords(
-      spec_.directory(),
+      spec_.directory(), went_down,
       [this](const std::string& id) { return FindExecution(id) == nullptr; },
       [this](const wire::ExecutionRecord& record) {
         corral::v1::Command command;
         if (command.ParseFromString(record.command().original())) {
           Load(record, command);
         } else {
-          LOG(WARNING) << "no command in start.pb of " << spec_.name() << " "
+          LOG(WARNING) << "no command in the records of " << spec_.name() << " "
                        << record.id();
         }
       }));
@@ -202,7 +198,7 @@ void Sandbox::Merge() {
       }
     }
     for (const auto& [id, record] : reports) {
-      if (FindExecution(id) == nullptr && IsRecorded(spec_, id)) {
+      if (FindExecution(id) == nullptr && IsRecorded(spec_.directory(), id)) {
         // A repeated request must not start the command a second time.
         LOG(ERROR) << "cannot read the command of " << spec_.name()
                    << "/executions/" << id;
@@ -225,7 +221,7 @@ void Sandbox::LoseUnreported(const Recovery::Reports& reports) {
     if (reports.count(id) != 0 || execution == nullptr) {
       continue;
     }
-    if (IsRecorded(spec_, id)) {
+    if (IsRecorded(spec_.directory(), id)) {
       Lose(id, execution);
     } else {
       Forget(id);  // the earlier server had it deleted a moment ago
@@ -278,7 +274,7 @@ absl::Status Sandbox::EndWithoutSupervisor() {
   }
   std::set<std::string> begun;
   const absl::Status read = ReadExecutionRecords(
-      spec_.directory(),
+      spec_.directory(), HostWentDown(spec_, environment_.boot_id),
       [&](const std::string& id) { return unended.count(id) != 0; },
       [&](const wire::ExecutionRecord& record) {
         begun.insert(record.id());
@@ -319,7 +315,7 @@ void Sandbox::OnLossesReported() {
   for (const std::string& id : deletions) {
     RemoveWithoutSupervisor(id);
   }
-  // Output may have expired after exit.pb was written.
+  // Output may have expired after the record of the end was written.
   for (const ExecutionPtr& execution : ListExecutions("", SIZE_MAX)) {
     ReadLogs(execution.get());
   }

@@ -158,7 +158,7 @@ TEST_F(ServerRetentionTest, BoundsTheEndedExecutionsOfAllSandboxes) {
 TEST_F(ServerRetentionTest, RemovesNothingBeforeASandboxIsRecovered) {
   for (const char* id : {"a", "b"}) {
     WriteStart(id);
-    Write("exit.pb", Record(id, wire::ExecutionRecord::EXITED));
+    WriteEnd(Record(id, wire::ExecutionRecord::EXITED));
   }
   Recover();
   AwaitLanes();

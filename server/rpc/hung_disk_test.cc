@@ -62,9 +62,10 @@ class HungDiskTest : public ServerFixture {
     factory_.Write(name, wire::STDOUT, "text");
     return name;
   }
-  std::string PathOf(const std::string& name, const std::string& file) const {
-    const std::string id = name.substr(name.rfind('/') + 1);
-    return absl::StrCat(path_, "/sandboxes/hung/executions/", id, "/", file);
+  // Returns the path of the file with its records and output.
+  std::string PathOf(const std::string& name) const {
+    return absl::StrCat(path_, "/sandboxes/hung/executions/",
+                        name.substr(name.rfind('/') + 1));
   }
   grpc::Status Read(const std::string& name) {
     corral::v1::ReadOutputRequest request;
@@ -97,7 +98,7 @@ class HungDiskTest : public ServerFixture {
 TEST_F(HungDiskTest, ServesOtherSandboxesMeanwhile) {
   const std::string hung = StartIn("hung");
   const std::string other = StartIn("other");
-  HungFile log(PathOf(hung, "stdout"));
+  HungFile log(PathOf(hung));
   const auto stream = Stream(hung);
   EXPECT_TRUE(stream->Next().has_opened());
   // There are more readers than threads that serve gRPC.
@@ -125,7 +126,7 @@ TEST_F(HungDiskTest, ServesOtherSandboxesMeanwhile) {
 
 TEST_F(HungDiskTest, LetsAStreamThatWaitsForTheDiskBeCancelled) {
   const std::string hung = StartIn("hung");
-  HungFile log(PathOf(hung, "stdout"));
+  HungFile log(PathOf(hung));
   const auto stream = Stream(hung);
   EXPECT_TRUE(stream->Next().has_opened());
   stream->context.TryCancel();
@@ -137,7 +138,7 @@ TEST_F(HungDiskTest, LetsAStreamThatWaitsForTheDiskBeCancelled) {
 
 TEST_F(HungDiskTest, SendsHeartbeatsWhileTheDiskHangs) {
   const std::string hung = StartIn("hung");
-  HungFile log(PathOf(hung, "stdout"));
+  HungFile log(PathOf(hung));
   const auto stream = Stream(hung);
   EXPECT_TRUE(stream->Next().has_opened());
   timers_.Advance(2 * OutputStream::kHeartbeatInterval);
@@ -149,7 +150,7 @@ TEST_F(HungDiskTest, SendsHeartbeatsWhileTheDiskHangs) {
 
 TEST_F(HungDiskTest, DescribesAnExecutionExceptForItsEnvironment) {
   const std::string hung = StartIn("hung");
-  HungFile record(PathOf(hung, "start.pb"));
+  HungFile record(PathOf(hung));
   corral::v1::Execution execution;
   std::thread get([&] {
     corral::v1::GetExecutionRequest request;

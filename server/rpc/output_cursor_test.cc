@@ -45,7 +45,7 @@ class OutputCursorTest : public ExecutionFixture {
     corral::v1::Command command;
     command.set_merge_stderr(true);
     std::shared_ptr<Execution> execution = Start(command);
-    stdout_ = &Log("stdout");
+    stdout_ = &Log(corral::supervisor::v1::STDOUT);
     Write(stdout_, text);
     execution->Update(MakeRecord(Record::RUNNING, text.size()));
     return execution;
@@ -242,8 +242,8 @@ TEST_F(OutputCursorTest, SendsAllThatWasWrittenBeforeTheEnd) {
 
 TEST_F(OutputCursorTest, TakesTurnsAmongTheStreams) {
   const auto execution = Start();
-  Write(&Log("stdout"), std::string(3 * 65536, 'o'));
-  Write(&Log("stderr"), std::string(3 * 65536, 'e'));
+  Write(&Log(corral::supervisor::v1::STDOUT), std::string(3 * 65536, 'o'));
+  Write(&Log(corral::supervisor::v1::STDERR), std::string(3 * 65536, 'e'));
   Record record = MakeRecord(Record::RUNNING, 3 * 65536);
   *record.add_streams() = MakeReport(wire::STDERR, 3 * 65536);
   execution->Update(record);
@@ -341,17 +341,16 @@ TEST_F(OutputCursorTest, ReportsThatOutputHasExpired) {
 
 TEST_F(OutputCursorTest, LooksForLogsThatNobodyHasReported) {
   const auto execution = Start();
-  Write(&Log("stdout"), "text");
+  Write(&Log(corral::supervisor::v1::STDOUT), "text");
   execution->MarkLost(corral::v1::Loss());
   OutputCursor cursor = Follow(execution);
-  // There is no log of standard error.
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "0:text", "ended", "end"));
 }
 
 TEST_F(OutputCursorTest, ReportsAGapForALogThatWasDeletedBeforeItWasRead) {
   const auto execution = Run("text");
   OutputCursor cursor = Follow(execution);
-  std::filesystem::remove(LogPath("stdout"));
+  std::filesystem::remove(file_path_);
   execution->Update(MakeRecord(Record::EXITED, 4));
   EXPECT_THAT(Drain(&cursor), ElementsAre("opened", "gap 0-4", "ended", "end"));
 }
@@ -377,11 +376,11 @@ TEST_F(OutputCursorTest, FailsAtTheEndOfALogThatIsShorterThanReported) {
 
 TEST_F(OutputCursorTest, FailsWhenTheDiskDoesNotGiveTheLog) {
   const auto execution = Run("text");
-  std::filesystem::resize_file(LogPath("stdout"), 4096);
+  std::filesystem::resize_file(file_path_, 4096);
   EXPECT_THAT(Failure(Follow(execution)),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("output")));
   // Too short for a header.
-  std::filesystem::resize_file(LogPath("stdout"), 1);
+  std::filesystem::resize_file(file_path_, 1);
   EXPECT_THAT(Failure(Follow(execution)),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("output")));
 }

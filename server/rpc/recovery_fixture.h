@@ -97,11 +97,12 @@ class RecoveryFixture : public ServerFixture {
     if (std::filesystem::is_directory(Box("aside"))) {
       std::ofstream(Box(name)) << "x";
     } else {
-      std::filesystem::create_directory(Box(name));
+      // Also as the directory of an earlier supervisor.
+      std::filesystem::create_directories(Box(name) + "/start.pb");
     }
   }
   void Restore(const std::string& name) {
-    std::filesystem::remove(Box(name));
+    std::filesystem::remove_all(Box(name));
     std::filesystem::rename(Box("aside"), Box(name));
   }
 

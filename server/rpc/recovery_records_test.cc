@@ -111,7 +111,7 @@ TEST_F(RecoveryRecordsTest, StartsNoCommandTwiceWhoseRecordCannotBeRead) {
     return response;
   };
   const std::string name = start().name();
-  Obstruct("executions/job/start.pb");
+  Obstruct("executions/job");
   Restart();
   for (int attempt = 1; attempt < Recovery::kReadAttempts; ++attempt) {
     EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::CREATING);
@@ -127,7 +127,7 @@ TEST_F(RecoveryRecordsTest, StartsNoCommandTwiceWhoseRecordCannotBeRead) {
   factory_.Exit(name, 3);
   EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::TERMINAL), "seen");
   EXPECT_EQ(Wait(name).exit().code(), 3);
-  Restore("executions/job/start.pb");
+  Restore("executions/job");
 }
 
 TEST_F(RecoveryRecordsTest, ReportsNoLossBeforeTheDiskCanBeRead) {

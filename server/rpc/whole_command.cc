@@ -13,8 +13,7 @@ namespace server {
 
 absl::Status ReadWholeCommand(const Execution& execution,
                               corral::v1::Execution* description) {
-  absl::StatusOr<corral::v1::Command> command =
-      ReadCommand(execution.directory());
+  absl::StatusOr<corral::v1::Command> command = ReadCommand(execution.path());
   if (command.ok()) {
     *description->mutable_command() = *std::move(command);
     return absl::OkStatus();

@@ -34,8 +34,7 @@ TEST_F(WholeCommandTest, IsWhatTheClientSent) {
   command.add_environment()->set_name("NAME");
   Record start;
   start.mutable_command()->set_original(command.SerializeAsString());
-  std::ofstream(absl::StrCat(directory_, "/start.pb"), std::ios::binary)
-      << sandbox::SealRecord(start);
+  ASSERT_TRUE(File().WriteStart(sandbox::SealRecord(start)).ok());
   EXPECT_TRUE(Read(corral::v1::Execution::RUNNING).ok());
   EXPECT_EQ(description_.command().environment(0).name(), "NAME");
 }
@@ -52,7 +51,8 @@ TEST_F(WholeCommandTest, IsNotWrittenYetDuringTheStart) {
 }
 
 TEST_F(WholeCommandTest, IsAFaultOfTheServerIfTheDiskDoesNotGiveIt) {
-  std::filesystem::create_directory(absl::StrCat(directory_, "/start.pb"));
+  // The directory of an earlier supervisor, with a record that is none.
+  std::filesystem::create_directories(absl::StrCat(file_path_, "/start.pb"));
   EXPECT_EQ(ReasonOf(Read(corral::v1::Execution::STARTING)),
             corral::v1::SERVER_FAULT);
 }

@@ -1,7 +1,5 @@
 #include "server/rpc/window_call.h"
 
-#include <fcntl.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -13,8 +11,8 @@
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
@@ -206,9 +204,8 @@ TEST_F(WindowCallTest, BeginsLaterIfTheBeginningWasDroppedWithoutAReport) {
 TEST_F(WindowCallTest, ReportsALogThatIsDeletedOrCannotBeRead) {
   const std::string name = StartExecution(CreateSandbox("box"), Command());
   factory_.Write(name, wire::STDOUT, "text");
-  const std::string log =
-      absl::StrCat(path_, "/sandboxes/box/executions/",
-                   name.substr(name.rfind('/') + 1), "/stdout");
+  const std::string log = absl::StrCat(path_, "/sandboxes/box/executions/",
+                                       name.substr(name.rfind('/') + 1));
   std::filesystem::resize_file(log, 0);
   corral::v1::ReadOutputResponse response;
   EXPECT_EQ(Reason(Read(From(name, 0), &response)), "SERVER_FAULT");
@@ -226,12 +223,11 @@ TEST_F(WindowCallTest, ReadsALogThatNobodyHasReported) {
   sandboxes_->registry().Find("box")->Start({"job", Command(), {}},
                                             [](const auto& /*started*/) {});
   const std::string directory =
-      absl::StrCat(path_, "/sandboxes/box/executions/job");
+      absl::StrCat(path_, "/sandboxes/box/executions");
   std::filesystem::create_directories(directory);
-  const sandbox::UniqueFd fd(::open(directory.c_str(), O_PATH | O_CLOEXEC));
-  auto log = sandbox::OutputLogWriter::Create(fd.get(), "stdout");
-  ASSERT_TRUE(log.ok());
-  ASSERT_TRUE(log->Append("text", 4).ok());
+  sandbox::OutputLogWriter log(
+      *sandbox::ExecutionFile::Create(directory + "/job"), wire::STDOUT);
+  ASSERT_TRUE(log.Append("text", 4).ok());
   corral::v1::ReadOutputResponse response;
   ASSERT_TRUE(
       Read(From(absl::StrCat(sandbox, "/executions/job"), 0), &response).ok());

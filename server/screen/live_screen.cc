@@ -54,13 +54,11 @@ bool AreEqual(const corral::v1::TerminalSize& a,
 
 ScreenMarks& LiveScreen::MarksOf(const Execution& execution) {
   if (!marks_.has_value()) {
-    const std::filesystem::path directory =
-        std::filesystem::path(execution.TerminalTimesPath()).parent_path();
+    const std::filesystem::path files = execution.path();
     const google::protobuf::Timestamp created =
         execution.Describe().create_time();
     marks_.emplace(
-        directory.parent_path().parent_path() / kMarksDirectory /
-            directory.filename(),
+        files.parent_path().parent_path() / kMarksDirectory / files.filename(),
         absl::StrCat(
             google::protobuf::util::TimeUtil::TimestampToNanoseconds(created)));
   }
@@ -118,8 +116,8 @@ corral::v1::TerminalSize LiveScreen::SizeOf(const Execution& execution) {
   }
   size_t read = kTimesAtOnce;
   while (read == kTimesAtOnce) {
-    const auto times = sandbox::ReadTerminalTimes(execution.TerminalTimesPath(),
-                                                  times_read_, kTimesAtOnce);
+    const auto times =
+        sandbox::ReadTerminalTimes(execution.path(), times_read_, kTimesAtOnce);
     read = times.ok() ? times->size() : 0;
     for (size_t i = 0; i < read; ++i) {
       if ((*times)[i].rows != 0) {

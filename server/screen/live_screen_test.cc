@@ -32,7 +32,8 @@ using ::tests::IsOk;
 class LiveScreenTest : public ExecutionFixture {
  protected:
   LiveScreenTest()
-      : execution_(Start(InTerminal(4, 20))), log_(&Log("terminal")) {
+      : execution_(Start(InTerminal(4, 20))),
+        log_(&Log(sandbox::wire::TERMINAL)) {
     execution_->Update(MakeRecord(Record::RUNNING, 0));
   }
 
@@ -91,13 +92,13 @@ TEST_F(LiveScreenTest, ShowsTheScrollbackAndTheStylesThatAreWanted) {
 }
 
 TEST_F(LiveScreenTest, IsEmptyBeforeThereIsALog) {
-  std::filesystem::remove_all(directory_);
+  std::filesystem::remove(file_path_);
   EXPECT_EQ(FirstLine(), "");
   EXPECT_THAT(screen_.Clear(*execution_), IsOk());
 }
 
 TEST_F(LiveScreenTest, ReportsALogThatCannotBeRead) {
-  std::filesystem::resize_file(LogPath("terminal"), 1);
+  std::filesystem::resize_file(file_path_, 1);
   corral::v1::GetScreenResponse response;
   EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
             ReasonOf(screen_.Clear(*execution_)));
@@ -108,7 +109,8 @@ TEST_F(LiveScreenTest, ReportsALogThatCannotBeRead) {
 TEST_F(LiveScreenTest, ReportsOutputThatHasExpired) {
   Write(log_, "old");
   Get();
-  ASSERT_THAT(sandbox::ExpireOutputLog(LogPath("terminal")), IsOk());
+  ASSERT_THAT(sandbox::ExpireOutputLog(file_path_, sandbox::wire::TERMINAL),
+              IsOk());
   corral::v1::GetScreenResponse response;
   EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
             corral::v1::OUTPUT_EXPIRED);
@@ -136,7 +138,7 @@ TEST_F(LiveScreenTest, IsUnavailableWhenNoEmulatorStarts) {
 }
 
 TEST_F(LiveScreenTest, HasTheSizeThatAnEarlierServerGaveTheTerminal) {
-  sandbox::TerminalTimesWriter times(directory_ + "/terminal.times", 0);
+  sandbox::TerminalTimesWriter times(file_path_ + sandbox::kTerminalTimes, 0);
   times.OnResize(2, 9, 0);
   // More records than are read at a time.
   uint64_t end = 0;

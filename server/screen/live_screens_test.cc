@@ -33,7 +33,7 @@ class LiveScreensTest : public ExecutionFixture {
     command.mutable_terminal()->set_rows(4);
     command.mutable_terminal()->set_columns(20);
     return std::make_shared<Execution>(ExecutionName(SandboxName("box"), id),
-                                       directory_, command);
+                                       file_path_, command);
   }
   // The process of the emulator, after a use of the screen if `get` is set.
   pid_t Pid(const std::shared_ptr<Execution>& execution, bool get) {

@@ -32,8 +32,8 @@ absl::Status CannotStart(const absl::Status& cause) {
 absl::Status ListTimes(const Execution& execution,
                        const corral::v1::ListTerminalTimesRequest& request,
                        corral::v1::ListTerminalTimesResponse* response) {
-  const auto times = sandbox::ReadTerminalTimes(execution.TerminalTimesPath(),
-                                                request.skip(), kMaxTimes);
+  const auto times =
+      sandbox::ReadTerminalTimes(execution.path(), request.skip(), kMaxTimes);
   if (absl::IsNotFound(times.status())) {
     return absl::OkStatus();
   }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -228,14 +229,15 @@ TEST_F(AttackTest, FloodOfOutputCostsOnlyWhatIsKept) {
       "flood", "yes | head -c 16M & yes | head -c 16M >&2; wait");
   flood.mutable_command()->set_retain_bytes(kMiB);
   sandbox_.Run(flood);
-  for (const char* stream : {"stdout", "stderr"}) {
-    const std::string path =
-        absl::StrCat(sandbox_.directory(), "/executions/flood/", stream);
-    const auto log = sandbox::OutputLogReader::Open(path);
+  const std::string path = sandbox_.directory() + "/executions/flood";
+  for (const auto& [stream, rest] :
+       {std::pair(sandbox::wire::STDOUT, path + ".out"),
+        std::pair(sandbox::wire::STDERR, path + ".err")}) {
+    const auto log = sandbox::OutputLogReader::Open(path, stream);
     ASSERT_THAT(log.status(), IsOk());
     EXPECT_EQ(log->state()->end, 16 * kMiB);
     struct stat status;
-    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    ASSERT_EQ(::stat(rest.c_str(), &status), 0);
     EXPECT_LT(static_cast<uint64_t>(status.st_blocks) * 512, 4 * kMiB);
   }
   ExpectUsable();

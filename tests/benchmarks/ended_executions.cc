@@ -9,7 +9,9 @@
 #include "absl/time/clock.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/record_file.h"
 #include "server/core/execution_records.h"
 #include "server/core/state_directory.h"
@@ -19,13 +21,7 @@ namespace {
 
 namespace wire = ::corral::supervisor::v1;
 
-void Write(const std::string& path,
-           const google::protobuf::MessageLite& message) {
-  std::ofstream(path, std::ios::binary) << sandbox::SealRecord(message);
-}
-
-void WriteExecution(const std::string& directory, const std::string& id) {
-  std::filesystem::create_directories(directory);
+void WriteExecution(const std::string& path, const std::string& id) {
   corral::v1::Command command;
   for (const char* word : {"cmake", "--build", "build", "--parallel", "8"}) {
     command.add_argv(word);
@@ -34,12 +30,13 @@ void WriteExecution(const std::string& directory, const std::string& id) {
   record.set_id(id);
   record.set_create_time_ns(absl::GetCurrentTimeNanos());
   record.mutable_command()->set_original(command.SerializeAsString());
-  Write(absl::StrCat(directory, "/start.pb"), record);
+  const auto file = *sandbox::ExecutionFile::Create(path);
+  CHECK(file->WriteStart(sandbox::SealRecord(record)).ok());
   record.clear_command();
   record.set_state(wire::ExecutionRecord::EXITED);
   record.set_end_time_ns(absl::GetCurrentTimeNanos());
   record.mutable_exit();
-  Write(absl::StrCat(directory, "/exit.pb"), record);
+  CHECK(file->WriteEnd(sandbox::SealRecord(record)).ok());
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 #include "tests/fakes/fake_supervisor.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +19,6 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
-#include "sandbox/storage/log_names.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 
@@ -52,13 +49,9 @@ bool HasEnded(const wire::ExecutionRecord& record) {
 
 int64_t NowNanos() { return absl::ToUnixNanos(absl::Now()); }
 
-void WriteRecord(const std::string& path, const wire::ExecutionRecord& record) {
-  std::ofstream(path, std::ios::binary) << sandbox::SealRecord(record);
-}
-
 }  // namespace
 
-std::string FakeSupervisor::Directory(const std::string& execution) const {
+std::string FakeSupervisor::Path(const std::string& execution) const {
   return absl::StrCat(spec_.directory(), "/executions/", execution);
 }
 
@@ -75,8 +68,7 @@ wire::Snapshot FakeSupervisor::Snapshot() const {
   return snapshot;
 }
 
-void FakeSupervisor::CreateLogs(const std::string& directory,
-                                Running* running) {
+void FakeSupervisor::OpenLogs(Running* running) {
   const wire::CommandSpec& command = running->record.command();
   std::vector<wire::Stream> streams = {wire::STDOUT};
   if (command.terminal_rows() > 0) {
@@ -84,14 +76,10 @@ void FakeSupervisor::CreateLogs(const std::string& directory,
   } else if (!command.merge_stderr()) {
     streams.push_back(wire::STDERR);
   }
-  const sandbox::UniqueFd fd(
-      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (const wire::Stream stream : streams) {
-    auto log =
-        sandbox::OutputLogWriter::Create(fd.get(), sandbox::LogName(stream));
-    CHECK(log.ok()) << log.status().message();
-    log->SetRetention(command.retain_bytes(), ToOverflow(command.overflow()));
-    running->logs.emplace(stream, *std::move(log));
+    sandbox::OutputLogWriter log(running->file, stream);
+    log.SetRetention(command.retain_bytes(), ToOverflow(command.overflow()));
+    running->logs.emplace(stream, std::move(log));
   }
 }
 
@@ -138,9 +126,13 @@ absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
   running.record.set_create_time_ns(NowNanos());
   *running.record.mutable_command() = start.command();
   *running.record.mutable_request() = start.request();
-  const std::string directory = Directory(start.id());
-  std::filesystem::create_directories(directory);
-  WriteRecord(absl::StrCat(directory, "/start.pb"), running.record);
+  std::filesystem::create_directories(Path(""));
+  auto file = sandbox::ExecutionFile::Create(Path(start.id()));
+  CHECK(file.ok()) << file.status().message();
+  running.file = *std::move(file);
+  const absl::Status written =
+      running.file->WriteStart(sandbox::SealRecord(running.record));
+  CHECK(written.ok()) << written.message();
   if (death_ == Death::kAfterRecord) {
     return DieAfter(absl::OkStatus());
   }
@@ -150,7 +142,7 @@ absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
     Tell(running);
     return absl::OkStatus();
   }
-  CreateLogs(directory, &running);
+  OpenLogs(&running);
   running.record.set_state(wire::ExecutionRecord::RUNNING);
   running.record.set_start_time_ns(NowNanos());
   Tell(running);
@@ -186,7 +178,9 @@ void FakeSupervisor::End(const std::string& execution, int wait_status,
   running.record.mutable_exit()->set_cause(cause);
   running.record.mutable_usage()->set_wall_time_ns(
       running.record.end_time_ns() - running.record.start_time_ns());
-  WriteRecord(absl::StrCat(Directory(execution), "/exit.pb"), Report(running));
+  const absl::Status written =
+      running.file->WriteEnd(sandbox::SealRecord(Report(running)));
+  CHECK(written.ok()) << written.message();
   Tell(running);
 }
 
@@ -313,7 +307,9 @@ absl::Status FakeSupervisor::DeleteExecution(const std::string& execution) {
     End(execution, SIGKILL, wire::ExitRecord::CLIENT_SIGNAL);
   }
   executions_.erase(found);
-  std::filesystem::remove_all(Directory(execution));
+  for (const char* suffix : {"", ".out", ".err"}) {
+    std::filesystem::remove(absl::StrCat(Path(execution), suffix));
+  }
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 
 namespace tests {
@@ -106,12 +107,13 @@ class FakeSupervisor {
  private:
   struct Running {
     sandbox::wire::ExecutionRecord record;
+    std::shared_ptr<sandbox::ExecutionFile> file;
     std::map<sandbox::wire::Stream, sandbox::OutputLogWriter> logs;
   };
 
-  std::string Directory(const std::string& execution) const;
+  std::string Path(const std::string& execution) const;
   sandbox::wire::EgressRules AllRules() const;
-  void CreateLogs(const std::string& directory, Running* running);
+  static void OpenLogs(Running* running);
   // The record without the command, and what the logs hold.
   static sandbox::wire::ExecutionRecord Report(const Running& running);
   void Tell(const Running& running);

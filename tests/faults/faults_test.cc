@@ -80,9 +80,9 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"write", kEnospc}, Kind{"write", kKill}, Kind{"pwrite64", kEio},
         Kind{"pwrite64", kKill}, Kind{"splice", kEnospc}, Kind{"splice", kKill},
         Kind{"fallocate", kEio}, Kind{"ftruncate", kEio}, Kind{"fsync", kEio},
-        Kind{"fsync", kKill}, Kind{"fdatasync", kEio}, Kind{kRename, kEio},
-        Kind{kRename, kKill}, Kind{"sendmsg", kEio}, Kind{"sendmsg", kKill},
-        Kind{"recvmsg", kEio}, Kind{"recvmsg", kKill}),
+        Kind{"fsync", kKill}, Kind{"fdatasync", kEio}, Kind{"fdatasync", kKill},
+        Kind{kRename, kEio}, Kind{kRename, kKill}, Kind{"sendmsg", kEio},
+        Kind{"sendmsg", kKill}, Kind{"recvmsg", kEio}, Kind{"recvmsg", kKill}),
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -98,9 +98,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     , RecoveryFaultTest,
-    ::testing::Values(Kind{"read", kEio}, Kind{"connect", kKill},
-                      Kind{"sendmsg", kKill}, Kind{"recvmsg", kKill},
-                      Kind{kRename, kKill}, Kind{"fsync", kKill}),
+    ::testing::Values(Kind{"read", kEio}, Kind{"pread64", kEio},
+                      Kind{"connect", kKill}, Kind{"sendmsg", kKill},
+                      Kind{"recvmsg", kKill}, Kind{kRename, kKill},
+                      Kind{"fsync", kKill}),
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/storage/execution_file.h"
 #include "tests/integration/integration_test.h"
 #include "tests/integration/raw_call.h"
 #include "tests/text_file.h"
@@ -196,10 +197,10 @@ TEST_F(ServerTest, KilledServerLosesNoCommandNoOutputAndNoEnd) {
   // The command ends while there is no server.
   WriteFile(server_.workspace() + "/orphan", "");
   const std::vector<std::string> parts = absl::StrSplit(orphan, '/');
-  const std::string record =
+  const std::string file =
       absl::StrCat(server_.state_directory(), "/sandboxes/", parts.at(3),
-                   "/executions/", parts.at(5), "/exit.pb");
-  while (::access(record.c_str(), F_OK) != 0) {
+                   "/executions/", parts.at(5));
+  while (!sandbox::ExecutionRecords::Open(file)->synced()) {
     absl::SleepFor(kPollInterval);
   }
 

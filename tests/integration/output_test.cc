@@ -90,7 +90,7 @@ class OutputTest : public IntegrationTest {
   std::string LogFile(const std::string& execution) const {
     const std::vector<std::string> parts = absl::StrSplit(execution, '/');
     return absl::StrCat(server_.state_directory(), "/sandboxes/", parts.at(3),
-                        "/executions/", parts.at(5), "/stdout");
+                        "/executions/", parts.at(5), ".out");
   }
 
   void Acknowledge(const std::string& execution, uint64_t offset) {

@@ -125,8 +125,8 @@ TEST_F(CommandEndTest, DrainsOutputThatWaitedForRoomWithADrainOfZero) {
   start.mutable_command()->set_retain_bytes(1 << 16);
   start.mutable_command()->set_overflow(wire::CommandSpec::BLOCK);
   ASSERT_THAT(sandbox_.Start(start), IsOk());
-  absl::StatusOr<OutputLogReader> log =
-      OutputLogReader::Open(sandbox_.directory() + "/executions/e1/stdout");
+  absl::StatusOr<OutputLogReader> log = OutputLogReader::Open(
+      sandbox_.directory() + "/executions/e1", wire::STDOUT);
   ASSERT_THAT(log.status(), IsOk());
   wire::Acknowledge acknowledge;
   acknowledge.set_execution_id("e1");

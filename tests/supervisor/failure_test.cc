@@ -24,6 +24,7 @@
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
 #include "tests/status_matchers.h"
@@ -85,7 +86,7 @@ pid_t PeerOf(const PacketSocket& socket) {
 // Returns the start time that the disk holds.
 int64_t StartTime(const TestSandbox& sandbox, const std::string& id) {
   const absl::StatusOr<OutputLogReader> log = OutputLogReader::Open(
-      absl::StrCat(sandbox.directory(), "/executions/", id, "/stdout"));
+      absl::StrCat(sandbox.directory(), "/executions/", id), wire::STDOUT);
   return log.ok() ? log->state()->start_time_ns : 0;
 }
 
@@ -157,13 +158,11 @@ TEST_P(FailureTest, EndsTheWholeSandboxAndInventsNoEnd) {
       EXPECT_EQ(last.state(), wire::ExecutionRecord::RUNNING);
       EXPECT_EQ(last.start_time_ns(), StartTime(sandbox, id));
       EXPECT_EQ(sandbox.Output(id, "stdout"), "ready\n");
-      for (const char* file : {"exit.pb", "exit.pb.new"}) {
-        wire::ExecutionRecord end;
-        EXPECT_FALSE(ReadRecord(absl::StrCat(sandbox.directory(),
-                                             "/executions/", id, "/", file),
-                                &end)
-                         .ok());
-      }
+      wire::ExecutionRecord recorded;
+      EXPECT_FALSE(ExecutionRecords::Open(
+                       absl::StrCat(sandbox.directory(), "/executions/", id))
+                       ->ReadEnd(&recorded)
+                       .ok());
     }
     AwaitNoCgroup(cgroup_);
     wire::SandboxEnd kept;

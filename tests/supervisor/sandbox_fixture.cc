@@ -253,8 +253,9 @@ absl::Status TestSandbox::DeleteExecution(const std::string& id) {
 
 std::string TestSandbox::Output(const std::string& id,
                                 const std::string& stream) const {
-  absl::StatusOr<OutputLogReader> reader = OutputLogReader::Open(
-      absl::StrCat(directory_, "/executions/", id, "/", stream));
+  absl::StatusOr<OutputLogReader> reader =
+      OutputLogReader::Open(absl::StrCat(directory_, "/executions/", id),
+                            stream == "stderr" ? wire::STDERR : wire::STDOUT);
   if (!reader.ok()) {
     return reader.status().ToString();
   }

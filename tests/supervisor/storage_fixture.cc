@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/storage/record_file.h"
+#include "sandbox/storage/execution_file.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -22,11 +22,9 @@ using ::tests::IsOk;
 
 bool HasSpareFiles(const std::string& disk) {
   for (const auto& entry : std::filesystem::directory_iterator(disk)) {
-    struct stat log;
-    // The supervisor makes this log last.
+    struct stat file;
     if (absl::StartsWith(entry.path().filename().string(), ".spare-") &&
-        ::stat((entry.path() / "stderr").c_str(), &log) == 0 &&
-        log.st_size > 0) {
+        ::stat(entry.path().c_str(), &file) == 0 && file.st_size > 0) {
       return true;
     }
   }
@@ -131,11 +129,11 @@ void StorageTest::StartRefused(const std::string& id) {
 }
 
 void StorageTest::StartUnrecorded(const std::string& id) {
-  ASSERT_THAT(sandbox_.Start(Reader(id)), IsOk());
+  wire::StartExecution start = Reader(id);
+  // So that the record does not fit into the room that is reserved for it.
+  start.mutable_request()->set_request_id(std::string(1000, 'x'));
+  ASSERT_THAT(sandbox_.Start(start), IsOk());
   WaitForSpareFiles(id);
-  // Frees the room that was reserved for the record, for Fill() to take.
-  ASSERT_EQ(::truncate(absl::StrCat(disk_, "/", id, "/exit.pb.new").c_str(), 0),
-            0);
   Fill();
   CloseInput(id);
   EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
@@ -144,7 +142,8 @@ void StorageTest::StartUnrecorded(const std::string& id) {
 
 std::string StorageTest::Read(const std::string& id, uint64_t begin,
                               uint64_t end) {
-  const OutputLogReader log = *OutputLogReader::Open(LogPath(id));
+  const OutputLogReader log =
+      *OutputLogReader::Open(FilePath(id), wire::STDOUT);
   std::string text(end - begin, '\0');
   const absl::StatusOr<size_t> got = log.Read(begin, text.data(), text.size());
   EXPECT_THAT(got.status(), IsOk());
@@ -153,16 +152,17 @@ std::string StorageTest::Read(const std::string& id, uint64_t begin,
 }
 
 uint64_t StorageTest::DiskUse(const std::string& id) {
-  struct stat status;
-  EXPECT_EQ(::stat(LogPath(id).c_str(), &status), 0);
-  return static_cast<uint64_t>(status.st_blocks) * 512;
+  struct stat file = {};
+  EXPECT_EQ(::stat(FilePath(id).c_str(), &file), 0);
+  struct stat rest = {};
+  (void)::stat((FilePath(id) + ".out").c_str(), &rest);
+  return static_cast<uint64_t>(file.st_blocks + rest.st_blocks) * 512;
 }
 
 bool StorageTest::HasEnd(const std::string& id) {
   wire::ExecutionRecord end;
-  const std::string path = absl::StrCat(disk_, "/", id, "/exit.pb");
-  return (ReadRecord(path, &end).ok() || ReadRecord(path + ".new", &end).ok() ||
-          ReadRecord(path, &end).ok()) &&
+  const auto records = ExecutionRecords::Open(FilePath(id));
+  return records.ok() && records->ReadEnd(&end).ok() &&
          end.state() == wire::ExecutionRecord::EXITED;
 }
 

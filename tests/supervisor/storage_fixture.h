@@ -46,11 +46,11 @@ class StorageTest : public ::testing::Test {
   // room for the record of its end.
   void StartUnrecorded(const std::string& id);
 
-  std::string LogPath(const std::string& id) {
-    return absl::StrCat(disk_, "/", id, "/stdout");
+  std::string FilePath(const std::string& id) {
+    return absl::StrCat(disk_, "/", id);
   }
   OutputLogState State(const std::string& id) {
-    return *OutputLogReader::Open(LogPath(id))->state();
+    return *OutputLogReader::Open(FilePath(id), wire::STDOUT)->state();
   }
   std::string Read(const std::string& id, uint64_t begin, uint64_t end);
   // Bytes that the output of the execution takes.

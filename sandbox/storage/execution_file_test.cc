@@ -1,0 +1,180 @@
+#include "sandbox/storage/execution_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_layout.h"
+#include "sandbox/storage/record_file.h"
+#include "tests/failing_calls.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+using ::tests::StatusIs;
+
+class ExecutionFileTest : public ::testing::Test {
+ protected:
+  ~ExecutionFileTest() override { std::filesystem::remove_all(directory_); }
+
+  static std::string MakeDirectory() {
+    std::string path = ::testing::TempDir() + "/executionXXXXXX";
+    return ::mkdtemp(path.data());
+  }
+  // A record that takes `size` bytes with its seal.
+  static wire::ExecutionRecord RecordOf(const std::string& id, size_t size) {
+    wire::ExecutionRecord record;
+    record.set_id(id);
+    std::string* filler = record.mutable_command()->mutable_original();
+    filler->assign(size, 'x');
+    while (SealRecord(record).size() > size) {
+      filler->resize(filler->size() - (SealRecord(record).size() - size));
+    }
+    EXPECT_EQ(SealRecord(record).size(), size);
+    return record;
+  }
+  uint64_t DiskUse() const {
+    struct stat status;
+    EXPECT_EQ(::stat(path_.c_str(), &status), 0);
+    return static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+
+  const std::string directory_ = MakeDirectory();
+  const std::string path_ = directory_ + "/e1";
+};
+
+TEST_F(ExecutionFileTest, ReadsRecordsOfAnySizeBack) {
+  const size_t sizes[] = {kStartPlace.size, kStartPlace.size + 1, 1 << 20};
+  for (const size_t size : sizes) {
+    for (const size_t end_size :
+         {kEndPlace.size, kEndPlace.size + 1, kEndPlace.long_size}) {
+      const wire::ExecutionRecord start = RecordOf("start", size);
+      const wire::ExecutionRecord end = RecordOf("end", end_size);
+      const auto file = *ExecutionFile::Create(path_);
+      ASSERT_THAT(file->WriteStart(SealRecord(start)), IsOk());
+      ASSERT_THAT(file->WriteEnd(SealRecord(end)), IsOk());
+      const auto records = ExecutionRecords::Open(path_);
+      ASSERT_THAT(records.status(), IsOk());
+      wire::ExecutionRecord read;
+      ASSERT_THAT(records->ReadStart(&read), IsOk());
+      EXPECT_EQ(read.SerializeAsString(), start.SerializeAsString());
+      ASSERT_THAT(records->ReadEnd(&read), IsOk());
+      EXPECT_EQ(read.SerializeAsString(), end.SerializeAsString());
+      std::filesystem::remove(path_);
+    }
+  }
+}
+
+TEST_F(ExecutionFileTest, TakesOneBlockForShortRecords) {
+  const auto file = *ExecutionFile::Create(path_);
+  ASSERT_THAT(file->WriteStart(SealRecord(RecordOf("e1", kStartPlace.size))),
+              IsOk());
+  ASSERT_THAT(file->WriteEnd(SealRecord(RecordOf("e1", kEndPlace.size))),
+              IsOk());
+  ASSERT_EQ(::fsync(file->fd()), 0);
+  EXPECT_EQ(DiskUse(), 4096u);
+}
+
+TEST_F(ExecutionFileTest, HasNoRecordBeforeItIsWritten) {
+  const auto file = *ExecutionFile::Create(path_);
+  wire::ExecutionRecord read;
+  const auto records = ExecutionRecords::Open(path_);
+  EXPECT_THAT(records->ReadStart(&read),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/e1: ")));
+  EXPECT_TRUE(absl::IsDataLoss(records->ReadEnd(&read)));
+}
+
+TEST_F(ExecutionFileTest, RefusesAnEndThatWouldReachIntoTheStart) {
+  const auto file = *ExecutionFile::Create(path_);
+  EXPECT_THAT(
+      file->WriteEnd(SealRecord(RecordOf("e1", kEndPlace.long_size + 1))),
+      StatusIs(absl::StatusCode::kInternal, HasSubstr("4097 bytes")));
+}
+
+TEST_F(ExecutionFileTest, WritesAnEndAgainThatTheDiskRefused) {
+  const auto file = *ExecutionFile::Create(path_);
+  absl::Status refused;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_pwrite64}, ENOSPC, [&] {
+    refused = file->WriteEnd(SealRecord(RecordOf("e1", 100)));
+  }));
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("record of the end")));
+  EXPECT_THAT(file->WriteEnd(SealRecord(RecordOf("e1", 100))), IsOk());
+}
+
+TEST_F(ExecutionFileTest, IsNotMadeTwice) {
+  const auto file = ExecutionFile::Create(path_);
+  ASSERT_THAT(file.status(), IsOk());
+  EXPECT_THAT(ExecutionFile::Create(path_).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e1")));
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "that of another";
+}
+
+TEST_F(ExecutionFileTest, LeavesNothingWhenItCannotBeMade) {
+  for (const int call : {SYS_pwrite64, SYS_mmap}) {
+    absl::Status failed;
+    ASSERT_TRUE(tests::WithFailingCalls({call}, ENOSPC, [&] {
+      failed = ExecutionFile::Create(path_).status();
+    }));
+    EXPECT_TRUE(absl::IsResourceExhausted(failed)) << failed;
+    EXPECT_FALSE(std::filesystem::exists(path_));
+  }
+}
+
+TEST_F(ExecutionFileTest, GetsAnotherName) {
+  const auto file = *ExecutionFile::Create(path_);
+  const auto taken = *ExecutionFile::Create(directory_ + "/e2");
+  EXPECT_THAT(file->Rename(directory_ + "/e2"),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("e2")));
+  EXPECT_EQ(file->path(), path_);
+  ASSERT_THAT(file->Rename(directory_ + "/e3"), IsOk());
+  EXPECT_EQ(file->path(), directory_ + "/e3");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/e3"));
+}
+
+TEST_F(ExecutionFileTest, ReportsThatItsEndReachedTheDisk) {
+  const auto file = *ExecutionFile::Create(path_);
+  EXPECT_FALSE(ExecutionRecords::Open(path_)->synced());
+  const uint64_t synced = 1;
+  ASSERT_EQ(::pwrite(file->fd(), &synced, sizeof(synced), 8), 8);
+  EXPECT_TRUE(ExecutionRecords::Open(path_)->synced());
+}
+
+TEST_F(ExecutionFileTest, RefusesWhatIsNoFileOfAnExecution) {
+  EXPECT_TRUE(absl::IsNotFound(ExecutionRecords::Open(path_).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(ExecutionRecords::Open(directory_).status()));
+  // A page of zeros, and the begin of a page.
+  for (const off_t size : {4096, 4095}) {
+    std::filesystem::remove(path_);
+    {
+      const auto file = *ExecutionFile::Create(path_);
+      if (size == 4096) {
+        ASSERT_EQ(::pwrite(file->fd(), "", 1, 0), 1);
+      }
+      ASSERT_EQ(::ftruncate(file->fd(), size), 0);
+    }
+    EXPECT_THAT(ExecutionRecords::Open(path_).status(),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no file of")));
+  }
+}
+
+}  // namespace
+}  // namespace sandbox
