@@ -103,6 +103,11 @@ TEST_F(OutputLogReaderTest, RefusesAFileThatIsNotALog) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no log")));
 }
 
+TEST_F(OutputLogReaderTest, RefusesWhatIsNoRegularFile) {
+  EXPECT_THAT(OutputLogReader::Open("/dev/null", wire::STDOUT).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("regular")));
+}
+
 TEST_F(OutputLogReaderTest, SurvivesAHeaderThatCannotBeRead) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer bears no jump out of a signal's handler";

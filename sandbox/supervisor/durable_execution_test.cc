@@ -102,9 +102,9 @@ TEST_F(DurableExecutionTest, NotesHowMuchOutputItHasSynced) {
   std::ifstream file(files.path(), std::ios::binary);
   ExecutionHeader header = {};
   file.read(reinterpret_cast<char*>(&header), sizeof(header));
-  EXPECT_EQ(header.synced, 1u);
-  EXPECT_EQ(header.synced_ends[kOutputPlace.number], 4u);
-  EXPECT_EQ(header.synced_ends[kErrorPlace.number], 6u);
+  EXPECT_EQ(header.synced.load(), 1u);
+  EXPECT_EQ(header.synced_ends[kOutputPlace.number].load(), 4u);
+  EXPECT_EQ(header.synced_ends[kErrorPlace.number].load(), 6u);
 }
 
 TEST_F(DurableExecutionTest, IsGoneIfAFileIsMissing) {

@@ -43,6 +43,13 @@ bool IsMissing(const absl::Status& status) {
 // ahead or is being removed.
 bool IsId(absl::string_view name) { return !absl::StrContains(name, '.'); }
 
+// OK if there is no such file. FailedPrecondition: it is a directory.
+absl::Status Unlink(const std::string& path) {
+  return ::unlink(path.c_str()) == 0 || errno == ENOENT
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("unlink ", path));
+}
+
 // Reads the end in a directory.
 absl::Status ReadEndIn(const std::string& path, ExecutionRecord* end) {
   absl::Status result;
@@ -177,13 +184,17 @@ bool IsRecorded(const std::string& sandbox_path, absl::string_view execution) {
 
 absl::Status RemoveExecution(const std::string& execution_path) {
   // First the records: without them the rest belongs to no execution.
-  RETURN_IF_ERROR(RemoveDirectory(execution_path));
+  absl::Status removed = Unlink(execution_path);
+  if (absl::IsFailedPrecondition(removed)) {
+    removed = RemoveDirectory(execution_path);
+  }
   for (const char* suffix :
        {sandbox::kOutputPlace.suffix, sandbox::kErrorPlace.suffix,
         sandbox::kTerminalTimes}) {
-    RETURN_IF_ERROR(RemoveTree(absl::StrCat(execution_path, suffix)));
+    RETURN_IF_ERROR(removed);
+    removed = Unlink(absl::StrCat(execution_path, suffix));
   }
-  return absl::OkStatus();
+  return removed;
 }
 
 void RemoveLeftoverExecutions(const std::string& sandbox_path,

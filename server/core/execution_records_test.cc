@@ -244,6 +244,11 @@ TEST_F(ExecutionRecordsTest, RemovesAllFilesOfAnExecution) {
   EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job2"));
   WriteEarlier("job", "start.pb", wire::ExecutionRecord());
   EXPECT_THAT(RemoveExecution(ExecutionPath(path_, "job")), IsOk());
+  absl::Status refused;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EIO, [&] {
+    refused = RemoveExecution(ExecutionPath(path_, "job2"));
+  }));
+  EXPECT_THAT(refused, Not(IsOk()));
   EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job2"));
 }
 

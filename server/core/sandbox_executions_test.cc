@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/storage/output_log.h"
+#include "sandbox/storage/record_file.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
 #include "server/core/recovery.h"
@@ -135,7 +136,11 @@ TEST_F(SandboxExecutionsTest, ADeletionThatLosesItsSupervisorRemovesTheFiles) {
 TEST_F(SandboxExecutionsTest, ADeletionWhoseRemovalFailedCanBeRepeated) {
   MakeReady();
   StartOk("job");
-  WriteStart("job");
+  // In the directory of an earlier supervisor.
+  const std::string directory = absl::StrCat(path_, "/executions/job");
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory + "/start.pb", std::ios::binary)
+      << sandbox::SealRecord(Record("job", wire::ExecutionRecord::STARTING));
   sandbox_->OnGone(Killed());
   AwaitLanes();
   // A directory cannot be renamed to the name of a file.

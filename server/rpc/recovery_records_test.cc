@@ -123,11 +123,11 @@ TEST_F(RecoveryRecordsTest, StartsNoCommandTwiceWhoseRecordCannotBeRead) {
   factory_.With("box", [](FakeSupervisor& supervisor) {
     EXPECT_EQ(supervisor.starts(), 1);
   });
+  Restore("executions/job");
   factory_.Write(name, wire::TERMINAL, "seen");
   factory_.Exit(name, 3);
   EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::TERMINAL), "seen");
   EXPECT_EQ(Wait(name).exit().code(), 3);
-  Restore("executions/job");
 }
 
 TEST_F(RecoveryRecordsTest, ReportsNoLossBeforeTheDiskCanBeRead) {

@@ -9,6 +9,7 @@
 #define TESTS_FAKES_FAKE_SUPERVISOR_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
