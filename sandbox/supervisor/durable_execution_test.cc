@@ -47,6 +47,20 @@ std::string TextAt(const ExecutionFiles& files, uint64_t offset, size_t size) {
   return text;
 }
 
+// Writes the pages of an execution without an end again, and nothing beyond
+// `size` in any file.
+absl::Status RewriteUpTo(const DurableExecution& durable, rlim_t size) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited;
+  EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  const rlimit limit = {size, unlimited.rlim_max};
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  errno = 0;
+  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  return limited;
+}
+
 TEST_F(DurableExecutionTest, StopsAtEachStepThatFails) {
   for (const int call : {SYS_fdatasync, SYS_pwrite64}) {
     const std::string id = "e" + std::to_string(call);
@@ -143,6 +157,33 @@ TEST_F(DurableExecutionTest, WritesALostRecordOfTheEndAgain) {
   }
 }
 
+TEST_F(DurableExecutionTest, RewritesThePagesThatAreInUse) {
+  const ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  const DurableExecution silent = *DurableExecution::Open(files.path());
+  EXPECT_THAT(RewriteUpTo(silent, 0).ToString(), HasSubstr("rewrite"));
+  EXPECT_THAT(RewriteUpTo(silent, kOutputPlace.window), IsOk());
+  OutputLogWriter output = files.Log(wire::STDOUT);
+  ASSERT_THAT(output.Append("text", 4), IsOk());
+  const DurableExecution loud = *DurableExecution::Open(files.path());
+  EXPECT_THAT(RewriteUpTo(loud, kOutputPlace.window).ToString(),
+              HasSubstr("rewrite"));
+  EXPECT_THAT(RewriteUpTo(loud, kOutputPlace.window + 1), IsOk());
+}
+
+TEST_F(DurableExecutionTest, SyncsTheFileBesideOnlyWithAnEnd) {
+  const ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  OutputLogWriter error = files.Log(wire::STDERR);
+  const std::string text(kErrorPlace.window_size + 1, 'x');
+  ASSERT_THAT(error.Append(text.data(), text.size()), IsOk());
+  // A FIFO cannot be synced.
+  const std::string rest = files.path() + ".err";
+  std::filesystem::remove(rest);
+  ASSERT_EQ(::mkfifo(rest.c_str(), 0600), 0);
+  const DurableExecution durable = *DurableExecution::Open(files.path());
+  EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/false), IsOk());
+  EXPECT_FALSE(durable.SyncFiles("end", /*rewrite=*/false).ok());
+}
+
 TEST_F(DurableExecutionTest, RewritesALogWithoutFillingItsHoles) {
   ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   ASSERT_THAT(files.WriteStart(wire::ExecutionRecord()), IsOk());
@@ -173,15 +214,7 @@ TEST_F(DurableExecutionTest, RewritesALongRecordToItsEnd) {
   start.mutable_command()->set_original(std::string(1 << 20, 'x'));
   ASSERT_THAT(files.WriteStart(start), IsOk());
   const DurableExecution durable = *DurableExecution::Open(files.path());
-  // Nothing can be written beyond this size.
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit unlimited;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  const rlimit limit = {1 << 19, unlimited.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
+  EXPECT_THAT(RewriteUpTo(durable, 1 << 19).ToString(), HasSubstr("rewrite"));
   EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
   wire::ExecutionRecord read;
   EXPECT_THAT(ExecutionRecords::Open(files.path())->ReadStart(&read), IsOk());
@@ -194,17 +227,9 @@ TEST_F(DurableExecutionTest, ReportsAWriteThatIsCutShort) {
   start.mutable_command()->set_original(std::string(1 << 20, 'x'));
   ASSERT_THAT(files.WriteStart(start), IsOk());
   const DurableExecution durable = *DurableExecution::Open(files.path());
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit unlimited;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
   // In the middle of the last write.
-  const rlimit limit = {(1 << 20) + kStartPlace.long_position + 4,
-                        unlimited.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  errno = 0;
-  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  EXPECT_THAT(limited.ToString(), HasSubstr("rewrite"));
+  const rlim_t size = (1 << 20) + kStartPlace.long_position + 4;
+  EXPECT_THAT(RewriteUpTo(durable, size).ToString(), HasSubstr("rewrite"));
   EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/true), IsOk());
 }
 
