@@ -42,7 +42,7 @@ void Detach() {
   sandbox::BlockChildSignal();
   ::prctl(PR_SET_DUMPABLE, 0);
   ::umask(077);
-  // Each running command takes up to six descriptors.
+  // Each running command takes up to seven descriptors.
   rlimit files;
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
