@@ -58,8 +58,8 @@ void Write(const sandbox::UniqueFd& file, const void* data, size_t size,
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::string path = MakeFile();
-  const sandbox::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  static const std::string* const path = new std::string(MakeFile());
+  const sandbox::UniqueFd file(::open(path->c_str(), O_RDWR | O_CLOEXEC));
   // The seeds have the fields of a header, and then output of the window.
   constexpr size_t kFields = sizeof(sandbox::OutputLogHeader::Fields);
   const size_t fields = std::min(size, kFields);
@@ -68,9 +68,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         sizeof(sandbox::ExecutionHeader::kMagic), 0);
   Write(file, data, fields, sandbox::kOutputPlace.header);
   Write(file, data + fields, size - fields, sandbox::kOutputPlace.window);
-  ReadAll(path, size);
-  if (sandbox::CutOutputLog(path, sandbox::wire::STDOUT).ok()) {
-    ReadAll(path, size);
+  ReadAll(*path, size);
+  if (sandbox::CutOutputLog(*path, sandbox::wire::STDOUT).ok()) {
+    ReadAll(*path, size);
   }
   return 0;
 }
