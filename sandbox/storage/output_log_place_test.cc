@@ -237,8 +237,10 @@ TEST_F(OutputLogPlaceTest, CutsZerosThatEndASectorOfAWindow) {
 
 TEST_F(OutputLogPlaceTest, CutsNothingOfAWindowThatIsWhole) {
   Append(&output_, Text(200) + std::string(100, '\0') + Text(4000));
-  EXPECT_EQ(Cut().end, 4300u);
-  EXPECT_TRUE(Cut().closed);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.begin, 0u);
+  EXPECT_EQ(state.end, 4300u);
+  EXPECT_TRUE(state.closed);
 }
 
 TEST_F(OutputLogPlaceTest, CutsNoBytesThatWereSynced) {
@@ -259,6 +261,16 @@ TEST_F(OutputLogPlaceTest, CutsWhatWasInAFileThatIsMissing) {
   Append(&output_, Text(5000));
   ASSERT_EQ(::unlink((path_ + ".out").c_str()), 0);
   EXPECT_EQ(Cut().end, 4096u);
+}
+
+TEST_F(OutputLogPlaceTest, IsEmptyWhenAllThatItKeptIsMissing) {
+  output_.SetRetention(64 << 10, Overflow::kDropOldest);
+  Append(&output_, Text(kMiB));
+  ASSERT_EQ(::unlink((path_ + ".out").c_str()), 0);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.begin, kMiB - (64 << 10));
+  EXPECT_EQ(state.end, state.begin);
+  EXPECT_THAT(ExpireOutputLog(path_, wire::STDOUT), IsOk());
 }
 
 TEST_F(OutputLogPlaceTest, TreatsAWindowOfZerosBeforeOtherBytesAsDropped) {

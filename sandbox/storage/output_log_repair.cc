@@ -150,7 +150,6 @@ absl::Status Cut(ChangedLog* log, uint64_t synced) {
                          window.find_first_not_of('\0') == std::string::npos;
     if (end < window_size && !dropped) {
       state.end = end;
-      state.gap_end = 0;
       return absl::OkStatus();
     }
     state.begin = dropped ? window_size : state.begin;
