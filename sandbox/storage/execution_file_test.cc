@@ -91,6 +91,45 @@ TEST_F(ExecutionFileTest, TakesOneBlockForShortRecords) {
   EXPECT_EQ(DiskUse(), 4096u);
 }
 
+// So that a full disk cannot refuse it.
+TEST_F(ExecutionFileTest, HasRoomForTheLongestEndInItsFirstBlock) {
+  wire::ExecutionRecord end;
+  end.set_id(std::string(63, 'e'));
+  end.set_state(wire::ExecutionRecord::EXITED);
+  end.set_create_time_ns(INT64_MAX);
+  end.set_start_time_ns(INT64_MAX);
+  end.set_end_time_ns(INT64_MAX);
+  end.mutable_exit()->set_wait_status(0xffff);
+  end.mutable_exit()->set_cause(wire::ExitRecord::OUTPUT_FAILED);
+  end.mutable_exit()->set_output_open(true);
+  end.mutable_exit()->set_killed_count(1 << 22);
+  for (int i = 0; i < 32; ++i) {
+    wire::ExitRecord::Killed* killed = end.mutable_exit()->add_killed();
+    killed->set_pid(1 << 22);
+    killed->set_command(std::string(15, 'k'));
+  }
+  end.mutable_usage()->set_user_time_ns(INT64_MAX);
+  end.mutable_usage()->set_system_time_ns(INT64_MAX);
+  end.mutable_usage()->set_wall_time_ns(INT64_MAX);
+  end.mutable_usage()->set_memory_peak_bytes(UINT64_MAX);
+  end.mutable_usage()->set_oom_kills(UINT64_MAX);
+  end.mutable_input()->set_accepted_offset(UINT64_MAX);
+  end.mutable_input()->set_closed(true);
+  end.mutable_request()->set_request_id(std::string(128, 'r'));
+  end.mutable_request()->set_digest(std::string(32, 'd'));
+  for (const wire::Stream stream : {wire::STDOUT, wire::STDERR}) {
+    wire::StreamState* state = end.add_streams();
+    state->set_stream(stream);
+    state->set_begin(UINT64_MAX);
+    state->set_end(UINT64_MAX);
+    state->set_gap_begin(UINT64_MAX);
+    state->set_gap_end(UINT64_MAX);
+    state->set_closed(true);
+    state->set_expired(true);
+  }
+  EXPECT_LE(SealRecord(end).size(), kEndPlace.size);
+}
+
 TEST_F(ExecutionFileTest, HasNoRecordBeforeItIsWritten) {
   const auto file = *ExecutionFile::Create(path_);
   wire::ExecutionRecord read;

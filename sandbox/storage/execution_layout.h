@@ -4,8 +4,8 @@
 //   byte     0  ExecutionHeader
 //           64  OutputLogHeader of stdout, or of the terminal
 //          128  OutputLogHeader of stderr
-//          192  the record of the end, if it has at most 832 bytes
-//         1024  the record of the start, if it has at most 2048 bytes
+//          192  the record of the end, if it has at most 1344 bytes
+//         1536  the record of the start, if it has at most 1536 bytes
 //         3072  the first 1024 bytes of stderr: its window
 //         4096  the first 4096 bytes of stdout or of the terminal: its window
 //         8192  the record of the end, if it has more
@@ -66,9 +66,10 @@ struct RecordPlace {
   size_t long_position;
   size_t long_size;
 };
-// An end describes at most 32 killed processes, so that it is never longer.
-inline constexpr RecordPlace kEndPlace = {192, 832, 8192, 4096};
-inline constexpr RecordPlace kStartPlace = {1024, 2048, 12288, size_t{8} << 20};
+// The first place has room for all that an end can have, with 32 killed
+// processes and a request_id of 128 characters.
+inline constexpr RecordPlace kEndPlace = {192, 1344, 8192, 4096};
+inline constexpr RecordPlace kStartPlace = {1536, 1536, 12288, size_t{8} << 20};
 
 // Where a log lies.
 struct LogPlace {

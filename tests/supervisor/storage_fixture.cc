@@ -131,7 +131,7 @@ void StorageTest::StartRefused(const std::string& id) {
 void StorageTest::StartUnrecorded(const std::string& id) {
   wire::StartExecution start = Reader(id);
   // So that the record does not fit into the room that is reserved for it.
-  start.mutable_request()->set_request_id(std::string(1000, 'x'));
+  start.mutable_request()->set_request_id(std::string(2000, 'x'));
   ASSERT_THAT(sandbox_.Start(start), IsOk());
   WaitForSpareFiles(id);
   Fill();
