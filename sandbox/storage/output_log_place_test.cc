@@ -77,6 +77,13 @@ class OutputLogPlaceTest : public ::testing::Test {
                        static_cast<off_t>(position)),
               static_cast<ssize_t>(sizeof(value)));
   }
+  void Punch(const std::string& suffix, off_t position, off_t size) const {
+    const UniqueFd file(::open((path_ + suffix).c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(
+        ::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    position, size),
+        0);
+  }
   OutputLogState Cut(wire::Stream stream = wire::STDOUT) const {
     EXPECT_THAT(CutOutputLog(path_, stream), IsOk());
     return *OutputLogReader::Open(path_, stream)->state();
@@ -252,9 +259,57 @@ TEST_F(OutputLogPlaceTest, CutsNoBytesThatWereSynced) {
   EXPECT_EQ(Cut(wire::STDERR).end, 130u);
 }
 
-TEST_F(OutputLogPlaceTest, CutsWhatComesAfterAWindowThatIsNotWhole) {
+TEST_F(OutputLogPlaceTest, DropsAWindowThatIsNotWholeBeforeOtherOutput) {
   Append(&output_, Text(4000) + std::string(96, '\0') + Text(5000));
-  EXPECT_EQ(Cut().end, 4000u);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.begin, 4096u);
+  EXPECT_EQ(state.end, 9096u);
+}
+
+TEST_F(OutputLogPlaceTest, KeepsWhatAWindowHasIfNoOutputAfterItIsLeft) {
+  Append(&output_, Text(4000) + std::string(96, '\0') + Text(5000));
+  // The whole output was lost, but not the size of its file.
+  Punch(".out", 0, 12288);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.begin, 0u);
+  EXPECT_EQ(state.end, 4000u);
+}
+
+TEST_F(OutputLogPlaceTest, KeepsAWindowOfZerosThatWasSynced) {
+  Append(&output_, std::string(4096, '\0') + Text(5000));
+  Set(offsetof(ExecutionHeader, synced_ends), 9096);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.begin, 0u);
+  EXPECT_EQ(state.end, 9096u);
+}
+
+TEST_F(OutputLogPlaceTest, InventsNoZerosWhereASyncedWindowWasDropped) {
+  Append(&output_, "text");
+  Set(offsetof(ExecutionHeader, synced_ends), 4);
+  // The hole reached the disk before the header.
+  Punch("", 4096, 4096);
+  EXPECT_EQ(Cut().end, 0u);
+}
+
+TEST_F(OutputLogPlaceTest, DropsAWindowBeforeOutputThatWasDropped) {
+  Append(&error_, Text(20'000));
+  // The hole reached the disk before the header.
+  Punch(".err", 0, 8192);
+  const OutputLogState state = Cut(wire::STDERR);
+  EXPECT_EQ(state.begin, 8192u);
+  EXPECT_EQ(state.end, 20'000u);
+}
+
+TEST_F(OutputLogPlaceTest, KeepsAHeadThatLiesInTheWindow) {
+  output_.SetRetention(1000, Overflow::kHeadAndTail);
+  Append(&output_, Text(200'000));
+  const OutputLogState before = output_.state();
+  ASSERT_EQ(before.gap_begin, 500u);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.begin, 0u);
+  EXPECT_EQ(state.gap_begin, 500u);
+  EXPECT_EQ(state.gap_end, before.gap_end);
+  EXPECT_EQ(state.end, 200'000u);
 }
 
 TEST_F(OutputLogPlaceTest, CutsWhatWasInAFileThatIsMissing) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -82,19 +83,37 @@ absl::StatusOr<uint64_t> FindHole(const ChangedLog& log, uint64_t offset) {
   return static_cast<uint64_t>(hole) - log.log.place->rest;
 }
 
-// Moves `offset` to the next data, if there is any before `end`.
-absl::Status SkipHole(const ChangedLog& log, uint64_t end, uint64_t* offset) {
-  if (log.files.rest < 0 || *offset < log.log.place->window_size) {
-    return absl::OkStatus();
+// Returns the first position from `position` on that is in no hole. No value:
+// there is none.
+absl::StatusOr<std::optional<off_t>> SeekData(int file, off_t position) {
+  const off_t data = ::lseek(file, position, SEEK_DATA);
+  if (data < 0 && errno != ENXIO) {
+    return absl::ErrnoToStatus(errno, "lseek(log, SEEK_DATA)");
   }
-  const LogPiece piece = PieceAt(log.files, *log.log.place, *offset);
-  const off_t data = ::lseek(piece.file, piece.position, SEEK_DATA);
-  if (data < 0) {
-    return errno == ENXIO ? absl::OkStatus()
-                          : absl::ErrnoToStatus(errno, "lseek(log, SEEK_DATA)");
+  return data < 0 ? std::nullopt : std::optional<off_t>(data);
+}
+
+// Returns the first byte from `offset` on that is on the disk, or the end of
+// the log if there is none. All of them are in the file with the rest.
+absl::StatusOr<uint64_t> FindData(const ChangedLog& log, uint64_t offset) {
+  if (log.files.rest < 0) {
+    return log.state.end;
   }
-  const uint64_t begin = static_cast<uint64_t>(data) - log.log.place->rest;
-  *offset = begin < end ? std::max(*offset, begin) : *offset;
+  const LogPiece piece = PieceAt(log.files, *log.log.place, offset);
+  ASSIGN_OR_RETURN(const std::optional<off_t> data,
+                   SeekData(piece.file, piece.position));
+  return data.has_value()
+             ? std::min(static_cast<uint64_t>(*data) - log.log.place->rest,
+                        log.state.end)
+             : log.state.end;
+}
+
+// Moves `offset` to the next data, if there is any.
+absl::Status SkipHole(const ChangedLog& log, uint64_t* offset) {
+  if (*offset >= log.log.place->window_size) {
+    ASSIGN_OR_RETURN(const uint64_t data, FindData(log, *offset));
+    *offset = data < log.state.end ? data : *offset;
+  }
   return absl::OkStatus();
 }
 
@@ -106,6 +125,15 @@ absl::StatusOr<std::string> ReadWindow(const ChangedLog& log) {
     return absl::ErrnoToStatus(errno, "read(log)");
   }
   return window;
+}
+
+// False if the window was dropped, and its hole reached the disk. Nothing shows
+// that if it shares its block with the records.
+absl::StatusOr<bool> HasWindow(const ChangedLog& log) {
+  const auto window = static_cast<off_t>(log.log.place->window);
+  ASSIGN_OR_RETURN(const std::optional<off_t> data,
+                   SeekData(log.files.first, window));
+  return data == window;
 }
 
 // Returns how many bytes of the window are on the disk, at least `synced`. It
@@ -140,24 +168,40 @@ absl::StatusOr<uint64_t> FindRestEnd(const ChangedLog& log) {
   return std::min(hole, state.end);
 }
 
-absl::Status Cut(ChangedLog* log, uint64_t synced) {
+// Finds what is missing in the window, and drops a window that is not whole but
+// has output after it. Returns whether there is such output.
+absl::StatusOr<bool> CutWindow(ChangedLog* log, uint64_t synced) {
   OutputLogState& state = log->state;
   const uint64_t window_size = log->log.place->window_size;
-  if (state.begin < window_size) {
-    ASSIGN_OR_RETURN(const std::string window, ReadWindow(*log));
-    const uint64_t end = FindWindowEnd(window, synced);
-    const bool dropped = state.end > window_size &&
-                         window.find_first_not_of('\0') == std::string::npos;
-    if (end < window_size && !dropped) {
-      state.end = end;
+  ASSIGN_OR_RETURN(const std::string window, ReadWindow(*log));
+  ASSIGN_OR_RETURN(const bool has_window, HasWindow(*log));
+  const uint64_t end = FindWindowEnd(window, has_window ? synced : 0);
+  ASSIGN_OR_RETURN(const uint64_t rest, FindData(*log, window_size));
+  if (rest == state.end) {
+    state.end = end;
+    state.gap_end = 0;
+    return false;
+  }
+  // A hole after the window that the header does not describe: see Cut().
+  const bool dropped = rest > std::max(window_size, state.gap_end);
+  if (end < window_size || dropped) {
+    state.begin = window_size;
+  }
+  return true;
+}
+
+absl::Status Cut(ChangedLog* log, uint64_t synced) {
+  OutputLogState& state = log->state;
+  if (state.begin < log->log.place->window_size) {
+    ASSIGN_OR_RETURN(const bool has_rest, CutWindow(log, synced));
+    if (!has_rest) {
       return absl::OkStatus();
     }
-    state.begin = dropped ? window_size : state.begin;
   }
   // The hole may have reached the disk before the header that describes it.
-  RETURN_IF_ERROR(SkipHole(*log, state.end, &state.begin));
+  RETURN_IF_ERROR(SkipHole(*log, &state.begin));
   if (state.gap_end != 0) {
-    RETURN_IF_ERROR(SkipHole(*log, state.end, &state.gap_end));
+    RETURN_IF_ERROR(SkipHole(*log, &state.gap_end));
   }
   ASSIGN_OR_RETURN(state.end, FindRestEnd(*log));
   if (state.end <= state.gap_begin) {

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
@@ -22,7 +23,7 @@ using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
-constexpr off_t kHeader = 4096;
+constexpr off_t kWindow = 4096;
 
 class OutputLogRepairTest : public ::testing::Test {
  protected:
@@ -32,27 +33,30 @@ class OutputLogRepairTest : public ::testing::Test {
     std::string path = ::testing::TempDir() + "/logXXXXXX";
     return ::mkdtemp(path.data());
   }
-  OutputLogState State() { return *OutputLogReader::Open(path_)->state(); }
+  absl::Status Expire() { return ExpireOutputLog(path_, wire::STDOUT); }
+  absl::Status Cut() { return CutOutputLog(path_, wire::STDOUT); }
+  OutputLogState State() {
+    return *OutputLogReader::Open(path_, wire::STDOUT)->state();
+  }
 
   const std::string directory_ = MakeDirectory();
-  const std::string path_ = directory_ + "/stdout";
-  OutputLogWriter writer_ = *OutputLogWriter::Create(
-      UniqueFd(::open(directory_.c_str(), O_PATH | O_CLOEXEC)).get(), "stdout");
+  const std::string path_ = directory_ + "/e1";
+  OutputLogWriter writer_{*ExecutionFile::Create(path_), wire::STDOUT};
 };
 
 TEST_F(OutputLogRepairTest, ExpiresALogWithoutBytes) {
-  EXPECT_THAT(ExpireOutputLog(path_), IsOk());
+  EXPECT_THAT(Expire(), IsOk());
   EXPECT_TRUE(State().expired);
   EXPECT_EQ(State().end, 0u);
 }
 
 TEST_F(OutputLogRepairTest, ClosesALogWithoutBytesOrWithExpiredOnes) {
-  ASSERT_THAT(CutOutputLog(path_), IsOk());
+  ASSERT_THAT(Cut(), IsOk());
   EXPECT_TRUE(State().closed);
   EXPECT_EQ(State().end, 0u);
   ASSERT_THAT(writer_.Append("text", 4), IsOk());
-  ASSERT_THAT(ExpireOutputLog(path_), IsOk());
-  ASSERT_THAT(CutOutputLog(path_), IsOk());
+  ASSERT_THAT(Expire(), IsOk());
+  ASSERT_THAT(Cut(), IsOk());
   EXPECT_TRUE(State().expired);
   EXPECT_EQ(State().end, 4u);
 }
@@ -60,13 +64,18 @@ TEST_F(OutputLogRepairTest, ClosesALogWithoutBytesOrWithExpiredOnes) {
 TEST_F(OutputLogRepairTest, CutsAllBytesIfOnlyLaterOnesReachedTheDisk) {
   const std::string text(2 * 4096, 'x');
   ASSERT_THAT(writer_.Append(text.data(), text.size()), IsOk());
-  const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const std::string rest_path = path_ + ".out";
+  const UniqueFd first(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const UniqueFd rest(::open(rest_path.c_str(), O_RDWR | O_CLOEXEC));
   // Bytes that were written but not published.
-  ASSERT_EQ(::pwrite(file.get(), "late", 4, kHeader + 2 * 4096), 4);
-  ASSERT_EQ(::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        kHeader, 2 * 4096),
-            0);
-  EXPECT_THAT(CutOutputLog(path_), IsOk());
+  ASSERT_EQ(::pwrite(rest.get(), "late", 4, 2 * 4096), 4);
+  for (const UniqueFd* file : {&first, &rest}) {
+    ASSERT_EQ(
+        ::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    kWindow, 4096),
+        0);
+  }
+  EXPECT_THAT(Cut(), IsOk());
   EXPECT_EQ(State().begin, 0u);
   EXPECT_EQ(State().end, 0u);
 }
@@ -76,8 +85,8 @@ TEST_F(OutputLogRepairTest, ChangesNothingWhenTheDiskFails) {
   absl::Status cut;
   absl::Status expired;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_lseek, SYS_pwrite64}, EIO, [&] {
-    cut = CutOutputLog(path_);
-    expired = ExpireOutputLog(path_);
+    cut = Cut();
+    expired = Expire();
   }));
   EXPECT_THAT(cut, StatusIs(absl::StatusCode::kUnknown, HasSubstr("lseek")));
   EXPECT_THAT(expired,
