@@ -14,9 +14,7 @@ absl::StatusOr<std::shared_ptr<MappedPage>> MappedPage::Map(int fd,
       ::mmap(nullptr, kSize, writable ? PROT_READ | PROT_WRITE : PROT_READ,
              MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) {
-    // ENODEV would read like a missing file.
-    return errno == ENODEV ? absl::DataLossError("not a regular file")
-                           : absl::ErrnoToStatus(errno, "mmap");
+    return absl::ErrnoToStatus(errno, "mmap");
   }
   return std::shared_ptr<MappedPage>(new MappedPage(static_cast<char*>(page)));
 }

@@ -18,7 +18,7 @@ class MappedPage {
   static constexpr size_t kSize = 4096;
 
   // Maps the page, writable or not. In a file that ends before it each access
-  // fails, as on a broken disk. DataLoss: this is no regular file.
+  // fails, as on a broken disk.
   static absl::StatusOr<std::shared_ptr<MappedPage>> Map(int fd, bool writable);
   ~MappedPage();
   MappedPage(const MappedPage&) = delete;

@@ -61,6 +61,15 @@ absl::StatusOr<std::optional<size_t>> ReadFromDisk(const LogPiece& piece,
   return std::optional<size_t>(static_cast<size_t>(got));
 }
 
+absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int access,
+                                  struct stat* status) {
+  UniqueFd file(::open(path.c_str(), access | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid() || ::fstat(file.get(), status) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open log ", path));
+  }
+  return file;
+}
+
 bool InGap(const OutputLogState& state, uint64_t offset) {
   return state.gap_begin <= offset && offset < state.gap_end;
 }
@@ -103,22 +112,22 @@ absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
 
 absl::StatusOr<OpenedLog> OpenedLog::Open(const std::string& execution,
                                           wire::Stream stream, int access) {
-  const std::string in_directory =
-      absl::StrCat(execution, "/", LogName(stream));
-  const int flags = access | O_CLOEXEC | O_NOFOLLOW;
-  UniqueFd file(::open(execution.c_str(), flags));
   struct stat status = {};
-  const bool directory = file.valid() ? ::fstat(file.get(), &status) == 0 &&
-                                            S_ISDIR(status.st_mode)
-                                      : errno == EISDIR;
+  absl::StatusOr<UniqueFd> file = OpenFile(execution, access, &status);
+  // EISDIR is a failed precondition.
+  const bool directory = file.ok() ? S_ISDIR(status.st_mode)
+                                   : absl::IsFailedPrecondition(file.status());
   if (directory) {
-    file.Reset(::open(in_directory.c_str(), flags));
+    file = OpenFile(absl::StrCat(execution, "/", LogName(stream)), access,
+                    &status);
   }
-  if (!file.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("open log ", execution));
+  RETURN_IF_ERROR(file.status());
+  // A crash of the host may leave a file without its first page.
+  if (status.st_size < static_cast<off_t>(MappedPage::kSize)) {
+    return absl::DataLossError(absl::StrCat(execution, " has no log"));
   }
   ASSIGN_OR_RETURN(std::shared_ptr<MappedPage> page,
-                   MappedPage::Map(file.get(), /*writable=*/false));
+                   MappedPage::Map(file->get(), /*writable=*/false));
   uint64_t magic;
   if (!LoadMapped(*page->At<std::atomic<uint64_t>>(0), &magic)) {
     return Unreadable();
@@ -128,7 +137,7 @@ absl::StatusOr<OpenedLog> OpenedLog::Open(const std::string& execution,
     return absl::DataLossError(absl::StrCat(execution, " has no log"));
   }
   const LogPlace& place = directory ? kDirectoryPlace : PlaceOf(stream);
-  return OpenedLog{std::move(file), &place,
+  return OpenedLog{*std::move(file), &place,
                    OutputLogHeader(std::move(page), place.header), execution};
 }
 
