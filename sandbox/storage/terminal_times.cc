@@ -23,8 +23,9 @@ void TerminalTimesWriter::Append(const TerminalTime& time) {
     return;
   }
   if (!file_.valid()) {
+    // The deletion of an execution of the same name may have left one.
     file_.Reset(::open(path_.c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
+                       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC,
                        0600));
   }
   // After an incomplete record, later ones would stand at wrong places.

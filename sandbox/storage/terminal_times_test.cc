@@ -44,6 +44,13 @@ TEST_F(TerminalTimesTest, AreFoundInTheDirectoryOfAnEarlierSupervisor) {
   EXPECT_EQ(Read().size(), 1);
 }
 
+TEST_F(TerminalTimesTest, ReplaceThoseThatADeletionHasLeft) {
+  std::ofstream(path_) << std::string(100, 'x');
+  TerminalTimesWriter(path_, kBegin).OnOutput(5, kBegin + 7);
+  ASSERT_EQ(Read().size(), 1);
+  EXPECT_EQ(Read()[0].milliseconds, 7);
+}
+
 TEST_F(TerminalTimesTest, AreMissingBesideAFileThatHasNone) {
   std::ofstream(execution_) << "the file of an execution";
   EXPECT_TRUE(absl::IsNotFound(ReadTerminalTimes(execution_, 0, 1).status()));
