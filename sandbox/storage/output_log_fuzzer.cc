@@ -42,13 +42,6 @@ void ReadAll(const std::string& path, size_t size) {
   LOG(FATAL) << "the log has more bytes than its file";
 }
 
-std::string MakeFile() {
-  std::string path = "/dev/shm/output_log_XXXXXX";
-  const sandbox::UniqueFd file(::mkstemp(path.data()));
-  CHECK(file.valid());
-  return path;
-}
-
 void Write(const sandbox::UniqueFd& file, const void* data, size_t size,
            size_t position) {
   CHECK(::pwrite(file.get(), data, size, static_cast<off_t>(position)) ==
@@ -58,19 +51,22 @@ void Write(const sandbox::UniqueFd& file, const void* data, size_t size,
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::string* const path = new std::string(MakeFile());
-  const sandbox::UniqueFd file(::open(path->c_str(), O_RDWR | O_CLOEXEC));
+  // A log is opened without following links, so it cannot be a memfd below
+  // /proc/self/fd.
+  std::string path = "/dev/shm/output_log_XXXXXX";
+  const sandbox::UniqueFd file(::mkostemp(path.data(), O_CLOEXEC));
+  CHECK(file.valid());
   // The seeds have the fields of a header, and then output of the window.
   constexpr size_t kFields = sizeof(sandbox::OutputLogHeader::Fields);
   const size_t fields = std::min(size, kFields);
-  CHECK(::ftruncate(file.get(), 0) == 0);
   Write(file, sandbox::ExecutionHeader::kMagic,
         sizeof(sandbox::ExecutionHeader::kMagic), 0);
   Write(file, data, fields, sandbox::kOutputPlace.header);
   Write(file, data + fields, size - fields, sandbox::kOutputPlace.window);
-  ReadAll(*path, size);
-  if (sandbox::CutOutputLog(*path, sandbox::wire::STDOUT).ok()) {
-    ReadAll(*path, size);
+  ReadAll(path, size);
+  if (sandbox::CutOutputLog(path, sandbox::wire::STDOUT).ok()) {
+    ReadAll(path, size);
   }
+  CHECK(::unlink(path.c_str()) == 0);
   return 0;
 }
