@@ -188,6 +188,8 @@ void OutputChannel::SetWait(Wait wait) {
   wait_ = wait;
   switch (wait) {
     case Wait::kForData:
+      // Also after EPOLLHUP without EPOLLIN there may be data: the kernel looks
+      // for it before it looks for writers.
       host_.loop->Watch(source_.get(), EPOLLIN, [this](uint32_t) { Pump(); });
       break;
     case Wait::kForRoom:
