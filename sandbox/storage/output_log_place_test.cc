@@ -312,6 +312,15 @@ TEST_F(OutputLogPlaceTest, KeepsAHeadThatLiesInTheWindow) {
   EXPECT_EQ(state.end, 200'000u);
 }
 
+TEST_F(OutputLogPlaceTest, HasNoGapIfNoOutputAfterItIsLeft) {
+  output_.SetRetention(1000, Overflow::kHeadAndTail);
+  Append(&output_, Text(200'000));
+  ASSERT_EQ(::unlink((path_ + ".out").c_str()), 0);
+  const OutputLogState state = Cut();
+  EXPECT_EQ(state.gap_end, 0u);
+  EXPECT_EQ(state.end, 4096u);
+}
+
 TEST_F(OutputLogPlaceTest, CutsWhatWasInAFileThatIsMissing) {
   Append(&output_, Text(5000));
   ASSERT_EQ(::unlink((path_ + ".out").c_str()), 0);

@@ -68,7 +68,7 @@ TEST_F(OutputLogRepairTest, CutsAllBytesIfOnlyLaterOnesReachedTheDisk) {
   const UniqueFd first(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   const UniqueFd rest(::open(rest_path.c_str(), O_RDWR | O_CLOEXEC));
   // Bytes that were written but not published.
-  ASSERT_EQ(::pwrite(rest.get(), "late", 4, 2 * 4096), 4);
+  ASSERT_EQ(::pwrite(rest.get(), "late", 4, 3 * 4096), 4);
   for (const UniqueFd* file : {&first, &rest}) {
     ASSERT_EQ(
         ::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -334,6 +334,7 @@ TEST_F(ExecutionRecordsTest, RemovesWhatDeletionsAndADeadSupervisorLeft) {
 
 TEST_F(ExecutionRecordsTest, ReportsALogThatItCannotCut) {
   std::filesystem::create_directories(ExecutionPath(path_, "job"));
+  std::ofstream(ExecutionPath(path_, "empty")) << "";
   EXPECT_THAT(CutLogs(path_), IsOk()) << "no log is no error";
   std::filesystem::create_directories(ExecutionPath(path_, "job") + "/stdout");
   EXPECT_THAT(CutLogs(path_), Not(IsOk()));
