@@ -189,8 +189,8 @@ TEST_F(StorageTest, SurvivesALogHeaderThatCannotBeWritten) {
   ASSERT_TRUE(sandbox_.WaitForText("e1", "stdout", "one"));
   // Like a file system that writes each page to a new place.
   const UniqueFd log(::open(FilePath("e1").c_str(), O_RDWR | O_CLOEXEC));
-  char page[4096];
-  ASSERT_EQ(::pread(log.get(), page, sizeof(page), 0), 4096);
+  char magic[8];
+  ASSERT_EQ(::pread(log.get(), magic, sizeof(magic), 0), 8);
   ASSERT_EQ(::fallocate(log.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                         0, 4096),
             0);
@@ -199,7 +199,7 @@ TEST_F(StorageTest, SurvivesALogHeaderThatCannotBeWritten) {
   EXPECT_NE(sandbox_.recorder().WaitForStorage(true), "");
   EXPECT_FALSE(sandbox_.recorder().Ended("e1"));
   Free();
-  ASSERT_EQ(::pwrite(log.get(), page, sizeof(page), 0), 4096);
+  ASSERT_EQ(::pwrite(log.get(), magic, sizeof(magic), 0), 8);
   EXPECT_EQ(WEXITSTATUS(sandbox_.WaitForEnd("e1").exit().wait_status()), 3);
   EXPECT_EQ(sandbox_.recorder().WaitForStorage(false), "");
   EXPECT_EQ(sandbox_.Output("e1", "stdout"), "one\ntwo\n");
