@@ -334,6 +334,7 @@ TEST_F(OutputLogPlaceTest, IsEmptyWhenAllThatItKeptIsMissing) {
   const OutputLogState state = Cut();
   EXPECT_EQ(state.begin, kMiB - (64 << 10));
   EXPECT_EQ(state.end, state.begin);
+  EXPECT_EQ(Read(wire::STDOUT, state.end), "");
   EXPECT_THAT(ExpireOutputLog(path_, wire::STDOUT), IsOk());
 }
 

@@ -160,7 +160,8 @@ absl::StatusOr<OutputLogReader> OutputLogReader::Open(
     const std::string& execution, wire::Stream stream) {
   ASSIGN_OR_RETURN(OpenedLog log, OpenedLog::Open(execution, stream, O_RDONLY));
   ASSIGN_OR_RETURN(const OutputLogState state, log.header.Load());
-  const bool has_rest = state.end > log.place->window_size;
+  const bool has_rest =
+      state.end > std::max(state.begin, log.place->window_size);
   OutputLogReader reader(std::move(log));
   // Now, since the execution may be deleted before it is read.
   RETURN_IF_ERROR(reader.Files(has_rest).status());
@@ -209,8 +210,8 @@ absl::StatusOr<std::optional<size_t>> OutputLogReader::TryRead(
 
 absl::StatusOr<std::optional<size_t>> OutputLogReader::ReadPieces(
     uint64_t offset, char* buffer, size_t size, bool wait) const {
-  ASSIGN_OR_RETURN(const LogFiles files,
-                   Files(wait && offset + size > log_.place->window_size));
+  const bool in_rest = size > 0 && offset + size > log_.place->window_size;
+  ASSIGN_OR_RETURN(const LogFiles files, Files(wait && in_rest));
   size_t done = 0;
   while (done < size) {
     const LogPiece piece = PieceAt(files, *log_.place, offset + done);
