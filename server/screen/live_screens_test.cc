@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/screen_service.pb.h"
 #include "gtest/gtest.h"
 #include "server/api/names.h"
@@ -26,7 +27,7 @@ namespace {
 
 class LiveScreensTest : public ExecutionFixture {
  protected:
-  LiveScreensTest() { Log("terminal"); }
+  LiveScreensTest() { Log(corral::supervisor::v1::TERMINAL); }
 
   std::shared_ptr<Execution> StartNamed(const std::string& id) {
     corral::v1::Command command;
