@@ -74,8 +74,12 @@ absl::StatusOr<std::optional<LogRead>> Prepare(
   const std::optional<sandbox::OutputLogState> known =
       execution->output(stream);
   sandbox::OutputLogState state = known.value_or(sandbox::OutputLogState());
-  // After the end, a log that does not exist gets no output any more.
-  state.closed = state.closed || (!known.has_value() && execution->ended());
+  // After the end, a log that does not exist gets no output any more. Nobody
+  // closes the log of a LOST execution.
+  state.closed =
+      state.closed || (execution->ended() &&
+                       (!known.has_value() ||
+                        execution->state() == corral::v1::Execution::LOST));
   ASSIGN_OR_RETURN(const uint64_t offset, WindowOffset(request, state));
   response->set_offset(offset);
   *response->mutable_state() = ToStreamState(stream, state);

@@ -129,11 +129,28 @@ TEST_F(WindowCallTest, ReportsAStreamWithoutALogAsClosedAfterTheEnd) {
     supervisor.FailStarts(failure);
   });
   const std::string name = StartExecution(sandbox, Command());
+  // As after a start that failed before an earlier supervisor made logs.
+  std::filesystem::remove(absl::StrCat(path_, "/sandboxes/box/executions/",
+                                       name.substr(name.rfind('/') + 1)));
   corral::v1::ReadOutputResponse window;
   ASSERT_TRUE(Read(From(name, 0), &window).ok());
   EXPECT_EQ(window.state().stream(), corral::v1::STDOUT);
   EXPECT_TRUE(window.state().closed());
   EXPECT_EQ(Reason(Read(From(name, 1), &window)), "OFFSET_OUT_OF_RANGE");
+}
+
+TEST_F(WindowCallTest, ReportsTheStreamOfALostExecutionAsClosed) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.Write(name, wire::STDOUT, "text");
+  corral::v1::ReadOutputResponse window;
+  ASSERT_TRUE(Read(From(name, 0), &window).ok());
+  EXPECT_FALSE(window.state().closed());
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    supervisor.Die(wire::SandboxEnd::SUPERVISOR_DIED, "died");
+  });
+  EXPECT_EQ(Wait(name).state(), corral::v1::Execution::LOST);
+  ASSERT_TRUE(Read(From(name, 0), &window).ok());
+  EXPECT_TRUE(window.state().closed());
 }
 
 TEST_F(WindowCallTest, IsSmallUnlessTheClientWantsALargeOne) {

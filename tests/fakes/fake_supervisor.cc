@@ -139,6 +139,11 @@ absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
   if (failure_.errno_value() != 0) {
     running.record.set_state(wire::ExecutionRecord::FAILED_TO_START);
     *running.record.mutable_failure() = failure_;
+    OpenLogs(&running);
+    for (auto& [stream, log] : running.logs) {
+      log.Close();
+    }
+    running.logs.clear();
     Tell(running);
     return absl::OkStatus();
   }
