@@ -19,14 +19,15 @@ namespace sandbox {
 // The one writer, shared by those who write parts of the file. Not thread-safe.
 class ExecutionFile {
  public:
-  // Makes the file with its first page. AlreadyExists: there is one. After
-  // another error none is left.
+  // Makes the file with its first page. Fails with AlreadyExists if there is
+  // one. After another error none is left.
   static absl::StatusOr<std::shared_ptr<ExecutionFile>> Create(
       std::string path);
   ExecutionFile(const ExecutionFile&) = delete;
   ExecutionFile& operator=(const ExecutionFile&) = delete;
 
-  // AlreadyExists: `path` exists. Only while there are no files beside it.
+  // Fails with AlreadyExists if `path` exists. Call it only while there are no
+  // files beside it.
   absl::Status Rename(std::string path);
 
   const std::string& path() const { return path_; }
@@ -49,11 +50,12 @@ class ExecutionFile {
 // Reads the records. Thread-safe. Blocks on the disk.
 class ExecutionRecords {
  public:
-  // NotFound: there is none. DataLoss: this is no such file.
-  // FailedPrecondition: it is a directory, of an earlier supervisor.
+  // Opens the file. Fails with NotFound if there is none, with DataLoss if it
+  // is no file of an execution, and with FailedPrecondition if it is a
+  // directory, of an earlier supervisor.
   static absl::StatusOr<ExecutionRecords> Open(const std::string& path);
 
-  // DataLoss: the record was never written. Messages name the path.
+  // Fail with DataLoss if the record was never written. Messages name the path.
   absl::Status ReadStart(google::protobuf::MessageLite* message) const;
   absl::Status ReadEnd(google::protobuf::MessageLite* message) const;
   // See ExecutionHeader.

@@ -94,12 +94,12 @@ class OutputLogHeader {
 // A log, opened by those who are not its writer.
 struct OpenedLog {
   // Opens the log of `stream` of the execution whose file, or directory, is
-  // `execution`. `access` as for open(2). May wait for the disk. NotFound:
-  // there is none. DataLoss: it is no log.
+  // `execution`. `access` as for open(2). May wait for the disk. Fails with
+  // NotFound if there is none, and with DataLoss if it is no log.
   static absl::StatusOr<OpenedLog> Open(const std::string& execution,
                                         wire::Stream stream, int access);
-  // Opens the file with the rest, if the place has one. NotFound: there is no
-  // such file, or the execution was deleted.
+  // Opens the file with the rest, if the place has one. Fails with NotFound if
+  // there is no such file, or the execution was deleted.
   absl::StatusOr<UniqueFd> OpenRest(int access) const;
 
   // With the header.
@@ -221,7 +221,7 @@ class OutputLogWriter {
 class OutputLogReader {
  public:
   // Opens the log of `stream` of the execution whose file, or directory, is
-  // `execution`. May wait for the disk. NotFound: there is none.
+  // `execution`. May wait for the disk. Fails with NotFound if there is none.
   static absl::StatusOr<OutputLogReader> Open(const std::string& execution,
                                               wire::Stream stream);
 
@@ -230,10 +230,11 @@ class OutputLogReader {
   absl::StatusOr<std::optional<OutputLogState>> TryState() const;
 
   // Reads up to `size` bytes at `offset` into `buffer`, and not into the gap.
-  // Returns how many; 0 at the end of what is written. OutOfRange: the byte at
-  // `offset` is not kept, also if it was dropped during the read. DataLoss: the
-  // file ends before bytes that the header promises. NotFound: the execution
-  // was deleted. TryRead() returns fewer bytes if only these are in memory.
+  // Returns how many; 0 at the end of the written bytes. Fails with OutOfRange
+  // if the byte at `offset` is not kept, also if it was dropped during the
+  // read, with DataLoss if the file ends before bytes that the header promises,
+  // and with NotFound if the execution was deleted. TryRead() returns fewer
+  // bytes if only these are in memory.
   absl::StatusOr<size_t> Read(uint64_t offset, char* buffer, size_t size) const;
   absl::StatusOr<std::optional<size_t>> TryRead(uint64_t offset, char* buffer,
                                                 size_t size) const;
@@ -272,8 +273,8 @@ class OutputLogReader {
 };
 
 // Discards all bytes of a log, but not its end offset. For the log of an
-// execution that has ended; any process may call it, also repeatedly. NotFound:
-// there is no such log.
+// execution that has ended; any process may call it, also repeatedly. Fails
+// with NotFound if there is no such log.
 absl::Status ExpireOutputLog(const std::string& execution, wire::Stream stream);
 
 // Recovers a log whose host went down while it was written: cuts the bytes that

@@ -75,7 +75,7 @@ class TerminalTimesWriter {
 
 // Returns up to `count` records from the index `first` on of the execution
 // whose file, or directory, is `execution`; fewer at the end of the file.
-// NotFound: there is no such file. Blocks on the disk.
+// Fails with NotFound if there is no such file. Blocks on the disk.
 absl::StatusOr<std::vector<TerminalTime>> ReadTerminalTimes(
     const std::string& execution, uint64_t first, size_t count);
 

@@ -19,7 +19,7 @@
 namespace sandbox {
 
 struct PreparedCommand {
-  // With the record of the start, which is not synced yet.
+  // They include the record of the start, which is not synced yet.
   ExecutionFiles files;
   std::unique_ptr<CommandGroup> group;
   // The command's descriptors 0, 1 and 2.
@@ -35,8 +35,8 @@ struct PreparedCommand {
 };
 
 // Writes the record of the start: `record` with the command. If it fails,
-// nothing is left. STORAGE: the files could not be written. EXECUTION_EXISTS:
-// there are files of this execution.
+// nothing is left. Fails with STORAGE if the files could not be written, and
+// with EXECUTION_EXISTS if there are files of this execution.
 absl::StatusOr<PreparedCommand> PrepareCommand(
     const CommandHost& host, const wire::CommandSpec& command,
     const wire::ExecutionRecord& record);

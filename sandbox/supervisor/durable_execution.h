@@ -19,8 +19,8 @@ namespace sandbox {
 
 class DurableExecution {
  public:
-  // Opens the files of the execution whose file is `path`. NotFound: it was
-  // deleted.
+  // Opens the files of the execution whose file is `path`. Fails with NotFound
+  // if it was deleted.
   static absl::StatusOr<DurableExecution> Open(const std::string& path);
 
   // Syncs the records and the output. With `rewrite` the pages of the file, in

@@ -28,18 +28,19 @@ class ExecutionFiles {
  public:
   ExecutionFiles() = default;
 
-  // Makes the file `parent`/`name`. AlreadyExists: there is one. On failure
-  // nothing is left.
+  // Makes the file `parent`/`name`. Fails with AlreadyExists if there is one.
+  // On failure nothing is left.
   static absl::StatusOr<ExecutionFiles> Create(const std::string& parent,
                                                const std::string& name);
 
   // False for a default-constructed or removed one.
   bool valid() const { return !path_.empty(); }
 
-  // AlreadyExists: `name` exists. Before Log().
+  // Fails with AlreadyExists if `name` exists. Call it before Log().
   absl::Status Rename(const std::string& parent, const std::string& name);
 
-  // Returns the log of a stream. Once for each stream, and before WriteEnd().
+  // Returns the log of a stream. Call it once for each stream, and before
+  // WriteEnd().
   OutputLogWriter Log(wire::Stream stream) const {
     return OutputLogWriter(file_, stream);
   }
@@ -47,8 +48,8 @@ class ExecutionFiles {
   // The path of the file.
   const std::string& path() const { return path_; }
 
-  // Writes the record of the start, without the command's argv and environment:
-  // `original` has them. Once, and before WriteEnd().
+  // Writes the record of the start, without the command's argv and environment,
+  // since `original` has them. Call it once, and before WriteEnd().
   absl::Status WriteStart(wire::ExecutionRecord record);
   // Writes the sealed record of the end. May be tried again until it succeeds.
   absl::Status WriteEnd(const std::string& sealed);

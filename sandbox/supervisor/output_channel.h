@@ -79,8 +79,8 @@ class OutputChannel final : private QuotaLog {
   // running one for the quota; until then the quota may make it drop more.
   void Settle();
   // Drops the content of the log of `execution`, whose file that is, and all
-  // that is written later. False: the disk refuses, which the storage status
-  // reports, and the caller tries again.
+  // that is written later. Returns false if the disk refuses, which the storage
+  // status reports, and the caller tries again.
   [[nodiscard]] bool Expire(const std::string& execution);
 
  private:

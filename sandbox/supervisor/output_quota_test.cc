@@ -218,7 +218,7 @@ TEST_F(OutputQuotaTest, KeepsDiscardingTheOutputOfAnExpiredExecution) {
     quota_->SetLimit(kRetained);
     Open(wire::STDOUT, overflow, 2 * kRetained);
     const std::string path = directory_ + "/e1";
-    // With the output still open.
+    // The output is still open.
     quota_->AddEnded(channel_.get(),
                      [&] { EXPECT_TRUE(channel_->Expire(path)); });
     for (uint64_t round = 1; round <= 8; ++round) {

@@ -42,7 +42,7 @@ class RecordSync {
   void SyncEnd(const std::string& path, std::string end);
   // The execution is about to be deleted: from now on its files are not opened.
   void Cancel(const std::string& path);
-  // All executions are about to be deleted: nothing is synced any more.
+  // Syncs nothing any more. Called when all executions are about to be deleted.
   void Stop();
 
  private:
@@ -54,7 +54,7 @@ class RecordSync {
     bool rewrite = false;
   };
   using Jobs = std::map<std::string, Job>;
-  // By path: why it failed.
+  // Why a sync failed, by path.
   using Failures = std::map<std::string, absl::Status>;
   using Opened = std::map<std::string, DurableExecution>;
 

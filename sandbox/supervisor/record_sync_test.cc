@@ -210,7 +210,7 @@ TEST_F(RecordSyncTest, LeavesAloneWhatIsDeletedBeforeOrAfterItsHandOver) {
     ExecutionFiles deleted = MakeEnded("e1");
     const std::string path = deleted.path();
     sync_->SyncEnd(path, end_);
-    // So that something is handed over in either case.
+    // Another job is there, so that something is handed over in either case.
     const ExecutionFiles other = MakeEnded("e2");
     sync_->SyncEnd(other.path(), end_);
     if (handed_over) {

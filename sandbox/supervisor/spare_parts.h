@@ -37,8 +37,8 @@ class SpareParts {
 
   // Call it before groups are prepared or taken.
   void SetGroups(MakeGroup make_group) { make_group_ = std::move(make_group); }
-  // Path of the directory with the files of all executions. Before files are
-  // prepared or taken.
+  // `directory` is the path of the directory with the files of all executions.
+  // Call it before files are prepared or taken.
   void SetDirectory(std::string directory) {
     directory_ = std::move(directory);
   }

@@ -42,7 +42,7 @@ class SupervisedCommand {
   SupervisedCommand& operator=(const SupervisedCommand&) = delete;
 
   // Makes what the command needs, its record included. If it fails, nothing is
-  // left. STORAGE: its files could not be written.
+  // left. Fails with STORAGE if its files could not be written.
   absl::Status Prepare();
   // Call it after Prepare(). Calls `started` once, when the command runs or has
   // failed to start and on_state was called with the outcome. Never calls it if
@@ -115,7 +115,7 @@ class SupervisedCommand {
 
   CommandHost* const host_;
   State state_ = State::kStarting;
-  // Emptied once it runs: the record of the start has it.
+  // Emptied once the command runs, since the record of the start has it.
   wire::CommandSpec command_;
   // The record as it was reported last, without `streams`.
   wire::ExecutionRecord record_;

@@ -43,7 +43,8 @@ bool IsMissing(const absl::Status& status) {
 // ahead or is being removed.
 bool IsId(absl::string_view name) { return !absl::StrContains(name, '.'); }
 
-// OK if there is no such file. FailedPrecondition: it is a directory.
+// Succeeds if there is no such file. Fails with FailedPrecondition if it is a
+// directory.
 absl::Status Unlink(const std::string& path) {
   return ::unlink(path.c_str()) == 0 || errno == ENOENT
              ? absl::OkStatus()

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<std::string>> ListExecutionNames(
 // at a time, and passes them to `visit` as one. The state STARTING means that
 // no end was written. An execution whose record of the start is absent or torn
 // never began and is left out. With `host_went_down` an end counts only if it
-// was synced: output that it tells of may be missing.
+// was synced: output that it reports may be missing.
 //
 // Returns an error if at least one file could not be read. Its execution was
 // left out or visited without its end, which then says nothing about it.
@@ -43,12 +43,12 @@ absl::Status ReadExecutionRecords(
     absl::FunctionRef<void(const corral::supervisor::v1::ExecutionRecord&)>
         visit);
 
-// Returns the command as the client sent it. NotFound: the record of the start
-// is absent or torn.
+// Returns the command as the client sent it. Fails with NotFound if the record
+// of the start is absent or torn.
 absl::StatusOr<corral::v1::Command> ReadCommand(
     const std::string& execution_path);
 
-// Whether there is an execution of this id. True also if that cannot be found
+// Returns true if there is an execution of this id, or if that cannot be found
 // out.
 bool IsRecorded(const std::string& sandbox_path, absl::string_view execution);
 

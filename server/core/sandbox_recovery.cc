@@ -35,12 +35,12 @@ using sandbox::MutexLock;
 
 namespace {
 
-// Whether the host has gone down since the sandbox was made.
+// Returns true if the host has gone down since the sandbox was made.
 bool HostWentDown(const wire::SandboxSpec& spec, const std::string& boot_id) {
   return spec.boot_id() != boot_id;
 }
 
-// Whether the record of the end has the final state of the logs: all of them
+// Returns true if the record of the end has the final state of the logs: all
 // were closed.
 bool OutputIsFinal(const wire::ExecutionRecord& record) {
   return record.state() != wire::ExecutionRecord::STARTING &&
@@ -120,7 +120,7 @@ void Sandbox::ReadRecords() {
 
 absl::Status Sandbox::LoadRecords() {
   const bool went_down = HostWentDown(spec_, environment_.boot_id);
-  // To be done before the output of an ended execution can expire.
+  // The logs are cut before the output of an ended execution can expire.
   absl::Status status =
       went_down ? CutLogs(spec_.directory()) : absl::OkStatus();
   status.Update(ReadExecutionRecords(

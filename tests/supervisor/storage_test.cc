@@ -187,7 +187,7 @@ TEST_F(StorageTest, SurvivesALogHeaderThatCannotBeWritten) {
   start.mutable_command()->set_open_stdin(true);
   ASSERT_THAT(sandbox_.Start(start), IsOk());
   ASSERT_TRUE(sandbox_.WaitForText("e1", "stdout", "one"));
-  // Like a file system that writes each page to a new place.
+  // Does what a file system does that writes each page to a new place.
   const UniqueFd log(::open(FilePath("e1").c_str(), O_RDWR | O_CLOEXEC));
   char magic[8];
   ASSERT_EQ(::pread(log.get(), magic, sizeof(magic), 0), 8);
