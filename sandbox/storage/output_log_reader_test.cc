@@ -104,7 +104,7 @@ TEST_F(OutputLogReaderTest, RefusesAFileThatIsNotALog) {
 }
 
 TEST_F(OutputLogReaderTest, RefusesAFileWithoutAWholePage) {
-  // As an execution that was about to start when the host went down.
+  // A start that was under way when the host went down leaves this.
   for (const off_t size : {0, 4095}) {
     ASSERT_EQ(::truncate(log_.c_str(), size), 0);
     EXPECT_THAT(OutputLogReader::Open(log_, wire::STDOUT).status(),

@@ -129,7 +129,7 @@ TEST_F(WindowCallTest, ReportsAStreamWithoutALogAsClosedAfterTheEnd) {
     supervisor.FailStarts(failure);
   });
   const std::string name = StartExecution(sandbox, Command());
-  // As after a start that failed before an earlier supervisor made logs.
+  // An earlier supervisor made no log for a start that failed early.
   std::filesystem::remove(absl::StrCat(path_, "/sandboxes/box/executions/",
                                        name.substr(name.rfind('/') + 1)));
   corral::v1::ReadOutputResponse window;
