@@ -62,6 +62,7 @@ EventLoop::EventLoop(UniqueFd epoll, UniqueFd wakeup)
 }
 
 void EventLoop::Watch(int fd, uint32_t events, OnReady on_ready) {
+  CHECK(watches_.count(fd) == 0) << "descriptor " << fd << " is watched twice";
   const uint32_t generation = next_generation_++;
   watches_[fd] = {generation, events, false,
                   std::make_shared<OnReady>(std::move(on_ready))};

@@ -139,6 +139,15 @@ TEST_F(EventLoopTest, DropsAStaleEventOfAReusedDescriptorNumber) {
   Feed();
   loop_->Run();
   EXPECT_EQ(log_, "x");
+  loop_->Unwatch(read_.get());
+  loop_->Unwatch(other.get());
+}
+
+TEST_F(EventLoopTest, RefusesToWatchADescriptorTwice) {
+  loop_->Watch(read_.get(), EPOLLIN, [](uint32_t) {});
+  EXPECT_DEATH(loop_->Watch(read_.get(), EPOLLIN, [](uint32_t) {}),
+               "is watched twice");
+  loop_->Unwatch(read_.get());
 }
 
 TEST_F(EventLoopTest, RetriesAWatchThatTheKernelHasNoRoomFor) {

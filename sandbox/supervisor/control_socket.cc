@@ -52,16 +52,14 @@ ControlSocket::ControlSocket(EventLoop* loop, PacketSocket first,
 
 ControlSocket::~ControlSocket() {
   Disconnect();
-  if (listener_.valid()) {
-    loop_->Unwatch(listener_.get());
-  }
+  loop_->Unwatch(listener_.get());
 }
 
 absl::Status ControlSocket::Listen(const std::string& directory) {
   UniqueFd parent(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  listener_.Reset(
+  UniqueFd listener(
       ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!parent.valid() || !listener_.valid()) {
+  if (!parent.valid() || !listener.valid()) {
     return absl::ErrnoToStatus(errno, "control socket");
   }
   // Bound to another name until it accepts connections: a server that finds the
@@ -69,13 +67,14 @@ absl::Status ControlSocket::Listen(const std::string& directory) {
   constexpr char kUnready[] = "control.sock.new";
   ::unlinkat(parent.get(), kUnready, 0);
   const sockaddr_un address = UnixAddress(parent.get(), kUnready);
-  if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address),
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
              sizeof(address)) != 0 ||
-      ::listen(listener_.get(), kBacklog) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0 ||
       ::renameat(parent.get(), kUnready, parent.get(), "control.sock") != 0) {
     return absl::ErrnoToStatus(
         errno, absl::StrCat("bind ", directory, "/control.sock"));
   }
+  listener_ = std::move(listener);
   loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { Accept(); });
   return absl::OkStatus();
 }

@@ -37,7 +37,8 @@ class ControlSocket {
   ~ControlSocket();
 
   // Accepts connections to <directory>/control.sock from now on, of processes
-  // with the user id of this one. Others are closed at once.
+  // with the user id of this one. Others are closed at once. May be called
+  // again only if it failed.
   absl::Status Listen(const std::string& directory);
 
   // Never blocks. A message waits until the peer reads it; without a peer it is
