@@ -184,6 +184,7 @@ TEST_F(AcceptorTest, ClosesAConnectionAboveTheLimitAndReportsItOnce) {
   const std::string text = log.Await("the end");
   EXPECT_EQ(text.find("max_connections"), text.rfind("max_connections"));
   EXPECT_NE(text.find("max_connections"), std::string::npos);
+  EXPECT_EQ(text.find("no descriptors"), std::string::npos);
 }
 
 TEST_F(AcceptorTest, NoProgramThatTheServerStartsInheritsAConnection) {
@@ -223,6 +224,7 @@ TEST_F(AcceptorTest, ClosesTheConnectionOfAnotherUser) {
 }
 
 TEST_F(AcceptorTest, StopsWhileClientsKeepComing) {
+  StderrPipe log;
   acceptor_ = std::make_unique<Acceptor>(
       sockets_->fds(),
       std::make_unique<Multiplier>([this] { return Connect(); }),
@@ -231,6 +233,8 @@ TEST_F(AcceptorTest, StopsWhileClientsKeepComing) {
   ASSERT_THAT(acceptor_->Start(), IsOk());
   AwaitEnd(first);
   acceptor_->Stop();
+  LOG(INFO) << "the end";
+  EXPECT_EQ(log.Await("the end").find("no descriptors"), std::string::npos);
 }
 
 // The threads of this process.
