@@ -1,6 +1,7 @@
 #include "server/rpc/output_stream.h"
 
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -205,6 +206,21 @@ TEST_F(OutputStreamTest, SendsAHeartbeatAfterFifteenQuietSeconds) {
   EXPECT_TRUE(call->Next().has_heartbeat());
   factory_.Exit(name, 0);
   call->Rest();
+}
+
+TEST_F(OutputStreamTest, SendsOneHeartbeatForEachQuietTime) {
+  const std::string name = StartOne();
+  const auto call = Stream(name);
+  EXPECT_TRUE(call->Next().has_opened());
+  std::future<Events> rest =
+      std::async(std::launch::async, [&call] { return call->Rest(); });
+  timers_.Advance(OutputStream::kHeartbeatInterval);
+  // In this time the reader would get many more.
+  for (int i = 0; i < 100; ++i) {
+    Get(name);
+  }
+  factory_.Exit(name, 0);
+  EXPECT_LE(rest.get().size(), 2);
 }
 
 TEST_F(OutputStreamTest, WithoutFollowingEndsAtTheOutputWrittenBefore) {
