@@ -1,7 +1,9 @@
 #include "server/screen/live_screen.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,6 +24,7 @@
 #include "server/core/execution.h"
 #include "server/core/execution_fixture.h"
 #include "server/screen/emulator_process.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -104,6 +107,18 @@ TEST_F(LiveScreenTest, ReportsALogThatCannotBeRead) {
             ReasonOf(screen_.Clear(*execution_)));
   EXPECT_NE(ReasonOf(screen_.Clear(*execution_)),
             corral::v1::ERROR_REASON_UNSPECIFIED);
+}
+
+TEST_F(LiveScreenTest, ReportsOutputThatTheDiskDoesNotGive) {
+  Get();
+  Write(log_, "text");
+  absl::Status status;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_pread64, SYS_preadv2}, EIO, [&] {
+    corral::v1::GetScreenResponse response;
+    status = screen_.Get(*execution_, {}, &response);
+  }));
+  EXPECT_EQ(ReasonOf(status), corral::v1::SERVER_FAULT);
+  EXPECT_EQ(FirstLine(), "text");
 }
 
 TEST_F(LiveScreenTest, ReportsOutputThatHasExpired) {
