@@ -63,14 +63,15 @@ LoopbackDial::LoopbackDial(sandbox::EventLoop* loop,
       patience_(patience) {}
 
 LoopbackDial::~LoopbackDial() {
-  if (watched_) {
-    loop_->Unwatch(sockets_[next_].get());
+  for (const UniqueFd& socket : sockets_) {
+    loop_->Unwatch(socket.get());
   }
 }
 
 void LoopbackDial::Begin(Done done) {
   done_ = std::move(done);
   limit_ = sandbox::Timer(loop_, patience_, [this] {
+    loop_->Unwatch(sockets_[next_].get());
     End(absl::DeadlineExceededError("the server does not accept"));
   });
   Try();
@@ -81,7 +82,6 @@ void LoopbackDial::Try() {
   if (Connect(socket, port_) == 0) {
     OnResult(0);
   } else if (errno == EINPROGRESS) {
-    watched_ = true;
     loop_->Watch(socket, EPOLLOUT, [this](uint32_t) { OnReady(); });
   } else {
     OnResult(errno);
@@ -93,7 +93,6 @@ void LoopbackDial::OnReady() {
   int error = 0;
   socklen_t size = sizeof(error);
   ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
-  watched_ = false;
   loop_->Unwatch(socket);
   OnResult(error);
 }
@@ -114,10 +113,6 @@ void LoopbackDial::OnResult(int error) {
 }
 
 void LoopbackDial::End(absl::StatusOr<UniqueFd> result) {
-  if (watched_) {
-    watched_ = false;
-    loop_->Unwatch(sockets_[next_].get());
-  }
   limit_.Cancel();
   done_(std::move(result));
 }

@@ -56,7 +56,6 @@ class LoopbackDial {
   const absl::Duration patience_;
   Done done_;
   size_t next_ = 0;
-  bool watched_ = false;
   // Why the first socket was not connected.
   absl::Status failure_;
   sandbox::Timer limit_;

@@ -128,15 +128,39 @@ TEST_F(LoopbackDialTest, CallsNobodyWhenItIsDestroyed) {
   const tests::LoopbackListener server =
       tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
   const UniqueFd first = tests::ConnectToLoopback(server.port);
+  std::vector<UniqueFd> sockets = Sockets();
+  // The loop goes on to watch a socket of which a copy is open.
+  const UniqueFd copy(::fcntl(sockets[0].get(), F_DUPFD_CLOEXEC, 3));
   {
-    LoopbackDial dial(loop_.get(), Sockets(), server.port,
+    LoopbackDial dial(loop_.get(), std::move(sockets), server.port,
                       absl::Milliseconds(1));
     dial.Begin([](const absl::StatusOr<UniqueFd>&) { ADD_FAILURE(); });
   }
-  const UniqueFd accepted(
-      ::accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  // The socket would be ready now.
+  ASSERT_EQ(::shutdown(copy.get(), SHUT_RDWR), 0);
   loop_->After(absl::Milliseconds(20), [this] { loop_->Stop(); });
   loop_->Run();
+}
+
+TEST_F(LoopbackDialTest, CallsNobodyAfterItsPatience) {
+  const tests::LoopbackListener server =
+      tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
+  const UniqueFd first = tests::ConnectToLoopback(server.port);
+  std::vector<UniqueFd> sockets = Sockets();
+  const int socket = sockets[0].get();
+  int calls = 0;
+  LoopbackDial dial(loop_.get(), std::move(sockets), server.port,
+                    absl::Milliseconds(1));
+  dial.Begin([&](const absl::StatusOr<UniqueFd>&) {
+    ++calls;
+    loop_->Stop();
+  });
+  loop_->Run();
+  // The socket would be ready now.
+  ASSERT_EQ(::shutdown(socket, SHUT_RDWR), 0);
+  loop_->After(absl::Milliseconds(1), [this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_EQ(calls, 1);
 }
 
 }  // namespace
