@@ -233,5 +233,14 @@ TEST(ErrorsTest, ADetailThatIsTornHasNoReason) {
             corral::v1::ERROR_REASON_UNSPECIFIED);
 }
 
+TEST(ErrorsTest, OnlyFaultsOfTheServerAreLogged) {
+  ::testing::internal::CaptureStderr();
+  ToGrpcStatus(ServerFault("disk", absl::InternalError("EIO")));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("EIO"));
+  ::testing::internal::CaptureStderr();
+  ToGrpcStatus(SandboxNotFound("box"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace server
