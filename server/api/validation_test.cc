@@ -71,6 +71,11 @@ TEST(ValidationTest, CountsArgumentsAndEnvironmentTogether) {
   EXPECT_THAT(CheckCommand("command", command, {}), IsOk());
   command.set_argv(0, "ab");
   EXPECT_THAT(CheckCommand("command", command, {}), Refuses("command.argv"));
+  command.set_argv(0, "a");
+  command.add_argv("");
+  EXPECT_THAT(CheckCommand("command", command, {}), Refuses("command.argv"));
+  variable->mutable_value()->pop_back();
+  EXPECT_THAT(CheckCommand("command", command, {}), IsOk());
 }
 
 TEST(ValidationTest, RefusesVariablesThatAnEnvironmentCannotHold) {
