@@ -1,5 +1,6 @@
 #include "server/core/retention.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -273,6 +274,26 @@ TEST_F(RetentionTest, SetsNoTimerWhileItIsSuspended) {
   const Retention::Suspension suspension(retention);
   End(retention, "a", absl::ZeroDuration());
   EXPECT_EQ(timers_.size(), 0);
+}
+
+TEST_F(RetentionTest, BeginsNoRemovalWithinAnother) {
+  int begun = 0;
+  int most = 0;
+  Retention::Executions executions;
+  executions.in_use = [](const std::string&) { return false; };
+  executions.remove = [&](const std::string&, Retention::Done done) {
+    most = std::max(most, ++begun);
+    done(absl::OkStatus());
+    --begun;
+  };
+  const auto retention = Retention::Create({0, absl::InfiniteDuration()},
+                                           &timers_, std::move(executions));
+  for (const char* id : {"a", "b", "c"}) {
+    retention->Ended(id, absl::Now());
+  }
+  retention->Enforce();
+  EXPECT_EQ(retention->size(), 0);
+  EXPECT_EQ(most, 1);
 }
 
 }  // namespace
