@@ -46,6 +46,10 @@ TEST(OutputStateTest, AnOlderReportChangesNothing) {
   EXPECT_EQ(known.gap_end, 8);
   EXPECT_TRUE(known.closed);
   EXPECT_FALSE(known.expired);
+  older.gap_begin = 6;
+  older.gap_end = 8;
+  output.Merge(STDOUT, older);
+  EXPECT_EQ(output.Find(STDOUT)->gap_begin, 5);
 }
 
 TEST(OutputStateTest, TakesInEveryFieldOfALaterReport) {
