@@ -153,7 +153,6 @@ std::map<std::string, ExecutionTable::ExecutionPtr> ExecutionTable::Unended()
 std::vector<std::string> ExecutionTable::Ids() const {
   std::vector<std::string> ids;
   MutexLock lock(&mutex_);
-  ids.reserve(executions_.size());
   for (const auto& [id, execution] : executions_.by_id()) {
     ids.push_back(id);
   }
