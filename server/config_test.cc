@@ -1,5 +1,8 @@
 #include "server/config.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -328,6 +331,35 @@ TEST(ConfigTest, TheDefaultsOfASandboxFitIntoTheServersTotals) {
   ASSERT_THAT(config.status(), IsOk());
   EXPECT_EQ(config->default_limits().memory_bytes(), 5'000'000);
   EXPECT_EQ(config->default_limits().pids(), 9);
+}
+
+TEST(ConfigTest, RootListensInTheDirectoryOfTheSystem) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root listens there";
+  }
+  const auto config = ParseConfig("", "", Flags());
+  ASSERT_THAT(config.status(), IsOk());
+  EXPECT_EQ(config->listen(), "unix:/run/corral/corrald.sock");
+}
+
+TEST(ConfigTest, APersonListensInTheDirectoryOfTheSession) {
+  const uid_t user = ::geteuid();
+  if (user == 0 && ::seteuid(1000) != 0) {
+    GTEST_SKIP() << "there is no user 1000 in this user namespace";
+  }
+  ::setenv("XDG_RUNTIME_DIR", "/run/user/1000", 1);
+  const auto config = ParseConfig("", "", Flags());
+  ::setenv("XDG_RUNTIME_DIR", "relative", 1);
+  const auto relative = ParseConfig("", "", Flags());
+  ::unsetenv("XDG_RUNTIME_DIR");
+  const auto unset = ParseConfig("", "", Flags());
+  ASSERT_EQ(::seteuid(user), 0);
+  ASSERT_THAT(config.status(), IsOk());
+  EXPECT_EQ(config->listen(), "unix:/run/user/1000/corral/corrald.sock");
+  for (const absl::Status& refused : {relative.status(), unset.status()}) {
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("$XDG_RUNTIME_DIR")));
+  }
 }
 
 }  // namespace
