@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -234,6 +236,36 @@ TEST_F(HandoverTest, HangsUpOnAnotherUser) {
   char byte = 0;
   EXPECT_LE(::recv(client.get(), &byte, 1, 0), 0);
   EXPECT_FALSE(handover_->successor_waits());
+}
+
+// Returns how many connections of handovers in this process wait for no more
+// than `patience` for what they receive.
+int CountPatient(std::chrono::seconds patience) {
+  int count = 0;
+  for (const auto& each :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(each.path().filename());
+    int type = 0;
+    socklen_t type_size = sizeof(type);
+    timeval limit = {};
+    socklen_t limit_size = sizeof(limit);
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 &&
+        type == SOCK_SEQPACKET &&
+        ::getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &limit_size) == 0 &&
+        limit.tv_sec == patience.count()) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+TEST_F(HandoverTest, ASuccessorWaitsNoLongerThanAMinute) {
+  Listen();
+  std::future<Sockets> taken = Ask();
+  came_.get_future().wait();
+  EXPECT_EQ(CountPatient(std::chrono::seconds(60)), 1);
+  handover_.reset();
+  EXPECT_THAT(taken.get().status(), StatusIs(absl::StatusCode::kNotFound, _));
 }
 
 }  // namespace
