@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
+#include "gmock/gmock.h"
 #include "grpcpp/support/status.h"
 #include "gtest/gtest.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -84,6 +85,8 @@ TEST_F(RecoveryTest, ReportsTheExecutionsOfADeadSupervisor) {
   std::ofstream(absl::StrCat(torn, "/start.pb")) << "\xff\xff";
   Restart();
   EXPECT_EQ(GetBox("box").state(), corral::v1::Sandbox::FAILED);
+  EXPECT_THAT(GetBox("box").failure().message(),
+              ::testing::StartsWith("the supervisor died: "));
   EXPECT_EQ(Get(running).state(), corral::v1::Execution::LOST);
   EXPECT_EQ(Get(ended).state(), corral::v1::Execution::EXITED);
   EXPECT_EQ(Get(ended).exit().code(), 4);
@@ -139,6 +142,7 @@ TEST_F(RecoveryTest, ReportsThatTheHostWentDown) {
   const corral::v1::Execution lost = Get(name);
   EXPECT_EQ(lost.state(), corral::v1::Execution::LOST);
   EXPECT_EQ(lost.loss().cause(), corral::v1::Loss::HOST_RESTARTED);
+  EXPECT_EQ(lost.loss().message(), "the host went down");
   EXPECT_TRUE(lost.streams(0).closed());
   EXPECT_EQ(BytesOf(Stream(name)->Rest(), corral::v1::STDOUT), "kept");
 }
