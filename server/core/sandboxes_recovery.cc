@@ -192,9 +192,7 @@ void Sandboxes::RemoveLeftover(const std::string& name) {
   // A supervisor listens there, or something cannot be removed.
   wire::SandboxSpec spec;
   spec.set_directory(RemovedPath(path));
-  spec.set_id(name);
   spec.set_name(SandboxName(name).ToString());
-  spec.set_boot_id(environment_.state->boot_id());
   const std::shared_ptr<Sandbox> sandbox = Sandbox::Create(
       std::move(spec), SandboxEnvironment(), Sandbox::Origin::kEarlierServer);
   TakeOver(sandbox);
