@@ -252,5 +252,20 @@ TEST_F(SandboxRecoveryTest, ASnapshotDoesNotBringBackADeletedExecution) {
   EXPECT_EQ(Get("kept").state(), Execution::RUNNING);
 }
 
+TEST_F(SandboxRecoveryTest, ReadsNoRecordsOnceItsProcessesAreGone) {
+  WriteStart("job");
+  Make(Sandbox::Origin::kEarlierServer);
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  Attach();
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+  sandbox_->BeginRecovery();
+  AwaitLanes();
+  EXPECT_EQ(sandbox_->execution_count(), 0);
+}
+
 }  // namespace
 }  // namespace server
