@@ -38,6 +38,13 @@ TEST_F(ScreenMessageTest, ShowsOnlyValidCharactersOfATitle) {
       "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80z\xef\xbf\xbd");
 }
 
+TEST_F(ScreenMessageTest, ShowsTheFirstCharacterOfEachLengthInATitle) {
+  // After each, the last character that is shorter and is encoded as long.
+  EXPECT_EQ(TitleAfter("\x1b]0; \xe0\xa0\x80\xe0\x9f\xbf\xf0\x90\x80\x80"
+                       "\xf0\x8f\xbf\xbf~\x07"),
+            " \xe0\xa0\x80\xf0\x90\x80\x80~");
+}
+
 TEST_F(ScreenMessageTest, CutsATitleThatIsTooLong) {
   EXPECT_EQ(TitleAfter("\x1b]2;" + std::string(5000, 't') + "\x07").size(),
             4096);
