@@ -49,14 +49,6 @@ TEST_F(TerminalTest, KeepsWrittenSpacesAndDropsErasedOnes) {
   EXPECT_EQ(LineOf("\r\na\x1b[5Cb", 2), "a     b");
 }
 
-TEST_F(TerminalTest, ReportsAPendingWrapAsAColumnBehindTheLast) {
-  EXPECT_EQ(Show(std::string(20, 'x')).cursor().column(), 20);
-  EXPECT_EQ(Show("\x1b[31m").cursor().column(), 20);
-  EXPECT_EQ(Show("\x1b[1;20H").cursor().column(), 19);
-  EXPECT_EQ(Show("yz").cursor().row(), 1);
-  EXPECT_EQ(Show("\x1b[?7l" + std::string(20, 'x')).cursor().column(), 19);
-}
-
 TEST_F(TerminalTest, GivesEmojiTwoColumnsAsTheCLibraryDoes) {
   const corral::v1::Screen screen =
       Show("\xf0\x9f\x98\x80\xc3\xa9\xe6\xbc\xa2");
@@ -314,15 +306,6 @@ TEST_F(TerminalTest, RestoresAttributesWithEachWayToRestoreTheCursor) {
   }
 }
 
-TEST_F(TerminalTest, RestoringTheCursorEndsAPendingWrap) {
-  EXPECT_EQ(Show("\x1b[1;20H\x1b"
-                 "7x\x1b"
-                 "8")
-                .cursor()
-                .column(),
-            19);
-}
-
 TEST_F(TerminalTest, AnOldSequenceShowsTheAlternateScreenToo) {
   Show("main");
   EXPECT_TRUE(Show("\x1b[?47h").alternate());
@@ -352,12 +335,6 @@ TEST_F(TerminalTest, ClearDoesNothingAtTheTopOfAScreenWithoutScrollback) {
   Show("\x1b[?1049h\x1b[2Jx\r\ny\x1b[H");
   terminal_.Clear();
   EXPECT_EQ(LineOf("", 1), "y");
-}
-
-TEST_F(TerminalTest, ClearKeepsAPendingWrap) {
-  Show("\r\n" + std::string(20, 'x'));
-  terminal_.Clear();
-  EXPECT_EQ(Show("").cursor().column(), 20);
 }
 
 TEST_F(TerminalTest, SwitchesEveryModeThatASequenceNames) {
