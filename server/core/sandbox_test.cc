@@ -3,14 +3,11 @@
 #include "server/core/sandbox.h"
 
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -24,8 +21,6 @@
 #include "server/core/sandbox_fixture.h"
 #include "server/core/state_directory.h"
 #include "server/core/viewers.h"
-#include "server/runtime/worker_pool.h"
-#include "tests/fakes/fake_timer_queue.h"
 
 namespace server {
 namespace {
@@ -327,70 +322,6 @@ TEST_F(SandboxTest, ClosesTheConnectionToASupervisorThatIsGone) {
   sandbox_->OnGone(Killed());
   AwaitLanes();
   EXPECT_TRUE(connection.expired());
-}
-
-TEST_F(SandboxTest, LeavesNoTimerAfterItsDeletionIsRecorded) {
-  MakeReady();
-  std::promise<void> gate;
-  const std::shared_future<void> open = gate.get_future().share();
-  for (int i = 0; i < 2; ++i) {
-    lanes_.kills.Run([open] { open.wait(); });
-  }
-  Delete(wire::ExitRecord::SANDBOX_DELETED);
-  EXPECT_EQ(timers_.size(), 1);
-  gate.set_value();
-  AwaitLanes();
-  EXPECT_EQ(timers_.size(), 0);
-}
-
-TEST_F(SandboxTest, LeavesNoTimerIfItsDeletionIsRecordedAtOnce) {
-  // The deletion is recorded before the timer for a disk that hangs is set.
-  class SlowTimerQueue : public tests::FakeTimerQueue {
-   public:
-    explicit SlowTimerQueue(WorkerPool* lane) : lane_(lane) {}
-    Id RunAfter(absl::Duration delay,
-                absl::AnyInvocable<void()> function) override {
-      lane_->AwaitIdle();
-      return FakeTimerQueue::RunAfter(delay, std::move(function));
-    }
-
-   private:
-    WorkerPool* const lane_;
-  };
-  SlowTimerQueue timers(&lanes_.kills);
-  Sandbox::Environment environment = Environment();
-  environment.timers = &timers;
-  wire::SandboxSpec spec;
-  spec.set_directory(path_);
-  sandbox_ = Sandbox::Create(spec, environment, Sandbox::Origin::kNew);
-  Attach();
-  sandbox_->OnCreated(absl::OkStatus());
-  Delete(wire::ExitRecord::SANDBOX_DELETED);
-  EXPECT_THAT(requests_.kills, SizeIs(1));
-  EXPECT_EQ(timers.size(), 0);
-  sandbox_.reset();
-  AwaitLanes();
-}
-
-TEST_F(SandboxTest, ADeletionWithoutASupervisorWaitsForItsEnd) {
-  Make(Sandbox::Origin::kEarlierServer);
-  Delete(wire::ExitRecord::SANDBOX_DELETED);
-  sandbox_->Attach(nullptr);
-  AwaitLanes();
-  EXPECT_THAT(emptied_, IsEmpty());
-  sandbox_->OnGone(Killed());
-  AwaitLanes();
-  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
-}
-
-TEST_F(SandboxTest, ADeletionReadsNoRecordsIfNothingRuns) {
-  MakeReady();
-  std::ofstream(absl::StrCat(path_, "/executions")) << "no directory";
-  Delete(wire::ExitRecord::SANDBOX_DELETED);
-  AwaitLanes();
-  sandbox_->OnGone(Deleted());
-  AwaitLanes();
-  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
 }
 
 }  // namespace
