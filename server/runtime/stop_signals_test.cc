@@ -55,8 +55,9 @@ TEST_F(StopSignalsTest, GoesOnAfterASignalOfAnotherProcess) {
 
 TEST_F(StopSignalsTest, TakesSignalsThatMeanNothing) {
   const StopSignals signals([this] { Count(); });
-  for (const int signal : {SIGHUP, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
-                           SIGPOLL, SIGPWR, SIGRTMIN, SIGRTMAX}) {
+  for (const int signal :
+       {SIGHUP, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,
+        SIGSTKFLT, SIGXCPU, SIGXFSZ, SIGRTMIN, SIGRTMAX}) {
     ::kill(::getpid(), signal);
   }
   ::kill(::getpid(), SIGTERM);
@@ -74,6 +75,12 @@ TEST_F(StopSignalsTest, BlocksSigpipe) {
   sigset_t blocked;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   EXPECT_EQ(sigismember(&blocked, SIGPIPE), 1);
+}
+
+TEST(StopSignals, ProgramsThatTheServerStartsDoNotIgnoreSigpipe) {
+  std::signal(SIGPIPE, SIG_IGN);
+  StopSignals::Block();
+  EXPECT_EQ(std::signal(SIGPIPE, SIG_DFL), SIG_DFL);
 }
 
 }  // namespace

@@ -172,5 +172,17 @@ TEST(ThreadTimerQueueTest, AFunctionThatStopDroppedMayBeCancelled) {
   queue.Cancel(id);
 }
 
+TEST(ThreadTimerQueueTest, AFunctionThatHasRunMayBeCancelled) {
+  ThreadTimerQueue queue;
+  std::promise<void> ran;
+  const TimerQueue::Id id =
+      queue.RunAfter(absl::ZeroDuration(), [&] { ran.set_value(); });
+  ran.get_future().wait();
+  queue.Cancel(id);
+  std::promise<void> next;
+  queue.RunAfter(absl::ZeroDuration(), [&] { next.set_value(); });
+  next.get_future().wait();
+}
+
 }  // namespace
 }  // namespace server

@@ -178,5 +178,26 @@ TEST(WorkerPool, IsIdleOnlyWhenWhatTheJobOwnsIsDestroyed) {
   opener.join();
 }
 
+TEST(WorkerPool, HasNoMoreThreadsThanJobsThatMayHang) {
+  constexpr size_t kMost = 1 + WorkerPool::kMostHanging;
+  std::promise<void> gate;
+  const std::shared_future<void> open = gate.get_future().share();
+  std::promise<void> all_run;
+  std::atomic<size_t> begun = 0;
+  const size_t others = CountThreads();
+  WorkerPool pool(1, std::chrono::milliseconds(1));
+  for (size_t i = 0; i < kMost; ++i) {
+    pool.Run([&] {
+      if (++begun == kMost) {
+        all_run.set_value();
+      }
+      open.wait();
+    });
+  }
+  all_run.get_future().wait();
+  EXPECT_LE(CountThreads(), others + kMost);
+  gate.set_value();
+}
+
 }  // namespace
 }  // namespace server
