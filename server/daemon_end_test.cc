@@ -9,14 +9,17 @@
 #include <string>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "corral/v1/admin.grpc.pb.h"
+#include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "server/api/errors.h"
 #include "server/daemon.h"
 #include "server/daemon_fixture.h"
 #include "server/net/handover.h"
@@ -133,6 +136,24 @@ TEST_F(DaemonEndTest, ReadersOfItsLastCommandsReceiveTheEnd) {
   EXPECT_EQ(command.last().ended().exit().cause(),
             corral::v1::ExitStatus::SERVER_SHUTDOWN)
       << command.last().ShortDebugString();
+}
+
+TEST_F(DaemonEndTest, EndsCallsThatGoOnAfterItsSandboxes) {
+  class Call final : public LastingCall {
+   public:
+    void Fail(const absl::Status& status) override { status_ = status; }
+    const absl::Status& status() const { return status_; }
+
+   private:
+    absl::Status status_;
+  };
+  Serve();
+  const auto call = std::make_shared<Call>();
+  ASSERT_THAT(daemon_->activity()->AddLasting(call.get(), call), IsOk());
+  daemon_->activity()->RequestStop();
+  daemon_->activity()->RequestStop();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kEnded);
+  EXPECT_EQ(ReasonOf(call->status()), corral::v1::SERVER_DRAINING);
 }
 
 TEST_F(DaemonEndTest, GivesWayToASuccessorWhileItWaitsForCommands) {
