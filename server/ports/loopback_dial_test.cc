@@ -37,6 +37,18 @@ class LoopbackDialTest : public ::testing::Test {
     }
     return sockets;
   }
+  // Gives an IPv4 socket a port of its own. A connection to it from the socket
+  // leads to the socket itself.
+  static uint16_t Bind(int socket) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket, name, size), 0);
+    ::getsockname(socket, name, &size);
+    return ntohs(address.sin_port);
+  }
   absl::StatusOr<UniqueFd> Dial(
       std::vector<UniqueFd> sockets, uint16_t port,
       absl::Duration patience = LoopbackDial::kPatience) {
@@ -91,11 +103,12 @@ TEST_F(LoopbackDialTest, ReportsThatNobodyListens) {
 }
 
 TEST_F(LoopbackDialTest, ReportsAnotherFailureOfTheFirstSocket) {
-  std::vector<UniqueFd> sockets = Sockets();
-  // A socket that listens cannot connect.
-  sockets[0] = tests::ListenOnLoopback().socket;
-  const absl::Status failed =
-      Dial(std::move(sockets), tests::UnusedPort()).status();
+  // A socket that listens cannot connect. The other one is refused.
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(tests::ListenOnLoopback().socket);
+  sockets.push_back(std::move(Sockets()[0]));
+  const uint16_t port = Bind(sockets[1].get());
+  const absl::Status failed = Dial(std::move(sockets), port).status();
   EXPECT_THAT(failed, StatusIs(absl::StatusCode::kInternal,
                                ::testing::HasSubstr("connect")));
 }
@@ -103,14 +116,8 @@ TEST_F(LoopbackDialTest, ReportsAnotherFailureOfTheFirstSocket) {
 TEST_F(LoopbackDialTest, TakesASocketThatConnectsToItselfForRefused) {
   std::vector<UniqueFd> sockets = Sockets();
   sockets.pop_back();
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const name = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(::bind(sockets[0].get(), name, size), 0);
-  ::getsockname(sockets[0].get(), name, &size);
-  EXPECT_THAT(Dial(std::move(sockets), ntohs(address.sin_port)).status(),
+  const uint16_t port = Bind(sockets[0].get());
+  EXPECT_THAT(Dial(std::move(sockets), port).status(),
               StatusIs(absl::StatusCode::kNotFound, "no server listens"));
 }
 
