@@ -118,6 +118,7 @@ TEST(ControlParser, IgnoresSequencesThatAreNotAscii) {
                    "a\x1b[3\xff"
                    "b\x1b\\c"}),
             (Events{"text a", "text b", "text c"}));
+  EXPECT_EQ(Parse({"\x1b\200x\x1b[3\200y"}), (Events{"text x", "text y"}));
 }
 
 TEST(ControlParser, ABellEndsOnlyACommandOfTheOperatingSystem) {

@@ -182,6 +182,13 @@ TEST_F(TerminalTest, ClearInTheAlternateScreenKeepsTheMainOne) {
   EXPECT_EQ(LineOf("\x1b[?1049l"), "main");
 }
 
+TEST_F(TerminalTest, ClearErasesProtectedCharactersToo) {
+  Show("\x1b[1\"qa\r\nb\r\nc\x1b[2;1H");
+  terminal_.Clear();
+  EXPECT_EQ(LineOf(""), "b");
+  EXPECT_EQ(LineOf("", 1), "");
+}
+
 TEST_F(TerminalTest, AnswersQuestions) {
   Show("ab\x1b[6n");
   EXPECT_EQ(terminal_.answers().From(0), "\x1b[1;3R");
