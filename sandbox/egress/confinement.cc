@@ -115,11 +115,10 @@ std::vector<sock_filter> MakeFilter() {
 }
 
 bool Limit(int resource, rlim_t value) {
-  rlimit limit;
+  // Stays 0, the least, if it cannot be read.
+  rlimit limit = {};
   const auto which = static_cast<__rlimit_resource>(resource);
-  if (::getrlimit(which, &limit) != 0) {
-    return false;
-  }
+  ::getrlimit(which, &limit);
   limit.rlim_max = std::min(limit.rlim_max, value);
   limit.rlim_cur = limit.rlim_max;
   return ::setrlimit(which, &limit) == 0;
