@@ -44,7 +44,7 @@ void Connector::OnAddresses(absl::StatusOr<std::vector<IpAddress>> found) {
     return;
   }
   dialer_ = std::make_unique<Dialer>(
-      loop_, *std::move(found), port_,
+      loop_, loop_, *std::move(found), port_,
       [this](sandbox::UniqueFd socket, const IpAddress& address) {
         if (!socket.valid()) {
           Fail(Event::UPSTREAM_UNREACHABLE);

@@ -22,8 +22,9 @@ absl::Status NoAnswer() {
 
 }  // namespace
 
-Credentials::Credentials(sandbox::EventLoop* loop, sandbox::UniqueFd socket)
-    : loop_(loop), socket_(std::move(socket)) {
+Credentials::Credentials(sandbox::EventLoop* loop, sandbox::Timers* timers,
+                         sandbox::UniqueFd socket)
+    : loop_(loop), timers_(timers), socket_(std::move(socket)) {
   if (socket_.valid()) {
     loop_->Watch(socket_.get(), EPOLLIN, [this](uint32_t) { OnSocket(); });
   }
@@ -46,7 +47,7 @@ void Credentials::Get(const std::string& service, Done done) {
     return;
   }
   question.timeout = sandbox::Timer(
-      loop_, kPatience, [this, service] { Answer(service, NoAnswer()); });
+      timers_, kPatience, [this, service] { Answer(service, NoAnswer()); });
 }
 
 bool Credentials::Ask(const std::string& service) {

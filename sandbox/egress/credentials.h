@@ -16,6 +16,7 @@
 #include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace egress {
@@ -28,8 +29,9 @@ class Credentials {
   using Done = std::function<void(const absl::StatusOr<std::string>&)>;
 
   // `socket`: see corral.egress.v1.Descriptor.CREDENTIALS; an invalid one fails
-  // each request. `loop` must outlive the object.
-  Credentials(sandbox::EventLoop* loop, sandbox::UniqueFd socket);
+  // each request. `loop` and `timers` must outlive the object.
+  Credentials(sandbox::EventLoop* loop, sandbox::Timers* timers,
+              sandbox::UniqueFd socket);
   ~Credentials();
 
   // Calls `done` later, or before it returns.
@@ -55,6 +57,7 @@ class Credentials {
               const absl::StatusOr<std::string>& value);
 
   sandbox::EventLoop* const loop_;
+  sandbox::Timers* const timers_;
   sandbox::UniqueFd socket_;
   std::map<std::string, Question> questions_;
   std::set<std::string> refused_;

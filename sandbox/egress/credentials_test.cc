@@ -1,5 +1,6 @@
 #include "sandbox/egress/credentials.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -9,10 +10,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/egress/v1/egress.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/fakes/fake_timers.h"
 
 namespace egress {
 namespace {
@@ -25,8 +28,9 @@ class CredentialsTest : public ::testing::Test {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     supervisor_.Reset(ends[0]);
-    credentials_ =
-        std::make_unique<Credentials>(loop_.get(), sandbox::UniqueFd(ends[1]));
+    socket_ = ends[1];
+    credentials_ = std::make_unique<Credentials>(loop_.get(), &timers_,
+                                                 sandbox::UniqueFd(ends[1]));
   }
 
   // Keeps the answer, after "name: ".
@@ -64,7 +68,10 @@ class CredentialsTest : public ::testing::Test {
   }
 
   std::unique_ptr<sandbox::EventLoop> loop_;
+  tests::FakeTimers timers_;
   sandbox::UniqueFd supervisor_;
+  // Owned by credentials_.
+  int socket_ = -1;
   std::unique_ptr<Credentials> credentials_;
   std::vector<std::string> answers_;
 };
@@ -118,6 +125,36 @@ TEST_F(CredentialsTest, IgnoresWhatNobodyAskedFor) {
   EXPECT_EQ(answers_, Texts{"1: one"});
 }
 
+TEST_F(CredentialsTest, WaitsForAnAnswerForALimitedTime) {
+  Get("a", "1");
+  timers_.Advance(absl::Seconds(1));
+  Get("a", "2");
+  timers_.Advance(Credentials::kPatience - absl::Milliseconds(1001));
+  EXPECT_EQ(answers_, Texts());
+  timers_.Advance(absl::Milliseconds(1));
+  EXPECT_EQ(answers_, (Texts{"1: its credential could not be asked for",
+                             "2: its credential could not be asked for"}));
+  // A late answer is nobody's, and the next request asks again.
+  Answer("a", "late");
+  EXPECT_EQ(answers_.size(), 2U);
+  Get("a", "3");
+  Answer("a", "three");
+  EXPECT_EQ(answers_.back(), "3: three");
+  EXPECT_EQ(timers_.size(), 0U);
+}
+
+TEST_F(CredentialsTest, ForgetsItsSocketBeforeTheSocketIsClosed) {
+  supervisor_.Reset();
+  Settle();
+  EXPECT_LT(::fcntl(socket_, F_GETFD), 0);
+  EXPECT_DEATH(loop_->SetEvents(socket_, 0), "is not watched");
+}
+
+TEST_F(CredentialsTest, ForgetsItsSocketAtItsEnd) {
+  credentials_.reset();
+  EXPECT_DEATH(loop_->SetEvents(socket_, 0), "is not watched");
+}
+
 TEST_F(CredentialsTest, FailsAtOnceWhenNobodyListens) {
   supervisor_.Reset();
   Settle();
@@ -125,7 +162,7 @@ TEST_F(CredentialsTest, FailsAtOnceWhenNobodyListens) {
   Get("a", "2");
   EXPECT_EQ(answers_, (Texts{"1: its credential could not be asked for",
                              "2: its credential could not be asked for"}));
-  Credentials none(loop_.get(), sandbox::UniqueFd());
+  Credentials none(loop_.get(), &timers_, sandbox::UniqueFd());
   bool failed = false;
   none.Get("a", [&](const absl::StatusOr<std::string>& value) {
     failed = value.status().code() == absl::StatusCode::kUnavailable;

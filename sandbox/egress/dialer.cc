@@ -9,9 +9,10 @@
 
 namespace egress {
 
-Dialer::Dialer(sandbox::EventLoop* loop, std::vector<IpAddress> addresses,
-               uint16_t port, Done done)
+Dialer::Dialer(sandbox::EventLoop* loop, sandbox::Timers* timers,
+               std::vector<IpAddress> addresses, uint16_t port, Done done)
     : loop_(loop),
+      timers_(timers),
       addresses_(std::move(addresses)),
       port_(port),
       done_(std::move(done)) {}
@@ -40,7 +41,7 @@ bool Dialer::Begin(const IpAddress& address) {
     return false;
   }
   loop_->Watch(socket_.get(), EPOLLOUT, [this](uint32_t) { OnReady(); });
-  timeout_ = sandbox::Timer(loop_, kAttemptTime, [this] {
+  timeout_ = sandbox::Timer(timers_, kAttemptTime, [this] {
     Abandon();
     Try();
   });

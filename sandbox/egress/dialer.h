@@ -9,6 +9,7 @@
 
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/ip_address.h"
 
@@ -22,10 +23,10 @@ class Dialer {
   // answered. May destroy the dialer.
   using Done = std::function<void(sandbox::UniqueFd, const IpAddress&)>;
 
-  // Tries the addresses one after the other, at most kMaxAttempts. `loop` must
-  // outlive the dialer.
-  Dialer(sandbox::EventLoop* loop, std::vector<IpAddress> addresses,
-         uint16_t port, Done done);
+  // Tries the addresses one after the other, at most kMaxAttempts. `loop` and
+  // `timers` must outlive the dialer.
+  Dialer(sandbox::EventLoop* loop, sandbox::Timers* timers,
+         std::vector<IpAddress> addresses, uint16_t port, Done done);
   ~Dialer();
 
   // Calls `done` later, or before it returns.
@@ -44,6 +45,7 @@ class Dialer {
   void Finish(const IpAddress& address);
 
   sandbox::EventLoop* const loop_;
+  sandbox::Timers* const timers_;
   const std::vector<IpAddress> addresses_;
   const uint16_t port_;
   const Done done_;

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_timers.h"
 #include "tests/network/upstream_server.h"
 
 namespace egress {
@@ -23,6 +25,25 @@ constexpr char kDown[] = "127.0.0.9";
 // connect(2) fails at once.
 constexpr char kBroadcast[] = "255.255.255.255";
 
+// Answers no attempt to connect to `port` there, because its queue is full.
+class SilentServer {
+ public:
+  static constexpr char kAddress[] = "127.0.0.8";
+
+  explicit SilentServer(uint16_t port) {
+    sockaddr_storage name;
+    const socklen_t size = IpAddress::Parse(kAddress)->ToSocket(port, &name);
+    const auto* const address = reinterpret_cast<const sockaddr*>(&name);
+    EXPECT_EQ(::bind(listener_.get(), address, size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 0), 0);
+    EXPECT_EQ(::connect(queued_.get(), address, size), 0);
+  }
+
+ private:
+  const UniqueFd listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const UniqueFd queued_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
 class DialerTest : public ::testing::Test {
  protected:
   // The address that was reached, or "none".
@@ -32,7 +53,7 @@ class DialerTest : public ::testing::Test {
       addresses.push_back(*IpAddress::Parse(text));
     }
     std::string reached = "not called";
-    Dialer dialer(loop_.get(), addresses, server_.port(),
+    Dialer dialer(loop_.get(), &timers_, addresses, server_.port(),
                   [&](UniqueFd socket, const IpAddress& address) {
                     reached = socket.valid() ? address.ToString() : "none";
                     socket_ = std::move(socket);
@@ -43,8 +64,15 @@ class DialerTest : public ::testing::Test {
     return reached;
   }
 
+  // Runs the loop until nothing is ready.
+  void Settle() {
+    loop_->WhenIdle([this] { loop_->Stop(); });
+    loop_->Run();
+  }
+
   const std::unique_ptr<sandbox::EventLoop> loop_ =
       *sandbox::EventLoop::Create();
+  tests::FakeTimers timers_;
   UpstreamServer server_{Echo};
   UniqueFd socket_;
 };
@@ -77,22 +105,44 @@ TEST_F(DialerTest, TriesEightAddressesAtMost) {
   EXPECT_EQ(Dial(addresses), "none");
 }
 
+TEST_F(DialerTest, TriesTheNextAddressAfterALimitedTime) {
+  const SilentServer silent(server_.port());
+  std::vector<std::string> reached;
+  Dialer dialer(
+      loop_.get(), &timers_,
+      {*IpAddress::Parse(SilentServer::kAddress),
+       *IpAddress::Parse("127.0.0.1"), *IpAddress::Parse("127.0.0.1")},
+      server_.port(), [&](UniqueFd, const IpAddress& address) {
+        reached.push_back(address.ToString());
+      });
+  dialer.Start();
+  timers_.Advance(Dialer::kAttemptTime - absl::Milliseconds(1));
+  Settle();
+  EXPECT_EQ(reached, std::vector<std::string>());
+  timers_.Advance(absl::Milliseconds(1));
+  Settle();
+  EXPECT_EQ(reached, std::vector<std::string>{"127.0.0.1"});
+  // Nothing follows the first that answers.
+  EXPECT_EQ(timers_.size(), 0U);
+}
+
 TEST_F(DialerTest, CallsNobodyWhenItIsDestroyed) {
   {
-    Dialer dialer(loop_.get(), {*IpAddress::Parse("127.0.0.1")}, server_.port(),
-                  [](UniqueFd, const IpAddress&) { FAIL(); });
+    Dialer dialer(loop_.get(), &timers_, {*IpAddress::Parse("127.0.0.1")},
+                  server_.port(), [](UniqueFd, const IpAddress&) { FAIL(); });
     dialer.Start();
   }
-  loop_->WhenIdle([this] { loop_->Stop(); });
-  loop_->Run();
+  Settle();
+  EXPECT_EQ(timers_.size(), 0U);
 }
 
 TEST_F(DialerTest, MayBeDestroyedByTheCall) {
   std::unique_ptr<Dialer> dialer;
   std::string reached;
   dialer = std::make_unique<Dialer>(
-      loop_.get(), std::vector<IpAddress>{*IpAddress::Parse("127.0.0.1")},
-      server_.port(), [&](UniqueFd socket, const IpAddress& address) {
+      loop_.get(), &timers_,
+      std::vector<IpAddress>{*IpAddress::Parse("127.0.0.1")}, server_.port(),
+      [&](UniqueFd socket, const IpAddress& address) {
         dialer.reset();
         reached = socket.valid() ? address.ToString() : "none";
         loop_->Stop();

@@ -32,9 +32,11 @@ std::string WithLength(const std::string& answer) {
 
 }  // namespace
 
-DnsServer::DnsServer(sandbox::EventLoop* loop, NameService* service,
-                     sandbox::UniqueFd udp, sandbox::UniqueFd tcp)
+DnsServer::DnsServer(sandbox::EventLoop* loop, sandbox::Timers* timers,
+                     NameService* service, sandbox::UniqueFd udp,
+                     sandbox::UniqueFd tcp)
     : loop_(loop),
+      timers_(timers),
       service_(service),
       udp_(std::move(udp)),
       tcp_(std::move(tcp)) {
@@ -85,7 +87,7 @@ void DnsServer::OnTcp() {
     Client& client = clients_[fd];
     client.socket = std::move(socket);
     client.timeout =
-        sandbox::Timer(loop_, kClientTime, [this, fd] { Remove(fd); });
+        sandbox::Timer(timers_, kClientTime, [this, fd] { Remove(fd); });
     loop_->Watch(fd, EPOLLIN, [this, fd](uint32_t) { OnClient(fd); });
   }
 }

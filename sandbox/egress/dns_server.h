@@ -9,6 +9,7 @@
 
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/name_service.h"
 
@@ -17,10 +18,10 @@ namespace egress {
 // Used on the thread of its loop only.
 class DnsServer {
  public:
-  // `udp` is bound, `tcp` listens; both do not block. `loop` and `service` must
-  // outlive the server.
-  DnsServer(sandbox::EventLoop* loop, NameService* service,
-            sandbox::UniqueFd udp, sandbox::UniqueFd tcp);
+  // `udp` is bound, `tcp` listens; both do not block. `loop`, `timers` and
+  // `service` must outlive the server.
+  DnsServer(sandbox::EventLoop* loop, sandbox::Timers* timers,
+            NameService* service, sandbox::UniqueFd udp, sandbox::UniqueFd tcp);
   ~DnsServer();
 
   // Connections beyond this number are closed at once.
@@ -43,6 +44,7 @@ class DnsServer {
   void Remove(int fd);
 
   sandbox::EventLoop* const loop_;
+  sandbox::Timers* const timers_;
   NameService* const service_;
   const sandbox::UniqueFd udp_;
   const sandbox::UniqueFd tcp_;

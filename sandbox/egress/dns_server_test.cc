@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "sandbox/egress/ip_address.h"
+#include "tests/fakes/fake_timers.h"
 #include "tests/network/dns_query.h"
 #include "tests/network/upstream_server.h"
 
@@ -35,8 +37,9 @@ class DnsServerTest : public ::testing::Test {
   DnsServerTest() {
     UniqueFd udp = Bind(SOCK_DGRAM, &udp_);
     UniqueFd tcp = Bind(SOCK_STREAM, &tcp_);
+    listeners_ = {udp.get(), tcp.get()};
     ::listen(tcp.get(), 256);
-    server_ = std::make_unique<DnsServer>(loop_.get(), &service_,
+    server_ = std::make_unique<DnsServer>(loop_.get(), &timers_, &service_,
                                           std::move(udp), std::move(tcp));
     thread_ = std::thread([this] { loop_->Run(); });
   }
@@ -62,6 +65,10 @@ class DnsServerTest : public ::testing::Test {
               0);
     return socket;
   }
+  // Lets `duration` pass for the server.
+  void Advance(absl::Duration duration) {
+    loop_->Post([this, duration] { timers_.Advance(duration); });
+  }
   UniqueFd ConnectTcp() { return Connect(SOCK_STREAM, tcp_); }
 
   const Policy policy_ = *Policy::Make({});
@@ -73,7 +80,11 @@ class DnsServerTest : public ::testing::Test {
   sockaddr_storage tcp_;
   const std::unique_ptr<sandbox::EventLoop> loop_ =
       *sandbox::EventLoop::Create();
+  // Used on the thread of the loop.
+  tests::FakeTimers timers_;
   std::unique_ptr<DnsServer> server_;
+  // Owned by the server.
+  std::vector<int> listeners_;
   std::thread thread_;
   const std::string question_ = MakeDnsQuery("a.com", 1);
   const std::string answer_ = service_.Answer(question_);
@@ -142,8 +153,28 @@ TEST_F(DnsServerTest, ClosesItsConnectionsWhenItIsDestroyed) {
   Stop();
   EXPECT_EQ(ReadUntil(socket.get(), ""), "");
   // Nothing is watched and no timer is left that would refer to it.
+  for (const int listener : listeners_) {
+    EXPECT_DEATH(loop_->SetEvents(listener, 0), "is not watched");
+  }
+  EXPECT_EQ(timers_.size(), 0U);
   loop_->WhenIdle([this] { loop_->Stop(); });
   loop_->Run();
+}
+
+TEST_F(DnsServerTest, ClosesAConnectionAfterALimitedTime) {
+  const UniqueFd early = ConnectTcp();
+  ASSERT_TRUE(SendAll(early.get(), Framed(question_)));
+  EXPECT_EQ(ReadUntil(early.get(), answer_), Framed(answer_));
+  Advance(DnsServer::kClientTime - absl::Milliseconds(1));
+  const UniqueFd late = ConnectTcp();
+  for (const UniqueFd* socket : {&early, &late}) {
+    ASSERT_TRUE(SendAll(socket->get(), Framed(question_)));
+    EXPECT_EQ(ReadUntil(socket->get(), answer_), Framed(answer_));
+  }
+  Advance(absl::Milliseconds(1));
+  EXPECT_EQ(ReadUntil(early.get(), ""), "");
+  ASSERT_TRUE(SendAll(late.get(), Framed(question_)));
+  EXPECT_EQ(ReadUntil(late.get(), answer_), Framed(answer_));
 }
 
 }  // namespace

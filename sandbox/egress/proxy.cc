@@ -119,8 +119,8 @@ absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(sandbox::EventLoop* loop,
                                          std::move(filter), std::move(names),
                                          std::move(resolver)));
   proxy->contexts_ = MakeContexts(start, descriptors);
-  proxy->credentials_ =
-      std::make_unique<Credentials>(loop, TakeCredentials(start, descriptors));
+  proxy->credentials_ = std::make_unique<Credentials>(
+      loop, loop, TakeCredentials(start, descriptors));
   proxy->host_.credentials = proxy->credentials_.get();
   RETURN_IF_ERROR(proxy->TakeSockets(start, std::move(descriptors)));
   return proxy;
@@ -177,8 +177,8 @@ absl::Status Proxy::TakeSockets(const wire::Start& start,
   }
   service_ = std::make_unique<NameService>(&policy_, &names_, journal_,
                                            start.policy().ipv6());
-  dns_ = std::make_unique<DnsServer>(loop_, service_.get(), std::move(udp),
-                                     std::move(tcp));
+  dns_ = std::make_unique<DnsServer>(loop_, loop_, service_.get(),
+                                     std::move(udp), std::move(tcp));
   return absl::OkStatus();
 }
 

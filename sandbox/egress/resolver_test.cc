@@ -1,5 +1,12 @@
 #include "sandbox/egress/resolver.h"
 
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -7,6 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/egress/ip_address.h"
 #include "tests/network/name_server.h"
 #include "tests/status_matchers.h"
 
@@ -95,6 +104,33 @@ TEST_F(ResolverTest, ReportsThatNoServerAnswers) {
   // Nobody listens there.
   const auto resolver = Create("127.0.0.9:9");
   EXPECT_EQ(Resolve(*resolver, "a.example"), "UNAVAILABLE");
+}
+
+TEST_F(ResolverTest, AsksAServerThatFailsThreeTimes) {
+  const sandbox::UniqueFd failing(
+      ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage name;
+  socklen_t size = IpAddress::Parse("127.0.0.1")->ToSocket(0, &name);
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  ASSERT_EQ(::bind(failing.get(), address, size), 0);
+  ::getsockname(failing.get(), address, &size);
+  std::map<int, int> questions;  // by their type
+  loop_->Watch(failing.get(), EPOLLIN, [&](uint32_t) {
+    std::string message(512, '\0');
+    const ssize_t got = ::recvfrom(failing.get(), message.data(),
+                                   message.size(), 0, address, &size);
+    ASSERT_GT(got, 16);
+    message.resize(static_cast<size_t>(got));
+    ++questions[message[message.size() - 3]];
+    message[2] |= '\x80';  // an answer
+    message[3] = '\x02';   // the server failed
+    ::sendto(failing.get(), message.data(), message.size(), 0, address, size);
+  });
+  const auto resolver = Create(absl::StrCat(
+      "127.0.0.1:", ntohs(reinterpret_cast<sockaddr_in*>(address)->sin_port)));
+  EXPECT_EQ(Resolve(*resolver, "a.example"), "UNAVAILABLE");
+  EXPECT_EQ(questions, (std::map<int, int>{{1, 3}, {28, 3}}));
+  loop_->Unwatch(failing.get());
 }
 
 TEST_F(ResolverTest, EndsCallsThatAreDueWhenItIsDestroyed) {

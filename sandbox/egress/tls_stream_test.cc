@@ -158,6 +158,16 @@ TEST(TlsContextTest, ReadsFilesOfAuthorities) {
   EXPECT_EQ(ReadAuthorities(-1), "");
 }
 
+TEST(TlsContextTest, ReadsNoFileOfSixteenMebibytes) {
+  constexpr off_t kBound = 16 << 20;
+  const UniqueFd file(::memfd_create("authorities", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), kBound), 0);
+  EXPECT_EQ(ReadAuthorities(file.get()), "");
+  ASSERT_EQ(::ftruncate(file.get(), kBound - 1), 0);
+  ASSERT_EQ(::lseek(file.get(), 0, SEEK_SET), 0);
+  EXPECT_EQ(ReadAuthorities(file.get()).size(), size_t{kBound - 1});
+}
+
 TEST(TlsContextTest, FindsTheAuthoritiesOfTheHost) {
   if (::access("/etc/ssl/certs/ca-certificates.crt", R_OK) != 0) {
     GTEST_SKIP() << "the package ca-certificates is not installed";
