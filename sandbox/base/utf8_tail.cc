@@ -18,7 +18,8 @@ size_t CharacterLength(uint8_t first) {
 size_t IncompleteUtf8Tail(absl::string_view text) {
   for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<uint8_t>(text[text.size() - back]);
-    if (byte >= 0xc0) {
+    // 0xc0 and 0xc1 begin no character.
+    if (byte >= 0xc2) {
       return CharacterLength(byte) > back ? back : 0;
     }
     if (byte < 0x80) {
