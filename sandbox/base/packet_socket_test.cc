@@ -159,6 +159,19 @@ TEST_F(PacketSocketTest, ReceivesALargeMessageWhenNoDescriptorIsLeft) {
   EXPECT_EQ(received_.data().size(), size_t{2} << 20);
 }
 
+TEST_F(PacketSocketTest, KeepsADescriptorForTheNextLargeMessage) {
+  ASSERT_THAT(ours_.Send(Message(1 << 20)), IsOk());
+  bool received;
+  UniqueFd another;
+  {
+    const tests::NoDescriptors none;
+    received = *theirs_.Receive(&received_);
+    another.Reset(::fcntl(theirs_.fd(), F_DUPFD_CLOEXEC, 0));
+  }
+  EXPECT_TRUE(received);
+  EXPECT_FALSE(another.valid());
+}
+
 TEST_F(PacketSocketTest, ReportsThatTheHostIsShortOfDescriptors) {
   absl::Status sent;
   {

@@ -55,11 +55,14 @@ TEST_F(ProgramImageTest, StartsAProgramWithItsSocketAndNothingElse) {
   ::sigemptyset(&term);
   ::sigaddset(&term, SIGTERM);
   ASSERT_EQ(::sigprocmask(SIG_BLOCK, &term, nullptr), 0);
+  const UniqueFd errors(::fcntl(2, F_DUPFD_CLOEXEC, 20));
+  ASSERT_EQ(::dup2(theirs_.get(), 2), 2);
   const absl::StatusOr<pid_t> pid = StartProgram(
       "corral-test", image_, theirs_.get(), ErrorOutput::kInherited);
+  ASSERT_EQ(::dup2(errors.get(), 2), 2);
   ASSERT_EQ(::sigprocmask(SIG_UNBLOCK, &term, nullptr), 0);
   ASSERT_TRUE(pid.ok()) << pid.status();
-  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null empty open");
+  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null kept empty open");
   ExpectSuccess(*pid);
 }
 
@@ -73,7 +76,7 @@ TEST_F(ProgramImageTest, StartsAProgramWhoseSocketHasTheNumberItGets) {
     ::dup3(saved.get(), kProgramSocket, O_CLOEXEC);
   }
   ASSERT_TRUE(pid.ok()) << pid.status();
-  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null empty open");
+  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null discarded empty open");
   ExpectSuccess(*pid);
 }
 

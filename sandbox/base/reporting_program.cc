@@ -1,8 +1,10 @@
 // Reports on its socket, for program_image_test: its name, its descriptors,
-// the size of its environment, and whether SIGTERM is blocked.
+// what becomes of its errors, the size of its environment, and whether SIGTERM
+// is blocked.
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,6 +27,11 @@ int main(int, char** arguments) {
   }
   char input = 0;
   report += ::read(0, &input, 1) == 0 ? " null" : " input";
+  struct stat output;
+  struct stat errors;
+  ::fstat(1, &output);
+  ::fstat(2, &errors);
+  report += output.st_rdev == errors.st_rdev ? " discarded" : " kept";
   report += environ[0] == nullptr ? " empty" : " environment";
   sigset_t blocked;
   ::sigprocmask(SIG_BLOCK, nullptr, &blocked);

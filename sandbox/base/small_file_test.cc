@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status_matchers.h"
@@ -70,6 +71,14 @@ TEST_F(SmallFileTest, NamesTheFileInItsErrors) {
 }
 
 TEST_F(SmallFileTest, RefusesAFileAboveEightMebibytes) {
+  ASSERT_THAT(ReplaceFile(path_, "", Durability::kProcess), IsOk());
+  ASSERT_EQ(::truncate(path_.c_str(), 8 << 20), 0);
+  const absl::StatusOr<std::string> largest = ReadSmallFile(path_);
+  ASSERT_THAT(largest.status(), IsOk());
+  EXPECT_EQ(largest->size(), size_t{8} << 20);
+  ASSERT_EQ(::truncate(path_.c_str(), (8 << 20) + 1), 0);
+  EXPECT_THAT(ReadSmallFile(path_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_)));
   EXPECT_THAT(ReadSmallFile("/dev/zero").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("8 MiB")));
 }
