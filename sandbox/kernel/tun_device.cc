@@ -89,7 +89,6 @@ absl::Status RouteTheRestTo(const std::string& name,
               "add an address"));
   rtmsg route = {};
   route.rtm_family = own.ifa_family;
-  route.rtm_table = RT_TABLE_MAIN;
   route.rtm_type = RTN_UNICAST;
   // The largest metric, so that every other route wins.
   const uint32_t last = std::numeric_limits<uint32_t>::max();
