@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -203,6 +204,20 @@ TEST_F(CgroupFilesTest, CountsAnewWhenItIsRecycled) {
   EXPECT_EQ(usage.user_time_ns, 100'000u);
   EXPECT_EQ(usage.system_time_ns, 200'000u);
   EXPECT_EQ(*group_.CpuTime(), absl::Microseconds(300));
+}
+
+TEST_F(CgroupFilesTest, CountsOnWhenItIsMoved) {
+  Put("pids.current", "0\n");
+  Put("memory.current", "0\n");
+  PutCounters(4096, 1, 10, 20);
+  EXPECT_THAT(group_.Recycle(), IsOk());
+  PutCounters(5000, 3, 110, 220);
+  Cgroup moved;
+  moved = std::move(group_);
+  EXPECT_EQ(moved.Usage().oom_kills, 2u);
+  EXPECT_EQ(moved.Usage().user_time_ns, 100'000u);
+  EXPECT_EQ(*moved.CpuTime(), absl::Microseconds(300));
+  group_ = std::move(moved);
 }
 
 TEST_F(CgroupFilesTest, AllowsProcessesAgainAfterAKill) {

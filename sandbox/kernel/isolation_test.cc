@@ -1,9 +1,11 @@
 #include "sandbox/kernel/isolation.h"
 
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/landlock.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -69,6 +72,18 @@ TEST(IsolationTest, TriesLandlockWithoutAnEffectOnTheCaller) {
                 ? "signals and abstract sockets stay within the sandbox"
                 : entered.message());
   EXPECT_EQ(landlock.gap, "");
+}
+
+TEST(IsolationTest, ReportsAKernelWithoutLandlock) {
+  IsolationFeature landlock;
+  if (!tests::WithFailingCalls({SYS_landlock_create_ruleset}, EOPNOTSUPP, [&] {
+        landlock = Find(ProbeIsolation(), "landlock");
+      })) {
+    GTEST_SKIP() << "this host allows no filter";
+  }
+  EXPECT_FALSE(landlock.enforced);
+  EXPECT_FALSE(landlock.required);
+  EXPECT_THAT(landlock.detail, HasSubstr("landlock"));
 }
 
 TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {

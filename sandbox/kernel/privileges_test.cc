@@ -121,6 +121,20 @@ TEST_F(PrivilegesTest, RaisesNoLimitAboveThatOfTheHost) {
   }));
 }
 
+bool OomScoreIs(const char* value) {
+  const absl::StatusOr<std::string> score =
+      ReadSmallFile("/proc/self/oom_score_adj");
+  return score.ok() && *score == value;
+}
+
+TEST_F(PrivilegesTest, ReportsThatItMayNotComeBehindOthers) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return WriteSmallFile("/proc/self/oom_score_adj", "500").ok() &&
+           KeepOnly({}).ok() && !BecomeLateOomVictim().ok() &&
+           OomScoreIs("500\n");
+  }));
+}
+
 // Needs CAP_SYS_RESOURCE, which root may lack in a container.
 class OomVictimTest : public PrivilegesTest {
  protected:
@@ -131,12 +145,6 @@ class OomVictimTest : public PrivilegesTest {
     }
   }
 };
-
-bool OomScoreIs(const char* value) {
-  const absl::StatusOr<std::string> score =
-      ReadSmallFile("/proc/self/oom_score_adj");
-  return score.ok() && *score == value;
-}
 
 TEST_F(OomVictimTest, ComesBehindOthers) {
   EXPECT_TRUE(HoldsInChild([] {

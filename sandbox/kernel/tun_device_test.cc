@@ -11,11 +11,13 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -122,6 +124,29 @@ TEST(TunDeviceTest, HasAnAddressWithoutANetwork) {
     EXPECT_EQ(
         reinterpret_cast<sockaddr_in*>(&request.ifr_netmask)->sin_addr.s_addr,
         0xffffffffU);
+  });
+}
+
+TEST(TunDeviceTest, HasAnAddressThatNeedsNoDetectionOfDuplicates) {
+  WithDevice([](const UniqueFd&) {
+    ASSERT_THAT(RouteTheRestTo(kDevice, Bytes(AF_INET6, "2001:db8::1")),
+                IsOk());
+    // Each line has an address, the number of its device, the size of the
+    // prefix, the scope, flags (IFA_F_*) and the device, the numbers in hex.
+    std::ifstream lines(absl::StrCat("/proc/", ::getpid(), "/task/",
+                                     ::syscall(SYS_gettid), "/net/if_inet6"));
+    std::string address;
+    std::string number;
+    std::string prefix;
+    std::string scope;
+    unsigned flags = 0;
+    std::string device;
+    while (device != kDevice && lines >> address >> number >> prefix >> scope >>
+                                    std::hex >> flags >> device) {
+    }
+    EXPECT_EQ(address, "20010db8000000000000000000000001");
+    EXPECT_EQ(prefix, "80");
+    EXPECT_NE(flags & IFA_F_NODAD, 0U);
   });
 }
 
