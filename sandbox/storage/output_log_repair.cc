@@ -160,7 +160,8 @@ absl::StatusOr<uint64_t> FindRestEnd(const ChangedLog& log) {
   ASSIGN_OR_RETURN(
       uint64_t hole,
       FindHole(log, std::max(state.begin, log.log.place->window_size)));
-  if (state.gap_begin <= hole && hole < state.gap_end) {
+  // The hole of the gap may not have reached the disk.
+  if (state.gap_begin <= hole && hole <= state.gap_end) {
     ASSIGN_OR_RETURN(hole, FindHole(log, state.gap_end));
     // The whole tail is missing, so that there is no gap either.
     hole = hole == state.gap_end ? state.gap_begin : hole;

@@ -80,6 +80,24 @@ TEST_F(OutputLogRepairTest, CutsAllBytesIfOnlyLaterOnesReachedTheDisk) {
   EXPECT_EQ(State().end, 0u);
 }
 
+TEST_F(OutputLogRepairTest, HasNoGapIfTheDiskHasItsBytesAndNoOutputAfterIt) {
+  writer_.SetRetention(8192, Overflow::kHeadAndTail);
+  const std::string text(200'000, 'x');
+  ASSERT_THAT(writer_.Append(text.data(), text.size()), IsOk());
+  const OutputLogState before = writer_.state();
+  ASSERT_EQ(before.gap_begin, 4096u);
+  ASSERT_EQ(before.gap_end % 4096, 0u);
+  const UniqueFd rest(::open((path_ + ".out").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(rest.get(), text.data(), before.gap_end, 0),
+            static_cast<ssize_t>(before.gap_end));
+  ASSERT_EQ(::fallocate(rest.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(before.gap_end), 1 << 20),
+            0);
+  ASSERT_THAT(Cut(), IsOk());
+  EXPECT_EQ(State().gap_end, 0u);
+  EXPECT_EQ(State().end, 4096u);
+}
+
 TEST_F(OutputLogRepairTest, ChangesNothingWhenTheDiskFails) {
   ASSERT_THAT(writer_.Append("text", 4), IsOk());
   absl::Status cut;
