@@ -1,9 +1,11 @@
 #include "sandbox/storage/network_log.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -103,6 +105,39 @@ TEST_F(NetworkLogTest, ContinuesAfterAnEventThatTheDiskRefused) {
                                 HasSubstr("write " + directory_)));
   Append(log, "c");
   EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 a", "3 c"));
+}
+
+// Runs `function` while files have room for `more` bytes behind `size`.
+void WithLimit(size_t size, size_t more,
+               const std::function<void()>& function) {
+  rlimit before;
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {size + more, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  function();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+}
+
+TEST_F(NetworkLogTest, HidesNoEventBehindOneThatIsIncomplete) {
+  NetworkLog log = *NetworkLog::Create(directory_);
+  Append(log, "a");
+  const std::string path = directory_ + "/network.log";
+  const size_t size = ReadSmallFile(path)->size();
+  Event large;
+  large.set_host(std::string(1000, 'x'));
+  absl::Status refused;
+  WithLimit(size, 10, [&] { refused = log.Append(large); });
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("write " + directory_)));
+  EXPECT_EQ(ReadSmallFile(path)->size(), size);
+  // Nor if the disk does not let it go.
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_ftruncate}, EIO, [&] {
+    WithLimit(size, 10, [&] { refused = log.Append(large); });
+  }));
+  EXPECT_FALSE(refused.ok());
+  EXPECT_EQ(ReadSmallFile(path)->size(), size + 10);
+  Append(log, "d");
+  EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 a", "4 d"));
 }
 
 TEST_F(NetworkLogTest, BeginsAnewWhenItIsCreatedAgain) {
