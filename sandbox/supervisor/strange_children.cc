@@ -33,12 +33,6 @@ void BlockChildSignal() {
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
-StrangeChildren::~StrangeChildren() {
-  if (signals_.valid()) {
-    loop_->Unwatch(signals_.get());
-  }
-}
-
 absl::Status StrangeChildren::Watch() {
   // SA_NOCLDSTOP: a child that only stops sends no signal.
   struct sigaction action = {};
@@ -80,16 +74,20 @@ void StrangeChildren::Look() {
 }
 
 bool StrangeChildren::Decide(pid_t pid) {
-  if (!awaiting_ && suspect_ == pid) {
-    suspect_.reset();
+  if (awaiting_) {
+    return false;
+  }
+  if (suspect_ == pid) {
     return true;
   }
-  if (!awaiting_) {
-    awaiting_ = host_.await_starts([this] {
-      awaiting_ = false;
-      Look();
+  awaiting_ = host_.await_starts([this] {
+    awaiting_ = false;
+    Look();
+    if (!awaiting_) {
       suspect_.reset();
-    });
+    }
+  });
+  if (awaiting_) {
     suspect_ = pid;
   }
   return !awaiting_;

@@ -45,7 +45,6 @@ class StrangeChildren {
   // `loop` outlives this, and does not run after it.
   StrangeChildren(EventLoop* loop, Host host)
       : loop_(loop), host_(std::move(host)) {}
-  ~StrangeChildren();
   StrangeChildren(const StrangeChildren&) = delete;
   StrangeChildren& operator=(const StrangeChildren&) = delete;
 

@@ -122,6 +122,41 @@ TEST_F(StrangeChildrenTest, AreReapedThoughAnotherChildIsAlwaysBeingStarted) {
   EXPECT_TRUE(Gone(strange));
 }
 
+TEST_F(StrangeChildrenTest, AreReapedOneAfterTheOtherWhileOthersAreStarted) {
+  Watch();
+  starting_ = true;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 3; ++i) {
+    children.push_back(Start());
+    AwaitEnd(children.back());
+  }
+  RunLoop();
+  for (size_t i = 0; i < children.size(); ++i) {
+    EXPECT_FALSE(Gone(children[i]));
+    std::exchange(on_started_, nullptr)();
+    EXPECT_TRUE(Gone(children[i]));
+  }
+}
+
+TEST_F(StrangeChildrenTest, AreAwaitedAgainWhenTheyWereOnesOwnBefore) {
+  Watch();
+  starting_ = true;
+  const pid_t child = Start();
+  AwaitEnd(child);
+  RunLoop();
+  kept_ = child;
+  std::exchange(on_started_, nullptr)();
+  EXPECT_FALSE(Gone(child));
+  // A later child may get the same number.
+  kept_ = 0;
+  AwaitEnd(Start());
+  RunLoop();
+  EXPECT_EQ(awaited_, 2);
+  EXPECT_FALSE(Gone(child));
+  on_started_();
+  EXPECT_TRUE(Gone(child));
+}
+
 TEST_F(StrangeChildrenTest, AreLeftBehindOnesOwnThatOthersLookAfter) {
   Watch();
   kept_ = Start();
