@@ -50,21 +50,23 @@ void OomLog::Take(absl::string_view record) {
   }
 }
 
-bool MayBeOomVictim(pid_t pid, uint32_t first_id) {
-  OomLog log(pid, first_id);
-  const UniqueFd kmsg(
-      ::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+void OomLog::TakeAll(const UniqueFd& kmsg) {
   char record[kRecordSize];
-  while (kmsg.valid()) {
+  for (;;) {
     const ssize_t got = ::read(kmsg.get(), record, sizeof(record));
-    // EPIPE means that the oldest records were overwritten meanwhile.
-    if (got <= 0 && errno != EPIPE && errno != EINTR) {
-      break;
-    }
     if (got > 0) {
-      log.Take(absl::string_view(record, static_cast<size_t>(got)));
+      Take(absl::string_view(record, static_cast<size_t>(got)));
+    } else if (got == 0 || (errno != EPIPE && errno != EINTR)) {
+      // EPIPE means that the oldest records were overwritten meanwhile.
+      return;
     }
   }
+}
+
+bool MayBeOomVictim(pid_t pid, uint32_t first_id) {
+  OomLog log(pid, first_id);
+  log.TakeAll(UniqueFd(
+      ::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)));
   return log.MayBeVictim();
 }
 

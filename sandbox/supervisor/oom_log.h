@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
 
@@ -23,6 +24,9 @@ class OomLog {
   OomLog(pid_t pid, uint32_t first_id) : pid_(pid), first_id_(first_id) {}
 
   void Take(absl::string_view record);
+  // Takes all records that `kmsg` has now. It does not block, and each read(2)
+  // returns one record.
+  void TakeAll(const UniqueFd& kmsg);
 
   // Returns false if the log names other processes of the sandbox, and not this
   // one.

@@ -1,7 +1,12 @@
 #include "sandbox/supervisor/oom_log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
 namespace {
@@ -44,6 +49,25 @@ TEST(OomLogTest, AssumesAVictimIfTheLogNamesNobodyOfTheSandbox) {
   log.Take(
       ";Memory cgroup out of memory: Killed process x (sh) UID:1879114728");
   EXPECT_TRUE(log.MayBeVictim());
+}
+
+TEST(OomLogTest, TakesAllRecordsOfAFile) {
+  int ends[2];
+  // Each write(2) is a record.
+  ASSERT_EQ(::pipe2(ends, O_DIRECT | O_NONBLOCK | O_CLOEXEC), 0);
+  const UniqueFd records(ends[0]);
+  const UniqueFd writer(ends[1]);
+  for (const absl::string_view record : {kOfAnother, kOfTheSandbox}) {
+    ASSERT_EQ(::write(writer.get(), record.data(), record.size()),
+              static_cast<ssize_t>(record.size()));
+  }
+  OomLog bystander(7, kIds);
+  bystander.TakeAll(records);
+  EXPECT_FALSE(bystander.MayBeVictim());
+  OomLog without_records(7, kIds);
+  without_records.TakeAll(records);
+  without_records.TakeAll(UniqueFd());
+  EXPECT_TRUE(without_records.MayBeVictim());
 }
 
 TEST(OomLogTest, KnowsTheFirstAndTheLastUserOfTheSandbox) {
