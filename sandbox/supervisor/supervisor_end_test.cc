@@ -19,7 +19,19 @@ namespace sandbox {
 namespace {
 
 using Record = wire::ExecutionRecord;
-using SupervisorEndTest = SupervisorTest;
+class SupervisorEndTest : public SupervisorTest {
+ protected:
+  wire::Reply NextReply() {
+    wire::FromSupervisor message;
+    do {
+      if (!Receive(&message)) {
+        ADD_FAILURE() << "the supervisor is gone without a reply";
+        break;
+      }
+    } while (!message.has_reply());
+    return message.reply();
+  }
+};
 
 TEST_F(SupervisorEndTest, EndsWithItsServerBeforeASandboxIsCreated) {
   const pid_t init = AwaitChild("corral-init");
@@ -67,6 +79,46 @@ TEST_F(SupervisorEndTest, ReportsThatInitOrTheSpawnerDied) {
     records_.clear();
     SetUp();
   }
+}
+
+TEST_F(SupervisorEndTest, AllowsAHostOnceItsWayOutKnows) {
+  tests::NameServer names;
+  names.Set("api.example", {"127.0.0.1"});
+  tests::UpstreamServer upstream(tests::Echo);
+  ASSERT_EQ(Create([&](wire::SandboxSpec& spec) {
+              spec.mutable_egress()->add_name_servers(names.address());
+              spec.mutable_egress()->mutable_policy()->add_private_networks(
+                  "127.0.0.1");
+            }).failure(),
+            wire::Reply::NONE);
+  const pid_t process = AwaitChild("corral-egress");
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  wire::ToSupervisor allow;
+  allow.set_request_id(1000);
+  auto* const rule = allow.mutable_allow_hosts()->add_rules();
+  rule->set_host("api.example");
+  rule->add_ports(upstream.port());
+  rule->set_protocol(corral::egress::v1::Rule::TCP);
+  ASSERT_TRUE(server_.Send(allow).ok());
+  wire::ToSupervisor later;
+  later.set_request_id(1001);
+  later.mutable_signal()->set_execution_id("none");
+  ASSERT_TRUE(server_.Send(later).ok());
+  EXPECT_EQ(NextReply().request_id(), 1001u);
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  const wire::Reply allowed = NextReply();
+  EXPECT_EQ(allowed.request_id(), 1000u);
+  EXPECT_EQ(allowed.failure(), wire::Reply::NONE);
+  const std::string connect =
+      absl::StrCat("exec 3<>/dev/tcp/api.example/", upstream.port());
+  EXPECT_EQ(Run("e1", connect + " && echo a >&3 && read -r line <&3"), 0);
+  // The next process knows it, too.
+  ASSERT_EQ(::kill(process, SIGKILL), 0);
+  const pid_t next = AwaitChild("corral-egress", process);
+  EXPECT_EQ(Run("e2", absl::StrCat("until (", connect, "); do :; done")), 0);
+  // A process that hangs does not hold the end back.
+  EXPECT_EQ(::kill(next, SIGSTOP), 0);
+  EXPECT_EQ(End(), 7 << 8);
 }
 
 TEST_F(SupervisorEndTest, KeepsAWayOutByName) {

@@ -61,9 +61,10 @@ class SupervisorTest : public ::testing::Test {
   // sandbox, if there is one.
   int End() {
     if (created_) {
-      Ask([](wire::ToSupervisor& request) {
-        request.mutable_delete_sandbox();
-      });
+      EXPECT_EQ(Ask([](wire::ToSupervisor& request) {
+                  request.mutable_delete_sandbox();
+                }).failure(),
+                wire::Reply::NONE);
     }
     server_ = PacketSocket();
     int status = 0;
@@ -109,6 +110,7 @@ class SupervisorTest : public ::testing::Test {
         return message.reply();
       }
     }
+    ADD_FAILURE() << "the supervisor is gone without a reply";
     return wire::Reply();
   }
   wire::Reply Create(const std::function<void(wire::SandboxSpec&)>& fill =
