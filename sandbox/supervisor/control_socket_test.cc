@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
@@ -179,6 +181,35 @@ TEST_F(ControlSocketTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
     ASSERT_EQ(received.reply().request_id(), static_cast<uint64_t>(i));
   }
   EXPECT_TRUE(control_->idle());
+  // It no longer waits for room, which there is.
+  bool quiet = false;
+  loop_->WhenIdle([&quiet] { quiet = true; });
+  for (int turn = 0; turn < 5 && !quiet; ++turn) {
+    loop_->After(absl::ZeroDuration(), [this] { loop_->Stop(); });
+    loop_->Run();
+  }
+  EXPECT_TRUE(quiet);
+}
+
+// The descriptor of this process that listens.
+int Listener() {
+  for (int fd = 0;; ++fd) {
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    const int got =
+        ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+    if ((got == 0 && listens == 1) || fd == 1000) {
+      return fd;
+    }
+  }
+}
+
+TEST_F(ControlSocketTest, ForgetsItsSocketsAtItsEnd) {
+  ASSERT_THAT(control_->Listen(::testing::TempDir()), IsOk());
+  const int listener = Listener();
+  loop_->SetEvents(listener, EPOLLIN);
+  control_.reset();
+  EXPECT_DEATH(loop_->SetEvents(listener, 0), "is not watched");
 }
 
 TEST_F(ControlSocketTest, SendsALargeMessageOnceADescriptorIsFree) {

@@ -36,6 +36,7 @@ class InputChannelTest : public ::testing::Test {
     int fds[2];
     ASSERT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     command_.Reset(fds[0]);
+    sink_ = fds[1];
     channel_ =
         std::make_unique<InputChannel>(loop_.get(), UniqueFd(fds[1]), terminal);
   }
@@ -61,6 +62,8 @@ class InputChannelTest : public ::testing::Test {
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
   UniqueFd command_;
+  // Owned by channel_.
+  int sink_ = -1;
   std::unique_ptr<InputChannel> channel_;
   std::optional<absl::Status> answer_;
   wire::InputState state_;
@@ -204,6 +207,7 @@ TEST_F(InputChannelTest, AnswersWaitingCallsWhenItIsClosed) {
   channel_->Close();
   ASSERT_TRUE(answer_.has_value());
   EXPECT_TRUE(state_.closed());
+  EXPECT_DEATH(loop_->SetEvents(sink_, 0), "is not watched");
 }
 
 TEST_F(InputChannelTest, HoldsExactlyAsMuchAsItsBound) {

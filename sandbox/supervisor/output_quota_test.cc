@@ -40,6 +40,31 @@ TEST_F(OutputQuotaTest, TreatsAnExhaustedQuotaLikeAFullLog) {
   EXPECT_EQ(Log().state()->end, kRetained / 2);
 }
 
+// Drops what it is asked to drop.
+class PlayedLog final : public QuotaLog {
+ public:
+  uint64_t droppable_bytes() const override { return bytes_; }
+  void Trim(uint64_t bytes) override { bytes_ = bytes; }
+  void Resume() override {}
+
+ private:
+  uint64_t bytes_ = 1000;
+};
+
+TEST_F(OutputQuotaTest, AsksNothingOfALogThatIsReleased) {
+  Open(wire::STDOUT, Overflow::kDropOldest);
+  channel_->Close();
+  channel_->Settle();
+  channel_.reset();
+  PlayedLog log;
+  quota_->SetLimit(1000);
+  quota_->Add(&log);
+  quota_->Charge(1000);
+  quota_->MakeRoom(&log);
+  EXPECT_LT(log.droppable_bytes(), 1000u);
+  quota_->Remove(&log);
+}
+
 TEST_F(OutputQuotaTest, DropsTheOutputOfEndedExecutionsFirst) {
   quota_->SetLimit(kRetained);
   Open(wire::STDOUT, Overflow::kBlock);

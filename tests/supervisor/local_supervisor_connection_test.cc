@@ -3,6 +3,7 @@
 #include "sandbox/client/local_supervisor_connection.h"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -351,6 +352,21 @@ TEST_F(LocalSupervisorConnectionTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
   }
   // It no longer waits for room, which there is.
   AwaitIdle();
+}
+
+TEST_F(LocalSupervisorConnectionTest, ForgetsItsSocketWhenItsLoopDestroysIt) {
+  const std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
+  auto pair = PacketSocket::Pair();
+  const int socket = pair->first.fd();
+  auto connection = std::make_unique<LocalSupervisorConnection>(
+      loop.get(), std::this_thread::get_id(), std::move(pair->first),
+      &recorder_, &let_go_, [] {});
+  connection->Listen(process_.pidfd());
+  loop->Stop();
+  loop->Run();
+  loop->SetEvents(socket, EPOLLIN);
+  connection.reset();
+  EXPECT_DEATH(loop->SetEvents(socket, 0), "is not watched");
 }
 
 TEST_F(LocalSupervisorConnectionTest, DoesNothingOnceItsSupervisorIsLetGo) {

@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
@@ -78,6 +79,46 @@ TEST_F(LocalSupervisorLauncherTest, RunsACommandAndKeepsItsOutputAndItsEnd) {
   EXPECT_FALSE(end.exit().output_open());
   EXPECT_EQ(Output("e1", "stdout"), "out\n");
   EXPECT_EQ(Output("e1", "stderr"), "err\n");
+}
+
+TEST_F(LocalSupervisorLauncherTest,
+       AnswersEachCallOfASandboxWhoseSupervisorCannotBeStarted) {
+  Recorder recorder;
+  Outcome created;
+  std::unique_ptr<LocalSupervisorLauncher> launcher;
+  std::unique_ptr<SupervisorConnection> connection;
+  // No spare is started either: the launcher's threads are those of this one.
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_socketpair}, EMFILE, [&] {
+    launcher = LocalSupervisorLauncher::Create().value();
+    connection =
+        launcher->Create(sandbox_.spec(), &recorder, created.Callback());
+  }));
+  EXPECT_THAT(created.Wait(),
+              FailsWith(wire::Reply::SHORTAGE, HasSubstr("socketpair")));
+  EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+  Outcome outcomes[8];
+  connection->Start({}, outcomes[0].Callback());
+  connection->Signal({}, outcomes[1].Callback());
+  connection->Resize({}, outcomes[2].Callback());
+  connection->WriteInput(
+      {}, [done = outcomes[3].Callback()](absl::Status status,
+                                          const wire::InputState&) mutable {
+        done(std::move(status));
+      });
+  connection->AllowHosts({}, outcomes[4].Callback());
+  connection->MakeSockets(
+      [done = outcomes[5].Callback()](
+          const absl::StatusOr<std::vector<UniqueFd>>& sockets) mutable {
+        done(sockets.status());
+      });
+  connection->DeleteExecution("e1", outcomes[6].Callback());
+  connection->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                            outcomes[7].Callback());
+  connection->Acknowledge({});
+  for (Outcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.Wait(), FailsWith(wire::Reply::SUPERVISOR_GONE,
+                                          HasSubstr("no supervisor")));
+  }
 }
 
 TEST_F(LocalSupervisorLauncherTest, ReportsAtWhichStageAStartFailed) {
