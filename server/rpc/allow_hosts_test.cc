@@ -164,5 +164,11 @@ TEST_F(AllowHostsTest, DoesNotClaimThatNothingChangedWhenTheDiskFails) {
   EXPECT_EQ(GetBox().egress_rules_size(), 2);
 }
 
+TEST_F(AllowHostsTest, ReportsASandboxWhoseDirectoryIsGoneAsNotFound) {
+  CreateBox();
+  std::filesystem::remove_all(state_->SandboxPath("box"));
+  EXPECT_EQ(Reason(Allow(Hosts({"b.example"}))), "SANDBOX_NOT_FOUND");
+}
+
 }  // namespace
 }  // namespace server
