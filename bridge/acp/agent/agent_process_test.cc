@@ -5,8 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 
@@ -34,6 +39,16 @@ std::string ReadLine(int fd) {
 void AwaitEnd(const AgentProcess& agent) {
   pollfd ended = {agent.ended(), POLLIN, 0};
   ASSERT_EQ(::poll(&ended, 1, -1), 1);
+}
+
+// Makes a shell that the keeper takes for a server.
+constexpr char kCopyServer[] =
+    "cp --remove-destination \"$(readlink -f /bin/sh)\" "
+    "\"$TEST_TMPDIR/corrald\" && ";
+
+int CountFiles(const std::string& directory) {
+  const std::filesystem::directory_iterator files(directory);
+  return std::distance(begin(files), end(files));
 }
 
 absl::StatusOr<AgentProcess> Shell(const std::string& script) {
@@ -126,9 +141,9 @@ TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
   ASSERT_EQ(::pipe(alive), 0);
   const sandbox::UniqueFd reader(alive[0]);
   sandbox::UniqueFd writer(alive[1]);
-  auto agent = Shell(
-      "cp \"$(readlink -f /bin/sh)\" \"$TEST_TMPDIR/corrald\" && "
-      "(setsid \"$TEST_TMPDIR/corrald\" -c 'echo $$; kill -STOP $$' &)");
+  auto agent = Shell(absl::StrCat(
+      kCopyServer,
+      "(setsid \"$TEST_TMPDIR/corrald\" -c 'echo $$; kill -STOP $$' &)"));
   ASSERT_TRUE(agent.ok());
   const pid_t server = std::stoi(ReadLine(agent->output()));
   AwaitEnd(*agent);
@@ -138,6 +153,36 @@ TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
   EXPECT_EQ(::poll(&ended, 1, 0), 0);
   EXPECT_EQ(::kill(server, SIGKILL), 0);
   EXPECT_EQ(ReadAll(reader.get()), "");
+}
+
+TEST(AgentProcessTest, TerminatesNothingAfterTheAgentHasEnded) {
+  // The server is in the agent's process group, whose number another group may
+  // have by now.
+  auto agent = Shell(absl::StrCat(
+      kCopyServer,
+      "exec 3<&0; \"$TEST_TMPDIR/corrald\" -c "
+      "'echo up; read -r line; echo \"got $line\"' <&3 & exec sleep 0"));
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(ReadLine(agent->output()), "up\n");
+  AwaitEnd(*agent);
+  agent->Terminate();
+  EXPECT_EQ(agent->Finish(), 0);
+  ASSERT_EQ(::write(agent->input(), "it\n", 3), 3);
+  EXPECT_EQ(ReadAll(agent->output()), "got it\n");
+}
+
+TEST(AgentProcessTest, IsKeptByAProcessThatHoldsNoStreamOfItsOwner) {
+  auto agent = Shell("echo $PPID");
+  ASSERT_TRUE(agent.ok());
+  const pid_t keeper = std::stoi(ReadLine(agent->output()));
+  AwaitEnd(*agent);
+  // The socket and the signals.
+  EXPECT_EQ(CountFiles(absl::StrCat("/proc/", keeper, "/fd")), 2);
+  EXPECT_EQ(::getpgid(keeper), keeper);
+  std::string name;
+  std::getline(std::ifstream(absl::StrCat("/proc/", keeper, "/comm")), name);
+  EXPECT_EQ(name, "corral-keeper");
+  EXPECT_EQ(agent->Finish(), 0);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace bridge {
 // on the server. Not thread-safe.
 class PathMap {
  public:
-  // `text` is LOCAL=REMOTE, two absolute paths. Fails with InvalidArgument.
+  // `text` is LOCAL=REMOTE, two absolute paths. If a LOCAL is added twice, the
+  // first one counts. Fails with InvalidArgument.
   absl::Status Add(absl::string_view text);
 
   bool empty() const { return entries_.empty(); }

@@ -17,6 +17,21 @@ TEST(PathMapTest, MapsByTheLongestDirectory) {
   EXPECT_EQ(map.ToRemote("/usr"), "/remote/usr");
 }
 
+TEST(PathMapTest, MapsByTheFirstOfTwoEntriesForADirectory) {
+  PathMap map;
+  ASSERT_TRUE(map.Add("/w=/first").ok());
+  ASSERT_TRUE(map.Add("/w=/second").ok());
+  EXPECT_EQ(map.ToRemote("/w"), "/first");
+  EXPECT_EQ(map.ReplaceIn("/w/a"), "/first/a");
+}
+
+TEST(PathMapTest, ReplacesTheLongestPathInAText) {
+  PathMap map;
+  ASSERT_TRUE(map.Add("/w=/srv/w").ok());
+  ASSERT_TRUE(map.Add("/w/big=/mnt/big").ok());
+  EXPECT_EQ(map.ReplaceIn("/w/big/a /w/bigger"), "/mnt/big/a /srv/w/bigger");
+}
+
 TEST(PathMapTest, ReplacesWholePathsInATextOnly) {
   PathMap map;
   ASSERT_TRUE(map.Add("/w=/srv/w").ok());

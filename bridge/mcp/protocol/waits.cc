@@ -7,12 +7,13 @@ namespace bridge {
 namespace {
 
 using sandbox::MutexLock;
-using Clock = std::chrono::steady_clock;
 
 // Clients give a call up after 60 s without a sign of life.
 constexpr std::chrono::seconds kProgressInterval(15);
 
 }  // namespace
+
+Waits::Waits(std::function<Clock::time_point()> now) : now_(std::move(now)) {}
 
 Waits::~Waits() {
   std::list<Entry> entries;
@@ -48,7 +49,7 @@ bool Waits::Start(const std::string& id, Waiting wait, Callbacks callbacks) {
   Entry& entry = entries_.emplace_back();
   entry.id = id;
   entry.thread = std::thread(
-      [&entry, wait = std::move(wait), callbacks = std::move(callbacks)] {
+      [this, &entry, wait = std::move(wait), callbacks = std::move(callbacks)] {
         Run(&entry, wait, callbacks);
       });
   return true;
@@ -63,11 +64,12 @@ void Waits::Cancel(const std::string& id) {
   }
 }
 
-void Waits::Run(Entry* entry, const Waiting& wait, const Callbacks& callbacks) {
-  const auto begin = Clock::now();
+void Waits::Run(Entry* entry, const Waiting& wait,
+                const Callbacks& callbacks) const {
+  const auto begin = now_();
   auto reported = begin;
   const ToolResult result = wait([&] {
-    const auto now = Clock::now();
+    const auto now = now_();
     if (now - reported >= kProgressInterval && !entry->cancelled) {
       reported = now;
       callbacks.progress(static_cast<int>(

@@ -4,6 +4,7 @@
 #define BRIDGE_MCP_PROTOCOL_WAITS_H_
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <string>
@@ -19,12 +20,14 @@ namespace bridge {
 // Thread-safe.
 class Waits {
  public:
+  // `now` reads the clock for reports of progress, on the threads of the waits.
+  using Clock = std::chrono::steady_clock;
+  explicit Waits(std::function<Clock::time_point()> now = Clock::now);
   // Cancels all waits and joins their threads.
   ~Waits();
 
   struct Callbacks {
-    // Called now and then while the wait lasts, with the seconds since its
-    // begin.
+    // Called every 15 s while the wait lasts, with the seconds since its begin.
     std::function<void(int seconds)> progress;
     // Called with the result, once, unless the wait was cancelled.
     std::function<void(const ToolResult&)> done;
@@ -50,9 +53,9 @@ class Waits {
 
   // Joins the threads that have ended.
   void Reap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void Run(Entry* entry, const Waiting& wait,
-                  const Callbacks& callbacks);
+  void Run(Entry* entry, const Waiting& wait, const Callbacks& callbacks) const;
 
+  const std::function<Clock::time_point()> now_;
   sandbox::Mutex mutex_;
   // Entries do not move: their threads refer to them.
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);

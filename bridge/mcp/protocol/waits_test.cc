@@ -1,9 +1,12 @@
 #include "bridge/mcp/protocol/waits.h"
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "bridge/mcp/tools/tool_result.h"
 #include "gtest/gtest.h"
@@ -70,6 +73,44 @@ TEST(Waits, EndWhenNobodyWantsTheResultAnyMore) {
       callbacks));
   abandoned = true;
   over.get_future().wait();
+}
+
+TEST(Waits, ReportProgressEvery15SecondsUntilTheyAreCancelled) {
+  Waits::Clock::time_point now;
+  std::vector<int> reported;
+  Waits::Callbacks callbacks = Unexpected();
+  callbacks.progress = [&](int seconds) { reported.push_back(seconds); };
+  std::promise<void> over;
+  Waits waits([&] { return now; });
+  ASSERT_TRUE(waits.Start(
+      "1",
+      [&](const auto& is_cancelled) {
+        const auto pass = [&](int seconds) {
+          now += std::chrono::seconds(seconds);
+          return is_cancelled();
+        };
+        for (const int seconds : {0, 14, 1, 0, 16, 14, 1}) {
+          EXPECT_FALSE(pass(seconds));
+        }
+        waits.Cancel("1");
+        EXPECT_TRUE(pass(15));
+        over.set_value();
+        return ToolResult::Failure("cancelled");
+      },
+      callbacks));
+  over.get_future().wait();
+  EXPECT_EQ(reported, (std::vector<int>{15, 31, 46}));
+}
+
+TEST(Waits, GiveUpTheirPlaceWhenTheyAreOver) {
+  Waits waits;
+  for (size_t i = 0; i < Waits::kMaxWaits; ++i) {
+    ASSERT_TRUE(waits.Start(std::to_string(i), WaitForEver, Unexpected()));
+  }
+  waits.Cancel("1");
+  while (!waits.Start("more", WaitForEver, Unexpected())) {
+    std::this_thread::yield();
+  }
 }
 
 TEST(Waits, EndWithTheirOwner) {
