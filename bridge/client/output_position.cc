@@ -29,7 +29,7 @@ void OutputPosition::OpenExisting(const corral::v1::Execution& opened,
 absl::Status OutputPosition::Accept(const corral::v1::Chunk& chunk) {
   uint64_t& offset = offsets_[chunk.stream()];
   const bool undecided = undecided_.erase(chunk.stream()) > 0;
-  if (chunk.offset() != offset && !(undecided && chunk.offset() > offset)) {
+  if (undecided ? chunk.offset() < offset : chunk.offset() != offset) {
     return absl::DataLossError(absl::StrCat("the server sent output at offset ",
                                             chunk.offset(),
                                             " instead of offset ", offset));

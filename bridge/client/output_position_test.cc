@@ -74,6 +74,7 @@ TEST_F(OutputPositionTest, BeginsWithoutCursorsAtTheOldestByte) {
 
 TEST_F(OutputPositionTest, LetsTheFirstChunkBeginLaterThanTheOldestByte) {
   position_.OpenExisting(Opened(), {});
+  EXPECT_THAT(position_.Accept(Chunk(STDERR, 0, "at once")), IsOk());
   EXPECT_THAT(position_.Accept(Chunk(STDOUT, 120, "abc")), IsOk());
   EXPECT_EQ(position_.offsets().at(STDOUT), 123);
   EXPECT_THAT(position_.Accept(Chunk(STDOUT, 124, "x")),
@@ -106,6 +107,8 @@ TEST_F(OutputPositionTest, ReplacesTheCursorsOfARequest) {
   OutputPosition::Cursors cursors = Cursor(STDOUT, 1);
   position_.WriteTo(cursors);
   ASSERT_EQ(cursors.size(), 2);
+  EXPECT_EQ(cursors[0].stream(), STDOUT);
+  EXPECT_EQ(cursors[1].stream(), STDERR);
   EXPECT_EQ(cursors[0].offset(), 3);
   EXPECT_EQ(cursors[1].offset(), 0);
   position_.WriteTo(cursors, 2);

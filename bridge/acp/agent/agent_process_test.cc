@@ -156,6 +156,7 @@ TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
 }
 
 TEST(AgentProcessTest, TerminatesNothingAfterTheAgentHasEnded) {
+  ::signal(SIGPIPE, SIG_IGN);
   // The server is in the agent's process group, whose number another group may
   // have by now.
   auto agent = Shell(absl::StrCat(

@@ -68,6 +68,26 @@ TEST_F(OutputQueueTest, DoesNotBlockOnAReaderThatDoesNotRead) {
   EXPECT_EQ(read, all);
 }
 
+TEST_F(OutputQueueTest, WritesAtMost256KiBAtATime) {
+  constexpr int kPipeBytes = 1 << 20;
+  ASSERT_EQ(::fcntl(writer_.get(), F_SETPIPE_SZ, kPipeBytes), kPipeBytes);
+  queue_.Push(std::string(300 << 10, 'x'));
+  EXPECT_THAT(queue_.WriteTo(writer_.get()), IsOk());
+  EXPECT_EQ(queue_.size(), 44 << 10);
+}
+
+TEST_F(OutputQueueTest, ForgetsTheRestOfWhatItHasBegunToWrite) {
+  queue_.Push(std::string(1 << 20, 'x'));
+  EXPECT_THAT(queue_.WriteTo(writer_.get()), IsOk());
+  EXPECT_FALSE(queue_.empty());
+  queue_.Clear();
+  EXPECT_TRUE(queue_.empty());
+  Read();
+  queue_.Push("abc");
+  EXPECT_THAT(queue_.WriteTo(writer_.get()), IsOk());
+  EXPECT_EQ(Read(), "abc");
+}
+
 TEST_F(OutputQueueTest, FailsWhenTheReaderIsGone) {
   ::signal(SIGPIPE, SIG_IGN);
   reader_.Reset();

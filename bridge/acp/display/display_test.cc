@@ -154,6 +154,22 @@ TEST_F(DisplayTest, AttachesATerminalThatTheAgentDoesNotEmbed) {
   EXPECT_EQ(NextUpdate()["_meta"]["terminal_output"]["data"], "out");
 }
 
+TEST_F(DisplayTest, AttachesNoTerminalLateThatHasEndedOrIsForgotten) {
+  display_.OnInitialize(kZed);
+  Open("U");
+  display_.CloseSession("s");
+  Open();
+  display_.OnOutput("T", "out");
+  display_.OnEnded("T", {0, std::nullopt});
+  Update("tool_call", R"(,"kind":"execute","status":"in_progress")");
+  NextUpdate();
+  // Runs after the timers of the terminals.
+  bool later = false;
+  loop_.After(absl::Milliseconds(250), [&later] { later = true; });
+  RunUntil([&later] { return later; });
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
 TEST_F(DisplayTest, AttachesAShortCommandBeforeItsEndIsReported) {
   display_.OnInitialize("{}");
   Update("tool_call", R"(,"kind":"execute")");

@@ -148,10 +148,12 @@ struct HttpExchange {
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
             ->connect_fd;
     request.is_gone = [socket] { return HasHungUp(socket); };
-    socklen_t size = sizeof(request.client);
-    ::getpeername(socket, reinterpret_cast<sockaddr*>(&request.client), &size);
-    size = sizeof(request.server);
-    ::getsockname(socket, reinterpret_cast<sockaddr*>(&request.server), &size);
+    socklen_t client = sizeof(request.client);
+    socklen_t server = sizeof(request.server);
+    ::getpeername(socket, reinterpret_cast<sockaddr*>(&request.client),
+                  &client);
+    ::getsockname(socket, reinterpret_cast<sockaddr*>(&request.server),
+                  &server);
     std::optional<HttpResponse> refusal = service->Refuse(request);
     return refusal.has_value() ? Queue(connection, *std::move(refusal))
                                : MHD_YES;

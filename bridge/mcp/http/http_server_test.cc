@@ -160,6 +160,17 @@ TEST_F(HttpServerTest, SendsABodyInParts) {
   EXPECT_EQ(parts, 4);
 }
 
+TEST_F(HttpServerTest, WaitsForAClientThatWaits) {
+  std::atomic<bool> gone = true;
+  service_.answer = [&gone](const HttpRequest& request) {
+    gone = request.is_gone();
+    return HttpResponse();
+  };
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: a\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_FALSE(gone);
+}
+
 TEST_F(HttpServerTest, NoticesThatAClientIsGone) {
   service_.answer = [](const HttpRequest& request) {
     while (!request.is_gone()) {

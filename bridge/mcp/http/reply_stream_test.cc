@@ -47,8 +47,11 @@ TEST(ReplyStream, IsAbandonedWhenTheClientIsGone) {
 TEST(ReplyStream, IsAbandonedWhenItsReaderCloses) {
   const auto stream = std::make_shared<ReplyStream>([] { return false; });
   const auto call = ReplyStream::MakeChannel(stream, true);
+  call->Send("nobody has read it\n");
   stream->Close();
   EXPECT_TRUE(call->IsAbandoned());
+  call->Send("nobody reads it\n");
+  EXPECT_FALSE(stream->Read(kLong).line.has_value());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace {
 
 TEST(ReplaceLoneSurrogates, KeepsPairsAndAllOtherText) {
   const char* const kept[] = {R"({"a":"\ud83d\ude00\u00e9\\ud83d\n"})",
+                              R"("\ud000\uD7FF\ue000\uEFFF")",
                               "",
                               "{",
                               R"("\)",

@@ -191,6 +191,18 @@ TEST_F(RecorderTest, StopsByItselfWithoutOutput) {
   EXPECT_EQ(MetaOf(recording)["stopReason"], "inactivity");
 }
 
+TEST_F(RecorderTest, GoesOnForAsLongAsThereIsOutput) {
+  options_.inactivity_timeout = 0.1;
+  const Recording recording = recorder_.Start(options_).value();
+  Spin();
+  recorder_.OnOutput("t", 0, "a");
+  AwaitEnd();
+  // On a slow machine the output may have come too late.
+  if (!Events(recording.path).empty()) {
+    EXPECT_GE(MetaOf(recording)["durationMs"], 120);
+  }
+}
+
 TEST_F(RecorderTest, GoesOnForEverWithoutLimits) {
   options_.max_duration = 0;
   options_.inactivity_timeout = 0;
@@ -219,6 +231,18 @@ TEST_F(RecorderTest, ShortensIdleTimesBetweenEvents) {
   EXPECT_GE(events[2][0], events[1][0]);
   EXPECT_LE(events[1][0].get<double>() - first, 0.0015);
   EXPECT_LE(events[2][0].get<double>() - first, 0.0025);
+}
+
+TEST_F(RecorderTest, ShortensTheIdleTimeAfterTheFirstScreen) {
+  options_.idle_time_limit = 0.001;
+  options_.first = {"t", 90, 30, "<screen>", 0, [](uint64_t) { return ""; }};
+  const Recording recording = recorder_.Start(options_).value();
+  Spin();
+  recorder_.OnOutput("t", 0, "a");
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  const std::vector<OrderedJson> events = Events(recording.path);
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_LE(events[1][0].get<double>(), 0.0015);
 }
 
 TEST_F(RecorderTest, KeepsIdleTimesWithoutALimit) {
