@@ -172,7 +172,6 @@ void SessionSandbox::Revive() {
                                ? found->state() == corral::v1::Sandbox::READY
                                : !absl::IsNotFound(found.status());
         if (!lives && self->name_ == name) {
-          self->GiveUp(name);
           self->Create();
         }
       });

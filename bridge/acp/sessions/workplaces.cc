@@ -116,7 +116,7 @@ Workplaces::Places Workplaces::PlacesOf(const std::string& session_id,
   for (size_t i = 0; i < wanted.size(); ++i) {
     const auto covers = [&](const std::string& other) {
       const size_t j = &other - wanted.data();
-      return i != j && IsIn(wanted[i], other) && (wanted[i] != other || j < i);
+      return IsIn(wanted[i], other) && (wanted[i] != other || j < i);
     };
     if (std::none_of(wanted.begin(), wanted.end(), covers)) {
       places.further.push_back(wanted[i]);

@@ -303,7 +303,9 @@ TEST_F(WorkplacesTest, LendsEveryDirectoryReadOnlyIfToldSo) {
 
 TEST_F(WorkplacesTest, NormalizesPaths) {
   EXPECT_EQ(NormalizePath("/"), "/");
+  EXPECT_EQ(NormalizePath("//"), "/");
   EXPECT_EQ(NormalizePath("//a"), "/a");
+  EXPECT_EQ(NormalizePath("///a//b/"), "/a/b");
   EXPECT_EQ(NormalizePath("/a/../.."), "/");
   EXPECT_EQ(NormalizePath("/a/b/."), "/a/b");
 }

@@ -10,9 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "bridge/jsonrpc/json.h"
 #include "bridge/mcp/protocol/mcp_server.h"
+#include "bridge/mcp/protocol/waits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/mutex.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
 #include "tests/text_file.h"
 
 namespace bridge {
@@ -221,6 +224,41 @@ TEST_F(GatedCallsTest, WritesWhoDecided) {
         R"("allowed":true,"by":"user, for the session")"}) {
     EXPECT_THAT(log, HasSubstr(by));
   }
+}
+
+TEST_F(GatedCallsTest, RefusesACallWhenTooManyQuestionsWait) {
+  Make("otherwise: ASK");
+  Initialize(kCanAsk);
+  for (size_t i = 0; i < Waits::kMaxWaits; ++i) {
+    Run();
+    EXPECT_EQ(channel_->Take()["method"], "elicitation/create");
+  }
+  Run();
+  EXPECT_EQ(Text(), "Error: not run: too many calls wait already");
+}
+
+TEST(WaitingCallsTest, AreRefusedWhenTooManyWait) {
+  tests::FakeServer fake([](tests::FakeExecution& shell) { shell.Hang(); });
+  TerminalsOptions options;
+  options.sandbox.server.server = fake.address();
+  options.shell.shell = "sh";
+  Recorder recorder(80, 24);
+  Terminals terminals(options, &recorder);
+  Tools tools(&terminals, &recorder);
+  ToolGate gate(GateRules(), AuditLog(), "/bin/bash");
+  const auto channel = std::make_shared<Messages>();
+  McpServer server(&tools, &gate);
+  for (size_t id = 0; id <= Waits::kMaxWaits; ++id) {
+    server.Receive(
+        absl::StrCat(R"({"jsonrpc":"2.0","id":)", id,
+                     R"(,"method":"tools/call","params":{"name":"wait",)"
+                     R"("arguments":{"text":"none","timeoutMs":600000}}})"),
+        channel);
+  }
+  const OrderedJson refusal = channel->Take();
+  EXPECT_EQ(refusal["id"], Waits::kMaxWaits);
+  EXPECT_EQ(refusal["result"]["content"][0]["text"],
+            "Error: too many calls wait already");
 }
 
 TEST_F(GatedCallsTest, EndsAQuestionWhoseCallIsCancelled) {
