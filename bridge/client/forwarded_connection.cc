@@ -82,7 +82,6 @@ void ForwardedConnection::OnDataEnd() {
 void ForwardedConnection::OnWritten() { pump_->OnWritten(); }
 
 void ForwardedConnection::OnOver(const grpc::Status& status) {
-  stream_.reset();
   if (state_ != State::kConnecting) {
     Finish(status);
     return;

@@ -70,6 +70,29 @@ TEST(OutputReaderTest, ContinuesAtItsOffsetWhenTheServerIsRestarted) {
   restart.join();
 }
 
+TEST(OutputReaderTest, ContinuesWithAStreamThatWasEmptyBeforeTheRestart) {
+  FakeServer server([](FakeExecution& command) {
+    command.Print("out");
+    command.ReadInput(1);
+    command.Write(corral::v1::STDERR, "err");
+  });
+  const auto connection = Connect(server);
+  auto run = RunRequest();
+  run.mutable_command()->set_stdin(true);
+  OutputReader reader(*connection, run);
+  EXPECT_TRUE(reader.Next().ok());  // opened
+  EXPECT_EQ((*reader.Next())->chunk().data(), "out");
+  server.Stop();
+  std::thread restart([&server] {
+    server.Start();
+    TypeOneByte(server);
+  });
+  absl::Status status;
+  EXPECT_EQ(ReadAll(reader, &status), "err");
+  EXPECT_THAT(status, IsOk());
+  restart.join();
+}
+
 TEST(OutputReaderTest, StartsACommandOnceWhenTheAnswerIsLost) {
   FakeServer server([](FakeExecution& command) { command.Print("once"); });
   const auto connection = Connect(server);

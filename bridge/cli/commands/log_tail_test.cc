@@ -1,8 +1,15 @@
 #include "bridge/cli/commands/log_tail.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
+#include "bridge/client/call.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/resource_name.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_execution.h"
+#include "tests/fakes/fake_server.h"
 
 namespace bridge {
 namespace {
@@ -41,6 +48,74 @@ TEST(LineCounterTest, CountsEmptyLines) {
   EXPECT_EQ(Tail("a\n\n\n", 2, 2), "\n\n");
   EXPECT_EQ(Tail("\n", 1, 2), "\n");
   EXPECT_EQ(Tail("", 1, 2), "");
+}
+
+// A command whose standard output is `text`.
+class FindTailTest : public ::testing::Test {
+ protected:
+  void Start(const std::string& text) {
+    client::ConnectOptions options;
+    options.server = server_.address();
+    connection_ = *client::Connection::Open(options);
+    corral::v1::CreateSandboxRequest sandbox;
+    sandbox.set_parent(client::kTenant);
+    corral::v1::StartExecutionRequest request;
+    request.set_parent(
+        client::Call(*connection_,
+                     &corral::v1::SandboxService::StubInterface::CreateSandbox,
+                     sandbox)
+            ->name());
+    request.mutable_command()->add_argv(text);
+    request.mutable_command()->mutable_output()->set_overflow(
+        corral::v1::OutputPolicy::BLOCK);
+    name_ = client::Call(
+                *connection_,
+                &corral::v1::ExecutionService::StubInterface::StartExecution,
+                request)
+                ->name();
+    server_.FindExecution(name_)->WaitForOutput(corral::v1::STDOUT,
+                                                text.size());
+    state_.set_stream(corral::v1::STDOUT);
+    state_.set_end_offset(text.size());
+  }
+
+  uint64_t Find(uint64_t lines) {
+    return FindTail(*connection_, name_, state_, lines).value();
+  }
+
+  tests::FakeServer server_{[](tests::FakeExecution& command) {
+    command.Print(command.command().argv(0));
+  }};
+  std::unique_ptr<client::Connection> connection_;
+  std::string name_;
+  corral::v1::StreamState state_;
+};
+
+TEST_F(FindTailTest, ReadsBackwardsInPieces) {
+  std::string text;
+  for (int i = 0; i < 150'000; ++i) {
+    text += "x\n";
+  }
+  Start(text);
+  EXPECT_EQ(Find(0), 300'000);
+  EXPECT_EQ(Find(1), 299'998);
+  EXPECT_EQ(Find(140'000), 20'000);
+  EXPECT_EQ(Find(200'000), 0);
+}
+
+TEST_F(FindTailTest, BeginsAboveAGap) {
+  Start("aa\nbb\ncc\n");
+  state_.set_gap_begin_offset(1);
+  state_.set_gap_end_offset(6);
+  EXPECT_EQ(Find(1), 6);
+  EXPECT_EQ(Find(3), 6);
+}
+
+TEST_F(FindTailTest, BeginsWithTheOldestByteIfSomeHaveExpiredMeanwhile) {
+  Start("aa\nbb\ncc\n");
+  server_.FindExecution(name_)->Acknowledge(corral::v1::STDOUT, 4);
+  EXPECT_EQ(Find(1), 6);
+  EXPECT_EQ(Find(3), 4);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "bridge/gate/audit_log.h"
 #include "bridge/gate/gate_rules.h"
 #include "bridge/jsonrpc/json.h"
@@ -101,6 +102,9 @@ TEST_F(EndpointTest, ServesSessionsFromInitializeToDelete) {
 TEST_F(EndpointTest, EndsSessionsThatNobodyUses) {
   const std::string session = Begin();
   sessions_.EndUnused(absl::Now() - absl::Minutes(1));
+  const absl::Time before = absl::Now();
+  EXPECT_EQ(StatusOf(PostMethod("ping"), session), 200);
+  sessions_.EndUnused(before);
   EXPECT_EQ(StatusOf(PostMethod("ping"), session), 200);
   sessions_.EndUnused(absl::Now() + absl::Minutes(1));
   EXPECT_EQ(StatusOf(PostMethod("ping"), session), 404);
