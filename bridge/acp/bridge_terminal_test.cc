@@ -68,9 +68,11 @@ TEST_F(BridgeTest, ReportsWhyACommandDidNotStart) {
 TEST_F(BridgeTest, KeepsTheTerminalAfterAKill) {
   const std::string terminal = Terminal("hang");
   AskUntil(terminal, "started\n");
+  EXPECT_TRUE(bridge_->IsAwaitingEnds());
   EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
   EXPECT_EQ(Ask("wait_for_exit", terminal)["result"],
             (Json{{"exitCode", nullptr}, {"signal", "SIGTERM"}}));
+  EXPECT_FALSE(bridge_->IsAwaitingEnds());
   const Json output = Ask("output", terminal);
   EXPECT_EQ(output["result"]["output"], "started\n");
   EXPECT_EQ(output["result"]["exitStatus"]["signal"], "SIGTERM");

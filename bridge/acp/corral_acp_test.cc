@@ -29,6 +29,7 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr char kProgram[] = "bridge/acp/corral_acp_under_test";
 
@@ -176,6 +177,23 @@ TEST(CorralAcpTest, PassesOnWhatTheAgentWroteBeforeItEnded) {
   CorralAcp program({"--", "sh", "-c", "echo one; printf two; exit 3"});
   EXPECT_EQ(program.ReadOutput(), "one\ntwo");
   EXPECT_EQ(program.Wait(), 3);
+}
+
+TEST(CorralAcpTest, PassesOnTheLastLineOfAnAgentThatHasClosedItsOutput) {
+  CorralAcp program({"--", "sh", "-c",
+                     "printf last; exec >&-; echo closed >&2; read -r line; "
+                     "echo \"got $line\" >&2; read -r line"});
+  const auto await = [&program](const char* text) {
+    while (!absl::StrContains(program.ReadError(), text)) {
+      std::this_thread::yield();
+    }
+  };
+  await("closed");
+  program.Write("{}\n");
+  await("got {}");
+  // A batch, which is answered at once.
+  program.Write("[]\n");
+  EXPECT_THAT(program.ReadLine(), StartsWith("last{"));
 }
 
 TEST(CorralAcpTest, DoesNotWaitForAChildThatHoldsTheAgentsOutput) {

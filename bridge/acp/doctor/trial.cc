@@ -64,7 +64,6 @@ absl::StatusOr<std::string> OutputOf(client::Connection& connection,
   corral::v1::ReadOutputRequest request;
   request.set_name(execution.name());
   request.set_stream(stream);
-  request.set_tail(true);
   ASSIGN_OR_RETURN(
       const corral::v1::ReadOutputResponse read,
       client::Call(connection, &ExecutionService::StubInterface::ReadOutput,
