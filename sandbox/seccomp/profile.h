@@ -140,7 +140,7 @@ inline constexpr const char* kAllowed[] = {
     "membarrier",    // liburcu, .NET
     "memfd_create",  // Chromium, JIT compilers
     "memfd_secret",  // libraries keep keys in it
-    "mincore",       // tells of files that it may write only
+    "mincore",       // shows pages of files that it may write only
     "mkdir",
     "mkdirat",
     "mknod",  // FIFOs; devices need a capability

@@ -41,7 +41,7 @@ void AwaitEnd(const AgentProcess& agent) {
   ASSERT_EQ(::poll(&ended, 1, -1), 1);
 }
 
-// Makes a shell that the keeper takes for a server.
+// Makes a shell that looks like a server to the keeper.
 constexpr char kCopyServer[] =
     "cp --remove-destination \"$(readlink -f /bin/sh)\" "
     "\"$TEST_TMPDIR/corrald\" && ";

@@ -20,8 +20,9 @@ namespace bridge {
 // Thread-safe.
 class Waits {
  public:
-  // `now` reads the clock for reports of progress, on the threads of the waits.
   using Clock = std::chrono::steady_clock;
+
+  // `now` reads the clock for reports of progress, on the threads of the waits.
   explicit Waits(std::function<Clock::time_point()> now = Clock::now);
   // Cancels all waits and joins their threads.
   ~Waits();
