@@ -39,6 +39,12 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return {std::istream_iterator<pid_t>(file), {}};
 }
 
+void AwaitNoBusySupervisor(const Corrald& server) {
+  while (!server.BusySupervisors().empty()) {
+    absl::SleepFor(kPollInterval);
+  }
+}
+
 mode_t ModeOf(const std::string& path) {
   struct stat info = {};
   EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
@@ -266,9 +272,7 @@ TEST_F(ServerTest, ReportsLostCommandsAfterInitOrSpawnerDied) {
       }
       ::kill(pid, SIGKILL);
       if (!seen) {
-        while (!server_.BusySupervisors().empty()) {
-          absl::SleepFor(kPollInterval);
-        }
+        AwaitNoBusySupervisor(server_);
         ASSERT_NO_FATAL_FAILURE(server_.Start());
         client_ = std::make_unique<Client>(server_.Connect());
       }
@@ -277,6 +281,7 @@ TEST_F(ServerTest, ReportsLostCommandsAfterInitOrSpawnerDied) {
       EXPECT_FALSE(lost.has_exit());
       EXPECT_EQ(lost.loss().cause(), corral::v1::Loss::SANDBOX_FAILED);
       client_->DeleteSandbox(sandbox);
+      AwaitNoBusySupervisor(server_);
     }
   }
 }
