@@ -71,7 +71,7 @@ absl::Status ApplyFlags(const Flags& flags, ServerConfig* config) {
     config->set_idle_exit_seconds(*flags.idle_exit_seconds);
   }
   if (flags.on_shutdown.has_value()) {
-    ServerConfig::OnShutdown what = ServerConfig::END_SANDBOXES;
+    ServerConfig::OnShutdown what;
     if (!ServerConfig::OnShutdown_Parse(*flags.on_shutdown, &what)) {
       return absl::InvalidArgumentError(
           absl::StrCat("--on-shutdown: value \"", *flags.on_shutdown,

@@ -42,7 +42,7 @@ void Recovery::AfterReading(absl::AnyInvocable<void()> function) {
 
 bool Recovery::FinishReading() {
   std::vector<absl::AnyInvocable<void()>> after;
-  bool merges = false;
+  bool merges;
   {
     MutexLock lock(&mutex_);
     if (phase_ != Phase::kReading) {

@@ -185,7 +185,7 @@ void Sandbox::AwaitReady(Done ready) {
 void Sandbox::AwaitKnown(Done known) {
   const std::function<void(const absl::Status&)> answer =
       FirstOf(std::move(known));
-  bool waits = false;
+  bool waits;
   {
     MutexLock lock(&mutex_);
     waits = state_.state() == State::kRecovering;
@@ -255,9 +255,9 @@ void Sandbox::Delete(Cause cause, Done done) {
   }
   if (done != nullptr) {
     done(absl::OkStatus());
-    return;
+  } else {
+    Handle(Event::kDeletionRequested, cause);
   }
-  Handle(Event::kDeletionRequested, cause);
 }
 
 void Sandbox::OnFilesRemoved() { Handle(Event::kFilesRemoved); }

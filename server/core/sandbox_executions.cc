@@ -206,7 +206,7 @@ void Sandbox::DeleteExecution(const std::string& id, Done done) {
     done(ExecutionNotFound(NameOf(id).ToString()));
     return;
   }
-  bool first = false;
+  bool first;
   {
     MutexLock lock(&mutex_);
     first = execution_deletions_.Add(id, std::move(done));

@@ -238,7 +238,7 @@ void Sandbox::EndRecovery() {
 void Sandbox::SettleFailure() {
   const auto known = StateDirectory::ReadFailure(spec_.directory());
   wire::SandboxEnd why;
-  bool as_asked = false;
+  bool as_asked;
   {
     MutexLock lock(&mutex_);
     if (known.has_value()) {
@@ -257,7 +257,7 @@ void Sandbox::SettleFailure() {
 
 absl::Status Sandbox::EndWithoutSupervisor() {
   std::shared_ptr<sandbox::SupervisorConnection> dropped;
-  bool as_asked = false;
+  bool as_asked;
   {
     MutexLock lock(&mutex_);
     dropped.swap(supervisor_);

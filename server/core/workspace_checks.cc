@@ -42,7 +42,7 @@ class Result {
 
 void WorkspaceChecks::Run(const std::string& sandbox, const std::string& path,
                           bool read_only, Done done) {
-  bool admitted = false;
+  bool admitted;
   {
     sandbox::MutexLock lock(&mutex_);
     admitted = checks_ < kMaxChecks;
