@@ -47,7 +47,7 @@ void DiskReads::Stop() {
 void DiskReads::Work() {
   while (true) {
     std::string key;
-    Job job;
+    Job job;  // destroyed without the lock
     {
       MutexLock lock(&mutex_);
       mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -63,7 +63,6 @@ void DiskReads::Work() {
       jobs.pop_front();
     }
     job();
-    job = nullptr;  // destroys what it owns without the lock
     MutexLock lock(&mutex_);
     if (jobs_[key].empty()) {
       jobs_.erase(key);

@@ -1,6 +1,7 @@
 #include "server/core/disk_reads.h"
 
 #include <future>
+#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -87,6 +88,14 @@ TEST(DiskReadsTest, StopRunsWhatWasGivenAndDropsWhatComesLater) {
   reads.Run("box", [&order] { order += "late"; });
   reads.Stop();
   EXPECT_EQ(order.find("late"), std::string::npos);
+}
+
+TEST(DiskReadsTest, KeepsNothingOfAJobThatComesAfterItsStop) {
+  DiskReads reads(1);
+  reads.Stop();
+  const auto owned = std::make_shared<int>(0);
+  reads.Run("box", [owned] {});
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 }  // namespace
