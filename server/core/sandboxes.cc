@@ -82,7 +82,10 @@ Sandboxes::Sandboxes(const Environment& environment, const Options& options)
 std::shared_ptr<Retention> Sandboxes::MakeRetention() {
   const auto find = [this](const std::string& name) {
     const auto parts = ExecutionName::Parse("name", name);
-    return std::make_pair(registry_.Find(parts->sandbox().id()), parts->id());
+    // Only a leftover has no valid id: see RemoveLeftover().
+    return parts.ok() ? std::make_pair(registry_.Find(parts->sandbox().id()),
+                                       parts->id())
+                      : std::make_pair(std::shared_ptr<Sandbox>(), name);
   };
   Retention::Executions executions;
   executions.in_use = [find](const std::string& name) {
