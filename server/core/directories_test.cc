@@ -1,5 +1,8 @@
 #include "server/core/directories.h"
 
+#include <sys/syscall.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -8,12 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 using ::tests::IsOk;
@@ -49,6 +54,25 @@ TEST_F(DirectoriesTest, RenamesADirectoryWhoseRemovalBegins) {
   EXPECT_EQ(RemovedPath(RemovedPath(box_)), RemovedPath(box_));
   EXPECT_THAT(RemoveDirectory(RemovedPath(box_)), IsOk());
   EXPECT_THAT(ListDirectory(path_).value(), SizeIs(0));
+}
+
+TEST_F(DirectoriesTest, ReportWhatTheyCannotRemove) {
+  absl::Status refused;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink, SYS_unlinkat, SYS_rmdir},
+                                      EIO,
+                                      [&] { refused = RemoveTree(box_); }));
+  EXPECT_THAT(refused, Not(IsOk()));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(box_));
+  EXPECT_THAT(RemoveTree(box_), IsOk());
+  EXPECT_THAT(ListDirectory(path_).value(), SizeIs(0));
+}
+
+TEST_F(DirectoriesTest, ReportThatARemovalCannotBegin) {
+  // No directory can be renamed to a file.
+  std::ofstream(RemovedPath(box_)) << "x";
+  EXPECT_THAT(RemoveDirectory(box_), Not(IsOk()));
+  EXPECT_THAT(ListDirectory(box_).value(),
+              UnorderedElementsAre("executions", "file"));
 }
 
 TEST_F(DirectoriesTest, RemovesWhatAnEarlierRemovalLeft) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/core/sandbox.h"
@@ -87,6 +88,29 @@ TEST_F(SandboxDeletionTest, ADeletionWithoutASupervisorWaitsForItsEnd) {
   sandbox_->OnGone(Killed());
   AwaitLanes();
   EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+}
+
+TEST_F(SandboxDeletionTest, AnswersCallersOfItsCreationBeforeItsFilesAreGone) {
+  Make();
+  Answers ready;
+  sandbox_->AwaitReady(Into(&ready));
+  Attach();
+  Delete();
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+  EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
+}
+
+TEST_F(SandboxDeletionTest, LosesACommandThatRanThoughOnlyItsStartWasWritten) {
+  MakeReady();
+  StartOk("job");
+  WriteStart("job");
+  Delete();
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), corral::v1::Execution::LOST);
 }
 
 TEST_F(SandboxDeletionTest, ADeletionReadsNoRecordsIfNothingRuns) {

@@ -91,6 +91,7 @@ TEST_F(SandboxExecutionsTest, TwoDeletionsAskTheSupervisorOnce) {
   DeleteExecution("job");
   DeleteExecution("job");
   EXPECT_THAT(requests_.deletions, SizeIs(1));
+  EXPECT_EQ(timers_.size(), 0) << "nothing is waited for but the supervisor";
   EXPECT_THAT(deletions_, IsEmpty());
   AnswerDeletion(absl::OkStatus());
   EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus(), absl::OkStatus()));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -16,6 +17,7 @@
 #include "server/core/retention.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_fixture.h"
+#include "server/runtime/heap_trim.h"
 
 namespace server {
 namespace {
@@ -27,6 +29,12 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 using SandboxRetentionTest = SandboxFixture;
+
+// Notices nothing; it only keeps an execution.
+class Keeper : public ExecutionWatcher {
+ public:
+  void OnChange() override {}
+};
 
 TEST_F(SandboxRetentionTest, ADeletedExecutionCountsNoMoreInTheServer) {
   MakeReady();
@@ -86,15 +94,11 @@ TEST_F(SandboxRetentionTest, RemovesNoCommandThatRuns) {
 }
 
 TEST_F(SandboxRetentionTest, KeepsAnExecutionThatIsStreamedOrAwaited) {
-  class Watcher : public ExecutionWatcher {
-   public:
-    void OnChange() override {}
-  };
   wire::SandboxSpec spec;
   spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
   MakeReady(spec);
   StartOk("job");
-  auto watcher = std::make_shared<Watcher>();
+  auto watcher = std::make_shared<Keeper>();
   sandbox_->FindExecution("job")->Watch(watcher);
   Report("job", wire::ExecutionRecord::EXITED);
   timers_.Advance(Retention::kRetry);
@@ -128,6 +132,87 @@ TEST_F(SandboxRetentionTest, ALostExecutionCountsToo) {
   AwaitLanes();
   EXPECT_EQ(sandbox_->execution_count(), 0);
   EXPECT_FALSE(std::filesystem::exists(absl::StrCat(path_, "/executions/job")));
+}
+
+TEST_F(SandboxRetentionTest, KeepsAnExecutionWithTheIdOfADeletedOneAsLong) {
+  wire::SandboxSpec spec;
+  spec.set_max_ended_executions(10);
+  spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+  MakeReady(spec);
+  StartOk("job");
+  Report("job", wire::ExecutionRecord::EXITED);
+  DeleteExecution("job");
+  AnswerDeletion(absl::OkStatus());
+  timers_.Advance(absl::Minutes(30));
+  StartOk("job");
+  Report("job", wire::ExecutionRecord::EXITED);
+  timers_.Advance(absl::Minutes(59));
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  timers_.Advance(absl::Minutes(1));
+  EXPECT_THAT(requests_.deletions, SizeIs(1));
+}
+
+class SandboxRetentionOrderTest : public SandboxFixture {
+ protected:
+  // Starts "job" in a sandbox that keeps no ended execution. The caller of the
+  // start watches it as soon as it is answered.
+  void StartWatched() {
+    wire::SandboxSpec spec;
+    spec.set_max_ended_executions(0);
+    spec.set_max_ended_age_ns(absl::ToInt64Nanoseconds(absl::Hours(1)));
+    MakeReady(spec);
+    sandbox_->Start({"job", corral::v1::Command(), {}},
+                    [this](const absl::StatusOr<Sandbox::ExecutionPtr>& job) {
+                      (*job)->Watch(keeper_);
+                    });
+  }
+
+  const std::shared_ptr<Keeper> keeper_ = std::make_shared<Keeper>();
+};
+
+TEST_F(SandboxRetentionOrderTest, TheCallerOfAStartGetsAnExecutionThatEnded) {
+  StartWatched();
+  Report("job", wire::ExecutionRecord::EXITED);
+  EXPECT_THAT(requests_.deletions, IsEmpty());
+  EXPECT_EQ(Get("job").state(), Execution::EXITED);
+}
+
+TEST_F(SandboxRetentionOrderTest, TheCallerOfAStartGetsAnExecutionThatIsLost) {
+  StartWatched();
+  WriteStart("job");
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::LOST);
+}
+
+// Each ends as the last of the executions after which the heap is trimmed.
+class SandboxHeapTest : public SandboxFixture {
+ protected:
+  SandboxHeapTest() {
+    for (int i = 1; i < HeapTrim::kRecords; ++i) {
+      heap_.OnFreed();
+    }
+    MakeReady();
+    StartOk("job");
+  }
+};
+
+TEST_F(SandboxHeapTest, ADeletedExecutionCounts) {
+  DeleteExecution("job");
+  EXPECT_EQ(timers_.size(), 0);
+  AnswerDeletion(absl::OkStatus());
+  EXPECT_EQ(timers_.size(), 1);
+}
+
+TEST_F(SandboxHeapTest, AnExecutionOfADeletedSandboxCounts) {
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_EQ(timers_.size(), 0);
+  sandbox_->OnFilesRemoved();
+  EXPECT_EQ(timers_.size(), 1);
 }
 
 class ServerRetentionTest : public SandboxFixture {

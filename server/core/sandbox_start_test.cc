@@ -1,5 +1,7 @@
 // The starts of a sandbox's executions.
 
+#include <chrono>
+#include <future>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +27,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+// Longer than anything lasts here, on the clock of the test.
+constexpr absl::Duration kLong = absl::Hours(1);
 
 class SandboxStartTest : public SandboxFixture {
  protected:
@@ -57,6 +62,20 @@ TEST_F(SandboxStartTest, AStartIsAnsweredWhenTheCommandRuns) {
   AnswerStart(absl::OkStatus());
   EXPECT_THAT(starts_, ElementsAre(absl::OkStatus()));
   EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+}
+
+TEST_F(SandboxStartTest, AStartIsUnderWayUntilTheSupervisorAnswers) {
+  MakeReady();
+  Start("job");
+  std::future<bool> waited = std::async(
+      std::launch::async, [this] { return activity_.AwaitNoStart(kLong); });
+  while (waited.wait_for(std::chrono::seconds(0)) !=
+         std::future_status::ready) {
+    timers_.Advance(kLong);
+  }
+  EXPECT_FALSE(waited.get());
+  AnswerStart(absl::OkStatus());
+  EXPECT_TRUE(activity_.AwaitNoStart(kLong));
 }
 
 TEST_F(SandboxStartTest, TheSameStartTwiceAsksTheSupervisorOnce) {
@@ -105,6 +124,7 @@ TEST_F(SandboxStartTest, AStartThatWasNotRecordedNeverHappened) {
   Start("job");
   LoseStart();
   EXPECT_EQ(Refusal(), corral::v1::SANDBOX_NOT_READY);
+  EXPECT_THAT(std::string(starts_[0].message()), HasSubstr("FAILED"));
   EXPECT_EQ(sandbox_->execution_count(), 0);
 }
 

@@ -13,14 +13,17 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "server/api/errors.h"
 #include "server/core/sandbox_fixture.h"
 #include "server/core/state_directory.h"
 #include "server/core/viewers.h"
+#include "server/runtime/activity.h"
 
 namespace server {
 namespace {
@@ -312,6 +315,22 @@ TEST_F(SandboxTest, LosesACommandWhoseEndWasNotWrittenBeforeItsDeletion) {
   sandbox_->OnGone(Deleted());
   AwaitLanes();
   EXPECT_EQ(Get("job").state(), Execution::LOST);
+}
+
+TEST_F(SandboxTest, ResetsTheConnectionsToItsServersWhenItEnds) {
+  class Call final : public LastingCall {
+   public:
+    void Fail(const absl::Status& status) override { status_ = status; }
+    const absl::Status& status() const { return status_; }
+
+   private:
+    absl::Status status_;
+  };
+  MakeReady();
+  const auto call = std::make_shared<Call>();
+  ASSERT_EQ(sandbox_->connections().Add(call.get(), call), absl::OkStatus());
+  sandbox_->OnGone(Killed());
+  EXPECT_EQ(ReasonOf(call->status()), corral::v1::CONNECTION_RESET);
 }
 
 TEST_F(SandboxTest, ClosesTheConnectionToASupervisorThatIsGone) {

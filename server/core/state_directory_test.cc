@@ -2,7 +2,9 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/storage/record_file.h"
 #include "server/core/directories.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -24,6 +27,7 @@ namespace {
 using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::tests::IsOk;
 using ::tests::StatusIs;
@@ -59,8 +63,26 @@ class StateDirectoryTest : public ::testing::Test {
 
 TEST_F(StateDirectoryTest, OnlyItsOwnerCanReadIt) {
   struct stat info = {};
-  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0700);
+  for (const char* directory : {"", "/sandboxes"}) {
+    ASSERT_EQ(::stat((path_ + directory).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700);
+  }
+  ASSERT_EQ(::stat((path_ + "/lock").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600);
+}
+
+TEST_F(StateDirectoryTest, FollowsNoLinkToItsLock) {
+  state_.reset();
+  std::filesystem::rename(path_ + "/lock", path_ + "/aside");
+  std::filesystem::create_symlink(path_ + "/aside", path_ + "/lock");
+  EXPECT_THAT(StateDirectory::Open(path_).status(), Not(IsOk()));
+}
+
+TEST_F(StateDirectoryTest, KnowsTheBootOfTheHost) {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot_id;
+  ASSERT_TRUE(std::getline(file, boot_id));
+  EXPECT_EQ(state_->boot_id(), boot_id);
 }
 
 TEST_F(StateDirectoryTest, RefusesASecondServer) {
@@ -116,6 +138,33 @@ TEST_F(StateDirectoryTest, LeavesNothingOfASpecThatCannotBeWritten) {
   // Another's directory is not taken for what this call made.
   EXPECT_TRUE(absl::IsAlreadyExists(state_->WriteSpec(spec)));
   EXPECT_THAT(state_->ReadSpec("box").status(), IsOk());
+}
+
+TEST_F(StateDirectoryTest, LeavesNothingOfASpecThatCannotBeSynced) {
+  // A link is not followed to sync what it leads to.
+  std::filesystem::rename(path_ + "/sandboxes", path_ + "/aside");
+  std::filesystem::create_directory_symlink(path_ + "/aside",
+                                            path_ + "/sandboxes");
+  wire::SandboxSpec spec;
+  spec.set_id("box");
+  spec.set_directory(state_->SandboxPath("box"));
+  EXPECT_THAT(state_->WriteSpec(spec), Not(IsOk()));
+  EXPECT_TRUE(std::filesystem::is_empty(path_ + "/aside"));
+}
+
+TEST_F(StateDirectoryTest, WaitsForTheDiskOnlyWithADescription) {
+  const wire::SandboxSpec spec = WriteSpec("box");
+  absl::Status described;
+  absl::Status deleted;
+  absl::Status failed;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync, SYS_fdatasync}, EIO, [&] {
+    described = StateDirectory::ReplaceSpec(spec);
+    deleted = StateDirectory::WriteDeletion(spec.directory(), {});
+    failed = StateDirectory::WriteFailure(spec.directory(), {});
+  }));
+  EXPECT_THAT(described, Not(IsOk()));
+  EXPECT_THAT(deleted, IsOk());
+  EXPECT_THAT(failed, IsOk());
 }
 
 TEST_F(StateDirectoryTest, ReadsTheDeletionAndTheFailureThatItWrote) {
@@ -186,6 +235,12 @@ TEST_F(StateDirectoryTest, CannotBeMadeBelowAFile) {
   EXPECT_THAT(StateDirectory::Open(path_ + "/file/a/b").status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("mkdir(" + path_ + "/file/a/b)")));
+}
+
+TEST_F(StateDirectoryTest, NamesTheDirectoryThatCannotBeMade) {
+  EXPECT_THAT(
+      std::string(StateDirectory::Open("/proc/corral").status().message()),
+      HasSubstr("mkdir(/proc/corral)"));
 }
 
 }  // namespace
