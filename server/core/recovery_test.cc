@@ -55,6 +55,7 @@ TEST(Recovery, IsDoneForANewSandbox) {
   EXPECT_FALSE(recovery.KeepSnapshot(SnapshotOf({"a"})));
   EXPECT_FALSE(
       recovery.KeepReport(Record("a", wire::ExecutionRecord::RUNNING)));
+  EXPECT_TRUE(recovery.TakeReports().empty());
 }
 
 TEST(Recovery, HasTheReaderMergeASnapshotThatCameFirst) {
@@ -71,6 +72,15 @@ TEST(Recovery, HasASnapshotMergedThatCameLast) {
   EXPECT_FALSE(recovery.FinishReading());
   EXPECT_TRUE(recovery.KeepSnapshot(SnapshotOf({"a"})));
   EXPECT_EQ(recovery.TakeReports().size(), 1);
+}
+
+TEST(Recovery, BeginsOneMergeThoughASecondSnapshotComes) {
+  Recovery recovery(Phase::kUnread);
+  recovery.BeginReading();
+  recovery.FinishReading();
+  EXPECT_TRUE(recovery.KeepSnapshot(SnapshotOf({"a"})));
+  EXPECT_FALSE(recovery.KeepSnapshot(SnapshotOf({"a", "b"})));
+  EXPECT_EQ(recovery.TakeReports().size(), 2);
 }
 
 TEST(Recovery, KeepsASnapshotOfASandboxThatNobodyReadsYet) {
