@@ -252,6 +252,16 @@ TEST_F(ExecutionRecordsTest, RemovesAllFilesOfAnExecution) {
   EXPECT_THAT(ListExecutionNames(path_).value(), ElementsAre("job2"));
 }
 
+TEST_F(ExecutionRecordsTest, ReportsAFileThatItCannotRemove) {
+  const std::string execution = ExecutionPath(path_, "job");
+  for (const char* suffix : {".out", ".err", ".times"}) {
+    std::filesystem::create_directories(execution + suffix);
+    EXPECT_THAT(RemoveExecution(execution), Not(IsOk())) << suffix;
+    std::filesystem::remove(execution + suffix);
+    EXPECT_THAT(RemoveExecution(execution), IsOk()) << suffix;
+  }
+}
+
 TEST_F(ExecutionRecordsTest, CutsEveryLogOfEveryExecution) {
   for (const char* id : {"one", "two"}) {
     const auto file = Make(id);
@@ -334,10 +344,16 @@ TEST_F(ExecutionRecordsTest, RemovesWhatDeletionsAndADeadSupervisorLeft) {
 
 TEST_F(ExecutionRecordsTest, ReportsALogThatItCannotCut) {
   std::filesystem::create_directories(ExecutionPath(path_, "job"));
+  std::filesystem::create_directories(ExecutionPath(path_, ".removed-job") +
+                                      "/stdout");
   std::ofstream(ExecutionPath(path_, "empty")) << "";
   EXPECT_THAT(CutLogs(path_), IsOk()) << "no log is no error";
-  std::filesystem::create_directories(ExecutionPath(path_, "job") + "/stdout");
-  EXPECT_THAT(CutLogs(path_), Not(IsOk()));
+  for (const char* log : {"/stdout", "/stderr", "/terminal"}) {
+    const std::string path = ExecutionPath(path_, "job") + log;
+    std::filesystem::create_directories(path);
+    EXPECT_THAT(CutLogs(path_), Not(IsOk())) << log;
+    std::filesystem::remove(path);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -89,6 +90,14 @@ TEST_F(ExecutionTest, ClosesTheStreamsOfALostExecution) {
   EXPECT_TRUE(execution->Describe().streams(0).closed());
 }
 
+TEST_F(ExecutionTest, ShowsThatAStreamIsClosed) {
+  const auto execution = Start();
+  wire::ExecutionRecord record = MakeRecord(Record::EXITED, 5);
+  record.mutable_streams(0)->set_closed(true);
+  execution->Update(record);
+  EXPECT_TRUE(execution->Describe().streams(0).closed());
+}
+
 TEST_F(ExecutionTest, ReadersShareAnOpenLog) {
   Write(&Log(wire::STDOUT), "text");
   const auto execution = Start();
@@ -150,6 +159,15 @@ TEST_F(ExecutionTest, OutputOfALostExecutionExpiresAfterItsLastWrite) {
   EXPECT_THAT(execution->ReadLogs(), IsOk());
   execution->MarkLost(corral::v1::Loss());
   EXPECT_EQ(execution->output_expire_time()->seconds(), 5'000'000'060);
+}
+
+TEST_F(ExecutionTest, OutputThatWasNeverWrittenExpiresAfterTheCreation) {
+  corral::v1::Command command;
+  command.mutable_output()->mutable_keep_after_end()->set_seconds(60);
+  const int64_t before = absl::ToUnixSeconds(absl::Now());
+  const auto execution = Start(command);
+  execution->MarkLost(corral::v1::Loss());
+  EXPECT_GE(execution->output_expire_time()->seconds(), before + 60);
 }
 
 TEST_F(ExecutionTest, OutputIsKeptWithoutAnExpireTime) {
