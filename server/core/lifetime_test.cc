@@ -27,6 +27,7 @@ class LifetimeTest : public ::testing::Test {
 
 TEST_F(LifetimeTest, HasNoEndWithoutLimits) {
   Begin(absl::InfiniteDuration(), absl::ZeroDuration());
+  EXPECT_EQ(timers_.size(), 0);
   timers_.Advance(absl::Hours(24 * 365));
   lifetime_->Hold(Holder::kCommand);
   lifetime_->Release(Holder::kCommand);
@@ -162,6 +163,18 @@ TEST_F(LifetimeTest, HasOneTimerForEachLimit) {
   // Only the timer for the age is left, and no use adds another.
   lifetime_->Hold(Holder::kCall);
   lifetime_->Release(Holder::kCall);
+  EXPECT_EQ(timers_.size(), 1);
+}
+
+TEST_F(LifetimeTest, SetsNoTimerWhileItIsHeld) {
+  lifetime_ = Lifetime::Create(&timers_, {absl::Seconds(10), {}});
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Hold(Holder::kCommand);
+  lifetime_->Begin(absl::InfiniteDuration(), [] {});
+  EXPECT_EQ(timers_.size(), 0);
+  lifetime_->Release(Holder::kCommand);
+  EXPECT_EQ(timers_.size(), 0);
+  lifetime_->Release(Holder::kCommand);
   EXPECT_EQ(timers_.size(), 1);
 }
 
