@@ -19,7 +19,6 @@ namespace {
 
 namespace wire = sandbox::wire;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr uint32_t kMaxSandboxes = 3;
 constexpr uint64_t kMaxOutput = 100;
@@ -117,7 +116,11 @@ TEST_F(RegistryTest, AdmitsExactlyTheTotalOutput) {
 }
 
 TEST_F(RegistryTest, RefusesASandboxWithoutALimitUnderATotalLimit) {
-  EXPECT_EQ(ReasonOf(Add("a", 0).status()), corral::v1::TOO_MUCH_OUTPUT);
+  const absl::Status refused = Add("a", 0).status();
+  EXPECT_EQ(ReasonOf(refused), corral::v1::TOO_MUCH_OUTPUT);
+  EXPECT_EQ(refused.message(),
+            "all sandboxes together may have 100 bytes of output, of which 0 "
+            "are given; sandbox.limits.output_bytes is no limit");
 }
 
 TEST_F(RegistryTest, GivesOutputBackWhenASandboxIsRemoved) {
@@ -153,14 +156,16 @@ TEST_F(RegistryTest, GivesNoMoreMemoryAndPidsThanThereAre) {
   ASSERT_TRUE(Add("first", 1).ok());
   const absl::Status memory = Add("second", 1).status();
   EXPECT_EQ(ReasonOf(memory), corral::v1::TOO_MUCH_MEMORY);
-  EXPECT_THAT(std::string(memory.message()),
-              HasSubstr("sandbox.limits.memory_bytes is 600"));
+  EXPECT_EQ(memory.message(),
+            "all sandboxes together may have 1000 bytes of memory, of which "
+            "600 are given; sandbox.limits.memory_bytes is 600");
   memory_bytes_ = 400;
   pids_ = 50;
   const absl::Status pids = Add("second", 1).status();
   EXPECT_EQ(ReasonOf(pids), corral::v1::TOO_MANY_PIDS);
-  EXPECT_THAT(std::string(pids.message()),
-              HasSubstr("sandbox.limits.pids is 50"));
+  EXPECT_EQ(pids.message(),
+            "all sandboxes together may have 50 processes, of which 1 are "
+            "given; sandbox.limits.pids is 50");
   pids_ = 49;
   EXPECT_TRUE(Add("second", 1).ok());
   registry_.Remove(*registry_.Find("first"));
