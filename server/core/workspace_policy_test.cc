@@ -134,6 +134,7 @@ TEST_F(WorkspacePolicyTest, ARootOfSlashAllowsAllButTheServersOwnDirectories) {
   const WorkspacePolicy policy = WithRoots({"/"});
   EXPECT_THAT(Check(policy, Path("/other")), IsOk());
   EXPECT_THAT(Refusal(policy, Path("/state")), HasSubstr(Path("/state")));
+  EXPECT_THAT(Refusal(policy, "/"), HasSubstr(Path("/state")));
 }
 
 TEST_F(WorkspacePolicyTest, NeverAllowsTheStateDirectoryNorOneAboveOrBelow) {
@@ -194,6 +195,10 @@ TEST_F(WorkspacePolicyTest, LocalRootHasEverythingButTheSystem) {
         "/usr/lib", "/boot", "/var/lib/dpkg", "/var/cache/apt", "/var/log"}) {
     EXPECT_THAT(Refusal(policy, path), HasSubstr("not of the system")) << path;
   }
+}
+
+TEST_F(WorkspacePolicyTest, ALocalPersonMayLendWhatTheSystemLetsEverybodyRead) {
+  EXPECT_THAT(Local(kPerson).Check("/usr/lib", /*read_only=*/true), IsOk());
 }
 
 TEST_F(WorkspacePolicyTest, NeverAllowsADirectoryOfAnotherServer) {
@@ -305,6 +310,9 @@ TEST_F(WorkspacePolicyTest, ALocalPersonHasWhatThatPersonMayWrite) {
   EXPECT_THAT(Refusal(policy, Path("/allowed")),
               HasSubstr("that user 1000 may write"));
   EXPECT_THAT(policy.Check(Path("/allowed"), /*read_only=*/true), IsOk());
+  ASSERT_EQ(::chmod(Path("/other").c_str(), 0600), 0);
+  EXPECT_THAT(Refusal(policy, Path("/other")),
+              HasSubstr("that user 1000 may write"));
   ASSERT_EQ(::seteuid(kRoot), 0);
 }
 
