@@ -118,7 +118,7 @@ absl::Status CheckDefaultLimits(const ServerConfig& config,
 absl::Status CheckDefault(const ConfigSection& defaults, const char* field,
                           const ConfigSection& ceilings, const char* ceiling,
                           const char* ceiling_path) {
-  if (!defaults.Has(field) || !ceilings.Has(ceiling) ||
+  if (!ceilings.Has(ceiling) ||
       defaults.Number(field) <= ceilings.Number(ceiling)) {
     return absl::OkStatus();
   }
@@ -151,14 +151,8 @@ absl::Status CheckCeilings(const ServerConfig& config,
                              "DEFAULT, STRICT, DEBUG or NESTED", i);
     }
   }
-  if (!config.ceilings().has_limits()) {
-    return absl::OkStatus();
-  }
   const ConfigSection limits = ceilings.Nested("limits");
   RETURN_IF_ERROR(CheckRanges(limits, kLimitRanges));
-  if (!config.has_default_limits()) {
-    return absl::OkStatus();
-  }
   for (const FieldRange& each : kLimitRanges) {
     RETURN_IF_ERROR(CheckDefault(top.Nested("default_limits"), each.field,
                                  limits, each.field, "limits."));

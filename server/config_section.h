@@ -31,8 +31,8 @@ class ConfigSection {
   // The value of an unsigned field, which may be absent.
   uint64_t Number(const std::string& name) const;
 
-  // The message in the field `name`, which must be present. `index` counts the
-  // elements of a repeated field; -1 for other fields.
+  // The message in the field `name`; an empty one if it is absent. `index`
+  // counts the elements of a repeated field; -1 for other fields.
   ConfigSection Nested(const std::string& name, int index = -1) const;
 
   // The number of elements of a repeated field.

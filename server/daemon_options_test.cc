@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "corral/v1/execution.pb.h"
@@ -11,13 +13,18 @@
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "sandbox/kernel/isolation.h"
 #include "server/daemon.h"
 #include "server/daemon_fixture.h"
+#include "server/net/listener.h"
+#include "tests/status_matchers.h"
 
 namespace server {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::tests::IsOk;
 
 using DaemonOptionsTest = DaemonFixture;
 
@@ -138,6 +145,49 @@ TEST_F(DaemonOptionsTest, LendsALocalUserAllButTheSystemWithoutRoots) {
       Create("a", absl::StrCat("workspace { path: '", path_, "/work' }")).ok());
   EXPECT_THAT(Create("b", "workspace { path: '/var/lib' }").error_message(),
               HasSubstr(::geteuid() == 0 ? "not of the system" : "may write"));
+}
+
+TEST_F(DaemonOptionsTest, LendsNothingToRemoteUsersWithoutRoots) {
+  // Clients of this server come over the socket all the same.
+  auto remote = config_;
+  remote.set_listen("localhost:1");
+  daemon_ =
+      std::make_unique<Daemon>(remote, std::vector<sandbox::IsolationFeature>(),
+                               &factory_, state_.get());
+  listener_ = Listener::Prepare(config_).value();
+  ASSERT_THAT(listener_->Listen(), IsOk());
+  ASSERT_THAT(daemon_->Start(listener_.get()), IsOk());
+  std::filesystem::create_directory(path_ + "/work");
+  EXPECT_THAT(
+      Create("a", absl::StrCat("workspace { path: '", path_, "/work' }"))
+          .error_message(),
+      HasSubstr("names no workspace_roots"));
+}
+
+TEST_F(DaemonOptionsTest, NamesTheServicesThatItOffers) {
+  auto* const service = config_.mutable_egress()->add_services();
+  service->set_name("model");
+  service->set_upstream("api.example");
+  service->set_header("x-api-key");
+  service->set_value_file("/key");
+  Serve();
+  EXPECT_THAT(Info().egress_services(), ElementsAre("model"));
+}
+
+TEST_F(DaemonOptionsTest, BoundsTheInputThatWaits) {
+  config_.set_max_waiting_input_bytes(10);
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  ASSERT_TRUE(StartCommand("job", "argv: 'true' stdin: true").ok());
+  corral::v1::WriteInputRequest request;
+  request.set_name(NameOf("job"));
+  request.set_data("more than ten bytes");
+  grpc::ClientContext context;
+  corral::v1::InputState response;
+  const grpc::Status refused =
+      corral::v1::ExecutionService::NewStub(Connect())->WriteInput(
+          &context, request, &response);
+  EXPECT_THAT(refused.error_message(), HasSubstr("of the 10 bytes of input"));
 }
 
 TEST_F(DaemonOptionsTest, BoundsTheCallsThatWait) {
