@@ -61,8 +61,9 @@ TEST(ConfigEgressTest, TakesNameServersInEveryForm) {
                 IsOk())
         << good;
   }
-  for (const char* bad : {"", "a", "127.0.0.1:", "127.0.0.1:65536", "[::1]",
-                          "[::1:53", "::1]:53", "[a]:53", "127.0.0.1:x"}) {
+  for (const char* bad :
+       {"", "a", "127.0.0.1:", "127.0.0.1:65536", "[::1]", "[::1:53", "::1]:53",
+        "[a]:53", "127.0.0.1:x", "a:53", "1:2:3:4:5:6:7:8:53"}) {
     EXPECT_THAT(Parse(absl::StrCat("egress { name_servers: '", bad, "' }")),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("field name_servers")))
@@ -98,6 +99,35 @@ TEST(ConfigEgressTest, TakesListsUpToTheirLongest) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr(absl::StrCat("at most ", each.most))));
   }
+}
+
+TEST(ConfigEgressTest, NamesTheElementOfAListThatIsWrong) {
+  EXPECT_THAT(Parse("egress {\nprivate_networks: '10.0.0.0/8'\n"
+                    "private_networks: 'b'\n}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("f.textproto:3:1: field private_networks: "
+                                  "value \"b\"")));
+  EXPECT_THAT(
+      Parse("egress {\nname_servers: '127.0.0.1'\nname_servers: 'b'\n}"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               StartsWith("f.textproto:3:1: field name_servers: value "
+                          "\"b\"")));
+  EXPECT_THAT(Parse("ceilings { egress { rules { host: 'a.com'\nports: 443\n"
+                    "ports: 0\n} } }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.textproto:3:1: field ports: value \"0\"; allowed: "
+                       "[1, 65535]"));
+}
+
+TEST(ConfigEgressTest, NamesTheFirstElementOfAListThatIsTooMuch) {
+  std::string text = "egress {\n";
+  for (int i = 0; i < 10; ++i) {
+    absl::StrAppend(&text, "name_servers: '127.0.0.1'\n");
+  }
+  EXPECT_THAT(Parse(text + "}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.textproto:10:1: field name_servers: value "
+                       "\"10 elements\"; allowed: at most 8"));
 }
 
 TEST(ConfigEgressTest, RefusesARuleThatNoSandboxCanHave) {

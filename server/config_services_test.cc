@@ -152,6 +152,38 @@ TEST(ConfigServicesTest, TakesValuesUpToTheirLongest) {
                                     HasSubstr("field value_command")));
 }
 
+TEST(ConfigServicesTest, TakesAnUpstreamAtAnyPort) {
+  for (const char* upstream : {"'api.example:1'", "'api.example:65535'"}) {
+    EXPECT_THAT(Parse(Service(absl::StrReplaceAll(
+                    kModel, {{"'api.example'", upstream}}))),
+                IsOk());
+  }
+}
+
+TEST(ConfigServicesTest, TakesNoHeaderThatConcernsTheConnection) {
+  for (const char* header :
+       {"Connection", "Content-Length", "Expect", "Host", "Keep-Alive",
+        "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade"}) {
+    EXPECT_THAT(
+        Parse(Service(absl::StrReplaceAll(kModel, {{"x-api-key", header}}))),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("field header")))
+        << header;
+  }
+}
+
+TEST(ConfigServicesTest, NamesTheElementOfAListThatIsWrong) {
+  EXPECT_THAT(Parse("services { name: 'm' upstream: 'a.example' header: 'k'\n"
+                    "value_command: '/t'\nvalue_command: 'a\\000' }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("f.textproto:4:1: field value_command")));
+  EXPECT_THAT(Load(absl::StrCat("egress { ", Service(kModel), " }\n",
+                                "ceilings { egress { services: 'model'\n",
+                                "services: 'x' } }"))
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("f.textproto:3:1: field services")));
+}
+
 TEST(ConfigServicesTest, TakesSixtyFourServicesWithDifferentNames) {
   std::string services;
   for (int i = 0; i < 64; ++i) {

@@ -1,7 +1,9 @@
 #include "server/config.h"
 
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -46,6 +48,7 @@ TEST(ConfigTest, AnEmptyConfigurationIsCompletedWithDefaults) {
   EXPECT_GT(config->default_limits().memory_bytes(), 0);
   EXPECT_FALSE(config->default_limits().has_cpu_millis());
   EXPECT_EQ(DefaultsOf(*config).limits.output_bytes(), 4ULL << 30);
+  EXPECT_FALSE(DefaultsOf(*config).limits.has_cpu_millis());
   EXPECT_FALSE(DefaultsOf(*config).lifetime.has_max_age());
   EXPECT_FALSE(DefaultsOf(*config).lifetime.has_idle_timeout());
   EXPECT_EQ(config->default_max_ended_executions(), 1000);
@@ -57,6 +60,14 @@ TEST(ConfigTest, AnEmptyConfigurationIsCompletedWithDefaults) {
   EXPECT_EQ(config->max_waiting_input_bytes(), 64 << 20);
   EXPECT_EQ(config->on_shutdown(),
             corral::config::v1::ServerConfig::END_SANDBOXES);
+}
+
+TEST(ConfigTest, TheDefaultMemoryOfASandboxLeavesAQuarterToTheHost) {
+  struct sysinfo host = {};
+  ASSERT_EQ(::sysinfo(&host), 0);
+  const uint64_t quarter = uint64_t{host.totalram} * host.mem_unit / 4;
+  EXPECT_EQ(ParseConfig("", "", Listening())->default_limits().memory_bytes(),
+            3 * quarter);
 }
 
 TEST(ConfigTest, TheDefaultOutputOfASandboxFitsIntoTheServers) {
@@ -91,6 +102,12 @@ TEST(ConfigTest, ReportsAnUnknownFieldWithLineAndColumn) {
       Parse("state_dir: '/a'\n\n  stat_dir: '/b'\n"),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(StartsWith("f.textproto:3:"), HasSubstr("stat_dir"))));
+}
+
+TEST(ConfigTest, ReportsTheFirstOfTwoErrors) {
+  EXPECT_THAT(Parse("\x01\nstat_dir: '/b'"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("f.textproto:1:")));
 }
 
 TEST(ConfigTest, ReportsAValueOfTheWrongTypeWithItsLine) {
@@ -227,14 +244,16 @@ TEST(ConfigTest, TakesACeilingAsDefaultWhereItsOwnIsHigherOrNoLimit) {
 TEST(ConfigTest, KeepsItsOwnDefaultBelowACeiling) {
   const auto config = ParseConfig("", R"(
       default_max_age_seconds: 5
+      default_limits { cpu_millis: 50 }
       ceilings {
-        limits { pids: 100000 }
+        limits { pids: 100000 cpu_millis: 100 }
         max_age_seconds: 10 max_ended_executions: 5000
       })",
                                   Listening());
   ASSERT_THAT(config.status(), IsOk());
   const SandboxDefaults defaults = DefaultsOf(*config);
   EXPECT_EQ(defaults.limits.pids(), 4096);
+  EXPECT_EQ(defaults.limits.cpu_millis(), 50);
   EXPECT_EQ(defaults.lifetime.max_age().seconds(), 5);
   EXPECT_EQ(defaults.retention.max_ended_executions(), 1000);
 }
