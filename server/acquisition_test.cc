@@ -6,11 +6,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -162,6 +164,46 @@ TEST_F(AcquisitionTest, ASuccessorGivesUpAfterItsAttempts) {
   EXPECT_THAT(AsSuccessor(2).status(),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("another server uses the state directory")));
+}
+
+TEST_F(AcquisitionTest, ASuccessorMakesNoMoreAttemptsThanItMay) {
+  const State other = StateDirectory::Open(config_.state_dir());
+  ASSERT_THAT(other, IsOk());
+  const UniqueFd silent = ListenForSuccessors();
+  int asked = 0;
+  std::thread hanging_up([&] {
+    while (UniqueFd(::accept(silent.get(), nullptr, nullptr)).valid()) {
+      ++asked;
+    }
+  });
+  EXPECT_THAT(AsSuccessor(3).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("another server uses the state directory")));
+  ::shutdown(silent.get(), SHUT_RDWR);
+  hanging_up.join();
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(AcquisitionTest, ASuccessorKeepsTheSocketsThatItHasGot) {
+  const auto old = *Listener::Prepare(config_);
+  const State state = Acquire(config_, old.get());
+  ASSERT_THAT(state, IsOk());
+  std::atomic<int> requests = 0;
+  std::promise<void> asked;
+  const auto handover = Handover::Listen(config_.state_dir(), [&] {
+    if (++requests == 1) {
+      asked.set_value();
+    }
+  });
+  ASSERT_THAT(handover, IsOk());
+  auto acquired =
+      std::async(std::launch::async, [&] { return AsSuccessor(3); });
+  asked.get_future().wait();
+  // The directory stays locked.
+  ASSERT_THAT((*handover)->Send(old->fds()), IsOk());
+  EXPECT_THAT(acquired.get().status(),
+              StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
+  EXPECT_EQ(requests, 1);
 }
 
 TEST_F(AcquisitionTest, ASuccessorDoesNotAskIfItCannotListen) {
