@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -55,6 +56,20 @@ UniqueFd ConnectRaw(const std::string& path) {
   return client;
 }
 
+// A successor that waits in vain, as long as the descriptor is open.
+UniqueFd AskToTakeOver(const std::string& state_directory) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  absl::StrCat(state_directory, "/handover.sock")
+      .copy(address.sun_path, sizeof(address.sun_path) - 1);
+  UniqueFd successor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::connect(successor.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+            0);
+  EXPECT_GT(::send(successor.get(), "corrald-handover 1 x", 20, 0), 0);
+  return successor;
+}
+
 // A command in the sandbox "box", and the stream of its output.
 class RunningCommand {
  public:
@@ -105,6 +120,36 @@ TEST_F(DaemonEndTest, LeavesItsSandboxesIfConfiguredSo) {
   const UniqueFd client = ConnectRaw(socket());
   EXPECT_TRUE(
       UniqueFd(::accept(listener_->fds()[0], nullptr, nullptr)).valid());
+}
+
+TEST_F(DaemonEndTest, EndsItsReadersWhenItLeavesItsSandboxes) {
+  config_.set_on_shutdown(corral::config::v1::ServerConfig::LEAVE_SANDBOXES);
+  config_.set_drain_seconds(kLong);
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  RunningCommand command(Connect());
+  daemon_->activity()->RequestStop();
+  daemon_->activity()->RequestStop();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kLeft);
+  EXPECT_EQ(command.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(DaemonEndTest, LeavesASandboxThatItCannotReadToTheNextServer) {
+  // No description can be read from a directory.
+  std::filesystem::create_directories(state_->SandboxPath("box") + "/spec.pb");
+  Serve();
+  daemon_->activity()->RequestStop();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kLeft);
+  EXPECT_TRUE(std::filesystem::exists(state_->SandboxPath("box")));
+}
+
+TEST_F(DaemonEndTest, EndsCommandsThatRunLongerThanTheDrain) {
+  config_.set_drain_seconds(0);
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  ASSERT_TRUE(StartCommand("job").ok());
+  daemon_->activity()->RequestStop();
+  EXPECT_EQ(daemon_->RunToTheEnd(nullptr), Daemon::End::kEnded);
 }
 
 TEST_F(DaemonEndTest, WaitsForRunningCommands) {
@@ -176,6 +221,40 @@ TEST_F(DaemonEndTest, GivesWayToASuccessorWhileItWaitsForCommands) {
   EXPECT_THAT(taken.get().status(), IsOk());
 }
 
+TEST_F(DaemonEndTest, WaitsOnForCommandsWhenItsSuccessorHasGone) {
+  config_.set_drain_seconds(kLong);
+  Serve();
+  ASSERT_TRUE(Create("box").ok());
+  ASSERT_TRUE(StartCommand("job").ok());
+  std::atomic<int> successors = 0;
+  std::promise<void> asked;
+  auto handover = Handover::Listen(config_.state_dir(), [&] {
+    daemon_->activity()->RequestHandover();
+    if (++successors == 1) {
+      asked.set_value();
+    }
+  });
+  ASSERT_THAT(handover.status(), IsOk());
+  auto end = std::async(std::launch::async, [this, &handover] {
+    return daemon_->RunToTheEnd(handover->get());
+  });
+  daemon_->activity()->RequestStop();
+  AwaitNotServing();
+  // The server waits for the start before it looks for the successor.
+  Activity::Start start = daemon_->activity()->BeginStart();
+  AskToTakeOver(config_.state_dir()).Reset();
+  asked.get_future().wait();
+  start.reset();
+  while (daemon_->activity()->handover_requested()) {
+    std::this_thread::yield();
+  }
+  auto taken = std::async(std::launch::async,
+                          [this] { return TakeOver(config_.state_dir()); });
+  EXPECT_EQ(end.get(), Daemon::End::kSucceeded);
+  EXPECT_THAT((*handover)->Send(listener_->fds()), IsOk());
+  EXPECT_THAT(taken.get().status(), IsOk());
+}
+
 TEST_F(DaemonEndTest, GoesOnWhenItsSuccessorHasGone) {
   Serve();
   auto handover = Handover::Listen(
@@ -185,15 +264,7 @@ TEST_F(DaemonEndTest, GoesOnWhenItsSuccessorHasGone) {
   std::thread server([&] {
     EXPECT_EQ(daemon_->RunToTheEnd(handover->get()), Daemon::End::kEnded);
   });
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  absl::StrCat(config_.state_dir(), "/handover.sock")
-      .copy(address.sun_path, sizeof(address.sun_path) - 1);
-  UniqueFd successor(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
-  ASSERT_EQ(::connect(successor.get(), reinterpret_cast<sockaddr*>(&address),
-                      sizeof(address)),
-            0);
-  ASSERT_GT(::send(successor.get(), "corrald-handover 1 x", 20, 0), 0);
+  UniqueFd successor = AskToTakeOver(config_.state_dir());
   // The server now waits for the start, and then looks for the successor.
   daemon_->activity()->AwaitDraining(true);
   successor.Reset();

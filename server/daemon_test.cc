@@ -8,8 +8,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,7 @@ namespace server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::IsOk;
 using ::tests::StatusIs;
 
 using DaemonTest = DaemonFixture;
@@ -61,8 +64,8 @@ TEST_F(DaemonTest, ListsItsServices) {
            "\x3a\x01*");
   for (const char* name :
        {"corral.v1.AdminService", "corral.v1.ExecutionService",
-        "corral.v1.SandboxService", "corral.v1.ScreenService",
-        "grpc.health.v1.Health"}) {
+        "corral.v1.PortService", "corral.v1.SandboxService",
+        "corral.v1.ScreenService", "grpc.health.v1.Health"}) {
     EXPECT_THAT(services, HasSubstr(name));
   }
 }
@@ -89,6 +92,17 @@ TEST_F(DaemonTest, RemovesWhatAnEarlierServerLeft) {
   while (std::filesystem::exists(left)) {
     std::this_thread::yield();
   }
+}
+
+TEST_F(DaemonTest, DoesNotServeWhenItsSandboxesCannotBeListed) {
+  daemon_ = std::make_unique<Daemon>(config_,
+                                     std::vector<sandbox::IsolationFeature>(),
+                                     &factory_, state_.get());
+  listener_ = Listener::Prepare(config_).value();
+  ASSERT_THAT(listener_->Listen(), IsOk());
+  std::filesystem::remove(config_.state_dir() + "/sandboxes");
+  EXPECT_THAT(daemon_->Start(listener_.get()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("sandboxes")));
 }
 
 TEST_F(DaemonTest, RefusesASocketThatAnotherServerAnswersOn) {
