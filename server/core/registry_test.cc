@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/error_reason.pb.h"
 #include "gmock/gmock.h"
@@ -180,8 +181,8 @@ TEST_F(RegistryTest, KeepsTheIdOfASandboxThatCannotBeReadYet) {
   EXPECT_EQ(registry_.Find("box"), nullptr);
   for (const absl::Status& status :
        {registry_.Get(SandboxName("box")).status(), Add("box", 1).status()}) {
-    EXPECT_TRUE(absl::IsUnavailable(status));
-    EXPECT_EQ(ReasonOf(status), corral::v1::SANDBOX_NOT_READY);
+    ExpectUnavailable(status, "its directory cannot be read yet",
+                      absl::Milliseconds(500));
   }
   EXPECT_EQ(ReasonOf(registry_.Get(SandboxName("other")).status()),
             corral::v1::SANDBOX_NOT_FOUND);

@@ -27,6 +27,7 @@
 #include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/storage/record_file.h"
+#include "server/api/errors.h"
 #include "server/core/lanes.h"
 #include "server/core/recovery.h"
 #include "server/core/retention.h"
@@ -152,6 +153,17 @@ class SandboxFixture : public ::testing::Test {
   }
   static sandbox::wire::SandboxEnd Deleted() {
     return End(sandbox::wire::SandboxEnd::DELETED, "");
+  }
+  // Expects SANDBOX_NOT_READY with this message and this advice.
+  static void ExpectUnavailable(const absl::Status& status,
+                                const std::string& why, absl::Duration retry) {
+    const absl::Status wanted =
+        SandboxUnavailable("tenants/default/sandboxes/box", why, retry);
+    EXPECT_EQ(status.code(), wanted.code());
+    EXPECT_EQ(ReasonOf(status), ReasonOf(wanted));
+    EXPECT_EQ(status.message(), wanted.message());
+    constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
+    EXPECT_TRUE(status.GetPayload(kRetryInfo) == wanted.GetPayload(kRetryInfo));
   }
   static absl::Status Failure(sandbox::wire::Reply::Failure kind) {
     return sandbox::MakeFailure(kind, "as the test wants it");

@@ -86,7 +86,8 @@ TEST_F(SandboxRecoveryTest, ACallWaitsForTheSupervisorUpToItsPatience) {
   EXPECT_THAT(known, IsEmpty());
   timers_.Advance(absl::Milliseconds(1));
   ASSERT_THAT(known, SizeIs(1));
-  EXPECT_EQ(ReasonOf(known[0]), corral::v1::SANDBOX_NOT_READY);
+  ExpectUnavailable(known[0], "its records or its supervisor are not known yet",
+                    absl::Milliseconds(500));
   sandbox_->AwaitKnown(Into(&known));
   Attach();
   sandbox_->OnSnapshot(SnapshotOf({}));

@@ -280,8 +280,13 @@ TEST_F(SandboxesTest, ACreationForWhichTheHostIsShortMayBeRepeated) {
   factory_.FailCreations(
       sandbox::MakeFailure(wire::Reply::SHORTAGE, "open files"));
   const absl::Status failed = Create(Named("box")).status();
-  EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+  const absl::Status wanted = SandboxUnavailable(
+      "tenants/default/sandboxes/box", "open files", absl::Milliseconds(200));
+  EXPECT_EQ(failed.code(), wanted.code());
   EXPECT_EQ(ReasonOf(failed), corral::v1::SANDBOX_NOT_READY);
+  EXPECT_EQ(failed.message(), wanted.message());
+  constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
+  EXPECT_TRUE(failed.GetPayload(kRetryInfo) == wanted.GetPayload(kRetryInfo));
   factory_.FailCreations(absl::OkStatus());
   EXPECT_TRUE(Create(Named("box")).ok());
 }
