@@ -196,12 +196,14 @@ TEST(EgressRulesTest, EveryFieldOfAnEventReachesTheClient) {
   event.set_sent_bytes(6);
   event.set_received_bytes(7);
   event.set_duration_ns(8'000'000'000);
+  event.set_transport(corral::egress::v1::Event::Transport_MAX);
   const std::string always =
       "number: 1 time { seconds: 2 } host: 'a.com' port: 443 claimed: 'b.com' "
       "upstream: '1.2.3.4' left_out: 5 ";
   const auto expect = [&](const std::string& text) {
     corral::v1::NetworkEvent expected;
     EXPECT_TRUE(TextFormat::ParseFromString(always + text, &expected));
+    expected.set_transport(corral::v1::NetworkEvent::Transport_MAX);
     EXPECT_EQ(FromEvent(event).ShortDebugString(), expected.ShortDebugString());
   };
   expect(

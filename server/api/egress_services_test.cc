@@ -46,6 +46,7 @@ Egress Offered() {
   forge->set_service("forge");
   forge->add_command("/bin/sh");
   forge->add_command("--rcfile=/tools/rc");
+  forge->add_command("--path=/toolsbin:/safes:/safe");
   return egress;
 }
 
@@ -119,7 +120,7 @@ TEST(EgressServicesTest, RefusesAFileThatCommandsOfTheSandboxSee) {
 TEST(EgressServicesTest, RefusesACommandThatCommandsOfTheSandboxCanReplace) {
   for (const char* seen :
        {"workspace { path: '/tools' }", "mounts { source: '/bin' }",
-        "mounts { source: '/tools/rc' }"}) {
+        "mounts { source: '/tools/rc' }", "mounts { source: '/safe' }"}) {
     EXPECT_THAT(Check(seen, "forge"), Not(IsOk())) << seen;
     EXPECT_THAT(Check(seen), IsOk()) << seen;
   }

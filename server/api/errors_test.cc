@@ -167,6 +167,17 @@ TEST(ErrorsTest, NameWhatTheyAreAboutInTheirMetadata) {
        "OUTPUT_EXPIRED",
        {{"begin_offset", "3"}, {"end_offset", "4"}}},
       {RequestMismatch("r", "job"), "REQUEST_MISMATCH", {{"name", "job"}}},
+      {PortRefused("box", 80),
+       "PORT_REFUSED",
+       {{"name", "box"}, {"port", "80"}}},
+      {PortTimedOut("box", 80, absl::Seconds(10)),
+       "PORT_TIMED_OUT",
+       {{"name", "box"}, {"port", "80"}}},
+      {ConnectionReset("box", "why"), "CONNECTION_RESET", {{"name", "box"}}},
+      {SandboxTooOld("box", "ports"), "SANDBOX_TOO_OLD", {{"name", "box"}}},
+      {SandboxUnavailable("box", "why", absl::Seconds(1), "READY"),
+       "SANDBOX_NOT_READY",
+       {{"name", "box"}, {"state", "READY"}}},
       {StorageFailed("here", absl::InternalError("x")), "STORAGE_FAILED", {}},
       {ServerFault("here", absl::InternalError("x")), "SERVER_FAULT", {}},
   };
@@ -192,8 +203,43 @@ TEST(ErrorsTest, SayWhenToRetryInSecondsAndNanoseconds) {
     EXPECT_EQ(retry.retry_delay().seconds(), 3);
     EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
   }
-  Find<google::rpc::RetryInfo>(
+  const auto screen = Find<google::rpc::RetryInfo>(
       Details(ToGrpcStatus(ScreenUnavailable("job", "why"))));
+  EXPECT_EQ(screen.retry_delay().seconds(), 0);
+  EXPECT_EQ(screen.retry_delay().nanos(), 500'000'000);
+}
+
+TEST(ErrorsTest, HaveTheCodeByWhichAClientKnowsWhatToDo) {
+  using Code = absl::StatusCode;
+  const absl::Status cause = absl::InternalError("x");
+  EXPECT_EQ(SandboxNotFound("box").code(), Code::kNotFound);
+  EXPECT_EQ(ExecutionNotFound("job").code(), Code::kNotFound);
+  EXPECT_EQ(SandboxExists("box").code(), Code::kAlreadyExists);
+  EXPECT_EQ(ExecutionExists("job").code(), Code::kAlreadyExists);
+  EXPECT_EQ(RequestMismatch("r", "job").code(), Code::kAlreadyExists);
+  EXPECT_EQ(SandboxNotReady("box", "FAILED").code(), Code::kFailedPrecondition);
+  EXPECT_EQ(PortRefused("box", 80).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(PortTimedOut("box", 80, absl::Seconds(1)).code(),
+            Code::kFailedPrecondition);
+  EXPECT_EQ(SandboxTooOld("box", "ports").code(), Code::kFailedPrecondition);
+  EXPECT_EQ(ProtectionsMissing({}).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(ScreenUnavailable("job", "why").code(), Code::kUnavailable);
+  EXPECT_EQ(StorageFailed("here", cause).code(), Code::kUnavailable);
+  EXPECT_EQ(ServerDraining(absl::Seconds(1)).code(), Code::kUnavailable);
+  EXPECT_EQ(OffsetOutOfRange("STDOUT", 5, 4).code(), Code::kOutOfRange);
+  EXPECT_EQ(OutputExpired("STDOUT", 3, 4).code(), Code::kOutOfRange);
+  EXPECT_EQ(ConnectionReset("box", "why").code(), Code::kAborted);
+  EXPECT_EQ(TooMuchInput(7, absl::Seconds(1)).code(), Code::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(TooMuchInput(7, absl::Seconds(1))),
+            corral::v1::TOO_MUCH_INPUT);
+  EXPECT_EQ(ServerFault("here", cause).code(), Code::kInternal);
+}
+
+TEST(ErrorsTest, ListsAllProtectionsThatAreMissing) {
+  EXPECT_THAT(std::string(ProtectionsMissing(
+                              {{"cgroups", "none"}, {"seccomp", "too old"}})
+                              .message()),
+              HasSubstr("demands: cgroups (none), seccomp (too old)"));
 }
 
 TEST(ErrorsTest, AValueOfAHundredBytesIsShownWhole) {

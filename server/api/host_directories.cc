@@ -52,9 +52,9 @@ absl::Status CheckSource(absl::string_view field, absl::string_view path) {
   return absl::OkStatus();
 }
 
+// `target` has no slash at its end.
 absl::Status CheckTarget(absl::string_view field, absl::string_view target) {
   RETURN_IF_ERROR(CheckPath(field, target));
-  target = sandbox::StripTrailingSlashes(target);
   const bool covers =
       std::any_of(std::begin(kOwnTrees), std::end(kOwnTrees),
                   [target](const char* tree) {

@@ -109,6 +109,20 @@ TEST(HostDirectoriesTest, SlashesAtTheEndOfAPathDoNotCount) {
   EXPECT_THAT(Refusal("workspace { path: '/w/' }"
                       "mounts { source: '/s' target: '/w/in' }"),
               HasSubstr("sandbox.mounts[0].target is "));
+  for (const char* around : {"/f", "/f/", "/f/in/"}) {
+    EXPECT_THAT(Refusal(absl::StrCat("workspace { path: '/w' }"
+                                     "further_workspaces { path: '/f/in/' }"
+                                     "further_workspaces { path: '",
+                                     around, "' }")),
+                HasSubstr("sandbox.further_workspaces[1].path is "))
+        << around;
+  }
+  EXPECT_THAT(Refusal("workspace { path: '/w' }"
+                      "further_workspaces { path: '/f/' }"
+                      "mounts { source: '/s' target: '/f/in' }"),
+              HasSubstr("sandbox.mounts[0].target is "));
+  EXPECT_THAT(Refusal("workspace { path: '/dev/' }"),
+              HasSubstr("sandbox.workspace.path is \"/dev\";"));
   EXPECT_THAT(Refusal("mounts { source: '/' }"),
               HasSubstr("a directory below the root"));
 }

@@ -33,5 +33,12 @@ TEST(IdsTest, UseEveryLetterAndNeverRepeat) {
   EXPECT_EQ(letters.size(), 32);
 }
 
+TEST(IdsTest, TheSameDigestHasTheSameId) {
+  // Only the first ten bytes count. A digit is never the first character.
+  const std::string digest("\x1b\x1b\x00\x19\x1a\x1f\x20\xff\x80\x7f more", 15);
+  EXPECT_EQ(IdOf(digest), "b3az27a7a7");
+  EXPECT_EQ(IdOf(digest.substr(0, 10)), IdOf(digest));
+}
+
 }  // namespace
 }  // namespace server

@@ -1,7 +1,10 @@
 #include "server/api/request_identity.h"
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "google/protobuf/struct.pb.h"
 #include "gtest/gtest.h"
 
 namespace server {
@@ -29,6 +32,27 @@ TEST(RequestIdentityTest, RequestsOfTwoKindsAreNeverTheSame) {
 
 TEST(RequestIdentityTest, WithoutADigestNothingIsTheSame) {
   EXPECT_FALSE(AreSame({}, {}));
+}
+
+// A server finds the digests of an earlier one in its records.
+TEST(RequestIdentityTest, TheDigestIsThatOfTheTypeAndTheBytes) {
+  corral::v1::GetSandboxRequest request;
+  request.set_name("n");
+  // printf 'corral.v1.GetSandboxRequest\0\n\1n' | sha256sum
+  EXPECT_EQ(absl::BytesToHexString(Identify(request, "r").digest()),
+            "9c414e7e14587a435e89b2de5f7f33b62b45f11f4253391b7a5ecf3e4a03549c");
+}
+
+TEST(RequestIdentityTest, TheOrderInWhichAMapWasFilledMakesNoDifference) {
+  constexpr int kEntries = 100;
+  google::protobuf::Struct up;
+  google::protobuf::Struct down;
+  for (int i = 0; i < kEntries; ++i) {
+    (*up.mutable_fields())[absl::StrCat(i)].set_number_value(i);
+    const int other = kEntries - 1 - i;
+    (*down.mutable_fields())[absl::StrCat(other)].set_number_value(other);
+  }
+  EXPECT_TRUE(AreSame(Identify(up, ""), Identify(down, "")));
 }
 
 }  // namespace

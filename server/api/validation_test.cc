@@ -105,6 +105,13 @@ TEST(ValidationTest, TheWorkingDirectoryMustBeInTheWorkspace) {
         << bad;
   }
   EXPECT_THAT(Command("argv: 'a' working_directory: '/'"), IsOk());
+  for (const char* good : {"/w", "/w/", "/w/a"}) {
+    EXPECT_THAT(
+        Command(absl::StrCat("argv: 'a' working_directory: '", good, "'"),
+                {"/w/"}),
+        IsOk())
+        << good;
+  }
 }
 
 TEST(ValidationTest, RefusesNumbersOutOfTheirRanges) {
@@ -146,7 +153,9 @@ TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
         "limits { output_bytes: 1125899906842624 }",
         "lifetime { max_age { seconds: 1 } idle_timeout { seconds: 1 } }",
         "lifetime { max_age { seconds: 31536000 } }",
-        "lifetime { idle_timeout { seconds: 31536000 } }"}) {
+        "lifetime { idle_timeout { seconds: 31536000 } }",
+        "lifetime { lease_timeout { seconds: 1 } }",
+        "lifetime { lease_timeout { seconds: 31536000 } }"}) {
     EXPECT_THAT(Sandbox(sandbox), IsOk()) << sandbox;
   }
   const std::string longest = "/" + std::string(4094, 'a');
@@ -194,6 +203,19 @@ TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
   EXPECT_THAT(Sandbox("lifetime { lease_timeout { nanos: 1 } }"),
               Refuses("sandbox.lifetime.lease_timeout"));
   EXPECT_THAT(Sandbox("lifetime { max_age { seconds: 1 } }"), IsOk());
+  for (const char* field : {"max_age", "idle_timeout", "lease_timeout"}) {
+    for (const char* bad : {"nanos: 999999999", "seconds: 31536001"}) {
+      EXPECT_THAT(
+          Sandbox(absl::StrCat("lifetime { ", field, " { ", bad, " } }")),
+          Refuses(absl::StrCat("sandbox.lifetime.", field)));
+    }
+  }
+  EXPECT_THAT(Command("argv: 'a' cpu_timeout { seconds: 31536001 }"),
+              Refuses("command.cpu_timeout"));
+  EXPECT_THAT(Command("argv: 'a' drain_timeout { nanos: -1 }"),
+              Refuses("command.drain_timeout"));
+  EXPECT_THAT(Command("argv: 'a' output { keep_after_end { nanos: -1 } }"),
+              Refuses("command.output.keep_after_end"));
 }
 
 TEST(ValidationTest, RefusesRetentionOutOfItsRange) {
@@ -298,6 +320,8 @@ TEST(ValidationTest, RefusesSizesOfATerminalOutOfTheirRange) {
 TEST(ValidationTest, ChecksEveryPartOfASandbox) {
   EXPECT_THAT(Sandbox("egress_rules { host: 'a.com' }"),
               Refuses("sandbox.egress_rules"));
+  EXPECT_THAT(Sandbox("egress_services: 'model'"),
+              Refuses("sandbox.egress_services"));
   for (const char* bad : {"w", "/etc/x"}) {
     EXPECT_THAT(Sandbox(absl::StrCat("workspace { path: '/w' } "
                                      "further_workspaces { path: '",
@@ -340,6 +364,16 @@ TEST(ValidationTest, AcceptsTheThreeStreams) {
     EXPECT_THAT(CheckStream("stream", static_cast<corral::v1::Stream>(bad)),
                 Refuses("stream"));
   }
+}
+
+TEST(ValidationTest, NamesTheValueAndTheRange) {
+  EXPECT_THAT(
+      Command("argv: 'a' kill_grace { seconds: 1 nanos: -2 }"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "command.kill_grace is \"1s + -2ns\"; allowed: [0, 1h]"));
+  EXPECT_THAT(CheckRange("pids", 7, {8, 9}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "pids is \"7\"; allowed: [8, 9]"));
 }
 
 }  // namespace
