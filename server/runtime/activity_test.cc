@@ -104,56 +104,6 @@ class ActivityTest : public ::testing::Test {
   Activity activity_{&timers_, {absl::ZeroDuration(), /*max_lasting_calls=*/2}};
 };
 
-class IdleActivityTest : public ::testing::Test {
- protected:
-  tests::FakeTimerQueue timers_;
-  Activity activity_{&timers_, {absl::Seconds(10)}};
-};
-
-TEST_F(IdleActivityTest, StopsAfterTheIdleTime) {
-  Waiting stop = Begin([this] {
-    activity_.AwaitStop();
-    return true;
-  });
-  timers_.Advance(absl::Seconds(9));
-  EXPECT_FALSE(activity_.should_stop());
-  timers_.Advance(absl::Seconds(1));
-  if (!activity_.should_stop()) {
-    ADD_FAILURE();
-    activity_.RequestStop();
-  }
-  EXPECT_TRUE(EndsByItself(stop));
-}
-
-TEST_F(IdleActivityTest, IsNotIdleDuringACall) {
-  Activity::Call call = activity_.BeginCall();
-  timers_.Advance(absl::Seconds(20));
-  EXPECT_FALSE(activity_.should_stop());
-  call.reset();
-  timers_.Advance(absl::Seconds(9));
-  EXPECT_FALSE(activity_.should_stop());
-  timers_.Advance(absl::Seconds(1));
-  EXPECT_TRUE(activity_.should_stop());
-}
-
-TEST_F(IdleActivityTest, IsNotIdleWithASandbox) {
-  activity_.SandboxAdded();
-  timers_.Advance(absl::Seconds(20));
-  EXPECT_FALSE(activity_.should_stop());
-  activity_.SandboxRemoved();
-  timers_.Advance(absl::Seconds(10));
-  EXPECT_TRUE(activity_.should_stop());
-}
-
-TEST_F(IdleActivityTest, EachCallBeginsTheIdleTimeAnew) {
-  timers_.Advance(absl::Seconds(9));
-  activity_.BeginCall().reset();
-  timers_.Advance(absl::Seconds(9));
-  EXPECT_FALSE(activity_.should_stop());
-  timers_.Advance(absl::Seconds(1));
-  EXPECT_TRUE(activity_.should_stop());
-}
-
 TEST_F(ActivityTest, NeverStopsForIdlenessWithoutAnIdleTime) {
   timers_.Advance(absl::Hours(24 * 365));
   EXPECT_FALSE(activity_.should_stop());
@@ -389,11 +339,9 @@ TEST_F(ActivityTest, AdvisesToRetryWhenWorkMayBeTakenAgain) {
   EXPECT_EQ(timers_.size(), 0);
 }
 
-TEST_F(IdleActivityTest, SetsOneTimerHoweverOftenItBecomesIdle) {
-  for (int i = 0; i < 3; ++i) {
-    activity_.BeginCall().reset();
-  }
-  EXPECT_EQ(timers_.size(), 1);
+TEST_F(ActivityTest, AdvisesToRetryNoLaterThanADrainLasts) {
+  EXPECT_TRUE(activity_.Drain(absl::Milliseconds(30)));
+  EXPECT_EQ(activity_.AdmitWork(), ServerDraining(absl::Milliseconds(30)));
 }
 
 }  // namespace

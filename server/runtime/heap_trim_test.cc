@@ -31,6 +31,9 @@ TEST_F(HeapTrimTest, TrimsOnceAfterManyRecordsWereFreed) {
   Free(HeapTrim::kRecords - 1);
   EXPECT_EQ(CountTrims(), 0);
   Free(10 * HeapTrim::kRecords);
+  timers_.Advance(HeapTrim::kDelay - absl::Nanoseconds(1));
+  lane_.AwaitIdle();
+  EXPECT_EQ(trims_, 0);
   EXPECT_EQ(CountTrims(), 1);
   Free(HeapTrim::kRecords);
   EXPECT_EQ(CountTrims(), 2);

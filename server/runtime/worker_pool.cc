@@ -72,7 +72,8 @@ void WorkerPool::Work() {
       job = std::move(jobs_.front());
       jobs_.pop_front();
       begin = running_.insert(Clock::now());
-      if (running_.size() == threads_.size() && !stopping_) {
+      // Never after Stop(), which has taken the threads.
+      if (running_.size() == threads_.size()) {
         AddThread();
       }
     }

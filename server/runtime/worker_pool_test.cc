@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -197,6 +198,19 @@ TEST(WorkerPool, HasNoMoreThreadsThanJobsThatMayHang) {
   all_run.get_future().wait();
   EXPECT_LE(CountThreads(), others + kMost);
   gate.set_value();
+}
+
+TEST(WorkerPool, KeepsNoJobAfterItHasStopped) {
+  WorkerPool pool(1);
+  pool.Stop();
+  auto owned = std::make_shared<int>();
+  const std::weak_ptr<int> first = owned;
+  pool.Run([kept = std::move(owned)] {});
+  EXPECT_TRUE(first.expired());
+  owned = std::make_shared<int>();
+  const std::weak_ptr<int> second = owned;
+  pool.RunNext([kept = std::move(owned)] {});
+  EXPECT_TRUE(second.expired());
 }
 
 }  // namespace
