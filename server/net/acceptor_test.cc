@@ -24,6 +24,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "server/net/listen_address.h"
 #include "server/net/listening_sockets.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -197,6 +198,42 @@ TEST_F(AcceptorTest, NoProgramThatTheServerStartsInheritsAConnection) {
   acceptor_->Stop();
   ASSERT_EQ(kept.size(), 1);
   EXPECT_EQ(::fcntl(kept[0].get(), F_GETFD), FD_CLOEXEC);
+}
+
+// Reports to the client what gRPC learns of its connection.
+class Reporter final : public grpc::experimental::ExternalConnectionAcceptor {
+ public:
+  void HandleNewConnection(NewConnectionParameters* connection) override {
+    const UniqueFd socket(connection->fd);
+    const int learnt[] = {connection->listener_fd,
+                          ::fcntl(socket.get(), F_GETFL) & O_NONBLOCK};
+    EXPECT_EQ(::write(socket.get(), learnt, sizeof(learnt)),
+              ssize_t{sizeof(learnt)});
+  }
+};
+
+TEST_F(AcceptorTest, NamesTheSocketThroughWhichAConnectionCame) {
+  acceptor_ = std::make_unique<Acceptor>(
+      sockets_->fds(), std::make_unique<Reporter>(), kMaxConnections);
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  int learnt[2] = {};
+  ASSERT_EQ(::read(Connect().get(), learnt, sizeof(learnt)),
+            ssize_t{sizeof(learnt)});
+  EXPECT_EQ(learnt[0], sockets_->fds()[0]);
+  EXPECT_EQ(learnt[1], O_NONBLOCK);
+}
+
+TEST_F(AcceptorTest, ReportsThatItCannotStart) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
+#endif
+  {
+    const tests::NoDescriptors none;
+    EXPECT_FALSE(acceptor_->Start().ok());
+  }
+  acceptor_->Stop();
+  ASSERT_THAT(acceptor_->Start(), IsOk());
+  AwaitEnd(Connect());
 }
 
 // Changes this thread alone; seteuid(2) of glibc would change all threads.

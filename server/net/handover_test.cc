@@ -34,6 +34,7 @@ namespace {
 
 using ::sandbox::UniqueFd;
 using ::testing::_;
+using ::testing::HasSubstr;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 using Sockets = absl::StatusOr<std::vector<UniqueFd>>;
@@ -266,6 +267,46 @@ TEST_F(HandoverTest, ASuccessorWaitsNoLongerThanAMinute) {
   EXPECT_EQ(CountPatient(std::chrono::seconds(60)), 1);
   handover_.reset();
   EXPECT_THAT(taken.get().status(), StatusIs(absl::StatusCode::kNotFound, _));
+}
+
+TEST_F(HandoverTest, WaitsForAnotherSuccessorWhenTheFirstHasGone) {
+  std::promise<void> came[2];
+  int count = 0;
+  auto handover =
+      Handover::Listen(directory_, [&] { came[count++].set_value(); });
+  ASSERT_THAT(handover, IsOk());
+  {
+    const UniqueFd client = Connect();
+    ASSERT_GT(::send(client.get(), "corrald-handover 1 x", 20, 0), 0);
+    came[0].get_future().wait();
+  }
+  std::future<Sockets> taken = Ask();
+  came[1].get_future().wait();
+  EXPECT_TRUE((*handover)->successor_waits());
+  EXPECT_THAT((*handover)->Send({}), IsOk());
+  EXPECT_THAT(taken.get(), IsOk());
+}
+
+TEST_F(HandoverTest, NeedsNoShortPath) {
+  const std::string top = directory_;
+  // The address of a Unix socket has 108 bytes.
+  directory_ += "/" + std::string(120, 'd');
+  std::filesystem::create_directory(directory_);
+  Listen();
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/handover.sock"));
+  std::future<Sockets> taken = Ask();
+  came_.get_future().wait();
+  EXPECT_THAT(handover_->Send({}), IsOk());
+  EXPECT_THAT(taken.get(), IsOk());
+  directory_ = top;
+}
+
+TEST_F(HandoverTest, NamesADirectoryThatIsMissing) {
+  const std::string missing = directory_ + "/missing";
+  EXPECT_THAT(Handover::Listen(missing, [] {}).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+  EXPECT_THAT(TakeOver(missing).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "server/net/listen_address.h"
+#include "tests/network/loopback.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -200,6 +201,59 @@ TEST_F(ListeningSocketsTest, ConnectionsInheritTheOptionsForTcp) {
     EXPECT_EQ(OptionOf(socket, IPPROTO_TCP, TCP_USER_TIMEOUT), 20'000);
     EXPECT_EQ(OptionOf(socket, SOL_SOCKET, SO_REUSEADDR), 1);
   }
+}
+
+TEST_F(ListeningSocketsTest, ReplacesNoSocketOfAnotherKind) {
+  const UniqueFd datagrams(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  address_.socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(datagrams.get(), reinterpret_cast<sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  EXPECT_FALSE(ListeningSockets::Open(address_).ok());
+  EXPECT_TRUE(std::filesystem::exists(address_.socket_path));
+}
+
+TEST_F(ListeningSocketsTest, RefusesToAdoptASocketWhoseFileWasReplaced) {
+  auto sockets = ListeningSockets::Open(address_);
+  ASSERT_THAT(sockets, IsOk());
+  std::filesystem::remove(address_.socket_path);
+  { std::ofstream file(address_.socket_path); }
+  EXPECT_THAT(ListeningSockets::Adopt(address_, Duplicate(*sockets)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  EXPECT_TRUE(std::filesystem::exists(address_.socket_path));
+}
+
+TEST_F(ListeningSocketsTest, AdoptsNoSocketsOfWhichOneListensElsewhere) {
+  ListenAddress address;
+  address.host_and_port = absl::StrCat("127.0.0.1:", tests::UnusedPort());
+  const auto sockets = ListeningSockets::Open(address);
+  ASSERT_THAT(sockets, IsOk());
+  ListenAddress other;
+  other.host_and_port = absl::StrCat("127.0.0.1:", tests::UnusedPort());
+  const auto others = ListeningSockets::Open(other);
+  ASSERT_THAT(others, IsOk());
+  std::vector<UniqueFd> both = Duplicate(*sockets);
+  both.push_back(std::move(Duplicate(*others)[0]));
+  EXPECT_THAT(ListeningSockets::Adopt(address, std::move(both)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  // Nor those of an address of another kind, or of one that is unknown by now.
+  EXPECT_THAT(ListeningSockets::Adopt(address_, Duplicate(*sockets)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+  address.host_and_port = "no such host:1";
+  EXPECT_THAT(ListeningSockets::Adopt(address, Duplicate(*sockets)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, _));
+}
+
+TEST_F(ListeningSocketsTest, APortIsInUseIfOneAddressOfTheHostIs) {
+  const tests::LoopbackListener server = tests::ListenOnLoopback();
+  ListenAddress address;
+  // It may be at ::1, too.
+  address.host_and_port = absl::StrCat("localhost:", server.port);
+  EXPECT_THAT(ListeningSockets::Open(address).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr(address.host_and_port)));
 }
 
 }  // namespace

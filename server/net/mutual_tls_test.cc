@@ -1,11 +1,5 @@
 #include "server/net/mutual_tls.h"
 
-#include <openssl/ec.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,6 +9,7 @@
 #include "corral/config/v1/server_config.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/net/certificate_files.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -29,7 +24,7 @@ class MutualTlsTest : public ::testing::Test {
   MutualTlsTest() {
     std::filesystem::create_directories(directory_);
     for (const char* name : {"ca", "server", "other"}) {
-      MakeCertificate(name);
+      MakeCertificateFiles(directory_, name);
     }
     std::ofstream(Path("text")) << "no PEM";
     tls_.set_client_ca_file(Path("ca.pem"));
@@ -38,25 +33,6 @@ class MutualTlsTest : public ::testing::Test {
   }
   ~MutualTlsTest() override { std::filesystem::remove_all(directory_); }
 
-  // Makes NAME.pem, which NAME.key signed.
-  void MakeCertificate(const std::string& name) const {
-    EVP_PKEY* key = EVP_EC_gen("P-256");
-    X509* certificate = ::X509_new();
-    ::X509_set_pubkey(certificate, key);
-    ::X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
-    ::X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    EXPECT_GT(::X509_sign(certificate, key, ::EVP_sha256()), 0);
-    std::FILE* file = std::fopen(Path(name + ".pem").c_str(), "we");
-    EXPECT_EQ(::PEM_write_X509(file, certificate), 1);
-    std::fclose(file);
-    file = std::fopen(Path(name + ".key").c_str(), "we");
-    EXPECT_EQ(::PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr,
-                                     nullptr),
-              1);
-    std::fclose(file);
-    ::X509_free(certificate);
-    ::EVP_PKEY_free(key);
-  }
   std::string Path(const std::string& file) const {
     return absl::StrCat(directory_, "/", file);
   }
