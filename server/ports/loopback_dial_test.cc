@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -49,15 +50,18 @@ class LoopbackDialTest : public ::testing::Test {
     ::getsockname(socket, name, &size);
     return ntohs(address.sin_port);
   }
+  // Calls `meanwhile` after the dial began.
   absl::StatusOr<UniqueFd> Dial(
       std::vector<UniqueFd> sockets, uint16_t port,
-      absl::Duration patience = LoopbackDial::kPatience) {
+      absl::Duration patience = LoopbackDial::kPatience,
+      const std::function<void()>& meanwhile = [] {}) {
     std::optional<absl::StatusOr<UniqueFd>> result;
     LoopbackDial dial(loop_.get(), std::move(sockets), port, patience);
     dial.Begin([&](absl::StatusOr<UniqueFd> socket) {
       EXPECT_FALSE(result.has_value());
       result = std::move(socket);
     });
+    meanwhile();
     while (!result.has_value()) {
       loop_->After(absl::Milliseconds(1), [this] { loop_->Stop(); });
       loop_->Run();
@@ -166,6 +170,46 @@ TEST_F(LoopbackDialTest, CallsNobodyAfterItsPatience) {
   // The socket would be ready now.
   ASSERT_EQ(::shutdown(socket, SHUT_RDWR), 0);
   loop_->After(absl::Milliseconds(1), [this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(LoopbackDialTest, ConnectsWhenTheServerHasRoomAgain) {
+  const tests::LoopbackListener server =
+      tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
+  const UniqueFd first = tests::ConnectToLoopback(server.port);
+  UniqueFd accepted;
+  // The kernel tries again after a second.
+  const absl::StatusOr<UniqueFd> socket =
+      Dial(Sockets(), server.port, absl::Hours(1), [&] {
+        accepted.Reset(
+            ::accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      });
+  ASSERT_THAT(socket.status(), IsOk());
+  const UniqueFd peer(
+      ::accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  tests::Send(peer.get(), "hello");
+  ::fcntl(socket->get(), F_SETFL, 0);
+  EXPECT_EQ(tests::Receive(socket->get(), 5), "hello");
+}
+
+TEST_F(LoopbackDialTest, ReportsAServerThatLeavesMeanwhile) {
+  tests::LoopbackListener server =
+      tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
+  const UniqueFd first = tests::ConnectToLoopback(server.port);
+  EXPECT_THAT(Dial(Sockets(), server.port, absl::Hours(1),
+                   [&] { server.socket.Reset(); })
+                  .status(),
+              StatusIs(absl::StatusCode::kNotFound, "no server listens"));
+}
+
+TEST_F(LoopbackDialTest, CallsNobodyASecondTime) {
+  const tests::LoopbackListener server = tests::ListenOnLoopback();
+  int calls = 0;
+  LoopbackDial dial(loop_.get(), Sockets(), server.port, absl::Milliseconds(1));
+  dial.Begin([&](const absl::StatusOr<UniqueFd>&) { ++calls; });
+  // The patience would be over by then.
+  loop_->After(absl::Milliseconds(20), [this] { loop_->Stop(); });
   loop_->Run();
   EXPECT_EQ(calls, 1);
 }

@@ -39,12 +39,12 @@ absl::Status NotReady(const Sandbox& sandbox) {
 }  // namespace
 
 PortCall* PortCall::Begin(std::shared_ptr<sandbox::EventLoop> loop,
-                          Sandboxes* sandboxes,
+                          Sandboxes* sandboxes, absl::Duration patience,
                           grpc::CallbackServerContext* context,
                           Activity::Call call) {
   // make_shared cannot reach the constructor.
-  std::shared_ptr<PortCall> self(
-      new PortCall(std::move(loop), sandboxes, context, std::move(call)));
+  std::shared_ptr<PortCall> self(new PortCall(
+      std::move(loop), sandboxes, patience, context, std::move(call)));
   self->self_ = self;
   const absl::Status lasting = self->call_->AddLasting(self.get(), self);
   if (lasting.ok()) {
@@ -181,7 +181,7 @@ void PortCall::OnSockets(
   switch (sandbox::FailureOf(sockets.status())) {
     case sandbox::wire::Reply::NONE:
       dial_ = std::make_unique<LoopbackDial>(loop_.get(), *std::move(sockets),
-                                             port_);
+                                             port_, patience_);
       dial_->Begin([this](absl::StatusOr<sandbox::UniqueFd> socket) {
         OnDialled(std::move(socket));
       });
@@ -207,7 +207,7 @@ void PortCall::OnDialled(absl::StatusOr<sandbox::UniqueFd> socket) {
   if (absl::IsNotFound(socket.status())) {
     Leave(PortRefused(name, port_));
   } else if (absl::IsDeadlineExceeded(socket.status())) {
-    Leave(PortTimedOut(name, port_, LoopbackDial::kPatience));
+    Leave(PortTimedOut(name, port_, patience_));
   } else if (!socket.ok()) {
     Leave(ServerFault(absl::StrCat("connection to ", name), socket.status()));
   } else {

@@ -45,9 +45,10 @@ class PortCall final
   // A client that does not read may hold up the end of its call for this time.
   static constexpr absl::Duration kEndPatience = absl::Seconds(1);
 
-  // The reactor lives until the call is over; all pointers must outlive it.
+  // The reactor lives until the call is over; all pointers must outlive it. A
+  // server that does not accept for `patience` ends the call.
   static PortCall* Begin(std::shared_ptr<sandbox::EventLoop> loop,
-                         Sandboxes* sandboxes,
+                         Sandboxes* sandboxes, absl::Duration patience,
                          grpc::CallbackServerContext* context,
                          Activity::Call call);
 
@@ -71,9 +72,11 @@ class PortCall final
   };
 
   PortCall(std::shared_ptr<sandbox::EventLoop> loop, Sandboxes* sandboxes,
-           grpc::CallbackServerContext* context, Activity::Call call)
+           absl::Duration patience, grpc::CallbackServerContext* context,
+           Activity::Call call)
       : loop_(std::move(loop)),
         sandboxes_(sandboxes),
+        patience_(patience),
         context_(context),
         call_(std::move(call)) {}
 
@@ -103,6 +106,7 @@ class PortCall final
   // service.
   const std::shared_ptr<sandbox::EventLoop> loop_;
   Sandboxes* const sandboxes_;
+  const absl::Duration patience_;
   grpc::CallbackServerContext* const context_;
   Activity::Call call_;
   // Keeps this object alive until CleanUp().

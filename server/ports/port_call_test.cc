@@ -12,16 +12,24 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "corral/v1/port.grpc.pb.h"
+#include "corral/v1/sandbox.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/unique_fd.h"
+#include "server/core/connections.h"
+#include "server/core/sandbox.h"
+#include "server/ports/loopback_dial.h"
 #include "server/ports/port_service.h"
 #include "server/rpc/server_fixture.h"
+#include "server/runtime/activity.h"
 #include "tests/fakes/fake_supervisor.h"
 #include "tests/network/loopback.h"
 
@@ -83,7 +91,15 @@ class PortCallTest : public ServerFixture {
   };
 
   PortCallTest() {
-    service_ = std::make_unique<PortService>(sandboxes_.get(), activity_.get());
+    Serve();
+    name_ = CreateSandbox("box");
+  }
+  ~PortCallTest() override { EndService(); }
+
+  // Serves ports from now on.
+  void Serve(absl::Duration patience = LoopbackDial::kPatience) {
+    service_ = std::make_unique<PortService>(sandboxes_.get(), activity_.get(),
+                                             patience);
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     // Not an in-process channel, on which a write waits for its reader.
@@ -93,10 +109,10 @@ class PortCallTest : public ServerFixture {
     ports_server_ = builder.BuildAndStart();
     stub_ = corral::v1::PortService::NewStub(grpc::CreateChannel(
         absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
-    name_ = CreateSandbox("box");
   }
-  ~PortCallTest() override {
+  void EndService() {
     ports_server_->Shutdown(std::chrono::system_clock::now());
+    ports_server_.reset();
     service_.reset();
   }
 
@@ -165,6 +181,9 @@ TEST_F(PortCallTest, RefusesBadRequests) {
   EXPECT_EQ(Field(StatusOf("box", 1)), "open.name");
   EXPECT_EQ(Field(StatusOf(name_, 0)), "open.port");
   EXPECT_EQ(Field(StatusOf(name_, 65536)), "open.port");
+  for (const uint32_t port : {1, 65535}) {
+    EXPECT_EQ(Field(StatusOf(name_, port)), "");
+  }
   EXPECT_EQ(Reason(StatusOf("tenants/default/sandboxes/none", 1)),
             "SANDBOX_NOT_FOUND");
   const std::unique_ptr<Call> unopened = Begin();
@@ -237,6 +256,11 @@ TEST_F(PortCallTest, ReportsWhyTheSupervisorHasNoSockets) {
   EXPECT_EQ(Reason(StatusOf(name_, listener_.port)), "SANDBOX_NOT_READY");
   WithSupervisor([](tests::FakeSupervisor& supervisor) {
     supervisor.RefuseSockets(
+        sandbox::MakeFailure(wire::Reply::SUPERVISOR_GONE, "gone"));
+  });
+  EXPECT_EQ(Reason(StatusOf(name_, listener_.port)), "SANDBOX_NOT_READY");
+  WithSupervisor([](tests::FakeSupervisor& supervisor) {
+    supervisor.RefuseSockets(
         sandbox::MakeFailure(wire::Reply::SHORTAGE, "no descriptor"));
   });
   EXPECT_EQ(Reason(StatusOf(name_, listener_.port)), "SERVER_FAULT");
@@ -277,6 +301,94 @@ TEST_F(PortCallTest, EndsThoughTheClientDoesNotRead) {
   activity_->EndLastingCalls();
   EXPECT_TRUE(activity_->AwaitNoLastingCall(absl::InfiniteDuration()));
   call->context.TryCancel();
+}
+
+TEST_F(PortCallTest, ReportsAServerThatDoesNotAccept) {
+  EndService();
+  Serve(absl::Milliseconds(50));
+  listener_ = tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
+  const UniqueFd first = tests::ConnectToLoopback(listener_.port);
+  const grpc::Status status = StatusOf(name_, listener_.port);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Reason(status), "PORT_TIMED_OUT");
+}
+
+TEST_F(PortCallTest, KeepsItsSandboxWhileItIsConnected) {
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent("tenants/default");
+  request.set_sandbox_id("idle");
+  auto* const lifetime = request.mutable_sandbox()->mutable_lifetime();
+  lifetime->mutable_idle_timeout()->set_seconds(60);
+  corral::v1::Sandbox sandbox;
+  grpc::ClientContext context;
+  ASSERT_TRUE(sandbox_stub_->CreateSandbox(&context, request, &sandbox).ok());
+  name_ = sandbox.name();
+  const std::unique_ptr<Call> call = Connect();
+  timers_.Advance(absl::Seconds(600));
+  call->Send("question");
+  EXPECT_EQ(tests::Receive(inside_.get(), 8), "question");
+  call->context.TryCancel();
+  call->Finish();
+  EXPECT_TRUE(activity_->AwaitNoLastingCall(absl::InfiniteDuration()));
+  timers_.Advance(absl::Seconds(60));
+  while (sandboxes_->registry().Find("idle") != nullptr) {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(PortCallTest, LeavesItsPlaceToAnotherConnection) {
+  class IdleCall final : public LastingCall {
+    void Fail(const absl::Status& /*status*/) override {}
+  };
+  Connections& connections = sandboxes_->registry().Find("box")->connections();
+  // All places but one are taken.
+  std::vector<std::shared_ptr<IdleCall>> calls;
+  for (size_t i = 1; i < Connections::kMost; ++i) {
+    calls.push_back(std::make_shared<IdleCall>());
+    ASSERT_TRUE(connections.Add(calls.back().get(), calls.back()).ok());
+  }
+  {
+    const std::unique_ptr<Call> call = Connect();
+    EXPECT_EQ(Reason(StatusOf(name_, listener_.port)), "TOO_MANY_CONNECTIONS");
+    call->context.TryCancel();
+    call->Finish();
+  }
+  EXPECT_TRUE(activity_->AwaitNoLastingCall(absl::InfiniteDuration()));
+  Connect();
+}
+
+TEST_F(PortCallTest, IsRefusedWhileTheSandboxIsBeingDeleted) {
+  WithSupervisor([](tests::FakeSupervisor& supervisor) {
+    supervisor.IgnoreDeletions(true);
+  });
+  sandboxes_->registry().Find("box")->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                                             [](const absl::Status&) {});
+  EXPECT_EQ(Reason(StatusOf(name_, listener_.port)), "SANDBOX_NOT_READY");
+  WithSupervisor([](tests::FakeSupervisor& supervisor) {
+    supervisor.Die(wire::SandboxEnd::DELETED, "");
+  });
+}
+
+TEST_F(PortCallTest, WaitsForASupervisorThatIsNotFoundAgainYet) {
+  EndService();
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  Serve();
+  std::unique_ptr<Call> call = Begin();
+  call->Open(name_, listener_.port);
+  timers_.AwaitTimers(2);  // the next attempt to connect, and the call's
+  timers_.Advance(Sandbox::kKnownPatience);
+  const grpc::Status status = call->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+
+  timers_.AwaitTimers(1);
+  call = Begin();
+  call->Open(name_, listener_.port);
+  timers_.AwaitTimers(2);
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(call->Next().has_connected());
 }
 
 }  // namespace
