@@ -2,14 +2,18 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
+#include "server/core/sandbox.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
 
@@ -168,6 +172,23 @@ TEST_F(AllowHostsTest, ReportsASandboxWhoseDirectoryIsGoneAsNotFound) {
   CreateBox();
   std::filesystem::remove_all(state_->SandboxPath("box"));
   EXPECT_EQ(Reason(Allow(Hosts({"b.example"}))), "SANDBOX_NOT_FOUND");
+}
+
+TEST_F(AllowHostsTest, MayBeRepeatedWhileTheSupervisorIsNotFoundAgain) {
+  CreateBox();
+  factory_.FailAdoptions(absl::ResourceExhaustedError("open files"));
+  Restart();
+  grpc::Status status;
+  std::thread caller([&] { status = Allow(Hosts({"b.example"})); });
+  timers_.AwaitTimers(2);  // the next attempt to connect, and the call's
+  timers_.Advance(server::Sandbox::kKnownPatience);
+  caller.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
+  timers_.AwaitTimers(1);
+  factory_.FailAdoptions(absl::OkStatus());
+  timers_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(Allow(Hosts({"b.example"})).ok());
 }
 
 }  // namespace

@@ -344,5 +344,46 @@ TEST_F(ExecutionControlTest, RefusesInputOfACommandForWhichTooMuchWaits) {
   }
 }
 
+TEST_F(ExecutionControlTest, SendsNoInputThatIsCancelledWhileThereIsNoRoom) {
+  const std::string name = StartWithInput();
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.RefuseInput(sandbox::MakeFailure(wire::Reply::SHORTAGE, "full"));
+  });
+  corral::v1::WriteInputRequest request;
+  request.set_name(name);
+  request.set_data("x");
+  grpc::ClientContext context;
+  std::thread writer([&] {
+    corral::v1::InputState state;
+    EXPECT_EQ(
+        execution_stub_->WriteInput(&context, request, &state).error_code(),
+        grpc::StatusCode::CANCELLED);
+  });
+  timers_.AwaitTimers(1);
+  context.TryCancel();
+  writer.join();
+  // The server notices it a moment later. Until then it tries again.
+  const auto execution = sandboxes_->registry().Find("box")->FindExecution(
+      name.substr(name.rfind('/') + 1));
+  while (execution->input_queue().bytes() > 0) {
+    timers_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(ExecutionControlTest, SignalsTheForegroundGroupOfATerminal) {
+  corral::v1::Command command = Command();
+  command.mutable_terminal()->set_rows(24);
+  command.mutable_terminal()->set_columns(80);
+  corral::v1::SignalExecutionRequest request;
+  request.set_name(StartExecution(CreateSandbox("box"), command));
+  request.set_signal(SIGINT);
+  request.set_scope(corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
+  ASSERT_TRUE(Signal(request).ok());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.last_signal().scope(), wire::Signal::FOREGROUND_GROUP);
+  });
+}
+
 }  // namespace
 }  // namespace server

@@ -91,6 +91,13 @@ TEST_F(ExecutionListTest, ListsOneSandboxOrAllInTheOrderOfNames) {
   EXPECT_THAT(ListNames(kAll, 2, &pages), ElementsAre(a1, a2, b1));
   EXPECT_EQ(pages, 2);
   EXPECT_THAT(ListNames(a, 1, &pages), ElementsAre(a1, a2));
+  // A token of another sandbox names none of this one.
+  corral::v1::ListExecutionsRequest request;
+  request.set_parent(a);
+  request.set_page_token(Start(b, "3"));
+  corral::v1::ListExecutionsResponse response;
+  ASSERT_TRUE(List(request, &response).ok());
+  EXPECT_THAT(response.executions(), SizeIs(2));
 }
 
 TEST_F(ExecutionListTest, RefusesAWrongPageAndAnUnknownSandbox) {

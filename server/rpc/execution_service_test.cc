@@ -200,10 +200,12 @@ TEST_F(ExecutionServiceTest, AWaitThatTimesOutAnswersWithThePresentState) {
   waiter.join();
   EXPECT_EQ(response.state(), corral::v1::Execution::RUNNING);
 
-  request.mutable_timeout()->set_seconds(-1);
-  EXPECT_EQ(Field(Call(execution_stub_.get(), &ExecutionStub::WaitExecution,
-                       request, &response)),
-            "timeout");
+  for (const int64_t seconds : {-1, 365 * 86'400 + 1}) {
+    request.mutable_timeout()->set_seconds(seconds);
+    EXPECT_EQ(Field(Call(execution_stub_.get(), &ExecutionStub::WaitExecution,
+                         request, &response)),
+              "timeout");
+  }
 }
 
 TEST_F(ExecutionServiceTest, AWaitThatIsOverCountsAsAWaitingCallNoMore) {

@@ -373,5 +373,24 @@ TEST_F(OutputStreamTest, LeavesNoTimerWhenItIsOver) {
   EXPECT_EQ(timers_.size(), 0);
 }
 
+TEST_F(OutputStreamTest, SendsNoHeartbeatWhenAnEventComesFirst) {
+  const std::string name = StartOne();
+  const auto call = Stream(name);
+  EXPECT_TRUE(call->Next().has_opened());
+  // Both logs are open from here on.
+  for (const wire::Stream stream : {wire::STDOUT, wire::STDERR}) {
+    factory_.Write(name, stream, "x");
+    EXPECT_TRUE(call->Next().has_chunk());
+  }
+  // The first of these is being written, and the second follows.
+  factory_.Write(name, wire::STDOUT, "y");
+  factory_.Write(name, wire::STDERR, "y");
+  timers_.Advance(OutputStream::kHeartbeatInterval);
+  EXPECT_TRUE(call->Next().has_chunk());
+  EXPECT_TRUE(call->Next().has_chunk());
+  factory_.Exit(name, 0);
+  EXPECT_THAT(call->Rest(), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace server

@@ -77,6 +77,56 @@ TEST_F(RunExecutionTest, ARunWithAnInvalidFieldIsRefused) {
   });
 }
 
+TEST_F(RunExecutionTest, ACommandBeginsInTheWorkspaceOfItsSandbox) {
+  corral::v1::CreateSandboxRequest create;
+  create.set_parent(kTenant);
+  create.set_sandbox_id("box");
+  create.mutable_sandbox()->mutable_workspace()->set_path("/usr/src");
+  corral::v1::Sandbox sandbox;
+  ASSERT_TRUE(
+      Call(sandbox_stub_.get(), &SandboxStub::CreateSandbox, create, &sandbox)
+          .ok());
+  corral::v1::RunExecutionRequest request = In(kBox);
+  request.mutable_command()->set_working_directory("/usr/lib");
+  EXPECT_EQ(Field(Refusal(request)), "command.working_directory");
+  corral::v1::StartExecutionRequest start;
+  start.set_parent(kBox);
+  *start.mutable_command() = request.command();
+  corral::v1::Execution execution;
+  EXPECT_EQ(Field(Call(execution_stub_.get(), &ExecutionStub::StartExecution,
+                       start, &execution)),
+            "command.working_directory");
+  request.set_parent(kTenant);
+  *request.mutable_sandbox() = create.sandbox();
+  EXPECT_EQ(Field(Refusal(request)), "command.working_directory");
+  // Without a workspace, it may begin anywhere.
+  request.clear_sandbox();
+  const auto call = Run(request);
+  EXPECT_TRUE(call->Next().has_opened());
+  Cancel(call.get());
+}
+
+TEST_F(RunExecutionTest, ARunHasTheIdsAndTheLimitsThatItsRequestNames) {
+  corral::v1::RunExecutionRequest request = In(kTenant);
+  request.set_sandbox_id("box");
+  request.set_execution_id("first");
+  request.mutable_sandbox()->mutable_limits()->set_pids(50);
+  const auto first = Run(request);
+  corral::v1::Execution opened = first->Next().opened();
+  EXPECT_EQ(opened.name(), "tenants/default/sandboxes/box/executions/first");
+  EXPECT_EQ(opened.command().wall_timeout().seconds(), kMaxWallSeconds);
+  const auto sandbox = sandboxes_->registry().Find("box");
+  EXPECT_EQ(sandbox->Describe().limits().pids(), 50);
+  request = In(kBox);
+  request.set_execution_id("second");
+  const auto second = Run(request);
+  opened = second->Next().opened();
+  EXPECT_EQ(opened.name(), "tenants/default/sandboxes/box/executions/second");
+  EXPECT_EQ(opened.command().wall_timeout().seconds(), kMaxWallSeconds);
+  Cancel(second.get());
+  Cancel(first.get());
+}
+
 TEST_F(RunExecutionTest, AServerThatDrainsTakesNoNewWork) {
   CreateSandbox("box");
   activity_->RefuseWork(absl::Seconds(1));
@@ -163,6 +213,19 @@ TEST_F(RunExecutionTest, AClientThatLeavesBeforeTheStartIsNoViewer) {
   EXPECT_EQ(sandbox->Describe().state(), corral::v1::Sandbox::READY);
   timers_.Advance(Viewers::kPatience);
   EXPECT_NE(sandbox->Describe().state(), corral::v1::Sandbox::READY);
+}
+
+TEST_F(RunExecutionTest, ASandboxThatWasMadeToStayOutlivesItsViewers) {
+  CreateSandbox("box");
+  const auto run = Run(In(kBox));
+  const auto stream = Stream(run->Next().opened().name());
+  EXPECT_TRUE(stream->Next().has_opened());
+  Cancel(stream.get());
+  Cancel(run.get());
+  EXPECT_TRUE(activity_->AwaitNoLastingCall(absl::Hours(1)));
+  timers_.Advance(Viewers::kPatience);
+  EXPECT_EQ(sandboxes_->registry().Find("box")->Describe().state(),
+            corral::v1::Sandbox::READY);
 }
 
 }  // namespace

@@ -119,8 +119,10 @@ TEST_F(SandboxRequestsTest, AListOfExecutionsNamesThemOnItsFirstPageToo) {
 }
 
 TEST_F(SandboxRequestsTest, ListsTheNetworkEventsOfASandbox) {
-  CreateSandbox("box");
   grpc::Status status;
+  Events(0, 0, &status);
+  EXPECT_EQ(Reason(status), "SANDBOX_NOT_FOUND");
+  CreateSandbox("box");
   EXPECT_THAT(Events(0, 0, &status), IsEmpty());
   EXPECT_TRUE(status.ok());
   auto log = sandbox::NetworkLog::Create(state_->SandboxPath("box"));

@@ -161,5 +161,18 @@ TEST_F(WaitingCallsTest, AWaitThatIsOverLeavesNoTimer) {
   EXPECT_EQ(timers_.size(), 0);
 }
 
+TEST_F(WaitingCallsTest, AnswersAWaitForWhatHasEndedAlsoWhenThereAreTooMany) {
+  const std::string ended = StartOne();
+  factory_.Exit(ended, 3);
+  EXPECT_EQ(Wait(ended).exit().code(), 3);
+  EXPECT_TRUE(activity_->AwaitNoLastingCall(absl::Hours(1)));
+  const std::string name = StartWithInput("box");
+  std::thread writer([&] { EXPECT_TRUE(Write(name, "x").ok()); });
+  AwaitHeldInput("box");
+  EXPECT_EQ(Wait(ended).exit().code(), 3);
+  Die("box");
+  writer.join();
+}
+
 }  // namespace
 }  // namespace server

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -64,6 +65,8 @@ TEST_F(WindowCallTest, ReadsAWindow) {
   request.set_max_bytes(0);
   request.set_stream(corral::v1::TERMINAL);
   EXPECT_EQ(Reason(Read(request, &response)), "NO_SUCH_STREAM");
+  request.clear_stream();
+  EXPECT_EQ(Field(Read(request, &response)), "stream");
 }
 
 TEST_F(WindowCallTest, ReadsALogThatAReaderHasOpen) {
@@ -249,6 +252,40 @@ TEST_F(WindowCallTest, ReadsALogThatNobodyHasReported) {
   ASSERT_TRUE(
       Read(From(absl::StrCat(sandbox, "/executions/job"), 0), &response).ok());
   EXPECT_EQ(response.data(), "text");
+}
+
+TEST_F(WindowCallTest, AStreamThatIsStillWrittenAfterTheEndIsNotClosed) {
+  const std::string name = StartExecution(CreateSandbox("box"), Command());
+  factory_.Write(name, wire::STDOUT, "text");
+  factory_.With("box", [&](tests::FakeSupervisor& /*supervisor*/) {
+    wire::ExecutionRecord record;
+    record.set_id(name.substr(name.rfind('/') + 1));
+    record.set_state(wire::ExecutionRecord::EXITED);
+    record.mutable_exit()->set_output_open(true);
+    sandboxes_->registry().Find("box")->OnExecution(record);
+  });
+  EXPECT_EQ(Wait(name).state(), corral::v1::Execution::EXITED);
+  corral::v1::ReadOutputResponse response;
+  ASSERT_TRUE(Read(From(name, 0), &response).ok());
+  EXPECT_FALSE(response.state().closed());
+}
+
+TEST_F(WindowCallTest, ReportsALogThatIsTornAndThatNobodyHasReported) {
+  const std::string sandbox = CreateSandbox("box");
+  factory_.With("box", [](tests::FakeSupervisor& supervisor) {
+    supervisor.RefuseStarts(
+        sandbox::MakeFailure(wire::Reply::SUPERVISOR_GONE, "gone"));
+  });
+  sandboxes_->registry().Find("box")->Start({"job", Command(), {}},
+                                            [](const auto& /*started*/) {});
+  const std::string directory =
+      absl::StrCat(path_, "/sandboxes/box/executions");
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory + "/job") << "x";
+  corral::v1::ReadOutputResponse response;
+  EXPECT_EQ(Reason(Read(From(absl::StrCat(sandbox, "/executions/job"), 0),
+                        &response)),
+            "SERVER_FAULT");
 }
 
 }  // namespace
