@@ -1,7 +1,9 @@
 #include "server/screen/emulator_process.h"
 
+#include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
 #include <fstream>
 #include <future>
 #include <memory>
@@ -17,7 +19,10 @@
 #include "corral/v1/execution.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/program_image.h"
 #include "sandbox/base/unique_fd.h"
+#include "server/screen/emulator/frames.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace server {
@@ -106,6 +111,7 @@ TEST_F(EmulatorProcessTest, RunsConfinedUnderANameOfItsOwn) {
   EXPECT_THAT(emulator->Get(0, false, 0).status(), IsOk());
   EXPECT_EQ(StatusOf(emulator->pid(), "Name"), "corral-emulator");
   EXPECT_EQ(StatusOf(emulator->pid(), "Seccomp"), "2");
+  EXPECT_EQ(StatusOf(emulator->pid(), "NoNewPrivs"), "1");
   std::ifstream file(absl::StrCat("/proc/", emulator->pid(), "/oom_score_adj"));
   int score = 0;
   file >> score;
@@ -115,6 +121,80 @@ TEST_F(EmulatorProcessTest, RunsConfinedUnderANameOfItsOwn) {
 TEST_F(EmulatorProcessTest, LeavesNoProcessBehind) {
   const pid_t pid = Start(3, 20)->pid();
   EXPECT_EQ(::kill(pid, 0), -1);
+}
+
+TEST_F(EmulatorProcessTest, LeavesNoProcessBehindThoughSignalsInterruptIt) {
+  // A signal of this kind ends the call that waits.
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+  for (int i = 0; i < 10; ++i) {
+    // A large process, which takes its time to end.
+    std::unique_ptr<EmulatorProcess> emulator = Start(64, screen::kMaxColumns);
+    const pid_t pid = emulator->pid();
+    EXPECT_THAT(emulator->Get(0, false, 0).status(), IsOk());
+    std::atomic<bool> over = false;
+    std::promise<void> began;
+    std::thread signals([&, waiting = ::pthread_self()] {
+      began.set_value();
+      while (!over) {
+        ::pthread_kill(waiting, SIGUSR1);
+        std::this_thread::yield();
+      }
+    });
+    began.get_future().wait();
+    emulator.reset();
+    over = true;
+    signals.join();
+    EXPECT_EQ(::kill(pid, 0), -1);
+  }
+}
+
+TEST_F(EmulatorProcessTest, ReportsThatItCannotStart) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
+#endif
+  corral::v1::TerminalSize size;
+  size.set_rows(3);
+  size.set_columns(20);
+  const tests::NoDescriptors none;
+  EXPECT_THAT(EmulatorProcess::Start(image_, size, 0).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, ::testing::_));
+}
+
+// A program that answers the first question with these bytes, in the form of
+// printf(1), and ends.
+absl::Status StatusAfterAnswer(const std::string& bytes) {
+  const sandbox::UniqueFd image =
+      sandbox::MakeProgramImage(
+          "liar", absl::StrCat("#!/bin/sh\n/usr/bin/head -c ",
+                               2 * sizeof(screen::Request), " <&3\nprintf '",
+                               bytes, "' >&3\n"))
+          .value();
+  corral::v1::TerminalSize size;
+  size.set_rows(3);
+  size.set_columns(20);
+  return EmulatorProcess::Start(image, size, 0)
+      .value()
+      ->Get(0, false, 0)
+      .status();
+}
+
+TEST_F(EmulatorProcessTest, BelievesNoAnswerThatIsNone) {
+  const std::string none = "\\000\\000\\000\\000";
+  const std::string five = "\\005\\000\\000\\000";
+  // One more than kMaxReply.
+  const std::string large = "\\001\\000\\000\\004";
+  const auto lost = [](const char* why) {
+    return StatusIs(absl::StatusCode::kUnavailable, HasSubstr(why));
+  };
+  EXPECT_THAT(StatusAfterAnswer(none + none), IsOk());
+  EXPECT_THAT(StatusAfterAnswer(large + none), lost("too large"));
+  EXPECT_THAT(StatusAfterAnswer(none + large), lost("too large"));
+  EXPECT_THAT(StatusAfterAnswer(none + five + "xxxxx"), lost("no screen"));
+  EXPECT_THAT(StatusAfterAnswer(five + none + "xxxx"), lost("it has ended"));
+  EXPECT_THAT(StatusAfterAnswer(none + five + "xxxx"), lost("it has ended"));
+  EXPECT_THAT(StatusAfterAnswer(none), lost("it has ended"));
 }
 
 TEST_F(EmulatorProcessTest, GivesUpAProcessThatHangs) {

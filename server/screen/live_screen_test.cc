@@ -190,6 +190,15 @@ TEST_F(LiveScreenTest, WrapsTheOutputAnewWhenTheTerminalIsResized) {
   EXPECT_EQ(response.screen().lines(1).text(), "56789");
 }
 
+TEST_F(LiveScreenTest, NoticesAResizeInOneDirection) {
+  Write(log_, "0123456789");
+  EXPECT_EQ(FirstLine(), "0123456789");
+  execution_->SetTerminalSize(InTerminal(4, 5).terminal());
+  EXPECT_EQ(FirstLine(), "01234");
+  execution_->SetTerminalSize(InTerminal(2, 5).terminal());
+  EXPECT_EQ(Get().screen().lines_size(), 2);
+}
+
 TEST_F(LiveScreenTest, ClearsForEveryLaterCall) {
   Write(log_, "old\r\n$ ");
   EXPECT_THAT(screen_.Clear(*execution_), IsOk());
@@ -280,6 +289,49 @@ TEST_F(LiveScreenTest, WorksThroughKillsAndResizes) {
     ASSERT_EQ(response.screen().lines(last - 1).text(),
               absl::StrCat("line ", i));
   }
+}
+
+TEST_F(LiveScreenTest, IsEmptyWhenThereWasNoOutputThatCouldExpire) {
+  ASSERT_THAT(sandbox::ExpireOutputLog(file_path_, sandbox::wire::TERMINAL),
+              IsOk());
+  EXPECT_EQ(FirstLine(), "");
+}
+
+TEST_F(LiveScreenTest, BeginsWithTheOldestOutputThatIsKept) {
+  log_->SetRetention(64 << 10, sandbox::Overflow::kDropOldest);
+  for (int i = 0; i < 4; ++i) {
+    Write(log_, std::string(64 << 10, 'x'));
+  }
+  const corral::v1::GetScreenResponse response = Get();
+  EXPECT_GT(log_->state().begin, 0);
+  EXPECT_EQ(response.screen().begin_offset(), log_->state().begin);
+  EXPECT_EQ(response.screen().end_offset(), log_->state().end);
+}
+
+TEST_F(LiveScreenTest, GoesOnBehindOutputThatWasDroppedMeanwhile) {
+  log_->SetRetention(64 << 10, sandbox::Overflow::kDropOldest);
+  Write(log_, "old");
+  EXPECT_EQ(FirstLine(), "old");
+  const pid_t pid = screen_.emulator_pid();
+  for (int i = 0; i < 4; ++i) {
+    Write(log_, std::string(64 << 10, 'x'));
+  }
+  Write(log_, "\r\nnew");
+  const corral::v1::GetScreenResponse response = Get();
+  EXPECT_EQ(screen_.emulator_pid(), pid);
+  EXPECT_EQ(response.screen().begin_offset(), 0);
+  EXPECT_EQ(response.screen().end_offset(), log_->state().end);
+  EXPECT_EQ(response.screen().lines(3).text(), "new");
+}
+
+TEST_F(LiveScreenTest, ReportsALogThatIsShorterThanReported) {
+  Write(log_, "text");
+  Record record;
+  *record.add_streams() = MakeReport(sandbox::wire::TERMINAL, 9);
+  execution_->OnOutput(record.streams());
+  corral::v1::GetScreenResponse response;
+  EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
+            corral::v1::SERVER_FAULT);
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -21,6 +23,7 @@
 #include "server/core/execution_fixture.h"
 #include "server/screen/live_screen.h"
 #include "tests/fakes/fake_timer_queue.h"
+#include "tests/no_descriptors.h"
 
 namespace server {
 namespace {
@@ -124,6 +127,22 @@ TEST_F(LiveScreensTest, GivesANewExecutionOfTheSameNameItsOwnScreen) {
   const pid_t first = Pid(execution, true);
   execution = StartNamed("a");
   EXPECT_NE(Pid(execution, true), first);
+}
+
+TEST_F(LiveScreensTest, ReportsThatItHasNoProgramForEmulators) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
+#endif
+  std::optional<LiveScreens> screens;
+  {
+    const tests::NoDescriptors none;
+    screens.emplace(&timers_);
+  }
+  absl::Status status;
+  screens->Run(StartNamed("a"), [&](absl::StatusOr<LiveScreen*> screen) {
+    status = screen.status();
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
 }
 
 }  // namespace

@@ -78,5 +78,23 @@ TEST_F(ScreenMarksTest, AreKeptInMemoryWhenTheDiskFails) {
   EXPECT_EQ(marks.clears().size(), 1);
 }
 
+TEST_F(ScreenMarksTest, BelongToTheServerAlone) {
+  ScreenMarks(path_, "5").AddClear(7);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(directory_).permissions(),
+            perms::owner_all);
+  EXPECT_EQ(std::filesystem::status(path_).permissions(),
+            perms::owner_read | perms::owner_write);
+}
+
+TEST_F(ScreenMarksTest, MayHaveTwoClearsAtOneOffset) {
+  {
+    ScreenMarks marks(path_, "5");
+    marks.AddClear(7);
+    marks.AddClear(7);
+  }
+  EXPECT_EQ(ScreenMarks(path_, "5").clears(), std::vector<uint64_t>({7, 7}));
+}
+
 }  // namespace
 }  // namespace server

@@ -159,6 +159,27 @@ TEST_F(CellGridTest, ErasesWideCharactersThatTheEdgeOfAPartCuts) {
   grid_.Put(1, 2, MakeCell('z', 2));
   grid_.Scroll({1, 2, 1, 5}, 0, 1, {});
   EXPECT_EQ(Row(1), "gZ>k.l");
+  // The end of the part cuts the first half off.
+  grid_.Put(2, 2, MakeCell('z', 2));
+  EXPECT_EQ(Row(2), "mnZ>qr");
+  grid_.Scroll({2, 3, 1, 4}, 0, -1, Background(4));
+  EXPECT_EQ(Row(2), "m.n.qr");
+  EXPECT_TRUE(grid_.row(2)[3].style == Background(4));
+  // So does the end of the row.
+  grid_.Put(3, 4, MakeCell('z', 2));
+  grid_.Scroll({3, 4, 3, 6}, 0, -1, {});
+  EXPECT_EQ(Row(3), "stu.v.");
+}
+
+TEST_F(CellGridTest, AHalfThatMovesWithoutItsCharacterIsAnEmptyCell) {
+  grid_.Put(0, 1, MakeCell('z', 2));
+  EXPECT_EQ(Row(0), "aZ>def");
+  grid_.Scroll({0, 1, 1, 5}, 0, 1, {});
+  EXPECT_EQ(Row(0), "a.de.f");
+  // The same at the beginning of a row.
+  grid_.Put(1, 0, MakeCell('z', 2));
+  grid_.Scroll({1, 2, 0, 5}, 0, 1, {});
+  EXPECT_EQ(Row(1), ".ijk.l");
 }
 
 TEST(Scrollback, KeepsStyledCellsAtTheEndOfALine) {

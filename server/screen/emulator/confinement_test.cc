@@ -4,12 +4,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <functional>
+#include <string>
 
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -124,6 +126,44 @@ TEST_F(ConfinementTest, LeavesNoLimitThatAllowsFilesOrProcesses) {
   }
   EXPECT_EQ(::write(writer.get(), "x", 1), 1);
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST_F(ConfinementTest, LetsTheUserNeitherTraceTheProcessNorGiveItPrivileges) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  sandbox::UniqueFd reader(ends[0]);
+  sandbox::UniqueFd writer(ends[1]);
+  int ready[2];
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  const sandbox::UniqueFd ready_reader(ready[0]);
+  const sandbox::UniqueFd ready_writer(ready[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // Only root may install a filter and keep the way to more privileges.
+    char byte = 'u';
+    if (::geteuid() != 0 || ::setresuid(1000, 1000, 1000) == 0) {
+      ::prctl(PR_SET_DUMPABLE, 1);
+      byte = Confine() ? 'y' : 'n';
+    }
+    if (::write(ready_writer.get(), &byte, 1) == 1) {
+      [[maybe_unused]] const ssize_t end = ::read(reader.get(), &byte, 1);
+    }
+    ::_exit(0);
+  }
+  char confined = 'n';
+  EXPECT_EQ(::read(ready_reader.get(), &confined, 1), 1);
+  // The files of a process that nobody may trace belong to root.
+  struct stat status = {};
+  EXPECT_EQ(
+      ::stat(("/proc/" + std::to_string(child) + "/status").c_str(), &status),
+      0);
+  EXPECT_EQ(::write(writer.get(), "x", 1), 1);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  if (confined == 'u') {
+    GTEST_SKIP() << "there is no user 1000 in this user namespace";
+  }
+  EXPECT_EQ(confined, 'y');
+  EXPECT_EQ(status.st_uid, 0);
 }
 
 }  // namespace

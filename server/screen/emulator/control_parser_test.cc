@@ -163,5 +163,14 @@ TEST(ControlParser, SplitsASequenceIntoItsParts) {
   EXPECT_EQ(keeper.last.raw, "\x1b[>1;2:3 !q");
 }
 
+TEST(ControlParser, EndsAnEscapeThatIsTooLong) {
+  // ESC counts too.
+  const std::string spaces(ControlParser::kMaxSequence - 2, ' ');
+  EXPECT_EQ(Parse({"\x1b" + spaces + "Fx"}),
+            (Events{"escape " + spaces + "F", "text x"}));
+  EXPECT_EQ(Parse({"\x1b" + spaces + " Fx"}),
+            (Events{"escape " + spaces + " ", "text Fx"}));
+}
+
 }  // namespace
 }  // namespace screen

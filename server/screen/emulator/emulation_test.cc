@@ -1,5 +1,6 @@
 #include "server/screen/emulator/emulation.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -162,6 +163,17 @@ TEST_F(EmulationTest, GoesOnWithAnAnswerThatSignalsInterrupt) {
                            : screen_.lines(line - above).text(),
               Line(line));
   }
+}
+
+TEST_F(EmulationTest, EndsWhenNobodyTakesItsAnswer) {
+  const auto former = ::signal(SIGPIPE, SIG_IGN);
+  Send(Begin(3, 20));
+  ASSERT_EQ(::shutdown(ours_.get(), SHUT_RD), 0);
+  Send(Of(Action::kGet));
+  // Hangs up at its end. Only a failure takes the minute.
+  pollfd end = {ours_.get(), 0, 0};
+  EXPECT_EQ(::poll(&end, 1, 60'000), 1);
+  ::signal(SIGPIPE, former);
 }
 
 TEST_F(EmulationTest, EndsWithAWriteThatIsTooLarge) {

@@ -51,5 +51,11 @@ TEST_F(PendingWrapTest, OutlastsAClear) {
   EXPECT_EQ(ColumnAfter("\n"), 19);
 }
 
+TEST_F(PendingWrapTest, OutlastsSequencesThatEndLikeThoseThatMoveTheCursor) {
+  EXPECT_EQ(ColumnAfter(line_ + "\x1b[?1r"), 20);
+  EXPECT_EQ(ColumnAfter("\x1b[1$r"), 20);
+  EXPECT_EQ(ColumnAfter("\x1b[1r"), 0);
+}
+
 }  // namespace
 }  // namespace screen

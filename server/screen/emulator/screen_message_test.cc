@@ -1,16 +1,26 @@
 #include "server/screen/emulator/screen_message.h"
 
-#include <string>
+#include <locale.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "corral/v1/screen.pb.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/screen/emulator/terminal.h"
 
 namespace screen {
 namespace {
 
+using ::testing::ElementsAre;
+
 class ScreenMessageTest : public ::testing::Test {
  protected:
+  // The width of a character depends on it.
+  ScreenMessageTest() { ::setlocale(LC_CTYPE, "C.UTF-8"); }
+
   std::string TitleAfter(const std::string& output) {
     terminal_.Write(output);
     return Describe(terminal_, 0, /*styles=*/false).title();
@@ -50,6 +60,35 @@ TEST_F(ScreenMessageTest, CutsATitleThatIsTooLong) {
             4096);
   EXPECT_EQ(TitleAfter("\x1b]0\x07"), "");
   EXPECT_EQ(TitleAfter("\x1b]0;t\x07\x1b]1;icon\x07"), "t");
+}
+
+TEST_F(ScreenMessageTest, ReplacesWhatIsNoCharacterInATitle) {
+  // The last and the first character around each gap.
+  EXPECT_EQ(TitleAfter("\x1b]0;\xc2\x80\xc2\x9f\xc2\xa0\xdf\xbf\xed\x9f\xbf"
+                       "\xed\xa0\x80\xed\xbf\xbf\xee\x80\x80\xf4\x8f\xbf\xbf"
+                       "\xf4\x90\x80\x80\x07"),
+            "\xef\xbf\xbd\xef\xbf\xbd\xc2\xa0\xdf\xbf\xed\x9f\xbf\xef\xbf\xbd"
+            "\xef\xbf\xbd\xee\x80\x80\xf4\x8f\xbf\xbf\xef\xbf\xbd");
+}
+
+TEST_F(ScreenMessageTest, CutsALineWhereStyleOrWidthChange) {
+  terminal_.Write(
+      "ab\x1b[1mc\xe6\xbc\xa2\xe6\xbc\xa2\x1b[md\x1b[1;1He\xcc\x81");
+  const corral::v1::Screen screen = Describe(terminal_, 0, /*styles=*/true);
+  std::vector<std::string> runs;
+  for (const corral::v1::Run& run : screen.lines(0).runs()) {
+    runs.push_back(absl::StrCat(run.text(), " ", run.columns(),
+                                run.wide() ? " wide" : "",
+                                run.has_style() ? " bold" : ""));
+  }
+  EXPECT_THAT(runs, ElementsAre("e\xcc\x81"
+                                "b 2",
+                                "c 1 bold",
+                                "\xe6\xbc\xa2\xe6\xbc\xa2 4 wide bold", "d 1"));
+  EXPECT_EQ(screen.lines(0).text(),
+            "e\xcc\x81"
+            "bc\xe6\xbc\xa2\xe6\xbc\xa2"
+            "d");
 }
 
 }  // namespace

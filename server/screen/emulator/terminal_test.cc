@@ -74,6 +74,8 @@ TEST_F(TerminalTest, AgreesWithTheCLibraryOnEveryWidth) {
 TEST_F(TerminalTest, CombinesCharactersOfWidthZero) {
   EXPECT_EQ(LineOf("e\xcc\x81x"), "e\xcc\x81x");
   EXPECT_EQ(Show("").cursor().column(), 2);
+  // A code point that is no character.
+  EXPECT_EQ(Show("\r\xcd\xb8x").cursor().column(), 2);
 }
 
 TEST_F(TerminalTest, ErasesTheOtherHalfOfAWideCharacter) {
