@@ -97,7 +97,6 @@ Terminal::Terminal(int rows, int columns, uint64_t offset)
   ::vterm_set_utf8(vterm_.get(), 1);
   ::vterm_output_set_callback(vterm_.get(), Callbacks::Output, this);
   ::vterm_state_set_callbacks(state_, &callbacks, this);
-  ::vterm_state_set_bold_highbright(state_, 0);
   ::vterm_state_reset(state_, /*hard=*/1);
 }
 
@@ -198,6 +197,7 @@ bool Terminal::Intercept(const ControlSequence& sequence,
   }
   if (name == "!p") {
     extra_ = ExtraStyle();
+    Forward("\x1b[m");  // libvterm's soft reset leaves the attributes
     modes_.cursor_visible = true;
     modes_.application_cursor_keys = false;
     modes_.application_keypad = false;
