@@ -188,7 +188,6 @@ void Recorder::GoOn() {
   active_->seconds += gap;
   active_->has_events = true;
   active_->last_event_ms = now;
-  changed_.notify_all();
 }
 
 RecordingResult Recorder::Finish(StopReason reason,
@@ -226,7 +225,6 @@ RecordingResult Recorder::Finish(StopReason reason,
     result.recording.path.clear();
   }
   active_.reset();
-  changed_.notify_all();
   return result;
 }
 

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -26,13 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
+using ::tests::ReadFile;
 
 class RecorderTest : public ::testing::Test {
  protected:
@@ -43,7 +36,10 @@ class RecorderTest : public ::testing::Test {
     std::filesystem::remove_all(directory_);
     options_.directory = absl::StrCat(directory_, "/a/b");
   }
-  ~RecorderTest() override { std::filesystem::remove_all(directory_); }
+  ~RecorderTest() override {
+    ::unsetenv("TMPDIR");
+    std::filesystem::remove_all(directory_);
+  }
 
   // The lines of the recording, without the header.
   static std::vector<OrderedJson> Events(const std::string& path) {
@@ -77,10 +73,17 @@ class RecorderTest : public ::testing::Test {
         .value();
   }
 
-  size_t FileCount() const {
-    return std::distance(
-        std::filesystem::directory_iterator(options_.directory),
-        std::filesystem::directory_iterator());
+  size_t FileCount() const { return FilesIn(options_.directory); }
+  static size_t FilesIn(const std::string& directory) {
+    return std::distance(std::filesystem::directory_iterator(directory),
+                         std::filesystem::directory_iterator());
+  }
+  // Lets recordings be written in a directory of the test, and returns it.
+  std::string UseTemporaryDirectory() {
+    const std::string temporary = directory_ + "/temporary";
+    std::filesystem::create_directories(temporary);
+    ::setenv("TMPDIR", temporary.c_str(), 1);
+    return temporary;
   }
 
   const std::string directory_;
@@ -111,6 +114,19 @@ TEST_F(RecorderTest, WritesHeaderEventsAndMeta) {
       recording.path.substr(0, recording.path.size() - 5) + ".meta.json";
   EXPECT_THAT(ReadFile(meta), HasSubstr("{\n  \"exitCode\": 0,\n"));
   EXPECT_THAT(ReadFile(meta), HasSubstr("\"stopReason\": \"explicit\"\n}"));
+  EXPECT_EQ(MetaOf(recording)["bytesWritten"], result.bytes);
+  EXPECT_EQ(MetaOf(recording)["durationMs"], result.duration_ms);
+}
+
+TEST_F(RecorderTest, NamesARecordingByItsStart) {
+  options_.directory += "/";
+  const Recording recording = recorder_.Start(options_).value();
+  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  const int64_t start = MetaOf(recording)["startTime"];
+  EXPECT_EQ(recording.path, absl::StrCat(options_.directory, "terminal-", start,
+                                         "-", recording.id, ".cast"));
+  EXPECT_THAT(ReadFile(recording.path),
+              HasSubstr(absl::StrCat("\"timestamp\":", start / 1000, ",")));
 }
 
 TEST_F(RecorderTest, BeginsWithTheScreenAndWithWhatCameAfterIt) {
@@ -159,11 +175,26 @@ TEST_F(RecorderTest, DiscardsARecordingOfFailuresThatWasStopped) {
   EXPECT_EQ(FileCount(), 0);
 }
 
+TEST_F(RecorderTest, DiscardsARecordingOfFailuresWithoutAFailure) {
+  const std::string temporary = UseTemporaryDirectory();
+  options_.only_failures = true;
+  recorder_.Start(options_).value();
+  EXPECT_EQ(FilesIn(temporary), 1);
+  recorder_.OnEnd(0);
+  // It is not known how the shell would have ended.
+  recorder_.Start(options_).value();
+  recorder_.Finalize();
+  EXPECT_EQ(FileCount(), 0);
+  EXPECT_EQ(FilesIn(temporary), 0);
+}
+
 TEST_F(RecorderTest, KeepsTheRecordingOfAShellThatFailed) {
   options_.only_failures = true;
   const Recording recording = recorder_.Start(options_).value();
   recorder_.OnEnd(3);
   EXPECT_EQ(FileCount(), 2);
+  EXPECT_EQ(MetaOf(recording)["exitCode"], 3);
+  EXPECT_EQ(MetaOf(recording)["stopReason"], "session_exit");
   EXPECT_EQ(recorder_.Stop(recording.id).status().message(),
             "Recording already finalized: " + recording.id);
 }
@@ -183,14 +214,6 @@ TEST_F(RecorderTest, StopsByItselfAfterItsLongestDuration) {
             meta["durationMs"]);
 }
 
-TEST_F(RecorderTest, StopsByItselfWithoutOutput) {
-  options_.inactivity_timeout = 0.01;
-  const Recording recording = recorder_.Start(options_).value();
-  AwaitEnd();
-  EXPECT_EQ(FileCount(), 2);
-  EXPECT_EQ(MetaOf(recording)["stopReason"], "inactivity");
-}
-
 TEST_F(RecorderTest, GoesOnForAsLongAsThereIsOutput) {
   options_.inactivity_timeout = 0.1;
   const Recording recording = recorder_.Start(options_).value();
@@ -203,13 +226,33 @@ TEST_F(RecorderTest, GoesOnForAsLongAsThereIsOutput) {
   }
 }
 
+TEST_F(RecorderTest, StopsAtTheLimitThatComesFirst) {
+  const struct {
+    double duration;
+    double inactivity;
+    const char* reason;
+  } cases[] = {{0.01, 0, "max_duration"},
+               {0, 0.01, "inactivity"},
+               {0.02, 0.01, "inactivity"},
+               {0.01, 0.01, "max_duration"}};
+  for (const auto& example : cases) {
+    options_.max_duration = example.duration;
+    options_.inactivity_timeout = example.inactivity;
+    const Recording recording = recorder_.Start(options_).value();
+    AwaitEnd();
+    EXPECT_EQ(MetaOf(recording)["stopReason"], example.reason);
+  }
+}
+
 TEST_F(RecorderTest, GoesOnForEverWithoutLimits) {
-  options_.max_duration = 0;
-  options_.inactivity_timeout = 0;
-  const Recording recording = recorder_.Start(options_).value();
-  Spin();
-  EXPECT_TRUE(recorder_.active().has_value());
-  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  for (const double limit : {0.0, 1e300}) {
+    options_.max_duration = limit;
+    options_.inactivity_timeout = limit;
+    const Recording recording = recorder_.Start(options_).value();
+    Spin();
+    EXPECT_TRUE(recorder_.active().has_value());
+    EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  }
 }
 
 TEST_F(RecorderTest, ShortensIdleTimesBetweenEvents) {
@@ -235,10 +278,12 @@ TEST_F(RecorderTest, ShortensIdleTimesBetweenEvents) {
 
 TEST_F(RecorderTest, ShortensTheIdleTimeAfterTheFirstScreen) {
   options_.idle_time_limit = 0.001;
-  options_.first = {"t", 90, 30, "<screen>", 0, [](uint64_t) { return ""; }};
+  options_.first = {"t", 90, 30, "<screen>", 5, [](uint64_t) { return ""; }};
   const Recording recording = recorder_.Start(options_).value();
   Spin();
-  recorder_.OnOutput("t", 0, "a");
+  recorder_.OnOutput("t", 0, "<old>");  // before the screen
+  Spin();
+  recorder_.OnOutput("t", 5, "a");
   EXPECT_TRUE(recorder_.Stop(recording.id).ok());
   const std::vector<OrderedJson> events = Events(recording.path);
   ASSERT_THAT(events, SizeIs(2));
@@ -251,9 +296,14 @@ TEST_F(RecorderTest, KeepsIdleTimesWithoutALimit) {
   recorder_.OnOutput("t", 0, "a");
   Spin();
   recorder_.OnOutput("t", 1, "b");
-  EXPECT_TRUE(recorder_.Stop(recording.id).ok());
+  Spin();
+  recorder_.OnOutput("t", 2, "c");
+  const RecordingResult result = recorder_.Stop(recording.id).value();
   const std::vector<OrderedJson> events = Events(recording.path);
   EXPECT_GE(events[1][0].get<double>() - events[0][0].get<double>(), 0.02);
+  EXPECT_GE(events[2][0].get<double>() - events[1][0].get<double>(), 0.02);
+  // No pause counts twice.
+  EXPECT_LT(events[2][0].get<double>() * 1000, result.duration_ms + 1);
 }
 
 TEST_F(RecorderTest, ChoosesADirectoryByTheEnvironment) {
@@ -290,7 +340,6 @@ TEST_F(RecorderTest, MovesTheRecordingToItsPlaceAtTheEnd) {
     EXPECT_FALSE(std::filesystem::exists(begun));
     EXPECT_THAT(ReadFile(recording.path), HasSubstr("\"a\"]"));
   }
-  ::unsetenv("TMPDIR");
 }
 
 TEST_F(RecorderTest, SaysThatARecordingCouldNotBeSaved) {
@@ -298,6 +347,25 @@ TEST_F(RecorderTest, SaysThatARecordingCouldNotBeSaved) {
   std::filesystem::remove_all(directory_);
   EXPECT_FALSE(recorder_.Stop(recording.id)->saved);
   EXPECT_FALSE(recorder_.active().has_value());
+}
+
+TEST_F(RecorderTest, SaysThatAPartOfARecordingCouldNotBeSaved) {
+  UseTemporaryDirectory();
+  for (const char* const ending : {".cast", ".meta.json"}) {
+    const Recording recording = recorder_.Start(options_).value();
+    const std::string& path = recording.path;
+    std::filesystem::create_directory(path.substr(0, path.rfind('.')) + ending);
+    EXPECT_FALSE(recorder_.Stop(recording.id)->saved) << ending;
+  }
+}
+
+TEST_F(RecorderTest, SavesTheRecordingThatRunsWhenTheProgramEnds) {
+  const Recording recording = recorder_.Start(options_).value();
+  recorder_.Finalize();
+  EXPECT_EQ(MetaOf(recording)["stopReason"], "server_shutdown");
+  EXPECT_TRUE(MetaOf(recording)["exitCode"].is_null());
+  EXPECT_EQ(recorder_.Stop(recording.id).status().message(),
+            "Recording already finalized: " + recording.id);
 }
 
 TEST_F(RecorderTest, SavesTheRecordingWhenItIsDestroyed) {
