@@ -74,9 +74,26 @@ TEST(OutputHistory, ForgetsTheOldestOutput) {
   }
   history.Look([&](const State& state) {
     EXPECT_EQ(state.end, offset);
-    EXPECT_LE(state.output.size(), 2 * OutputHistory::kMaxBytes);
-    EXPECT_EQ(state.begin + state.output.size(), state.end);
+    EXPECT_EQ(state.begin, 2 * OutputHistory::kMaxBytes);
+    EXPECT_EQ(state.output.size(), 2 * OutputHistory::kMaxBytes);
   });
+  // One byte more, and only the last megabyte stays.
+  history.Add(offset, "y");
+  history.Look([&](const State& state) {
+    EXPECT_EQ(state.begin, offset + 1 - OutputHistory::kMaxBytes);
+    EXPECT_EQ(state.output.size(), OutputHistory::kMaxBytes);
+    EXPECT_EQ(state.output.back(), 'y');
+  });
+}
+
+TEST(OutputHistory, KnowsWhenTheLastOutputCame) {
+  OutputHistory history;
+  OutputHistory::TimePoint made;
+  history.Look([&](const State& state) { made = state.last_output; });
+  while (std::chrono::steady_clock::now() <= made) {
+  }
+  history.Add(0, "x");
+  history.Look([&](const State& state) { EXPECT_GT(state.last_output, made); });
 }
 
 TEST(OutputHistory, ForgetsTheOldestMarks) {

@@ -63,7 +63,6 @@ std::string PlainText(absl::string_view output) {
     if (c == '\n') {
       text += c;
       line = text.size();
-      begins_anew = false;
     } else if (c == '\r') {
       begins_anew = true;
     } else if (c == '\b') {

@@ -29,6 +29,25 @@ TEST(QuestionFinder, FindsNoneInTextAndColours) {
   QuestionFinder finder;
   EXPECT_FALSE(
       finder.Find("plain\r\n\x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\x07"));
+  // A title and a string of other commands that would be questions elsewhere.
+  EXPECT_FALSE(finder.Find("\x1b]0;quit\x07\x1bP0;?r\x1b\\"));
+}
+
+TEST(QuestionFinder, FindsAQuestionBeforeOneThatHasOnlyBegun) {
+  QuestionFinder finder;
+  EXPECT_TRUE(finder.Find("\x1b[6n\x1b["));
+  EXPECT_TRUE(finder.Find("c"));
+}
+
+TEST(QuestionFinder, GivesUpAQuestionOfMoreThan512Bytes) {
+  for (const size_t size : {512, 513}) {
+    QuestionFinder finder;
+    std::string begun = "\x1b]11;?";
+    begun.resize(size, 'x');
+    EXPECT_FALSE(finder.Find(begun));
+    EXPECT_EQ(finder.Find("\x07"), size == 512);
+    EXPECT_TRUE(finder.Find("\x1b[c"));
+  }
 }
 
 }  // namespace

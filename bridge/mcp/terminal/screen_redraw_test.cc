@@ -44,14 +44,36 @@ TEST(ScreenRedraw, SetsTitleAndModes) {
   screen.mutable_modes()->set_application_cursor_keys(true);
   screen.mutable_modes()->set_application_keypad(true);
   screen.mutable_modes()->set_bracketed_paste(true);
+  screen.mutable_modes()->set_inverse(true);
   screen.mutable_modes()->set_mouse(corral::v1::Modes::DRAGS);
   const std::string output = Redraw(screen);
   EXPECT_THAT(output, StartsWith("\x1b[?1049h\x1b]2;t\x07"));
-  for (const char* const mode : {"\x1b[?1h", "\x1b=", "\x1b[?2004h",
+  for (const char* const mode : {"\x1b[?1h", "\x1b=", "\x1b[?2004h", "\x1b[?5h",
                                  "\x1b[?1002h", "\x1b[6 q", "\x1b[?25l"}) {
     EXPECT_THAT(output, HasSubstr(mode));
     EXPECT_THAT(Redraw(MakeScreen()), Not(HasSubstr(mode)));
   }
+}
+
+TEST(ScreenRedraw, KnowsEveryModeOfTheMouse) {
+  corral::v1::Screen screen = MakeScreen();
+  screen.mutable_modes()->set_mouse(corral::v1::Modes::CLICKS);
+  EXPECT_THAT(Redraw(screen), HasSubstr("\x1b[?1000h"));
+  screen.mutable_modes()->set_mouse(corral::v1::Modes::ALL_MOVES);
+  EXPECT_THAT(Redraw(screen), HasSubstr("\x1b[?1003h"));
+}
+
+TEST(ScreenRedraw, UnderlinesTheCursor) {
+  corral::v1::Screen screen = MakeScreen();
+  screen.mutable_cursor()->set_shape(corral::v1::Cursor::UNDERLINE);
+  EXPECT_THAT(Redraw(screen), HasSubstr("\x1b[4 q"));
+}
+
+TEST(ScreenRedraw, PlacesNoCursorBehindTheLastLine) {
+  corral::v1::Screen screen = MakeScreen();
+  screen.mutable_cursor()->set_row(2);
+  screen.mutable_cursor()->set_column(4);
+  EXPECT_THAT(Redraw(screen), EndsWith("\x1b[1;1H\x1b[0;1mab\x1b[0m"));
 }
 
 TEST(ScreenRedraw, LeavesAPendingWrapPending) {

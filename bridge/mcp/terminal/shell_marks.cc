@@ -12,23 +12,12 @@ namespace {
 constexpr absl::string_view kIntroducer = "\x1b]133;";
 constexpr size_t kMaxMark = 128;
 
-// The size of the longest end of `text` that may begin a mark.
-size_t BegunSize(absl::string_view text) {
-  for (size_t size = std::min(kIntroducer.size(), text.size()); size > 0;
-       --size) {
-    if (text.substr(text.size() - size) == kIntroducer.substr(0, size)) {
-      return size;
-    }
-  }
-  return 0;
-}
-
 ShellMark Parse(absl::string_view body) {
   ShellMark mark;
   mark.kind = body.empty() ? '\0' : body.front();
   absl::string_view code = body;
   int value = 0;
-  if (mark.kind == 'D' && absl::ConsumePrefix(&code, "D;") &&
+  if (absl::ConsumePrefix(&code, "D;") &&
       absl::SimpleAtoi(code.substr(0, code.find(';')), &value)) {
     mark.exit_code = value;
   }
@@ -60,7 +49,9 @@ std::vector<ShellMark> ShellMarks::Find(uint64_t offset,
     mark.end = base + at;
     marks.push_back(mark);
   }
-  begun_ = text.substr(text.size() - BegunSize(text));
+  // An introducer that is not complete yet is shorter than this.
+  begun_ =
+      text.substr(text.size() - std::min(text.size(), kIntroducer.size() - 1));
   return marks;
 }
 

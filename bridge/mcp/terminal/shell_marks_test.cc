@@ -38,9 +38,48 @@ TEST(ShellMarks, FindsAMarkInAnyTwoParts) {
   }
 }
 
-TEST(ShellMarks, KnowsNoExitCodeWithoutANumber) {
+TEST(ShellMarks, FindsAMarkByteByByte) {
+  const std::string output = "ab\x1b\x1b]133;D;5\x07\x1b]133;A\x07";
   ShellMarks parser;
-  EXPECT_EQ(parser.Find(0, "\x1b]133;D\x07").front().exit_code, -1);
+  std::string kinds;
+  for (size_t at = 0; at < output.size(); ++at) {
+    for (const ShellMark& mark : parser.Find(at, output.substr(at, 1))) {
+      kinds += mark.kind;
+      EXPECT_EQ(mark.begin, kinds == "D" ? 3 : 13);
+      EXPECT_EQ(mark.end, at + 1);
+    }
+  }
+  EXPECT_EQ(kinds, "DA");
+}
+
+TEST(ShellMarks, KnowsAnExitCodeOnlyOfAnEndWithANumber) {
+  const struct {
+    const char* mark;
+    char kind;
+    int exit_code;
+  } cases[] = {
+      {"\x1b]133;D\x07", 'D', -1},   {"\x1b]133;D;\x07", 'D', -1},
+      {"\x1b]133;D;x\x07", 'D', -1}, {"\x1b]133;D;130;aid=1\x07", 'D', 130},
+      {"\x1b]133;C;1\x07", 'C', -1}, {"\x1b]133;\x07", '\0', -1}};
+  for (const auto& example : cases) {
+    ShellMarks parser;
+    const std::vector<ShellMark> marks = parser.Find(0, example.mark);
+    ASSERT_EQ(marks.size(), 1) << example.mark;
+    EXPECT_EQ(marks[0].kind, example.kind) << example.mark;
+    EXPECT_EQ(marks[0].exit_code, example.exit_code) << example.mark;
+  }
+}
+
+TEST(ShellMarks, GivesUpAMarkOfMoreThan128Bytes) {
+  for (const size_t size : {128, 129}) {
+    ShellMarks parser;
+    const std::string begun = "\x1b]133;D;3;";
+    EXPECT_TRUE(parser.Find(0, begun).empty());
+    EXPECT_TRUE(parser.Find(begun.size(), std::string(size - begun.size(), 'x'))
+                    .empty());
+    EXPECT_EQ(parser.Find(size, "\x07").size(), size == 128 ? 1 : 0);
+    EXPECT_EQ(parser.Find(size + 1, "\x1b]133;A\x07").size(), 1);
+  }
 }
 
 }  // namespace
