@@ -5,137 +5,29 @@
 #include <signal.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/mcp/terminal/shell_marks.h"
+#include "bridge/mcp/terminal/terminal_fixture.h"
+#include "bridge/mcp/terminal/terminal_input.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/mutex.h"
-#include "tests/fakes/fake_execution.h"
-#include "tests/fakes/fake_server.h"
 #include "tests/status_matchers.h"
 
 namespace bridge {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
-using ::tests::FakeExecution;
 using ::tests::IsOk;
 using ::tests::StatusIs;
-
-constexpr char kSandbox[] = "tenants/default/sandboxes/s1";
-constexpr char kShell[] = "tenants/default/sandboxes/s1/executions/e1";
-
-class Events : public OutputObserver {
- public:
-  void OnOutput(const std::string& terminal, uint64_t offset,
-                absl::string_view bytes) override {
-    Add(absl::StrCat(terminal, " at ", offset, ": ", bytes));
-  }
-  void OnResize(uint32_t columns, uint32_t rows) override {
-    Add(absl::StrCat(columns, "x", rows));
-  }
-  void OnEnd(int exit_code) override { Add(absl::StrCat("end ", exit_code)); }
-
-  std::vector<std::string> Await(size_t count) {
-    sandbox::MutexLock lock(&mutex_);
-    mutex_.Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return events_.size() >= count;
-    });
-    return events_;
-  }
-
- private:
-  void Add(const std::string& event) {
-    sandbox::MutexLock lock(&mutex_);
-    events_.push_back(event);
-    mutex_.Signal();
-  }
-
-  sandbox::Mutex mutex_;
-  std::vector<std::string> events_ ABSL_GUARDED_BY(mutex_);
-};
-
-// The shell's name says what it does; a plain one reads lines until its end.
-void Script(FakeExecution& command) {
-  const std::string& shell = command.command().argv(0);
-  if (shell == "fail") {
-    command.SetExit(3);
-  } else if (shell == "die") {
-    command.SetSignalled(SIGKILL, corral::v1::ExitStatus::NORMAL);
-  } else if (shell == "lost") {
-    command.SetLost();
-  } else if (shell == "deaf") {
-    command.CloseInput();
-    command.Hang();
-  } else if (shell == "late") {  // reads what it got when a signal comes
-    command.CatchSignals();
-    command.WaitForSignal();
-    for (std::string line; !(line = command.ReadInput(65536)).empty();) {
-      command.Print(line);
-    }
-  } else {
-    command.Print("$ ");
-    for (std::string line; !(line = command.ReadInput(65536)).empty();) {
-      command.Print(line);
-    }
-  }
-}
-
-class TerminalTest : public ::testing::Test {
- protected:
-  TerminalTest() {
-    client::ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *client::Connection::Open(options);
-    corral::v1::CreateSandboxRequest request;
-    request.set_parent("tenants/default");
-    grpc::ClientContext context;
-    corral::v1::Sandbox sandbox;
-    EXPECT_TRUE(connection_->sandboxes()
-                    .CreateSandbox(&context, request, &sandbox)
-                    .ok());
-  }
-
-  std::unique_ptr<Terminal> Start(const std::string& shell = "sh",
-                                  const std::string& id = "") {
-    auto terminal = Terminal::Start(connection_.get(), kSandbox, id, "/w",
-                                    {shell, 100, 30}, &events_);
-    EXPECT_THAT(terminal.status(), IsOk());
-    return *std::move(terminal);
-  }
-
-  corral::v1::Execution Shell() {
-    return server_.FindExecution(kShell)->Snapshot();
-  }
-
-  // Waits until the terminal knows the output before `end`.
-  void AwaitOutput(Terminal& terminal, uint64_t end) {
-    EXPECT_TRUE(terminal.history().Await(
-        OutputHistory::TimePoint::max(),
-        [end](const OutputHistory::State& state) { return state.end >= end; }));
-  }
-
-  // Waits until there were `count` inputs.
-  std::vector<corral::v1::WriteInputRequest> AwaitInputs(size_t count) {
-    while (server_.inputs().size() < count) {
-      std::this_thread::yield();
-    }
-    return server_.inputs();
-  }
-
-  tests::FakeServer server_{Script};
-  std::unique_ptr<client::Connection> connection_;
-  Events events_;
-};
 
 TEST_F(TerminalTest, StartsAShellWithTheVariablesOfATerminal) {
   const auto terminal = Start("sh", "own-id");
@@ -202,6 +94,13 @@ TEST_F(TerminalTest, SaysNothingOfAShellThatItEndsItself) {
   AwaitOutput(*terminal, 2);
   terminal.reset();
   EXPECT_THAT(events_.Await(1), SizeIs(1));
+  // The end may arrive at any time while the shell is deleted.
+  for (size_t count = 2; count < 20; ++count) {
+    terminal = Start();
+    AwaitOutput(*terminal, 2);
+    terminal.reset();
+    ASSERT_THAT(events_.all(), SizeIs(count));
+  }
 }
 
 TEST_F(TerminalTest, TreatsAShellThatTheServerForgotAsEnded) {
@@ -278,6 +177,15 @@ TEST_F(TerminalTest, RefusesInputThatNobodyReads) {
   EXPECT_EQ(megabytes, 16);
 }
 
+TEST_F(TerminalTest, TakesSixteenMegabytesAtOnceAndNotMore) {
+  const auto terminal = Start("late");
+  EXPECT_THAT(terminal->Type(std::string(TerminalInput::kMaxWaiting + 1, 'x')),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("16 MiB wait already")));
+  EXPECT_THAT(terminal->Type(std::string(TerminalInput::kMaxWaiting, 'x')),
+              IsOk());
+}
+
 TEST_F(TerminalTest, RefusesInputForAProgramThatTakesNone) {
   const auto terminal = Start("deaf");
   absl::Status status;
@@ -336,6 +244,16 @@ TEST_F(TerminalTest, ClearsResizesAndSignals) {
             corral::v1::SignalExecutionRequest::FOREGROUND_GROUP);
 }
 
+TEST_F(TerminalTest, ReportsNoSizeThatItDoesNotGet) {
+  const auto terminal = Start("late");
+  server_.Stop();
+  server_.LoseExecution(kShell);
+  server_.Start();
+  EXPECT_THAT(terminal->Resize(60, 20),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(kShell)));
+  EXPECT_THAT(events_.all(), Not(Contains("60x20")));
+}
+
 TEST_F(TerminalTest, AnswersEachQuestionOfAProgramOnce) {
   corral::v1::GetScreenResponse screen;
   screen.mutable_screen()->set_end_offset(17);
@@ -358,42 +276,6 @@ TEST_F(TerminalTest, AnswersEachQuestionOfAProgramOnce) {
   }
   EXPECT_THAT(terminal->Type("x"), IsOk());
   EXPECT_EQ(AwaitInputs(6)[5].data(), "x");
-}
-
-TEST_F(TerminalTest, TakesOverAShellWithItsOutput) {
-  auto first = Start();
-  EXPECT_THAT(first->Type("abc"), IsOk());
-  AwaitOutput(*first, 5);
-  first->Leave();
-  first.reset();
-  auto adopted = Terminal::Adopt(connection_.get(), Shell(), &events_);
-  ASSERT_THAT(adopted.status(), IsOk());
-  Terminal& terminal = **adopted;
-  EXPECT_EQ(terminal.execution(), kShell);
-  EXPECT_EQ(terminal.history().end(), 5);
-  EXPECT_EQ(server_.screens().back().answers_from(), UINT64_MAX);
-  // Earlier questions count as answered.
-  EXPECT_THAT(terminal.Type("\x1b[6n"), IsOk());
-  AwaitOutput(terminal, 9);
-  while (server_.screens().back().answers_from() == UINT64_MAX) {
-    std::this_thread::yield();
-  }
-  EXPECT_EQ(server_.screens().back().answers_from(), 5);
-}
-
-TEST_F(TerminalTest, ReadsTheEndOfALongOutputOfAShellThatItTakesOver) {
-  auto first = Start();
-  const std::string megabyte(1 << 20, 'x');
-  EXPECT_THAT(first->Type(megabyte), IsOk());
-  AwaitOutput(*first, megabyte.size() + 2);
-  first->Leave();
-  first.reset();
-  auto adopted = Terminal::Adopt(connection_.get(), Shell(), &events_);
-  ASSERT_THAT(adopted.status(), IsOk());
-  (*adopted)->history().Look([&](const OutputHistory::State& state) {
-    EXPECT_EQ(state.begin, 2);
-    EXPECT_EQ(state.end, megabyte.size() + 2);
-  });
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "bridge/mcp/terminal/random_hex.h"
 #include "google/protobuf/util/time_util.h"
 #include "sandbox/base/status_macros.h"
@@ -70,7 +69,7 @@ absl::Status Terminals::AdoptShell(const corral::v1::Execution& execution) {
   session.info.shell.rows = execution.command().terminal().rows();
   session.info.created = absl::FromUnixSeconds(
       TimeUtil::TimestampToSeconds(execution.create_time()));
-  session.info.last_activity = absl::Now();
+  session.info.last_activity = options_.now();
   ASSIGN_OR_RETURN(session.terminal, Terminal::Adopt(sandbox_.connection(),
                                                      execution, observer_));
   sessions_.insert(
@@ -120,7 +119,7 @@ absl::StatusOr<std::shared_ptr<Terminal>> Terminals::FindDefault() {
     session.info.shell = options_.shell;
     found = sessions_.insert(sessions_.begin(), std::move(session));
   }
-  found->info.last_activity = absl::Now();
+  found->info.last_activity = options_.now();
   if (found->terminal == nullptr || found->terminal->exit_code().has_value()) {
     found->terminal.reset();
     ASSIGN_OR_RETURN(found->terminal, Start(found->info));
@@ -145,7 +144,7 @@ absl::StatusOr<std::shared_ptr<Terminal>> Terminals::Find(
     return absl::FailedPreconditionError(
         absl::StrCat("Session '", session, "' is no longer active"));
   }
-  found->info.last_activity = absl::Now();
+  found->info.last_activity = options_.now();
   return found->terminal;
 }
 
@@ -173,7 +172,7 @@ absl::StatusOr<SessionInfo> Terminals::Create(const ShellOptions& shell) {
   session.info.id = RandomHex(kIdDigits);
   session.info.shell = shell;
   ASSIGN_OR_RETURN(session.terminal, Start(session.info));
-  session.info.created = session.info.last_activity = absl::Now();
+  session.info.created = session.info.last_activity = options_.now();
   sessions_.push_back(session);
   return session.info;
 }
@@ -209,7 +208,7 @@ absl::Status Terminals::Destroy(const std::string& session) {
 }
 
 void Terminals::DestroyUnused() {
-  const absl::Time oldest = absl::Now() - kIdleTimeout;
+  const absl::Time oldest = options_.now() - kIdleTimeout;
   sessions_.erase(std::remove_if(sessions_.begin(), sessions_.end(),
                                  [&](const Session& session) {
                                    return !session.info.is_default &&

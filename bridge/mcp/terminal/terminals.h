@@ -5,12 +5,14 @@
 #define BRIDGE_MCP_TERMINAL_TERMINALS_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/terminal.h"
@@ -25,6 +27,7 @@ struct TerminalsOptions {
   std::string directory;
   ShellOptions shell;
   size_t max_sessions = 5;
+  std::function<absl::Time()> now = absl::Now;
 };
 
 struct SessionInfo {

@@ -1,19 +1,13 @@
-// The terminals of one client, against a fake server.
-
 #include "bridge/mcp/terminal/terminals.h"
 
-#include <memory>
-#include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "bridge/mcp/terminal/terminals_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/fake_execution.h"
-#include "tests/fakes/fake_server.h"
 #include "tests/status_matchers.h"
 
 namespace bridge {
@@ -24,57 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
-using ::tests::FakeExecution;
 using ::tests::IsOk;
 using ::tests::StatusIs;
-
-class NoObserver : public OutputObserver {
- public:
-  void OnOutput(const std::string&, uint64_t, absl::string_view) override {}
-  void OnResize(uint32_t, uint32_t) override {}
-  void OnEnd(int) override {}
-};
-
-class TerminalsTest : public ::testing::Test {
- protected:
-  TerminalsTest() {
-    options_.sandbox.server.server = server_.address();
-    options_.shell = {"sh", 100, 30};
-    options_.directory = "/w";
-    Make();
-  }
-
-  void Make() {
-    terminals_.reset();
-    terminals_ = std::make_unique<Terminals>(options_, &observer_);
-  }
-
-  // The name of the shell of a session.
-  std::string ShellOf(const std::string& session) {
-    const auto terminal = terminals_->Find(session);
-    return terminal.ok() ? (*terminal)->execution()
-                         : terminal.status().ToString();
-  }
-
-  // Ends the shell of a session, and waits until its terminal knows.
-  void End(const std::string& session) {
-    const auto terminal = terminals_->Find(session);
-    ASSERT_THAT(terminal.status(), IsOk());
-    server_.FindExecution((*terminal)->execution())->Signal(9);
-    while (!(*terminal)->exit_code().has_value()) {
-      std::this_thread::yield();
-    }
-  }
-
-  std::string IdOf(const std::string& name) {
-    return name.substr(name.rfind('/') + 1);
-  }
-
-  tests::FakeServer server_{[](FakeExecution& command) { command.Hang(); }};
-  NoObserver observer_;
-  TerminalsOptions options_;
-  std::unique_ptr<Terminals> terminals_;
-};
 
 TEST_F(TerminalsTest, MakeNothingBeforeTheyAreNeeded) {
   Make();
@@ -209,6 +154,9 @@ TEST_F(TerminalsTest, StartTheShellOfTheDefaultSessionAgain) {
   const auto again = terminals_->Find(id);
   ASSERT_THAT(again.status(), IsOk());
   EXPECT_FALSE((*again)->exit_code().has_value());
+  // The one that has ended was deleted before: its name is free.
+  EXPECT_EQ((*again)->execution(),
+            "tenants/default/sandboxes/s1/executions/e1");
   EXPECT_EQ(terminals_->List()->front().id, id);
   EXPECT_THAT(server_.starts(), SizeIs(2));
 }
@@ -228,6 +176,11 @@ TEST_F(TerminalsTest, ReturnTheShellOfTheDefaultSessionAfterItsEnd) {
   EXPECT_THAT(terminals_->Find("").status(), IsOk());
   EXPECT_FALSE((*terminals_->FindEvenEnded(""))->exit_code().has_value());
   EXPECT_THAT(server_.starts(), SizeIs(2));
+  const auto other = terminals_->Create({"zsh", 90, 20});
+  End(other->id);
+  EXPECT_THAT(terminals_->FindEvenEnded(other->id).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("is no longer active")));
 }
 
 TEST_F(TerminalsTest, FindTheShellsOfALastingSandboxAgain) {
@@ -274,6 +227,7 @@ TEST_F(TerminalsTest, FindTheShellsOfALastingSandboxAgain) {
   EXPECT_GE((*sessions)[1].last_activity, (*sessions)[1].created);
   EXPECT_EQ(ShellOf(""), first);
   EXPECT_EQ(ShellOf(session->id), second);
+  EXPECT_THAT(*terminals_->List(), SizeIs(2));
   terminals_.reset();
   EXPECT_THAT(server_.deletions(), IsEmpty());
 }
