@@ -61,6 +61,18 @@ TEST_F(StdioLoopTest, JoinsALineThatComesInPieces) {
   EXPECT_TRUE(lines_ == (Lines{line, "next"}));
 }
 
+TEST_F(StdioLoopTest, HoldsBackTheSignalsThatEndIt) {
+  ASSERT_TRUE(StdioLoop::Create(input_.get()).ok());
+  sigset_t blocked;
+  ASSERT_EQ(::sigprocmask(SIG_BLOCK, nullptr, &blocked), 0);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    EXPECT_EQ(::sigismember(&blocked, signal), 1) << signal;
+  }
+  struct sigaction action = {};
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &action), 0);
+  EXPECT_EQ(action.sa_handler, SIG_IGN);
+}
+
 TEST_F(StdioLoopTest, CutsALineThatIsTooLong) {
   std::thread client([&] {
     const std::string piece(1 << 20, 'x');

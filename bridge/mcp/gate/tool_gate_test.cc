@@ -67,6 +67,13 @@ TEST_F(ToolGateTest, JudgesTheProgramOfASession) {
   EXPECT_FALSE(gate_.Judge("createSession", {{"cols", 80}}).has_value());
 }
 
+TEST_F(ToolGateTest, KnowsTheSessionOfACall) {
+  EXPECT_EQ(gate_.Judge("run", {{"command", "x"}, {"sessionId", "ab123"}})
+                ->command.session_id,
+            "ab123");
+  EXPECT_EQ(gate_.Judge("run", {{"command", "x"}})->command.session_id, "");
+}
+
 TEST_F(ToolGateTest, LetsCallsPassThatRunNothing) {
   for (const char* const tool :
        {"getContent", "takeScreenshot", "clear", "wait", "listSessions",
@@ -87,12 +94,21 @@ TEST_F(ToolGateTest, WritesDecisionsAndEnds) {
   const auto judged = gate_.Judge("run", {{"command", "git status"}});
   EXPECT_TRUE(gate_.Record(*judged, true, "rule 1"));
   gate_.RecordEnd(*judged, {{"exitCode", 3}}, "s/executions/e");
-  gate_.RecordEnd(*judged, {{"exitCode", nullptr}}, "s/executions/e");
+  gate_.RecordEnd(*judged, {{"exitCode", nullptr}}, "s/executions/e2");
+  gate_.RecordEnd(*judged, OrderedJson::object(), "s/executions/e3");
   const std::string log = tests::ReadFile(file_);
   EXPECT_THAT(log, HasSubstr(R"("argv":["/bin/bash","-c","git status"])"));
   EXPECT_THAT(log, HasSubstr(R"("decision":"ALLOW","allowed":true)"));
-  EXPECT_THAT(log, HasSubstr(R"("exit":{"code":3,"cause":"NORMAL"})"));
-  EXPECT_THAT(log, HasSubstr(R"("exit":null)"));
+  EXPECT_THAT(log, HasSubstr(R"("sandbox":"s","execution":"s/executions/e",)"
+                             R"("exit":{"code":3,"cause":"NORMAL"})"));
+  EXPECT_THAT(log, HasSubstr(R"("execution":"s/executions/e2","exit":null)"));
+  EXPECT_THAT(log, HasSubstr(R"("execution":"s/executions/e3","exit":null)"));
+}
+
+TEST_F(ToolGateTest, SaysWhenADecisionCannotBeWritten) {
+  ToolGate gate(GateRules(), *AuditLog::Open("/dev/full"), "/bin/bash");
+  EXPECT_FALSE(
+      gate.Record(*gate.Judge("run", {{"command", "x"}}), true, "otherwise"));
 }
 
 }  // namespace
