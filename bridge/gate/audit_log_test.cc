@@ -15,6 +15,24 @@ namespace {
 
 using ::tests::IsOk;
 
+TEST(AuditLogTest, WritesADecisionBehindEarlierLines) {
+  const std::string file = ::testing::TempDir() + "/decisions.jsonl";
+  tests::WriteFile(file, "earlier\n");
+  auto log = AuditLog::Open(file);
+  EXPECT_EQ(log->path(), file);
+  EXPECT_THAT(
+      log->WriteDecision({"s", {"make", "all"}, "/w", "ASK", false, "user"}),
+      IsOk());
+  EXPECT_THAT(tests::ReadFile(file),
+              ::testing::MatchesRegex(
+                  "earlier\n"
+                  "\\{\"time\":\"20[0-9-]{8}T[0-9:]{8}[.][0-9]{3}Z\","
+                  "\"event\":\"decision\",\"session\":\"s\","
+                  "\"argv\":\\[\"make\",\"all\"\\],\"cwd\":\"/w\","
+                  "\"decision\":\"ASK\",\"allowed\":false,"
+                  "\"by\":\"user\"\\}\n"));
+}
+
 TEST(AuditLogTest, WritesHowACommandEnded) {
   const std::string file = ::testing::TempDir() + "/ends.jsonl";
   auto log = AuditLog::Open(file);
@@ -23,6 +41,8 @@ TEST(AuditLogTest, WritesHowACommandEnded) {
   ended.mutable_exit()->set_signal(9);
   ended.mutable_exit()->set_cause(corral::v1::ExitStatus::OUT_OF_MEMORY);
   ended.mutable_usage()->mutable_wall_time()->set_nanos(500'000'000);
+  ended.mutable_usage()->mutable_user_time()->set_seconds(2);
+  ended.mutable_usage()->mutable_system_time()->set_nanos(250'000'000);
   ended.mutable_usage()->set_memory_peak_bytes(7);
   EXPECT_THAT(
       log->WriteEnd({"s", {"make", "\xff"}, "/w", "a/executions/b"}, &ended),
@@ -33,8 +53,10 @@ TEST(AuditLogTest, WritesHowACommandEnded) {
   EXPECT_EQ(line["sandbox"], "a");
   EXPECT_EQ(line["execution"], "a/executions/b");
   EXPECT_EQ(line["exit"], (Json{{"signal", 9}, {"cause", "OUT_OF_MEMORY"}}));
-  EXPECT_EQ(line["usage"]["wall_seconds"], 0.5);
-  EXPECT_EQ(line["usage"]["memory_peak_bytes"], 7);
+  EXPECT_EQ(line["usage"], (Json{{"wall_seconds", 0.5},
+                                 {"user_seconds", 2.0},
+                                 {"system_seconds", 0.25},
+                                 {"memory_peak_bytes", 7}}));
   struct stat state = {};
   ASSERT_EQ(::stat(file.c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600u);
@@ -44,6 +66,17 @@ TEST(AuditLogTest, WritesThatAnEndIsNotKnown) {
   const std::string file = ::testing::TempDir() + "/unknown.jsonl";
   auto log = AuditLog::Open(file);
   EXPECT_THAT(log->WriteEnd({"s", {"x"}, "/w", "a/executions/b"}, nullptr),
+              IsOk());
+  const Json line = ParseJson(tests::ReadFile(file)).value_or(nullptr);
+  EXPECT_TRUE(line["exit"].is_null());
+  EXPECT_FALSE(line.contains("usage"));
+}
+
+TEST(AuditLogTest, WritesNoEndOfACommandThatDidNotStart) {
+  const std::string file = ::testing::TempDir() + "/failed.jsonl";
+  auto log = AuditLog::Open(file);
+  const corral::v1::Execution failed;
+  EXPECT_THAT(log->WriteEnd({"s", {"x"}, "/w", "a/executions/b"}, &failed),
               IsOk());
   const Json line = ParseJson(tests::ReadFile(file)).value_or(nullptr);
   EXPECT_TRUE(line["exit"].is_null());

@@ -1,8 +1,10 @@
 #include "bridge/gate/gate_rules.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,6 +38,7 @@ TEST(GateRulesTest, TakesTheFirstRuleThatMatches) {
       "file",
       R"(rule { decision: ALLOW program: "git" command_line: "git log*" }
                  rule { decision: ASK program: "git" reason: "why" timeout: "5s" }
+                 rule { decision: ASK program: "make" cpu_timeout: "7s" }
                  otherwise: DENY)");
   const Ruling log = rules->Rule({"s", {"git", "log", "-1"}, {}, "/w"});
   EXPECT_EQ(log.decision, ALLOW);
@@ -46,7 +49,24 @@ TEST(GateRulesTest, TakesTheFirstRuleThatMatches) {
   EXPECT_EQ(push.reason, "why");
   EXPECT_EQ(push.timeout, absl::Seconds(5));
   EXPECT_EQ(push.cpu_timeout, absl::InfiniteDuration());
+  const Ruling make = rules->Rule({"s", {"make"}, {}, "/w"});
+  EXPECT_EQ(make.timeout, absl::InfiniteDuration());
+  EXPECT_EQ(make.cpu_timeout, absl::Seconds(7));
   EXPECT_EQ(rules->Rule(Line("ls")).by, "otherwise");
+}
+
+TEST(GateRulesTest, FindsTheFirstRuleWithLimits) {
+  EXPECT_EQ(GateRules().FirstWithLimits(), 0);
+  for (const char* const limit :
+       {"timeout: '5s'", "cpu_timeout: '5s'", "pids: 50"}) {
+    const auto rules = GateRules::Parse(
+        "file", absl::StrCat("rule { decision: ASK program: 'a' } ",
+                             "rule { decision: ASK ", limit, " } ",
+                             "rule { decision: ASK timeout: '1s' }"));
+    EXPECT_EQ(rules->FirstWithLimits(), 2) << limit;
+  }
+  EXPECT_EQ(
+      GateRules::Parse("file", "rule { decision: ASK }")->FirstWithLimits(), 0);
 }
 
 TEST(GateRulesTest, ChecksEveryConditionOfARule) {
@@ -70,6 +90,61 @@ TEST(GateRulesTest, ChecksEveryConditionOfARule) {
         ALLOW)
         << other;
   }
+}
+
+TEST(GateRulesTest, ComparesEveryFormOfALine) {
+  const GatedCommand command = Line("cd '/w' && git  status");
+  for (const char* const form :
+       {"/bin/sh -c cd '/w' && git  status", "cd '/w' && git  status",
+        "git  status", "git status"}) {
+    EXPECT_EQ(Decide(absl::StrCat("rule { decision: DENY command_line: \"",
+                                  form, "\" }"),
+                     command),
+              DENY)
+        << form;
+  }
+}
+
+TEST(GateRulesTest, TakesALineThatNeedsAShellForTheShell) {
+  const std::string allow =
+      R"(rule { decision: ALLOW program: "/bin/sh" } otherwise: DENY)";
+  EXPECT_EQ(Decide(allow, Line("git status; rm x")), ALLOW);
+  EXPECT_EQ(Decide(allow, Line("git status")), DENY);
+}
+
+TEST(GateRulesTest, TakesAnUnknownDirectoryForAnyUnlessItAllows) {
+  const GatedCommand command = {"s", {"make"}, {}, ""};
+  EXPECT_EQ(
+      Decide(R"(rule { decision: DENY working_directory: "/w" })", command),
+      DENY);
+  EXPECT_EQ(
+      Decide(R"(rule { decision: ASK working_directory: "/w" })", command),
+      ASK);
+  EXPECT_EQ(Decide(R"(rule { decision: ALLOW working_directory: "/w" }
+                      otherwise: DENY)",
+                   command),
+            DENY);
+  EXPECT_EQ(Decide("rule { decision: ALLOW program: 'make' } otherwise: DENY",
+                   command),
+            ALLOW);
+}
+
+TEST(GateRulesTest, AllowsAProgramThatVariablesChangeOnlyIfItSaysSo) {
+  const GatedCommand command = {"s", {"git"}, {{"PATH", "/opt"}}, "/w"};
+  for (const char* const named : {"program: 'git'", "command_line: 'git'",
+                                  "program: 'git' command_line: 'git'"}) {
+    const std::string rule = absl::StrCat("rule { decision: ALLOW ", named);
+    EXPECT_EQ(Decide(absl::StrCat(rule, " } otherwise: DENY"), command), DENY);
+    EXPECT_EQ(Decide(absl::StrCat(
+                         rule, " environment: 'PATH=/opt' } otherwise: DENY"),
+                     command),
+              ALLOW);
+  }
+  // Such a rule allows all programs.
+  EXPECT_EQ(Decide("rule { decision: ALLOW } otherwise: DENY", command), ALLOW);
+  EXPECT_EQ(
+      Decide("rule { decision: ASK program: 'git' } otherwise: DENY", command),
+      ASK);
 }
 
 TEST(GateRulesTest, SeesThroughAPlainShellLine) {
@@ -152,6 +227,12 @@ TEST(GateRulesTest, NamesWhatIsWrongInAFile) {
       GateRules::Parse("f", "rule { decision: ASK timeout: \"x\" }").status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("f: rule 1: timeout \"x\"")));
+  EXPECT_THAT(GateRules::Parse("f",
+                               "rule { decision: ASK } "
+                               "rule { decision: ASK cpu_timeout: \"x\" }")
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("f: rule 2: cpu_timeout \"x\"")));
   EXPECT_THAT(
       GateRules::Load("/nonexistent").status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/nonexistent")));

@@ -62,8 +62,12 @@ std::optional<std::vector<std::string>> PlainWords(absl::string_view line) {
 absl::string_view WithoutChangeTo(const std::string& directory,
                                   absl::string_view line) {
   absl::string_view rest = line;
+  // Without quotes, a directory with a space is two words, and some shells
+  // change to the first one.
+  const bool is_word =
+      !absl::StrContains(directory, ' ') && PlainWords(directory).has_value();
   if (absl::ConsumePrefix(&rest, absl::StrCat("cd '", directory, "' && ")) ||
-      (PlainWords(directory).has_value() &&
+      (is_word &&
        absl::ConsumePrefix(&rest, absl::StrCat("cd ", directory, " && ")))) {
     return rest;
   }
