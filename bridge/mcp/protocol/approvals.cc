@@ -55,8 +55,8 @@ Approvals::Answer Approvals::Ask(const std::string& text, ReplyChannel* channel,
                                  const std::function<bool()>& is_cancelled) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::string id = absl::StrCat("corral-", ++asked_);
-  Answer& answer = waiting_[CanonicalId(absl::StrCat("\"", id, "\""))];
-  answer = Answer::kNone;
+  const std::string key = CanonicalId(absl::StrCat("\"", id, "\""));
+  const Answer& answer = waiting_.emplace(key, Answer::kNone).first->second;
   lock.unlock();
   channel->Send(Line({{"jsonrpc", "2.0"},
                       {"id", id},
@@ -74,7 +74,7 @@ Approvals::Answer Approvals::Ask(const std::string& text, ReplyChannel* channel,
     changed_.wait_for(lock, kLookInterval);
   }
   const Answer given = answer;
-  waiting_.erase(CanonicalId(absl::StrCat("\"", id, "\"")));
+  waiting_.erase(key);
   lock.unlock();
   if (given == Answer::kNone) {
     channel->Send(Line({{"jsonrpc", "2.0"},

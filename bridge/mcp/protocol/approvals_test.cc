@@ -19,15 +19,16 @@ using Answer = Approvals::Answer;
 // Answers each question as soon as it is sent.
 class AnsweringClient : public ReplyChannel {
  public:
-  AnsweringClient(Approvals* approvals, std::string result)
-      : approvals_(approvals), result_(std::move(result)) {}
+  // `outcome`: the member of the answer that says what became of the question.
+  AnsweringClient(Approvals* approvals, std::string outcome)
+      : approvals_(approvals), outcome_(std::move(outcome)) {}
   ~AnsweringClient() override { thread_.join(); }
 
   void Send(const std::string& line) override {
     sent_.push_back(ParseOrderedJson(line).value());
     const std::string answer = R"({"jsonrpc":"2.0","id":)" +
-                               SerializeOrdered(sent_.back()["id"]) +
-                               R"(,"result":)" + result_ + "}";
+                               SerializeOrdered(sent_.back()["id"]) + "," +
+                               outcome_ + "}";
     thread_ = std::thread(
         [this, answer] { approvals_->OnResponse(Message::Classify(answer)); });
   }
@@ -37,7 +38,7 @@ class AnsweringClient : public ReplyChannel {
 
  private:
   Approvals* const approvals_;
-  const std::string result_;
+  const std::string outcome_;
   std::thread thread_;
 };
 
@@ -48,9 +49,9 @@ class SilentClient : public ReplyChannel {
   std::vector<std::string> sent_;
 };
 
-Answer AnswerTo(const std::string& result) {
+Answer AnswerToOutcome(const std::string& outcome) {
   Approvals approvals;
-  AnsweringClient client(&approvals, result);
+  AnsweringClient client(&approvals, outcome);
   const Answer answer = approvals.Ask("May it?", &client, [] { return false; });
   EXPECT_EQ(client.sent_.size(), 1);
   EXPECT_EQ(client.sent_[0]["method"], "elicitation/create");
@@ -59,6 +60,10 @@ Answer AnswerTo(const std::string& result) {
   EXPECT_EQ(params["requestedSchema"]["properties"]["remember"]["type"],
             "boolean");
   return answer;
+}
+
+Answer AnswerTo(const std::string& result) {
+  return AnswerToOutcome(R"("result":)" + result);
 }
 
 TEST(Approvals, AskTheUser) {
@@ -72,6 +77,9 @@ TEST(Approvals, AskTheUser) {
 TEST(Approvals, TakeWhatIsNoAnswerForARefusal) {
   EXPECT_EQ(AnswerTo("5"), Answer::kRejected);
   EXPECT_EQ(AnswerTo(R"({"action":true})"), Answer::kRejected);
+  EXPECT_EQ(AnswerTo("{}"), Answer::kRejected);
+  EXPECT_EQ(AnswerToOutcome(R"("error":{"code":-32601,"message":"x"})"),
+            Answer::kRejected);
   EXPECT_EQ(AnswerTo(R"({"action":"accept","content":5})"), Answer::kAllowed);
   EXPECT_EQ(AnswerTo(R"({"action":"accept","content":{"remember":"yes"}})"),
             Answer::kAllowed);
@@ -83,10 +91,17 @@ TEST(Approvals, EndWithTheCall) {
   EXPECT_EQ(approvals.Ask("May it?", &client, [] { return true; }),
             Answer::kNone);
   ASSERT_EQ(client.sent_.size(), 2);
-  EXPECT_NE(client.sent_[1].find("notifications/cancelled"), std::string::npos);
+  EXPECT_EQ(client.sent_[1],
+            R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+            R"("params":{"requestId":"corral-1"}})"
+            "\n");
   // An answer that comes too late.
   approvals.OnResponse(Message::Classify(
       R"({"jsonrpc":"2.0","id":"corral-1","result":{"action":"accept"}})"));
+  EXPECT_EQ(approvals.Ask("May it?", &client, [] { return true; }),
+            Answer::kNone);
+  ASSERT_EQ(client.sent_.size(), 4);
+  EXPECT_EQ(ParseOrderedJson(client.sent_[2]).value()["id"], "corral-2");
 }
 
 TEST(Approvals, LetACallBeRepeatedWithItsAnswerOnce) {

@@ -179,11 +179,57 @@ TEST_F(GatedCallsTest, AsksOnceWhetherItMayTypeIntoAShell) {
   EXPECT_THAT(Text(), StartsWith(kRan));
 }
 
+TEST_F(GatedCallsTest, NamesTheShellThatASessionWouldRun) {
+  Make("otherwise: ASK");
+  Initialize(kCanAsk);
+  Send("tools/call",
+       R"({"name":"createSession","arguments":{"shell":"/bin/zsh"}})");
+  EXPECT_EQ(channel_->Take()["params"]["message"],
+            "May the agent run this in the sandbox?\n\n/bin/zsh");
+}
+
+constexpr char kStatelessMeta[] =
+    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}})";
+
+// The members of a repeated call that bring an answer to `demand`.
+std::string Answered(const OrderedJson& demand, const std::string& action) {
+  return absl::StrCat(",", kStatelessMeta, R"(,"requestState":)",
+                      SerializeOrdered(demand["requestState"]),
+                      R"(,"inputResponses":{"approval":{"action":")", action,
+                      R"("}})");
+}
+
+TEST_F(GatedCallsTest, TakesTheAnswerOfAStatelessCallForThatCallOnly) {
+  Make("otherwise: ASK");
+  Run(absl::StrCat(",", kStatelessMeta));
+  const OrderedJson demand = channel_->Take()["result"];
+  Send("tools/call",
+       absl::StrCat(R"({"name":"run","arguments":{"command":"rm"})",
+                    Answered(demand, "accept"), "}"));
+  EXPECT_EQ(channel_->Take()["result"]["resultType"], "input_required");
+  Run(Answered(demand, "decline"));
+  EXPECT_EQ(Text(), "Error: not run: the user does not allow it");
+  // An answer counts once.
+  Run(Answered(demand, "accept"));
+  EXPECT_EQ(channel_->Take()["result"]["resultType"], "input_required");
+}
+
+TEST_F(GatedCallsTest, AsksBeforeEachStatelessCallThatTypes) {
+  Make("otherwise: ASK");
+  const std::string type = R"({"name":"type","arguments":{"text":"x"})";
+  const std::string first = absl::StrCat(type, ",", kStatelessMeta, "}");
+  Send("tools/call", first);
+  const OrderedJson demand = channel_->Take()["result"];
+  Send("tools/call", absl::StrCat(type, Answered(demand, "accept"), "}"));
+  EXPECT_THAT(Text(), StartsWith(kRan));
+  Send("tools/call", first);
+  EXPECT_EQ(channel_->Take()["result"]["resultType"], "input_required");
+}
+
 TEST_F(GatedCallsTest, DemandsTheAnswerWithAStatelessCall) {
   Make("otherwise: ASK");
-  const std::string meta =
-      R"(,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
-      R"("io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}})";
+  const std::string meta = absl::StrCat(",", kStatelessMeta);
   Run(meta);
   const OrderedJson demand = channel_->Take()["result"];
   EXPECT_EQ(demand["resultType"], "input_required");
@@ -237,28 +283,93 @@ TEST_F(GatedCallsTest, RefusesACallWhenTooManyQuestionsWait) {
   EXPECT_EQ(Text(), "Error: not run: too many calls wait already");
 }
 
-TEST(WaitingCallsTest, AreRefusedWhenTooManyWait) {
-  tests::FakeServer fake([](tests::FakeExecution& shell) { shell.Hang(); });
-  TerminalsOptions options;
-  options.sandbox.server.server = fake.address();
-  options.shell.shell = "sh";
-  Recorder recorder(80, 24);
-  Terminals terminals(options, &recorder);
-  Tools tools(&terminals, &recorder);
-  ToolGate gate(GateRules(), AuditLog(), "/bin/bash");
-  const auto channel = std::make_shared<Messages>();
-  McpServer server(&tools, &gate);
-  for (size_t id = 0; id <= Waits::kMaxWaits; ++id) {
-    server.Receive(
-        absl::StrCat(R"({"jsonrpc":"2.0","id":)", id,
-                     R"(,"method":"tools/call","params":{"name":"wait",)"
-                     R"("arguments":{"text":"none","timeoutMs":600000}}})"),
-        channel);
+// A server of MCP with shells that run each line, and write marks as bash does.
+class WaitingCallsTest : public ::testing::Test {
+ protected:
+  static TerminalsOptions Options(const std::string& server) {
+    TerminalsOptions options;
+    options.sandbox.server.server = server;
+    options.shell.shell = "sh";
+    return options;
   }
-  const OrderedJson refusal = channel->Take();
+
+  void Call(size_t id, const std::string& tool, const std::string& arguments) {
+    server_.Receive(absl::StrCat(R"({"jsonrpc":"2.0","id":)", id,
+                                 R"(,"method":"tools/call","params":{"name":")",
+                                 tool, R"(","arguments":)", arguments, "}}"),
+                    channel_);
+  }
+
+  const std::string audit_ = ::testing::TempDir() + "/calls.jsonl";
+  tests::FakeServer fake_{[](tests::FakeExecution& shell) {
+    while (!shell.ReadInput(65536).empty()) {
+      shell.Print("\x1b]133;C\x07\x1b]133;D;7\x07");
+    }
+  }};
+  Recorder recorder_{80, 24};
+  Terminals terminals_{Options(fake_.address()), &recorder_};
+  Tools tools_{&terminals_, &recorder_};
+  ToolGate gate_{GateRules(), *AuditLog::Open(audit_), "/bin/bash"};
+  std::shared_ptr<Messages> channel_ = std::make_shared<Messages>();
+  McpServer server_{&tools_, &gate_};
+};
+
+TEST_F(WaitingCallsTest, WriteTheEndOfACommandDown) {
+  Call(1, "run", R"({"command":"make"})");
+  EXPECT_EQ(channel_->Take()["result"]["structuredContent"]["exitCode"], 7);
+  Call(2, "wait", R"({"timeoutMs":0})");
+  EXPECT_EQ(channel_->Take()["id"], 2);
+  const std::string log = tests::ReadFile(audit_);
+  const size_t end = log.find(R"("event":"end")");
+  ASSERT_NE(end, log.npos);
+  EXPECT_EQ(log.substr(end),
+            R"("event":"end","session":"","argv":["/bin/bash","-c","make"],)"
+            R"("cwd":"","sandbox":"tenants/default/sandboxes/s1",)"
+            R"("execution":"tenants/default/sandboxes/s1/executions/e1",)"
+            R"("exit":{"code":7,"cause":"NORMAL"}})"
+            "\n");
+}
+
+TEST_F(WaitingCallsTest, AreDroppedWhenTheyAreCancelledBeforeTheyBegin) {
+  Call(1, "clear", "{}");
+  EXPECT_EQ(channel_->Take()["id"], 1);
+  // The next call waits for the server, and the others for the call.
+  fake_.Stop();
+  for (const size_t id : {2, 3, 4}) {
+    Call(id, "clear", "{}");
+  }
+  server_.Receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                  R"("params":{"requestId":3}})",
+                  channel_);
+  fake_.Start();
+  EXPECT_EQ(channel_->Take()["id"], 2);
+  EXPECT_EQ(channel_->Take()["id"], 4);
+}
+
+TEST_F(WaitingCallsTest, AreRefusedWhenTooManyWait) {
+  for (size_t id = 0; id <= Waits::kMaxWaits; ++id) {
+    Call(id, "wait", R"({"text":"none","timeoutMs":600000})");
+  }
+  const OrderedJson refusal = channel_->Take();
   EXPECT_EQ(refusal["id"], Waits::kMaxWaits);
   EXPECT_EQ(refusal["result"]["content"][0]["text"],
             "Error: too many calls wait already");
+}
+
+TEST_F(GatedCallsTest, KeepsAQuestionThatIsNotCancelled) {
+  Make("otherwise: ASK");
+  Initialize(kCanAsk);
+  Run();
+  const OrderedJson question = channel_->Take();
+  for (const char* const other :
+       {R"("notifications/initialized","params":{"requestId":7})",
+        R"("notifications/cancelled","params":{"requestId":8})",
+        R"("notifications/cancelled","params":{"requestId":"7"})"}) {
+    server_->Receive(absl::StrCat(R"({"jsonrpc":"2.0","method":)", other, "}"),
+                     channel_);
+  }
+  Respond(question, R"({"action":"accept"})");
+  EXPECT_THAT(Text(), StartsWith(kRan));
 }
 
 TEST_F(GatedCallsTest, EndsAQuestionWhoseCallIsCancelled) {

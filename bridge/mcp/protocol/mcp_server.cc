@@ -55,7 +55,6 @@ McpServer::~McpServer() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    calls_.clear();
     mutex_.Signal();
   }
   thread_.join();

@@ -25,7 +25,9 @@ class Answers : public ReplyChannel {
     EXPECT_EQ(line.back(), '\n');
     answers_->push_back(ParseOrderedJson(line).value());
   }
-  bool IsAbandoned() override { return false; }
+  bool IsAbandoned() override { return abandoned_; }
+
+  bool abandoned_ = false;
 
  private:
   std::vector<OrderedJson>* const answers_;
@@ -61,7 +63,7 @@ class McpServerTest : public ::testing::Test {
   Recorder recorder_{80, 24};
   Terminals terminals_{NoServer(), &recorder_};
   Tools tools_{&terminals_, &recorder_};
-  std::shared_ptr<ReplyChannel> channel_ = std::make_shared<Answers>(&answers_);
+  std::shared_ptr<Answers> channel_ = std::make_shared<Answers>(&answers_);
   ToolGate gate_{GateRules(), AuditLog(), "/bin/bash"};
   McpServer server_{&tools_, &gate_};
 };
@@ -102,6 +104,32 @@ TEST_F(McpServerTest, ServesStatelessRequestsWithoutInitialize) {
             -32601);
 }
 
+TEST_F(McpServerTest, KnowsTheMethodsOfEachEra) {
+  const std::string stateless = absl::StrCat("{", kMeta, "}");
+  EXPECT_EQ(Ask("initialize", stateless)["error"]["code"], -32601);
+  EXPECT_EQ(Ask("server/discover", "{}")["error"]["code"], -32601);
+  EXPECT_TRUE(Ask("server/discover", stateless).contains("result"));
+  EXPECT_EQ(Ask("ping", "{}")["result"], OrderedJson::object());
+  EXPECT_EQ(Ask("initialize", "5")["result"]["protocolVersion"], "2025-11-25");
+  // A client with a session knows the revision.
+  EXPECT_EQ(Ask("server/discover", stateless)["error"]["code"], -32601);
+}
+
+TEST_F(McpServerTest, OffersThePromptThatExplainsItsTools) {
+  OrderedJson list = Ask("prompts/list", "{}")["result"];
+  ASSERT_EQ(list["prompts"].size(), 1);
+  EXPECT_EQ(list["prompts"][0]["name"], "tool-usage");
+  EXPECT_FALSE(list.contains("ttlMs"));
+  list = Ask("prompts/list", absl::StrCat("{", kMeta, "}"))["result"];
+  EXPECT_EQ(list["prompts"][0]["name"], "tool-usage");
+  EXPECT_EQ(list["ttlMs"], 3'600'000);
+  const OrderedJson prompt =
+      Ask("prompts/get", R"({"name":"tool-usage"})")["result"];
+  EXPECT_EQ(prompt["messages"][0]["content"]["text"],
+            Ask("initialize", "{}")["result"]["instructions"]);
+  EXPECT_EQ(Ask("prompts/get", "5")["error"]["code"], -32602);
+}
+
 TEST_F(McpServerTest, RefusesUnknownStatelessRevisions) {
   const OrderedJson error = Ask(
       "tools/list",
@@ -140,7 +168,7 @@ TEST_F(McpServerTest, ReportsErrorsOfToolsAsResults) {
 TEST_F(McpServerTest, RefusesWhatIsNoRequest) {
   const auto answers =
       Exchange({"not json", R"({"jsonrpc":"2.0","id":1)", "[]", "5", "",
-                R"({"jsonrpc":"2.0","id":null,"method":"ping"})",
+                " \t\r", R"({"jsonrpc":"2.0","id":null,"method":"ping"})",
                 R"({"jsonrpc":"2.0","id":9,"result":{}})"});
   ASSERT_EQ(answers.size(), 5);
   const int codes[] = {-32700, -32700, -32600, -32600, -32600};
@@ -164,9 +192,21 @@ TEST_F(McpServerTest, RefusesUnknownMethodsToolsAndPrompts) {
 TEST_F(McpServerTest, AnswersNoNotification) {
   EXPECT_TRUE(
       Exchange({R"({"jsonrpc":"2.0","method":"notifications/initialized"})",
+                R"({"jsonrpc":"2.0","method":"notifications/cancelled"})",
+                R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                R"("params":5})",
+                R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                R"("params":{}})",
                 R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
                 R"("params":{"requestId":1}})"})
           .empty());
+}
+
+TEST_F(McpServerTest, MakesNoCallThatItsClientHasAbandoned) {
+  channel_->abandoned_ = true;
+  EXPECT_TRUE(Exchange({R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+                        R"("params":{"name":"stopRecording","arguments":{}}})"})
+                  .empty());
 }
 
 }  // namespace
