@@ -61,8 +61,11 @@ TEST_F(AccessTest, RefusesNamesThatCouldBeAWebPages) {
 }
 
 TEST_F(AccessTest, RefusesWebPagesOfOtherOrigins) {
-  request_.fields["origin"] = "http://127.0.0.1:80";
-  EXPECT_TRUE(Access("").Check(request_).ok());
+  // A proxy may speak TLS.
+  for (const char* origin : {"http://127.0.0.1:80", "https://127.0.0.1:80"}) {
+    request_.fields["origin"] = origin;
+    EXPECT_TRUE(Access("").Check(request_).ok()) << origin;
+  }
   for (const char* origin :
        {"http://evil.example", "null", "http://127.0.0.1:81"}) {
     request_.fields["origin"] = origin;
@@ -98,14 +101,19 @@ TEST(ReadToken, TakesOnlyAFileOfItsOwnerWithALongToken) {
   std::ofstream(file) << kToken << "\n";
   ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
   EXPECT_EQ(ReadToken(file).value(), kToken);
-  ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
-  EXPECT_FALSE(ReadToken(file).ok());
+  for (const mode_t others : {0640, 0620, 0604, 0602}) {
+    ASSERT_EQ(::chmod(file.c_str(), others), 0);
+    EXPECT_TRUE(absl::IsInvalidArgument(ReadToken(file).status())) << others;
+  }
   ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
   for (const char* wrong :
-       {"short", "0123456789 abcdef", "0123456789abcde\xc3"}) {
+       {"0123456789abcde", "0123456789 abcdef", "0123456789abcde\xc3"}) {
     std::ofstream(file) << wrong;
     EXPECT_FALSE(ReadToken(file).ok()) << wrong;
   }
+  const std::string directory = file + ".d";
+  ASSERT_EQ(::mkdir(directory.c_str(), 0700), 0);
+  EXPECT_FALSE(ReadToken(directory).ok());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -24,6 +25,7 @@ namespace bridge {
 namespace {
 
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr char kMeta[] =
@@ -97,6 +99,70 @@ TEST_F(EndpointTest, ServesSessionsFromInitializeToDelete) {
   EXPECT_EQ(StatusOf(end, session), 404);
   EXPECT_EQ(StatusOf(PostMethod("tools/list"), session), 404);
   EXPECT_EQ(StatusOf(PostMethod("tools/list"), ""), 400);
+}
+
+TEST_F(EndpointTest, AnswersEachMessageOfASessionInItsTransport) {
+  const std::string session = Begin();
+  // A method that is not known is an error of the message alone.
+  EXPECT_EQ(StatusOf(PostMethod("nope"), session), 200);
+  EXPECT_EQ(StatusOf(Post(R"({"jsonrpc":"2.0","id":1,"result":{}})"), "other"),
+            404);
+  HttpRequest request = PostMethod("tools/list");
+  request.fields["mcp-protocol-version"] = "2025-06-18";
+  EXPECT_EQ(StatusOf(request, session), 200);
+  request.fields["mcp-session-id"] = session;
+  const HttpResponse response = endpoint_.Serve(request);
+  EXPECT_EQ(response.fields.at("Content-Type"), "application/json");
+  EXPECT_EQ(response.fields.at("Cache-Control"), "no-store");
+}
+
+TEST_F(EndpointTest, KnowsWhatAClientSendsAndAccepts) {
+  HttpRequest request = PostMethod("initialize");
+  for (const char* const accepted :
+       {"", "*/*", "application/*", "Application/JSON;q=0.5, text/html"}) {
+    request.fields["accept"] = accepted;
+    EXPECT_EQ(endpoint_.Serve(request).status, 200) << accepted;
+  }
+  for (const char* const other : {"text/*", "application/xml"}) {
+    request.fields["accept"] = other;
+    EXPECT_EQ(endpoint_.Serve(request).status, 406) << other;
+  }
+  request = PostMethod("initialize");
+  request.fields["content-type"] = "Application/JSON ; charset=utf-8";
+  EXPECT_EQ(endpoint_.Serve(request).status, 200);
+}
+
+TEST_F(EndpointTest, SendsAQuestionAsAnEventAndTakesItsAnswer) {
+  ClientOptions options = NoServer();
+  options.gate = std::make_shared<ToolGate>(
+      *GateRules::Parse("rules", "otherwise: ASK"), AuditLog(), "/bin/bash");
+  HttpSessions sessions(options);
+  Endpoint endpoint(Access("0123456789abcdef"), &sessions);
+  const std::string session =
+      endpoint
+          .Serve(PostMethod("initialize",
+                            R"({"capabilities":{"elicitation":{}}})"))
+          .fields.at("Mcp-Session-Id");
+  const auto serve = [&](HttpRequest request) {
+    request.fields["mcp-session-id"] = session;
+    return endpoint.Serve(request);
+  };
+  const HttpResponse response = serve(PostMethod(
+      "tools/call", R"({"name":"run","arguments":{"command":"make"}})"));
+  ASSERT_NE(response.next_part, nullptr);
+  const auto event = [&response] {
+    std::optional<std::string> part;
+    do {
+      part = response.next_part();
+    } while (part.has_value() && absl::StartsWith(*part, ": "));
+    return part.value_or("none");
+  };
+  EXPECT_THAT(event(), HasSubstr("elicitation/create"));
+  const HttpResponse taken = serve(Post(
+      R"({"jsonrpc":"2.0","id":"corral-1","result":{"action":"accept"}})"));
+  EXPECT_EQ(taken.status, 202);
+  EXPECT_THAT(event(), HasSubstr("Error: no server listens at"));
+  EXPECT_EQ(event(), "none");
 }
 
 TEST_F(EndpointTest, EndsSessionsThatNobodyUses) {
@@ -192,6 +258,8 @@ TEST_F(EndpointStreamTest, SendsALateAnswerAsAnEvent) {
   }
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.fields.at("Content-Type"), "text/event-stream");
+  EXPECT_EQ(response.fields.at("Cache-Control"), "no-store");
+  EXPECT_EQ(response.fields.at("X-Accel-Buffering"), "no");
   EXPECT_EQ(response.next_part(), ": begun\n\n");
   std::optional<std::string> part;
   do {
@@ -219,6 +287,13 @@ TEST_F(EndpointTest, ServesStatelessRequestsWithoutASession) {
   const HttpResponse unknown = endpoint_.Serve(Stateless("ping"));
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(Code(unknown), -32601);
+  // A notification needs no fields: nothing comes of it.
+  EXPECT_EQ(endpoint_
+                .Serve(Post(absl::StrCat(
+                    R"({"jsonrpc":"2.0","method":"notifications/cancelled",)",
+                    R"("params":{)", kMeta, "}}")))
+                .status,
+            202);
 }
 
 TEST_F(EndpointTest, RefusesStatelessRequestsWhoseHeaderDiffers) {
@@ -237,6 +312,15 @@ TEST_F(EndpointTest, RefusesStatelessRequestsWhoseHeaderDiffers) {
   EXPECT_EQ(refused("mcp-protocol-version", ""), -32020);
   // "type" in base64
   EXPECT_EQ(refused("mcp-name", "=?base64?dHlwZQ==?="), 0);
+  HttpRequest prompt = Stateless("prompts/get", R"(,"name":"tool-usage")");
+  const HttpResponse response = endpoint_.Serve(prompt);
+  EXPECT_EQ(Code(response), -32020);
+  EXPECT_EQ(ParseOrderedJson(response.body).value()["id"], 7);
+  prompt.fields["mcp-name"] = "tool-usage";
+  EXPECT_EQ(endpoint_.Serve(prompt).status, 200);
+  // Other methods have no name that a proxy needs.
+  EXPECT_EQ(endpoint_.Serve(Stateless("tools/list", R"(,"name":"x")")).status,
+            200);
 }
 
 TEST_F(EndpointTest, RefusesUnknownRevisions) {
@@ -265,10 +349,12 @@ TEST_F(EndpointTest, RefusesWhatIsNoMessage) {
 TEST_F(EndpointTest, RefusesBeforeTheBodyIsRead) {
   HttpRequest request = PostMethod("initialize");
   EXPECT_EQ(endpoint_.Refuse(request)->status, 401);
+  EXPECT_EQ(endpoint_.Refuse(request)->fields.at("WWW-Authenticate"), "Bearer");
   request.fields["authorization"] = "Bearer 0123456789abcdef";
   EXPECT_FALSE(endpoint_.Refuse(request).has_value());
   request.method = "GET";
   EXPECT_EQ(endpoint_.Refuse(request)->status, 405);
+  EXPECT_EQ(endpoint_.Refuse(request)->fields.at("Allow"), "POST, DELETE");
   request.path = "/";
   EXPECT_EQ(endpoint_.Refuse(request)->status, 404);
   request.fields["origin"] = "http://evil.example";

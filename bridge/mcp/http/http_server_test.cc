@@ -1,5 +1,6 @@
 #include "bridge/mcp/http/http_server.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -118,6 +119,11 @@ TEST_F(HttpServerTest, PassesRequestsAndResponsesOn) {
   EXPECT_EQ(request.body, "hello");
   EXPECT_EQ(request.client.ss_family, AF_INET);
   EXPECT_EQ(request.server.ss_family, AF_INET);
+  const auto port = [](const void* end) {
+    return static_cast<const sockaddr_in*>(end)->sin_port;
+  };
+  EXPECT_EQ(port(&request.server), port(server_->address().get()));
+  EXPECT_NE(port(&request.client), port(&request.server));
 }
 
 TEST_F(HttpServerTest, RefusesBeforeItReadsTheBody) {

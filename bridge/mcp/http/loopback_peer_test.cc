@@ -58,9 +58,9 @@ class Connection {
   }
 
   bool is_made() const { return is_made_; }
-  absl::Status Check() const {
-    return CheckLoopbackPeer(OwnEnd(client_), server_);
-  }
+  sockaddr_storage client() const { return OwnEnd(client_); }
+  const sockaddr_storage& server() const { return server_; }
+  absl::Status Check() const { return CheckLoopbackPeer(client(), server_); }
 
  private:
   const UniqueFd listener_;
@@ -83,6 +83,18 @@ TEST(LoopbackPeerTest, RefusesAConnectionThatItCannotFind) {
   const sockaddr_storage end = Loopback(AF_INET);
   EXPECT_THAT(CheckLoopbackPeer(end, end),
               StatusIs(absl::StatusCode::kPermissionDenied, ::testing::_));
+}
+
+TEST(LoopbackPeerTest, LooksAtBothEndsOfAConnection) {
+  const Connection one(AF_INET);
+  const Connection other(AF_INET);
+  const auto refused =
+      StatusIs(absl::StatusCode::kPermissionDenied, ::testing::_);
+  EXPECT_THAT(CheckLoopbackPeer(one.client(), one.server()), IsOk());
+  EXPECT_THAT(CheckLoopbackPeer(one.client(), other.server()), refused);
+  EXPECT_THAT(CheckLoopbackPeer(other.client(), one.server()), refused);
+  // The other direction is the server's socket, not the client's.
+  EXPECT_THAT(CheckLoopbackPeer(one.server(), one.server()), refused);
 }
 
 TEST(LoopbackPeerTest, ServesRootButNoOtherUser) {

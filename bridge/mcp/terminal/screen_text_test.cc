@@ -62,7 +62,7 @@ TEST(ScreenText, KeepsALineAtTheEndThatHasOnlyABackground) {
   Screen screen;
   screen.mutable_size()->set_columns(2);
   screen.add_lines();
-  Run* const run = screen.add_lines()->add_runs();
+  corral::v1::Run* const run = screen.add_lines()->add_runs();
   run->set_text("  ");
   run->set_columns(2);
   run->mutable_style()->mutable_background()->set_index(1);
