@@ -160,6 +160,31 @@ TEST_F(ScreenPictureTest, DrawsCombiningCharactersOverTheOneBefore) {
   }
 }
 
+TEST_F(ScreenPictureTest, DrawsACombiningCharacterThatStandsFirstByItself) {
+  AddRun("#", 1);
+  corral::v1::Run* const run = AddRun("\u0300#", 2);
+  run->mutable_style()->mutable_foreground()->set_index(1);
+  Raster raster = Draw();
+  // Its box, and then the other character.
+  EXPECT_NE(raster.at(1, 3), kRed);
+  EXPECT_EQ(raster.at(9, 3), kRed);
+  EXPECT_NE(raster.at(9, 0), kRed);
+  EXPECT_EQ(raster.at(16, 0), kRed);
+}
+
+TEST_F(ScreenPictureTest, DrawsNothingBesideTheScreen) {
+  const Raster empty = Draw();
+  // The pixels right of a row would be those of the next row.
+  AddRun("     ", 5)->mutable_style()->mutable_background()->set_index(1);
+  Raster raster = Draw();
+  EXPECT_EQ(raster.at(31, 15), kRed);
+  EXPECT_NE(raster.at(0, 16), kRed);
+  screen_.mutable_lines(0)->clear_runs();
+  screen_.mutable_cursor()->set_visible(true);
+  screen_.mutable_cursor()->set_row(2);
+  EXPECT_EQ(Draw().pixels, empty.pixels);
+}
+
 TEST_F(ScreenPictureTest, SwapsTheColoursOfTheWholeScreen) {
   const uint32_t background = Draw().at(31, 31);
   screen_.mutable_modes()->set_inverse(true);

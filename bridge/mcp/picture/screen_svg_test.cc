@@ -42,8 +42,28 @@ TEST_F(ScreenSvgTest, KeepsTextAsTextAtItsColumns) {
 }
 
 TEST_F(ScreenSvgTest, EscapesWhatXmlDoesNotAllow) {
-  AddRun("<&>\x01\xef\xbf\xbf", 5);
-  EXPECT_TRUE(Shows(">&lt;&amp;&gt; \xef\xbf\xbd</text>"));
+  AddRun("<&>\x01\xef\xbf\xbf\xef\xbf\xbe!", 7);
+  EXPECT_TRUE(Shows(">&lt;&amp;&gt; \xef\xbf\xbd\xef\xbf\xbd!</text>"));
+}
+
+TEST_F(ScreenSvgTest, HasTheSizeAndTheColourOfTheScreen) {
+  EXPECT_TRUE(Shows("width=\"90\" height=\"36\" viewBox=\"0 0 90 36\""));
+  const std::string paper =
+      "<rect x=\"0\" y=\"0\" width=\"90\" height=\"36\" fill=";
+  EXPECT_TRUE(Shows(paper + "\"#101010\""));
+  screen_.mutable_modes()->set_inverse(true);
+  EXPECT_TRUE(Shows(paper + "\"#d0d0d0\""));
+  AddRun("x", 1);
+  EXPECT_TRUE(Shows("fill=\"#101010\">x</text>"));
+}
+
+TEST_F(ScreenSvgTest, DrawsNoRunThatShowsNothing) {
+  const std::string empty = ToSvg(screen_);
+  corral::v1::Style* style = AddRun("  ", 2);
+  style->set_bold(true);
+  EXPECT_EQ(ToSvg(screen_), empty);
+  style->set_overline(true);
+  EXPECT_TRUE(Shows(" text-decoration=\"overline\">  </text>"));
 }
 
 TEST_F(ScreenSvgTest, ShowsColoursAndAttributes) {
@@ -71,6 +91,15 @@ TEST_F(ScreenSvgTest, ShowsTheCursorUnlessItIsHidden) {
   EXPECT_TRUE(Shows("<rect x=\"81\" y=\"18\" width=\"9\" height=\"18\""));
   screen_.mutable_cursor()->set_shape(corral::v1::Cursor::BAR);
   EXPECT_TRUE(Shows("<rect x=\"81\" y=\"18\" width=\"2\" height=\"18\""));
+  screen_.mutable_cursor()->set_shape(corral::v1::Cursor::UNDERLINE);
+  EXPECT_TRUE(Shows("<rect x=\"81\" y=\"34\" width=\"9\" height=\"2\""));
+}
+
+TEST_F(ScreenSvgTest, ShowsNoCursorOnAScreenWithoutColumns) {
+  corral::v1::Screen screen;
+  const std::string without = ToSvg(screen);
+  screen.mutable_cursor()->set_visible(true);
+  EXPECT_EQ(ToSvg(screen), without);
 }
 
 }  // namespace

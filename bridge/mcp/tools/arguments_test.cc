@@ -26,6 +26,12 @@ TEST(Arguments, NamesTheArgumentThatIsWrong) {
             "Invalid argument \"text\": expected string, received number");
   EXPECT_EQ(arguments.RequiredString("none").status().message(),
             "Invalid argument \"none\": expected string, received nothing");
+  EXPECT_EQ(arguments.String("text", "x").status().message(),
+            "Invalid argument \"text\": expected string, received number");
+  EXPECT_EQ(arguments.Bool("text", true).status().message(),
+            "Invalid argument \"text\": expected boolean, received number");
+  EXPECT_EQ(arguments.Number("choice", 1).status().message(),
+            "Invalid argument \"choice\": expected number, received string");
   EXPECT_EQ(arguments.Integer("number", 1, 1, 9).status().message(),
             "Invalid argument \"number\": expected integer from 1 to 9, "
             "received 1.5");

@@ -136,6 +136,19 @@ TEST_F(ToolsTest, ManageSessions) {
             "Error: Session 'none' not found");
 }
 
+TEST_F(ToolsTest, MakeNoSessionWithoutAScreen) {
+  for (const char* const size : {R"("cols":0)", R"("cols":4097)"}) {
+    EXPECT_THAT(Failure("createSession", absl::StrCat("{", size, "}")),
+                HasSubstr("integer from 1 to 4096"));
+  }
+  for (const char* const size : {R"("rows":0)", R"("rows":2049)"}) {
+    EXPECT_THAT(Failure("createSession", absl::StrCat("{", size, "}")),
+                HasSubstr("integer from 1 to 2048"));
+  }
+  EXPECT_EQ(Call("createSession", R"({"cols":4096,"rows":2048})")["cols"],
+            4096);
+}
+
 TEST_F(ToolsTest, ReadOutputPageByPage) {
   Call("type", R"({"text":"first line\nsecond \u20ac\u20ac\u20ac"})");
   AwaitOutput(11 + 7 + 9);

@@ -38,6 +38,68 @@ TEST_F(ToolsTest, RunACommandThatGoesOn) {
   EXPECT_EQ(run["running"], false);
 }
 
+TEST_F(ToolsTest, RunACommandUntilItsMarkThoughItIsSilent) {
+  const OrderedJson run =
+      Call("run", R"({"command":"begun","timeoutMs":1700})");
+  EXPECT_EQ(run["running"], true);
+  EXPECT_EQ(run["output"], "part");
+}
+
+TEST_F(ToolsTest, ReportNoMarksOfAnEarlierCommand) {
+  EXPECT_EQ(Call("run", R"({"command":"marked"})")["exitCode"], 7);
+  const OrderedJson run = Call("run", R"({"command":"begun","timeoutMs":0})");
+  EXPECT_EQ(run["running"], true);
+  EXPECT_TRUE(run["exitCode"].is_null());
+}
+
+TEST_F(ToolsTest, RunACommandThatWritesMarksItself) {
+  const OrderedJson run =
+      Call("run", R"({"command":"\u001b]133;D;9\u0007\u001b]133;C\u0007one)"
+                  R"(\u001b]133;C\u0007two\u001b]133;D;3\u0007three)"
+                  R"(\u001b]133;D;4\u0007"})");
+  EXPECT_EQ(run["output"], "onetwo");
+  EXPECT_EQ(run["exitCode"], 3);
+}
+
+TEST_F(ToolsTest, LimitTheTimeAndTheOutputOfACall) {
+  for (const char* const tool : {"run", "wait"}) {
+    const std::string call = R"({"command":"x",)";
+    EXPECT_THAT(Failure(tool, call + R"("timeoutMs":3600001})"),
+                HasSubstr("integer from 0 to 3600000"));
+    for (const char* const bytes : {"0", "1000001"}) {
+      EXPECT_THAT(
+          Failure(tool, absl::StrCat(call, R"("maxBytes":)", bytes, "}")),
+          HasSubstr("integer from 1 to 1000000"));
+    }
+  }
+  EXPECT_EQ(server_.inputs().size(), 0);
+}
+
+TEST_F(ToolsTest, CutTheOutputBetweenCharacters) {
+  Call("type", R"({"text":"\u20ac\u20ac"})");
+  AwaitOutput(6);
+  OrderedJson wait = Call("wait", R"({"text":"\u20ac","maxBytes":5})");
+  EXPECT_EQ(wait["output"], "\xe2\x82\xac");
+  EXPECT_EQ(wait["truncated"], true);
+  wait = Call("wait", R"({"text":"\u20ac","maxBytes":6})");
+  EXPECT_EQ(wait["output"], "\xe2\x82\xac\xe2\x82\xac");
+  EXPECT_EQ(wait["truncated"], false);
+  EXPECT_EQ(wait["offset"], 0);
+  EXPECT_EQ(wait["nextOffset"], 6);
+}
+
+TEST_F(ToolsTest, WaitInTheSessionThatIsNamed) {
+  const OrderedJson made = Call("createSession", "{}");
+  const std::string session =
+      absl::StrCat(R"("sessionId":)", SerializeOrdered(made["sessionId"]));
+  Call("type", absl::StrCat(R"({"text":"there",)", session, "}"));
+  EXPECT_EQ(
+      Call("wait", absl::StrCat(R"({"text":"there",)", session, "}"))["reason"],
+      "text");
+  EXPECT_EQ(Failure("wait", R"({"sessionId":"none"})"),
+            "Error: Session 'none' not found");
+}
+
 TEST_F(ToolsTest, RunACommandThatEndsTheShell) {
   const OrderedJson run = Call("run", R"({"command":"exit"})");
   EXPECT_EQ(run["exitCode"], 5);
@@ -127,6 +189,23 @@ TEST_F(ToolsTest, RecordAndSayWhatTheyDo) {
                "{", where,
                R"(,"maxDuration":0,"inactivityTimeout":119})"))["message"],
       "Recording will auto-stop after 1 minute of inactivity");
+}
+
+TEST_F(ToolsTest, RecordWithTheLimitsOfTheCall) {
+  const OrderedJson started =
+      Call("startRecording",
+           absl::StrCat(R"({"outputDir":")", ::testing::TempDir(),
+                        R"(/limits","idleTimeLimit":0.5,"maxDuration":90,)"
+                        R"("inactivityTimeout":0})"));
+  EXPECT_EQ(started["message"], "Recording will auto-stop after 1 minute");
+  const RecordingOptions options = recorder_.active()->options;
+  EXPECT_EQ(options.idle_time_limit, 0.5);
+  EXPECT_EQ(options.max_duration, 90);
+  EXPECT_EQ(options.inactivity_timeout, 0);
+  Call("stopRecording", Id(started));
+  EXPECT_THAT(Failure("startRecording", R"({"format":"v3"})"),
+              HasSubstr("expected 'v2'"));
+  EXPECT_FALSE(recorder_.active().has_value());
 }
 
 TEST_F(ToolsTest, RecordFromTheScreenOn) {
