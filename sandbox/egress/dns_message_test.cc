@@ -130,7 +130,7 @@ TEST(DnsMessageTest, RepeatsTheOpcodeAndTheWishForRecursionAlone) {
             std::string("\x12\x34\xa8\x84"));
   message = Query(Name("a.b"), kTypeA);
   message[4] = '\1';
-  message[10] = message[11] = '\1';
+  message.replace(6, 6, 6, '\1');
   ASSERT_TRUE(ParseDnsQuery(message, &query));
   EXPECT_EQ(query.code, DnsCode::kMalformed) << "257 questions";
   EXPECT_EQ(MakeDnsAnswer(query, query.code).substr(4),
