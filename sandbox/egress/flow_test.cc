@@ -192,8 +192,10 @@ TEST_F(FlowTest, EndsWithItsFilter) {
   state = ByteFilter::State::kMalformed;
   Flow malformed(&pipes_, from_.get(), to_.get(), "", kAll,
                  std::make_unique<Doubler>(&state));
+  Send("b");
   EXPECT_EQ(malformed.Move(kBudget), Next::kWait);
   EXPECT_EQ(malformed.state(), State::kBroken);
+  EXPECT_EQ(Received(), "...");
 }
 
 TEST_F(FlowTest, IsBrokenWhenItsFilteredSenderBreaksOff) {
@@ -214,6 +216,10 @@ TEST_F(FlowTest, GivesWayToOthersWhenItsBudgetIsUsedUp) {
   EXPECT_EQ(flow.Move(5), Next::kWait);
   Send("more");
   EXPECT_EQ(flow.Move(5), Next::kWait) << "4 of 5 bytes";
+  Flow head = MakeFlow("first");
+  Send("x");
+  EXPECT_EQ(head.Move(5), Next::kAgain);
+  EXPECT_EQ(head.Move(5), Next::kWait);
 }
 
 TEST_F(FlowTest, HoldsBytesForASlowReceiver) {
