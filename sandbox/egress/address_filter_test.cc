@@ -96,6 +96,10 @@ TEST(IpNetworkTest, RefusesWhatIsNoNetwork) {
   EXPECT_THAT(IpNetwork::Parse("10.1.0.0/8").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("bits beyond the length")));
+  const std::string shown(100, 'x');
+  EXPECT_THAT(IpNetwork::Parse(shown + "yy").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'" + shown + "'")));
 }
 
 TEST(IpNetworkTest, ContainsExactlyItsAddresses) {

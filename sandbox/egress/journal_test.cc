@@ -89,9 +89,11 @@ TEST_F(JournalTest, ComparesAllThatARefusalNames) {
   journal_.Report(event);
   event.set_kind(Event::CONNECTION_REFUSED);
   journal_.Report(event);
-  EXPECT_EQ(events_.size(), 5U);
+  event.set_transport(Event::UDP);
   journal_.Report(event);
-  EXPECT_EQ(events_.size(), 5U);
+  EXPECT_EQ(events_.size(), 6U);
+  journal_.Report(event);
+  EXPECT_EQ(events_.size(), 6U);
 }
 
 TEST_F(JournalTest, ReportsARepetitionAgainAfterTenSeconds) {

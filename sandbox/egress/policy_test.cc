@@ -127,13 +127,15 @@ TEST(PolicyTest, GetsFurtherRulesAtItsEndAndNoneTwice) {
   Add(&further, "*.a.b.com", 443)->add_ports(80);
   Add(&further, "a.com", 443)->set_protocol(wire::Rule::TCP);
   Add(&further, "a.com", 80);
+  Add(&further, "*.com", 443);
   const wire::Policy all = *WithRules(policy, further);
-  ASSERT_EQ(all.rules_size(), 6);
+  ASSERT_EQ(all.rules_size(), 7);
   EXPECT_EQ(all.rules(0).host(), "a.com");
   EXPECT_EQ(all.rules(2).ports(0), 80U);
   EXPECT_EQ(all.rules(3).host(), "b.com");
   EXPECT_EQ(all.rules(4).host(), "*.a.b.com");
   EXPECT_EQ(all.rules(5).protocol(), wire::Rule::TCP);
+  EXPECT_EQ(all.rules(6).host(), "*.com") << "wider than one that is there";
 }
 
 TEST(PolicyTest, GetsNoFurtherRulesBeyondItsBounds) {
