@@ -42,7 +42,7 @@ TEST(HttpRequestTest, WaitsForTheEndOfTheHead) {
 TEST(HttpRequestTest, RefusesOtherProtocolsWithTheirFirstLine) {
   for (const char* bytes :
        {"SSH-2.0-OpenSSH_9.2p1\r\n", "PRI * HTTP/2.0\r\n", "EHLO me\r\n",
-        "GET /\r\n", "GET / HTTP/1.1\n", "GET  / HTTP/1.1\r\n", "\r\n",
+        "GET /\r\n", "GET / HTTP/1.1\n", "GET  / HTTP/1.1\r\n", "\r\n", "\n",
         "G\x01T / HTTP/1.1\r\n", "\x05\x01"}) {
     EXPECT_EQ(ParseHttpRequest(bytes).state, State::kMalformed) << bytes;
   }
@@ -82,6 +82,7 @@ TEST(HttpRequestTest, NamesNoHostIfTargetAndHostDiffer) {
   EXPECT_EQ(HostOf(Parse("Host: a.com\r\n", "GET https://a.com/ HTTP/1.1")),
             "");
   EXPECT_EQ(HostOf(Parse("Host: a.com\r\n", "CONNECT a.com:443 HTTP/1.1")), "");
+  EXPECT_EQ(HostOf(Parse("Host: a.com\r\n", "CONNECT /x HTTP/1.1")), "");
   EXPECT_EQ(HostOf(Parse("Host: a.com, b.com\r\n")), "");
   EXPECT_EQ(HostOf(Parse("Host: 127.0.0.1\r\n")), "");
   EXPECT_EQ(HostOf(Parse("")), "");
@@ -103,6 +104,7 @@ TEST(HttpRequestTest, LetsAWebSocketBegin) {
             "GET / HTTP/1.1\r\nHost: a.com\r\nUpgrade: websocket\r\n"
             "Connection: close, Upgrade\r\n\r\n");
   EXPECT_FALSE(IsUpgrade(Parse("Host: a.com\r\nUpgrade: websocket\r\n")));
+  EXPECT_FALSE(IsUpgrade(Parse("Host: a.com\r\nConnection: Upgrade\r\n")));
   EXPECT_FALSE(IsUpgrade(
       Parse("Host: a.com\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n")));
 }
