@@ -12,7 +12,7 @@ std::string NameService::Answer(absl::string_view message) {
   if (query.code != DnsCode::kOk) {
     return MakeDnsAnswer(query, query.code);
   }
-  if (query.name.empty() || !policy_->AllowsName(query.name)) {
+  if (!policy_->AllowsName(query.name)) {
     wire::Event event;
     event.set_kind(wire::Event::NAME_REFUSED);
     event.set_reason(wire::Event::NAME_NOT_ALLOWED);
