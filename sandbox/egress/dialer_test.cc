@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/closed_watches.h"
 #include "tests/fakes/fake_timers.h"
 #include "tests/network/upstream_server.h"
 
@@ -93,6 +94,7 @@ TEST_F(DialerTest, ConnectsToTheFirstAddressThatAnswers) {
 
 TEST_F(DialerTest, ReportsThatNoAddressAnswers) {
   EXPECT_EQ(Dial({kDown, kBroadcast, kDown}), "none");
+  EXPECT_EQ(Dial({kDown, kBroadcast}), "none");
   EXPECT_EQ(Dial({}), "none");
   EXPECT_FALSE(socket_.valid());
 }
@@ -111,16 +113,21 @@ TEST_F(DialerTest, TriesTheNextAddressAfterALimitedTime) {
   Dialer dialer(
       loop_.get(), &timers_,
       {*IpAddress::Parse(SilentServer::kAddress),
+       *IpAddress::Parse(SilentServer::kAddress),
        *IpAddress::Parse("127.0.0.1"), *IpAddress::Parse("127.0.0.1")},
       server_.port(), [&](UniqueFd, const IpAddress& address) {
         reached.push_back(address.ToString());
+        loop_->Stop();
       });
   dialer.Start();
+  // The loop forgets each attempt that it gives up.
+  timers_.Advance(Dialer::kAttemptTime);
+  tests::ExpectNoClosedWatch(loop_.get());
   timers_.Advance(Dialer::kAttemptTime - absl::Milliseconds(1));
   Settle();
   EXPECT_EQ(reached, std::vector<std::string>());
   timers_.Advance(absl::Milliseconds(1));
-  Settle();
+  loop_->Run();
   EXPECT_EQ(reached, std::vector<std::string>{"127.0.0.1"});
   // Nothing follows the first that answers.
   EXPECT_EQ(timers_.size(), 0U);
@@ -132,6 +139,7 @@ TEST_F(DialerTest, CallsNobodyWhenItIsDestroyed) {
                   server_.port(), [](UniqueFd, const IpAddress&) { FAIL(); });
     dialer.Start();
   }
+  tests::ExpectNoClosedWatch(loop_.get());
   Settle();
   EXPECT_EQ(timers_.size(), 0U);
 }
