@@ -112,7 +112,7 @@ void Connection::Start() {
 
 void Connection::Inspect() {
   Enter(State::kInspecting);
-  deadline_ = sandbox::Timer(host_->loop, kRequestTime,
+  deadline_ = sandbox::Timer(host_->timers, kRequestTime,
                              [this] { Refuse(Event::NO_REQUEST); });
   host_->loop->SetEvents(client_.get(), EPOLLIN);
 }
@@ -147,7 +147,7 @@ void Connection::Connect() {
   deadline_.Cancel();
   host_->loop->SetEvents(client_.get(), 0);
   connector_ = std::make_unique<Connector>(
-      host_->loop, host_->resolver, host_->filter, name_, port_,
+      host_->loop, host_->timers, host_->resolver, host_->filter, name_, port_,
       [this](Connector::Outcome outcome) { OnConnected(std::move(outcome)); });
   connector_->Start();
 }
@@ -191,7 +191,7 @@ void Connection::Pump() {
     Finish(Event::CLOSED);
   } else if (sent == Flow::Next::kAgain || received == Flow::Next::kAgain) {
     again_ =
-        sandbox::Timer(host_->loop, moved > 0 ? absl::ZeroDuration() : kSoon,
+        sandbox::Timer(host_->timers, moved > 0 ? absl::ZeroDuration() : kSoon,
                        [this] { Pump(); });
   }
 }
@@ -200,7 +200,7 @@ void Connection::Serve(const Service& service) {
   Enter(State::kServing);
   LimitTime();
   service_ = std::make_unique<ServiceExchange>(
-      ServiceHost{host_->loop, host_->resolver, host_->filter,
+      ServiceHost{host_->loop, host_->timers, host_->resolver, host_->filter,
                   host_->credentials, host_->contexts},
       client_.get(), service,
       ServiceExchange::Owner{[this](Event event) { Report(std::move(event)); },
@@ -216,10 +216,11 @@ bool Connection::Count(uint64_t bytes) {
 }
 
 void Connection::LimitTime() {
-  deadline_ = sandbox::Timer(host_->loop, host_->policy->limits().total,
+  deadline_ = sandbox::Timer(host_->timers, host_->policy->limits().total,
                              [this] { Expire(Event::TOTAL_TIME); });
-  idle_ = sandbox::Timer(host_->loop, host_->policy->limits().idle / kIdleTicks,
-                         [this] { OnIdleTick(); });
+  idle_ =
+      sandbox::Timer(host_->timers, host_->policy->limits().idle / kIdleTicks,
+                     [this] { OnIdleTick(); });
 }
 
 uint64_t Connection::Moved() const {
@@ -235,8 +236,9 @@ void Connection::OnIdleTick() {
     Expire(Event::IDLE);
     return;
   }
-  idle_ = sandbox::Timer(host_->loop, host_->policy->limits().idle / kIdleTicks,
-                         [this] { OnIdleTick(); });
+  idle_ =
+      sandbox::Timer(host_->timers, host_->policy->limits().idle / kIdleTicks,
+                     [this] { OnIdleTick(); });
 }
 
 void Connection::Expire(Event::Reason reason) {

@@ -11,6 +11,7 @@
 #include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/address_filter.h"
 #include "sandbox/egress/connector.h"
@@ -30,6 +31,7 @@ namespace egress {
 // The objects that connections share. All of them outlive the connections.
 struct ConnectionHost {
   sandbox::EventLoop* loop;
+  sandbox::Timers* timers;
   const Policy* policy;
   const NameTable* names;
   const AddressFilter* filter;

@@ -7,10 +7,11 @@ namespace egress {
 
 using Event = ::corral::egress::v1::Event;
 
-Connector::Connector(sandbox::EventLoop* loop, Resolver* resolver,
-                     const AddressFilter* filter, std::string host,
-                     uint16_t port, Done done)
+Connector::Connector(sandbox::EventLoop* loop, sandbox::Timers* timers,
+                     Resolver* resolver, const AddressFilter* filter,
+                     std::string host, uint16_t port, Done done)
     : loop_(loop),
+      timers_(timers),
       resolver_(resolver),
       filter_(filter),
       host_(std::move(host)),
@@ -44,7 +45,7 @@ void Connector::OnAddresses(absl::StatusOr<std::vector<IpAddress>> found) {
     return;
   }
   dialer_ = std::make_unique<Dialer>(
-      loop_, loop_, *std::move(found), port_,
+      loop_, timers_, *std::move(found), port_,
       [this](sandbox::UniqueFd socket, const IpAddress& address) {
         if (!socket.valid()) {
           Fail(Event::UPSTREAM_UNREACHABLE);

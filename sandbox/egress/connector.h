@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/address_filter.h"
 #include "sandbox/egress/dialer.h"
@@ -36,9 +37,9 @@ class Connector {
   using Done = std::function<void(Outcome)>;
 
   // The pointers must outlive the connector.
-  Connector(sandbox::EventLoop* loop, Resolver* resolver,
-            const AddressFilter* filter, std::string host, uint16_t port,
-            Done done);
+  Connector(sandbox::EventLoop* loop, sandbox::Timers* timers,
+            Resolver* resolver, const AddressFilter* filter, std::string host,
+            uint16_t port, Done done);
 
   // Calls `done` later, or before it returns.
   void Start();
@@ -49,6 +50,7 @@ class Connector {
             const std::string& address = "");
 
   sandbox::EventLoop* const loop_;
+  sandbox::Timers* const timers_;
   Resolver* const resolver_;
   const AddressFilter* const filter_;
   const std::string host_;

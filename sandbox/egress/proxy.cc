@@ -135,8 +135,8 @@ Proxy::Proxy(sandbox::EventLoop* loop, Journal* journal, Policy policy,
       filter_(std::move(filter)),
       names_(std::move(names)),
       resolver_(std::move(resolver)),
-      host_{loop_,   &policy_, &names_, &filter_,   resolver_.get(),
-            &pipes_, journal_, nullptr, &contexts_, 0} {}
+      host_{loop_,   loop_,    &policy_, &names_,    &filter_, resolver_.get(),
+            &pipes_, journal_, nullptr,  &contexts_, 0} {}
 
 Proxy::~Proxy() {
   for (const auto& listener : listeners_) {

@@ -71,7 +71,7 @@ void ServiceExchange::Enter(State next) {
 
 void ServiceExchange::Start() {
   Enter(State::kReading);
-  deadline_ = sandbox::Timer(host_.loop, kRequestTime,
+  deadline_ = sandbox::Timer(host_.timers, kRequestTime,
                              [this] { Expire(Event::NO_REQUEST); });
   host_.loop->SetEvents(client_, EPOLLIN);
 }
@@ -161,7 +161,8 @@ void ServiceExchange::OnCredential(const absl::StatusOr<std::string>& value) {
   head_ = MakeServiceRequest(request_, service_, *value);
   Enter(State::kConnecting);
   connector_ = std::make_unique<Connector>(
-      host_.loop, host_.resolver, host_.filter, service_.host, service_.port,
+      host_.loop, host_.timers, host_.resolver, host_.filter, service_.host,
+      service_.port,
       [this](Connector::Outcome outcome) { OnConnected(std::move(outcome)); });
   connector_->Start();
 }
@@ -186,7 +187,7 @@ void ServiceExchange::OnConnected(Connector::Outcome outcome) {
   tls_ = std::make_unique<TlsStream>(*context->second, upstream_.get(),
                                      service_.host);
   Enter(State::kHandshaking);
-  deadline_ = sandbox::Timer(host_.loop, kRequestTime, [this] {
+  deadline_ = sandbox::Timer(host_.timers, kRequestTime, [this] {
     Refuse(Event::UPSTREAM_UNREACHABLE, kBadGateway,
            "its upstream does not answer");
   });
@@ -234,8 +235,8 @@ void ServiceExchange::Relay() {
   }
   if (relay_->state() == ServiceRelay::State::kOpen) {
     if (again) {
-      again_ =
-          sandbox::Timer(host_.loop, absl::ZeroDuration(), [this] { Relay(); });
+      again_ = sandbox::Timer(host_.timers, absl::ZeroDuration(),
+                              [this] { Relay(); });
     }
     return;
   }
@@ -274,7 +275,7 @@ void ServiceExchange::Refuse(Event::Reason reason, absl::string_view status,
   ::send(client_, answer.data(), answer.size(), MSG_NOSIGNAL);
   ::shutdown(client_, SHUT_WR);
   // close(2) would send a RST, and the client could lose the answer.
-  deadline_ = sandbox::Timer(host_.loop, kCloseTime, [this] { End(false); });
+  deadline_ = sandbox::Timer(host_.timers, kCloseTime, [this] { End(false); });
   host_.loop->SetEvents(client_, EPOLLIN);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/egress/address_filter.h"
 #include "sandbox/egress/credentials.h"
 #include "sandbox/egress/resolver.h"
@@ -22,6 +23,7 @@ using TlsContexts = std::map<std::string, std::shared_ptr<TlsContext>>;
 // The objects that all exchanges use and that outlive them.
 struct ServiceHost {
   sandbox::EventLoop* loop;
+  sandbox::Timers* timers;
   Resolver* resolver;
   const AddressFilter* filter;
   Credentials* credentials;
