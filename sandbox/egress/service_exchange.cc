@@ -222,8 +222,8 @@ void ServiceExchange::Handshake() {
       client_, tls_.get(), request_, std::move(head_),
       absl::string_view(received_).substr(request_.head_size));
   received_ = std::string();
+  // The loop reports it at once, because it can be written to.
   host_.loop->SetEvents(client_, kBothWays);
-  Relay();
 }
 
 void ServiceExchange::Relay() {

@@ -61,6 +61,19 @@ void UpstreamServer::Accept() {
   }
 }
 
+int SocketTo(uint16_t port) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer = {};
+    socklen_t size = sizeof(peer);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+        peer.sin_family == AF_INET && peer.sin_port == htons(port) &&
+        peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK)) {
+      return fd;
+    }
+  }
+  return -1;
+}
+
 void Echo(int socket) {
   char bytes[16 << 10];
   for (;;) {

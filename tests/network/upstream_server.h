@@ -45,6 +45,10 @@ class UpstreamServer {
   std::thread acceptor_;
 };
 
+// The descriptor of this process that is connected to a port of 127.0.0.1; -1
+// if there is none.
+int SocketTo(uint16_t port);
+
 // Sends everything back until the peer closes its side.
 void Echo(int socket);
 
