@@ -32,6 +32,7 @@
 #include "sandbox/egress/ip_address.h"
 #include "sandbox/egress/journal.h"
 #include "sandbox/kernel/netlink.h"
+#include "tests/closed_watches.h"
 #include "tests/network/network_namespace.h"
 #include "tests/status_matchers.h"
 
@@ -300,6 +301,23 @@ TEST_F(PacketRefuserTest, CanBeReplaced) {
   EXPECT_THAT(events_, IsEmpty());
   Begin();
   RunUntil(1);
+}
+
+TEST(PacketRefuserEndTest, ForgetsItsDevice) {
+  const auto loop = *sandbox::EventLoop::Create();
+  Journal journal([](const Event&) { return true; });
+  int ends[2];
+  ASSERT_EQ(
+      ::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends),
+      0);
+  const UniqueFd kernel(ends[0]);
+  {
+    const PacketRefuser refuser(loop.get(), &journal, UniqueFd(ends[1]));
+    ASSERT_EQ(::send(kernel.get(), "x", 1, 0), 1);
+    loop->WhenIdle([&] { loop->Stop(); });
+    loop->Run();
+  }
+  tests::ExpectNoClosedWatch(loop.get());
 }
 
 }  // namespace
