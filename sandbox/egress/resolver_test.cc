@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/ip_address.h"
+#include "tests/closed_watches.h"
 #include "tests/network/name_server.h"
 #include "tests/status_matchers.h"
 
@@ -133,6 +134,33 @@ TEST_F(ResolverTest, AsksAServerThatFailsThreeTimes) {
   loop_->Unwatch(failing.get());
 }
 
+TEST_F(ResolverTest, AsksAServerAgainThatDoesNotAnswer) {
+  const sandbox::UniqueFd slow(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage name;
+  socklen_t size = IpAddress::Parse("127.0.0.1")->ToSocket(0, &name);
+  auto* const address = reinterpret_cast<sockaddr*>(&name);
+  ASSERT_EQ(::bind(slow.get(), address, size), 0);
+  ::getsockname(slow.get(), address, &size);
+  const auto resolver = Create(absl::StrCat(
+      "127.0.0.1:", ntohs(reinterpret_cast<sockaddr_in*>(address)->sin_port)));
+  std::map<int, int> questions;  // by their type
+  loop_->Watch(slow.get(), EPOLLIN, [&](uint32_t) {
+    std::string message(512, '\0');
+    const ssize_t got = ::recvfrom(slow.get(), message.data(), message.size(),
+                                   0, address, &size);
+    ASSERT_GT(got, 16);
+    message.resize(static_cast<size_t>(got));
+    if (++questions[message[message.size() - 3]] == 2) {
+      message[2] |= '\x80';  // an answer
+      message[3] = '\x03';   // there is no such name
+      ::sendto(slow.get(), message.data(), message.size(), 0, address, size);
+    }
+  });
+  EXPECT_EQ(Resolve(*resolver, "a.example"), "NOT_FOUND");
+  EXPECT_EQ(questions, (std::map<int, int>{{1, 2}, {28, 2}}));
+  loop_->Unwatch(slow.get());
+}
+
 TEST_F(ResolverTest, EndsCallsThatAreDueWhenItIsDestroyed) {
   auto resolver = Create(server_.address());
   std::string text;
@@ -144,6 +172,7 @@ TEST_F(ResolverTest, EndsCallsThatAreDueWhenItIsDestroyed) {
   resolver.reset();
   EXPECT_EQ(text, "UNAVAILABLE");
   // Neither a timer nor a watch is left.
+  tests::ExpectNoClosedWatch(loop_.get());
   loop_->WhenIdle([this] { loop_->Stop(); });
   loop_->Run();
 }
