@@ -85,7 +85,7 @@ class ConnectionStateTest : public ::testing::Test {
   TlsContexts contexts_;
   ConnectionHost host_;
   sandbox::UniqueFd program_;
-  // What the program got of a server; "|" is the end of the stream, "!" a
+  // The program got this of a server; "|" is the end of the stream, "!" a
   // reset.
   std::string received_;
   // Owned by the connection.

@@ -79,7 +79,7 @@ class ServiceExchangeTest : public ::testing::Test {
   Texts reports_;
   // Whether the client must notice that the answer is incomplete.
   std::vector<bool> ends_;
-  // What count() got, and what it returns.
+  // The argument of all calls of count(), and its result.
   uint64_t counted_ = 0;
   bool allowed_ = true;
   std::unique_ptr<ServiceExchange> exchange_;

@@ -199,7 +199,7 @@ TEST_F(ServiceExchangeTest, SaysThatThereIsNoCredentialAndWaitsForTheEnd) {
   RunUntilReport();
   EXPECT_THAT(reports_, ElementsAre("CONNECTION_REFUSED NO_CREDENTIAL"));
   EXPECT_EQ(Received(), Refusal("502 Bad Gateway", "no value"));
-  // What the program sends does not hold it back.
+  // Further bytes do not hold the program back.
   Send("more");
   Settle();
   char byte;
