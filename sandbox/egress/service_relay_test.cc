@@ -157,6 +157,39 @@ TEST_F(ServiceRelayTest, BreaksWhenTheClientDoesNotWaitForItsAnswer) {
   EXPECT_EQ(relay_->received(), 0U);
 }
 
+TEST_F(ServiceRelayTest, BreaksWhenTheClientBreaksOff) {
+  bool ended = true;
+  {
+    TlsServer server([&](TlsConnection& connection) {
+      connection.ReadUntil("\r\n\r\n");
+      connection.Send(kAnswer);
+      connection.ReadUntil("");
+      ended = connection.ended();
+    });
+    Begin(server, kGet);
+    relay_->Move(1 << 20);
+    while (relay_->received() == 0) {
+      Await();
+      relay_->Move(1 << 20);
+    }
+    // It has not read the answer.
+    client_.Reset();
+    EXPECT_EQ(Run(), State::kBroken);
+    upstream_.Reset();
+  }
+  EXPECT_FALSE(ended) << "the upstream must not take it for the end";
+}
+
+TEST_F(ServiceRelayTest, PassesAHeadThatTheUpstreamDoesNotComplete) {
+  TlsServer server([](TlsConnection& connection) {
+    connection.ReadUntil("\r\n\r\n");
+    connection.Send("HTTP/1.1 200 OK\r\nA: b");
+  });
+  Begin(server, kGet);
+  EXPECT_EQ(Run(), State::kEnded);
+  EXPECT_EQ(ReadUntil(client_.get(), ""), "HTTP/1.1 200 OK\r\nA: b");
+}
+
 TEST_F(ServiceRelayTest, BreaksWhenTheUpstreamBreaksOff) {
   TlsServer server([](TlsConnection& connection) {
     connection.ReadUntil("\r\n\r\n");

@@ -10,15 +10,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/reset_on_close.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/tls_context.h"
 #include "tests/network/tls_server.h"
+#include "tests/network/upstream_server.h"
 
 namespace egress {
 namespace {
@@ -34,10 +37,14 @@ class TlsStreamTest : public ::testing::Test {
   // Connects to the server, whose certificate must have the name.
   void Connect(const TlsServer& server, const std::string& authorities,
                const std::string& name = "api.example") {
+    Connect(server.port(), authorities, name);
+  }
+  void Connect(uint16_t port, const std::string& authorities,
+               const std::string& name = "api.example") {
     socket_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
-    address.sin_port = htons(server.port());
+    address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ASSERT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address),
                         sizeof(address)),
@@ -79,8 +86,16 @@ class TlsStreamTest : public ::testing::Test {
 
 TEST_F(TlsStreamTest, MovesBytesAndSeesTheEnd) {
   std::string got;
+  bool ended = false;
+  bool closed = false;
+  std::string protocol;
+  std::string name;
   TlsServer server([&](TlsConnection& connection) {
+    protocol = connection.protocol();
+    name = connection.server_name();
     got = connection.ReadUntil("");
+    ended = connection.ended();
+    closed = connection.AwaitClose();
     connection.Send("answer");
   });
   Connect(server, server.authority());
@@ -92,7 +107,21 @@ TEST_F(TlsStreamTest, MovesBytesAndSeesTheEnd) {
   Result end;
   EXPECT_EQ(ReadAll(&end), "answer");
   EXPECT_EQ(end, Result::kEnded);
+  EXPECT_EQ(stream_->failure(), "it ended the connection");
   EXPECT_EQ(got, "question");
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(closed);
+  EXPECT_EQ(protocol, "http/1.1");
+  EXPECT_EQ(name, "api.example");
+}
+
+TEST_F(TlsStreamTest, SeesThatTheServerBreaksOff) {
+  const tests::UpstreamServer server(
+      [](int socket) { sandbox::ResetOnClose(socket); });
+  const TlsServer other([](TlsConnection&) {});
+  Connect(server.port(), other.authority());
+  EXPECT_EQ(Handshake(), Result::kFailed);
+  EXPECT_EQ(stream_->failure(), "TLS failed: it broke the connection off");
 }
 
 TEST_F(TlsStreamTest, SeesThatAnEndIsCutShort) {
@@ -147,6 +176,16 @@ TEST(TlsContextTest, NeedsCertificates) {
               absl::StatusCode::kInvalidArgument)
         << bad;
   }
+}
+
+TEST(TlsContextTest, KeepsNeitherSessionsNorBuffersOfQuietConnections) {
+  const TlsServer server([](TlsConnection&) {});
+  const auto context = *TlsContext::Create(server.authority());
+  EXPECT_EQ(::SSL_CTX_get_session_cache_mode(context->get()),
+            SSL_SESS_CACHE_OFF);
+  EXPECT_NE(SSL_CTX_get_mode(context->get()) & SSL_MODE_RELEASE_BUFFERS, 0);
+  EXPECT_NE(::SSL_CTX_get_options(context->get()) & SSL_OP_NO_RENEGOTIATION,
+            0U);
 }
 
 TEST(TlsContextTest, ReadsFilesOfAuthorities) {

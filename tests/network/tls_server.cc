@@ -50,6 +50,19 @@ std::string ToPem(X509* certificate) {
   return pem;
 }
 
+// See SSL_CTX_set_alpn_select_cb(3).
+int SelectProtocol(SSL* /*ssl*/, const unsigned char** name,
+                   unsigned char* size, const unsigned char* offered,
+                   unsigned offered_size, void* /*argument*/) {
+  static constexpr unsigned char kKnown[] = "\x08http/1.1";
+  unsigned char* selected = nullptr;
+  const int result = ::SSL_select_next_proto(
+      &selected, size, kKnown, sizeof(kKnown) - 1, offered, offered_size);
+  *name = selected;
+  return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK
+                                          : SSL_TLSEXT_ERR_NOACK;
+}
+
 // Gives the context a certificate, and returns that of its authority.
 std::string Equip(SSL_CTX* context, const TlsServer::Options& options) {
   EVP_PKEY* const key = ::EVP_EC_gen("P-256");
@@ -94,6 +107,18 @@ bool TlsConnection::Send(absl::string_view bytes) {
 
 void TlsConnection::Cut() { ::shutdown(::SSL_get_fd(ssl_), SHUT_RDWR); }
 
+bool TlsConnection::AwaitClose() const {
+  char byte;
+  return ::recv(::SSL_get_fd(ssl_), &byte, 1, 0) == 0;
+}
+
+std::string TlsConnection::protocol() const {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  ::SSL_get0_alpn_selected(ssl_, &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+
 TlsServer::TlsServer(Serve serve, const Options& options)
     : serve_(std::move(serve)), context_(::SSL_CTX_new(::TLS_server_method())) {
   // OpenSSL writes to sockets that the peer has closed.
@@ -101,6 +126,7 @@ TlsServer::TlsServer(Serve serve, const Options& options)
   authority_ = Equip(context_, options);
   ::SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
   ::SSL_CTX_set_max_proto_version(context_, options.most_version);
+  ::SSL_CTX_set_alpn_select_cb(context_, SelectProtocol, nullptr);
   // Old versions of TLS need it.
   ::SSL_CTX_set_security_level(context_, 0);
   server_ =

@@ -25,6 +25,14 @@ class TlsConnection {
   bool Send(absl::string_view bytes);
   // Ends the connection without the end of TLS.
   void Cut();
+  // True if the peer has ended its side as TLS says.
+  bool ended() const {
+    return (::SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN) != 0;
+  }
+  // Waits for the end of the connection below TLS: false if it is reset.
+  bool AwaitClose() const;
+  // The protocol inside TLS that both sides agreed on.
+  std::string protocol() const;
   // The number of the version, such as TLS1_3_VERSION.
   int version() const { return ::SSL_version(ssl_); }
   const char* server_name() const {
@@ -35,7 +43,7 @@ class TlsConnection {
   SSL* const ssl_;
 };
 
-// Listens on 127.0.0.1. Thread-safe.
+// Listens on 127.0.0.1, and knows "http/1.1" alone. Thread-safe.
 class TlsServer {
  public:
   // See UpstreamServer::Serve. The connection is closed regularly afterwards.
