@@ -41,7 +41,10 @@ TEST_P(ConnectionTest, RefusesConnectionsAboveTheLimit) {
   const UniqueFd first = Dial("a.example", server.port());
   const UniqueFd second = Dial("a.example", server.port());
   EXPECT_EQ(Exchange("a.example", server.port(), ""), "RST");
-  EXPECT_EQ(NextEvent().reason(), Event::TOO_MANY_CONNECTIONS);
+  const Event event = NextEvent();
+  EXPECT_EQ(event.kind(), Event::CONNECTION_REFUSED);
+  EXPECT_EQ(event.reason(), Event::TOO_MANY_CONNECTIONS);
+  EXPECT_EQ(event.port(), server.port());
 }
 
 TEST_P(ConnectionTest, EndsConnectionsAtTheLimitsOfTimeAndBytes) {

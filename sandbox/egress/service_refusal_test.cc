@@ -1,6 +1,7 @@
 // Requests to services that are refused, and exchanges that break off.
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -76,6 +77,22 @@ TEST_P(ServiceRefusalTest, TrustsNoUpstreamWithoutAuthorities) {
   EXPECT_THAT(Request(absl::StrCat(kGet, "\r\n")),
               AllOf(StartsWith("HTTP/1.1 502 Bad Gateway\r\n"),
                     HasSubstr("no authorities")));
+  EXPECT_EQ(NextEvent().reason(), Event::UPSTREAM_NOT_TRUSTED);
+}
+
+TEST_P(ServiceRefusalTest, TrustsTheAuthoritiesOfTheHostWhereNoneAreGiven) {
+  if (::access("/etc/ssl/certs/ca-certificates.crt", R_OK) != 0) {
+    GTEST_SKIP() << "the package ca-certificates is not installed";
+  }
+  TlsServer server([](TlsConnection&) {});
+  AddService(server);
+  auto* const service = start_.mutable_policy()->mutable_services(0);
+  service->set_name("other");
+  service->set_own_authorities(false);
+  Start();
+  EXPECT_THAT(Exchange("other.corral.internal", 80,
+                       "GET / HTTP/1.1\r\nHost: other.corral.internal\r\n\r\n"),
+              HasSubstr("not trusted: its certificate is not valid"));
   EXPECT_EQ(NextEvent().reason(), Event::UPSTREAM_NOT_TRUSTED);
 }
 
