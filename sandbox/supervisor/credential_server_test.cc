@@ -18,6 +18,7 @@
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/supervisor/strange_children.h"
+#include "tests/closed_watches.h"
 
 namespace sandbox {
 namespace {
@@ -188,6 +189,13 @@ TEST_F(CredentialServerTest, ServesTheNextProcessAfterOneThatHasEnded) {
   loop_->Run();
   socket_ = *server_->Connect();
   EXPECT_EQ(Get("model"), "one");
+}
+
+TEST_F(CredentialServerTest, ForgetsItsSocketAtItsEnd) {
+  Serve();
+  EXPECT_EQ(Get("model"), "one");
+  server_.reset();
+  tests::ExpectNoClosedWatch(loop_.get());
 }
 
 TEST_F(CredentialServerTest, OwnsItsCommands) {
