@@ -2,34 +2,133 @@
 
 #include "sandbox/egress/egress_process.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/egress_fixture.h"
+#include "tests/failing_calls.h"
 
 namespace egress {
 namespace {
 
-using EgressProcessTest = EgressTest;
+using ::testing::HasSubstr;
+
+class EgressProcessTest : public EgressTest {
+ protected:
+  std::string Path(const std::string& file) const {
+    return absl::StrCat("/proc/", process_.pid, "/", file);
+  }
+  std::string Read(const std::string& file) const {
+    std::ifstream stream(Path(file));
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  // Waits for the end of the program, and returns its status.
+  int Reap() {
+    int status = 0;
+    EXPECT_EQ(::waitpid(process_.pid, &status, 0), process_.pid);
+    process_.pid = 0;
+    return status;
+  }
+};
 
 TEST_F(EgressProcessTest, EndsWhenItsSupervisorCloses) {
   Allow("a.example", 443);
   Start();
   EXPECT_EQ(Lookup("a.example"), "198.18.0.1");
+  pollfd ended = {process_.pidfd.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 0), 0);
   process_.socket.Reset();
-  int status = 0;
-  EXPECT_EQ(::waitpid(process_.pid, &status, 0), process_.pid);
-  EXPECT_EQ(status, 0);
-  process_.pid = 0;
+  EXPECT_EQ(::poll(&ended, 1, -1), 1);
+  EXPECT_EQ(Reap(), 0);
+}
+
+TEST_F(EgressProcessTest, EndsWithTheThreadThatStartedIt) {
+  Allow("a.example", 443);
+  std::thread thread([this] {
+    Start();
+    EXPECT_EQ(Lookup("a.example"), "198.18.0.1");
+  });
+  thread.join();
+  const int status = Reap();
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
 TEST_F(EgressProcessTest, EndsWhenItsStartIsWrong) {
   start_.mutable_policy()->add_private_networks("nonsense");
   Start();
-  int status = 0;
-  EXPECT_EQ(::waitpid(process_.pid, &status, 0), process_.pid);
-  EXPECT_EQ(status, 1 << 8);
-  process_.pid = 0;
+  EXPECT_EQ(Reap(), 1 << 8);
+}
+
+TEST_F(EgressProcessTest, IsNotStartedIfACallFails) {
+  const std::map<int, std::string> calls = {
+      {SYS_memfd_create, "memfd of corral-egress"},
+      {SYS_socketpair, "socket of corral-egress"},
+      {SYS_fcntl, "descriptors of corral-egress"},
+      {SYS_clone3, "start corral-egress"}};
+  for (const auto& [call, message] : calls) {
+    absl::Status started;
+    if (!tests::WithFailingCalls({call}, ENOMEM, [&] {
+          started = StartEgress(65533, start_, {}).status();
+        })) {
+      GTEST_SKIP() << "this host allows no filter";
+    }
+    EXPECT_THAT(std::string(started.message()), HasSubstr(message));
+  }
+}
+
+TEST_F(EgressProcessTest, TakesNothingFromTheProcessThatStartsIt) {
+  const sandbox::UniqueFd passed(::open("/dev/zero", O_RDONLY));
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGUSR2);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  ::signal(SIGUSR1, SIG_IGN);
+  Allow("a.example", 443);
+  Start();
+  ::signal(SIGUSR1, SIG_DFL);
+  ::pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+  Lookup("a.example");
+  EXPECT_EQ(Status("SigBlk"), "0000000000000000");
+  // The C library has signals of its own above these.
+  EXPECT_EQ(Status("SigIgn").substr(9), "0001000") << "SIGPIPE alone";
+  EXPECT_EQ(Read("cmdline"), std::string("corral-egress\0", 14));
+  EXPECT_EQ(Read("environ"), "");
+  std::error_code error;
+  std::map<std::string, std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(Path("fd"), error)) {
+    files[entry.path().filename()] =
+        std::filesystem::read_symlink(entry.path(), error);
+  }
+  if (error) {
+    GTEST_SKIP() << "this process may not see the descriptors of another one";
+  }
+  EXPECT_EQ(files["0"], "/dev/null");
+  EXPECT_EQ(files["1"], "/dev/null");
+  for (const auto& [number, file] : files) {
+    EXPECT_NE(file, "/dev/zero") << number;
+    EXPECT_THAT(file, ::testing::Not(HasSubstr("memfd:corral-egress")))
+        << number;
+  }
 }
 
 TEST_F(EgressProcessTest, HasNoPrivilegesAndAFilter) {
@@ -37,11 +136,16 @@ TEST_F(EgressProcessTest, HasNoPrivilegesAndAFilter) {
   Start();
   Lookup("a.example");
   EXPECT_EQ(Status("Uid"), "65533\t65533\t65533\t65533");
+  EXPECT_EQ(Status("Gid"), "65533\t65533\t65533\t65533");
   EXPECT_EQ(Status("Groups"), " ");
   EXPECT_EQ(Status("CapPrm"), "0000000000000000");
   EXPECT_EQ(Status("NoNewPrivs"), "1");
   EXPECT_EQ(Status("Seccomp"), "2");
   EXPECT_EQ(Status("Name"), "corral-egress");
+  // The files of a process that cannot be dumped belong to root.
+  struct stat file = {};
+  ASSERT_EQ(::stat(Path("status").c_str(), &file), 0);
+  EXPECT_EQ(file.st_uid, 0U);
 }
 
 }  // namespace
