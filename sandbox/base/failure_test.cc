@@ -25,6 +25,8 @@ TEST(FailureTest, AnyOtherStatusIsAFaultWhateverItsCode) {
        {absl::UnavailableError("x"), absl::NotFoundError("x"),
         absl::FailedPreconditionError("x")}) {
     EXPECT_EQ(FailureOf(status), wire::Reply::FAULT);
+    EXPECT_EQ(FailureOf(WithFailure(wire::Reply::NONE, status)),
+              wire::Reply::FAULT);
   }
 }
 

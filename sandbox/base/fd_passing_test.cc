@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,9 +17,11 @@
 namespace sandbox {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::tests::IsOk;
+using ::tests::StatusIs;
 
 class FdPassingTest : public ::testing::Test {
  protected:
@@ -73,6 +76,29 @@ TEST_F(FdPassingTest, ReceivesNothingOfAPeerThatIsGone) {
 
 TEST_F(FdPassingTest, ReportsThatNothingIsThere) {
   EXPECT_EQ(ReceivePacket(theirs_.get(), data_, 1, MSG_DONTWAIT).error, EAGAIN);
+}
+
+TEST_F(FdPassingTest, TakesOnlyDescriptorsOutOfAPacket) {
+  // The identity of the sender then comes with each packet.
+  const int on = 1;
+  ASSERT_EQ(
+      ::setsockopt(theirs_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+  ASSERT_THAT(SendWithFds(ours_.get(), "x", 1, {ours_.get()}), IsOk());
+  const ReceivedPacket packet =
+      ReceivePacket(theirs_.get(), data_, sizeof(data_), 0);
+  EXPECT_EQ(packet.size, 1u);
+  ASSERT_THAT(packet.fds, SizeIs(1));
+  EXPECT_THAT(SendWithFds(packet.fds[0].get(), "y", 1, {}), IsOk());
+}
+
+TEST_F(FdPassingTest, NamesTheCallThatFails) {
+  ours_.Reset();
+  EXPECT_THAT(
+      SendWithFds(theirs_.get(), "x", 1, {}),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("send: ")));
+  EXPECT_THAT(
+      ReceiveWithFds(ours_.get(), data_, 1).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("receive: ")));
 }
 
 }  // namespace

@@ -3,15 +3,19 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/small_file.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -85,6 +89,38 @@ TEST_F(ProgramImageTest, ReportsThatAProgramCannotBeStarted) {
   const absl::StatusOr<pid_t> pid =
       StartProgram("corral-test", text, theirs_.get(), ErrorOutput::kInherited);
   EXPECT_EQ(pid.status().message(), "start corral-test: Exec format error");
+}
+
+TEST_F(ProgramImageTest, StartsNoProgramWithoutItsImageOrItsSocket) {
+  const auto message = [](const UniqueFd& image, int socket) {
+    return std::string(
+        StartProgram("corral-test", image, socket, ErrorOutput::kInherited)
+            .status()
+            .message());
+  };
+  constexpr char kMissing[] = "descriptors of corral-test: Bad file descriptor";
+  EXPECT_EQ(message(image_, -1), kMissing);
+  EXPECT_EQ(message(UniqueFd(), theirs_.get()), kMissing);
+}
+
+TEST_F(ProgramImageTest, ReportsThatThereIsNoRoomForAnImage) {
+  const auto fail = [](int call, int error) {
+    absl::Status made;
+    EXPECT_TRUE(tests::WithFailingCalls({call}, error, [&] {
+      made = MakeProgramImage("image", "content").status();
+    }));
+    return std::string(made.message());
+  };
+  EXPECT_EQ(fail(SYS_memfd_create, EMFILE),
+            "memfd of image: Too many open files");
+  EXPECT_EQ(fail(SYS_write, ENOSPC), "memfd of image: No space left on device");
+  EXPECT_EQ(fail(SYS_openat, EMFILE),
+            "reopen the memfd of image: Too many open files");
+}
+
+TEST_F(ProgramImageTest, LeavesItsImageToNoOtherProgram) {
+  EXPECT_EQ(::fcntl(image_.get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(::fcntl(image_.get(), F_GETFL) & O_ACCMODE, O_RDONLY);
 }
 
 }  // namespace

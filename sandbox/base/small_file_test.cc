@@ -1,21 +1,40 @@
 #include "sandbox/base/small_file.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
+#include "tests/file_size_limit.h"
 #include "tests/status_matchers.h"
+
+// Called by fsync(2) before the system call.
+std::function<void(int fd)> before_fsync;
+
+// Takes the place of the C library's function.
+extern "C" int fsync(int fd) {
+  if (before_fsync) {
+    before_fsync(fd);
+  }
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
 
 namespace sandbox {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
@@ -66,8 +85,54 @@ TEST_F(SmallFileTest, NamesTheFileInItsErrors) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
   EXPECT_THAT(WriteSmallFile(path_, "x"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
+  EXPECT_THAT(std::string(ReadSmallFile(directory_).status().message()),
+              HasSubstr("read " + directory_));
   EXPECT_THAT(WriteSmallFile("/dev/full", "x").ToString(),
               HasSubstr("/dev/full"));
+}
+
+TEST_F(SmallFileTest, SyncsTheNewFileBeforeItsNameAndThenTheName) {
+  // The files that are synced, and whether the new one has its name already.
+  std::vector<std::string> synced;
+  before_fsync = [&](int fd) {
+    char name[256];
+    const ssize_t size = ::readlink(
+        ("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof(name));
+    ASSERT_GT(size, 0);
+    synced.push_back(std::string(name, static_cast<size_t>(size)) +
+                     (::access(path_.c_str(), F_OK) == 0 ? " named" : ""));
+  };
+  EXPECT_THAT(ReplaceFile(path_, "x", Durability::kMachine), IsOk());
+  EXPECT_THAT(synced, ElementsAre(HasSubstr("/file.new"),
+                                  ::testing::EndsWith(" named")));
+  EXPECT_THAT(synced.back(), ::testing::Not(HasSubstr("/file")));
+  synced.clear();
+  EXPECT_THAT(ReplaceFile(path_, "x", Durability::kProcess), IsOk());
+  EXPECT_THAT(synced, IsEmpty());
+  before_fsync = nullptr;
+}
+
+TEST_F(SmallFileTest, KeepsTheOldFileWhenTheDiskFails) {
+  ASSERT_THAT(ReplaceFile(path_, "old", Durability::kProcess), IsOk());
+  for (const int call : {SYS_write, SYS_fsync, SYS_rename}) {
+    absl::Status replaced;
+    ASSERT_TRUE(tests::WithFailingCalls({call}, ENOSPC, [&] {
+      replaced = ReplaceFile(path_, "new", Durability::kMachine);
+    }));
+    EXPECT_THAT(replaced, StatusIs(absl::StatusCode::kResourceExhausted,
+                                   HasSubstr(path_ + ".new")));
+    EXPECT_EQ(*ReadSmallFile(path_), "old");
+  }
+}
+
+TEST_F(SmallFileTest, ReportsAWriteThatTheDiskTakesInPartOnly) {
+  ASSERT_THAT(ReplaceFile(path_, "", Durability::kProcess), IsOk());
+  absl::Status written;
+  {
+    const tests::FileSizeLimit limit(2);
+    written = WriteSmallFile(path_, "abc");
+  }
+  EXPECT_EQ(written.message(), "write " + path_ + ": Input/output error");
 }
 
 TEST_F(SmallFileTest, RefusesAFileAboveEightMebibytes) {

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -78,7 +79,23 @@ class SocketPumpTest : public ::testing::Test, public SocketPump::Peer {
     return size;
   }
 
+  // Waits until the pump's socket has been reset, before the loop hears of it.
+  void ResetUnnoticed() {
+    tests::ResetConnection(&outer_);
+    pollfd reset = {inner_, 0, 0};
+    ASSERT_EQ(::poll(&reset, 1, -1), 1);
+  }
+  // Dies if the loop still watches the socket, which was closed.
+  void ExpectForgotten() {
+    const UniqueFd next(::fcntl(event_.get(), F_DUPFD_CLOEXEC, inner_));
+    ASSERT_EQ(next.get(), inner_);
+    loop_->Watch(inner_, 0, [](uint32_t) {});
+    loop_->Unwatch(inner_);
+  }
+
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  // Takes the number of a socket that was closed.
+  const UniqueFd event_{::eventfd(0, EFD_CLOEXEC)};
   UniqueFd outer_;
   int inner_ = -1;
   std::unique_ptr<SocketPump> pump_;
@@ -113,6 +130,7 @@ TEST_F(SocketPumpTest, PassesBytesBothWaysUntilBothHaveEnded) {
   EXPECT_EQ(ends_, 1);
   // No reset.
   EXPECT_EQ(tests::ReceiveEnd(outer_.get()), 0);
+  ExpectForgotten();
 }
 
 TEST_F(SocketPumpTest, EndsAlsoWhenThePeerIsTheLastToEnd) {
@@ -244,10 +262,7 @@ TEST_F(SocketPumpTest, GivesDataThatCameBeforeTheOtherEndTookNoMore) {
   tests::Send(outer_.get(), "answer");
   pollfd readable = {inner_, POLLIN, 0};
   ASSERT_EQ(::poll(&readable, 1, -1), 1);
-  tests::ResetConnection(&outer_);
-  // Before the loop hears of it.
-  readable.events = 0;
-  ASSERT_EQ(::poll(&readable, 1, -1), 1);
+  ASSERT_NO_FATAL_FAILURE(ResetUnnoticed());
   pump_->OnRead("question");
   EXPECT_EQ(reads_, 1);
   EXPECT_EQ(written_, "answer");
@@ -263,6 +278,55 @@ TEST_F(SocketPumpTest, EndsAConnectionThatWasResetThoughThePeerTakesNothing) {
   AwaitEnd();
   EXPECT_TRUE(absl::IsAborted(*status_));
   EXPECT_EQ(written_, "data");
+  // What the peer says later changes nothing.
+  pump_->OnWritten();
+  EXPECT_EQ(writes_, 1);
+}
+
+TEST_F(SocketPumpTest, EndsOnceThoughItHadPatienceLeft) {
+  tests::Send(outer_.get(), "data");
+  Await([this] { return writes_ == 1; });
+  ASSERT_NO_FATAL_FAILURE(ResetUnnoticed());
+  Settle();
+  pump_->OnWritten();
+  ASSERT_TRUE(status_.has_value());
+  // Due after the patience.
+  loop_->After(SocketPump::kResetPatience, [this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_TRUE(absl::IsAborted(*status_));
+}
+
+TEST_F(SocketPumpTest, ReportsAResetThatItFindsWhileItReceives) {
+  tests::Send(outer_.get(), "data");
+  Await([this] { return writes_ == 1; });
+  ASSERT_NO_FATAL_FAILURE(ResetUnnoticed());
+  pump_->OnWritten();
+  EXPECT_TRUE(absl::IsAborted(status_.value()));
+  // Later calls change nothing.
+  pump_->OnRead("late");
+  pump_->OnReadEnd();
+  EXPECT_EQ(reads_, 1);
+  ExpectForgotten();
+}
+
+TEST_F(SocketPumpTest, WaitsForThePeerWhenBothSidesOfTheSocketHaveEnded) {
+  pump_->OnReadEnd();
+  tests::Send(outer_.get(), "data");
+  Await([this] { return writes_ == 1; });
+  tests::Send(outer_.get(), "last");
+  ::shutdown(outer_.get(), SHUT_WR);
+  pollfd ended = {inner_, 0, 0};
+  ASSERT_EQ(::poll(&ended, 1, -1), 1);
+  // The loop comes to rest.
+  Settle();
+  Settle();
+  EXPECT_EQ(written_, "data");
+  pump_->OnWritten();
+  pump_->OnWritten();
+  EXPECT_EQ(written_, "datalast");
+  EXPECT_EQ(ends_, 1);
+  pump_->OnWritten();
+  EXPECT_THAT(status_.value(), IsOk());
 }
 
 TEST_F(SocketPumpTest, ResetsAConnectionThatThePeerLeaves) {
@@ -270,6 +334,7 @@ TEST_F(SocketPumpTest, ResetsAConnectionThatThePeerLeaves) {
   EXPECT_EQ(tests::ReceiveEnd(outer_.get()), -ECONNRESET);
   Settle();
   EXPECT_FALSE(status_.has_value());
+  ExpectForgotten();
 }
 
 TEST_F(SocketPumpTest, ResetsAConnectionThatThePeerLeavesAfterOneEnd) {
