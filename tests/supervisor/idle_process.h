@@ -33,9 +33,14 @@ class IdleProcess {
   IdleProcess& operator=(const IdleProcess&) = delete;
 
   const std::shared_ptr<UniqueFd>& pidfd() const { return pidfd_; }
-  bool runs() const {
-    pollfd ended = {pidfd_->get(), POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 0;
+  // Ends it with SIGTERM. Returns true if nobody has killed it before: a signal
+  // that kills is never overtaken.
+  bool LivesOn() const {
+    ::syscall(SYS_pidfd_send_signal, pidfd_->get(), SIGTERM, nullptr, 0);
+    siginfo_t info = {};
+    ::waitid(P_PIDFD, static_cast<id_t>(pidfd_->get()), &info,
+             WEXITED | WNOWAIT);
+    return info.si_status == SIGTERM;
   }
   void AwaitEnd() const {
     pollfd ended = {pidfd_->get(), POLLIN, 0};

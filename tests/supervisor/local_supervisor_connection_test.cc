@@ -2,17 +2,13 @@
 
 #include "sandbox/client/local_supervisor_connection.h"
 
-#include <poll.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -21,15 +17,13 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
-#include "sandbox/client/sandbox_creation.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_process.h"
 #include "tests/failure_matchers.h"
 #include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
-#include "tests/supervisor/idle_process.h"
+#include "tests/supervisor/connection_fixture.h"
 #include "tests/supervisor/sandbox_fixture.h"
 
 namespace sandbox {
@@ -39,76 +33,7 @@ using ::testing::HasSubstr;
 using ::tests::FailsWith;
 using ::tests::IsOk;
 
-class LocalSupervisorConnectionTest : public ::testing::Test {
- protected:
-  LocalSupervisorConnectionTest() {
-    auto pair = PacketSocket::Pair();
-    first_ = std::move(pair->second);
-    connection_ = MakeConnection(thread_.get_id(), std::move(pair->first));
-  }
-  ~LocalSupervisorConnectionTest() override {
-    connection_.reset();
-    loop_->Stop();
-    thread_.join();
-  }
-
-  std::unique_ptr<LocalSupervisorConnection> MakeConnection(
-      std::thread::id loop_thread, PacketSocket socket) {
-    return std::make_unique<LocalSupervisorConnection>(
-        loop_.get(), loop_thread, std::move(socket), &recorder_, &let_go_,
-        [] {});
-  }
-
-  SandboxCreation::Replace WithOther() {
-    return [this]() -> absl::StatusOr<SupervisorProcess> {
-      auto pair = PacketSocket::Pair();
-      second_ = std::move(pair->second);
-      replaced_.Callback()(absl::OkStatus());
-      return SupervisorProcess{std::move(pair->first), other_.pidfd()};
-    };
-  }
-
-  // Waits until the loop has nothing to do.
-  void AwaitIdle() {
-    Outcome idle;
-    loop_->Post([this, &idle] {
-      loop_->WhenIdle(
-          [done = idle.Callback()]() mutable { done(absl::OkStatus()); });
-    });
-    EXPECT_THAT(idle.Wait(), IsOk());
-  }
-
-  static wire::ToSupervisor Read(PacketSocket& socket) {
-    pollfd readable = {socket.fd(), POLLIN, 0};
-    while (::poll(&readable, 1, -1) != 1) {
-    }
-    wire::ToSupervisor request;
-    EXPECT_TRUE(*socket.Receive(&request));
-    return request;
-  }
-
-  static wire::FromSupervisor ReplyTo(uint64_t request,
-                                      wire::Reply::Failure failure) {
-    wire::FromSupervisor message;
-    message.mutable_reply()->set_request_id(request);
-    message.mutable_reply()->set_failure(failure);
-    message.mutable_reply()->set_message("why");
-    return message;
-  }
-
-  const std::unique_ptr<EventLoop> loop_ = EventLoop::Create().value();
-  std::thread thread_ = std::thread([this] { loop_->Run(); });
-  Recorder recorder_;
-  std::atomic<bool> let_go_ = false;
-  // The supervisors' ends of the sockets, and processes that stand for them.
-  PacketSocket first_;
-  PacketSocket second_;
-  const IdleProcess process_;
-  const IdleProcess other_;
-  Outcome created_;
-  Outcome replaced_;
-  std::unique_ptr<LocalSupervisorConnection> connection_;
-};
+class LocalSupervisorConnectionTest : public ConnectionFixture {};
 
 TEST_F(LocalSupervisorConnectionTest,
        AsksAnotherSupervisorWhenOneDoesNotAnswer) {
@@ -141,6 +66,62 @@ TEST_F(LocalSupervisorConnectionTest, ReplacesASupervisorOnce) {
   EXPECT_THAT(created_.Wait(),
               FailsWith(wire::Reply::SUPERVISOR_GONE, HasSubstr("gone")));
   EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+}
+
+TEST_F(LocalSupervisorConnectionTest, ReplacesNoSupervisorThatHasAnswered) {
+  connection_->Create({}, process_.pidfd(), absl::Hours(1), WithOther(),
+                      created_.Callback());
+  const uint64_t request = Read(first_).request_id();
+  ASSERT_THAT(first_.Send(ReplyTo(request, wire::Reply::NONE)), IsOk());
+  EXPECT_THAT(created_.Wait(), IsOk());
+  first_ = PacketSocket();
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+  EXPECT_FALSE(second_.valid());
+}
+
+TEST_F(LocalSupervisorConnectionTest, KillsAReplacementWhoseConnectionFails) {
+  connection_->Create({}, process_.pidfd(), absl::Hours(1), WithOther(),
+                      created_.Callback());
+  first_ = PacketSocket();
+  ASSERT_THAT(replaced_.Wait(), IsOk());
+  ASSERT_GE(::send(second_.fd(), "\xff", 1, 0), 0);  // no message
+  EXPECT_THAT(created_.Wait(),
+              FailsWith(wire::Reply::SUPERVISOR_GONE, HasSubstr("gone")));
+  other_.AwaitEnd();
+  EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+  EXPECT_EQ(lost_, 1);
+  EXPECT_TRUE(process_.LivesOn());
+}
+
+TEST_F(LocalSupervisorConnectionTest,
+       AsksAReplacementOnceThoughTheFirstWasNotAskedYet) {
+  wire::SandboxSpec spec;
+  spec.set_workspace(std::string(1 << 20, 'x'));
+  auto pair = PacketSocket::Pair();
+  ASSERT_THAT(pair.status(), IsOk());
+  second_ = std::move(pair->second);
+  const auto socket = std::make_shared<PacketSocket>(std::move(pair->first));
+  AwaitIdle();
+  {
+    // A message of this size needs one.
+    const tests::NoDescriptors none;
+    connection_->Create(
+        spec, process_.pidfd(), absl::Hours(1),
+        [this, socket]() -> absl::StatusOr<SupervisorProcess> {
+          return SupervisorProcess{std::move(*socket), other_.pidfd()};
+        },
+        created_.Callback());
+    AwaitIdle();
+    first_ = PacketSocket();
+    AwaitIdle();
+  }
+  const wire::ToSupervisor request = Read(second_);
+  EXPECT_EQ(request.create_sandbox().workspace().size(), size_t{1} << 20);
+  ASSERT_THAT(second_.Send(ReplyTo(request.request_id(), wire::Reply::NONE)),
+              IsOk());
+  EXPECT_THAT(created_.Wait(), IsOk());
+  wire::ToSupervisor more;
+  EXPECT_FALSE(*second_.Receive(&more));
 }
 
 TEST_F(LocalSupervisorConnectionTest,
@@ -197,30 +178,6 @@ TEST_F(LocalSupervisorConnectionTest,
   EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
 }
 
-TEST_F(LocalSupervisorConnectionTest,
-       CanBeDestroyedOnTheLoopWithUnsentMessages) {
-  auto pair = PacketSocket::Pair();
-  ASSERT_THAT(pair.status(), IsOk());
-  Outcome destroyed;
-  loop_->Post([&, callback = destroyed.Callback()]() mutable {
-    auto connection =
-        MakeConnection(std::this_thread::get_id(), std::move(pair->first));
-    connection->Listen(nullptr);
-    wire::Acknowledge acknowledge;
-    acknowledge.set_execution_id(std::string(1000, 'x'));
-    // More than a socket takes.
-    for (int i = 0; i < 2000; ++i) {
-      connection->Acknowledge(acknowledge);
-    }
-    connection.reset();
-    // After what it has posted.
-    loop_->Post([callback = std::move(callback)]() mutable {
-      callback(absl::OkStatus());
-    });
-  });
-  EXPECT_THAT(destroyed.Wait(), IsOk());
-}
-
 TEST_F(LocalSupervisorConnectionTest, PassesEachRequestAndItsReply) {
   connection_->Listen(process_.pidfd());
   using Request = wire::ToSupervisor;
@@ -228,13 +185,15 @@ TEST_F(LocalSupervisorConnectionTest, PassesEachRequestAndItsReply) {
       [&](auto done) { connection_->Start({}, std::move(done)); },
       [&](auto done) { connection_->Signal({}, std::move(done)); },
       [&](auto done) { connection_->Resize({}, std::move(done)); },
+      [&](auto done) { connection_->AllowHosts({}, std::move(done)); },
       [&](auto done) { connection_->DeleteExecution("e1", std::move(done)); },
       [&](auto done) {
         connection_->DeleteSandbox(wire::ExitRecord::SANDBOX_EXPIRED,
                                    std::move(done));
       }};
   const Request::RequestCase cases[] = {
-      Request::kStartExecution, Request::kSignal, Request::kResize,
+      Request::kStartExecution,  Request::kSignal,
+      Request::kResize,          Request::kAllowHosts,
       Request::kDeleteExecution, Request::kDeleteSandbox};
   uint64_t last = 0;
   for (size_t i = 0; i < std::size(calls); ++i) {
@@ -242,12 +201,17 @@ TEST_F(LocalSupervisorConnectionTest, PassesEachRequestAndItsReply) {
     calls[i](outcome.Callback());
     const Request request = Read(first_);
     EXPECT_EQ(request.request_case(), cases[i]);
+    EXPECT_EQ(request.delete_execution().execution_id(),
+              cases[i] == Request::kDeleteExecution ? "e1" : "");
     EXPECT_GT(request.request_id(), last);
     last = request.request_id();
     // A reply to nobody is ignored.
     ASSERT_THAT(first_.Send(ReplyTo(last + 1, wire::Reply::FAULT)), IsOk());
     ASSERT_THAT(first_.Send(ReplyTo(last, wire::Reply::OFFSET_GAP)), IsOk());
     EXPECT_THAT(outcome.Wait(), FailsWith(wire::Reply::OFFSET_GAP, "why"));
+    // So is a second one.
+    ASSERT_THAT(first_.Send(ReplyTo(last, wire::Reply::FAULT)), IsOk());
+    AwaitIdle();
   }
 }
 
@@ -291,9 +255,14 @@ TEST_F(LocalSupervisorConnectionTest, PassesReportsOn) {
   message.mutable_output_changed()->add_changes();
   ASSERT_THAT(first_.Send(message), IsOk());
   EXPECT_EQ(recorder_.WaitForMore(2), 3);
+  message.mutable_egress_rules()->add_rules();
+  ASSERT_THAT(first_.Send(message), IsOk());
+  // A newer supervisor may send what this server does not know.
+  ASSERT_THAT(first_.Send(wire::FromSupervisor()), IsOk());
   message.mutable_storage()->set_failure("full");
   ASSERT_THAT(first_.Send(message), IsOk());
   EXPECT_EQ(recorder_.WaitForStorage(true), "full");
+  EXPECT_EQ(recorder_.egress_rules().rules_size(), 1);
 }
 
 TEST_F(LocalSupervisorConnectionTest, AnswersCallsWhoseSupervisorIsGone) {
@@ -319,7 +288,8 @@ TEST_F(LocalSupervisorConnectionTest, ReportsTheEndThatASupervisorExplains) {
   first_ = PacketSocket();
   EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::SPAWNER_DIED);
   EXPECT_EQ(recorder_.WaitForGone().message(), "why");
-  EXPECT_TRUE(process_.runs());
+  EXPECT_EQ(lost_, 0);
+  EXPECT_TRUE(process_.LivesOn());
 }
 
 TEST_F(LocalSupervisorConnectionTest, ReportsADeletionThatWasAnswered) {
@@ -335,7 +305,8 @@ TEST_F(LocalSupervisorConnectionTest, ReportsADeletionThatWasAnswered) {
   first_ = PacketSocket();
   EXPECT_THAT(deleted.Wait(), IsOk());
   EXPECT_EQ(recorder_.WaitForGone().cause(), wire::SandboxEnd::DELETED);
-  EXPECT_TRUE(process_.runs());
+  EXPECT_EQ(lost_, 0);
+  EXPECT_TRUE(process_.LivesOn());
 }
 
 TEST_F(LocalSupervisorConnectionTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
@@ -352,37 +323,6 @@ TEST_F(LocalSupervisorConnectionTest, SendsWhatASocketDoesNotTakeLaterInOrder) {
   }
   // It no longer waits for room, which there is.
   AwaitIdle();
-}
-
-TEST_F(LocalSupervisorConnectionTest, ForgetsItsSocketWhenItsLoopDestroysIt) {
-  const std::unique_ptr<EventLoop> loop = EventLoop::Create().value();
-  auto pair = PacketSocket::Pair();
-  const int socket = pair->first.fd();
-  auto connection = std::make_unique<LocalSupervisorConnection>(
-      loop.get(), std::this_thread::get_id(), std::move(pair->first),
-      &recorder_, &let_go_, [] {});
-  connection->Listen(process_.pidfd());
-  loop->Stop();
-  loop->Run();
-  loop->SetEvents(socket, EPOLLIN);
-  connection.reset();
-  EXPECT_DEATH(loop->SetEvents(socket, 0), "is not watched");
-}
-
-TEST_F(LocalSupervisorConnectionTest, DoesNothingOnceItsSupervisorIsLetGo) {
-  connection_->Listen(process_.pidfd());
-  Outcome never;
-  connection_->Resize({}, never.Callback());
-  Read(first_);
-  let_go_ = true;
-  Outcome asked;
-  connection_->Resize({}, asked.Callback());
-  connection_->Acknowledge({});
-  first_ = PacketSocket();
-  AwaitIdle();
-  connection_.reset();
-  EXPECT_TRUE(process_.runs());
-  EXPECT_FALSE(recorder_.Ended("e1"));
 }
 
 }  // namespace
