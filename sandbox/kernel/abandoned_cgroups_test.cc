@@ -1,9 +1,12 @@
 #include "sandbox/kernel/abandoned_cgroups.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -11,12 +14,14 @@
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
 namespace {
 
 using ::testing::Contains;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::tests::IsOk;
 
@@ -36,9 +41,24 @@ TEST(AbandonedCgroupsTest, RemovesAGroupOnlyWhenNobodyHoldsItsIds) {
   ASSERT_THAT(group.status(), IsOk());
   RemoveAbandonedCgroups();
   EXPECT_THAT(Cgroup::List(*host), Contains(name));
+  // Groups that no sandbox has.
+  const std::string number = absl::StrCat(range->first_id() >> 16);
+  const std::string others[] = {number, "other-" + number, name + "x"};
+  std::vector<Cgroup> kept;
+  for (const std::string& other : others) {
+    absl::StatusOr<Cgroup> made = Cgroup::Create(*host, other);
+    ASSERT_THAT(made.status(), IsOk());
+    kept.push_back(*std::move(made));
+  }
   { const IdRange released = *std::move(range); }
   RemoveAbandonedCgroups();
   EXPECT_THAT(Cgroup::List(*host), Not(Contains(name)));
+  EXPECT_THAT(Cgroup::List(*host), IsSupersetOf(others));
+}
+
+TEST(AbandonedCgroupsTest, DoesNothingOnAHostWhoseGroupsCannotBeFound) {
+  EXPECT_TRUE(tests::WithFailingCalls({SYS_openat}, EMFILE,
+                                      [] { RemoveAbandonedCgroups(); }));
 }
 
 }  // namespace

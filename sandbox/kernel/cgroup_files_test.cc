@@ -3,9 +3,11 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,11 +16,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -93,6 +97,67 @@ TEST_F(CgroupFilesTest, LimitsAllGroupsTogether) {
   EXPECT_NE(Get("../pids.max"), "max\n");
 }
 
+TEST_F(CgroupFilesTest, IsNotMadeWhereItsParentRefusesIt) {
+  const auto failure = [](CgroupVersion version, const std::string& parent,
+                              const std::string& name) {
+    return std::string(
+        Cgroup::Create({version, {parent}}, name).status().message());
+  };
+  EXPECT_THAT(failure(CgroupVersion::kV2, root_ + "/none", "next"),
+              HasSubstr("mkdir " + root_ + "/none/corral"));
+  // It holds a file, so that the kernel does not remove it.
+  std::filesystem::create_directories(root_ + "/corral/old/below");
+  std::ofstream(root_ + "/corral/old/below/file") << "x";
+  EXPECT_THAT(failure(CgroupVersion::kV2, root_, "old"),
+              HasSubstr("rmdir " + root_ + "/corral/old/below"));
+  EXPECT_THAT(failure(CgroupVersion::kV1, root_, "next"),
+              HasSubstr("open " + root_ + "/corral/next/tasks"));
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/corral/next"));
+  ::unlink(Path("../cgroup.subtree_control").c_str());
+  EXPECT_THAT(failure(CgroupVersion::kV2, root_, "next"),
+              HasSubstr("corral/cgroup.subtree_control"));
+}
+
+TEST_F(CgroupFilesTest, IsNotMadeWithoutALimitOfAllGroups) {
+  Put("../memory.max", "max\n");
+  absl::Status made;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_write}, EIO, [&] {
+    made = Cgroup::Create({CgroupVersion::kV1, {root_}}, "next").status();
+  }));
+  EXPECT_THAT(std::string(made.message()), HasSubstr("corral/memory.max"));
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/corral/next"));
+}
+
+TEST_F(CgroupFilesTest, GoesWithItsOwner) {
+  {
+    const absl::StatusOr<Cgroup> next =
+        Cgroup::Create({CgroupVersion::kV2, {root_}}, "next");
+    EXPECT_TRUE(std::filesystem::exists(root_ + "/corral/next"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/corral/next"));
+}
+
+TEST_F(CgroupFilesTest, IsRemovedFromTheHierarchiesThatStillHaveIt) {
+  const std::string other = root_ + "/other";
+  std::filesystem::create_directories(other + "/corral");
+  std::ofstream(other + "/corral/cgroup.subtree_control") << "";
+  absl::StatusOr<Cgroup> both =
+      Cgroup::Create({CgroupVersion::kV2, {root_, other}}, "both");
+  ASSERT_THAT(both.status(), IsOk());
+  std::filesystem::create_directory(other + "/corral/both/below");
+  Cgroup moved;
+  EXPECT_THAT(both->Remove(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       HasSubstr("other/corral/both")));
+  moved = *std::move(both);
+  EXPECT_TRUE(moved.valid());
+  EXPECT_THAT(moved.Recycle(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("no group")));
+  std::filesystem::remove(other + "/corral/both/below");
+  EXPECT_THAT(moved.Remove(), IsOk());
+  EXPECT_FALSE(moved.valid());
+  EXPECT_FALSE(std::filesystem::exists(other + "/corral/both"));
+}
+
 TEST_F(CgroupFilesTest, SetsTheLimitsThatAreGiven) {
   for (const char* file :
        {"memory.max", "memory.swap.max", "pids.max", "cpu.max"}) {
@@ -113,9 +178,25 @@ TEST_F(CgroupFilesTest, SetsTheLimitsThatAreGiven) {
   EXPECT_EQ(Get("cpu.max"), "150000 100000");
   ::unlink(Path("memory.swap.max").c_str());
   EXPECT_THAT(group_.SetLimits(limits), IsOk()) << "a kernel without swap";
-  ::unlink(Path("pids.max").c_str());
+}
+
+TEST_F(CgroupFilesTest, ReportsALimitThatCannotBeSet) {
+  CgroupLimits limits;
+  limits.memory_bytes = 4096;
+  limits.pids = 7;
+  limits.cpu_millis = 1500;
+  EXPECT_THAT(std::string(group_.SetLimits(limits).message()),
+              HasSubstr("memory.max"));
+  Put("memory.max", "");
+  std::filesystem::create_directory(Path("memory.swap.max"));
+  EXPECT_THAT(std::string(group_.SetLimits(limits).message()),
+              HasSubstr("memory.swap.max"));
+  std::filesystem::remove(Path("memory.swap.max"));
   EXPECT_THAT(std::string(group_.SetLimits(limits).message()),
               HasSubstr("pids.max"));
+  Put("pids.max", "");
+  EXPECT_THAT(std::string(group_.SetLimits(limits).message()),
+              HasSubstr("cpu.max"));
 }
 
 TEST_F(CgroupFilesTest, LetsAUserMoveProcessesIn) {
@@ -229,8 +310,15 @@ TEST_F(CgroupFilesTest, AllowsProcessesAgainAfterAKill) {
   Put("cgroup.procs", absl::StrCat(child, "\n"));
   group_.Kill();
   ::waitpid(child, nullptr, 0);
-  EXPECT_THAT(group_.Recycle(), IsOk());
+  Cgroup moved;
+  moved = std::move(group_);
+  EXPECT_EQ(moved.EntryFds().size(), 1u);
+  EXPECT_THAT(moved.Recycle(), IsOk());
   EXPECT_EQ(Get("pids.max"), "max");
+  // It is as good as a new one.
+  Put("pids.max", "kept");
+  EXPECT_THAT(moved.Recycle(), IsOk());
+  EXPECT_EQ(Get("pids.max"), "kept");
 }
 
 TEST_F(CgroupFilesTest, IsNotRecycledWithProcessesOrMemory) {
@@ -266,7 +354,8 @@ TEST_F(CgroupFilesTest, IsNotRecycledOnceItIsRemoved) {
 }
 
 TEST_F(CgroupFilesTest, MakesAndListsGroups) {
-  EXPECT_THAT(Cgroup::List({CgroupVersion::kV2, {root_}}), ElementsAre("box"));
+  EXPECT_THAT(Cgroup::List({CgroupVersion::kV2, {root_, "/nowhere"}}),
+              ElementsAre("box"));
   const absl::StatusOr<Cgroup> child = group_.CreateChild("run");
   ASSERT_THAT(child.status(), IsOk());
   EXPECT_EQ(child->EntryFds().size(), 1u);

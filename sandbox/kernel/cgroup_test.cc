@@ -6,13 +6,17 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,13 +25,17 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
+#include "tests/network/loopback.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
 namespace {
 
 using ::testing::_;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::tests::IsOk;
 using ::tests::StatusIs;
@@ -75,6 +83,19 @@ class CgroupTest : public ::testing::Test {
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     return status;
+  }
+
+  bool v1() const { return host_.version == CgroupVersion::kV1; }
+  // The first line of a file of the group; "" if no hierarchy has it.
+  std::string Show(const std::string& file) const {
+    std::string line;
+    for (const std::string& parent : host_.parents) {
+      std::ifstream stream(absl::StrCat(parent, "/corral/", name_, "/", file));
+      if (std::getline(stream, line)) {
+        return line;
+      }
+    }
+    return "";
   }
 
   const std::string name_ = absl::StrCat("cgroup-test-", ::getpid());
@@ -149,16 +170,110 @@ TEST_F(CgroupTest, LimitsProcessorTime) {
   CgroupLimits limits;
   limits.cpu_millis = 500;
   ASSERT_THAT(group->SetLimits(limits), IsOk());
-  std::vector<uint64_t> quotas;  // microseconds in each 100 ms
-  for (const std::string& parent : host_.parents) {
-    for (const char* file : {"cpu.max", "cpu.cfs_quota_us"}) {
-      std::ifstream quota(absl::StrCat(parent, "/corral/", name_, "/", file));
-      if (quota.is_open()) {
-        quota >> quotas.emplace_back();
-      }
-    }
+  // Microseconds in each 100 ms.
+  EXPECT_EQ(v1() ? Show("cpu.cfs_quota_us") : Show("cpu.max"),
+            v1() ? "50000" : "50000 100000");
+}
+
+TEST_F(CgroupTest, SetsTheLimitsOfV1ThatAreGiven) {
+  if (!v1()) {
+    GTEST_SKIP() << "this host has v2";
   }
-  EXPECT_THAT(quotas, ElementsAre(50'000));
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  const std::string unlimited = Show("memory.limit_in_bytes");
+  CgroupLimits limits;
+  limits.pids = 7;
+  ASSERT_THAT(group->SetLimits(limits), IsOk());
+  EXPECT_EQ(Show("pids.max"), "7");
+  EXPECT_EQ(Show("memory.limit_in_bytes"), unlimited);
+  EXPECT_EQ(Show("cpu.cfs_quota_us"), "-1");
+  limits = {};
+  limits.memory_bytes = uint64_t{64} << 20;
+  ASSERT_THAT(group->SetLimits(limits), IsOk());
+  EXPECT_EQ(Show("pids.max"), "7");
+  EXPECT_EQ(Show("memory.limit_in_bytes"), "67108864");
+  // A kernel may lack these.
+  EXPECT_THAT(Show("memory.memsw.limit_in_bytes"), AnyOf("67108864", ""));
+  EXPECT_THAT(Show("memory.kmem.tcp.limit_in_bytes"), AnyOf("16777216", ""));
+}
+
+TEST_F(CgroupTest, ReportsALimitThatCannotBeSet) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  const std::pair<CgroupLimits, const char*> cases[] = {
+      {{4096, 0, 0}, "memory."}, {{0, 7, 0}, "pids.max"}, {{0, 0, 9}, "cpu."}};
+  for (const auto& [limits, file] : cases) {
+    absl::Status set;
+    ASSERT_TRUE(tests::WithFailingCalls(
+        {SYS_write}, EIO,
+        [&, wanted = &limits] { set = group->SetLimits(*wanted); }));
+    EXPECT_THAT(std::string(set.message()), HasSubstr(file));
+  }
+}
+
+TEST_F(CgroupTest, ReportsThatItCannotBeEntered) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  absl::Status entered;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_write}, EIO,
+                                      [&] { entered = group->Enter(); }));
+  EXPECT_EQ(entered.ok(), !v1()) << "a process is born in a group of v2";
+}
+
+TEST_F(CgroupTest, CountsTheProcessesThatItsMemoryLimitKills) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  CgroupLimits limits;
+  limits.memory_bytes = uint64_t{32} << 20;
+  ASSERT_THAT(group->SetLimits(limits), IsOk());
+  EXPECT_EQ(group->Usage().oom_kills, 0u);
+  EXPECT_EQ(Reap(StartIn(*group,
+                         [] {
+                           const std::vector<char> memory(size_t{256} << 20, 1);
+                           return int{memory.back()};
+                         })),
+            SIGKILL);
+  EXPECT_EQ(group->Usage().oom_kills, 1u);
+}
+
+TEST_F(CgroupTest, CountsTheBuffersOfSockets) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  constexpr char kUsage[] = "memory.kmem.tcp.usage_in_bytes";
+  if (Show(kUsage).empty()) {
+    GTEST_SKIP() << "this host counts them with other memory";
+  }
+  static std::string usage;
+  usage = absl::StrCat(host_.parents[0], "/corral/", name_, "/", kUsage);
+  EXPECT_EQ(Reap(StartIn(*group,
+                         [] {
+                           const auto [ours, theirs] = tests::MakeConnection();
+                           const std::string data(size_t{1} << 20, 'x');
+                           const ssize_t sent =
+                               ::send(ours.get(), data.data(), data.size(),
+                                      MSG_DONTWAIT);
+                           uint64_t bytes = 0;
+                           std::ifstream(usage) >> bytes;
+                           return sent > 0 && bytes > 0 ? 0 : 1;
+                         })),
+            0);
+}
+
+TEST_F(CgroupTest, CountsTheTimeInTheKernel) {
+  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
+  ASSERT_THAT(group.status(), IsOk());
+  EXPECT_EQ(Reap(StartIn(*group,
+                         [] {
+                           rusage usage = {};
+                           while (usage.ru_stime.tv_sec == 0 &&
+                                  usage.ru_stime.tv_usec < 60'000) {
+                             ::getrusage(RUSAGE_SELF, &usage);
+                           }
+                           return 0;
+                         })),
+            0);
+  EXPECT_GT(group->Usage().system_time_ns, 0u);
 }
 
 // Recycles the group once the kernel has taken the memory of processes that
@@ -188,6 +303,7 @@ TEST_F(CgroupTest, CountsFromZeroWhenItIsRecycled) {
   const CgroupUsage first = group->Usage();
   EXPECT_GT(first.memory_peak_bytes, uint64_t{32} << 20);
   EXPECT_GT(first.user_time_ns, 50'000'000u);
+  EXPECT_GT(*group->CpuTime(), absl::Milliseconds(50));
   const absl::Status recycled = RecycleOnceUncharged(*group);
   if (absl::IsUnimplemented(recycled)) {
     GTEST_SKIP() << recycled;

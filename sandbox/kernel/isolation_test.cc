@@ -86,6 +86,36 @@ TEST(IsolationTest, ReportsAKernelWithoutLandlock) {
   EXPECT_THAT(landlock.detail, HasSubstr("landlock"));
 }
 
+TEST(IsolationTest, ReportsAProbeThatFails) {
+  std::vector<IsolationFeature> features;
+  const auto probe = [&features](int call, int error) {
+    return tests::WithFailingCalls({call}, error,
+                                   [&] { features = ProbeIsolation(); });
+  };
+  if (!probe(SYS_seccomp, ENOSYS)) {
+    GTEST_SKIP() << "this host allows no filter";
+  }
+  EXPECT_FALSE(Find(features, "seccomp").enforced);
+  EXPECT_TRUE(Find(features, "seccomp").required);
+  EXPECT_THAT(Find(features, "seccomp").detail, HasSubstr("seccomp: "));
+  ASSERT_TRUE(probe(SYS_unshare, ENOSPC));
+  EXPECT_FALSE(Find(features, "user namespace").enforced);
+  EXPECT_THAT(Find(features, "user namespace").detail, HasSubstr("unshare: "));
+  // Of fork(2).
+  ASSERT_TRUE(probe(SYS_clone, EAGAIN));
+  EXPECT_FALSE(Find(features, "pid namespace").enforced);
+  EXPECT_EQ(Find(features, "pid namespace").detail, "the probe did not run");
+  // The files that show the control groups.
+  ASSERT_TRUE(probe(SYS_openat, EMFILE));
+  for (const char* name :
+       {"memory limit", "pids limit", "cpu limit", "kill of a tree"}) {
+    EXPECT_FALSE(Find(features, name).enforced) << name;
+    EXPECT_TRUE(Find(features, name).required) << name;
+    EXPECT_THAT(Find(features, name).detail, HasSubstr("open ")) << name;
+    EXPECT_EQ(Find(features, name).gap, "") << name;
+  }
+}
+
 TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {
   if (::getuid() != 0) {
     GTEST_SKIP() << "needs root";

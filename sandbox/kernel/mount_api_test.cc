@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -149,6 +151,42 @@ TEST_F(MountApiTest, NamesTheCallThatFailed) {
               HasSubstr("size=much"));
   EXPECT_THAT(Reconfigure(root_.get(), "a", {}).ToString(),
               HasSubstr("fspick(a)"));
+  EXPECT_THAT(SetMountAttributes(root_.get(), MOUNT_ATTR_RDONLY, -1).ToString(),
+              HasSubstr("mount_setattr: "));
+  EXPECT_THAT(SetReadOnly(root_.get(), true).ToString(),
+              HasSubstr("mount_setattr(read-only)"));
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  EXPECT_THAT(MoveTree(tree->get(), root_.get(), "none").ToString(),
+              HasSubstr("open none"));
+  EXPECT_THAT(MoveTree(tree->get(), root_.get(), "link").ToString(),
+              HasSubstr("move_mount(link)"));
+}
+
+TEST_F(MountApiTest, KeepsAFileSystemAsItIsIfItCannotBeChanged) {
+  const absl::StatusOr<UniqueFd> tree = Tmpfs();
+  ASSERT_THAT(tree.status(), IsOk());
+  ASSERT_THAT(MoveTree(tree->get(), root_.get(), "a"), IsOk());
+  EXPECT_THAT(Reconfigure(root_.get(), "a", {{"size", "much"}}).ToString(),
+              HasSubstr("size=much"));
+  const UniqueFd file(
+      ::openat(root_.get(), "a/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::fallocate(file.get(), 0, 0, 512 << 10), 0);
+  EXPECT_THAT(Reconfigure(root_.get(), "a", {{"size", "4k"}}).ToString(),
+              HasSubstr("reconfigure a"));
+}
+
+TEST_F(MountApiTest, NamesTheStepOfANewFileSystemThatFailed) {
+  const auto fail = [](int call) {
+    absl::Status made;
+    EXPECT_TRUE(tests::WithFailingCalls({call}, ENOMEM, [&made] {
+      made = NewFileSystem("tmpfs", {}, 0).status();
+    }));
+    return std::string(made.message());
+  };
+  EXPECT_THAT(fail(SYS_fsopen), HasSubstr("fsopen(tmpfs)"));
+  EXPECT_THAT(fail(SYS_fsconfig), HasSubstr("create tmpfs"));
+  EXPECT_THAT(fail(SYS_fsmount), HasSubstr("fsmount(tmpfs)"));
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path);
@@ -219,6 +220,31 @@ TEST_F(MountsTest, MakesTheFilesAndLinksOfItsOwn) {
             Describe("/bin"));
 }
 
+TEST_F(MountsTest, HasTerminalsOfItsOwnThatBelongToTheCommandsUser) {
+  EXPECT_EQ(InTree([](const SandboxTree&) {
+              std::vector<UniqueFd> masters;
+              do {
+                masters.emplace_back(
+                    ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+              } while (masters.back().valid() && masters.size() < 1000);
+              const bool full = errno == ENOSPC;
+              return absl::StrCat(masters.size() - 1, " ", full, " ",
+                                  Describe("/dev/pts/0"), " ",
+                                  Describe("/dev/pts/ptmx"));
+            }),
+            "64 1 0600 1000:1000 0666 0:0");
+}
+
+TEST_F(MountsTest, HoldsLittleBesideTheScratchSpaceAndHidesProcesses) {
+  EXPECT_THAT(InTree([](const SandboxTree&) {
+                struct statvfs root;
+                ::statvfs("/", &root);
+                return absl::StrCat(root.f_blocks * root.f_frsize, "\n",
+                                    ReadAll("/proc/self/mountinfo"));
+              }),
+              AllOf(StartsWith("1048576\n"), HasSubstr("hidepid=invisible")));
+}
+
 TEST_F(MountsTest, LeavesTheProcessInTheNewRootWithAUsualMask) {
   EXPECT_EQ(InTree([](const SandboxTree&) {
               return absl::StrCat(std::filesystem::current_path().string(), " ",
@@ -277,6 +303,8 @@ TEST_F(MountsTest, AttachesATreeWhereItsPathIsFree) {
   const auto attach = [](const std::string& path, const SandboxTree& tree) {
     absl::StatusOr<UniqueFd> copy = CopyTree(AT_FDCWD, "/tmp");
     const HostTree lent = {*std::move(copy), path, true};
+    // Whatever the mask of the process that attaches it.
+    ::umask(077);
     const absl::Status attached = Attach(tree.root.get(), lent);
     return std::string(attached.message());
   };

@@ -1,8 +1,9 @@
-// How many namespaces may be made. The rest needs a sandbox: see
-// supervisor/construction_test and tests/attack.
+// How many namespaces may be made. The rest needs processes: see
+// made_namespaces_test, supervisor/construction_test and tests/attack.
 
 #include "sandbox/kernel/namespaces.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
@@ -76,6 +78,18 @@ TEST(NamespacesTest, ReportsALimitThatItMayNotSet) {
                    }(),
                    0)
                    .ok());
+}
+
+TEST(NamespacesTest, SetsEachLimit) {
+  NamespaceLimits limits;
+  limits.emplace_back(::memfd_create("one", MFD_CLOEXEC));
+  limits.emplace_back(::memfd_create("other", MFD_CLOEXEC));
+  EXPECT_THAT(LimitNamespaces(limits, 32), IsOk());
+  for (const UniqueFd& limit : limits) {
+    char text[8] = {};
+    EXPECT_EQ(::pread(limit.get(), text, sizeof(text), 0), 2);
+    EXPECT_STREQ(text, "32");
+  }
 }
 
 }  // namespace

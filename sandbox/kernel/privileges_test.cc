@@ -3,6 +3,7 @@
 #include "sandbox/kernel/privileges.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,7 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -94,6 +98,29 @@ TEST_F(PrivilegesTest, LeavesTheBoundingSetThatItMayNotChange) {
   }));
 }
 
+TEST_F(PrivilegesTest, DropsNothingThatItMayNotDrop) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({CAP_SETUID}).ok() &&
+           absl::StrContains(KeepOnly({}).message(), "drop capability");
+  }));
+  EXPECT_TRUE(HoldsInChild([] {
+    return KeepOnly({CAP_SETUID, CAP_SETPCAP}).ok() &&
+           absl::StrContains(KeepOnly({CAP_KILL}).message(), "capset");
+  }));
+}
+
+TEST_F(PrivilegesTest, BecomesTheRootOfItsNamespaceWithoutGroups) {
+  EXPECT_TRUE(HoldsInChild([] {
+    const gid_t groups[] = {7, 8};
+    return ::setgroups(2, groups) == 0 && ::setresgid(12, 13, 14) == 0 &&
+           ::setresuid(15, 0, 16) == 0 && BecomeNamespaceRoot().ok() &&
+           StatusSays("Uid:\t0\t0\t0\t0\n") &&
+           StatusSays("Gid:\t0\t0\t0\t0\n") && StatusSays("Groups:\t \n");
+  }));
+  EXPECT_TRUE(HoldsInChild(
+      [] { return KeepOnly({}).ok() && !BecomeNamespaceRoot().ok(); }));
+}
+
 rlimit Get(__rlimit_resource resource) {
   rlimit value = {1, 1};
   ::getrlimit(resource, &value);
@@ -105,6 +132,55 @@ TEST_F(PrivilegesTest, AllowsNoCoreDumpsAndSetsUsualLimits) {
     return SetResourceLimits().ok() && Get(RLIMIT_CORE).rlim_max == 1 &&
            Get(RLIMIT_CORE).rlim_cur == 1 &&
            Get(RLIMIT_NOFILE).rlim_cur == 1024;
+  }));
+}
+
+// Sets a soft limit.
+bool SetSoft(__rlimit_resource resource, rlim_t soft) {
+  rlimit value = Get(resource);
+  value.rlim_cur = std::min(soft, value.rlim_max);
+  return ::setrlimit(resource, &value) == 0;
+}
+
+// True if the limits are `soft` and `hard`, or those of the host below them.
+bool IsAtMost(const rlimit& host, __rlimit_resource resource, rlim_t soft,
+              rlim_t hard) {
+  const rlimit value = Get(resource);
+  return value.rlim_max == std::min(hard, host.rlim_max) &&
+         value.rlim_cur == std::min(soft, value.rlim_max);
+}
+
+TEST_F(PrivilegesTest, SetsTheSameLimitsWhateverThoseOfTheServer) {
+  EXPECT_TRUE(HoldsInChild([] {
+    constexpr rlim_t kMiB = 1 << 20;
+    constexpr rlim_t kNone = RLIM_INFINITY;
+    const struct {
+      __rlimit_resource resource;
+      rlim_t before;
+      rlim_t soft;
+      rlim_t hard;
+    } limits[] = {{RLIMIT_NOFILE, 500, 1024, 524288},
+                  {RLIMIT_STACK, 5 * kMiB, 8 * kMiB, kNone},
+                  {RLIMIT_MEMLOCK, kMiB, 8 * kMiB, 8 * kMiB},
+                  {RLIMIT_NICE, 0, 0, 0},
+                  {RLIMIT_RTPRIO, 0, 0, 0},
+                  {RLIMIT_NPROC, 1000, kNone, kNone},
+                  {RLIMIT_FSIZE, 100 * kMiB, kNone, kNone},
+                  {RLIMIT_CPU, 1000, kNone, kNone},
+                  {RLIMIT_AS, kMiB << 26, kNone, kNone}};
+    std::vector<rlimit> hosts;
+    for (const auto& limit : limits) {
+      hosts.push_back(Get(limit.resource));
+      if (!SetSoft(limit.resource, limit.before)) {
+        return false;
+      }
+    }
+    bool right = SetResourceLimits().ok();
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      right = right && IsAtMost(hosts[i], limits[i].resource, limits[i].soft,
+                                limits[i].hard);
+    }
+    return right;
   }));
 }
 
@@ -132,6 +208,12 @@ TEST_F(PrivilegesTest, ReportsThatItMayNotComeBehindOthers) {
     return WriteSmallFile("/proc/self/oom_score_adj", "500").ok() &&
            KeepOnly({}).ok() && !BecomeLateOomVictim().ok() &&
            OomScoreIs("500\n");
+  }));
+}
+
+TEST_F(PrivilegesTest, ComesBeforeOthers) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return MakeFirstOomVictim(::getpid()).ok() && OomScoreIs("1000\n");
   }));
 }
 

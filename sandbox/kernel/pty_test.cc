@@ -3,15 +3,18 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -54,6 +57,28 @@ TEST_F(PtyTest, PassesBytesWithoutBecomingTheControllingTerminal) {
   EXPECT_EQ(::read(pty_.master.get(), buffer, sizeof(buffer)), 2);
   pid_t session;
   EXPECT_NE(::ioctl(pty_.slave.get(), TIOCGSID, &session), 0);
+}
+
+TEST_F(PtyTest, LeavesItsDescriptorsToNoOtherProgram) {
+  EXPECT_EQ(::fcntl(pty_.master.get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(::fcntl(pty_.slave.get(), F_GETFD), FD_CLOEXEC);
+}
+
+TEST_F(PtyTest, NamesTheCallThatFails) {
+  const auto text = [](const absl::Status& status) {
+    return std::string(status.message());
+  };
+  EXPECT_THAT(text(OpenPty(-1, 24, 80).status()), HasSubstr("open ptmx"));
+  const UniqueFd file(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  EXPECT_THAT(text(ResizePty(file.get(), 24, 80)), HasSubstr("TIOCSWINSZ"));
+  EXPECT_THAT(text(ForegroundGroup(file.get()).status()),
+              HasSubstr("TIOCGPGRP"));
+  const UniqueFd devpts(::open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  absl::Status opened;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_ioctl}, EIO, [&] {
+    opened = OpenPty(devpts.get(), 24, 80).status();
+  }));
+  EXPECT_THAT(text(opened), HasSubstr("TIOCSPTLCK"));
 }
 
 TEST_F(PtyTest, SignalsTheForegroundProcessGroup) {

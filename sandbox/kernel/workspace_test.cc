@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -19,6 +22,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/mounts.h"
+#include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 
@@ -98,6 +102,50 @@ TEST_F(OpenWorkspaceTest, RefusesTheDirectoriesThatASandboxHasOfItsOwn) {
                                     "or elsewhere"));
   }
   EXPECT_THAT(OpenHostDirectory("workspace", "/usr/bin").status(), IsOk());
+}
+
+TEST_F(OpenWorkspaceTest, SaysWhyTheServerCannotOpenADirectory) {
+  absl::Status failed;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_openat2}, EACCES, [&] {
+    failed = OpenHostDirectory("workspace", path_).status();
+  }));
+  EXPECT_THAT(failed, FailsWith(wire::Reply::WORKSPACE,
+                                absl::StrCat("workspace ", path_,
+                                             ": Permission denied; choose a "
+                                             "directory that the server can "
+                                             "open")));
+  // The link is gone when it is to be named.
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_openat2}, ELOOP, [&] {
+    failed = OpenHostDirectory("workspace", path_).status();
+  }));
+  EXPECT_THAT(failed,
+              FailsWith(wire::Reply::WORKSPACE,
+                        absl::StrCat("workspace ", path_,
+                                     ": path contains a symbolic link (", path_,
+                                     "); name the real path")));
+}
+
+TEST_F(OpenWorkspaceTest, IsNotLentWithoutItsOwner) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const auto lend = [this](int call, int error) {
+    absl::Status failed;
+    EXPECT_TRUE(tests::WithFailingCalls({call}, error, [&] {
+      failed = LendWorkspace({path_ + "/real", /*read_only=*/false, 0x70000000})
+                   .status();
+    }));
+    return failed;
+  };
+  EXPECT_THAT(lend(SYS_mount_setattr, EINVAL),
+              FailsWith(wire::Reply::ISOLATION,
+                        ::testing::StartsWith(absl::StrCat(
+                            "workspace ", path_,
+                            "/real: its file system has no idmapped mounts"))));
+  EXPECT_THAT(std::string(lend(SYS_open_tree, EPERM).message()),
+              ::testing::HasSubstr("open_tree"));
+  EXPECT_THAT(std::string(lend(SYS_clone3, EAGAIN).message()),
+              ::testing::HasSubstr("clone3"));
 }
 
 TEST_F(OpenWorkspaceTest, LendsTheDirectoryAsOneOfTheCommandsUserAndGroup) {
