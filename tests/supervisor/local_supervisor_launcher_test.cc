@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,10 +27,13 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/id_range.h"
 #include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
+#include "tests/waiting_thread.h"
 
 namespace sandbox {
 namespace {
@@ -96,6 +101,7 @@ TEST_F(LocalSupervisorLauncherTest,
   EXPECT_THAT(created.Wait(),
               FailsWith(wire::Reply::SHORTAGE, HasSubstr("socketpair")));
   EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+  EXPECT_THAT(recorder.WaitForGone().message(), HasSubstr("socketpair"));
   Outcome outcomes[8];
   connection->Start({}, outcomes[0].Callback());
   connection->Signal({}, outcomes[1].Callback());
@@ -119,6 +125,63 @@ TEST_F(LocalSupervisorLauncherTest,
     EXPECT_THAT(outcome.Wait(), FailsWith(wire::Reply::SUPERVISOR_GONE,
                                           HasSubstr("no supervisor")));
   }
+}
+
+TEST_F(LocalSupervisorLauncherTest, CleansUpThoughItCanPrepareNoSupervisor) {
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  if (!host.ok()) {
+    GTEST_SKIP() << host.status();
+  }
+  // That of the sandbox would clean up too.
+  sandbox_.launcher().LetGo();
+  std::string name;
+  absl::StatusOr<Cgroup> left;
+  {
+    const absl::StatusOr<IdRange> ids = IdRange::Acquire();
+    ASSERT_THAT(ids.status(), IsOk());
+    name = absl::StrCat(kSandboxCgroup, ids->first_id() >> 16);
+    left = Cgroup::Create(*host, name);
+    ASSERT_THAT(left.status(), IsOk());
+  }
+  std::unique_ptr<LocalSupervisorLauncher> launcher;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_socketpair}, EMFILE, [&] {
+    launcher = LocalSupervisorLauncher::Create().value();
+  }));
+  while (Cgroup::List(*host).count(name) != 0) {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(LocalSupervisorLauncherTest, LetsGoAfterACallbackThatRuns) {
+  const pid_t owner = ::gettid();
+  std::atomic<bool> letting_go = false;
+  std::atomic<bool> has_let_go = false;
+  Recorder recorder;
+  std::unique_ptr<LocalSupervisorLauncher> launcher;
+  std::unique_ptr<SupervisorConnection> connection;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_socketpair}, EMFILE, [&] {
+    launcher = LocalSupervisorLauncher::Create().value();
+    // Ends the thread that prepares supervisors, for which it waits too.
+    launcher->LetGo();
+    connection = launcher->Create(
+        sandbox_.spec(), &recorder, [&](const absl::Status& created) {
+          EXPECT_FALSE(created.ok());
+          while (!has_let_go && !(letting_go && tests::WaitsForALock(owner))) {
+            std::this_thread::yield();
+          }
+          EXPECT_FALSE(has_let_go);
+        });
+  }));
+  letting_go = true;
+  launcher->LetGo();
+  has_let_go = true;
+  EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::SUPERVISOR_DIED);
+}
+
+TEST_F(LocalSupervisorLauncherTest, FindsNoSupervisorWhereNoneLives) {
+  Recorder recorder;
+  EXPECT_TRUE(absl::IsNotFound(
+      sandbox_.launcher().Adopt(sandbox_.spec(), &recorder).status()));
 }
 
 TEST_F(LocalSupervisorLauncherTest, ReportsAtWhichStageAStartFailed) {
