@@ -9,7 +9,9 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,7 +19,9 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 
@@ -94,9 +98,61 @@ TEST(SeccompTest, RefusesSocketFamiliesByArgument) {
 
 TEST(SeccompTest, RefusesFlagsOfClone) {
   EXPECT_TRUE(HoldsInChild([] {
-    return Load() && ErrnoOf(SYS_clone, CLONE_NEWUSER) == EPERM &&
-           ErrnoOf(SYS_clone, CLONE_NEWTIME) == EPERM &&
-           ErrnoOf(SYS_clone, CLONE_PARENT) == EPERM;
+    bool refused = Load();
+    for (const long flag : {CLONE_NEWTIME, CLONE_PARENT, CLONE_NEWNS,
+                            CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                            CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
+      refused = refused && ErrnoOf(SYS_clone, flag) == EPERM &&
+                ErrnoOf(SYS_clone, flag | CLONE_THREAD) == EPERM;
+    }
+    // The kernel refuses this one.
+    return refused && ErrnoOf(SYS_clone, CLONE_THREAD) == EINVAL;
+  }));
+}
+
+TEST(SeccompTest, RefusesPairsOfOtherFamiliesWhateverTheUpperBits) {
+  EXPECT_TRUE(HoldsInChild([] {
+    int fds[2];
+    return Load() && ::socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0 &&
+           ErrnoOf(SYS_socketpair, AF_INET) == EPERM &&
+           ErrnoOf(SYS_socketpair, AF_UNIX | 1L << 32) == EPERM;
+  }));
+}
+
+// Returns true if the kernel is asked for the personality.
+bool Becomes(long persona) { return ErrnoOf(SYS_personality, persona) == 0; }
+
+TEST(SeccompTest, AllowsPersonalitiesThatChangeNoProtection) {
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load() && Becomes(8) && Becomes(0x20000) && Becomes(0x20008) &&
+           Becomes(0) && Becomes(0xffffffff) && !Becomes(READ_IMPLIES_EXEC) &&
+           !Becomes(1) && !Becomes(ADDR_NO_RANDOMIZE | 8);
+  }));
+  EXPECT_TRUE(HoldsInChild([] {
+    return Load(Profile::kDebug) && Becomes(ADDR_NO_RANDOMIZE | 8) &&
+           Becomes(8) && !Becomes(READ_IMPLIES_EXEC);
+  }));
+}
+
+rlim_t CoreLimit() {
+  rlimit limit = {};
+  return ::prlimit(0, RLIMIT_CORE, nullptr, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+TEST(SeccompTest, KeepsTheLimitOfCoreDumps) {
+  EXPECT_TRUE(HoldsInChild([] {
+    const rlimit one = {1, 1};
+    const rlimit none = {0, 0};
+    rlimit old = {};
+    const rlim_t before = CoreLimit();
+    const rlimit other = before == 0 ? one : none;
+    return Load() && ::syscall(SYS_setrlimit, RLIMIT_CORE, &other) == 0 &&
+           ::syscall(SYS_prlimit64, 0, RLIMIT_CORE, &other, nullptr) == 0 &&
+           CoreLimit() == before &&
+           ::prlimit(0, RLIMIT_CORE, &other, &old) == -1 && errno == EPERM &&
+           // Other limits are the program's own.
+           ::setrlimit(RLIMIT_FSIZE, &one) == 0 &&
+           ::prlimit(0, RLIMIT_FSIZE, &none, &old) == 0 && old.rlim_cur == 1;
   }));
 }
 
@@ -162,6 +218,8 @@ TEST(SeccompTest, OnlyTheNestedProfileMakesNamespaces) {
   EXPECT_TRUE(HoldsInChild([] {
     return Load(Profile::kNested) &&
            ::syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           // The kernel refuses this one.
+           ErrnoOf(SYS_clone, CLONE_NEWNS | CLONE_FS) == EINVAL &&
            ErrnoOf(SYS_bpf) == EPERM && ErrnoOf(SYS_keyctl) == EPERM;
   }));
   EXPECT_TRUE(HoldsInChild(
@@ -178,13 +236,13 @@ TEST(SeccompTest, AllowsClone3) {
   }));
 }
 
-// Loads a filter that makes seccomp(2) fail as on a host whose memory for
+// Loads a filter that makes seccomp(2) fail. 524: as on a host whose memory for
 // compiled filters is used up.
-bool UseUpJitMemory() {
+bool RefuseFilters(uint32_t error) {
   sock_filter steps[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
       {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_seccomp},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | 524},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
   const sock_fprog program = {4, steps};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
@@ -193,9 +251,14 @@ bool UseUpJitMemory() {
 
 TEST(SeccompTest, NamesTheSettingThatLimitsCompiledFilters) {
   EXPECT_TRUE(HoldsInChild([] {
-    return UseUpJitMemory() &&
+    return RefuseFilters(524) &&
            absl::StrContains(LoadProfile(Profile::kDefault).message(),
                              "net.core.bpf_jit_limit");
+  }));
+  EXPECT_TRUE(HoldsInChild([] {
+    return RefuseFilters(ENOMEM) &&
+           LoadProfile(Profile::kDefault) ==
+               absl::ErrnoToStatus(ENOMEM, "seccomp(SET_MODE_FILTER)");
   }));
 }
 

@@ -21,6 +21,7 @@
 #include "sandbox/storage/execution_layout.h"
 #include "sandbox/storage/record_file.h"
 #include "tests/failing_calls.h"
+#include "tests/file_size_limit.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -156,6 +157,43 @@ TEST_F(ExecutionFileTest, WritesAnEndAgainThatTheDiskRefused) {
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
                                 HasSubstr("record of the end")));
   EXPECT_THAT(file->WriteEnd(SealRecord(RecordOf("e1", 100))), IsOk());
+}
+
+TEST_F(ExecutionFileTest, ReportsARecordThatTheDiskTakesInPartOnly) {
+  const auto file = *ExecutionFile::Create(path_);
+  const wire::ExecutionRecord start = RecordOf("e1", 1 << 20);
+  absl::Status refused;
+  {
+    const tests::FileSizeLimit limit(kStartPlace.long_position + 100);
+    refused = file->WriteStart(SealRecord(start));
+  }
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("record of the start")));
+  wire::ExecutionRecord read;
+  EXPECT_TRUE(
+      absl::IsDataLoss(ExecutionRecords::Open(path_)->ReadStart(&read)));
+  ASSERT_THAT(file->WriteStart(SealRecord(start)), IsOk());
+  EXPECT_THAT(ExecutionRecords::Open(path_)->ReadStart(&read), IsOk());
+}
+
+TEST_F(ExecutionFileTest, TakesNoDiskThatFailsForALostRecord) {
+  const auto file = *ExecutionFile::Create(path_);
+  const auto records = *ExecutionRecords::Open(path_);
+  wire::ExecutionRecord record;
+  absl::Status opened;
+  absl::Status read;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_pread64}, EIO, [&] {
+    opened = ExecutionRecords::Open(path_).status();
+    read = records.ReadStart(&record);
+  }));
+  for (const absl::Status& status : {opened, read}) {
+    EXPECT_FALSE(absl::IsDataLoss(status));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("/e1: read: "));
+  }
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fstat, SYS_newfstatat}, EIO, [&] {
+    opened = ExecutionRecords::Open(path_).status();
+  }));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("/e1: fstat: "));
 }
 
 TEST_F(ExecutionFileTest, IsNotMadeTwice) {

@@ -2,6 +2,7 @@
 
 #include "sandbox/storage/log_pieces.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,8 +100,11 @@ TEST_F(LogPiecesTest, DropsBytesOfALogInOneFile) {
 }
 
 TEST_F(LogPiecesTest, ReportsWhatAFileRefuses) {
-  EXPECT_FALSE(PunchLog({-1, rest_.get()}, kPlace, 0, 10).ok());
+  EXPECT_FALSE(PunchLog({-1, rest_.get()}, kPlace, 0, 2000).ok());
   EXPECT_EQ(Gone(rest_), "");
+  const UniqueFd none(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  EXPECT_FALSE(PunchLog({first_.get(), none.get()}, kPlace, 0, 2000).ok());
+  EXPECT_EQ(Gone(first_), "3072-4096");
 }
 
 }  // namespace

@@ -1,19 +1,22 @@
 #include "sandbox/storage/network_log.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
-#include <functional>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/small_file.h"
 #include "tests/failing_calls.h"
+#include "tests/file_size_limit.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -107,17 +110,6 @@ TEST_F(NetworkLogTest, ContinuesAfterAnEventThatTheDiskRefused) {
   EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 a", "3 c"));
 }
 
-// Runs `function` while files have room for `more` bytes behind `size`.
-void WithLimit(size_t size, size_t more,
-               const std::function<void()>& function) {
-  rlimit before;
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small = {size + more, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  function();
-  ::setrlimit(RLIMIT_FSIZE, &before);
-}
-
 TEST_F(NetworkLogTest, HidesNoEventBehindOneThatIsIncomplete) {
   NetworkLog log = *NetworkLog::Create(directory_);
   Append(log, "a");
@@ -126,13 +118,17 @@ TEST_F(NetworkLogTest, HidesNoEventBehindOneThatIsIncomplete) {
   Event large;
   large.set_host(std::string(1000, 'x'));
   absl::Status refused;
-  WithLimit(size, 10, [&] { refused = log.Append(large); });
+  {
+    const tests::FileSizeLimit limit(size + 10);
+    refused = log.Append(large);
+  }
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
                                 HasSubstr("write " + directory_)));
   EXPECT_EQ(ReadSmallFile(path)->size(), size);
   // Nor if the disk does not let it go.
   ASSERT_TRUE(tests::WithFailingCalls({SYS_ftruncate}, EIO, [&] {
-    WithLimit(size, 10, [&] { refused = log.Append(large); });
+    const tests::FileSizeLimit limit(size + 10);
+    refused = log.Append(large);
   }));
   EXPECT_FALSE(refused.ok());
   EXPECT_EQ(ReadSmallFile(path)->size(), size + 10);
@@ -176,6 +172,58 @@ TEST_F(NetworkLogTest, FillsItsFileBeforeItBeginsAnother) {
   EXPECT_EQ(ReadNetworkLog(directory_, 0, events.size())->size(),
             events.size());
   EXPECT_EQ(ReadNetworkLog(directory_, events.size() - 2, 100)->size(), 2U);
+}
+
+TEST_F(NetworkLogTest, KeepsItsFileUntilItCanBeRenamed) {
+  NetworkLog log = *NetworkLog::Create(directory_);
+  const std::string path = directory_ + "/network.log";
+  Append(log, std::string(NetworkLog::kMaxFile - 100, 'x'));
+  Event next;
+  next.set_host(std::string(200, 'y'));
+  absl::Status refused;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_rename}, EIO,
+                                      [&] { refused = log.Append(next); }));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("rename " + path));
+  EXPECT_FALSE(ReadSmallFile(path + ".old").ok());
+  EXPECT_THAT(log.Append(next), IsOk());
+  EXPECT_THAT(ReadSmallFile(path + ".old").status(), IsOk());
+  EXPECT_EQ(ReadNetworkLog(directory_, 0, 10)->back().number(), 3u);
+}
+
+TEST_F(NetworkLogTest, IgnoresEverythingBehindADamagedEvent) {
+  NetworkLog log = *NetworkLog::Create(directory_);
+  Append(log, "a");
+  {
+    // Its size is right, its content is not.
+    const uint32_t size = 2;
+    std::ofstream file(directory_ + "/network.log",
+                       std::ios::binary | std::ios::app);
+    file.write(reinterpret_cast<const char*>(&size), sizeof(size));
+    file << "\xff\xff";
+  }
+  Append(log, "c");
+  EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 a"));
+}
+
+TEST_F(NetworkLogTest, ReturnsNoEventTwiceThatBothFilesHold) {
+  NetworkLog log = *NetworkLog::Create(directory_);
+  Append(log, "a");
+  Append(log, "b");
+  // A reader may find this while the file is renamed.
+  const std::string path = directory_ + "/network.log";
+  std::filesystem::copy_file(path, path + ".old");
+  Append(log, "c");
+  EXPECT_THAT(Hosts(0, 10), ::testing::ElementsAre("1 a", "2 b", "3 c"));
+}
+
+TEST_F(NetworkLogTest, ReportsAFileThatCannotBeRead) {
+  for (const char* name : {"/network.log", "/network.log.old"}) {
+    std::filesystem::create_directory(directory_ + name);
+    EXPECT_THAT(
+        std::string(ReadNetworkLog(directory_, 0, 10).status().message()),
+        HasSubstr(directory_ + name));
+    std::filesystem::remove(directory_ + name);
+  }
 }
 
 TEST_F(NetworkLogTest, NamesAFileThatCannotBeOpened) {

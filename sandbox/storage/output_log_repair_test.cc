@@ -98,6 +98,38 @@ TEST_F(OutputLogRepairTest, HasNoGapIfTheDiskHasItsBytesAndNoOutputAfterIt) {
   EXPECT_EQ(State().end, 4096u);
 }
 
+TEST_F(OutputLogRepairTest, ChangesNothingWhenTheOtherFileCannotBeOpened) {
+  ASSERT_THAT(writer_.Append("text", 4), IsOk());
+  std::filesystem::create_directory(path_ + ".out");
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("e1.out"));
+  EXPECT_THAT(Cut(), refused);
+  EXPECT_THAT(Expire(), refused);
+  EXPECT_FALSE(State().closed);
+  EXPECT_FALSE(State().expired);
+}
+
+TEST_F(OutputLogRepairTest, ReportsBytesThatTheDiskDoesNotGiveBack) {
+  ASSERT_THAT(writer_.Append("text", 4), IsOk());
+  absl::Status expired;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fallocate}, EOPNOTSUPP,
+                                      [&] { expired = Expire(); }));
+  EXPECT_THAT(expired, StatusIs(absl::StatusCode::kUnimplemented,
+                                HasSubstr("punch a hole")));
+  EXPECT_TRUE(State().expired) << "readers do not get them";
+  EXPECT_EQ(State().begin, 4u);
+}
+
+TEST_F(OutputLogRepairTest, CutsNothingThatCannotBeRead) {
+  ASSERT_THAT(writer_.Append("text", 4), IsOk());
+  absl::Status cut;
+  ASSERT_TRUE(
+      tests::WithFailingCalls({SYS_pread64}, EIO, [&] { cut = Cut(); }));
+  EXPECT_THAT(cut, StatusIs(absl::StatusCode::kUnknown, HasSubstr("read(")));
+  EXPECT_FALSE(State().closed);
+  EXPECT_EQ(State().end, 4u);
+}
+
 TEST_F(OutputLogRepairTest, ChangesNothingWhenTheDiskFails) {
   ASSERT_THAT(writer_.Append("text", 4), IsOk());
   absl::Status cut;

@@ -74,6 +74,22 @@ TEST(RecordFileTest, ReadsTheRecordOfTheLargestCommand) {
   EXPECT_EQ(read.command().argv_size(), kArguments + 1);
 }
 
+TEST(RecordFileTest, NamesTheFileThatIsTorn) {
+  const std::string path = ::testing::TempDir() + "/torn.pb";
+  const std::string whole = Sealed();
+  std::ofstream(path) << whole.substr(0, whole.size() - 1);
+  SandboxSpec spec;
+  EXPECT_EQ(ReadRecord(path, &spec),
+            absl::DataLossError(path + ": the record is torn"));
+}
+
+TEST(RecordFileTest, RefusesAnotherMessage) {
+  // These bytes are where the other has a text.
+  corral::supervisor::v1::WriteInput input;
+  input.set_data("\xff\xff");
+  EXPECT_EQ(CodeOf(SealRecord(input)), absl::StatusCode::kDataLoss);
+}
+
 TEST(RecordFileTest, NamesTheFileThatIsMissing) {
   SandboxSpec spec;
   const absl::Status status = ReadRecord("/nonexistent/spec.pb", &spec);

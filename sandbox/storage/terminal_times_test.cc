@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "tests/file_size_limit.h"
 
 namespace sandbox {
 namespace {
@@ -71,6 +72,34 @@ TEST_F(TerminalTimesTest, NotesWhenOutputBegan) {
   EXPECT_EQ(times[1].rows, 0);
   EXPECT_EQ(Read(1).size(), 1);
   EXPECT_EQ(Read(2).size(), 0);
+  EXPECT_EQ(ReadTerminalTimes(execution_, 0, 1)->size(), 1);
+}
+
+TEST_F(TerminalTimesTest, NotesTheFirstOutputThoughItComesAtOnce) {
+  TerminalTimesWriter writer(path_, 0);
+  writer.OnOutput(5, 3);
+  ASSERT_EQ(Read().size(), 1);
+  EXPECT_EQ(Read()[0].milliseconds, 3);
+}
+
+TEST_F(TerminalTimesTest, EndsWithARecordThatTheDiskTookInPart) {
+  TerminalTimesWriter writer(path_, kBegin);
+  writer.OnOutput(5, kBegin);
+  {
+    const tests::FileSizeLimit limit(sizeof(TerminalTime) + 10);
+    writer.OnOutput(6, kBegin + 1000);
+  }
+  writer.OnOutput(7, kBegin + 2000);
+  writer.OnResize(24, 80, kBegin + 2000);
+  EXPECT_EQ(std::filesystem::file_size(path_), sizeof(TerminalTime) + 10);
+  EXPECT_EQ(Read().size(), 1);
+}
+
+TEST_F(TerminalTimesTest, AreNotMissingWhenTheyCannotBeRead) {
+  std::filesystem::create_directory(path_);
+  const absl::Status read = ReadTerminalTimes(execution_, 0, 1).status();
+  EXPECT_FALSE(read.ok());
+  EXPECT_FALSE(absl::IsNotFound(read));
 }
 
 TEST_F(TerminalTimesTest, NotesSizes) {
@@ -80,6 +109,7 @@ TEST_F(TerminalTimesTest, NotesSizes) {
   const std::vector<TerminalTime> times = Read();
   ASSERT_EQ(times.size(), 2);
   EXPECT_EQ(times[1].offset, 5);
+  EXPECT_EQ(times[1].milliseconds, 1);
   EXPECT_EQ(times[1].rows, 24);
   EXPECT_EQ(times[1].columns, 80);
 }
