@@ -136,9 +136,7 @@ void LocalSupervisorLauncher::Provide() {
         return;
       }
       unclean = unclean_ && (!spare_wanted_ || spare_.socket.valid());
-      if (unclean) {
-        unclean_ = false;
-      }
+      (unclean ? unclean_ : spare_wanted_) = false;
     }
     if (unclean) {
       RemoveAbandonedCgroups();
@@ -151,10 +149,11 @@ void LocalSupervisorLauncher::Provide() {
     MutexLock lock(&mutex_);
     if (started.ok()) {
       spare_ = *std::move(started);
+      spare_wanted_ = true;
     } else {
+      // Create() tries itself, and reports its error.
       LOG(ERROR) << "cannot start a spare supervisor: "
                  << started.status().ToString();
-      spare_wanted_ = false;  // Create() tries itself, and reports its error
     }
   }
 }
@@ -204,6 +203,11 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
       observer->OnGone(end);
     });
     return std::make_unique<DeadSupervisorConnection>(loop_.get());
+  }
+  if (!prepared) {
+    MutexLock lock(&mutex_);
+    spare_wanted_ = true;
+    mutex_.Signal();
   }
   std::unique_ptr<LocalSupervisorConnection> connection =
       Connect(std::move(process->socket), observer);

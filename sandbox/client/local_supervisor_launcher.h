@@ -69,6 +69,7 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // True if killed supervisors may have left groups; at first, because of
   // earlier servers.
   bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
+  // False while a spare is started, and if the last supervisor could not be.
   bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
   SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);
   std::thread provider_;

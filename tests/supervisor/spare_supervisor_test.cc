@@ -1,17 +1,20 @@
 // Spare supervisors that die or hang before or while they make a sandbox.
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +26,23 @@
 #include "sandbox/base/unique_fd.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
+
+// True while no supervisor can be started for want of descriptors.
+std::atomic<bool> no_sockets = false;
+// How often one could not.
+std::atomic<int> refusals = 0;
+
+// Takes the place of the C library's function.
+extern "C" int socketpair(int domain, int type, int protocol,
+                          int fds[2]) noexcept {
+  if (no_sockets) {
+    ++refusals;
+    errno = EMFILE;
+    return -1;
+  }
+  return static_cast<int>(
+      ::syscall(SYS_socketpair, domain, type, protocol, fds));
+}
 
 namespace sandbox {
 namespace {
@@ -162,6 +182,21 @@ TEST_F(SpareSupervisorTest, PreparesAnotherSpareAfterOneThatDied) {
                     {prepared.supervisor.get(), POLLIN, 0}};
   EXPECT_EQ(::poll(ended, 2, -1), 1);
   EXPECT_EQ(Run(Shell("e1", "exit 4")).exit().wait_status(), 4 << 8);
+}
+
+TEST(ShortageTest, PreparesASpareAgainOnceASupervisorCanBeStarted) {
+  const NoChildren no_children;
+  no_sockets = true;
+  TestSandbox sandbox;
+  while (refusals == 0) {
+    std::this_thread::yield();
+  }
+  no_sockets = false;
+  ASSERT_THAT(sandbox.Create(), IsOk());
+  const Family first = AwaitFamily();
+  EXPECT_NE(AwaitFamily(first.pid).pid, first.pid);
+  EXPECT_EQ(sandbox.Run(sandbox.Shell("e1", "exit 4")).exit().wait_status(),
+            4 << 8);
 }
 
 TEST_F(SpareSupervisorTest, ReplacesASpareThatDoesNotAnswer) {
