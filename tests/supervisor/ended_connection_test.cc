@@ -1,6 +1,9 @@
 // What a connection leaves alone once its supervisor is gone, once its server
 // lets go, and once it is destroyed.
 
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +34,9 @@ using ::tests::IsOk;
 
 // More than the delay before another attempt to send.
 constexpr absl::Duration kFlushed = absl::Milliseconds(50);
+
+// A thread that gets SIGUSR1 is held until this is true.
+std::atomic<bool> released = false;
 
 class EndedConnectionTest : public ConnectionFixture {
  protected:
@@ -73,6 +79,15 @@ TEST_F(EndedConnectionTest, IsDestroyedAfterACallbackAndDoesNothingLater) {
   AwaitIdle();
   LocalSupervisorConnection* const connection = connection_.get();
   const pid_t owner = ::gettid();
+  const pthread_t owner_thread = ::pthread_self();
+  struct sigaction hold = {};
+  struct sigaction before = {};
+  hold.sa_handler = [](int) {
+    while (!released) {
+      ::sched_yield();
+    }
+  };
+  ::sigaction(SIGUSR1, &hold, &before);
   std::atomic<bool> destroying = false;
   std::atomic<bool> destroyed = false;
   Outcome called;
@@ -82,8 +97,11 @@ TEST_F(EndedConnectionTest, IsDestroyedAfterACallbackAndDoesNothingLater) {
     }
     EXPECT_FALSE(destroyed);
     if (!destroyed) {
-      // The loop would send the rest after the connection has left it.
+      // The loop is asked to send the rest when the connection has left it, but
+      // its owner has not destroyed it.
+      ::pthread_kill(owner_thread, SIGUSR1);
       Fill(*connection);
+      loop_->Post([] { released = true; });
     }
     done(absl::OkStatus());
   });
@@ -92,6 +110,7 @@ TEST_F(EndedConnectionTest, IsDestroyedAfterACallbackAndDoesNothingLater) {
   destroyed = true;
   EXPECT_THAT(called.Wait(), IsOk());
   AwaitIdle();
+  ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST_F(EndedConnectionTest, ForgetsItsSocketWhenItsLoopDestroysIt) {
