@@ -37,6 +37,11 @@ TEST(ScanObjectTest, AcceptsAnEmptyObjectAndAByteOrderMark) {
   EXPECT_THAT(Scan("\xEF\xBB\xBF{ }"), ElementsAre());
 }
 
+TEST(ScanObjectTest, EndsANumberAtAnyWhiteSpace) {
+  EXPECT_THAT(Scan("{\"a\":1\t,\"b\":2\r,\"c\":3\n,\"d\":4 }"),
+              ElementsAre("a=1", "b=2", "c=3", "d=4"));
+}
+
 TEST(ScanObjectTest, DecodesNames) {
   EXPECT_THAT(Scan(R"({"\u0069d":0})"), ElementsAre("id=0"));
 }

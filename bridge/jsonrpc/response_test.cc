@@ -16,6 +16,12 @@ TEST(ResponseTest, WritesOneLine) {
             "\"a\\nb\\r\"}}\n");
 }
 
+TEST(ResponseTest, KeepsTheOrderOfMembers) {
+  EXPECT_EQ(
+      OrderedResultLine("\"x\"", OrderedJson{{"b", 1}, {"a", 2}}),
+      "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{\"b\":1,\"a\":2}}\n");
+}
+
 TEST(ResponseTest, OmitsDataThatIsNull) {
   EXPECT_EQ(ErrorLine("null", {ErrorCode::kInvalidRequest, "no", nullptr}),
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,"

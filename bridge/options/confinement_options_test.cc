@@ -44,6 +44,34 @@ TEST(ConfinementOptionsTest, TakesHostsAndAProfile) {
   EXPECT_EQ(sandbox.profile(), Sandbox::STRICT);
 }
 
+TEST(ConfinementOptionsTest, TakesANetworkWithoutHosts) {
+  Sandbox sandbox;
+  EXPECT_THAT(Parse({"--network", "allow-list"}, sandbox), IsOk());
+  EXPECT_EQ(sandbox.network(), Sandbox::ALLOW_LIST);
+  EXPECT_THAT(Parse({"--network", "none"}, sandbox), IsOk());
+  EXPECT_EQ(sandbox.network(), Sandbox::NONE);
+}
+
+TEST(ConfinementOptionsTest, TakesTheTextsOfAFile) {
+  ConfinementOptions options;
+  EXPECT_FALSE(options.IsClosed());
+  EXPECT_THAT(options.SetNetwork("all"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "allowed is none and allow-list"));
+  EXPECT_THAT(options.AddHost("https://a.example"),
+              StatusIs(absl::StatusCode::kInvalidArgument, _));
+  EXPECT_THAT(options.AddHost("a.example:80"), IsOk());
+  Sandbox sandbox;
+  EXPECT_THAT(options.ApplyTo(sandbox), IsOk());
+  EXPECT_EQ(sandbox.egress_rules(0).ShortDebugString(),
+            "host: \"a.example\" ports: 80");
+  EXPECT_THAT(options.SetNetwork("none"), IsOk());
+  EXPECT_TRUE(options.IsClosed());
+  EXPECT_THAT(options.ApplyTo(sandbox),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "--network none excludes --allow-host and --service"));
+}
+
 TEST(ConfinementOptionsTest, TakesServices) {
   Sandbox sandbox;
   EXPECT_THAT(Parse({"--service", "model", "--service", "forge"}, sandbox),

@@ -20,6 +20,7 @@ TEST(EgressOptionsTest, ReadsHostsWithPortsAndAProtocol) {
   EXPECT_EQ(Parse("*.example.com:8443"), "host: \"*.example.com\" ports: 8443");
   EXPECT_EQ(Parse("example.com:80:443"),
             "host: \"example.com\" ports: 80 ports: 443");
+  EXPECT_EQ(Parse("example.com:65535"), "host: \"example.com\" ports: 65535");
   EXPECT_EQ(Parse("github.com:22/tcp"),
             "host: \"github.com\" ports: 22 protocol: TCP");
 }
@@ -28,7 +29,7 @@ TEST(EgressOptionsTest, RefusesOtherTexts) {
   for (const char* text :
        {"", ":443", "example.com:", "example.com:0", "example.com:65536",
         "example.com:x", "example.com/tcp", "https://example.com", "a@b.com",
-        "example.com/path"}) {
+        "example.com/path", "a b"}) {
     EXPECT_THAT(ParseEgressRule(text).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("a host name like example.com")))

@@ -55,7 +55,8 @@ TEST(LimitFieldsTest, SayWhatIsAllowed) {
       {SetPids("1.5", limits), "allowed is a whole number"},
       {SetCpus("0", limits), "allowed is 0.01 to 1000"},
       {SetCpus("nan", limits), "allowed is a number of CPUs"},
-      {SetOutputBytes("1000", limits), "allowed is 1M to 1P"},
+      {SetOutputBytes("1048575", limits), "allowed is 1M to 1P"},
+      {SetOutputBytes("1125899906843648", limits), "allowed is 1M to 1P"},
   };
   for (const auto& example : cases) {
     EXPECT_THAT(example.status, StatusIs(absl::StatusCode::kInvalidArgument,

@@ -58,10 +58,12 @@ TEST(QuantityTest, ParsesCpus) {
   EXPECT_EQ(*ParseCpuMillis("1.5"), 1500);
   EXPECT_EQ(*ParseCpuMillis("2"), 2000);
   EXPECT_EQ(*ParseCpuMillis("0.01"), 10);
+  EXPECT_EQ(*ParseCpuMillis("1.9996"), 2000);
+  EXPECT_EQ(*ParseCpuMillis("9007199254740"), 9007199254740000);
 }
 
 TEST(QuantityTest, RefusesTextThatIsNotANumberOfCpus) {
-  for (const char* text : {"", "1.5x", "-1", "inf", ".5"}) {
+  for (const char* text : {"", "1.5x", "-1", "inf", ".5", "9007199254741"}) {
     EXPECT_FALSE(ParseCpuMillis(text).ok()) << text;
   }
 }

@@ -23,8 +23,8 @@ TEST(SignalNameTest, TakesNamesAndNumbers) {
 }
 
 TEST(SignalNameTest, RefusesTextThatIsNotASignal) {
-  for (const char* text :
-       {"", "0", "65", "-9", "SIG", "NOPE", "RTMIN+", "RTMIN+31", "9x"}) {
+  for (const char* text : {"", "0", "65", "-9", "SIG", "NOPE", "RTMIN+",
+                           "RTMIN+31", "RTMIN+-1", "RTMIN2", "9x"}) {
     EXPECT_FALSE(ParseSignal(text).ok()) << text;
   }
 }

@@ -32,6 +32,7 @@ TEST(EscapeBytesTest, EscapesWhatOnlyLooksLikeUtf8) {
                         "a"),
             "\\xe2\\x82a");
   EXPECT_EQ(EscapeBytes("\xc0\x80"), "\\xc0\\x80");  // overlong
+  EXPECT_EQ(EscapeBytes("\xc1\xbf"), "\\xc1\\xbf");
   EXPECT_EQ(EscapeBytes("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf");
   EXPECT_EQ(EscapeBytes("\xf0\x8f\xbf\xbf"), "\\xf0\\x8f\\xbf\\xbf");
   EXPECT_EQ(EscapeBytes("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
@@ -65,6 +66,22 @@ TEST(PrintableTest, EscapesWhatDeceivesTheReader) {
   EXPECT_EQ(Printable("\u00a0\u00ac\u200a\u2010\u2070"),
             "\u00a0\u00ac\u200a\u2010\u2070");
   EXPECT_EQ(Printable("\U000E0041"), "\\xf3\\xa0\\x81\\x81");
+}
+
+TEST(PrintableTest, EscapesEachRangeFromItsFirstToItsLastCharacter) {
+  for (const char* hidden :
+       {"\x01", "\x1f", "\x7f", "\u0080", "\u009f", "\u00ad", "\u061c",
+        "\u180e", "\u200b", "\u200f", "\u2028", "\u202e", "\u2060", "\u206f",
+        "\ufeff", "\ufff9", "\ufffb", "\U000E0000", "\U000E0FFF"}) {
+    EXPECT_EQ(Printable(hidden).substr(0, 2), "\\x") << hidden;
+  }
+  for (const char* shown :
+       {" ",      "~",          "\u00a0",    "\u00ac", "\u00ae", "\u061b",
+        "\u061d", "\u180d",     "\u180f",    "\u200a", "\u2010", "\u2027",
+        "\u202f", "\u205f",     "\u2070",    "\ufefe", "\uff00", "\ufff8",
+        "\ufffc", "\U000DFFFF", "\U000E1000"}) {
+    EXPECT_EQ(Printable(shown), shown);
+  }
 }
 
 TEST(CharactersTest, AreCountedAndCutAsWholes) {

@@ -38,6 +38,79 @@ TEST(ExitReportTest, ExplainsWhyACommandWasKilled) {
   EXPECT_EQ(StateText(execution), "SIGKILL (CPU timeout)");
 }
 
+TEST(ExitReportTest, ExplainsWhoEndedTheSandbox) {
+  EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SANDBOX_DELETED)),
+            "the sandbox was deleted (SIGKILL)");
+  EXPECT_EQ(ExplainEnd(Killed(ExitStatus::SERVER_SHUTDOWN)),
+            "the server was shut down (SIGKILL)");
+}
+
+TEST(ExitReportTest, ShowsHowMuchMemoryWasUsed) {
+  Execution execution = Killed(ExitStatus::OUT_OF_MEMORY);
+  EXPECT_EQ(ExplainEnd(execution),
+            "out of memory: the sandbox reached its limit (SIGKILL)");
+  execution.mutable_usage()->set_memory_peak_bytes(1);
+  EXPECT_EQ(ExplainEnd(execution),
+            "out of memory: the sandbox reached its limit (SIGKILL, peak 1 "
+            "bytes)");
+}
+
+TEST(ExitReportTest, SaysThatACommandLostProcessesToTheLimitOfMemory) {
+  Execution execution;
+  execution.set_state(Execution::EXITED);
+  execution.mutable_exit()->set_code(3);
+  execution.mutable_exit()->set_cause(ExitStatus::NORMAL);
+  EXPECT_EQ(ExplainEnd(execution), "");
+  execution.mutable_usage()->set_oom_kills(1);
+  EXPECT_EQ(ExplainEnd(execution),
+            "out of memory: the sandbox reached its limit, 1 of its processes "
+            "killed");
+  EXPECT_EQ(ExitCode(execution), 3);
+}
+
+TEST(ExitReportTest, NamesTheStateForATable) {
+  const struct {
+    ExitStatus::Cause cause;
+    const char* text;
+  } cases[] = {
+      {ExitStatus::CLIENT_SIGNAL, "SIGKILL"},
+      {ExitStatus::WALL_TIMEOUT, "SIGKILL (timeout)"},
+      {ExitStatus::OUT_OF_MEMORY, "SIGKILL (out of memory)"},
+      {ExitStatus::CPU_TIMEOUT, "SIGKILL (CPU timeout)"},
+      {ExitStatus::OUTPUT_LIMIT, "SIGKILL (output limit)"},
+      {ExitStatus::OUTPUT_FAILED, "SIGKILL (output failed)"},
+      {ExitStatus::SYSCALL_DENIED, "SIGKILL (system call denied)"},
+      {ExitStatus::SANDBOX_EXPIRED, "SIGKILL (sandbox expired)"},
+  };
+  for (const auto& example : cases) {
+    EXPECT_EQ(StateText(Killed(example.cause)), example.text);
+  }
+  Execution execution;
+  EXPECT_EQ(StateText(execution), "starting");
+  execution.set_state(Execution::RUNNING);
+  EXPECT_EQ(StateText(execution), "running");
+  EXPECT_EQ(ExplainEnd(execution), "the command has not ended");
+  EXPECT_EQ(ExitCode(execution), 125);
+  execution.set_state(Execution::LOST);
+  EXPECT_EQ(StateText(execution), "lost");
+  execution.set_state(Execution::EXITED);
+  execution.mutable_exit()->set_code(3);
+  EXPECT_EQ(StateText(execution), "exited 3");
+}
+
+TEST(ExitReportTest, CountsTheProcessesThatWereKilledToo) {
+  Execution execution = Killed(ExitStatus::SANDBOX_DELETED);
+  execution.mutable_exit()->set_killed_count(1);
+  EXPECT_EQ(ExplainEnd(execution),
+            "the sandbox was deleted (SIGKILL); also killed: 1 process");
+  execution.mutable_exit()->set_killed_count(2);
+  EXPECT_EQ(ExplainEnd(execution),
+            "the sandbox was deleted (SIGKILL); also killed: 2 processes");
+  // A command that ended as it was told needs no explanation.
+  execution.mutable_exit()->set_cause(ExitStatus::CLIENT_SIGNAL);
+  EXPECT_EQ(ExplainEnd(execution), "");
+}
+
 TEST(ExitReportTest, NamesTheProcessesThatWereKilledToo) {
   Execution execution = Killed(ExitStatus::WALL_TIMEOUT);
   execution.mutable_command()->mutable_wall_timeout()->set_seconds(5);
@@ -80,6 +153,16 @@ TEST(ExitReportTest, NamesTheDirectoryOrTheProgramOfAFailedStart) {
             "failed: EACCES");
   EXPECT_EQ(ExplainEnd(FailedToStart(StartFailure::CHDIR, EINTR)),
             "prog: killed before it was executed");
+}
+
+TEST(ExitReportTest, EscapesTheNameOfAProgramThatDidNotStart) {
+  using corral::v1::StartFailure;
+  Execution execution = FailedToStart(StartFailure::EXEC, ENOENT);
+  execution.mutable_command()->set_argv(0, "a\x1b");
+  EXPECT_EQ(ExplainEnd(execution),
+            "a\\x1b: exec failed: No such file or directory (ENOENT)");
+  execution.mutable_start_failure()->set_errno_value(EINTR);
+  EXPECT_EQ(ExplainEnd(execution), "a\\x1b: killed before it was executed");
 }
 
 TEST(ExitReportTest, ExplainsWhyTheEndIsNotKnown) {

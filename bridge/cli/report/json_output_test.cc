@@ -67,6 +67,22 @@ TEST(ToJsonTest, WritesWhatAScriptExpects) {
   EXPECT_THAT(json, Not(HasSubstr("signal")));
 }
 
+TEST(ToJsonTest, WritesNumbersTextsAndMessagesThatAreRepeated) {
+  corral::v1::Sandbox sandbox;
+  sandbox.mutable_workspace()->set_read_only(true);
+  sandbox.add_egress_services("model");
+  auto* rule = sandbox.add_egress_rules();
+  rule->set_host("a.example");
+  rule->add_ports(80);
+  rule->add_ports(443);
+  rule->set_protocol(corral::v1::EgressRule::TCP);
+  EXPECT_THAT(ToJson(sandbox),
+              AllOf(HasSubstr(R"("read_only":true)"),
+                    HasSubstr(R"("egress_services":["model"])"),
+                    HasSubstr(R"("egress_rules":[{"host":"a.example",)"
+                              R"("ports":[80,443],"protocol":"TCP"}])")));
+}
+
 TEST(ToJsonTest, WritesAListAsOneArray) {
   corral::v1::ListExecutionsResponse list;
   EXPECT_EQ(ToJsonArray(list, "executions"), "[]");

@@ -32,6 +32,8 @@ TEST(TextTableTest, CountsAndCutsCharactersNotBytes) {
 
 TEST(TextTableTest, TakesRowsOfDifferentLengths) {
   EXPECT_EQ(FormatTable({{"a"}, {"b", "c"}}, 0), "a\nb  c\n");
+  EXPECT_EQ(FormatTable({{"a", "wide", "c"}, {"d"}, {"e", "f", "g"}}, 0),
+            "a  wide  c\nd\ne  f     g\n");
 }
 
 }  // namespace
