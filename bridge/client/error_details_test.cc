@@ -44,6 +44,12 @@ TEST(ErrorDetailsTest, NamesTheFieldsOfABadRequest) {
                        "is needed"));
 }
 
+TEST(ErrorDetailsTest, NamesTheFieldsOfABadRequestWithoutAMessage) {
+  EXPECT_THAT(ToStatus(BadRequestError("")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "command.argv: is empty; at least one is needed"));
+}
+
 TEST(ErrorDetailsTest, NamesAFieldOnce) {
   EXPECT_THAT(
       ToStatus(BadRequestError("command.argv: is empty")),
@@ -61,6 +67,19 @@ TEST(ErrorDetailsTest, FindsTheReason) {
   EXPECT_EQ(GetErrorReason(BadRequestError("")), corral::v1::INVALID_FIELD);
   EXPECT_EQ(GetErrorReason({grpc::StatusCode::UNKNOWN, "x", "garbage"}),
             corral::v1::ERROR_REASON_UNSPECIFIED);
+}
+
+TEST(ErrorDetailsTest, TakesTheFirstDetailOfItsKind) {
+  google::rpc::Status rich;
+  for (const char* reason : {"SERVER_DRAINING", "INVALID_FIELD"}) {
+    google::rpc::ErrorInfo info;
+    info.set_domain("corral.v1");
+    info.set_reason(reason);
+    rich.add_details()->PackFrom(info);
+  }
+  EXPECT_EQ(GetErrorReason({grpc::StatusCode::UNAVAILABLE, "no",
+                            rich.SerializeAsString()}),
+            corral::v1::SERVER_DRAINING);
 }
 
 TEST(ErrorDetailsTest, FindsTheRetryDelay) {

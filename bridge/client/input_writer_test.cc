@@ -151,6 +151,52 @@ TEST_F(InputWriterTest, WritesNothingTwiceWhenTheServerIsLost) {
   EXPECT_EQ(command->Snapshot().streams(0).end_offset(), 5 + text.size() + 1);
 }
 
+TEST_F(InputWriterTest, LosesNothingWhenTheServerIsLostTwice) {
+  InputWriter writer = Start(Sharing::kShared);
+  const std::string text = std::string(kPipe, 'a') + "0123456789";
+  std::thread typist([&] { EXPECT_THAT(writer.Write(text, false), IsOk()); });
+  AwaitAccepted(kPipe);
+  server_.Stop();
+  server_.Start();
+  // There is still no room for the last ten bytes.
+  while (Writes().back() != "0123456789") {
+    std::this_thread::yield();
+  }
+  server_.Stop();
+  server_.Start();
+  const auto command = server_.FindExecution(kExecution);
+  command->Signal(SIGUSR1);
+  typist.join();
+  EXPECT_THAT(writer.Write(".", false), IsOk());
+  command->WaitForOutput(corral::v1::TERMINAL, text.size() + 1);
+  EXPECT_EQ(command->Snapshot().streams(0).end_offset(), text.size() + 1);
+}
+
+TEST_F(InputWriterTest, RepeatsAllOfAWriteBehindWhatWasAcceptedBefore) {
+  Start(Sharing::kShared);
+  corral::v1::WriteInputRequest earlier;
+  earlier.set_data("begin");
+  corral::v1::InputState state;
+  server_.FindExecution(kExecution)->WriteInput(earlier, &state);
+  server_.RefuseInputs(1);
+  InputWriter writer(connection_.get(), kExecution, Sharing::kShared,
+                     state.accepted_offset());
+  EXPECT_THAT(writer.Write("two", false), IsOk());
+  EXPECT_THAT(Writes(), ElementsAre("two", "", "two"));
+}
+
+TEST_F(InputWriterTest, WritesNoMoreIntoASharedInputThatWasClosed) {
+  InputWriter writer = Start(Sharing::kShared, "deaf");
+  while (!server_.FindExecution(kExecution)->Snapshot().input().closed()) {
+    std::this_thread::yield();
+  }
+  server_.RefuseInputs(1);
+  EXPECT_THAT(writer.Write("x", false),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "the command accepts no more input"));
+  EXPECT_THAT(Writes(), ElementsAre("x", ""));
+}
+
 TEST_F(InputWriterTest, FailsForACommandThatDoesNotExist) {
   InputWriter writer(connection_.get(), kExecution, Sharing::kShared, 0);
   EXPECT_THAT(writer.Write("x", false),

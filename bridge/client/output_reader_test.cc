@@ -108,6 +108,16 @@ TEST(OutputReaderTest, StartsACommandOnceWhenTheAnswerIsLost) {
             nullptr);
 }
 
+TEST(OutputReaderTest, KeepsTheRequestIdThatItIsGiven) {
+  FakeServer server([](FakeExecution&) {});
+  const auto connection = Connect(server);
+  auto run = RunRequest();
+  run.set_request_id("mine");
+  OutputReader reader(*connection, run);
+  EXPECT_TRUE((*reader.Next())->has_opened());
+  EXPECT_EQ(server.runs().at(0).request_id(), "mine");
+}
+
 TEST(OutputReaderTest, BeginsAtTheRequestedCursors) {
   FakeServer server(
       [](FakeExecution& command) { command.Print("0123456789"); });

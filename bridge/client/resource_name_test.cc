@@ -41,12 +41,16 @@ TEST(ResourceNameTest, TakesIdsOfUpToSixtyThreeCharacters) {
 TEST(ResourceNameTest, RefusesTextThatIsNotAName) {
   for (const char* name :
        {"", "S1", "s_1", "-s", "s-", "a/b", "/", "s1/", "tenants/t/sandboxes",
-        "x/t/sandboxes/s", kExecution, "tenants/t/sandboxes/s/executions/"}) {
+        "x/t/sandboxes/s", "tenants/t/boxes/s", "tenants//sandboxes/s",
+        "tenants/T/sandboxes/s", kExecution,
+        "tenants/t/sandboxes/s/executions/"}) {
     EXPECT_THAT(SandboxName(name).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(name)));
   }
-  for (const char* name : {"", "s1", "s1/", "/e1", "s1/e1/x", "a/b/c/d",
-                           "tenants/t/sandboxes/s/runs/e"}) {
+  for (const char* name :
+       {"", "s1", "s1/", "/e1", "s1/e1/x", "a/b/c/d",
+        "tenants/t/sandboxes/s/runs/e", "tenants/T/sandboxes/s/executions/e",
+        "tenants/t/sandboxes/S/executions/e", "x/t/sandboxes/s/executions/e"}) {
     EXPECT_THAT(ExecutionName(name).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(name)));
   }
