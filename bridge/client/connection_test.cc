@@ -111,6 +111,32 @@ TEST_F(ConnectionTest, RefusesACertificateThatItCannotRead) {
   EXPECT_THAT(Open(options), unreadable);
 }
 
+TEST_F(ConnectionTest, PrefersTheCertificateOfTheOptionToTheEnvironment) {
+  ConnectOptions options = Options("localhost:1");
+  std::ofstream(path_) << "PEM";
+  ::setenv("CORRAL_TLS_CA", path_.c_str(), 1);
+  options.tls_ca_file = directory_ + "/none";
+  EXPECT_THAT(Open(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      "--tls-ca \"" + directory_ +
+                                          "/none\": not a readable PEM file"));
+}
+
+TEST_F(ConnectionTest, ReportsAtOnceWhyASocketCannotBeReached) {
+  std::ofstream(path_).flush();
+  const std::string socket = path_ + "/socket";
+  const absl::Status status = Open(Options("unix:" + socket));
+  EXPECT_THAT(static_cast<std::string>(status.message()),
+              StartsWith("connect(" + socket + ")"));
+  EXPECT_EQ(reads_, 2);
+}
+
+TEST_F(ConnectionTest, WaitsForAServerWhoseSocketIsInTheRootDirectory) {
+  EXPECT_THAT(Open(Options("unix:/connection_test.none")),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "no server listens at unix:/connection_test.none"));
+  EXPECT_EQ(reads_, 3);
+}
+
 TEST_F(ConnectionTest, GivesUpAtOnceWhereNoServerWasEver) {
   const std::string address = "unix:" + directory_ + "/none/socket";
   EXPECT_THAT(Open(Options(address)),
