@@ -4,69 +4,18 @@
 #include <memory>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bridge/cli/attach/signal_catcher.h"
+#include "bridge/cli/commands/forward_events.h"
 #include "bridge/cli/commands/port_publisher.h"
 #include "bridge/cli/commands/subcommand.h"
 #include "bridge/client/call.h"
 #include "bridge/options/server_options.h"
-#include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
 namespace {
-
-// Events that end the wait of the command, or interrupt it. Thread-safe.
-class Events {
- public:
-  enum class Event { kNone, kServerGone, kEnd };
-
-  void OnSignal() { Set(Event::kEnd, absl::OkStatus()); }
-  void OnServerGone() { Set(Event::kServerGone, absl::OkStatus()); }
-  void OnFailure(const absl::Status& why) {
-    if (absl::IsNotFound(why)) {
-      Set(Event::kEnd, why);
-    }
-  }
-
-  // Blocks until there is an event, and takes it.
-  Event Next() {
-    sandbox::MutexLock lock(&mutex_);
-    mutex_.Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return event_ != Event::kNone;
-    });
-    const Event event = event_;
-    if (event != Event::kEnd) {
-      event_ = Event::kNone;
-    }
-    return event;
-  }
-  bool ended() {
-    sandbox::MutexLock lock(&mutex_);
-    return event_ == Event::kEnd;
-  }
-  absl::Status why() {
-    sandbox::MutexLock lock(&mutex_);
-    return why_;
-  }
-
- private:
-  void Set(Event event, const absl::Status& why) {
-    sandbox::MutexLock lock(&mutex_);
-    if (event_ != Event::kEnd) {
-      event_ = event;
-      why_ = why;
-    }
-    mutex_.Signal();
-  }
-
-  sandbox::Mutex mutex_;
-  Event event_ ABSL_GUARDED_BY(mutex_) = Event::kNone;
-  // Why it ended; OK if a signal came.
-  absl::Status why_ ABSL_GUARDED_BY(mutex_);
-};
 
 absl::Status CheckSandbox(client::Connection& connection,
                           const std::string& name) {
@@ -95,7 +44,7 @@ absl::StatusOr<int> PortForward(Invocation invocation) {
   ASSIGN_OR_RETURN(const std::string sandbox,
                    SandboxArgument(arguments.positionals[0]));
   // The forwarder, which ends first, uses what is declared before it.
-  Events events;
+  ForwardEvents events;
   std::unique_ptr<client::Connection> connection;
   PortPublisher ports;
   for (size_t i = 1; i < arguments.positionals.size(); ++i) {
@@ -115,7 +64,7 @@ absl::StatusOr<int> PortForward(Invocation invocation) {
   };
   RETURN_IF_ERROR(ports.Listen(std::move(reports)));
   ports.Begin(*connection, sandbox);
-  while (events.Next() != Events::Event::kEnd) {
+  while (events.Next() != ForwardEvents::Event::kEnd) {
     connection->Reconnect(absl::Now() + connection->timing().patience,
                           [&] { return events.ended(); });
   }

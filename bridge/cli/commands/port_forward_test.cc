@@ -2,9 +2,13 @@
 // the test.
 
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -36,9 +40,10 @@ class PortForwardTest : public ::testing::Test {
 // The program on a terminal, which shows what it says at once.
 class Forward {
  public:
-  explicit Forward(const FakePortServer& server)
+  explicit Forward(const FakePortServer& server,
+                   const std::string& program = "")
       : corral_(server.address(), {"port-forward", "box", "8080:0"},
-                CorralProcess::Io::kTerminal) {
+                CorralProcess::Io::kTerminal, program) {
     EXPECT_EQ(corral_.ReadUntil("127.0.0.1:"),
               "corral: port 8080 of the sandbox is at 127.0.0.1:");
     EXPECT_TRUE(absl::SimpleAtoi(corral_.ReadUntil("\n"), &local_));
@@ -109,6 +114,39 @@ TEST_F(PortForwardTest, FindsAServerAgainThatWasGone) {
   call->Send("hello");
   EXPECT_EQ(tests::Receive(after.get(), 5), "hello");
   corral.Signal(SIGHUP);
+  EXPECT_EQ(corral.Wait(), 0);
+}
+
+// Waits until a program looks at `address` whether a server listens there: such
+// a connection ends without a byte.
+UniqueFd AwaitSearch(const std::string& address) {
+  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  const std::string path = address.substr(std::strlen("unix:"));
+  std::strncpy(name.sun_path, path.c_str(), sizeof name.sun_path - 1);
+  ::unlink(path.c_str());
+  EXPECT_EQ(
+      ::bind(listener.get(), reinterpret_cast<sockaddr*>(&name), sizeof name),
+      0);
+  EXPECT_EQ(::listen(listener.get(), 64), 0);
+  char byte = 0;
+  ssize_t size = -1;
+  do {
+    const UniqueFd connection(::accept(listener.get(), nullptr, nullptr));
+    size = ::read(connection.get(), &byte, 1);
+  } while (size != 0);
+  return listener;
+}
+
+TEST_F(PortForwardTest, IsInterruptedWhileItLooksForAServerThatIsGone) {
+  // It would never give up by itself.
+  Forward forward(server_, "./bridge/cli/impatient_corral");
+  CorralProcess& corral = forward.corral();
+  server_.Stop();
+  const UniqueFd socket = forward.Connect();
+  const UniqueFd listener = AwaitSearch(server_.address());
+  corral.Signal(SIGINT);
   EXPECT_EQ(corral.Wait(), 0);
 }
 
