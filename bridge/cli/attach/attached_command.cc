@@ -227,9 +227,6 @@ absl::StatusOr<int> AttachTo(client::Connection& connection,
   if (!outcome.ended.ok() && outcome.detached) {
     return LeaveRunning(name, execution.command().has_terminal());
   }
-  if (!outcome.ended.ok() && !outcome.write_status.ok()) {
-    return outcome.write_status;
-  }
   return Report(outcome);
 }
 

@@ -115,8 +115,7 @@ bool ExecutionControl::Send(const std::string& name, int signal) {
     return ++late_signals_ < kLateSignalsToGiveUp;
   }
   // Other errors mean that no process is left.
-  return status.error_code() != grpc::StatusCode::UNAVAILABLE &&
-         status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
+  return status.error_code() != grpc::StatusCode::UNAVAILABLE;
 }
 
 }  // namespace bridge

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "bridge/cli/commands/subcommand.h"
@@ -27,7 +28,7 @@ absl::Status Send(client::Connection& connection,
 // Writes -9 and -KILL, as kill(1) takes them, as --signal=9 and --signal=KILL.
 void RewriteSignals(std::vector<std::string>& words) {
   for (std::string& word : words) {
-    if (word.size() > 1 && word[0] == '-' && ParseSignal(word.substr(1)).ok()) {
+    if (absl::StartsWith(word, "-") && ParseSignal(word.substr(1)).ok()) {
       word = absl::StrCat("--signal=", word.substr(1));
     }
   }
