@@ -1,5 +1,7 @@
 #include "bridge/cli/attach/detach_keys.h"
 
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace bridge {
@@ -40,8 +42,22 @@ TEST(DetachKeysTest, FindsNothingWithoutKeys) {
   EXPECT_FALSE(keys.found());
 }
 
+TEST(DetachKeysTest, TakesEveryControlKeyInEitherCase) {
+  const std::string keys_of[][2] = {{"ctrl-@", std::string(1, '\0')},
+                                    {"ctrl-a", "\x01"},
+                                    {"ctrl-Z", "\x1a"},
+                                    {"ctrl-[", "\x1b"},
+                                    {"ctrl-_", "\x1f"}};
+  for (const auto& [text, typed] : keys_of) {
+    DetachKeys keys = *DetachKeys::Parse(text);
+    EXPECT_EQ(keys.Filter(typed), "") << text;
+    EXPECT_TRUE(keys.found()) << text;
+  }
+}
+
 TEST(DetachKeysTest, RefusesTextThatIsNotAKey) {
-  for (const char* text : {"ctrl-", "ctrl-1", "alt-x", "ab", "a,,b", ","}) {
+  for (const char* text : {"ctrl-", "ctrl-1", "ctrl-?", "ctrl-`", "alt-x", "ab",
+                           "a,,b", ",", " ", "\x01", "\x7f"}) {
     EXPECT_FALSE(DetachKeys::Parse(text).ok()) << text;
   }
 }

@@ -58,7 +58,9 @@ class InputForwarderTest : public ::testing::Test {
     ::dup2(former_.get(), STDIN_FILENO);
   }
 
-  void Start(Target target, const std::string& program = "cmd") {
+  // The input of the command has taken `accepted` already.
+  void Start(Target target, const std::string& program = "cmd",
+             const std::string& accepted = "") {
     corral::v1::RunExecutionRequest run;
     run.set_parent("tenants/default");
     run.mutable_command()->add_argv(program);
@@ -74,8 +76,12 @@ class InputForwarderTest : public ::testing::Test {
     EXPECT_TRUE(stream->Read(&event));
     context.TryCancel();
     stream->Finish();
+    corral::v1::WriteInputRequest earlier;
+    earlier.set_data(accepted);
+    corral::v1::InputState state;
+    server_.FindExecution(kExecution)->WriteInput(earlier, &state);
     forwarder_ = std::make_unique<InputForwarder>(
-        *connection_, kExecution, target, 0,
+        *connection_, kExecution, target, accepted.size(),
         [this](const std::string& data) { return filter_(data); });
   }
 
@@ -164,6 +170,13 @@ TEST_F(InputForwarderTest, KeepsTheEndFromASharedTerminal) {
   pipe_.writer.Reset();
   forwarder_.reset();
   EXPECT_THAT(AwaitData(1), ElementsAre("x"));
+}
+
+TEST_F(InputForwarderTest, RepeatsAllThatIsRefusedBehindTheInputOfOthers) {
+  server_.RefuseInputs(1);
+  Start(Target::kSharedTerminal, "cmd", "begin");
+  Type("two");
+  EXPECT_THAT(AwaitData(3), ElementsAre("two", "", "two"));
 }
 
 TEST_F(InputForwarderTest, WritesWhatTheFilterPassesUntilTheFilterStopsIt) {

@@ -23,6 +23,7 @@ namespace bridge {
 namespace {
 
 using ::testing::_;
+using ::testing::StartsWith;
 using ::tests::IsOk;
 using ::tests::StatusIs;
 
@@ -141,6 +142,43 @@ TEST(OutputWriterTest, ACancellationEndsAWriteThatNobodyReads) {
     written = writing.get();
   }
   EXPECT_THAT(written, StatusIs(absl::StatusCode::kCancelled, _));
+}
+
+TEST(OutputWriterTest, NamesTheDescriptorThatCannotBeWritten) {
+  const sandbox::UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  absl::Status output_written;
+  absl::Status error_written;
+  {
+    const StandardPipe output(STDOUT_FILENO);
+    const StandardPipe error(STDERR_FILENO);
+    ::dup2(full.get(), STDOUT_FILENO);
+    ::dup2(full.get(), STDERR_FILENO);
+    OutputWriter writer;
+    output_written = writer.WriteOutput("x");
+    error_written = writer.Write(ChunkEvent(corral::v1::STDERR, "x"), {});
+  }
+  EXPECT_THAT(output_written,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       StartsWith("standard output: No space left")));
+  EXPECT_THAT(error_written,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       StartsWith("standard error: No space left")));
+}
+
+TEST(WriteAllTest, WaitsForRoomInAPipeThatDoesNotBlock) {
+  const tests::Pipe pipe;
+  ::fcntl(pipe.writer.get(), F_SETFL, O_NONBLOCK);
+  auto writing = std::async(std::launch::async, [&pipe] {
+    return WriteAll(pipe.writer.get(), std::string(kMuch, 'x'));
+  });
+  std::string bytes(4096, '\0');
+  size_t read = 0;
+  while (read < kMuch) {
+    const ssize_t size = ::read(pipe.reader.get(), bytes.data(), bytes.size());
+    ASSERT_GT(size, 0);
+    read += size;
+  }
+  EXPECT_THAT(writing.get(), IsOk());
 }
 
 TEST(OutputWriterTest, SaysThatNobodyReadsAnyMore) {

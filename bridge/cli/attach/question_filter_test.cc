@@ -33,6 +33,8 @@ TEST(QuestionFilter, RemovesEveryQuestion) {
                                      "\x1b[x",
                                      "\x1b[1;1;1;1;1;1*y",
                                      "\x1b[1$w",
+                                     "\x1b[1&w",
+                                     "\x1b[?1;1;0S",
                                      "\x1bZ",
                                      "\x1b]11;?\x07",
                                      "\x1b]10;?;?\x1b\\",
@@ -64,6 +66,18 @@ TEST(QuestionFilter, PassesOnEverythingElse) {
                                    "\x1b(0",
                                    "\x1bPq#0~\x1b\\",
                                    "\x1b[3\x18",
+                                   "\x1b[\x18",
+                                   "\x1b[6\x7fn",
+                                   "\x1b[2@c",
+                                   "\x1b[3~n",
+                                   "\x1b[?17;0;64c",
+                                   "\x1b[>1n",
+                                   "\x1b[1w",
+                                   "\x1b[1;2y",
+                                   "\x1b]1;?\x07",
+                                   "\x1b]?\x07",
+                                   "\x1b]11;\x18;?\x07",
+                                   "\x1b]11;\x1a;?\x07",
                                    "\x1b[2S",
                                    "\x1b]133;A\x07"}) {
     EXPECT_EQ(Filtered(output), absl::StrCat("a", output, "b")) << output + 1;
@@ -85,6 +99,14 @@ TEST(QuestionFilter, HoldsNothingBackForLong) {
       absl::StrCat("\x1b]0;", std::string(QuestionFilter::kMaxSequence, 'x'));
   EXPECT_EQ(filter.Filter(endless), endless);
   EXPECT_EQ(filter.Filter("y"), "y");
+}
+
+TEST(QuestionFilter, HoldsBackWhatIsAsLongAsASequenceMayBe) {
+  QuestionFilter filter;
+  std::string longest = "\x1b]0;";
+  longest.resize(QuestionFilter::kMaxSequence, 'x');
+  EXPECT_EQ(filter.Filter(longest), "");
+  EXPECT_EQ(filter.Filter("y"), longest + "y");
 }
 
 }  // namespace

@@ -1,15 +1,21 @@
 #include "bridge/cli/attach/signal_catcher.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/unique_fd.h"
 
 namespace bridge {
 namespace {
@@ -69,6 +75,38 @@ TEST_F(SignalCatcherTest, TakesTheEffectFromSignalsThatComeLate) {
   ::raise(SIGUSR1);
   EXPECT_EQ(errno, ENOTTY);
   EXPECT_THAT(Await(0), ElementsAre());
+}
+
+TEST_F(SignalCatcherTest, LeavesAPipeAloneThatTookThePlaceOfItsOwn) {
+  Catch({SIGUSR1});
+  catcher_.reset();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const sandbox::UniqueFd reader(ends[0]);
+  const sandbox::UniqueFd writer(ends[1]);
+  ::raise(SIGUSR1);
+  int size = -1;
+  ASSERT_EQ(::ioctl(reader.get(), FIONREAD, &size), 0);
+  EXPECT_EQ(size, 0);
+}
+
+TEST_F(SignalCatcherTest, DropsSignalsForWhichItHasNoRoomAndEndsThen) {
+  std::atomic<bool> blocked = true;
+  std::atomic<int> caught = 0;
+  catcher_ =
+      std::make_unique<SignalCatcher>(std::vector<int>{SIGUSR1}, [&](int) {
+        while (blocked) {
+          std::this_thread::yield();
+        }
+        ++caught;
+      });
+  for (int i = 0; i < 70'000; ++i) {
+    ::raise(SIGUSR1);
+  }
+  blocked = false;
+  catcher_.reset();
+  EXPECT_GE(caught, 4096);
+  EXPECT_LT(caught, 70'000);
 }
 
 TEST_F(SignalCatcherTest, DeliversWhatCameBeforeItsEnd) {

@@ -75,6 +75,18 @@ TEST_F(CommandTest, BeginsInTheCurrentDirectoryIfTheWorkspaceHasIt) {
   EXPECT_THAT(Refusal({"--cwd", "/a/../b"}), HasSubstr("--cwd"));
 }
 
+TEST_F(CommandTest, BeginsInTheCurrentDirectoryIfItsSandboxHasIt) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"create"},
+                                             {"create", "-w", "/tmp"},
+                                             {"exec", "-d", "s1", "cmd"},
+                                             {"exec", "-d", "s2", "cmd"}}) {
+    EXPECT_EQ(CorralProcess(server_.address(), arguments).Wait(), 0);
+  }
+  EXPECT_EQ(server_.starts().at(0).command().working_directory(), Here());
+  EXPECT_EQ(server_.starts().at(1).command().working_directory(), "");
+}
+
 TEST_F(CommandTest, PassesOnVariablesThatAreSet) {
   ::setenv("SET", "yes", 1);
   ::unsetenv("UNSET");

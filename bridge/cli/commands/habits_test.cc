@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
+#include "tests/network/loopback.h"
 
 namespace bridge {
 namespace {
@@ -170,7 +171,38 @@ TEST_F(HabitsTest, RunDetachedTakesANameForItsSandbox) {
   EXPECT_EQ(server_.creations().at(0).sandbox_id(), "mine");
 }
 
-TEST_F(HabitsTest, DetachedCommandsRefuseRmAndInteractive) {
+TEST_F(HabitsTest, ExecDetachedTakesAName) {
+  Output({"create", "--no-workspace"});
+  EXPECT_EQ(Output({"exec", "-d", "--name", "mine", "s1", "cmd"}), "s1/mine\n");
+}
+
+TEST_F(HabitsTest, RunAndExecSayWhereAPublishedPortIs) {
+  Output({"create", "--no-workspace"});
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{
+           {"run", "-p", "8080:0", "cmd"},
+           {"exec", "-p", "8080:0", "s1", "cmd"}}) {
+    CorralProcess corral(server_.address(), arguments);
+    corral.ReadUntil("three\n");
+    corral.Signal(SIGTERM);
+    EXPECT_THAT(corral.ReadError(),
+                HasSubstr("corral: port 8080 of the sandbox is at 127.0.0.1:"));
+    EXPECT_EQ(corral.Wait(), 128 + SIGTERM);
+  }
+}
+
+TEST_F(HabitsTest, RunAndExecStartNothingIfAPublishedPortIsInUse) {
+  const tests::LoopbackListener taken = tests::ListenOnLoopback();
+  const std::string port = absl::StrCat("8080:", taken.port);
+  Output({"create", "--no-workspace"});
+  Output({"run", "-p", port, "cmd"}, 125);
+  EXPECT_THAT(error_, HasSubstr("choose another port"));
+  Output({"exec", "-p", port, "s1", "cmd"}, 125);
+  EXPECT_THAT(error_, HasSubstr("choose another port"));
+  EXPECT_THAT(server_.runs(), IsEmpty());
+}
+
+TEST_F(HabitsTest, DetachedCommandsRefuseRmInteractiveAndPublish) {
   for (const char* command : {"run", "exec"}) {
     const std::vector<std::string> rest =
         std::string(command) == "exec" ? std::vector<std::string>{"s1", "cmd"}
@@ -178,7 +210,7 @@ TEST_F(HabitsTest, DetachedCommandsRefuseRmAndInteractive) {
     if (std::string(command) == "exec") {
       Output({"create", "--no-workspace"});
     }
-    for (const char* option : {"--rm", "-i"}) {
+    for (const char* option : {"--rm", "-i", "--publish=8080:0"}) {
       std::vector<std::string> arguments = {command, "-d", option};
       arguments.insert(arguments.end(), rest.begin(), rest.end());
       Output(arguments, 2);

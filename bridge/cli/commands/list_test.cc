@@ -71,6 +71,19 @@ TEST_F(ListTest, PsSaysWhatEachSandboxSees) {
   EXPECT_THAT(table, HasSubstr("-    [its disk does not answer]\n"));
 }
 
+TEST_F(ListTest, PsCutsLinesAtTheEdgeOfATerminal) {
+  Output({"create", "--no-workspace", "--name", "a"});
+  const std::string argument(200, 'x');
+  Output({"exec", "-d", "a", "cmd", argument});
+  EXPECT_THAT(Output({"ps"}), HasSubstr(argument));
+  CorralProcess ps(server_.address(), {"ps"}, CorralProcess::Io::kTerminal);
+  ps.ReadUntil("\r\na/e1");
+  const std::string rest = ps.ReadUntil("\r\n");
+  EXPECT_EQ(std::string("a/e1").size() + rest.size(),
+            100 + std::string("\r\n").size());
+  EXPECT_EQ(ps.Wait(), 0);
+}
+
 TEST_F(ListTest, PsReadsAllPages) {
   server_.SetPageSize(1);
   MakeSandbox("a");

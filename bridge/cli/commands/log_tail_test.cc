@@ -111,6 +111,18 @@ TEST_F(FindTailTest, BeginsAboveAGap) {
   EXPECT_EQ(Find(3), 6);
 }
 
+TEST_F(FindTailTest, BeginsAtTheOldestByteAboveAGap) {
+  Start("aa\nbb\ncc\n");
+  state_.set_gap_begin_offset(1);
+  state_.set_gap_end_offset(2);
+  state_.set_begin_offset(3);
+  EXPECT_EQ(Find(9), 3);
+  // An offset where no byte is missing is no gap.
+  state_.set_gap_begin_offset(6);
+  state_.set_gap_end_offset(6);
+  EXPECT_EQ(Find(9), 3);
+}
+
 TEST_F(FindTailTest, BeginsWithTheOldestByteIfSomeHaveExpiredMeanwhile) {
   Start("aa\nbb\ncc\n");
   server_.FindExecution(name_)->Acknowledge(corral::v1::STDOUT, 4);

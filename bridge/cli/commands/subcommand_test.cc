@@ -69,6 +69,13 @@ TEST_F(SubcommandTest, CreateMakesOneSandboxIfTheAnswerIsLost) {
   EXPECT_EQ(Output({"create", "--no-workspace"}), "s3\n");
 }
 
+TEST_F(SubcommandTest, DetachedCommandsStartOnceIfTheAnswerIsLost) {
+  server_.LoseAnswers(1);
+  EXPECT_EQ(Output({"exec", "-d", "s1", "cmd"}), "s1/e2\n");
+  server_.LoseAnswers(1);
+  EXPECT_EQ(Output({"run", "-d", "cmd"}), "s2/e1\n");
+}
+
 TEST_F(SubcommandTest, ExecRunsInASandboxThatExistsAndDeletesTheExecution) {
   EXPECT_EQ(server_.starts().at(0).parent(), "tenants/default/sandboxes/s1");
   CorralProcess corral(server_.address(), {"exec", "s1", "--", "x"});
@@ -353,6 +360,14 @@ TEST_F(SubcommandTest, EachCommandHasHelp) {
   EXPECT_THAT(Output({"run", "--help"}), HasSubstr("--publish"));
   EXPECT_THAT(Output({"exec", "--help"}), HasSubstr("--publish"));
   EXPECT_EQ(Output({"help"}), Output({"--help"}));
+}
+
+TEST_F(SubcommandTest, SaysThatNoCommandIsGiven) {
+  Output({}, 2);
+  EXPECT_EQ(error_, "corral: no command is given; see corral --help\n");
+  Output({"run", ""}, 2);
+  EXPECT_EQ(error_, "corral: no command is given\n");
+  EXPECT_THAT(Output({"--version"}), StartsWith("corral "));
 }
 
 }  // namespace
