@@ -45,6 +45,18 @@ std::string SignalState() {
   return masks;
 }
 
+// The files that are standard input and standard output.
+std::string StandardFiles() {
+  std::string files;
+  for (const char* link : {"/proc/self/fd/0", "/proc/self/fd/1"}) {
+    char file[4096];
+    const ssize_t size = ::readlink(link, file, sizeof file);
+    files += (files.empty() ? "" : ",") +
+             std::string(file, size < 0 ? 0 : static_cast<size_t>(size));
+  }
+  return files;
+}
+
 void Append(const std::string& path, const std::string& text) {
   FILE* file = std::fopen(path.c_str(), "a");
   std::fputs(text.c_str(), file);
@@ -65,8 +77,9 @@ int main(int argc, char** argv) {
              (argc > 6 ? std::string(" ") + argv[5] + " " + argv[6] : "") +
              " leader=" + std::to_string(::getsid(0) == ::getpid()) +
              " fds=" + std::to_string(CountDescriptors()) +
-             " cwd=" + ::getcwd(directory, sizeof directory) + " signals=" +
-             SignalState() + " session=" + std::to_string(::getsid(0)) + "\n");
+             " cwd=" + ::getcwd(directory, sizeof directory) +
+             " signals=" + SignalState() + " files=" + StandardFiles() +
+             " session=" + std::to_string(::getsid(0)) + "\n");
   if (::access((path + ".fail").c_str(), F_OK) == 0) {
     std::stringstream text;
     text << std::ifstream(path + ".fail").rdbuf();

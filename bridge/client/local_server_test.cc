@@ -108,6 +108,10 @@ mode_t ModeOf(const std::string& path) {
 
 TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
   const int extra = ::dup(STDERR_FILENO);  // inheritable on purpose
+  const int former = ::dup(STDIN_FILENO);
+  int input[2];
+  ASSERT_EQ(::pipe(input), 0);
+  ::dup2(input[0], STDIN_FILENO);
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR1);
@@ -121,12 +125,17 @@ TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
     ::signal(ignored, SIG_DFL);
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  ::close(extra);
+  ::dup2(former, STDIN_FILENO);
+  for (const int fd : {extra, former, input[0], input[1]}) {
+    ::close(fd);
+  }
   EXPECT_TRUE(*IsListening(socket_));
   const std::string start = Content(socket_ + ".starts");
-  EXPECT_THAT(start, StartsWith("--idle-exit-seconds 600 leader=0 fds=3 cwd=/ "
-                                "signals=0,0 "
-                                "session="));
+  EXPECT_THAT(start,
+              StartsWith(absl::StrCat(
+                  "--idle-exit-seconds 600 leader=0 fds=3 cwd=/ signals=0,0 "
+                  "files=/dev/null,",
+                  directory_, "/corral/corrald.log session=")));
   // The terminal of this session would take the daemon with it.
   EXPECT_THAT(start,
               Not(EndsWith(absl::StrCat("session=", ::getsid(0), "\n"))));

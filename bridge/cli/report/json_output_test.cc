@@ -7,6 +7,7 @@
 #include "corral/v1/execution_service.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "gtest/gtest.h"
 
 namespace bridge {
@@ -81,6 +82,24 @@ TEST(ToJsonTest, WritesNumbersTextsAndMessagesThatAreRepeated) {
                     HasSubstr(R"("egress_services":["model"])"),
                     HasSubstr(R"("egress_rules":[{"host":"a.example",)"
                               R"("ports":[80,443],"protocol":"TCP"}])")));
+}
+
+TEST(ToJsonTest, WritesEachKindOfNumber) {
+  google::protobuf::Int64Value int64;
+  int64.set_value(-5);
+  EXPECT_EQ(ToJson(int64), R"({"value":"-5"})");
+  google::protobuf::UInt32Value uint32;
+  uint32.set_value(~uint32_t{0});
+  EXPECT_EQ(ToJson(uint32), R"({"value":4294967295})");
+  google::protobuf::Int32Value int32;
+  int32.set_value(-5);
+  EXPECT_EQ(ToJson(int32), R"({"value":-5})");
+  google::protobuf::DoubleValue real;
+  real.set_value(0.5);
+  EXPECT_EQ(ToJson(real), R"({"value":0.5})");
+  google::protobuf::FloatValue small;
+  small.set_value(0.25);
+  EXPECT_EQ(ToJson(small), R"({"value":0.25})");
 }
 
 TEST(ToJsonTest, WritesAListAsOneArray) {
