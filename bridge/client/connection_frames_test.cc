@@ -35,6 +35,7 @@ enum FrameType : uint8_t {
   kRstStream = 3,
   kSettings = 4,
   kPing = 6,
+  kGoaway = 7,
 };
 constexpr uint8_t kAck = 1;
 
@@ -50,7 +51,10 @@ Frame Refusal(const std::string& stream) {
   return {kRstStream, 0, stream, {0, 0, 0, 7}};
 }
 
-// One connection is served, by one thread.
+// Ends a connection on which the server has seen no stream.
+Frame Goodbye() { return {kGoaway, 0, Frame().stream, std::string(8, '\0')}; }
+
+// One connection at a time is served, by one thread.
 class FrameServer {
  public:
   FrameServer() {
@@ -72,12 +76,15 @@ class FrameServer {
   std::string address() const { return "unix:" + path(); }
 
   // Waits for a connection that is used, and greets its client. A client first
-  // connects only to see whether somebody listens.
-  void Accept() {
+  // connects only to see whether somebody listens. Returns false after Close().
+  bool Accept() {
     do {
       connection_.Reset(::accept(listener_.get(), nullptr, nullptr));
-    } while (!Receive(kPrefaceBytes).has_value());
-    Send({kSettings});
+    } while (connection_.valid() && !Receive(kPrefaceBytes).has_value());
+    if (connection_.valid()) {
+      Send({kSettings});
+    }
+    return connection_.valid();
   }
 
   // The next frame; nothing at the end of the connection.
@@ -105,8 +112,8 @@ class FrameServer {
     ::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
-  // Ends the connection. May be called by another thread.
-  void Close() { ::shutdown(connection_.get(), SHUT_RDWR); }
+  // Accepts nothing any more. May be called by another thread.
+  void Close() { ::shutdown(listener_.get(), SHUT_RDWR); }
 
  private:
   std::string path() const { return directory_ + "/socket"; }
@@ -142,17 +149,19 @@ TEST(ConnectionFramesTest, ACallIsMadeOnceAlsoIfTheServerHasNotSeenIt) {
   FrameServer server;
   int calls = 0;
   std::thread thread([&] {
-    server.Accept();
-    while (const std::optional<Frame> frame = server.Next()) {
-      if (frame->type == kHeaders) {
-        ++calls;
-        server.Send(Refusal(frame->stream));
+    while (server.Accept()) {
+      std::optional<Frame> frame = server.Next();
+      while (frame.has_value() && frame->type != kHeaders) {
+        frame = server.Next();
       }
+      calls += frame.has_value() ? 1 : 0;
+      server.Send(Goodbye());
     }
   });
-  const auto connection = Connect(server);
+  auto connection = Connect(server);
   EXPECT_EQ(GetSandbox(*connection).error_code(),
             grpc::StatusCode::UNAVAILABLE);
+  connection.reset();
   server.Close();
   thread.join();
   EXPECT_EQ(calls, 1);
