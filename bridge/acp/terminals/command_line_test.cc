@@ -22,8 +22,8 @@ TEST(ToArgvTest, RunsALineInAShell) {
 }
 
 TEST(ToArgvTest, ExecutesASinglePlainWord) {
-  for (const char* word :
-       {"make", "/usr/bin/g++-12", "./configure", "a_b.c", "na\xC3\xAFve"}) {
+  for (const char* word : {"make", "/usr/bin/g++-12", "./configure", "a_b.c",
+                           "na\xC3\xAFve", "host:a@1,2"}) {
     EXPECT_THAT(ToArgv(word, {}), ElementsAre(word));
   }
 }
@@ -31,6 +31,16 @@ TEST(ToArgvTest, ExecutesASinglePlainWord) {
 TEST(ToArgvTest, RunsALineForTheShellOfWindows) {
   EXPECT_THAT(ToArgv("C:\\Windows\\cmd.exe", {"/d", "/s", "/c", "ls x"}),
               ElementsAre("/bin/sh", "-c", "ls x"));
+  for (const char* shell : {"cmd", "CMD.EXE", "c:/windows/cmd.exe"}) {
+    EXPECT_THAT(ToArgv(shell, {"/c", "ls"}),
+                ElementsAre("/bin/sh", "-c", "ls"));
+  }
+}
+
+TEST(ToArgvTest, RunsNoLineForAnotherProgramOrWithoutOne) {
+  EXPECT_THAT(ToArgv("/x/mycmd.exe", {"/c", "ls"}),
+              ElementsAre("/x/mycmd.exe", "/c", "ls"));
+  EXPECT_THAT(ToArgv("cmd.exe", {}), ElementsAre("cmd.exe"));
 }
 
 }  // namespace

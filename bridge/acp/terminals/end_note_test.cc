@@ -54,12 +54,14 @@ TEST(EndNoteTest, IsEmptyForACommandThatCorralDidNotEnd) {
 }
 
 TEST(EndNoteTest, SaysThatMemoryCostADescendant) {
-  corral::v1::Execution execution = Ended(ExitStatus::NORMAL);
-  execution.mutable_usage()->set_oom_kills(2);
-  EXPECT_EQ(MakeEndNote(execution).line,
-            "corral: 2 of its processes were killed: the sandbox reached its "
-            "memory limit\n");
-  EXPECT_EQ(MakeEndNote(execution).cause, "OUT_OF_MEMORY");
+  for (const auto cause : {ExitStatus::NORMAL, ExitStatus::CLIENT_SIGNAL}) {
+    corral::v1::Execution execution = Ended(cause);
+    execution.mutable_usage()->set_oom_kills(1);
+    EXPECT_EQ(MakeEndNote(execution).line,
+              "corral: 1 of its processes were killed: the sandbox reached its "
+              "memory limit\n");
+    EXPECT_EQ(MakeEndNote(execution).cause, "OUT_OF_MEMORY");
+  }
 }
 
 }  // namespace

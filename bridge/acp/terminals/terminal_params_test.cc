@@ -62,7 +62,8 @@ TEST(ParseCreateTerminalTest, SkipsVariablesWithoutNameOrValue) {
 
 TEST(ParseCreateTerminalTest, ClampsTheLimit) {
   for (const char* limit :
-       {"4194305", "9223372036854775808", "18446744073709551615", "1e30"}) {
+       {"4194304", "4194304.0", "4194305", "9223372036854775808",
+        "18446744073709551615", "1e30"}) {
     EXPECT_EQ(Create(absl::StrCat(R"(,"outputByteLimit":)", limit))
                   ->output_byte_limit,
               kMaxOutputByteLimit);
@@ -97,6 +98,19 @@ TEST(ParseCreateTerminalTest, NamesTheWrongField) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr(example.message)));
   }
+}
+
+TEST(ParseCreateTerminalTest, QuotesTheBeginOfALongValue) {
+  const auto message = [](size_t size) {
+    // The quotation marks count.
+    const auto params =
+        Create(absl::StrCat(R"(,"args":")", std::string(size - 2, 'x'), "\""));
+    return static_cast<std::string>(params.status().message());
+  };
+  EXPECT_EQ(message(100), absl::StrCat("args is \"", std::string(98, 'x'),
+                                       "\", must be a list of strings"));
+  EXPECT_EQ(message(101), absl::StrCat("args is \"", std::string(99, 'x'),
+                                       "..., must be a list of strings"));
 }
 
 TEST(ParseTerminalReferenceTest, RequiresBothIds) {

@@ -67,9 +67,4 @@ bool IsHeld(TerminalPhase phase) {
   return phase == TerminalPhase::kRunning || phase == TerminalPhase::kEnded;
 }
 
-bool IsFinal(TerminalPhase phase) {
-  return phase == TerminalPhase::kDeleting ||
-         phase == TerminalPhase::kForgotten;
-}
-
 }  // namespace bridge

@@ -34,9 +34,6 @@ TerminalPhase NextPhase(TerminalPhase phase, TerminalEvent event);
 // Returns true if the agent may refer to the terminal.
 bool IsHeld(TerminalPhase phase);
 
-// Returns true if nothing remains to be done for the terminal but deleting.
-bool IsFinal(TerminalPhase phase);
-
 }  // namespace bridge
 
 #endif  // BRIDGE_ACP_TERMINALS_TERMINAL_PHASE_H_

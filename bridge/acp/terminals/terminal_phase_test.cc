@@ -42,14 +42,5 @@ TEST(TerminalPhaseTest, IsHeldUntilTheAgentOrTheSessionLetsGo) {
   EXPECT_FALSE(IsHeld(Phase::kForgotten));
 }
 
-TEST(TerminalPhaseTest, IsFinalOnceNothingIsPending) {
-  EXPECT_FALSE(IsFinal(Phase::kRunning));
-  EXPECT_FALSE(IsFinal(Phase::kEnded));
-  EXPECT_FALSE(IsFinal(Phase::kReleasing));
-  EXPECT_FALSE(IsFinal(Phase::kClosing));
-  EXPECT_TRUE(IsFinal(Phase::kDeleting));
-  EXPECT_TRUE(IsFinal(Phase::kForgotten));
-}
-
 }  // namespace
 }  // namespace bridge

@@ -50,6 +50,26 @@ TEST(TerminalTest, IsTruncatedByAGap) {
   EXPECT_TRUE(terminal.truncated());
 }
 
+TEST(TerminalTest, BeginsItsOwnLineAfterTheLastOneOfTheCommand) {
+  const struct {
+    const char* output;
+    const char* text;  // what is new
+    const char* all;
+  } cases[] = {
+      {"", "note\n", "note\n"},
+      {"a\n", "note\n", "a\nnote\n"},
+      {"a", "\nnote\n", "a\nnote\n"},
+      // A character is cut.
+      {"a\n\xE2", "\xEF\xBF\xBD\nnote\n", "a\n\xEF\xBF\xBD\nnote\n"},
+  };
+  for (const auto& example : cases) {
+    Terminal terminal(100);
+    terminal.Append(0, example.output);
+    EXPECT_EQ(terminal.AppendLine("note\n"), example.text);
+    EXPECT_EQ(terminal.output(), example.all);
+  }
+}
+
 TEST(TerminalTest, ReturnsEveryWaitOnce) {
   Terminal terminal(100);
   terminal.AddWait("1");

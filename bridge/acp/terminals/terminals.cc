@@ -140,8 +140,7 @@ void Terminals::Follow(const std::shared_ptr<Entry>& entry) {
 
 void Terminals::FollowLater(const std::shared_ptr<Entry>& entry) {
   loop_->After(kFollowInterval, [this, weak = std::weak_ptr<Entry>(entry)] {
-    const std::shared_ptr<Entry> entry = weak.lock();
-    if (entry != nullptr && !IsFinal(entry->phase)) {
+    if (const std::shared_ptr<Entry> entry = weak.lock(); entry != nullptr) {
       Follow(entry);
     }
   });
@@ -356,7 +355,7 @@ void Terminals::ReleaseWhenIdle(const std::shared_ptr<Entry>& entry,
                                 absl::Duration rest) {
   loop_->After(rest, [this, weak = std::weak_ptr<Entry>(entry)] {
     const std::shared_ptr<Entry> entry = weak.lock();
-    if (entry == nullptr || entry->phase != TerminalPhase::kEnded) {
+    if (entry == nullptr) {
       return;
     }
     const absl::Duration rest = idle_limit_ - (absl::Now() - entry->last_use);
