@@ -59,5 +59,18 @@ TEST_F(OwnRequestsTest, SwallowsTheResponseToACancelledRequest) {
   EXPECT_THAT(results_, SizeIs(0));
 }
 
+TEST_F(OwnRequestsTest, CancelsNothingTwiceOrAfterTheResponse) {
+  const std::string cancelled = Ask();
+  const std::string answered = Ask();
+  requests_.Cancel(cancelled);
+  EXPECT_TRUE(Answer(answered));
+  sent_.clear();
+  requests_.Cancel(cancelled);
+  requests_.Cancel(answered);
+  EXPECT_THAT(sent_, SizeIs(0));
+  EXPECT_TRUE(Answer(answered));
+  EXPECT_THAT(results_, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace bridge
