@@ -342,7 +342,7 @@ void Display::FlushSoon(const Shown& terminal) {
 }
 
 void Display::Flush(ShownTerminal& terminal) {
-  if (terminal.call_id.empty() || !terminal.changed) {
+  if (!terminal.changed) {
     return;
   }
   switch (terminal.route) {
@@ -365,8 +365,7 @@ void Display::Flush(ShownTerminal& terminal) {
 }
 
 void Display::SendEnd(ShownTerminal& terminal) {
-  if (terminal.call_id.empty() ||
-      terminal.end == ShownTerminal::End::kReported) {
+  if (terminal.end == ShownTerminal::End::kReported) {
     return;
   }
   terminal.end = ShownTerminal::End::kReported;

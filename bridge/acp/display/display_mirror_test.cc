@@ -49,6 +49,10 @@ TEST_F(DisplayTest, RunsAMirrorInAClientWithTerminals) {
   const Json release = NextRequest();
   EXPECT_EQ(release["method"], "terminal/release");
   EXPECT_EQ(release["params"]["terminalId"], "M");
+  // It is released once.
+  display_.OnTurnEnd("s");
+  display_.CloseSession("s");
+  EXPECT_THAT(sent_, IsEmpty());
   EXPECT_THAT(stopped_, IsEmpty());
 }
 
@@ -149,6 +153,85 @@ TEST_F(DisplayTest, ReleasesAMirrorThatOpensAfterItsSessionWasClosed) {
   EXPECT_THAT(sent_, IsEmpty());
 }
 
+TEST_F(DisplayTest, ReleasesNothingIfAMirrorIsRefusedAfterItsSession) {
+  display_.OnInitialize(kTerminals);
+  Open();
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  NextUpdate();
+  const Json creation = NextRequest();
+  display_.CloseSession("s");
+  Answer(creation, nullptr);
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(DisplayTest, ReleasesTheMirrorOfATerminalThatItForgets) {
+  display_.OnInitialize(kTerminals);
+  OpenMirrored();
+  display_.OnReleased("T");
+  for (int i = 1; i < 1000; ++i) {
+    Open(absl::StrCat("U", i));
+  }
+  EXPECT_THAT(sent_, IsEmpty());
+  Open("U1000");
+  const Json release = NextRequest();
+  EXPECT_EQ(release["method"], "terminal/release");
+  EXPECT_EQ(release["params"]["terminalId"], "M");
+}
+
+TEST_F(DisplayTest, MirrorsATerminalThatTheAgentDoesNotEmbed) {
+  display_.OnInitialize(kTerminals);
+  Update("tool_call", R"(,"kind":"execute","status":"in_progress")");
+  sent_.clear();
+  Open();
+  RunUntil([this] { return !sent_.empty(); });
+  const Json update = NextUpdate();
+  EXPECT_EQ(update["toolCallId"], "c");
+  EXPECT_EQ(update["content"][0]["type"], "content");
+  EXPECT_EQ(NextRequest()["method"], "terminal/create");
+}
+
+TEST_F(DisplayTest, ShowsNoMirrorThatTheAgentHasReplacedMeanwhile) {
+  display_.OnInitialize(kTerminals);
+  Open();
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  NextUpdate();
+  const Json creation = NextRequest();
+  Update("tool_call_update", R"(,"content":[])");
+  NextUpdate();
+  Answer(creation, {{"terminalId", "M"}});
+  EXPECT_EQ(NextRequest()["method"], "terminal/wait_for_exit");
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(DisplayTest, AsksForNoSecondMirrorAfterARefusal) {
+  display_.OnInitialize(kTerminals);
+  Open();
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  NextUpdate();
+  Answer(NextRequest(), nullptr);
+  NextUpdate();
+  Update("tool_call_update", absl::StrCat(",", kEmbed));
+  EXPECT_EQ(NextUpdate()["content"][0]["type"], "content");
+  // It is shown as in a client without terminals.
+  display_.OnEnded("T", {0, std::nullopt});
+  EXPECT_THAT(sent_, IsEmpty());
+  bool deleted = false;
+  display_.BeforeDeletion("T", [&deleted] { deleted = true; });
+  EXPECT_TRUE(deleted);
+}
+
+TEST_F(DisplayTest, LetsAnExecutionBeDeletedOnce) {
+  display_.OnInitialize(kTerminals);
+  OpenMirrored();
+  display_.OnEnded("T", {0, std::nullopt});
+  Answer(wait_, {{"exitCode", 0}, {"signal", nullptr}});
+  int deletions = 0;
+  display_.BeforeDeletion("T", [&deletions] { ++deletions; });
+  EXPECT_EQ(deletions, 1);
+  display_.CloseSession("s");
+  EXPECT_EQ(deletions, 1);
+}
+
 TEST_F(DisplayTest, LetsAnExecutionBeDeletedWhenItsMirrorIsRefused) {
   display_.OnInitialize(kTerminals);
   Open();
@@ -178,7 +261,7 @@ TEST_F(DisplayTest, ShowsTextWhenAMirrorFails) {
       Answer(creation, {{"terminalId", "M"}});
       const Json wait = NextRequest();
       NextUpdate();
-      Answer(wait, {{"exitCode", 125}});
+      Answer(wait, {{"exitCode", 125}, {"signal", nullptr}});
       EXPECT_EQ(NextRequest()["method"], "terminal/release");
     }
     EXPECT_EQ(NextUpdate()["content"][0]["type"], "content");

@@ -21,6 +21,13 @@ TEST(DisplayRouteTest, TakesTheBestThatTheClientAnnounced) {
             DisplayRoute::kText);
 }
 
+TEST(DisplayRouteTest, TakesTheRouteThatIsChosen) {
+  const ClientFeatures both =
+      Parse(R"({"terminal":true,"_meta":{"terminal_output":true}})");
+  EXPECT_EQ(ChooseRoute(DisplayChoice::kMeta, both), DisplayRoute::kMeta);
+  EXPECT_EQ(ChooseRoute(DisplayChoice::kMirror, both), DisplayRoute::kMirror);
+}
+
 TEST(DisplayRouteTest, TakesNoRouteThatTheClientDoesNotKnow) {
   EXPECT_EQ(ChooseRoute(DisplayChoice::kMeta, Parse(R"({"terminal":true})")),
             DisplayRoute::kText);

@@ -95,6 +95,9 @@ TEST_F(DisplayTest, KeepsMostOutputBackFromAClientThatDoesNotRead) {
   const std::string data = NextUpdate()["_meta"]["terminal_output"]["data"];
   EXPECT_THAT(data, ::testing::StartsWith("[earlier output is not shown]\na"));
   EXPECT_THAT(data, ::testing::EndsWith("alast"));
+  display_.OnOutput("T", "next");
+  RunUntil([this] { return !sent_.empty(); });
+  EXPECT_EQ(NextUpdate()["_meta"]["terminal_output"]["data"], "next");
 }
 
 TEST_F(DisplayTest, ShowsTextInAnyClient) {
@@ -129,6 +132,50 @@ TEST_F(DisplayTest, StopsWhenTheAgentReplacesTheTerminal) {
   display_.OnOutput("T", "more");
   display_.OnEnded("T", {0, std::nullopt});
   EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(DisplayTest, GoesOnWithATerminalWhileTheAgentDoesNotReplaceIt) {
+  display_.OnInitialize("{}");
+  Open();
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  Update("tool_call_update", R"(,"status":"in_progress")");
+  Update("tool_call_update", R"(,"content":null)");
+  // Neither another tool call nor one of another session.
+  Update("tool_call", R"(,"content":[])", "d");
+  EXPECT_FALSE(display_.OnUpdate(
+      "", R"({"sessionId":"other","update":{"sessionUpdate":"tool_call",)"
+          R"("toolCallId":"c","content":[]}})"));
+  sent_.clear();
+  display_.OnOutput("T", "out");
+  EXPECT_EQ(NextUpdate()["content"][0]["content"]["text"],
+            "```console\nout\n```");
+}
+
+TEST_F(DisplayTest, GoesOnToFillATerminalThatTheClientHas) {
+  display_.OnInitialize(kZed);
+  Open();
+  Update("tool_call", absl::StrCat(",", kEmbed));
+  Update("tool_call_update", R"(,"content":[])");
+  sent_.clear();
+  display_.OnOutput("T", "out");
+  const Json update = NextUpdate();
+  EXPECT_EQ(update["toolCallId"], "c");
+  EXPECT_EQ(update["_meta"]["terminal_output"]["data"], "out");
+}
+
+TEST_F(DisplayTest, LeavesATerminalWhereTheAgentHasEmbeddedIt) {
+  display_.OnInitialize("{}");
+  Update("tool_call", R"(,"kind":"execute","status":"in_progress")");
+  Open();
+  Update("tool_call", absl::StrCat(R"(,"kind":"read",)", kEmbed), "d");
+  sent_.clear();
+  // Runs after the timer of the terminal.
+  bool later = false;
+  loop_.After(absl::Milliseconds(250), [&later] { later = true; });
+  RunUntil([&later] { return later; });
+  EXPECT_THAT(sent_, IsEmpty());
+  display_.OnOutput("T", "out");
+  EXPECT_EQ(NextUpdate()["toolCallId"], "d");
 }
 
 TEST_F(DisplayTest, ReplacesATerminalOfAnEarlierRun) {
@@ -200,6 +247,20 @@ TEST_F(DisplayTest, PassesOnWhatHasNoTerminals) {
         R"({"update":{"sessionUpdate":"tool_call"}})", "[]", ""}) {
     EXPECT_FALSE(display_.OnUpdate("", params)) << params;
   }
+}
+
+TEST_F(DisplayTest, LooksForTerminalsInToolCallsThatHaveAnIdOnly) {
+  display_.OnInitialize("{}");
+  Open();
+  for (const char* begin :
+       {R"({"sessionId":"s","update":{"sessionUpdate":"plan",)"
+        R"("toolCallId":"c",)",
+        R"({"sessionId":"s","update":{"sessionUpdate":"tool_call",)",
+        R"({"update":{"sessionUpdate":"tool_call","toolCallId":"c",)"}) {
+    EXPECT_FALSE(display_.OnUpdate("", absl::StrCat(begin, kEmbed, "}}")))
+        << begin;
+  }
+  EXPECT_THAT(sent_, IsEmpty());
 }
 
 TEST_F(DisplayTest, LearnsAboutToolCallsFromPermissionRequests) {
@@ -297,6 +358,10 @@ TEST_F(DisplayTest, ForgetsReleasedTerminalsAboveAThousand) {
   EXPECT_EQ(embed(7), "[the output of terminal T1007 is not kept]");
   EXPECT_EQ(embed(0), "```console\n```");
   EXPECT_EQ(embed(1000), "```console\n```");
+  // All others are held.
+  Open(name(1001));
+  EXPECT_EQ(embed(0), "```console\n```");
+  EXPECT_EQ(embed(1001), "```console\n```");
 }
 
 TEST_F(DisplayTest, LetsAnExecutionBeDeletedAtOnce) {

@@ -43,6 +43,9 @@ TEST(TerminalContentTest, LetsNoOutputEndItsBlock) {
   EXPECT_THAT(ConsoleItem("a"), HasSubstr(R"("```console\na\n```")"));
   EXPECT_THAT(ConsoleItem("````\n"),
               HasSubstr(R"("`````console\n````\n`````")"));
+  EXPECT_THAT(ConsoleItem("```"), HasSubstr(R"("````console\n```\n````")"));
+  // Not all of them together.
+  EXPECT_THAT(ConsoleItem("``a``"), HasSubstr(R"("```console\n``a``\n```")"));
 }
 
 }  // namespace

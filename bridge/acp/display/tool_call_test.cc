@@ -22,6 +22,18 @@ TEST(ToolCallTest, MergesWhatItsMessagesSay) {
             R"("content":[7],"_meta":{"a":2,"x":1}})");
 }
 
+TEST(ToolCallTest, AnnouncesItselfWithTheContentThatIsGiven) {
+  for (const char* meta : {"", "{}", "[1]", "7"}) {
+    ToolCall call;
+    call.Set("toolCallId", "\"c\"");
+    call.Set("content", "[1]");
+    call.Set("_meta", meta);
+    EXPECT_EQ(call.Announcement("[7]", R"("a":2)"),
+              R"({"sessionUpdate":"tool_call","toolCallId":"c",)"
+              R"("content":[7],"_meta":{"a":2}})");
+  }
+}
+
 TEST(ToolCallTest, KnowsWhetherItRunsCommands) {
   ToolCall call;
   EXPECT_FALSE(call.IsRunningCommand());
@@ -32,6 +44,7 @@ TEST(ToolCallTest, KnowsWhetherItRunsCommands) {
   call.Set("status", "\"completed\"");
   EXPECT_FALSE(call.IsRunningCommand());
   call.Set("status", "\"pending\"");
+  EXPECT_TRUE(call.IsRunningCommand());
   call.Set("kind", "\"read\"");
   EXPECT_FALSE(call.IsRunningCommand());
 }
