@@ -15,9 +15,9 @@
 namespace bridge {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class GateTest : public ::testing::Test {
  protected:
@@ -83,10 +83,18 @@ TEST_F(GateTest, ShowsTheUserTheRealCommand) {
   EXPECT_EQ(
       params["toolCall"]["rawInput"],
       (Json{{"command", {"curl", "x"}}, {"cwd", "/w"}, {"reason", "net"}}));
-  EXPECT_THAT(params["options"], SizeIs(4));
+  EXPECT_EQ(params["toolCall"]["status"], "pending");
+  std::vector<std::string> options;
+  for (const Json& option : params["options"]) {
+    EXPECT_EQ(option["kind"], option["optionId"]);
+    options.push_back(option["optionId"].get<std::string>());
+  }
+  EXPECT_THAT(options, ElementsAre("allow_once", "allow_always", "reject_once",
+                                   "reject_always"));
   Select("allow_once");
   EXPECT_TRUE(last_->allowed);
   const Json card = Sent();
+  EXPECT_EQ(card["params"]["sessionId"], "s");
   EXPECT_EQ(card["params"]["update"]["toolCallId"],
             params["toolCall"]["toolCallId"]);
   EXPECT_EQ(card["params"]["update"]["status"], "completed");
@@ -140,6 +148,40 @@ TEST_F(GateTest, AsksAgainUnlessTheUserDecidedForTheSession) {
   EXPECT_FALSE(Decide("curl", "t")->allowed);
   gate_.CloseSession("t");
   EXPECT_FALSE(Decide("curl", "t").has_value());
+}
+
+TEST_F(GateTest, ForgetsNoRejectionDuringTheSession) {
+  Decide("curl");
+  Select("reject_always");
+  Sent();
+  gate_.CloseSession("other");
+  EXPECT_FALSE(Decide("curl")->allowed);
+  EXPECT_EQ(last_->by, "user, for the session");
+  EXPECT_EQ(last_->reason, "the user does not allow it");
+  EXPECT_THAT(sent_, IsEmpty());
+}
+
+TEST_F(GateTest, RemembersWordsAndDirectoryOfACommand) {
+  const auto asks = [this](const std::vector<std::string>& argv,
+                           const std::string& directory) {
+    return gate_.Decide({"s", argv, {}, directory},
+                        [](const Gate::Verdict&) {}) != 0;
+  };
+  EXPECT_TRUE(asks({"curl", "a b"}, "/w"));
+  Select("allow_always");
+  Sent();
+  EXPECT_FALSE(asks({"curl", "a b"}, "/w"));
+  EXPECT_TRUE(asks({"curl", "a b"}, "/other"));
+  EXPECT_TRUE(asks({"curl", "a", "b"}, "/w"));
+  EXPECT_TRUE(asks({"curl", "a"}, "/w"));
+}
+
+TEST_F(GateTest, GivesNoReasonThatTheRulesDoNotGive) {
+  Gate gate(*GateRules::Parse("rules", "otherwise: ASK"), &requests_, &audit_,
+            [](const std::string&) {});
+  gate.Decide({"s", {"ls"}, {}, "/w"}, [](const Gate::Verdict&) {});
+  EXPECT_EQ(Sent()["params"]["toolCall"]["rawInput"],
+            (Json{{"command", {"ls"}}, {"cwd", "/w"}}));
 }
 
 TEST_F(GateTest, RunsNothingWithoutAnAnswer) {
