@@ -37,7 +37,9 @@ TEST(PathMapTest, ReplacesWholePathsInATextOnly) {
   ASSERT_TRUE(map.Add("/w=/srv/w").ok());
   EXPECT_EQ(map.ReplaceIn("cd '/w' && cat /w/a -I/w:/w"),
             "cd '/srv/w' && cat /srv/w/a -I/w:/srv/w");
-  for (const char* other : {"", "/work", "a/w", "/x/w", "/w.txt", "../w"}) {
+  for (const char* other :
+       {"", "/work", "a/w", "/x/w", "/w.txt", "../w", "/w_x", "/w-x", "/w+x",
+        "/w@x", "/w%x", "/w~", "/w\xC3\xA9"}) {
     EXPECT_EQ(map.ReplaceIn(other), other);
   }
 }

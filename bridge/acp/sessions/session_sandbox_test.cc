@@ -7,9 +7,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
+#include "bridge/client/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
@@ -117,6 +119,54 @@ TEST_F(SessionSandboxTest, IsRevivedOnlyIfItHasDied) {
   EXPECT_THAT(server_.creations(), SizeIs(2));
 }
 
+TEST_F(SessionSandboxTest, IsNotRevivedOnceItWasReplaced) {
+  EXPECT_EQ(Ready(), kFirst);
+  server_.LoseSandbox(kFirst);
+  sandbox_->Revive();
+  sandbox_->GiveUp(kFirst);
+  EXPECT_EQ(Ready(), kSecond);
+  EXPECT_EQ(Ready(), kSecond);
+  EXPECT_THAT(server_.creations(), SizeIs(2));
+}
+
+TEST_F(SessionSandboxTest, IsNotRevivedIfTheServerDoesNotAnswer) {
+  client::ConnectOptions options;
+  options.server = server_.address();
+  options.timing.patience = absl::Seconds(3);
+  ServerCalls calls(&loop_, options);
+  Deletions deletions(&calls);
+  const auto sandbox = std::make_shared<SessionSandbox>(&calls, &deletions,
+                                                        corral::v1::Sandbox());
+  const auto run_until_idle = [&] {
+    std::vector<pollfd> none;
+    while (!calls.idle()) {
+      loop_.RunOnce(none);
+    }
+  };
+  sandbox->Revive();
+  run_until_idle();
+  server_.StallGets(1);
+  sandbox->Revive();
+  run_until_idle();
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+}
+
+TEST_F(SessionSandboxTest, HoldsTheLeaseOfASandboxThatItAdopts) {
+  sandbox_ = std::make_shared<SessionSandbox>(
+      &calls_, &deletions_, corral::v1::Sandbox(), "", absl::Milliseconds(1));
+  sandbox_->Adopt(kFirst);
+  EXPECT_EQ(Ready(), kFirst);
+  std::vector<pollfd> none;
+  while (server_.gets().size() < 2) {
+    loop_.RunOnce(none);
+  }
+  EXPECT_THAT(server_.gets(), Each(kFirst));
+  EXPECT_THAT(server_.creations(), IsEmpty());
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+}
+
 TEST_F(SessionSandboxTest, AnnouncesEachSandboxThatItMakes) {
   std::vector<std::string> made;
   sandbox_->Announce(
@@ -152,6 +202,8 @@ TEST_F(SessionSandboxTest, ReplacesASandboxThatWasGivenUp) {
   // A late report about the first one does not concern the second.
   sandbox_->GiveUp(kFirst);
   EXPECT_EQ(Ready(), kSecond);
+  // The output of its commands can still be read.
+  EXPECT_THAT(server_.deletions(), IsEmpty());
   sandbox_->Delete();
   RunUntilIdle();
   // The deletions are two calls at a time, which may arrive in either order.
@@ -165,6 +217,18 @@ TEST_F(SessionSandboxTest, FailsOnceItIsDeleted) {
   sandbox_->Delete();
   RunUntilIdle();
   EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+}
+
+TEST_F(SessionSandboxTest, StaysDeletedWhenTheServerRefusesIt) {
+  corral::v1::Sandbox wanted;
+  wanted.mutable_workspace()->set_path("/w");
+  wanted.add_further_workspaces()->set_path("/proc/1");
+  sandbox_ = std::make_shared<SessionSandbox>(&calls_, &deletions_, wanted);
+  sandbox_->WhenReady([](const auto&) {});
+  sandbox_->Delete();
+  RunUntilIdle();
+  EXPECT_EQ(Ready(), "CANCELLED: the session is closed");
+  EXPECT_THAT(server_.creations(), IsEmpty());
 }
 
 TEST_F(SessionSandboxTest, DeletesTheSandboxThatIsBeingCreated) {

@@ -1,6 +1,5 @@
 #include "bridge/acp/sessions/sessions.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "bridge/jsonrpc/json.h"
 #include "bridge/jsonrpc/members.h"
@@ -36,9 +35,6 @@ bool HasSameDirectories(const Sessions::Session& a,
 
 std::optional<std::string> Sessions::OnRequest(const Message& request) {
   const std::string& method = request.method();
-  if (!absl::StartsWith(method, "session/")) {
-    return std::nullopt;
-  }
   const std::string id = CanonicalId(request.id());
   const std::string session_id =
       StringMember(request.params(), "sessionId").value_or("");
@@ -98,7 +94,7 @@ std::optional<std::string> Sessions::OnResponse(const Message& response) {
   switch (pending.kind) {
     case Pending::Kind::kOpen:
       if (const auto session_id = StringMember(response.result(), "sessionId");
-          succeeded && session_id.has_value()) {
+          session_id.has_value()) {
         Open(*session_id, std::move(pending.session));
         opened_.push_back(*session_id);
       }

@@ -10,6 +10,7 @@ namespace bridge {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 std::optional<std::string> Request(Sessions& sessions, absl::string_view line) {
   return sessions.OnRequest(Message::Classify(line));
@@ -190,6 +191,28 @@ TEST(SessionsTest, IgnoresResponsesToOtherRequests) {
               std::nullopt);
   }
   EXPECT_EQ(Cwd(sessions, "s"), std::nullopt);
+  EXPECT_EQ(Cwd(sessions, ""), std::nullopt);
+  EXPECT_THAT(sessions.TakeOpened(), IsEmpty());
+}
+
+TEST(SessionsTest, TellsOnceWhichSessionsWereOpened) {
+  Sessions sessions;
+  Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
+  Request(sessions, R"({"id":1,"method":"session/load","params":)"
+                    R"({"sessionId":"b","cwd":"/b"}})");
+  EXPECT_THAT(sessions.TakeOpened(), IsEmpty());
+  Response(sessions, R"({"id":0,"result":{"sessionId":"a"}})");
+  Response(sessions, R"({"id":1,"result":{}})");
+  EXPECT_THAT(sessions.TakeOpened(), ElementsAre("a", "b"));
+  EXPECT_THAT(sessions.TakeOpened(), IsEmpty());
+}
+
+TEST(SessionsTest, OpensNoSessionWithoutAnId) {
+  Sessions sessions;
+  Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
+  Response(sessions, R"({"id":0,"result":{"sessionId":7}})");
+  EXPECT_EQ(Cwd(sessions, ""), std::nullopt);
+  EXPECT_THAT(sessions.TakeOpened(), IsEmpty());
 }
 
 }  // namespace

@@ -35,6 +35,15 @@ std::string Prompt(int id, const std::string& session) {
                       session, "\"}}");
 }
 
+TEST(TurnsTest, BeginWithAPromptOnly) {
+  Turns turns;
+  turns.OnClientRequest(Message::Classify(
+      R"({"id":7,"method":"session/load","params":{"sessionId":"s"}})"));
+  EXPECT_EQ(turns.Current(), "");
+  EXPECT_THAT(turns.Open("s"), IsEmpty());
+  EXPECT_EQ(turns.OnAgentResponse(Message::Classify(kAnswer)), std::nullopt);
+}
+
 TEST(TurnsTest, KnowsTheSessionInWhichTheAgentWorks) {
   Turns turns;
   EXPECT_EQ(turns.Current(), "");

@@ -55,6 +55,28 @@ TEST_F(WorkplacesTest, NamesDirectoriesWithoutSymbolicLinks) {
   EXPECT_EQ(Directory(workplaces, "a", ""), base / "real");
   EXPECT_EQ(Directory(workplaces, "a", base / "link/sub"), base / "real/sub");
   EXPECT_EQ(Directory(workplaces, "a", base / "link/new"), base / "real/new");
+  sessions_.Open("b", {base});
+  EXPECT_EQ(Directory(workplaces, "b", "link/sub"), base / "real/sub");
+  WorkplaceOptions options;
+  options.workspace = (base / "link").string();
+  Workplaces other(&calls_, &deletions_, &sessions_, options);
+  EXPECT_THAT(Paths(other.Find("a", "")->sandbox->wanted()),
+              ElementsAre((base / "real").string()));
+  std::filesystem::remove_all(base);
+}
+
+TEST_F(WorkplacesTest, MapsADirectoryByItsOwnNameOrByThatOfItsLink) {
+  char name[] = "/tmp/workplaces_test.XXXXXX";
+  const std::filesystem::path base = ::mkdtemp(name);
+  std::filesystem::create_directory(base / "real");
+  std::filesystem::create_symlink("real", base / "link");
+  sessions_.Open("a", {base / "link"});
+  for (const std::string local : {"link", "real"}) {
+    WorkplaceOptions options;
+    ASSERT_TRUE(options.map.Add((base / local).string() + "=/there").ok());
+    Workplaces workplaces(&calls_, &deletions_, &sessions_, options);
+    EXPECT_EQ(Directory(workplaces, "a", ""), "/there") << local;
+  }
   std::filesystem::remove_all(base);
 }
 
@@ -153,6 +175,19 @@ TEST_F(AgentsWorkplacesTest, ReportsWhatTheAgentDoesNotSee) {
               ElementsAre("no session \"none\" is open"));
 }
 
+TEST_F(AgentsWorkplacesTest, TheAgentSeesTheDirectoryOfALink) {
+  char name[] = "/tmp/workplaces_test.XXXXXX";
+  const std::filesystem::path base = ::mkdtemp(name);
+  std::filesystem::create_directory(base / "real");
+  std::filesystem::create_symlink("real", base / "link");
+  options_.workspace = (base / "real").string();
+  Workplaces workplaces(&calls_, &deletions_, &sessions_, options_);
+  const std::string link = (base / "link").string();
+  sessions_.Open("a", {link, {link}});
+  EXPECT_THAT(Report(workplaces, "a"), ElementsAre(""));
+  std::filesystem::remove_all(base);
+}
+
 TEST_F(WorkplacesTest, RefusesASessionThatIsNotOpen) {
   WorkplaceOptions with_workspace;
   with_workspace.workspace = "/w";
@@ -186,6 +221,9 @@ TEST_F(WorkplacesTest, PrefersTheWorkspaceOfTheCommandLine) {
   EXPECT_EQ(Directory(workplaces, "out", ""), "/w");
   sessions_.Open("none", {""});
   EXPECT_EQ(Directory(workplaces, "none", ""), "/w");
+  options.workspace = "/";
+  Workplaces whole(&calls_, &deletions_, &sessions_, options);
+  EXPECT_EQ(Directory(whole, "in", ""), "/w/project");
 }
 
 TEST_F(WorkplacesTest, LendsAdditionalDirectoriesThatAreNotSeenAlready) {
@@ -239,6 +277,15 @@ TEST_F(WorkplacesTest, GivesTheCommandsOfARuleASandboxWithTheSmallerLimits) {
   EXPECT_EQ(wanted.profile(), corral::v1::Sandbox::DEBUG);
   EXPECT_EQ(wanted.network(), corral::v1::Sandbox::NONE);
   EXPECT_TRUE(wanted.egress_rules().empty());
+  rule.set_profile(corral::v1::Sandbox::STRICT);
+  rule.set_network(corral::v1::Sandbox::ALLOW_LIST);
+  rule.add_egress_rules()->set_host("b.example");
+  const corral::v1::Sandbox& third =
+      workplaces.SandboxOfRule("a", "rule 3", rule)->wanted();
+  EXPECT_EQ(third.profile(), corral::v1::Sandbox::STRICT);
+  EXPECT_EQ(third.network(), corral::v1::Sandbox::ALLOW_LIST);
+  ASSERT_EQ(third.egress_rules_size(), 1);
+  EXPECT_EQ(third.egress_rules(0).host(), "b.example");
   workplaces.Close("a");
   EXPECT_EQ(workplaces.SandboxOfRule("a", "rule 1", rule), nullptr);
 }
