@@ -18,7 +18,9 @@ namespace bridge {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 client::ConnectOptions Impatient(const std::string& server) {
   client::ConnectOptions options;
@@ -79,6 +81,30 @@ TEST_F(DeletionsTest, DoesNotRepeatADeletionAfterStop) {
   EXPECT_THAT(server_.deletions(), IsEmpty());
 }
 
+TEST_F(DeletionsTest, DoesNotRepeatADeletionIfStopComesInThePause) {
+  server_.Stop();
+  deletions_.DeleteSandbox(name_);
+  RunUntil([this] { return calls_.idle(); });
+  deletions_.Stop();
+  server_.Start();
+  // A repetition would run before this timer, which is later.
+  bool later = false;
+  loop_.After(absl::Milliseconds(50), [&later] { later = true; });
+  RunUntil([this, &later] { return later && calls_.idle(); });
+  EXPECT_THAT(server_.deletions(), IsEmpty());
+}
+
+TEST_F(DeletionsTest, SaysNothingAboutWhatIsGone) {
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    deletions_.DeleteSandbox(name_);
+    RunUntil([this] { return calls_.idle(); });
+  }
+  EXPECT_THAT(server_.deletions(), ElementsAre(name_, name_));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("was not deleted")));
+}
+
 TEST_F(DeletionsTest, DoesNotRepeatADeletionThatTheServerRefused) {
   for (const char* wrong : {"tenants/default/sandboxes/none", "no name"}) {
     deletions_.DeleteSandbox(wrong);
@@ -94,14 +120,21 @@ TEST_F(DeletionsTest, DoesNotRepeatADeletionThatTheServerRefused) {
 }
 
 TEST(IsUncertainTest, IsFalseOnlyIfTheServerRefused) {
-  EXPECT_TRUE(IsUncertain(absl::UnavailableError("")));
-  EXPECT_TRUE(IsUncertain(absl::DeadlineExceededError("")));
-  EXPECT_TRUE(IsUncertain(absl::InternalError("")));
-  EXPECT_FALSE(IsUncertain(absl::InvalidArgumentError("")));
-  EXPECT_FALSE(IsUncertain(absl::NotFoundError("")));
-  EXPECT_FALSE(IsUncertain(absl::FailedPreconditionError("")));
-  EXPECT_FALSE(IsUncertain(absl::ResourceExhaustedError("")));
-  EXPECT_FALSE(IsUncertain(absl::PermissionDeniedError("")));
+  for (const auto code :
+       {absl::StatusCode::kCancelled, absl::StatusCode::kUnknown,
+        absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kAborted,
+        absl::StatusCode::kInternal, absl::StatusCode::kUnavailable,
+        absl::StatusCode::kDataLoss}) {
+    EXPECT_TRUE(IsUncertain(absl::Status(code, ""))) << code;
+  }
+  for (const auto code :
+       {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound,
+        absl::StatusCode::kAlreadyExists, absl::StatusCode::kPermissionDenied,
+        absl::StatusCode::kResourceExhausted,
+        absl::StatusCode::kFailedPrecondition, absl::StatusCode::kOutOfRange,
+        absl::StatusCode::kUnimplemented, absl::StatusCode::kUnauthenticated}) {
+    EXPECT_FALSE(IsUncertain(absl::Status(code, ""))) << code;
+  }
 }
 
 }  // namespace

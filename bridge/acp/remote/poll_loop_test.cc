@@ -1,6 +1,7 @@
 #include "bridge/acp/remote/poll_loop.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include <thread>
 #include <vector>
@@ -74,6 +75,20 @@ TEST(PollLoopTest, ReportsReadyDescriptors) {
   ASSERT_EQ(descriptors.size(), 2u);
   EXPECT_EQ(descriptors[0].revents, 0);
   EXPECT_EQ(descriptors[1].revents, POLLIN);
+}
+
+TEST(PollLoopTest, ReportsNothingWhenItCannotWait) {
+  PollLoop loop;
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  // poll(2) refuses more descriptors than a process may have.
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::vector<pollfd> descriptors = {{-1, POLLIN, POLLIN}};
+  loop.RunOnce(descriptors);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_EQ(descriptors.size(), 1u);
+  EXPECT_EQ(descriptors[0].revents, 0);
 }
 
 TEST(PollLoopTest, DropsActionsThatDidNotRun) {

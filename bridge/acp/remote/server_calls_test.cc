@@ -7,12 +7,19 @@
 #include "absl/time/time.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/client/connection.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
+#include "tests/status_matchers.h"
 
 namespace bridge {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::tests::StatusIs;
 
 // With less patience than a call waits before its third attempt.
 class ServerCallsTest : public ::testing::Test {
@@ -63,6 +70,37 @@ TEST_F(ServerCallsTest, WaitBeforeTheirThirdAttempt) {
   Connect();
   server_.LoseAnswers(2);
   EXPECT_TRUE(absl::IsUnavailable(Create()));
+}
+
+TEST_F(ServerCallsTest, EndWhenTheServerDoesNotAnswer) {
+  Connect();
+  server_.StallGets(1);
+  absl::Status answer;
+  calls_.GetSandbox("tenants/default/sandboxes/none",
+                    [&](const auto& got) { answer = got.status(); });
+  RunUntilIdle();
+  EXPECT_THAT(
+      answer,
+      StatusIs(absl::StatusCode::kUnavailable,
+               AllOf(HasSubstr(server_.address()),
+                     HasSubstr("did not answer GetSandbox within 150ms"),
+                     HasSubstr("check that corrald runs there"))));
+}
+
+TEST_F(ServerCallsTest, SayWhatIsWrongWithTheAddressOfTheServer) {
+  client::ConnectOptions options;
+  options.server = "nonsense";
+  ServerCalls calls(&loop_, options);
+  absl::Status answer;
+  calls.GetSandbox("tenants/default/sandboxes/none",
+                   [&](const auto& got) { answer = got.status(); });
+  std::vector<pollfd> none;
+  while (!calls.idle()) {
+    loop_.RunOnce(none);
+  }
+  EXPECT_THAT(answer, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("nonsense"),
+                                     Not(HasSubstr("corrald runs there")))));
 }
 
 }  // namespace
