@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -134,25 +136,69 @@ TEST(AgentProcessTest, KillsEveryDescendantWhenTheKeeperWasKilled) {
   EXPECT_EQ(ReadAll(agent->output()), "");
 }
 
-TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
-  // A daemon called corrald. The pipe shows whether it is alive: it inherits
-  // the end for writing.
+TEST(AgentProcessTest, DiesWithItsKeeper) {
+  auto agent = Shell("echo $$ $PPID; exec sleep 1000");
+  ASSERT_TRUE(agent.ok());
+  const std::string pids = ReadLine(agent->output());
+  const pid_t pid = std::stoi(pids);
+  EXPECT_EQ(::kill(std::stoi(pids.substr(pids.find(' '))), SIGKILL), 0);
+  // This process adopts it.
+  int status = 0;
+  while (::waitpid(pid, &status, 0) != pid) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_EQ(agent->Finish(), 128 + SIGKILL);
+}
+
+// Runs an agent that starts a daemon, the shell with this path, and returns
+// true if the daemon outlives the agent.
+bool Outlives(const std::string& preparation, const std::string& daemon) {
+  // The pipe shows whether it is alive: it inherits the end for writing.
   int alive[2];
-  ASSERT_EQ(::pipe(alive), 0);
+  EXPECT_EQ(::pipe(alive), 0);
   const sandbox::UniqueFd reader(alive[0]);
   sandbox::UniqueFd writer(alive[1]);
-  auto agent = Shell(absl::StrCat(
-      kCopyServer,
-      "(setsid \"$TEST_TMPDIR/corrald\" -c 'echo $$; kill -STOP $$' &)"));
-  ASSERT_TRUE(agent.ok());
-  const pid_t server = std::stoi(ReadLine(agent->output()));
+  auto agent = Shell(absl::StrCat(preparation, " (setsid ", daemon,
+                                  " -c 'echo $$; kill -STOP $$' &)"));
+  EXPECT_TRUE(agent.ok());
+  const pid_t pid = std::stoi(ReadLine(agent->output()));
   AwaitEnd(*agent);
   EXPECT_EQ(agent->Finish(), 0);
   writer.Reset();
   pollfd ended = {reader.get(), POLLIN, 0};
-  EXPECT_EQ(::poll(&ended, 1, 0), 0);
-  EXPECT_EQ(::kill(server, SIGKILL), 0);
+  const bool outlives = ::poll(&ended, 1, 0) == 0;
+  if (outlives) {
+    EXPECT_EQ(::kill(pid, SIGKILL), 0);
+  }
   EXPECT_EQ(ReadAll(reader.get()), "");
+  return outlives;
+}
+
+TEST(AgentProcessTest, SparesAServerThatTheAgentStarted) {
+  EXPECT_TRUE(Outlives(kCopyServer, "\"$TEST_TMPDIR/corrald\""));
+}
+
+TEST(AgentProcessTest, SparesAServerWhoseProgramWasReplaced) {
+  // Opens the program, which has lost its name.
+  EXPECT_TRUE(Outlives(absl::StrCat(kCopyServer,
+                                    "exec 9<\"$TEST_TMPDIR/corrald\" && "
+                                    "rm \"$TEST_TMPDIR/corrald\" && "),
+                       "/proc/self/fd/9"));
+}
+
+TEST(AgentProcessTest, SparesTheSupervisorsOfAServerAndNoOtherProgram) {
+  std::ifstream shell("/bin/sh", std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(shell)),
+                         std::istreambuf_iterator<char>());
+  const auto outlives = [&text](const char* name) {
+    const sandbox::UniqueFd program(::memfd_create(name, 0));
+    EXPECT_EQ(::write(program.get(), text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+    return Outlives("", absl::StrCat("/proc/self/fd/", program.get()));
+  };
+  EXPECT_TRUE(outlives("corral-supervisor"));
+  EXPECT_FALSE(outlives("other"));
 }
 
 TEST(AgentProcessTest, TerminatesNothingAfterTheAgentHasEnded) {
