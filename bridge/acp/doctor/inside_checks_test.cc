@@ -1,5 +1,6 @@
 #include "bridge/acp/doctor/inside_checks.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <memory>
@@ -39,11 +40,16 @@ class InsideChecksTest : public ::testing::Test {
   }
 
   int code_ = 0;
+  int signal_ = 0;  // 0: the command exits
   std::string errors_;
   tests::FakeServer server_{[this](tests::FakeExecution& command) {
     command.Print(" one 1.0\ntwo\n");
     command.Write(corral::v1::STDERR, errors_);
-    command.SetExit(code_);
+    if (signal_ == 0) {
+      command.SetExit(code_);
+    } else {
+      command.SetSignalled(signal_, corral::v1::ExitStatus::NORMAL);
+    }
   }};
   std::unique_ptr<client::Connection> connection_;
   std::string sandbox_;
@@ -100,6 +106,19 @@ TEST_F(InsideChecksTest, SaysThatAnAgentDoesNotRun) {
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("it does not run: node: not found; ")));
   }
+}
+
+TEST_F(InsideChecksTest, AcceptsNoCommandThatASignalEnded) {
+  signal_ = SIGSEGV;
+  errors_ = "crash";
+  EXPECT_THAT(Version().status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("it does not run: crash; ")));
+  corral::v1::Mount mount;
+  mount.set_source("/src");
+  EXPECT_THAT(CheckMount(*connection_, sandbox_, mount).status(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("commands cannot read /src")));
 }
 
 TEST_F(InsideChecksTest, SaysThatAnAgentDoesNotStart) {
