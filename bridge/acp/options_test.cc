@@ -107,10 +107,14 @@ TEST(ParseOptionsTest, ReadsWhatTheDoctorChecks) {
   EXPECT_EQ(checkup.sandbox.workspace().path(), "/there/a");
   EXPECT_TRUE(checkup.sandbox.workspace().read_only());
   EXPECT_THAT(checkup.agent, ElementsAre());
-  const Checkup other = ToCheckup(
-      *ParseOptions({"doctor", "--server", "unix:/s", "agent"}, "/d"));
+  auto other_options =
+      ParseOptions({"doctor", "--server", "unix:/s", "agent"}, "/d");
+  ASSERT_THAT(other_options.status(), IsOk());
+  other_options->bridge.display.attach = {"corral", "attach"};
+  const Checkup other = ToCheckup(*other_options);
   EXPECT_EQ(other.server.server, "unix:/s");
   EXPECT_THAT(other.agent, ElementsAre("agent"));
+  EXPECT_THAT(other.attach, ElementsAre("corral", "attach"));
 }
 
 TEST(ParseOptionsTest, ReadsEveryOption) {
@@ -146,6 +150,19 @@ TEST(ParseOptionsTest, SetsOnlyGivenOptions) {
   EXPECT_EQ(options->bridge.workplace.workspace, "");
   EXPECT_FALSE(options->bridge.workplace.sandbox.limits().has_memory_bytes());
   EXPECT_EQ(options->bridge.limits.timeout, absl::InfiniteDuration());
+  EXPECT_EQ(options->bridge.limits.cpu_timeout, absl::InfiniteDuration());
+  EXPECT_EQ(options->bridge.display.choice, DisplayChoice::kAuto);
+  EXPECT_EQ(options->bridge.signal_codes, SignalCodes::kNone);
+  EXPECT_EQ(options->task, Options::Task::kBridge);
+  EXPECT_FALSE(options->bridge.workplace.read_only);
+}
+
+TEST(ParseOptionsTest, TakesTheLastWayToShowASignal) {
+  EXPECT_EQ(ParseOptions({"--signal-exit-codes", "shell", "--signal-exit-codes",
+                          "none", "agent"},
+                         "/d")
+                ->bridge.signal_codes,
+            SignalCodes::kNone);
 }
 
 TEST(ParseOptionsTest, AnAgentInASandboxHasTheWorkingDirectory) {
@@ -298,6 +315,10 @@ TEST(ParseOptionsTest, FindsTheProgramByWhatTheUserHas) {
 
 TEST(ParseOptionsTest, AcceptsHelpWithoutAnAgent) {
   EXPECT_TRUE(ParseOptions({"--help"}, "/d")->help);
+  for (const char* text : {"[doctor] [OPTIONS] [--] AGENT", "--workspace DIR",
+                           "--agent-in-sandbox", "--display HOW"}) {
+    EXPECT_THAT(HelpText(), HasSubstr(text));
+  }
 }
 
 TEST(ParseOptionsTest, NamesTheWrongOption) {
@@ -335,6 +356,11 @@ TEST(ParseOptionsTest, NamesTheWrongOption) {
       {{"--agent-in-sandbox", "--mcp", "a"}, "--mcp does not go with"},
       {{"--agent-in-sandbox", "--map", "/a=/b", "a"}, "--map does not go with"},
       {{"--mount", "a:b", "a"}, "--mount \"a:b\":"},
+      {{"--display", "x", "a"}, "--display \"x\": allowed is auto, meta"},
+      {{"--signal-exit-codes", "x", "a"},
+       "--signal-exit-codes \"x\": allowed is none or shell"},
+      {{"--map", "/a", "a"}, "--map \"/a\": allowed is LOCAL=REMOTE"},
+      {{"--cpu-timeout", "1y", "a"}, "--cpu-timeout \"1y\":"},
   };
   for (const auto& example : cases) {
     EXPECT_THAT(ParseOptions(example.arguments, "/d").status(),

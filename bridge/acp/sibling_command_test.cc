@@ -32,6 +32,31 @@ TEST(SiblingCommandTest, NamesTheServerAndItsFilesByAbsolutePaths) {
                           "--tls-key", "/key"));
 }
 
+TEST(SiblingCommandTest, TakesTheFilesOfTheOptionsBeforeThoseOfTheVariables) {
+  for (const char* variable :
+       {"CORRAL_TLS_CA", "CORRAL_TLS_CERT", "CORRAL_TLS_KEY"}) {
+    ::setenv(variable, "/other", 1);
+  }
+  client::ConnectOptions server;
+  server.server = "unix:/s";
+  server.tls_ca_file = "/ca";
+  server.tls_certificate_file = "/cert";
+  server.tls_key_file = "/key";
+  EXPECT_THAT(SiblingCommand(kSelf, server),
+              ElementsAre(EndsWith(kSelf), "--server", "unix:/s", "--tls-ca",
+                          "/ca", "--tls-cert", "/cert", "--tls-key", "/key"));
+}
+
+TEST(SiblingCommandTest, NamesNoServerThatCannotBe) {
+  for (const char* variable :
+       {"CORRAL_TLS_CA", "CORRAL_TLS_CERT", "CORRAL_TLS_KEY"}) {
+    ::unsetenv(variable);
+  }
+  client::ConnectOptions server;
+  server.server = "nonsense";
+  EXPECT_THAT(SiblingCommand(kSelf, server), ElementsAre(EndsWith(kSelf)));
+}
+
 TEST(SiblingCommandTest, IsEmptyIfNoSuchProgramStandsThere) {
   EXPECT_THAT(SiblingCommand("no-such-program", {}), IsEmpty());
 }
