@@ -19,8 +19,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
+
+constexpr char kFirst[] = "tenants/default/sandboxes/s1";
 
 BridgeOptions WithMcp() {
   BridgeOptions options;
@@ -168,6 +171,60 @@ TEST_F(BridgeSandboxTest, MakesAndOffersNothingToAnAgentOfALaterVersion) {
   bridge_->OnAgentLine("{\"id\":3,\"result\":{\"sessionId\":\"t\"}}\n");
   RunUntilIdle();
   EXPECT_THAT(server_.creations(), SizeIs(1));  // of the fixture's session
+}
+
+TEST_F(BridgeSandboxTest, ClosesASessionThatIsLoadedWithAnotherDirectory) {
+  const std::string terminal = Terminal("hang");
+  ToAgent(R"({"id":5,"method":"session/load","params":)"
+          R"({"sessionId":"s","cwd":"/other"}})");
+  EXPECT_EQ(Ask("output", terminal)["error"]["code"], -32002);
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+  Terminal("hello");
+  EXPECT_EQ(server_.creations().back().sandbox().workspace().path(), "/other");
+}
+
+TEST_F(BridgeSandboxTest, ClosesASessionThatCouldNotBeLoaded) {
+  ToAgent(R"({"id":5,"method":"session/load","params":)"
+          R"({"sessionId":"t","cwd":"/t"}})");
+  const char* const creation = R"({"sessionId":"t","command":"hang"})";
+  Request("1", "terminal/create", creation);
+  EXPECT_TRUE(Answer().contains("result"));
+  bridge_->OnAgentLine("{\"id\":5,\"error\":{\"code\":-32603}}\n");
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+  Request("1", "terminal/create", creation);
+  EXPECT_EQ(Answer()["error"]["code"], -32002);
+}
+
+TEST_F(BridgeSandboxTest, DeletesTheSandboxesWhenTheAgentHasEnded) {
+  Terminal("hello");
+  bridge_->OnAgentEnd();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+}
+
+TEST_F(BridgeSandboxTest, DeletesTheAgentsOwnSandboxOnlyWhenTheAgentHasEnded) {
+  BridgeOptions options;
+  options.workplace.workspace = "/w";
+  options.workplace.agent_sandbox = "tenants/default/sandboxes/agents";
+  Remake(std::move(options));
+  bridge_->Close();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(), IsEmpty());
+  bridge_->OnAgentEnd();
+  RunUntilIdle();
+  EXPECT_THAT(server_.deletions(),
+              ElementsAre("tenants/default/sandboxes/agents"));
+}
+
+TEST_F(BridgeSandboxTest, PassesOnAPromptInASessionThatIsNotOpen) {
+  Remake(WithMcp());
+  const std::string prompt =
+      R"({"id":5,"method":"session/prompt","params":{"sessionId":"none"}})"
+      "\n";
+  bridge_->OnClientLine(prompt);
+  EXPECT_THAT(agent_, ElementsAre(prompt));
 }
 
 TEST_F(BridgeSandboxTest, MakesALostSandboxAgainWhenATurnBegins) {

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(BridgeTest, LimitsTheOutputThatTheServerKeeps) {
@@ -77,6 +78,30 @@ TEST_F(BridgeTest, TriesNoOtherShellIfTheAgentsCannotRun) {
   EXPECT_TRUE(
       Create("/opt/bin/zsh", R"(,"args":["-lc","ls"])").contains("error"));
   EXPECT_THAT(server_.starts(), SizeIs(2));
+}
+
+TEST_F(BridgeTest, GivesEachRefusedCommandATerminalOfItsOwn) {
+  Finish();
+  Make(WithRules("otherwise: DENY"));
+  ::testing::internal::CaptureStderr();
+  const std::string first = Terminal("hello");
+  const std::string second = Terminal("hello");
+  EXPECT_NE(first, second);
+  Ask("release", first);
+  EXPECT_TRUE(Ask("output", second).contains("result"));
+  RunUntil([this] { return bridge_->idle(); });
+  // There is no execution to delete.
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("was not deleted")));
+}
+
+TEST_F(BridgeTest, SaysThatASessionHasNoDirectoryForACommand) {
+  OpenSession("r", "relative");
+  Request("1", "terminal/create", R"({"sessionId":"r","command":"hello"})");
+  const Json error = Answer()["error"];
+  EXPECT_EQ(error["code"], -32602);
+  EXPECT_THAT(error["data"]["details"].get<std::string>(),
+              HasSubstr("\"relative\", must be an absolute path"));
 }
 
 TEST_F(BridgeTest, ReplacesASandboxThatRefusesCommandsOnce) {

@@ -66,6 +66,13 @@ TEST_F(BridgeTest, RefusesBatchesOfBothSides) {
   EXPECT_THAT(agent_, IsEmpty());
 }
 
+TEST_F(BridgeTest, AnswersAMessageWithTwoMethods) {
+  bridge_->OnAgentLine(R"({"id":1,"method":"x","method":"terminal/create"})");
+  const Json answer = Answer();
+  EXPECT_EQ(answer["error"]["code"], -32600);
+  EXPECT_TRUE(answer["id"].is_null());
+}
+
 TEST_F(BridgeTest, AnswersABrokenObjectOfTheAgent) {
   bridge_->OnAgentLine("{\"id\":1,\n");
   const Json answer = Answer();
@@ -120,6 +127,12 @@ TEST_F(BridgeTest, PassesOnEverythingOnceTheAgentInsistsOnALaterVersion) {
   bridge_->OnAgentLine("[]\n");
   bridge_->OnAgentLine("{\"id\":1,\n");
   EXPECT_THAT(client_, SizeIs(3));
+  const std::string update =
+      R"({"method":"session/update","params":{"sessionId":"s","update":)"
+      R"({"sessionUpdate":"tool_call","toolCallId":"c","content":)"
+      R"([{"type":"terminal","terminalId":"T"}]}}})";
+  bridge_->OnAgentLine(update);
+  EXPECT_EQ(client_.back(), update);
   agent_.clear();
   bridge_->OnClientLine("[]\n");
   EXPECT_THAT(agent_, ElementsAre("[]\n"));
@@ -236,7 +249,10 @@ TEST_F(BridgeTest, RefusesAnUnknownSession) {
 
 TEST_F(BridgeTest, RefusesUnknownMethods) {
   Request("1", "terminal/resize", "{}");
-  EXPECT_EQ(Answer()["error"]["code"], -32601);
+  EXPECT_EQ(Answer()["error"],
+            (Json{{"code", -32601},
+                  {"message", "Method not found"},
+                  {"data", {{"method", "terminal/resize"}}}}));
 }
 
 TEST_F(BridgeTest, RefusesATerminalRequestThatIsNotJson) {

@@ -21,6 +21,7 @@
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
 #include "tests/process.h"
+#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -215,6 +216,17 @@ TEST(CorralAcpTest, DoesNotWaitForeverForAClientThatHasClosedItsSide) {
   EXPECT_EQ(closes_last.Wait(), 3);
 }
 
+TEST(CorralAcpTest, EndsTheAgentOfAClientThatReadsNoMore) {
+  tests::Process shell(
+      {"sh", "-c",
+       absl::StrCat("{ ", kProgram,
+                    " -- sh -c 'seq 200000; cat; exit 5'; echo \"status $?\" "
+                    ">&2; } | head -n 1")});
+  EXPECT_EQ(shell.ReadOutput(), "1\n");
+  EXPECT_EQ(shell.Wait(), 0);
+  EXPECT_THAT(shell.ReadError(), HasSubstr("status 5"));
+}
+
 TEST(CorralAcpTest, EndsAnAgentThatIgnoresTheEndOfItsInput) {
   CorralAcp program({"--", "sh", "-c", "echo up; exec sleep 1000"});
   EXPECT_EQ(program.ReadLine(), "up\n");
@@ -273,7 +285,10 @@ TEST(CorralAcpTest, LeavesNoProcessOfTheAgentWhenItEnds) {
 TEST(CorralAcpTest, EndsWhileTheServerDoesNotAnswer) {
   tests::FakeServer server(Hang);
   for (const bool by_signal : {false, true}) {
-    CorralAcp program({"--server", server.address(), "--", "cat"});
+    const std::string audit = absl::StrCat(
+        ::testing::TempDir(), by_signal ? "/audit_signal" : "/audit_input");
+    CorralAcp program(
+        {"--server", server.address(), "--audit", audit, "--", "cat"});
     EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
     server.StallDeletions(1);
     // Longer than the bridge may need, shorter than its calls last.
@@ -285,6 +300,7 @@ TEST(CorralAcpTest, EndsWhileTheServerDoesNotAnswer) {
     }
     EXPECT_EQ(program.Wait(), 0);
     EXPECT_TRUE(patience.IsRunning());
+    EXPECT_THAT(tests::ReadFile(audit), HasSubstr("\"event\":\"end\""));
   }
 }
 
