@@ -129,28 +129,6 @@ TEST_F(SessionSandboxTest, IsNotRevivedOnceItWasReplaced) {
   EXPECT_THAT(server_.creations(), SizeIs(2));
 }
 
-TEST_F(SessionSandboxTest, IsNotRevivedIfTheServerDoesNotAnswer) {
-  client::ConnectOptions options;
-  options.server = server_.address();
-  options.timing.patience = absl::Seconds(3);
-  ServerCalls calls(&loop_, options);
-  Deletions deletions(&calls);
-  const auto sandbox = std::make_shared<SessionSandbox>(&calls, &deletions,
-                                                        corral::v1::Sandbox());
-  const auto run_until_idle = [&] {
-    std::vector<pollfd> none;
-    while (!calls.idle()) {
-      loop_.RunOnce(none);
-    }
-  };
-  sandbox->Revive();
-  run_until_idle();
-  server_.StallGets(1);
-  sandbox->Revive();
-  run_until_idle();
-  EXPECT_THAT(server_.creations(), SizeIs(1));
-}
-
 TEST_F(SessionSandboxTest, HoldsTheLeaseOfASandboxThatItAdopts) {
   sandbox_ = std::make_shared<SessionSandbox>(
       &calls_, &deletions_, corral::v1::Sandbox(), "", absl::Milliseconds(1));
@@ -240,6 +218,57 @@ TEST_F(SessionSandboxTest, DeletesTheSandboxThatIsBeingCreated) {
   RunUntilIdle();
   EXPECT_EQ(error, "CANCELLED: the session is closed");
   EXPECT_THAT(server_.deletions(), ElementsAre(kFirst));
+}
+
+// Calls of these tests end when the server has not answered for a while.
+class SilentServerTest : public SessionSandboxTest {
+ protected:
+  client::ConnectOptions Impatient() const {
+    client::ConnectOptions options;
+    options.server = server_.address();
+    options.timing.patience = absl::Seconds(5);
+    return options;
+  }
+
+  void Await() {
+    std::vector<pollfd> none;
+    while (!impatient_.idle()) {
+      loop_.RunOnce(none);
+    }
+  }
+
+  ServerCalls impatient_{&loop_, Impatient()};
+  Deletions forgetful_{&impatient_};
+  std::shared_ptr<SessionSandbox> own_ = std::make_shared<SessionSandbox>(
+      &impatient_, &forgetful_, corral::v1::Sandbox(), "own");
+};
+
+TEST_F(SilentServerTest, ASandboxIsNotRevived) {
+  own_->Revive();
+  Await();
+  server_.StallGets(1);
+  own_->Revive();
+  Await();
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+}
+
+TEST_F(SilentServerTest, ASandboxIsReplacedWhenItCouldBeDeleted) {
+  own_->Revive();
+  Await();
+  own_->GiveUp("tenants/default/sandboxes/own");
+  server_.StallDeletions(1);
+  absl::Status status;
+  const auto read = [&status](const absl::StatusOr<std::string>& name) {
+    status = name.status();
+  };
+  own_->WhenReady(read);
+  Await();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(server_.creations(), SizeIs(1));
+  own_->WhenReady(read);
+  Await();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(server_.creations(), SizeIs(2));
 }
 
 }  // namespace
