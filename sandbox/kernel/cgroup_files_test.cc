@@ -99,7 +99,7 @@ TEST_F(CgroupFilesTest, LimitsAllGroupsTogether) {
 
 TEST_F(CgroupFilesTest, IsNotMadeWhereItsParentRefusesIt) {
   const auto failure = [](CgroupVersion version, const std::string& parent,
-                              const std::string& name) {
+                          const std::string& name) {
     return std::string(
         Cgroup::Create({version, {parent}}, name).status().message());
   };
