@@ -278,7 +278,7 @@ TEST_F(SocketPumpTest, EndsAConnectionThatWasResetThoughThePeerTakesNothing) {
   AwaitEnd();
   EXPECT_TRUE(absl::IsAborted(*status_));
   EXPECT_EQ(written_, "data");
-  // What the peer says later changes nothing.
+  // A late call changes nothing.
   pump_->OnWritten();
   EXPECT_EQ(writes_, 1);
 }

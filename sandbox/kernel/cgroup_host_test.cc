@@ -50,7 +50,7 @@ class CgroupHostTest : public ::testing::Test {
     }
   }
 
-  // What Find() returns on a host whose /proc/self has these files.
+  // Calls Find() on a host whose /proc/self has these files.
   static absl::StatusOr<CgroupHost> Find(const std::string& mountinfo,
                                          const std::string& cgroup) {
     absl::StatusOr<CgroupHost> host;
@@ -128,7 +128,7 @@ TEST_F(CgroupHostTest, FindsItsGroupBelowTheOneThatAContainerSees) {
 TEST_F(CgroupHostTest, TakesTheRootWhenItsOwnGroupHandsNothingOn) {
   Make("v2", kAll, kAll);
   Make("v2/session", kAll, "");
-  // As of a group with processes, which refuses it.
+  // The kernel refuses it in a group with processes.
   std::filesystem::remove(Path("v2/session/cgroup.subtree_control"));
   const absl::StatusOr<CgroupHost> host =
       Find(Mount("/", "v2", "cgroup2", "rw"), "0::/session\n");

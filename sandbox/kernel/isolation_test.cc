@@ -101,7 +101,7 @@ TEST(IsolationTest, ReportsAProbeThatFails) {
   ASSERT_TRUE(probe(SYS_unshare, ENOSPC));
   EXPECT_FALSE(Find(features, "user namespace").enforced);
   EXPECT_THAT(Find(features, "user namespace").detail, HasSubstr("unshare: "));
-  // Of fork(2).
+  // fork(2) calls it.
   ASSERT_TRUE(probe(SYS_clone, EAGAIN));
   EXPECT_FALSE(Find(features, "pid namespace").enforced);
   EXPECT_EQ(Find(features, "pid namespace").detail, "the probe did not run");

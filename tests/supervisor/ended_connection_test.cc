@@ -1,5 +1,5 @@
-// What a connection leaves alone once its supervisor is gone, once its server
-// lets go, and once it is destroyed.
+// A connection whose supervisor is gone, whose server lets go, or that is
+// destroyed.
 
 #include <pthread.h>
 #include <sched.h>

@@ -132,7 +132,7 @@ TEST_F(LocalSupervisorLauncherTest, CleansUpThoughItCanPrepareNoSupervisor) {
   if (!host.ok()) {
     GTEST_SKIP() << host.status();
   }
-  // That of the sandbox would clean up too.
+  // The sandbox's launcher would clean up too.
   sandbox_.launcher().LetGo();
   std::string name;
   absl::StatusOr<Cgroup> left;
