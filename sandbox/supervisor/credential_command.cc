@@ -106,7 +106,8 @@ void CredentialCommand::ReadOutput() {
     printed_.resize(std::min(printed_.size(), kMaxOutput));
   }
   if (got == 0) {
-    loop_->SetEvents(output_.get(), 0);
+    // Clearing the events is not enough: epoll always reports a hang-up.
+    loop_->Unwatch(output_.get());
   }
 }
 

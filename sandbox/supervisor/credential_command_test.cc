@@ -1,9 +1,14 @@
 #include "sandbox/supervisor/credential_command.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,6 +26,31 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+
+// A directory in which a command can show how far it is.
+class Directory {
+ public:
+  Directory() {
+    char name[] = "/tmp/credential_command_test.XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Makes this process the parent of the descendants that lose theirs.
+class Subreaper {
+ public:
+  Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  Subreaper(const Subreaper&) = delete;
+  Subreaper& operator=(const Subreaper&) = delete;
+};
 
 class CredentialCommandTest : public ::testing::Test {
  protected:
@@ -44,6 +74,13 @@ class CredentialCommandTest : public ::testing::Test {
     EXPECT_TRUE(command->Start().ok());
     loop_->Run();
     return output_.ok() ? *output_ : std::string(output_.status().message());
+  }
+
+  // Waits until there is such a file.
+  static void Await(const std::string& path) {
+    while (!std::filesystem::exists(path)) {
+      ::sched_yield();
+    }
   }
 
   std::unique_ptr<EventLoop> loop_;
@@ -90,7 +127,7 @@ TEST_F(CredentialCommandTest, GivesTheCommandNoDescriptorAndNoSignalMask) {
   ::signal(SIGPIPE, SIG_IGN);
   // glibc keeps signals 32 and 33 for itself.
   EXPECT_THAT(Run("grep SigIgn /proc/self/status"), HasSubstr("0000\n"));
-  EXPECT_EQ(Run("ulimit -c"), "0\n");
+  EXPECT_EQ(Run("ulimit -H -c"), "0\n");
 }
 
 TEST_F(CredentialCommandTest, KillsItsCommandWhenItIsDestroyed) {
@@ -112,6 +149,67 @@ TEST_F(CredentialCommandTest, CanBeReapedByTheLoopOfTheSupervisor) {
   EXPECT_TRUE(command->ReapIfOwn(info.si_pid));
   EXPECT_EQ(*output_, "secret\n");
   EXPECT_FALSE(command->Owns(info.si_pid));
+}
+
+TEST_F(CredentialCommandTest, GivesTheCommandNoInputAndNoPlaceForErrors) {
+  EXPECT_EQ(Run("readlink /proc/self/fd/0 /proc/self/fd/2"),
+            "/dev/null\n/dev/null\n");
+}
+
+TEST_F(CredentialCommandTest, KillsTheProcessesThatItsCommandLeavesBehind) {
+  const Subreaper subreaper;
+  const pid_t left = std::stoi(Run("sleep 1000 & echo $!"));
+  int status = 0;
+  EXPECT_EQ(::waitpid(left, &status, 0), left);
+  EXPECT_EQ(status, SIGKILL);
+}
+
+TEST_F(CredentialCommandTest, ItsCommandEndsWithTheSupervisor) {
+  const Subreaper subreaper;
+  const Directory directory;
+  const std::string runs = directory.path() + "/runs";
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    const auto command =
+        Make({"/bin/sh", "-c", ": > " + runs + "; exec sleep 1000"});
+    if (!command->Start().ok()) {
+      ::_exit(1);
+    }
+    Await(runs);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(supervisor, &status, 0), supervisor);
+  ASSERT_EQ(status, 0);
+  EXPECT_GT(::waitpid(-1, &status, 0), 0);
+  EXPECT_EQ(status, SIGKILL);
+}
+
+TEST_F(CredentialCommandTest, LetsTheLoopRestWhenTheOutputIsClosedEarly) {
+  const Directory directory;
+  const std::string closed = directory.path() + "/closed";
+  const auto command =
+      Make({"/bin/sh", "-c",
+            "exec >/dev/null; : > " + closed + "; exec sleep 1000"});
+  ASSERT_TRUE(command->Start().ok());
+  Await(closed);
+  bool rests = false;
+  loop_->WhenIdle([&rests] { rests = true; });
+  for (int turn = 0; turn < 5 && !rests; ++turn) {
+    loop_->After(absl::ZeroDuration(), [this] { loop_->Stop(); });
+    loop_->Run();
+  }
+  EXPECT_TRUE(rests);
+}
+
+TEST_F(CredentialCommandTest, ReportsOnceThoughItsTimeIsUpLater) {
+  const auto command = Make({"/bin/echo", "secret"}, absl::ZeroDuration());
+  ASSERT_TRUE(command->Start().ok());
+  siginfo_t info = {};
+  ASSERT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(command->ReapIfOwn(info.si_pid));
+  loop_->Run();
+  EXPECT_EQ(output_.value_or("it failed"), "secret\n");
 }
 
 }  // namespace

@@ -205,8 +205,9 @@ void WayOut::OnEvents() {
       return;
     }
     if (packet.size == 0) {
-      // The end of the process is noticed by its pidfd.
-      loop_->SetEvents(process_.socket.get(), 0);
+      // The end of the process is noticed by its pidfd. Clearing the events is
+      // not enough: epoll always reports a hang-up.
+      loop_->Unwatch(process_.socket.get());
       return;
     }
     Report report;
