@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -90,8 +91,15 @@ absl::Status ArrangeFds(std::initializer_list<int> fds) {
 // not inherit what the supervisor, or the process that started corrald,
 // ignores.
 void ResetSignals() {
+  // The kernel's struct: the C library refuses signals that it uses itself.
+  struct {
+    void (*handler)(int) = SIG_DFL;
+    unsigned long flags = 0;
+    void (*restorer)() = nullptr;
+    uint64_t mask = 0;
+  } const action;
   for (int number = 1; number < NSIG; ++number) {
-    ::signal(number, SIG_DFL);
+    ::syscall(SYS_rt_sigaction, number, &action, nullptr, sizeof(action.mask));
   }
   sigset_t none;
   ::sigemptyset(&none);
