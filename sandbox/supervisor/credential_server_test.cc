@@ -1,9 +1,13 @@
 #include "sandbox/supervisor/credential_server.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +23,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/supervisor/strange_children.h"
 #include "tests/closed_watches.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -67,6 +72,11 @@ class CredentialServerTest : public ::testing::Test {
     const std::string bytes = request.SerializeAsString();
     ASSERT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), 0),
               static_cast<ssize_t>(bytes.size()));
+  }
+  // Handles all events there are.
+  void RunLoop() {
+    loop_->WhenIdle([this] { loop_->Stop(); });
+    loop_->Run();
   }
   // Waits for an answer.
   egress::Credential Receive() {
@@ -185,8 +195,7 @@ TEST_F(CredentialServerTest, ServesTheNextProcessAfterOneThatHasEnded) {
   EXPECT_EQ(Get("model"), "one");
   // The end of a process alone.
   socket_.Reset();
-  loop_->WhenIdle([this] { loop_->Stop(); });
-  loop_->Run();
+  RunLoop();
   socket_ = *server_->Connect();
   EXPECT_EQ(Get("model"), "one");
 }
@@ -203,6 +212,71 @@ TEST_F(CredentialServerTest, OwnsItsCommands) {
   Serve();
   EXPECT_FALSE(server_->Owns(1));
   EXPECT_FALSE(server_->ReapIfOwn(1));
+  Ask("forge");
+  RunLoop();
+  pid_t child = 0;
+  std::ifstream("/proc/thread-self/children") >> child;
+  ASSERT_GT(child, 0);
+  EXPECT_TRUE(server_->Owns(child));
+  EXPECT_FALSE(server_->Owns(1));
+  EXPECT_FALSE(server_->ReapIfOwn(1));
+  ::kill(child, SIGKILL);
+  siginfo_t info;
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  EXPECT_TRUE(server_->ReapIfOwn(child));
+  EXPECT_FALSE(server_->Owns(child));
+  EXPECT_NE(Receive().failure(), "");
+}
+
+TEST_F(CredentialServerTest, RunsTheCommandAgainWhenItsValueIsOld) {
+  const std::string runs = directory_ + "/runs";
+  AddCommand("forge", {"/bin/sh", "-c",
+                       absl::StrCat("echo x >> ", runs, "; wc -l < ", runs)});
+  Serve();
+  EXPECT_EQ(Get("forge"), "1");
+  EXPECT_EQ(Get("forge"), "1");
+  now_ += CredentialServer::kLifetime;
+  EXPECT_EQ(Get("forge"), "2");
+}
+
+TEST_F(CredentialServerTest, RunsACommandLaterThatCouldNotBeStarted) {
+  AddCommand("forge", {"/bin/echo", "token"});
+  Serve();
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_clone3}, EAGAIN, [this] {
+    EXPECT_THAT(Get("forge"), HasSubstr("the server's log says why"));
+  }));
+  now_ += CredentialServer::kPause;
+  EXPECT_EQ(Get("forge"), "token");
+}
+
+TEST_F(CredentialServerTest, OutlivesAProcessThatEndsBeforeItsAnswer) {
+  Serve();
+  Ask("model");
+  socket_.Reset();
+  RunLoop();
+  socket_ = *server_->Connect();
+  EXPECT_EQ(Get("model"), "one");
+}
+
+TEST_F(CredentialServerTest, DropsAnswersForAProcessThatReadsNone) {
+  Serve();
+  // More than a socket holds.
+  for (int i = 0; i < 1000; ++i) {
+    Ask("model");
+    RunLoop();
+  }
+  char bytes[1024];
+  while (::recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT) > 0) {
+  }
+  EXPECT_EQ(Get("model"), "one");
+}
+
+TEST_F(CredentialServerTest, LeavesItsLoopNothingWhenItIsDestroyed) {
+  Serve();
+  server_.reset();
+  // Its socket gets the number of the last one.
+  Serve();
+  EXPECT_EQ(Get("model"), "one");
 }
 
 }  // namespace
