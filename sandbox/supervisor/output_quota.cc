@@ -29,11 +29,6 @@ uint64_t FairShare(std::vector<uint64_t> sizes, uint64_t total) {
 
 }  // namespace
 
-void OutputQuota::Remove(QuotaLog* log) {
-  logs_.erase(log);
-  waiting_.erase(log);
-}
-
 void OutputQuota::AddEnded(const void* execution,
                            std::function<void()> expire) {
   ended_.emplace_back(execution, std::move(expire));
@@ -66,7 +61,7 @@ void OutputQuota::ResumeAll() {
   resuming_ = false;
   const std::set<QuotaLog*> waiting = std::exchange(waiting_, {});
   for (QuotaLog* log : waiting) {
-    if (logs_.count(log) != 0) {
+    if (logs_.count(log) != 0) {  // else it was removed meanwhile
       log->Resume();
     }
   }
@@ -79,9 +74,7 @@ uint64_t OutputQuota::MakeRoom(QuotaLog* log) {
   if (Left() == 0) {
     const uint64_t target = limit_ - Slack(limit_);
     ExpireEnded(target);
-    if (used_ > target) {
-      TrimLogs(target);
-    }
+    TrimLogs(target);
   }
   if (Left() == 0) {
     waiting_.insert(log);

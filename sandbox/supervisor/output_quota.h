@@ -42,7 +42,7 @@ class OutputQuota {
   void SetLimit(uint64_t bytes) { limit_ = bytes; }
 
   void Add(QuotaLog* log) { logs_.insert(log); }
-  void Remove(QuotaLog* log);
+  void Remove(QuotaLog* log) { logs_.erase(log); }
 
   // An execution has ended. `expire` drops its output, and calls Charge() with
   // the freed bytes as a negative number.
@@ -69,6 +69,7 @@ class OutputQuota {
   uint64_t limit_ = 0;
   uint64_t used_ = 0;
   std::set<QuotaLog*> logs_;
+  // Those that wait for room, and perhaps some that were removed since.
   std::set<QuotaLog*> waiting_;
   bool resuming_ = false;
   std::deque<std::pair<const void*, std::function<void()>>> ended_;

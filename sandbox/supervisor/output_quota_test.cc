@@ -43,12 +43,16 @@ TEST_F(OutputQuotaTest, TreatsAnExhaustedQuotaLikeAFullLog) {
 // Drops what it is asked to drop.
 class PlayedLog final : public QuotaLog {
  public:
+  explicit PlayedLog(uint64_t bytes) : bytes_(bytes) {}
+
   uint64_t droppable_bytes() const override { return bytes_; }
   void Trim(uint64_t bytes) override { bytes_ = bytes; }
-  void Resume() override {}
+  void Resume() override { ++resumed_; }
+  int resumed() const { return resumed_; }
 
  private:
-  uint64_t bytes_ = 1000;
+  uint64_t bytes_;
+  int resumed_ = 0;
 };
 
 TEST_F(OutputQuotaTest, AsksNothingOfALogThatIsReleased) {
@@ -56,7 +60,7 @@ TEST_F(OutputQuotaTest, AsksNothingOfALogThatIsReleased) {
   channel_->Close();
   channel_->Settle();
   channel_.reset();
-  PlayedLog log;
+  PlayedLog log(1000);
   quota_->SetLimit(1000);
   quota_->Add(&log);
   quota_->Charge(1000);
@@ -306,6 +310,73 @@ TEST_F(OutputQuotaTest, DropsFromTheLargestLogWhenTheQuotaIsExhausted) {
   }
   EXPECT_EQ(Log().state()->end, printed);
   EXPECT_EQ(small_log.state()->begin, 0u);
+}
+
+TEST_F(OutputQuotaTest, CutsTheLargestLogsToTheSameSize) {
+  for (const int64_t others : {0, 300}) {
+    quota_ = std::make_unique<OutputQuota>(loop_.get());
+    quota_->SetLimit(1600);
+    PlayedLog small(200);
+    PlayedLog middle(700);
+    PlayedLog large(900);
+    for (PlayedLog* log : {&small, &middle, &large}) {
+      quota_->Add(log);
+    }
+    quota_->Charge(1800 + others);
+    // Down to a sixteenth below the limit.
+    quota_->MakeRoom(nullptr);
+    EXPECT_EQ(small.droppable_bytes(), 200u);
+    EXPECT_EQ(middle.droppable_bytes(), others == 0 ? 650u : 500u);
+    EXPECT_EQ(large.droppable_bytes(), others == 0 ? 650u : 500u);
+  }
+}
+
+TEST_F(OutputQuotaTest, CutsToNoMoreThanEightMebibytesBelowALargeLimit) {
+  constexpr uint64_t kLimit = uint64_t{1} << 30;
+  quota_->SetLimit(kLimit);
+  PlayedLog log(kLimit);
+  quota_->Add(&log);
+  quota_->Charge(kLimit);
+  quota_->MakeRoom(nullptr);
+  EXPECT_EQ(log.droppable_bytes(), kLimit - (uint64_t{8} << 20));
+}
+
+TEST_F(OutputQuotaTest, CutsNoLogWhenTheOutputOfEndedExecutionsIsEnough) {
+  quota_->SetLimit(1600);
+  PlayedLog log(1000);
+  quota_->Add(&log);
+  quota_->AddEnded("1", [this] { quota_->Charge(-600); });
+  quota_->Charge(1600);
+  EXPECT_EQ(quota_->MakeRoom(&log), 600u);
+  EXPECT_EQ(log.droppable_bytes(), 1000u);
+}
+
+TEST_F(OutputQuotaTest, ResumesALogEachTimeThatItWaited) {
+  quota_->SetLimit(1000);
+  PlayedLog log(0);
+  quota_->Add(&log);
+  for (const int round : {1, 2}) {
+    quota_->Charge(round == 1 ? 1000 : 1);
+    EXPECT_EQ(quota_->MakeRoom(&log), 0u);
+    quota_->Charge(-1);
+    EXPECT_EQ(log.resumed(), round - 1) << "it may be on the stack";
+    loop_->WhenIdle([this] { loop_->Stop(); });
+    loop_->Run();
+    EXPECT_EQ(log.resumed(), round);
+  }
+}
+
+TEST_F(OutputQuotaTest, ResumesNoLogThatIsRemovedWhileItWaits) {
+  quota_->SetLimit(1000);
+  PlayedLog log(0);
+  quota_->Add(&log);
+  quota_->Charge(1000);
+  EXPECT_EQ(quota_->MakeRoom(&log), 0u);
+  quota_->Remove(&log);
+  quota_->Charge(-1);
+  loop_->WhenIdle([this] { loop_->Stop(); });
+  loop_->Run();
+  EXPECT_EQ(log.resumed(), 0);
 }
 
 }  // namespace
