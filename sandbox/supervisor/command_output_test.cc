@@ -22,6 +22,7 @@
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/output_log.h"
+#include "sandbox/storage/terminal_times.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/output_channel.h"
 #include "sandbox/supervisor/output_quota.h"
@@ -271,6 +272,67 @@ TEST_F(CommandOutputTest, IsForgottenByTheQuotaWhenItIsDestroyed) {
   output_.reset();
   quota_.Charge(2);
   quota_.MakeRoom(nullptr);
+}
+
+TEST_F(CommandOutputTest, NotesWhenATerminalWritesUntilThatExpires) {
+  quota_.SetLimit(1 << 20);
+  // A pipe stands for the terminal.
+  UniqueFd terminal = Add(wire::TERMINAL);
+  output_->NoteStart(1);
+  Print(terminal, "text");
+  RunLoop();
+  const auto times = ReadTerminalTimes(files_.path(), 0, 10);
+  ASSERT_THAT(times.status(), IsOk());
+  EXPECT_EQ(times->size(), 1u);
+  terminal.Reset();
+  output_->Drain(absl::Seconds(1));
+  output_->Settle();
+  quota_.Charge(1 << 20);
+  quota_.MakeRoom(nullptr);
+  EXPECT_TRUE(
+      absl::IsNotFound(ReadTerminalTimes(files_.path(), 0, 10).status()));
+}
+
+TEST_F(CommandOutputTest, NotesNoTimesWithoutATerminal) {
+  const UniqueFd out = Add(wire::STDOUT);
+  output_->NoteStart(7);
+  Print(out, "text");
+  RunLoop();
+  EXPECT_TRUE(
+      absl::IsNotFound(ReadTerminalTimes(files_.path(), 0, 10).status()));
+  EXPECT_EQ(OutputLogReader::Open(files_.path(), wire::STDOUT)
+                ->state()
+                ->start_time_ns,
+            7);
+}
+
+TEST_F(CommandOutputTest, NotesTheSizesOfATerminal) {
+  UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  if (!master.valid()) {
+    GTEST_SKIP() << "this host gives no terminal";
+  }
+  output_->Add(wire::TERMINAL, std::move(master), files_.Log(wire::TERMINAL));
+  output_->NoteStart(1);
+  EXPECT_THAT(output_->ResizeTerminal(50, 100), IsOk());
+  const auto times = ReadTerminalTimes(files_.path(), 0, 10);
+  ASSERT_THAT(times.status(), IsOk());
+  ASSERT_EQ(times->size(), 1u);
+  EXPECT_EQ(times->front().rows, 50u);
+  EXPECT_EQ(times->front().columns, 100u);
+}
+
+TEST_F(CommandOutputTest, ReleasesItsLogsOnceItIsSettled) {
+  const UniqueFd out = Add(wire::STDOUT);
+  Print(out, std::string(kRetained, 'x'));
+  output_->Drain(absl::Seconds(1));
+  output_->Discard();
+  EXPECT_THAT(drained_, ElementsAre(false));
+  output_->Settle();
+  const int changes = changes_;
+  // Would drop what is acknowledged from a log that is not released.
+  output_->Acknowledge(wire::STDOUT, kRetained);
+  EXPECT_EQ(StateOf(wire::STDOUT).begin(), 0u);
+  EXPECT_EQ(changes_, changes);
 }
 
 }  // namespace

@@ -153,6 +153,8 @@ TEST_F(InputChannelTest, WaitsForACommandThatReadsSlowly) {
   EXPECT_THAT(*answer_, IsOk());
   EXPECT_EQ(state_.accepted_offset(), much.size());
   EXPECT_EQ(read + Read().size(), much.size());
+  // There is nothing more to wait for.
+  EXPECT_DEATH(loop_->SetEvents(sink_, 0), "is not watched");
 }
 
 TEST_F(InputChannelTest, ReportsAClosedInputAsAState) {
@@ -207,6 +209,7 @@ TEST_F(InputChannelTest, AnswersWaitingCallsWhenItIsClosed) {
   channel_->Close();
   ASSERT_TRUE(answer_.has_value());
   EXPECT_TRUE(state_.closed());
+  EXPECT_EQ(channel_->next_offset(), state_.accepted_offset());
   EXPECT_DEATH(loop_->SetEvents(sink_, 0), "is not watched");
 }
 

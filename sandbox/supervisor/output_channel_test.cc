@@ -196,6 +196,8 @@ TEST_F(OutputChannelTest, ReportsWhatAnAcknowledgementDropped) {
   Print(std::string(kRetained, 'x'));
   channel_->Pump();
   const int changes = changes_;
+  channel_->Acknowledge(0);
+  EXPECT_EQ(changes_, changes) << "nothing was dropped";
   channel_->Acknowledge(kRetained);
   EXPECT_GT(channel_->state().begin(), 0);
   EXPECT_EQ(changes_, changes + 1);
@@ -292,6 +294,48 @@ TEST_F(OutputChannelTest, BlocksATerminalAtItsBound) {
   EXPECT_TRUE(channel_->blocked());
   EXPECT_FALSE(channel_->refused());
   EXPECT_EQ(Log().state()->end, kRetained);
+}
+
+TEST_F(OutputChannelTest, ReportsWhatTheQuotaDropped) {
+  quota_->SetLimit(1 << 20);
+  Open(wire::STDOUT, Overflow::kDropOldest, 1 << 20);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(Print(std::string(kRetained, 'x')), kRetained);
+    channel_->Pump();
+  }
+  EXPECT_EQ(channel_->state().begin(), 0u);
+  const int changes = changes_;
+  // The logs of others.
+  quota_->Charge(1 << 20);
+  quota_->MakeRoom(nullptr);
+  EXPECT_EQ(channel_->state().begin(), kRetained);
+  EXPECT_EQ(changes_, changes + 1);
+  quota_->Charge(-(1 << 20));
+  EXPECT_EQ(quota_->MakeRoom(nullptr), (1 << 20) - kRetained)
+      << "the space is free";
+}
+
+TEST_F(OutputChannelTest, RetriesNothingOnceItsLogIsReleased) {
+  tests::FakeTimers timers;
+  timers_ = &timers;
+  Open(wire::STDOUT, Overflow::kBlock);
+  Print(std::string(kRetained, 'x'));
+  channel_->Pump();
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_fallocate}, EIO, [this] { channel_->Acknowledge(kRetained); }));
+  EXPECT_EQ(timers.size(), 1u);
+  channel_->Close();
+  channel_->Settle();
+  EXPECT_EQ(timers.size(), 0u);
+  channel_.reset();
+}
+
+TEST_F(OutputChannelTest, LeavesItsLoopNothingWhenItIsDestroyed) {
+  Open(wire::STDOUT, Overflow::kBlock);
+  const int source = channel_->source();
+  loop_->SetEvents(source, 0);
+  channel_.reset();
+  EXPECT_DEATH(loop_->SetEvents(source, 0), "is not watched");
 }
 
 }  // namespace
