@@ -145,5 +145,15 @@ TEST_F(CommandTimeoutsTest, ACancelledKillDoesNotHappen) {
   EXPECT_EQ(kills_, 0);
 }
 
+TEST_F(CommandTimeoutsTest, CpuTimeDoesNotExpireAfterWallTime) {
+  command_.set_wall_timeout_ns(kSecond);
+  command_.set_cpu_timeout_ns(10 * kSecond);
+  Make().Start();
+  timers_.Advance(absl::Seconds(1));
+  cpu_time_ = absl::Seconds(20);
+  timers_.Advance(absl::Seconds(20));
+  EXPECT_THAT(expired_, ElementsAre(wire::ExitRecord::WALL_TIMEOUT));
+}
+
 }  // namespace
 }  // namespace sandbox

@@ -18,6 +18,11 @@ TEST(SetUsageTest, TakesTheLargerCpuTimeOfEachKind) {
   SetUsage(group, reaped, &usage);
   EXPECT_EQ(usage.user_time_ns(), 5 * kSecond + kSecond / 4);
   EXPECT_EQ(usage.system_time_ns(), 3 * kSecond);
+  reaped.ru_utime = {1, 0};
+  reaped.ru_stime = {4, 250'000};
+  SetUsage(group, reaped, &usage);
+  EXPECT_EQ(usage.user_time_ns(), 2 * kSecond);
+  EXPECT_EQ(usage.system_time_ns(), 4 * kSecond + kSecond / 4);
 }
 
 TEST(SetUsageTest, TakesMemoryFromTheCgroupAndKeepsTheWallTime) {
