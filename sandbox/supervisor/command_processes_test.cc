@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,8 +149,10 @@ TEST_F(CommandProcessesTest, WithoutAGroupThereIsNothingToDo) {
 // reaches its foreground group.
 [[noreturn]] void RunSession(const char* slave, int ready) {
   // TSan may deliver a caught signal late.
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGHUP, SIG_DFL);
+  for (const int number : {SIGINT, SIGQUIT, SIGTSTP, SIGHUP}) {
+    ::signal(number, SIG_DFL);
+  }
+  ::prctl(PR_SET_DUMPABLE, 0);  // no core of SIGQUIT
   ::setsid();
   const int terminal = ::open(slave, O_RDWR);
   if (terminal < 0 || ::ioctl(terminal, TIOCSCTTY, 0) != 0 ||
@@ -162,7 +165,7 @@ TEST_F(CommandProcessesTest, WithoutAGroupThereIsNothingToDo) {
 }
 
 TEST_F(CommandProcessesTest, SignalsTheForegroundGroupOfATerminal) {
-  for (const int signal : {SIGINT, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGQUIT, SIGTSTP, SIGHUP}) {
     group_.calls.clear();
     const UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
     if (!master.valid() || ::grantpt(master.get()) != 0 ||
@@ -183,11 +186,16 @@ TEST_F(CommandProcessesTest, SignalsTheForegroundGroupOfATerminal) {
     ASSERT_EQ(::read(read.get(), &byte, 1), 1);
     EXPECT_THAT(processes_.SignalForegroundGroup(master.get(), signal), IsOk());
     int status = 0;
-    if (signal == SIGINT) {
+    if (signal != SIGHUP) {
       // The kernel sends it to all of the group at once.
-      EXPECT_EQ(::waitpid(session, &status, 0), session);
-      EXPECT_EQ(status, SIGINT);
       EXPECT_EQ(group_.calls, "");
+      // It does not stop a group that nobody could continue.
+      const int end = signal == SIGTSTP ? SIGKILL : signal;
+      if (end != signal) {
+        ::kill(session, end);
+      }
+      EXPECT_EQ(::waitpid(session, &status, 0), session);
+      EXPECT_EQ(status, end);
     } else {
       EXPECT_EQ(group_.calls, absl::StrCat("signal 1 to ", session, " "));
       ::kill(session, SIGKILL);
@@ -198,6 +206,29 @@ TEST_F(CommandProcessesTest, SignalsTheForegroundGroupOfATerminal) {
       EXPECT_EQ(group_.calls, absl::StrCat("signal 1 to ", session, " "));
     }
   }
+}
+
+TEST_F(CommandProcessesTest, KillsTheLeaderBeforeItCanSeeTheOthersDie) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd read(ends[0]);
+  const UniqueFd write(ends[1]);
+  const pid_t leader = ::fork();
+  if (leader == 0) {
+    char byte;
+    ::_exit(::read(read.get(), &byte, 1) == 1 ? 5 : 6);
+  }
+  processes_.SetLeader(
+      UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, leader, 0))));
+  group_.killing = [&] {
+    EXPECT_EQ(::write(write.get(), "x", 1), 1);
+    siginfo_t info;
+    ::waitid(P_PID, static_cast<id_t>(leader), &info, WEXITED | WNOWAIT);
+  };
+  processes_.Kill();
+  int status = 0;
+  EXPECT_EQ(::waitpid(leader, &status, 0), leader);
+  EXPECT_EQ(status, SIGKILL);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class FakeCommandGroup final : public CommandGroup {
     CgroupVersion version = CgroupVersion::kV2;
     CgroupUsage usage;
     absl::StatusOr<absl::Duration> cpu_time = absl::ZeroDuration();
+    // Called by Kill(), if it is set.
+    std::function<void()> killing;
   };
 
   explicit FakeCommandGroup(State* state) : state_(state) {}
@@ -51,6 +54,9 @@ class FakeCommandGroup final : public CommandGroup {
   }
   bool Kill() override {
     absl::StrAppend(&state_->calls, "kill ");
+    if (state_->killing) {
+      state_->killing();
+    }
     if (!state_->survives) {
       state_->pids.clear();
     }

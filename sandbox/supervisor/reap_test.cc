@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -64,6 +65,21 @@ TEST(ReapTest, DoesNotWaitForALivingChildWithWnohang) {
   EXPECT_FALSE(Reap(child.get(), WNOHANG).has_value());
   ::syscall(SYS_pidfd_send_signal, child.get(), SIGTERM, nullptr, 0);
   EXPECT_EQ(Reap(child.get(), 0)->wait_status, SIGTERM);
+}
+
+TEST(ReapTest, NamesTheProcessBehindAPidfdUntilItIsReaped) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::_exit(0);
+  }
+  const UniqueFd child(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  EXPECT_EQ(PidOf(child.get()), pid);
+  const std::optional<Reaped> reaped = Reap(child.get(), 0);
+  ASSERT_TRUE(reaped.has_value());
+  EXPECT_EQ(reaped->pid, pid);
+  EXPECT_GT(reaped->usage.ru_maxrss, 0);
+  EXPECT_EQ(PidOf(child.get()), -1);
+  EXPECT_EQ(PidOf(-1), -1);
 }
 
 }  // namespace
