@@ -34,6 +34,7 @@ class SpawnerTest : public ::testing::Test {
     int fds[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     theirs_.Reset(fds[1]);
+    ours_ = fds[0];
     UniqueFd exchange(::memfd_create("exchange", MFD_CLOEXEC));
     EXPECT_EQ(::ftruncate(exchange.get(), kExchangeSize), 0);
     exchange_ = static_cast<char*>(::mmap(nullptr, kExchangeSize, PROT_READ,
@@ -91,6 +92,8 @@ class SpawnerTest : public ::testing::Test {
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
   UniqueFd theirs_;
+  // Owned by spawner_.
+  int ours_ = -1;
   char* exchange_ = nullptr;
   std::unique_ptr<Spawner> spawner_;
   wire::CommandSpec command_;
@@ -296,6 +299,39 @@ TEST_F(SpawnerTest, SearchesTheLastPathOfTheEnvironment) {
   spawner_->Spawn(Job(command_));
   EXPECT_STREQ(exchange_ + Request().path_offset, "/b");
   EXPECT_EQ(lost_, 0);
+}
+
+TEST_F(SpawnerTest, TreatsAFailureThatNobodyAwaitsAsTheEndOfTheSpawner) {
+  Answer(ENOENT, {});
+  loop_->Run();
+  EXPECT_EQ(lost_, 1);
+}
+
+TEST_F(SpawnerTest, TreatsAShortAnswerAsTheEndOfTheSpawner) {
+  spawner_->Spawn(Job(command_));
+  ASSERT_TRUE(SendWithFds(theirs_.get(), "", 1, {0}).ok());
+  loop_->Run();
+  EXPECT_EQ(lost_, 1);
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, LetsTheLoopRestAfterTheEndOfTheSpawner) {
+  theirs_.Reset();
+  loop_->Run();
+  ASSERT_EQ(lost_, 1);
+  bool rests = false;
+  loop_->WhenIdle([&rests] { rests = true; });
+  for (int turn = 0; turn < 5 && !rests; ++turn) {
+    loop_->After(absl::ZeroDuration(), [this] { loop_->Stop(); });
+    loop_->Run();
+  }
+  EXPECT_TRUE(rests);
+}
+
+TEST_F(SpawnerTest, LeavesItsLoopNothingWhenItIsDestroyed) {
+  loop_->SetEvents(ours_, 0);
+  spawner_.reset();
+  EXPECT_DEATH(loop_->SetEvents(ours_, 0), "is not watched");
 }
 
 }  // namespace
