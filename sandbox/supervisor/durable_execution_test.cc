@@ -47,16 +47,17 @@ std::string TextAt(const ExecutionFiles& files, uint64_t offset, size_t size) {
   return text;
 }
 
-// Writes the pages of an execution without an end again, and nothing beyond
-// `size` in any file.
-absl::Status RewriteUpTo(const DurableExecution& durable, rlim_t size) {
+// Writes the pages of an execution with the record `end` again, and nothing
+// beyond `size` in any file.
+absl::Status RewriteUpTo(const DurableExecution& durable, rlim_t size,
+                         const std::string& end = "") {
   ::signal(SIGXFSZ, SIG_IGN);
   rlimit unlimited;
   EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
   const rlimit limit = {size, unlimited.rlim_max};
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   errno = 0;
-  const absl::Status limited = durable.SyncFiles("", /*rewrite=*/true);
+  const absl::Status limited = durable.SyncFiles(end, /*rewrite=*/true);
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
   return limited;
 }
@@ -180,8 +181,10 @@ TEST_F(DurableExecutionTest, SyncsTheFileBesideOnlyWithAnEnd) {
   std::filesystem::remove(rest);
   ASSERT_EQ(::mkfifo(rest.c_str(), 0600), 0);
   const DurableExecution durable = *DurableExecution::Open(files.path());
-  EXPECT_THAT(durable.SyncFiles("", /*rewrite=*/false), IsOk());
-  EXPECT_FALSE(durable.SyncFiles("end", /*rewrite=*/false).ok());
+  for (const bool rewrite : {false, true}) {
+    EXPECT_THAT(durable.SyncFiles("", rewrite), IsOk());
+    EXPECT_FALSE(durable.SyncFiles("end", rewrite).ok());
+  }
 }
 
 TEST_F(DurableExecutionTest, RewritesALogWithoutFillingItsHoles) {
@@ -248,6 +251,28 @@ TEST_F(DurableExecutionTest,
   EXPECT_FALSE(removed.ok());
   EXPECT_THAT(files.Remove(), IsOk());
   EXPECT_TRUE(std::filesystem::is_empty(parent_));
+}
+
+TEST_F(DurableExecutionTest, NeedsNoFileBesideForOutputThatFillsItsWindow) {
+  const ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  const std::string text(kOutputPlace.window_size, 'x');
+  OutputLogWriter output = files.Log(wire::STDOUT);
+  ASSERT_THAT(output.Append(text.data(), text.size()), IsOk());
+  OutputLogWriter error = files.Log(wire::STDERR);
+  ASSERT_THAT(error.Append(text.data(), kErrorPlace.window_size), IsOk());
+  EXPECT_THAT(DurableExecution::Open(files.path()).status(), IsOk());
+}
+
+TEST_F(DurableExecutionTest, RewritesTheFileBesideWithAnEnd) {
+  const ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
+  const std::string text(1 << 20, 'x');
+  OutputLogWriter error = files.Log(wire::STDERR);
+  ASSERT_THAT(error.Append(text.data(), text.size()), IsOk());
+  const DurableExecution durable = *DurableExecution::Open(files.path());
+  EXPECT_THAT(RewriteUpTo(durable, 1 << 19), IsOk());
+  EXPECT_THAT(RewriteUpTo(durable, 1 << 19, "end").ToString(),
+              HasSubstr("rewrite"));
+  EXPECT_THAT(RewriteUpTo(durable, 1 << 20, "end"), IsOk());
 }
 
 }  // namespace

@@ -22,10 +22,7 @@ RecordSync::RecordSync(EventLoop* loop, Timers* timers, StorageStatus* storage,
       storage_(storage),
       background_(std::move(background)) {}
 
-RecordSync::~RecordSync() {
-  Stop();
-  background_.reset();
-}
+RecordSync::~RecordSync() { Stop(); }
 
 void RecordSync::Stop() {
   timer_.Cancel();

@@ -49,6 +49,16 @@ class HeldBackground final : public Background {
   std::deque<Function>* const functions_;
 };
 
+// Has begun the function that it was given when it is destroyed.
+class BusyBackground final : public Background {
+ public:
+  ~BusyBackground() override { function_(); }
+  void Run(Function function) override { function_ = std::move(function); }
+
+ private:
+  Function function_;
+};
+
 class RecordSyncTest : public EndedExecutionFixture {
  protected:
   // Does what was handed over to the background, and reports it to the loop.
@@ -123,8 +133,10 @@ TEST_F(RecordSyncTest, SyncsWhatComesWhileItWorksAfterwards) {
   timers_.Advance(kGather);
   EXPECT_EQ(functions_.size(), 1u);
   Work();
+  timers_.Advance(kGather - absl::Nanoseconds(1));
+  EXPECT_THAT(functions_, IsEmpty());
   EXPECT_FALSE(IsSynced("e2"));
-  timers_.Advance(kGather);
+  timers_.Advance(absl::Nanoseconds(1));
   Work();
   EXPECT_TRUE(IsSynced("e1"));
   EXPECT_TRUE(IsSynced("e2"));
@@ -279,7 +291,8 @@ TEST_F(RecordSyncTest, SyncsNothingAfterStop) {
   EXPECT_EQ(timers_.size(), 0u);
   Work();
   EXPECT_FALSE(IsSynced("e1"));
-  EXPECT_FALSE(IsSynced("e1"));
+  EXPECT_FALSE(IsSynced("e2"));
+  EXPECT_EQ(timers_.size(), 0u) << "nothing is handed over later";
 }
 
 TEST_F(RecordSyncTest, EndsWithWorkThatWasNotDone) {
@@ -291,6 +304,48 @@ TEST_F(RecordSyncTest, EndsWithWorkThatWasNotDone) {
   EXPECT_THAT(functions_, IsEmpty());
   EXPECT_EQ(timers_.size(), 0u);
   EXPECT_FALSE(IsSynced("e1"));
+}
+
+TEST_F(RecordSyncTest, SyncsNothingMoreOnceItsEndHasBegun) {
+  sync_ = std::make_unique<RecordSync>(loop_.get(), &timers_, &storage_,
+                                       std::make_unique<BusyBackground>());
+  const ExecutionFiles files = MakeEnded("e1");
+  sync_->SyncEnd(files.path(), end_);
+  timers_.Advance(kGather);
+  sync_.reset();
+  EXPECT_FALSE(IsSynced("e1"));
+}
+
+TEST_F(RecordSyncTest, IsNotDelayedByExecutionsThatFollow) {
+  const ExecutionFiles first = MakeEnded("e1");
+  sync_->SyncEnd(first.path(), end_);
+  timers_.Advance(kGather / 2);
+  const ExecutionFiles second = MakeEnded("e2");
+  sync_->SyncStart(second.path());
+  sync_->SyncEnd(second.path(), end_);
+  timers_.Advance(kGather / 2);
+  Work();
+  EXPECT_TRUE(IsSynced("e1"));
+  EXPECT_TRUE(IsSynced("e2"));
+}
+
+TEST_F(RecordSyncTest, GivesEachItsTurnHoweverManyOthersComeAgain) {
+  // One more than a batch, in the order of their names.
+  std::vector<ExecutionFiles> all;
+  for (int i = 10; i < 75; ++i) {
+    all.push_back(MakeEnded("e" + std::to_string(i)));
+    sync_->SyncEnd(all.back().path(), end_);
+  }
+  timers_.Advance(kGather);
+  for (const ExecutionFiles& files : all) {
+    sync_->SyncEnd(files.path(), end_);
+  }
+  Work();
+  EXPECT_TRUE(IsSynced("e10"));
+  EXPECT_FALSE(IsSynced("e74"));
+  timers_.Advance(absl::ZeroDuration());
+  Work();
+  EXPECT_TRUE(IsSynced("e74"));
 }
 
 }  // namespace
