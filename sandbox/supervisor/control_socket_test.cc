@@ -31,6 +31,7 @@ class ControlSocketTest : public ::testing::Test {
   ControlSocketTest() {
     std::pair<PacketSocket, PacketSocket> pair = *PacketSocket::Pair();
     server_ = std::move(pair.first);
+    first_ = pair.second.fd();
     control_ = std::make_unique<ControlSocket>(
         loop_.get(), std::move(pair.second),
         [this](const wire::ToSupervisor& request) {
@@ -54,6 +55,8 @@ class ControlSocketTest : public ::testing::Test {
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
   PacketSocket server_;
+  // The other end, owned by control_.
+  int first_ = -1;
   std::unique_ptr<ControlSocket> control_;
   std::string got_;
 };
@@ -207,9 +210,13 @@ int Listener() {
 TEST_F(ControlSocketTest, ForgetsItsSocketsAtItsEnd) {
   ASSERT_THAT(control_->Listen(::testing::TempDir()), IsOk());
   const int listener = Listener();
-  loop_->SetEvents(listener, EPOLLIN);
+  for (const int socket : {listener, first_}) {
+    loop_->SetEvents(socket, EPOLLIN);
+  }
   control_.reset();
-  EXPECT_DEATH(loop_->SetEvents(listener, 0), "is not watched");
+  for (const int socket : {listener, first_}) {
+    EXPECT_DEATH(loop_->SetEvents(socket, 0), "is not watched");
+  }
 }
 
 TEST_F(ControlSocketTest, SendsALargeMessageOnceADescriptorIsFree) {
@@ -272,6 +279,28 @@ TEST_F(ControlSocketTest, ReplacesWhatAnEarlierAttemptToListenLeft) {
               IsOk());
   EXPECT_FALSE(std::filesystem::exists(directory + "/control.sock.new"));
   EXPECT_FALSE(control_->Listen("/nowhere").ok());
+}
+
+TEST_F(ControlSocketTest, DisconnectsAServerThatCannotBeSentTo) {
+  server_ = PacketSocket();
+  wire::FromSupervisor message;
+  message.mutable_reply();
+  control_->Send(message);
+  EXPECT_TRUE(control_->idle());
+  EXPECT_DEATH(loop_->SetEvents(first_, 0), "is not watched");
+}
+
+TEST_F(ControlSocketTest, DropsWhatAServerThatIsGoneDidNotRead) {
+  wire::FromSupervisor message;
+  message.mutable_reply()->set_message(std::string(1000, 'x'));
+  for (int i = 0; i < 2000; ++i) {
+    control_->Send(message);
+  }
+  control_->SendOutputChange(wire::OutputChange());
+  EXPECT_FALSE(control_->idle());
+  server_ = PacketSocket();
+  RunOnce();
+  EXPECT_TRUE(control_->idle());
 }
 
 }  // namespace
