@@ -55,9 +55,9 @@ class CommandFixture : public ::testing::Test {
       output_ = change;
     };
     host_.init_ends = [this] { return init_ends_; };
-    host_.may_be_oom_victim = [this](pid_t) {
+    host_.may_be_oom_victim = [this](pid_t pid) {
       ++oom_questions_;
-      return true;
+      return pid == played_.child() && is_oom_victim_;
     };
     start_.set_id("e1");
     start_.mutable_command()->add_argv("/bin/true");
@@ -146,6 +146,8 @@ class CommandFixture : public ::testing::Test {
   FakeCommandGroup::State group_;
   PlayedSpawner played_{loop_.get()};
   bool init_ends_ = false;
+  // True if the kernel's log names the command.
+  bool is_oom_victim_ = true;
   int oom_questions_ = 0;
   // The last change of the logs that was reported.
   wire::OutputChange output_;

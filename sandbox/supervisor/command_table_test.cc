@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/supervisor/command_fixture.h"
+#include "sandbox/supervisor/fake_command_group.h"
 #include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
@@ -32,6 +34,10 @@ using ::tests::IsOk;
 class CommandTableTest : public CommandFixture {
  protected:
   CommandTableTest() {
+    spares_.SetGroups([this](const std::string&) {
+      ++groups_;
+      return std::make_unique<FakeCommandGroup>(&group_);
+    });
     host_.on_state = [this](const wire::ExecutionRecord& record) {
       states_.push_back(record);
       if (record.state() != wire::ExecutionRecord::RUNNING) {
@@ -54,6 +60,8 @@ class CommandTableTest : public CommandFixture {
   bool Exists() const { return table_.Find("e1").ok(); }
 
   std::vector<absl::Status> answers_;
+  // The groups that were made.
+  int groups_ = 0;
   CommandTable table_{&host_};
 };
 
@@ -90,6 +98,7 @@ TEST_F(CommandTableTest, PreparesPartsForTheNextCommand) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_),
                           std::filesystem::directory_iterator()),
             2);
+  EXPECT_EQ(groups_, 2);
 }
 
 TEST_F(CommandTableTest, RemovesTheGroupOfAnEndedCommand) {
@@ -170,6 +179,28 @@ TEST_F(CommandTableTest, ReportsThatACommandWasLostWithInit) {
   EXPECT_TRUE(table_.AnyIsLost());
   table_.Clear();
   EXPECT_FALSE(Exists());
+}
+
+TEST_F(CommandTableTest, KnowsAndReapsTheProcessesOfItsCommands) {
+  StartOne();
+  EXPECT_TRUE(table_.Owns(played_.child()));
+  EXPECT_FALSE(table_.Owns(1));
+  CloseOutput();
+  played_.Exit(4);
+  EXPECT_FALSE(table_.ReapIfOwn(1));
+  EXPECT_TRUE(table_.ReapIfOwn(played_.child()));
+  EXPECT_EQ(end().exit().wait_status(), 4 << 8);
+  EXPECT_FALSE(table_.Owns(played_.child()));
+}
+
+TEST_F(CommandTableTest, RemovesGroupsThatProcessesHaveLeftSince) {
+  StartOne();
+  group_.pids = {1};
+  Exit(0);
+  EXPECT_EQ(group_.calls, "");
+  group_.pids.clear();
+  table_.ReleaseCgroups();
+  EXPECT_EQ(group_.calls, "remove ");
 }
 
 }  // namespace

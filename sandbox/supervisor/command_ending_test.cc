@@ -1,0 +1,80 @@
+// The facts and the steps of an end, seen by the command that has it.
+
+#include "sandbox/supervisor/command_ending.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "sandbox/storage/output_log.h"
+#include "sandbox/supervisor/command_fixture.h"
+#include "tests/failing_calls.h"
+
+namespace sandbox {
+namespace {
+
+using CommandEndingTest = CommandFixture;
+
+TEST_F(CommandEndingTest, BlamesALackOfMemoryForTheVictimOnly) {
+  group_.usage.oom_kills = 1;
+  is_oom_victim_ = false;
+  Start();
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(oom_questions_, 1);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::NORMAL);
+}
+
+TEST_F(CommandEndingTest, AsksNothingAboutACommandThatWasCondemned) {
+  group_.usage.oom_kills = 1;
+  Start();
+  command_->Condemn(wire::ExitRecord::SANDBOX_DELETED);
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(oom_questions_, 0);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::SANDBOX_DELETED);
+}
+
+TEST_F(CommandEndingTest, HasAnEndOfItsOwnThoughInitEndsToo) {
+  init_ends_ = true;
+  Start();
+  Exit(3);
+  EXPECT_EQ(end().exit().wait_status(), 3 << 8);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::NORMAL);
+  EXPECT_FALSE(command_->lost());
+}
+
+TEST_F(CommandEndingTest, KeepsTheOutputOfACondemnedCommandUntilItEnds) {
+  Start();
+  command_->Condemn(wire::ExitRecord::SANDBOX_DELETED);
+  RunLoop();
+  Print("last");
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(Output(), "last");
+}
+
+TEST_F(CommandEndingTest, DoesNotWaitForADiskForWhichTheCommandWasKilled) {
+  spec().set_overflow(wire::CommandSpec::KILL);
+  spec().set_retain_bytes(OutputLogWriter::kMinRetained);
+  Start();
+  Print("text");
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_splice}, EIO, [this] {
+    RunLoop();
+    EXPECT_EQ(group_.calls, "kill ");
+    EndBySignal(SIGKILL);
+  }));
+  ASSERT_EQ(states_.size(), 2u);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::OUTPUT_FAILED);
+}
+
+TEST_F(CommandEndingTest, IsNotSyncedOnceTheFilesAreRemoved) {
+  Start();
+  Exit(0);
+  EXPECT_TRUE(command_->RemoveFiles());
+  // Anything to sync would be handed over to a background that is not there.
+  sync_timers_.Advance(absl::Seconds(1));
+}
+
+}  // namespace
+}  // namespace sandbox
