@@ -8,9 +8,8 @@
 
 namespace sandbox {
 
-absl::Status SandboxGroups::Create() {
+absl::Status SandboxGroups::Create(const CgroupHost& host) {
   ASSIGN_OR_RETURN(ids_, IdRange::Acquire());
-  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
   // No other sandbox on this host has this range, so the name is unique.
   ASSIGN_OR_RETURN(
       sandbox_, Cgroup::Create(

@@ -28,7 +28,7 @@ namespace sandbox {
 class SandboxGroups {
  public:
   // Acquires ids and makes the groups of the sandbox and of init.
-  absl::Status Create();
+  absl::Status Create(const CgroupHost& host);
   // The first of the host's user ids that the sandbox has.
   uint32_t first_id() const { return ids_.first_id(); }
   const Cgroup& sandbox() const { return sandbox_; }

@@ -188,7 +188,8 @@ void Supervisor::With(uint64_t request_id, const std::string& id,
 }
 
 absl::Status Supervisor::Prepare() {
-  RETURN_IF_ERROR(groups_.Create());
+  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
+  RETURN_IF_ERROR(groups_.Create(host));
   ASSIGN_OR_RETURN(construction_, Construct(groups_.first_id(),
                                             groups_.sandbox(), groups_.home()));
   RETURN_IF_ERROR(groups_.CreateRun());

@@ -1,0 +1,77 @@
+#include "sandbox/supervisor/sandbox_groups.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/supervisor/command_group.h"
+#include "tests/status_matchers.h"
+
+namespace sandbox {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tests::IsOk;
+
+class SandboxGroupsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::getuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+  }
+
+  SandboxGroups groups_;
+};
+
+TEST_F(SandboxGroupsTest, AreRemovedWithAllThatIsBelowThem) {
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  ASSERT_THAT(host.status(), IsOk());
+  ASSERT_THAT(groups_.Create(*host), IsOk());
+  const std::string name =
+      absl::StrCat(kSandboxCgroup, groups_.first_id() >> 16);
+  ASSERT_THAT(groups_.CreateRun(), IsOk());
+  {
+    const auto group = groups_.MakeCommandGroup("e-1");
+    ASSERT_THAT(group.status(), IsOk());
+    groups_.Remove();
+    EXPECT_EQ(Cgroup::List(*host).count(name), 1u) << "a group lives in it";
+  }
+  groups_.Remove();
+  EXPECT_EQ(Cgroup::List(*host).count(name), 0u);
+}
+
+// Plays cgroup v2 in a directory, in which groups have no files: each step that
+// needs one fails, and says for which group.
+TEST_F(SandboxGroupsTest, AreGivenToTheUsersOfTheSandbox) {
+  std::string root = ::testing::TempDir() + "/groupsXXXXXX";
+  ASSERT_NE(::mkdtemp(root.data()), nullptr);
+  std::filesystem::create_directory(root + "/corral");
+  std::ofstream(root + "/corral/cgroup.subtree_control") << "";
+  const absl::Status created = groups_.Create({CgroupVersion::kV2, {root}});
+  const std::string sandbox =
+      absl::StrCat(root, "/corral/", kSandboxCgroup, groups_.first_id() >> 16);
+  EXPECT_THAT(std::string(created.message()),
+              HasSubstr(absl::StrCat("chown ", sandbox, "/cgroup.procs")));
+  EXPECT_THAT(std::string(groups_.CreateRun().message()),
+              HasSubstr(absl::StrCat(sandbox, "/run/cgroup.subtree_control")));
+  EXPECT_THAT(
+      std::string(groups_.MakeCommandGroup("e-1").status().message()),
+      HasSubstr(absl::StrCat("chown ", sandbox, "/run/e-1/cgroup.procs")));
+  groups_.Remove();
+  EXPECT_FALSE(std::filesystem::exists(sandbox));
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace sandbox
