@@ -1,4 +1,4 @@
-// Construction on a host that others change, and what the host sees of it.
+// Construction on a host that others change, or that refuses something.
 
 #include "sandbox/supervisor/construction.h"
 
@@ -19,9 +19,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,11 +28,8 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
-#include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/kernel/cgroup.h"
-#include "sandbox/kernel/id_range.h"
-#include "sandbox/seccomp/profile_name.h"
+#include "sandbox/supervisor/construction_fixture.h"
 
 namespace sandbox {
 namespace {
@@ -63,33 +58,6 @@ UniqueFd HoldClones() {
   return UniqueFd(
       static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                                  SECCOMP_FILTER_FLAG_NEW_LISTENER, &program)));
-}
-
-// Makes a sandbox as a supervisor does, calls `use` with it and the group of
-// its processes, and takes it down again.
-absl::Status Make(
-    const std::function<void(Construction&, const Cgroup& home)>& use) {
-  ASSIGN_OR_RETURN(const IdRange ids, IdRange::Acquire());
-  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
-  ASSIGN_OR_RETURN(
-      Cgroup cgroup,
-      Cgroup::Create(host, absl::StrCat(kSandboxCgroup, ids.first_id() >> 16)));
-  RETURN_IF_ERROR(cgroup.Delegate(ids.first_id()));
-  Cgroup home;
-  if (host.version == CgroupVersion::kV2) {
-    ASSIGN_OR_RETURN(home, cgroup.CreateChild("init"));
-  }
-  const Cgroup& group = home.valid() ? home : cgroup;
-  absl::StatusOr<Construction> made = Construct(ids.first_id(), cgroup, group);
-  if (made.ok()) {
-    use(*made, group);
-    for (const Child* child : {&made->init, &made->spawner}) {
-      ::kill(child->pid, SIGKILL);
-    }
-  }
-  while (::waitpid(-1, nullptr, 0) > 0) {
-  }
-  return made.status();
 }
 
 [[noreturn]] void MakeHeld(int socket) {
@@ -190,62 +158,15 @@ TEST(ConstructionTest, DoesWithoutLandlockOnAHostThatLacksIt) {
   EXPECT_TRUE(MakesWithout(SYS_landlock_create_ruleset, ENOSYS, ""));
 }
 
+TEST(ConstructionTest, SaysThatTheHostRefusesNamespaces) {
+  EXPECT_TRUE(MakesWithout(SYS_clone3, EPERM,
+                           "namespaces: clone3: Operation not permitted"));
+}
+
 TEST(ConstructionTest, MakesNoSandboxWhenLandlockFails) {
   EXPECT_TRUE(MakesWithout(
       SYS_landlock_create_ruleset, ENOMEM,
       "the spawner: landlock_create_ruleset: Cannot allocate memory"));
-}
-
-// Returns what ps shows: the name and the command line up to the first NUL.
-std::string NamesOf(pid_t pid) {
-  std::string name;
-  std::string command_line;
-  std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), name);
-  std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/cmdline")),
-               command_line, '\0');
-  return absl::StrCat(name, " ", command_line);
-}
-
-TEST(ConstructionTest, PsOnTheHostShowsWhatEachProcessIs) {
-  const absl::Status made = Make([](Construction& construction, const Cgroup&) {
-    EXPECT_EQ(NamesOf(construction.spawner.pid),
-              "corral-spawner corral-spawner");
-    // The spawner runs already; init may just be executing.
-    while (NamesOf(construction.init.pid) != "corral-init corral-init") {
-    }
-  });
-  EXPECT_TRUE(made.ok()) << made;
-}
-
-// Returns how much the kernel prefers to kill the process when memory runs out.
-int OomScoreOf(pid_t pid) {
-  int score = 0;
-  std::ifstream(absl::StrCat("/proc/", pid, "/oom_score_adj")) >> score;
-  return score;
-}
-
-TEST(ConstructionTest, OffersItsProcessesToTheOomKillerFirst) {
-  const absl::Status made = Make([](Construction& construction, const Cgroup&) {
-    EXPECT_EQ(OomScoreOf(construction.init.pid), 1000);
-    EXPECT_EQ(OomScoreOf(construction.spawner.pid), 1000);
-  });
-  EXPECT_TRUE(made.ok()) << made;
-}
-
-TEST(ConstructionTest, EndsTheSpawnerThatItReplaces) {
-  const absl::Status made =
-      Make([](Construction& construction, const Cgroup& home) {
-        const pid_t first = construction.spawner.pid;
-        const absl::Status replaced =
-            ReplaceSpawner(home, seccomp::Profile::kStrict, construction);
-        EXPECT_TRUE(replaced.ok()) << replaced;
-        EXPECT_EQ(::kill(first, 0), -1);
-        EXPECT_EQ(errno, ESRCH);
-        EXPECT_EQ(NamesOf(construction.spawner.pid),
-                  "corral-spawner corral-spawner");
-        EXPECT_EQ(OomScoreOf(construction.spawner.pid), 1000);
-      });
-  EXPECT_TRUE(made.ok()) << made;
 }
 
 }  // namespace
