@@ -275,7 +275,6 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       construction_,
       {WorkspacesOf(spec, groups_.first_id()), spec.memory_bytes(), profile}));
   if (profile != seccomp::Profile::kDefault) {
-    spawner_.reset();
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
     RETURN_IF_ERROR(StartSpawner());
   }

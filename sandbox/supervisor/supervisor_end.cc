@@ -37,11 +37,10 @@ void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   }
 }
 
-// Has no effect on a child that was never made or was reaped before.
-void KillAndReap(const Child& child) {
-  ::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
-  siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED);
+// With init, the kernel kills everything in its pid namespace, the spawner and
+// the commands too. Has no effect if init was never made or was reaped before.
+void KillAll(const Child& init) {
+  ::syscall(SYS_pidfd_send_signal, init.pidfd.get(), SIGKILL, nullptr, 0);
 }
 
 }  // namespace
@@ -74,7 +73,6 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
                                wire::ExitRecord::Cause cause) {
   delete_requests_.push_back(request_id);
   if (state_ != State::kReady) {
-    TryEnd();
     return;
   }
   if (commands_.AnyIsLost()) {
@@ -82,14 +80,9 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
     return;
   }
   Enter(State::kDeleting);
-  spares_.Stop();
   commands_.Condemn(cause);
-  // With init, the kernel kills everything in its pid namespace, the commands
-  // too.
-  ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
-            nullptr, 0);
+  KillAll(construction_.init);
   spawner_.reset();
-  KillAndReap(construction_.spawner);
   TryEnd();
 }
 
@@ -100,8 +93,8 @@ void Supervisor::OnInitExit() {
     Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
     return;
   }
+  // CleanUp() reaps it.
   loop_->Unwatch(construction_.init.pidfd.get());
-  KillAndReap(construction_.init);
 }
 
 void Supervisor::OnSpawnerExit() {
@@ -166,14 +159,10 @@ void Supervisor::CleanUp() {
   // From here on, the server may remove or read the directory.
   sync_.Stop();
   way_out_.reset();
-  if (construction_.init.pidfd.valid()) {
-    loop_->Unwatch(construction_.init.pidfd.get());
-    ::syscall(SYS_pidfd_send_signal, construction_.init.pidfd.get(), SIGKILL,
-              nullptr, 0);
-  }
-  KillAndReap(construction_.spawner);
-  // Commands are children of this process, also one that is being started, and
-  // init ends only after they were reaped.
+  loop_->Unwatch(construction_.init.pidfd.get());
+  KillAll(construction_.init);
+  // The spawner and the commands are children of this process, also one that is
+  // being started, and init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
   spares_.Stop();

@@ -1,6 +1,11 @@
 // The ends of sandboxes and of their processes.
 
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -9,6 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/supervisor.h"
 #include "sandbox/supervisor/supervisor_fixture.h"
@@ -30,6 +38,29 @@ class SupervisorEndTest : public SupervisorTest {
       }
     } while (!message.has_reply());
     return message.reply();
+  }
+  // True if the supervisor closes the connection and answers nothing more.
+  bool IsLeft() {
+    wire::FromSupervisor message;
+    while (Receive(&message)) {
+      if (message.has_reply()) {
+        return false;
+      }
+    }
+    return true;
+  }
+  wire::ToSupervisor Creation() const {
+    wire::ToSupervisor request;
+    request.set_request_id(1000);
+    request.mutable_create_sandbox()->set_directory(directory_);
+    return request;
+  }
+  // A supervisor that has nothing of the last one.
+  void StartAnew() {
+    EXPECT_EQ(End(), 7 << 8);
+    std::filesystem::remove_all(directory_);
+    records_.clear();
+    SetUp();
   }
 };
 
@@ -74,10 +105,7 @@ TEST_F(SupervisorEndTest, ReportsThatInitOrTheSpawnerDied) {
     wire::SandboxEnd left;
     EXPECT_TRUE(ReadRecord(directory_ + "/failure.pb", &left).ok());
     EXPECT_EQ(left.cause(), cause);
-    EXPECT_EQ(End(), 7 << 8);
-    std::filesystem::remove_all(directory_);
-    records_.clear();
-    SetUp();
+    StartAnew();
   }
 }
 
@@ -148,6 +176,102 @@ TEST_F(SupervisorEndTest, KeepsAWayOutByName) {
     EXPECT_EQ(::kill(process, SIGKILL), 0);
   }
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/network.log"));
+}
+
+TEST_F(SupervisorEndTest, EndsByItselfWhenItRefusesASandbox) {
+  const auto refused = [](wire::SandboxSpec& spec) {
+    spec.set_workspace("/nowhere");
+  };
+  EXPECT_EQ(Create(refused).failure(), wire::Reply::WORKSPACE);
+  wire::ToSupervisor again = Creation();
+  refused(*again.mutable_create_sandbox());
+  Send(again);
+  EXPECT_TRUE(IsLeft());
+}
+
+TEST_F(SupervisorEndTest, EndsByItselfWhenWhatIsPreparedDies) {
+  for (const char* name : {"corral-init", "corral-spawner"}) {
+    AwaitService();
+    ASSERT_EQ(::kill(AwaitChild(name), SIGKILL), 0);
+    EXPECT_TRUE(IsLeft()) << name;
+    StartAnew();
+  }
+}
+
+TEST_F(SupervisorEndTest, AnswersNothingWhenItsProcessesHaveJustDied) {
+  for (const char* name : {"corral-init", "corral-spawner"}) {
+    AwaitService();
+    const pid_t victim = AwaitChild(name);
+    const UniqueFd spawner(static_cast<int>(
+        ::syscall(SYS_pidfd_open, AwaitChild("corral-spawner"), 0)));
+    ASSERT_EQ(::kill(pid_, SIGSTOP), 0);
+    siginfo_t info;
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOWAIT);
+    // When it continues it has the request, and has not noticed the death.
+    Send(Creation());
+    ASSERT_EQ(::kill(victim, SIGKILL), 0);
+    // Init waits to be reaped after the spawner.
+    pollfd dead = {spawner.get(), POLLIN, 0};
+    while (::poll(&dead, 1, -1) <= 0) {
+    }
+    ASSERT_EQ(::kill(pid_, SIGCONT), 0);
+    EXPECT_TRUE(IsLeft()) << name;
+    StartAnew();
+  }
+}
+
+TEST_F(SupervisorEndTest, LivesOnWithoutItsServer) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  server_ = PacketSocket();
+  server_ = *PacketSocket::Connect(directory_, "control.sock");
+  wire::FromSupervisor message;
+  ASSERT_TRUE(Receive(&message));
+  EXPECT_TRUE(message.snapshot().ready());
+  EXPECT_EQ(Run("e1", "exit 4"), 4 << 8);
+}
+
+TEST_F(SupervisorEndTest, RemovesItsGroupsThoughItsServerReadsNothing) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  // Its group has to stay, since a process lives in it.
+  EXPECT_EQ(Run("e1", "sleep 1000 >/dev/null 2>&1 &"), 0);
+  const CgroupHost host = *CgroupHost::Find();
+  const std::string name = GroupName();
+  ASSERT_EQ(Cgroup::List(host).count(name), 1u) << name;
+  // More than a socket holds is answered.
+  wire::ToSupervisor request;
+  request.set_request_id(1000);
+  request.mutable_signal()->set_execution_id(std::string(4096, 'x'));
+  for (int i = 0; i < 500; ++i) {
+    Send(request);
+  }
+  request.mutable_delete_sandbox();
+  Send(request);
+  while (Cgroup::List(host).count(name) != 0) {
+    ::sched_yield();
+  }
+  pollfd server = {server_.fd(), 0, 0};
+  EXPECT_EQ(::poll(&server, 1, 0), 0) << "it waits for its server";
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(NextReply().failure(), wire::Reply::NO_SUCH_EXECUTION);
+  }
+  EXPECT_EQ(NextReply().failure(), wire::Reply::NONE);
+  EXPECT_TRUE(IsLeft());
+}
+
+TEST_F(SupervisorEndTest, EndsWhileItsWayOutOwesAnAnswer) {
+  ASSERT_EQ(Create([](wire::SandboxSpec& spec) {
+              spec.mutable_egress()->add_name_servers("127.0.0.1");
+            }).failure(),
+            wire::Reply::NONE);
+  ASSERT_EQ(::kill(AwaitChild("corral-egress"), SIGSTOP), 0);
+  wire::ToSupervisor allow;
+  allow.set_request_id(1000);
+  auto* const rule = allow.mutable_allow_hosts()->add_rules();
+  rule->set_host("api.example");
+  rule->add_ports(443);
+  Send(allow);
+  AwaitService();
+  EXPECT_EQ(End(), 7 << 8);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #define SANDBOX_SUPERVISOR_SUPERVISOR_FIXTURE_H_
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,11 +15,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -26,6 +29,7 @@
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/strange_children.h"
 #include "sandbox/supervisor/supervisor.h"
@@ -98,12 +102,19 @@ class SupervisorTest : public ::testing::Test {
       ::poll(&readable, 1, -1);
     }
   }
+  // Sends a request, once its socket has room. Does nothing if the supervisor
+  // is gone.
+  void Send(const wire::ToSupervisor& request) {
+    while (absl::IsUnavailable(server_.Send(request))) {
+      ::sched_yield();
+    }
+  }
   // Sends a request and returns its reply.
   wire::Reply Ask(const std::function<void(wire::ToSupervisor&)>& fill) {
     wire::ToSupervisor request;
     fill(request);
     request.set_request_id(++last_request_);
-    EXPECT_TRUE(server_.Send(request).ok());
+    Send(request);
     wire::FromSupervisor message;
     while (Receive(&message)) {
       if (message.reply().request_id() == last_request_) {
@@ -162,11 +173,26 @@ class SupervisorTest : public ::testing::Test {
     text.resize(*log.Read(log.state()->begin, text.data(), text.size()));
     return text;
   }
+  // Returns once the supervisor serves, whatever is prepared.
+  void AwaitService() {
+    EXPECT_EQ(Ask([](wire::ToSupervisor&) {}).failure(),
+              wire::Reply::UNKNOWN_REQUEST);
+  }
   // Waits until the command has written something.
   void AwaitOutput(const std::string& id) {
     wire::FromSupervisor message;
     while (Output(id).empty() && Receive(&message)) {
     }
+  }
+  // The name of the sandbox's control group.
+  std::string GroupName() const {
+    std::ifstream groups(
+        absl::StrCat("/proc/", AwaitChild("corral-init"), "/cgroup"));
+    const std::string text(std::istreambuf_iterator<char>(groups), {});
+    const size_t begin = text.find(kSandboxCgroup);
+    return begin == std::string::npos
+               ? "none"
+               : text.substr(begin, text.find_first_of("/\n", begin) - begin);
   }
   // The child of the supervisor with this name, when there is one that is not
   // `before`.
