@@ -30,7 +30,8 @@ using ::testing::HasSubstr;
 
 TEST_F(SupervisorTest, RunsCommandsAndRemovesTheirFiles) {
   ASSERT_EQ(Create().failure(), wire::Reply::NONE);
-  EXPECT_EQ(Run("e1", "echo hello; exit 3"), 3 << 8);
+  // The pipe can be opened anew.
+  EXPECT_EQ(Run("e1", "echo hello > /dev/stdout; exit 3"), 3 << 8);
   EXPECT_EQ(Output("e1"), "hello\n");
   const auto remove = [](wire::ToSupervisor& request) {
     request.mutable_delete_execution()->set_execution_id("e1");
@@ -59,6 +60,10 @@ TEST_F(SupervisorTest, RefusesRequestsThatItCannotServe) {
     EXPECT_EQ(reply.failure(), wire::Reply::NO_SUCH_EXECUTION);
     EXPECT_EQ(reply.message(), "no execution x");
   }
+  const wire::Reply rules =
+      Ask([](auto& request) { request.mutable_allow_hosts(); });
+  EXPECT_EQ(rules.failure(), wire::Reply::EGRESS);
+  EXPECT_EQ(rules.message(), "the sandbox has no way out");
 }
 
 TEST_F(SupervisorTest, MakesSocketsThatReachServersOfTheSandboxOnly) {
@@ -170,7 +175,8 @@ TEST_F(SupervisorTest, GivesEachProfileItsCalls) {
       {wire::SandboxSpec::DEFAULT, "socket \n"},
       {wire::SandboxSpec::STRICT, "\n"},
       {wire::SandboxSpec::DEBUG, "socket fixed \n"},
-      {wire::SandboxSpec::NESTED, "socket nested \n"}};
+      {wire::SandboxSpec::NESTED, "socket nested proc \n"},
+      {static_cast<wire::SandboxSpec::Profile>(99), "\n"}};
   for (const auto& [profile, calls] : profiles) {
     ASSERT_EQ(Create([profile = profile](wire::SandboxSpec& spec) {
                 spec.set_profile(profile);
@@ -179,7 +185,8 @@ TEST_F(SupervisorTest, GivesEachProfileItsCalls) {
     Run("e1",
         "(: >/dev/udp/127.0.0.1/9) 2>/dev/null && printf 'socket '; "
         "setarch -R true 2>/dev/null && printf 'fixed '; "
-        "unshare -U true 2>/dev/null && printf 'nested '; echo");
+        "unshare -U true 2>/dev/null && printf 'nested '; "
+        "unshare -Urpf --mount-proc true 2>/dev/null && printf 'proc '; echo");
     EXPECT_EQ(Output("e1"), calls) << profile;
     EXPECT_EQ(End(), 7 << 8);
     std::filesystem::remove_all(directory_);
