@@ -1,4 +1,4 @@
-// What a Connection sends, as frames of HTTP/2 (RFC 9113), to a server that is
+// The frames of HTTP/2 (RFC 9113) that a Connection sends, to a server that is
 // the test.
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-// What an attached command has of the terminal of a program, against a fake
-// server.
+// An attached command and the terminal of the program, against a fake server.
 
 #include <signal.h>
 #include <termios.h>

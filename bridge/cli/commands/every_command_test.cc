@@ -1,4 +1,4 @@
-// What all commands of corral, the program, have in common.
+// All commands of corral, the program: what they have in common.
 
 #include <unistd.h>
 

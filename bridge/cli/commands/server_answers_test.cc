@@ -1,4 +1,4 @@
-// What corral, the program, makes of answers that the fake server never gives.
+// corral, the program, and answers that the fake server never gives.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ class Executions : public corral::v1::ExecutionService::Service {
   corral::v1::ListExecutionsResponse executions;
   // The answers to WaitExecution.
   std::deque<Execution> waits;
-  // What is streamed; without any, there is no stream.
+  // The events of a stream; without any, there is none.
   std::vector<OutputEvent> events;
 
  private:
