@@ -1,5 +1,4 @@
-// What the bridge does when a request or a turn is cancelled. Against a fake
-// server.
+// Tests of requests and turns that are cancelled, against a fake server.
 
 #include <string>
 #include <utility>

@@ -1,5 +1,4 @@
-// What the bridge shows in a client that has terminals of its own. Against a
-// fake server.
+// Tests of a client that has terminals of its own, against a fake server.
 
 #include <string>
 #include <utility>

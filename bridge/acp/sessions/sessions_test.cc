@@ -195,7 +195,7 @@ TEST(SessionsTest, IgnoresResponsesToOtherRequests) {
   EXPECT_THAT(sessions.TakeOpened(), IsEmpty());
 }
 
-TEST(SessionsTest, TellsOnceWhichSessionsWereOpened) {
+TEST(SessionsTest, ReportsEachOpenedSessionOnce) {
   Sessions sessions;
   Request(sessions, R"({"id":0,"method":"session/new","params":{"cwd":"/a"}})");
   Request(sessions, R"({"id":1,"method":"session/load","params":)"
