@@ -161,7 +161,7 @@ class SandboxesTest : public ::testing::Test {
   tests::FakeSupervisorLauncher factory_;
   tests::FakeTimerQueue timers_;
   StorageHealth storage_;
-  // Of the next server.
+  // They apply to the next server.
   Sandboxes::Options options_;
   WorkspaceChecks::Check check_ = [](const std::string&, bool) {
     return absl::OkStatus();
