@@ -61,9 +61,9 @@ TEST_F(CommandEndingTest, DoesNotWaitForADiskForWhichTheCommandWasKilled) {
   Print("text");
   ASSERT_TRUE(tests::WithFailingCalls({SYS_splice}, EIO, [this] {
     RunLoop();
-    EXPECT_EQ(group_.calls, "kill ");
     EndBySignal(SIGKILL);
   }));
+  EXPECT_EQ(group_.calls.find("kill "), 0u);
   ASSERT_EQ(states_.size(), 2u);
   EXPECT_EQ(end().exit().cause(), wire::ExitRecord::OUTPUT_FAILED);
 }
