@@ -91,6 +91,13 @@ class InputWriterTest : public ::testing::Test {
     }
   }
 
+  void AwaitClosedInput() {
+    const auto command = server_.FindExecution(kExecution);
+    while (!command->Snapshot().input().closed()) {
+      std::this_thread::yield();
+    }
+  }
+
   tests::FakeServer server_{Script};
   std::unique_ptr<Connection> connection_;
 };
@@ -113,6 +120,7 @@ TEST_F(InputWriterTest, AppendsToASharedInput) {
 
 TEST_F(InputWriterTest, ReportsThatTheInputIsClosed) {
   InputWriter writer = Start(Sharing::kExclusive, "deaf");
+  AwaitClosedInput();
   EXPECT_THAT(writer.Write("x", false),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "the command accepts no more input"));
@@ -187,9 +195,7 @@ TEST_F(InputWriterTest, RepeatsAllOfAWriteBehindWhatWasAcceptedBefore) {
 
 TEST_F(InputWriterTest, WritesNoMoreIntoASharedInputThatWasClosed) {
   InputWriter writer = Start(Sharing::kShared, "deaf");
-  while (!server_.FindExecution(kExecution)->Snapshot().input().closed()) {
-    std::this_thread::yield();
-  }
+  AwaitClosedInput();
   server_.RefuseInputs(1);
   EXPECT_THAT(writer.Write("x", false),
               StatusIs(absl::StatusCode::kFailedPrecondition,
