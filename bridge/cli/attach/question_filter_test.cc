@@ -25,8 +25,14 @@ TEST(QuestionFilter, RemovesEveryQuestion) {
                                      "\x1b[4$p",
                                      "\x1b[>q",
                                      "\x1b[>0q",
-                                     "\x1b[18t",
+                                     "\x1b[11t",
+                                     "\x1b[13t",
                                      "\x1b[14;2t",
+                                     "\x1b[15t",
+                                     "\x1b[16t",
+                                     "\x1b[18t",
+                                     "\x1b[19t",
+                                     "\x1b[20t",
                                      "\x1b[21t",
                                      "\x1b[?u",
                                      "\x1b[?4m",
@@ -79,7 +85,10 @@ TEST(QuestionFilter, PassesOnEverythingElse) {
                                    "\x1b]11;\x18;?\x07",
                                    "\x1b]11;\x1a;?\x07",
                                    "\x1b[2S",
-                                   "\x1b]133;A\x07"}) {
+                                   "\x1b]133;A\x07",
+                                   "\x1b]\x07",
+                                   "\x1b]\x18",
+                                   "\x1bP\x1b\\"}) {
     EXPECT_EQ(Filtered(output), absl::StrCat("a", output, "b")) << output + 1;
   }
 }

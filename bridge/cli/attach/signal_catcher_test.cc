@@ -68,6 +68,13 @@ TEST_F(SignalCatcherTest, LeavesASignalIgnoredThatWasIgnored) {
   EXPECT_THAT(Await(1), ElementsAre(SIGUSR1));
 }
 
+TEST_F(SignalCatcherTest, LetsSystemCallsGoOnThatASignalInterrupts) {
+  Catch({SIGUSR1});
+  struct sigaction action = {};
+  ASSERT_EQ(::sigaction(SIGUSR1, nullptr, &action), 0);
+  EXPECT_EQ(action.sa_flags & SA_RESTART, SA_RESTART);
+}
+
 TEST_F(SignalCatcherTest, TakesTheEffectFromSignalsThatComeLate) {
   Catch({SIGUSR1});
   catcher_.reset();
