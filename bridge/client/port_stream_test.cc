@@ -180,6 +180,16 @@ TEST_F(PortStreamTest, DoesNothingAfterItsEnd) {
   });
 }
 
+TEST_F(PortStreamTest, IsGoneAfterItsEnd) {
+  Connect();
+  call_->Finish();
+  Do([this] { stream_->Read(); });
+  EXPECT_EQ(Next(), "over 0");
+  const std::weak_ptr<PortStream> stream = stream_;
+  Do([this] { stream_.reset(); });
+  EXPECT_TRUE(stream.expired());
+}
+
 TEST_F(PortStreamTest, EndsThoughTheServerIsGoneBeforeTheCallBegins) {
   server_.Stop();
   Begin();
