@@ -14,11 +14,9 @@ namespace client {
 std::string NewRequestId() {
   std::string bytes(16, '\0');
   // The kernel returns up to 256 bytes whole, once its pool is initialized.
-  ssize_t size = -1;
-  do {
-    size = ::getrandom(bytes.data(), bytes.size(), 0);
-  } while (size < 0 && errno == EINTR);
-  CHECK(size == static_cast<ssize_t>(bytes.size())) << "getrandom";
+  while (::getrandom(bytes.data(), bytes.size(), 0) < 0) {
+    CHECK(errno == EINTR) << "getrandom";
+  }
   bytes[6] = static_cast<char>((static_cast<uint8_t>(bytes[6]) & 0x0f) | 0x40);
   bytes[8] = static_cast<char>((static_cast<uint8_t>(bytes[8]) & 0x3f) | 0x80);
   const std::string hex = absl::BytesToHexString(bytes);
