@@ -14,6 +14,7 @@ namespace client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::tests::IsOk;
 using ::tests::StatusIs;
 
 class ServerAddressTest : public ::testing::Test {
@@ -38,6 +39,22 @@ TEST_F(ServerAddressTest, FallsBackToTheDefaultSocketOfTheUser) {
                                       : "/run/user/7/corral/corrald.sock");
 }
 
+TEST_F(ServerAddressTest, NeedsARuntimeDirectoryForOtherUsersThanRoot) {
+  if (::geteuid() == 0 && ::seteuid(65534) != 0) {
+    GTEST_SKIP() << "this root cannot become another user";
+  }
+  ::unsetenv("XDG_RUNTIME_DIR");
+  const auto without = ResolveServerAddress("");
+  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  const auto with = ResolveServerAddress("");
+  ASSERT_EQ(::seteuid(::getuid()), 0);
+  EXPECT_THAT(without.status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("name a server with --server")));
+  ASSERT_THAT(with.status(), IsOk());
+  EXPECT_EQ(with->socket_path, "/run/user/7/corral/corrald.sock");
+}
+
 TEST_F(ServerAddressTest, MakesSocketPathsAbsolute) {
   char directory[4096];
   ASSERT_NE(::getcwd(directory, sizeof directory), nullptr);
@@ -45,6 +62,19 @@ TEST_F(ServerAddressTest, MakesSocketPathsAbsolute) {
   EXPECT_EQ(ResolveServerAddress("unix:x.sock")->socket_path, "/tmp/x.sock");
   EXPECT_EQ(ResolveServerAddress("unix:///x.sock")->text, "unix:/x.sock");
   ASSERT_EQ(::chdir(directory), 0);
+}
+
+TEST_F(ServerAddressTest, SaysThatTheCurrentDirectoryIsGone) {
+  char before[4096];
+  ASSERT_NE(::getcwd(before, sizeof before), nullptr);
+  char directory[] = "/tmp/server_address_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  ASSERT_EQ(::chdir(directory), 0);
+  ASSERT_EQ(::rmdir(directory), 0);
+  EXPECT_THAT(ResolveServerAddress("unix:x.sock").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("getcwd")));
+  EXPECT_THAT(ResolveServerAddress("unix:/x.sock").status(), IsOk());
+  ASSERT_EQ(::chdir(before), 0);
 }
 
 TEST_F(ServerAddressTest, TakesHostAndPort) {

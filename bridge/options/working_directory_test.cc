@@ -4,10 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status_matchers.h"
 
 namespace bridge {
 namespace {
+
+using ::testing::HasSubstr;
+using ::tests::StatusIs;
 
 // In a directory `real`, which `link` points to.
 class WorkingDirectoryTest : public ::testing::Test {
@@ -50,6 +56,16 @@ TEST_F(WorkingDirectoryTest, MakesPathsAbsoluteAndPlain) {
   EXPECT_EQ(*AbsolutePath("/"), "/");
   EXPECT_EQ(*AbsolutePath(base_ + "/link/.."), base_);
   EXPECT_FALSE(AbsolutePath("/nowhere/../x").ok());
+}
+
+TEST_F(WorkingDirectoryTest, SaysThatTheCurrentDirectoryIsGone) {
+  ASSERT_EQ(::rmdir((base_ + "/real").c_str()), 0);
+  for (const absl::Status& status :
+       {CurrentDirectory().status(), AbsolutePath("x").status()}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound,
+                                 HasSubstr("the current directory")));
+  }
+  EXPECT_EQ(*AbsolutePath("/nowhere/x"), "/nowhere/x");
 }
 
 }  // namespace
