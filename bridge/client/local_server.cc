@@ -121,6 +121,9 @@ absl::StatusOr<bool> IsListening(const std::string& socket_path) {
   std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
   const UniqueFd connection(
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!connection.valid()) {
+    return absl::ErrnoToStatus(errno, "socket");
+  }
   if (::connect(connection.get(), reinterpret_cast<sockaddr*>(&address),
                 sizeof address) == 0 ||
       errno == EAGAIN) {

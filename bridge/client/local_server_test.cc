@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -286,6 +287,29 @@ TEST_F(LocalServerTest, SaysThatTheServerDoesNotListenInTime) {
   EXPECT_THAT(EnsureLocalServer(socket_, program_, absl::InfinitePast()),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("it did not begin to listen in time")));
+}
+
+TEST_F(LocalServerTest, SaysWhatItHasNoDescriptorFor) {
+  int unused[3];
+  for (int& fd : unused) {
+    fd = ::dup(STDIN_FILENO);
+  }
+  for (const int fd : unused) {
+    ::close(fd);
+  }
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const char* const expected[] = {"corrald.lock): Too many open files",
+                                  "socket: Too many open files",
+                                  "socketpair: Too many open files"};
+  for (int left = 0; left < 3; ++left) {
+    const rlimit few = {static_cast<rlim_t>(unused[left]), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    const absl::Status status = Ensure();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_THAT(Message(status), HasSubstr(expected[left]));
+  }
+  EXPECT_EQ(CountStarts(), 0);
 }
 
 TEST_F(LocalServerTest, ReportsWhyTheProgramCannotBeStarted) {
