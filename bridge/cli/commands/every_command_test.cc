@@ -15,6 +15,8 @@
 namespace bridge {
 namespace {
 
+using ::testing::ContainsRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::vector<std::vector<std::string>>& Commands() {
@@ -52,7 +54,9 @@ TEST(EveryCommandTest, TakesTheServerAmongItsOptions) {
 TEST(EveryCommandTest, DescribesItself) {
   for (const std::vector<std::string>& words : Commands()) {
     CorralProcess corral("unix:/none/first", {words[0], "--help"});
-    EXPECT_THAT(corral.ReadOutput(), StartsWith("Usage: corral " + words[0]));
+    const std::string help = corral.ReadOutput();
+    EXPECT_THAT(help, StartsWith("Usage: corral " + words[0]));
+    EXPECT_THAT(help, Not(ContainsRegex("[^ -~\n]")));
     EXPECT_EQ(corral.ReadError(), "");
     EXPECT_EQ(corral.Wait(), 0) << words[0];
   }
