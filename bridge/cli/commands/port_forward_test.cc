@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "bridge/cli/commands/corral_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -153,6 +154,14 @@ TEST_F(PortForwardTest, IsInterruptedWhileItLooksForAServerThatIsGone) {
 TEST_F(PortForwardTest, RefusesASandboxThatIsNotThereAtOnce) {
   CorralProcess corral = Corral({"port-forward", "none", "8080:0"});
   EXPECT_THAT(corral.ReadError(), HasSubstr("none"));
+  EXPECT_EQ(corral.Wait(), 125);
+}
+
+TEST_F(PortForwardTest, SaysThatALocalPortIsInUse) {
+  const tests::LoopbackListener taken = tests::ListenOnLoopback();
+  CorralProcess corral =
+      Corral({"port-forward", "box", absl::StrCat("8080:", taken.port)});
+  EXPECT_THAT(corral.ReadError(), HasSubstr("choose another port"));
   EXPECT_EQ(corral.Wait(), 125);
 }
 

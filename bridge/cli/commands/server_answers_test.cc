@@ -32,6 +32,8 @@ using grpc::Status;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kSandbox[] = "tenants/default/sandboxes/s1";
 
@@ -75,6 +77,10 @@ class Sandboxes : public corral::v1::SandboxService::Service {
                        const corral::v1::DeleteSandboxRequest* request,
                        Empty*) override {
     return deletions_.Delete(request->name());
+  }
+  Status AllowHosts(ServerContext*, const corral::v1::AllowHostsRequest*,
+                    corral::v1::Sandbox*) override {
+    return {grpc::StatusCode::PERMISSION_DENIED, "not this one"};
   }
 
   corral::v1::Sandbox sandbox;
@@ -244,6 +250,18 @@ TEST_F(ServerAnswersTest, InfoShowsLimitsServicesAndWhatFails) {
             ContainsRegex("storage failure  *the disk is full\n")));
 }
 
+TEST_F(ServerAnswersTest, InfoCountsSandboxesAndExecutions) {
+  admin_.info.set_version("1.2");
+  admin_.info.set_sandboxes(2);
+  admin_.info.set_executions(3);
+  EXPECT_THAT(
+      Output({"info"}),
+      AllOf(ContainsRegex("version  *1[.]2\n"),
+            ContainsRegex("sandboxes  *2\n"), ContainsRegex("executions  *3\n"),
+            ContainsRegex("ISOLATION  *STATE  *REQUIRED  *DETAIL\n"),
+            Not(HasSubstr("services"))));
+}
+
 TEST_F(ServerAnswersTest, InfoUnderstandsAServerWithoutStates) {
   corral::v1::IsolationFeature* feature = admin_.info.add_isolation();
   feature->set_name("seccomp");
@@ -283,6 +301,11 @@ TEST_F(ServerAnswersTest, PruneGoesOnAfterADeletionThatIsRefused) {
   EXPECT_EQ(Output({"prune"}, 125), "s1/e4\ns1/e5\n");
   EXPECT_EQ(error_, "corral: not this one\n");
   EXPECT_THAT(deletions_.names, ElementsAre(NameOf(3), NameOf(4), NameOf(5)));
+}
+
+TEST_F(ServerAnswersTest, AllowReportsARefusal) {
+  EXPECT_EQ(Output({"allow", "s1", "a.example"}, 125), "");
+  EXPECT_EQ(error_, "corral: not this one\n");
 }
 
 TEST_F(ServerAnswersTest, RmForceReportsADeletionThatIsRefused) {
