@@ -9,8 +9,6 @@
 namespace bridge {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr char kRemember[] = "remember";
 constexpr char kQuestion[] = "approval";
 constexpr char kMethod[] = "elicitation/create";
@@ -51,6 +49,9 @@ std::string Line(const OrderedJson& message) {
 
 }  // namespace
 
+Approvals::Approvals(std::function<Clock::time_point()> now)
+    : now_(std::move(now)) {}
+
 Approvals::Answer Approvals::Ask(const std::string& text, ReplyChannel* channel,
                                  const std::function<bool()>& is_cancelled) {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -63,8 +64,8 @@ Approvals::Answer Approvals::Ask(const std::string& text, ReplyChannel* channel,
                       {"method", kMethod},
                       {"params", Form(text, /*can_remember=*/true)}}));
   lock.lock();
-  const auto deadline = Clock::now() + kLongestQuestion;
-  while (answer == Answer::kNone && Clock::now() < deadline) {
+  const auto deadline = now_() + kLongestQuestion;
+  while (answer == Answer::kNone && now_() < deadline) {
     lock.unlock();
     const bool cancelled = is_cancelled();
     lock.lock();

@@ -24,7 +24,12 @@ namespace bridge {
 // the client repeats with the answer. Thread-safe.
 class Approvals {
  public:
+  using Clock = std::chrono::steady_clock;
+
   enum class Answer { kNone, kAllowed, kAllowedForSession, kRejected };
+
+  // `now` reads the clock, on the threads that ask.
+  explicit Approvals(std::function<Clock::time_point()> now = Clock::now);
 
   // Sends a question, and blocks until the answer comes, until `is_cancelled`,
   // which is called often, returns true, or until kLongestQuestion is over.
@@ -45,6 +50,7 @@ class Approvals {
   static constexpr size_t kMaxDemands = 64;
 
  private:
+  const std::function<Clock::time_point()> now_;
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t asked_ = 0;

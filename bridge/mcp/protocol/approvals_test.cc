@@ -104,6 +104,22 @@ TEST(Approvals, EndWithTheCall) {
   EXPECT_EQ(ParseOrderedJson(client.sent_[2]).value()["id"], "corral-2");
 }
 
+TEST(Approvals, EndAfterTenMinutes) {
+  Approvals::Clock::time_point now;
+  Approvals approvals([&now] { return now; });
+  SilentClient client;
+  int looks = 0;
+  EXPECT_EQ(approvals.Ask("May it?", &client,
+                          [&] {
+                            ++looks;
+                            now += Approvals::kLongestQuestion / 2;
+                            return false;
+                          }),
+            Answer::kNone);
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(client.sent_.size(), 2) << "the question is withdrawn";
+}
+
 TEST(Approvals, LetACallBeRepeatedWithItsAnswerOnce) {
   Approvals approvals;
   OrderedJson demand = approvals.Demand("May it?", "run x");

@@ -1,21 +1,16 @@
-// Calls that the rules of the user decide about. Without a corrald: a command
-// that may run fails for that alone.
+// Calls that the rules of the user decide about.
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bridge/jsonrpc/json.h"
-#include "bridge/mcp/protocol/mcp_server.h"
+#include "bridge/mcp/protocol/gated_calls_fixture.h"
 #include "bridge/mcp/protocol/waits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/mutex.h"
-#include "tests/fakes/fake_execution.h"
-#include "tests/fakes/fake_server.h"
 #include "tests/text_file.h"
 
 namespace bridge {
@@ -23,90 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// Thread-safe.
-class Messages : public ReplyChannel {
- public:
-  void Send(const std::string& line) override {
-    sandbox::MutexLock lock(&mutex_);
-    messages_.push_back(ParseOrderedJson(line).value());
-    mutex_.Signal();
-  }
-  bool IsAbandoned() override { return false; }
-
-  // The next message that was not taken yet.
-  OrderedJson Take() {
-    sandbox::MutexLock lock(&mutex_);
-    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !messages_.empty();
-    });
-    OrderedJson message = messages_.front();
-    messages_.erase(messages_.begin());
-    return message;
-  }
-
- private:
-  sandbox::Mutex mutex_;
-  std::vector<OrderedJson> messages_ ABSL_GUARDED_BY(mutex_);
-};
-
-class GatedCallsTest : public ::testing::Test {
- protected:
-  static TerminalsOptions NoServer() {
-    TerminalsOptions options;
-    options.sandbox.server.server = "unix:/nonexistent/socket";
-    return options;
-  }
-
-  void Make(const std::string& rules, const std::string& audit = "") {
-    server_.reset();
-    gate_ = std::make_unique<ToolGate>(
-        *GateRules::Parse("rules", rules),
-        audit.empty() ? AuditLog() : *AuditLog::Open(audit), "/bin/bash");
-    server_ = std::make_unique<McpServer>(&tools_, gate_.get());
-  }
-
-  void Send(const std::string& method, const std::string& params) {
-    server_->Receive(absl::StrCat(R"({"jsonrpc":"2.0","id":7,"method":")",
-                                  method, R"(","params":)", params, "}"),
-                     channel_);
-  }
-
-  void Initialize(const std::string& capabilities) {
-    Send("initialize",
-         absl::StrCat(R"({"protocolVersion":"2025-11-25","capabilities":)",
-                      capabilities, "}"));
-    channel_->Take();
-  }
-
-  void Run(const std::string& more = "") {
-    Send("tools/call",
-         absl::StrCat(R"({"name":"run","arguments":{"command":"make"})", more,
-                      "}"));
-  }
-
-  // Answers a question of the server.
-  void Respond(const OrderedJson& question, const std::string& result) {
-    server_->Receive(absl::StrCat(R"({"jsonrpc":"2.0","id":)",
-                                  SerializeOrdered(question["id"]),
-                                  R"(,"result":)", result, "}"),
-                     channel_);
-  }
-
-  // The text of the next result.
-  std::string Text() {
-    const OrderedJson result = channel_->Take()["result"];
-    EXPECT_EQ(result["isError"], true);
-    return result["content"][0]["text"];
-  }
-
-  Recorder recorder_{80, 24};
-  Terminals terminals_{NoServer(), &recorder_};
-  Tools tools_{&terminals_, &recorder_};
-  std::shared_ptr<Messages> channel_ = std::make_shared<Messages>();
-  std::unique_ptr<ToolGate> gate_;
-  std::unique_ptr<McpServer> server_;
-};
 
 constexpr char kCanAsk[] = R"({"elicitation":{}})";
 constexpr char kRan[] = "Error: no server listens at";
@@ -283,77 +194,25 @@ TEST_F(GatedCallsTest, RefusesACallWhenTooManyQuestionsWait) {
   EXPECT_EQ(Text(), "Error: not run: too many calls wait already");
 }
 
-// A server of MCP with shells that run each line, and write marks as bash does.
-class WaitingCallsTest : public ::testing::Test {
- protected:
-  static TerminalsOptions Options(const std::string& server) {
-    TerminalsOptions options;
-    options.sandbox.server.server = server;
-    options.shell.shell = "sh";
-    return options;
+TEST_F(GatedCallsTest, RefusesACallWhoseQuestionStaysWithoutAnAnswer) {
+  // Each look at the clock takes a minute.
+  now_ = [minutes = std::make_shared<std::atomic<int>>(0)] {
+    return Waits::Clock::time_point(std::chrono::minutes(++*minutes));
+  };
+  const std::string audit = ::testing::TempDir() + "/unanswered.jsonl";
+  Make("otherwise: ASK", audit);
+  Initialize(kCanAsk);
+  Run(R"(,"_meta":{"progressToken":"p"})");
+  EXPECT_EQ(channel_->Take()["method"], "elicitation/create");
+  OrderedJson next = channel_->Take();
+  EXPECT_EQ(next["params"]["progressToken"], "p");
+  while (next["method"] == "notifications/progress") {
+    next = channel_->Take();
   }
-
-  void Call(size_t id, const std::string& tool, const std::string& arguments) {
-    server_.Receive(absl::StrCat(R"({"jsonrpc":"2.0","id":)", id,
-                                 R"(,"method":"tools/call","params":{"name":")",
-                                 tool, R"(","arguments":)", arguments, "}}"),
-                    channel_);
-  }
-
-  const std::string audit_ = ::testing::TempDir() + "/calls.jsonl";
-  tests::FakeServer fake_{[](tests::FakeExecution& shell) {
-    while (!shell.ReadInput(65536).empty()) {
-      shell.Print("\x1b]133;C\x07\x1b]133;D;7\x07");
-    }
-  }};
-  Recorder recorder_{80, 24};
-  Terminals terminals_{Options(fake_.address()), &recorder_};
-  Tools tools_{&terminals_, &recorder_};
-  ToolGate gate_{GateRules(), *AuditLog::Open(audit_), "/bin/bash"};
-  std::shared_ptr<Messages> channel_ = std::make_shared<Messages>();
-  McpServer server_{&tools_, &gate_};
-};
-
-TEST_F(WaitingCallsTest, WriteTheEndOfACommandDown) {
-  Call(1, "run", R"({"command":"make"})");
-  EXPECT_EQ(channel_->Take()["result"]["structuredContent"]["exitCode"], 7);
-  Call(2, "wait", R"({"timeoutMs":0})");
-  EXPECT_EQ(channel_->Take()["id"], 2);
-  const std::string log = tests::ReadFile(audit_);
-  const size_t end = log.find(R"("event":"end")");
-  ASSERT_NE(end, log.npos);
-  EXPECT_EQ(log.substr(end),
-            R"("event":"end","session":"","argv":["/bin/bash","-c","make"],)"
-            R"("cwd":"","sandbox":"tenants/default/sandboxes/s1",)"
-            R"("execution":"tenants/default/sandboxes/s1/executions/e1",)"
-            R"("exit":{"code":7,"cause":"NORMAL"}})"
-            "\n");
-}
-
-TEST_F(WaitingCallsTest, AreDroppedWhenTheyAreCancelledBeforeTheyBegin) {
-  Call(1, "clear", "{}");
-  EXPECT_EQ(channel_->Take()["id"], 1);
-  // The next call waits for the server, and the others for the call.
-  fake_.Stop();
-  for (const size_t id : {2, 3, 4}) {
-    Call(id, "clear", "{}");
-  }
-  server_.Receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
-                  R"("params":{"requestId":3}})",
-                  channel_);
-  fake_.Start();
-  EXPECT_EQ(channel_->Take()["id"], 2);
-  EXPECT_EQ(channel_->Take()["id"], 4);
-}
-
-TEST_F(WaitingCallsTest, AreRefusedWhenTooManyWait) {
-  for (size_t id = 0; id <= Waits::kMaxWaits; ++id) {
-    Call(id, "wait", R"({"text":"none","timeoutMs":600000})");
-  }
-  const OrderedJson refusal = channel_->Take();
-  EXPECT_EQ(refusal["id"], Waits::kMaxWaits);
-  EXPECT_EQ(refusal["result"]["content"][0]["text"],
-            "Error: too many calls wait already");
+  EXPECT_EQ(next["method"], "notifications/cancelled");
+  EXPECT_EQ(Text(), "Error: not run: the user did not answer");
+  EXPECT_THAT(tests::ReadFile(audit),
+              HasSubstr(R"("allowed":false,"by":"no answer of the user")"));
 }
 
 TEST_F(GatedCallsTest, KeepsAQuestionThatIsNotCancelled) {

@@ -48,8 +48,13 @@ void Refuse(absl::string_view id, ReplyChannel* channel, ErrorCode code,
 
 }  // namespace
 
-McpServer::McpServer(Tools* tools, ToolGate* gate)
-    : tools_(tools), gate_(gate), thread_([this] { Run(); }) {}
+McpServer::McpServer(Tools* tools, ToolGate* gate,
+                     const std::function<Waits::Clock::time_point()>& now)
+    : tools_(tools),
+      gate_(gate),
+      approvals_(now),
+      waits_(now),
+      thread_(&McpServer::Run, this) {}
 
 McpServer::~McpServer() {
   {

@@ -4,6 +4,7 @@
 #define BRIDGE_MCP_PROTOCOL_MCP_SERVER_H_
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -33,7 +34,10 @@ class McpServer {
   using Channel = std::shared_ptr<ReplyChannel>;
 
   // Both must outlive this object. `tools` is used by the thread for calls.
-  McpServer(Tools* tools, ToolGate* gate);
+  // `now` reads the clock, on any thread.
+  McpServer(
+      Tools* tools, ToolGate* gate,
+      const std::function<Waits::Clock::time_point()>& now = Waits::Clock::now);
   // Drops the calls that have not begun.
   ~McpServer();
 
