@@ -33,6 +33,28 @@ TEST(QuestionFinder, FindsNoneInTextAndColours) {
   EXPECT_FALSE(finder.Find("\x1b]0;quit\x07\x1bP0;?r\x1b\\"));
 }
 
+TEST(QuestionFinder, FindsAQuestionAfterAnything) {
+  QuestionFinder finder;
+  EXPECT_TRUE(finder.Find("\x1b\x1b[c"));
+  // Text is no part of a sequence that has only begun.
+  EXPECT_FALSE(finder.Find(std::string(600, 'x') + "\x1b[6"));
+  EXPECT_TRUE(finder.Find("n"));
+}
+
+TEST(QuestionFinder, TakesNothingAfterASequenceForAPartOfIt) {
+  // The first and the last byte that may end a control sequence, and strings.
+  for (const char* const sequence :
+       {"\x1b[1@c", "\x1b[3~c", "\x1b]0;t\x07?", "\x1bP0\x1b\\q"}) {
+    QuestionFinder finder;
+    EXPECT_FALSE(finder.Find(sequence)) << sequence;
+  }
+  for (const char* const empty : {"\x1b]\x07", "\x1bP\x1b\\"}) {
+    QuestionFinder finder;
+    EXPECT_FALSE(finder.Find(empty));
+    EXPECT_FALSE(finder.Find("?q\x07"));
+  }
+}
+
 TEST(QuestionFinder, FindsAQuestionBeforeOneThatHasOnlyBegun) {
   QuestionFinder finder;
   EXPECT_TRUE(finder.Find("\x1b[6n\x1b["));
