@@ -22,6 +22,7 @@ namespace bridge {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -188,12 +189,61 @@ TEST_F(TerminalTest, TakesSixteenMegabytesAtOnceAndNotMore) {
 
 TEST_F(TerminalTest, RefusesInputForAProgramThatTakesNone) {
   const auto terminal = Start("deaf");
+  ::testing::internal::CaptureStderr();
   absl::Status status;
   while (status.ok()) {
     status = terminal->Type("x");
   }
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
                                "the terminal's program has ended"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("input was lost")));
+}
+
+TEST_F(TerminalTest, SaysThatInputWasLost) {
+  const auto terminal = Start("late");
+  server_.Stop();
+  server_.LoseExecution(kShell);
+  server_.Start();
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(terminal->Type("x"), IsOk());
+  while (terminal->Type("").ok()) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr(absl::StrCat(kShell, ": input was lost: ")));
+}
+
+TEST_F(TerminalTest, SaysNothingAboutInputThatItLeaves) {
+  auto terminal = Start("late");
+  EXPECT_THAT(terminal->Type(std::string(200'000, 'x')), IsOk());
+  AwaitInputs(1);
+  terminal->Leave();
+  ::testing::internal::CaptureStderr();
+  terminal.reset();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("input was lost")));
+}
+
+TEST_F(TerminalTest, SaysThatItsShellCouldNotBeDeletedUnlessItIsGone) {
+  auto gone = Start();
+  AwaitOutput(*gone, 2);
+  server_.Stop();
+  server_.LoseExecution(kShell);
+  server_.Start();
+  EXPECT_EQ(events_.Await(2).back(), "end 255");
+  ::testing::internal::CaptureStderr();
+  gone.reset();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("cannot delete")));
+  auto left = Start();
+  server_.Stop();
+  ::testing::internal::CaptureStderr();
+  left.reset();
+  // It waits less for a server that is gone than other calls do.
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ContainsRegex("cannot delete [^\n]*/executions/e[0-9]+: "
+                            "[^\n]* has been gone for 1s"));
 }
 
 TEST_F(TerminalTest, EndsWhileInputWaits) {
