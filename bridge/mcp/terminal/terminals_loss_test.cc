@@ -15,6 +15,7 @@
 namespace bridge {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -132,6 +133,16 @@ TEST_F(TerminalsTest, EndThoughTheirShellCouldNotBeStarted) {
   EXPECT_FALSE(terminals_->Find("").ok());
   terminals_.reset();
   EXPECT_THAT(server_.deletions(), IsEmpty());
+}
+
+TEST_F(TerminalsTest, EndThoughTheServerIsGone) {
+  ShellOf("");
+  server_.Stop();
+  ::testing::internal::CaptureStderr();
+  terminals_.reset();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ContainsRegex("cannot delete tenants/default/sandboxes/s1: "
+                            "[^\n]* has been gone for 1s"));
 }
 
 TEST_F(TerminalsTest, ReplaceASandboxThatHasFailed) {
