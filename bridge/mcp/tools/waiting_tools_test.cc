@@ -12,6 +12,7 @@ namespace bridge {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(ToolsTest, RunACommandToItsEnd) {
@@ -166,12 +167,18 @@ TEST_F(ToolsTest, RecordAndSayWhatTheyDo) {
   Call("type", R"({"text":"recorded"})");
   AwaitOutput(8);
   const OrderedJson stopped = Call("stopRecording", Id(started));
+  EXPECT_EQ(stopped["recordingId"], started["recordingId"]);
   EXPECT_EQ(stopped["path"], started["path"]);
   EXPECT_EQ(stopped["saved"], true);
   EXPECT_EQ(stopped["mode"], "always");
   EXPECT_EQ(stopped["stopReason"], "explicit");
   const std::string cast = tests::ReadFile(stopped["path"].get<std::string>());
   EXPECT_EQ(stopped["bytesWritten"], cast.size());
+  const std::string path = stopped["path"];
+  EXPECT_THAT(
+      tests::ReadFile(path.substr(0, path.rfind('.')) + ".meta.json"),
+      HasSubstr(absl::StrCat(
+          "\"durationMs\": ", SerializeOrdered(stopped["durationMs"]), ",")));
   EXPECT_THAT(cast, HasSubstr("recorded"));
   const OrderedJson endless =
       Call("startRecording",
@@ -205,6 +212,9 @@ TEST_F(ToolsTest, RecordWithTheLimitsOfTheCall) {
   Call("stopRecording", Id(started));
   EXPECT_THAT(Failure("startRecording", R"({"format":"v3"})"),
               HasSubstr("expected 'v2'"));
+  EXPECT_THAT(Failure("startRecording", R"({"mode":"never"})"),
+              HasSubstr("'always'"));
+  EXPECT_THAT(Failure("stopRecording", "{}"), HasSubstr("recordingId"));
   EXPECT_FALSE(recorder_.active().has_value());
 }
 
@@ -222,9 +232,27 @@ TEST_F(ToolsTest, RecordFromTheScreenOn) {
   const OrderedJson stopped = Call("stopRecording", Id(started));
   const std::string cast = tests::ReadFile(stopped["path"].get<std::string>());
   EXPECT_THAT(cast, HasSubstr("\"width\":6,\"height\":2"));
+  EXPECT_THAT(cast, HasSubstr("$ ls"));
   EXPECT_THAT(cast, HasSubstr("ore\"]"));
   EXPECT_THAT(cast, HasSubstr("\"after\"]"));
-  EXPECT_THAT(cast, ::testing::Not(HasSubstr("before")));
+  EXPECT_THAT(cast, Not(HasSubstr("before")));
+}
+
+TEST_F(ToolsTest, RecordNoOutputThatTheScreenShowsAlready) {
+  Call("type", R"({"text":"ab"})");
+  AwaitOutput(2);
+  // The screen is ahead of the output that has arrived.
+  screen_.mutable_screen()->set_end_offset(7);
+  server_.SetScreen(screen_);
+  const OrderedJson started = Call(
+      "startRecording", absl::StrCat(R"({"startWithScreen":true,"outputDir":")",
+                                     ::testing::TempDir(), "/ahead\"}"));
+  Call("type", R"({"text":"cdefghi"})");
+  AwaitOutput(9);
+  const OrderedJson stopped = Call("stopRecording", Id(started));
+  const std::string cast = tests::ReadFile(stopped["path"].get<std::string>());
+  EXPECT_THAT(cast, HasSubstr("\"hi\"]"));
+  EXPECT_THAT(cast, Not(HasSubstr("cdefg")));
 }
 
 }  // namespace
