@@ -193,6 +193,15 @@ TEST_F(HttpServerTest, NoticesThatAClientIsGone) {
   server_.reset();
 }
 
+TEST_F(HttpServerTest, ListensAgainWhereItListenedBefore) {
+  const HttpAddress address = server_->address();
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: a\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  // The connection that the server has closed keeps the port for a while.
+  server_.reset();
+  EXPECT_TRUE(HttpServer::Start(address, &service_).ok());
+}
+
 TEST_F(HttpServerTest, SaysWhereItCannotListen) {
   Service other;
   const auto second = HttpServer::Start(server_->address(), &other);
