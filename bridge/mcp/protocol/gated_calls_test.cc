@@ -77,13 +77,14 @@ TEST_F(GatedCallsTest, RemembersWhatTheUserAllowsForTheSession) {
 }
 
 TEST_F(GatedCallsTest, AsksOnceWhetherItMayTypeIntoAShell) {
-  Make("otherwise: ASK");
+  Make(R"(rule { decision: ASK reason: "careful" })");
   Initialize(kCanAsk);
   const char* const type = R"({"name":"type","arguments":{"text":"x"}})";
   Send("tools/call", type);
   const OrderedJson question = channel_->Take();
-  EXPECT_THAT(question["params"]["message"].get<std::string>(),
-              HasSubstr("May the agent type into /bin/bash"));
+  EXPECT_EQ(question["params"]["message"],
+            "May the agent type into /bin/bash in the sandbox? It can then run "
+            "any command there.\n(careful)");
   Respond(question, R"({"action":"accept"})");
   EXPECT_THAT(Text(), StartsWith(kRan));
   Send("tools/call", type);
