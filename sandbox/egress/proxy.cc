@@ -208,15 +208,14 @@ void Proxy::OnListener(Listener* listener) {
   for (int i = 0; i < kBatch; ++i) {
     UniqueFd client(::accept4(listener->socket.get(), nullptr, nullptr,
                               SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (client.valid()) {
-      Accept(std::move(client), listener->port);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-               errno == ENOBUFS) {
-      Pause(listener);
-      return;
-    } else if (errno == EAGAIN) {
+    if (!client.valid()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+          errno == ENOBUFS) {
+        Pause(listener);
+      }
       return;
     }
+    Accept(std::move(client), listener->port);
   }
 }
 

@@ -135,6 +135,24 @@ TEST_F(ProxyListenerTest, RefusesConnectionsToAnAddressOfTheHost) {
   }
 }
 
+TEST_F(ProxyListenerTest, TakesItsDescriptorsInAnyOrder) {
+  // The last one first.
+  start_.mutable_descriptors()->SwapElements(0, 3);
+  start_.mutable_descriptors()->SwapElements(1, 2);
+  Proxy::Descriptors descriptors;
+  descriptors.push_back(Listen(&name_));
+  sockaddr_storage dns = {};
+  descriptors.push_back(Listen(&dns));
+  descriptors.emplace_back(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  descriptors.push_back(*NameTable::MakeFile());
+  const auto made =
+      Proxy::Create(loop_.get(), &journal_, start_, std::move(descriptors));
+  ASSERT_THAT(made.status(), IsOk());
+  const UniqueFd client = Connect(name_);
+  RunUntil(1);
+  EXPECT_THAT(events_, ElementsAre("UNKNOWN_ADDRESS 127.0.0.1 80"));
+}
+
 TEST_F(ProxyListenerTest, MakesItsSocketsNonBlocking) {
   ASSERT_THAT(Create(), IsOk());
   for (const UniqueFd& socket : sockets_) {
@@ -208,6 +226,23 @@ TEST_F(ProxyListenerTest, PausesWhileTheProcessHasNoDescriptorLeft) {
   // It begins again by itself.
   RunUntil(1);
   EXPECT_THAT(events_, ElementsAre("UNKNOWN_ADDRESS 127.0.0.1 80"));
+}
+
+TEST_F(ProxyListenerTest, PausesWhileTheHostHasNoRoomForAConnection) {
+  size_t connections = 0;
+  for (const int error : {ENFILE, ENOMEM, ENOBUFS}) {
+    sockets_.clear();
+    ASSERT_THAT(Create(), IsOk());
+    const UniqueFd client = Connect(name_);
+    pollfd ready = {sockets_.back().get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&ready, 1, -1), 1);
+    if (!tests::WithFailingCalls({SYS_accept4}, error, [&] { Settle(); })) {
+      GTEST_SKIP() << "this host allows no filter";
+    }
+    EXPECT_EQ(events_.size(), connections) << error;
+    RunUntil(++connections);
+    Settle();
+  }
 }
 
 TEST_F(ProxyListenerTest, ForgetsItsSocketsAtItsEnd) {
