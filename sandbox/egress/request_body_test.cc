@@ -28,6 +28,8 @@ TEST(RequestBodyTest, LetsNothingPassWithoutABody) {
   RequestBody body(Request(Body::kNone));
   EXPECT_EQ(body.state(), State::kDone);
   EXPECT_EQ(Filter(body, "GET"), "");
+  // Only a sized body has a size.
+  EXPECT_EQ(RequestBody(Request(Body::kNone, 5)).state(), State::kDone);
 }
 
 TEST(RequestBodyTest, LetsASizedBodyPass) {
