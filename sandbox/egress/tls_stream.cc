@@ -35,7 +35,6 @@ TlsStream::Result TlsStream::Read(char* bytes, size_t size, size_t* moved) {
 }
 
 void TlsStream::EndWriting() {
-  ::ERR_clear_error();
   ::SSL_shutdown(ssl_.get());
   ::shutdown(::SSL_get_fd(ssl_.get()), SHUT_WR);
 }
@@ -44,15 +43,13 @@ TlsStream::Result TlsStream::ResultOf(int returned) {
   if (returned == 1) {
     return Result::kDone;
   }
-  switch (::SSL_get_error(ssl_.get(), returned)) {
-    case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-      return Result::kWait;
-    case SSL_ERROR_ZERO_RETURN:
-      failure_ = "it ended the connection";
-      return Result::kEnded;
-    default:
-      break;
+  const int error = ::SSL_get_error(ssl_.get(), returned);
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+    return Result::kWait;
+  }
+  if (error == SSL_ERROR_ZERO_RETURN) {
+    failure_ = "it ended the connection";
+    return Result::kEnded;
   }
   const long verified = ::SSL_get_verify_result(ssl_.get());
   const char* const reason = ::ERR_reason_error_string(::ERR_peek_error());
@@ -64,7 +61,6 @@ TlsStream::Result TlsStream::ResultOf(int returned) {
                                                 ? "it broke the connection off"
                                                 : reason);
   }
-  ::ERR_clear_error();
   return Result::kFailed;
 }
 

@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "openssl/err.h"
+#include "openssl/ssl.h"
 #include "sandbox/base/reset_on_close.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/tls_context.h"
@@ -142,6 +145,48 @@ TEST_F(TlsStreamTest, TrustsTheNameInTheCertificateOnly) {
   Connect(server, server.authority(), "evil.example");
   EXPECT_EQ(Handshake(), Result::kFailed);
   EXPECT_THAT(stream_->failure(), HasSubstr("hostname mismatch"));
+}
+
+TEST_F(TlsStreamTest, TakesAWildcardForAWholeLabelOnly) {
+  const struct {
+    const char* name;
+    Result result;
+  } cases[] = {{"*.b.example", Result::kDone},
+               {"ap*.b.example", Result::kFailed}};
+  for (const auto& [name, result] : cases) {
+    TlsServer::Options options;
+    options.name = name;
+    TlsServer server([](TlsConnection&) {}, options);
+    Connect(server, server.authority(), "api.b.example");
+    EXPECT_EQ(Handshake(), result) << name;
+  }
+  EXPECT_THAT(stream_->failure(), HasSubstr("hostname mismatch"));
+}
+
+TEST_F(TlsStreamTest, IgnoresTheErrorsOfOtherConnections) {
+  std::promise<void> go;
+  TlsServer server([&](TlsConnection&) { go.get_future().wait(); });
+  Connect(server, server.authority());
+  // All connections of a thread leave their errors in one queue.
+  const auto fail = [] { ERR_raise(ERR_LIB_SSL, SSL_R_BAD_LENGTH); };
+  EXPECT_EQ(Repeat([&] {
+              fail();
+              return stream_->Handshake();
+            }),
+            Result::kDone);
+  char byte;
+  size_t moved = 0;
+  fail();
+  EXPECT_EQ(stream_->Read(&byte, 1, &moved), Result::kWait);
+  // The server does not read.
+  const std::string bytes(64 << 10, 'x');
+  Result written;
+  do {
+    fail();
+    written = stream_->Write(bytes, &moved);
+  } while (written == Result::kDone);
+  EXPECT_EQ(written, Result::kWait);
+  go.set_value();
 }
 
 TEST_F(TlsStreamTest, TrustsItsAuthoritiesOnly) {
