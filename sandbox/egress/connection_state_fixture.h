@@ -72,7 +72,7 @@ class ConnectionStateTest : public ::testing::Test {
   const tests::NetworkNamespace inside_;
   tests::NameServer names_server_;
   std::unique_ptr<Resolver> resolver_ =
-      *Resolver::Create(loop_.get(), {names_server_.address()});
+      *Resolver::Create(loop_.get(), loop_.get(), {names_server_.address()});
   Policy policy_ = *Policy::Make({});
   const sandbox::UniqueFd file_ = *NameTable::MakeFile();
   NameTable names_ = *NameTable::Open(file_);

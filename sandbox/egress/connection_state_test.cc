@@ -97,7 +97,7 @@ TEST_F(ConnectionStateTest, ReadsNothingWhileItLooksForItsHost) {
   ASSERT_EQ(::bind(silent.get(), address, size), 0);
   ::getsockname(silent.get(), address, &size);
   resolver_ = *Resolver::Create(
-      loop_.get(),
+      loop_.get(), loop_.get(),
       {absl::StrCat("127.0.0.1:",
                     ntohs(reinterpret_cast<sockaddr_in*>(address)->sin_port))});
   host_.resolver = resolver_.get();

@@ -113,8 +113,9 @@ absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(sandbox::EventLoop* loop,
   ASSIGN_OR_RETURN(const UniqueFd file, TakeNames(start, descriptors));
   ASSIGN_OR_RETURN(NameTable names, NameTable::Open(file));
   ASSIGN_OR_RETURN(std::unique_ptr<Resolver> resolver,
-                   Resolver::Create(loop, {start.name_servers().begin(),
-                                           start.name_servers().end()}));
+                   Resolver::Create(loop, loop,
+                                    {start.name_servers().begin(),
+                                     start.name_servers().end()}));
   std::unique_ptr<Proxy> proxy(new Proxy(loop, journal, std::move(policy),
                                          std::move(filter), std::move(names),
                                          std::move(resolver)));

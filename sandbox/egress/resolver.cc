@@ -57,8 +57,9 @@ void OnResult(void* argument, int status, int, ares_addrinfo* result) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Resolver>> Resolver::Create(
-    sandbox::EventLoop* loop, const std::vector<std::string>& servers) {
-  std::unique_ptr<Resolver> resolver(new Resolver(loop));
+    sandbox::EventLoop* loop, sandbox::Timers* timers,
+    const std::vector<std::string>& servers) {
+  std::unique_ptr<Resolver> resolver(new Resolver(loop, timers));
   char lookups[] = "b";  // DNS alone, without /etc/hosts
   ares_options options = {};
   options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES;
@@ -127,7 +128,7 @@ void Resolver::SetTimeout() {
     timeout_.Cancel();
     return;
   }
-  timeout_ = sandbox::Timer(loop_, absl::DurationFromTimeval(left), [this] {
+  timeout_ = sandbox::Timer(timers_, absl::DurationFromTimeval(left), [this] {
     ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     SetTimeout();
   });

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/egress/ip_address.h"
 
 struct ares_channeldata;
@@ -24,10 +25,11 @@ class Resolver {
   using Done = std::function<void(absl::StatusOr<std::vector<IpAddress>>)>;
 
   // `servers`: "ADDRESS", "ADDRESS:PORT" or "[ADDRESS]:PORT"; empty: those of
-  // /etc/resolv.conf, which is read now and never again. `loop` must outlive
-  // the resolver.
+  // /etc/resolv.conf, which is read now and never again. `loop` and `timers`
+  // must outlive the resolver.
   static absl::StatusOr<std::unique_ptr<Resolver>> Create(
-      sandbox::EventLoop* loop, const std::vector<std::string>& servers);
+      sandbox::EventLoop* loop, sandbox::Timers* timers,
+      const std::vector<std::string>& servers);
   // Calls `done` of each unfinished look-up with an error.
   ~Resolver();
 
@@ -40,13 +42,15 @@ class Resolver {
   static constexpr size_t kMaxAddresses = 64;
 
  private:
-  explicit Resolver(sandbox::EventLoop* loop) : loop_(loop) {}
+  Resolver(sandbox::EventLoop* loop, sandbox::Timers* timers)
+      : loop_(loop), timers_(timers) {}
 
   void OnSocket(int fd, bool readable, bool writable);
   void OnReady(int fd, uint32_t events);
   void SetTimeout();
 
   sandbox::EventLoop* const loop_;
+  sandbox::Timers* const timers_;
   ares_channeldata* channel_ = nullptr;
   sandbox::Timer timeout_;
 };

@@ -17,6 +17,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/ip_address.h"
 #include "tests/closed_watches.h"
+#include "tests/fakes/fake_timers.h"
 #include "tests/network/name_server.h"
 #include "tests/status_matchers.h"
 
@@ -33,7 +34,7 @@ using ::tests::StatusIs;
 class ResolverTest : public ::testing::Test {
  protected:
   std::unique_ptr<Resolver> Create(const std::string& server) {
-    return *Resolver::Create(loop_.get(), {server});
+    return *Resolver::Create(loop_.get(), loop_.get(), {server});
   }
   // The addresses, joined by spaces, or the code of the error.
   std::string Resolve(Resolver& resolver, const std::string& name) {
@@ -161,6 +162,17 @@ TEST_F(ResolverTest, AsksAServerAgainThatDoesNotAnswer) {
   loop_->Unwatch(slow.get());
 }
 
+TEST_F(ResolverTest, HasATimerOnlyWhileItWaitsForAServer) {
+  server_.Set("a.example", {"192.0.2.1"});
+  tests::FakeTimers timers;
+  const auto resolver =
+      *Resolver::Create(loop_.get(), &timers, {server_.address()});
+  resolver->Resolve("a.example", [this](const auto&) { loop_->Stop(); });
+  EXPECT_EQ(timers.size(), 1U);
+  loop_->Run();
+  EXPECT_EQ(timers.size(), 0U);
+}
+
 TEST_F(ResolverTest, EndsCallsThatAreDueWhenItIsDestroyed) {
   auto resolver = Create(server_.address());
   std::string text;
@@ -178,10 +190,11 @@ TEST_F(ResolverTest, EndsCallsThatAreDueWhenItIsDestroyed) {
 }
 
 TEST_F(ResolverTest, RefusesServersThatAreNoAddresses) {
-  EXPECT_THAT(Resolver::Create(loop_.get(), {"127.0.0.1", "x"}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("name servers '127.0.0.1,x'")));
-  EXPECT_TRUE(Resolver::Create(loop_.get(), {}).ok());
+  EXPECT_THAT(
+      Resolver::Create(loop_.get(), loop_.get(), {"127.0.0.1", "x"}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("name servers '127.0.0.1,x'")));
+  EXPECT_TRUE(Resolver::Create(loop_.get(), loop_.get(), {}).ok());
 }
 
 }  // namespace

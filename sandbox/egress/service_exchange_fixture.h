@@ -67,7 +67,7 @@ class ServiceExchangeTest : public ::testing::Test {
   TlsContexts contexts_;
   tests::NameServer names_;
   const std::unique_ptr<Resolver> resolver_ =
-      *Resolver::Create(loop_.get(), {names_.address()});
+      *Resolver::Create(loop_.get(), loop_.get(), {names_.address()});
   std::unique_ptr<Credentials> credentials_;
   // The program's end, and the end that the exchange uses.
   sandbox::UniqueFd program_;
