@@ -65,6 +65,9 @@ class Terminal {
 
   // The output so far.
   OutputHistory& history() { return output_.history(); }
+  // The output from `offset` on, as far as it is kept, all that was given to
+  // the observer included.
+  std::string OutputSince(uint64_t offset) { return output_.Since(offset); }
 
   // The exit status of the shell; no value while it runs.
   std::optional<int> exit_code() { return output_.exit_code(); }

@@ -1,8 +1,11 @@
 #include "bridge/mcp/terminal/terminal_output.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/log.h"
 
@@ -76,6 +79,41 @@ void TerminalOutput::SetEnd(int exit_code) {
   history_.SetEnd(exit_code);
 }
 
+std::string TerminalOutput::Since(uint64_t offset) {
+  std::string output;
+  uint64_t end = 0;
+  MutexLock lock(&mutex_);
+  history_.Look([&](const OutputHistory::State& state) {
+    output = std::string(state.Since(offset));
+    end = state.end;
+  });
+  if (arriving_ != nullptr) {
+    const absl::string_view bytes = arriving_->data();
+    const uint64_t begin = arriving_->offset();
+    const uint64_t skipped = std::max({offset, end, begin}) - begin;
+    absl::StrAppend(&output,
+                    bytes.substr(std::min<uint64_t>(skipped, bytes.size())));
+  }
+  return output;
+}
+
+void TerminalOutput::Take(const corral::v1::Chunk& chunk) {
+  {
+    MutexLock lock(&mutex_);
+    arriving_ = &chunk;
+  }
+  // A recording has the output before a caller can see it.
+  observer_->OnOutput(execution_, chunk.offset(), chunk.data());
+  history_.Add(chunk.offset(), chunk.data());
+  {
+    MutexLock lock(&mutex_);
+    arriving_ = nullptr;
+  }
+  if (questions_.Find(chunk.data())) {
+    answer_();
+  }
+}
+
 void TerminalOutput::Run() {
   while (Follow()) {
   }
@@ -96,13 +134,7 @@ bool TerminalOutput::Follow() {
   }
   switch ((*event)->event_case()) {
     case corral::v1::OutputEvent::kChunk:
-      // A recording has the output before a caller can see it.
-      observer_->OnOutput(execution_, (*event)->chunk().offset(),
-                          (*event)->chunk().data());
-      history_.Add((*event)->chunk().offset(), (*event)->chunk().data());
-      if (questions_.Find((*event)->chunk().data())) {
-        answer_();
-      }
+      Take((*event)->chunk());
       return true;
     case corral::v1::OutputEvent::kEnded:
       SetEnd(ExitCodeOf((*event)->ended()));

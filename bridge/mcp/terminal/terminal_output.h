@@ -16,6 +16,7 @@
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/question_finder.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/mutex.h"
 
 namespace bridge {
@@ -36,6 +37,9 @@ class TerminalOutput {
 
   // The output that was read so far.
   OutputHistory& history() { return history_; }
+  // The output from `offset` on, as far as it is kept: that of history(), and
+  // what the observer is being told.
+  std::string Since(uint64_t offset) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The end of the program. Absent: it runs, as far as is known.
   std::optional<int> exit_code() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -44,6 +48,7 @@ class TerminalOutput {
   void Run();
   // Returns false if nothing comes any more.
   bool Follow();
+  void Take(const corral::v1::Chunk& chunk) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetEnd(int exit_code) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string execution_;
@@ -56,6 +61,8 @@ class TerminalOutput {
   sandbox::Mutex mutex_;
   std::optional<int> exit_code_ ABSL_GUARDED_BY(mutex_);
   bool ignores_end_ ABSL_GUARDED_BY(mutex_) = false;
+  // Output on its way into history_, or null.
+  const corral::v1::Chunk* arriving_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };
 

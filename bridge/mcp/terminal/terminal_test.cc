@@ -5,12 +5,15 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/shell_marks.h"
 #include "bridge/mcp/terminal/terminal_fixture.h"
 #include "bridge/mcp/terminal/terminal_input.h"
@@ -75,6 +78,32 @@ TEST_F(TerminalTest, MakesOutputAndEndKnown) {
                                         [](const OutputHistory::State& state) {
                                           return state.exit_code == 143;
                                         }));
+}
+
+// Asks for the output since offset 1 while it is told of some.
+class AskingObserver : public OutputObserver {
+ public:
+  void OnOutput(const std::string&, uint64_t, absl::string_view) override {
+    since_.set_value(terminal_.get_future().get()->OutputSince(1));
+  }
+  void OnResize(uint32_t, uint32_t) override {}
+  void OnEnd(int) override {}
+
+  std::promise<Terminal*> terminal_;
+  std::promise<std::string> since_;
+};
+
+TEST_F(TerminalTest, KnowsTheOutputThatItsObserverIsBeingTold) {
+  AskingObserver observer;
+  const auto terminal = Terminal::Start(connection_.get(), kSandbox, "", "/w",
+                                        {"sh", 100, 30}, &observer);
+  ASSERT_THAT(terminal.status(), IsOk());
+  EXPECT_EQ((*terminal)->history().end(), 0);
+  observer.terminal_.set_value(terminal->get());
+  EXPECT_EQ(observer.since_.get_future().get(), " ");
+  AwaitOutput(**terminal, 2);
+  EXPECT_EQ((*terminal)->OutputSince(0), "$ ");
+  EXPECT_EQ((*terminal)->OutputSince(3), "");
 }
 
 TEST_F(TerminalTest, KnowsHowAShellEnded) {

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "bridge/mcp/terminal/output_history.h"
 #include "bridge/mcp/terminal/screen_redraw.h"
 #include "bridge/mcp/tools/tools.h"
 #include "sandbox/base/status_macros.h"
@@ -68,11 +67,7 @@ absl::StatusOr<FirstScreen> ToFirstScreen(
   first.redraw = Redraw(screen);
   first.offset = screen.end_offset();
   first.since = [terminal](uint64_t offset) {
-    std::string output;
-    terminal->history().Look([&](const OutputHistory::State& state) {
-      output = std::string(state.Since(offset));
-    });
-    return output;
+    return terminal->OutputSince(offset);
   };
   return first;
 }
