@@ -1,10 +1,12 @@
 #include "sandbox/egress/resolver.h"
 
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -100,6 +102,16 @@ TEST_F(ResolverTest, ReportsNamesWithoutAddresses) {
       server_.Questions(),
       AllOf(Not(IsEmpty()), Each(::testing::AnyOf(
                                 "empty.example", "nothing.example", "short"))));
+}
+
+TEST_F(ResolverTest, KnowsNoAliases) {
+  const std::string file = ::testing::TempDir() + "/aliases";
+  std::ofstream(file) << "short a.example\n";
+  ::setenv("HOSTALIASES", file.c_str(), 1);
+  server_.Set("a.example", {"192.0.2.1"});
+  const auto resolver = Create(server_.address());
+  EXPECT_EQ(Resolve(*resolver, "short"), "NOT_FOUND");
+  ::unsetenv("HOSTALIASES");
 }
 
 TEST_F(ResolverTest, ReportsThatNoServerAnswers) {

@@ -125,6 +125,10 @@ TEST(Approvals, LetACallBeRepeatedWithItsAnswerOnce) {
   OrderedJson demand = approvals.Demand("May it?", "run x");
   EXPECT_EQ(demand["inputRequests"]["approval"]["method"],
             "elicitation/create");
+  EXPECT_EQ(demand["inputRequests"]["approval"]["params"]["message"],
+            "May it?");
+  EXPECT_EQ(demand["requestState"].get<std::string>().size(), 32)
+      << "nobody can guess it";
   // A call has no session that could remember the answer.
   EXPECT_TRUE(demand["inputRequests"]["approval"]["params"]["requestedSchema"]
                     ["properties"]

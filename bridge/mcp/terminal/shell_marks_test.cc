@@ -52,6 +52,16 @@ TEST(ShellMarks, FindsAMarkByteByByte) {
   EXPECT_EQ(kinds, "DA");
 }
 
+TEST(ShellMarks, FindsAMarkAfterALongText) {
+  ShellMarks parser;
+  EXPECT_TRUE(parser.Find(0, std::string(200, 'x') + "\x1b]133;D;").empty());
+  const std::vector<ShellMark> marks = parser.Find(208, "3\x07more");
+  ASSERT_EQ(marks.size(), 1);
+  EXPECT_EQ(marks[0].exit_code, 3);
+  EXPECT_EQ(marks[0].begin, 200);
+  EXPECT_EQ(marks[0].end, 210);
+}
+
 TEST(ShellMarks, KnowsAnExitCodeOnlyOfAnEndWithANumber) {
   const struct {
     const char* mark;
