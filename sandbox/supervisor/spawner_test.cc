@@ -334,5 +334,33 @@ TEST_F(SpawnerTest, LeavesItsLoopNothingWhenItIsDestroyed) {
   EXPECT_DEATH(loop_->SetEvents(ours_, 0), "is not watched");
 }
 
+TEST_F(SpawnerTest, LeavesStoppedProcessesAloneWhenNoStartIsUnderWay) {
+  for (const bool lost : {false, true}) {
+    spawner_->Spawn(Job(command_));
+    if (lost) {
+      theirs_.Reset();
+    } else {
+      Answer(ENOENT, {});
+    }
+    loop_->Run();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::raise(SIGSTOP);
+      ::_exit(3);
+    }
+    siginfo_t info = {};
+    ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOWAIT);
+    // A look at the start would be due before.
+    loop_->After(absl::Milliseconds(40), [this] { loop_->Stop(); });
+    loop_->Run();
+    info = {};
+    ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOHANG);
+    EXPECT_EQ(info.si_pid, child) << "another has found the stop";
+    ::kill(child, SIGKILL);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  }
+  EXPECT_EQ(lost_, 1);
+}
+
 }  // namespace
 }  // namespace sandbox

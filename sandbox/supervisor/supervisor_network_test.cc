@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "sandbox/supervisor/supervisor.h"
 #include "sandbox/supervisor/supervisor_fixture.h"
 #include "tests/network/name_server.h"
+#include "tests/network/tls_server.h"
 
 namespace sandbox {
 namespace {
@@ -172,6 +174,64 @@ TEST_F(SupervisorNetworkTest, RefusesASandboxWhoseWayOutCannotBeOpened) {
   });
   EXPECT_EQ(missing.failure(), wire::Reply::FAULT);
   EXPECT_THAT(missing.message(), HasSubstr("service model: open /nowhere/ca"));
+}
+
+TEST_F(SupervisorNetworkTest, AddsValuesThatCommandsCannotSeeToRequests) {
+  names_.Set("api.example", {"127.0.0.1"});
+  const tests::TlsServer upstream([](tests::TlsConnection& connection) {
+    const std::string head = connection.ReadUntil("\r\n\r\n");
+    connection.Send(absl::StrCat(
+        "HTTP/1.1 200 OK\r\nContent-Length: ", head.size(), "\r\n\r\n", head));
+  });
+  const std::string keys = directory_ + "/keys";
+  std::string shared = "/var/tmp/corral-network-XXXXXX";
+  ASSERT_NE(::mkdtemp(shared.data()), nullptr);
+  std::filesystem::create_directory(keys);
+  std::ofstream(keys + "/authority") << upstream.authority();
+  std::ofstream(keys + "/value") << "secret\n";
+  std::ofstream(shared + "/value") << "secret\n";
+  const wire::Reply created = Create([&](wire::SandboxSpec& spec) {
+    spec.set_workspace(shared);
+    wire::Egress& egress = *spec.mutable_egress();
+    egress.add_name_servers(names_.address());
+    egress.mutable_policy()->add_private_networks("127.0.0.1");
+    for (const char* name : {"hidden", "shared"}) {
+      auto* const service = egress.mutable_policy()->add_services();
+      service->set_name(name);
+      service->set_host("api.example");
+      service->set_port(upstream.port());
+      service->set_header("x-api-key");
+      service->set_own_authorities(true);
+      auto* const source = egress.add_credentials();
+      source->set_service(name);
+      source->set_prefix("Bearer ");
+      source->set_file((name == std::string("hidden") ? keys : shared) +
+                       "/value");
+      source->set_ca_file(keys + "/authority");
+    }
+  });
+  if (absl::StrContains(created.message(), "no idmapped mounts")) {
+    std::filesystem::remove_all(shared);
+    GTEST_SKIP() << created.message();
+  }
+  EXPECT_EQ(created.failure(), wire::Reply::NONE) << created.message();
+  const auto get = [](const std::string& host) {
+    const std::string connection = absl::StrCat("3<>/dev/tcp/", host, "/80");
+    return absl::StrCat("until (:) ", connection, "; do :; done; exec ",
+                        connection,
+                        "; printf 'GET / HTTP/1.1\\r\\nHost: ", host,
+                        "\\r\\n\\r\\n' >&3; cat <&3");
+  };
+  pid_t process = 0;
+  for (const char* id : {"e1", "e2"}) {
+    process = AwaitChild("corral-egress", process);
+    EXPECT_EQ(Run(id, get("hidden.corral.internal")), 0);
+    EXPECT_THAT(Output(id), HasSubstr("x-api-key: Bearer secret\r\n"));
+    EXPECT_EQ(::kill(process, SIGKILL), 0);
+  }
+  EXPECT_EQ(Run("e3", get("shared.corral.internal")), 0);
+  EXPECT_THAT(Output("e3"), HasSubstr("the server cannot read its credential"));
+  std::filesystem::remove_all(shared);
 }
 
 }  // namespace

@@ -225,5 +225,25 @@ TEST_F(SupervisorTest, RefusesASandboxWithoutItsDirectoryOrWorkspace) {
             wire::Reply::WORKSPACE);
 }
 
+TEST_F(SupervisorTest, ReapsChildrenThatItsCommandsMakeForIt) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  // clone3 with CLONE_PARENT. A zombie could still be signalled.
+  EXPECT_EQ(Run("e1", R"(exec python3 -c '
+import ctypes, os
+arguments = (ctypes.c_uint64 * 11)(0x8000)
+child = ctypes.CDLL(None).syscall(435, arguments, 88)
+if child == 0:
+  os._exit(0)
+assert child > 0
+try:
+  while True:
+    os.kill(child, 0)
+except ProcessLookupError:
+  print("reaped")
+')"),
+            0);
+  EXPECT_EQ(Output("e1"), "reaped\n");
+}
+
 }  // namespace
 }  // namespace sandbox
