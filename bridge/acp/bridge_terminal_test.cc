@@ -14,7 +14,6 @@
 namespace bridge {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -233,25 +232,6 @@ TEST_F(BridgeTest, ReportsExitStatusAfterAServerRestart) {
   EXPECT_EQ(results[8]["signal"], "SIGTERM");
 }
 
-TEST_F(BridgeTest, RecoversATerminalWhenTheServerComesBackLate) {
-  MakeImpatient();
-  const std::string terminal = Terminal("hang");
-  AskUntil(terminal, "started\n");
-  server_.Stop();
-  Request("8", "terminal/wait_for_exit", Reference(terminal));
-  // The wait does not hang, but nothing is said about the command.
-  EXPECT_THAT(Answer()["error"]["data"]["details"], HasSubstr("has been gone"));
-  EXPECT_EQ(Ask("output", terminal)["result"],
-            (Json{{"output", "started\n"}, {"truncated", false}}));
-  const auto command =
-      server_.FindExecution("tenants/default/sandboxes/s1/executions/t1");
-  command->Print("more\n");
-  server_.Start();
-  AskUntil(terminal, "started\nmore\n");
-  EXPECT_EQ(Ask("kill", terminal)["result"], Json::object());
-  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["signal"], "SIGTERM");
-}
-
 TEST_F(BridgeTest, AnswersAKillWhenTheSignalIsDelivered) {
   const std::string terminal = Terminal("hang");
   AskUntil(terminal, "started\n");
@@ -267,25 +247,6 @@ TEST_F(BridgeTest, AnswersAKillWhenTheSignalIsDelivered) {
   EXPECT_EQ(answer["result"], Json::object());
   EXPECT_THAT(server_.signals(), SizeIs(1));
   EXPECT_THAT(client_, IsEmpty());
-}
-
-TEST_F(BridgeTest, ReportsAKillThatTheServerDidNotAnswer) {
-  MakeImpatient();
-  const std::string terminal = Terminal("hang");
-  server_.FailSignals(grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(Ask("kill", terminal)["error"]["data"]["details"],
-              HasSubstr(server_.address()));
-}
-
-TEST_F(BridgeTest, NamesTheServerThatDoesNotAnswer) {
-  MakeImpatient();
-  Terminal("hello");
-  server_.Stop();
-  const Json data = Create("hello")["error"]["data"];
-  EXPECT_EQ(data["reason"], "UNAVAILABLE");
-  EXPECT_THAT(data["details"],
-              AllOf(HasSubstr(server_.address()), HasSubstr("StartExecution"),
-                    HasSubstr("--server")));
 }
 
 TEST_F(BridgeTest, ReportsThatTheServerDiscardedTheLastOutput) {
@@ -304,17 +265,6 @@ TEST_F(BridgeTest, ReportsThatTheServerDiscardedTheLastOutput) {
   EXPECT_EQ(result["truncated"], true);
 }
 
-TEST_F(BridgeTest, DeletesAReleasedExecutionThatCouldNotBeKilled) {
-  MakeImpatient();
-  const std::string terminal = Terminal("hang");
-  server_.FailSignals(grpc::StatusCode::DEADLINE_EXCEEDED);
-  Request("7", "terminal/wait_for_exit", Reference(terminal));
-  Ask("release", terminal);
-  const Json answer = Answer();
-  EXPECT_EQ(answer["id"], 7);
-  EXPECT_EQ(answer["result"]["signal"], "SIGKILL");
-}
-
 TEST_F(BridgeTest, StartsACommandOnceWhenAnswersAreLost) {
   server_.LoseAnswers(2);
   EXPECT_EQ(Terminal("hello"), "s1.t1");
@@ -322,16 +272,6 @@ TEST_F(BridgeTest, StartsACommandOnceWhenAnswersAreLost) {
   EXPECT_EQ(Terminal("hello"), "s1.t2");
   EXPECT_THAT(server_.starts(), SizeIs(4));
   EXPECT_EQ(AskUntil("s1.t2", "hello\n")["result"]["truncated"], false);
-}
-
-TEST_F(BridgeTest, DeletesACommandWhoseStartWasNotAnswered) {
-  MakeImpatient();
-  Terminal("hello");
-  server_.FailStartedCommands(grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(Create("hang")["error"]["data"]["reason"], "UNAVAILABLE");
-  RunUntil([this] { return bridge_->idle(); });
-  EXPECT_THAT(server_.deletions(),
-              ElementsAre("tenants/default/sandboxes/s1/executions/t2"));
 }
 
 TEST_F(BridgeTest, DeletesNothingWhenTheServerRefusesAStart) {

@@ -16,7 +16,6 @@
 namespace bridge {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -282,18 +281,6 @@ TEST_F(BridgeTest, HoldsALeaseOnItsSandboxes) {
   Terminal("hello");
   EXPECT_EQ(server_.creations()[0].sandbox().lifetime().ShortDebugString(),
             "lease_timeout { seconds: 120 }");
-}
-
-TEST_F(BridgeTest, ReportsThatThereIsNoServer) {
-  server_.Stop();
-  const Json answer = Create("hello");
-  EXPECT_EQ(answer["error"]["code"], -32603);
-  EXPECT_EQ(answer["error"]["data"]["reason"], "UNAVAILABLE");
-  EXPECT_THAT(answer["error"]["data"]["details"],
-              AllOf(HasSubstr(server_.address()),
-                    HasSubstr("check that corrald runs there")));
-  server_.Start();
-  EXPECT_NE(Terminal("hello"), "");
 }
 
 TEST_F(BridgeTest, DeletesTheSandboxOfAClosedSession) {
