@@ -1,27 +1,15 @@
-// Tests the program corral-acp between a client on its pipes and an agent. The
-// agent `cat` repeats each line of the client as if it were its own.
+// Tests the program corral-acp: the lines that it carries, and its exit status.
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "bridge/acp/corral_acp_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
-#include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
 #include "tests/process.h"
-#include "tests/text_file.h"
 
 namespace bridge {
 namespace {
@@ -29,49 +17,7 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-constexpr char kProgram[] = "bridge/acp/corral_acp_under_test";
-
-class CorralAcp : public tests::Process {
- public:
-  explicit CorralAcp(std::vector<std::string> arguments)
-      : Process(WithProgram(std::move(arguments))) {}
-
- private:
-  static std::vector<std::string> WithProgram(
-      std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), kProgram);
-    return arguments;
-  }
-};
-
-void Hang(tests::FakeExecution& command) { command.Hang(); }
-
-// Opens session "s" and has the agent, which repeats each line, create a
-// terminal in it.
-void RequestTerminal(CorralAcp& program) {
-  const std::string opening[] = {
-      R"({"id":"open","method":"session/new","params":{"cwd":"/w"}})"
-      "\n",
-      R"({"id":"open","result":{"sessionId":"s"}})"
-      "\n"};
-  for (const std::string& line : opening) {
-    program.Write(line);
-    EXPECT_EQ(program.ReadLine(), line);
-  }
-  program.Write(
-      R"({"jsonrpc":"2.0","id":"x","method":"terminal/create","params":)"
-      R"({"sessionId":"s","command":"hang"}})"
-      "\n");
-}
-
-// Returns the answer, which comes back as well.
-std::string CreateTerminal(CorralAcp& program) {
-  RequestTerminal(program);
-  return program.ReadLine();
-}
 
 TEST(CorralAcpTest, KeepsEveryByteInBothDirections) {
   CorralAcp program({"--", "cat"});
@@ -203,19 +149,6 @@ TEST(CorralAcpTest, DoesNotWaitForAChildThatHoldsTheAgentsOutput) {
   EXPECT_EQ(program.Wait(), 0);
 }
 
-// More than the pipe to the client holds.
-constexpr char kWriteMuch[] = "trap '' TERM; seq 200000; exit 3";
-
-TEST(CorralAcpTest, DoesNotWaitForeverForAClientThatHasClosedItsSide) {
-  CorralAcp closes_first({"--", "sh", "-c", absl::StrCat("cat; ", kWriteMuch)});
-  closes_first.CloseInput();
-  CorralAcp closes_last({"--", "sh", "-c", kWriteMuch});
-  EXPECT_EQ(closes_last.ReadLine(), "1\n");
-  closes_last.CloseInput();
-  EXPECT_EQ(closes_first.Wait(), 3);
-  EXPECT_EQ(closes_last.Wait(), 3);
-}
-
 TEST(CorralAcpTest, EndsTheAgentOfAClientThatReadsNoMore) {
   tests::Process shell(
       {"sh", "-c",
@@ -226,121 +159,6 @@ TEST(CorralAcpTest, EndsTheAgentOfAClientThatReadsNoMore) {
   EXPECT_EQ(shell.Wait(), 0);
   EXPECT_THAT(shell.ReadError(), HasSubstr("status 5"));
 }
-
-TEST(CorralAcpTest, EndsAnAgentThatIgnoresTheEndOfItsInput) {
-  CorralAcp program({"--", "sh", "-c", "echo up; exec sleep 1000"});
-  EXPECT_EQ(program.ReadLine(), "up\n");
-  program.CloseInput();
-  EXPECT_EQ(program.Wait(), 128 + SIGTERM);
-}
-
-TEST(CorralAcpTest, KillsAnAgentThatIgnoresSigterm) {
-  tests::FakeServer server(Hang);
-  CorralAcp program({"--server", server.address(), "--", "sh", "-c",
-                     "trap '' TERM; cat; echo eof; while :; do sleep 1; done"});
-  EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
-  program.CloseInput();
-  EXPECT_EQ(program.ReadLine(), "eof\n");
-  EXPECT_EQ(program.Wait(), 128 + SIGKILL);
-  EXPECT_THAT(server.deletions(), SizeIs(1));
-}
-
-// Starts an agent with a child in its process group, one with a session of its
-// own and a daemon. Each holds the agent's output open.
-constexpr char kFamily[] =
-    "sleep 1000 & (setsid sleep 1000 &); "
-    "setsid sh -c 'echo up; sleep 1000 & sleep 1000' & "
-    "trap '' TERM HUP; while :; do sleep 1000; done";
-
-TEST(CorralAcpTest, LeavesNoProcessOfTheAgentWhenItIsKilled) {
-  // The pipe ends when no process holds it any more.
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const sandbox::UniqueFd reader(ends[0]);
-  sandbox::UniqueFd writer(ends[1]);
-  CorralAcp program({"--", "sh", "-c", kFamily});
-  writer.Reset();
-  EXPECT_EQ(program.ReadLine(), "up\n");
-  program.Signal(SIGKILL);
-  EXPECT_EQ(program.Wait(), 1000 + SIGKILL);
-  char byte = 0;
-  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
-}
-
-TEST(CorralAcpTest, LeavesNoProcessOfTheAgentWhenItEnds) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const sandbox::UniqueFd reader(ends[0]);
-  sandbox::UniqueFd writer(ends[1]);
-  CorralAcp program({"--", "sh", "-c", kFamily});
-  writer.Reset();
-  EXPECT_EQ(program.ReadLine(), "up\n");
-  program.CloseInput();
-  EXPECT_EQ(program.Wait(), 128 + SIGKILL);
-  char byte = 0;
-  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
-}
-
-// Ends a bridge while a server that listens does not answer.
-TEST(CorralAcpTest, EndsWhileTheServerDoesNotAnswer) {
-  tests::FakeServer server(Hang);
-  for (const bool by_signal : {false, true}) {
-    const std::string audit = absl::StrCat(
-        ::testing::TempDir(), by_signal ? "/audit_signal" : "/audit_input");
-    CorralAcp program(
-        {"--server", server.address(), "--audit", audit, "--", "cat"});
-    EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
-    server.StallDeletions(1);
-    // Longer than the bridge may need, shorter than its calls last.
-    tests::Process patience({"sleep", "12"});
-    if (by_signal) {
-      program.Signal(SIGTERM);
-    } else {
-      program.CloseInput();
-    }
-    EXPECT_EQ(program.Wait(), 0);
-    EXPECT_TRUE(patience.IsRunning());
-    EXPECT_THAT(tests::ReadFile(audit), HasSubstr("\"event\":\"end\""));
-  }
-}
-
-TEST(CorralAcpTest, EndsWhileItConnectsToAServerThatDoesNotAnswer) {
-  char directory[] = "/tmp/corral_acp.XXXXXX";
-  ASSERT_NE(::mkdtemp(directory), nullptr);
-  sockaddr_un address = {AF_UNIX, ""};
-  std::snprintf(address.sun_path, sizeof address.sun_path, "%s/s", directory);
-  const sandbox::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address),
-                   sizeof address),
-            0);
-  ASSERT_EQ(::listen(listener.get(), 10), 0);
-  CorralAcp program(
-      {"--server", absl::StrCat("unix:", address.sun_path), "--", "cat"});
-  RequestTerminal(program);
-  // The bridge connects now.
-  const sandbox::UniqueFd connection(
-      ::accept(listener.get(), nullptr, nullptr));
-  tests::Process patience({"sleep", "10"});
-  program.CloseInput();
-  EXPECT_EQ(program.Wait(), 0);
-  EXPECT_TRUE(patience.IsRunning());
-  ::unlink(address.sun_path);
-  ::rmdir(directory);
-}
-
-class CorralAcpSignalTest : public ::testing::TestWithParam<int> {};
-
-TEST_P(CorralAcpSignalTest, EndsTheAgentAndDeletesTheSandbox) {
-  tests::FakeServer server(Hang);
-  CorralAcp program({"--server", server.address(), "--", "cat"});
-  EXPECT_THAT(CreateTerminal(program), HasSubstr("terminalId"));
-  program.Signal(GetParam());
-  EXPECT_EQ(program.Wait(), 0);
-  EXPECT_THAT(server.deletions(), SizeIs(1));
-}
-
-INSTANTIATE_TEST_SUITE_P(Termination, CorralAcpSignalTest,
-                         ::testing::Values(SIGTERM, SIGINT, SIGHUP));
 
 TEST(CorralAcpTest, GivesTheAgentDefaultSignalDispositions) {
   CorralAcp program(
