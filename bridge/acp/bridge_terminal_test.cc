@@ -259,7 +259,7 @@ TEST_F(BridgeTest, ReportsThatTheServerDiscardedTheLastOutput) {
   command->Expire();
   server_.Start();
   Ask("kill", terminal);
-  Ask("wait_for_exit", terminal);
+  EXPECT_EQ(Ask("wait_for_exit", terminal)["result"]["signal"], "SIGTERM");
   const Json result = Ask("output", terminal)["result"];
   EXPECT_EQ(result["output"], "started\n");
   EXPECT_EQ(result["truncated"], true);

@@ -314,6 +314,9 @@ TEST_F(BridgeTest, AnswersCreationsOfASessionThatIsClosed) {
   EXPECT_EQ(answer["id"], 9);
   EXPECT_EQ(answer["error"]["code"], -32002);
   RunUntil([this] { return bridge_->idle(); });
+  // The creation was answered: its cancellation is not ours any more.
+  Cancel("9");
+  EXPECT_THAT(client_, SizeIs(1));
   EXPECT_THAT(agent_, IsEmpty());
   EXPECT_THAT(server_.deletions(), ElementsAre("tenants/default/sandboxes/s1"));
 }

@@ -1,5 +1,6 @@
 #include "bridge/acp/terminals/terminal.h"
 
+#include <optional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -50,6 +51,15 @@ TEST(TerminalTest, IsTruncatedByAGap) {
   EXPECT_TRUE(terminal.truncated());
 }
 
+TEST(TerminalTest, IsTruncatedByOutputThatBeginsLater) {
+  Terminal terminal(100);
+  terminal.Append(0, "a");
+  EXPECT_EQ(terminal.Append(5, "b"), "b");
+  EXPECT_EQ(terminal.output(), "ab");
+  EXPECT_EQ(terminal.cursor(), 6u);
+  EXPECT_TRUE(terminal.truncated());
+}
+
 TEST(TerminalTest, BeginsItsOwnLineAfterTheLastOneOfTheCommand) {
   const struct {
     const char* output;
@@ -79,7 +89,9 @@ TEST(TerminalTest, ReturnsEveryWaitOnce) {
   EXPECT_EQ(terminal.state(), Terminal::State::kExited);
   EXPECT_THAT(terminal.Exit({0, {}}), IsEmpty());
   EXPECT_THAT(terminal.Lose("gone"), IsEmpty());
+  EXPECT_EQ(terminal.state(), Terminal::State::kExited);
   EXPECT_EQ(terminal.exit_status().signal, "SIGKILL");
+  EXPECT_EQ(terminal.lost_reason(), "");
 }
 
 TEST(TerminalTest, ReturnsItsWaitsWhenItIsLost) {
@@ -87,7 +99,11 @@ TEST(TerminalTest, ReturnsItsWaitsWhenItIsLost) {
   terminal.AddWait("0");
   EXPECT_THAT(terminal.Lose("gone"), ElementsAre("0"));
   EXPECT_EQ(terminal.state(), Terminal::State::kLost);
+  EXPECT_THAT(terminal.Exit({0, {}}), IsEmpty());
+  EXPECT_THAT(terminal.Lose("another reason"), IsEmpty());
+  EXPECT_EQ(terminal.state(), Terminal::State::kLost);
   EXPECT_EQ(terminal.lost_reason(), "gone");
+  EXPECT_EQ(terminal.exit_status().code, std::nullopt);
 }
 
 TEST(TerminalTest, ForgetsACancelledWait) {

@@ -76,6 +76,7 @@ TEST(TextTailTest, IsTheTailOfAllThatWasAppended) {
     tail.Append(piece);
     ASSERT_EQ(tail.text(),
               all.substr(all.size() - std::min(all.size(), kLimit)));
+    ASSERT_LE(tail.held_bytes(), 2 * kLimit + (64 << 10) + piece.size());
   }
 }
 
