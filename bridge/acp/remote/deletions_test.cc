@@ -9,6 +9,8 @@
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/client/connection.h"
+#include "corral/v1/execution_service.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
@@ -92,6 +94,19 @@ TEST_F(DeletionsTest, DoesNotRepeatADeletionIfStopComesInThePause) {
   loop_.After(absl::Milliseconds(50), [&later] { later = true; });
   RunUntil([this, &later] { return later && calls_.idle(); });
   EXPECT_THAT(server_.deletions(), IsEmpty());
+}
+
+TEST_F(DeletionsTest, DeletesAnExecution) {
+  corral::v1::StartExecutionRequest request;
+  request.set_parent(name_);
+  request.mutable_command()->add_argv("hello");
+  std::string execution;
+  calls_.StartExecution(
+      request, [&](const auto& started) { execution = started->name(); });
+  RunUntil([this] { return calls_.idle(); });
+  deletions_.DeleteExecution(execution);
+  RunUntil([this] { return calls_.idle(); });
+  EXPECT_THAT(server_.deletions(), ElementsAre(execution));
 }
 
 TEST_F(DeletionsTest, SaysNothingAboutWhatIsGone) {

@@ -1,5 +1,7 @@
 #include "bridge/acp/remote/server_calls.h"
 
+#include <csignal>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -7,6 +9,8 @@
 #include "absl/time/time.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/client/connection.h"
+#include "corral/v1/execution_service.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
@@ -17,8 +21,10 @@ namespace bridge {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 using ::tests::StatusIs;
 
 // With less patience than a call waits before its third attempt.
@@ -33,12 +39,14 @@ class ServerCallsTest : public ::testing::Test {
     return options;
   }
 
-  void RunUntilIdle() {
+  void Await(const ServerCalls& calls) {
     std::vector<pollfd> none;
-    while (!calls_.idle()) {
+    while (!calls.idle()) {
       loop_.RunOnce(none);
     }
   }
+
+  void RunUntilIdle() { Await(calls_); }
 
   void Connect() {
     absl::Status answer = absl::UnavailableError("");
@@ -94,13 +102,85 @@ TEST_F(ServerCallsTest, SayWhatIsWrongWithTheAddressOfTheServer) {
   absl::Status answer;
   calls.GetSandbox("tenants/default/sandboxes/none",
                    [&](const auto& got) { answer = got.status(); });
-  std::vector<pollfd> none;
-  while (!calls.idle()) {
-    loop_.RunOnce(none);
-  }
+  Await(calls);
   EXPECT_THAT(answer, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("nonsense"),
                                      Not(HasSubstr("corrald runs there")))));
+}
+
+TEST_F(ServerCallsTest, TryOnceToReachAServerThatWasNeverThere) {
+  server_.Stop();
+  client::ConnectOptions options = Options();
+  int looks = 0;
+  absl::Time time = absl::UnixEpoch();
+  options.timing.now = [&] {
+    ++looks;
+    return time += absl::Seconds(10);
+  };
+  ServerCalls calls(&loop_, options);
+  absl::Status answer;
+  calls.GetSandbox("tenants/default/sandboxes/none",
+                   [&](const auto& got) { answer = got.status(); });
+  Await(calls);
+  EXPECT_THAT(answer, StatusIs(absl::StatusCode::kUnavailable,
+                               AllOf(HasSubstr("no server listens at"),
+                                     HasSubstr("corrald runs there"))));
+  // Another attempt would look at the clock again.
+  EXPECT_EQ(looks, 2);
+}
+
+TEST_F(ServerCallsTest, CarryWhatConcernsASandbox) {
+  ServerCalls calls(&loop_, {server_.address()});
+  corral::v1::CreateSandboxRequest creation;
+  creation.set_parent("tenants/default");
+  std::string name;
+  calls.CreateSandbox(creation, [&](const auto& made) { name = made->name(); });
+  Await(calls);
+  EXPECT_EQ(name, "tenants/default/sandboxes/s1");
+  server_.RefuseHost(name, "a.example");
+  corral::v1::ListNetworkEventsRequest list;
+  list.set_name(name);
+  int events = 0;
+  calls.ListNetworkEvents(
+      list, [&](const auto& listed) { events = listed->events_size(); });
+  corral::v1::AllowHostsRequest allowance;
+  allowance.set_name(name);
+  calls.AllowHosts(allowance, [](const auto&) {});
+  calls.GetSandbox(name, [](const auto&) {});
+  Await(calls);
+  EXPECT_EQ(events, 1);
+  ASSERT_THAT(server_.allowances(), SizeIs(1));
+  EXPECT_EQ(server_.allowances()[0].name(), name);
+  EXPECT_THAT(server_.gets(), ElementsAre(name));
+  calls.DeleteSandbox(name, [](const auto&) {});
+  Await(calls);
+  EXPECT_THAT(server_.deletions(), ElementsAre(name));
+}
+
+TEST_F(ServerCallsTest, CarryWhatConcernsAnExecution) {
+  ServerCalls calls(&loop_, {server_.address()});
+  corral::v1::CreateSandboxRequest creation;
+  creation.set_parent("tenants/default");
+  corral::v1::StartExecutionRequest start;
+  start.mutable_command()->add_argv("hello");
+  calls.CreateSandbox(
+      creation, [&](const auto& made) { start.set_parent(made->name()); });
+  Await(calls);
+  std::string name;
+  calls.StartExecution(start,
+                       [&](const auto& started) { name = started->name(); });
+  Await(calls);
+  EXPECT_EQ(name, "tenants/default/sandboxes/s1/executions/e1");
+  corral::v1::SignalExecutionRequest signal;
+  signal.set_name(name);
+  signal.set_signal(SIGTERM);
+  calls.SignalExecution(signal, [](const auto&) {});
+  Await(calls);
+  ASSERT_THAT(server_.signals(), SizeIs(1));
+  EXPECT_EQ(server_.signals()[0].name(), name);
+  calls.DeleteExecution(name, [](const auto&) {});
+  Await(calls);
+  EXPECT_THAT(server_.deletions(), ElementsAre(name));
 }
 
 }  // namespace
