@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/time/time.h"
 #include "bridge/jsonrpc/json.h"
 #include "sandbox/base/log.h"
 
@@ -11,8 +10,6 @@ namespace bridge {
 namespace {
 
 constexpr size_t kMirrorBytes = 1 << 20;
-// How long a deletion waits for a mirror.
-constexpr absl::Duration kLongestWait = absl::Seconds(10);
 
 Json Reference(const ShownTerminal& terminal) {
   return {{"sessionId", terminal.session_id},
@@ -36,11 +33,13 @@ bool WasStopped(const Json& exit) {
 }  // namespace
 
 Mirrors::Mirrors(PollLoop* loop, OwnRequests* requests,
-                 std::vector<std::string> attach, Reactions reactions)
+                 std::vector<std::string> attach, Reactions reactions,
+                 absl::Duration longest_wait)
     : loop_(loop),
       requests_(requests),
       attach_(std::move(attach)),
-      reactions_(std::move(reactions)) {}
+      reactions_(std::move(reactions)),
+      longest_wait_(longest_wait) {}
 
 void Mirrors::Open(const std::shared_ptr<ShownTerminal>& terminal) {
   terminal->mirror = ShownTerminal::Mirror::kAsked;
@@ -140,7 +139,7 @@ void Mirrors::WhenShown(const std::shared_ptr<ShownTerminal>& terminal,
     return;
   }
   terminal->when_shown.push_back(std::move(done));
-  loop_->After(kLongestWait, [weak = std::weak_ptr<ShownTerminal>(terminal)] {
+  loop_->After(longest_wait_, [weak = std::weak_ptr<ShownTerminal>(terminal)] {
     if (const auto shown = weak.lock(); shown != nullptr) {
       RunAll(*shown);
     }

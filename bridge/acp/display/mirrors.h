@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
 #include "bridge/acp/display/shown_terminal.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/acp/requests/own_requests.h"
@@ -27,10 +28,11 @@ class Mirrors {
     OnTerminal failed;
   };
 
-  // `attach` is the command; the execution's name is appended. Both pointers
-  // must outlive this object.
+  // `attach` is the command; the execution's name is appended. A deletion waits
+  // for a mirror for `longest_wait`. Both pointers must outlive this object.
   Mirrors(PollLoop* loop, OwnRequests* requests,
-          std::vector<std::string> attach, Reactions reactions);
+          std::vector<std::string> attach, Reactions reactions,
+          absl::Duration longest_wait = absl::Seconds(10));
 
   bool available() const { return !attach_.empty(); }
 
@@ -41,7 +43,8 @@ class Mirrors {
   void Release(ShownTerminal& terminal);
   void ReleaseWhenShown(ShownTerminal& terminal);
 
-  // Runs `done` when the mirror has shown everything, after 10 s at the latest.
+  // Runs `done` when the mirror has shown everything, or after the longest
+  // wait.
   void WhenShown(const std::shared_ptr<ShownTerminal>& terminal,
                  PollLoop::Action done);
 
@@ -56,6 +59,7 @@ class Mirrors {
   OwnRequests* const requests_;
   const std::vector<std::string> attach_;
   Reactions reactions_;
+  const absl::Duration longest_wait_;
 };
 
 }  // namespace bridge
