@@ -14,18 +14,14 @@ ExitStatus ToExitStatus(const corral::v1::Execution& execution,
                         SignalCodes codes) {
   ExitStatus status;
   status.cause = MakeEndNote(execution).cause;
-  switch (execution.exit().how_case()) {
-    case corral::v1::ExitStatus::kCode:
-      status.code = execution.exit().code();
-      break;
-    case corral::v1::ExitStatus::kSignal:
-      status.signal = SignalName(execution.exit().signal());
-      if (codes == SignalCodes::kAsShell) {
-        status.code = kShellBase + execution.exit().signal();
-      }
-      break;
-    case corral::v1::ExitStatus::HOW_NOT_SET:
-      break;
+  const corral::v1::ExitStatus& exit = execution.exit();
+  if (exit.has_code()) {
+    status.code = exit.code();
+  } else if (exit.has_signal()) {
+    status.signal = SignalName(exit.signal());
+    if (codes == SignalCodes::kAsShell) {
+      status.code = kShellBase + exit.signal();
+    }
   }
   return status;
 }
