@@ -66,7 +66,13 @@ TEST_F(DisplayTest, SendsWhatCameBeforeTheTerminalWasEmbedded) {
   Update("tool_call", absl::StrCat(",", kEmbed));
   EXPECT_TRUE(NextUpdate()["_meta"].contains("terminal_info"));
   EXPECT_EQ(NextUpdate()["_meta"]["terminal_output"]["data"], "early");
-  EXPECT_EQ(NextUpdate()["_meta"]["terminal_exit"]["signal"], "SIGKILL");
+  const Json end = NextUpdate();
+  EXPECT_EQ(end["_meta"]["terminal_exit"], (Json{{"terminal_id", "T"},
+                                                 {"exit_code", nullptr},
+                                                 {"signal", "SIGKILL"}}));
+  EXPECT_EQ(end["rawOutput"], (Json{{"output", "early"},
+                                    {"exitCode", nullptr},
+                                    {"signal", "SIGKILL"}}));
 }
 
 TEST_F(DisplayTest, AnnouncesTwoTerminalsOneAfterTheOther) {
