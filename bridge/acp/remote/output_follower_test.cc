@@ -130,7 +130,7 @@ TEST_F(OutputFollowerTest, ReadsNoEventBeforeTheLastOneWasHandled) {
 
 TEST_F(OutputFollowerTest, RunsNothingAfterItWasDestroyed) {
   const std::string name = Start("hang");
-  for (size_t round = 1; round <= 50; ++round) {
+  for (size_t round = 1; round <= 20; ++round) {
     events_.clear();
     auto first = Follow(name);
     auto second = Follow(name);
