@@ -37,9 +37,6 @@ class Connector {
   // refer to it.
   client::Connection* connection() const { return connection_.get(); }
 
-  // True if no `done` is pending.
-  bool idle() const { return waiting_.empty(); }
-
  private:
   // Runs on the thread.
   void Try(client::Connection* known);
