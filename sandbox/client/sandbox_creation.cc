@@ -15,38 +15,30 @@ SandboxCreation::SandboxCreation(Timers* timers, wire::ToSupervisor request,
       kill_(std::move(kill)),
       deadline_(timers, patience, [this] { kill_(); }) {}
 
-void SandboxCreation::OnAnswer() { MoveTo(State::kOver); }
+void SandboxCreation::OnAnswer() { Finish(); }
 
 std::optional<SupervisorProcess> SandboxCreation::OnEnd() {
   if (state_ != State::kAsked) {
-    MoveTo(State::kOver);
+    Finish();
     return std::nullopt;
   }
   absl::StatusOr<SupervisorProcess> other = replace_();
   if (!other.ok()) {
     LOG(ERROR) << "cannot start another supervisor: "
                << other.status().ToString();
-    MoveTo(State::kOver);
+    Finish();
     return std::nullopt;
   }
   LOG(WARNING) << "a supervisor ended before it had made its sandbox; started "
                   "another one";
-  MoveTo(State::kAskedAgain);
+  state_ = State::kAskedAgain;
+  deadline_ = Timer(timers_, kFreshPatience, [this] { kill_(); });
   return *std::move(other);
 }
 
-void SandboxCreation::MoveTo(State state) {
-  state_ = state;
-  switch (state) {
-    case State::kAsked:
-      break;
-    case State::kAskedAgain:
-      deadline_ = Timer(timers_, kFreshPatience, [this] { kill_(); });
-      break;
-    case State::kOver:
-      deadline_.Cancel();
-      break;
-  }
+void SandboxCreation::Finish() {
+  state_ = State::kOver;
+  deadline_.Cancel();
 }
 
 }  // namespace sandbox

@@ -54,7 +54,7 @@ class SandboxCreation {
   std::optional<SupervisorProcess> OnEnd();
 
  private:
-  void MoveTo(State state);
+  void Finish();
 
   Timers* const timers_;
   const wire::ToSupervisor request_;
