@@ -170,8 +170,8 @@ absl::StatusOr<uint64_t> FindRestEnd(const ChangedLog& log) {
 }
 
 // Finds what is missing in the window, and drops a window that is not whole but
-// has output after it. Returns whether there is such output.
-absl::StatusOr<bool> CutWindow(ChangedLog* log, uint64_t synced) {
+// has output after it.
+absl::Status CutWindow(ChangedLog* log, uint64_t synced) {
   OutputLogState& state = log->state;
   const uint64_t window_size = log->log.place->window_size;
   ASSIGN_OR_RETURN(const std::string window, ReadWindow(*log));
@@ -181,23 +181,20 @@ absl::StatusOr<bool> CutWindow(ChangedLog* log, uint64_t synced) {
   if (rest == state.end) {
     state.end = end;
     state.gap_end = 0;
-    return false;
+    return absl::OkStatus();
   }
   // A hole after the window that the header does not describe: see Cut().
   const bool dropped = rest > std::max(window_size, state.gap_end);
   if (end < window_size || dropped) {
     state.begin = window_size;
   }
-  return true;
+  return absl::OkStatus();
 }
 
 absl::Status Cut(ChangedLog* log, uint64_t synced) {
   OutputLogState& state = log->state;
   if (state.begin < log->log.place->window_size) {
-    ASSIGN_OR_RETURN(const bool has_rest, CutWindow(log, synced));
-    if (!has_rest) {
-      return absl::OkStatus();
-    }
+    RETURN_IF_ERROR(CutWindow(log, synced));
   }
   // The hole may have reached the disk before the header that describes it.
   RETURN_IF_ERROR(SkipHole(*log, &state.begin));
