@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/execution_layout.h"
@@ -97,6 +98,15 @@ TEST_F(LogPiecesTest, DropsBytesOfALogInOneFile) {
               IsOk());
   EXPECT_EQ(Gone(first_), "4096-8192");
   EXPECT_EQ(Pages(first_), 3U);
+}
+
+TEST_F(LogPiecesTest, DropsBytesOfAFileWithTheLowestDescriptor) {
+  const UniqueFd input(::fcntl(0, F_DUPFD_CLOEXEC, 0));
+  ASSERT_EQ(::dup2(rest_.get(), 0), 0);
+  const absl::Status punched = PunchLog({first_.get(), 0}, kPlace, 1025, 2000);
+  ::dup2(input.get(), 0);
+  EXPECT_THAT(punched, IsOk());
+  EXPECT_EQ(Gone(rest_), "1025-2000");
 }
 
 TEST_F(LogPiecesTest, ReportsWhatAFileRefuses) {

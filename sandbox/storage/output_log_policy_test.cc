@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -154,6 +155,7 @@ TEST_F(OutputLogPolicyTest, LeavesInThePipeWhatTheDiskDoesNotBound) {
   EXPECT_TRUE(writer_->unpunched());
   EXPECT_THAT(writer_->Punch(), IsOk());
   EXPECT_FALSE(writer_->unpunched());
+  EXPECT_THAT(writer_->Punch(), IsOk()) << "nothing is left to give back";
   EXPECT_EQ(writer_->disk_bytes(), 64 * kKiB);
   EXPECT_EQ(*writer_->AppendFromPipe(read_end_.get()), 3u);
 }
@@ -175,6 +177,40 @@ TEST_F(OutputLogPolicyTest, CountsWhatReadersCouldNotBeShownAtOnce) {
   ASSERT_NO_FATAL_FAILURE(Feed("more"));
   EXPECT_EQ(*writer_->AppendFromPipe(read_end_.get()), 5u);
   EXPECT_EQ(writer_->state().end, 4101u);
+  EXPECT_EQ(*writer_->AppendFromPipe(read_end_.get()), 4u);
+}
+
+TEST_F(OutputLogPolicyTest, ChangesNoStateThatReadersCannotBeShown) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer bears no jump out of a signal's handler";
+#endif
+  ASSERT_NO_FATAL_FAILURE(Append(kMiB));
+  ASSERT_EQ(::truncate(path_.c_str(), 0), 0);
+  for (const Overflow overflow :
+       {Overflow::kDropOldest, Overflow::kHeadAndTail}) {
+    writer_->SetRetention(128 * kKiB, overflow);
+    writer_->Trim(0);
+    EXPECT_EQ(writer_->state().begin, 0u);
+    EXPECT_EQ(writer_->state().gap_end, 0u);
+  }
+  writer_->NoteStart(7);
+  EXPECT_EQ(writer_->state().start_time_ns, 0);
+  writer_->Close();
+  EXPECT_FALSE(writer_->state().closed);
+  // The end of a pipe changes nothing, so that it needs no disk.
+  write_end_.Reset();
+  const absl::StatusOr<size_t> got = writer_->AppendFromPipe(read_end_.get());
+  ASSERT_THAT(got.status(), IsOk());
+  EXPECT_EQ(*got, 0u);
+}
+
+TEST_F(OutputLogPolicyTest, FindsNothingInAPipeWhenItIsInterrupted) {
+  ASSERT_NO_FATAL_FAILURE(Feed("text"));
+  absl::Status interrupted;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_splice}, EINTR, [&] {
+    interrupted = writer_->AppendFromPipe(read_end_.get()).status();
+  }));
+  EXPECT_TRUE(absl::IsUnavailable(interrupted)) << interrupted;
   EXPECT_EQ(*writer_->AppendFromPipe(read_end_.get()), 4u);
 }
 

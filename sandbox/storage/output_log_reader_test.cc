@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -178,6 +179,30 @@ TEST_F(OutputLogReaderTest, ReturnsNoValueWhereAReadWouldWait) {
       EXPECT_EQ(*Read(0), 4u) << "which may wait";
     }));
   }
+}
+
+TEST_F(OutputLogReaderTest, TouchesNoHeaderForWhichItWouldWait) {
+  Write("text");
+  // An access to it would fail.
+  ASSERT_EQ(::truncate(log_.c_str(), 0), 0);
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_preadv2}, EAGAIN, [&] {
+    const absl::StatusOr<std::optional<OutputLogState>> state =
+        reader_.TryState();
+    ASSERT_THAT(state.status(), IsOk());
+    EXPECT_FALSE(state->has_value());
+    const absl::StatusOr<std::optional<size_t>> read = TryRead(0);
+    ASSERT_THAT(read.status(), IsOk());
+    EXPECT_FALSE(read->has_value());
+  }));
+}
+
+TEST_F(OutputLogReaderTest, KnowsWhenALogInOneFileWasWritten) {
+  Write("text");
+  const timespec times[] = {{100, 0}, {200, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, log_.c_str(), times, 0), 0);
+  const absl::StatusOr<int64_t> time = reader_.WriteTime();
+  ASSERT_THAT(time.status(), IsOk());
+  EXPECT_EQ(*time, 200);
 }
 
 TEST_F(OutputLogReaderTest, ReportsAnyOtherErrorOfTheDisk) {

@@ -146,5 +146,27 @@ TEST_F(OutputLogRepairTest, ChangesNothingWhenTheDiskFails) {
   EXPECT_EQ(State().end, 4u);
 }
 
+TEST_F(OutputLogRepairTest, CutsALogOfADirectoryAfterWhatWasDropped) {
+  // As a supervisor before this format wrote it.
+  const std::string directory = directory_ + "/earlier";
+  std::filesystem::create_directory(directory);
+  std::string header(4096, '\0');
+  header.replace(0, 8, std::string("corral\0\1", 8));
+  header[9] = 0x20;   // begin: 8192
+  header[17] = 0x30;  // end: 12288
+  const std::string text(4095, 'x');
+  const UniqueFd file(::open((directory + "/stdout").c_str(),
+                             O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::pwrite(file.get(), header.data(), header.size(), 0), 4096);
+  ASSERT_EQ(::pwrite(file.get(), text.data(), text.size(), 4096 + 8192), 4095);
+  ASSERT_THAT(CutOutputLog(directory, wire::STDOUT), IsOk());
+  const OutputLogState state =
+      *OutputLogReader::Open(directory, wire::STDOUT)->state();
+  EXPECT_EQ(state.begin, 8192u);
+  EXPECT_EQ(state.end, 8192u + 4095);
+  EXPECT_EQ(state.gap_end, 0u);
+  EXPECT_TRUE(state.closed);
+}
+
 }  // namespace
 }  // namespace sandbox
