@@ -1,10 +1,15 @@
 #include "sandbox/base/fd_passing.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "tests/status_matchers.h"
+#include "tests/waiting_thread.h"
 
 namespace sandbox {
 namespace {
@@ -75,7 +81,37 @@ TEST_F(FdPassingTest, ReceivesNothingOfAPeerThatIsGone) {
 }
 
 TEST_F(FdPassingTest, ReportsThatNothingIsThere) {
-  EXPECT_EQ(ReceivePacket(theirs_.get(), data_, 1, MSG_DONTWAIT).error, EAGAIN);
+  const ReceivedPacket packet =
+      ReceivePacket(theirs_.get(), data_, 1, MSG_DONTWAIT);
+  EXPECT_EQ(packet.error, EAGAIN);
+  EXPECT_EQ(packet.size, 0u);
+  EXPECT_THAT(packet.fds, IsEmpty());
+}
+
+TEST_F(FdPassingTest, WaitsOnAfterASignal) {
+  static std::atomic<bool> handled = false;
+  // Without SA_RESTART, it ends a call that waits.
+  struct sigaction action = {};
+  action.sa_handler = [](int) { handled = true; };
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+  std::atomic<pid_t> receiver = 0;
+  ReceivedPacket packet;
+  std::thread thread([&] {
+    receiver = ::gettid();
+    packet = ReceivePacket(theirs_.get(), data_, sizeof(data_), 0);
+  });
+  while (!tests::WaitsIn(receiver, SYS_recvmsg)) {
+    std::this_thread::yield();
+  }
+  ::syscall(SYS_tgkill, ::getpid(), receiver.load(), SIGUSR1);
+  while (!handled) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(SendWithFds(ours_.get(), "abc", 3, {}), IsOk());
+  thread.join();
+  EXPECT_EQ(packet.error, 0);
+  EXPECT_EQ(packet.size, 3u);
+  EXPECT_STREQ(data_, "abc");
 }
 
 TEST_F(FdPassingTest, TakesOnlyDescriptorsOutOfAPacket) {
