@@ -41,8 +41,8 @@ absl::Status ResizePty(int master, uint32_t rows, uint32_t columns) {
 }
 
 absl::StatusOr<pid_t> ForegroundGroup(int master) {
-  pid_t group = 0;
-  if (::ioctl(master, TIOCGPGRP, &group) != 0) {
+  const pid_t group = ::tcgetpgrp(master);
+  if (group < 0) {
     return absl::ErrnoToStatus(errno, "ioctl(TIOCGPGRP)");
   }
   return group;
