@@ -96,7 +96,8 @@ TEST_F(CgroupHostTest, FindsItsOwnGroupOfV2) {
   Make("v2", kAll, "");
   Make("v2/mine", kAll, "memory pids\n");
   const absl::StatusOr<CgroupHost> host =
-      Find("a line that is no mount\n" + Mount("/", "v2", "cgroup2", "rw") +
+      Find("a line that is no mount\n30 20 0:26 / /cut rw - cgroup2\n" +
+               Mount("/", "v2", "cgroup2", "rw") +
                Mount("/", "later", "cgroup2", "rw"),
            "0::/mine\n");
   ASSERT_THAT(host.status(), IsOk());

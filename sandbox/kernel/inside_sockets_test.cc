@@ -12,16 +12,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "tests/failing_calls.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -51,18 +54,15 @@ int FamilyOf(const UniqueFd& socket) {
 }
 
 // A process with a network namespace of its own.
-class InsideSocketsTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (::getuid() != 0) {
-      GTEST_SKIP() << "needs root";
-    }
+class Neighbour {
+ public:
+  Neighbour() {
     int made[2];
-    ASSERT_EQ(::pipe(made), 0);
+    EXPECT_EQ(::pipe(made), 0);
     const UniqueFd reader(made[0]);
     const UniqueFd writer(made[1]);
-    child_ = ::fork();
-    if (child_ == 0) {
+    pid_ = ::fork();
+    if (pid_ == 0) {
       const char done = ::unshare(CLONE_NEWNET) == 0 ? 'y' : 'n';
       [[maybe_unused]] const ssize_t sent = ::write(writer.get(), &done, 1);
       for (;;) {
@@ -70,27 +70,46 @@ class InsideSocketsTest : public ::testing::Test {
       }
     }
     char done = 'n';
-    ASSERT_EQ(::read(reader.get(), &done, 1), 1);
-    ASSERT_EQ(done, 'y');
-    pidfd_.Reset(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
+    EXPECT_EQ(::read(reader.get(), &done, 1), 1);
+    EXPECT_EQ(done, 'y');
+    pidfd_.Reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   }
-  void TearDown() override {
-    if (child_ > 0) {
-      ::kill(child_, SIGKILL);
-      ::waitpid(child_, nullptr, 0);
+  ~Neighbour() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
     }
   }
+  Neighbour(const Neighbour&) = delete;
+  Neighbour& operator=(const Neighbour&) = delete;
 
-  pid_t child_ = 0;
+  pid_t pid() const { return pid_; }
+  int pidfd() const { return pidfd_.get(); }
+
+ private:
+  pid_t pid_ = 0;
   UniqueFd pidfd_;
+};
+
+class InsideSocketsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::getuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+    neighbour_.emplace();
+  }
+
+  std::optional<Neighbour> neighbour_;
 };
 
 TEST_F(InsideSocketsTest, BelongToTheNamespaceOfTheProcess) {
   const ino_t own = Inode("/proc/thread-self/ns/net");
-  const ino_t inside = Inode(absl::StrCat("/proc/", child_, "/ns/net"));
+  const ino_t inside =
+      Inode(absl::StrCat("/proc/", neighbour_->pid(), "/ns/net"));
   ASSERT_NE(own, inside);
   const absl::StatusOr<std::vector<UniqueFd>> sockets =
-      MakeTcpSocketsIn(pidfd_.get());
+      MakeTcpSocketsIn(neighbour_->pidfd());
   ASSERT_THAT(sockets.status(), IsOk());
   std::vector<int> families;
   for (const UniqueFd& socket : *sockets) {
@@ -112,11 +131,52 @@ TEST_F(InsideSocketsTest, LeaveTheThreadInItsOwnNamespaceWhenThereAreNone) {
   absl::Status made;
   ino_t after = 0;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_socket}, EAFNOSUPPORT, [&] {
-    made = MakeTcpSocketsIn(pidfd_.get()).status();
+    made = MakeTcpSocketsIn(neighbour_->pidfd()).status();
     after = Inode("/proc/thread-self/ns/net");
   }));
   EXPECT_THAT(std::string(made.message()), StartsWith("socket: "));
   EXPECT_EQ(after, own);
+}
+
+TEST_F(InsideSocketsTest, AreNotMadeInPartForWantOfDescriptors) {
+  if (!UniqueFd(::socket(AF_INET6, SOCK_STREAM, 0)).valid()) {
+    GTEST_SKIP() << "this host has no IPv6";
+  }
+  const ino_t own = Inode("/proc/thread-self/ns/net");
+  absl::Status made;
+  {
+    // One for the own namespace and one for a socket.
+    UniqueFd first(::fcntl(0, F_DUPFD_CLOEXEC, 0));
+    UniqueFd second(::fcntl(0, F_DUPFD_CLOEXEC, 0));
+    const tests::NoDescriptors none;
+    first.Reset();
+    second.Reset();
+    made = MakeTcpSocketsIn(neighbour_->pidfd()).status();
+  }
+  EXPECT_THAT(std::string(made.message()), StartsWith("socket: "));
+  EXPECT_EQ(Inode("/proc/thread-self/ns/net"), own);
+}
+
+TEST_F(InsideSocketsTest, AreNotGivenToAThreadThatCannotComeBack) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    // From here on it may enter what it owns, but not the host's network.
+    if (::unshare(CLONE_NEWUSER) != 0) {
+      ::_exit(2);
+    }
+    absl::Status made;
+    {
+      const Neighbour owned;
+      made = MakeTcpSocketsIn(owned.pidfd()).status();
+    }
+    ::_exit(absl::StartsWith(made.message(), "setns(own net): ") ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+    GTEST_SKIP() << "this process cannot make a user namespace";
+  }
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(InsideSocketsTest, AreNotMadeWithoutTheProcess) {

@@ -19,9 +19,11 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,7 +37,9 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::tests::IsOk;
+using ::tests::StatusIs;
 
 constexpr uint32_t kFirstId = 0x70000000;
 
@@ -64,6 +68,29 @@ template <typename Pid>
 std::string Namespace(Pid pid, const char* kind) {
   return std::filesystem::read_symlink(
       absl::StrCat("/proc/", pid, "/ns/", kind));
+}
+
+// What a map of ids says: "FIRST-INSIDE FIRST-OUTSIDE COUNT".
+std::string ReadMap(const std::string& path) {
+  std::ifstream map(path);
+  std::string inside;
+  std::string outside;
+  std::string count;
+  map >> inside >> outside >> count;
+  return absl::StrCat(inside, " ", outside, " ", count);
+}
+
+// The user, of the host, to whom the user namespace of a process belongs.
+uid_t OwnerOf(pid_t pid) {
+  const UniqueFd its(::open(absl::StrCat("/proc/", pid, "/ns/user").c_str(),
+                            O_RDONLY | O_CLOEXEC));
+  uid_t owner = static_cast<uid_t>(-1);
+  EXPECT_EQ(::ioctl(its.get(), NS_GET_OWNER_UID, &owner), 0);
+  return owner;
+}
+
+UniqueFd OpenProcess(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
 // Waits for the end of a child, without reaping it.
@@ -98,12 +125,7 @@ class MadeNamespacesTest : public ::testing::Test {
 };
 
 TEST_F(MadeNamespacesTest, BelongToAnotherUserThanTheirMaker) {
-  const UniqueFd its(
-      ::open(absl::StrCat("/proc/", init_.pid, "/ns/user").c_str(),
-             O_RDONLY | O_CLOEXEC));
-  uid_t owner = 0;
-  ASSERT_EQ(::ioctl(its.get(), NS_GET_OWNER_UID, &owner), 0);
-  EXPECT_EQ(owner, kFirstId);
+  EXPECT_EQ(OwnerOf(init_.pid), kFirstId);
   EXPECT_EQ(::geteuid(), 0u);
   EXPECT_EQ(::prctl(PR_GET_SECUREBITS), 0);
   for (const char* kind : {"user", "mnt", "pid", "net", "ipc", "uts"}) {
@@ -111,6 +133,19 @@ TEST_F(MadeNamespacesTest, BelongToAnotherUserThanTheirMaker) {
   }
   EXPECT_EQ(::kill(init_.pid, 0), 0);
   EXPECT_TRUE(init_.pidfd.valid());
+}
+
+TEST_F(MadeNamespacesTest, BelongToTheirMakerWhereItCannotKeepItsRights) {
+  absl::StatusOr<Child> child;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_prctl}, EPERM, [&child] {
+    child = CloneIntoNamespaces(-1, kFirstId);
+    if (child.ok() && child->pid == 0) {
+      Wait();
+    }
+  }));
+  ASSERT_THAT(child.status(), IsOk());
+  EXPECT_EQ(OwnerOf(child->pid), 0u);
+  End(*child);
 }
 
 TEST_F(MadeNamespacesTest, AreNotMadeByAHostThatRefusesThem) {
@@ -133,14 +168,9 @@ TEST_F(MadeNamespacesTest, AreNotMadeByAHostThatRefusesThem) {
 TEST_F(MadeNamespacesTest, HaveARangeOfIds) {
   ASSERT_THAT(MapIds(init_.pid, kFirstId), IsOk());
   for (const char* file : {"uid_map", "gid_map"}) {
-    std::ifstream map(absl::StrCat("/proc/", init_.pid, "/", file));
-    uint32_t inside = 1;
-    uint32_t outside = 0;
-    uint32_t count = 0;
-    map >> inside >> outside >> count;
-    EXPECT_EQ(inside, 0u) << file;
-    EXPECT_EQ(outside, kFirstId) << file;
-    EXPECT_EQ(count, kIdRange) << file;
+    EXPECT_EQ(ReadMap(absl::StrCat("/proc/", init_.pid, "/", file)),
+              absl::StrCat("0 ", kFirstId, " ", kIdRange))
+        << file;
   }
   EXPECT_THAT(std::string(MapIds(init_.pid, kFirstId).message()),
               HasSubstr("uid_map"));
@@ -159,6 +189,19 @@ TEST_F(MadeNamespacesTest, RemoveSharedMemoryThatNobodyUses) {
   }).join();
   EXPECT_THAT(std::string(RemoveUnusedSharedMemory(-1).message()),
               HasSubstr("setns(ipc)"));
+}
+
+TEST_F(MadeNamespacesTest, ReportThatSharedMemoryWillOutliveItsUsers) {
+  const std::string own = Namespace("self", "ipc");
+  absl::Status written;
+  std::string after;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_write}, EPERM, [&] {
+    written = RemoveUnusedSharedMemory(init_.pidfd.get());
+    after = Namespace("thread-self", "ipc");
+  }));
+  EXPECT_THAT(written, StatusIs(absl::StatusCode::kPermissionDenied,
+                                HasSubstr("shm_rmid_forced")));
+  EXPECT_EQ(after, own);
 }
 
 TEST_F(MadeNamespacesTest, AreJoinedByAnotherProcess) {
@@ -214,6 +257,56 @@ TEST(ProcessTest, DiesWithItsParent) {
   }));
 }
 
+TEST(ProcessTest, SaysThatItMayOutliveItsParent) {
+  absl::Status set;
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_prctl}, EINVAL,
+                                      [&set] { set = DieWithParent(); }));
+  EXPECT_EQ(set.message(), "prctl(PDEATHSIG): Invalid argument");
+}
+
+TEST(ProcessTest, HasNoChildThatEnteredOnlySomeNamespaces) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  EXPECT_TRUE(HoldsInChild([] {
+    // Nobody may enter the user namespace in which he is.
+    ::unshare(CLONE_NEWPID);
+    const pid_t init = ::fork();
+    if (init == 0) {
+      Wait();
+    }
+    const absl::StatusOr<Child> child = ForkInto(OpenProcess(init).get(), -1);
+    if (child.ok() && child->pid == 0) {
+      ::_exit(0);
+    }
+    int status = -1;
+    const bool ended = child.ok() && child->pid > 0 &&
+                       ::waitpid(child->pid, &status, 0) == child->pid;
+    // Its end is that of the namespace.
+    return init > 0 && ::kill(init, SIGKILL) == 0 && ended &&
+           WIFEXITED(status) && WEXITSTATUS(status) == 1;
+  }));
+}
+
+TEST(ProcessTest, SaysThatItCannotLeaveAPidNamespace) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  EXPECT_TRUE(HoldsInChild([] {
+    // It owns the pid namespace of its children, and not its own.
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
+      return false;
+    }
+    const pid_t init = ::fork();
+    if (init == 0) {
+      Wait();
+    }
+    const absl::Status forked = ForkInto(OpenProcess(init).get(), -1).status();
+    return init > 0 && ::kill(init, SIGKILL) == 0 &&
+           absl::StartsWith(forked.message(), "setns(own pid): ");
+  }));
+}
+
 bool LoopbackIsUp() {
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};
@@ -233,6 +326,42 @@ TEST(ProcessTest, FinishesItsNamespaces) {
            FinishNamespaces("box").ok() && LoopbackIsUp() &&
            ::gethostname(name, sizeof(name)) == 0 &&
            std::string(name) == "box" && Namespace("self", "cgroup") != before;
+  }));
+}
+
+// Returns what FinishNamespaces() says where each of the calls fails.
+std::string FinishWithout(const std::vector<int>& calls) {
+  std::string text;
+  EXPECT_TRUE(tests::WithFailingCalls(calls, EPERM, [&text] {
+    // The name is not to be the host's.
+    ::unshare(CLONE_NEWUTS);
+    text = std::string(FinishNamespaces("box").message());
+  }));
+  return text;
+}
+
+TEST(ProcessTest, NamesWhatItCannotFinish) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  EXPECT_THAT(FinishWithout({SYS_unshare, SYS_sethostname, SYS_socket}),
+              StartsWith("unshare(cgroup): "));
+  EXPECT_THAT(FinishWithout({SYS_sethostname, SYS_socket}),
+              StartsWith("sethostname: "));
+  EXPECT_THAT(FinishWithout({SYS_socket}), StartsWith("bring up lo: "));
+}
+
+TEST(OwnerMapTest, MapsTheOwnerAndTheGroupToOneId) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const absl::StatusOr<UniqueFd> map = OwnerMap(1234, 5678, kFirstId, 1000);
+  ASSERT_THAT(map.status(), IsOk());
+  EXPECT_TRUE(HoldsInChild([&map] {
+    const std::string one = absl::StrCat(" ", kFirstId + 1000, " 1");
+    return ::setns(map->get(), CLONE_NEWUSER) == 0 &&
+           ReadMap("/proc/self/uid_map") == "1234" + one &&
+           ReadMap("/proc/self/gid_map") == "5678" + one;
   }));
 }
 

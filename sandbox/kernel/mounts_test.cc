@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,15 +19,20 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/mount_api.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -85,6 +91,31 @@ class MountsTest : public ::testing::Test {
   // Returns the text of `look` in a process whose root is a new tree.
   static std::string InTree(
       const std::function<std::string(const SandboxTree&)>& look) {
+    return InNamespaces([&look] {
+      const absl::StatusOr<HostTrees> host = Gather();
+      const absl::StatusOr<SandboxTree> tree =
+          host.ok() ? Build(*host) : host.status();
+      return tree.ok() ? look(*tree) : tree.status().ToString();
+    });
+  }
+  // Returns why no tree can be built where a system call fails.
+  static std::string BuildWithout(int call) {
+    return InNamespaces([call] {
+      const absl::StatusOr<HostTrees> host = Gather();
+      std::string text = host.status().ToString();
+      if (host.ok()) {
+        (void)tests::WithFailingCalls({call}, EIO, [&] {
+          text = std::string(Build(*host).status().message());
+        });
+      }
+      return text;
+    });
+  }
+
+ private:
+  // Returns the text of `make` in a process with mounts and processes of its
+  // own.
+  static std::string InNamespaces(const std::function<std::string()>& make) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     const UniqueFd reader(ends[0]);
@@ -92,7 +123,7 @@ class MountsTest : public ::testing::Test {
     const pid_t parent = ::fork();
     if (parent == 0) {
       ::_exit(::unshare(CLONE_NEWNS | CLONE_NEWPID) == 0
-                  ? BuildAndLook(writer.get(), look)
+                  ? MakeInChild(writer.get(), make)
                   : 1);
     }
     writer.Reset();
@@ -105,18 +136,13 @@ class MountsTest : public ::testing::Test {
     return text;
   }
 
- private:
-  static int BuildAndLook(
-      int writer, const std::function<std::string(const SandboxTree&)>& look) {
+  static int MakeInChild(int writer, const std::function<std::string()>& make) {
     const pid_t child = ::fork();
     if (child != 0) {
       ::waitpid(child, nullptr, 0);
       return 0;
     }
-    const absl::StatusOr<HostTrees> host = Gather();
-    const absl::StatusOr<SandboxTree> tree =
-        host.ok() ? Build(*host) : host.status();
-    const std::string text = tree.ok() ? look(*tree) : tree.status().ToString();
+    const std::string text = make();
     ::_exit(::write(writer, text.data(), text.size()) < 0 ? 1 : 0);
   }
 };
@@ -322,6 +348,40 @@ TEST_F(MountsTest, AttachesATreeWhereItsPathIsFree) {
       }),
       AllOf(HasSubstr("workspace /etc/passwd/x: a sandbox has no place for it"),
             HasSubstr("choose a directory elsewhere")));
+  EXPECT_THAT(InTree([&](const SandboxTree& tree) {
+                return attach("/usr/none/x", tree);
+              }),
+              HasSubstr("(make usr/none: Read-only file system)"));
+}
+
+TEST_F(MountsTest, NamesTheStepThatTheHostRefuses) {
+  const std::pair<int, const char*> steps[] = {
+      {SYS_mount, "make the mounts private: "},
+      {SYS_mkdirat, "mkdir usr: "},
+      {SYS_write, "write etc/passwd: "},
+      {SYS_symlinkat, "symlink "},
+      {SYS_fchownat, "mkdir tmp: "},
+      {SYS_umount2, "umount of the scratch space: "},
+      {SYS_mknodat, "make "},
+      {SYS_unlinkat, "unlink draft: "},
+      {SYS_read, "read proc/sys/kernel/random/uuid: "},
+      {SYS_pivot_root, "pivot_root: "}};
+  for (const auto& [call, step] : steps) {
+    EXPECT_THAT(BuildWithout(call), StartsWith(step)) << call;
+  }
+}
+
+TEST_F(MountsTest, NamesTheCoverThatItCannotRemove) {
+  EXPECT_THAT(std::string(UncoverProc(-1).message()),
+              StartsWith("enter the root: "));
+  EXPECT_THAT(InTree([](const SandboxTree& tree) {
+                std::string text;
+                (void)tests::WithFailingCalls({SYS_umount2}, EPERM, [&] {
+                  text = std::string(UncoverProc(tree.root.get()).message());
+                });
+                return text;
+              }),
+              StartsWith("umount proc/loadavg: "));
 }
 
 }  // namespace

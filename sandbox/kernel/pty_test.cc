@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/failing_calls.h"
+#include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -79,6 +80,26 @@ TEST_F(PtyTest, NamesTheCallThatFails) {
     opened = OpenPty(devpts.get(), 24, 80).status();
   }));
   EXPECT_THAT(text(opened), HasSubstr("TIOCSPTLCK"));
+}
+
+TEST_F(PtyTest, IsNotOpenedInPartForWantOfDescriptors) {
+  const UniqueFd devpts(::open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  absl::Status opened;
+  {
+    UniqueFd last(::fcntl(0, F_DUPFD_CLOEXEC, 0));
+    const tests::NoDescriptors none;
+    // The master gets it.
+    last.Reset();
+    opened = OpenPty(devpts.get(), 24, 80).status();
+  }
+  EXPECT_THAT(opened, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("TIOCGPTPEER")));
+}
+
+TEST_F(PtyTest, HasNoForegroundProcessGroupWithoutASession) {
+  const absl::StatusOr<pid_t> group = ForegroundGroup(pty_.master.get());
+  ASSERT_THAT(group.status(), IsOk());
+  EXPECT_EQ(*group, 0);
 }
 
 TEST_F(PtyTest, SignalsTheForegroundProcessGroup) {

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,6 +29,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/netlink.h"
+#include "tests/failing_calls.h"
 #include "tests/network/network_namespace.h"
 #include "tests/status_matchers.h"
 
@@ -232,6 +234,26 @@ TEST(TunDeviceTest, ReportsWhatTheKernelRefuses) {
     EXPECT_TRUE(absl::IsAlreadyExists(
         RouteTheRestTo(kDevice, Bytes(AF_INET, "192.0.2.2"))))
         << "one default route has the last place";
+  });
+}
+
+TEST(TunDeviceTest, NamesTheStepThatTheKernelRefuses) {
+  // A kernel without IPv6 has no automatic addresses to turn off.
+  const std::pair<int, const char*> steps[] = {
+      {EPERM, "turn automatic addresses off: "},
+      {EAFNOSUPPORT, "bring it up: "}};
+  const tests::NetworkNamespace inside;
+  inside.Run([&] {
+    for (const auto& [error, step] : steps) {
+      absl::Status made;
+      ASSERT_TRUE(tests::WithFailingCalls({SYS_socket}, error, [&made] {
+        made = MakeTunDevice(kDevice).status();
+      }));
+      if (absl::IsUnavailable(made)) {
+        GTEST_SKIP() << made;
+      }
+      EXPECT_THAT(std::string(made.message()), ::testing::StartsWith(step));
+    }
   });
 }
 
