@@ -101,9 +101,8 @@ void ResetSignals() {
   for (int number = 1; number < NSIG; ++number) {
     ::syscall(SYS_rt_sigaction, number, &action, nullptr, sizeof(action.mask));
   }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &action.mask, nullptr,
+            sizeof(action.mask));
 }
 
 absl::Status Confine(std::initializer_list<int> capabilities) {
