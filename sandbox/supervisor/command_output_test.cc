@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -261,6 +262,27 @@ TEST_F(CommandOutputTest, ExpiresWhatHasEndedWhenSpaceIsShort) {
   ASSERT_TRUE(tests::WithFailingCalls({SYS_fallocate}, EIO,
                                       [&] { quota_.MakeRoom(nullptr); }));
   EXPECT_FALSE(StateOf(wire::STDOUT).expired());
+  timers_.Advance(absl::Milliseconds(200));
+  EXPECT_TRUE(StateOf(wire::STDOUT).expired());
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
+TEST_F(CommandOutputTest, ExpiresAStreamLaterThatIsNotTheLast) {
+  quota_.SetLimit(1 << 20);
+  for (const wire::Stream kind : {wire::STDOUT, wire::STDERR}) {
+    const UniqueFd stream = Add(kind);
+    Print(stream, "text");
+  }
+  output_->Drain(absl::Seconds(1));
+  output_->Settle();
+  // In the place of the file with the rest, it cannot be opened as one.
+  const std::string obstacle = files_.path() + ".out";
+  ASSERT_EQ(::mkdir(obstacle.c_str(), 0700), 0);
+  quota_.Charge(1 << 20);
+  quota_.MakeRoom(nullptr);
+  EXPECT_FALSE(StateOf(wire::STDOUT).expired());
+  EXPECT_TRUE(StateOf(wire::STDERR).expired());
+  ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
   timers_.Advance(absl::Milliseconds(200));
   EXPECT_TRUE(StateOf(wire::STDOUT).expired());
   EXPECT_EQ(timers_.size(), 0u);

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -29,6 +31,7 @@
 #include "sandbox/seccomp/profile_name.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/construction_fixture.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -139,6 +142,65 @@ TEST(ConstructedProcessesTest, HaveFewRightsAndNoFilesOfTheHost) {
     }
   });
   ::umask(before);
+  EXPECT_TRUE(made.ok()) << made;
+}
+
+// The kernel's struct: the C library refuses signals that it uses itself.
+struct SignalAction {
+  void (*handler)(int) = SIG_IGN;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  uint64_t mask = 0;
+};
+
+TEST(ConstructedProcessesTest, HaveNoSignalIgnoredOrBlocked) {
+  // Whatever the process that started the server has. 32 is the C library's.
+  const int ignored[] = {SIGHUP, 32, SIGRTMAX};
+  constexpr uint64_t kIgnored = 0x8000000080000001;
+  const SignalAction ignore;
+  SignalAction before[3];
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(::syscall(SYS_rt_sigaction, ignored[i], &ignore, &before[i],
+                        sizeof(ignore.mask)),
+              0);
+  }
+  sigset_t term;
+  sigset_t open;
+  ::sigemptyset(&term);
+  ::sigaddset(&term, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &term, &open);
+  const absl::Status made = Make([](Construction& construction, const Cgroup&) {
+    AwaitInit(construction);
+    for (const Child* child : {&construction.init, &construction.spawner}) {
+      EXPECT_EQ(StatusOf(child->pid, "SigBlk"), "0000000000000000");
+      // Init itself ignores SIGCHLD.
+      const uint64_t still =
+          std::stoull(StatusOf(child->pid, "SigIgn"), nullptr, 16);
+      EXPECT_EQ(still & kIgnored, 0u) << std::hex << still;
+    }
+  });
+  ::sigprocmask(SIG_SETMASK, &open, nullptr);
+  for (size_t i = 0; i < 3; ++i) {
+    ::syscall(SYS_rt_sigaction, ignored[i], &before[i], nullptr,
+              sizeof(ignore.mask));
+  }
+  EXPECT_TRUE(made.ok()) << made;
+}
+
+TEST(ConstructedProcessesTest, SayWhyNoOtherProcessJoinsThem) {
+  const absl::Status made =
+      Make([](Construction& construction, const Cgroup& home) {
+        absl::Status completed;
+        absl::Status replaced;
+        EXPECT_TRUE(tests::WithFailingCalls({SYS_clone3}, EAGAIN, [&] {
+          completed = Complete(construction, Particulars());
+          replaced =
+              ReplaceSpawner(home, seccomp::Profile::kStrict, construction);
+        }));
+        constexpr char kMessage[] = "clone3: Resource temporarily unavailable";
+        EXPECT_EQ(completed.message(), kMessage);
+        EXPECT_EQ(replaced.message(), kMessage);
+      });
   EXPECT_TRUE(made.ok()) << made;
 }
 

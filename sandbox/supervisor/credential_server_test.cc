@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -205,6 +206,19 @@ TEST_F(CredentialServerTest, ForgetsItsSocketAtItsEnd) {
   EXPECT_EQ(Get("model"), "one");
   server_.reset();
   tests::ExpectNoClosedWatch(loop_.get());
+}
+
+TEST_F(CredentialServerTest, ClosesItsSocketOnceItsProcessHasEnded) {
+  const auto count_descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  Serve();
+  EXPECT_EQ(Get("model"), "one");
+  socket_.Reset();
+  const auto before = count_descriptors();
+  RunLoop();
+  EXPECT_EQ(count_descriptors(), before - 1);
 }
 
 TEST_F(CredentialServerTest, OwnsItsCommands) {

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -155,6 +156,23 @@ TEST_F(DurableExecutionTest, WritesALostRecordOfTheEndAgain) {
     EXPECT_THAT(durable.SyncFiles(SealRecord(end), /*rewrite=*/true), IsOk());
     EXPECT_TRUE(HasEnd("e1"));
     std::filesystem::remove(files.path());
+  }
+}
+
+TEST_F(DurableExecutionTest, SaysWhatItCouldNotRewrite) {
+  const ExecutionFiles files = MakeEnded("e1");
+  const DurableExecution durable = *DurableExecution::Open(files.path());
+  const std::pair<int, const char*> steps[] = {
+      {SYS_pread64, "read what is to be rewritten"},
+      {SYS_lseek, "find what is to be rewritten"},
+      {SYS_pwrite64, "rewrite an execution"}};
+  for (const auto& [call, step] : steps) {
+    absl::Status rewritten;
+    ASSERT_TRUE(tests::WithFailingCalls({call}, EIO, [&rewritten, &durable] {
+      rewritten = durable.SyncFiles("end", /*rewrite=*/true);
+    }));
+    EXPECT_THAT(rewritten,
+                StatusIs(absl::StatusCode::kUnknown, HasSubstr(step)));
   }
 }
 

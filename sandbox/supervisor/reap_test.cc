@@ -6,11 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <thread>
 
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/waiting_thread.h"
 
 namespace sandbox {
 namespace {
@@ -65,6 +70,45 @@ TEST(ReapTest, DoesNotWaitForALivingChildWithWnohang) {
   EXPECT_FALSE(Reap(child.get(), WNOHANG).has_value());
   ::syscall(SYS_pidfd_send_signal, child.get(), SIGTERM, nullptr, 0);
   EXPECT_EQ(Reap(child.get(), 0)->wait_status, SIGTERM);
+}
+
+// True if a signal has been sent to the thread and not arrived yet.
+bool HasPendingSignal(pid_t thread) {
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  std::string word;
+  while (status >> word && word != "SigPnd:") {
+  }
+  status >> word;
+  return word != "0000000000000000";
+}
+
+TEST(ReapTest, WaitsOnAfterASignal) {
+  // Without SA_RESTART, it ends a call that waits.
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+  const UniqueFd child = Start([] {
+    for (;;) {
+      ::pause();
+    }
+  });
+  std::atomic<pid_t> waiter = 0;
+  std::optional<Reaped> reaped;
+  std::thread thread([&] {
+    waiter = ::gettid();
+    reaped = Reap(child.get(), 0);
+  });
+  while (!tests::WaitsIn(waiter, SYS_waitid)) {
+    std::this_thread::yield();
+  }
+  ::syscall(SYS_tgkill, ::getpid(), waiter.load(), SIGUSR1);
+  while (HasPendingSignal(waiter)) {
+    std::this_thread::yield();
+  }
+  ::syscall(SYS_pidfd_send_signal, child.get(), SIGTERM, nullptr, 0);
+  thread.join();
+  ASSERT_TRUE(reaped.has_value());
+  EXPECT_EQ(reaped->wait_status, SIGTERM);
 }
 
 TEST(ReapTest, NamesTheProcessBehindAPidfdUntilItIsReaped) {

@@ -295,6 +295,14 @@ TEST_F(RecordSyncTest, SyncsNothingAfterStop) {
   EXPECT_EQ(timers_.size(), 0u) << "nothing is handed over later";
 }
 
+TEST_F(RecordSyncTest, WaitsForNothingAfterStop) {
+  const ExecutionFiles files = MakeEnded("e1");
+  sync_->SyncEnd(files.path(), end_);
+  EXPECT_EQ(timers_.size(), 1u);
+  sync_->Stop();
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
 TEST_F(RecordSyncTest, EndsWithWorkThatWasNotDone) {
   const ExecutionFiles files = MakeEnded("e1");
   sync_->SyncEnd(files.path(), end_);

@@ -44,10 +44,15 @@ TEST_F(SandboxGroupsTest, AreRemovedWithAllThatIsBelowThem) {
   {
     const auto group = groups_.MakeCommandGroup("e-1");
     ASSERT_THAT(group.status(), IsOk());
+    ::testing::internal::CaptureStderr();
     groups_.Remove();
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("cannot remove the sandbox's control group"));
     EXPECT_EQ(Cgroup::List(*host).count(name), 1u) << "a group lives in it";
   }
+  ::testing::internal::CaptureStderr();
   groups_.Remove();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(Cgroup::List(*host).count(name), 0u);
 }
 

@@ -9,7 +9,6 @@
 
 #include <filesystem>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -90,10 +89,15 @@ TEST_F(SupervisorEndTest, EndsItsCommandsWithTheSandbox) {
 }
 
 TEST_F(SupervisorEndTest, ReportsThatInitOrTheSpawnerDied) {
-  const std::pair<const char*, wire::SandboxEnd::Cause> cases[] = {
-      {"corral-init", wire::SandboxEnd::INIT_DIED},
-      {"corral-spawner", wire::SandboxEnd::SPAWNER_DIED}};
-  for (const auto& [name, cause] : cases) {
+  struct Case {
+    const char* name;
+    wire::SandboxEnd::Cause cause;
+    const char* why;
+  };
+  const Case cases[] = {
+      {"corral-init", wire::SandboxEnd::INIT_DIED, "init died"},
+      {"corral-spawner", wire::SandboxEnd::SPAWNER_DIED, "the spawner died"}};
+  for (const auto& [name, cause, why] : cases) {
     ASSERT_EQ(Create().failure(), wire::Reply::NONE);
     ASSERT_EQ(Start("e1", "sleep 60").failure(), wire::Reply::NONE);
     ASSERT_EQ(::kill(AwaitChild(name), SIGKILL), 0);
@@ -101,10 +105,12 @@ TEST_F(SupervisorEndTest, ReportsThatInitOrTheSpawnerDied) {
     while (Receive(&message)) {
     }
     EXPECT_EQ(failed_.cause(), cause) << name;
+    EXPECT_EQ(failed_.message(), why);
     EXPECT_EQ(records_["e1"].state(), Record::RUNNING) << "its end is unknown";
     wire::SandboxEnd left;
     EXPECT_TRUE(ReadRecord(directory_ + "/failure.pb", &left).ok());
     EXPECT_EQ(left.cause(), cause);
+    EXPECT_EQ(left.message(), why);
     StartAnew();
   }
 }
