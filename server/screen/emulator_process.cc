@@ -144,6 +144,13 @@ absl::Status EmulatorProcess::Write(absl::string_view output) {
   return absl::OkStatus();
 }
 
+absl::Status EmulatorProcess::Skip(uint64_t bytes) {
+  Request request = {};
+  request.action = Action::kSkip;
+  request.offset = bytes;
+  return Send(request);
+}
+
 absl::Status EmulatorProcess::Clear() {
   Request request = {};
   request.action = Action::kClear;

@@ -43,6 +43,8 @@ class EmulatorProcess {
   EmulatorProcess& operator=(const EmulatorProcess&) = delete;
 
   absl::Status Write(absl::string_view output);
+  // So many bytes of output are missing before the next.
+  absl::Status Skip(uint64_t bytes);
   absl::Status Clear();
   // `answers_from`: answers to questions from this offset on.
   absl::StatusOr<View> Get(uint32_t scrollback_lines, bool styles,

@@ -79,6 +79,15 @@ TEST_F(EmulatorProcessTest, CountsOffsetsFromWhereTheOutputBegins) {
   EXPECT_EQ(view.screen.lines(0).runs_size(), 0);
 }
 
+TEST_F(EmulatorProcessTest, CountsOutputThatIsMissing) {
+  const auto emulator = Start(3, 20);
+  EXPECT_THAT(emulator->Write("a"), IsOk());
+  EXPECT_THAT(emulator->Skip(100), IsOk());
+  EXPECT_THAT(emulator->Write("\x1b[5n"), IsOk());
+  EXPECT_EQ(emulator->Get(0, false, 104)->answers, "\x1b[0n");
+  EXPECT_EQ(emulator->Get(0, false, 105)->answers, "");
+}
+
 TEST_F(EmulatorProcessTest, SendsAsManyLinesOfScrollbackAsAreWanted) {
   const auto emulator = Start(2, 20);
   EXPECT_THAT(emulator->Write("1\r\n2\r\n3\r\n4\r\n5"), IsOk());

@@ -73,18 +73,15 @@ void LiveScreen::RemoveMarks() {
 
 std::optional<uint64_t> LiveScreen::NextClear() const {
   const std::vector<uint64_t>& clears = marks_->clears();
-  const auto next =
-      cleared_.has_value()
-          ? std::upper_bound(clears.begin(), clears.end(), *cleared_)
-          : clears.begin();
+  const auto next = std::upper_bound(clears.begin(), clears.end(), cleared_);
   return next == clears.end() ? std::nullopt : std::make_optional(*next);
 }
 
-absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
+absl::Status LiveScreen::LookAtLog(Execution& execution) {
   if (log_ == nullptr) {
     absl::StatusOr<Execution::LogReader> log = execution.OpenLog(TERMINAL);
     if (absl::IsNotFound(log.status())) {
-      return false;
+      return absl::OkStatus();
     }
     if (!log.ok()) {
       return ToReadError(execution, log.status());
@@ -97,16 +94,12 @@ absl::StatusOr<bool> LiveScreen::LookAtLog(Execution& execution) {
   if (!read.ok()) {
     return ToReadError(execution, read);
   }
-  const std::optional<sandbox::OutputLogState> state =
-      execution.output(TERMINAL);
-  if (!state.has_value()) {
-    return false;
+  const sandbox::OutputLogState state = execution.output(TERMINAL).value();
+  if (state.expired && state.end > 0) {
+    return OutputExpired(execution.name(), state.begin, state.end);
   }
-  if (state->expired && state->end > 0) {
-    return OutputExpired(execution.name(), state->begin, state->end);
-  }
-  end_ = state->end;
-  return true;
+  end_ = state.end;
+  return absl::OkStatus();
 }
 
 corral::v1::TerminalSize LiveScreen::SizeOf(const Execution& execution) {
@@ -146,7 +139,7 @@ absl::Status LiveScreen::EnsureEmulator(const Execution& execution,
   begin_ =
       std::min(end_, state.has_value() ? SkipDropped(*state, oldest) : oldest);
   position_ = begin_;
-  cleared_ = begin_ == 0 ? std::nullopt : std::make_optional(begin_ - 1);
+  cleared_ = begin_;
   ASSIGN_OR_RETURN(emulator_, EmulatorProcess::Start(*image_, size, begin_));
   return absl::OkStatus();
 }
@@ -178,18 +171,22 @@ absl::Status LiveScreen::CatchUp(Execution& execution) {
     std::optional<uint64_t> clear = NextClear();
     while (clear.has_value() && *clear <= position_) {
       RETURN_IF_ERROR(emulator_->Clear());
-      cleared_ = clear;
+      cleared_ = *clear;
       clear = NextClear();
     }
     if (position_ >= end_) {
       return absl::OkStatus();
     }
     const uint64_t stop = std::min(end_, clear.value_or(end_));
+    const uint64_t before = position_;
     const absl::StatusOr<size_t> got =
         Read(execution, buffer.data(),
              std::min<uint64_t>(buffer.size(), stop - position_));
     if (!got.ok()) {
       return ToReadError(execution, got.status());
+    }
+    if (*got == 0) {
+      RETURN_IF_ERROR(emulator_->Skip(position_ - before));
     }
     RETURN_IF_ERROR(emulator_->Write({buffer.data(), *got}));
     position_ += *got;
@@ -216,7 +213,7 @@ absl::Status LiveScreen::Get(Execution& execution,
     marks.SetAnswered();
   }
   response->set_answered_by_client(marks.answered());
-  RETURN_IF_ERROR(LookAtLog(execution).status());
+  RETURN_IF_ERROR(LookAtLog(execution));
   absl::Status failed;
   for (const uint64_t output : kAttempts) {
     absl::StatusOr<View> view = TryGet(execution, request, output);
@@ -239,9 +236,10 @@ absl::Status LiveScreen::Get(Execution& execution,
 }
 
 absl::Status LiveScreen::Clear(Execution& execution) {
-  ASSIGN_OR_RETURN(const bool has_output, LookAtLog(execution));
+  RETURN_IF_ERROR(LookAtLog(execution));
   ScreenMarks& marks = MarksOf(execution);
-  if (has_output && (marks.clears().empty() || marks.clears().back() < end_)) {
+  const uint64_t last = marks.clears().empty() ? 0 : marks.clears().back();
+  if (last < end_) {
     marks.AddClear(end_);
   }
   return absl::OkStatus();

@@ -63,8 +63,8 @@ class LiveScreen {
   ScreenMarks& MarksOf(const Execution& execution);
   // Returns the next clear to apply, or no value if all were applied.
   std::optional<uint64_t> NextClear() const;
-  // Opens the log and sets end_. Returns false if there is no output.
-  absl::StatusOr<bool> LookAtLog(Execution& execution);
+  // Opens the log, if there is one, and sets end_.
+  absl::Status LookAtLog(Execution& execution);
   // Starts an emulator unless one of the right size runs. The emulator gets at
   // most the last `output` bytes.
   absl::Status EnsureEmulator(const Execution& execution, uint64_t output);
@@ -90,8 +90,9 @@ class LiveScreen {
   uint64_t position_ = 0;
   // Has no value until the first call.
   std::optional<ScreenMarks> marks_;
-  // The clears up to this offset were applied.
-  std::optional<uint64_t> cleared_;
+  // The clears up to this offset were applied. One at the begin, where nothing
+  // is shown, has no effect.
+  uint64_t cleared_ = 0;
 };
 
 }  // namespace server

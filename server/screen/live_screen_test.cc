@@ -1,72 +1,34 @@
 #include "server/screen/live_screen.h"
 
-#include <signal.h>
-#include <sys/syscall.h>
-
-#include <cerrno>
-#include <filesystem>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/screen_service.pb.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/program_image.h"
 #include "sandbox/base/unique_fd.h"
-#include "sandbox/storage/output_log.h"
 #include "sandbox/storage/terminal_times.h"
 #include "server/api/errors.h"
-#include "server/core/execution.h"
-#include "server/core/execution_fixture.h"
-#include "server/screen/emulator_process.h"
-#include "tests/failing_calls.h"
+#include "server/screen/emulator/frames.h"
+#include "server/screen/live_screen_fixture.h"
 #include "tests/status_matchers.h"
 
 namespace server {
 namespace {
 
+using ::testing::HasSubstr;
 using ::tests::IsOk;
 
-class LiveScreenTest : public ExecutionFixture {
- protected:
-  LiveScreenTest()
-      : execution_(Start(InTerminal(4, 20))),
-        log_(&Log(sandbox::wire::TERMINAL)) {
-    execution_->Update(MakeRecord(Record::RUNNING, 0));
-  }
-
-  static corral::v1::Command InTerminal(uint32_t rows, uint32_t columns) {
-    corral::v1::Command command;
-    command.mutable_terminal()->set_rows(rows);
-    command.mutable_terminal()->set_columns(columns);
-    return command;
-  }
-
-  corral::v1::GetScreenResponse Get() {
-    corral::v1::GetScreenRequest request;
-    request.set_scrollback_lines(1000);
-    request.set_answers_from(0);
-    corral::v1::GetScreenResponse response;
-    EXPECT_THAT(screen_.Get(*execution_, request, &response), IsOk());
-    return response;
-  }
-  std::string FirstLine() { return Get().screen().lines(0).text(); }
-  void KillEmulator() {
-    const pid_t pid = screen_.emulator_pid();
-    ASSERT_GT(pid, 0);
-    ::kill(pid, SIGKILL);
-  }
-
-  const sandbox::UniqueFd image_ = MakeEmulatorImage().value();
-  const std::shared_ptr<Execution> execution_;
-  sandbox::OutputLogWriter* const log_;
-  LiveScreen screen_{&image_};
-};
+class LiveScreenTest : public LiveScreenFixture {};
 
 TEST_F(LiveScreenTest, FollowsTheOutput) {
   EXPECT_EQ(FirstLine(), "");
@@ -94,55 +56,6 @@ TEST_F(LiveScreenTest, ShowsTheScrollbackAndTheStylesThatAreWanted) {
   EXPECT_EQ(response.screen().lines(0).runs_size(), 1);
 }
 
-TEST_F(LiveScreenTest, IsEmptyBeforeThereIsALog) {
-  std::filesystem::remove(file_path_);
-  EXPECT_EQ(FirstLine(), "");
-  EXPECT_THAT(screen_.Clear(*execution_), IsOk());
-}
-
-TEST_F(LiveScreenTest, ReportsALogThatCannotBeRead) {
-  std::filesystem::resize_file(file_path_, 1);
-  corral::v1::GetScreenResponse response;
-  EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
-            ReasonOf(screen_.Clear(*execution_)));
-  EXPECT_NE(ReasonOf(screen_.Clear(*execution_)),
-            corral::v1::ERROR_REASON_UNSPECIFIED);
-}
-
-TEST_F(LiveScreenTest, ReportsOutputThatTheDiskDoesNotGive) {
-  Get();
-  Write(log_, "text");
-  absl::Status status;
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_pread64, SYS_preadv2}, EIO, [&] {
-    corral::v1::GetScreenResponse response;
-    status = screen_.Get(*execution_, {}, &response);
-  }));
-  EXPECT_EQ(ReasonOf(status), corral::v1::SERVER_FAULT);
-  EXPECT_EQ(FirstLine(), "text");
-}
-
-TEST_F(LiveScreenTest, ReportsOutputThatHasExpired) {
-  Write(log_, "old");
-  Get();
-  ASSERT_THAT(sandbox::ExpireOutputLog(file_path_, sandbox::wire::TERMINAL),
-              IsOk());
-  corral::v1::GetScreenResponse response;
-  EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
-            corral::v1::OUTPUT_EXPIRED);
-}
-
-TEST_F(LiveScreenTest, IsMadeOfTheLastOutputOnly) {
-  const std::string part(1 << 20, '\0');
-  for (uint64_t size = 0; size < LiveScreen::kMaxOutput; size += part.size()) {
-    Write(log_, part);
-  }
-  Write(log_, "\rthe end");
-  const corral::v1::GetScreenResponse response = Get();
-  EXPECT_EQ(response.screen().begin_offset(), 8);
-  EXPECT_EQ(response.screen().end_offset(), LiveScreen::kMaxOutput + 8);
-  EXPECT_EQ(response.screen().lines(0).text(), "the end");
-}
-
 TEST_F(LiveScreenTest, IsUnavailableWhenNoEmulatorStarts) {
   const sandbox::UniqueFd image =
       sandbox::MakeProgramImage("none", "no program").value();
@@ -150,6 +63,30 @@ TEST_F(LiveScreenTest, IsUnavailableWhenNoEmulatorStarts) {
   corral::v1::GetScreenResponse response;
   EXPECT_EQ(ReasonOf(screen.Get(*execution_, {}, &response)),
             corral::v1::SCREEN_UNAVAILABLE);
+}
+
+TEST_F(LiveScreenTest, IsMadeOfLessAndLessOutputWhenItsEmulatorsDie) {
+  // Notes the offset at which its output begins, and ends.
+  const std::string offsets = sandbox_directory_ + "/offsets";
+  const sandbox::UniqueFd image =
+      sandbox::MakeProgramImage(
+          "dies",
+          absl::StrCat("#!/bin/sh\n/usr/bin/head -c ", sizeof(screen::Request),
+                       " <&3 | /usr/bin/od -An -tu8 -j",
+                       offsetof(screen::Request, offset), " >>'", offsets,
+                       "'\n"))
+          .value();
+  LiveScreen screen(&image);
+  Write(log_, std::string(300 << 10, 'x'));
+  corral::v1::GetScreenResponse response;
+  ::testing::internal::CaptureStderr();
+  const absl::Status status = screen.Get(*execution_, {}, &response);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("needs another emulator"));
+  EXPECT_EQ(ReasonOf(status), corral::v1::SCREEN_UNAVAILABLE);
+  std::ifstream file(offsets);
+  EXPECT_EQ(std::vector<uint64_t>(std::istream_iterator<uint64_t>(file), {}),
+            (std::vector<uint64_t>{0, 0, 44 << 10, 296 << 10, 300 << 10}));
 }
 
 TEST_F(LiveScreenTest, HasTheSizeThatAnEarlierServerGaveTheTerminal) {
@@ -225,6 +162,15 @@ TEST_F(LiveScreenTest, StaysClearedWhenTheServerIsStartedAnew) {
   EXPECT_EQ(text.find("clear"), text.rfind("clear"));
 }
 
+TEST_F(LiveScreenTest, ClearsWhereTheOutputEndedThen) {
+  Write(log_, "old\r\n$ ");
+  EXPECT_THAT(screen_.Clear(*execution_), IsOk());
+  Write(log_, "new\r\nmore");
+  const corral::v1::GetScreenResponse response = Get();
+  EXPECT_EQ(response.screen().lines(0).text(), "$ new");
+  EXPECT_EQ(response.screen().lines(1).text(), "more");
+}
+
 TEST_F(LiveScreenTest, IsNotClearedForANewExecutionOfTheSameName) {
   Write(log_, "old\r\n$ ");
   EXPECT_THAT(screen_.Clear(*execution_), IsOk());
@@ -289,49 +235,6 @@ TEST_F(LiveScreenTest, WorksThroughKillsAndResizes) {
     ASSERT_EQ(response.screen().lines(last - 1).text(),
               absl::StrCat("line ", i));
   }
-}
-
-TEST_F(LiveScreenTest, IsEmptyWhenThereWasNoOutputThatCouldExpire) {
-  ASSERT_THAT(sandbox::ExpireOutputLog(file_path_, sandbox::wire::TERMINAL),
-              IsOk());
-  EXPECT_EQ(FirstLine(), "");
-}
-
-TEST_F(LiveScreenTest, BeginsWithTheOldestOutputThatIsKept) {
-  log_->SetRetention(64 << 10, sandbox::Overflow::kDropOldest);
-  for (int i = 0; i < 4; ++i) {
-    Write(log_, std::string(64 << 10, 'x'));
-  }
-  const corral::v1::GetScreenResponse response = Get();
-  EXPECT_GT(log_->state().begin, 0);
-  EXPECT_EQ(response.screen().begin_offset(), log_->state().begin);
-  EXPECT_EQ(response.screen().end_offset(), log_->state().end);
-}
-
-TEST_F(LiveScreenTest, GoesOnBehindOutputThatWasDroppedMeanwhile) {
-  log_->SetRetention(64 << 10, sandbox::Overflow::kDropOldest);
-  Write(log_, "old");
-  EXPECT_EQ(FirstLine(), "old");
-  const pid_t pid = screen_.emulator_pid();
-  for (int i = 0; i < 4; ++i) {
-    Write(log_, std::string(64 << 10, 'x'));
-  }
-  Write(log_, "\r\nnew");
-  const corral::v1::GetScreenResponse response = Get();
-  EXPECT_EQ(screen_.emulator_pid(), pid);
-  EXPECT_EQ(response.screen().begin_offset(), 0);
-  EXPECT_EQ(response.screen().end_offset(), log_->state().end);
-  EXPECT_EQ(response.screen().lines(3).text(), "new");
-}
-
-TEST_F(LiveScreenTest, ReportsALogThatIsShorterThanReported) {
-  Write(log_, "text");
-  Record record;
-  *record.add_streams() = MakeReport(sandbox::wire::TERMINAL, 9);
-  execution_->OnOutput(record.streams());
-  corral::v1::GetScreenResponse response;
-  EXPECT_EQ(ReasonOf(screen_.Get(*execution_, {}, &response)),
-            corral::v1::SERVER_FAULT);
 }
 
 }  // namespace

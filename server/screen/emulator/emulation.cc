@@ -78,6 +78,9 @@ bool Serve(int socket, Terminal& terminal, const Request& request) {
       return true;
     case Action::kGet:
       return SendScreen(socket, terminal, request);
+    case Action::kSkip:
+      terminal.Skip(request.offset);
+      return true;
     default:
       return false;
   }

@@ -101,6 +101,18 @@ TEST_F(EmulationTest, ShowsWhatWasWrittenAndCleared) {
   EXPECT_EQ(screen_.lines(0).text(), "");
 }
 
+TEST_F(EmulationTest, CountsOutputThatIsMissing) {
+  Send(Begin(3, 20));
+  Send(Of(Action::kWrite, 1), "a");
+  Request skip = Of(Action::kSkip);
+  skip.offset = 50;
+  Send(skip);
+  Send(Of(Action::kWrite, 1), "b");
+  ASSERT_TRUE(Answers());
+  EXPECT_EQ(screen_.lines(0).text(), "ab");
+  EXPECT_EQ(screen_.end_offset(), 152);
+}
+
 TEST_F(EmulationTest, EndsWithARequestBeforeTheBeginning) {
   EXPECT_FALSE(Answers());
 }

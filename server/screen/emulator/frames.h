@@ -25,6 +25,8 @@ enum class Action : uint32_t {
   kClear = 3,
   // scrollback_lines, styles, offset.
   kGet = 4,
+  // offset: the number of bytes that are missing before the next output.
+  kSkip = 5,
 };
 
 struct Request {
@@ -35,7 +37,7 @@ struct Request {
   uint32_t scrollback_lines;
   uint32_t styles;
   // The offset of the first byte of output (kBegin), or of the first question
-  // whose answer is wanted (kGet).
+  // whose answer is wanted (kGet); or a number of bytes (kSkip).
   uint64_t offset;
 };
 

@@ -184,8 +184,7 @@ bool Terminal::Intercept(const ControlSequence& sequence,
     return true;
   }
   if (name == "J" && sequence.parameters == "3") {
-    scrollback_.Clear();
-    return true;
+    scrollback_.Clear();  // libvterm ignores the sequence
   }
   if ((name == "s" || name == "u") && sequence.parameters.empty()) {
     OnEscape(name == "s" ? "\0337" : "\0338");

@@ -46,6 +46,8 @@ class Terminal : private ControlSink {
   Terminal(int rows, int columns, uint64_t offset);
 
   void Write(absl::string_view output);
+  // So many bytes of output are missing before the next.
+  void Skip(uint64_t bytes) { begin_ += bytes; }
 
   // Makes the line of the cursor the first one, and erases everything else and
   // the scrollback. In the alternate screen the main screen stays. Does nothing
@@ -58,7 +60,7 @@ class Terminal : private ControlSink {
   CursorPosition cursor() const;
   const TerminalModes& modes() const { return modes_; }
   const std::string& title() const { return title_; }
-  // One past the last byte that was written.
+  // One past the last byte that was written or skipped.
   uint64_t offset() const { return begin_ + parser_.parsed(); }
   const Answers& answers() const { return answers_; }
 
@@ -114,7 +116,8 @@ class Terminal : private ControlSink {
   // moved since.
   bool wrap_pending_ = false;
   VTermPos last_glyph_ = {-1, -1};
-  const uint64_t begin_;
+  // The bytes of the execution's output that were not written to the terminal.
+  uint64_t begin_;
   Answers answers_;
 };
 

@@ -353,6 +353,8 @@ TEST_F(TerminalTest, SwitchesEveryModeThatASequenceNames) {
   EXPECT_EQ(screen.modes().mouse(), corral::v1::Modes::DRAGS);
   EXPECT_TRUE(screen.alternate());
   EXPECT_FALSE(screen.cursor().visible());
+  EXPECT_EQ(Show("\x1b[?1000;1003h").modes().mouse(),
+            corral::v1::Modes::ALL_MOVES);
 }
 
 TEST_F(TerminalTest, KeepsOnlyLinesThatLeaveTheWholeScreen) {
@@ -362,6 +364,10 @@ TEST_F(TerminalTest, KeepsOnlyLinesThatLeaveTheWholeScreen) {
   EXPECT_EQ(Show("\x1b[2;3r\x1b[3;1H\n\n\n\x1b[r").scrollback_size(), 0);
   EXPECT_EQ(Show("\x1b[?69h\x1b[3;5s\x1b[5;3H\n\n\x1b[?69l").scrollback_size(),
             0);
+  // To save the cursor does not reset the margins.
+  EXPECT_EQ(
+      Show("\x1b[?69h\x1b[3;5s\x1b[s\x1b[5;3H\n\x1b[?69l").scrollback_size(),
+      0);
   EXPECT_EQ(Show("\x1b[5;1H\n").scrollback_size(), 1);
 }
 
