@@ -37,10 +37,10 @@ ScreenMarks::ScreenMarks(std::string path, const std::string& of)
 void ScreenMarks::Read() {
   std::ifstream file(path_);
   std::string line;
-  if (!std::getline(file, line) || line != first_line_) {
+  // A last line without its newline was not written completely.
+  if (!std::getline(file, line) || file.eof() || line != first_line_) {
     return;
   }
-  // A last line without its newline was not written completely.
   for (lines_ = 1; std::getline(file, line) && !file.eof(); ++lines_) {
     absl::string_view text = line;
     uint64_t offset = 0;
@@ -51,6 +51,9 @@ void ScreenMarks::Read() {
                (clears_.empty() || clears_.back() <= offset)) {
       clears_.push_back(offset);
     }
+  }
+  if (!file.fail()) {
+    lines_ = 0;  // nothing can be appended to a torn line
   }
   if (clears_.size() > kMaxClears) {
     clears_.erase(clears_.begin(), clears_.end() - kMaxClears);
@@ -100,6 +103,7 @@ void ScreenMarks::Write(const std::string& text, int flags) {
   if (!file.valid() || ::write(file.get(), text.data(), text.size()) !=
                            static_cast<ssize_t>(text.size())) {
     LOG(WARNING) << "cannot write " << path_ << ": " << std::strerror(errno);
+    lines_ = 0;
   }
 }
 

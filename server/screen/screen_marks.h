@@ -17,8 +17,8 @@ namespace server {
 //   answered      a client answers what the program asks its terminal
 //
 // Incomplete and unknown lines are ignored. If a mark cannot be written, that
-// is logged, and the mark lasts as long as this object. Not thread-safe; calls
-// block on the disk.
+// is logged, and the mark lasts as long as this object, or is written with the
+// next one. Not thread-safe; calls block on the disk.
 class ScreenMarks {
  public:
   // Reads the file, if there is one. Its directory is made when it is needed.
@@ -49,7 +49,7 @@ class ScreenMarks {
   const std::string first_line_;
   std::vector<uint64_t> clears_;
   bool answered_ = false;
-  // The number of lines in the file.
+  // The number of lines in the file; 0: it must be written anew.
   size_t lines_ = 0;
 };
 
