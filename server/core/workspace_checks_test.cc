@@ -102,6 +102,14 @@ TEST_F(WorkspaceChecksTest, AnswersAlsoWhenEveryThreadHangs) {
                     "directory /good: its file system has not answered for 5s");
 }
 
+TEST_F(WorkspaceChecksTest, LogsThatACheckHangs) {
+  const std::future<absl::Status> hung = Begin("/hung");
+  ::testing::internal::CaptureStderr();
+  timers_.Advance(absl::Seconds(5));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("the check of directory /hung hangs"));
+}
+
 TEST_F(WorkspaceChecksTest, RefusesAtOnceWhenTooManyChecksHang) {
   std::vector<std::future<absl::Status>> hung;
   for (size_t i = 0; i < WorkspaceChecks::kMaxChecks; ++i) {
