@@ -123,6 +123,24 @@ TEST(ConfigServicesTest, RefusesWrongValues) {
   }
 }
 
+TEST(ConfigServicesTest, NamesAFieldThatIsMissing) {
+  const struct {
+    const char* present;
+    const char* why;
+  } cases[] = {
+      {"name: 'model'", "name is missing; allowed: a label of a host name"},
+      {"upstream: 'api.example'",
+       "upstream is missing; allowed: HOST or HOST:PORT, a host name"},
+      {"header: 'x-api-key'",
+       "header is missing; allowed: the name of a header, at most 64 letters"},
+  };
+  for (const auto& [present, why] : cases) {
+    EXPECT_THAT(Parse(Service(absl::StrReplaceAll(kModel, {{present, ""}}))),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         StartsWith(absl::StrCat("f.textproto: field ", why))));
+  }
+}
+
 TEST(ConfigServicesTest, TakesValuesUpToTheirLongest) {
   const auto with = [](const std::string& fields) {
     return Parse(Service(absl::StrReplaceAll(kModel, {{"'/key'", fields}})));
