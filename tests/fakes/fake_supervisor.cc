@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/storage/output_log.h"
@@ -210,14 +212,36 @@ void FakeSupervisor::Die(wire::SandboxEnd::Cause cause,
   }
 }
 
-absl::Status FakeSupervisor::Signal(const wire::Signal& signal) {
-  const auto found = executions_.find(signal.execution_id());
+absl::StatusOr<FakeSupervisor::Running*> FakeSupervisor::Find(
+    const std::string& execution) {
+  const auto found = executions_.find(execution);
   if (found == executions_.end()) {
-    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION, signal.execution_id());
+    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION, execution);
   }
-  if (HasEnded(found->second.record)) {
+  return &found->second;
+}
+
+absl::Status FakeSupervisor::CheckTerminal(const Running& running) {
+  const auto log = running.logs.find(wire::TERMINAL);
+  return log != running.logs.end() && !log->second.state().closed
+             ? absl::OkStatus()
+             : MakeFailure(wire::Reply::NOT_A_TERMINAL, "no terminal");
+}
+
+void FakeSupervisor::CloseTerminal(const std::string& execution) {
+  executions_.at(execution).logs.at(wire::TERMINAL).Close();
+  TellOutput(execution);
+}
+
+absl::Status FakeSupervisor::Signal(const wire::Signal& signal) {
+  ASSIGN_OR_RETURN(const Running* running, Find(signal.execution_id()));
+  if (HasEnded(running->record)) {
     return MakeFailure(wire::Reply::EXECUTION_ENDED, "ended");
   }
+  if (signal.scope() == wire::Signal::FOREGROUND_GROUP) {
+    RETURN_IF_ERROR(CheckTerminal(*running));
+  }
+  RETURN_IF_ERROR(control_refusal_);
   last_signal_ = signal;
   if (signal.signal() == SIGKILL) {
     End(signal.execution_id(), SIGKILL, wire::ExitRecord::CLIENT_SIGNAL);
@@ -226,26 +250,38 @@ absl::Status FakeSupervisor::Signal(const wire::Signal& signal) {
 }
 
 absl::Status FakeSupervisor::Resize(const wire::Resize& resize) {
-  if (HasEnded(executions_.at(resize.execution_id()).record)) {
-    return MakeFailure(wire::Reply::EXECUTION_ENDED, "ended");
-  }
+  ASSIGN_OR_RETURN(const Running* running, Find(resize.execution_id()));
+  RETURN_IF_ERROR(CheckTerminal(*running));
+  RETURN_IF_ERROR(control_refusal_);
   last_resize_ = resize;
   return absl::OkStatus();
 }
 
 void FakeSupervisor::WriteInput(const wire::WriteInput& input,
                                 sandbox::SupervisorConnection::InputDone done) {
-  wire::ExecutionRecord& record = executions_.at(input.execution_id()).record;
-  wire::InputState* state = record.mutable_input();
+  const absl::StatusOr<Running*> running = Find(input.execution_id());
   last_input_ = input;
+  if (!running.ok()) {
+    done(running.status(), wire::InputState());
+    return;
+  }
+  wire::ExecutionRecord& record = (*running)->record;
+  const wire::CommandSpec& command = record.command();
+  if (!command.open_stdin() && command.terminal_rows() == 0) {
+    done(MakeFailure(wire::Reply::NO_INPUT, "no input"), wire::InputState());
+    return;
+  }
+  wire::InputState* state = record.mutable_input();
   if (!input_refusal_.ok()) {
     done(input_refusal_, *state);
     return;
   }
-  const uint64_t end = input.offset() + input.data().size();
+  const uint64_t offset =
+      input.append() ? state->accepted_offset() : input.offset();
+  const uint64_t end = offset + input.data().size();
   if (HasEnded(record)) {
     state->set_closed(true);
-  } else if (input.offset() > state->accepted_offset()) {
+  } else if (offset > state->accepted_offset()) {
     done(MakeFailure(wire::Reply::OFFSET_GAP, "gap"), *state);
     return;
   } else if (hold_input_) {
@@ -268,6 +304,10 @@ void FakeSupervisor::MakeSockets(
     held_sockets_.push_back(std::move(done));
     return;
   }
+  if (!given_sockets_.empty()) {
+    done(std::exchange(given_sockets_, {}));
+    return;
+  }
   std::vector<sandbox::UniqueFd> sockets;
   for (const int family : {AF_INET, AF_INET6}) {
     sockets.emplace_back(
@@ -278,10 +318,15 @@ void FakeSupervisor::MakeSockets(
 
 void FakeSupervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
   last_acknowledge_ = acknowledge;
-  executions_.at(acknowledge.execution_id())
-      .logs.at(acknowledge.stream())
-      .Acknowledge(acknowledge.offset());
-  TellOutput(acknowledge.execution_id());
+  const absl::StatusOr<Running*> running = Find(acknowledge.execution_id());
+  if (!running.ok()) {
+    return;
+  }
+  const auto log = (*running)->logs.find(acknowledge.stream());
+  if (log != (*running)->logs.end()) {
+    log->second.Acknowledge(acknowledge.offset());
+    TellOutput(acknowledge.execution_id());
+  }
 }
 
 wire::EgressRules FakeSupervisor::AllRules() const {
@@ -294,6 +339,9 @@ wire::EgressRules FakeSupervisor::AllRules() const {
 absl::Status FakeSupervisor::AllowHosts(const wire::EgressRules& rules) {
   if (!rules_refusal_.ok()) {
     return rules_refusal_;
+  }
+  if (!spec_.has_egress()) {
+    return MakeFailure(wire::Reply::EGRESS, "the sandbox has no way out");
   }
   rules_.MergeFrom(rules);
   observer_->OnEgressRules(AllRules());

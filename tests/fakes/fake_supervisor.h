@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/output_log.h"
@@ -57,6 +59,10 @@ class FakeSupervisor {
   // Sockets are refused with this from now on. Otherwise they are made in the
   // network namespace of the test.
   void RefuseSockets(const absl::Status& error) { sockets_refusal_ = error; }
+  // The next request for sockets gets these.
+  void GiveSockets(std::vector<sandbox::UniqueFd> sockets) {
+    given_sockets_ = std::move(sockets);
+  }
   // Requests for sockets wait from now on.
   void HoldSockets() { hold_sockets_ = true; }
   size_t held_sockets() const { return held_sockets_.size(); }
@@ -70,11 +76,16 @@ class FakeSupervisor {
   // Inputs are refused with this from now on.
   void RefuseInput(const absl::Status& error) { input_refusal_ = error; }
 
+  // Signals and resizes are refused with this from now on.
+  void RefuseControl(const absl::Status& error) { control_refusal_ = error; }
+
   // Further rules are refused with this from now on.
   void RefuseRules(const absl::Status& error) { rules_refusal_ = error; }
 
   void Write(const std::string& execution, sandbox::wire::Stream stream,
              const std::string& bytes);
+  // No process has the terminal of the command open any more.
+  void CloseTerminal(const std::string& execution);
   // From wait(2).
   void End(const std::string& execution, int wait_status,
            sandbox::wire::ExitRecord::Cause cause);
@@ -113,6 +124,11 @@ class FakeSupervisor {
   };
 
   std::string Path(const std::string& execution) const;
+  // Fails with NO_SUCH_EXECUTION.
+  absl::StatusOr<Running*> Find(const std::string& execution);
+  // Fails with NOT_A_TERMINAL if the command has no terminal, or none that is
+  // open.
+  static absl::Status CheckTerminal(const Running& running);
   sandbox::wire::EgressRules AllRules() const;
   static void OpenLogs(Running* running);
   // The record without the command, and what the logs hold.
@@ -128,9 +144,11 @@ class FakeSupervisor {
   absl::Status refusal_;
   absl::Status deletion_refusal_;
   absl::Status input_refusal_;
+  absl::Status control_refusal_;
   absl::Status rules_refusal_;
   sandbox::wire::EgressRules rules_;
   absl::Status sockets_refusal_;
+  std::vector<sandbox::UniqueFd> given_sockets_;
   Death death_ = Death::kNone;
   int starts_ = 0;
   bool hold_input_ = false;
