@@ -36,6 +36,24 @@ absl::Status NotReady(const Sandbox& sandbox) {
       corral::v1::Sandbox::State_Name(sandbox.Describe().state()));
 }
 
+absl::Status Fault(const std::string& name, const absl::Status& cause) {
+  return ServerFault(absl::StrCat("connection to ", name), cause);
+}
+
+// Returns the error of the API for the supervisor's answer.
+absl::Status ToSocketsError(const std::string& name,
+                            const absl::Status& refusal) {
+  switch (sandbox::FailureOf(refusal)) {
+    case sandbox::wire::Reply::UNKNOWN_REQUEST:
+      return SandboxTooOld(name, "published ports");
+    case sandbox::wire::Reply::SANDBOX_NOT_READY:
+    case sandbox::wire::Reply::SUPERVISOR_GONE:
+      return SandboxNotReady(name, "ending");
+    default:
+      return Fault(name, refusal);
+  }
+}
+
 }  // namespace
 
 PortCall* PortCall::Begin(std::shared_ptr<sandbox::EventLoop> loop,
@@ -104,13 +122,14 @@ void PortCall::CleanUp() {
 }
 
 void PortCall::OnRequest() {
-  absl::Status checked;
-  if (state_ == State::kAwaitsOpen && request_.has_open()) {
-    checked = Open(request_.open());
-  } else if (state_ != State::kOpen && state_ != State::kAwaitsOpen) {
+  if (state_ != State::kAwaitsOpen && state_ != State::kOpen) {
     return;  // the call ends
-  } else if (state_ == State::kAwaitsOpen) {
-    checked = InvalidField("message", "no open", "open first");
+  }
+  absl::Status checked;
+  if (state_ == State::kAwaitsOpen) {
+    checked = request_.has_open()
+                  ? Open(request_.open())
+                  : InvalidField("message", "no open", "open first");
   } else if (request_.has_data()) {
     checked = CheckData(request_.data());
     if (checked.ok()) {
@@ -177,26 +196,15 @@ void PortCall::OnSockets(
   if (state_ != State::kConnecting) {
     return;
   }
-  const std::string& name = sandbox_->spec().name();
-  switch (sandbox::FailureOf(sockets.status())) {
-    case sandbox::wire::Reply::NONE:
-      dial_ = std::make_unique<LoopbackDial>(loop_.get(), *std::move(sockets),
-                                             port_, patience_);
-      dial_->Begin([this](absl::StatusOr<sandbox::UniqueFd> socket) {
-        OnDialled(std::move(socket));
-      });
-      return;
-    case sandbox::wire::Reply::UNKNOWN_REQUEST:
-      Leave(SandboxTooOld(name, "published ports"));
-      return;
-    case sandbox::wire::Reply::SANDBOX_NOT_READY:
-    case sandbox::wire::Reply::SUPERVISOR_GONE:
-      Leave(SandboxNotReady(name, "ending"));
-      return;
-    default:
-      Leave(
-          ServerFault(absl::StrCat("connection to ", name), sockets.status()));
+  if (!sockets.ok()) {
+    Leave(ToSocketsError(sandbox_->spec().name(), sockets.status()));
+    return;
   }
+  dial_ = std::make_unique<LoopbackDial>(loop_.get(), *std::move(sockets),
+                                         port_, patience_);
+  dial_->Begin([this](absl::StatusOr<sandbox::UniqueFd> socket) {
+    OnDialled(std::move(socket));
+  });
 }
 
 void PortCall::OnDialled(absl::StatusOr<sandbox::UniqueFd> socket) {
@@ -209,7 +217,7 @@ void PortCall::OnDialled(absl::StatusOr<sandbox::UniqueFd> socket) {
   } else if (absl::IsDeadlineExceeded(socket.status())) {
     Leave(PortTimedOut(name, port_, patience_));
   } else if (!socket.ok()) {
-    Leave(ServerFault(absl::StrCat("connection to ", name), socket.status()));
+    Leave(Fault(name, socket.status()));
   } else {
     pump_ = std::make_unique<sandbox::SocketPump>(loop_.get(),
                                                   *std::move(socket), this);
