@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "corral/v1/error_reason.pb.h"
 #include "sandbox/base/mutex.h"
 #include "server/api/errors.h"
 #include "server/api/grpc_status.h"
@@ -16,6 +19,17 @@ namespace tests {
 using grpc::Status;
 using sandbox::MutexLock;
 
+namespace {
+
+Status Precondition(corral::v1::ErrorReason reason, const std::string& name,
+                    const char* what) {
+  return server::ToGrpcStatus(
+      server::Error(absl::StatusCode::kFailedPrecondition, reason,
+                    absl::StrCat(name, what), {{"name", name}}));
+}
+
+}  // namespace
+
 Status FakeServer::Screens::Check(const std::string& name) {
   const std::shared_ptr<FakeExecution> execution = fake_.FindExecution(name);
   if (execution == nullptr) {
@@ -23,7 +37,8 @@ Status FakeServer::Screens::Check(const std::string& name) {
   }
   return execution->command().has_terminal()
              ? Status::OK
-             : Status(grpc::StatusCode::FAILED_PRECONDITION, "no terminal");
+             : Precondition(corral::v1::NOT_A_TERMINAL, name,
+                            " has no terminal");
 }
 
 Status FakeServer::Screens::GetScreen(
@@ -38,6 +53,10 @@ Status FakeServer::Screens::GetScreen(
   if (!status.ok()) {
     return status;
   }
+  if (fake_.Take(&State::refused_screens)) {
+    return Precondition(corral::v1::SCREEN_UNAVAILABLE, request->name(),
+                        " has no screen");
+  }
   // UINT64_MAX lies behind all output, where no question is.
   if (!request->has_answers_from() || request->answers_from() == UINT64_MAX) {
     response->clear_answers();
@@ -51,6 +70,10 @@ Status FakeServer::Screens::GetScreen(
 Status FakeServer::Screens::ClearScreen(
     grpc::ServerContext*, const corral::v1::ClearScreenRequest* request,
     google::protobuf::Empty*) {
+  const Status status = Check(request->name());
+  if (!status.ok()) {
+    return status;
+  }
   MutexLock lock(&fake_.mutex_);
   fake_.state_.clearings.push_back(request->name());
   return Status::OK;

@@ -94,6 +94,10 @@ class FakeServer {
   // The next StartExecution calls are refused: TOO_MANY_EXECUTIONS.
   void RefuseStarts(int count) { Set(&State::refused_starts, count); }
 
+  // The next GetScreen calls are refused, as for a terminal that is too large:
+  // FAILED_PRECONDITION/SCREEN_UNAVAILABLE.
+  void RefuseScreens(int count) { Set(&State::refused_screens, count); }
+
   // Removes a sandbox as if its lifetime was over.
   void LoseSandbox(const std::string& name);
 
@@ -192,6 +196,7 @@ class FakeServer {
     int stalled_deletions = 0;
     int refused_inputs = 0;
     int refused_starts = 0;
+    int refused_screens = 0;
     int page_size = 0;
     std::vector<std::string> unreachable;
     std::vector<std::string> unreachable_sandboxes;

@@ -298,6 +298,34 @@ TEST_F(TerminalTest, AsksForTheScreenWithItsScrollback) {
   }
 }
 
+TEST_F(TerminalTest, AnswersLaterWhatItCouldNotAnswer) {
+  corral::v1::GetScreenResponse screen;
+  screen.mutable_screen()->set_end_offset(17);
+  screen.set_answers("<answer>");
+  server_.SetScreen(screen);
+  const auto terminal = Start();
+  AwaitOutput(*terminal, 2);
+  server_.RefuseScreens(1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(terminal->Type("\x1b[6n"), IsOk());
+  // The first call was made at the start.
+  while (server_.screens().size() < 2) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(terminal->Type("\x1b[c"), IsOk());
+  EXPECT_EQ(AwaitInputs(3)[2].data(), "<answer>");
+  EXPECT_EQ(server_.screens().back().answers_from(), 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("cannot answer what the program asks its terminal: "));
+}
+
+TEST_F(TerminalTest, StartsThoughItHasNoScreen) {
+  server_.RefuseScreens(1);
+  const auto terminal = Start();
+  AwaitOutput(*terminal, 2);
+  EXPECT_THAT(server_.screens(), SizeIs(1));
+}
+
 TEST_F(TerminalTest, ReadsAPartOfTheOutput) {
   const auto terminal = Start();
   EXPECT_THAT(terminal->Type("0123456789"), IsOk());
