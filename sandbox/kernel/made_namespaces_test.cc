@@ -288,25 +288,6 @@ TEST(ProcessTest, HasNoChildThatEnteredOnlySomeNamespaces) {
   }));
 }
 
-TEST(ProcessTest, SaysThatItCannotLeaveAPidNamespace) {
-  if (::getuid() != 0) {
-    GTEST_SKIP() << "needs root";
-  }
-  EXPECT_TRUE(HoldsInChild([] {
-    // It owns the pid namespace of its children, and not its own.
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
-      return false;
-    }
-    const pid_t init = ::fork();
-    if (init == 0) {
-      Wait();
-    }
-    const absl::Status forked = ForkInto(OpenProcess(init).get(), -1).status();
-    return init > 0 && ::kill(init, SIGKILL) == 0 &&
-           absl::StartsWith(forked.message(), "setns(own pid): ");
-  }));
-}
-
 bool LoopbackIsUp() {
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};

@@ -94,11 +94,15 @@ absl::Status LiveScreen::LookAtLog(Execution& execution) {
   if (!read.ok()) {
     return ToReadError(execution, read);
   }
-  const sandbox::OutputLogState state = execution.output(TERMINAL).value();
-  if (state.expired && state.end > 0) {
-    return OutputExpired(execution.name(), state.begin, state.end);
+  const std::optional<sandbox::OutputLogState> state =
+      execution.output(TERMINAL);
+  if (!state.has_value()) {
+    return absl::OkStatus();
   }
-  end_ = state.end;
+  if (state->expired && state->end > 0) {
+    return OutputExpired(execution.name(), state->begin, state->end);
+  }
+  end_ = state->end;
   return absl::OkStatus();
 }
 

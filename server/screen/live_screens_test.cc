@@ -18,6 +18,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/screen_service.pb.h"
 #include "gtest/gtest.h"
+#include "sandbox/storage/output_log.h"
 #include "server/api/names.h"
 #include "server/core/execution.h"
 #include "server/core/execution_fixture.h"
@@ -30,7 +31,7 @@ namespace {
 
 class LiveScreensTest : public ExecutionFixture {
  protected:
-  LiveScreensTest() { Log(corral::supervisor::v1::TERMINAL); }
+  LiveScreensTest() : log_(&Log(corral::supervisor::v1::TERMINAL)) {}
 
   std::shared_ptr<Execution> StartNamed(const std::string& id) {
     corral::v1::Command command;
@@ -52,6 +53,7 @@ class LiveScreensTest : public ExecutionFixture {
     return pid.get_future().get();
   }
 
+  sandbox::OutputLogWriter* const log_;
   tests::FakeTimerQueue timers_;
   LiveScreens screens_{&timers_};
 };
@@ -78,6 +80,7 @@ TEST_F(LiveScreensTest, EndsAnEmulatorThatNobodyUsedForAMinute) {
 
 TEST_F(LiveScreensTest, ForgetsTheScreenOfADeletedExecution) {
   auto execution = StartNamed("a");
+  EXPECT_EQ(log_->Append("text", 4), absl::OkStatus());
   const pid_t pid = Pid(execution, true);
   std::promise<void> marked;
   screens_.Run(execution, [&](absl::StatusOr<LiveScreen*> screen) {
