@@ -70,7 +70,7 @@ std::string Namespace(Pid pid, const char* kind) {
       absl::StrCat("/proc/", pid, "/ns/", kind));
 }
 
-// What a map of ids says: "FIRST-INSIDE FIRST-OUTSIDE COUNT".
+// A map of ids: "FIRST-INSIDE FIRST-OUTSIDE COUNT".
 std::string ReadMap(const std::string& path) {
   std::ifstream map(path);
   std::string inside;

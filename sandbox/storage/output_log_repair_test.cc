@@ -147,7 +147,7 @@ TEST_F(OutputLogRepairTest, ChangesNothingWhenTheDiskFails) {
 }
 
 TEST_F(OutputLogRepairTest, CutsALogOfADirectoryAfterWhatWasDropped) {
-  // As a supervisor before this format wrote it.
+  // A supervisor before this format wrote it so.
   const std::string directory = directory_ + "/earlier";
   std::filesystem::create_directory(directory);
   std::string header(4096, '\0');

@@ -26,7 +26,7 @@
 
 namespace bridge {
 
-// What a client gets. Thread-safe.
+// Messages to a client. Thread-safe.
 class Messages : public ReplyChannel {
  public:
   void Send(const std::string& line) override {
