@@ -40,6 +40,7 @@ TEST_F(SandboxGroupsTest, AreRemovedWithAllThatIsBelowThem) {
   ASSERT_THAT(groups_.Create(*host), IsOk());
   const std::string name =
       absl::StrCat(kSandboxCgroup, groups_.first_id() >> 16);
+  ASSERT_THAT(groups_.sandbox().HandOn(), IsOk());
   ASSERT_THAT(groups_.CreateRun(), IsOk());
   {
     const auto group = groups_.MakeCommandGroup("e-1");

@@ -1,9 +1,11 @@
 """What the host puts out for the probes, and what must be unchanged after them."""
 
+import fcntl
 import os
 import secrets
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -63,6 +65,9 @@ class Bait:
         self.process = subprocess.Popen(["sleep", "3600"], executable="/bin/sleep")
         with open(self.directory + "/secret", "w", encoding="ascii") as file:
             file.write(self.secret)
+        self.locked = open(self.directory + "/secret", "r+", encoding="ascii")  # pylint: disable=consider-using-with
+        # A lock of an open file belongs to no process, so /proc/locks shows it in every PID namespace.
+        fcntl.fcntl(self.locked, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout
         self.environment = {
             "BAIT_FILE": self.directory + "/secret", "BAIT_SECRET": self.secret, "BAIT_MARK": self.mark,
@@ -123,6 +128,7 @@ class Bait:
             process.communicate()
         self.listener.close()
         self.abstract.close()
+        self.locked.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

@@ -21,7 +21,7 @@ GRANTED = {
     "debug": {"turns-random-addresses-off"},
     "nested": {"reads-how-the-kernel-was-started", "reads-the-hosts-hardware", "leaves-its-namespaces",
                "starts-a-child-in-new-namespaces", "starts-a-child-in-new-namespaces-by-clone3",
-               "reads-the-boot-id-of-the-host", "counts-what-others-have"},
+               "reads-the-boot-id-of-the-host", "reads-the-locks-of-the-host", "counts-what-others-have"},
 }
 
 
