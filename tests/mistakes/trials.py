@@ -19,6 +19,10 @@ _SLOWEST = 40.0     # seconds; what takes longer is left out
 _LEAST_TIME = 15.0  # seconds
 
 
+def _program(root, label):
+    return pathlib.Path(root, "bazel-bin", label[2:].replace(":", "/"))
+
+
 class Graph:
     """Which tests depend on which source."""
 
@@ -29,9 +33,10 @@ class Graph:
         self._tests = set()
         self._root = root
         for rule in ElementTree.fromstring(described.stdout).iter("rule"):
-            # A fuzzer's test needs arguments.
-            if rule.get("class") == "cc_test" and not rule.get("name").endswith("_fuzz"):
-                self._tests.add(rule.get("name"))
+            # A fuzzer's test needs arguments, and not all tests are built.
+            name = rule.get("name")
+            if rule.get("class") == "cc_test" and not name.endswith("_fuzz") and _program(root, name).exists():
+                self._tests.add(name)
             for used in rule.iter("rule-input"):
                 self._users[used.get("name")].add(rule.get("name"))
 
@@ -51,7 +56,7 @@ class Graph:
 class Trials:
     def __init__(self, root, scratch):
         self._graph = Graph(root)
-        self._programs = pathlib.Path(root, "bazel-bin")
+        self._root = root
         self._scratch = scratch
         self._times = {}  # of the tests that pass without a mistake, in seconds
         self._lock = threading.Lock()
@@ -100,7 +105,7 @@ class Trials:
 
     def _passes(self, label, number, worker, limit):
         """Returns True, False, or None if the test did not end in `limit` seconds."""
-        program = str(self._programs / label[2:].replace(":", "/"))
+        program = str(_program(self._root, label))
         chosen = pathlib.Path(self._scratch, f"chosen-{worker}")
         chosen.write_text(str(number))
         pathlib.Path(builds.CHOSEN).touch()
