@@ -21,8 +21,9 @@ def _plant(root, drawn):
     for number, file, _, mistake in drawn:
         path = pathlib.Path(root, file)
         text = path.read_text()
-        path.write_text(_HEAD + text[:mistake.start] + mistake.before.format(number) + text[mistake.start:mistake.end] +
-                        mistake.after + text[mistake.end:])
+        before = mistake.before.replace("#", str(number), 1)
+        path.write_text(_HEAD + text[:mistake.start] + before + text[mistake.start:mistake.end] + mistake.after +
+                        text[mistake.end:])
 
 
 def build(root, drawn):

@@ -4,7 +4,7 @@ import re
 
 import statements
 
-# what: for people. before and after: the text to put around the statement; {} is the mistake's number.
+# what: for people. before and after: the text to put around the statement; the first # is the mistake's number.
 Mistake = collections.namedtuple("Mistake", "start end what before after")
 
 _LONGEST = 600  # characters
@@ -39,12 +39,12 @@ def _of_condition(statement, text, quoted):
     if re.search(r"[;{]", text) or re.match(r"^(const )?(auto|[\w:]+)[&* ]+\w+ = ", text):
         return
     for what, changed in [*_changed(text, quoted), ("negated", f"!({text})")]:
-        yield Mistake(*statement[:2], what, f"corral_mistake({{}}) ? static_cast<bool>({changed}) : static_cast<bool>(", ")")
+        yield Mistake(*statement[:2], what, f"corral_mistake(#) ? static_cast<bool>({changed}) : static_cast<bool>(", ")")
 
 
 def _of_initializer(statement, text, quoted):
     for what, changed in _changed(text, quoted):
-        yield Mistake(*statement[:2], what, f"corral_mistake({{}}) ? ({changed}) : (", ")")
+        yield Mistake(*statement[:2], what, f"corral_mistake(#) ? ({changed}) : (", ")")
 
 
 def _of_statement(statement, text, quoted):
@@ -52,10 +52,10 @@ def _of_statement(statement, text, quoted):
         return
     # Without its last return, a function has no defined behaviour.
     if not text.startswith("return") or text == "return" or statement.nested:
-        yield Mistake(*statement[:2], "deleted", "if (!corral_mistake({})) ", "")
+        yield Mistake(*statement[:2], "deleted", "if (!corral_mistake(#)) ", "")
     if not _LAMBDA.search(text):
         for what, changed in _changed(text, quoted):
-            yield Mistake(*statement[:2], what, f"if (corral_mistake({{}})) {{{{ {changed}; }}}} else ", "")
+            yield Mistake(*statement[:2], what, f"if (corral_mistake(#)) {{ {changed}; }} else ", "")
 
 
 _OF = {"condition": _of_condition, "initializer": _of_initializer, "statement": _of_statement}

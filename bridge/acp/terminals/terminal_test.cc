@@ -51,6 +51,14 @@ TEST(TerminalTest, IsTruncatedByAGap) {
   EXPECT_TRUE(terminal.truncated());
 }
 
+TEST(TerminalTest, CompletesNoCharacterAcrossAGap) {
+  Terminal terminal(100);
+  terminal.Append(0, "\xE2");
+  terminal.SkipTo(10);
+  terminal.Append(10, "\x82\xAC");
+  EXPECT_EQ(terminal.output(), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
 TEST(TerminalTest, IsTruncatedByOutputThatBeginsLater) {
   Terminal terminal(100);
   terminal.Append(0, "a");
