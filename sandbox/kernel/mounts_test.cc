@@ -358,7 +358,10 @@ TEST_F(MountsTest, NamesTheStepThatTheHostRefuses) {
   const std::pair<int, const char*> steps[] = {
       {SYS_mount, "make the mounts private: "},
       {SYS_mkdirat, "mkdir usr: "},
+#ifndef __SANITIZE_ADDRESS__
+      // UBSan writes to look at the first object of a class.
       {SYS_write, "write etc/passwd: "},
+#endif
       {SYS_symlinkat, "symlink "},
       {SYS_fchownat, "mkdir tmp: "},
       {SYS_umount2, "umount of the scratch space: "},

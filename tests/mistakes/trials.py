@@ -5,6 +5,7 @@ import pathlib
 import queue
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -90,9 +91,12 @@ class Trials:
 
     def _time(self, label, worker):
         began = time.monotonic()
-        if self._passes(label, 0, worker, _SLOWEST):
-            with self._lock:
+        passed = self._passes(label, 0, worker, _SLOWEST)
+        with self._lock:
+            if passed:
                 self._times[label] = time.monotonic() - began
+            else:
+                print(label, "takes too long" if passed is None else "fails without a mistake", file=sys.stderr)
 
     def _try(self, number, labels, worker):
         for label in [each for each in labels if each in self._times]:

@@ -40,13 +40,23 @@ std::atomic<bool> released = false;
 
 class EndedConnectionTest : public ConnectionFixture {
  protected:
-  // Sends what the host has no descriptor for.
-  void SendInputWithoutDescriptors() {
+  static constexpr size_t kMebibyte = 1 << 20;
+  // Sends input, of which a mebibyte needs a descriptor.
+  void SendInput(size_t size) {
     wire::WriteInput input;
-    input.set_data(std::string(1 << 20, 'x'));
+    input.set_data(std::string(size, 'x'));
     connection_->WriteInput(input,
                             [](absl::Status, const wire::InputState&) {});
     // It has tried.
+    AwaitIdle();
+  }
+  // UBSan opens a pipe to look at the first object of a class. This shows it
+  // those of both directions.
+  void ExchangeMessages() {
+    SendInput(1);
+    Read(first_);
+    ASSERT_THAT(first_.Send(StorageReport()), IsOk());
+    EXPECT_EQ(recorder_.WaitForStorage(true), "full");
     AwaitIdle();
   }
   static wire::FromSupervisor StorageReport() {
@@ -157,13 +167,10 @@ TEST_F(EndedConnectionTest, WaitsForNoRoomOnceTheConnectionHasFailed) {
 
 TEST_F(EndedConnectionTest, SendsNothingLaterOnceTheSupervisorIsGone) {
   connection_->Listen(process_.pidfd());
-  // UBSan opens a pipe to look at the first object of a class.
-  ASSERT_THAT(first_.Send(StorageReport()), IsOk());
-  EXPECT_EQ(recorder_.WaitForStorage(true), "full");
-  AwaitIdle();
+  ExchangeMessages();
   {
     const tests::NoDescriptors none;
-    SendInputWithoutDescriptors();
+    SendInput(kMebibyte);
     first_ = PacketSocket();
     AwaitIdle();
   }
@@ -205,10 +212,10 @@ TEST_F(EndedConnectionTest, WaitsForNoRoomOnceItsSupervisorIsLetGo) {
 
 TEST_F(EndedConnectionTest, SendsNothingLaterOnceItsSupervisorIsLetGo) {
   connection_->Listen(process_.pidfd());
-  AwaitIdle();
+  ExchangeMessages();
   {
     const tests::NoDescriptors none;
-    SendInputWithoutDescriptors();
+    SendInput(kMebibyte);
     let_go_ = true;
     // It leaves its socket when it hears of this.
     ASSERT_THAT(first_.Send(StorageReport()), IsOk());

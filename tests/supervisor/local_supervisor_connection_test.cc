@@ -95,6 +95,9 @@ TEST_F(LocalSupervisorConnectionTest, KillsAReplacementWhoseConnectionFails) {
 
 TEST_F(LocalSupervisorConnectionTest,
        AsksAReplacementOnceThoughTheFirstWasNotAskedYet) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan opens a pipe to look at the first object of a class";
+#endif
   wire::SandboxSpec spec;
   spec.set_workspace(std::string(1 << 20, 'x'));
   auto pair = PacketSocket::Pair();
