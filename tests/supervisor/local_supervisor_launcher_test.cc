@@ -94,6 +94,8 @@ TEST_F(LocalSupervisorLauncherTest,
   std::unique_ptr<SupervisorConnection> connection;
   // No spare is started either: the launcher's threads are those of this one.
   ASSERT_TRUE(tests::WithFailingCalls({SYS_socketpair}, EMFILE, [&] {
+    // TSan does not see that abseil makes its texts of errors only once.
+    (void)absl::ErrnoToStatus(EMFILE, "");
     launcher = LocalSupervisorLauncher::Create().value();
     connection =
         launcher->Create(sandbox_.spec(), &recorder, created.Callback());
