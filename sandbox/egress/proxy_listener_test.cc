@@ -81,10 +81,11 @@ class ProxyListenerTest : public ::testing::Test {
     }
     absl::StatusOr<std::unique_ptr<Proxy>> made =
         Proxy::Create(loop_.get(), &journal_, start_, std::move(descriptors));
-    if (made.ok()) {
-      proxy_ = *std::move(made);
+    if (!made.ok()) {
+      return made.status();
     }
-    return made.status();
+    proxy_ = *std::move(made);
+    return absl::OkStatus();
   }
   static UniqueFd Connect(const sockaddr_storage& name) {
     UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

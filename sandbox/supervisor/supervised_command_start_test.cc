@@ -24,7 +24,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::tests::FailsWith;
-using ::tests::IsOk;
 
 class SupervisedCommandStartTest : public CommandFixture {
  protected:

@@ -17,10 +17,8 @@ TEST(PlainText, RemovesSequencesAndKeepsText) {
 TEST(PlainText, KnowsWhereEverySequenceEnds) {
   for (const char* const sequence :
        {"\x1b[2@", "\x1b[3~", "\x1b[?25h", "\x1b(B", "\x1b$(C", "\x1b F",
-        "\x1b/A",
-        "\x1b"
-        "7",
-        "\x1b=", "\x1b^p\x07", "\x1b_a\x1b\\", "\x1bXs\x07"}) {
+        "\x1b/A", "\0337", "\x1b=", "\x1b^p\x07", "\x1b_a\x1b\\",
+        "\x1bXs\x07"}) {
     EXPECT_EQ(PlainText(std::string("a") + sequence + "bc"), "abc")
         << (sequence + 1);
   }
