@@ -62,9 +62,12 @@ void ConnectionStateTest::Dial(uint16_t port, wire::Rule::Protocol protocol,
     ASSERT_EQ(
         ::connect(program_.get(), reinterpret_cast<sockaddr*>(&address), size),
         0);
-    // The listener of IPv4 follows the sockets of the name service.
-    client.Reset(::accept4(inner.sockets.at(2).get(), nullptr, nullptr,
-                           SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // The listener of IPv4 follows the sockets of the name service. It may have
+    // the connection later than the program.
+    pollfd listener = {inner.sockets.at(2).get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&listener, 1, -1), 1);
+    client.Reset(
+        ::accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   });
   ASSERT_TRUE(client.valid());
   Begin(std::move(client), port);

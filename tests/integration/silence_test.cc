@@ -146,11 +146,12 @@ TEST_F(TcpSilenceTest, ClientsReportAServerThatStaysSilent) {
   const std::string gone =
       absl::StrCat("the server at ", address_, " has been gone for 30s");
   EXPECT_THAT(run->ReadError(), HasSubstr(gone));
-  EXPECT_EQ(wait->Wait(), 125);
+  const int status = wait->Wait();
+  const std::string error = wait->ReadError();
+  EXPECT_EQ(status, 125) << error;
   // The silence may have come between the TCP connection and the first answer.
-  EXPECT_THAT(wait->ReadError(),
-              AnyOf(HasSubstr(gone),
-                    HasSubstr(absl::StrCat("no server at ", address_))));
+  EXPECT_THAT(error, AnyOf(HasSubstr(gone),
+                           HasSubstr(absl::StrCat("no server at ", address_))));
   network_.Restore();
 }
 
