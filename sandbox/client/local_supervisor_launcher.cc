@@ -194,7 +194,7 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   absl::StatusOr<SupervisorProcess> process =
       prepared ? std::move(spare) : StartReapedSupervisor();
   if (!process.ok()) {
-    loop_->Post([started = process.status(), observer,
+    loop_->Post([started = std::move(process).status(), observer,
                  created = std::move(created)]() mutable {
       created(WithFailure(wire::Reply::SHORTAGE, started));
       wire::SandboxEnd end;
