@@ -102,7 +102,7 @@ class ServiceAttackTest : public AttackTest {
 
 TEST_F(ServiceAttackTest, IsUsedButNeverSeenInside) {
   Create();
-  EXPECT_EQ(Shell(absl::StrCat("curl -sN ", kUrl)), "hello\n");
+  EXPECT_EQ(Shell(absl::StrCat("curl -sSfN ", kUrl, " 2>&1")), "hello\n");
   EXPECT_THAT(Heads(), Each(HasSubstr(absl::StrCat("x-api-key: ", kSecret))));
   // The pattern is split, so that the search does not find itself.
   const std::string search =
@@ -118,7 +118,7 @@ TEST_F(ServiceAttackTest, IsUsedButNeverSeenInside) {
 
 TEST_F(ServiceAttackTest, ReadsNoMemoryOfTheProcessesThatHaveIt) {
   Create();
-  EXPECT_EQ(Shell(absl::StrCat("curl -s ", kUrl)), "hello\n");
+  EXPECT_EQ(Shell(absl::StrCat("curl -sSf ", kUrl, " 2>&1")), "hello\n");
   std::ofstream(sandbox_.workspace() + "/memory.py")
       << "import glob\n"
          "needle = b'sk-do-not-find' + b'-me'\n"
@@ -143,7 +143,7 @@ TEST_F(ServiceAttackTest, ReadsNoMemoryOfTheProcessesThatHaveIt) {
 
 TEST_F(ServiceAttackTest, IsOnNoDiskAndInNoCommandLineOutside) {
   Create();
-  EXPECT_EQ(Shell(absl::StrCat("curl -s ", kUrl)), "hello\n");
+  EXPECT_EQ(Shell(absl::StrCat("curl -sSf ", kUrl, " 2>&1")), "hello\n");
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(sandbox_.directory())) {
     if (entry.is_regular_file()) {
