@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,10 +72,10 @@ LocalSupervisorConnection::~LocalSupervisorConnection() {
   mutex.Await([&] { return done; });
 }
 
-void LocalSupervisorConnection::Post(std::function<void()> function) {
-  loop_->Post([alive = std::weak_ptr<const bool>(alive_),
-               function = std::move(function)] {
-    if (!alive.expired()) {
+void LocalSupervisorConnection::Post(absl::AnyInvocable<void()> function) {
+  loop_->Post([this, alive = std::weak_ptr<const bool>(alive_),
+               function = std::move(function)]() mutable {
+    if (!alive.expired() && !*let_go_) {
       function();
     }
   });
@@ -122,7 +123,7 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
       return;
     }
   }
-  loop_->Post([done = std::move(done)]() mutable {
+  Post([done = std::move(done)]() mutable {
     done(LostStatus(), wire::Reply(), {});
   });
 }
@@ -135,8 +136,8 @@ void LocalSupervisorConnection::Send(const wire::ToSupervisor& request) {
   if (unsent_.size() == 1) {
     Post([this] {
       MutexLock lock(&mutex_);
-      // The socket is not watched after the end or when it was let go.
-      if (!gone_ && !*let_go_) {
+      // The socket is not watched after the end.
+      if (!gone_) {
         loop_->SetEvents(socket_.fd(), EPOLLIN | EPOLLOUT);
       }
     });
@@ -307,6 +308,21 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
     Watch();
     MutexLock lock(&mutex_);
     Send(request);
+  });
+}
+
+void LocalSupervisorConnection::FailCreation(const absl::Status& why,
+                                             Done done) {
+  {
+    MutexLock lock(&mutex_);
+    gone_ = true;
+  }
+  Post([why, done = std::move(done)]() mutable { done(why); });
+  // A step of its own, since `done` may destroy this object.
+  Post([this, why] {
+    end_.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
+    end_.set_message(std::string(why.message()));
+    observer_->OnGone(end_);
   });
 }
 

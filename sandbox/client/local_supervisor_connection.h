@@ -45,7 +45,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // Waits for a callback that runs, unless it is called from one.
   ~LocalSupervisorConnection() override;
 
-  // The first call is either Listen() or Create().
+  // The first call is one of Listen(), Create() and FailCreation().
   //
   // Listens to a supervisor that has a sandbox. `pidfd` is its process; null if
   // that is not known. If the connection fails, the supervisor is killed, so
@@ -57,6 +57,9 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Create(const wire::SandboxSpec& spec,
               std::shared_ptr<const UniqueFd> pidfd, absl::Duration patience,
               SandboxCreation::Replace replace, Done done);
+  // There is no supervisor: `done` gets `why`, OnGone() follows, and every
+  // request fails with SUPERVISOR_GONE.
+  void FailCreation(const absl::Status& why, Done done);
 
   void Start(wire::StartExecution start, Done done) override;
   void Signal(wire::Signal signal, Done done) override;
@@ -73,8 +76,9 @@ class LocalSupervisorConnection : public SupervisorConnection {
   using Answer = absl::AnyInvocable<void(absl::Status, const wire::Reply&,
                                          std::vector<UniqueFd>)>;
 
-  // Runs `function` on the loop's thread, unless this is destroyed before.
-  void Post(std::function<void()> function);
+  // Runs `function` on the loop's thread, unless this is destroyed or let go
+  // before.
+  void Post(absl::AnyInvocable<void()> function);
   void Watch();
   // Cancels everything that the loop still has to do for this.
   void Unwatch();

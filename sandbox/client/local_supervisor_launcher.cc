@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-#include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -25,48 +24,6 @@ constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
 // Limit for a prepared supervisor, which has little left to do, to make its
 // sandbox. One that was stopped (SIGSTOP) would never answer.
 constexpr absl::Duration kSparePatience = absl::Seconds(5);
-
-// The connection to a supervisor that could not be started: every request
-// fails.
-class DeadSupervisorConnection : public SupervisorConnection {
- public:
-  explicit DeadSupervisorConnection(EventLoop* loop) : loop_(loop) {}
-
-  void Start(wire::StartExecution, Done done) override {
-    Refuse(std::move(done));
-  }
-  void Signal(wire::Signal, Done done) override { Refuse(std::move(done)); }
-  void Resize(wire::Resize, Done done) override { Refuse(std::move(done)); }
-  void WriteInput(wire::WriteInput, InputDone done) override {
-    Refuse([done = std::move(done)](absl::Status status) mutable {
-      done(std::move(status), wire::InputState());
-    });
-  }
-  void Acknowledge(wire::Acknowledge) override {}
-  void AllowHosts(wire::EgressRules, Done done) override {
-    Refuse(std::move(done));
-  }
-  void MakeSockets(SocketsDone done) override {
-    Refuse([done = std::move(done)](absl::Status status) mutable {
-      done(std::move(status));
-    });
-  }
-  void DeleteExecution(const std::string&, Done done) override {
-    Refuse(std::move(done));
-  }
-  void DeleteSandbox(wire::ExitRecord::Cause, Done done) override {
-    Refuse(std::move(done));
-  }
-
- private:
-  void Refuse(Done done) {
-    loop_->Post([done = std::move(done)]() mutable {
-      done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "no supervisor"));
-    });
-  }
-
-  EventLoop* const loop_;
-};
 
 }  // namespace
 
@@ -194,15 +151,12 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   absl::StatusOr<SupervisorProcess> process =
       prepared ? std::move(spare) : StartReapedSupervisor();
   if (!process.ok()) {
-    loop_->Post([started = std::move(process).status(), observer,
-                 created = std::move(created)]() mutable {
-      created(WithFailure(wire::Reply::SHORTAGE, started));
-      wire::SandboxEnd end;
-      end.set_cause(wire::SandboxEnd::SUPERVISOR_DIED);
-      end.set_message(std::string(started.message()));
-      observer->OnGone(end);
-    });
-    return std::make_unique<DeadSupervisorConnection>(loop_.get());
+    std::unique_ptr<LocalSupervisorConnection> none =
+        Connect(PacketSocket(), observer);
+    none->FailCreation(
+        WithFailure(wire::Reply::SHORTAGE, std::move(process).status()),
+        std::move(created));
+    return none;
   }
   if (!prepared) {
     MutexLock lock(&mutex_);

@@ -222,6 +222,39 @@ TEST_F(EndedConnectionTest, SendsNothingLaterOnceItsSupervisorIsLetGo) {
   EXPECT_FALSE(*first_.Receive(&request));
 }
 
+TEST_F(EndedConnectionTest, ReportsNoFailedCreationOnceItIsLetGo) {
+  loop_->Post([this] {
+    connection_->FailCreation(absl::ResourceExhaustedError("no memory"),
+                              [](const absl::Status&) { ADD_FAILURE(); });
+    connection_->Resize({}, [](const absl::Status&) { ADD_FAILURE(); });
+    let_go_ = true;
+  });
+  AwaitIdle();
+  EXPECT_FALSE(recorder_.Ended("e1"));
+}
+
+TEST_F(EndedConnectionTest, ReportsNoFailedCreationOnceItIsDestroyed) {
+  loop_->Post([this] {
+    const auto connection =
+        MakeConnection(std::this_thread::get_id(), PacketSocket());
+    connection->FailCreation(absl::ResourceExhaustedError("no memory"),
+                             [](const absl::Status&) { ADD_FAILURE(); });
+    connection->Resize({}, [](const absl::Status&) { ADD_FAILURE(); });
+  });
+  AwaitIdle();
+  EXPECT_FALSE(recorder_.Ended("e1"));
+}
+
+TEST_F(EndedConnectionTest, AsksNoSupervisorForASandboxOnceItIsLetGo) {
+  let_go_ = true;
+  connection_->Create({}, process_.pidfd(), absl::ZeroDuration(), WithOther(),
+                      [](const absl::Status&) { ADD_FAILURE(); });
+  AwaitIdle();
+  wire::ToSupervisor request;
+  EXPECT_FALSE(*first_.Receive(&request));
+  EXPECT_TRUE(process_.LivesOn());
+}
+
 TEST_F(EndedConnectionTest, KillsNoSupervisorThatIsLetGo) {
   constexpr absl::Duration kPatience = absl::Milliseconds(1);
   auto pair = PacketSocket::Pair();
@@ -230,10 +263,14 @@ TEST_F(EndedConnectionTest, KillsNoSupervisorThatIsLetGo) {
       loop_.get(), thread_.get_id(), std::move(pair->first), &recorder_,
       &let_go_, [] {}, kPatience);
   connection.Listen(process_.pidfd());
-  AwaitIdle();
-  let_go_ = true;
   Outcome never;
-  connection.DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, never.Callback());
+  loop_->Post([&] {
+    connection.DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                             never.Callback());
+    // After the timer was set, and before it is due.
+    loop_->Post([this] { let_go_ = true; });
+  });
+  AwaitIdle();
   AwaitTimers(kPatience);
   EXPECT_TRUE(process_.LivesOn());
 }
