@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,6 +60,13 @@ constexpr int kImage = 4;
 
 }  // namespace
 
+void EgressProcess::End() {
+  ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+  siginfo_t info;
+  ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED);
+  *this = EgressProcess();
+}
+
 absl::StatusOr<EgressProcess> StartEgress(
     uid_t id, const ::corral::egress::v1::Start& message,
     const std::vector<int>& descriptors) {
@@ -91,7 +99,12 @@ absl::StatusOr<EgressProcess> StartEgress(
   }
   process.pid = static_cast<pid_t>(pid);
   process.pidfd.Reset(pidfd);
-  RETURN_IF_ERROR(SendMessage(process.socket.get(), message, descriptors));
+  const absl::Status sent =
+      SendMessage(process.socket.get(), message, descriptors);
+  if (!sent.ok()) {
+    process.End();
+    return sent;
+  }
   return process;
 }
 

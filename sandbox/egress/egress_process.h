@@ -21,11 +21,14 @@ struct EgressProcess {
   // The program sends a Report in each packet. It ends when this socket is
   // closed, or when the thread that started it ends.
   sandbox::UniqueFd socket;
+
+  // Kills the process and reaps it.
+  void End();
 };
 
 // Starts the program as user and group `id`, without privileges, and sends it
 // the message. Returns before the program serves. The program ends if the
-// message is wrong.
+// message is wrong. A failure leaves no process.
 absl::StatusOr<EgressProcess> StartEgress(
     uid_t id, const ::corral::egress::v1::Start& message,
     const std::vector<int>& descriptors);

@@ -83,7 +83,8 @@ TEST_F(EgressProcessTest, IsNotStartedIfACallFails) {
       {SYS_memfd_create, "memfd of corral-egress"},
       {SYS_socketpair, "socket of corral-egress"},
       {SYS_fcntl, "descriptors of corral-egress"},
-      {SYS_clone3, "start corral-egress"}};
+      {SYS_clone3, "start corral-egress"},
+      {SYS_sendmsg, "send"}};
   for (const auto& [call, message] : calls) {
     absl::Status started;
     if (!tests::WithFailingCalls({call}, ENOMEM, [&] {
@@ -92,6 +93,7 @@ TEST_F(EgressProcessTest, IsNotStartedIfACallFails) {
       GTEST_SKIP() << "this host allows no filter";
     }
     EXPECT_THAT(std::string(started.message()), HasSubstr(message));
+    EXPECT_EQ(::waitpid(-1, nullptr, 0), -1) << message << " left a process";
   }
 }
 

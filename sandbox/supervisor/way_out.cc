@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -266,10 +265,7 @@ void WayOut::EndProcess() {
   settled_.Cancel();
   loop_->Unwatch(process_.socket.get());
   loop_->Unwatch(process_.pidfd.get());
-  ::syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0);
-  siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(process_.pidfd.get()), &info, WEXITED);
-  process_ = ::egress::EgressProcess();
+  process_.End();
   while (!waiting_.empty()) {
     AnswerOldest();
   }
