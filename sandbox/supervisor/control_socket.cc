@@ -188,6 +188,8 @@ void ControlSocket::Flush() {
     LOG(WARNING) << "disconnects a server that cannot be sent to: "
                  << sent.ToString();
     Disconnect();
+    disconnected_timer_ =
+        Timer(loop_, absl::ZeroDuration(), [this] { disconnected_(); });
     return;
   }
   const bool wait = absl::IsUnavailable(sent);

@@ -30,7 +30,7 @@ class ControlSocket {
   using OnRequest = std::function<void(wire::ToSupervisor)>;
 
   // `snapshot` makes the first message for each connection that is accepted.
-  // `disconnected` is called when the peer has gone.
+  // `disconnected` is called when the peer has gone, never inside of Send().
   ControlSocket(EventLoop* loop, PacketSocket first, OnRequest on_request,
                 std::function<wire::Snapshot()> snapshot,
                 std::function<void()> disconnected);
@@ -78,6 +78,7 @@ class ControlSocket {
   bool waiting_ = false;
   Timer flush_timer_;
   Timer changes_timer_;
+  Timer disconnected_timer_;
   std::deque<Outgoing> queue_;
   // The changes to send, by execution.
   std::map<std::string, wire::OutputChange> changed_;

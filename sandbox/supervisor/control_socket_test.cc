@@ -288,6 +288,10 @@ TEST_F(ControlSocketTest, DisconnectsAServerThatCannotBeSentTo) {
   control_->Send(message);
   EXPECT_TRUE(control_->idle());
   EXPECT_DEATH(loop_->SetEvents(first_, 0), "is not watched");
+  // The caller of Send() does not expect it before its own next step.
+  EXPECT_EQ(got_, "");
+  RunOnce();
+  EXPECT_EQ(got_, "gone ");
 }
 
 TEST_F(ControlSocketTest, DropsWhatAServerThatIsGoneDidNotRead) {

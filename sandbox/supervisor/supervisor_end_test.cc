@@ -48,6 +48,13 @@ class SupervisorEndTest : public SupervisorTest {
     }
     return true;
   }
+  // Stops the supervisor. When it continues, it finds all that happened
+  // meanwhile.
+  void Stop() const {
+    ASSERT_EQ(::kill(pid_, SIGSTOP), 0);
+    siginfo_t info;
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOWAIT);
+  }
   wire::ToSupervisor Creation() const {
     wire::ToSupervisor request;
     request.set_request_id(1000);
@@ -67,6 +74,17 @@ TEST_F(SupervisorEndTest, EndsWithItsServerBeforeASandboxIsCreated) {
   const pid_t init = AwaitChild("corral-init");
   EXPECT_EQ(End(), 7 << 8);
   EXPECT_EQ(::kill(init, 0), -1);
+}
+
+TEST_F(SupervisorEndTest, EndsWithAServerThatDoesNotWaitForAnAnswer) {
+  AwaitService();
+  Stop();
+  wire::ToSupervisor request;
+  request.mutable_signal()->set_execution_id("none");
+  Send(request);
+  server_ = PacketSocket();
+  ASSERT_EQ(::kill(pid_, SIGCONT), 0);
+  EXPECT_EQ(End(), 7 << 8);
 }
 
 TEST_F(SupervisorEndTest, EndsItsCommandsWithTheSandbox) {
@@ -210,10 +228,8 @@ TEST_F(SupervisorEndTest, AnswersNothingWhenItsProcessesHaveJustDied) {
     const pid_t victim = AwaitChild(name);
     const UniqueFd spawner(static_cast<int>(
         ::syscall(SYS_pidfd_open, AwaitChild("corral-spawner"), 0)));
-    ASSERT_EQ(::kill(pid_, SIGSTOP), 0);
-    siginfo_t info;
-    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOWAIT);
     // When it continues it has the request, and has not noticed the death.
+    Stop();
     Send(Creation());
     ASSERT_EQ(::kill(victim, SIGKILL), 0);
     // Init waits to be reaped after the spawner.
