@@ -1,7 +1,6 @@
 #include "bridge/client/detached_process.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -9,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/reset_signals.h"
 
 namespace client {
 namespace {
@@ -23,15 +23,6 @@ struct Report {
 
 // The daemon's end of the socket for reports.
 constexpr int kReportDescriptor = 3;
-
-void ResetSignals() {
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int number = 1; number <= SIGRTMAX; ++number) {
-    ::signal(number, SIG_DFL);
-  }
-}
 
 // Runs after fork in a process that may have threads: system calls only.
 [[noreturn]] void BecomeDaemon(char* const* argv, int report, int output) {
@@ -53,7 +44,7 @@ void ResetSignals() {
   ::dup3(report_copy, kReportDescriptor, O_CLOEXEC);
   ::close_range(kReportDescriptor + 1, ~0U, 0);
   (void)!::chdir("/");
-  ResetSignals();
+  sandbox::ResetSignals();
   ::execv(argv[0], argv);
   message.errno_value = errno;
   (void)!::write(kReportDescriptor, &message, sizeof message);

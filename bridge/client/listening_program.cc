@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -28,18 +27,16 @@ int CountDescriptors() {
   return count - 3;  // ".", ".." and the directory itself
 }
 
-// The masks of blocked and of ignored signals, without 32 and 33: glibc keeps
-// these for itself, so that no program can reset them.
+// The masks of blocked and of ignored signals.
 std::string SignalState() {
   std::ifstream status("/proc/self/status");
   std::string masks;
   for (std::string line; std::getline(status, line);) {
     const std::string name = line.substr(0, 6);
     if (name == "SigBlk" || name == "SigIgn") {
-      const uint64_t mask =
-          std::stoull(line.substr(line.find('\t')), nullptr, 16);
       masks += (masks.empty() ? "" : ",") +
-               std::to_string(mask & ~(uint64_t{3} << 31));
+               std::to_string(
+                   std::stoull(line.substr(line.find('\t')), nullptr, 16));
     }
   }
   return masks;

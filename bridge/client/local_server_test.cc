@@ -23,6 +23,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/ignored_signal.h"
 #include "tests/status_matchers.h"
 
 namespace client {
@@ -118,13 +119,10 @@ TEST_F(LocalServerTest, StartsADaemonThatInheritsNothing) {
   sigaddset(&blocked, SIGUSR1);
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
-  for (const int ignored : {SIGHUP, SIGRTMAX}) {
-    ::signal(ignored, SIG_IGN);
-  }
+  const tests::IgnoredSignal first(SIGHUP);
+  const tests::IgnoredSignal library(tests::kLibrarySignal);
+  const tests::IgnoredSignal last(SIGRTMAX);
   ASSERT_THAT(Ensure(), IsOk());
-  for (const int ignored : {SIGHUP, SIGRTMAX}) {
-    ::signal(ignored, SIG_DFL);
-  }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::dup2(former, STDIN_FILENO);
   for (const int fd : {extra, former, input[0], input[1]}) {

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "sandbox/base/high_fd.h"
 #include "sandbox/base/program_image.h"
+#include "sandbox/base/reset_signals.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/egress_image.h"
 #include "sandbox/egress/packets.h"
@@ -32,12 +33,7 @@ constexpr int kImage = 4;
 
 // Between fork and exec: raw system calls only.
 [[noreturn]] void Become(uid_t id, int image, int socket) {
-  for (int number = 1; number < NSIG; ++number) {
-    ::signal(number, SIG_DFL);
-  }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  sandbox::ResetSignals();
   const int null = ::open("/dev/null", O_RDWR);
   char name[] = "corral-egress";
   char* const arguments[] = {name, nullptr};

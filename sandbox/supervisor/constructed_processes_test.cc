@@ -32,6 +32,7 @@
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/construction_fixture.h"
 #include "tests/failing_calls.h"
+#include "tests/ignored_signal.h"
 
 namespace sandbox {
 namespace {
@@ -145,25 +146,11 @@ TEST(ConstructedProcessesTest, HaveFewRightsAndNoFilesOfTheHost) {
   EXPECT_TRUE(made.ok()) << made;
 }
 
-// The kernel's struct: the C library refuses signals that it uses itself.
-struct SignalAction {
-  void (*handler)(int) = SIG_IGN;
-  unsigned long flags = 0;
-  void (*restorer)() = nullptr;
-  uint64_t mask = 0;
-};
-
 TEST(ConstructedProcessesTest, HaveNoSignalIgnoredOrBlocked) {
-  // Whatever the process that started the server has. 32 is the C library's.
-  const int ignored[] = {SIGHUP, 32, SIGRTMAX};
+  const tests::IgnoredSignal first(SIGHUP);
+  const tests::IgnoredSignal library(tests::kLibrarySignal);
+  const tests::IgnoredSignal last(SIGRTMAX);
   constexpr uint64_t kIgnored = 0x8000000080000001;
-  const SignalAction ignore;
-  SignalAction before[3];
-  for (size_t i = 0; i < 3; ++i) {
-    ASSERT_EQ(::syscall(SYS_rt_sigaction, ignored[i], &ignore, &before[i],
-                        sizeof(ignore.mask)),
-              0);
-  }
   sigset_t term;
   sigset_t open;
   ::sigemptyset(&term);
@@ -180,10 +167,6 @@ TEST(ConstructedProcessesTest, HaveNoSignalIgnoredOrBlocked) {
     }
   });
   ::sigprocmask(SIG_SETMASK, &open, nullptr);
-  for (size_t i = 0; i < 3; ++i) {
-    ::syscall(SYS_rt_sigaction, ignored[i], &before[i], nullptr,
-              sizeof(ignore.mask));
-  }
   EXPECT_TRUE(made.ok()) << made;
 }
 

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/high_fd.h"
+#include "sandbox/base/reset_signals.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/init_image.h"
@@ -87,25 +88,9 @@ absl::Status ArrangeFds(std::initializer_list<int> fds) {
               : absl::ErrnoToStatus(errno, "arrange descriptors");
 }
 
-// Signals that are ignored or blocked stay so across execve(2). Commands must
-// not inherit what the supervisor, or the process that started corrald,
-// ignores.
-void ResetSignals() {
-  // The kernel's struct: the C library refuses signals that it uses itself.
-  struct {
-    void (*handler)(int) = SIG_DFL;
-    unsigned long flags = 0;
-    void (*restorer)() = nullptr;
-    uint64_t mask = 0;
-  } const action;
-  for (int number = 1; number < NSIG; ++number) {
-    ::syscall(SYS_rt_sigaction, number, &action, nullptr, sizeof(action.mask));
-  }
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &action.mask, nullptr,
-            sizeof(action.mask));
-}
-
 absl::Status Confine(std::initializer_list<int> capabilities) {
+  // Commands must not inherit what the supervisor, or the process that started
+  // corrald, ignores.
   ResetSignals();
   RETURN_IF_ERROR(SetResourceLimits());
   return KeepOnly(capabilities);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/reset_signals.h"
 #include "sandbox/supervisor/credential_file.h"
 
 namespace sandbox {
@@ -25,12 +26,7 @@ constexpr size_t kMaxOutput = kMaxCredential + 3;
 
 // Between fork and exec: raw system calls only.
 [[noreturn]] void Become(char* const* words, int output) {
-  for (int number = 1; number < NSIG; ++number) {
-    ::signal(number, SIG_DFL);
-  }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ResetSignals();
   const rlimit no_core = {0, 0};
   const int null = ::open("/dev/null", O_RDWR);
   // Its stderr could hold a secret.
