@@ -19,7 +19,6 @@
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/oom_log.h"
-#include "sandbox/supervisor/supervised_command.h"
 
 namespace sandbox {
 namespace {
@@ -105,48 +104,26 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
     case wire::ToSupervisor::kCreateSandbox:
       CreateSandbox(id, request.create_sandbox());
       break;
+    case wire::ToSupervisor::kDeleteSandbox:
+      DeleteSandbox(id, request.delete_sandbox().cause());
+      break;
     case wire::ToSupervisor::kStartExecution:
       StartExecution(id, std::move(*request.mutable_start_execution()));
       break;
     case wire::ToSupervisor::kSignal:
-      With(id, request.signal().execution_id(),
-           [&](SupervisedCommand& command) {
-             Reply(id, command.Signal(request.signal()));
-           });
+      Signal(id, request.signal());
       break;
     case wire::ToSupervisor::kResize:
-      With(id, request.resize().execution_id(),
-           [&](SupervisedCommand& command) {
-             Reply(id, command.Resize(request.resize().rows(),
-                                      request.resize().columns()));
-           });
+      Resize(id, request.resize());
       break;
     case wire::ToSupervisor::kWriteInput:
-      With(id, request.write_input().execution_id(),
-           [&](SupervisedCommand& command) {
-             command.WriteInput(request.write_input(),
-                                [this, id](const absl::Status& status,
-                                           const wire::InputState& input) {
-                                  ReplyInput(id, status, input);
-                                });
-           });
+      WriteInput(id, request.write_input());
       break;
-    case wire::ToSupervisor::kAcknowledge: {
-      const absl::StatusOr<SupervisedCommand*> command =
-          commands_.Find(request.acknowledge().execution_id());
-      if (command.ok()) {
-        (*command)->Acknowledge(request.acknowledge().stream(),
-                                request.acknowledge().offset());
-      }
+    case wire::ToSupervisor::kAcknowledge:
+      Acknowledge(request.acknowledge());
       break;
-    }
     case wire::ToSupervisor::kDeleteExecution:
-      commands_.Delete(
-          request.delete_execution().execution_id(),
-          [this, id](const absl::Status& status) { Reply(id, status); });
-      break;
-    case wire::ToSupervisor::kDeleteSandbox:
-      DeleteSandbox(id, request.delete_sandbox().cause());
+      DeleteExecution(id, request.delete_execution().execution_id());
       break;
     case wire::ToSupervisor::kAllowHosts:
       AllowHosts(id, request.allow_hosts());
@@ -174,17 +151,6 @@ void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
   reply->set_message(std::string(status.message()));
   *reply->mutable_input() = input;
   control_.Send(std::move(message));
-}
-
-template <typename Action>
-void Supervisor::With(uint64_t request_id, const std::string& id,
-                      Action action) {
-  const absl::StatusOr<SupervisedCommand*> command = commands_.Find(id);
-  if (command.ok()) {
-    action(**command);
-  } else {
-    Reply(request_id, command.status());
-  }
 }
 
 absl::Status Supervisor::Prepare() {
@@ -296,29 +262,6 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
 void Supervisor::OnDisconnect() {
   if (state_ == State::kNew) {
     Abandon();
-  }
-}
-
-void Supervisor::StartExecution(uint64_t request_id,
-                                wire::StartExecution start) {
-  if (state_ != State::kReady) {
-    Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
-                                  "the sandbox is not ready"));
-    return;
-  }
-  commands_.Start(std::move(start),
-                  [this, request_id](const absl::Status& status) {
-                    Reply(request_id, status);
-                  });
-}
-
-void Supervisor::OnState(const wire::ExecutionRecord& record) {
-  wire::FromSupervisor message;
-  *message.mutable_execution() = record;
-  control_.Send(std::move(message));
-  if (record.state() != wire::ExecutionRecord::RUNNING) {
-    commands_.OnEnd(record.id());
-    loop_->Defer([this] { TryEnd(); });
   }
 }
 

@@ -62,11 +62,16 @@ class Supervisor {
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
-  void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
-  void StartExecution(uint64_t request_id, wire::StartExecution start);
-  void MakeSockets(uint64_t request_id);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
+  void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
+  void MakeSockets(uint64_t request_id);
 
+  void StartExecution(uint64_t request_id, wire::StartExecution start);
+  void Signal(uint64_t request_id, const wire::Signal& signal);
+  void Resize(uint64_t request_id, const wire::Resize& resize);
+  void WriteInput(uint64_t request_id, const wire::WriteInput& input);
+  void Acknowledge(const wire::Acknowledge& acknowledge);
+  void DeleteExecution(uint64_t request_id, const std::string& id);
   // Calls `action` with the execution, or answers NO_SUCH_EXECUTION.
   template <typename Action>
   void With(uint64_t request_id, const std::string& id, Action action);

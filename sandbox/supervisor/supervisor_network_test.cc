@@ -176,6 +176,32 @@ TEST_F(SupervisorNetworkTest, RefusesASandboxWhoseWayOutCannotBeOpened) {
   EXPECT_THAT(missing.message(), HasSubstr("service model: open /nowhere/ca"));
 }
 
+// Adds a service at api.example. Returns the source of its value, which has no
+// files yet.
+wire::CredentialSource& AddService(const std::string& name,
+                                   const tests::TlsServer& upstream,
+                                   wire::Egress& egress) {
+  auto* const service = egress.mutable_policy()->add_services();
+  service->set_name(name);
+  service->set_host("api.example");
+  service->set_port(upstream.port());
+  service->set_header("x-api-key");
+  service->set_own_authorities(true);
+  wire::CredentialSource* const source = egress.add_credentials();
+  source->set_service(name);
+  source->set_prefix("Bearer ");
+  return *source;
+}
+
+// A script that sends a request, as soon as there is a way out, and prints the
+// answer.
+std::string Get(const std::string& host) {
+  const std::string connection = absl::StrCat("3<>/dev/tcp/", host, "/80");
+  return absl::StrCat("until (:) ", connection, "; do :; done; exec ",
+                      connection, "; printf 'GET / HTTP/1.1\\r\\nHost: ", host,
+                      "\\r\\n\\r\\n' >&3; cat <&3");
+}
+
 TEST_F(SupervisorNetworkTest, AddsValuesThatCommandsCannotSeeToRequests) {
   names_.Set("api.example", {"127.0.0.1"});
   const tests::TlsServer upstream([](tests::TlsConnection& connection) {
@@ -196,18 +222,10 @@ TEST_F(SupervisorNetworkTest, AddsValuesThatCommandsCannotSeeToRequests) {
     egress.add_name_servers(names_.address());
     egress.mutable_policy()->add_private_networks("127.0.0.1");
     for (const char* name : {"hidden", "shared"}) {
-      auto* const service = egress.mutable_policy()->add_services();
-      service->set_name(name);
-      service->set_host("api.example");
-      service->set_port(upstream.port());
-      service->set_header("x-api-key");
-      service->set_own_authorities(true);
-      auto* const source = egress.add_credentials();
-      source->set_service(name);
-      source->set_prefix("Bearer ");
-      source->set_file((name == std::string("hidden") ? keys : shared) +
-                       "/value");
-      source->set_ca_file(keys + "/authority");
+      wire::CredentialSource& source = AddService(name, upstream, egress);
+      source.set_file((name == std::string("hidden") ? keys : shared) +
+                      "/value");
+      source.set_ca_file(keys + "/authority");
     }
   });
   if (absl::StrContains(created.message(), "no idmapped mounts")) {
@@ -215,21 +233,14 @@ TEST_F(SupervisorNetworkTest, AddsValuesThatCommandsCannotSeeToRequests) {
     GTEST_SKIP() << created.message();
   }
   EXPECT_EQ(created.failure(), wire::Reply::NONE) << created.message();
-  const auto get = [](const std::string& host) {
-    const std::string connection = absl::StrCat("3<>/dev/tcp/", host, "/80");
-    return absl::StrCat("until (:) ", connection, "; do :; done; exec ",
-                        connection,
-                        "; printf 'GET / HTTP/1.1\\r\\nHost: ", host,
-                        "\\r\\n\\r\\n' >&3; cat <&3");
-  };
   pid_t process = 0;
   for (const char* id : {"e1", "e2"}) {
     process = AwaitChild("corral-egress", process);
-    EXPECT_EQ(Run(id, get("hidden.corral.internal")), 0);
+    EXPECT_EQ(Run(id, Get("hidden.corral.internal")), 0);
     EXPECT_THAT(Output(id), HasSubstr("x-api-key: Bearer secret\r\n"));
     EXPECT_EQ(::kill(process, SIGKILL), 0);
   }
-  EXPECT_EQ(Run("e3", get("shared.corral.internal")), 0);
+  EXPECT_EQ(Run("e3", Get("shared.corral.internal")), 0);
   EXPECT_THAT(Output("e3"), HasSubstr("the server cannot read its credential"));
   std::filesystem::remove_all(shared);
 }

@@ -1,0 +1,87 @@
+// Requests about the executions of a sandbox, and reports of their states.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/supervisor/supervised_command.h"
+#include "sandbox/supervisor/supervisor.h"
+
+namespace sandbox {
+
+template <typename Action>
+void Supervisor::With(uint64_t request_id, const std::string& id,
+                      Action action) {
+  const absl::StatusOr<SupervisedCommand*> command = commands_.Find(id);
+  if (command.ok()) {
+    action(**command);
+  } else {
+    Reply(request_id, command.status());
+  }
+}
+
+void Supervisor::StartExecution(uint64_t request_id,
+                                wire::StartExecution start) {
+  if (state_ != State::kReady) {
+    Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
+                                  "the sandbox is not ready"));
+    return;
+  }
+  commands_.Start(std::move(start),
+                  [this, request_id](const absl::Status& status) {
+                    Reply(request_id, status);
+                  });
+}
+
+void Supervisor::Signal(uint64_t request_id, const wire::Signal& signal) {
+  With(request_id, signal.execution_id(), [&](SupervisedCommand& command) {
+    Reply(request_id, command.Signal(signal));
+  });
+}
+
+void Supervisor::Resize(uint64_t request_id, const wire::Resize& resize) {
+  With(request_id, resize.execution_id(), [&](SupervisedCommand& command) {
+    Reply(request_id, command.Resize(resize.rows(), resize.columns()));
+  });
+}
+
+void Supervisor::WriteInput(uint64_t request_id,
+                            const wire::WriteInput& input) {
+  With(request_id, input.execution_id(), [&](SupervisedCommand& command) {
+    command.WriteInput(input,
+                       [this, request_id](const absl::Status& status,
+                                          const wire::InputState& state) {
+                         ReplyInput(request_id, status, state);
+                       });
+  });
+}
+
+void Supervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
+  const absl::StatusOr<SupervisedCommand*> command =
+      commands_.Find(acknowledge.execution_id());
+  if (command.ok()) {
+    (*command)->Acknowledge(acknowledge.stream(), acknowledge.offset());
+  }
+}
+
+void Supervisor::DeleteExecution(uint64_t request_id, const std::string& id) {
+  commands_.Delete(id, [this, request_id](const absl::Status& status) {
+    Reply(request_id, status);
+  });
+}
+
+void Supervisor::OnState(const wire::ExecutionRecord& record) {
+  wire::FromSupervisor message;
+  *message.mutable_execution() = record;
+  control_.Send(std::move(message));
+  if (record.state() != wire::ExecutionRecord::RUNNING) {
+    commands_.OnEnd(record.id());
+    loop_->Defer([this] { TryEnd(); });
+  }
+}
+
+}  // namespace sandbox
