@@ -8,10 +8,8 @@
 #include <thread>
 
 namespace tests {
-namespace {
 
-// Installs the filter for the calling thread, without a way back.
-bool Install(const std::vector<int>& numbers, int error) {
+bool FailCalls(const std::vector<int>& numbers, int error) {
   std::vector<sock_filter> program;
   program.push_back(
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
@@ -28,13 +26,11 @@ bool Install(const std::vector<int>& numbers, int error) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-}  // namespace
-
 bool WithFailingCalls(const std::vector<int>& numbers, int error,
                       const std::function<void()>& function) {
   bool installed = false;
   std::thread thread([&] {
-    installed = Install(numbers, error);
+    installed = FailCalls(numbers, error);
     if (installed) {
       function();
     }

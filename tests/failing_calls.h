@@ -8,9 +8,13 @@
 
 namespace tests {
 
-// Runs `function` in its own thread, in which each of the system calls
-// `numbers` (SYS_*) fails with `error` (an errno) and does nothing. Returns
-// false if this host allows no filter; `function` was not run then.
+// Makes each of the system calls `numbers` (SYS_*) fail with `error` (an errno)
+// and do nothing, in the calling thread and its descendants, without a way
+// back. Returns false if this host allows no filter.
+[[nodiscard]] bool FailCalls(const std::vector<int>& numbers, int error);
+
+// Runs `function` in its own thread, after FailCalls(). Returns false if this
+// host allows no filter; `function` was not run then.
 [[nodiscard]] bool WithFailingCalls(const std::vector<int>& numbers, int error,
                                     const std::function<void()>& function);
 

@@ -3,8 +3,6 @@
 #include "sandbox/kernel/landlock.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -20,7 +18,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -28,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -172,24 +170,10 @@ TEST_F(LandlockTest, ForbidsNoMountAndNoNameInAnotherDirectory) {
   }));
 }
 
-// Makes a system call fail with `error` in the calling process.
-bool Refuse(uint32_t number, int error) {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K,
-               SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 TEST(NoLandlockTest, SaysThatAHostHasNoDomains) {
   for (const int error : {EPERM, ENOSYS, EOPNOTSUPP}) {
     EXPECT_TRUE(HoldsInChild([error] {
-      return Refuse(SYS_landlock_create_ruleset, error) &&
+      return tests::FailCalls({SYS_landlock_create_ruleset}, error) &&
              EnterLandlockDomain() ==
                  absl::UnimplementedError(
                      absl::ErrnoToStatus(error, "landlock_create_ruleset")
@@ -197,7 +181,7 @@ TEST(NoLandlockTest, SaysThatAHostHasNoDomains) {
     })) << error;
   }
   EXPECT_TRUE(HoldsInChild([] {
-    return Refuse(SYS_landlock_create_ruleset, E2BIG) &&
+    return tests::FailCalls({SYS_landlock_create_ruleset}, E2BIG) &&
            EnterLandlockDomain() ==
                absl::UnimplementedError(
                    "Landlock has no scopes for signals and abstract "
@@ -207,7 +191,7 @@ TEST(NoLandlockTest, SaysThatAHostHasNoDomains) {
 
 TEST(NoLandlockTest, TakesNoOtherFailureForAMissingFeature) {
   EXPECT_TRUE(HoldsInChild([] {
-    return Refuse(SYS_landlock_create_ruleset, ENOMEM) &&
+    return tests::FailCalls({SYS_landlock_create_ruleset}, ENOMEM) &&
            EnterLandlockDomain() ==
                absl::ErrnoToStatus(ENOMEM, "landlock_create_ruleset");
   }));

@@ -4,7 +4,6 @@
 #include "sandbox/seccomp/seccomp.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -18,12 +17,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox::seccomp {
 namespace {
@@ -236,27 +234,15 @@ TEST(SeccompTest, AllowsClone3) {
   }));
 }
 
-// Loads a filter that makes seccomp(2) fail. 524: as on a host whose memory for
-// compiled filters is used up.
-bool RefuseFilters(uint32_t error) {
-  sock_filter steps[] = {
-      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_seccomp},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
-  const sock_fprog program = {4, steps};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 TEST(SeccompTest, NamesTheSettingThatLimitsCompiledFilters) {
   EXPECT_TRUE(HoldsInChild([] {
-    return RefuseFilters(524) &&
+    // The errno of a host whose memory for compiled filters is used up.
+    return tests::FailCalls({SYS_seccomp}, 524) &&
            absl::StrContains(LoadProfile(Profile::kDefault).message(),
                              "net.core.bpf_jit_limit");
   }));
   EXPECT_TRUE(HoldsInChild([] {
-    return RefuseFilters(ENOMEM) &&
+    return tests::FailCalls({SYS_seccomp}, ENOMEM) &&
            LoadProfile(Profile::kDefault) ==
                absl::ErrnoToStatus(ENOMEM, "seccomp(SET_MODE_FILTER)");
   }));

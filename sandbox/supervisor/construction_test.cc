@@ -16,7 +16,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -30,6 +29,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/supervisor/construction_fixture.h"
+#include "tests/failing_calls.h"
 
 namespace sandbox {
 namespace {
@@ -126,26 +126,12 @@ TEST(ConstructionTest, StartsOverWhenAFileToBeMountedIsReplaced) {
   EXPECT_EQ(clones, 3);
 }
 
-// Makes a system call fail with `error` in the calling process and its
-// descendants.
-bool Refuse(uint32_t number, int error) {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K,
-               SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
-}
-
 // Returns true if Make() fails with `message` on a host that refuses a call. An
 // empty one: it succeeds.
-bool MakesWithout(uint32_t number, int error, absl::string_view message) {
+bool MakesWithout(int number, int error, absl::string_view message) {
   const pid_t child = ::fork();
   if (child == 0) {
-    CHECK(Refuse(number, error));
+    CHECK(tests::FailCalls({number}, error));
     const absl::Status made = Make([](Construction&, const Cgroup&) {});
     LOG(INFO) << made.ToString();
     ::_exit(made.message() == message ? 0 : 1);
