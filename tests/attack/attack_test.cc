@@ -14,6 +14,15 @@ void CopyAttack(const sandbox::TestSandbox& sandbox) {
   ASSERT_FALSE(error) << error.message();
 }
 
+std::string RefusedAssault() {
+  return absl::StrCat(
+      "seize: EPERM\n"
+      "attach: EPERM\n"
+      "readv: EPERM\n"
+      "writev: EPERM\n",
+      kRefusedSignals, "pidfd kill: EPERM\n");
+}
+
 void AttackTest::Create() {
   CopyAttack(sandbox_);
   ASSERT_THAT(sandbox_.Create(), IsOk());

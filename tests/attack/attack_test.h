@@ -14,6 +14,17 @@ namespace tests {
 // or to the owner given.
 void CopyAttack(const sandbox::TestSandbox& sandbox);
 
+// The lines that the attack `assault` prints of signals that are refused.
+inline constexpr char kRefusedSignals[] =
+    "kill 0: EPERM\n"
+    "stop: EPERM\n"
+    "kill: EPERM\n"
+    "tgkill: EPERM\n";
+
+// Returns what `assault` prints when it may neither trace nor signal. The lines
+// of its last two calls, which depend on the process, follow.
+std::string RefusedAssault();
+
 class AttackTest : public ::testing::Test {
  protected:
   // The sandbox's description; change it before Create().
