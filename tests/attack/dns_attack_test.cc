@@ -2,11 +2,9 @@
 
 #include <sys/types.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -94,7 +92,6 @@ TEST_F(EgressAttackTest, KeepsItsMemoryOverTwentyThousandLookUps) {
     GTEST_SKIP() << "takes minutes in an emulated machine";
   }
   Allow("*.wild.example", 443, Rule::WEB);
-  const std::vector<pid_t> before = Proxies();
   Create();
   const std::string look_ups =
       "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -113,22 +110,14 @@ TEST_F(EgressAttackTest, KeepsItsMemoryOverTwentyThousandLookUps) {
   ASSERT_EQ(Python("first, last, domains = 0, 4500, [b'\\4wild\\7example']\n" +
                    look_ups),
             "done\n");
-  const auto memory = [&] {
-    size_t all = 0;
-    for (const pid_t pid : Proxies()) {
-      if (std::find(before.begin(), before.end(), pid) == before.end()) {
-        all += ResidentKib(pid);
-      }
-    }
-    return all;
-  };
-  const size_t first = memory();
+  const pid_t proxy = AwaitProxy();
+  const size_t first = ResidentKib(proxy);
   EXPECT_GT(first, 0U);
   ASSERT_EQ(Python("first, last = 5000, 15000\n"
                    "domains = [b'\\4wild\\7example', b'\\4evil\\7example']\n" +
                    look_ups),
             "done\n");
-  EXPECT_LT(memory(), first + 2048);
+  EXPECT_LT(ResidentKib(proxy), first + 2048);
   EXPECT_THAT(names_.Questions(), IsEmpty());
 }
 

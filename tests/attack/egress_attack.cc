@@ -1,21 +1,33 @@
 #include "tests/attack/egress_attack.h"
 
-#include <dirent.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "sandbox/storage/network_log.h"
+#include "tests/attack/host_processes.h"
 
 namespace tests {
 namespace {
 
 constexpr absl::string_view kAnswer =
     "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nwelcome\n";
+
+// Returns true if the process is a child of a supervisor that this process has
+// started.
+bool IsOfThisProcess(pid_t pid) {
+  const std::optional<HostProcess> process = FindProcess(pid);
+  const std::optional<HostProcess> supervisor =
+      process.has_value() ? FindProcess(process->parent) : std::nullopt;
+  return supervisor.has_value() && supervisor->parent == ::getpid();
+}
 
 void Welcome(int socket) {
   ReadUntil(socket, "\r\n\r\n");
@@ -98,19 +110,19 @@ std::vector<std::string> EgressAttackTest::Refusals() {
   return refusals;
 }
 
-std::vector<pid_t> EgressAttackTest::Proxies() {
-  std::vector<pid_t> pids;
-  DIR* const proc = ::opendir("/proc");
-  while (const dirent* entry = ::readdir(proc)) {
-    pid_t pid;
-    std::string name;
-    std::ifstream(absl::StrCat("/proc/", entry->d_name, "/comm")) >> name;
-    if (name == "corral-egress" && absl::SimpleAtoi(entry->d_name, &pid)) {
-      pids.push_back(pid);
+pid_t EgressAttackTest::AwaitProxy() {
+  for (;;) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      pid_t pid = 0;
+      std::string name;
+      std::ifstream(entry.path() / "comm") >> name;
+      if (name == "corral-egress" &&
+          absl::SimpleAtoi(entry.path().filename().string(), &pid) &&
+          IsOfThisProcess(pid)) {
+        return pid;
+      }
     }
   }
-  ::closedir(proc);
-  return pids;
 }
 
 }  // namespace tests

@@ -39,8 +39,8 @@ class EgressAttackTest : public AttackTest {
   // "REASON host" for each event.
   std::vector<std::string> Refusals();
 
-  // The proxies of all sandboxes of this host.
-  static std::vector<pid_t> Proxies();
+  // The proxy of this process's sandbox, once it runs.
+  static pid_t AwaitProxy();
 
   NameServer names_;
   // api.example.
