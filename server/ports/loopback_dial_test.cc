@@ -75,14 +75,16 @@ class LoopbackDialTest : public ::testing::Test {
 
 TEST_F(LoopbackDialTest, ConnectsToAServerOfEitherFamily) {
   for (const int family : {AF_INET, AF_INET6}) {
-    const tests::LoopbackListener server = tests::ListenOnLoopback(family);
-    if (!server.socket.valid() && family == AF_INET6) {
+    const tests::LoopbackPort port = tests::ReserveLoopbackPort();
+    const UniqueFd& server = family == AF_INET ? port.ipv4 : port.ipv6;
+    if (!server.valid()) {
       GTEST_SKIP() << "no IPv6 here";
     }
-    const absl::StatusOr<UniqueFd> socket = Dial(Sockets(), server.port);
+    ASSERT_EQ(::listen(server.get(), 1), 0);
+    const absl::StatusOr<UniqueFd> socket = Dial(Sockets(), port.number);
     ASSERT_THAT(socket.status(), IsOk());
     const UniqueFd peer(
-        ::accept4(server.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        ::accept4(server.get(), nullptr, nullptr, SOCK_CLOEXEC));
     tests::Send(peer.get(), "hello");
     ::fcntl(socket->get(), F_SETFL, 0);
     EXPECT_EQ(tests::Receive(socket->get(), 5), "hello");
@@ -90,10 +92,13 @@ TEST_F(LoopbackDialTest, ConnectsToAServerOfEitherFamily) {
 }
 
 TEST_F(LoopbackDialTest, PrefersTheServerAtTheIpv4Address) {
-  const tests::LoopbackListener server = tests::ListenOnLoopback();
-  const tests::LoopbackListener other =
-      tests::ListenOnLoopback(AF_INET6, server.port);
-  const absl::StatusOr<UniqueFd> socket = Dial(Sockets(), server.port);
+  const tests::LoopbackPort port = tests::ReserveLoopbackPort();
+  if (!port.ipv6.valid()) {
+    GTEST_SKIP() << "no IPv6 here";
+  }
+  ASSERT_EQ(::listen(port.ipv4.get(), 1), 0);
+  ASSERT_EQ(::listen(port.ipv6.get(), 1), 0);
+  const absl::StatusOr<UniqueFd> socket = Dial(Sockets(), port.number);
   ASSERT_THAT(socket.status(), IsOk());
   int family = 0;
   socklen_t size = sizeof(family);
@@ -102,7 +107,8 @@ TEST_F(LoopbackDialTest, PrefersTheServerAtTheIpv4Address) {
 }
 
 TEST_F(LoopbackDialTest, ReportsThatNobodyListens) {
-  EXPECT_THAT(Dial(Sockets(), tests::UnusedPort()).status(),
+  const tests::LoopbackPort port = tests::ReserveLoopbackPort();
+  EXPECT_THAT(Dial(Sockets(), port.number).status(),
               StatusIs(absl::StatusCode::kNotFound, "no server listens"));
 }
 
@@ -194,11 +200,12 @@ TEST_F(LoopbackDialTest, ConnectsWhenTheServerHasRoomAgain) {
 }
 
 TEST_F(LoopbackDialTest, ReportsAServerThatLeavesMeanwhile) {
-  tests::LoopbackListener server =
-      tests::ListenOnLoopback(AF_INET, 0, /*backlog=*/0);
-  const UniqueFd first = tests::ConnectToLoopback(server.port);
-  EXPECT_THAT(Dial(Sockets(), server.port, absl::Hours(1),
-                   [&] { server.socket.Reset(); })
+  const tests::LoopbackPort port = tests::ReserveLoopbackPort();
+  ASSERT_EQ(::listen(port.ipv4.get(), /*backlog=*/0), 0);
+  const UniqueFd first = tests::ConnectToLoopback(port.number);
+  // The socket listens no more, but keeps its port.
+  EXPECT_THAT(Dial(Sockets(), port.number, absl::Hours(1),
+                   [&] { ::shutdown(port.ipv4.get(), SHUT_RDWR); })
                   .status(),
               StatusIs(absl::StatusCode::kNotFound, "no server listens"));
 }

@@ -36,7 +36,8 @@ namespace wire = sandbox::wire;
 class PortRefusalTest : public PortFixture {};
 
 TEST_F(PortRefusalTest, ReportsThatNobodyListens) {
-  const grpc::Status status = StatusOf(name_, tests::UnusedPort());
+  const tests::LoopbackPort port = tests::ReserveLoopbackPort();
+  const grpc::Status status = StatusOf(name_, port.number);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(Reason(status), "PORT_REFUSED");
 }

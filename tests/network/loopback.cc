@@ -35,6 +35,24 @@ Address LoopbackAddress(int family, uint16_t port) {
   return address;
 }
 
+uint16_t PortOf(const UniqueFd& socket) {
+  Address address;
+  address.size = sizeof(address.name);
+  ::getsockname(socket.get(), address.get(), &address.size);
+  // At the same place in both kinds of addresses.
+  return ntohs(reinterpret_cast<sockaddr_in*>(&address.name)->sin_port);
+}
+
+// Invalid if the address is in use.
+UniqueFd BindToLoopback(int family, uint16_t port) {
+  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Address address = LoopbackAddress(family, port);
+  if (::bind(socket.get(), address.get(), address.size) != 0) {
+    socket.Reset();
+  }
+  return socket;
+}
+
 }  // namespace
 
 LoopbackListener ListenOnLoopback(int family, uint16_t port, int backlog) {
@@ -49,11 +67,20 @@ LoopbackListener ListenOnLoopback(int family, uint16_t port, int backlog) {
     listener.socket.Reset();
     return listener;
   }
-  ::getsockname(listener.socket.get(), address.get(), &address.size);
-  // At the same place in both kinds of addresses.
-  listener.port =
-      ntohs(reinterpret_cast<sockaddr_in*>(&address.name)->sin_port);
+  listener.port = PortOf(listener.socket);
   return listener;
+}
+
+LoopbackPort ReserveLoopbackPort() {
+  LoopbackPort port;
+  // Another process may have the number at 127.0.0.1.
+  while (!port.ipv4.valid()) {
+    port.ipv6 = BindToLoopback(AF_INET6, 0);
+    port.ipv4 =
+        BindToLoopback(AF_INET, port.ipv6.valid() ? PortOf(port.ipv6) : 0);
+  }
+  port.number = PortOf(port.ipv4);
+  return port;
 }
 
 uint16_t UnusedPort() { return ListenOnLoopback().port; }

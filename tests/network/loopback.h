@@ -25,6 +25,16 @@ struct LoopbackListener {
 LoopbackListener ListenOnLoopback(int family = AF_INET, uint16_t port = 0,
                                   int backlog = 1024);
 
+// A port of 127.0.0.1 and ::1 on which no other process can listen meanwhile.
+struct LoopbackPort {
+  uint16_t number = 0;
+  // Blocking sockets that refuse connections until they listen.
+  sandbox::UniqueFd ipv4;
+  // Invalid if this host has no IPv6.
+  sandbox::UniqueFd ipv6;
+};
+LoopbackPort ReserveLoopbackPort();
+
 // A port on which nobody listens: that of a listener that was closed.
 uint16_t UnusedPort();
 
