@@ -291,8 +291,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   PendingCalls<Done> execution_deletions_ ABSL_GUARDED_BY(mutex_);
   // Executions whose files are being removed here, without a supervisor.
   std::set<std::string> removing_ ABSL_GUARDED_BY(mutex_);
-  // Held until the end of the recovery: until then no retention removes
-  // anything.
+  // Held until the end of the recovery, or of the sandbox's last process if the
+  // sandbox is being deleted: until then no retention removes anything.
   std::vector<Retention::Suspension> suspensions_ ABSL_GUARDED_BY(mutex_);
   // 0: none.
   TimerQueue::Id record_timer_ ABSL_GUARDED_BY(mutex_) = 0;

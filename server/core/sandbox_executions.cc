@@ -262,6 +262,9 @@ void Sandbox::OnExecutionDeleted(const std::string& id,
 }
 
 void Sandbox::RemoveWithoutSupervisor(const std::string& id) {
+  if (!recovery_.has_records()) {
+    return;  // OnLossesReported() continues it, or AnswerRemoved() answers it
+  }
   {
     // The loss of the supervisor and the answer to a deletion may both come
     // here.

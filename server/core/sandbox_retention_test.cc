@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
@@ -228,6 +229,13 @@ class ServerRetentionTest : public SandboxFixture {
          }});
   }
 
+  // Reports two ends in other sandboxes.
+  void EndTwoElsewhere() {
+    all_ended_->Ended("first", absl::Now() - absl::Minutes(2));
+    all_ended_->Ended("second", absl::Now() - absl::Minutes(1));
+    all_ended_->Enforce();
+  }
+
   std::vector<std::string> removed_;
 };
 
@@ -255,6 +263,39 @@ TEST_F(ServerRetentionTest, RemovesNothingBeforeASandboxIsRecovered) {
   sandbox_->OnSnapshot(snapshot);
   AwaitLanes();
   EXPECT_THAT(removed_, SizeIs(1));
+}
+
+TEST_F(ServerRetentionTest, DoesNotWaitForTheFilesOfASandboxThatWasNeverRead) {
+  Make(Sandbox::Origin::kEarlierServer);
+  sandbox_->Delete(wire::ExitRecord::SANDBOX_DELETED,
+                   [](const absl::Status&) {});
+  Attach();
+  AwaitLanes();
+  EndTwoElsewhere();
+  EXPECT_THAT(removed_, IsEmpty());
+  sandbox_->OnGone(Deleted());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+  EXPECT_THAT(removed_, ElementsAre("first"));
+}
+
+TEST_F(ServerRetentionTest, GoesOnThoughAnExecutionIsDeletedDuringTheReading) {
+  WriteStart("job");
+  const std::string unreadable = absl::StrCat(path_, "/executions/x/start.pb");
+  std::filesystem::create_directories(unreadable);
+  Recover();
+  sandbox_->Attach(nullptr);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  ASSERT_FALSE(sandbox_->knows_executions());
+  DeleteExecution("job");
+  AwaitLanes();
+  EXPECT_THAT(deletions_, IsEmpty());
+  std::filesystem::remove(unreadable);
+  AwaitNextRead();
+  EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
+  EndTwoElsewhere();
+  EXPECT_THAT(removed_, ElementsAre("first"));
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ void Sandbox::Perform(Action action) {
     case Action::kRemoveFiles:
       AnswerReady();
       EndThen([self = shared_from_this()] {
+        // The retention of the server must not wait for a disk that fails.
+        self->EndRecovery();
         self->environment_.remove_files(self);
       });
       return;
