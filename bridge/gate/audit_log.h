@@ -29,6 +29,9 @@ namespace bridge {
 // string that is not UTF-8 has U+FFFD in place of the wrong bytes.
 class AuditLog {
  public:
+  // `by` of a question that ended without an answer.
+  static constexpr char kNoAnswer[] = "no answer of the user";
+
   struct Decision {
     std::string session_id;
     std::vector<std::string> argv;

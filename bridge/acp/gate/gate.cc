@@ -106,7 +106,7 @@ void Gate::OnAnswer(uint64_t number, const Message& response) {
   }
   const Verdict verdict =
       Decided(question.command, question.ruling, allowed,
-              option.empty() ? "no answer of the user" : "user",
+              option.empty() ? AuditLog::kNoAnswer : "user",
               option.empty() ? "the user did not answer"
                              : "the user does not allow it");
   EndCard(number, question, verdict.allowed);
@@ -124,8 +124,11 @@ void Gate::EndCard(uint64_t number, const Question& question, bool allowed) {
 
 void Gate::Withdraw(uint64_t question) {
   if (const auto node = questions_.extract(question); !node.empty()) {
-    requests_->Cancel(node.mapped().request_id);
-    EndCard(question, node.mapped(), false);
+    const Question& withdrawn = node.mapped();
+    Decided(withdrawn.command, withdrawn.ruling, false, AuditLog::kNoAnswer,
+            "");
+    requests_->Cancel(withdrawn.request_id);
+    EndCard(question, withdrawn, false);
   }
 }
 

@@ -49,8 +49,8 @@ class Gate {
   // the question for Withdraw(), 0 if there is none.
   uint64_t Decide(const GatedCommand& command, Done done);
 
-  // Called when nobody waits for the answer to this question any more; its
-  // `done` will not run.
+  // Called when nobody waits for the answer to this question any more: the
+  // command is not allowed, and `done` will not run.
   void Withdraw(uint64_t question);
 
   void CloseSession(const std::string& session_id);
@@ -68,6 +68,7 @@ class Gate {
   void OnAnswer(uint64_t number, const Message& response);
   // Ends the card that the question made in the client.
   void EndCard(uint64_t number, const Question& question, bool allowed);
+  // Writes a decision to the audit log, and returns it.
   Verdict Decided(const GatedCommand& command, const Ruling& ruling,
                   bool allowed, const std::string& by,
                   const std::string& reason);

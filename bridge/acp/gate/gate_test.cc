@@ -206,6 +206,15 @@ TEST_F(GateTest, WithdrawsAQuestion) {
   EXPECT_FALSE(last_.has_value());
 }
 
+TEST_F(GateTest, WritesThatAWithdrawnQuestionWasNotAnswered) {
+  Decide("curl", "withdrawn");
+  gate_.Withdraw(question_);
+  EXPECT_THAT(tests::ReadFile(audit_file_),
+              HasSubstr(R"("session":"withdrawn","argv":["curl","x"],)"
+                        R"("cwd":"/w","decision":"ASK","allowed":false,)"
+                        R"("by":"no answer of the user"})"));
+}
+
 TEST_F(GateTest, WritesEachDecision) {
   Decide("rm");
   EXPECT_THAT(tests::ReadFile(audit_file_),

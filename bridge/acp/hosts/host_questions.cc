@@ -93,7 +93,7 @@ void HostQuestions::OnAnswer(const std::string& session_id,
   const bool decided = option == kAllow || option == kRefuse;
   const absl::Status written = audit_->WriteHost(
       {session_id, question.sandbox, question.host, option == kAllow,
-       decided ? "user" : "no answer of the user"});
+       decided ? "user" : AuditLog::kNoAnswer});
   const bool allowed = option == kAllow && written.ok();
   if (allowed) {
     session.answers[question.host] = Answer::kAllowed;
@@ -133,6 +133,12 @@ void HostQuestions::Cancel(const std::string& session_id) {
   if (found == sessions_.end() || found->second.waiting.empty()) {
     return;
   }
+  const Question& asked = found->second.waiting.front();
+  // An error changes nothing: the host stays refused.
+  audit_
+      ->WriteHost(
+          {session_id, asked.sandbox, asked.host, false, AuditLog::kNoAnswer})
+      .IgnoreError();
   found->second.waiting.clear();
   requests_->Cancel(found->second.request_id);
   EndCard(session_id, found->second.card_id, false, "");

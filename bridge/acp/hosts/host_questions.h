@@ -43,8 +43,9 @@ class HostQuestions {
   void OnRefused(const std::string& session_id, const std::string& sandbox,
                  absl::string_view name);
 
-  // Drops the questions that the session has now. Their names are asked about
-  // when they are looked up again.
+  // Drops the questions that the session has now; the one that the client has
+  // is recorded as not answered. Their names are asked about when they are
+  // looked up again.
   void Cancel(const std::string& session_id);
 
   // The same, and forgets the answers.

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class HostQuestionsTest : public ::testing::Test {
@@ -251,6 +252,21 @@ TEST_F(HostQuestionsTest, DropsTheQuestionsOfACancelledTurn) {
   EXPECT_THAT(sent_, IsEmpty());
   questions_.OnRefused("s", "box", "b.example");
   EXPECT_EQ(Asked(), "b.example");
+}
+
+TEST_F(HostQuestionsTest, WritesThatACancelledQuestionWasNotAnswered) {
+  questions_.OnRefused("s", "box", "a.example");
+  questions_.OnRefused("s", "box", "b.example");
+  Asked();
+  questions_.Cancel("s");
+  Sent();
+  CardEnd();
+  const std::string log = tests::ReadFile(audit_file_);
+  EXPECT_THAT(log, HasSubstr(R"("session":"s","sandbox":"box",)"
+                             R"("host":"a.example","allowed":false,)"
+                             R"("by":"no answer of the user"})"));
+  // The user was not asked about it yet.
+  EXPECT_THAT(log, Not(HasSubstr("b.example")));
 }
 
 TEST_F(HostQuestionsTest, SaysWhyTheServerDoesNotAllowAHost) {

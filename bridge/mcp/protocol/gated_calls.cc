@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bridge/gate/audit_log.h"
 #include "bridge/gate/shell_line.h"
 #include "bridge/mcp/protocol/mcp_server.h"
 #include "bridge/mcp/protocol/replies.h"
@@ -76,20 +77,23 @@ void McpServer::AskInSession(const Call& call, const std::string& text) {
   callbacks.done = [this, call, answer](const ToolResult&) {
     OnAnswer(call, *answer);
   };
+  callbacks.cancelled = [this, call] {
+    gate_->Record(*call.gated, false, AuditLog::kNoAnswer);
+  };
   const Waiting wait = [this, text, channel = call.request.channel,
                         answer](const std::function<bool()>& is_cancelled) {
     *answer = approvals_.Ask(text, channel.get(), is_cancelled);
     return ToolResult();
   };
   if (!waits_.Start(CanonicalId(call.request.id), wait, std::move(callbacks))) {
-    Settle(call, false, "no answer of the user", "too many calls wait already");
+    Settle(call, false, AuditLog::kNoAnswer, "too many calls wait already");
   }
 }
 
 void McpServer::OnAnswer(const Call& call, Approvals::Answer answer) {
   switch (answer) {
     case Approvals::Answer::kNone:
-      Settle(call, false, "no answer of the user", "the user did not answer");
+      Settle(call, false, AuditLog::kNoAnswer, "the user did not answer");
       return;
     case Approvals::Answer::kRejected:
       Settle(call, false, "user", "the user does not allow it");

@@ -245,5 +245,21 @@ TEST_F(GatedCallsTest, EndsAQuestionWhoseCallIsCancelled) {
   EXPECT_EQ(channel_->Take()["result"], OrderedJson::object());
 }
 
+TEST_F(GatedCallsTest, WritesThatTheQuestionOfACancelledCallWasNotAnswered) {
+  const std::string audit = ::testing::TempDir() + "/cancelled.jsonl";
+  Make("otherwise: ASK", audit);
+  Initialize(kCanAsk);
+  Run();
+  EXPECT_EQ(channel_->Take()["method"], "elicitation/create");
+  server_->Receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                   R"("params":{"requestId":7}})",
+                   channel_);
+  // Its end awaits that of the question.
+  server_.reset();
+  EXPECT_THAT(tests::ReadFile(audit),
+              HasSubstr(R"("decision":"ASK","allowed":false,)"
+                        R"("by":"no answer of the user"})"));
+}
+
 }  // namespace
 }  // namespace bridge

@@ -78,7 +78,9 @@ void Waits::Run(Entry* entry, const Waiting& wait,
     }
     return entry->cancelled || callbacks.is_abandoned();
   });
-  if (!entry->cancelled && !callbacks.is_abandoned()) {
+  if (entry->cancelled || callbacks.is_abandoned()) {
+    callbacks.cancelled();
+  } else {
     callbacks.done(result);
   }
   entry->over = true;

@@ -34,6 +34,8 @@ class Waits {
     std::function<void(const ToolResult&)> done;
     // Returns true to end the wait as if it had been cancelled.
     std::function<bool()> is_abandoned;
+    // Called instead of `done` if the wait was cancelled.
+    std::function<void()> cancelled = [] {};
   };
 
   // `id` identifies the call. Returns false if too many wait already.

@@ -57,6 +57,16 @@ TEST(Waits, ReportNothingWhenTheyAreCancelled) {
   over.get_future().wait();
 }
 
+TEST(Waits, ReportThatTheyWereCancelled) {
+  std::promise<void> cancelled;
+  Waits::Callbacks callbacks = Unexpected();
+  callbacks.cancelled = [&] { cancelled.set_value(); };
+  Waits waits;
+  ASSERT_TRUE(waits.Start("1", WaitForEver, callbacks));
+  waits.Cancel("1");
+  cancelled.get_future().wait();
+}
+
 TEST(Waits, EndWhenNobodyWantsTheResultAnyMore) {
   std::promise<void> over;
   std::atomic<bool> abandoned = false;
