@@ -251,6 +251,12 @@ void McpServer::Carry(Call call) {
     }
     reply(result);
   };
+  callbacks.cancelled = [this, gated = call.gated,
+                         execution = outcome.execution] {
+    if (gated.has_value()) {
+      gate_->RecordEnd(*gated, OrderedJson::object(), execution);
+    }
+  };
   if (!waits_.Start(CanonicalId(request.id), std::move(outcome.wait),
                     std::move(callbacks))) {
     reply(ToolResult::Failure("Error: too many calls wait already"));

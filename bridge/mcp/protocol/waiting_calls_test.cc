@@ -14,6 +14,7 @@
 #include "bridge/mcp/recording/recorder.h"
 #include "bridge/mcp/terminal/terminals.h"
 #include "bridge/mcp/tools/tools.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -22,7 +23,10 @@
 namespace bridge {
 namespace {
 
-// A server of MCP with shells that run each line, and write marks as bash does.
+using ::testing::EndsWith;
+
+// A server of MCP with shells that write marks as bash does. Each line that
+// they run ends at once, unless it is "sleep".
 class WaitingCallsTest : public ::testing::Test {
  protected:
   static TerminalsOptions Options(const std::string& server) {
@@ -33,16 +37,24 @@ class WaitingCallsTest : public ::testing::Test {
   }
 
   void Call(size_t id, const std::string& tool, const std::string& arguments) {
-    server_.Receive(absl::StrCat(R"({"jsonrpc":"2.0","id":)", id,
-                                 R"(,"method":"tools/call","params":{"name":")",
-                                 tool, R"(","arguments":)", arguments, "}}"),
-                    channel_);
+    server_->Receive(
+        absl::StrCat(R"({"jsonrpc":"2.0","id":)", id,
+                     R"(,"method":"tools/call","params":{"name":")", tool,
+                     R"(","arguments":)", arguments, "}}"),
+        channel_);
   }
 
-  const std::string audit_ = ::testing::TempDir() + "/calls.jsonl";
+  const std::string audit_ =
+      ::testing::TempDir() + "/" +
+      ::testing::UnitTest::GetInstance()->current_test_info()->name();
   tests::FakeServer fake_{[](tests::FakeExecution& shell) {
-    while (!shell.ReadInput(65536).empty()) {
-      shell.Print("\x1b]133;C\x07\x1b]133;D;7\x07");
+    std::string line = shell.ReadInput(65536);
+    while (!line.empty()) {
+      shell.Print("\x1b]133;C\x07");
+      if (line != "sleep\r") {
+        shell.Print("\x1b]133;D;7\x07");
+      }
+      line = shell.ReadInput(65536);
     }
   }};
   Recorder recorder_{80, 24};
@@ -50,7 +62,8 @@ class WaitingCallsTest : public ::testing::Test {
   Tools tools_{&terminals_, &recorder_};
   ToolGate gate_{GateRules(), *AuditLog::Open(audit_), "/bin/bash"};
   std::shared_ptr<Messages> channel_ = std::make_shared<Messages>();
-  McpServer server_{&tools_, &gate_};
+  std::unique_ptr<McpServer> server_ =
+      std::make_unique<McpServer>(&tools_, &gate_);
 };
 
 TEST_F(WaitingCallsTest, WriteTheEndOfACommandDown) {
@@ -69,6 +82,22 @@ TEST_F(WaitingCallsTest, WriteTheEndOfACommandDown) {
             "\n");
 }
 
+TEST_F(WaitingCallsTest, WriteTheEndOfACancelledCommandDown) {
+  Call(1, "run", R"({"command":"sleep"})");
+  Call(2, "clear", "{}");
+  EXPECT_EQ(channel_->Take()["id"], 2);
+  server_->Receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                   R"("params":{"requestId":1}})",
+                   channel_);
+  // Its end awaits that of the call.
+  server_.reset();
+  const std::string log = tests::ReadFile(audit_);
+  const size_t end = log.find(R"("event":"end")");
+  ASSERT_NE(end, log.npos);
+  EXPECT_THAT(log.substr(end), EndsWith(R"("exit":null})"
+                                        "\n"));
+}
+
 TEST_F(WaitingCallsTest, AreDroppedWhenTheyAreCancelledBeforeTheyBegin) {
   Call(1, "clear", "{}");
   EXPECT_EQ(channel_->Take()["id"], 1);
@@ -77,9 +106,9 @@ TEST_F(WaitingCallsTest, AreDroppedWhenTheyAreCancelledBeforeTheyBegin) {
   for (const size_t id : {2, 3, 4}) {
     Call(id, "clear", "{}");
   }
-  server_.Receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
-                  R"("params":{"requestId":3}})",
-                  channel_);
+  server_->Receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                   R"("params":{"requestId":3}})",
+                   channel_);
   fake_.Start();
   EXPECT_EQ(channel_->Take()["id"], 2);
   EXPECT_EQ(channel_->Take()["id"], 4);
