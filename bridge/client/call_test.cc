@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bridge/client/connection_fixture.h"
 #include "bridge/client/request_id.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/client/retry_schedule.h"
@@ -31,16 +32,6 @@ using Executions = corral::v1::ExecutionService::StubInterface;
 using Sandboxes = corral::v1::SandboxService::StubInterface;
 
 constexpr char kSandbox[] = "tenants/default/sandboxes/s1";
-
-std::unique_ptr<Connection> Connect(const FakeServer& server,
-                                    const Timing& timing = {}) {
-  ConnectOptions options;
-  options.server = server.address();
-  options.timing = timing;
-  auto connection = Connection::Open(options);
-  EXPECT_THAT(connection.status(), IsOk());
-  return *std::move(connection);
-}
 
 absl::StatusOr<Sandbox> CreateSandbox(Connection& connection) {
   corral::v1::CreateSandboxRequest request;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bridge/client/connection_fixture.h"
 #include "corral/v1/execution_service.pb.h"
 #include "gmock/gmock.h"
-#include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -26,7 +26,6 @@ using ::tests::IsOk;
 using ::tests::StatusIs;
 using Sharing = InputWriter::Sharing;
 
-constexpr char kExecution[] = "tenants/default/sandboxes/s1/executions/e1";
 // The fake command accepts this much before it reads.
 constexpr size_t kPipe = 65536;
 
@@ -46,28 +45,10 @@ void Script(FakeExecution& command) {
 
 class InputWriterTest : public ::testing::Test {
  protected:
-  InputWriterTest() {
-    ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *Connection::Open(options);
-  }
-
   InputWriter Start(Sharing sharing, const std::string& program = "cmd") {
-    corral::v1::RunExecutionRequest run;
-    run.set_parent("tenants/default");
-    run.mutable_command()->add_argv(program);
-    if (sharing == Sharing::kExclusive) {
-      run.mutable_command()->set_stdin(true);
-    } else {
-      run.mutable_command()->mutable_terminal()->set_columns(80);
-      run.mutable_command()->mutable_terminal()->set_rows(24);
-    }
-    grpc::ClientContext context;
-    const auto stream = connection_->executions().RunExecution(&context, run);
-    corral::v1::OutputEvent event;
-    EXPECT_TRUE(stream->Read(&event));
-    context.TryCancel();
-    stream->Finish();
+    client::Start(
+        *connection_, program,
+        sharing == Sharing::kExclusive ? WithInput() : WithTerminal());
     return InputWriter(connection_.get(), kExecution, sharing, 0);
   }
 
@@ -99,7 +80,7 @@ class InputWriterTest : public ::testing::Test {
   }
 
   tests::FakeServer server_{Script};
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_ = Connect(server_);
 };
 
 TEST_F(InputWriterTest, WritesAtOffsetsIfNobodyElseWrites) {

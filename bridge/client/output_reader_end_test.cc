@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "bridge/client/connection_fixture.h"
 #include "bridge/client/output_reader.h"
 #include "bridge/client/output_reader_fixture.h"
 #include "gmock/gmock.h"
@@ -116,7 +117,7 @@ TEST(OutputReaderTest, GivesUpOnAServerThatEndsEachStreamAtOnce) {
   timing.patience = absl::Milliseconds(200);
   timing.retry_interval = absl::Milliseconds(20);
   const auto connection = Connect(server, timing);
-  Start(*connection, {});
+  Start(*connection);
   server.EndStreams(100);
   OutputReader reader(*connection, StreamRequest());
   EXPECT_THAT(reader.Next().status(),
@@ -131,7 +132,7 @@ TEST(OutputReaderTest, ReturnsAGapAndGoesOnBehindIt) {
   const auto connection = Connect(server);
   corral::v1::Command command;
   command.mutable_output()->set_retain_bytes(100'000);
-  Start(*connection, command);
+  Start(*connection, "cmd", command);
   server.FindExecution(kExecution)->WaitUntilEnded();
   auto request = StreamRequest();
   request.add_cursors()->set_stream(corral::v1::STDOUT);
@@ -160,7 +161,7 @@ TEST(OutputReaderTest, CanBeCancelledBeforeItBegins) {
   Timing timing;
   timing.stream_silence = absl::InfiniteDuration();
   const auto connection = Connect(server, timing);
-  Start(*connection, {});
+  Start(*connection);
   server.StallStreams(1);
   OutputReader reader(*connection, StreamRequest());
   reader.Cancel();

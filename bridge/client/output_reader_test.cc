@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "bridge/client/connection_fixture.h"
 #include "bridge/client/output_reader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -122,7 +123,7 @@ TEST(OutputReaderTest, BeginsAtTheRequestedCursors) {
   FakeServer server(
       [](FakeExecution& command) { command.Print("0123456789"); });
   const auto connection = Connect(server);
-  Start(*connection, {});
+  Start(*connection);
   auto request = StreamRequest();
   auto* cursor = request.add_cursors();
   cursor->set_stream(corral::v1::STDOUT);
@@ -138,9 +139,7 @@ TEST(OutputReaderTest, AsksForEachStreamOnceHoweverOftenItIsResumed) {
     command.ReadInput(1);
   });
   const auto connection = Connect(server);
-  corral::v1::Command command;
-  command.set_stdin(true);
-  Start(*connection, command);
+  Start(*connection, "cmd", WithInput());
   OutputReader reader(*connection, StreamRequest());
   EXPECT_TRUE((*reader.Next())->has_opened());
   EXPECT_EQ((*reader.Next())->chunk().data(), "a");
@@ -168,7 +167,7 @@ TEST(OutputReaderTest, ResumesAStreamThatIsSilent) {
   Timing timing;
   timing.stream_silence = absl::Milliseconds(50);
   const auto connection = Connect(server, timing);
-  Start(*connection, {});
+  Start(*connection);
   server.StallStreams(2);
   OutputReader reader(*connection, StreamRequest());
   absl::Status status;
@@ -230,7 +229,7 @@ TEST(OutputReaderTest, ReportsTheServersErrorOnce) {
 TEST(OutputReaderTest, ResumesAStreamThatTheServerEndsBeforeTheCommand) {
   FakeServer server([](FakeExecution& command) { command.Print("hello"); });
   const auto connection = Connect(server);
-  Start(*connection, {});
+  Start(*connection);
   server.EndStreams(1);
   OutputReader reader(*connection, StreamRequest());
   absl::Status status;
@@ -245,7 +244,7 @@ TEST(OutputReaderTest, EndsAStreamThatDoesNotFollow) {
     command.Hang();
   });
   const auto connection = Connect(server);
-  Start(*connection, {});
+  Start(*connection);
   server.FindExecution(kExecution)->WaitForOutput(corral::v1::STDOUT, 5);
   auto request = StreamRequest();
   request.set_no_follow(true);

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/client/connection.h"
+#include "bridge/client/connection_fixture.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
-#include "corral/v1/sandbox.pb.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -25,18 +25,6 @@ using corral::v1::OutputEvent;
 
 class OutputFollowerTest : public ::testing::Test {
  protected:
-  OutputFollowerTest() {
-    client::ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *client::Connection::Open(options);
-    corral::v1::CreateSandboxRequest request;
-    request.set_parent("tenants/default");
-    grpc::ClientContext context;
-    EXPECT_TRUE(connection_->sandboxes()
-                    .CreateSandbox(&context, request, &sandbox_)
-                    .ok());
-  }
-
   static void Script(tests::FakeExecution& command) {
     const std::string& program = command.command().argv(0);
     if (program == "hang") {
@@ -49,18 +37,6 @@ class OutputFollowerTest : public ::testing::Test {
       command.Print("hello");
       command.SetExit(3);
     }
-  }
-
-  std::string Start(const std::string& program) {
-    corral::v1::StartExecutionRequest request;
-    request.set_parent(sandbox_.name());
-    request.mutable_command()->add_argv(program);
-    grpc::ClientContext context;
-    corral::v1::Execution execution;
-    EXPECT_TRUE(connection_->executions()
-                    .StartExecution(&context, request, &execution)
-                    .ok());
-    return execution.name();
   }
 
   std::unique_ptr<OutputFollower> Follow(const std::string& name,
@@ -85,8 +61,7 @@ class OutputFollowerTest : public ::testing::Test {
   }
 
   tests::FakeServer server_{Script};
-  std::unique_ptr<client::Connection> connection_;
-  corral::v1::Sandbox sandbox_;
+  std::unique_ptr<client::Connection> connection_ = client::Connect(server_);
   PollLoop loop_;
   std::vector<OutputEvent> events_;
   std::vector<absl::Status> lost_;
@@ -94,7 +69,7 @@ class OutputFollowerTest : public ::testing::Test {
 };
 
 TEST_F(OutputFollowerTest, DeliversTheOutputFromAnOffsetToItsEnd) {
-  const std::string name = Start("hello");
+  const std::string name = client::Start(*connection_, "hello");
   server_.FindExecution(name)->WaitForOutput(corral::v1::STDOUT, 5);
   const auto follower = Follow(name, 2);
   RunUntil([this] { return HasEnded(); });
@@ -109,14 +84,15 @@ TEST_F(OutputFollowerTest, DeliversTheOutputFromAnOffsetToItsEnd) {
 }
 
 TEST_F(OutputFollowerTest, ReportsAnExecutionThatTheServerDoesNotKnow) {
-  const auto follower = Follow(sandbox_.name() + "/executions/none");
+  const auto follower =
+      Follow(client::MakeSandbox(*connection_) + "/executions/none");
   RunUntil([this] { return !lost_.empty(); });
   EXPECT_EQ(lost_.front().code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(events_.empty());
 }
 
 TEST_F(OutputFollowerTest, ReadsNoEventBeforeTheLastOneWasHandled) {
-  const auto follower = Follow(Start("flood"));
+  const auto follower = Follow(client::Start(*connection_, "flood"));
   size_t most = 0;
   std::vector<pollfd> none;
   while (!HasEnded()) {
@@ -129,7 +105,7 @@ TEST_F(OutputFollowerTest, ReadsNoEventBeforeTheLastOneWasHandled) {
 }
 
 TEST_F(OutputFollowerTest, RunsNothingAfterItWasDestroyed) {
-  const std::string name = Start("hang");
+  const std::string name = client::Start(*connection_, "hang");
   for (size_t round = 1; round <= 20; ++round) {
     events_.clear();
     auto first = Follow(name);

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/connection_fixture.h"
+#include "corral/v1/execution_service.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
@@ -15,31 +18,17 @@
 namespace bridge {
 namespace {
 
+using client::kExecution;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::tests::FakeExecution;
 
-constexpr char kExecution[] = "tenants/default/sandboxes/s1/executions/e1";
-
 // A command in a terminal that ends by SIGKILL only.
 class ExecutionControlTest : public ::testing::Test {
  protected:
   ExecutionControlTest() {
-    client::ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *client::Connection::Open(options);
-    corral::v1::RunExecutionRequest run;
-    run.set_parent("tenants/default");
-    run.mutable_command()->add_argv("cmd");
-    run.mutable_command()->mutable_terminal()->set_columns(10);
-    run.mutable_command()->mutable_terminal()->set_rows(10);
-    grpc::ClientContext context;
-    auto stream = connection_->executions().RunExecution(&context, run);
-    corral::v1::OutputEvent event;
-    EXPECT_TRUE(stream->Read(&event));
-    context.TryCancel();
-    stream->Finish();
+    client::Start(*connection_, "cmd", client::WithTerminal());
     server_.FindExecution(kExecution)->WaitForOutput(corral::v1::TERMINAL, 5);
     control_ = std::make_unique<ExecutionControl>(
         *connection_, [this] { ++given_up_; }, [this] { return now_; });
@@ -60,7 +49,7 @@ class ExecutionControlTest : public ::testing::Test {
     command.Print("ready");
     command.Hang();
   }};
-  std::unique_ptr<client::Connection> connection_;
+  std::unique_ptr<client::Connection> connection_ = client::Connect(server_);
   int given_up_ = 0;
   absl::Time now_ = absl::UnixEpoch();
   std::unique_ptr<ExecutionControl> control_;

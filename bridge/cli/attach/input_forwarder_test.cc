@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bridge/client/connection.h"
+#include "bridge/client/connection_fixture.h"
+#include "corral/v1/execution_service.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -23,11 +26,10 @@
 namespace bridge {
 namespace {
 
+using client::kExecution;
 using ::testing::ElementsAre;
 using ::tests::FakeExecution;
 using Target = InputForwarder::Target;
-
-constexpr char kExecution[] = "tenants/default/sandboxes/s1/executions/e1";
 
 // The command reads when it gets a signal, or takes no input if it is "deaf".
 void Script(FakeExecution& command) {
@@ -49,9 +51,6 @@ class InputForwarderTest : public ::testing::Test {
   InputForwarderTest() : former_(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) {
     ::dup2(pipe_.reader.get(), STDIN_FILENO);
     pipe_.reader.Reset();
-    client::ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *client::Connection::Open(options);
   }
   ~InputForwarderTest() override {
     forwarder_.reset();
@@ -61,21 +60,9 @@ class InputForwarderTest : public ::testing::Test {
   // The input of the command has taken `accepted` already.
   void Start(Target target, const std::string& program = "cmd",
              const std::string& accepted = "") {
-    corral::v1::RunExecutionRequest run;
-    run.set_parent("tenants/default");
-    run.mutable_command()->add_argv(program);
-    if (target == Target::kPipe) {
-      run.mutable_command()->set_stdin(true);
-    } else {
-      run.mutable_command()->mutable_terminal()->set_columns(80);
-      run.mutable_command()->mutable_terminal()->set_rows(24);
-    }
-    grpc::ClientContext context;
-    auto stream = connection_->executions().RunExecution(&context, run);
-    corral::v1::OutputEvent event;
-    EXPECT_TRUE(stream->Read(&event));
-    context.TryCancel();
-    stream->Finish();
+    client::Start(
+        *connection_, program,
+        target == Target::kPipe ? client::WithInput() : client::WithTerminal());
     corral::v1::WriteInputRequest earlier;
     earlier.set_data(accepted);
     corral::v1::InputState state;
@@ -112,7 +99,7 @@ class InputForwarderTest : public ::testing::Test {
   }
 
   tests::FakeServer server_{Script};
-  std::unique_ptr<client::Connection> connection_;
+  std::unique_ptr<client::Connection> connection_ = client::Connect(server_);
   tests::Pipe pipe_;
   const sandbox::UniqueFd former_;
   InputForwarder::Filter filter_ = [](const std::string& data) {

@@ -175,7 +175,7 @@ TEST(AttachToTest, BeginsAtTheOffsetThatItIsGiven) {
     command.Print("0123456789");
     command.SetExit(4);
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   EXPECT_EQ(Program(server, {"attach", kExecution, "7"}).Outcome(), "4|789|");
 }
 
@@ -209,7 +209,7 @@ TEST(AttachToTest, TypesIntoTheTerminalOfACommand) {
     command.Print("prompt> ");
     command.Print(absl::StrCat("got ", command.ReadInput(100)));
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   Program program(server, {"attach", kExecution});
   program.ReadUntil("prompt> ");
   program.Write("it");
@@ -239,7 +239,7 @@ TEST(AttachToTest, DropsWhatTheTerminalAnswersToOldQuestions) {
     command.Print("\x1b[6nasked");
     command.Print(absl::StrCat("got ", command.ReadInput(1)));
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   server.FindExecution(kExecution)->WaitForOutput(corral::v1::TERMINAL, 9);
   Program program(server, {"attach", kExecution}, Io::kTerminal);
   EXPECT_EQ(program.ReadUntil("\x1b[5n"), "\x1b[6nasked\x1b[5n");
@@ -258,7 +258,7 @@ TEST(AttachToTest, ShowsNoQuestionsThatAnotherClientAnswers) {
     corral::v1::GetScreenResponse screen;
     screen.set_answered_by_client(answered);
     server.SetScreen(screen);
-    Start(server, WithTerminal());
+    Start(server, client::WithTerminal());
     Program program(server, {"attach", kExecution});
     EXPECT_EQ(program.ReadUntil("b"), answered ? "ab" : "a\x1b[6nb");
     server.FindExecution(kExecution)->Signal(SIGTERM);

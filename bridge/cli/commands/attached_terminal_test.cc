@@ -68,7 +68,7 @@ TEST(AttachToTest, SetsTheSizeOfItsTerminal) {
     const auto size = command.WaitForResize();
     command.Print(absl::StrCat(size.rows(), "x", size.columns()));
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   Program program(server, {"attach", kExecution}, Io::kTerminal);
   EXPECT_EQ(program.ReadUntil("30x100"), "30x100");
   EXPECT_EQ(program.Wait(), 0);
@@ -81,7 +81,7 @@ TEST(AttachToTest, SetsNoSizeWithoutATerminal) {
     command.Hang();
     size = command.WaitForResize();
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   Program program(server, {"attach", kExecution});
   program.ReadUntil("ready");
   server.FindExecution(kExecution)->Signal(SIGKILL);
@@ -94,7 +94,7 @@ TEST(AttachToTest, DropsNoInputWhereThereIsNoOldOutput) {
   FakeServer server([](FakeExecution& command) {
     command.Print(absl::StrCat("got ", command.ReadInput(1)));
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   Program program(server, {"attach", kExecution}, Io::kTerminal);
   AwaitRawMode(program);
   program.Write("y");
@@ -110,7 +110,7 @@ TEST(AttachToTest, AsksItsTerminalOnceForTheEndOfTheOldOutput) {
     command.ReadInput(1);
     command.Print("end");
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   server.FindExecution(kExecution)->WaitForOutput(corral::v1::TERMINAL, 3);
   Program program(server, {"attach", kExecution}, Io::kTerminal);
   EXPECT_EQ(program.ReadUntil(kQuestion), absl::StrCat("old", kQuestion));
@@ -126,7 +126,7 @@ TEST(AttachToTest, DropsTheAnswerToTheSameQuestionInOldOutput) {
     command.Print("\x1b[5nold");
     command.Print(absl::StrCat("got ", command.ReadInput(1)));
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   server.FindExecution(kExecution)->WaitForOutput(corral::v1::TERMINAL, 7);
   Program program(server, {"attach", kExecution}, Io::kTerminal);
   program.ReadUntil(absl::StrCat("old", kQuestion));
@@ -140,7 +140,7 @@ TEST(AttachToTest, AsksNothingAboutACommandThatHasEnded) {
     command.Print("done, ");
     command.SetSignalled(SIGKILL, corral::v1::ExitStatus::OUT_OF_MEMORY);
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   server.FindExecution(kExecution)->WaitUntilEnded();
   Program program(server, {"attach", kExecution}, Io::kTerminal);
   EXPECT_EQ(program.ReadUntil("(SIGKILL)"),
@@ -170,7 +170,7 @@ TEST(AttachToTest, UndoesNothingInAPipe) {
     command.Print("ready");
     command.Hang();
   });
-  Start(server, WithTerminal());
+  Start(server, client::WithTerminal());
   Program program(server, {"attach", kExecution});
   program.ReadUntil("ready");
   program.Signal(SIGTERM);

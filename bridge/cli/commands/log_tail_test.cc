@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "bridge/client/call.h"
 #include "bridge/client/connection.h"
-#include "bridge/client/resource_name.h"
+#include "bridge/client/connection_fixture.h"
+#include "corral/v1/execution.pb.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_execution.h"
 #include "tests/fakes/fake_server.h"
@@ -54,25 +54,9 @@ TEST(LineCounterTest, CountsEmptyLines) {
 class FindTailTest : public ::testing::Test {
  protected:
   void Start(const std::string& text) {
-    client::ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *client::Connection::Open(options);
-    corral::v1::CreateSandboxRequest sandbox;
-    sandbox.set_parent(client::kTenant);
-    corral::v1::StartExecutionRequest request;
-    request.set_parent(
-        client::Call(*connection_,
-                     &corral::v1::SandboxService::StubInterface::CreateSandbox,
-                     sandbox)
-            ->name());
-    request.mutable_command()->add_argv(text);
-    request.mutable_command()->mutable_output()->set_overflow(
-        corral::v1::OutputPolicy::BLOCK);
-    name_ = client::Call(
-                *connection_,
-                &corral::v1::ExecutionService::StubInterface::StartExecution,
-                request)
-                ->name();
+    corral::v1::Command command;
+    command.mutable_output()->set_overflow(corral::v1::OutputPolicy::BLOCK);
+    name_ = client::Start(*connection_, text, command);
     server_.FindExecution(name_)->WaitForOutput(corral::v1::STDOUT,
                                                 text.size());
     state_.set_stream(corral::v1::STDOUT);
@@ -86,7 +70,7 @@ class FindTailTest : public ::testing::Test {
   tests::FakeServer server_{[](tests::FakeExecution& command) {
     command.Print(command.command().argv(0));
   }};
-  std::unique_ptr<client::Connection> connection_;
+  std::unique_ptr<client::Connection> connection_ = client::Connect(server_);
   std::string name_;
   corral::v1::StreamState state_;
 };

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "bridge/client/connection.h"
+#include "bridge/client/connection_fixture.h"
 #include "bridge/mcp/terminal/output_history.h"
 #include "bridge/mcp/terminal/output_observer.h"
 #include "bridge/mcp/terminal/terminal.h"
@@ -90,18 +91,7 @@ inline void Script(tests::FakeExecution& command) {
 
 class TerminalTest : public ::testing::Test {
  protected:
-  TerminalTest() {
-    client::ConnectOptions options;
-    options.server = server_.address();
-    connection_ = *client::Connection::Open(options);
-    corral::v1::CreateSandboxRequest request;
-    request.set_parent("tenants/default");
-    grpc::ClientContext context;
-    corral::v1::Sandbox sandbox;
-    EXPECT_TRUE(connection_->sandboxes()
-                    .CreateSandbox(&context, request, &sandbox)
-                    .ok());
-  }
+  TerminalTest() { client::MakeSandbox(*connection_); }
 
   std::unique_ptr<Terminal> Start(const std::string& shell = "sh",
                                   const std::string& id = "") {
@@ -131,7 +121,7 @@ class TerminalTest : public ::testing::Test {
   }
 
   tests::FakeServer server_{Script};
-  std::unique_ptr<client::Connection> connection_;
+  std::unique_ptr<client::Connection> connection_ = client::Connect(server_);
   Events events_;
 };
 
