@@ -35,6 +35,11 @@ void PollLoop::Post(Action action) {
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
+size_t PollLoop::posted() const {
+  sandbox::MutexLock lock(&mutex_);
+  return posted_.size();
+}
+
 void PollLoop::After(absl::Duration delay, Action action) {
   timers_.emplace(Clock::now() + absl::ToChronoNanoseconds(delay),
                   std::move(action));

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -28,6 +29,9 @@ class PollLoop {
   // called from any thread.
   void Post(Action action);
 
+  // Returns the number of posted actions that wait.
+  size_t posted() const;
+
   // Runs `action` after at least `delay`.
   void After(absl::Duration delay, Action action);
 
@@ -45,7 +49,7 @@ class PollLoop {
   const sandbox::UniqueFd wake_;  // an eventfd
   // The key is the time of the monotonic clock when the timer is due.
   std::multimap<Clock::time_point, Action> timers_;
-  sandbox::Mutex mutex_;
+  mutable sandbox::Mutex mutex_;
   std::vector<Action> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
