@@ -70,6 +70,15 @@ absl::Status Check(const ExecOptions& options) {
   return absl::OkStatus();
 }
 
+corral::v1::StartExecutionRequest ToStart(
+    const corral::v1::RunExecutionRequest& request) {
+  corral::v1::StartExecutionRequest start;
+  start.set_parent(request.parent());
+  start.set_execution_id(request.execution_id());
+  *start.mutable_command() = request.command();
+  return start;
+}
+
 }  // namespace
 
 absl::StatusOr<int> Exec(Invocation invocation) {
@@ -110,12 +119,8 @@ absl::StatusOr<int> Exec(Invocation invocation) {
                          options.ports.Begin(*connection, request.parent());
                        });
   }
-  corral::v1::StartExecutionRequest start;
-  start.set_parent(request.parent());
-  start.set_execution_id(request.execution_id());
-  *start.mutable_command() = request.command();
   return StartDetached(
-      *connection, start,
+      *connection, ToStart(request),
       options.json ? DetachedOutput::kJson : DetachedOutput::kName);
 }
 
