@@ -115,6 +115,63 @@ absl::string_view WholeLines(absl::string_view output, bool more_follows) {
   return end > 1 ? output.substr(0, end - 1) : output;
 }
 
+// How long a call may wait, and how much it shows.
+struct Bounds {
+  int64_t timeout_millis;
+  size_t max_bytes;
+};
+
+absl::StatusOr<Bounds> ParseBounds(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const int64_t timeout,
+                   arguments.Integer("timeoutMs", kDefaultTimeoutMillis, 0,
+                                     kMaxTimeoutMillis));
+  ASSIGN_OR_RETURN(const int64_t max_bytes,
+                   arguments.Integer("maxBytes", kDefaultBytes, 1, kMaxBytes));
+  return Bounds{timeout, static_cast<size_t>(max_bytes)};
+}
+
+// The events that end a wait, beside the end of the shell.
+struct Awaited {
+  std::string text;                      // empty: none
+  std::shared_ptr<const RE2> regex;      // of an empty pattern: none
+  std::chrono::milliseconds silence{0};  // 0: none
+};
+
+absl::StatusOr<Awaited> ParseAwaited(const Arguments& arguments) {
+  Awaited awaited;
+  ASSIGN_OR_RETURN(awaited.text, arguments.String("text", ""));
+  ASSIGN_OR_RETURN(const std::string pattern, arguments.String("regex", ""));
+  ASSIGN_OR_RETURN(const int64_t silence,
+                   arguments.Integer("silenceMs", 0, 0, kMaxTimeoutMillis));
+  awaited.silence = std::chrono::milliseconds(silence);
+  awaited.regex = std::make_shared<const RE2>(pattern, RE2::Quiet);
+  if (!awaited.regex->ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid argument \"regex\": ", awaited.regex->error()));
+  }
+  return awaited;
+}
+
+// Returns why a wait since `begin`, for output since `from`, is over; empty: it
+// is not.
+std::string WhyOver(const Awaited& awaited, const State& state, uint64_t from,
+                    Clock::time_point begin) {
+  const std::string plain = PlainText(state.Since(from));
+  if (!awaited.text.empty() && absl::StrContains(plain, awaited.text)) {
+    return "text";
+  }
+  if (!awaited.regex->pattern().empty() &&
+      RE2::PartialMatch(plain, *awaited.regex)) {
+    return "regex";
+  }
+  if (state.exit_code.has_value()) {
+    return "exit";
+  }
+  const auto quiet = Clock::now() - std::max(state.last_output, begin);
+  const bool silent = awaited.silence.count() > 0 && quiet >= awaited.silence;
+  return silent ? "silence" : "";
+}
+
 }  // namespace
 
 absl::StatusOr<ToolResult> Tools::ReadOutput(const Arguments& arguments) {
@@ -139,25 +196,21 @@ absl::StatusOr<ToolResult> Tools::ReadOutput(const Arguments& arguments) {
 absl::StatusOr<ToolOutcome> Tools::Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::string command,
                    arguments.RequiredString("command"));
-  ASSIGN_OR_RETURN(const int64_t timeout,
-                   arguments.Integer("timeoutMs", kDefaultTimeoutMillis, 0,
-                                     kMaxTimeoutMillis));
-  ASSIGN_OR_RETURN(const int64_t max_bytes,
-                   arguments.Integer("maxBytes", kDefaultBytes, 1, kMaxBytes));
+  ASSIGN_OR_RETURN(const Bounds bounds, ParseBounds(arguments));
   ASSIGN_OR_RETURN(const std::shared_ptr<Terminal> terminal, Find(arguments));
   const uint64_t typed = terminal->history().end();
   RETURN_IF_ERROR(terminal->Type(absl::StrCat(command, "\r")));
   ToolOutcome outcome;
   outcome.execution = terminal->execution();
-  outcome.wait = [terminal, typed, timeout,
-                  max_bytes](const std::function<bool()>& is_cancelled) {
-    const bool over =
-        terminal->history().Await(After(timeout), [&](const State& state) {
+  outcome.wait = [terminal, typed,
+                  bounds](const std::function<bool()>& is_cancelled) {
+    const bool over = terminal->history().Await(
+        After(bounds.timeout_millis), [&](const State& state) {
           return is_cancelled() || IsOver(state, typed);
         });
     OrderedJson report;
     terminal->history().Look([&](const State& state) {
-      report = Report(state, typed, max_bytes, !over);
+      report = Report(state, typed, bounds.max_bytes, !over);
     });
     return ToolResult::Object(report);
   };
@@ -165,20 +218,8 @@ absl::StatusOr<ToolOutcome> Tools::Run(const Arguments& arguments) {
 }
 
 absl::StatusOr<ToolOutcome> Tools::Wait(const Arguments& arguments) {
-  ASSIGN_OR_RETURN(const std::string text, arguments.String("text", ""));
-  ASSIGN_OR_RETURN(const std::string pattern, arguments.String("regex", ""));
-  ASSIGN_OR_RETURN(const int64_t silence,
-                   arguments.Integer("silenceMs", 0, 0, kMaxTimeoutMillis));
-  ASSIGN_OR_RETURN(const int64_t timeout,
-                   arguments.Integer("timeoutMs", kDefaultTimeoutMillis, 0,
-                                     kMaxTimeoutMillis));
-  ASSIGN_OR_RETURN(const int64_t max_bytes,
-                   arguments.Integer("maxBytes", kDefaultBytes, 1, kMaxBytes));
-  const auto regex = std::make_shared<RE2>(pattern, RE2::Quiet);
-  if (!regex->ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Invalid argument \"regex\": ", regex->error()));
-  }
+  ASSIGN_OR_RETURN(const Awaited awaited, ParseAwaited(arguments));
+  ASSIGN_OR_RETURN(const Bounds bounds, ParseBounds(arguments));
   ASSIGN_OR_RETURN(const std::string session,
                    arguments.String("sessionId", ""));
   // The shell may have ended since it was typed into: that is an answer.
@@ -190,30 +231,19 @@ absl::StatusOr<ToolOutcome> Tools::Wait(const Arguments& arguments) {
                         static_cast<int64_t>(terminal->history().typed_at()), 0,
                         int64_t{1} << 52));
   ToolOutcome outcome;
-  outcome.wait = [=](const std::function<bool()>& is_cancelled) {
-    std::string reason = "timeout";
+  outcome.wait = [terminal, awaited, bounds,
+                  from](const std::function<bool()>& is_cancelled) {
     const auto begin = Clock::now();
-    terminal->history().Await(After(timeout), [&](const State& state) {
-      const std::string plain = PlainText(state.Since(from));
-      const auto quiet = Clock::now() - std::max(state.last_output, begin);
-      if (is_cancelled()) {
-        reason = "cancelled";
-      } else if (!text.empty() && absl::StrContains(plain, text)) {
-        reason = "text";
-      } else if (!pattern.empty() && RE2::PartialMatch(plain, *regex)) {
-        reason = "regex";
-      } else if (state.exit_code.has_value()) {
-        reason = "exit";
-      } else if (silence > 0 && quiet >= std::chrono::milliseconds(silence)) {
-        reason = "silence";
-      } else {
-        return false;
-      }
-      return true;
-    });
-    OrderedJson report = {{"reason", reason}};
+    std::string reason;
+    const bool over = terminal->history().Await(
+        After(bounds.timeout_millis), [&](const State& state) {
+          reason = is_cancelled() ? "cancelled"
+                                  : WhyOver(awaited, state, from, begin);
+          return !reason.empty();
+        });
+    OrderedJson report = {{"reason", over ? reason : "timeout"}};
     terminal->history().Look([&](const State& state) {
-      report.update(Report(state, from, max_bytes, reason == "timeout"));
+      report.update(Report(state, from, bounds.max_bytes, !over));
     });
     return ToolResult::Object(report);
   };
