@@ -1,4 +1,4 @@
-// How long clients wait for a server.
+// How long clients wait for a server, and for a terminal.
 
 #ifndef BRIDGE_CLIENT_TIMING_H_
 #define BRIDGE_CLIENT_TIMING_H_
@@ -34,6 +34,9 @@ struct Timing {
   // without data, and closed if no answer comes within the timeout.
   absl::Duration keepalive_interval = absl::Seconds(20);
   absl::Duration keepalive_timeout = absl::Seconds(10);
+
+  // For how long the terminal of corral may take to answer a query of corral.
+  absl::Duration terminal_answer = absl::Seconds(1);
 
   std::function<absl::Time()> now = absl::Now;
 };

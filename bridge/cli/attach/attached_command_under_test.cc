@@ -3,6 +3,8 @@
 //   run [terminal|pipe]   in a sandbox of its own
 //   exec SANDBOX          in a sandbox that exists
 //   attach EXECUTION [OFFSET]
+//
+// It waits for its terminal for as long as it takes.
 
 #include <csignal>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "bridge/cli/attach/attached_command.h"
 #include "bridge/cli/attach/detach_keys.h"
 #include "bridge/cli/attach/output_writer.h"
@@ -36,6 +39,7 @@ corral::v1::Command MakeCommand(bool has_terminal) {
 absl::StatusOr<int> Main(int argc, char** argv) {
   client::ConnectOptions options;
   options.server = argv[2];
+  options.timing.terminal_answer = absl::InfiniteDuration();
   const auto connection = client::Connection::Open(options);
   const DetachKeys keys = *DetachKeys::Parse("ctrl-p,ctrl-q");
   const std::string task = argv[3];

@@ -8,7 +8,6 @@ using sandbox::MutexLock;
 // DSR, device status report: ECMA-48, 8.3.35.
 constexpr absl::string_view kQuestion = "\x1b[5n";
 constexpr absl::string_view kAnswer = "\x1b[0n";
-constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 
 // Returns true if `byte` completes `text`, of which `matched` bytes have
 // arrived. Correct for a text whose first byte occurs only once.
@@ -33,7 +32,7 @@ void ReplayGuard::OnReplay(absl::string_view output) {
 absl::string_view ReplayGuard::OnReplayEnd(absl::Time now) {
   MutexLock lock(&mutex_);
   state_ = State::kAwaitingAnswer;
-  deadline_ = now + kAnswerTimeout;
+  deadline_ = now + patience_;
   ++questions_;
   return kQuestion;
 }

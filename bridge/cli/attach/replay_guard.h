@@ -16,11 +16,14 @@ namespace bridge {
 // arrive as if they were typed. So input that arrives during the replay is
 // dropped. Terminals answer in order: the replay ends with a query of our own
 // (ESC [ 5 n asks for the status), and input after the answer to it (ESC [ 0 n)
-// is the user's. If no answer arrives within 1 s, none is expected any more.
+// is the user's. If no answer arrives in time, none is expected any more.
 //
 // Thread-safe: one thread writes output, another one reads input.
 class ReplayGuard {
  public:
+  // Expects no answer that takes longer than `patience`.
+  explicit ReplayGuard(absl::Duration patience) : patience_(patience) {}
+
   // Called when old output was shown.
   void OnReplay(absl::string_view output) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -35,6 +38,7 @@ class ReplayGuard {
  private:
   enum class State { kReplaying, kAwaitingAnswer, kOver };
 
+  const absl::Duration patience_;
   sandbox::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kReplaying;
   absl::Time deadline_ ABSL_GUARDED_BY(mutex_);
