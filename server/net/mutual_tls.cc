@@ -23,12 +23,16 @@
 namespace server {
 namespace {
 
-template <typename T, void (*kFree)(T*)>
+template <auto kFree>
 struct Free {
-  void operator()(T* object) const { kFree(object); }
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
 };
-using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY, EVP_PKEY_free>>;
+using Bytes = std::unique_ptr<BIO, Free<::BIO_free>>;
+using Certificate = std::unique_ptr<X509, Free<::X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Free<::EVP_PKEY_free>>;
 
 absl::Status Refuse(absl::string_view path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("tls: ", path, " ", why));
@@ -47,12 +51,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 // Returns null if `pem` holds none.
 template <typename Object, typename Read>
 Object Parse(const std::string& pem, Read read) {
-  BIO* memory = ::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
+  const Bytes bytes(
+      ::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   // An empty passphrase: OpenSSL would otherwise ask for one on the terminal.
   static char empty[] = "";
-  Object object(read(memory, nullptr, nullptr, empty));
-  ::BIO_free(memory);
-  return object;
+  return Object(read(bytes.get(), nullptr, nullptr, empty));
 }
 
 // Without this check gRPC would start and refuse every connection.

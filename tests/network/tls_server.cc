@@ -15,19 +15,32 @@
 namespace tests {
 namespace {
 
+template <auto kFree>
+struct Free {
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+using Bytes = std::unique_ptr<BIO, Free<::BIO_free>>;
+using Certificate = std::unique_ptr<X509, Free<::X509_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, Free<::X509_EXTENSION_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Free<::EVP_PKEY_free>>;
+using Ssl = std::unique_ptr<SSL, Free<::SSL_free>>;
+
 constexpr long kDay = 24 * 60 * 60;
 
 void AddExtension(X509* certificate, int kind, const std::string& value) {
-  X509_EXTENSION* const extension =
-      ::X509V3_EXT_conf_nid(nullptr, nullptr, kind, value.c_str());
-  ::X509_add_ext(certificate, extension, -1);
-  ::X509_EXTENSION_free(extension);
+  const Extension extension(
+      ::X509V3_EXT_conf_nid(nullptr, nullptr, kind, value.c_str()));
+  ::X509_add_ext(certificate, extension.get(), -1);
 }
 
 // A certificate without a signature.
-X509* MakeCertificate(EVP_PKEY* key, const std::string& name, long serial,
-                      bool expired) {
-  X509* const certificate = ::X509_new();
+Certificate MakeCertificate(EVP_PKEY* key, const std::string& name, long serial,
+                            bool expired) {
+  Certificate owner(::X509_new());
+  X509* const certificate = owner.get();
   ::X509_set_version(certificate, 2);
   ::ASN1_INTEGER_set(::X509_get_serialNumber(certificate), serial);
   ::X509_gmtime_adj(::X509_getm_notBefore(certificate), -2 * kDay);
@@ -37,17 +50,15 @@ X509* MakeCertificate(EVP_PKEY* key, const std::string& name, long serial,
   ::X509_NAME_add_entry_by_txt(
       ::X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
       reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
-  return certificate;
+  return owner;
 }
 
 std::string ToPem(X509* certificate) {
-  BIO* const bytes = ::BIO_new(::BIO_s_mem());
-  ::PEM_write_bio_X509(bytes, certificate);
+  const Bytes bytes(::BIO_new(::BIO_s_mem()));
+  ::PEM_write_bio_X509(bytes.get(), certificate);
   char* data = nullptr;
-  const long size = ::BIO_get_mem_data(bytes, &data);
-  std::string pem(data, static_cast<size_t>(size));
-  ::BIO_free(bytes);
-  return pem;
+  const long size = ::BIO_get_mem_data(bytes.get(), &data);
+  return {data, static_cast<size_t>(size)};
 }
 
 // See SSL_CTX_set_alpn_select_cb(3).
@@ -65,25 +76,24 @@ int SelectProtocol(SSL* /*ssl*/, const unsigned char** name,
 
 // Gives the context a certificate, and returns that of its authority.
 std::string Equip(SSL_CTX* context, const TlsServer::Options& options) {
-  EVP_PKEY* const key = ::EVP_EC_gen("P-256");
+  const Key key(::EVP_EC_gen("P-256"));
   // OpenSSL finds authorities by their names.
   static std::atomic<int> count{0};
-  X509* const authority =
-      MakeCertificate(key, absl::StrCat("Test authority ", ++count), 1, false);
-  ::X509_set_issuer_name(authority, ::X509_get_subject_name(authority));
-  AddExtension(authority, NID_basic_constraints, "critical,CA:TRUE");
-  ::X509_sign(authority, key, ::EVP_sha256());
-  X509* const own = MakeCertificate(key, "server", 2, options.expired);
-  ::X509_set_issuer_name(own, ::X509_get_subject_name(authority));
-  AddExtension(own, NID_subject_alt_name, absl::StrCat("DNS:", options.name));
-  ::X509_sign(own, key, ::EVP_sha256());
-  ::SSL_CTX_use_certificate(context, own);
-  ::SSL_CTX_use_PrivateKey(context, key);
-  const std::string pem = ToPem(authority);
-  ::X509_free(own);
-  ::X509_free(authority);
-  ::EVP_PKEY_free(key);
-  return pem;
+  const Certificate authority = MakeCertificate(
+      key.get(), absl::StrCat("Test authority ", ++count), 1, false);
+  X509_NAME* const issuer = ::X509_get_subject_name(authority.get());
+  ::X509_set_issuer_name(authority.get(), issuer);
+  AddExtension(authority.get(), NID_basic_constraints, "critical,CA:TRUE");
+  ::X509_sign(authority.get(), key.get(), ::EVP_sha256());
+  const Certificate own =
+      MakeCertificate(key.get(), "server", 2, options.expired);
+  ::X509_set_issuer_name(own.get(), issuer);
+  AddExtension(own.get(), NID_subject_alt_name,
+               absl::StrCat("DNS:", options.name));
+  ::X509_sign(own.get(), key.get(), ::EVP_sha256());
+  ::SSL_CTX_use_certificate(context, own.get());
+  ::SSL_CTX_use_PrivateKey(context, key.get());
+  return ToPem(authority.get());
 }
 
 }  // namespace
@@ -123,30 +133,25 @@ TlsServer::TlsServer(Serve serve, const Options& options)
     : serve_(std::move(serve)), context_(::SSL_CTX_new(::TLS_server_method())) {
   // OpenSSL writes to sockets that the peer has closed.
   ::signal(SIGPIPE, SIG_IGN);
-  authority_ = Equip(context_, options);
-  ::SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
-  ::SSL_CTX_set_max_proto_version(context_, options.most_version);
-  ::SSL_CTX_set_alpn_select_cb(context_, SelectProtocol, nullptr);
+  SSL_CTX* const context = context_.get();
+  authority_ = Equip(context, options);
+  ::SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
+  ::SSL_CTX_set_max_proto_version(context, options.most_version);
+  ::SSL_CTX_set_alpn_select_cb(context, SelectProtocol, nullptr);
   // Old versions of TLS need it.
-  ::SSL_CTX_set_security_level(context_, 0);
+  ::SSL_CTX_set_security_level(context, 0);
   server_ =
       std::make_unique<UpstreamServer>([this](int socket) { Accept(socket); });
 }
 
-TlsServer::~TlsServer() {
-  server_.reset();
-  ::SSL_CTX_free(context_);
-}
-
 void TlsServer::Accept(int socket) {
-  SSL* const ssl = ::SSL_new(context_);
-  ::SSL_set_fd(ssl, socket);
-  if (::SSL_accept(ssl) == 1) {
-    TlsConnection connection(ssl);
+  const Ssl ssl(::SSL_new(context_.get()));
+  ::SSL_set_fd(ssl.get(), socket);
+  if (::SSL_accept(ssl.get()) == 1) {
+    TlsConnection connection(ssl.get());
     serve_(connection);
-    ::SSL_shutdown(ssl);
+    ::SSL_shutdown(ssl.get());
   }
-  ::SSL_free(ssl);
 }
 
 }  // namespace tests

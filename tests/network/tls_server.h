@@ -59,18 +59,22 @@ class TlsServer {
 
   explicit TlsServer(Serve serve) : TlsServer(std::move(serve), Options()) {}
   TlsServer(Serve serve, const Options& options);
-  ~TlsServer();
 
   uint16_t port() const { return server_->port(); }
   // The certificate of the authority, in PEM.
   const std::string& authority() const { return authority_; }
 
  private:
+  struct Free {
+    void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+  };
+
   void Accept(int socket);
 
   const Serve serve_;
-  SSL_CTX* const context_;
+  const std::unique_ptr<SSL_CTX, Free> context_;
   std::string authority_;
+  // Destroyed first, since its threads use the others.
   std::unique_ptr<UpstreamServer> server_;
 };
 
