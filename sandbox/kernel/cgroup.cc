@@ -23,9 +23,7 @@
 namespace sandbox {
 namespace {
 
-constexpr uint64_t kCpuPeriodUs = 100'000;
 constexpr absl::string_view kTop = "corral";
-constexpr char kSocketMemory[] = "memory.kmem.tcp.limit_in_bytes";
 
 std::vector<std::string> Subdirectories(const std::string& path) {
   std::vector<std::string> names;
@@ -42,74 +40,9 @@ std::vector<std::string> Subdirectories(const std::string& path) {
   return names;
 }
 
-bool Exists(const std::string& path) {
-  return ::access(path.c_str(), F_OK) == 0;
-}
-
 absl::Status HandOnControllers(const std::string& directory) {
   return WriteSmallFile(directory + "/cgroup.subtree_control",
                         "+memory +pids +cpu");
-}
-
-absl::Status Limit(const std::string& path, uint64_t value) {
-  return WriteSmallFile(path, absl::StrCat(value));
-}
-
-uint64_t CpuQuotaUs(const CgroupLimits& limits) {
-  return limits.cpu_millis * kCpuPeriodUs / 1000;
-}
-
-absl::Status SetLimitsV2(const std::string& directory,
-                         const CgroupLimits& limits) {
-  if (limits.memory_bytes != 0) {
-    RETURN_IF_ERROR(Limit(directory + "/memory.max", limits.memory_bytes));
-    // The file is missing in a kernel without swap.
-    if (Exists(directory + "/memory.swap.max")) {
-      RETURN_IF_ERROR(Limit(directory + "/memory.swap.max", 0));
-    }
-  }
-  if (limits.pids != 0) {
-    RETURN_IF_ERROR(Limit(directory + "/pids.max", limits.pids));
-  }
-  if (limits.cpu_millis != 0) {
-    RETURN_IF_ERROR(
-        WriteSmallFile(directory + "/cpu.max",
-                       absl::StrCat(CpuQuotaUs(limits), " ", kCpuPeriodUs)));
-  }
-  return absl::OkStatus();
-}
-
-// v1 counts the buffers of sockets apart from other memory, and only in a group
-// whose own limit for them was written once; a limit of the parent group does
-// not count.
-absl::Status CountSocketMemory(const std::string& directory) {
-  const std::string path = directory + "/" + kSocketMemory;
-  return Exists(path) ? WriteSmallFile(path, "-1") : absl::OkStatus();
-}
-
-// A directory has only the files of its own hierarchy's controllers.
-absl::Status SetLimitsV1(const std::string& directory,
-                         const CgroupLimits& limits) {
-  const std::string memory = directory + "/memory.limit_in_bytes";
-  if (limits.memory_bytes != 0 && Exists(memory)) {
-    RETURN_IF_ERROR(Limit(memory, limits.memory_bytes));
-    // The file is missing in a kernel without swap accounting.
-    const std::string swap = directory + "/memory.memsw.limit_in_bytes";
-    if (Exists(swap)) {
-      RETURN_IF_ERROR(Limit(swap, limits.memory_bytes));
-    }
-    const std::string sockets = directory + "/" + kSocketMemory;
-    if (Exists(sockets)) {
-      RETURN_IF_ERROR(Limit(sockets, limits.memory_bytes / 4));
-    }
-  }
-  if (limits.pids != 0 && Exists(directory + "/pids.max")) {
-    RETURN_IF_ERROR(Limit(directory + "/pids.max", limits.pids));
-  }
-  if (limits.cpu_millis != 0 && Exists(directory + "/cpu.cfs_quota_us")) {
-    RETURN_IF_ERROR(Limit(directory + "/cpu.cfs_quota_us", CpuQuotaUs(limits)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -215,9 +148,7 @@ absl::Status Cgroup::HandOn() const {
 
 absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
   for (const std::string& directory : directories_) {
-    RETURN_IF_ERROR(version_ == CgroupVersion::kV2
-                        ? SetLimitsV2(directory, limits)
-                        : SetLimitsV1(directory, limits));
+    RETURN_IF_ERROR(SetCgroupLimits(version_, directory, limits));
   }
   return absl::OkStatus();
 }
@@ -307,7 +238,7 @@ absl::Status Cgroup::SetMaxProcesses(absl::string_view number) const {
   closed_ = number == "0";
   for (const std::string& directory : directories_) {
     const std::string path = directory + "/pids.max";
-    if (Exists(path)) {
+    if (::access(path.c_str(), F_OK) == 0) {
       RETURN_IF_ERROR(WriteSmallFile(path, number));
     }
   }

@@ -12,7 +12,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -24,6 +23,7 @@
 #include "absl/time/time.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup_counters.h"
+#include "sandbox/kernel/cgroup_limits.h"
 
 namespace sandbox {
 
@@ -41,14 +41,6 @@ struct CgroupHost {
   // Fails with ISOLATION (see failure.h) if the controller memory, pids or cpu
   // is missing or cannot be enabled for groups below.
   static absl::StatusOr<CgroupHost> Find();
-};
-
-struct CgroupLimits {
-  // In each field, 0 means no limit. v1: buffers of sockets may take a quarter
-  // of memory_bytes in addition to it.
-  uint64_t memory_bytes = 0;
-  uint64_t pids = 0;
-  uint64_t cpu_millis = 0;
 };
 
 // Owns one group, in every hierarchy. The destructor removes it, if no process
