@@ -19,6 +19,7 @@
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/cgroup_ceiling.h"
+#include "sandbox/kernel/cpuset.h"
 
 namespace sandbox {
 namespace {
@@ -45,15 +46,41 @@ absl::Status HandOnControllers(const std::string& directory) {
                         "+memory +pids +cpu");
 }
 
+// Adds the directory of cpuset, unless it is empty or one of them: some hosts
+// mount that controller together with others.
+std::vector<std::string> With(std::vector<std::string> directories,
+                              const std::string& cpuset) {
+  if (!cpuset.empty() && std::find(directories.begin(), directories.end(),
+                                   cpuset) == directories.end()) {
+    directories.push_back(cpuset);
+  }
+  return directories;
+}
+
+// Makes the parent of the groups of all sandboxes.
+absl::Status MakeTop(CgroupVersion version, const std::string& top) {
+  if (::mkdir(top.c_str(), 0755) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", top));
+  }
+  RETURN_IF_ERROR(version == CgroupVersion::kV2 ? HandOnControllers(top)
+                                                : InheritCpus(top));
+  return SetCeiling(top);
+}
+
 }  // namespace
 
-Cgroup::Cgroup(CgroupVersion version, std::vector<std::string> directories)
-    : version_(version), directories_(std::move(directories)) {}
+Cgroup::Cgroup(CgroupVersion version, std::vector<std::string> directories,
+               std::string cpuset)
+    : version_(version),
+      directories_(std::move(directories)),
+      cpuset_(std::move(cpuset)) {}
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   std::swap(version_, other.version_);
   directories_.swap(other.directories_);
+  cpuset_.swap(other.cpuset_);
   entries_.swap(other.entries_);
+  max_processes_.swap(other.max_processes_);
   counters_.swap(other.counters_);
   std::swap(closed_, other.closed_);
   std::swap(partly_removed_, other.partly_removed_);
@@ -64,27 +91,25 @@ Cgroup::~Cgroup() { (void)Remove(); }
 
 absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
                                       const std::string& name) {
-  std::vector<std::string> directories;
-  for (const std::string& parent : host.parents) {
-    const std::string top = absl::StrCat(parent, "/", kTop);
-    if (::mkdir(top.c_str(), 0755) != 0 && errno != EEXIST) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", top));
-    }
-    if (host.version == CgroupVersion::kV2) {
-      RETURN_IF_ERROR(HandOnControllers(top));
-    }
-    RETURN_IF_ERROR(SetCeiling(top));
-    directories.push_back(absl::StrCat(top, "/", name));
+  const auto place = [&name](const std::string& parent) {
+    return absl::StrCat(parent, "/", kTop, "/", name);
+  };
+  std::vector<std::string> all;
+  for (const std::string& parent : With(host.parents, host.cpuset)) {
+    RETURN_IF_ERROR(MakeTop(host.version, absl::StrCat(parent, "/", kTop)));
+    all.push_back(place(parent));
   }
-  RETURN_IF_ERROR(RemoveLeftOver(host.version, directories));
-  Cgroup cgroup(host.version, std::move(directories));
+  RETURN_IF_ERROR(RemoveLeftOver(host.version, all));
+  all.resize(host.parents.size());
+  Cgroup cgroup(host.version, std::move(all),
+                host.cpuset.empty() ? "" : place(host.cpuset));
   RETURN_IF_ERROR(cgroup.Make());
   return cgroup;
 }
 
 std::set<std::string> Cgroup::List(const CgroupHost& host) {
   std::set<std::string> names;
-  for (const std::string& parent : host.parents) {
+  for (const std::string& parent : With(host.parents, host.cpuset)) {
     for (std::string& name : Subdirectories(absl::StrCat(parent, "/", kTop))) {
       names.insert(std::move(name));
     }
@@ -121,8 +146,12 @@ absl::StatusOr<Cgroup> Cgroup::CreateChild(const std::string& name) const {
   return child;
 }
 
+std::vector<std::string> Cgroup::Directories() const {
+  return valid() ? With(directories_, cpuset_) : std::vector<std::string>();
+}
+
 absl::Status Cgroup::Make() {
-  for (const std::string& directory : directories_) {
+  for (const std::string& directory : Directories()) {
     if (::mkdir(directory.c_str(), 0755) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
     }
@@ -146,9 +175,12 @@ absl::Status Cgroup::HandOn() const {
                                         : absl::OkStatus();
 }
 
-absl::Status Cgroup::SetLimits(const CgroupLimits& limits) const {
+absl::Status Cgroup::SetLimits(const CgroupLimits& limits) {
   for (const std::string& directory : directories_) {
     RETURN_IF_ERROR(SetCgroupLimits(version_, directory, limits));
+  }
+  if (limits.pids != 0) {
+    max_processes_ = absl::StrCat(limits.pids);
   }
   return absl::OkStatus();
 }
@@ -176,11 +208,11 @@ absl::Status Cgroup::Enter() const {
   if (version_ == CgroupVersion::kV2) {
     return absl::OkStatus();
   }
-  for (size_t i = 0; i < directories_.size(); ++i) {
+  const std::vector<std::string> directories = Directories();
+  for (size_t i = 0; i < directories.size(); ++i) {
     // `tasks` and not `cgroup.procs`: see JoinCgroup in init/spawner.cc.
     if (::write(entries_[i].get(), "0", 1) != 1) {
-      return absl::ErrnoToStatus(errno,
-                                 absl::StrCat("enter ", directories_[i]));
+      return absl::ErrnoToStatus(errno, absl::StrCat("enter ", directories[i]));
     }
   }
   return absl::OkStatus();
@@ -285,11 +317,11 @@ absl::Status Cgroup::Recycle() {
     return absl::FailedPreconditionError("there is no group");
   }
   RETURN_IF_ERROR(Counters().Restart());
-  return closed_ ? SetMaxProcesses("max") : absl::OkStatus();
+  return closed_ ? SetMaxProcesses(max_processes_) : absl::OkStatus();
 }
 
 absl::Status Cgroup::Remove() {
-  for (const std::string& directory : directories_) {
+  for (const std::string& directory : Directories()) {
     if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
       return absl::FailedPreconditionError(
           absl::StrCat("rmdir ", directory, ": errno ", errno));
@@ -299,6 +331,7 @@ absl::Status Cgroup::Remove() {
   entries_.clear();
   counters_.reset();
   directories_.clear();
+  cpuset_.clear();
   return absl::OkStatus();
 }
 

@@ -37,6 +37,9 @@ struct CgroupHost {
   // Directories. v2: one. v1: one for each hierarchy, in the order memory,
   // pids, cpu, cpuacct; controllers that are mounted together count once.
   std::vector<std::string> parents;
+  // v1: the same of the hierarchy of cpuset, in which only a sandbox's own
+  // group exists: see cpuset.h. Empty if it is not mounted or is not writable.
+  std::string cpuset = {};
 
   // Fails with ISOLATION (see failure.h) if the controller memory, pids or cpu
   // is missing or cannot be enabled for groups below.
@@ -61,7 +64,7 @@ class Cgroup {
   static std::set<std::string> List(const CgroupHost& host);
 
   // Sets the limits that are not 0.
-  absl::Status SetLimits(const CgroupLimits& limits) const;
+  absl::Status SetLimits(const CgroupLimits& limits);
   // v2: enables the controllers for groups below; from then on no process may
   // live in this one. v1: does nothing.
   absl::Status HandOn() const;
@@ -75,6 +78,8 @@ class Cgroup {
   CgroupVersion version() const { return version_; }
   // False if the group was default-constructed or removed.
   bool valid() const { return !directories_.empty(); }
+  // The group's directory in each hierarchy that has it, that of cpuset last.
+  std::vector<std::string> Directories() const;
 
   // Descriptors with which a process enters. v2: the directory, for
   // CLONE_INTO_CGROUP. v1: each `tasks` file, to write "0" to. Valid as long as
@@ -117,13 +122,14 @@ class Cgroup {
   absl::Status Remove();
 
  private:
-  Cgroup(CgroupVersion version, std::vector<std::string> directories);
+  Cgroup(CgroupVersion version, std::vector<std::string> directories,
+         std::string cpuset = "");
   // Waits up to 1 s for the processes that it kills.
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
   CgroupCounters& Counters() const;
-  // `number` "0" prevents new processes, "max" allows them, in v1 and v2.
+  // `number` "0" prevents new processes, "max" allows any number, in v1 and v2.
   absl::Status SetMaxProcesses(absl::string_view number) const;
   // With `process_group` 0, signals all processes.
   void SignalOnce(int signal, pid_t process_group) const;
@@ -131,7 +137,13 @@ class Cgroup {
   CgroupVersion version_ = CgroupVersion::kV2;
   // Empty if there is no group to remove.
   std::vector<std::string> directories_;
+  // The directory in the hierarchy of cpuset; empty, or one of directories_, if
+  // there is no other one.
+  std::string cpuset_;
+  // One for each of Directories(), in the same order.
   std::vector<UniqueFd> entries_;
+  // The limit of processes that Recycle() restores.
+  std::string max_processes_ = "max";
   // Null until they are read first.
   mutable std::unique_ptr<CgroupCounters> counters_;
   // True once Kill() has prevented new processes.

@@ -321,6 +321,25 @@ TEST_F(CgroupFilesTest, AllowsProcessesAgainAfterAKill) {
   EXPECT_EQ(Get("pids.max"), "kept");
 }
 
+TEST_F(CgroupFilesTest, RestoresItsLimitOfProcessesAfterAKill) {
+  Put("pids.max", "");
+  Put("pids.current", "0\n");
+  Put("memory.current", "0\n");
+  PutCounters(4096, 0, 0, 0);
+  CgroupLimits limits;
+  limits.pids = 7;
+  EXPECT_THAT(group_.SetLimits(limits), IsOk());
+  const pid_t child = StartChild();
+  Put("cgroup.procs", absl::StrCat(child, "\n"));
+  group_.Kill();
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(Get("pids.max"), "0");
+  Cgroup moved;
+  moved = std::move(group_);
+  EXPECT_THAT(moved.Recycle(), IsOk());
+  EXPECT_EQ(Get("pids.max"), "7");
+}
+
 TEST_F(CgroupFilesTest, IsNotRecycledWithProcessesOrMemory) {
   PutCounters(4096, 0, 0, 0);
   Put("pids.current", "1\n");

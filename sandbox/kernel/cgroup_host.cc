@@ -133,6 +133,17 @@ absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
           "; in a container, its processes must be in a group below that one"));
 }
 
+// Returns the group of cpuset, if it is mounted and groups can be made there:
+// in a container it may be read-only.
+std::string FindCpuset(const Mounts& mounts, const std::string& own) {
+  const auto mount = mounts.v1.find("cpuset");
+  if (mount == mounts.v1.end()) {
+    return "";
+  }
+  std::string parent = mount->second.Directory(own);
+  return ::access(parent.c_str(), W_OK) == 0 ? parent : "";
+}
+
 }  // namespace
 
 absl::StatusOr<CgroupHost> CgroupHost::Find() {
@@ -160,6 +171,7 @@ absl::StatusOr<CgroupHost> CgroupHost::Find() {
       host.parents.push_back(parent);
     }
   }
+  host.cpuset = FindCpuset(mounts, own["cpuset"]);
   return host;
 }
 

@@ -159,6 +159,17 @@ TEST_F(CgroupHostTest, FindsEachHierarchyOfV1Once) {
               ElementsAre(Path("memory/b/c"), Path("pids"), Path("cpu/a")));
 }
 
+TEST_F(CgroupHostTest, FindsTheCpusetOfV1WhereGroupsCanBeMade) {
+  const std::string required = Mount("/", "memory", "cgroup", "rw,memory") +
+                               Mount("/", "cpu", "cgroup", "rw,cpu") +
+                               Mount("/", "pids", "cgroup", "rw,pids");
+  const std::string all = required + Mount("/", "set", "cgroup", "rw,cpuset");
+  EXPECT_EQ(Find(required, "5:cpuset:/a\n")->cpuset, "") << "not mounted";
+  EXPECT_EQ(Find(all, "5:cpuset:/a\n")->cpuset, "") << "nothing is there";
+  std::filesystem::create_directories(Path("set/a"));
+  EXPECT_EQ(Find(all, "5:cpuset:/a\n")->cpuset, Path("set/a"));
+}
+
 TEST_F(CgroupHostTest, NeedsAllHierarchiesOfV1ButTheOneThatCountsTime) {
   const std::string most = Mount("/", "memory", "cgroup", "rw,memory") +
                            Mount("/", "cpu", "cgroup", "rw,cpu");

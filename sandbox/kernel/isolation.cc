@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/landlock.h"
@@ -99,6 +101,38 @@ IsolationFeature KillOfATree(const absl::StatusOr<CgroupHost>& host) {
   return feature;
 }
 
+// The controllers of v1 without which a JVM ignores the limits of its group.
+std::vector<std::string> MissingForJvm(const CgroupHost& host) {
+  std::vector<std::string> missing;
+  if (host.cpuset.empty()) {
+    missing.emplace_back("cpuset");
+  }
+  if (std::none_of(host.parents.begin(), host.parents.end(),
+                   [](const std::string& parent) {
+                     const std::string file = parent + "/cpuacct.usage";
+                     return ::access(file.c_str(), F_OK) == 0;
+                   })) {
+    missing.emplace_back("cpuacct");
+  }
+  return missing;
+}
+
+// Not a protection: what programs choose their sizes by. See cgroup_view.h.
+IsolationFeature LimitsShown(const absl::StatusOr<CgroupHost>& host) {
+  IsolationFeature feature =
+      Addition("limits shown inside", host.status(),
+               "its own control groups, read-only, at /sys/fs/cgroup");
+  if (host.ok() && host->version == CgroupVersion::kV1) {
+    const std::vector<std::string> missing = MissingForJvm(*host);
+    if (!missing.empty()) {
+      feature.gap = absl::StrCat(
+          "a JVM sees those of the host, since it needs the controllers ",
+          absl::StrJoin(missing, " and "), ", mounted and writable");
+    }
+  }
+  return feature;
+}
+
 // A protection that this version of Corral gives on no host.
 IsolationFeature Missing(std::string name, std::string why) {
   return {std::move(name), /*enforced=*/false, /*required=*/false,
@@ -136,6 +170,7 @@ std::vector<IsolationFeature> ProbeIsolation() {
   features.push_back(
       Addition("landlock", TryLandlock(),
                "signals and abstract sockets stay within the sandbox"));
+  features.push_back(LimitsShown(host));
   features.push_back(Missing(
       "disk limit", "nothing bounds what commands write to a workspace"));
   features.push_back(

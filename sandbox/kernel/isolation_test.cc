@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
@@ -47,8 +48,8 @@ TEST(IsolationTest, ListsEachProtectionAndWhetherASandboxNeedsIt) {
                   "network namespace", "ipc namespace", "uts namespace",
                   "cgroup namespace", "mounts by descriptor", "seccomp",
                   "memory limit", "pids limit", "cpu limit", "kill of a tree"));
-  EXPECT_THAT(others,
-              ElementsAre("landlock", "disk limit", "disk speed limit"));
+  EXPECT_THAT(others, ElementsAre("landlock", "limits shown inside",
+                                  "disk limit", "disk speed limit"));
 }
 
 TEST(IsolationTest, ReportsThatNothingBoundsTheDisk) {
@@ -133,6 +134,7 @@ TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {
   if (!host.ok()) {
     EXPECT_EQ(Find(features, "pids limit").detail, host.status().message());
     EXPECT_FALSE(Find(features, "memory limit").enforced);
+    EXPECT_FALSE(Find(features, "limits shown inside").enforced);
     return;
   }
   const bool v1 = host->version == CgroupVersion::kV1;
@@ -144,6 +146,9 @@ TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {
   }
   EXPECT_EQ(Find(features, "memory limit").gap != "", v1);
   EXPECT_EQ(Find(features, "kill of a tree").gap != "", v1);
+  EXPECT_TRUE(Find(features, "limits shown inside").enforced);
+  const std::string gap = Find(features, "limits shown inside").gap;
+  EXPECT_EQ(absl::StrContains(gap, "cpuset"), v1 && host->cpuset.empty());
   EXPECT_EQ(Find(features, "pids limit").gap, "");
 }
 

@@ -18,6 +18,8 @@
 //   /dev            null, zero, full, random, urandom, tty, a devpts of its own
 //   /proc           its own: other users' processes are invisible, kernel
 //                   settings read-only, files that show the host masked
+//   /sys            only fs/cgroup, with the sandbox's own control groups,
+//                   read-only: see cgroup_view.h
 //   the workspace   at its own path, over what is there otherwise
 
 #ifndef SANDBOX_KERNEL_MOUNTS_H_
@@ -42,7 +44,7 @@ struct HostTree {
 
 struct HostTrees {
   std::vector<HostTree> trees;
-  // Links in the host's root, like "bin" -> "usr/bin".
+  // Links below the root, like "bin" -> "usr/bin".
   std::vector<std::pair<std::string, std::string>> links;
 };
 

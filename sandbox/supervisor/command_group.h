@@ -23,6 +23,7 @@ class CommandGroup {
   virtual ~CommandGroup() = default;
 
   virtual CgroupVersion version() const = 0;
+  virtual absl::Status SetLimits(const CgroupLimits& limits) = 0;
   virtual std::vector<int> EntryFds() const = 0;
   virtual std::vector<pid_t> Pids() const = 0;
   virtual void Signal(int signal) = 0;
@@ -39,6 +40,9 @@ class KernelCommandGroup final : public CommandGroup {
   explicit KernelCommandGroup(Cgroup cgroup) : cgroup_(std::move(cgroup)) {}
 
   CgroupVersion version() const override { return cgroup_.version(); }
+  absl::Status SetLimits(const CgroupLimits& limits) override {
+    return cgroup_.SetLimits(limits);
+  }
   std::vector<int> EntryFds() const override { return cgroup_.EntryFds(); }
   std::vector<pid_t> Pids() const override { return cgroup_.Pids(); }
   void Signal(int signal) override { cgroup_.Signal(signal); }

@@ -24,6 +24,7 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/init/init_image.h"
+#include "sandbox/kernel/cgroup_view.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/privileges.h"
 #include "sandbox/seccomp/seccomp.h"
@@ -156,7 +157,8 @@ int EntryForClone(const Cgroup& home) {
 
 absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
                        Construction& made) {
-  ASSIGN_OR_RETURN(const HostTrees host, Gather());
+  ASSIGN_OR_RETURN(HostTrees host, Gather());
+  RETURN_IF_ERROR(LendCgroups(cgroup.version(), cgroup.Directories(), host));
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child =
       CloneIntoNamespaces(EntryForClone(cgroup), first_id);

@@ -33,10 +33,10 @@ struct Construction {
   UniqueFd root;
 };
 
-// `cgroup` becomes the root of the sandbox's cgroup namespace. Init and the
-// spawner live in `home`; see SandboxGroups. On failure nothing is left. Fails
-// with ISOLATION if the kernel refuses namespaces, and with Aborted if a
-// process was killed while it was being made.
+// `cgroup` becomes the root of the sandbox's cgroup namespace; /sys/fs/cgroup
+// shows it inside. Init and the spawner live in `home`; see SandboxGroups. On
+// failure nothing is left. Fails with ISOLATION if the kernel refuses
+// namespaces, and with Aborted if a process was killed while it was being made.
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home);
 

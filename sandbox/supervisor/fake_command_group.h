@@ -24,8 +24,8 @@ class FakeCommandGroup final : public CommandGroup {
  public:
   // Belongs to the test and outlives the group.
   struct State {
-    // "signal 15 ", "signal 15 to 7 ", "kill ", "recycle ", "remove ", in
-    // order.
+    // "limit ", "signal 15 ", "signal 15 to 7 ", "kill ", "recycle ",
+    // "remove ", in order.
     std::string calls;
     // The processes that live in the group.
     std::vector<pid_t> pids;
@@ -34,6 +34,10 @@ class FakeCommandGroup final : public CommandGroup {
     // True: Recycle() succeeds when no process lives in the group.
     bool recyclable = false;
     CgroupVersion version = CgroupVersion::kV2;
+    // The limits that were set last.
+    CgroupLimits limits;
+    // The result of SetLimits().
+    absl::Status limited;
     CgroupUsage usage;
     absl::StatusOr<absl::Duration> cpu_time = absl::ZeroDuration();
     // Called by Kill(), if it is set.
@@ -43,6 +47,11 @@ class FakeCommandGroup final : public CommandGroup {
   explicit FakeCommandGroup(State* state) : state_(state) {}
 
   CgroupVersion version() const override { return state_->version; }
+  absl::Status SetLimits(const CgroupLimits& limits) override {
+    absl::StrAppend(&state_->calls, "limit ");
+    state_->limits = limits;
+    return state_->limited;
+  }
   std::vector<int> EntryFds() const override { return {0}; }
   std::vector<pid_t> Pids() const override { return state_->pids; }
   void Signal(int signal) override {

@@ -29,13 +29,16 @@ absl::Status SandboxGroups::CreateRun() {
   return run_.HandOn();
 }
 
-absl::Status SandboxGroups::SetLimits(const CgroupLimits& limits) const {
-  return run_.SetLimits(limits);
+absl::Status SandboxGroups::SetLimits(const CgroupLimits& limits) {
+  RETURN_IF_ERROR(run_.SetLimits(limits));
+  command_limits_ = limits;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<CommandGroup>> SandboxGroups::MakeCommandGroup(
     const std::string& name) const {
   ASSIGN_OR_RETURN(Cgroup group, run_.CreateChild(name));
+  RETURN_IF_ERROR(group.SetLimits(command_limits_));
   RETURN_IF_ERROR(group.Delegate(ids_.first_id()));
   return std::make_unique<KernelCommandGroup>(std::move(group));
 }

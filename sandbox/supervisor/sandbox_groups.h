@@ -3,7 +3,11 @@
 //   corral/sandbox-N       the root of the sandbox's cgroup namespace
 //   |-- init               v2: init and the spawner
 //   `-- run                the limits
-//       |-- ...            one for each command
+//       |-- ...            one for each command, with the same limits
+//
+// The limits of a command's group bind nothing that those of run do not bind:
+// they are there to be read, since programs look at no group but their own. See
+// cgroup_view.h in ../kernel.
 //
 // With v1, init and the spawner live in sandbox-N itself. With v2 they cannot:
 // a group that hands controllers on holds no process.
@@ -37,8 +41,11 @@ class SandboxGroups {
 
   // Makes the parent of the commands' groups, once init lives in its own.
   absl::Status CreateRun();
-  // The limits of all commands together.
-  absl::Status SetLimits(const CgroupLimits& limits) const;
+  // Sets the limits of all commands together.
+  absl::Status SetLimits(const CgroupLimits& limits);
+  // Returns the limits of a command's group.
+  const CgroupLimits& command_limits() const { return command_limits_; }
+  // Makes a group with these limits.
   absl::StatusOr<std::unique_ptr<CommandGroup>> MakeCommandGroup(
       const std::string& name) const;
 
@@ -51,6 +58,7 @@ class SandboxGroups {
   // Invalid with v1.
   Cgroup home_;
   Cgroup run_;
+  CgroupLimits command_limits_;
 };
 
 }  // namespace sandbox

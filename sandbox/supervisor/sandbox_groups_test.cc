@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +56,32 @@ TEST_F(SandboxGroupsTest, AreRemovedWithAllThatIsBelowThem) {
   groups_.Remove();
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(Cgroup::List(*host).count(name), 0u);
+}
+
+TEST_F(SandboxGroupsTest, ShowEachCommandTheLimitsOfTheSandbox) {
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  ASSERT_THAT(host.status(), IsOk());
+  ASSERT_THAT(groups_.Create(*host), IsOk());
+  ASSERT_THAT(groups_.sandbox().HandOn(), IsOk());
+  ASSERT_THAT(groups_.CreateRun(), IsOk());
+  CgroupLimits limits;
+  limits.pids = 50;
+  EXPECT_THAT(groups_.SetLimits(limits), IsOk());
+  EXPECT_EQ(groups_.command_limits().pids, 50u);
+  {
+    const auto group = groups_.MakeCommandGroup("e-1");
+    ASSERT_THAT(group.status(), IsOk());
+    int found = 0;
+    for (const std::string& directory : groups_.sandbox().Directories()) {
+      uint64_t most = 0;
+      if (std::ifstream(directory + "/run/e-1/pids.max") >> most) {
+        EXPECT_EQ(most, 50u);
+        ++found;
+      }
+    }
+    EXPECT_EQ(found, 1);
+  }
+  groups_.Remove();
 }
 
 // Plays cgroup v2 in a directory, in which groups have no files: each step that

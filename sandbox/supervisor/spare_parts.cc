@@ -25,6 +25,13 @@ void SpareParts::PrepareGroup() {
   }
 }
 
+absl::Status SpareParts::LimitGroups(const CgroupLimits& limits) {
+  for (const std::unique_ptr<CommandGroup>& group : groups_) {
+    RETURN_IF_ERROR(group->SetLimits(limits));
+  }
+  return absl::OkStatus();
+}
+
 bool SpareParts::GiveBack(std::unique_ptr<CommandGroup>& group) {
   if (!stopped_ && groups_.size() < kMaxGroups && group->Recycle().ok()) {
     groups_.push_back(std::move(group));

@@ -14,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/timers.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/supervisor/command_group.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/storage_status.h"
@@ -47,6 +49,9 @@ class SpareParts {
   // to the storage status, and asked again later.
   void PrepareGroup();
   void PrepareFiles();
+
+  // Limits the groups that were made before the sandbox's limits were known.
+  absl::Status LimitGroups(const CgroupLimits& limits);
 
   // Keeps the group of a command that has ended for another one, or removes it.
   // Returns false if a process lives in it; then nothing was done.

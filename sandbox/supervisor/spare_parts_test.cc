@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/supervisor/fake_command_group.h"
 #include "sandbox/supervisor/storage_status.h"
 #include "tests/failing_calls.h"
@@ -121,6 +122,20 @@ TEST_F(SparePartsTest, KeepsAFewGroupsOnly) {
     calls += i < 8 ? "recycle " : "remove ";
   }
   EXPECT_EQ(group_.calls, calls);
+}
+
+TEST_F(SparePartsTest, LimitsTheGroupThatWasMadeAhead) {
+  CgroupLimits limits;
+  limits.pids = 7;
+  EXPECT_THAT(spares_->LimitGroups(limits), IsOk());
+  EXPECT_EQ(group_.calls, "");
+  spares_->PrepareGroup();
+  EXPECT_THAT(spares_->LimitGroups(limits), IsOk());
+  EXPECT_EQ(group_.calls, "limit ");
+  EXPECT_EQ(group_.limits.pids, 7u);
+  group_.limited = absl::UnknownError("memory.max");
+  EXPECT_THAT(spares_->LimitGroups(limits),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("memory.max")));
 }
 
 TEST_F(SparePartsTest, RenamesTheFilesThatWereMadeAhead) {

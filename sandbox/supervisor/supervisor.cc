@@ -235,6 +235,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.pids = spec.pids();
   limits.cpu_millis = spec.cpu_millis();
   RETURN_IF_ERROR(groups_.SetLimits(limits));
+  RETURN_IF_ERROR(spares_.LimitGroups(groups_.command_limits()));
   quota_.SetLimit(spec.output_bytes());
   const seccomp::Profile profile = ProfileOf(spec);
   RETURN_IF_ERROR(Complete(

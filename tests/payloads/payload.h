@@ -29,6 +29,7 @@ extern const Entry kNetwork[];
 extern const Entry kTerminal[];
 extern const Entry kFilters[];
 extern const Entry kTables[];
+extern const Entry kGroups[];
 
 }  // namespace payloads
 

@@ -313,9 +313,9 @@ def counts_what_others_have():
     return verdict(processes > int(bait("PROCESSES")) / 2, processes)
 
 
-@probe(KIND, "sysfs shows the hardware and the tenants' groups")
+@probe(KIND, "sysfs shows the hardware of the host")
 def reads_sysfs():
-    for place in ("/sys/class/net", "/sys/block", "/sys/kernel", "/sys/fs/cgroup/cgroup.procs"):
+    for place in ("/sys/class/net", "/sys/block", "/sys/kernel", "/sys/devices", "/sys/fs/bpf"):
         if os.path.exists(place) and (not os.path.isdir(place) or os.listdir(place)):
             return through(place)
     return held()

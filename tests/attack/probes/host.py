@@ -80,6 +80,7 @@ class Bait:
             "BAIT_VICTIM": self.directory + "/victim", "BAIT_VICTIM_MARK": self.victim_mark,
             "BAIT_VICTIM_KEY": str(0x0C0FFEE), "BAIT_VICTIM_ABSTRACT": self.mark + "-victim",
             "BAIT_VICTIM_PORT": str(free_port()), "BAIT_VICTIM_PID": "0", "BAIT_VICTIM_ID": "none",
+            "BAIT_VICTIM_GROUPS": "",
         }
         # Its own arguments carry the mark. It has no child that could outlive it and keep the output of the suite open.
         self.marked = subprocess.Popen(["sh", "-c", "read line", self.mark], stdin=subprocess.PIPE)
@@ -109,6 +110,8 @@ class Bait:
         self.environment["BAIT_VICTIM_PID"] = str(number)
         with open(f"/proc/{number}/uid_map", encoding="ascii") as file:
             self.environment["BAIT_VICTIM_ID"] = file.read().split()[1]
+        groups = {line.split(":", 2)[2] for line in contents(f"/proc/{number}/cgroup").split()}
+        self.environment["BAIT_VICTIM_GROUPS"] = " ".join(sorted(groups))
 
     def damage(self):
         """What the probes changed outside of their sandbox, in words."""

@@ -3,6 +3,7 @@
 import sys
 
 import files
+import groups
 import init
 import kernel
 import lifecycle
@@ -12,7 +13,7 @@ import network
 import resources
 from probe import PROBES, run
 
-CLASSES = (files, mounts, kernel, init, network, neighbours, resources, lifecycle)
+CLASSES = (files, mounts, groups, kernel, init, network, neighbours, resources, lifecycle)
 
 if __name__ == "__main__":
     if sys.argv[1] == "list":
