@@ -155,6 +155,9 @@ SandboxDefaults DefaultsOf(const ServerConfig& config) {
   if (limits.has_output_bytes()) {
     defaults.limits.set_output_bytes(limits.output_bytes());
   }
+  if (limits.has_kill_all_on_oom()) {
+    defaults.limits.set_kill_all_on_oom(limits.kill_all_on_oom());
+  }
   if (config.default_max_age_seconds() != 0) {
     defaults.lifetime.mutable_max_age()->set_seconds(
         config.default_max_age_seconds());

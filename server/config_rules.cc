@@ -153,6 +153,12 @@ absl::Status CheckCeilings(const ServerConfig& config,
   }
   const ConfigSection limits = ceilings.Nested("limits");
   RETURN_IF_ERROR(CheckRanges(limits, kLimitRanges));
+  if (limits.Has("kill_all_on_oom")) {
+    return limits.Refuse(
+        "kill_all_on_oom",
+        config.ceilings().limits().kill_all_on_oom() ? "true" : "false",
+        "in default_limits only");
+  }
   for (const FieldRange& each : kLimitRanges) {
     RETURN_IF_ERROR(CheckDefault(top.Nested("default_limits"), each.field,
                                  limits, each.field, "limits."));

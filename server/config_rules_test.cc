@@ -145,6 +145,14 @@ TEST(ConfigRulesTest, EachLimitThatIsADefaultObeysItsCeiling) {
   }
 }
 
+TEST(ConfigRulesTest, ChoosingWhatEndsWhenMemoryRunsOutIsNoCeiling) {
+  EXPECT_THAT(Parse("default_limits { kill_all_on_oom: false }"), IsOk());
+  EXPECT_THAT(Parse("ceilings { limits { kill_all_on_oom: true } }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("kill_all_on_oom"), HasSubstr("true"),
+                             HasSubstr("in default_limits only"))));
+}
+
 TEST(ConfigRulesTest, TlsNeedsTheAbsolutePathsOfAllItsFiles) {
   const std::string whole =
       "tls { certificate_chain_file: '/a' private_key_file: '/b' "

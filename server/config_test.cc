@@ -312,7 +312,7 @@ TEST(ConfigTest, KeepsWhatTheFileGives) {
       max_waiting_calls: 4 max_connections: 5 max_rpc_memory_bytes: 16777216
       max_waiting_input_bytes: 4194304
       default_limits { memory_bytes: 5000000 pids: 9 cpu_millis: 10
-                       output_bytes: 2000000 }
+                       output_bytes: 2000000 kill_all_on_oom: true }
       default_max_age_seconds: 6 default_idle_timeout_seconds: 7
       default_max_ended_executions: 0 default_max_ended_age_seconds: 8
       egress { private_networks: '10.0.0.0/8' name_servers: '10.0.0.1:5353'
@@ -332,7 +332,7 @@ TEST(ConfigTest, KeepsWhatTheFileGives) {
   const SandboxDefaults defaults = DefaultsOf(*config);
   EXPECT_EQ(defaults.limits.ShortDebugString(),
             "memory_bytes: 5000000 pids: 9 cpu_millis: 10 output_bytes: "
-            "2000000");
+            "2000000 kill_all_on_oom: true");
   EXPECT_EQ(defaults.lifetime.ShortDebugString(),
             "max_age { seconds: 6 } idle_timeout { seconds: 7 }");
   EXPECT_EQ(defaults.retention.ShortDebugString(),

@@ -38,6 +38,10 @@ void SandboxOptions::AddTo(OptionTable& table) {
   AddMountOptions(table, mounts_);
   confinement_.AddTo(table);
   AddLimitOptions(table, limits_);
+  table.Flag(0, "kill-all-on-oom",
+             "When memory runs out, kill all processes of the command, not\n"
+             "only the one that the kernel chooses.",
+             kill_all_on_oom_);
   table.Value(0, "output-limit", "SIZE",
               "Disk space for all output of the sandbox together: 1G.",
               [this](auto value) { return SetOutputBytes(value, limits_); });
@@ -89,6 +93,9 @@ void SandboxOptions::AddLifetimeTo(OptionTable& table) {
 absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
   corral::v1::Sandbox sandbox;
   *sandbox.mutable_limits() = limits_;
+  if (kill_all_on_oom_) {
+    sandbox.mutable_limits()->set_kill_all_on_oom(true);
+  }
   *sandbox.mutable_mounts() = mounts_.mounts();
   if (lifetime_.has_max_age() || lifetime_.has_idle_timeout() ||
       lifetime_.has_lease_timeout()) {

@@ -27,6 +27,7 @@ class SandboxOptions {
 
   ConfinementOptions confinement_;
   corral::v1::Limits limits_;
+  bool kill_all_on_oom_ = false;
   corral::v1::Lifetime lifetime_;
   corral::v1::Retention retention_;
   std::vector<std::string> required_;

@@ -52,6 +52,12 @@ TEST(SandboxOptionsTest, DescribeTheSandbox) {
             "required_protections: \"landlock\"");
 }
 
+TEST(SandboxOptionsTest, HaveAllProcessesKilledWhenMemoryRunsOut) {
+  EXPECT_TRUE(Parse({"--kill-all-on-oom"})->limits().kill_all_on_oom());
+  EXPECT_FALSE(Parse({})->limits().has_kill_all_on_oom())
+      << "the server's default counts";
+}
+
 TEST(SandboxOptionsTest, SayWhatCommandsMayReach) {
   const auto sandbox = Parse({"--profile", "strict", "--mount", "/m:/n:rw",
                               "--allow-host", "a.example"});

@@ -20,6 +20,7 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/cgroup_ceiling.h"
 #include "sandbox/kernel/cpuset.h"
+#include "sandbox/kernel/oom_events.h"
 
 namespace sandbox {
 namespace {
@@ -292,6 +293,15 @@ bool Cgroup::Kill() const {
 
 void Cgroup::SignalProcessGroup(int signal, pid_t process_group) const {
   SignalOnce(signal, process_group);
+}
+
+absl::StatusOr<UniqueFd> Cgroup::OomEvents() const {
+  if (version_ == CgroupVersion::kV2) {
+    return UniqueFd();
+  }
+  // The first hierarchy is that of memory.
+  return valid() ? WatchOom(directories_[0])
+                 : absl::FailedPreconditionError("there is no group");
 }
 
 CgroupCounters& Cgroup::Counters() const {

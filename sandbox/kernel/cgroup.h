@@ -107,6 +107,9 @@ class Cgroup {
   // must be > 0.
   void SignalProcessGroup(int signal, pid_t process_group) const;
 
+  // v1: see WatchOom(). v2: invalid; see CgroupLimits.kill_all_on_oom.
+  absl::StatusOr<UniqueFd> OomEvents() const;
+
   // See CgroupCounters.
   CgroupUsage Usage() const;
   absl::StatusOr<absl::Duration> CpuTime() const;

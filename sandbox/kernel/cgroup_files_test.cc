@@ -178,6 +178,11 @@ TEST_F(CgroupFilesTest, SetsTheLimitsThatAreGiven) {
   EXPECT_EQ(Get("cpu.max"), "150000 100000");
   ::unlink(Path("memory.swap.max").c_str());
   EXPECT_THAT(group_.SetLimits(limits), IsOk()) << "a kernel without swap";
+  limits.kill_all_on_oom = true;
+  EXPECT_FALSE(group_.SetLimits(limits).ok());
+  Put("memory.oom.group", "0");
+  EXPECT_THAT(group_.SetLimits(limits), IsOk());
+  EXPECT_EQ(Get("memory.oom.group"), "1");
 }
 
 TEST_F(CgroupFilesTest, ReportsALimitThatCannotBeSet) {

@@ -41,7 +41,8 @@ absl::Status SetLimitsV2(const std::string& directory,
         WriteSmallFile(directory + "/cpu.max",
                        absl::StrCat(CpuQuotaUs(limits), " ", kCpuPeriodUs)));
   }
-  return absl::OkStatus();
+  return limits.kill_all_on_oom ? Limit(directory + "/memory.oom.group", 1)
+                                : absl::OkStatus();
 }
 
 // A directory has only the files of its own hierarchy's controllers.

@@ -17,6 +17,9 @@ struct CgroupLimits {
   uint64_t memory_bytes = 0;
   uint64_t pids = 0;
   uint64_t cpu_millis = 0;
+  // v2: when the kernel kills a process of the group because memory ran out, it
+  // kills all others of the group with it. v1: does nothing; see oom_events.h.
+  bool kill_all_on_oom = false;
 };
 
 // Sets the limits that are not 0. `directory` is that of one hierarchy.

@@ -44,6 +44,7 @@ bool CommandEnding::OnReaped(const Reaped& reaped, const wire::Usage& usage) {
   at_exit_ = facts_;
   at_exit_.wait_status = reaped.wait_status;
   at_exit_.init_ends = IsKilled(at_exit_) && host_->init_ends();
+  at_exit_.out_of_memory = host_->kill_all_on_oom && usage.oom_kills() > 0;
   const std::optional<wire::ExitRecord::Cause> cause = CauseOfEnding(at_exit_);
   // The kernel's log is slow to read, so only if it decides.
   at_exit_.oom_victim = cause == wire::ExitRecord::NORMAL &&

@@ -3,6 +3,7 @@
 #include "sandbox/supervisor/command_ending.h"
 
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -24,6 +25,44 @@ TEST_F(CommandEndingTest, BlamesALackOfMemoryForTheVictimOnly) {
   Start();
   EndBySignal(SIGKILL);
   EXPECT_EQ(oom_questions_, 1);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::NORMAL);
+}
+
+TEST_F(CommandEndingTest, BlamesALackOfMemoryForAnyEndIfAllProcessesMustGo) {
+  host_.kill_all_on_oom = true;
+  group_.usage.oom_kills = 1;
+  Start();
+  Exit(137);
+  EXPECT_EQ(oom_questions_, 0);
+  EXPECT_EQ(end().exit().wait_status(), 137 << 8);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::OUT_OF_MEMORY);
+  EXPECT_EQ(group_.calls.find("kill "), 0u) << "descendants may be left";
+}
+
+TEST_F(CommandEndingTest, EndsAllProcessesOnceTheKernelHasKilledOne) {
+  host_.kill_all_on_oom = true;
+  group_.oom_events.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Start();
+  ASSERT_EQ(::eventfd_write(group_.oom_events.get(), 1), 0);
+  RunLoop();
+  EXPECT_EQ(group_.calls, "");
+  group_.usage.oom_kills = 1;
+  timers_.Advance(absl::Milliseconds(1));
+  EXPECT_EQ(group_.calls, "kill ");
+  EndBySignal(SIGKILL);
+  EXPECT_EQ(end().exit().wait_status(), SIGKILL);
+  EXPECT_EQ(end().exit().cause(), wire::ExitRecord::OUT_OF_MEMORY);
+}
+
+TEST_F(CommandEndingTest, LeavesTheOthersOfAKilledProcessUnlessAllMustGo) {
+  group_.oom_events.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  group_.usage.oom_kills = 1;
+  Start();
+  ASSERT_EQ(::eventfd_write(group_.oom_events.get(), 1), 0);
+  RunLoop();
+  timers_.Advance(absl::Seconds(20));
+  EXPECT_EQ(group_.calls, "");
+  Exit(137);
   EXPECT_EQ(end().exit().cause(), wire::ExitRecord::NORMAL);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
 
 namespace sandbox {
@@ -29,6 +30,7 @@ class CommandGroup {
   virtual void Signal(int signal) = 0;
   virtual void SignalProcessGroup(int signal, pid_t process_group) = 0;
   virtual bool Kill() = 0;
+  virtual absl::StatusOr<UniqueFd> OomEvents() const = 0;
   virtual CgroupUsage Usage() const = 0;
   virtual absl::StatusOr<absl::Duration> CpuTime() const = 0;
   virtual absl::Status Recycle() = 0;
@@ -50,6 +52,9 @@ class KernelCommandGroup final : public CommandGroup {
     cgroup_.SignalProcessGroup(signal, process_group);
   }
   bool Kill() override { return cgroup_.Kill(); }
+  absl::StatusOr<UniqueFd> OomEvents() const override {
+    return cgroup_.OomEvents();
+  }
   CgroupUsage Usage() const override { return cgroup_.Usage(); }
   absl::StatusOr<absl::Duration> CpuTime() const override {
     return cgroup_.CpuTime();

@@ -35,6 +35,8 @@ struct CommandHost {
   // The user and group of the commands, as the host sees them. -1: those of
   // this process.
   uid_t user = static_cast<uid_t>(-1);
+  // See corral.v1.Limits.
+  bool kill_all_on_oom = false;
   // A command's state has changed. Called for RUNNING, and for its end.
   std::function<void(const wire::ExecutionRecord&)> on_state;
   // The logs of a command have changed; see wire::OutputChange.

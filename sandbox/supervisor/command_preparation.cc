@@ -39,6 +39,9 @@ absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
                       const wire::ExecutionRecord& record,
                       PreparedCommand* prepared) {
   ASSIGN_OR_RETURN(prepared->group, host.spares->TakeGroup());
+  if (host.kill_all_on_oom) {
+    ASSIGN_OR_RETURN(prepared->oom_events, prepared->group->OomEvents());
+  }
   if (command.cpu_timeout_ns() > 0) {
     // Fails now on a host that does not count CPU time; the timeout could not
     // be enforced later.

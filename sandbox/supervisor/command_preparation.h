@@ -22,6 +22,9 @@ struct PreparedCommand {
   // They include the record of the start, which is not synced yet.
   ExecutionFiles files;
   std::unique_ptr<CommandGroup> group;
+  // The events of the group that announce a lack of memory. Invalid if nothing
+  // must be done then.
+  UniqueFd oom_events;
   // The command's descriptors 0, 1 and 2.
   std::vector<UniqueFd> command_fds;
   // The supervisor's end of its standard input; invalid if it has none.

@@ -26,7 +26,7 @@ std::optional<wire::ExitRecord::Cause> CauseOfEnding(const EndingFacts& facts) {
       facts.client_signals.count(WTERMSIG(facts.wait_status)) != 0) {
     return wire::ExitRecord::CLIENT_SIGNAL;
   }
-  if (killed && facts.oom_victim) {
+  if (facts.out_of_memory || (killed && facts.oom_victim)) {
     return wire::ExitRecord::OUT_OF_MEMORY;
   }
   return facts.output_loss.value_or(wire::ExitRecord::NORMAL);

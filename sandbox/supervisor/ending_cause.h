@@ -26,6 +26,9 @@ struct EndingFacts {
   // True if the kernel killed a process of the command for lack of memory. As
   // far as the kernel's log says, that was the command itself.
   bool oom_victim = false;
+  // True if the kernel killed any process of the command for lack of memory,
+  // and all of them must go then.
+  bool out_of_memory = false;
   // True if init has ended or is about to; the kernel kills all commands with
   // it.
   bool init_ends = false;

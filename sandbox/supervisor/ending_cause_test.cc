@@ -115,6 +115,27 @@ const Case kCases[] = {
      [](EndingFacts& facts) { facts.oom_victim = true; }, Cause::OUT_OF_MEMORY},
     {"out of memory, another signal", kTerminated,
      [](EndingFacts& facts) { facts.oom_victim = true; }, Cause::NORMAL},
+    {"out of memory, and all must go: exited", kExited,
+     [](EndingFacts& facts) {
+       facts.out_of_memory = true;
+       facts.output_loss = Cause::OUTPUT_LIMIT;
+     },
+     Cause::OUT_OF_MEMORY},
+    {"out of memory, and all must go: another signal", kTerminated,
+     [](EndingFacts& facts) { facts.out_of_memory = true; },
+     Cause::OUT_OF_MEMORY},
+    {"out of memory, and all must go: a timeout first", kExited,
+     [](EndingFacts& facts) {
+       facts.out_of_memory = true;
+       facts.timed_out = Cause::WALL_TIMEOUT;
+     },
+     Cause::WALL_TIMEOUT},
+    {"out of memory, and all must go: a client first", kKilled,
+     [](EndingFacts& facts) {
+       facts.out_of_memory = true;
+       facts.client_signals = {SIGKILL};
+     },
+     Cause::CLIENT_SIGNAL},
     {"output that the disk refused", kExited,
      [](EndingFacts& facts) { facts.output_loss = Cause::OUTPUT_FAILED; },
      Cause::OUTPUT_FAILED},

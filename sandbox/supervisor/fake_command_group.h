@@ -5,6 +5,7 @@
 #ifndef SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_
 #define SANDBOX_SUPERVISOR_FAKE_COMMAND_GROUP_H_
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/supervisor/command_group.h"
 
@@ -38,6 +40,8 @@ class FakeCommandGroup final : public CommandGroup {
     CgroupLimits limits;
     // The result of SetLimits().
     absl::Status limited;
+    // The events that OomEvents() returns copies of; invalid: those of v2.
+    UniqueFd oom_events;
     CgroupUsage usage;
     absl::StatusOr<absl::Duration> cpu_time = absl::ZeroDuration();
     // Called by Kill(), if it is set.
@@ -70,6 +74,9 @@ class FakeCommandGroup final : public CommandGroup {
       state_->pids.clear();
     }
     return !state_->survives;
+  }
+  absl::StatusOr<UniqueFd> OomEvents() const override {
+    return UniqueFd(::fcntl(state_->oom_events.get(), F_DUPFD_CLOEXEC, 0));
   }
   CgroupUsage Usage() const override { return state_->usage; }
   absl::StatusOr<absl::Duration> CpuTime() const override {

@@ -30,7 +30,10 @@ absl::Status SandboxGroups::CreateRun() {
 }
 
 absl::Status SandboxGroups::SetLimits(const CgroupLimits& limits) {
-  RETURN_IF_ERROR(run_.SetLimits(limits));
+  CgroupLimits together = limits;
+  // All processes of run are those of all commands.
+  together.kill_all_on_oom = false;
+  RETURN_IF_ERROR(run_.SetLimits(together));
   command_limits_ = limits;
   return absl::OkStatus();
 }

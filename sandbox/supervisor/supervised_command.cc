@@ -33,6 +33,10 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
                 {[this] { return processes_.group().CpuTime(); },
                  [this](wire::ExitRecord::Cause cause) { OnTimeout(cause); },
                  [this] { OnGraceOver(); }}),
+      oom_watch_(
+          host->loop, host->timers,
+          [this] { return processes_.group().Usage().oom_kills; },
+          [this] { Kill(); }),
       output_({host->loop, host->timers, host->storage, host->quota}, &files_,
               {[this] { OnOutput(); },
                [this](wire::ExitRecord::Cause cause) {
@@ -86,6 +90,7 @@ absl::Status SupervisedCommand::Prepare() {
   files_ = std::move(prepared.files);
   host_->sync->SyncStart(files_.path());
   processes_.SetGroup(std::move(prepared.group));
+  oom_watch_.Start(std::move(prepared.oom_events));
   command_fds_ = std::move(prepared.command_fds);
   if (prepared.input.valid()) {
     input_ = std::make_unique<InputChannel>(
@@ -194,6 +199,9 @@ void SupervisedCommand::OnExit() {
     return;
   }
   Enter(State::kEnding);
+  if (host_->kill_all_on_oom && usage.oom_kills() > 0) {
+    Kill();
+  }
   *record_.mutable_usage() = std::move(usage);
   times_.End(&record_);
   if (input_ != nullptr) {
@@ -316,6 +324,7 @@ bool SupervisedCommand::ReleaseCgroup() {
     return false;
   }
   timeouts_.CancelKill();
+  oom_watch_.Stop();
   return true;
 }
 

@@ -30,6 +30,7 @@
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/execution_times.h"
 #include "sandbox/supervisor/input_channel.h"
+#include "sandbox/supervisor/oom_watch.h"
 #include "sandbox/supervisor/spawner.h"
 
 namespace sandbox {
@@ -127,6 +128,7 @@ class SupervisedCommand {
   std::vector<wire::Signal> early_signals_;
   CommandProcesses processes_;
   CommandTimeouts timeouts_;
+  OomWatch oom_watch_;
   CommandOutput output_;
   // Null if the command has no standard input.
   std::unique_ptr<InputChannel> input_;

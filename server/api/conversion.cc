@@ -23,6 +23,7 @@
 #include "server/api/egress_rules.h"
 #include "server/api/egress_services.h"
 #include "server/api/host_directories.h"
+#include "server/api/limits_conversion.h"
 
 namespace server {
 namespace {
@@ -31,10 +32,6 @@ using google::protobuf::util::TimeUtil;
 
 int64_t Nanos(const google::protobuf::Duration& duration) {
   return TimeUtil::DurationToNanoseconds(duration);
-}
-
-uint64_t LimitOr(bool present, uint64_t value, uint64_t fallback) {
-  return present ? value : fallback;
 }
 
 void MergeTime(int64_t nanos, google::protobuf::Timestamp* time) {
@@ -143,19 +140,6 @@ corral::v1::ResourceUsage FromWire(const wire::Usage& record) {
   usage.set_memory_peak_bytes(record.memory_peak_bytes());
   usage.set_oom_kills(record.oom_kills());
   return usage;
-}
-
-void SetLimits(const corral::v1::Limits& wanted,
-               const corral::v1::Limits& defaults, wire::SandboxSpec* spec) {
-  spec->set_memory_bytes(LimitOr(wanted.has_memory_bytes(),
-                                 wanted.memory_bytes(),
-                                 defaults.memory_bytes()));
-  spec->set_pids(LimitOr(wanted.has_pids(), wanted.pids(), defaults.pids()));
-  spec->set_cpu_millis(LimitOr(wanted.has_cpu_millis(), wanted.cpu_millis(),
-                               defaults.cpu_millis()));
-  spec->set_output_bytes(LimitOr(wanted.has_output_bytes(),
-                                 wanted.output_bytes(),
-                                 defaults.output_bytes()));
 }
 
 void SetRetention(const corral::v1::Retention& wanted,
@@ -280,19 +264,7 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
     mount->set_target(lent.target());
     mount->set_writable(lent.writable());
   }
-  corral::v1::Limits* limits = sandbox.mutable_limits();
-  if (spec.memory_bytes() != 0) {
-    limits->set_memory_bytes(spec.memory_bytes());
-  }
-  if (spec.pids() != 0) {
-    limits->set_pids(spec.pids());
-  }
-  if (spec.cpu_millis() != 0) {
-    limits->set_cpu_millis(spec.cpu_millis());
-  }
-  if (spec.output_bytes() != 0) {
-    limits->set_output_bytes(spec.output_bytes());
-  }
+  DescribeLimits(spec, sandbox.mutable_limits());
   DescribeLifetime(spec, &sandbox);
   DescribeRetention(spec, sandbox.mutable_retention());
   sandbox.set_network(corral::v1::Sandbox::NONE);

@@ -88,6 +88,18 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   EXPECT_TRUE(sandbox.further_workspaces(0).read_only());
 }
 
+TEST(ConversionTest, ASandboxMayRefuseADefaultThatKillsAllProcesses) {
+  corral::v1::Sandbox wanted;
+  SandboxDefaults defaults;
+  EXPECT_FALSE(ToSpec(wanted, defaults).kill_all_on_oom());
+  EXPECT_FALSE(
+      FromSpec(ToSpec(wanted, defaults)).limits().has_kill_all_on_oom());
+  defaults.limits.set_kill_all_on_oom(true);
+  EXPECT_TRUE(FromSpec(ToSpec(wanted, defaults)).limits().kill_all_on_oom());
+  wanted.mutable_limits()->set_kill_all_on_oom(false);
+  EXPECT_FALSE(ToSpec(wanted, defaults).kill_all_on_oom());
+}
+
 TEST(ConversionTest, AMountKeepsItsPlaceAndItsRights) {
   corral::v1::Sandbox wanted;
   wanted.add_mounts()->set_source("/opt/tool/");

@@ -168,6 +168,16 @@ TEST_F(EndingTest, CpuTimeoutEndsTheCommand) {
   EXPECT_EQ(call->ended.exit().cause(), ExitStatus::CPU_TIMEOUT);
 }
 
+TEST_F(EndingTest, LackOfMemoryEndsAllProcessesOfACommandIfAsked) {
+  corral::v1::Limits limits;
+  limits.set_memory_bytes(48 << 20);
+  limits.set_kill_all_on_oom(true);
+  const auto call = client_->Run(CreateSandbox(limits),
+                                 Shell("tail /dev/zero & wait; sleep 1000"));
+  EXPECT_EQ(call->ended.exit().signal(), SIGKILL);
+  EXPECT_EQ(call->ended.exit().cause(), ExitStatus::OUT_OF_MEMORY);
+}
+
 TEST_F(EndingTest, ReportsTheDescendantsThatATimeoutKilled) {
   Command command = Shell(
       "setsid sleep 1000 >/dev/null 2>&1 & (sh -c 'sleep 1001 & wait' &) ; "

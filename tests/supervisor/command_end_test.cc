@@ -101,6 +101,37 @@ TEST_F(CommandEndTest, ReportsOnlyTheCommandWhoseMemoryRanOut) {
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::NORMAL);
 }
 
+TEST_F(CommandEndTest, KillsAllProcessesWhenMemoryRunsOutIfTheSandboxSaysSo) {
+  sandbox_.spec().set_memory_bytes(uint64_t{32} << 20);
+  sandbox_.spec().set_kill_all_on_oom(true);
+  ASSERT_THAT(Create(), IsOk());
+  ASSERT_THAT(sandbox_.Start(Shell("other", "sleep 1000")), IsOk());
+  // Without an end, neither the shell nor the process in the background ends.
+  const wire::ExecutionRecord end =
+      Run(Shell("e1", "setsid sleep 1000 & tail /dev/zero & wait; sleep 1000"));
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL) << Output("e1", "stderr");
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUT_OF_MEMORY);
+  EXPECT_GT(end.usage().oom_kills(), 0u);
+  EXPECT_FALSE(end.exit().output_open());
+  EXPECT_FALSE(sandbox_.recorder().Ended("other"));
+  EXPECT_EQ(Run(Shell("e2", "exit 3")).exit().wait_status(), 3 << 8);
+}
+
+TEST_F(CommandEndTest, KillsWhatACommandLeavesWhenMemoryRunsOutWithIt) {
+  sandbox_.spec().set_memory_bytes(uint64_t{32} << 20);
+  sandbox_.spec().set_kill_all_on_oom(true);
+  ASSERT_THAT(Create(), IsOk());
+  // The kernel kills the shell, and with cgroup v1 not the process that holds
+  // the output.
+  const wire::ExecutionRecord end =
+      Run(Shell("e1",
+                "sleep 1000 & "
+                "x=$(head -c 200M /dev/zero | tr '\\0' x); echo ${#x}"));
+  EXPECT_EQ(end.exit().wait_status(), SIGKILL) << Output("e1", "stderr");
+  EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUT_OF_MEMORY);
+  EXPECT_FALSE(end.exit().output_open());
+}
+
 TEST_F(CommandEndTest, EndsAfterTheDrainAndKeepsLaterOutput) {
   ASSERT_THAT(Create(), IsOk());
   wire::StartExecution start =

@@ -53,6 +53,11 @@ TEST(ExitReportTest, ShowsHowMuchMemoryWasUsed) {
   EXPECT_EQ(ExplainEnd(execution),
             "out of memory: the sandbox reached its limit (SIGKILL, peak 1 "
             "bytes)");
+  // With Limits.kill_all_on_oom.
+  execution.mutable_exit()->set_code(137);
+  EXPECT_EQ(ExplainEnd(execution),
+            "out of memory: the sandbox reached its limit (exited 137, peak 1 "
+            "bytes)");
 }
 
 TEST(ExitReportTest, SaysThatACommandLostProcessesToTheLimitOfMemory) {

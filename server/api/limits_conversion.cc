@@ -1,0 +1,48 @@
+#include "server/api/limits_conversion.h"
+
+#include <cstdint>
+
+namespace server {
+namespace {
+
+uint64_t LimitOr(bool present, uint64_t value, uint64_t fallback) {
+  return present ? value : fallback;
+}
+
+}  // namespace
+
+void SetLimits(const corral::v1::Limits& wanted,
+               const corral::v1::Limits& defaults, wire::SandboxSpec* spec) {
+  spec->set_memory_bytes(LimitOr(wanted.has_memory_bytes(),
+                                 wanted.memory_bytes(),
+                                 defaults.memory_bytes()));
+  spec->set_pids(LimitOr(wanted.has_pids(), wanted.pids(), defaults.pids()));
+  spec->set_cpu_millis(LimitOr(wanted.has_cpu_millis(), wanted.cpu_millis(),
+                               defaults.cpu_millis()));
+  spec->set_output_bytes(LimitOr(wanted.has_output_bytes(),
+                                 wanted.output_bytes(),
+                                 defaults.output_bytes()));
+  spec->set_kill_all_on_oom(wanted.has_kill_all_on_oom()
+                                ? wanted.kill_all_on_oom()
+                                : defaults.kill_all_on_oom());
+}
+
+void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
+  if (spec.memory_bytes() != 0) {
+    limits->set_memory_bytes(spec.memory_bytes());
+  }
+  if (spec.pids() != 0) {
+    limits->set_pids(spec.pids());
+  }
+  if (spec.cpu_millis() != 0) {
+    limits->set_cpu_millis(spec.cpu_millis());
+  }
+  if (spec.output_bytes() != 0) {
+    limits->set_output_bytes(spec.output_bytes());
+  }
+  if (spec.kill_all_on_oom()) {
+    limits->set_kill_all_on_oom(true);
+  }
+}
+
+}  // namespace server
