@@ -158,6 +158,9 @@ SandboxDefaults DefaultsOf(const ServerConfig& config) {
   if (limits.has_kill_all_on_oom()) {
     defaults.limits.set_kill_all_on_oom(limits.kill_all_on_oom());
   }
+  if (limits.has_file_bytes()) {
+    defaults.limits.set_file_bytes(limits.file_bytes());
+  }
   if (config.default_max_age_seconds() != 0) {
     defaults.lifetime.mutable_max_age()->set_seconds(
         config.default_max_age_seconds());

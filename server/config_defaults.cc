@@ -69,6 +69,9 @@ absl::Status CompleteLimits(const ServerConfig& config,
   if (!limits->has_cpu_millis() && ceilings.has_cpu_millis()) {
     limits->set_cpu_millis(ceilings.cpu_millis());
   }
+  if (!limits->has_file_bytes() && ceilings.has_file_bytes()) {
+    limits->set_file_bytes(ceilings.file_bytes());
+  }
   if (!limits->has_output_bytes()) {
     const uint64_t output =
         AtMost(kDefaultOutputBytes, config.max_output_bytes() != 0,

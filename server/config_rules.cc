@@ -48,10 +48,9 @@ constexpr FieldRange kServerRanges[] = {
 };
 
 constexpr FieldRange kLimitRanges[] = {
-    {"memory_bytes", kMemoryBytes},
-    {"pids", kPids},
-    {"cpu_millis", kCpuMillis},
-    {"output_bytes", kOutputBytes},
+    {"memory_bytes", kMemoryBytes}, {"pids", kPids},
+    {"cpu_millis", kCpuMillis},     {"output_bytes", kOutputBytes},
+    {"file_bytes", kFileBytes},
 };
 
 constexpr FieldRange kCeilingRanges[] = {

@@ -97,10 +97,12 @@ TEST(ConfigRulesTest, NumbersHaveALeastAndAMost) {
         Ranged{"default_limits { pids: N }", 8, 4 * kMiB},
         Ranged{"default_limits { cpu_millis: N }", 10, 1'000'000},
         Ranged{"default_limits { output_bytes: N }", kMiB, kMiB << 30},
+        Ranged{"default_limits { file_bytes: N }", 4096, kMiB << 30},
         Ranged{"ceilings { limits { memory_bytes: N } }", 4 * kMiB, kMiB << 30},
         Ranged{"ceilings { limits { pids: N } }", 8, 4 * kMiB},
         Ranged{"ceilings { limits { cpu_millis: N } }", 10, 1'000'000},
         Ranged{"ceilings { limits { output_bytes: N } }", kMiB, kMiB << 30},
+        Ranged{"ceilings { limits { file_bytes: N } }", 4096, kMiB << 30},
         Ranged{"ceilings { max_age_seconds: N }", 1, kYear},
         Ranged{"ceilings { idle_timeout_seconds: N }", 1, kYear},
         Ranged{"ceilings { max_ended_age_seconds: N }", 1, kYear},
@@ -134,7 +136,8 @@ TEST(ConfigRulesTest, EachLimitThatIsADefaultObeysItsCeiling) {
        std::map<std::string, uint64_t>{{"memory_bytes", 4 * kMiB},
                                        {"pids", 8},
                                        {"cpu_millis", 10},
-                                       {"output_bytes", kMiB}}) {
+                                       {"output_bytes", kMiB},
+                                       {"file_bytes", 4096}}) {
     const std::string ceiling =
         absl::StrCat(" ceilings { limits { ", limit, ": ", least, " } }");
     EXPECT_THAT(

@@ -18,6 +18,8 @@ constexpr uint64_t kMaxCpuMillis = 1000000;
 constexpr uint64_t kMaxEnded = 100000;
 constexpr uint64_t kMinOutput = uint64_t{1} << 20;
 constexpr uint64_t kMaxOutput = uint64_t{1} << 50;
+constexpr uint64_t kMinFile = uint64_t{4} << 10;
+constexpr uint64_t kMaxFile = uint64_t{1} << 50;
 
 absl::Status CheckRange(uint64_t value, uint64_t min, uint64_t max,
                         absl::string_view allowed) {
@@ -53,6 +55,12 @@ absl::Status SetOutputBytes(absl::string_view text,
   return CheckRange(bytes, kMinOutput, kMaxOutput, "1M to 1P");
 }
 
+absl::Status SetFileBytes(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text));
+  limits.set_file_bytes(bytes);
+  return CheckRange(bytes, kMinFile, kMaxFile, "4K to 1P");
+}
+
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention) {
   ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
@@ -69,6 +77,9 @@ void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits) {
   table.Value(0, "cpus", "COUNT",
               "CPUs that all commands together may keep busy: 1.5.",
               [&](auto value) { return SetCpus(value, limits); });
+  table.Value(0, "file-size", "SIZE",
+              "The largest file that a command can write: 2G.",
+              [&](auto value) { return SetFileBytes(value, limits); });
 }
 
 }  // namespace bridge

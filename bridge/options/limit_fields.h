@@ -25,11 +25,14 @@ absl::Status SetCpus(absl::string_view text, corral::v1::Limits& limits);
 // Sets a size, such as 1G. [1M, 1P]
 absl::Status SetOutputBytes(absl::string_view text, corral::v1::Limits& limits);
 
+// Sets a size, such as 2G. [4K, 1P]
+absl::Status SetFileBytes(absl::string_view text, corral::v1::Limits& limits);
+
 // Sets a count of ended executions, such as 100. [0, 100000]
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention);
 
-// --memory, --pids and --cpus. `limits` must outlive the table.
+// --memory, --pids, --cpus and --file-size. `limits` must outlive the table.
 void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits);
 
 }  // namespace bridge

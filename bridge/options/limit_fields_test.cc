@@ -17,9 +17,10 @@ TEST(LimitFieldsTest, SetEachField) {
   EXPECT_THAT(SetPids("100", limits), IsOk());
   EXPECT_THAT(SetCpus("1.5", limits), IsOk());
   EXPECT_THAT(SetOutputBytes("1G", limits), IsOk());
+  EXPECT_THAT(SetFileBytes("2M", limits), IsOk());
   EXPECT_EQ(limits.ShortDebugString(),
             "memory_bytes: 536870912 pids: 100 cpu_millis: 1500 "
-            "output_bytes: 1073741824");
+            "output_bytes: 1073741824 file_bytes: 2097152");
 }
 
 TEST(LimitFieldsTest, TakeBothEndsOfEachRange) {
@@ -29,7 +30,8 @@ TEST(LimitFieldsTest, TakeBothEndsOfEachRange) {
        {SetMemory("4M", limits), SetMemory("1P", limits), SetPids("8", limits),
         SetPids("4194304", limits), SetCpus("0.01", limits),
         SetCpus("1000", limits), SetOutputBytes("1M", limits),
-        SetOutputBytes("1P", limits), SetEndedCount("0", retention),
+        SetOutputBytes("1P", limits), SetFileBytes("4K", limits),
+        SetFileBytes("1P", limits), SetEndedCount("0", retention),
         SetEndedCount("100000", retention)}) {
     EXPECT_THAT(status, IsOk());
   }
@@ -57,6 +59,8 @@ TEST(LimitFieldsTest, SayWhatIsAllowed) {
       {SetCpus("nan", limits), "allowed is a number of CPUs"},
       {SetOutputBytes("1048575", limits), "allowed is 1M to 1P"},
       {SetOutputBytes("1125899906843648", limits), "allowed is 1M to 1P"},
+      {SetFileBytes("4095", limits), "allowed is 4K to 1P"},
+      {SetFileBytes("1125899906843648", limits), "allowed is 4K to 1P"},
   };
   for (const auto& example : cases) {
     EXPECT_THAT(example.status, StatusIs(absl::StatusCode::kInvalidArgument,

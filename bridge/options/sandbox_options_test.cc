@@ -43,11 +43,12 @@ TEST(SandboxOptionsTest, TakeTheCurrentDirectoryAndNothingElse) {
 
 TEST(SandboxOptionsTest, DescribeTheSandbox) {
   EXPECT_EQ(Parse({"--workspace", "/w", "--read-only", "--pids", "50",
-                   "--output-limit", "1G", "--require", "seccomp", "--require",
-                   "landlock"})
+                   "--output-limit", "1G", "--file-size", "4K", "--require",
+                   "seccomp", "--require", "landlock"})
                 ->ShortDebugString(),
             "workspace { path: \"/w\" read_only: true } "
-            "limits { pids: 50 output_bytes: 1073741824 } network: NONE "
+            "limits { pids: 50 output_bytes: 1073741824 file_bytes: 4096 } "
+            "network: NONE "
             "required_protections: \"seccomp\" "
             "required_protections: \"landlock\"");
 }

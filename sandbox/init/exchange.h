@@ -55,6 +55,8 @@ struct SpawnRequest {
   uint32_t cgroup_v2;
   // 1 if descriptor 0 is a terminal to become the controlling one.
   uint32_t terminal;
+  // The limit of the size of the files that the command writes; 0: none.
+  uint64_t file_bytes;
 };
 
 // The numbers are StartFailure.Stage's.

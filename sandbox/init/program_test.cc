@@ -127,6 +127,25 @@ TEST_F(ProgramTest, ReportsTheStepThatFailedAndItsErrno) {
   ExpectFailure(program_->Start(program_->Fds()), SpawnStage::kPrepare, ENOTTY);
 }
 
+TEST_F(ProgramTest, LimitsTheSizeOfTheFilesOfACommand) {
+  program_
+      ->Write(Shell("ulimit -S -f; ulimit -H -f; "
+                    "ulimit -f unlimited 2>/dev/null || echo kept"))
+      .file_bytes = 8192;
+  EXPECT_EQ(WaitFor(program_->Start(program_->Fds()).pidfd), 0);
+  // In blocks of 512 bytes.
+  EXPECT_EQ(program_->Output(), "16\n16\nkept\n");
+}
+
+TEST_F(ProgramTest, LeavesALowerLimitOfFilesThatItHasInherited) {
+  const rlimit limit = {4096, 4096};
+  ASSERT_EQ(::prlimit(program_->spawner().pid, RLIMIT_FSIZE, &limit, nullptr),
+            0);
+  program_->Write(Shell("ulimit -S -f; ulimit -H -f")).file_bytes = 8192;
+  EXPECT_EQ(WaitFor(program_->Start(program_->Fds()).pidfd), 0);
+  EXPECT_EQ(program_->Output(), "8\n8\n");
+}
+
 TEST_F(ProgramTest, RunsNoCommandThatCannotJoinItsCgroup) {
   const UniqueFd read_only(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::vector<int> fds = program_->Fds();

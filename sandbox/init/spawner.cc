@@ -14,6 +14,7 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <linux/resource.h>
 #include <linux/sched.h>
 #include <linux/uio.h>
 
@@ -87,6 +88,13 @@ long JoinCgroup() {
   return 0;
 }
 
+long LimitFileSize(uint64_t bytes) {
+  const rlimit limit = {bytes, bytes};
+  const long result = Syscall(__NR_setrlimit, RLIMIT_FSIZE, Address(&limit));
+  // EPERM: the limit that was inherited is a lower one, and stays.
+  return result == -EPERM ? 0 : result;
+}
+
 long BecomeCommand() {
   long result = 0;
   for (int i = 0; i < kStreamFds && result >= 0; ++i) {
@@ -100,6 +108,9 @@ long BecomeCommand() {
   }
   if (result >= 0 && spawn.request.terminal != 0) {
     result = Syscall(__NR_ioctl, 0, TIOCSCTTY, 0);
+  }
+  if (result >= 0 && spawn.request.file_bytes != 0) {
+    result = LimitFileSize(spawn.request.file_bytes);
   }
   if (result >= 0) {
     result = Syscall(__NR_setgroups, 0, 0);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -37,6 +38,8 @@ struct CommandHost {
   uid_t user = static_cast<uid_t>(-1);
   // See corral.v1.Limits.
   bool kill_all_on_oom = false;
+  // 0: no limit.
+  uint64_t file_bytes = 0;
   // A command's state has changed. Called for RUNNING, and for its end.
   std::function<void(const wire::ExecutionRecord&)> on_state;
   // The logs of a command have changed; see wire::OutputChange.

@@ -6,6 +6,7 @@
 #ifndef SANDBOX_SUPERVISOR_SPAWNER_H_
 #define SANDBOX_SUPERVISOR_SPAWNER_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -37,6 +38,8 @@ class Spawner {
     // From Cgroup::EntryFds().
     std::vector<int> group_fds;
     bool cgroup_v2 = false;
+    // See SpawnRequest.
+    uint64_t file_bytes = 0;
     // Called with the command's pidfd, which is invalid if there is no process,
     // and with the spawner's answer.
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;

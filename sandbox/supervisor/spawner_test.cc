@@ -106,7 +106,9 @@ TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   command_.add_argv("");
   command_.add_environment("A=1");
   command_.set_terminal_rows(24);
-  spawner_->Spawn(Job(command_));
+  Spawner::Job job = Job(command_);
+  job.file_bytes = 8192;
+  spawner_->Spawn(std::move(job));
   char byte;
   const absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(theirs_.get(), &byte, 1);
@@ -117,6 +119,7 @@ TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   EXPECT_EQ(Request().environment_count, 1u);
   EXPECT_EQ(Request().path_offset, 0u);
   EXPECT_EQ(Request().terminal, 1u);
+  EXPECT_EQ(Request().file_bytes, 8192u);
 }
 
 TEST_F(SpawnerTest, SendsTheSearchPathForAProgramWithoutASlash) {

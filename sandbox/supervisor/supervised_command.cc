@@ -109,6 +109,7 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
   job.streams = std::exchange(command_fds_, {});
   job.group_fds = processes_.group().EntryFds();
   job.cgroup_v2 = processes_.group().version() == CgroupVersion::kV2;
+  job.file_bytes = host_->file_bytes;
   job.done = [this, started = std::move(started)](UniqueFd pidfd,
                                                   SpawnAnswer answer) mutable {
     command_.Clear();

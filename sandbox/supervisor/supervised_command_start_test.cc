@@ -40,6 +40,13 @@ class SupervisedCommandStartTest : public CommandFixture {
   }
 };
 
+TEST_F(SupervisedCommandStartTest, HandsTheLimitOfItsFilesOn) {
+  host_.file_bytes = 8192;
+  Start();
+  EXPECT_EQ(played_.request().file_bytes, 8192u);
+  Exit(0);
+}
+
 TEST_F(SupervisedCommandStartTest, EndsLikeOneThatRanIfItsDeletionKilledIt) {
   BeginStart();
   command_->Condemn(wire::ExitRecord::SANDBOX_DELETED);

@@ -236,6 +236,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   limits.cpu_millis = spec.cpu_millis();
   limits.kill_all_on_oom = spec.kill_all_on_oom();
   host_.kill_all_on_oom = spec.kill_all_on_oom();
+  host_.file_bytes = spec.file_bytes();
   RETURN_IF_ERROR(groups_.SetLimits(limits));
   RETURN_IF_ERROR(spares_.LimitGroups(groups_.command_limits()));
   quota_.SetLimit(spec.output_bytes());

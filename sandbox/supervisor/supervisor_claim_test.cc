@@ -155,6 +155,21 @@ TEST_F(SupervisorClaimTest, NamesTheLackOfMemory) {
   EXPECT_EQ(AwaitEnd("e1").exit().cause(), wire::ExitRecord::OUT_OF_MEMORY);
 }
 
+TEST_F(SupervisorClaimTest, LimitsTheSizeOfFiles) {
+  ASSERT_EQ(Create([](wire::SandboxSpec& spec) {
+              spec.set_file_bytes(1 << 20);
+            }).failure(),
+            wire::Reply::NONE);
+  EXPECT_EQ(Run("e1", "exec head -c 2M /dev/zero > /tmp/file"), SIGXFSZ);
+  EXPECT_EQ(AwaitEnd("e1").exit().cause(), wire::ExitRecord::NORMAL);
+  // A program that ignores the signal gets an error.
+  EXPECT_EQ(Run("e2",
+                "stat -c %s /tmp/file; trap '' XFSZ; "
+                "exec head -c 2M /dev/zero > /tmp/other"),
+            1 << 8);
+  EXPECT_EQ(Output("e2"), "1048576\n");
+}
+
 TEST_F(SupervisorClaimTest, KeepsNoMoreOutputThanItMay) {
   ASSERT_EQ(Create([](wire::SandboxSpec& spec) {
               spec.set_output_bytes(1 << 20);

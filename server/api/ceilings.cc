@@ -44,6 +44,7 @@ constexpr Bound kSandboxBounds[] = {
     {"limits.pids", "limits.pids"},
     {"limits.cpu_millis", "limits.cpu_millis"},
     {"limits.output_bytes", "limits.output_bytes"},
+    {"limits.file_bytes", "limits.file_bytes"},
     {"lifetime.max_age", "max_age_seconds"},
     {"lifetime.idle_timeout", "idle_timeout_seconds"},
     {"retention.max_ended_executions", "max_ended_executions"},

@@ -92,6 +92,8 @@ TEST(CeilingsTest, AllowsAValueAtItsCeilingAndRefusesTheNextOne) {
            Case{"limits { output_bytes: 2000000 }",
                 "limits { output_bytes: 2000000 }",
                 "limits { output_bytes: 2000001 }"},
+           Case{"limits { file_bytes: 5000 }", "limits { file_bytes: 5000 }",
+                "limits { file_bytes: 5001 }"},
            Case{"max_age_seconds: 5", "lifetime { max_age { seconds: 5 } }",
                 "lifetime { max_age { seconds: 6 } }"},
            Case{"idle_timeout_seconds: 5",

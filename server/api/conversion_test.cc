@@ -76,13 +76,16 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   defaults.limits.set_memory_bytes(1 << 30);
   defaults.limits.set_output_bytes(2 << 20);
   corral::v1::Sandbox sandbox = FromSpec(ToSpec(wanted, defaults));
+  EXPECT_FALSE(sandbox.limits().has_file_bytes());
   EXPECT_EQ(sandbox.limits().pids(), 10);
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_EQ(sandbox.limits().output_bytes(), 2 << 20);
   EXPECT_FALSE(sandbox.limits().has_cpu_millis());
   defaults.limits.set_cpu_millis(1500);
+  defaults.limits.set_file_bytes(8192);
   sandbox = FromSpec(ToSpec(wanted, defaults));
   EXPECT_EQ(sandbox.limits().cpu_millis(), 1500);
+  EXPECT_EQ(sandbox.limits().file_bytes(), 8192);
   EXPECT_EQ(sandbox.workspace().path(), "/build");
   EXPECT_EQ(sandbox.further_workspaces(0).path(), "/lib");
   EXPECT_TRUE(sandbox.further_workspaces(0).read_only());

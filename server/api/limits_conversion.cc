@@ -25,6 +25,8 @@ void SetLimits(const corral::v1::Limits& wanted,
   spec->set_kill_all_on_oom(wanted.has_kill_all_on_oom()
                                 ? wanted.kill_all_on_oom()
                                 : defaults.kill_all_on_oom());
+  spec->set_file_bytes(LimitOr(wanted.has_file_bytes(), wanted.file_bytes(),
+                               defaults.file_bytes()));
 }
 
 void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
@@ -42,6 +44,9 @@ void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
   }
   if (spec.kill_all_on_oom()) {
     limits->set_kill_all_on_oom(true);
+  }
+  if (spec.file_bytes() != 0) {
+    limits->set_file_bytes(spec.file_bytes());
   }
 }
 

@@ -26,6 +26,7 @@ inline constexpr Range kMemoryBytes = {4 << 20, 1ULL << 50};
 inline constexpr Range kPids = {8, 4'194'304};
 inline constexpr Range kCpuMillis = {10, 1'000'000};
 inline constexpr Range kOutputBytes = {1 << 20, 1ULL << 50};
+inline constexpr Range kFileBytes = {4 << 10, 1ULL << 50};
 
 // The fields of corral.v1.Retention.
 inline constexpr Range kMaxEndedExecutions = {0, 100'000};

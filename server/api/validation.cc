@@ -234,6 +234,10 @@ absl::Status CheckLimits(absl::string_view field,
     RETURN_IF_ERROR(CheckRange(Join(field, "output_bytes"),
                                limits.output_bytes(), kOutputBytes));
   }
+  if (limits.has_file_bytes()) {
+    RETURN_IF_ERROR(
+        CheckRange(Join(field, "file_bytes"), limits.file_bytes(), kFileBytes));
+  }
   return absl::OkStatus();
 }
 

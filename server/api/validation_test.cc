@@ -151,6 +151,8 @@ TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
        {"limits { memory_bytes: 1125899906842624 }", "limits { pids: 4194304 }",
         "limits { cpu_millis: 1000000 }", "limits { output_bytes: 1048576 }",
         "limits { output_bytes: 1125899906842624 }",
+        "limits { file_bytes: 4096 kill_all_on_oom: true }",
+        "limits { file_bytes: 1125899906842624 }",
         "lifetime { max_age { seconds: 1 } idle_timeout { seconds: 1 } }",
         "lifetime { max_age { seconds: 31536000 } }",
         "lifetime { idle_timeout { seconds: 31536000 } }",
@@ -181,6 +183,10 @@ TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
   EXPECT_THAT(Sandbox("limits { pids: 7 }"), Refuses("sandbox.limits.pids"));
   EXPECT_THAT(Sandbox("limits { cpu_millis: 9223372036854775808 }"),
               Refuses("sandbox.limits.cpu_millis"));
+  for (const char* bytes : {"0", "4095", "1125899906842625"}) {
+    EXPECT_THAT(Sandbox(absl::StrCat("limits { file_bytes: ", bytes, " }")),
+                Refuses("sandbox.limits.file_bytes"));
+  }
   EXPECT_THAT(
       Sandbox("limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }"),
       IsOk());

@@ -140,6 +140,24 @@ TEST_F(AttackTest, OnlyTheCommandRunsOutOfDescriptors) {
   EXPECT_EQ(Attack("descriptors-in-flight"), "send: ETOOMANYREFS\nsent: few\n");
 }
 
+TEST_F(AttackTest, MakesNoFileLargerThanItMay) {
+  spec().set_file_bytes(kMiB);
+  Create();
+  EXPECT_EQ(Attack("file-size"),
+            "up to the limit: 1\n"
+            "beyond it: EFBIG\n"
+            "truncate: EFBIG\n"
+            "allocate: EFBIG\n"
+            "sendfile: EFBIG\n"
+            "in memory: EFBIG\n"
+            "setrlimit: EPERM\n"
+            "prlimit: EPERM\n");
+  Shell("exec head -c 2M /dev/zero > large");
+  EXPECT_EQ(last_.exit().wait_status(), SIGXFSZ);
+  EXPECT_EQ(last_.exit().cause(), ExitRecord::NORMAL);
+  EXPECT_EQ(std::filesystem::file_size(sandbox_.workspace() + "/large"), kMiB);
+}
+
 TEST_F(AttackTest, LeavesNoCore) {
   spec().set_memory_bytes(256 * kMiB);
   Create();

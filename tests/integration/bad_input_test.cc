@@ -170,6 +170,9 @@ TEST_F(BadInputTest, RefusesLimitsOutOfRange) {
     Limits cpu;
     cpu.set_cpu_millis(value);
     ExpectInvalid(CreateWith(cpu), "sandbox.limits.cpu_millis");
+    Limits file;
+    file.set_file_bytes(value);
+    ExpectInvalid(CreateWith(file), "sandbox.limits.file_bytes");
     Command command = MakeCommand({"true"});
     command.mutable_output()->set_retain_bytes(value);
     ExpectInvalid(Start(CreateSandbox(), command),

@@ -178,6 +178,17 @@ TEST_F(EndingTest, LackOfMemoryEndsAllProcessesOfACommandIfAsked) {
   EXPECT_EQ(call->ended.exit().cause(), ExitStatus::OUT_OF_MEMORY);
 }
 
+TEST_F(EndingTest, AFileThatBecomesTooLargeEndsItsWriterByASignal) {
+  corral::v1::Limits limits;
+  limits.set_file_bytes(1 << 20);
+  const std::string sandbox = CreateSandbox(limits);
+  const auto call =
+      client_->Run(sandbox, Shell("exec head -c 2M /dev/zero > /tmp/file"));
+  EXPECT_EQ(call->ended.exit().signal(), SIGXFSZ);
+  EXPECT_EQ(call->ended.exit().cause(), ExitStatus::NORMAL);
+  EXPECT_FALSE(call->ended.exit().core_dumped());
+}
+
 TEST_F(EndingTest, ReportsTheDescendantsThatATimeoutKilled) {
   Command command = Shell(
       "setsid sleep 1000 >/dev/null 2>&1 & (sh -c 'sleep 1001 & wait' &) ; "

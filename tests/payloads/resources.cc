@@ -1,9 +1,11 @@
 // Attacks without end on the resources that the sandbox's limits bound.
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -133,6 +135,26 @@ int DescriptorsInFlight(int, char**) {
   return 0;
 }
 
+// Makes files larger than 1 MiB, and the limit of their size.
+int FileSize(int, char**) {
+  constexpr off_t kLimit = off_t{1} << 20;
+  ::signal(SIGXFSZ, SIG_IGN);
+  const int file = ::open("/tmp/large", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int memory = ::memfd_create("large", MFD_CLOEXEC);
+  const int source = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  Report("up to the limit", ::pwrite(file, "x", 1, kLimit - 1));
+  Report("beyond it", ::pwrite(file, "x", 1, kLimit));
+  Report("truncate", ::ftruncate(file, kLimit + 1));
+  Report("allocate", ::fallocate(file, 0, 0, kLimit + 1));
+  ::lseek(file, kLimit, SEEK_SET);
+  Report("sendfile", ::sendfile(file, source, nullptr, 1));
+  Report("in memory", ::ftruncate(memory, kLimit + 1));
+  const rlimit more = {RLIM_INFINITY, RLIM_INFINITY};
+  Report("setrlimit", ::setrlimit(RLIMIT_FSIZE, &more));
+  Report("prlimit", ::prlimit(0, RLIMIT_FSIZE, &more, nullptr));
+  return 0;
+}
+
 }  // namespace
 
 const Entry kResources[] = {{"memory", Memory},
@@ -141,6 +163,7 @@ const Entry kResources[] = {{"memory", Memory},
                             {"pipes", Pipes},
                             {"descriptor-bomb", Descriptors},
                             {"descriptors-in-flight", DescriptorsInFlight},
+                            {"file-size", FileSize},
                             {nullptr, nullptr}};
 
 }  // namespace payloads

@@ -26,7 +26,10 @@ std::string LimitsText(const corral::v1::Limits& limits) {
           ? absl::StrFormat("%.4g",
                             static_cast<double>(limits.cpu_millis()) / 1000)
           : "all",
-      " CPUs");
+      " CPUs",
+      limits.has_file_bytes() ? absl::StrCat(", files of at most ",
+                                             FormatBytes(limits.file_bytes()))
+                              : "");
 }
 
 std::string StateOf(const corral::v1::IsolationFeature& feature) {

@@ -1,6 +1,7 @@
 #include "bridge/cli/report/exit_report.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -85,10 +86,13 @@ std::string OutOfMemoryText(const Execution& execution) {
 
 std::string NormalText(const Execution& execution) {
   const uint64_t oom_kills = execution.usage().oom_kills();
-  return oom_kills == 0
-             ? ""
-             : absl::StrCat("out of memory: the sandbox reached its limit, ",
-                            oom_kills, " of its processes killed");
+  if (oom_kills > 0) {
+    return absl::StrCat("out of memory: the sandbox reached its limit, ",
+                        oom_kills, " of its processes killed");
+  }
+  return execution.exit().signal() == SIGXFSZ
+             ? "a file reached its limit of size (SIGXFSZ)"
+             : "";
 }
 
 std::string ExplainCause(const Execution& execution) {

@@ -73,6 +73,17 @@ TEST(ExitReportTest, SaysThatACommandLostProcessesToTheLimitOfMemory) {
   EXPECT_EQ(ExitCode(execution), 3);
 }
 
+TEST(ExitReportTest, SaysThatAFileBecameTooLarge) {
+  Execution execution = Killed(ExitStatus::NORMAL);
+  EXPECT_EQ(ExplainEnd(execution), "");
+  execution.mutable_exit()->set_signal(SIGXFSZ);
+  EXPECT_EQ(ExplainEnd(execution),
+            "a file reached its limit of size (SIGXFSZ)");
+  EXPECT_EQ(StateText(execution), "SIGXFSZ");
+  execution.mutable_exit()->set_code(SIGXFSZ);
+  EXPECT_EQ(ExplainEnd(execution), "");
+}
+
 TEST(ExitReportTest, NamesTheStateForATable) {
   const struct {
     ExitStatus::Cause cause;
