@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/statusor.h"

@@ -1,6 +1,10 @@
 // The groups of cgroup v1's hierarchy cpuset. Corral limits nothing there: a
 // sandbox has a group in it only because a JVM looks for its limits only where
 // it finds that hierarchy, too; see cgroup_view.h.
+//
+// v1 gives a CPU that went offline back to the root only: these groups then do
+// without it until they are removed. An operator who takes CPUs from a group
+// above must first take them from these.
 
 #ifndef SANDBOX_KERNEL_CPUSET_H_
 #define SANDBOX_KERNEL_CPUSET_H_
