@@ -6,8 +6,8 @@
 //       |-- ...            one for each command, with the same limits
 //
 // The limits of a command's group bind nothing that those of run do not bind:
-// they are there to be read, since programs look at no group but their own. See
-// cgroup_view.h in ../kernel.
+// they are there to be read, since most programs look at no group but their
+// own. See cgroup_view.h in ../kernel.
 //
 // With v1, init and the spawner live in sandbox-N itself. With v2 they cannot:
 // a group that hands controllers on holds no process.
