@@ -1,0 +1,145 @@
+#include "sandbox/kernel/read_only_paths.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "sandbox/base/failure.h"
+#include "sandbox/base/status_macros.h"
+#include "sandbox/kernel/mount_api.h"
+#include "sandbox/kernel/path_part.h"
+
+namespace sandbox {
+namespace {
+
+// How often a path is tried whose parts others move meanwhile.
+constexpr int kTries = 5;
+
+// Files of a .git directory. Git fails if one of them is a directory; with
+// these contents they change nothing. A commondir leads to another directory
+// with configuration and hooks, here to the same.
+constexpr struct {
+  const char* name;
+  const char* content;
+} kGitFiles[] = {{"commondir", ".\n"}, {"config", ""}, {"config.worktree", ""}};
+
+// The content of the placeholder for the part `i` of a path; null: it is a
+// directory, which git does not show and does not add.
+const char* ContentOf(const std::vector<std::string>& names, size_t i) {
+  if (i > 0 && i + 1 == names.size() && names[i - 1] == ".git") {
+    for (const auto& file : kGitFiles) {
+      if (names[i] == file.name) {
+        return file.content;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ReadOnlyPaths::ReadOnlyPaths(UniqueFd workspace, std::string name,
+                             std::vector<std::string> paths, uint32_t user)
+    : workspace_(std::move(workspace)),
+      name_(std::move(name)),
+      paths_(std::move(paths)),
+      user_(user) {}
+
+absl::StatusOr<int> ReadOnlyPaths::Cover() {
+  int mounts = 0;
+  for (const std::string& path : paths_) {
+    absl::Status covered = CoverPath(path, &mounts);
+    for (int tries = 1; tries < kTries && !covered.ok(); ++tries) {
+      covered = CoverPath(path, &mounts);
+    }
+    if (!covered.ok()) {
+      return MakeFailure(wire::Reply::READ_ONLY_PATH,
+                         absl::StrCat("workspace ", name_, ": read-only path ",
+                                      path, ": ", covered.message()));
+    }
+  }
+  return mounts;
+}
+
+absl::StatusOr<bool> ReadOnlyPaths::Fill(int directory,
+                                         const std::string& place,
+                                         const std::string& name,
+                                         const char* content) {
+  const auto known = placeholders_.find(place);
+  if (known != placeholders_.end() && !known->second.IsInPlace()) {
+    placeholders_.erase(known);
+  }
+  struct stat status;
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (placeholders_.count(place) == 0) {
+      std::optional<Placeholder> found = Placeholder::Find(directory, name);
+      if (found.has_value()) {
+        placeholders_.emplace(place, *std::move(found));
+      }
+    }
+    return true;
+  }
+  struct statvfs system;
+  if (errno != ENOENT || ::fstat(directory, &status) != 0 ||
+      ::fstatvfs(directory, &system) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("stat ", place));
+  }
+  // Nobody can make anything in a directory that was removed.
+  if ((system.f_flag & ST_RDONLY) != 0 || status.st_nlink == 0) {
+    return false;
+  }
+  absl::StatusOr<Placeholder> made =
+      Placeholder::Make(directory, name, content, user_);
+  // Commands can change the rights of their own directories only.
+  if (absl::IsPermissionDenied(made.status()) && status.st_uid != user_) {
+    return false;
+  }
+  RETURN_IF_ERROR(made.status());
+  placeholders_.emplace(place, *std::move(made));
+  return true;
+}
+
+absl::Status ReadOnlyPaths::CoverPath(const std::string& path, int* mounts) {
+  const std::vector<std::string> names =
+      absl::StrSplit(path, '/', absl::SkipEmpty());
+  ASSIGN_OR_RETURN(UniqueFd at, OpenBeneath(workspace_.get(), "."));
+  std::string place;
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&place, place.empty() ? "" : "/", names[i]);
+    ASSIGN_OR_RETURN(const bool exists,
+                     Fill(at.get(), place, names[i], ContentOf(names, i)));
+    if (!exists) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(PathPart part, OpenPart(at.get(), names[i]));
+    if (part.is_mount_point && part.is_read_only) {
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(CheckCoverable(part, place));
+    // A file or a placeholder on the way is protected in place of what could be
+    // below it.
+    const bool leads_on = i + 1 < names.size() && S_ISDIR(part.mode) &&
+                          placeholders_.count(place) == 0;
+    if (leads_on && part.is_mount_point) {
+      at = std::move(part.fd);
+      continue;
+    }
+    ASSIGN_OR_RETURN(at, MountOnItself(at.get(), names[i], part,
+                                       leads_on ? MountAccess::kWritable
+                                                : MountAccess::kReadOnly));
+    ++*mounts;
+    if (!leads_on) {
+      return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sandbox

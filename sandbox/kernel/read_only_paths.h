@@ -1,0 +1,61 @@
+// Paths of a workspace that the commands of a sandbox can read, but neither
+// change, make, replace, move nor remove.
+//
+// Each path is covered with a read-only mount of itself. Nobody inside can
+// rename or remove a mount point, but whoever renames a directory above it
+// takes it along; so the directories on the way are mounted on themselves, too.
+// Where nothing exists, a placeholder is made (see placeholder.h): at the first
+// part of the path that is missing.
+//
+// A mount is lost when a program of the host renames or removes what is below
+// it, as editors and git do to replace a file. Cover() then mounts it again.
+
+#ifndef SANDBOX_KERNEL_READ_ONLY_PATHS_H_
+#define SANDBOX_KERNEL_READ_ONLY_PATHS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/placeholder.h"
+
+namespace sandbox {
+
+class ReadOnlyPaths {
+ public:
+  // `workspace` is its mount in a sandbox, `name` its path for errors. `paths`
+  // are relative, without "." and "..". `user` is the host's id of the
+  // commands' user.
+  ReadOnlyPaths(UniqueFd workspace, std::string name,
+                std::vector<std::string> paths, uint32_t user);
+
+  // Covers the paths that are not covered, and returns how many mounts that
+  // took. The caller is root in the mount namespace of the sandbox, with the
+  // usual umask. No link is followed, and other processes may change the
+  // workspace meanwhile. Fails with READ_ONLY_PATH.
+  absl::StatusOr<int> Cover();
+
+ private:
+  // Covers one path, and adds the number of mounts to `mounts`.
+  absl::Status CoverPath(const std::string& path, int* mounts);
+  // Sees that there is something at `place`, whose last part is `name` in
+  // `directory`. Returns false if there is nothing, and no command can make
+  // anything there.
+  absl::StatusOr<bool> Fill(int directory, const std::string& place,
+                            const std::string& name, const char* content);
+
+  UniqueFd workspace_;
+  std::string name_;
+  std::vector<std::string> paths_;
+  uint32_t user_;
+  // By their places. Removed with this object.
+  std::map<std::string, Placeholder> placeholders_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_KERNEL_READ_ONLY_PATHS_H_
