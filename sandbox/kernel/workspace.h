@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,8 @@ struct WorkspaceMount {
   uint32_t first_id = 0;
   // The path inside; empty: the same path, as for the workspace.
   std::string target = {};
+  // See read_only_paths.h.
+  std::vector<std::string> read_only_paths = {};
 };
 
 // Opens the directory (O_PATH). The path must be absolute, without ".." and

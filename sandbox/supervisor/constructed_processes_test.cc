@@ -176,7 +176,7 @@ TEST(ConstructedProcessesTest, SayWhyNoOtherProcessJoinsThem) {
         absl::Status completed;
         absl::Status replaced;
         EXPECT_TRUE(tests::WithFailingCalls({SYS_clone3}, EAGAIN, [&] {
-          completed = Complete(construction, Particulars());
+          completed = Complete(construction, Particulars()).status();
           replaced =
               ReplaceSpawner(home, seccomp::Profile::kStrict, construction);
         }));
@@ -230,7 +230,7 @@ TEST(ConstructedProcessesTest, FindTheirNamespacesSetUp) {
   const absl::Status made = Make([](Construction& construction, const Cgroup&) {
     EXPECT_EQ(LookInside(construction), absl::StrCat(ENOSPC, " corral 1"));
     const absl::Status completed =
-        Complete(construction, {{}, 0, seccomp::Profile::kNested});
+        Complete(construction, {{}, 0, seccomp::Profile::kNested}).status();
     EXPECT_TRUE(completed.ok()) << completed;
     EXPECT_EQ(LookInside(construction), "0 corral 1");
   });

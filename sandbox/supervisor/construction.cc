@@ -308,8 +308,8 @@ absl::Status ReplaceSpawner(const Cgroup& home, Profile profile,
   return OfferToOomKiller(made);
 }
 
-absl::Status Complete(const Construction& made,
-                      const Particulars& particulars) {
+absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
+                                               const Particulars& particulars) {
   std::vector<HostTree> workspaces;
   for (const WorkspaceMount& mount : particulars.workspaces) {
     ASSIGN_OR_RETURN(HostTree workspace, LendWorkspace(mount));
@@ -325,11 +325,16 @@ absl::Status Complete(const Construction& made,
                   CompleteInside(made.root.get(), workspaces, particulars));
   }
   pair.theirs.Reset();
-  absl::Status completed =
+  const absl::Status completed =
       ReceiveReport(pair.ours.get(), "complete the mounts").status();
   siginfo_t info;
   ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
-  return completed;
+  RETURN_IF_ERROR(completed);
+  std::vector<UniqueFd> mounts;
+  for (HostTree& workspace : workspaces) {
+    mounts.push_back(std::move(workspace.tree));
+  }
+  return mounts;
 }
 
 }  // namespace sandbox

@@ -56,9 +56,11 @@ struct Particulars {
 absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
                             Construction& made);
 
-// Adds the workspaces and the limit of memory, before the first command. Fails
-// as LendWorkspace() and Attach() do. Fails with Aborted if init was killed.
-absl::Status Complete(const Construction& made, const Particulars& particulars);
+// Adds the workspaces and the limit of memory, before the first command.
+// Returns the mounts of the workspaces, in their order. Fails as
+// LendWorkspace() and Attach() do. Fails with Aborted if init was killed.
+absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
+                                               const Particulars& particulars);
 
 }  // namespace sandbox
 

@@ -13,12 +13,14 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/oom_log.h"
+#include "sandbox/supervisor/spec_mounts.h"
 
 namespace sandbox {
 namespace {
@@ -41,33 +43,6 @@ constexpr uint32_t kSchemaVersion = 1;
 // The user of corral-egress in the sandbox's range of ids. Nothing inside runs
 // as this user.
 constexpr uint32_t kEgressId = 65533;
-
-std::vector<WorkspaceMount> WorkspacesOf(const wire::SandboxSpec& spec,
-                                         uint32_t first_id) {
-  std::vector<WorkspaceMount> workspaces;
-  if (!spec.workspace().empty()) {
-    workspaces.push_back(
-        {spec.workspace(), spec.workspace_read_only(), first_id});
-  }
-  for (const wire::SandboxSpec::FurtherWorkspace& further :
-       spec.further_workspaces()) {
-    workspaces.push_back({further.path(), further.read_only(), first_id});
-  }
-  for (const wire::SandboxSpec::Mount& mount : spec.mounts()) {
-    workspaces.push_back(
-        {mount.source(), !mount.writable(), first_id, mount.target()});
-  }
-  return workspaces;
-}
-
-// The directories of the host that commands see, besides the system's.
-std::vector<std::string> DirectoriesOf(const wire::SandboxSpec& spec) {
-  std::vector<std::string> directories;
-  for (const WorkspaceMount& mount : WorkspacesOf(spec, 0)) {
-    directories.push_back(mount.path);
-  }
-  return directories;
-}
 
 }  // namespace
 
@@ -241,9 +216,12 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   RETURN_IF_ERROR(spares_.LimitGroups(groups_.command_limits()));
   quota_.SetLimit(spec.output_bytes());
   const seccomp::Profile profile = ProfileOf(spec);
-  RETURN_IF_ERROR(Complete(
-      construction_,
-      {WorkspacesOf(spec, groups_.first_id()), spec.memory_bytes(), profile}));
+  const std::vector<WorkspaceMount> workspaces =
+      WorkspacesOf(spec, groups_.first_id());
+  ASSIGN_OR_RETURN(
+      std::vector<UniqueFd> mounts,
+      Complete(construction_, {workspaces, spec.memory_bytes(), profile}));
+  RETURN_IF_ERROR(Protect(PathsOf(workspaces, std::move(mounts), host_.user)));
   if (profile != seccomp::Profile::kDefault) {
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
     RETURN_IF_ERROR(StartSpawner());
@@ -261,6 +239,17 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     }
   }
   return control_.Listen(directory_);
+}
+
+absl::Status Supervisor::Protect(std::vector<ReadOnlyPaths> paths) {
+  if (!paths.empty()) {
+    ASSIGN_OR_RETURN(
+        protection_,
+        PathProtection::Begin(
+            loop_.get(), construction_.init, std::move(paths),
+            [this](const absl::Status& why) { OnProtectionLost(why); }));
+  }
+  return absl::OkStatus();
 }
 
 void Supervisor::OnDisconnect() {

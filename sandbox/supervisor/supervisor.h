@@ -18,11 +18,13 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/kernel/read_only_paths.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/command_table.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/control_socket.h"
 #include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/path_protection.h"
 #include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/sandbox_groups.h"
 #include "sandbox/supervisor/spare_parts.h"
@@ -62,6 +64,7 @@ class Supervisor {
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
+  absl::Status Protect(std::vector<ReadOnlyPaths> paths);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
   void MakeSockets(uint64_t request_id);
@@ -80,6 +83,7 @@ class Supervisor {
   bool InitEnds() const;
   void OnInitExit();
   void OnSpawnerExit();
+  void OnProtectionLost(const absl::Status& why);
   void Fail(wire::SandboxEnd::Cause cause, const std::string& why);
   // The server ended without having claimed what was prepared.
   void OnDisconnect();
@@ -106,6 +110,8 @@ class Supervisor {
   std::unique_ptr<Spawner> spawner_;
   // Null if no way out was requested.
   std::unique_ptr<WayOut> way_out_;
+  // Null if no path of a workspace is read-only.
+  std::unique_ptr<PathProtection> protection_;
   // From here on, each member may be used by those after it.
   StorageStatus storage_;
   OutputQuota quota_;

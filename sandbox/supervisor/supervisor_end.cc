@@ -106,6 +106,15 @@ void Supervisor::OnSpawnerExit() {
   }
 }
 
+void Supervisor::OnProtectionLost(const absl::Status& why) {
+  // The mounts of a sandbox that ends cannot be entered.
+  if (InitEnds()) {
+    Fail(wire::SandboxEnd::INIT_DIED, kInitDied);
+  } else {
+    Fail(wire::SandboxEnd::PROTECTION_LOST, std::string(why.message()));
+  }
+}
+
 void Supervisor::TryEnd() {
   if (state_ != State::kDeleting || commands_.AnyRuns()) {
     return;
@@ -165,6 +174,8 @@ void Supervisor::CleanUp() {
   // being started, and init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
+  // Removes placeholders, which nothing inside can make anew.
+  protection_.reset();
   spares_.Stop();
   commands_.ReleaseCgroups();
   groups_.Remove();

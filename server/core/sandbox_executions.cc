@@ -193,6 +193,7 @@ corral::v1::Loss Sandbox::WhyLost() const {
       break;
     case wire::SandboxEnd::INIT_DIED:
     case wire::SandboxEnd::SPAWNER_DIED:
+    case wire::SandboxEnd::PROTECTION_LOST:
       loss.set_cause(corral::v1::Loss::SANDBOX_FAILED);
       break;
     default:  // the sentinels of protobuf's open enums
