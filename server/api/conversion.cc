@@ -24,6 +24,7 @@
 #include "server/api/egress_services.h"
 #include "server/api/host_directories.h"
 #include "server/api/limits_conversion.h"
+#include "server/api/read_only_paths.h"
 
 namespace server {
 namespace {
@@ -205,6 +206,9 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
     spec.set_workspace(
         std::string(sandbox::StripTrailingSlashes(wanted.workspace().path())));
     spec.set_workspace_read_only(wanted.workspace().read_only());
+    for (const std::string& path : ReadOnlyPathsOf(wanted.workspace())) {
+      spec.add_read_only_paths(path);
+    }
   }
   for (const corral::v1::Workspace& workspace : wanted.further_workspaces()) {
     wire::SandboxSpec::FurtherWorkspace* further =
@@ -212,6 +216,9 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
     further->set_path(
         std::string(sandbox::StripTrailingSlashes(workspace.path())));
     further->set_read_only(workspace.read_only());
+    for (const std::string& path : ReadOnlyPathsOf(workspace)) {
+      further->add_read_only_paths(path);
+    }
   }
   for (const corral::v1::Mount& mount : wanted.mounts()) {
     wire::SandboxSpec::Mount* lent = spec.add_mounts();
@@ -251,12 +258,15 @@ corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec) {
   if (!spec.workspace().empty()) {
     sandbox.mutable_workspace()->set_path(spec.workspace());
     sandbox.mutable_workspace()->set_read_only(spec.workspace_read_only());
+    *sandbox.mutable_workspace()->mutable_read_only_paths() =
+        spec.read_only_paths();
   }
   for (const wire::SandboxSpec::FurtherWorkspace& further :
        spec.further_workspaces()) {
     corral::v1::Workspace* workspace = sandbox.add_further_workspaces();
     workspace->set_path(further.path());
     workspace->set_read_only(further.read_only());
+    *workspace->mutable_read_only_paths() = further.read_only_paths();
   }
   for (const wire::SandboxSpec::Mount& lent : spec.mounts()) {
     corral::v1::Mount* mount = sandbox.add_mounts();

@@ -121,6 +121,23 @@ TEST(ConversionTest, AMountKeepsItsPlaceAndItsRights) {
   EXPECT_TRUE(sandbox.mounts(1).writable());
 }
 
+TEST(ConversionTest, AWorkspaceShowsAllPathsThatAreReadOnly) {
+  corral::v1::Sandbox wanted;
+  wanted.mutable_workspace()->set_path("/w");
+  wanted.mutable_workspace()->add_read_only_paths("ci");
+  wanted.mutable_workspace()->set_protect_host_tools(true);
+  wanted.add_further_workspaces()->set_path("/further");
+  wanted.mutable_further_workspaces(0)->add_read_only_paths("b");
+  wanted.mutable_further_workspaces(0)->add_read_only_paths("a");
+  const corral::v1::Sandbox sandbox =
+      FromSpec(ToSpec(wanted, SandboxDefaults()));
+  EXPECT_THAT(sandbox.workspace().read_only_paths(),
+              testing::IsSupersetOf({"ci", ".git/hooks", ".vscode"}));
+  EXPECT_FALSE(sandbox.workspace().protect_host_tools());
+  EXPECT_THAT(sandbox.further_workspaces(0).read_only_paths(),
+              ElementsAre("a", "b"));
+}
+
 TEST(ConversionTest, EveryProfileKeepsItsName) {
   for (const corral::v1::Sandbox::Profile profile :
        {corral::v1::Sandbox::DEFAULT, corral::v1::Sandbox::STRICT,

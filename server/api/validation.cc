@@ -22,6 +22,7 @@
 #include "server/api/errors.h"
 #include "server/api/host_directories.h"
 #include "server/api/ranges.h"
+#include "server/api/read_only_paths.h"
 
 namespace server {
 namespace {
@@ -168,6 +169,7 @@ absl::Status CheckTimeouts(absl::string_view field,
 absl::Status CheckSandbox(absl::string_view field,
                           const corral::v1::Sandbox& sandbox) {
   RETURN_IF_ERROR(CheckHostDirectories(field, sandbox));
+  RETURN_IF_ERROR(CheckReadOnlyPaths(field, sandbox));
   RETURN_IF_ERROR(CheckEgress(field, sandbox));
   RETURN_IF_ERROR(CheckEgressServices(field, sandbox));
   if (!corral::v1::Sandbox::Profile_IsValid(sandbox.profile())) {

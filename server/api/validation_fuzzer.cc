@@ -9,6 +9,7 @@
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/log.h"
 #include "server/api/conversion.h"
+#include "server/api/read_only_paths.h"
 #include "server/api/validation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -24,6 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CHECK(described.profile() == sandbox.profile() ||
         sandbox.profile() == corral::v1::Sandbox::PROFILE_UNSPECIFIED);
   CHECK(described.workspace().read_only() == sandbox.workspace().read_only());
+  CHECK(server::ReadOnlyPathsOf(described.workspace()) ==
+        server::ReadOnlyPathsOf(sandbox.workspace()));
   // There are no defaults here.
   described.clear_retention();
   const absl::Status again = server::CheckSandbox("sandbox", described);

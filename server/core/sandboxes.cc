@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -49,6 +50,20 @@ absl::string_view WithoutField(const absl::Status& refused) {
   return message;
 }
 
+// Returns the field of the workspace that `why` begins with; see
+// ReadOnlyPaths::Cover().
+std::string FieldOfPaths(const wire::SandboxSpec& spec, absl::string_view why) {
+  for (int i = 0; i < spec.further_workspaces_size(); ++i) {
+    if (absl::StartsWith(
+            why, absl::StrCat("workspace ", spec.further_workspaces(i).path(),
+                              ": "))) {
+      return absl::StrCat("sandbox.further_workspaces[", i,
+                          "].read_only_paths");
+    }
+  }
+  return "sandbox.workspace.read_only_paths";
+}
+
 absl::Status ToCreationError(const wire::SandboxSpec& spec,
                              const absl::Status& status) {
   if (ReasonOf(status) != corral::v1::ERROR_REASON_UNSPECIFIED) {
@@ -57,6 +72,9 @@ absl::Status ToCreationError(const wire::SandboxSpec& spec,
   switch (sandbox::FailureOf(status)) {
     case wire::Reply::WORKSPACE:
       return RefusedField(kWorkspaceField, status.message());
+    case wire::Reply::READ_ONLY_PATH:
+      return RefusedField(FieldOfPaths(spec, status.message()),
+                          status.message());
     case wire::Reply::ISOLATION:
       return Error(absl::StatusCode::kFailedPrecondition,
                    corral::v1::ISOLATION_UNAVAILABLE, status.message());

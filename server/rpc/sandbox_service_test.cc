@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -199,6 +200,24 @@ TEST_F(SandboxServiceTest, ReportsWhatTheHostCannotEnforce) {
   EXPECT_EQ(Reason(Create(Request(), &sandbox)), "SERVER_FAULT");
   AwaitNoSandbox();
   EXPECT_TRUE(std::filesystem::is_empty(absl::StrCat(path_, "/sandboxes")));
+}
+
+TEST_F(SandboxServiceTest, NamesTheWorkspaceWhosePathCannotBeProtected) {
+  corral::v1::CreateSandboxRequest request = Request();
+  request.mutable_sandbox()->mutable_workspace()->set_path("/usr/src");
+  request.mutable_sandbox()->add_further_workspaces()->set_path("/usr/share");
+  corral::v1::Sandbox sandbox;
+  const std::pair<const char*, const char*> cases[] = {
+      {"/usr/src", "sandbox.workspace.read_only_paths"},
+      {"/usr/share", "sandbox.further_workspaces[0].read_only_paths"}};
+  for (const auto& [path, field] : cases) {
+    factory_.FailCreations(sandbox::MakeFailure(
+        sandbox::wire::Reply::READ_ONLY_PATH,
+        absl::StrCat("workspace ", path, ": read-only path x: a link")));
+    const grpc::Status status = Create(request, &sandbox);
+    EXPECT_EQ(Field(status), field);
+    EXPECT_THAT(status.error_message(), HasSubstr("x: a link"));
+  }
 }
 
 TEST_F(SandboxServiceTest, ACreationWhoseSupervisorsDiedMayBeRepeated) {

@@ -86,6 +86,76 @@ TEST_F(WorkspaceTest, IsRefusedIfAFurtherOneIsMissing) {
   std::filesystem::remove_all(path);
 }
 
+class HostToolsTest : public IntegrationTest {
+ protected:
+  HostToolsTest() {
+    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+    request_.set_parent(kTenant);
+    workspace().set_path(path_);
+    workspace().set_protect_host_tools(true);
+  }
+  ~HostToolsTest() override { std::filesystem::remove_all(path_); }
+
+  corral::v1::Workspace& workspace() {
+    return *request_.mutable_sandbox()->mutable_workspace();
+  }
+  // Returns the field that a creation is refused for.
+  std::string Refused() {
+    corral::v1::Sandbox sandbox;
+    return Field(
+        client_->Call(&Client::SandboxStub::CreateSandbox, request_, &sandbox));
+  }
+
+  std::string path_ = "/var/tmp/corral-host-tools-XXXXXX";
+  corral::v1::CreateSandboxRequest request_;
+};
+
+TEST_F(HostToolsTest, AreProtectedWhileCommandsCommit) {
+  if (::access("/usr/bin/git", X_OK) != 0) {
+    GTEST_SKIP() << "git is not installed";
+  }
+  ASSERT_EQ(::system(absl::StrCat("git init -q -b main ", path_).c_str()), 0);
+  const std::string config = ReadFile(path_ + "/.git/config");
+  corral::v1::Sandbox made;
+  ASSERT_TRUE(
+      client_->Call(&Client::SandboxStub::CreateSandbox, request_, &made).ok());
+  EXPECT_THAT(made.workspace().read_only_paths(),
+              testing::IsSupersetOf({".git/config", ".git/hooks", ".vscode"}));
+  const auto run = [&](const std::string& script) {
+    const std::string git =
+        "g() { git -c user.name=a -c user.email=a@b \"$@\"; }; ";
+    return client_->Run(made.name(), MakeCommand({"sh", "-c", git + script}))
+        ->bytes[STDOUT];
+  };
+  EXPECT_EQ(run("g commit -q --allow-empty -m one && g checkout -q -b topic && "
+                "echo x > file && g add -A && g commit -q -m two && "
+                "g checkout -q main && g merge -q topic && g tag v1 && "
+                "g log --format=%s && g ls-files && g status --porcelain"),
+            "two\none\nfile\n");
+  EXPECT_EQ(run("g config core.fsmonitor x || echo refused; "
+                "cp file .git/hooks/pre-commit || echo refused; "
+                "echo x > .vscode/tasks.json || echo refused"),
+            "refused\nrefused\nrefused\n");
+  EXPECT_EQ(ReadFile(path_ + "/.git/config"), config);
+  client_->DeleteSandbox(made.name());
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/.vscode"));
+}
+
+TEST_F(HostToolsTest, AreRefusedWithTheFieldWhenTheyCannotBeProtected) {
+  workspace().add_read_only_paths("ci");
+  workspace().add_read_only_paths("../x");
+  EXPECT_EQ(Refused(), "sandbox.workspace.read_only_paths[1]");
+  workspace().clear_read_only_paths();
+  request_.mutable_sandbox()->set_profile(corral::v1::Sandbox::NESTED);
+  EXPECT_EQ(Refused(), "sandbox.workspace.protect_host_tools");
+  request_.mutable_sandbox()->clear_profile();
+  std::filesystem::create_directory(path_ + "/.git");
+  std::filesystem::create_symlink("x", path_ + "/.git/hooks");
+  EXPECT_EQ(Refused(), "sandbox.workspace.read_only_paths");
+  // The placeholders of the other paths are gone.
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/.envrc"));
+}
+
 class MountTest : public IntegrationTest {
  protected:
   MountTest() {
