@@ -26,6 +26,7 @@
 #include "bridge/options/limit_fields.h"
 #include "bridge/options/mount_options.h"
 #include "bridge/options/option_table.h"
+#include "bridge/options/protection_options.h"
 #include "bridge/options/publish_option.h"
 #include "bridge/options/server_options.h"
 #include "sandbox/base/status_macros.h"
@@ -110,6 +111,7 @@ void AddInsideOptions(OptionTable& table, ProfileOption& profile,
 // The groups of options that have a class of their own.
 struct Parts {
   ConfinementOptions confinement;
+  ProtectionOptions protection{HostTools::kProtected};
   ProfileOption profile;
 };
 
@@ -132,6 +134,7 @@ OptionTable MakeTable(Options& options, Parts& parts) {
               });
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              workplace.read_only);
+  parts.protection.AddTo(table);
   parts.confinement.AddTo(table);
   AddLimitOptions(table, *workplace.sandbox.mutable_limits());
   table.Value(0, "timeout", "TIME",
@@ -155,6 +158,15 @@ OptionTable MakeTable(Options& options, Parts& parts) {
       options.mcp);
   AddEditorOptions(table, options.bridge);
   return table;
+}
+
+// Adds what commands may do and change.
+absl::Status Confine(const Parts& parts, WorkplaceOptions& workplace) {
+  RETURN_IF_ERROR(parts.confinement.ApplyTo(workplace.sandbox));
+  parts.protection.ApplyTo(workplace.protection);
+  return workplace.read_only
+             ? absl::OkStatus()
+             : parts.protection.CheckProfile(workplace.sandbox.profile());
 }
 
 void AddSiblings(Options& options) {
@@ -297,7 +309,7 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
   RETURN_IF_ERROR(CheckInside(options, parts.profile));
   options.bridge.workplace.workspace = WorkspaceOf(options, directory);
   options.bridge.preparation = Preparation::kWithSession;
-  RETURN_IF_ERROR(parts.confinement.ApplyTo(options.bridge.workplace.sandbox));
+  RETURN_IF_ERROR(Confine(parts, options.bridge.workplace));
   if (options.agent_in_sandbox && has_agent) {
     options.profile = parts.profile.Choose(options.agent.front());
   }

@@ -58,6 +58,21 @@ TEST(ParseOptionsTest, ReadsWhatCommandsMayDo) {
   EXPECT_EQ(sandbox.limits().memory_bytes(), 64 << 20);
 }
 
+TEST(ParseOptionsTest, ProtectsHostToolsByDefault) {
+  const auto protection = [](std::vector<std::string> words) {
+    words.emplace_back("agent");
+    return ParseOptions(words, "/d")
+        ->bridge.workplace.protection.ShortDebugString();
+  };
+  EXPECT_EQ(protection({}), "protect_host_tools: true");
+  EXPECT_EQ(
+      protection({"--protect-host-tools", "no", "--read-only-path", "ci"}),
+      "read_only_paths: \"ci\"");
+  EXPECT_THAT(ParseOptions({"--profile", "nested", "agent"}, "/d").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("needs --protect-host-tools no")));
+}
+
 TEST(ParseOptionsTest, AsksAboutHostsOnlyWithAnAllowList) {
   const auto is_asking = [](std::vector<std::string> words) {
     words.emplace_back("agent");

@@ -15,6 +15,7 @@
 #include "bridge/mcp/http/access.h"
 #include "bridge/mcp/http/http_address.h"
 #include "bridge/options/option_table.h"
+#include "bridge/options/protection_options.h"
 #include "bridge/options/quantity.h"
 #include "bridge/options/sandbox_options.h"
 #include "bridge/options/server_options.h"
@@ -119,7 +120,7 @@ absl::Status SetGate(GateRules rules, AuditLog audit, McpOptions& options) {
 absl::StatusOr<McpOptions> ParseMcpOptions(
     const std::vector<std::string>& words) {
   McpOptions options;
-  SandboxOptions sandbox;
+  SandboxOptions sandbox(HostTools::kProtected);
   std::string token_file;
   bool headless = false;
   OptionTable table("corral-mcp", "[OPTIONS]",

@@ -72,6 +72,14 @@ TEST(McpOptions, TakesTheOptionsOfTerminalsAndSandboxes) {
   EXPECT_EQ(options.terminals.sandbox.server.server, "unix:/x");
 }
 
+TEST(McpOptions, ProtectsHostToolsByDefault) {
+  const auto workspace = [](const std::vector<std::string>& words) {
+    return ParseMcpOptions(words)->terminals.sandbox.sandbox.workspace();
+  };
+  EXPECT_TRUE(workspace({}).protect_host_tools());
+  EXPECT_FALSE(workspace({"--protect-host-tools", "no"}).protect_host_tools());
+}
+
 TEST(McpOptions, NamesASandboxThatExistsOrThatStays) {
   EXPECT_EQ(ParseMcpOptions({"--sandbox", "s1"})->terminals.sandbox.existing,
             "tenants/default/sandboxes/s1");

@@ -35,6 +35,7 @@ void SandboxOptions::AddTo(OptionTable& table) {
              no_workspace_);
   table.Flag(0, "read-only", "Commands cannot write to the workspace.",
              read_only_);
+  protection_.AddTo(table);
   AddMountOptions(table, mounts_);
   confinement_.AddTo(table);
   AddLimitOptions(table, limits_);
@@ -108,8 +109,10 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
                                              required_.end()};
   RETURN_IF_ERROR(confinement_.ApplyTo(sandbox));
   if (no_workspace_) {
-    if (!workspace_.empty() || read_only_) {
-      return UsageError("--no-workspace excludes --workspace and --read-only");
+    if (!workspace_.empty() || read_only_ || protection_.has_paths()) {
+      return UsageError(
+          "--no-workspace excludes --workspace, --read-only and "
+          "--read-only-path");
     }
     return sandbox;
   }
@@ -119,7 +122,11 @@ absl::StatusOr<corral::v1::Sandbox> SandboxOptions::Build() const {
     return UsageError(absl::StrCat("the workspace: ", path.status().message()));
   }
   sandbox.mutable_workspace()->set_path(*path);
+  if (!read_only_) {
+    RETURN_IF_ERROR(protection_.CheckProfile(sandbox.profile()));
+  }
   sandbox.mutable_workspace()->set_read_only(read_only_);
+  protection_.ApplyTo(*sandbox.mutable_workspace());
   return sandbox;
 }
 

@@ -10,12 +10,16 @@
 #include "absl/status/statusor.h"
 #include "bridge/options/confinement_options.h"
 #include "bridge/options/option_table.h"
+#include "bridge/options/protection_options.h"
 #include "corral/v1/sandbox.pb.h"
 
 namespace bridge {
 
 class SandboxOptions {
  public:
+  explicit SandboxOptions(HostTools host_tools = HostTools::kUnprotected)
+      : protection_(host_tools) {}
+
   // The table refers to this object.
   void AddTo(OptionTable& table);
 
@@ -26,6 +30,7 @@ class SandboxOptions {
   void AddLifetimeTo(OptionTable& table);
 
   ConfinementOptions confinement_;
+  ProtectionOptions protection_;
   corral::v1::Limits limits_;
   bool kill_all_on_oom_ = false;
   corral::v1::Lifetime lifetime_;

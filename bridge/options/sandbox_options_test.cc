@@ -69,6 +69,24 @@ TEST(SandboxOptionsTest, SayWhatCommandsMayReach) {
   EXPECT_EQ(sandbox->network(), corral::v1::Sandbox::ALLOW_LIST);
 }
 
+TEST(SandboxOptionsTest, SayWhatOfTheWorkspaceCommandsMayNotChange) {
+  const auto sandbox = Parse(
+      {"-w", "/w", "--read-only-path", "ci", "--protect-host-tools", "yes"});
+  ASSERT_THAT(sandbox.status(), IsOk());
+  EXPECT_EQ(sandbox->workspace().ShortDebugString(),
+            "path: \"/w\" read_only_paths: \"ci\" protect_host_tools: true");
+  EXPECT_THAT(
+      Parse({"--profile", "nested", "--protect-host-tools", "yes"}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("--profile nested excludes")));
+  EXPECT_THAT(Parse({"--profile", "nested", "--read-only",
+                     "--protect-host-tools", "yes"})
+                  .status(),
+              IsOk());
+  EXPECT_FALSE(Parse({"--no-workspace", "--protect-host-tools", "yes"})
+                   ->has_workspace());
+}
+
 TEST(SandboxOptionsTest, ExplainWhatStandsForAVolume) {
   for (const char* option : {"-v", "--volume"}) {
     EXPECT_THAT(Parse({option, "/a:/b"}).status(),
@@ -109,7 +127,9 @@ TEST(SandboxOptionsTest, RefuseAWorkspaceThatIsNone) {
   EXPECT_FALSE(Parse({"--no-workspace"})->has_workspace());
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{
-           {"--no-workspace", "-w", "/w"}, {"--no-workspace", "--read-only"}}) {
+           {"--no-workspace", "-w", "/w"},
+           {"--no-workspace", "--read-only"},
+           {"--no-workspace", "--read-only-path", "ci"}}) {
     EXPECT_THAT(Parse(words).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("--no-workspace excludes")));

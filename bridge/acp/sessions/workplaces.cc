@@ -209,10 +209,12 @@ absl::StatusOr<std::string> Workplaces::SessionDirectory(
 corral::v1::Sandbox Workplaces::ToSandbox(const WorkplaceOptions& options,
                                           const Places& places) {
   corral::v1::Sandbox sandbox = options.sandbox;
+  *sandbox.mutable_workspace() = options.protection;
   sandbox.mutable_workspace()->set_path(places.workspace);
   sandbox.mutable_workspace()->set_read_only(options.read_only);
   for (const std::string& path : places.further) {
     corral::v1::Workspace* const further = sandbox.add_further_workspaces();
+    *further = options.protection;
     further->set_path(path);
     further->set_read_only(options.read_only);
   }

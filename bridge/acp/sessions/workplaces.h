@@ -23,6 +23,9 @@ struct WorkplaceOptions {
   // directory is its workspace.
   std::string workspace;
   bool read_only = false;
+  // Which of its paths commands cannot change; the same in additional
+  // directories. Without a path.
+  corral::v1::Workspace protection;
   // Limits, profile, network and mounts of every sandbox.
   corral::v1::Sandbox sandbox;
   // The name of the sandbox in which the agent runs, and with it the commands

@@ -101,6 +101,18 @@ TEST_F(WorkplacesTest, GivesEachSessionItsOwnSandbox) {
             workplaces.Find("b", "")->sandbox);
 }
 
+TEST_F(WorkplacesTest, ProtectsPathsOfEveryDirectory) {
+  WorkplaceOptions options;
+  options.protection.set_protect_host_tools(true);
+  const corral::v1::Sandbox sandbox =
+      Workplaces::ToSandbox(options, {"/w", {"/x"}});
+  EXPECT_EQ(sandbox.workspace().path(), "/w");
+  EXPECT_TRUE(sandbox.workspace().protect_host_tools());
+  ASSERT_EQ(sandbox.further_workspaces_size(), 1);
+  EXPECT_EQ(sandbox.further_workspaces(0).path(), "/x");
+  EXPECT_TRUE(sandbox.further_workspaces(0).protect_host_tools());
+}
+
 class AgentsWorkplacesTest : public WorkplacesTest {
  protected:
   AgentsWorkplacesTest() {
