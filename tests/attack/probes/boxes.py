@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import time
 
+from host import GUARDED
+
 TIMEOUT = 60
 # resources.py knows these.
 MEMORY, PROCESSES = "128M", "64"
@@ -17,6 +19,8 @@ class Corral:
 
     def __init__(self, programs, scratch, profile):
         self.profile = profile
+        # A workspace has no read-only paths with profile nested.
+        self.guards = profile != "nested"
         self.corral = os.path.join(programs, "corral")
         self.environment = dict(os.environ, CORRAL_SERVER=f"unix:{scratch}/corrald.sock")
         with open(f"{scratch}/config", "w", encoding="ascii") as file:
@@ -38,7 +42,7 @@ class Corral:
     def create(self, workspace):
         created = self._call("create", "--workspace", workspace, "--memory", MEMORY, "--pids", PROCESSES, "--cpus", "1",
                              "--profile", "default" if workspace.endswith("victim") else self.profile,
-                             cwd=workspace)
+                             *(["--read-only-path", GUARDED] if self.guards else []), cwd=workspace)
         if created.returncode != 0:
             raise RuntimeError(created.stderr.decode(errors="replace"))
         self.sandboxes[workspace] = created.stdout.decode().strip()
@@ -65,6 +69,8 @@ class Corral:
 
 class Wrapper:
     """A program that makes a sandbox for each command, in front of the command."""
+
+    guards = False
 
     def __init__(self):
         self.running = []

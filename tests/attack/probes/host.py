@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 
+# A directory of the attacker's workspace with one file, which the sandbox must not change.
+GUARDED = "repository/hooks"
 NAMESPACES = ("mnt", "net", "pid", "user", "ipc", "uts", "cgroup")
 
 
@@ -88,6 +90,9 @@ class Bait:
             workspace = f"{self.directory}/{name}"
             os.mkdir(workspace)
             shutil.copytree(programs, workspace + "/probes")
+            os.makedirs(f"{workspace}/{GUARDED}")
+            with open(f"{workspace}/{GUARDED}/hook", "w", encoding="ascii") as file:
+                file.write(self.mark)
             # Probes run as the owner of the workspace, which is not root.
             for place, folders, files in os.walk(workspace):
                 for path in [place] + [os.path.join(place, each) for each in folders + files]:
@@ -123,6 +128,9 @@ class Bait:
             found.append("the victim's priority changed")
         if self.process.poll() is not None:
             found.append("a process of the host ended")
+        guarded = f"{self.workspace('attacker')}/{GUARDED}"
+        if not os.path.isdir(guarded) or os.listdir(guarded) != ["hook"] or contents(guarded + "/hook") != self.mark:
+            found.append("a read-only path of the workspace changed")
         return found
 
     def close(self):

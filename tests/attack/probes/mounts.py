@@ -5,7 +5,7 @@ import fcntl
 import os
 import struct
 
-from probe import bait, call, held, probe, syscall, through, verdict, write
+from probe import absent, bait, call, held, probe, syscall, through, verdict, write
 
 KIND = "files"
 MS_REMOUNT, MS_BIND = 32, 4096
@@ -56,6 +56,37 @@ def unmounts_what_covers_proc():
             except OSError:
                 pass
     return held(f"{len(places)} mounts")
+
+
+def attack_guarded(attack):
+    """The verdict of an attack on the read-only path of the workspace. It has its effect if it raises nothing."""
+    if bait("GUARDED") == "none":
+        return absent("no path is read-only")
+    attack(bait("GUARDED"))
+    return through()
+
+
+@probe(KIND, "git on the host runs a hook that the sandbox has written")
+def writes_to_a_read_only_path():
+    return attack_guarded(lambda path: write(path + "/hook", b"evil"))
+
+
+@probe(KIND, "git on the host runs the hooks of a directory that took the place of another one")
+def moves_a_read_only_path():
+    return attack_guarded(lambda path: os.rename(path, os.path.dirname(path) + "/moved"))
+
+
+@probe(KIND, "whoever moves a directory moves the mounts below it")
+def moves_the_directory_above_a_read_only_path():
+    return attack_guarded(lambda path: os.rename(os.path.dirname(path), "moved"))
+
+
+@probe(KIND, "two directories change their places at once")
+def exchanges_the_directory_above_a_read_only_path():
+    os.makedirs("exchanged/hooks", exist_ok=True)
+    # RENAME_EXCHANGE
+    return attack_guarded(
+        lambda path: syscall("renameat2", AT_FDCWD, "exchanged", AT_FDCWD, os.path.dirname(path), 2))
 
 
 @probe(KIND, "another root leaves the one with the masks")

@@ -99,6 +99,7 @@ def run_suite():
     rows, box = [], None
     try:
         box = boxes.make(arguments.box, arguments.bin, scratch, arguments.profile)
+        bait.environment["BAIT_GUARDED"] = host.GUARDED if box.guards else "none"
         for row in run_all(box, bait, arguments.wanted, GRANTED.get(arguments.profile, ())):
             rows.append(row)
             kind, name, reason, verdict, detail = row
