@@ -2,7 +2,6 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,16 +9,11 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/log.h"
 
 namespace sandbox {
 namespace {
-
-int64_t MonotonicNanoseconds() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 constexpr uint32_t kOnce = EPOLLIN | EPOLLONESHOT;
 // The generation of the watch that the loop has on itself.

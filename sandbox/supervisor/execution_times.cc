@@ -1,22 +1,9 @@
 #include "sandbox/supervisor/execution_times.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
 namespace sandbox {
-namespace {
-
-int64_t Read(clockid_t clock) {
-  timespec now;
-  ::clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-}  // namespace
-
-Instant Instant::Now() { return {Read(CLOCK_REALTIME), Read(CLOCK_MONOTONIC)}; }
 
 ExecutionTimes::ExecutionTimes(Clock clock) : clock_(std::move(clock)) {}
 

@@ -10,20 +10,11 @@
 #include <functional>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/instant.h"
 
 namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
-
-// The same moment by two clocks, in nanoseconds.
-struct Instant {
-  // The wall clock, since 1970. May jump, also backwards.
-  int64_t unix_ns;
-  // The monotonic clock. Only differences mean anything.
-  int64_t monotonic_ns;
-
-  static Instant Now();
-};
 
 class ExecutionTimes {
  public:

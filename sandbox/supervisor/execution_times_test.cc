@@ -1,6 +1,7 @@
 #include "sandbox/supervisor/execution_times.h"
 
 #include "gtest/gtest.h"
+#include "sandbox/base/instant.h"
 
 namespace sandbox {
 namespace {
