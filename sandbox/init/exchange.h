@@ -54,7 +54,9 @@ struct SpawnRequest {
   // 1 if the cgroup descriptor is a v2 directory, 0 for v1 `tasks` files.
   uint32_t cgroup_v2;
   // 1 if descriptor 0 is a terminal to become the controlling one.
-  uint32_t terminal;
+  uint16_t terminal;
+  // 1 if the answer is to have SpawnTimes.
+  uint16_t traced;
   // The limit of the size of the files that the command writes; 0: none.
   uint64_t file_bytes;
 };
@@ -69,9 +71,20 @@ enum class SpawnStage : int32_t {
   kExec = 6,
 };
 
+// Nanoseconds of the monotonic clock. 0: not reached, or not traced.
+struct SpawnTimes {
+  // The spawner had the request.
+  int64_t taken_ns;
+  // The command's process called execve(2), for the last time.
+  int64_t executing_ns;
+  // The program executes.
+  int64_t executed_ns;
+};
+
 struct SpawnAnswer {
   SpawnStage stage;  // kNone: it executes
   int32_t error;     // errno; EINTR: the process was killed in this stage
+  SpawnTimes times = {0, 0, 0};
 };
 
 }  // namespace sandbox

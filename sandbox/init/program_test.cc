@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
@@ -125,6 +127,39 @@ TEST_F(ProgramTest, ReportsTheStepThatFailedAndItsErrno) {
   ExpectFailure(Start(nowhere), SpawnStage::kChdir, ENOENT);
   program_->Write(Shell("true")).terminal = 1;
   ExpectFailure(program_->Start(program_->Fds()), SpawnStage::kPrepare, ENOTTY);
+}
+
+TEST_F(ProgramTest, NotesWhenATracedStartReachedItsStages) {
+  program_->Write(Shell("true")).traced = 1;
+  const int64_t before = MonotonicNanoseconds();
+  const StartedProgram::Started started = program_->Start(program_->Fds());
+  const int64_t after = MonotonicNanoseconds();
+  EXPECT_EQ(WaitFor(started.pidfd), 0);
+  const SpawnTimes& times = started.answer.times;
+  EXPECT_LE(before, times.taken_ns);
+  EXPECT_LE(times.taken_ns, times.executing_ns);
+  EXPECT_LE(times.executing_ns, times.executed_ns);
+  EXPECT_LE(times.executed_ns, after);
+}
+
+TEST_F(ProgramTest, NotesNoStageThatAStartHasNotReached) {
+  program_->Write({{"/nowhere"}}).traced = 1;
+  StartedProgram::Started started = program_->Start(program_->Fds());
+  EXPECT_GT(started.answer.times.executing_ns, 0);
+  EXPECT_EQ(started.answer.times.executed_ns, 0);
+  ExpectFailure(started, SpawnStage::kExec, ENOENT);
+  TestCommand nowhere = Shell("true");
+  nowhere.working_directory = "/nowhere";
+  program_->Write(nowhere).traced = 1;
+  started = program_->Start(program_->Fds());
+  EXPECT_GT(started.answer.times.taken_ns, 0);
+  EXPECT_EQ(started.answer.times.executing_ns, 0);
+  ExpectFailure(started, SpawnStage::kChdir, ENOENT);
+  started = Start(Shell("true"));
+  EXPECT_EQ(started.answer.times.taken_ns, 0) << "nobody asked for it";
+  EXPECT_EQ(started.answer.times.executing_ns, 0);
+  EXPECT_EQ(started.answer.times.executed_ns, 0);
+  EXPECT_EQ(WaitFor(started.pidfd), 0);
 }
 
 TEST_F(ProgramTest, LimitsTheSizeOfTheFilesOfACommand) {

@@ -16,6 +16,7 @@
 #include <linux/prctl.h>
 #include <linux/resource.h>
 #include <linux/sched.h>
+#include <linux/time.h>
 #include <linux/uio.h>
 
 #include "sandbox/init/exchange.h"
@@ -65,13 +66,27 @@ struct Spawn {
 Spawn spawn;
 alignas(16) char child_stack[32768];
 
+void SetAnswer(SpawnStage stage, int32_t error) {
+  spawn.answer.stage = stage;
+  spawn.answer.error = error;
+}
+
 int Fail(SpawnStage stage, long result) {
-  spawn.answer = {stage, static_cast<int32_t>(-result)};
+  SetAnswer(stage, static_cast<int32_t>(-result));
   return 1;
 }
 
 // Sets the answer that is sent if the child is killed from here on.
-void Enter(SpawnStage stage) { spawn.answer = {stage, EINTR}; }
+void Enter(SpawnStage stage) { SetAnswer(stage, EINTR); }
+
+// Sets `time` to now, if the times are wanted: this is a system call.
+void Note(int64_t* time) {
+  if (spawn.request.traced != 0) {
+    timespec now = {};
+    Syscall(__NR_clock_gettime, CLOCK_MONOTONIC, Address(&now));
+    *time = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  }
+}
 
 long JoinCgroup() {
   if (spawn.request.cgroup_v2 != 0) {
@@ -126,8 +141,9 @@ long BecomeCommand() {
 }
 
 long Execute(const char* path) {
+  Note(&spawn.answer.times.executing_ns);
   // A successful execution is the last thing that the child does.
-  spawn.answer = {SpawnStage::kNone, 0};
+  SetAnswer(SpawnStage::kNone, 0);
   const long result =
       Syscall(__NR_execve, Address(path), Address(spawn.strings.arguments),
               Address(spawn.strings.environment));
@@ -169,8 +185,9 @@ long ReadRequest() {
 
 // Starts the command of the request. Returns its pidfd, or -1.
 int Start() {
-  spawn.answer = {SpawnStage::kNone, 0};
+  spawn.answer = {};
   const long request = ReadRequest();
+  Note(&spawn.answer.times.taken_ns);
   if (request < 0) {
     Fail(SpawnStage::kPrepare, request);
     return -1;
@@ -195,6 +212,9 @@ int Start() {
     // reached.
     Fail(SpawnStage::kClone, result);
     return -1;
+  }
+  if (spawn.answer.stage == SpawnStage::kNone) {
+    Note(&spawn.answer.times.executed_ns);
   }
   return pidfd;
 }

@@ -129,6 +129,21 @@ TEST_F(ExecutionFileTest, HasRoomForTheLongestEndInItsFirstBlock) {
     state->set_closed(true);
     state->set_expired(true);
   }
+  // An hour to start it, and a year until it ends.
+  constexpr int64_t kHour = 3'600'000'000'000;
+  constexpr int64_t kYear = 365 * 24 * kHour;
+  wire::ExecutionTrace* trace = end.mutable_trace();
+  trace->set_receive_unix_ns(INT64_MAX);
+  trace->set_admitted_ns(kHour);
+  trace->set_sent_ns(kHour);
+  trace->set_accepted_ns(kHour);
+  trace->set_prepared_ns(kHour);
+  trace->set_spawning_ns(kHour);
+  trace->set_executing_ns(kHour);
+  trace->set_executed_ns(kHour);
+  trace->set_first_byte_ns(kYear);
+  trace->set_exited_ns(kYear);
+  trace->set_drained_ns(kYear);
   EXPECT_LE(SealRecord(end).size(), kEndPlace.size);
 }
 

@@ -67,7 +67,7 @@ struct RecordPlace {
   size_t long_size;
 };
 // The first place has room for all that an end can have, with 32 killed
-// processes and a request_id of 128 characters.
+// processes, a request_id of 128 characters and a trace.
 inline constexpr RecordPlace kEndPlace = {192, 1344, 8192, 4096};
 inline constexpr RecordPlace kStartPlace = {1536, 1536, 12288, size_t{8} << 20};
 

@@ -9,10 +9,12 @@ namespace sandbox {
 
 CommandEnding::CommandEnding(const CommandHost* host, ExecutionFiles* files,
                              const CommandProcesses* processes,
-                             CommandOutput* output, Report report)
+                             CommandOutput* output, StageTimes* stages,
+                             Report report)
     : host_(host),
       processes_(processes),
       output_(output),
+      stages_(stages),
       report_(std::move(report)),
       writer_(host->timers, host->storage, host->sync, files, [this] {
         if (state_ == State::kRecording) {
@@ -66,6 +68,9 @@ void CommandEnding::OnDrained(bool left_open) {
   if (over()) {
     return;  // a descendant has closed the output after the end
   }
+  if (state_ == State::kDraining) {
+    stages_->Drained();
+  }
   at_exit_.output_loss = output_->loss();
   end_.set_state(wire::ExecutionRecord::EXITED);
   end_.clear_exit();
@@ -90,6 +95,7 @@ void CommandEnding::Record() {
   Enter(State::kRecording);
   wire::ExecutionRecord written = end_;
   output_->AddStates(written.mutable_streams());
+  stages_->AddTo(&written);
   writer_.Write(written);
   if (state_ == State::kRecording && !MustBeOnDisk()) {
     Finish();
@@ -104,6 +110,7 @@ bool CommandEnding::MustBeOnDisk() const {
 
 void CommandEnding::Finish() {
   Enter(State::kOver);
+  stages_->Recorded();
   output_->Settle();
   report_(std::move(end_));
 }

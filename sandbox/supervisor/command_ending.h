@@ -25,6 +25,7 @@
 #include "sandbox/supervisor/ending_cause.h"
 #include "sandbox/supervisor/execution_files.h"
 #include "sandbox/supervisor/reap.h"
+#include "sandbox/supervisor/stage_times.h"
 
 namespace sandbox {
 
@@ -36,7 +37,7 @@ class CommandEnding {
   // All pointers outlive this.
   CommandEnding(const CommandHost* host, ExecutionFiles* files,
                 const CommandProcesses* processes, CommandOutput* output,
-                Report report);
+                StageTimes* stages, Report report);
   CommandEnding(const CommandEnding&) = delete;
   CommandEnding& operator=(const CommandEnding&) = delete;
 
@@ -98,6 +99,7 @@ class CommandEnding {
   const CommandHost* const host_;
   const CommandProcesses* const processes_;
   CommandOutput* const output_;
+  StageTimes* const stages_;
   const Report report_;
   State state_ = State::kNone;
   // The facts that are known so far.
@@ -105,7 +107,7 @@ class CommandEnding {
   // The facts at the moment when the command was reaped. What happens to its
   // descendants later must not change the cause.
   EndingFacts at_exit_;
-  // Valid from Drain() on; has no `streams`.
+  // Valid from Drain() on; has no `streams`, and an early `trace`.
   wire::ExecutionRecord end_;
   bool forced_ = false;
   EndWriter writer_;

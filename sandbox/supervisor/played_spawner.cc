@@ -58,7 +58,8 @@ void PlayedSpawner::Fork() {
   pidfd_.Reset(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
 }
 
-void PlayedSpawner::Answer(const SpawnAnswer& answer, int pidfd) {
+void PlayedSpawner::Answer(SpawnStage stage, int error, int pidfd) {
+  const SpawnAnswer answer = {stage, error, times_};
   const std::vector<int> fds =
       pidfd >= 0 ? std::vector<int>{pidfd} : std::vector<int>{};
   CHECK(SendWithFds(theirs_.get(), &answer, sizeof(answer), fds).ok());
@@ -66,18 +67,18 @@ void PlayedSpawner::Answer(const SpawnAnswer& answer, int pidfd) {
 
 void PlayedSpawner::Succeed() {
   Fork();
-  Answer({SpawnStage::kNone, 0}, pidfd_.get());
+  Answer(SpawnStage::kNone, 0, pidfd_.get());
 }
 
 void PlayedSpawner::Fail(SpawnStage stage, int error, bool with_process) {
   fds_.clear();
   if (!with_process) {
-    Answer({stage, error}, -1);
+    Answer(stage, error, -1);
     return;
   }
   Fork();
   Exit(1);
-  Answer({stage, error}, pidfd_.get());
+  Answer(stage, error, pidfd_.get());
 }
 
 void PlayedSpawner::Exit(int code) {

@@ -34,6 +34,8 @@ class PlayedSpawner {
   UniqueFd& error() { return fds_[2]; }
   UniqueFd& input() { return fds_[0]; }
 
+  // The times of the next answers.
+  void SetTimes(const SpawnTimes& times) { times_ = times; }
   // Answers with a child that runs, or that could not execute.
   void Succeed();
   void Fail(SpawnStage stage, int error, bool with_process);
@@ -44,13 +46,14 @@ class PlayedSpawner {
   void Signal(int signal);
 
  private:
-  void Answer(const SpawnAnswer& answer, int pidfd);
+  void Answer(SpawnStage stage, int error, int pidfd);
   void Fork();
   void AwaitEnd() const;
 
   UniqueFd theirs_;
   UniqueFd exchange_;
   SpawnRequest request_ = {};
+  SpawnTimes times_ = {};
   std::unique_ptr<Spawner> spawner_;
   std::vector<UniqueFd> fds_;
   pid_t child_ = -1;

@@ -40,6 +40,7 @@ class Spawner {
     bool cgroup_v2 = false;
     // See SpawnRequest.
     uint64_t file_bytes = 0;
+    bool traced = false;
     // Called with the command's pidfd, which is invalid if there is no process,
     // and with the spawner's answer.
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;

@@ -108,6 +108,7 @@ TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   command_.set_terminal_rows(24);
   Spawner::Job job = Job(command_);
   job.file_bytes = 8192;
+  job.traced = true;
   spawner_->Spawn(std::move(job));
   char byte;
   const absl::StatusOr<ReceivedPacket> packet =
@@ -119,6 +120,7 @@ TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   EXPECT_EQ(Request().environment_count, 1u);
   EXPECT_EQ(Request().path_offset, 0u);
   EXPECT_EQ(Request().terminal, 1u);
+  EXPECT_EQ(Request().traced, 1u);
   EXPECT_EQ(Request().file_bytes, 8192u);
 }
 

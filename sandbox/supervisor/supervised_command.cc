@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -22,12 +23,19 @@ namespace {
 
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
 
+bool HasOutput(const wire::OutputChange& change) {
+  return std::any_of(
+      change.streams().begin(), change.streams().end(),
+      [](const wire::StreamState& stream) { return stream.end() > 0; });
+}
+
 }  // namespace
 
 SupervisedCommand::SupervisedCommand(CommandHost* host,
                                      wire::StartExecution start)
     : host_(host),
       command_(std::move(*start.mutable_command())),
+      stages_(start),
       processes_(host->timers, [this] { (void)(ended() && ReleaseCgroup()); }),
       timeouts_(host->timers, command_,
                 {[this] { return processes_.group().CpuTime(); },
@@ -46,7 +54,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
                  }
                },
                [this](bool left_open) { ending_.OnDrained(left_open); }}),
-      ending_(host, &files_, &processes_, &output_,
+      ending_(host, &files_, &processes_, &output_, &stages_,
               [this](wire::ExecutionRecord end) {
                 record_ = std::move(end);
                 host_->on_state(report());
@@ -56,6 +64,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
     record_.mutable_request()->Swap(start.mutable_request());
   }
   times_.Create(&record_);
+  stages_.AddTo(&record_);
 }
 
 SupervisedCommand::~SupervisedCommand() {
@@ -110,9 +119,11 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
   job.group_fds = processes_.group().EntryFds();
   job.cgroup_v2 = processes_.group().version() == CgroupVersion::kV2;
   job.file_bytes = host_->file_bytes;
+  job.traced = stages_.traced();
   job.done = [this, started = std::move(started)](UniqueFd pidfd,
                                                   SpawnAnswer answer) mutable {
     command_.Clear();
+    stages_.Spawned(answer.times);
     if (HasFailed(answer)) {
       OnFailedToStart(pidfd, answer);
     } else {
@@ -120,6 +131,7 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
     }
     started();
   };
+  stages_.Prepared();
   host_->spawner->Spawn(std::move(job));
 }
 
@@ -171,12 +183,16 @@ void SupervisedCommand::OnOutput() {
   wire::OutputChange change;
   change.set_execution_id(record_.id());
   output_.AddStates(change.mutable_streams());
+  if (stages_.traced() && HasOutput(change)) {
+    stages_.Output();
+  }
   host_->on_output(std::move(change));
 }
 
 wire::ExecutionRecord SupervisedCommand::report() const {
   wire::ExecutionRecord report = record_;
   output_.AddStates(report.mutable_streams());
+  stages_.AddTo(&report);
   return report;
 }
 
@@ -205,6 +221,7 @@ void SupervisedCommand::OnExit() {
   }
   *record_.mutable_usage() = std::move(usage);
   times_.End(&record_);
+  stages_.Exited();
   if (input_ != nullptr) {
     input_->Close();
   }

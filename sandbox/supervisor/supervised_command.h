@@ -32,6 +32,7 @@
 #include "sandbox/supervisor/input_channel.h"
 #include "sandbox/supervisor/oom_watch.h"
 #include "sandbox/supervisor/spawner.h"
+#include "sandbox/supervisor/stage_times.h"
 
 namespace sandbox {
 
@@ -118,9 +119,11 @@ class SupervisedCommand {
   State state_ = State::kStarting;
   // Emptied once the command runs, since the record of the start has it.
   wire::CommandSpec command_;
-  // The record as it was reported last, without `streams`.
+  // The record as it was reported last, without `streams`, and with an early
+  // `trace`.
   wire::ExecutionRecord record_;
   ExecutionTimes times_;
+  StageTimes stages_;
   ExecutionFiles files_;
   // The command's own ends of its streams, until it is started.
   std::vector<UniqueFd> command_fds_;
