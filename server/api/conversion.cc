@@ -25,6 +25,7 @@
 #include "server/api/host_directories.h"
 #include "server/api/limits_conversion.h"
 #include "server/api/read_only_paths.h"
+#include "server/api/trace_conversion.h"
 
 namespace server {
 namespace {
@@ -310,6 +311,9 @@ void MergeRecord(const wire::ExecutionRecord& record,
   }
   if (record.has_input()) {
     *execution->mutable_input() = FromWire(record.input());
+  }
+  if (record.has_trace()) {
+    *execution->mutable_trace() = FromWire(record.trace());
   }
 }
 

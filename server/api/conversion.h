@@ -49,7 +49,8 @@ std::vector<absl::string_view> WorkspacesOf(const wire::SandboxSpec& spec);
 wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
                                 absl::string_view workspace);
 
-// Replaces the state, times, end and input of `execution` by those of `record`.
+// Replaces the state, times, end, input and trace of `execution` by those of
+// `record`.
 void MergeRecord(const wire::ExecutionRecord& record,
                  corral::v1::Execution* execution);
 

@@ -1,6 +1,7 @@
 #include "server/core/execution.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,9 @@
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/util/time_util.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/output_log.h"
@@ -25,11 +28,13 @@ namespace server {
 using google::protobuf::util::TimeUtil;
 
 Execution::Execution(ExecutionName name, std::string path, KeptCommand command,
-                     corral::supervisor::v1::RequestIdentity request)
+                     corral::supervisor::v1::RequestIdentity request,
+                     int64_t received_ns)
     : name_(std::move(name)),
       path_(std::move(path)),
       command_(std::move(command)),
       request_(std::move(request)),
+      received_ns_(received_ns),
       streams_(StreamsOf(command_.command())) {
   sandbox::MutexLock lock(&mutex_);
   record_.set_state(corral::v1::Execution::STARTING);
@@ -66,6 +71,9 @@ corral::v1::Execution Execution::Describe() const {
   corral::v1::Execution description = record_;
   description.set_name(name_.ToString());
   *description.mutable_command() = command();
+  if (TimesTrace()) {
+    *description.mutable_trace()->mutable_answered() = SinceReceived();
+  }
   if (record_.state() == corral::v1::Execution::STARTING) {
     return description;
   }
@@ -150,7 +158,13 @@ bool Execution::Update(const corral::supervisor::v1::ExecutionRecord& record) {
   }
   MergeRecord(record, &record_);
   SetExpireTime();
-  return IsEnd(record_.state());
+  if (!IsEnd(record_.state())) {
+    return false;
+  }
+  if (TimesTrace()) {
+    *record_.mutable_trace()->mutable_reported() = SinceReceived();
+  }
+  return true;
 }
 
 bool Execution::MarkLost(const corral::v1::Loss& why) {
@@ -162,6 +176,11 @@ bool Execution::MarkLost(const corral::v1::Loss& why) {
   *record_.mutable_loss() = why;
   SetExpireTime();
   return true;
+}
+
+google::protobuf::Duration Execution::SinceReceived() const {
+  return TimeUtil::NanosecondsToDuration(sandbox::MonotonicNanoseconds() -
+                                         received_ns_);
 }
 
 void Execution::Merge(const StreamReports& reports) {

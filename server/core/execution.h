@@ -8,6 +8,7 @@
 #define SERVER_CORE_EXECUTION_H_
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "google/protobuf/duration.pb.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/storage/output_log.h"
 #include "server/api/names.h"
@@ -43,9 +45,12 @@ class Execution {
       google::protobuf::RepeatedPtrField<corral::supervisor::v1::StreamState>;
 
   // `path` is that of the file, or directory, with the records and the output
-  // logs. The state is STARTING, the create time is now.
+  // logs. The state is STARTING, the create time is now. `received_ns` is when
+  // this server received the request, by the monotonic clock: with it, a trace
+  // gets its last two moments. 0: not known.
   Execution(ExecutionName name, std::string path, KeptCommand command,
-            corral::supervisor::v1::RequestIdentity request = {});
+            corral::supervisor::v1::RequestIdentity request = {},
+            int64_t received_ns = 0);
 
   std::string name() const { return name_.ToString(); }
   const std::string& id() const { return name_.id(); }
@@ -71,7 +76,8 @@ class Execution {
   corral::v1::TerminalSize terminal_size() const;
   void SetTerminalSize(const corral::v1::TerminalSize& size);
 
-  // Returns everything that is known, with the command as far as it is kept.
+  // Returns everything that is known, with the command as far as it is kept. A
+  // trace is answered now.
   corral::v1::Execution Describe() const;
 
   corral::v1::InputState input() const;
@@ -136,11 +142,18 @@ class Execution {
   void Merge(const StreamReports& reports)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetExpireTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if this server knows when the trace of the execution begins.
+  bool TimesTrace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return received_ns_ != 0 && record_.has_trace();
+  }
+  // The time since the server received the request.
+  google::protobuf::Duration SinceReceived() const;
 
   const ExecutionName name_;
   const std::string path_;
   const KeptCommand command_;
   const corral::supervisor::v1::RequestIdentity request_;
+  const int64_t received_ns_;
   const std::vector<corral::v1::Stream> streams_;
   InputQueue input_queue_;
 

@@ -13,6 +13,7 @@ KeptCommand::KeptCommand(const corral::v1::Command& whole)
   command_.set_working_directory(whole.working_directory());
   command_.set_stdin(whole.stdin());
   command_.set_merge_stderr(whole.merge_stderr());
+  command_.set_trace(whole.trace());
   if (whole.has_terminal()) {
     *command_.mutable_terminal() = whole.terminal();
   }

@@ -33,6 +33,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "server/api/conversion.h"
@@ -68,6 +69,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
     std::string id;
     corral::v1::Command command;
     sandbox::wire::RequestIdentity request;
+    // When the server received the request. For a command with a trace.
+    sandbox::Instant received = {};
   };
 
   // The parts of the server that a sandbox uses. All must outlive it.

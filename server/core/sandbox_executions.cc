@@ -1,5 +1,7 @@
 // The executions of a sandbox: their start, their end and their deletion.
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/client/supervisor_connection.h"
@@ -32,6 +35,16 @@ namespace server {
 
 using sandbox::MutexLock;
 
+namespace {
+
+// Returns at least 1, since 0 stands for a moment that has not come.
+int64_t NanosSince(const sandbox::Instant& begin) {
+  return std::max<int64_t>(sandbox::MonotonicNanoseconds() - begin.monotonic_ns,
+                           1);
+}
+
+}  // namespace
+
 void Sandbox::Start(NewExecution wanted, Started started) {
   if (wanted.id.empty()) {
     wanted.id = MakeId();
@@ -43,12 +56,21 @@ void Sandbox::Start(NewExecution wanted, Started started) {
     return;
   }
   wire::StartExecution start;
+  const bool traced = wanted.command.trace();
+  if (traced) {
+    start.set_trace_begin_ns(wanted.received.monotonic_ns);
+    start.mutable_trace()->set_receive_unix_ns(wanted.received.unix_ns);
+    start.mutable_trace()->set_admitted_ns(NanosSince(wanted.received));
+  }
   start.set_id(wanted.id);
   *start.mutable_command() = ToCommandSpec(wanted.command, spec_.workspace());
   *start.mutable_request() = std::move(wanted.request);
   auto done = [self = shared_from_this(), id = start.id(),
                admission = environment_.activity->BeginStart()](
                   const absl::Status& status) { self->OnStarted(id, status); };
+  if (traced) {
+    start.mutable_trace()->set_sent_ns(NanosSince(wanted.received));
+  }
   if (const auto supervisor = this->supervisor(); supervisor != nullptr) {
     supervisor->Start(std::move(start), std::move(done));
   } else {
@@ -70,7 +92,7 @@ absl::StatusOr<ExecutionTable::Entry> Sandbox::Admit(
   ExecutionTable::Entry entry;
   entry.execution = std::make_shared<Execution>(
       NameOf(wanted.id), ExecutionPath(spec_.directory(), wanted.id),
-      wanted.command, wanted.request);
+      wanted.command, wanted.request, wanted.received.monotonic_ns);
   entry.running =
       std::make_unique<RunningCommand>(environment_.activity, lifetime_);
   return entry;

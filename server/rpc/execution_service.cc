@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/ceilings.h"
 #include "server/api/errors.h"
@@ -80,6 +81,7 @@ corral::v1::Command ExecutionService::Complete(
 ExecutionService::UnaryReactor* ExecutionService::StartExecution(
     Context* context, const corral::v1::StartExecutionRequest* request,
     corral::v1::Execution* response) {
+  const sandbox::Instant received = ReceivedNow(request->command());
   Activity::Call call = activity_->BeginCall();
   const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
       FindParent(request->parent());
@@ -108,14 +110,14 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
         reply(execution.status());
       };
   (*sandbox)->AwaitKnown(
-      [this, sandbox = *sandbox, request,
+      [this, sandbox = *sandbox, request, received,
        started = std::move(started)](const absl::Status& known) mutable {
         if (!known.ok()) {
           started(known);
           return;
         }
         sandbox->Start({request->execution_id(), Complete(request->command()),
-                        Identify(*request, request->request_id())},
+                        Identify(*request, request->request_id()), received},
                        std::move(started));
       });
   return reactor;

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
+#include "sandbox/base/instant.h"
 #include "server/api/ceilings.h"
 #include "server/core/disk_reads.h"
 #include "server/core/execution.h"
@@ -107,10 +108,19 @@ class ExecutionService final
   // Fills the absent fields for which there is a ceiling.
   corral::v1::Command Complete(corral::v1::Command command) const;
 
-  // execution_service_streams.cc: the two ways of RunExecution.
+  // Returns the present moment for a command with a trace; for others, which
+  // need none, nothing.
+  static sandbox::Instant ReceivedNow(const corral::v1::Command& command) {
+    return command.trace() ? sandbox::Instant::Now() : sandbox::Instant();
+  }
+
+  // execution_service_streams.cc: the two ways of RunExecution, which the
+  // server received at this moment.
   absl::Status RunInNew(const corral::v1::RunExecutionRequest& request,
+                        const sandbox::Instant& received,
                         const std::shared_ptr<OutputStream>& stream);
   absl::Status RunInExisting(const corral::v1::RunExecutionRequest& request,
+                             const sandbox::Instant& received,
                              const std::shared_ptr<OutputStream>& stream);
 
   Sandboxes* const sandboxes_;

@@ -8,6 +8,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/ceilings.h"
 #include "server/api/errors.h"
@@ -70,18 +71,20 @@ void RunIn(const std::shared_ptr<Sandbox>& sandbox,
 
 ExecutionService::OutputReactor* ExecutionService::RunExecution(
     Context* /*context*/, const corral::v1::RunExecutionRequest* request) {
+  const sandbox::Instant received = ReceivedNow(request->command());
   const std::shared_ptr<OutputStream> stream =
       OutputStream::Create(timers_, reads_, activity_->BeginCall());
   if (stream->admitted().ok()) {
     stream->Fail(IsTenantName(request->parent())
-                     ? RunInNew(*request, stream)
-                     : RunInExisting(*request, stream));
+                     ? RunInNew(*request, received, stream)
+                     : RunInExisting(*request, received, stream));
   }
   return stream.get();
 }
 
 absl::Status ExecutionService::RunInExisting(
     const corral::v1::RunExecutionRequest& request,
+    const sandbox::Instant& received,
     const std::shared_ptr<OutputStream>& stream) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Sandbox> sandbox,
                    FindParent(request.parent()));
@@ -94,23 +97,23 @@ absl::Status ExecutionService::RunInExisting(
   RETURN_IF_ERROR(
       CheckRequestedCommand(request.command(), WorkspacesOf(sandbox->spec())));
   RETURN_IF_ERROR(activity_->AdmitWork());
-  sandbox->AwaitKnown(
-      [sandbox, stream,
-       wanted = Sandbox::NewExecution{request.execution_id(),
-                                      Complete(request.command()),
-                                      Identify(request, request.request_id())}](
-          const absl::Status& known) {
-        if (known.ok()) {
-          RunIn(sandbox, wanted, stream);
-        } else {
-          stream->Fail(known);
-        }
-      });
+  sandbox->AwaitKnown([sandbox, stream,
+                       wanted = Sandbox::NewExecution{
+                           request.execution_id(), Complete(request.command()),
+                           Identify(request, request.request_id()),
+                           received}](const absl::Status& known) {
+    if (known.ok()) {
+      RunIn(sandbox, wanted, stream);
+    } else {
+      stream->Fail(known);
+    }
+  });
   return absl::OkStatus();
 }
 
 absl::Status ExecutionService::RunInNew(
     const corral::v1::RunExecutionRequest& request,
+    const sandbox::Instant& received,
     const std::shared_ptr<OutputStream>& stream) {
   RETURN_IF_ERROR(CheckChosenId("sandbox_id", request.sandbox_id()));
   RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
@@ -125,9 +128,9 @@ absl::Status ExecutionService::RunInNew(
   sandboxes_->Create(
       {request.sandbox(), request.sandbox_id(), identity, /*ephemeral=*/true},
       [stream,
-       wanted = Sandbox::NewExecution{request.execution_id(),
-                                      Complete(request.command()), identity}](
-          const absl::StatusOr<std::shared_ptr<Sandbox>>& sandbox) {
+       wanted = Sandbox::NewExecution{
+           request.execution_id(), Complete(request.command()), identity,
+           received}](const absl::StatusOr<std::shared_ptr<Sandbox>>& sandbox) {
         if (sandbox.ok()) {
           RunIn(*sandbox, wanted, stream);
         } else {

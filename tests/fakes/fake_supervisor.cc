@@ -128,6 +128,11 @@ absl::Status FakeSupervisor::Start(const wire::StartExecution& start) {
   running.record.set_create_time_ns(NowNanos());
   *running.record.mutable_command() = start.command();
   *running.record.mutable_request() = start.request();
+  if (start.has_trace()) {
+    *running.record.mutable_trace() = start.trace();
+    running.record.mutable_trace()->set_accepted_ns(start.trace().sent_ns() +
+                                                    1);
+  }
   std::filesystem::create_directories(Path(""));
   auto file = sandbox::ExecutionFile::Create(Path(start.id()));
   CHECK(file.ok()) << file.status().message();
@@ -181,6 +186,10 @@ void FakeSupervisor::End(const std::string& execution, int wait_status,
   }
   running.record.set_state(wire::ExecutionRecord::EXITED);
   running.record.set_end_time_ns(NowNanos());
+  if (running.record.has_trace()) {
+    running.record.mutable_trace()->set_exited_ns(
+        running.record.trace().accepted_ns() + 1);
+  }
   running.record.mutable_exit()->set_wait_status(wait_status);
   running.record.mutable_exit()->set_cause(cause);
   running.record.mutable_usage()->set_wall_time_ns(
