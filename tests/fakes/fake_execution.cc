@@ -50,6 +50,10 @@ FakeExecution::FakeExecution(std::string name,
   state_.set_name(name_);
   *state_.mutable_command() = command;
   state_.mutable_create_time()->set_seconds(::time(nullptr));
+  if (command.trace()) {
+    *state_.mutable_trace()->mutable_receive_time() = state_.create_time();
+    state_.mutable_trace()->mutable_admitted()->set_nanos(7000);
+  }
   if (command.has_terminal()) {
     logs_[corral::v1::TERMINAL];
   } else {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,12 +12,14 @@
 #include "bridge/cli/attach/attachment.h"
 #include "bridge/cli/attach/output_writer.h"
 #include "bridge/cli/report/exit_report.h"
+#include "bridge/cli/report/trace_report.h"
 #include "bridge/client/call.h"
 #include "bridge/client/resource_name.h"
 #include "bridge/client/retry.h"
 #include "bridge/options/signal_name.h"
 #include "corral/v1/sandbox.grpc.pb.h"
 #include "corral/v1/screen_service.grpc.pb.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/status_macros.h"
 
 namespace bridge {
@@ -43,13 +46,19 @@ struct Outcome {
   int undelivered_signal;
   bool detached;
   std::string name;
+  // When it ended, by the monotonic clock.
+  int64_t over_ns;
 };
 
 Outcome Conclude(Attachment& attachment) {
   absl::StatusOr<Execution> ended = attachment.Run();
-  return {std::move(ended), attachment.write_status(),
-          attachment.undelivered_signal(), attachment.detached(),
-          attachment.name()};
+  const int64_t over_ns = sandbox::MonotonicNanoseconds();
+  return {std::move(ended),
+          attachment.write_status(),
+          attachment.undelivered_signal(),
+          attachment.detached(),
+          attachment.name(),
+          over_ns};
 }
 
 bool OwnsSandbox(const corral::v1::RunExecutionRequest& request) {
@@ -142,6 +151,16 @@ absl::StatusOr<int> Report(const Outcome& outcome) {
   return ExitCode(*outcome.ended);
 }
 
+// Prints where the time went since `begin`, if the request asked for it.
+void ReportTrace(const Outcome& outcome, const sandbox::Instant& begin) {
+  const std::string table =
+      StageTable(outcome.ended->trace(),
+                 {begin.unix_ns, outcome.over_ns - begin.monotonic_ns});
+  if (!table.empty()) {
+    WriteAll(STDERR_FILENO, table).IgnoreError();
+  }
+}
+
 // Asks for all bytes from `from` on: the server reports those that are not kept
 // as gaps. Expired output cannot be asked for.
 corral::v1::StreamOutputRequest FromTheBeginning(const Execution& execution,
@@ -186,6 +205,7 @@ absl::StatusOr<int> RunAttached(
     const corral::v1::RunExecutionRequest& request,
     const DetachKeys& detach_keys,
     std::function<void(const std::string&)> opened) {
+  const sandbox::Instant begin = sandbox::Instant::Now();
   const Outcome outcome = [&] {
     Attachment attachment(connection, request, detach_keys);
     attachment.OnOpened(std::move(opened));
@@ -196,6 +216,7 @@ absl::StatusOr<int> RunAttached(
   }
   const absl::StatusOr<int> code = Report(outcome);
   if (outcome.ended.ok()) {
+    ReportTrace(outcome, begin);
     CleanUp(connection, request, outcome);
   }
   return code;

@@ -97,6 +97,11 @@ void CommandOptions::AddTo(OptionTable& table) {
              "output are one.",
              tty_);
   table.Flag('T', "no-tty", "Give the command pipes.", no_tty_);
+  table.Flag(0, "trace",
+             "When the command has ended, print where the time went, in\n"
+             "microseconds, to standard error. With --detach: corral wait\n"
+             "--json has it.",
+             trace_);
   table.Flag('i', "interactive",
              "Has no effect without --detach: input is always passed on.",
              interactive_);
@@ -209,6 +214,7 @@ absl::StatusOr<corral::v1::Command> CommandOptions::Build(
         "has no input then; add --tty and use corral attach");
   }
   corral::v1::Command command = command_;
+  command.set_trace(trace_);
   for (const std::string& argument : argv) {
     command.add_argv(argument);
   }

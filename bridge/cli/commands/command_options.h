@@ -42,6 +42,7 @@ class CommandOptions {
   bool tty_ = false;
   bool no_tty_ = false;
   bool interactive_ = false;
+  bool trace_ = false;
 };
 
 }  // namespace bridge

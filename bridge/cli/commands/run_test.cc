@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -21,7 +23,9 @@ namespace bridge {
 namespace {
 
 using corral::v1::ExitStatus;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::tests::FakeExecution;
 using ::tests::FakeServer;
 
@@ -134,6 +138,28 @@ TEST(RunTest, StartsACommandOnceWhenTheServerIsKilledMeanwhile) {
   EXPECT_EQ(Outcome(corral), "0|once|");
   EXPECT_EQ(server.runs().size(), 4);
   EXPECT_EQ(server.deletions().size(), 1);
+}
+
+// The command prints and exits, and corral with it.
+void ExpectATrace(const FakeServer& server, std::vector<std::string> words) {
+  CorralProcess corral(server.address(), std::move(words));
+  EXPECT_EQ(corral.ReadOutput(), "out");
+  EXPECT_THAT(corral.ReadError(),
+              AllOf(StartsWith("stage "), HasSubstr("\nqueue "),
+                    HasSubstr("\ntotal ")));
+  EXPECT_EQ(corral.Wait(), 3);
+}
+
+TEST(RunTest, PrintsWhereTheTimeWentIfItIsAsked) {
+  FakeServer server([](FakeExecution& command) {
+    command.Print("out");
+    command.SetExit(3);
+  });
+  ExpectATrace(server, {"run", "--trace", "cmd"});
+  CorralProcess(server.address(), {"create", "--no-workspace", "-n", "box"})
+      .Wait();
+  ExpectATrace(server, {"exec", "--trace", "box", "cmd"});
+  EXPECT_TRUE(server.runs().at(1).command().trace());
 }
 
 TEST(RunTest, ReportsASignalAsShellsDo) {
