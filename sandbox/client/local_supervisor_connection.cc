@@ -285,15 +285,18 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
   {
     MutexLock lock(&mutex_);
     request.set_request_id(next_request_++);
-    pending_.emplace(
-        request.request_id(),
-        [this, done = std::move(done)](absl::Status status, const wire::Reply&,
-                                       const std::vector<UniqueFd>&) mutable {
-          if (creation_ != nullptr) {
-            creation_->OnAnswer();
-          }
-          done(std::move(status));
-        });
+    pending_.emplace(request.request_id(),
+                     [this, done = std::move(done)](
+                         absl::Status status, const wire::Reply& reply,
+                         const std::vector<UniqueFd>&) mutable {
+                       if (creation_ != nullptr) {
+                         creation_->OnAnswer();
+                       }
+                       if (reply.has_trace()) {
+                         observer_->OnMade(reply.trace());
+                       }
+                       done(std::move(status));
+                     });
   }
   // All of this is one step of the loop: if the supervisor is dead already, its
   // end must find creation_, which replaces it.

@@ -45,6 +45,10 @@ class SupervisorObserver {
   // or succeeds again.
   virtual void OnStorage(const wire::Storage& storage) = 0;
 
+  // Reports how long the steps took that made the sandbox. Called before the
+  // callback of SupervisorLauncher::Create().
+  virtual void OnMade(const wire::SandboxTrace& trace) = 0;
+
   // Reports all rules of the way out, after some were added.
   virtual void OnEgressRules(const wire::EgressRules& rules) = 0;
 

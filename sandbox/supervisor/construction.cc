@@ -34,6 +34,7 @@ namespace sandbox {
 namespace {
 
 using seccomp::Profile;
+using Step = ConstructionTimes::Step;
 
 // MFD_EXEC, known since Linux 6.3: without it, a host may be set to refuse
 // executing a memfd (vm.memfd_noexec).
@@ -112,18 +113,20 @@ absl::Status ExecuteImage(int image, const char* name) {
 }
 
 absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
-                        int socket) {
+                        int socket, const ConstructionTimes& times) {
   RETURN_IF_ERROR(DieWithParent());
   char go;
   if (::read(socket, &go, 1) != 1) {
     return absl::CancelledError("the supervisor is gone");
   }
   RETURN_IF_ERROR(cgroup.Enter());
+  times.Note(Step::kJoin);
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(FinishNamespaces(kHostName));
   ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
   ASSIGN_OR_RETURN(const SandboxTree tree, Build(host));
+  times.Note(Step::kMounts);
   RETURN_IF_ERROR(LimitNamespaces(limits, 0));
   RETURN_IF_ERROR(ArrangeFds({}));
   // The program gives up its system calls itself: see ../init/reaper.cc.
@@ -133,7 +136,8 @@ absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
 }
 
 absl::Status BecomeSpawner(int image, int socket, int exchange,
-                           const Cgroup& home, Profile profile) {
+                           const Cgroup& home, Profile profile,
+                           const ConstructionTimes& times) {
   RETURN_IF_ERROR(home.Enter());
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   RETURN_IF_ERROR(DieWithParent());
@@ -147,7 +151,9 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   RETURN_IF_ERROR(ScopeIfPossible());
   // Loaded last, since the steps above need calls that it refuses; commands
   // inherit it.
+  times.Note(Step::kSpawner);
   RETURN_IF_ERROR(seccomp::LoadProfile(profile));
+  times.Note(Step::kFilter);
   return ExecuteImage(image, kSpawnerName);
 }
 
@@ -168,18 +174,20 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   }
   if (child->pid == 0) {
     pair.ours.Reset();
-    ReportAndExit(pair.theirs.get(),
-                  BecomeInit(cgroup, host, image, pair.theirs.get()));
+    ReportAndExit(pair.theirs.get(), BecomeInit(cgroup, host, image,
+                                                pair.theirs.get(), made.times));
   }
   made.init = *std::move(child);
   pair.theirs.Reset();
   RETURN_IF_ERROR(RemoveUnusedSharedMemory(made.init.pidfd.get()));
   RETURN_IF_ERROR(MapIds(made.init.pid, first_id));
+  made.times.Note(Step::kNamespaces);
   if (::write(pair.ours.get(), "g", 1) != 1) {
     return KilledError("init");
   }
   ASSIGN_OR_RETURN(std::vector<UniqueFd> fds,
                    ReceiveReport(pair.ours.get(), "init"));
+  made.times.Note(Step::kInit);
   if (fds.size() != 2) {
     return absl::InternalError("init sent no descriptors");
   }
@@ -200,13 +208,15 @@ absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
     return child.status();
   }
   if (child->pid == 0) {
-    ReportAndExit(socket.get(), BecomeSpawner(image, socket.get(),
-                                              exchange.get(), home, profile));
+    ReportAndExit(socket.get(),
+                  BecomeSpawner(image, socket.get(), exchange.get(), home,
+                                profile, made.times));
   }
   made.spawner = *std::move(child);
   pair.theirs.Reset();
   socket.Reset();
   RETURN_IF_ERROR(ReceiveFirstPacket(pair.ours.get(), "the spawner"));
+  made.times.Note(Step::kReady);
   made.spawner_socket = std::move(pair.ours);
   return absl::OkStatus();
 }
@@ -279,6 +289,8 @@ void Abandon(Construction& made) {
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home) {
   Construction made;
+  made.times = ConstructionTimes::Start();
+  made.times.Note(Step::kGroups);
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
   const UniqueFd image = DuplicateHigh(low.get());
   absl::Status status = StartInit(first_id, cgroup, image.get(), made);
@@ -286,7 +298,9 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
     // Perhaps a file of the host's /etc was replaced between the two steps that
     // lend it, as ldconfig does with ld.so.cache.
     Abandon(made);
+    ConstructionTimes times = std::move(made.times);
     made = Construction();
+    made.times = std::move(times);
     status = StartInit(first_id, cgroup, image.get(), made);
   }
   if (status.ok()) {

@@ -17,6 +17,7 @@
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/seccomp/profile_name.h"
+#include "sandbox/supervisor/construction_times.h"
 
 namespace sandbox {
 
@@ -31,6 +32,8 @@ struct Construction {
   // The directory of the sandbox's devpts, and its root's mount.
   UniqueFd devpts;
   UniqueFd root;
+  // What came before Construct() counts as kGroups.
+  ConstructionTimes times;
 };
 
 // `cgroup` becomes the root of the sandbox's cgroup namespace; /sys/fs/cgroup

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/instant.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
@@ -19,11 +20,14 @@
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
+#include "sandbox/supervisor/construction_times.h"
 #include "sandbox/supervisor/oom_log.h"
 #include "sandbox/supervisor/spec_mounts.h"
 
 namespace sandbox {
 namespace {
+
+using Step = ConstructionTimes::Step;
 
 // A later server may ask for a profile that this supervisor does not know.
 seccomp::Profile ProfileOf(const wire::SandboxSpec& spec) {
@@ -113,26 +117,34 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
   }
 }
 
-void Supervisor::Reply(uint64_t request_id, const absl::Status& status) {
-  ReplyInput(request_id, status, wire::InputState());
-}
-
-void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
-                            const wire::InputState& input) {
+wire::FromSupervisor Supervisor::ReplyOf(uint64_t request_id,
+                                         const absl::Status& status) {
   wire::FromSupervisor message;
   wire::Reply* reply = message.mutable_reply();
   reply->set_request_id(request_id);
   reply->set_failure(FailureOf(status));
   reply->set_message(std::string(status.message()));
-  *reply->mutable_input() = input;
+  return message;
+}
+
+void Supervisor::Reply(uint64_t request_id, const absl::Status& status) {
+  control_.Send(ReplyOf(request_id, status));
+}
+
+void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
+                            const wire::InputState& input) {
+  wire::FromSupervisor message = ReplyOf(request_id, status);
+  *message.mutable_reply()->mutable_input() = input;
   control_.Send(std::move(message));
 }
 
 absl::Status Supervisor::Prepare() {
+  const Instant begin = Instant::Now();
   ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
   RETURN_IF_ERROR(groups_.Create(host));
   ASSIGN_OR_RETURN(construction_, Construct(groups_.first_id(),
                                             groups_.sandbox(), groups_.home()));
+  construction_.times.SetBegin(begin);
   RETURN_IF_ERROR(groups_.CreateRun());
   spares_.SetGroups([this](const std::string& name) {
     return groups_.MakeCommandGroup(name);
@@ -188,7 +200,12 @@ void Supervisor::CreateSandbox(uint64_t request_id,
     Fail(wire::SandboxEnd::INIT_DIED, std::string(claimed.message()));
     return;
   }
-  Reply(request_id, claimed);
+  wire::FromSupervisor reply = ReplyOf(request_id, claimed);
+  if (claimed.ok()) {
+    trace_ = std::exchange(construction_.times, {}).ToWire();
+    *reply.mutable_reply()->mutable_trace() = trace_;
+  }
+  control_.Send(std::move(reply));
   if (claimed.ok()) {
     Enter(State::kReady);
   } else {
@@ -197,6 +214,8 @@ void Supervisor::CreateSandbox(uint64_t request_id,
 }
 
 absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
+  const ConstructionTimes& times = construction_.times;
+  times.Note(Step::kClaim);
   directory_ = spec.directory();
   const std::string executions = directory_ + "/executions";
   if (::mkdir(executions.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -215,12 +234,14 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   RETURN_IF_ERROR(groups_.SetLimits(limits));
   RETURN_IF_ERROR(spares_.LimitGroups(groups_.command_limits()));
   quota_.SetLimit(spec.output_bytes());
+  times.Note(Step::kLimits);
   const seccomp::Profile profile = ProfileOf(spec);
   const std::vector<WorkspaceMount> workspaces =
       WorkspacesOf(spec, groups_.first_id());
   ASSIGN_OR_RETURN(
       std::vector<UniqueFd> mounts,
       Complete(construction_, {workspaces, spec.memory_bytes(), profile}));
+  times.Note(Step::kWorkspaces);
   RETURN_IF_ERROR(Protect(PathsOf(workspaces, std::move(mounts), host_.user)));
   if (profile != seccomp::Profile::kDefault) {
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
@@ -231,6 +252,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
         way_out_,
         WayOut::Open(loop_.get(), construction_, groups_.first_id() + kEgressId,
                      directory_, spec.egress(), DirectoriesOf(spec)));
+    times.Note(Step::kWayOut);
   }
   // The prepared processes may have died long ago.
   for (const Child* child : {&construction_.init, &construction_.spawner}) {
@@ -248,6 +270,7 @@ absl::Status Supervisor::Protect(std::vector<ReadOnlyPaths> paths) {
         PathProtection::Begin(
             loop_.get(), construction_.init, std::move(paths),
             [this](const absl::Status& why) { OnProtectionLost(why); }));
+    construction_.times.Note(Step::kProtection);
   }
   return absl::OkStatus();
 }
@@ -293,6 +316,9 @@ wire::Snapshot Supervisor::Snapshot() const {
   snapshot.mutable_storage()->set_failure(storage_.failure());
   if (way_out_ != nullptr) {
     *snapshot.mutable_egress_rules() = way_out_->rules();
+  }
+  if (state_ != State::kNew) {
+    *snapshot.mutable_trace() = trace_;
   }
   commands_.AddReports(&snapshot);
   return snapshot;

@@ -55,6 +55,8 @@ class Supervisor {
   void Abandon();
 
   void OnRequest(wire::ToSupervisor request);
+  static wire::FromSupervisor ReplyOf(uint64_t request_id,
+                                      const absl::Status& status);
   void Reply(uint64_t request_id, const absl::Status& status);
   void ReplyInput(uint64_t request_id, const absl::Status& status,
                   const wire::InputState& input);
@@ -104,6 +106,8 @@ class Supervisor {
   const std::unique_ptr<EventLoop> loop_;
   State state_ = State::kNew;
   absl::Status prepared_;
+  // Once the sandbox is ready.
+  wire::SandboxTrace trace_;
   std::string directory_;
   SandboxGroups groups_;
   Construction construction_;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -196,8 +197,23 @@ TEST_F(SupervisorTest, GivesEachProfileItsCalls) {
   }
 }
 
+TEST_F(SupervisorTest, ReportsHowLongItTookToMakeTheSandbox) {
+  const wire::SandboxTrace trace = Create().trace();
+  EXPECT_GT(trace.prepare_unix_ns(), 0);
+  for (const int64_t step :
+       {trace.groups_ns(), trace.namespaces_ns(), trace.join_ns(),
+        trace.mounts_ns(), trace.init_ns(), trace.spawner_ns(),
+        trace.filter_ns(), trace.ready_ns(), trace.limits_ns(),
+        trace.workspaces_ns()}) {
+    EXPECT_GE(step, 1);
+  }
+  EXPECT_EQ(trace.protection_ns(), 0);
+  EXPECT_EQ(trace.way_out_ns(), 0);
+}
+
 TEST_F(SupervisorTest, GivesALaterServerASnapshot) {
-  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  const wire::Reply created = Create();
+  ASSERT_EQ(created.failure(), wire::Reply::NONE);
   EXPECT_EQ(Run("e1", "exit 4"), 4 << 8);
   PacketSocket later = *PacketSocket::Connect(directory_, "control.sock");
   wire::FromSupervisor message;
@@ -211,6 +227,8 @@ TEST_F(SupervisorTest, GivesALaterServerASnapshot) {
   EXPECT_EQ(message.snapshot().storage().failure(), "");
   ASSERT_EQ(message.snapshot().executions_size(), 1);
   EXPECT_EQ(message.snapshot().executions(0).exit().wait_status(), 4 << 8);
+  EXPECT_EQ(message.snapshot().trace().SerializeAsString(),
+            created.trace().SerializeAsString());
 }
 
 TEST_F(SupervisorTest, RefusesASandboxWithoutItsDirectoryOrWorkspace) {

@@ -41,6 +41,9 @@ wire::SandboxSpec ToSpec(const corral::v1::Sandbox& wanted,
 // Describes a sandbox, without its state and failure.
 corral::v1::Sandbox FromSpec(const wire::SandboxSpec& spec);
 
+// Adds the supervisor's steps of the creation, if there are any.
+void AddTrace(const wire::SandboxTrace& trace, corral::v1::Sandbox* sandbox);
+
 // The same as in validation.h.
 std::vector<absl::string_view> WorkspacesOf(const wire::SandboxSpec& spec);
 

@@ -155,9 +155,16 @@ void Sandbox::OnEgressRules(const wire::EgressRules& rules) {
   egress_rules_ = rules;
 }
 
+void Sandbox::OnMade(const wire::SandboxTrace& trace) {
+  MutexLock lock(&mutex_);
+  trace_ = trace;
+}
+
 corral::v1::Sandbox Sandbox::Describe() const {
   corral::v1::Sandbox description = FromSpec(PresentSpec());
   MutexLock lock(&mutex_);
+  AddTrace(trace_, &description);
+  creation_times_.AddTo(&description);
   description.set_state(state_.ToApi());
   if (state_.state() == State::kFailed) {
     description.mutable_failure()->set_code(
@@ -214,9 +221,20 @@ bool Sandbox::gone() const {
   return state_.gone();
 }
 
+void Sandbox::OnAdmitted() {
+  MutexLock lock(&mutex_);
+  creation_times_.Admitted();
+}
+
+void Sandbox::OnRecorded() {
+  MutexLock lock(&mutex_);
+  creation_times_.Recorded();
+}
+
 void Sandbox::OnCreated(const absl::Status& status) {
   {
     MutexLock lock(&mutex_);
+    creation_times_.Made();
     creation_failure_ = status;
   }
   Handle(status.ok() ? Event::kMade : Event::kNotMade);

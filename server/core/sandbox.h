@@ -39,6 +39,7 @@
 #include "server/api/conversion.h"
 #include "server/api/names.h"
 #include "server/core/connections.h"
+#include "server/core/creation_times.h"
 #include "server/core/execution.h"
 #include "server/core/execution_table.h"
 #include "server/core/lanes.h"
@@ -131,6 +132,10 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void Attach(std::unique_ptr<sandbox::SupervisorConnection> supervisor);
   // The callback of SupervisorLauncher::Create.
   void OnCreated(const absl::Status& status);
+  // Steps of the creation, before Attach(): its directories are checked, its
+  // description is on the disk.
+  void OnAdmitted();
+  void OnRecorded();
   // Ends a creation that made nothing, because of `error`. To be called instead
   // of Attach().
   void Abandon(const absl::Status& error);
@@ -201,6 +206,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void OnExecution(const sandbox::wire::ExecutionRecord& record) override;
   void OnOutput(const sandbox::wire::OutputChange& change) override;
   void OnStorage(const sandbox::wire::Storage& storage) override;
+  void OnMade(const sandbox::wire::SandboxTrace& trace) override;
   void OnEgressRules(const sandbox::wire::EgressRules& rules) override;
   void OnGone(const sandbox::wire::SandboxEnd& end) override;
 
@@ -287,6 +293,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
   sandbox::wire::SandboxEnd failure_ ABSL_GUARDED_BY(mutex_);
   // True if the supervisor is gone because a deletion was requested.
   bool gone_as_asked_ ABSL_GUARDED_BY(mutex_) = false;
+  CreationTimes creation_times_ ABSL_GUARDED_BY(mutex_);
+  // The supervisor's steps; empty if they are not known.
+  sandbox::wire::SandboxTrace trace_ ABSL_GUARDED_BY(mutex_);
   // Why the sandbox was not made; OK if it was.
   absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> ready_waiters_ ABSL_GUARDED_BY(mutex_);

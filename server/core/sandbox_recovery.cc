@@ -162,6 +162,9 @@ void Sandbox::OnSnapshot(const wire::Snapshot& snapshot) {
   if (snapshot.has_egress_rules()) {
     OnEgressRules(snapshot.egress_rules());
   }
+  if (snapshot.has_trace()) {
+    OnMade(snapshot.trace());
+  }
   if (snapshot.schema_version() != kSchemaVersion) {
     LOG(WARNING) << "the supervisor of " << spec_.name()
                  << " speaks schema version " << snapshot.schema_version()

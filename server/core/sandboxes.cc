@@ -251,7 +251,9 @@ void Sandboxes::CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
 
 void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   const wire::SandboxSpec& spec = sandbox->spec();
+  sandbox->OnAdmitted();
   const absl::Status written = environment_.state->WriteSpec(spec);
+  sandbox->OnRecorded();
   if (absl::IsAlreadyExists(written)) {
     // The directory belongs to another sandbox, and stays.
     LOG(ERROR) << spec.name()

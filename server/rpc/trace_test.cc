@@ -4,6 +4,7 @@
 
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.grpc.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "gtest/gtest.h"
 #include "server/rpc/recovery_fixture.h"
@@ -88,6 +89,26 @@ TEST_F(TraceTest, ARestartForgetsOnlyWhatTheServerItselfHasTimed) {
   EXPECT_TRUE(late.has_exited());
   EXPECT_FALSE(late.has_reported());
   EXPECT_FALSE(late.has_answered());
+}
+
+TEST_F(TraceTest, ASandboxShowsWhereTheTimeOfItsCreationWent) {
+  CreateSandbox("box");
+  const corral::v1::SandboxTrace trace = GetBox("box").trace();
+  EXPECT_TRUE(trace.has_admission());
+  EXPECT_TRUE(trace.has_record());
+  EXPECT_TRUE(trace.has_supervisor());
+  EXPECT_EQ(trace.mounts(), TimeUtil::MicrosecondsToDuration(5));
+  EXPECT_FALSE(trace.has_way_out());
+}
+
+TEST_F(TraceTest, ARestartForgetsTheServersPartOfACreation) {
+  CreateSandbox("box");
+  Restart();
+  AwaitBox();
+  const corral::v1::SandboxTrace trace = GetBox("box").trace();
+  EXPECT_EQ(trace.mounts(), TimeUtil::MicrosecondsToDuration(5));
+  EXPECT_FALSE(trace.has_admission());
+  EXPECT_FALSE(trace.has_supervisor());
 }
 
 TEST_F(TraceTest, ALostExecutionShowsHowFarItCame) {

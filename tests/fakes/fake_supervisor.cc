@@ -61,6 +61,7 @@ wire::Snapshot FakeSupervisor::Snapshot() const {
   wire::Snapshot snapshot;
   snapshot.set_ready(ready_);
   snapshot.set_schema_version(1);
+  *snapshot.mutable_trace() = Trace();
   if (!rules_.rules().empty()) {
     *snapshot.mutable_egress_rules() = AllRules();
   }
@@ -68,6 +69,13 @@ wire::Snapshot FakeSupervisor::Snapshot() const {
     *snapshot.add_executions() = Report(running);
   }
   return snapshot;
+}
+
+wire::SandboxTrace FakeSupervisor::Trace() {
+  wire::SandboxTrace trace;
+  trace.set_prepare_unix_ns(NowNanos());
+  trace.set_mounts_ns(5000);
+  return trace;
 }
 
 void FakeSupervisor::OpenLogs(Running* running) {

@@ -167,6 +167,7 @@ std::unique_ptr<sandbox::SupervisorConnection> FakeSupervisorLauncher::Create(
         const std::ofstream sign(
             absl::StrCat(supervisor->spec().directory(), "/control.sock"));
         supervisor->Connect(observer);
+        observer->OnMade(FakeSupervisor::Trace());
         created(absl::OkStatus());
       });
   return std::make_unique<Connection>(this, supervisor);

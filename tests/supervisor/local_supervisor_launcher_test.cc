@@ -84,6 +84,14 @@ TEST_F(LocalSupervisorLauncherTest, RunsACommandAndKeepsItsOutputAndItsEnd) {
   EXPECT_EQ(Output("e1", "stderr"), "err\n");
 }
 
+TEST_F(LocalSupervisorLauncherTest, ReportsHowLongTheStepsOfACreationTook) {
+  ASSERT_THAT(Create(), IsOk());
+  const wire::SandboxTrace trace = sandbox_.recorder().trace();
+  EXPECT_GT(trace.prepare_unix_ns(), 0);
+  EXPECT_GT(trace.filter_ns(), 0);
+  EXPECT_GT(trace.workspaces_ns(), 0);
+}
+
 TEST_F(LocalSupervisorLauncherTest,
        AnswersEachCallOfASandboxWhoseSupervisorCannotBeStarted) {
   Recorder recorder;

@@ -51,6 +51,16 @@ void Recorder::OnStorage(const wire::Storage& storage) {
   mutex_.Signal();
 }
 
+void Recorder::OnMade(const wire::SandboxTrace& trace) {
+  MutexLock lock(&mutex_);
+  trace_ = trace;
+}
+
+wire::SandboxTrace Recorder::trace() {
+  MutexLock lock(&mutex_);
+  return trace_;
+}
+
 void Recorder::OnEgressRules(const wire::EgressRules& rules) {
   MutexLock lock(&mutex_);
   egress_rules_ = rules;

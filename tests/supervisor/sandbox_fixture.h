@@ -27,6 +27,7 @@ class Recorder : public SupervisorObserver {
   void OnExecution(const wire::ExecutionRecord& record) override;
   void OnOutput(const wire::OutputChange&) override;
   void OnStorage(const wire::Storage& storage) override;
+  void OnMade(const wire::SandboxTrace& trace) override;
   void OnEgressRules(const wire::EgressRules& rules) override;
   void OnGone(const wire::SandboxEnd& end) override;
 
@@ -42,6 +43,7 @@ class Recorder : public SupervisorObserver {
   bool Ended(const std::string& id);
   // The last ones that were reported.
   wire::EgressRules egress_rules();
+  wire::SandboxTrace trace();
 
  private:
   Mutex mutex_;
@@ -50,6 +52,7 @@ class Recorder : public SupervisorObserver {
   std::string storage_failure_ ABSL_GUARDED_BY(mutex_);
   std::optional<wire::SandboxEnd> gone_ ABSL_GUARDED_BY(mutex_);
   wire::EgressRules egress_rules_ ABSL_GUARDED_BY(mutex_);
+  wire::SandboxTrace trace_ ABSL_GUARDED_BY(mutex_);
   int reports_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
