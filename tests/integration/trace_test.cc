@@ -27,7 +27,10 @@ using ::corral::v1::ExecutionTrace;
 using ::google::protobuf::Duration;
 using ::google::protobuf::util::TimeUtil;
 using ::sandbox::MonotonicNanoseconds;
+using ::testing::AllOf;
 using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 corral::v1::Command Traced(const std::string& script) {
   corral::v1::Command command = MakeCommand({"/bin/sh", "-c", script});
@@ -160,6 +163,18 @@ TEST_F(TraceTest, IsPrintedSoThatTheStagesMakeUpTheTotal) {
   }
   EXPECT_EQ(sum, rows.back().second);
   EXPECT_LE(1000 * sum, measured);
+}
+
+TEST_F(TraceTest, ShowsTheCreationOfTheSandboxOfOneCommand) {
+  Process corral(
+      {"./corral", "run", "--trace", "-w", server_.workspace(), "--", "true"},
+      {absl::StrCat("CORRAL_SERVER=", server_.address())});
+  corral.CloseInput();
+  EXPECT_EQ(corral.Wait(), 0);
+  EXPECT_THAT(corral.ReadError(),
+              AllOf(StartsWith("sandbox "), HasSubstr("\nrecord "),
+                    HasSubstr("\n  filter "), HasSubstr("\n  workspaces "),
+                    HasSubstr("\nstage ")));
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ constexpr char kResetTerminal[] =
     "\x1b[0m\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>"
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
 
-// Limit for deleting what `run` or `exec` made. The server deletes what is left
-// then: a sandbox for one command a minute after its last reader left, an
-// execution by its retention.
-constexpr absl::Duration kDeletePatience = absl::Seconds(5);
+// Limit for calls after the end: for deleting what `run` or `exec` made, and
+// for a trace. The server deletes what is left then: a sandbox for one command
+// a minute after its last reader left, an execution by its retention.
+constexpr absl::Duration kEndPatience = absl::Seconds(5);
 
 // How the attachment ended. The terminal has been restored by then.
 struct Outcome {
@@ -69,7 +69,7 @@ void DeleteOwn(client::Connection& connection,
                const corral::v1::RunExecutionRequest& request,
                const std::string& execution_name) {
   client::CallOptions options;
-  options.patience = kDeletePatience;
+  options.patience = kEndPatience;
   std::string name = execution_name;
   absl::Status deleted;
   if (OwnsSandbox(request)) {
@@ -151,14 +151,34 @@ absl::StatusOr<int> Report(const Outcome& outcome) {
   return ExitCode(*outcome.ended);
 }
 
+// Returns where the time of the creation of the sandbox went; nothing if the
+// server does not say.
+std::string DescribeCreation(client::Connection& connection,
+                             const std::string& execution_name) {
+  corral::v1::GetSandboxRequest request;
+  request.set_name(client::SandboxOf(execution_name));
+  client::CallOptions options;
+  options.patience = kEndPatience;
+  const absl::StatusOr<corral::v1::Sandbox> sandbox = client::Call(
+      connection, &corral::v1::SandboxService::StubInterface::GetSandbox,
+      request, options);
+  return sandbox.ok() ? CreationTable(*sandbox) : "";
+}
+
 // Prints where the time went since `begin`, if the request asked for it.
-void ReportTrace(const Outcome& outcome, const sandbox::Instant& begin) {
-  const std::string table =
+void ReportTrace(client::Connection& connection,
+                 const corral::v1::RunExecutionRequest& request,
+                 const Outcome& outcome, const sandbox::Instant& begin) {
+  if (!request.command().trace()) {
+    return;
+  }
+  const std::string creation =
+      OwnsSandbox(request) ? DescribeCreation(connection, outcome.ended->name())
+                           : "";
+  const std::string stages =
       StageTable(outcome.ended->trace(),
                  {begin.unix_ns, outcome.over_ns - begin.monotonic_ns});
-  if (!table.empty()) {
-    WriteAll(STDERR_FILENO, table).IgnoreError();
-  }
+  WriteAll(STDERR_FILENO, absl::StrCat(creation, stages)).IgnoreError();
 }
 
 // Asks for all bytes from `from` on: the server reports those that are not kept
@@ -216,7 +236,7 @@ absl::StatusOr<int> RunAttached(
   }
   const absl::StatusOr<int> code = Report(outcome);
   if (outcome.ended.ok()) {
-    ReportTrace(outcome, begin);
+    ReportTrace(connection, request, outcome, begin);
     CleanUp(connection, request, outcome);
   }
   return code;

@@ -13,6 +13,7 @@ namespace bridge {
 namespace {
 
 using corral::v1::ExecutionTrace;
+using corral::v1::SandboxTrace;
 using google::protobuf::util::TimeUtil;
 
 // A stage and its end, in nanoseconds.
@@ -62,6 +63,14 @@ int64_t ReceivedAt(const ExecutionTrace& trace, const ClientTimes& client,
   return std::clamp<int64_t>(by_clock, 0, latest);
 }
 
+// A step of a creation.
+struct Step {
+  const char* name;
+  bool taken;
+  const google::protobuf::Duration& took;
+  bool ahead;
+};
+
 }  // namespace
 
 std::string StageTable(const ExecutionTrace& trace, const ClientTimes& client) {
@@ -87,6 +96,43 @@ std::string StageTable(const ExecutionTrace& trace, const ClientTimes& client) {
   }
   absl::StrAppendFormat(&table, "%-12s%12s%12d\n", "total", "", begin_us);
   return table;
+}
+
+std::string CreationTable(const corral::v1::Sandbox& sandbox) {
+  const SandboxTrace& trace = sandbox.trace();
+  const bool ahead =
+      trace.has_prepare_time() && trace.prepare_time() < sandbox.create_time();
+  // A spawner with another profile is started for the request.
+  const bool spawner =
+      ahead && sandbox.profile() == corral::v1::Sandbox::DEFAULT;
+  const Step steps[] = {
+      {"admission", trace.has_admission(), trace.admission(), false},
+      {"record", trace.has_record(), trace.record(), false},
+      {"supervisor", trace.has_supervisor(), trace.supervisor(), false},
+      {"  groups", trace.has_groups(), trace.groups(), ahead},
+      {"  namespaces", trace.has_namespaces(), trace.namespaces(), ahead},
+      {"  join", trace.has_join(), trace.join(), ahead},
+      {"  mounts", trace.has_mounts(), trace.mounts(), ahead},
+      {"  init", trace.has_init(), trace.init(), ahead},
+      {"  spawner", trace.has_spawner(), trace.spawner(), spawner},
+      {"  filter", trace.has_filter(), trace.filter(), spawner},
+      {"  ready", trace.has_ready(), trace.ready(), spawner},
+      {"  limits", trace.has_limits(), trace.limits(), false},
+      {"  workspaces", trace.has_workspaces(), trace.workspaces(), false},
+      {"  protection", trace.has_protection(), trace.protection(), false},
+      {"  way out", trace.has_way_out(), trace.way_out(), false}};
+  std::string table;
+  for (const Step& step : steps) {
+    if (step.taken) {
+      absl::StrAppendFormat(&table, "%-12s%12s%12d%s\n", step.name, "",
+                            TimeUtil::DurationToMicroseconds(step.took),
+                            step.ahead ? "  ahead" : "");
+    }
+  }
+  return table.empty()
+             ? ""
+             : absl::StrFormat("%-12s%12s%12s\n", "sandbox", "", "took") +
+                   table;
 }
 
 }  // namespace bridge

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "corral/v1/sandbox.pb.h"
 #include "corral/v1/trace.pb.h"
 
 namespace bridge {
@@ -28,6 +29,11 @@ struct ClientTimes {
 // before its request.
 std::string StageTable(const corral::v1::ExecutionTrace& trace,
                        const ClientTimes& client);
+
+// Returns a line for each step of the sandbox's creation that the server knows:
+// its name, how long it took, and whether it was taken before the request came.
+// Returns an empty string if none is known.
+std::string CreationTable(const corral::v1::Sandbox& sandbox);
 
 }  // namespace bridge
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "corral/v1/sandbox.pb.h"
 #include "corral/v1/trace.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/time_util.h"
@@ -119,6 +120,75 @@ TEST(StageTableTest, ShowsTheServersStagesThoughTheClientHasTimedLess) {
 
 TEST(StageTableTest, IsEmptyWithoutATrace) {
   EXPECT_EQ(StageTable(ExecutionTrace(), {kBegin, 1'500'000}), "");
+}
+
+// A sandbox that was made before its request came, or for it.
+corral::v1::Sandbox Made(bool ahead) {
+  corral::v1::Sandbox sandbox;
+  sandbox.set_profile(corral::v1::Sandbox::DEFAULT);
+  sandbox.mutable_create_time()->set_seconds(5);
+  corral::v1::SandboxTrace& trace = *sandbox.mutable_trace();
+  trace.mutable_prepare_time()->set_seconds(ahead ? 4 : 6);
+  *trace.mutable_admission() = Micros(1);
+  *trace.mutable_record() = Micros(2000);
+  *trace.mutable_supervisor() = Micros(3);
+  *trace.mutable_groups() = Micros(4);
+  *trace.mutable_namespaces() = Micros(5);
+  *trace.mutable_join() = Micros(6);
+  *trace.mutable_mounts() = Micros(7);
+  *trace.mutable_init() = Micros(8);
+  *trace.mutable_spawner() = Micros(9);
+  *trace.mutable_filter() = Micros(10);
+  *trace.mutable_ready() = Micros(11);
+  *trace.mutable_limits() = Micros(12);
+  *trace.mutable_workspaces() = Micros(13);
+  return sandbox;
+}
+
+TEST(CreationTableTest, ShowsHowLongEachStepTookAndWhichWereTakenAhead) {
+  EXPECT_EQ(CreationTable(Made(/*ahead=*/true)),
+            "sandbox                         took\n"
+            "admission                          1\n"
+            "record                          2000\n"
+            "supervisor                         3\n"
+            "  groups                           4  ahead\n"
+            "  namespaces                       5  ahead\n"
+            "  join                             6  ahead\n"
+            "  mounts                           7  ahead\n"
+            "  init                             8  ahead\n"
+            "  spawner                          9  ahead\n"
+            "  filter                          10  ahead\n"
+            "  ready                           11  ahead\n"
+            "  limits                          12\n"
+            "  workspaces                      13\n");
+}
+
+TEST(CreationTableTest, ShowsNoStepAsTakenAheadOfARequestThatWaitedForIt) {
+  EXPECT_THAT(CreationTable(Made(/*ahead=*/false)), Not(HasSubstr("ahead")));
+}
+
+TEST(CreationTableTest, ShowsTheSpawnerOfAnotherProfileAsAStepOfTheRequest) {
+  corral::v1::Sandbox sandbox = Made(/*ahead=*/true);
+  sandbox.set_profile(corral::v1::Sandbox::STRICT);
+  EXPECT_THAT(CreationTable(sandbox),
+              HasSubstr("  init                             8  ahead\n"
+                        "  spawner                          9\n"
+                        "  filter                          10\n"
+                        "  ready                           11\n"));
+}
+
+TEST(CreationTableTest, ShowsTheLastSteps) {
+  corral::v1::Sandbox sandbox = Made(/*ahead=*/true);
+  *sandbox.mutable_trace()->mutable_protection() = Micros(14);
+  *sandbox.mutable_trace()->mutable_way_out() = Micros(15);
+  EXPECT_THAT(CreationTable(sandbox),
+              HasSubstr("  workspaces                      13\n"
+                        "  protection                      14\n"
+                        "  way out                         15\n"));
+}
+
+TEST(CreationTableTest, IsEmptyIfNothingIsKnown) {
+  EXPECT_EQ(CreationTable(corral::v1::Sandbox()), "");
 }
 
 }  // namespace
