@@ -32,7 +32,7 @@ struct Construction {
   // The directory of the sandbox's devpts, and its root's mount.
   UniqueFd devpts;
   UniqueFd root;
-  // What came before Construct() counts as kGroups.
+  // The steps of Construct(). The time before it counts as kGroups.
   ConstructionTimes times;
 };
 

@@ -11,7 +11,7 @@
 
 namespace bridge {
 
-// What the client itself has timed, in nanoseconds.
+// The times that the client itself has taken, in nanoseconds.
 struct ClientTimes {
   // When it sent the request, since 1970.
   int64_t begin_unix_ns;
