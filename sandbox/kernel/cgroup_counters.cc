@@ -92,7 +92,6 @@ CgroupCounters::CgroupCounters(CgroupVersion version,
 
 CgroupUsage CgroupCounters::Total() {
   CgroupUsage usage;
-  usage.memory_peak_bytes = peak_.ReadNumber();
   usage.oom_kills = ValueOf(oom_.Read(), "oom_kill");
   if (version_ == CgroupVersion::kV2) {
     const std::string times = cpu_.Read();
@@ -107,6 +106,7 @@ CgroupUsage CgroupCounters::Total() {
 
 CgroupUsage CgroupCounters::Usage() {
   CgroupUsage usage = Total();
+  usage.memory_peak_bytes = peak_.ReadNumber();
   usage.oom_kills -= base_.oom_kills;
   usage.user_time_ns -= base_.user_time_ns;
   usage.system_time_ns -= base_.system_time_ns;

@@ -71,7 +71,8 @@ class CgroupCounters {
   absl::Status Restart();
 
  private:
-  // Totals since the group was made.
+  // Totals since the group was made. The peak, which the kernel restarts
+  // itself, is left out.
   CgroupUsage Total();
   absl::Duration TotalCpuTime();
 
