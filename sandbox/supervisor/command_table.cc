@@ -25,9 +25,12 @@ void CommandTable::Start(wire::StartExecution start, const Done& done) {
                      absl::StrCat("execution ", id, " exists")));
     return;
   }
-  // The spares for the next start must not delay this one.
-  host_->loop->WhenIdle([this] { host_->spares->PrepareFiles(); });
-  host_->loop->WhenIdle([this] { host_->spares->PrepareGroup(); });
+  // The spares for the next start must not delay this one. Together, since a
+  // group is rarely missing, and each turn of the loop is a system call.
+  host_->loop->WhenIdle([this] {
+    host_->spares->PrepareFiles();
+    host_->spares->PrepareGroup();
+  });
   auto command = std::make_unique<SupervisedCommand>(host_, std::move(start));
   const absl::Status prepared = command->Prepare();
   if (!prepared.ok()) {
