@@ -25,7 +25,7 @@ struct PreparedCommand {
   // The events of the group that announce a lack of memory. Invalid if nothing
   // must be done then.
   UniqueFd oom_events;
-  // The command's descriptors 0, 1 and 2.
+  // See CommandStreams::command.
   std::vector<UniqueFd> command_fds;
   // The supervisor's end of its standard input; invalid if it has none.
   UniqueFd input;

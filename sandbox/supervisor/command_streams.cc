@@ -55,18 +55,12 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
     ASSIGN_OR_RETURN(Pipe in, MakePipe(&Pipe::read, owner));
     streams.input = std::move(in.write);
     streams.command.push_back(std::move(in.read));
-  } else {
-    UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!null.valid()) {
-      return absl::ErrnoToStatus(errno, "open /dev/null");
-    }
-    streams.command.push_back(std::move(null));
   }
   ASSIGN_OR_RETURN(Pipe out, MakePipe(&Pipe::write, owner));
   streams.outputs.emplace_back(wire::STDOUT, std::move(out.read));
   streams.command.push_back(std::move(out.write));
   if (merge_stderr) {
-    ASSIGN_OR_RETURN(UniqueFd same, Duplicate(streams.command[1]));
+    ASSIGN_OR_RETURN(UniqueFd same, Duplicate(streams.command.back()));
     streams.command.push_back(std::move(same));
     return streams;
   }

@@ -19,7 +19,8 @@ namespace sandbox {
 namespace wire = ::corral::supervisor::v1;
 
 struct CommandStreams {
-  // The command's descriptors 0, 1 and 2, in blocking mode.
+  // The command's descriptors 0, 1 and 2, in blocking mode; without input only
+  // the last two.
   std::vector<UniqueFd> command;
   // The supervisor's ends, in non-blocking mode. Without input, `input` is
   // invalid.
@@ -29,7 +30,7 @@ struct CommandStreams {
 
 // Pipes that belong to `owner`, a user and group of the host, so that a command
 // which runs as that user can reopen them by way of /dev/stdout. Without
-// `open_stdin` the input is /dev/null; with `merge_stderr` there is one output.
+// `open_stdin` there is no input; with `merge_stderr` there is one output.
 absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
                                          uid_t owner);
 

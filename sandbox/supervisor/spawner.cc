@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/spawner.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
@@ -58,21 +59,26 @@ class StringWriter {
 absl::StatusOr<std::unique_ptr<Spawner>> Spawner::Create(
     EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
     StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost) {
+  UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null.valid()) {
+    return absl::ErrnoToStatus(errno, "open /dev/null");
+  }
   void* memory = ::mmap(nullptr, kExchangeSize, PROT_READ | PROT_WRITE,
                         MAP_SHARED, exchange.get(), 0);
   if (memory == MAP_FAILED) {
     return absl::ErrnoToStatus(errno, "mmap(exchange)");
   }
-  return std::unique_ptr<Spawner>(
-      new Spawner(loop, std::move(socket), static_cast<char*>(memory),
-                  std::move(is_known), std::move(lost)));
+  return std::unique_ptr<Spawner>(new Spawner(
+      loop, std::move(socket), std::move(null), static_cast<char*>(memory),
+      std::move(is_known), std::move(lost)));
 }
 
-Spawner::Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
-                 StoppedStart::IsKnown is_known,
+Spawner::Spawner(EventLoop* loop, UniqueFd socket, UniqueFd null,
+                 char* exchange, StoppedStart::IsKnown is_known,
                  absl::AnyInvocable<void()> lost)
     : loop_(loop),
       socket_(std::move(socket)),
+      null_(std::move(null)),
       exchange_(exchange),
       lost_(std::move(lost)),
       stopped_(std::move(is_known)) {
@@ -117,6 +123,9 @@ SpawnAnswer Spawner::Send(const Job& job) {
     return {SpawnStage::kExec, E2BIG};
   }
   std::vector<int> fds;
+  if (job.streams.size() < kStreamFds) {
+    fds.push_back(null_.get());
+  }
   for (const UniqueFd& stream : job.streams) {
     fds.push_back(stream.get());
   }

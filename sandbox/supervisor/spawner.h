@@ -32,8 +32,9 @@ class Spawner {
   // must remain until `done` is called.
   struct Job {
     const wire::CommandSpec* command = nullptr;
-    // Standard input, output and error, not empty. They are closed when the
-    // spawner has answered; that leaves a free descriptor for the pidfd.
+    // Standard input, output and error, or only the last two: then the input is
+    // /dev/null. They are closed when the spawner has answered; that leaves a
+    // free descriptor for the pidfd.
     std::vector<UniqueFd> streams;
     // From Cgroup::EntryFds().
     std::vector<int> group_fds;
@@ -60,7 +61,7 @@ class Spawner {
   bool AfterAnswer(absl::AnyInvocable<void()> then);
 
  private:
-  Spawner(EventLoop* loop, UniqueFd socket, char* exchange,
+  Spawner(EventLoop* loop, UniqueFd socket, UniqueFd null, char* exchange,
           StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost);
 
   void SendNext();
@@ -75,6 +76,8 @@ class Spawner {
 
   EventLoop* const loop_;
   const UniqueFd socket_;
+  // /dev/null, open for reading: all commands without input share it.
+  const UniqueFd null_;
   char* const exchange_;
   absl::AnyInvocable<void()> lost_;
   StoppedStart stopped_;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,22 @@ TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   EXPECT_EQ(Request().terminal, 1u);
   EXPECT_EQ(Request().traced, 1u);
   EXPECT_EQ(Request().file_bytes, 8192u);
+}
+
+TEST_F(SpawnerTest, GivesACommandWithoutInputTheEndOfAFile) {
+  Spawner::Job job = Job(command_);
+  job.streams.erase(job.streams.begin());
+  spawner_->Spawn(std::move(job));
+  char byte;
+  const absl::StatusOr<ReceivedPacket> packet =
+      ReceiveWithFds(theirs_.get(), &byte, 1);
+  ASSERT_TRUE(packet.ok()) << packet.status();
+  ASSERT_EQ(packet->fds.size(), 3u);
+  struct stat status;
+  ASSERT_EQ(::fstat(packet->fds[0].get(), &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+  EXPECT_EQ(::read(packet->fds[0].get(), &byte, 1), 0);
+  EXPECT_EQ(::write(packet->fds[0].get(), "x", 1), -1);
 }
 
 TEST_F(SpawnerTest, SendsTheSearchPathForAProgramWithoutASlash) {
