@@ -18,20 +18,16 @@ struct Pipe {
   UniqueFd write;
 };
 
-// Makes a pipe whose end `command` is for the command: owned by `owner`, and
-// blocking. The other end is the supervisor's, and does not block.
-absl::StatusOr<Pipe> MakePipe(UniqueFd Pipe::*command, uid_t owner) {
+// Makes a pipe that belongs to `owner`, and whose ends block.
+absl::StatusOr<Pipe> MakePipe(uid_t owner) {
   int fds[2];
-  if (::pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
+  if (::pipe2(fds, O_CLOEXEC) != 0) {
     return absl::ErrnoToStatus(errno, "pipe2");
   }
   Pipe pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
   // A larger pipe means fewer context switches. A host that forbids this size
   // leaves the pipe at its default.
   ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
-  if (::fcntl((pipe.*command).get(), F_SETFL, 0) != 0) {
-    return absl::ErrnoToStatus(errno, "fcntl(pipe)");
-  }
   if (::fchown(fds[0], owner, owner) != 0) {
     return absl::ErrnoToStatus(errno, "fchown(pipe)");
   }
@@ -52,11 +48,14 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
                                          uid_t owner) {
   CommandStreams streams;
   if (open_stdin) {
-    ASSIGN_OR_RETURN(Pipe in, MakePipe(&Pipe::read, owner));
+    ASSIGN_OR_RETURN(Pipe in, MakePipe(owner));
+    if (::fcntl(in.write.get(), F_SETFL, O_NONBLOCK) != 0) {
+      return absl::ErrnoToStatus(errno, "fcntl(pipe)");
+    }
     streams.input = std::move(in.write);
     streams.command.push_back(std::move(in.read));
   }
-  ASSIGN_OR_RETURN(Pipe out, MakePipe(&Pipe::write, owner));
+  ASSIGN_OR_RETURN(Pipe out, MakePipe(owner));
   streams.outputs.emplace_back(wire::STDOUT, std::move(out.read));
   streams.command.push_back(std::move(out.write));
   if (merge_stderr) {
@@ -64,7 +63,7 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
     streams.command.push_back(std::move(same));
     return streams;
   }
-  ASSIGN_OR_RETURN(Pipe error, MakePipe(&Pipe::write, owner));
+  ASSIGN_OR_RETURN(Pipe error, MakePipe(owner));
   streams.outputs.emplace_back(wire::STDERR, std::move(error.read));
   streams.command.push_back(std::move(error.write));
   return streams;

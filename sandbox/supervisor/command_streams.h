@@ -22,8 +22,8 @@ struct CommandStreams {
   // The command's descriptors 0, 1 and 2, in blocking mode; without input only
   // the last two.
   std::vector<UniqueFd> command;
-  // The supervisor's ends, in non-blocking mode. Without input, `input` is
-  // invalid.
+  // The supervisor's ends, as the channels want them: `input` and a terminal in
+  // non-blocking mode. Without input, `input` is invalid.
   UniqueFd input;
   std::vector<std::pair<wire::Stream, UniqueFd>> outputs;
 };

@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/output_channel.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -93,6 +94,9 @@ absl::StatusOr<size_t> OutputChannel::MoveFromTerminal(size_t room) {
 }
 
 absl::StatusOr<size_t> OutputChannel::Discard() {
+  // Only here a pipe is read: otherwise splice(2) moves its data, which never
+  // waits.
+  ::fcntl(source_.get(), F_SETFL, O_NONBLOCK);
   char buffer[16384];
   const ssize_t got = ::read(source_.get(), buffer, sizeof(buffer));
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {

@@ -45,7 +45,7 @@ class OutputChannel final : private QuotaLog {
     std::function<void(wire::ExitRecord::Cause)> must_kill;
   };
 
-  // `source` is non-blocking.
+  // `source` is a pipe, or a terminal's master in non-blocking mode.
   OutputChannel(const OutputHost& host, wire::Stream kind, UniqueFd source,
                 OutputLogWriter log, Callbacks callbacks);
   ~OutputChannel();

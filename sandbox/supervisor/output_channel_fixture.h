@@ -45,6 +45,9 @@ class OutputChannelFixture : public ::testing::Test {
     int fds[2];
     ASSERT_EQ(::pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
     command_.Reset(fds[1]);
+    if (kind != wire::TERMINAL) {
+      ASSERT_EQ(::fcntl(fds[0], F_SETFL, 0), 0);
+    }
     OutputChannel::Callbacks callbacks;
     callbacks.changed = [this] {
       ++changes_;
