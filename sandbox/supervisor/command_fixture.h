@@ -23,6 +23,7 @@
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/fake_command_group.h"
 #include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/pipe_size.h"
 #include "sandbox/supervisor/played_spawner.h"
 #include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/spare_parts.h"
@@ -89,6 +90,8 @@ class CommandFixture : public ::testing::Test {
     loop_->Run();
   }
   void Print(absl::string_view text) {
+    // A full pipe would hold up the test, whose loop does not run meanwhile.
+    EnlargePipe(played_.output().get());
     ASSERT_EQ(::write(played_.output().get(), text.data(), text.size()),
               static_cast<ssize_t>(text.size()));
   }

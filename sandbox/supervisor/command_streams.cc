@@ -7,11 +7,10 @@
 
 #include "sandbox/base/status_macros.h"
 #include "sandbox/kernel/pty.h"
+#include "sandbox/supervisor/pipe_size.h"
 
 namespace sandbox {
 namespace {
-
-constexpr int kPipeSize = 256 << 10;
 
 struct Pipe {
   UniqueFd read;
@@ -25,9 +24,6 @@ absl::StatusOr<Pipe> MakePipe(uid_t owner) {
     return absl::ErrnoToStatus(errno, "pipe2");
   }
   Pipe pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-  // A larger pipe means fewer context switches. A host that forbids this size
-  // leaves the pipe at its default.
-  ::fcntl(fds[0], F_SETPIPE_SZ, kPipeSize);
   if (::fchown(fds[0], owner, owner) != 0) {
     return absl::ErrnoToStatus(errno, "fchown(pipe)");
   }
@@ -52,6 +48,7 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
     if (::fcntl(in.write.get(), F_SETFL, O_NONBLOCK) != 0) {
       return absl::ErrnoToStatus(errno, "fcntl(pipe)");
     }
+    EnlargePipe(in.write.get());
     streams.input = std::move(in.write);
     streams.command.push_back(std::move(in.read));
   }

@@ -54,7 +54,7 @@ TEST(CommandStreamsTest, ConnectsThreePipes) {
   EXPECT_EQ(Read(streams->outputs[0].second), "out");
   EXPECT_EQ(streams->outputs[1].first, wire::STDERR);
   EXPECT_EQ(Read(streams->outputs[1].second), "error");
-  EXPECT_EQ(::fcntl(streams->outputs[0].second.get(), F_GETPIPE_SZ), 256 << 10);
+  EXPECT_EQ(::fcntl(streams->input.get(), F_GETPIPE_SZ), 256 << 10);
 }
 
 TEST(CommandStreamsTest, GivesACommandWithoutInputOutputsAlone) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/supervisor/pipe_size.h"
 
 namespace sandbox {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 // The most that one turn moves, so that other channels get their turns.
 constexpr size_t kTurn = size_t{1} << 20;
 constexpr absl::Duration kDiskRetry = absl::Milliseconds(200);
+// A pipe that held as much was full, or nearly.
+constexpr size_t kFullPipe = size_t{32} << 10;
 
 bool MayDrop(Overflow overflow) {
   return overflow == Overflow::kDropOldest ||
@@ -149,6 +152,12 @@ std::optional<OutputChannel::Wait> OutputChannel::Step(size_t* moved) {
     return std::nullopt;
   }
   *moved += *now;
+  if (*now >= kFullPipe && !enlarged_ && kind_ != wire::TERMINAL) {
+    // Not before: most commands print little, and this takes the kernel longer
+    // than to make the pipe.
+    enlarged_ = true;
+    EnlargePipe(source_.get());
+  }
   return std::nullopt;
 }
 

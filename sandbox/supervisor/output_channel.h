@@ -123,6 +123,7 @@ class OutputChannel final : private QuotaLog {
   wire::StreamState released_;
   // The bytes of disk that are charged to the quota.
   uint64_t charged_ = 0;
+  bool enlarged_ = false;
   bool settled_ = false;
   bool failing_ = false;
   bool killing_ = false;

@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/output_channel.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "sandbox/storage/output_log.h"
 #include "sandbox/supervisor/output_channel_fixture.h"
 #include "sandbox/supervisor/output_quota.h"
+#include "sandbox/supervisor/pipe_size.h"
 #include "tests/failing_calls.h"
 #include "tests/fakes/fake_timers.h"
 
@@ -37,6 +39,17 @@ TEST_F(OutputChannelTest, MovesTheOutputIntoTheLog) {
     loop_ = *EventLoop::Create();
     quota_ = std::make_unique<OutputQuota>(loop_.get());
   }
+}
+
+TEST_F(OutputChannelTest, EnlargesAPipeThatFills) {
+  Open(wire::STDOUT, Overflow::kDropOldest, 1 << 20);
+  const int size = ::fcntl(command_.get(), F_GETPIPE_SZ);
+  Print("text");
+  channel_->Pump();
+  EXPECT_EQ(::fcntl(command_.get(), F_GETPIPE_SZ), size);
+  Print(std::string(size, 'x'));
+  channel_->Pump();
+  EXPECT_EQ(::fcntl(command_.get(), F_GETPIPE_SZ), kLargePipe);
 }
 
 TEST_F(OutputChannelTest, BlocksWritersUntilTheLogHasRoom) {
