@@ -118,6 +118,12 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
       if (request.has_delete_sandbox()) {
         delete_request_ = request.request_id();
       }
+      if (request.has_start_execution()) {
+        wire::StartExecution& start = *request.mutable_start_execution();
+        // Not for a second start of the same id, which the supervisor refuses.
+        start.set_report_answers(
+            starts_.try_emplace(start.id(), request.request_id()).second);
+      }
       pending_.emplace(request.request_id(), std::move(done));
       Send(request);
       return;
@@ -210,7 +216,7 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message,
       OnReply(message.reply(), std::move(fds));
       break;
     case wire::FromSupervisor::kExecution:
-      observer_->OnExecution(message.execution());
+      OnExecution(message.execution());
       break;
     case wire::FromSupervisor::kOutputChanged:
       for (const auto& change : message.output_changed().changes()) {
@@ -231,21 +237,6 @@ void LocalSupervisorConnection::OnMessage(const wire::FromSupervisor& message,
   }
 }
 
-void LocalSupervisorConnection::OnReply(const wire::Reply& reply,
-                                        std::vector<UniqueFd> fds) {
-  Answer done;
-  {
-    MutexLock lock(&mutex_);
-    const auto found = pending_.find(reply.request_id());
-    if (found == pending_.end()) {
-      return;
-    }
-    done = std::move(found->second);
-    pending_.erase(found);
-  }
-  done(MakeFailure(reply.failure(), reply.message()), reply, std::move(fds));
-}
-
 void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
   if (AskAnotherSupervisor()) {
     return;
@@ -257,6 +248,7 @@ void LocalSupervisorConnection::OnEnd(const absl::Status& why) {
     MutexLock lock(&mutex_);
     gone_ = true;
     pending.swap(pending_);
+    starts_.clear();
     deleted = delete_request_ != 0 && pending.count(delete_request_) == 0;
   }
   for (auto& [id, done] : pending) {

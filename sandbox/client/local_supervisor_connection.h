@@ -88,6 +88,10 @@ class LocalSupervisorConnection : public SupervisorConnection {
   // ask.
   bool AskAnotherSupervisor();
   void Request(wire::ToSupervisor request, Answer done);
+  // Takes the request out of pending_. Returns null if it was answered before.
+  Answer Take(uint64_t request_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same for the start of an execution.
+  Answer TakeStart(const std::string& execution_id);
   // Makes a request whose reply is its status alone.
   void Ask(wire::ToSupervisor request, Done done);
   void Send(const wire::ToSupervisor& request)
@@ -99,6 +103,7 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void OnMessage(const wire::FromSupervisor& message,
                  std::vector<UniqueFd> fds);
   void OnReply(const wire::Reply& reply, std::vector<UniqueFd> fds);
+  void OnExecution(const wire::ExecutionRecord& record);
   void OnEnd(const absl::Status& why);
 
   EventLoop* const loop_;
@@ -127,6 +132,9 @@ class LocalSupervisorConnection : public SupervisorConnection {
   uint64_t delete_request_ ABSL_GUARDED_BY(mutex_) = 0;
   // Requests without a reply, by id.
   std::map<uint64_t, Answer> pending_ ABSL_GUARDED_BY(mutex_);
+  // Those of them that start an execution and that its report answers, by the
+  // execution's id.
+  std::map<std::string, uint64_t> starts_ ABSL_GUARDED_BY(mutex_);
   // Requests that the socket had no room for.
   std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
 

@@ -1,5 +1,7 @@
 // The requests of LocalSupervisorConnection, and their answers.
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +99,53 @@ void LocalSupervisorConnection::DeleteSandbox(wire::ExitRecord::Cause cause,
   request.mutable_delete_sandbox()->set_cause(cause);
   Ask(std::move(request), std::move(done));
   Post([this] { LimitEnd(); });
+}
+
+LocalSupervisorConnection::Answer LocalSupervisorConnection::Take(
+    uint64_t request_id) {
+  const auto found = pending_.find(request_id);
+  if (found == pending_.end()) {
+    return nullptr;
+  }
+  Answer done = std::move(found->second);
+  pending_.erase(found);
+  for (auto start = starts_.begin(); start != starts_.end(); ++start) {
+    if (start->second == request_id) {
+      starts_.erase(start);
+      break;
+    }
+  }
+  return done;
+}
+
+LocalSupervisorConnection::Answer LocalSupervisorConnection::TakeStart(
+    const std::string& execution_id) {
+  MutexLock lock(&mutex_);
+  const auto start = starts_.find(execution_id);
+  return start == starts_.end() ? nullptr : Take(start->second);
+}
+
+void LocalSupervisorConnection::OnReply(const wire::Reply& reply,
+                                        std::vector<UniqueFd> fds) {
+  Answer done;
+  {
+    MutexLock lock(&mutex_);
+    done = Take(reply.request_id());
+  }
+  if (done != nullptr) {
+    done(MakeFailure(reply.failure(), reply.message()), reply, std::move(fds));
+  }
+}
+
+void LocalSupervisorConnection::OnExecution(
+    const wire::ExecutionRecord& record) {
+  Answer started = TakeStart(record.id());
+  // The observer may destroy this object.
+  const std::weak_ptr<const bool> alive = alive_;
+  observer_->OnExecution(record);
+  if (started != nullptr && !alive.expired()) {
+    started(absl::OkStatus(), wire::Reply(), {});
+  }
 }
 
 }  // namespace sandbox

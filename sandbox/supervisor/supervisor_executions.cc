@@ -31,10 +31,13 @@ void Supervisor::StartExecution(uint64_t request_id,
                                   "the sandbox is not ready"));
     return;
   }
-  commands_.Start(std::move(start),
-                  [this, request_id](const absl::Status& status) {
-                    Reply(request_id, status);
-                  });
+  const bool report_answers = start.report_answers();
+  commands_.Start(std::move(start), [this, request_id, report_answers](
+                                        const absl::Status& status) {
+    if (!status.ok() || !report_answers) {
+      Reply(request_id, status);
+    }
+  });
 }
 
 void Supervisor::Signal(uint64_t request_id, const wire::Signal& signal) {

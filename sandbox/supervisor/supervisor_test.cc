@@ -197,6 +197,31 @@ TEST_F(SupervisorTest, GivesEachProfileItsCalls) {
   }
 }
 
+TEST_F(SupervisorTest, AnswersAStartWithAReportAloneIfItIsAsked) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  wire::ToSupervisor request;
+  request.set_request_id(1000);
+  wire::StartExecution& start = *request.mutable_start_execution();
+  start.set_id("e1");
+  start.mutable_command()->add_argv("/bin/true");
+  start.mutable_command()->set_working_directory("/tmp");
+  start.mutable_command()->set_retain_bytes(1 << 20);
+  start.set_report_answers(true);
+  Send(request);
+  wire::FromSupervisor message;
+  while (records_["e1"].state() != wire::ExecutionRecord::EXITED &&
+         Receive(&message)) {
+    EXPECT_FALSE(message.has_reply());
+  }
+  EXPECT_EQ(records_["e1"].exit().wait_status(), 0);
+  // A refusal has no report.
+  Send(request);
+  while (!message.has_reply() && Receive(&message)) {
+  }
+  EXPECT_EQ(message.reply().request_id(), 1000u);
+  EXPECT_EQ(message.reply().failure(), wire::Reply::EXECUTION_EXISTS);
+}
+
 TEST_F(SupervisorTest, ReportsHowLongItTookToMakeTheSandbox) {
   const wire::SandboxTrace trace = Create().trace();
   EXPECT_GT(trace.prepare_unix_ns(), 0);

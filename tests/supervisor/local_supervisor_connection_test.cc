@@ -218,6 +218,50 @@ TEST_F(LocalSupervisorConnectionTest, PassesEachRequestAndItsReply) {
   }
 }
 
+TEST_F(LocalSupervisorConnectionTest, TakesTheReportOfAStartAsItsAnswer) {
+  connection_->Listen(process_.pidfd());
+  wire::StartExecution start;
+  start.set_id("e1");
+  Outcome started;
+  connection_->Start(start, started.Callback());
+  const wire::ToSupervisor request = Read(first_);
+  EXPECT_TRUE(request.start_execution().report_answers());
+  wire::FromSupervisor report;
+  report.mutable_execution()->set_id("e1");
+  report.mutable_execution()->set_state(wire::ExecutionRecord::RUNNING);
+  ASSERT_THAT(first_.Send(report), IsOk());
+  EXPECT_THAT(started.Wait(), IsOk());
+  // An older supervisor replies too.
+  ASSERT_THAT(first_.Send(ReplyTo(request.request_id(), wire::Reply::NONE)),
+              IsOk());
+  ASSERT_THAT(first_.Send(report), IsOk());
+  recorder_.WaitForMore(1);
+}
+
+TEST_F(LocalSupervisorConnectionTest, TakesTheReplyToAStartThatIsRefused) {
+  connection_->Listen(process_.pidfd());
+  wire::StartExecution start;
+  start.set_id("e1");
+  for (int i = 0; i < 2; ++i) {
+    Outcome started;
+    Outcome same;
+    connection_->Start(start, started.Callback());
+    connection_->Start(start, same.Callback());
+    const wire::ToSupervisor first = Read(first_);
+    const wire::ToSupervisor second = Read(first_);
+    EXPECT_TRUE(first.start_execution().report_answers());
+    EXPECT_FALSE(second.start_execution().report_answers());
+    for (const wire::ToSupervisor& request : {first, second}) {
+      ASSERT_THAT(
+          first_.Send(ReplyTo(request.request_id(), wire::Reply::STORAGE)),
+          IsOk());
+    }
+    EXPECT_THAT(started.Wait(),
+                FailsWith(wire::Reply::STORAGE, HasSubstr("why")));
+    EXPECT_THAT(same.Wait(), FailsWith(wire::Reply::STORAGE, HasSubstr("why")));
+  }
+}
+
 TEST_F(LocalSupervisorConnectionTest, PassesInputItsStateAndAcknowledgements) {
   connection_->Listen(process_.pidfd());
   wire::WriteInput input;
