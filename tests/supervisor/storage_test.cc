@@ -118,9 +118,9 @@ TEST_F(StorageTest, ADeletionReportsThatOutputWasRefused) {
 
 TEST_F(StorageTest, ReportsTheOutputLimitAlsoIfTheCommandEndedBeforeItsKill) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
-  // All its output fits into the pipe.
+  // What the log does not keep fits into the pipe.
   const wire::ExecutionRecord end = sandbox_.Run(Shell(
-      "e1", "head -c 200000 /dev/zero", wire::CommandSpec::KILL, kMiB / 16));
+      "e1", "head -c 100000 /dev/zero", wire::CommandSpec::KILL, kMiB / 16));
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUTPUT_LIMIT);
   EXPECT_EQ(State("e1").end, kMiB / 16);
 }
