@@ -84,7 +84,7 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   max_processes_.swap(other.max_processes_);
   counters_.swap(other.counters_);
   std::swap(closed_, other.closed_);
-  std::swap(partly_removed_, other.partly_removed_);
+  std::swap(unusable_, other.unusable_);
   return *this;
 }
 
@@ -156,10 +156,16 @@ absl::Status Cgroup::Make() {
     if (::mkdir(directory.c_str(), 0755) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
     }
-    const bool v2 = version_ == CgroupVersion::kV2;
-    if (!v2) {
+    if (version_ == CgroupVersion::kV1) {
       RETURN_IF_ERROR(CountSocketMemory(directory));
     }
+  }
+  return OpenEntries();
+}
+
+absl::Status Cgroup::OpenEntries() {
+  const bool v2 = version_ == CgroupVersion::kV2;
+  for (const std::string& directory : Directories()) {
     const std::string entry = v2 ? directory : directory + "/tasks";
     UniqueFd fd(::open(entry.c_str(), v2 ? O_RDONLY | O_DIRECTORY | O_CLOEXEC
                                          : O_WRONLY | O_CLOEXEC));
@@ -323,7 +329,7 @@ absl::StatusOr<absl::Duration> Cgroup::CpuTime() const {
 }
 
 absl::Status Cgroup::Recycle() {
-  if (directories_.empty() || partly_removed_) {
+  if (directories_.empty() || unusable_) {
     return absl::FailedPreconditionError("there is no group");
   }
   RETURN_IF_ERROR(Counters().Restart());
@@ -331,15 +337,19 @@ absl::Status Cgroup::Recycle() {
 }
 
 absl::Status Cgroup::Remove() {
-  for (const std::string& directory : Directories()) {
-    if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("rmdir ", directory, ": errno ", errno));
-    }
-    partly_removed_ = true;
-  }
+  // A file that is open while its group goes stays in the kernel's caches, with
+  // about a KiB, until the host is short of memory.
   entries_.clear();
   counters_.reset();
+  for (const std::string& directory : Directories()) {
+    if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) {
+      absl::Status failed = absl::FailedPreconditionError(
+          absl::StrCat("rmdir ", directory, ": errno ", errno));
+      unusable_ = unusable_ || !OpenEntries().ok();
+      return failed;
+    }
+    unusable_ = true;
+  }
   directories_.clear();
   cpuset_.clear();
   return absl::OkStatus();

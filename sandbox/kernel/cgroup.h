@@ -121,7 +121,8 @@ class Cgroup {
   absl::Status Recycle();
 
   // Removes the group; does nothing if it was removed. Fails with
-  // FailedPrecondition if a process or a group lives in it.
+  // FailedPrecondition if a process or a group lives in it. EntryFds() and
+  // counters begin anew then.
   absl::Status Remove();
 
  private:
@@ -131,6 +132,7 @@ class Cgroup {
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
+  absl::Status OpenEntries();
   CgroupCounters& Counters() const;
   // `number` "0" prevents new processes, "max" allows any number, in v1 and v2.
   absl::Status SetMaxProcesses(absl::string_view number) const;
@@ -151,8 +153,9 @@ class Cgroup {
   mutable std::unique_ptr<CgroupCounters> counters_;
   // True once Kill() has prevented new processes.
   mutable bool closed_ = false;
-  // True if one of the hierarchies does not have the group any more.
-  bool partly_removed_ = false;
+  // True if one of the hierarchies does not have the group any more, or cannot
+  // be entered: then no command may get the group.
+  bool unusable_ = false;
 };
 
 }  // namespace sandbox
