@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,7 +46,8 @@ namespace {
 constexpr int kKeepaliveMillis = 30'000;
 constexpr int kKeepaliveTimeoutMillis = 20'000;
 constexpr int kMinPingMillis = 10'000;
-// Limit for killing all processes.
+// Limit for one more sandbox to end. All of them may take longer, since only a
+// few end at a time.
 constexpr absl::Duration kDeletionPatience = absl::Seconds(30);
 // Limit for removing the files of deleted sandboxes.
 constexpr absl::Duration kRemovalPatience = absl::Seconds(2);
@@ -268,12 +271,13 @@ void Daemon::LeaveSandboxes() {
 Daemon::End Daemon::EndSandboxes() {
   sandboxes_.DeleteAll(sandbox::wire::ExitRecord::SERVER_SHUTDOWN);
   bool removed = activity_.AwaitNoSandbox(kRemovalPatience);
-  if (!removed && sandboxes_.HasProcesses()) {
+  for (size_t living = sandboxes_.Living(); !removed && living > 0;) {
     removed = activity_.AwaitNoSandbox(kDeletionPatience);
-  }
-  if (!removed && sandboxes_.HasProcesses()) {
-    LOG(ERROR) << "a supervisor does not answer; its sandbox is left behind";
-    std::_Exit(EXIT_FAILURE);
+    const size_t before = std::exchange(living, sandboxes_.Living());
+    if (!removed && living >= before) {
+      LOG(ERROR) << "a supervisor does not answer; its sandbox is left behind";
+      std::_Exit(EXIT_FAILURE);
+    }
   }
   // Let open streams receive their final event.
   activity_.AwaitNoLastingCall(kEndPatience);

@@ -49,6 +49,7 @@
 #include "server/core/retention.h"
 #include "server/core/sandbox_state.h"
 #include "server/core/storage_health.h"
+#include "server/core/teardown_queue.h"
 #include "server/core/viewers.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/heap_trim.h"
@@ -84,6 +85,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
     // The retention of the ended executions of all sandboxes. Its ids are full
     // names of executions.
     std::shared_ptr<Retention> all_ended;
+    // Of all sandboxes.
+    std::shared_ptr<TeardownQueue> teardowns;
     // The number of executions that may run at a time.
     uint32_t max_running;
     // The present boot id of the host.
@@ -226,7 +229,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void AnswerReady();
   void RecordDeletion();
   void WriteDeletion();
-  void Kill();
+  void AwaitKill();
+  void Kill(TeardownQueue::Turn turn);
   void ReportLosses();
   void OnLossesReported();
   void AnswerRemoved();

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,10 +13,12 @@
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
+#include "corral/v1/sandbox.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_fixture.h"
+#include "server/core/teardown_queue.h"
 #include "server/runtime/worker_pool.h"
 #include "tests/fakes/fake_timer_queue.h"
 
@@ -121,6 +124,51 @@ TEST_F(SandboxDeletionTest, ADeletionReadsNoRecordsIfNothingRuns) {
   sandbox_->OnGone(Deleted());
   AwaitLanes();
   EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+}
+
+TEST_F(SandboxDeletionTest, WaitsForItsTurnWithARecordOfTheDeletion) {
+  MakeReady();
+  std::optional<TeardownQueue::Turn> other;
+  teardowns_->Enter(
+      [&](TeardownQueue::Turn turn) { other.emplace(std::move(turn)); });
+  Delete();
+  AwaitLanes();
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, "/deleting.pb")));
+  EXPECT_EQ(State(), corral::v1::Sandbox::DELETING);
+  EXPECT_THAT(requests_.kills, IsEmpty());
+  other.reset();
+  EXPECT_THAT(requests_.kills, ElementsAre(wire::ExitRecord::SANDBOX_DELETED));
+}
+
+TEST_F(SandboxDeletionTest, GivesItsTurnBackWhenItsSupervisorHasAnswered) {
+  requests_.answers_kills = false;
+  MakeReady();
+  Delete();
+  AwaitLanes();
+  EXPECT_THAT(requests_.kills, SizeIs(1));
+  bool next = false;
+  teardowns_->Enter([&](const TeardownQueue::Turn&) { next = true; });
+  EXPECT_FALSE(next);
+  requests_.killed.front()(absl::OkStatus());
+  requests_.killed.clear();
+  EXPECT_TRUE(next);
+}
+
+TEST_F(SandboxDeletionTest, TakesNoTurnOnceItIsGone) {
+  MakeReady();
+  std::optional<TeardownQueue::Turn> other;
+  teardowns_->Enter(
+      [&](TeardownQueue::Turn turn) { other.emplace(std::move(turn)); });
+  Delete();
+  AwaitLanes();
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+  bool next = false;
+  teardowns_->Enter([&](const TeardownQueue::Turn&) { next = true; });
+  other.reset();
+  EXPECT_THAT(requests_.kills, IsEmpty());
+  EXPECT_TRUE(next);
 }
 
 TEST_F(SandboxDeletionTest, LogsThatItCannotRecordItsDeletion) {

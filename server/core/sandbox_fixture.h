@@ -33,6 +33,7 @@
 #include "server/core/retention.h"
 #include "server/core/sandbox.h"
 #include "server/core/storage_health.h"
+#include "server/core/teardown_queue.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/heap_trim.h"
 #include "tests/fakes/fake_timer_queue.h"
@@ -46,6 +47,9 @@ class ScriptedConnection : public sandbox::SupervisorConnection {
     std::deque<std::pair<std::string, Done>> starts;
     std::deque<std::pair<std::string, Done>> deletions;
     std::vector<sandbox::wire::ExitRecord::Cause> kills;
+    // Answered at once, or put into `killed`.
+    bool answers_kills = true;
+    std::vector<Done> killed;
   };
 
   explicit ScriptedConnection(Requests* requests) : requests_(requests) {}
@@ -67,7 +71,11 @@ class ScriptedConnection : public sandbox::SupervisorConnection {
   void DeleteSandbox(sandbox::wire::ExitRecord::Cause cause,
                      Done done) override {
     requests_->kills.push_back(cause);
-    done(absl::OkStatus());
+    if (requests_->answers_kills) {
+      done(absl::OkStatus());
+    } else {
+      requests_->killed.push_back(std::move(done));
+    }
   }
 
  private:
@@ -96,6 +104,7 @@ class SandboxFixture : public ::testing::Test {
     environment.storage = &storage_;
     environment.heap = &heap_;
     environment.all_ended = all_ended_;
+    environment.teardowns = teardowns_;
     environment.max_running = 2;
     environment.boot_id = "boot";
     environment.remove_files = [this](std::shared_ptr<Sandbox> sandbox) {
@@ -303,6 +312,11 @@ class SandboxFixture : public ::testing::Test {
                          [](const std::string&, Retention::Done done) {
                            done(absl::OkStatus());
                          }});
+  // Without the timers that tests count.
+  tests::FakeTimerQueue teardown_timers_;
+  // One at a time.
+  std::shared_ptr<TeardownQueue> teardowns_ =
+      TeardownQueue::Create(&teardown_timers_, 1);
   ScriptedConnection::Requests requests_;
   // The sandboxes given to remove_files.
   std::vector<std::shared_ptr<Sandbox>> emptied_;

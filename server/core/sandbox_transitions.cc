@@ -20,6 +20,7 @@
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_state.h"
 #include "server/core/state_directory.h"
+#include "server/core/teardown_queue.h"
 #include "server/runtime/timer_queue.h"
 
 namespace server {
@@ -69,7 +70,7 @@ void Sandbox::Perform(Action action) {
       RecordDeletion();
       return;
     case Action::kKill:
-      Kill();
+      AwaitKill();
       return;
     case Action::kReportLosses:
       ReportLosses();
@@ -143,20 +144,34 @@ void Sandbox::WriteDeletion() {
   }
 }
 
-void Sandbox::Kill() {
+void Sandbox::AwaitKill() {
+  {
+    MutexLock lock(&mutex_);
+    environment_.timers->Cancel(record_timer_);
+  }
+  environment_.teardowns->Enter(
+      [weak = weak_from_this()](TeardownQueue::Turn turn) {
+        if (const auto self = weak.lock(); self != nullptr) {
+          self->Kill(std::move(turn));
+        }
+      });
+}
+
+void Sandbox::Kill(TeardownQueue::Turn turn) {
   Cause cause = wire::ExitRecord::SANDBOX_DELETED;
   std::shared_ptr<sandbox::SupervisorConnection> supervisor;
   {
     MutexLock lock(&mutex_);
-    environment_.timers->Cancel(record_timer_);
     cause = state_.deletion_cause().value_or(cause);
     supervisor = state_.gone() ? nullptr : supervisor_;
   }
   if (supervisor == nullptr) {
-    return;  // OnGone() follows
+    return;  // OnGone() follows, or came while this waited for its turn
   }
+  // A supervisor answers when no process and no control group is left.
   supervisor->DeleteSandbox(
-      cause, [name = spec_.name()](const absl::Status& status) {
+      cause, [name = spec_.name(),
+              turn = std::move(turn)](const absl::Status& status) {
         if (!status.ok()) {
           LOG(WARNING) << "cannot delete " << name << ": " << status.message();
         }

@@ -1,6 +1,7 @@
 #include "server/core/sandboxes.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +31,7 @@
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/state_directory.h"
+#include "server/core/teardown_queue.h"
 
 namespace server {
 namespace {
@@ -94,6 +96,7 @@ Sandboxes::Sandboxes(const Environment& environment, const Options& options)
     : environment_(environment),
       options_(options),
       all_ended_(MakeRetention()),
+      teardowns_(TeardownQueue::Create(environment.timers)),
       registry_(options.max_sandboxes, options.totals) {}
 
 // In this Retention, ids are full names of executions.
@@ -131,6 +134,7 @@ Sandbox::Environment Sandboxes::SandboxEnvironment() {
   environment.storage = environment_.storage;
   environment.heap = environment_.heap;
   environment.all_ended = all_ended_;
+  environment.teardowns = teardowns_;
   environment.max_running = options_.max_executions_per_sandbox;
   environment.boot_id = environment_.state->boot_id();
   environment.remove_files = [this](std::shared_ptr<Sandbox> sandbox) {
@@ -305,10 +309,11 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
   }
 }
 
-bool Sandboxes::HasProcesses() const {
+size_t Sandboxes::Living() const {
   const auto sandboxes = registry_.List("", registry_.size());
-  return std::any_of(sandboxes.begin(), sandboxes.end(),
-                     [](const auto& sandbox) { return !sandbox->gone(); });
+  return static_cast<size_t>(
+      std::count_if(sandboxes.begin(), sandboxes.end(),
+                    [](const auto& sandbox) { return !sandbox->gone(); }));
 }
 
 }  // namespace server

@@ -8,6 +8,7 @@
 #define SERVER_CORE_SANDBOXES_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,7 @@
 #include "server/core/sandbox.h"
 #include "server/core/state_directory.h"
 #include "server/core/storage_health.h"
+#include "server/core/teardown_queue.h"
 #include "server/core/workspace_checks.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/heap_trim.h"
@@ -93,11 +95,12 @@ class Sandboxes {
   // answer) or SERVER_FAULT.
   void Create(const NewSandbox& wanted, Created created);
 
-  // Deletes all sandboxes. Activity reports when they are gone.
+  // Deletes all sandboxes, a few at a time: see teardown_queue.h. Activity
+  // reports when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
-  // Returns true if any sandbox still has a process.
-  bool HasProcesses() const;
+  // Returns how many sandboxes still have a process.
+  size_t Living() const;
 
   // Takes over the sandboxes that are on the disk. To be called before anything
   // else. Waits until all descriptions are read, for at most
@@ -162,6 +165,7 @@ class Sandboxes {
   const Environment environment_;
   const Options options_;
   const std::shared_ptr<Retention> all_ended_;
+  const std::shared_ptr<TeardownQueue> teardowns_;
   Registry registry_;
 };
 

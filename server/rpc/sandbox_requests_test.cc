@@ -21,6 +21,7 @@
 #include "sandbox/storage/network_log.h"
 #include "server/core/retention.h"
 #include "server/core/sandbox.h"
+#include "server/core/teardown_queue.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/find_execution.h"
 #include "server/rpc/server_fixture.h"
@@ -186,13 +187,13 @@ TEST_F(SandboxRequestsTest, ShowsWhenASandboxWasMade) {
   EXPECT_LE(made, absl::Now());
 }
 
-TEST_F(SandboxRequestsTest, KnowsWhetherAnyProcessIsLeft) {
-  EXPECT_FALSE(sandboxes_->HasProcesses());
+TEST_F(SandboxRequestsTest, CountsTheSandboxesThatHaveProcesses) {
+  EXPECT_EQ(sandboxes_->Living(), 0);
   CreateSandbox("box");
-  EXPECT_TRUE(sandboxes_->HasProcesses());
+  EXPECT_EQ(sandboxes_->Living(), 1);
   sandboxes_->DeleteAll(corral::supervisor::v1::ExitRecord::SERVER_SHUTDOWN);
   AwaitNoSandbox();
-  EXPECT_FALSE(sandboxes_->HasProcesses());
+  EXPECT_EQ(sandboxes_->Living(), 0);
 }
 
 TEST_F(SandboxRequestsTest, AnExecutionThatIsLookedForHurriesTheRecords) {
@@ -211,6 +212,7 @@ TEST_F(SandboxRequestsTest, AnExecutionThatIsLookedForHurriesTheRecords) {
       Retention::Create({1, absl::InfiniteDuration()}, &timers_,
                         {[](const std::string&) { return false; },
                          [](const std::string&, const Retention::Done&) {}});
+  environment.teardowns = TeardownQueue::Create(&timers_);
   environment.boot_id = "boot";
   const auto sandbox =
       Sandbox::Create(spec, environment, Sandbox::Origin::kEarlierServer);

@@ -220,6 +220,10 @@ void FakeSupervisor::Die(wire::SandboxEnd::Cause cause,
     done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "died"));
   }
   held_sockets_.clear();
+  for (sandbox::SupervisorConnection::Done& done :
+       std::exchange(ignored_deletions_, {})) {
+    done(MakeFailure(wire::Reply::SUPERVISOR_GONE, "died"));
+  }
   if (sandbox::SupervisorObserver* observer = std::exchange(observer_, nullptr);
       observer != nullptr) {
     wire::SandboxEnd end;

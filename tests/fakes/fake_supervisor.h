@@ -8,6 +8,7 @@
 #ifndef TESTS_FAKES_FAKE_SUPERVISOR_H_
 #define TESTS_FAKES_FAKE_SUPERVISOR_H_
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,8 +32,12 @@ class FakeSupervisor {
 
   const sandbox::wire::SandboxSpec& spec() const { return spec_; }
 
-  // A null `observer` means that nobody is connected.
-  void Connect(sandbox::SupervisorObserver* observer) { observer_ = observer; }
+  // A null `observer` means that nobody is connected. Drops the callbacks of
+  // the connection before.
+  void Connect(sandbox::SupervisorObserver* observer) {
+    observer_ = observer;
+    ignored_deletions_.clear();
+  }
   bool connected() const { return observer_ != nullptr; }
   bool alive() const { return alive_; }
   sandbox::wire::Snapshot Snapshot() const;
@@ -52,9 +57,13 @@ class FakeSupervisor {
   enum class Death { kNone, kBeforeRecord, kAfterRecord };
   void DieOfStart(Death death) { death_ = death; }
   // Deletions of the sandbox are neither carried out nor answered from now on,
-  // or again.
+  // or again. Those that are ignored are answered when it dies.
   void IgnoreDeletions(bool ignore) { ignores_deletions_ = ignore; }
   bool ignores_deletions() const { return ignores_deletions_; }
+  void IgnoreDeletion(sandbox::SupervisorConnection::Done done) {
+    ignored_deletions_.push_back(std::move(done));
+  }
+  size_t ignored_deletions() const { return ignored_deletions_.size(); }
   // The sandbox counts as not made yet: its creation was never answered.
   void BeUnready() { ready_ = false; }
 
@@ -161,6 +170,7 @@ class FakeSupervisor {
   std::map<std::string, Running> executions_;
   std::vector<sandbox::SupervisorConnection::InputDone> held_inputs_;
   std::vector<sandbox::SupervisorConnection::SocketsDone> held_sockets_;
+  std::vector<sandbox::SupervisorConnection::Done> ignored_deletions_;
   sandbox::wire::Signal last_signal_;
   sandbox::wire::Resize last_resize_;
   sandbox::wire::WriteInput last_input_;

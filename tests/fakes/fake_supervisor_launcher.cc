@@ -105,6 +105,7 @@ class FakeSupervisorLauncher::Connection
             return;
           }
           if (supervisor->ignores_deletions()) {
+            supervisor->IgnoreDeletion(std::move(done));
             return;
           }
           supervisor->DeleteSandbox(cause);
