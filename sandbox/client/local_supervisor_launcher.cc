@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -24,6 +26,8 @@ constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
 // Limit for a prepared supervisor, which has little left to do, to make its
 // sandbox. One that was stopped (SIGSTOP) would never answer.
 constexpr absl::Duration kSparePatience = absl::Seconds(5);
+// A wait without an end.
+constexpr std::chrono::hours kLongestWait(24);
 
 }  // namespace
 
@@ -82,42 +86,77 @@ void LocalSupervisorLauncher::LetGo() {
 
 void LocalSupervisorLauncher::Provide() {
   for (;;) {
-    bool unclean = false;
-    {
-      MutexLock lock(&mutex_);
-      mutex_.Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        return stopping_ || unclean_ ||
-               (spare_wanted_ && !spare_.socket.valid());
-      });
-      if (stopping_) {
+    switch (AwaitTask()) {
+      case Task::kStop:
         return;
-      }
-      unclean = unclean_ && (!spare_wanted_ || spare_.socket.valid());
-      (unclean ? unclean_ : spare_wanted_) = false;
+      case Task::kMakeSpare:
+        MakeSpare();
+        break;
+      case Task::kSweep:
+        Sweep();
+        break;
     }
-    if (unclean) {
-      RemoveAbandonedCgroups();
-      continue;
+  }
+}
+
+LocalSupervisorLauncher::Task LocalSupervisorLauncher::AwaitTask() {
+  const auto lacks_spare = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return spare_wanted_ && !spare_.socket.valid();
+  };
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const Clock::time_point now = Clock::now();
+    if (lacks_spare()) {
+      spare_wanted_ = false;
+      return Task::kMakeSpare;
     }
-    // Delayed, so that preparing a spare does not slow the sandbox being
-    // created.
-    absl::SleepFor(kSpareDelay);
-    absl::StatusOr<SupervisorProcess> started = StartReapedSupervisor();
+    if (sweep_at_ <= now) {
+      return Task::kSweep;
+    }
+    mutex_.AwaitUntil(std::min(sweep_at_, now + kLongestWait),
+                      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                        return stopping_ || lacks_spare() ||
+                               sweep_at_ <= Clock::now();
+                      });
+  }
+  return Task::kStop;
+}
+
+void LocalSupervisorLauncher::MakeSpare() {
+  // Delayed, so that preparing a spare does not slow the sandbox being created.
+  absl::SleepFor(kSpareDelay);
+  absl::StatusOr<SupervisorProcess> started = StartReapedSupervisor();
+  MutexLock lock(&mutex_);
+  if (started.ok()) {
+    spare_ = *std::move(started);
+    spare_wanted_ = true;
+  } else {
+    // Create() tries itself, and reports its error.
+    LOG(ERROR) << "cannot start a spare supervisor: "
+               << started.status().ToString();
+  }
+}
+
+void LocalSupervisorLauncher::Sweep() {
+  bool again = false;
+  {
     MutexLock lock(&mutex_);
-    if (started.ok()) {
-      spare_ = *std::move(started);
-      spare_wanted_ = true;
-    } else {
-      // Create() tries itself, and reports its error.
-      LOG(ERROR) << "cannot start a spare supervisor: "
-                 << started.status().ToString();
-    }
+    sweep_at_ = Clock::time_point::max();
+    again = std::exchange(sweep_twice_, false);
+  }
+  const bool clean = RemoveAbandonedCgroups();
+  MutexLock lock(&mutex_);
+  if (again || !clean) {
+    sweep_at_ = std::min(sweep_at_, Clock::now() + sweep_retry_);
+    sweep_retry_ = std::min<Clock::duration>(2 * sweep_retry_, kLastSweepRetry);
   }
 }
 
 void LocalSupervisorLauncher::CleanUp() {
   MutexLock lock(&mutex_);
-  unclean_ = true;
+  sweep_at_ = Clock::time_point::min();
+  sweep_twice_ = true;
+  sweep_retry_ = kSweepRetry;
   mutex_.Signal();
 }
 

@@ -5,6 +5,7 @@
 #define SANDBOX_CLIENT_LOCAL_SUPERVISOR_LAUNCHER_H_
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -46,6 +47,11 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   void LetGo();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  // Doubled as long as something cannot be removed.
+  static constexpr std::chrono::seconds kSweepRetry{1};
+  static constexpr std::chrono::seconds kLastSweepRetry{60};
+
   LocalSupervisorLauncher(std::unique_ptr<EventLoop> loop, UniqueFd image);
   // Stops Provide() and closes the spare's socket, which ends it.
   void EndSpare();
@@ -56,7 +62,14 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
       PacketSocket socket, SupervisorObserver* observer);
   // Makes spares and cleans up after killed supervisors until EndSpare().
   void Provide();
-  // Makes Provide() remove the control groups that a killed supervisor left.
+  enum class Task { kStop, kMakeSpare, kSweep };
+  // Blocks until there is something to do.
+  Task AwaitTask();
+  void MakeSpare();
+  // Removes the control groups that killed supervisors left.
+  void Sweep();
+  // Makes Provide() sweep now and, as a process may hold what a supervisor had
+  // for a moment longer, again kSweepRetry later.
   void CleanUp();
 
   const std::unique_ptr<EventLoop> loop_;
@@ -66,9 +79,13 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   std::thread thread_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // True if killed supervisors may have left groups; at first, because of
-  // earlier servers.
-  bool unclean_ ABSL_GUARDED_BY(mutex_) = true;
+  // The time of the next sweep; the first one is for what earlier servers left.
+  Clock::time_point sweep_at_ ABSL_GUARDED_BY(mutex_) =
+      Clock::time_point::min();
+  // True if another sweep follows the next one.
+  bool sweep_twice_ ABSL_GUARDED_BY(mutex_) = true;
+  // The time between a sweep and the one that follows it.
+  Clock::duration sweep_retry_ ABSL_GUARDED_BY(mutex_) = kSweepRetry;
   // False while a spare is started, and if the last supervisor could not be.
   bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
   SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);

@@ -1,45 +1,40 @@
 #include "sandbox/kernel/abandoned_cgroups.h"
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
 #include "sandbox/base/log.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
 
 namespace sandbox {
 
-void RemoveAbandonedCgroups() {
+bool RemoveAbandonedCgroups() {
   const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
   if (!host.ok()) {
-    return;  // this host has no groups
+    return true;  // this host has no groups
   }
-  for (const std::string& name : Cgroup::List(*host)) {
-    absl::string_view number = name;
-    uint32_t ids;
-    if (!absl::ConsumePrefix(&number, kSandboxCgroup) ||
-        !absl::SimpleAtoi(number, &ids)) {
-      continue;
-    }
+  bool removed_all = true;
+  for (const uint32_t first_id : IdRange::List()) {
     // A supervisor holds its range as long as it lives. Holding it here keeps a
     // new supervisor from using the group meanwhile.
-    const absl::StatusOr<IdRange> range = IdRange::TryAcquire(ids << 16);
+    absl::StatusOr<IdRange> range = IdRange::TryAcquire(first_id);
     if (!range.ok()) {
       continue;
     }
-    // Creating the group removes what is left of the old one.
-    absl::StatusOr<Cgroup> group = Cgroup::Create(*host, name);
-    const absl::Status removed = group.ok() ? group->Remove() : group.status();
-    if (!removed.ok()) {
+    const absl::Status removed = Cgroup::RemoveLeftOver(
+        *host, absl::StrCat(kSandboxCgroup, first_id >> 16));
+    if (removed.ok()) {
+      range->Release();
+    } else {
       LOG(WARNING) << "cannot remove the control groups of a lost sandbox: "
                    << removed.ToString();
+      removed_all = false;
     }
   }
+  return removed_all;
 }
 
 }  // namespace sandbox

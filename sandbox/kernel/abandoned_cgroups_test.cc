@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -39,7 +41,7 @@ TEST(AbandonedCgroupsTest, RemovesAGroupOnlyWhenNobodyHoldsItsIds) {
       absl::StrCat(kSandboxCgroup, range->first_id() >> 16);
   const absl::StatusOr<Cgroup> group = Cgroup::Create(*host, name);
   ASSERT_THAT(group.status(), IsOk());
-  RemoveAbandonedCgroups();
+  EXPECT_TRUE(RemoveAbandonedCgroups());
   EXPECT_THAT(Cgroup::List(*host), Contains(name));
   // Groups that no sandbox has.
   const std::string number = absl::StrCat(range->first_id() >> 16);
@@ -50,10 +52,37 @@ TEST(AbandonedCgroupsTest, RemovesAGroupOnlyWhenNobodyHoldsItsIds) {
     ASSERT_THAT(made.status(), IsOk());
     kept.push_back(*std::move(made));
   }
+  const uint32_t id = range->first_id();
   { const IdRange released = *std::move(range); }
-  RemoveAbandonedCgroups();
+  EXPECT_TRUE(RemoveAbandonedCgroups());
   EXPECT_THAT(Cgroup::List(*host), Not(Contains(name)));
   EXPECT_THAT(Cgroup::List(*host), IsSupersetOf(others));
+  EXPECT_TRUE(absl::IsNotFound(IdRange::TryAcquire(id).status()));
+}
+
+TEST(AbandonedCgroupsTest, KeepsTheIdsOfAGroupThatCannotBeRemoved) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  if (!host.ok()) {
+    GTEST_SKIP() << host.status();
+  }
+  absl::StatusOr<IdRange> range = IdRange::Acquire();
+  ASSERT_THAT(range.status(), IsOk());
+  const uint32_t id = range->first_id();
+  const absl::StatusOr<Cgroup> group =
+      Cgroup::Create(*host, absl::StrCat(kSandboxCgroup, id >> 16));
+  ASSERT_THAT(group.status(), IsOk());
+  { const IdRange released = *std::move(range); }
+  bool removed_all = true;
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_rmdir}, EBUSY, [&] { removed_all = RemoveAbandonedCgroups(); }));
+  if (removed_all) {
+    GTEST_SKIP() << "another server of this host has cleaned up";
+  }
+  EXPECT_TRUE(RemoveAbandonedCgroups());
+  EXPECT_EQ(IdRange::List().count(id), 0);
 }
 
 TEST(AbandonedCgroupsTest, DoesNothingOnAHostWhoseGroupsCannotBeFound) {

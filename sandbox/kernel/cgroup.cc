@@ -58,6 +58,20 @@ std::vector<std::string> With(std::vector<std::string> directories,
   return directories;
 }
 
+std::string PlaceOf(const std::string& parent, const std::string& name) {
+  return absl::StrCat(parent, "/", kTop, "/", name);
+}
+
+std::vector<std::string> PlacesOf(const std::vector<std::string>& parents,
+                                  const std::string& name) {
+  std::vector<std::string> places;
+  places.reserve(parents.size());
+  for (const std::string& parent : parents) {
+    places.push_back(PlaceOf(parent, name));
+  }
+  return places;
+}
+
 // Makes the parent of the groups of all sandboxes.
 absl::Status MakeTop(CgroupVersion version, const std::string& top) {
   if (::mkdir(top.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -92,20 +106,20 @@ Cgroup::~Cgroup() { (void)Remove(); }
 
 absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
                                       const std::string& name) {
-  const auto place = [&name](const std::string& parent) {
-    return absl::StrCat(parent, "/", kTop, "/", name);
-  };
-  std::vector<std::string> all;
   for (const std::string& parent : With(host.parents, host.cpuset)) {
     RETURN_IF_ERROR(MakeTop(host.version, absl::StrCat(parent, "/", kTop)));
-    all.push_back(place(parent));
   }
-  RETURN_IF_ERROR(RemoveLeftOver(host.version, all));
-  all.resize(host.parents.size());
-  Cgroup cgroup(host.version, std::move(all),
-                host.cpuset.empty() ? "" : place(host.cpuset));
+  RETURN_IF_ERROR(RemoveLeftOver(host, name));
+  Cgroup cgroup(host.version, PlacesOf(host.parents, name),
+                host.cpuset.empty() ? "" : PlaceOf(host.cpuset, name));
   RETURN_IF_ERROR(cgroup.Make());
   return cgroup;
+}
+
+absl::Status Cgroup::RemoveLeftOver(const CgroupHost& host,
+                                    const std::string& name) {
+  return RemoveLeftOver(host.version,
+                        PlacesOf(With(host.parents, host.cpuset), name));
 }
 
 std::set<std::string> Cgroup::List(const CgroupHost& host) {

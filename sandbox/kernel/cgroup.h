@@ -60,6 +60,10 @@ class Cgroup {
   // with this name.
   static absl::StatusOr<Cgroup> Create(const CgroupHost& host,
                                        const std::string& name);
+  // Kills what lives in <parent>/corral/<name>, removes the group and those
+  // below it, and does nothing if there is none. Waits up to 1 s for processes.
+  static absl::Status RemoveLeftOver(const CgroupHost& host,
+                                     const std::string& name);
   // Returns the names of all groups below <parent>/corral, whoever made them.
   static std::set<std::string> List(const CgroupHost& host);
 
@@ -128,7 +132,6 @@ class Cgroup {
  private:
   Cgroup(CgroupVersion version, std::vector<std::string> directories,
          std::string cpuset = "");
-  // Waits up to 1 s for the processes that it kills.
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();

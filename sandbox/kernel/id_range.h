@@ -2,13 +2,14 @@
 // sandbox alone, whichever server made it.
 //
 // Held by a lock on a file in /run/corral/ids, which the kernel releases when
-// the holder ends.
+// the holder ends. The file shows that something of a sandbox with these ids
+// may be left, such as its control groups. Only the holder removes it.
 
 #ifndef SANDBOX_KERNEL_ID_RANGE_H_
 #define SANDBOX_KERNEL_ID_RANGE_H_
 
 #include <cstdint>
-#include <string>
+#include <set>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -25,6 +26,12 @@ class IdRange {
   // Takes the range that begins at `first_id`. Fails with Unavailable if it is
   // held, and with NotFound if there is no such range, or if it was never held.
   static absl::StatusOr<IdRange> TryAcquire(uint32_t first_id);
+  // Returns the first ids of all ranges that have a file, held or not.
+  static std::set<uint32_t> List();
+
+  // Frees the range and removes its file. To be called when nothing of the
+  // sandbox is left. Does nothing without a range.
+  void Release();
 
   uint32_t first_id() const { return first_id_; }
 

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -32,7 +34,9 @@ namespace {
 
 namespace wire = ::corral::supervisor::v1;
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::tests::FailsWith;
 using ::tests::IsOk;
 
@@ -115,6 +119,53 @@ TEST_F(IdRangeTest, IsTakenAgainOnlyIfNobodyHoldsIt) {
     EXPECT_TRUE(
         absl::IsNotFound(IdRange::TryAcquire(id + 7 * kIdRange).status()));
     EXPECT_TRUE(absl::IsNotFound(IdRange::TryAcquire(1000).status()));
+  });
+}
+
+TEST_F(IdRangeTest, LeavesItsFileUnlessItIsReleased) {
+  WithEmptyRun([] {
+    EXPECT_THAT(IdRange::List(), IsEmpty());
+    absl::StatusOr<IdRange> range = IdRange::Acquire();
+    ASSERT_THAT(range.status(), IsOk());
+    const uint32_t id = range->first_id();
+    EXPECT_THAT(IdRange::List(), ElementsAre(id));
+    range = IdRange();
+    EXPECT_THAT(IdRange::List(), ElementsAre(id));
+    absl::StatusOr<IdRange> again = IdRange::TryAcquire(id);
+    ASSERT_THAT(again.status(), IsOk());
+    again->Release();
+    again->Release();
+    IdRange().Release();
+    EXPECT_THAT(IdRange::List(), IsEmpty());
+    EXPECT_TRUE(absl::IsNotFound(IdRange::TryAcquire(id).status()));
+    EXPECT_EQ(IdRange::Acquire()->first_id(), id);
+  });
+}
+
+// A file that was opened may be removed before it is locked.
+TEST_F(IdRangeTest, IsHeldByOneThoughItsFileGoesAllTheTime) {
+  WithEmptyRun([] {
+    std::array<std::atomic<bool>, 4095> held = {};
+    std::atomic<int> shared = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int j = 0; j < 2000; ++j) {
+          absl::StatusOr<IdRange> range = IdRange::Acquire();
+          ASSERT_THAT(range.status(), IsOk());
+          std::atomic<bool>& mine =
+              held.at((range->first_id() - 0x70000000) / kIdRange);
+          shared += mine.exchange(true) ? 1 : 0;
+          mine = false;
+          range->Release();
+        }
+      });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EXPECT_EQ(shared, 0);
+    EXPECT_THAT(IdRange::List(), IsEmpty());
   });
 }
 

@@ -50,7 +50,9 @@ void SandboxGroups::Remove() {
   (void)run_.Remove();
   (void)home_.Remove();
   const absl::Status removed = sandbox_.Remove();
-  if (!removed.ok()) {
+  if (removed.ok()) {
+    ids_.Release();
+  } else {
     LOG(WARNING) << "cannot remove the sandbox's control group: "
                  << removed.ToString();
   }

@@ -49,7 +49,7 @@ class SandboxGroups {
   absl::StatusOr<std::unique_ptr<CommandGroup>> MakeCommandGroup(
       const std::string& name) const;
 
-  // Removes the groups. They are empty.
+  // Removes the groups, which are empty, and frees the ids.
   void Remove();
 
  private:

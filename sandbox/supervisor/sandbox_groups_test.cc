@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/id_range.h"
 #include "sandbox/supervisor/command_group.h"
 #include "tests/status_matchers.h"
 
@@ -51,11 +52,15 @@ TEST_F(SandboxGroupsTest, AreRemovedWithAllThatIsBelowThem) {
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
                 HasSubstr("cannot remove the sandbox's control group"));
     EXPECT_EQ(Cgroup::List(*host).count(name), 1u) << "a group lives in it";
+    EXPECT_EQ(IdRange::List().count(groups_.first_id()), 1u);
   }
   ::testing::internal::CaptureStderr();
   groups_.Remove();
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(Cgroup::List(*host).count(name), 0u);
+  EXPECT_TRUE(
+      absl::IsNotFound(IdRange::TryAcquire(groups_.first_id()).status()))
+      << "the ids are free, and no file says otherwise";
 }
 
 TEST_F(SandboxGroupsTest, ShowEachCommandTheLimitsOfTheSandbox) {

@@ -15,7 +15,6 @@
 #include <iterator>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,8 +25,6 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/supervisor_connection.h"
-#include "sandbox/kernel/cgroup.h"
-#include "sandbox/kernel/id_range.h"
 #include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
@@ -132,31 +129,6 @@ TEST_F(LocalSupervisorLauncherTest,
   for (Outcome& outcome : outcomes) {
     EXPECT_THAT(outcome.Wait(), FailsWith(wire::Reply::SUPERVISOR_GONE,
                                           HasSubstr("supervisor is gone")));
-  }
-}
-
-TEST_F(LocalSupervisorLauncherTest, CleansUpThoughItCanPrepareNoSupervisor) {
-  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
-  if (!host.ok()) {
-    GTEST_SKIP() << host.status();
-  }
-  // The sandbox's launcher would clean up too.
-  sandbox_.launcher().LetGo();
-  std::string name;
-  absl::StatusOr<Cgroup> left;
-  {
-    const absl::StatusOr<IdRange> ids = IdRange::Acquire();
-    ASSERT_THAT(ids.status(), IsOk());
-    name = absl::StrCat(kSandboxCgroup, ids->first_id() >> 16);
-    left = Cgroup::Create(*host, name);
-    ASSERT_THAT(left.status(), IsOk());
-  }
-  std::unique_ptr<LocalSupervisorLauncher> launcher;
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_socketpair}, EMFILE, [&] {
-    launcher = LocalSupervisorLauncher::Create().value();
-  }));
-  while (Cgroup::List(*host).count(name) != 0) {
-    std::this_thread::yield();
   }
 }
 
