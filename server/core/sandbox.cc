@@ -18,6 +18,7 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
+#include "sandbox/kernel/abandoned_placeholders.h"
 #include "server/api/ascii_text.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
@@ -61,6 +62,25 @@ absl::StatusCode CodeOf(wire::SandboxEnd::Cause cause) {
     default:  // the sentinels of protobuf's open enums
       return absl::StatusCode::kUnavailable;
   }
+}
+
+// The path of a workspace, and its read-only paths.
+using PathsOfWorkspace = std::pair<std::string, std::vector<std::string>>;
+
+// Returns the workspaces that have read-only paths.
+std::vector<PathsOfWorkspace> ReadOnlyPathsOf(const wire::SandboxSpec& spec) {
+  std::vector<PathsOfWorkspace> workspaces;
+  const auto add = [&](const std::string& path, const auto& paths) {
+    if (!paths.empty()) {
+      workspaces.emplace_back(
+          path, std::vector<std::string>(paths.begin(), paths.end()));
+    }
+  };
+  add(spec.workspace(), spec.read_only_paths());
+  for (const auto& further : spec.further_workspaces()) {
+    add(further.path(), further.read_only_paths());
+  }
+  return workspaces;
 }
 
 // Only the spec of a leftover has no age: see Sandboxes::RemoveLeftover().
@@ -260,7 +280,26 @@ void Sandbox::OnGone(const wire::SandboxEnd& end) {
     }
   }
   connections_.EndAll(ConnectionReset(spec_.name(), "the sandbox has ended"));
+  if (end.cause() != wire::SandboxEnd::DELETED) {
+    RemovePlaceholders();
+  }
   Handle(Event::kGone);
+}
+
+void Sandbox::RemovePlaceholders() {
+  std::vector<PathsOfWorkspace> workspaces = ReadOnlyPathsOf(spec_);
+  if (workspaces.empty()) {
+    return;
+  }
+  environment_.timers->RunAfter(
+      kPlaceholderDelay,
+      [lanes = environment_.lanes, workspaces = std::move(workspaces)] {
+        lanes->removals.Run([workspaces] {
+          for (const auto& [workspace, paths] : workspaces) {
+            sandbox::RemoveAbandonedPlaceholders(workspace, paths);
+          }
+        });
+      });
 }
 
 void Sandbox::Delete(Cause cause, Done done) {

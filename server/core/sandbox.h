@@ -104,6 +104,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // The time for which a kill waits for the disk to record the deletion.
   static constexpr absl::Duration kRecordPatience = absl::Seconds(1);
 
+  // The time after which nothing of a killed supervisor holds its placeholders.
+  static constexpr absl::Duration kPlaceholderDelay = absl::Seconds(1);
+
   static std::shared_ptr<Sandbox> Create(sandbox::wire::SandboxSpec spec,
                                          const Environment& environment,
                                          Origin origin);
@@ -234,6 +237,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void ReportLosses();
   void OnLossesReported();
   void AnswerRemoved();
+  // For a supervisor that could not do it.
+  void RemovePlaceholders();
 
   ExecutionName NameOf(const std::string& id) const {
     return ExecutionName(SandboxName(spec_.id()), id);

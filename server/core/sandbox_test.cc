@@ -2,6 +2,8 @@
 
 #include "server/core/sandbox.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -195,6 +197,24 @@ TEST_F(SandboxTest, IsRemovedAfterAFailureWhenItIsDeleted) {
   EXPECT_TRUE(StateDirectory::ReadDeletion(path_).has_value());
   EXPECT_THAT(requests_.kills, IsEmpty());
   EXPECT_THAT(emptied_, ElementsAre(sandbox_));
+}
+
+TEST_F(SandboxTest, RemovesThePlaceholdersThatAKilledSupervisorLeft) {
+  const std::string workspace =
+      std::filesystem::canonical(path_).string() + "/workspace";
+  wire::SandboxSpec spec;
+  spec.set_workspace(workspace);
+  spec.add_read_only_paths("ci");
+  const std::string placeholder = workspace + "/ci";
+  std::filesystem::create_directories(placeholder);
+  EXPECT_EQ(::chmod(placeholder.c_str(), S_ISVTX | 0755), 0);
+  MakeReady(spec);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  EXPECT_TRUE(std::filesystem::exists(placeholder));
+  timers_.Advance(Sandbox::kPlaceholderDelay);
+  AwaitLanes();
+  EXPECT_FALSE(std::filesystem::exists(placeholder));
 }
 
 TEST_F(SandboxTest, PrefersTheSupervisorsReasonToTheServersGuess) {
