@@ -50,6 +50,11 @@ LocalSupervisorLauncher::~LocalSupervisorLauncher() {
   EndSpare();
   loop_->Stop();
   thread_.join();
+  MutexLock lock(&mutex_);
+  // If the sandboxes live on, the next server does it.
+  if (!let_go_ && sweep_at_ != Clock::time_point::max()) {
+    RemoveAbandonedCgroups();
+  }
 }
 
 void LocalSupervisorLauncher::EndSpare() {

@@ -18,12 +18,12 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/client/supervisor_connection.h"
-#include "sandbox/kernel/abandoned_placeholders.h"
 #include "server/api/ascii_text.h"
 #include "server/api/conversion.h"
 #include "server/api/errors.h"
 #include "server/core/execution.h"
 #include "server/core/lifetime.h"
+#include "server/core/placeholders.h"
 #include "server/core/retention.h"
 #include "server/core/sandbox_state.h"
 #include "server/core/viewers.h"
@@ -62,25 +62,6 @@ absl::StatusCode CodeOf(wire::SandboxEnd::Cause cause) {
     default:  // the sentinels of protobuf's open enums
       return absl::StatusCode::kUnavailable;
   }
-}
-
-// The path of a workspace, and its read-only paths.
-using PathsOfWorkspace = std::pair<std::string, std::vector<std::string>>;
-
-// Returns the workspaces that have read-only paths.
-std::vector<PathsOfWorkspace> ReadOnlyPathsOf(const wire::SandboxSpec& spec) {
-  std::vector<PathsOfWorkspace> workspaces;
-  const auto add = [&](const std::string& path, const auto& paths) {
-    if (!paths.empty()) {
-      workspaces.emplace_back(
-          path, std::vector<std::string>(paths.begin(), paths.end()));
-    }
-  };
-  add(spec.workspace(), spec.read_only_paths());
-  for (const auto& further : spec.further_workspaces()) {
-    add(further.path(), further.read_only_paths());
-  }
-  return workspaces;
 }
 
 // Only the spec of a leftover has no age: see Sandboxes::RemoveLeftover().
@@ -280,26 +261,23 @@ void Sandbox::OnGone(const wire::SandboxEnd& end) {
     }
   }
   connections_.EndAll(ConnectionReset(spec_.name(), "the sandbox has ended"));
-  if (end.cause() != wire::SandboxEnd::DELETED) {
-    RemovePlaceholders();
+  if (end.cause() != wire::SandboxEnd::DELETED && HasReadOnlyPaths(spec_)) {
+    environment_.timers->RunAfter(
+        kPlaceholderDelay, [lanes = environment_.lanes, spec = spec_] {
+          lanes->removals.Run([spec] { RemovePlaceholders(spec); });
+        });
   }
   Handle(Event::kGone);
 }
 
-void Sandbox::RemovePlaceholders() {
-  std::vector<PathsOfWorkspace> workspaces = ReadOnlyPathsOf(spec_);
-  if (workspaces.empty()) {
-    return;
+void Sandbox::RemoveLeftPlaceholders() const {
+  {
+    MutexLock lock(&mutex_);
+    if (gone_as_asked_) {
+      return;
+    }
   }
-  environment_.timers->RunAfter(
-      kPlaceholderDelay,
-      [lanes = environment_.lanes, workspaces = std::move(workspaces)] {
-        lanes->removals.Run([workspaces] {
-          for (const auto& [workspace, paths] : workspaces) {
-            sandbox::RemoveAbandonedPlaceholders(workspace, paths);
-          }
-        });
-      });
+  RemovePlaceholders(spec_);
 }
 
 void Sandbox::Delete(Cause cause, Done done) {

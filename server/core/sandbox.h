@@ -204,6 +204,11 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // Reports that Environment::remove_files has removed the files.
   void OnFilesRemoved();
 
+  // Removes what a supervisor that was killed has left in workspaces, see
+  // abandoned_placeholders.h. Does nothing if the supervisor ended as asked.
+  // Blocks.
+  void RemoveLeftPlaceholders() const;
+
   // Begins to read the records of an earlier server's executions. Call it once.
   void BeginRecovery();
 
@@ -237,8 +242,6 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void ReportLosses();
   void OnLossesReported();
   void AnswerRemoved();
-  // For a supervisor that could not do it.
-  void RemovePlaceholders();
 
   ExecutionName NameOf(const std::string& id) const {
     return ExecutionName(SandboxName(spec_.id()), id);

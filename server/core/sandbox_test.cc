@@ -217,6 +217,29 @@ TEST_F(SandboxTest, RemovesThePlaceholdersThatAKilledSupervisorLeft) {
   EXPECT_FALSE(std::filesystem::exists(placeholder));
 }
 
+TEST_F(SandboxTest, LeavesPlaceholdersToASupervisorThatEndedAsAsked) {
+  const std::string workspace =
+      std::filesystem::canonical(path_).string() + "/workspace";
+  wire::SandboxSpec spec;
+  spec.set_workspace(workspace);
+  spec.add_further_workspaces()->set_path(workspace);
+  spec.mutable_further_workspaces(0)->add_read_only_paths("ci");
+  const std::string placeholder = workspace + "/ci";
+  std::filesystem::create_directories(placeholder);
+  EXPECT_EQ(::chmod(placeholder.c_str(), S_ISVTX | 0755), 0);
+  MakeReady(spec);
+  Delete(wire::ExitRecord::SANDBOX_DELETED);
+  AwaitLanes();
+  sandbox_->OnGone(Deleted());
+  sandbox_->RemoveLeftPlaceholders();
+  timers_.Advance(Sandbox::kPlaceholderDelay);
+  AwaitLanes();
+  EXPECT_TRUE(std::filesystem::exists(placeholder));
+  sandbox_->OnGone(Killed());
+  sandbox_->RemoveLeftPlaceholders();
+  EXPECT_FALSE(std::filesystem::exists(placeholder));
+}
+
 TEST_F(SandboxTest, PrefersTheSupervisorsReasonToTheServersGuess) {
   MakeReady();
   StartOk("job");

@@ -286,6 +286,7 @@ void Sandboxes::GiveUp(const std::shared_ptr<Sandbox>& sandbox,
 
 void Sandboxes::Remove(const std::shared_ptr<Sandbox>& sandbox,
                        absl::Duration retry) {
+  sandbox->RemoveLeftPlaceholders();
   const absl::Status removed = RemoveDirectory(sandbox->spec().directory());
   if (!removed.ok()) {
     LOG(ERROR) << "cannot remove the files of " << sandbox->spec().name()

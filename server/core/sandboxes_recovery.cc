@@ -21,6 +21,7 @@
 #include "server/api/names.h"
 #include "server/core/directories.h"
 #include "server/core/execution_records.h"
+#include "server/core/placeholders.h"
 #include "server/core/registry.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
@@ -127,6 +128,7 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
       spec->boot_id() == environment_.state->boot_id() &&
       StateDirectory::IsUnborn(path)) {
     LOG(WARNING) << "removing a sandbox that was never made: " << name;
+    RemovePlaceholders(*spec);
     RemoveUnmade(name);
     return nullptr;
   }
