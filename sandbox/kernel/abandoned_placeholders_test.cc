@@ -73,7 +73,7 @@ TEST_F(AbandonedPlaceholdersTest, StayAsLongAsAnotherSandboxUsesThem) {
   EXPECT_FALSE(Exists("ci"));
 }
 
-TEST_F(AbandonedPlaceholdersTest, AreNotTakenForFilesOfTheWorkspace) {
+TEST_F(AbandonedPlaceholdersTest, DifferFromFilesOfTheWorkspace) {
   std::filesystem::create_directories(path_ + "/ci");
   tests::WriteFile(path_ + "/empty", "");
   Leave("", "filled", nullptr);

@@ -1,4 +1,5 @@
-// What the kernel keeps of a group that is removed, on the real kernel.
+// The kernel must not keep files of a group that is removed. Tests on the real
+// kernel.
 
 #include <fcntl.h>
 #include <sys/inotify.h>
@@ -26,7 +27,7 @@ using ::testing::AnyOf;
 using ::testing::SizeIs;
 using ::tests::IsOk;
 
-// What inotify(7) has seen, in its order.
+// Returns the events of inotify(7) so far, in their order.
 std::vector<uint32_t> EventsOf(int inotify) {
   alignas(inotify_event) char bytes[4096];
   const ssize_t got = ::read(inotify, bytes, sizeof(bytes));

@@ -85,7 +85,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
     // The retention of the ended executions of all sandboxes. Its ids are full
     // names of executions.
     std::shared_ptr<Retention> all_ended;
-    // Of all sandboxes.
+    // Shared by all sandboxes.
     std::shared_ptr<TeardownQueue> teardowns;
     // The number of executions that may run at a time.
     uint32_t max_running;

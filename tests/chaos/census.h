@@ -1,5 +1,5 @@
-// What a host has of all that sandboxes take and must give back. One that is
-// taken when the last sandbox is gone equals the one before the first sandbox.
+// A census counts what a host has of all that sandboxes take and must give
+// back. When the last sandbox is gone, it equals that before the first one.
 
 #ifndef TESTS_CHAOS_CENSUS_H_
 #define TESTS_CHAOS_CENSUS_H_

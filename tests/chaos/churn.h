@@ -30,9 +30,9 @@ enum class Victim { kSupervisor, kInit, kSpawner, kServer };
 class Churn {
  public:
   struct Round {
-    // Of at most kMostSandboxes sandboxes.
+    // At most kMostSandboxes.
     int sandboxes = 0;
-    // Of each sandbox.
+    // In each sandbox.
     int commands = 0;
     // Killed one after the other, in an order of chance, as long as the round
     // lasts.

@@ -32,7 +32,7 @@ Names ListIdRanges();
 // Everything below these directories.
 Names ListFiles(const std::vector<std::string>& directories);
 
-// What a process has open: the number and what it leads to.
+// The descriptors of a process, each with what it leads to.
 Names ListDescriptors(pid_t pid);
 
 }  // namespace tests

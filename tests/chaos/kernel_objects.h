@@ -1,5 +1,5 @@
-// What a kernel holds for all that runs on it. The counts are rough: the kernel
-// frees much of it late, and keeps some ready on each CPU.
+// Counts what the kernel holds for all that runs on it. The counts are rough:
+// the kernel frees much of it late, and keeps some ready on each CPU.
 
 #ifndef TESTS_CHAOS_KERNEL_OBJECTS_H_
 #define TESTS_CHAOS_KERNEL_OBJECTS_H_

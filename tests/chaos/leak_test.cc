@@ -32,7 +32,7 @@ int64_t sandboxes = 36;
 int64_t executions = 250;
 bool drop_caches = false;
 
-// What the kernel removes in the background.
+// The time that the kernel takes to remove things in the background.
 constexpr absl::Duration kPatience = absl::Seconds(60);
 // The processes of a server that ends.
 constexpr absl::Duration kEnd = absl::Seconds(10);

@@ -1,4 +1,4 @@
-// What a launcher finds of sandboxes whose supervisors were killed.
+// A launcher removes what is left of sandboxes whose supervisors were killed.
 
 #include <sys/syscall.h>
 
