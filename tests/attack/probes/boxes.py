@@ -1,17 +1,16 @@
 """The kinds of sandboxes that the probes can be pointed at."""
 
 import os
-import shutil
 import subprocess
 import time
 
+import peers
 from host import GUARDED
+from peers import TIMEOUT
 
-TIMEOUT = 60
 # resources.py knows these.
 MEMORY, PROCESSES = "128M", "64"
-# The owner of the workspaces, see host.py.
-UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+NAMES = ("corral", *peers.PEERS)
 
 
 class Corral:
@@ -56,6 +55,9 @@ class Corral:
         options = [option for name in environment for option in ("--env", f"{name}={environment[name]}")]
         self._call("exec", "--detach", *options, self.sandboxes[workspace], "--", *command, cwd=workspace)
 
+    def check(self, workspace):
+        pass
+
     def end(self, workspace):
         self._call("rm", "--force", self.sandboxes.pop(workspace))
 
@@ -67,53 +69,7 @@ class Corral:
         self.log.close()
 
 
-class Wrapper:
-    """A program that makes a sandbox for each command, in front of the command."""
-
-    guards = False
-
-    def __init__(self):
-        self.running = []
-
-    def create(self, workspace):
-        pass
-
-    def run(self, workspace, command, environment):
-        return subprocess.run(self.front(workspace) + command, env=dict(os.environ, **environment), cwd=workspace,
-                              capture_output=True, timeout=TIMEOUT, check=False)
-
-    def start(self, workspace, command, environment):
-        self.running.append(subprocess.Popen(self.front(workspace) + command, env=dict(os.environ, **environment),
-                                             cwd=workspace, stdout=subprocess.DEVNULL))
-
-    def end(self, workspace):
-        while self.running:
-            process = self.running.pop()
-            process.kill()
-            process.wait()
-
-    def stop(self):
-        self.end(None)
-
-    def front(self, workspace):
-        raise NotImplementedError
-
-
-class Bubblewrap(Wrapper):
-    """bubblewrap with every namespace, as its manual shows it for untrusted programs."""
-
-    def front(self, workspace):
-        return UNPRIVILEGED + ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr", "--symlink",
-                "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc",
-                "--dev", "/dev", "--tmpfs", "/tmp", "--bind", workspace, workspace, "--chdir", workspace, "--uid", "1000",
-                "--gid", "1000", "--setenv", "HOME", "/tmp", "--"]
-
-
 def make(name, programs, scratch, profile):
     if name == "corral":
         return Corral(programs, scratch, profile)
-    if name == "bwrap":
-        if shutil.which("bwrap") is None:
-            raise RuntimeError("bwrap is not installed")
-        return Bubblewrap()
-    raise RuntimeError(f"--with {name}: allowed are corral and bwrap")
+    return peers.make(name, scratch)

@@ -54,8 +54,8 @@ def state():
 class Bait:
     """Files, sockets and a process of the host. Everything goes with `close`."""
 
-    def __init__(self, programs):
-        self.directory = tempfile.mkdtemp(prefix="corral-attack.", dir="/var/tmp")
+    def __init__(self, programs, parent):
+        self.directory = tempfile.mkdtemp(prefix="corral-attack.", dir=parent)
         os.chmod(self.directory, 0o755)
         self.secret = secrets.token_hex(16)
         self.mark = "corral-bait-" + secrets.token_hex(8)
