@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sandbox/base/filter_error.h"
+
 namespace egress {
 namespace {
 
@@ -138,7 +140,7 @@ absl::Status Confine() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
       ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
-    return absl::ErrnoToStatus(errno, "confine");
+    return sandbox::FilterError(errno, "confine");
   }
   return absl::OkStatus();
 }

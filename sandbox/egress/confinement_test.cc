@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 #include <cerrno>
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/failing_calls.h"
 
 namespace egress {
 namespace {
@@ -79,6 +82,20 @@ TEST_F(ConfinementTest, AllowsSocketsOfTcpAndUdpAlone) {
   for (const int family : {AF_UNIX, AF_NETLINK, AF_PACKET}) {
     EXPECT_EQ(Confined([&] { return Socket(family, SOCK_DGRAM); }), -SIGSYS);
   }
+}
+
+TEST_F(ConfinementTest, NamesTheSettingThatLimitsCompiledFilters) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // The errno of a host whose memory for compiled filters is used up.
+    const bool named =
+        tests::FailCalls({SYS_prctl}, 524) &&
+        absl::StrContains(Confine().message(), "net.core.bpf_jit_limit");
+    ::_exit(named ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(ConfinementTest, AllowsTheSocketOptionsThatItSets) {

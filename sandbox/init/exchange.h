@@ -30,6 +30,10 @@ constexpr size_t kExchangeStrings = 4096;
 constexpr char kInitName[] = "corral-init";
 constexpr char kSpawnerName[] = "corral-spawner";
 
+// The exit status of an init whose filter the kernel has no memory for, see
+// filter_error.h in ../base. Init reports nothing else.
+constexpr int kInitLacksFilterMemory = 3;
+
 // The descriptors of the spawner when it is executed.
 constexpr int kSpawnerSocket = 3;
 constexpr int kSpawnerExchange = 4;

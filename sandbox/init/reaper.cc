@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sandbox/init/exchange.h"
 #include "sandbox/init/syscall.h"
 
 namespace sandbox::init {
@@ -35,17 +36,21 @@ const sock_filter kOnlyRead[] = {
     {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
     {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS}};
 
-bool GiveUpSystemCalls() {
+// The error of a kernel that has no memory for another compiled filter.
+constexpr long kNoFilterMemory = -524;
+
+// Returns a negative errno if the kernel refuses it.
+long GiveUpSystemCalls() {
   // Leaves read, write and exit and costs the kernel nothing, unlike a filter.
   if (Syscall(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0) {
-    return true;
+    return 0;
   }
   // In a container, this process already has a filter of the host, and the
   // kernel then refuses strict mode.
   sock_fprog program = {sizeof(kOnlyRead) / sizeof(kOnlyRead[0]),
                         const_cast<sock_filter*>(kOnlyRead)};
   return Syscall(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
-                 Address(&program)) == 0;
+                 Address(&program));
 }
 
 }  // namespace
@@ -59,8 +64,11 @@ int RunInit() {
   }
   // An eventfd to which nobody writes: a read of it waits for ever.
   const long never = Syscall(__NR_eventfd2, 0, 0);
-  if (never < 0 || !GiveUpSystemCalls()) {
+  if (never < 0) {
     return 1;
+  }
+  if (const long error = GiveUpSystemCalls(); error != 0) {
+    return error == kNoFilterMemory ? kInitLacksFilterMemory : 1;
   }
   for (;;) {
     uint64_t count;

@@ -1,5 +1,6 @@
 #include "sandbox/kernel/isolation.h"
 
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sandbox/base/filter_error.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/landlock.h"
@@ -55,23 +57,25 @@ absl::Status TryUnshare(int flags) {
              : absl::ErrnoToStatus(WEXITSTATUS(status), "unshare");
 }
 
-absl::Status TrySeccomp() {
-  const uint32_t action = SECCOMP_RET_ERRNO;
-  if (::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) != 0) {
-    return absl::ErrnoToStatus(errno, "seccomp");
-  }
-  return absl::OkStatus();
-}
-
-// Tries it in a thread, since a thread cannot leave its domain.
-absl::Status TryLandlock() {
+// Tries it in a thread without a way to more privileges, which keeps its filter
+// or its domain until its end.
+absl::Status TryInThread(absl::Status (*attempt)()) {
   absl::Status status;
-  std::thread thread([&status] {
+  std::thread thread([&status, attempt] {
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    status = EnterLandlockDomain();
+    status = attempt();
   });
   thread.join();
   return status;
+}
+
+// Loads a filter that allows everything.
+absl::Status LoadAFilter() {
+  sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  const sock_fprog filter = {1, &allow};
+  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0
+             ? absl::OkStatus()
+             : FilterError(errno, "seccomp");
 }
 
 IsolationFeature Cgroups(const absl::StatusOr<CgroupHost>& host,
@@ -160,15 +164,15 @@ std::vector<IsolationFeature> ProbeIsolation() {
   const absl::StatusOr<UniqueFd> tmpfs = NewFileSystem("tmpfs", {}, 0);
   features.push_back(Feature("mounts by descriptor", tmpfs.status(),
                              "fsopen, open_tree, mount_setattr"));
-  features.push_back(
-      Feature("seccomp", TrySeccomp(), "default-deny profile of system calls"));
+  features.push_back(Feature("seccomp", TryInThread(LoadAFilter),
+                             "default-deny profile of system calls"));
   const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
   features.push_back(MemoryLimit(host));
   features.push_back(Cgroups(host, "pids limit"));
   features.push_back(Cgroups(host, "cpu limit"));
   features.push_back(KillOfATree(host));
   features.push_back(
-      Addition("landlock", TryLandlock(),
+      Addition("landlock", TryInThread(EnterLandlockDomain),
                "signals and abstract sockets stay within the sandbox"));
   features.push_back(LimitsShown(host));
   features.push_back(Missing(

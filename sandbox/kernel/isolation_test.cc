@@ -99,6 +99,10 @@ TEST(IsolationTest, ReportsAProbeThatFails) {
   EXPECT_FALSE(Find(features, "seccomp").enforced);
   EXPECT_TRUE(Find(features, "seccomp").required);
   EXPECT_THAT(Find(features, "seccomp").detail, HasSubstr("seccomp: "));
+  ASSERT_TRUE(probe(SYS_seccomp, 524));
+  EXPECT_FALSE(Find(features, "seccomp").enforced);
+  EXPECT_THAT(Find(features, "seccomp").detail,
+              HasSubstr("net.core.bpf_jit_limit"));
   ASSERT_TRUE(probe(SYS_unshare, ENOSPC));
   EXPECT_FALSE(Find(features, "user namespace").enforced);
   EXPECT_THAT(Find(features, "user namespace").detail, HasSubstr("unshare: "));

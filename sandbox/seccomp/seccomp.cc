@@ -8,14 +8,11 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "sandbox/base/filter_error.h"
 #include "sandbox/seccomp/profile_filter.inc"
 
 namespace sandbox::seccomp {
 namespace {
-
-// ENOTSUPP of the kernel, which is in no header and which strerror(3) does not
-// know. The kernel compiles every filter.
-constexpr int kNoJitMemory = 524;
 
 template <size_t kSize>
 sock_fprog Program(const sock_filter (&steps)[kSize]) {
@@ -43,12 +40,7 @@ absl::Status LoadProfile(Profile profile) {
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0) {
     return absl::OkStatus();
   }
-  if (errno == kNoJitMemory) {
-    return absl::ResourceExhaustedError(
-        "seccomp(SET_MODE_FILTER): errno 524: this host's memory for compiled "
-        "filters is used up; raise net.core.bpf_jit_limit");
-  }
-  return absl::ErrnoToStatus(errno, "seccomp(SET_MODE_FILTER)");
+  return FilterError(errno, "seccomp(SET_MODE_FILTER)");
 }
 
 }  // namespace sandbox::seccomp

@@ -10,7 +10,9 @@ namespace sandbox::seccomp {
 
 // Loads a profile into the calling thread, which must have no_new_privs set.
 // It cannot be removed, and children inherit it. It allows clone3 with any
-// flags; see LimitNamespaces() in ../kernel/namespaces.h.
+// flags; see LimitNamespaces() in ../kernel/namespaces.h. Fails with
+// FailedPrecondition if the host has no memory for filters left; see
+// filter_error.h in ../base.
 absl::Status LoadProfile(Profile profile);
 
 }  // namespace sandbox::seccomp

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/filter_error.h"
 #include "sandbox/base/high_fd.h"
 #include "sandbox/base/reset_signals.h"
 #include "sandbox/base/status_macros.h"
@@ -152,9 +153,25 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // Loaded last, since the steps above need calls that it refuses; commands
   // inherit it.
   times.Note(Step::kSpawner);
-  RETURN_IF_ERROR(seccomp::LoadProfile(profile));
+  const absl::Status loaded = seccomp::LoadProfile(profile);
+  if (absl::IsFailedPrecondition(loaded)) {
+    return WithFailure(wire::Reply::ISOLATION, loaded);
+  }
+  RETURN_IF_ERROR(loaded);
   times.Note(Step::kFilter);
   return ExecuteImage(image, kSpawnerName);
+}
+
+// Returns why init ends.
+absl::Status InitError(const Child& init) {
+  siginfo_t info = {};
+  const bool ended = ::waitid(P_PIDFD, static_cast<id_t>(init.pidfd.get()),
+                              &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                     info.si_code == CLD_EXITED;
+  return ended && info.si_status == kInitLacksFilterMemory
+             ? WithFailure(wire::Reply::ISOLATION,
+                           FilterError(kNoFilterMemory, "init"))
+             : KilledError("init");
 }
 
 int EntryForClone(const Cgroup& home) {
@@ -251,7 +268,7 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
     status = OfferToOomKiller(made);
   }
   return status.ok() || !IsExiting(made.init.pid) ? status
-                                                  : KilledError("init");
+                                                  : InitError(made.init);
 }
 
 absl::Status CompleteInside(int root, const std::vector<HostTree>& workspaces,
@@ -332,7 +349,7 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
   if (!child.ok()) {
-    return IsExiting(made.init.pid) ? KilledError("init") : child.status();
+    return IsExiting(made.init.pid) ? InitError(made.init) : child.status();
   }
   if (child->pid == 0) {
     ReportAndExit(pair.theirs.get(),

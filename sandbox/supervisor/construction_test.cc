@@ -149,6 +149,13 @@ TEST(ConstructionTest, SaysThatTheHostRefusesNamespaces) {
                            "namespaces: clone3: Operation not permitted"));
 }
 
+TEST(ConstructionTest, SaysThatTheHostHasNoMemoryForFilters) {
+  EXPECT_TRUE(MakesWithout(
+      SYS_seccomp, 524,
+      "seccomp(SET_MODE_FILTER): errno 524: this host's memory for compiled "
+      "filters is used up; raise net.core.bpf_jit_limit"));
+}
+
 TEST(ConstructionTest, MakesNoSandboxWhenLandlockFails) {
   EXPECT_TRUE(MakesWithout(
       SYS_landlock_create_ruleset, ENOMEM,

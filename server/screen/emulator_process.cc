@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/filter_error.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/program_image.h"
 #include "sandbox/base/status_macros.h"
@@ -26,6 +28,7 @@ using screen::Action;
 using screen::Request;
 
 constexpr int kPatienceMillis = 5000;
+constexpr int kEndMillis = 1000;
 
 static_assert(screen::kEmulatorSocket == sandbox::kProgramSocket);
 
@@ -87,6 +90,19 @@ EmulatorProcess::~EmulatorProcess() {
   }
 }
 
+absl::Status EmulatorProcess::WhyEnded() const {
+  // Its socket closes a moment before its status is known.
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  pollfd end = {pidfd.get(), POLLIN, 0};
+  ::poll(&end, 1, kEndMillis);
+  siginfo_t info = {};
+  ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return info.si_code == CLD_EXITED &&
+                 info.si_status == screen::kNoFilterMemoryStatus
+             ? Lost(sandbox::kNoFilterMemoryText)
+             : Lost("it has ended");
+}
+
 absl::Status EmulatorProcess::SendAll(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent =
@@ -97,7 +113,7 @@ absl::Status EmulatorProcess::SendAll(absl::string_view bytes) {
     }
     pollfd item = {socket_.get(), POLLOUT, 0};
     if (errno != EAGAIN && errno != EINTR) {
-      return Lost("it has ended");
+      return WhyEnded();
     }
     if (errno == EAGAIN && ::poll(&item, 1, kPatienceMillis) == 0) {
       return Lost("it takes no data");
@@ -115,7 +131,7 @@ absl::Status EmulatorProcess::Receive(char* buffer, size_t size) {
       continue;
     }
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return Lost("it has ended");
+      return WhyEnded();
     }
     pollfd item = {socket_.get(), POLLIN, 0};
     if (errno == EAGAIN && ::poll(&item, 1, kPatienceMillis) == 0) {

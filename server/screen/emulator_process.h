@@ -57,6 +57,8 @@ class EmulatorProcess {
 
   absl::Status Send(const screen::Request& request,
                     absl::string_view output = "");
+  // Returns the error for a process whose socket is closed.
+  absl::Status WhyEnded() const;
   absl::Status SendAll(absl::string_view bytes);
   absl::Status Receive(char* buffer, size_t size);
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include <atomic>
 #include <fstream>
@@ -22,6 +23,7 @@
 #include "sandbox/base/program_image.h"
 #include "sandbox/base/unique_fd.h"
 #include "server/screen/emulator/frames.h"
+#include "tests/failing_calls.h"
 #include "tests/no_descriptors.h"
 #include "tests/status_matchers.h"
 
@@ -65,6 +67,18 @@ TEST_F(EmulatorProcessTest, ReportsThatTheProcessWasKilled) {
   ASSERT_EQ(::kill(emulator->pid(), SIGKILL), 0);
   EXPECT_THAT(emulator->Get(0, false, 0).status(),
               StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
+}
+
+TEST_F(EmulatorProcessTest, SaysThatTheHostHasNoMemoryForItsFilter) {
+  std::unique_ptr<EmulatorProcess> emulator;
+  absl::Status status;
+  // The emulator inherits it.
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_prctl}, 524, [&] {
+    emulator = Start(3, 20);
+    status = emulator->Get(0, false, 0).status();
+  }));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("net.core.bpf_jit_limit")));
 }
 
 TEST_F(EmulatorProcessTest, CountsOffsetsFromWhereTheOutputBegins) {

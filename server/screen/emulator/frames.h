@@ -17,6 +17,10 @@ namespace screen {
 // The descriptor of an emulator's socket.
 inline constexpr int kEmulatorSocket = 3;
 
+// The exit status of an emulator for whose filter the host has no memory, see
+// filter_error.h in sandbox/base.
+inline constexpr int kNoFilterMemoryStatus = 3;
+
 enum class Action : uint32_t {
   // The first action, sent once: rows, columns, offset.
   kBegin = 1,

@@ -4,8 +4,10 @@
 #include <locale.h>
 #include <sys/prctl.h>
 
+#include <cerrno>
 #include <cstdlib>
 
+#include "sandbox/base/filter_error.h"
 #include "server/screen/emulator/confinement.h"
 #include "server/screen/emulator/emulation.h"
 #include "server/screen/emulator/frames.h"
@@ -17,7 +19,8 @@ int main() {
   // Sets the name that ps shows. Without it, that would be a number.
   ::prctl(PR_SET_NAME, "corral-emulator");
   if (!screen::Confine()) {
-    return EXIT_FAILURE;
+    return errno == sandbox::kNoFilterMemory ? screen::kNoFilterMemoryStatus
+                                             : EXIT_FAILURE;
   }
   screen::Emulate(screen::kEmulatorSocket);
   // Without destructors: nothing here must outlive the process.
