@@ -86,9 +86,9 @@ absl::Status Link(int root, const std::string& target,
 
 absl::Status MakeSkeleton(int root, const HostTrees& host) {
   for (const char* directory :
-       {"usr", "etc", "dev", "dev/pts", "dev/shm", "proc", "sys", "sys/fs",
-        "sys/fs/cgroup", "tmp", "home", "home/corral", "run", "var",
-        "var/tmp"}) {
+       {"usr", "etc", "etc/chromium.d", "dev", "dev/pts", "dev/shm", "proc",
+        "sys", "sys/fs", "sys/fs/cgroup", "tmp", "home", "home/corral", "run",
+        "var", "var/tmp"}) {
     if (::mkdirat(root, directory, 0755) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));
     }

@@ -240,6 +240,15 @@ TEST_F(MountsTest, MakesTheFilesAndLinksOfItsOwn) {
             "1777 1000:1000\n0755 1000:1000\n0755 0:0\n");
   EXPECT_EQ(InTree([](const SandboxTree&) { return ReadAll("/etc/group"); }),
             "root:x:0:\ntty:x:5:\ncorral:x:1000:\nnogroup:x:65534:\n");
+  EXPECT_EQ(InTree([](const SandboxTree&) {
+              std::string names;
+              for (const auto& entry :
+                   std::filesystem::directory_iterator("/etc/chromium.d")) {
+                absl::StrAppend(&names, entry.path().string(), "\n");
+              }
+              return names;
+            }),
+            "/etc/chromium.d/README\n");
   struct stat bin;
   ASSERT_EQ(::lstat("/bin", &bin), 0);
   EXPECT_EQ(InTree([](const SandboxTree&) { return Describe("/bin"); }),

@@ -12,6 +12,7 @@ namespace sandbox {
 inline constexpr const char* kLentEtc[] = {
     "/etc/alternatives",
     "/etc/bash.bashrc",
+    "/etc/bazel/bazelrc",
     "/etc/ca-certificates",
     "/etc/debian_version",
     "/etc/ethertypes",
@@ -137,6 +138,9 @@ inline constexpr TextFile kMadeUpEtc[] = {
      "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
      "networks: files\nprotocols: files\nservices: files\n"},
     {"etc/resolv.conf", ""},
+    // Debian's launcher of Chromium sources what is in this directory except
+    // this file, and ends if the directory is empty.
+    {"etc/chromium.d/README", "Nothing is set here.\n"},
     {"etc/shells", "/bin/sh\n/bin/bash\n"},
 };
 
