@@ -80,14 +80,12 @@ inline constexpr Refusal kRefusals[] = {
     {"shmget", ENOMEM, {2, SHM_HUGETLB, SHM_HUGETLB}},
 
     // Setuid and setgid files: on the host a workspace is not mounted nosuid,
-    // and such a file would act for the workspace's owner. Without O_CREAT or
-    // __O_TMPFILE, open has no mode, and its register holds anything.
+    // and such a file would act for the workspace's owner. kAsked has the
+    // calls that are also made for directories. Without O_CREAT or __O_TMPFILE,
+    // open has no mode, and its register holds anything.
     {"chmod", EPERM, {1, S_ISUID, S_ISUID}},
-    {"chmod", EPERM, {1, S_ISGID, S_ISGID}},
     {"fchmod", EPERM, {1, S_ISUID, S_ISUID}},
-    {"fchmod", EPERM, {1, S_ISGID, S_ISGID}},
     {"fchmodat", EPERM, {2, S_ISUID, S_ISUID}},
-    {"fchmodat", EPERM, {2, S_ISGID, S_ISGID}},
     {"creat", EPERM, {1, S_ISUID, S_ISUID}},
     {"creat", EPERM, {1, S_ISGID, S_ISGID}},
     {"mknod", EPERM, {1, S_ISUID, S_ISUID}},
@@ -102,6 +100,22 @@ inline constexpr Refusal kRefusals[] = {
     {"openat", EPERM, {2, O_CREAT, O_CREAT}, {3, S_ISGID, S_ISGID}},
     {"openat", EPERM, {2, kTmpfile, kTmpfile}, {3, S_ISUID, S_ISUID}},
     {"openat", EPERM, {2, kTmpfile, kTmpfile}, {3, S_ISGID, S_ISGID}},
+};
+
+// Calls that the supervisor makes for the command, if they are for a directory:
+// see ../kernel/directory_modes.h. A setgid directory is harmless, and shared
+// repositories and copies need it. No bit less would make a setgid file
+// harmless: one without execution for the group gets that by an ACL, whose
+// content no filter sees.
+struct Question {
+  const char* call;
+  Condition condition;
+};
+inline constexpr uint32_t kSetIds = S_ISUID | S_ISGID;
+inline constexpr Question kAsked[] = {
+    {"chmod", {1, kSetIds, S_ISGID}},
+    {"fchmod", {1, kSetIds, S_ISGID}},
+    {"fchmodat", {2, kSetIds, S_ISGID}},
 };
 
 // Refusals of `strict`, beside those above.

@@ -157,6 +157,9 @@ std::vector<sock_filter> Deny(Profile profile) {
   for (const Refusal& refusal : kRefusals) {
     filter.Add(refusal);
   }
+  for (const Question& question : kAsked) {
+    filter.Add(HasListener(profile) ? SCMP_ACT_NOTIFY : kRefuse, question);
+  }
   if (profile == Profile::kStrict) {
     for (const Refusal& refusal : kStrictRefusals) {
       filter.Add(refusal);

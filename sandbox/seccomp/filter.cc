@@ -98,6 +98,10 @@ void Filter::Add(const Refusal& refusal) {
       Number(refusal.call), conditions);
 }
 
+void Filter::Add(uint32_t action, const Question& question) {
+  Add(action, Number(question.call), {Compare(question.condition)});
+}
+
 std::vector<sock_filter> Filter::Export() const {
   const int file = ::memfd_create("bpf", MFD_CLOEXEC);
   Check(seccomp_export_bpf(context_, file), "export");

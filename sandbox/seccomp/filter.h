@@ -26,6 +26,7 @@ class Filter {
   void Add(uint32_t action, int number,
            const std::vector<scmp_arg_cmp>& arguments = {});
   void Add(const Refusal& refusal);
+  void Add(uint32_t action, const Question& question);
 
   std::vector<sock_filter> Export() const;
 

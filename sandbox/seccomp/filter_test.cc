@@ -117,6 +117,30 @@ TEST(FilterTest, RefusesEachRuleByItsConditions) {
   }
 }
 
+TEST(FilterTest, AsksAboutSetgidBitsAndRefusesSetuidBits) {
+  Filter filter(SCMP_ACT_ALLOW);
+  for (const Refusal& refusal : kRefusals) {
+    filter.Add(refusal);
+  }
+  for (const Question& question : kAsked) {
+    filter.Add(SCMP_ACT_NOTIFY, question);
+  }
+  const std::vector<sock_filter> program = filter.Export();
+  for (const Question& question : kAsked) {
+    seccomp_data call = Call(Number(question.call), {});
+    const auto decide = [&](uint64_t mode) {
+      call.args[question.condition.argument] = mode;
+      return Decide(program, call);
+    };
+    EXPECT_EQ(decide(0755), kAllow) << question.call;
+    EXPECT_EQ(decide(02755), SECCOMP_RET_USER_NOTIF) << question.call;
+    EXPECT_EQ(decide(02000 | uint64_t{7} << 32), SECCOMP_RET_USER_NOTIF)
+        << question.call;
+    EXPECT_EQ(decide(04755), Refused(EPERM)) << question.call;
+    EXPECT_EQ(decide(06755), Refused(EPERM)) << question.call;
+  }
+}
+
 TEST(FilterTest, KnowsTheNumbersOfCalls) {
   EXPECT_EQ(Number("read"), SYS_read);
   EXPECT_EXIT(Number("no_such_call"), ::testing::ExitedWithCode(1),

@@ -35,10 +35,22 @@ sock_fprog FilterOf(Profile profile) {
 
 }  // namespace
 
-absl::Status LoadProfile(Profile profile) {
+absl::StatusOr<UniqueFd> LoadProfile(Profile profile) {
   sock_fprog filter = FilterOf(profile);
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0) {
-    return absl::OkStatus();
+  const auto load = [&filter](unsigned flags) {
+    return static_cast<int>(
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter));
+  };
+  UniqueFd listener;
+  bool loaded = false;
+  if (HasListener(profile)) {
+    listener.Reset(load(SECCOMP_FILTER_FLAG_NEW_LISTENER));
+    loaded = listener.valid() || (errno == EBUSY && load(0) == 0);
+  } else {
+    loaded = load(0) == 0;
+  }
+  if (loaded) {
+    return listener;
   }
   return FilterError(errno, "seccomp(SET_MODE_FILTER)");
 }

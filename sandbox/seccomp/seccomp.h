@@ -3,7 +3,8 @@
 #ifndef SANDBOX_SECCOMP_SECCOMP_H_
 #define SANDBOX_SECCOMP_SECCOMP_H_
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/seccomp/profile_name.h"
 
 namespace sandbox::seccomp {
@@ -13,7 +14,11 @@ namespace sandbox::seccomp {
 // flags; see LimitNamespaces() in ../kernel/namespaces.h. Fails with
 // FailedPrecondition if the host has no memory for filters left; see
 // filter_error.h in ../base.
-absl::Status LoadProfile(Profile profile);
+//
+// Returns the listener of the profile (seccomp_unotify(2)), if it has one.
+// Invalid also where the calling process has one already, as in some
+// containers: the calls that would wait for an answer fail with ENOSYS.
+absl::StatusOr<UniqueFd> LoadProfile(Profile profile);
 
 }  // namespace sandbox::seccomp
 

@@ -4,14 +4,17 @@
 #include "sandbox/seccomp/seccomp.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +22,10 @@
 #include <cerrno>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "tests/failing_calls.h"
 
 namespace sandbox::seccomp {
@@ -238,13 +243,69 @@ TEST(SeccompTest, NamesTheSettingThatLimitsCompiledFilters) {
   EXPECT_TRUE(HoldsInChild([] {
     // The errno of a host whose memory for compiled filters is used up.
     return tests::FailCalls({SYS_seccomp}, 524) &&
-           absl::StrContains(LoadProfile(Profile::kDefault).message(),
+           absl::StrContains(LoadProfile(Profile::kDefault).status().message(),
                              "net.core.bpf_jit_limit");
   }));
   EXPECT_TRUE(HoldsInChild([] {
     return tests::FailCalls({SYS_seccomp}, ENOMEM) &&
-           LoadProfile(Profile::kDefault) ==
+           LoadProfile(Profile::kDefault).status() ==
                absl::ErrnoToStatus(ENOMEM, "seccomp(SET_MODE_FILTER)");
+  }));
+}
+
+// Loads a profile, and has a child set the setgid bit of its directory while
+// nobody answers, or somebody with `error`. Returns the errno of the child.
+int ErrnoOfSetgid(Profile profile, int error) {
+  absl::StatusOr<UniqueFd> listener = LoadProfile(profile);
+  const pid_t child = listener.ok() ? ::fork() : -1;
+  if (child == 0) {
+    ::_exit(::chmod(".", 02755) == 0 ? 0 : errno);
+  }
+  seccomp_notif call = {};
+  if (error != 0 &&
+      ::ioctl(listener->get(), SECCOMP_IOCTL_NOTIF_RECV, &call) == 0) {
+    seccomp_notif_resp answer = {};
+    answer.id = call.id;
+    answer.error = call.data.nr == SYS_chmod && call.data.args[1] == 02755
+                       ? -error
+                       : -EBADMSG;
+    ::ioctl(listener->get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST(SeccompTest, LeavesSetgidBitsToItsListener) {
+  for (const Profile profile : {Profile::kDefault, Profile::kDebug}) {
+    EXPECT_TRUE(HasListener(profile));
+  }
+  EXPECT_TRUE(HoldsInChild([] {
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ErrnoOfSetgid(Profile::kDefault, EISDIR) == EISDIR;
+  }));
+  EXPECT_TRUE(HoldsInChild([] {
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ErrnoOfSetgid(Profile::kStrict, 0) == EPERM;
+  }));
+  EXPECT_TRUE(HoldsInChild([] {
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ErrnoOfSetgid(Profile::kNested, 0) == EPERM;
+  }));
+}
+
+TEST(SeccompTest, DoesWithoutAListenerWhereThereIsOneAlready) {
+  EXPECT_TRUE(HoldsInChild([] {
+    const bool can = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program = {1, allow};
+    const UniqueFd first(static_cast<int>(
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                  SECCOMP_FILTER_FLAG_NEW_LISTENER, &program)));
+    const absl::StatusOr<UniqueFd> second = LoadProfile(Profile::kDefault);
+    return can && first.valid() && second.ok() && !second->valid() &&
+           ErrnoOf(SYS_mount) == EPERM && ::chmod(".", 02755) == -1 &&
+           errno == ENOSYS;
   }));
 }
 

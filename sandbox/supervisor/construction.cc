@@ -153,12 +153,15 @@ absl::Status BecomeSpawner(int image, int socket, int exchange,
   // Loaded last, since the steps above need calls that it refuses; commands
   // inherit it.
   times.Note(Step::kSpawner);
-  const absl::Status loaded = seccomp::LoadProfile(profile);
-  if (absl::IsFailedPrecondition(loaded)) {
-    return WithFailure(wire::Reply::ISOLATION, loaded);
+  const absl::StatusOr<UniqueFd> listener = seccomp::LoadProfile(profile);
+  if (absl::IsFailedPrecondition(listener.status())) {
+    return WithFailure(wire::Reply::ISOLATION, listener.status());
   }
-  RETURN_IF_ERROR(loaded);
+  RETURN_IF_ERROR(listener.status());
   times.Note(Step::kFilter);
+  SendReport(socket, absl::OkStatus(),
+             listener->valid() ? std::vector<int>{listener->get()}
+                               : std::vector<int>());
   return ExecuteImage(image, kSpawnerName);
 }
 
@@ -232,6 +235,9 @@ absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
   made.spawner = *std::move(child);
   pair.theirs.Reset();
   socket.Reset();
+  ASSIGN_OR_RETURN(std::vector<UniqueFd> fds,
+                   ReceiveReport(pair.ours.get(), "the spawner"));
+  made.listener = fds.empty() ? UniqueFd() : std::move(fds[0]);
   RETURN_IF_ERROR(ReceiveFirstPacket(pair.ours.get(), "the spawner"));
   made.times.Note(Step::kReady);
   made.spawner_socket = std::move(pair.ours);

@@ -29,6 +29,9 @@ struct Construction {
   // it is ready; see init/exchange.h.
   UniqueFd spawner_socket;
   UniqueFd exchange;
+  // Belongs to the spawner's filter, see seccomp::LoadProfile(). May be
+  // invalid.
+  UniqueFd listener;
   // The directory of the sandbox's devpts, and its root's mount.
   UniqueFd devpts;
   UniqueFd root;
@@ -54,8 +57,8 @@ struct Particulars {
 };
 
 // Construct() makes a spawner with the default profile. Starts another one in
-// its place, before the first command; `made.spawner_socket` and
-// `made.exchange` are new. Fails as Construct() does.
+// its place, before the first command; `made.spawner_socket`, `made.exchange`
+// and `made.listener` are new. Fails as Construct() does.
 absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
                             Construction& made);
 

@@ -181,6 +181,12 @@ absl::Status Supervisor::StartSpawner() {
           construction_.exchange, [this](pid_t pid) { return IsKnown(pid); },
           [this] { OnSpawnerExit(); }));
   host_.spawner = spawner_.get();
+  mode_calls_.reset();
+  if (construction_.listener.valid()) {
+    mode_calls_ = std::make_unique<ModeCalls>(
+        loop_.get(), std::move(construction_.listener),
+        &construction_.init.pidfd, groups_.first_id());
+  }
   spares_.PrepareGroup();
   return absl::OkStatus();
 }

@@ -23,6 +23,7 @@
 #include "sandbox/supervisor/command_table.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/control_socket.h"
+#include "sandbox/supervisor/mode_calls.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "sandbox/supervisor/path_protection.h"
 #include "sandbox/supervisor/record_sync.h"
@@ -112,6 +113,8 @@ class Supervisor {
   SandboxGroups groups_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
+  // Null if the filter has no listener.
+  std::unique_ptr<ModeCalls> mode_calls_;
   // Null if no way out was requested.
   std::unique_ptr<WayOut> way_out_;
   // Null if no path of a workspace is read-only.

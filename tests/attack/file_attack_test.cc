@@ -97,6 +97,38 @@ TEST_F(AttackTest, CannotMakeSetuidFilesForTheHost) {
   }
 }
 
+TEST_F(AttackTest, CannotMakeSetgidFilesByRaces) {
+  Create();
+  EXPECT_EQ(Attack("setgid-races"), "file: 0\nfchmod: 0\ndirectory: 1\n");
+}
+
+TEST_F(AttackTest, MakesOnlyItsOwnDirectoriesSetgid) {
+  ASSERT_EQ(::mkdir((sandbox_.workspace() + "/others").c_str(), 0777), 0);
+  ASSERT_EQ(::chown((sandbox_.workspace() + "/others").c_str(), 1234, 1234), 0);
+  Create();
+  EXPECT_EQ(Shell("mkdir own; ln -s own link; ln -s /etc etc; chmod 2775 own; "
+                  "chmod g+s link; mkdir own/inner; stat -c %a own own/inner"),
+            "2775\n2755\n");
+  for (const char* path :
+       {"/", "/usr", "/etc", "etc", "/proc", "/proc/self", "/home", "others"}) {
+    EXPECT_THAT(Shell(absl::StrCat("chmod 2775 ", path)),
+                ::testing::AnyOf(HasSubstr("not permitted"),
+                                 HasSubstr("Read-only file system"),
+                                 HasSubstr("No such file")))
+        << path;
+  }
+  EXPECT_EQ(Shell("mkdir -m 2770 new; install -d -m 2750 more; cp -a own copy; "
+                  "python3 -c 'import os; os.chmod(\"more\", 0o2700, "
+                  "follow_symlinks=False)'; stat -c %a new more copy"),
+            "2770\n2700\n2775\n");
+}
+
+TEST_F(AttackTest, MakesNothingSetgidInProfileStrict) {
+  spec().set_profile(sandbox::wire::SandboxSpec::STRICT);
+  Create();
+  EXPECT_THAT(Shell("mkdir own; chmod 2775 own"), HasSubstr("not permitted"));
+}
+
 TEST_F(AttackTest, CannotMakeOrFindDevices) {
   Create();
   EXPECT_EQ(Attack("devices"),

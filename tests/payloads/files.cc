@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -59,6 +61,61 @@ int SetuidBits(int, char**) {
   Report("mkdir", ::mkdir("d", S_ISVTX | kSetuid));
   Report("plain chmod", ::chmod("plain", 0755));
   Report("chown", ::chown("plain", 0, 0));
+  return 0;
+}
+
+// A call that the supervisor looks at while another thread changes what it
+// names: a directory in one moment and a file in the next.
+struct Race {
+  std::atomic<bool> over = false;
+  std::atomic<int> turns = 0;
+  char path[8] = "a";
+  int file = -1;
+  int directory = -1;
+};
+constexpr int kRaced = 50;
+
+void* ChangeWhatIsNamed(void* argument) {
+  Race& race = *static_cast<Race*>(argument);
+  while (!race.over) {
+    ::syscall(SYS_renameat2, AT_FDCWD, "a", AT_FDCWD, "b", RENAME_EXCHANGE);
+    race.path[0] = race.path[0] == 'a' ? 'b' : 'a';
+    ::dup2(race.file, kRaced);
+    ::dup2(race.directory, kRaced);
+    ++race.turns;
+  }
+  return nullptr;
+}
+
+bool IsSetgid(int file) {
+  struct stat status;
+  return ::fstat(file, &status) == 0 && (status.st_mode & S_ISGID) != 0;
+}
+
+// Tries to get a setgid bit onto a file by races.
+int SetgidRaces(int, char**) {
+  Race race;
+  ::mkdir("a", 0755);
+  race.directory = ::open("a", O_RDONLY | O_DIRECTORY);
+  race.file = ::open("b", O_RDWR | O_CREAT, 0755);
+  pthread_t thread;
+  if (race.file < 0 || race.directory < 0 ||
+      ::pthread_create(&thread, nullptr, ChangeWhatIsNamed, &race) != 0) {
+    return 1;
+  }
+  int won = 0;
+  for (int i = 0; i < 300 || race.turns < 300; ++i) {
+    ::syscall(SYS_chmod, race.path, kSetgid);
+    ::syscall(SYS_fchmodat, AT_FDCWD, "a", kSetgid);
+    ::syscall(SYS_fchmod, kRaced, kSetgid);
+    ::syscall(SYS_chmod, "/proc/self/fd/50", kSetgid);
+    won += IsSetgid(race.file) ? 1 : 0;
+  }
+  race.over = true;
+  ::pthread_join(thread, nullptr);
+  Report("file", won);
+  Report("fchmod", ::fchmod(race.directory, kSetgid));
+  Report("directory", IsSetgid(race.directory) ? 1 : 0);
   return 0;
 }
 
@@ -118,9 +175,12 @@ int Inodes(int argc, char** argv) {
 
 }  // namespace
 
-const Entry kFiles[] = {
-    {"setuid-bits", SetuidBits},  {"devices", Devices},
-    {"descriptors", Descriptors}, {"deep-directory", DeepDirectory},
-    {"inodes", Inodes},           {nullptr, nullptr}};
+const Entry kFiles[] = {{"setuid-bits", SetuidBits},
+                        {"setgid-races", SetgidRaces},
+                        {"devices", Devices},
+                        {"descriptors", Descriptors},
+                        {"deep-directory", DeepDirectory},
+                        {"inodes", Inodes},
+                        {nullptr, nullptr}};
 
 }  // namespace payloads

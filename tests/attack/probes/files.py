@@ -4,6 +4,7 @@ import ctypes
 import fcntl
 import mmap
 import os
+import signal
 import stat
 import struct
 
@@ -228,6 +229,47 @@ def makes_a_setuid_file():
     write("setuid", b"")
     os.chmod("setuid", 0o4755)
     return verdict(os.stat("setuid").st_mode & stat.S_ISUID)
+
+
+@probe(KIND, "on the host the file runs for the group of the workspace")
+def makes_a_setgid_file():
+    write("setgid", b"")
+    file = os.open("setgid", os.O_RDWR)
+    for mode in (0o2755, 0o2644):
+        for change in (lambda mode: os.chmod("setgid", mode), lambda mode: os.chmod(file, mode),
+                       lambda mode: os.chmod(f"/proc/self/fd/{file}", mode),
+                       lambda mode: os.close(os.open("setgid-new", os.O_RDWR | os.O_CREAT, mode))):
+            try:
+                change(mode)
+            except OSError:
+                pass
+    return verdict(any(os.path.exists(name) and os.stat(name).st_mode & stat.S_ISGID for name in ("setgid", "setgid-new")))
+
+
+@probe(KIND, "a file takes the place of a directory while a setgid bit is set")
+def exchanges_a_file_and_a_directory_that_becomes_setgid():
+    os.mkdir("exchanged-0")
+    write("exchanged-1", b"")
+    file = os.open("exchanged-1", os.O_RDWR)
+    child = os.fork()
+    if child == 0:
+        try:
+            while True:
+                syscall("renameat2", AT_FDCWD, "exchanged-0", AT_FDCWD, "exchanged-1", 2)
+        finally:
+            os._exit(1)
+    seen = 0
+    for _ in range(100000):
+        if seen == 100:
+            break
+        seen += stat.S_ISREG(os.stat("exchanged-0").st_mode)
+        try:
+            os.chmod("exchanged-0", 0o2755)
+        except OSError:
+            pass
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return verdict(os.fstat(file).st_mode & stat.S_ISGID)
 
 
 @probe(KIND, "on the host the file runs with capabilities")

@@ -105,7 +105,16 @@ def repositories(world):
             cat copy/f3 tree/f3""")
         assert output.endswith("\n5\nboth\nside\n"), output
 
-    return [git_commits_merges_clones_and_cleans_up]
+    def git_shares_a_repository_with_a_group():
+        need("git")
+        place = world.place()
+        place.run("git init -q --shared=group shared.git\ncp -a shared.git copy.git\ntar -cf - shared.git | (mkdir x; tar -xpf - -C x)")
+        for name in ("shared.git", "copy.git", "x/shared.git"):
+            for below in (".git", ".git/objects", ".git/refs/heads"):
+                mode = (place.directory / name / below).stat().st_mode & 0o7777
+                assert mode & 0o2070 == 0o2070, f"{name}/{below}: {mode:o}"
+
+    return [git_commits_merges_clones_and_cleans_up, git_shares_a_repository_with_a_group]
 
 
 def debuggers(world):

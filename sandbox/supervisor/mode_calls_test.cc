@@ -1,0 +1,163 @@
+// Calls of a process that plays a command, under the real filter.
+
+#include "sandbox/supervisor/mode_calls.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/event_loop.h"
+#include "sandbox/base/fd_passing.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/seccomp/profile_name.h"
+#include "sandbox/seccomp/seccomp.h"
+
+namespace sandbox {
+namespace {
+
+constexpr uint32_t kFirstId = 0x70000000;
+constexpr uid_t kUser = kFirstId + 1000;
+
+class ModeCallsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::getuid() != 0) {
+      GTEST_SKIP() << "needs root";
+    }
+    char directory[] = "/tmp/mode-calls-XXXXXX";
+    ASSERT_NE(::mkdtemp(directory), nullptr);
+    place_ = directory;
+    ASSERT_EQ(::chown(place_.c_str(), kUser, kUser), 0);
+  }
+  void TearDown() override {
+    calls_.reset();
+    if (command_ > 0) {
+      ::kill(command_, SIGKILL);
+      ::waitpid(command_, nullptr, 0);
+    }
+    std::filesystem::remove_all(place_);
+  }
+
+  // Runs `command` in a process whose calls arrive. It exits with the result.
+  void Start(const std::function<int()>& command) {
+    int fds[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    const UniqueFd ours(fds[0]);
+    UniqueFd theirs(fds[1]);
+    command_ = ::fork();
+    if (command_ == 0) {
+      ::_exit(BecomeCommand(theirs.get()) ? command() : 255);
+    }
+    theirs.Reset();
+    char byte;
+    absl::StatusOr<ReceivedPacket> packet =
+        ReceiveWithFds(ours.get(), &byte, 1);
+    ASSERT_TRUE(packet.ok());
+    ASSERT_EQ(packet->fds.size(), 1u);
+    calls_ = std::make_unique<ModeCalls>(loop_.get(), std::move(packet->fds[0]),
+                                         &self_, kFirstId);
+  }
+  bool BecomeCommand(int socket) const {
+    if (::chdir(place_.c_str()) != 0 || ::setresgid(kUser, kUser, kUser) != 0 ||
+        ::setresuid(kUser, kUser, kUser) != 0 ||
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+        ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+      return false;
+    }
+    const absl::StatusOr<UniqueFd> listener =
+        seccomp::LoadProfile(seccomp::Profile::kDefault);
+    return listener.ok() && SendWithFds(socket, "l", 1, {listener->get()}).ok();
+  }
+
+  // Serves calls until the process has ended. Returns its exit code.
+  int Serve() {
+    const UniqueFd ended(
+        static_cast<int>(::syscall(SYS_pidfd_open, command_, 0)));
+    loop_->Watch(ended.get(), EPOLLIN, [this](uint32_t) { loop_->Stop(); });
+    loop_->Run();
+    loop_->Unwatch(ended.get());
+    return Reap();
+  }
+  int Reap() {
+    int status = -1;
+    ::waitpid(std::exchange(command_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  mode_t ModeOf(const std::string& name) const {
+    struct stat status = {};
+    ::stat((place_ + "/" + name).c_str(), &status);
+    return status.st_mode & 07777;
+  }
+
+  const std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  // Has the mounts in which the process runs.
+  const UniqueFd self_{
+      static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
+  std::unique_ptr<ModeCalls> calls_;
+  std::string place_;
+  pid_t command_ = 0;
+};
+
+TEST_F(ModeCallsTest, AreMadeForDirectoriesAndRefusedForFiles) {
+  Start([] {
+    const bool made = ::mkdir("d", 0755) == 0 && ::chmod("d", 02775) == 0 &&
+                      ::mknod("f", S_IFREG | 0755, 0) == 0;
+    return made && ::chmod("f", 02755) == -1 ? errno : 0;
+  });
+  EXPECT_EQ(Serve(), EPERM);
+  EXPECT_EQ(ModeOf("d"), 02775u);
+  EXPECT_EQ(ModeOf("f") & S_ISGID, 0u);
+}
+
+TEST_F(ModeCallsTest, OfManyProcessesAreAllAnswered) {
+  Start([] {
+    int failed = ::mkdir("d", 0755);
+    for (int child = 0; child < 8; ++child) {
+      if (::fork() == 0) {
+        int refused = 0;
+        for (int i = 0; i < 50; ++i) {
+          refused += ::chmod("d", 02700) == 0 ? 0 : 1;
+        }
+        ::_exit(refused);
+      }
+    }
+    for (int status = 0; ::wait(&status) > 0;) {
+      failed += status == 0 ? 0 : 1;
+    }
+    return failed;
+  });
+  EXPECT_EQ(Serve(), 0);
+}
+
+TEST_F(ModeCallsTest, FailWhenNobodyListensAnyMore) {
+  Start([] { return ::chmod(".", 02755) == -1 ? errno : 0; });
+  calls_.reset();
+  EXPECT_EQ(Reap(), ENOSYS);
+}
+
+TEST_F(ModeCallsTest, AreNotAwaitedWhenTheLastProcessHasEnded) {
+  Start([] { return 7; });
+  EXPECT_EQ(Reap(), 7);
+  // The loop is idle only if the listener, which hung up, is not watched.
+  for (int i = 0; i < 2; ++i) {
+    loop_->WhenIdle([this] { loop_->Stop(); });
+    loop_->Run();
+  }
+}
+
+}  // namespace
+}  // namespace sandbox
