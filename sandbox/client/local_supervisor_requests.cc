@@ -26,7 +26,11 @@ void LocalSupervisorConnection::Ask(wire::ToSupervisor request, Done done) {
 
 void LocalSupervisorConnection::Start(wire::StartExecution start, Done done) {
   wire::ToSupervisor request;
-  *request.mutable_start_execution() = std::move(start);
+  if (start.command().user_id() != 0) {
+    *request.mutable_start_with_user() = std::move(start);
+  } else {
+    *request.mutable_start_execution() = std::move(start);
+  }
   Ask(std::move(request), std::move(done));
 }
 

@@ -70,7 +70,7 @@ class SupervisorConnection {
 
   // OK when the execution runs or failed to start; OnExecution() reports which.
   // Fails with EXECUTION_EXISTS, STORAGE, SANDBOX_NOT_READY, ISOLATION or
-  // FAULT.
+  // FAULT, and with UNKNOWN_REQUEST if the supervisor is older than user ids.
   virtual void Start(wire::StartExecution start, Done done) = 0;
 
   // Fail with NO_SUCH_EXECUTION, EXECUTION_ENDED or NOT_A_TERMINAL.

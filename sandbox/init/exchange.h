@@ -38,8 +38,8 @@ constexpr int kInitLacksFilterMemory = 3;
 constexpr int kSpawnerSocket = 3;
 constexpr int kSpawnerExchange = 4;
 
-// The user and group id of commands inside the sandbox. Those of the spawner
-// and init are 0.
+// The user and group id of commands inside the sandbox that have none of their
+// own. Those of the spawner and init are 0.
 constexpr uint32_t kCommandId = 1000;
 
 // Descriptors of a request: the command's streams come first.
@@ -61,6 +61,8 @@ struct SpawnRequest {
   uint16_t terminal;
   // 1 if the answer is to have SpawnTimes.
   uint16_t traced;
+  // The user and group of the command; not 0.
+  uint32_t user_id;
   // The limit of the size of the files that the command writes; 0: none.
   uint64_t file_bytes;
 };

@@ -149,6 +149,7 @@ SpawnRequest& StartedProgram::Write(const TestCommand& command) {
   request.argument_count = static_cast<uint32_t>(command.argv.size());
   request.environment_count = static_cast<uint32_t>(command.environment.size());
   request.strings_size = static_cast<uint32_t>(at - begin);
+  request.user_id = kCommandId;
   return request;
 }
 

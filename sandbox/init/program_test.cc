@@ -265,6 +265,21 @@ TEST_F(ProgramTest, LeavesACommandNoPrivilegeAndNoDescriptor) {
             "CapBnd:\t0000000000000000\n");
 }
 
+TEST_F(ProgramTest, GivesACommandTheUserOfTheRequestAndNeverRoot) {
+  program_
+      ->Write(Shell("id -u; id -g; id -G; kill -0 1 2>/dev/null || echo kept"))
+      .user_id = 2001;
+  EXPECT_EQ(WaitFor(program_->Start(program_->Fds()).pidfd), 0);
+  EXPECT_EQ(program_->Output(), "2001\n2001\n2001\nkept\n");
+  for (const uint32_t root : {0U, ~0U}) {
+    program_->Write(Shell("id -u")).user_id = root;
+    ExpectRefusal(program_->Start(program_->Fds()), EINVAL);
+  }
+  // The sandbox has 65536 ids.
+  program_->Write(Shell("id -u")).user_id = 65536;
+  ExpectFailure(program_->Start(program_->Fds()), SpawnStage::kPrepare, EINVAL);
+}
+
 TEST_F(ProgramTest, GivesACommandASessionOfItsOwn) {
   EXPECT_EQ(Run(Shell("exec cut -d' ' -f1,6 /proc/self/stat")), 0);
   const std::pair<std::string, std::string> process_and_session =

@@ -88,6 +88,10 @@ long LayOut(char* exchange, const SpawnRequest& request,
   return 0;
 }
 
+long CheckUser(const SpawnRequest& request) {
+  return request.user_id == 0 || request.user_id == ~uint32_t{0} ? -EINVAL : 0;
+}
+
 long CheckDescriptors(const SpawnRequest& request, int count, bool truncated) {
   if (truncated) {
     return -EMFILE;

@@ -27,6 +27,10 @@ struct CommandStrings {
 long LayOut(char* exchange, const SpawnRequest& request,
             CommandStrings* strings);
 
+// Returns 0, or -EINVAL if the command would be user 0, as init and the spawner
+// are: for 0, and for -1, which setresuid(2) takes for "no change".
+long CheckUser(const SpawnRequest& request);
+
 // Returns 0 if the command's streams and its cgroup are among `count`
 // descriptors. -EMFILE: the kernel dropped some (`truncated`). -EINVAL: the
 // number is wrong.

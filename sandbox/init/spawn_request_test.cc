@@ -50,6 +50,14 @@ class SpawnRequestTest : public ::testing::Test {
   CommandStrings strings_ = {};
 };
 
+TEST_F(SpawnRequestTest, IsForNoCommandOfUser0) {
+  EXPECT_EQ(CheckUser(request_), -EINVAL);
+  request_.user_id = ~uint32_t{0};
+  EXPECT_EQ(CheckUser(request_), -EINVAL);
+  request_.user_id = 1000;
+  EXPECT_EQ(CheckUser(request_), 0);
+}
+
 TEST_F(SpawnRequestTest, LaysOutArgumentsAndEnvironment) {
   WriteWhole();
   ASSERT_EQ(LayOut(), 0);

@@ -111,6 +111,7 @@ long LimitFileSize(uint64_t bytes) {
 }
 
 long BecomeCommand() {
+  const uint32_t user = spawn.request.user_id;
   long result = 0;
   for (int i = 0; i < kStreamFds && result >= 0; ++i) {
     result = Syscall(__NR_dup3, spawn.fds[i], i, 0);
@@ -131,11 +132,11 @@ long BecomeCommand() {
     result = Syscall(__NR_setgroups, 0, 0);
   }
   if (result >= 0) {
-    result = Syscall(__NR_setresgid, kCommandId, kCommandId, kCommandId);
+    result = Syscall(__NR_setresgid, user, user, user);
   }
   // Leaving user id 0 empties the permitted and effective capabilities.
   if (result >= 0) {
-    result = Syscall(__NR_setresuid, kCommandId, kCommandId, kCommandId);
+    result = Syscall(__NR_setresuid, user, user, user);
   }
   return result;
 }
@@ -177,8 +178,11 @@ int RunChild(void*) {
 // Reads the request from the exchange and checks it. Returns 0 or -errno.
 long ReadRequest() {
   spawn.request = *reinterpret_cast<SpawnRequest*>(spawn.exchange);
-  const long result =
+  long result =
       CheckDescriptors(spawn.request, spawn.fd_count, spawn.fds_truncated);
+  if (result >= 0) {
+    result = CheckUser(spawn.request);
+  }
   return result < 0 ? result
                     : LayOut(spawn.exchange, spawn.request, &spawn.strings);
 }

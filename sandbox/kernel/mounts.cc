@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
-#include "sandbox/init/exchange.h"
 #include "sandbox/kernel/mount_api.h"
 #include "sandbox/kernel/tree_content.h"
 
@@ -115,7 +114,7 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
 
 absl::StatusOr<UniqueFd> MakeScratch(int tmpfs, const Scratch& scratch) {
   if (::mkdirat(tmpfs, scratch.name, scratch.mode) != 0 ||
-      ::fchownat(tmpfs, scratch.name, kCommandId, kCommandId, 0) != 0) {
+      ::fchownat(tmpfs, scratch.name, scratch.owner, scratch.owner, 0) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", scratch.path));
   }
   return CopyTree(tmpfs, scratch.name);
@@ -258,14 +257,12 @@ absl::StatusOr<SandboxTree> Build(const HostTrees& host) {
                      MakePath(root.get(), tree.target, tree.directory));
     RETURN_IF_ERROR(MoveTree(tree.tree.get(), place.get(), ""));
   }
-  ASSIGN_OR_RETURN(UniqueFd devpts,
-                   NewFileSystem("devpts",
-                                 {{"max", kTerminals},
-                                  {"ptmxmode", "0666"},
-                                  {"mode", "0600"},
-                                  {"uid", absl::StrCat(kCommandId)},
-                                  {"gid", absl::StrCat(kCommandId)}},
-                                 MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  ASSIGN_OR_RETURN(
+      UniqueFd devpts,
+      NewFileSystem(
+          "devpts",
+          {{"max", kTerminals}, {"ptmxmode", "0666"}, {"mode", "0600"}},
+          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   RETURN_IF_ERROR(MoveTree(devpts.get(), root.get(), "dev/pts"));
   RETURN_IF_ERROR(MountProc(root.get()));
   RETURN_IF_ERROR(SetReadOnly(root.get(), true));

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include "sandbox/init/exchange.h"
+
 namespace sandbox {
 
 // Lent from the host's /etc if it exists there: files that tools read and that
@@ -144,18 +146,20 @@ inline constexpr TextFile kMadeUpEtc[] = {
     {"etc/shells", "/bin/sh\n/bin/bash\n"},
 };
 
-// Writable directories of the sandbox's own.
+// Writable directories of the sandbox's own. The owner of a directory with the
+// sticky bit may remove the files of all users.
 struct Scratch {
   const char* name;
   const char* path;
   mode_t mode;
+  uid_t owner;
 };
 // clang-format off
 inline constexpr Scratch kScratch[] = {
-    {"tmp", "tmp", 01777},
-    {"var_tmp", "var/tmp", 01777},
-    {"shm", "dev/shm", 01777},
-    {"home", "home/corral", 0755},
+    {"tmp", "tmp", 01777, 0},
+    {"var_tmp", "var/tmp", 01777, 0},
+    {"shm", "dev/shm", 01777, 0},
+    {"home", "home/corral", 0755, kCommandId},
 };
 // clang-format on
 // The most terminals of a sandbox: the host has 4096 for all (kernel.pty.max).

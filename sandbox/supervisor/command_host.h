@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
@@ -33,9 +34,9 @@ struct CommandHost {
   RecordSync* sync = nullptr;
   // The directory of the sandbox's devpts.
   int devpts = -1;
-  // The user and group of the commands, as the host sees them. -1: those of
-  // this process.
-  uid_t user = static_cast<uid_t>(-1);
+  // The first id of the sandbox, as the host sees it. Without it, the streams
+  // of commands belong to this process.
+  std::optional<uid_t> first_id;
   // See corral.v1.Limits.
   bool kill_all_on_oom = false;
   // 0: no limit.

@@ -7,6 +7,7 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/supervisor/command_streams.h"
+#include "sandbox/supervisor/spawner.h"
 
 namespace sandbox {
 namespace {
@@ -34,6 +35,18 @@ Overflow OverflowOf(const wire::CommandSpec& command) {
   }
 }
 
+// The command's streams.
+absl::StatusOr<CommandStreams> OpenStreams(const CommandHost& host,
+                                           const wire::CommandSpec& command) {
+  const uid_t owner = host.first_id.has_value()
+                          ? *host.first_id + UserIdOf(command)
+                          : kSameOwner;
+  return command.terminal_rows() != 0
+             ? OpenTerminal(host.devpts, command.terminal_rows(),
+                            command.terminal_columns(), owner)
+             : OpenPipes(command.open_stdin(), command.merge_stderr(), owner);
+}
+
 // Fills `prepared`, whose files exist.
 absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
                       const wire::ExecutionRecord& record,
@@ -47,12 +60,7 @@ absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
     // be enforced later.
     RETURN_IF_ERROR(prepared->group->CpuTime().status());
   }
-  ASSIGN_OR_RETURN(
-      CommandStreams streams,
-      command.terminal_rows() != 0
-          ? OpenTerminal(host.devpts, command.terminal_rows(),
-                         command.terminal_columns())
-          : OpenPipes(command.open_stdin(), command.merge_stderr(), host.user));
+  ASSIGN_OR_RETURN(CommandStreams streams, OpenStreams(host, command));
   prepared->command_fds = std::move(streams.command);
   prepared->input = std::move(streams.input);
   for (auto& [kind, source] : streams.outputs) {

@@ -67,8 +67,11 @@ absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
 }
 
 absl::StatusOr<CommandStreams> OpenTerminal(int devpts, uint32_t rows,
-                                            uint32_t columns) {
+                                            uint32_t columns, uid_t owner) {
   ASSIGN_OR_RETURN(Pty pty, OpenPty(devpts, rows, columns));
+  if (::fchown(pty.slave.get(), owner, owner) != 0) {
+    return absl::ErrnoToStatus(errno, "fchown(terminal)");
+  }
   CommandStreams streams;
   // A loop can watch a descriptor only once, so input gets one of its own.
   ASSIGN_OR_RETURN(streams.input, Duplicate(pty.master));

@@ -28,15 +28,20 @@ struct CommandStreams {
   std::vector<std::pair<wire::Stream, UniqueFd>> outputs;
 };
 
+// An owner of streams that leaves them to this process.
+constexpr uid_t kSameOwner = static_cast<uid_t>(-1);
+
 // Pipes that belong to `owner`, a user and group of the host, so that a command
-// which runs as that user can reopen them by way of /dev/stdout. Without
-// `open_stdin` there is no input; with `merge_stderr` there is one output.
+// which runs as that user, and no other one, can reopen them by way of
+// /dev/stdout. Without `open_stdin` there is no input; with `merge_stderr` there
+// is one output.
 absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
                                          uid_t owner);
 
-// A terminal of the devpts whose directory is `devpts`.
+// A terminal of the devpts whose directory is `devpts`, which belongs to
+// `owner`.
 absl::StatusOr<CommandStreams> OpenTerminal(int devpts, uint32_t rows,
-                                            uint32_t columns);
+                                            uint32_t columns, uid_t owner);
 
 }  // namespace sandbox
 

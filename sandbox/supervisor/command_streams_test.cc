@@ -94,10 +94,26 @@ TEST(CommandStreamsTest, GivesThePipesToTheirOwner) {
   }
 }
 
+TEST(CommandStreamsTest, GivesTheTerminalToItsOwner) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_CLOEXEC));
+  const absl::StatusOr<CommandStreams> streams =
+      OpenTerminal(devpts.get(), 24, 80, 1234);
+  if (!streams.ok()) {
+    GTEST_SKIP() << streams.status();
+  }
+  struct stat status;
+  ASSERT_EQ(::fstat(streams->command[0].get(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1234u);
+  EXPECT_EQ(status.st_gid, 1234u);
+}
+
 TEST(CommandStreamsTest, GivesAllThreeTheTerminal) {
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_CLOEXEC));
   const absl::StatusOr<CommandStreams> streams =
-      OpenTerminal(devpts.get(), 24, 80);
+      OpenTerminal(devpts.get(), 24, 80, kSameOwner);
   if (!streams.ok()) {
     GTEST_SKIP() << streams.status();
   }

@@ -171,6 +171,7 @@ bool Spawner::Write(const Job& job) {
   request.cgroup_v2 = job.cgroup_v2 ? 1 : 0;
   request.terminal = command.terminal_rows() != 0 ? 1 : 0;
   request.traced = job.traced ? 1 : 0;
+  request.user_id = UserIdOf(command);
   request.file_bytes = job.file_bytes;
   StringWriter writer(exchange_);
   writer.Add(command.working_directory());

@@ -26,6 +26,11 @@ namespace sandbox {
 
 namespace wire = ::corral::supervisor::v1;
 
+// Returns the id of the command's user and group inside the sandbox.
+inline uint32_t UserIdOf(const wire::CommandSpec& command) {
+  return command.user_id() != 0 ? command.user_id() : kCommandId;
+}
+
 class Spawner {
  public:
   // The parts that a command starts with. Strings and the group's descriptors

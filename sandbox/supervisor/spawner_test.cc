@@ -123,6 +123,13 @@ TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   EXPECT_EQ(Request().terminal, 1u);
   EXPECT_EQ(Request().traced, 1u);
   EXPECT_EQ(Request().file_bytes, 8192u);
+  EXPECT_EQ(Request().user_id, kCommandId);
+}
+
+TEST_F(SpawnerTest, SendsTheUserOfACommandThatHasAnIdOfItsOwn) {
+  command_.set_user_id(2001);
+  spawner_->Spawn(Job(command_));
+  EXPECT_EQ(Request().user_id, 2001u);
 }
 
 TEST_F(SpawnerTest, GivesACommandWithoutInputTheEndOfAFile) {

@@ -89,6 +89,9 @@ void Supervisor::OnRequest(wire::ToSupervisor request) {
     case wire::ToSupervisor::kStartExecution:
       StartExecution(id, std::move(*request.mutable_start_execution()));
       break;
+    case wire::ToSupervisor::kStartWithUser:
+      StartExecution(id, std::move(*request.mutable_start_with_user()));
+      break;
     case wire::ToSupervisor::kSignal:
       Signal(id, request.signal());
       break;
@@ -156,7 +159,7 @@ absl::Status Supervisor::Prepare() {
   host_.quota = &quota_;
   host_.sync = &sync_;
   host_.devpts = construction_.devpts.get();
-  host_.user = groups_.first_id() + kCommandId;
+  host_.first_id = groups_.first_id();
   host_.on_state = [this](const wire::ExecutionRecord& record) {
     OnState(record);
   };
@@ -248,7 +251,8 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       std::vector<UniqueFd> mounts,
       Complete(construction_, {workspaces, spec.memory_bytes(), profile}));
   times.Note(Step::kWorkspaces);
-  RETURN_IF_ERROR(Protect(PathsOf(workspaces, std::move(mounts), host_.user)));
+  RETURN_IF_ERROR(Protect(
+      PathsOf(workspaces, std::move(mounts), groups_.first_id() + kCommandId)));
   if (profile != seccomp::Profile::kDefault) {
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
     RETURN_IF_ERROR(StartSpawner());

@@ -6,8 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/kernel/namespaces.h"
 #include "sandbox/supervisor/supervised_command.h"
 #include "sandbox/supervisor/supervisor.h"
 
@@ -29,6 +31,14 @@ void Supervisor::StartExecution(uint64_t request_id,
   if (state_ != State::kReady) {
     Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
                                   "the sandbox is not ready"));
+    return;
+  }
+  const uint32_t user = start.command().user_id();
+  if (user >= kIdRange) {
+    Reply(request_id,
+          MakeFailure(wire::Reply::ISOLATION,
+                      absl::StrCat("user id ", user, ": the sandbox has only ",
+                                   kIdRange, " user ids")));
     return;
   }
   const bool report_answers = start.report_answers();

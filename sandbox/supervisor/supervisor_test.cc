@@ -68,6 +68,30 @@ TEST_F(SupervisorTest, RefusesRequestsThatItCannotServe) {
   EXPECT_EQ(rules.message(), "the sandbox has no way out");
 }
 
+TEST_F(SupervisorTest, StartsCommandsWithIdsThatTheSandboxHas) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  const auto start = [this](const std::string& id, uint32_t user) {
+    return Ask([&](wire::ToSupervisor& request) {
+      request.mutable_start_with_user()->set_id(id);
+      wire::CommandSpec& command =
+          *request.mutable_start_with_user()->mutable_command();
+      command.add_argv("/usr/bin/id");
+      command.add_argv("-u");
+      command.set_working_directory("/tmp");
+      command.set_retain_bytes(1 << 20);
+      command.set_user_id(user);
+    });
+  };
+  EXPECT_EQ(start("e1", 2001).failure(), wire::Reply::NONE);
+  AwaitEnd("e1");
+  EXPECT_EQ(Output("e1"), "2001\n");
+  EXPECT_EQ(start("e2", 0xffffffff).failure(), wire::Reply::ISOLATION);
+  const wire::Reply refused = start("e3", 65536);
+  EXPECT_EQ(refused.failure(), wire::Reply::ISOLATION);
+  EXPECT_EQ(refused.message(),
+            "user id 65536: the sandbox has only 65536 user ids");
+}
+
 TEST_F(SupervisorTest, MakesSocketsThatReachServersOfTheSandboxOnly) {
   const auto make = [](wire::ToSupervisor& request) {
     request.mutable_make_sockets();

@@ -49,9 +49,11 @@ Environment CompleteEnvironment(const corral::v1::Command& command) {
   Environment environment;
   environment.Set(
       "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-  environment.Set("HOME", kHome);
-  environment.Set("USER", "corral");
-  environment.Set("LOGNAME", "corral");
+  if (command.user_id() == 0) {
+    environment.Set("HOME", kHome);
+    environment.Set("USER", "corral");
+    environment.Set("LOGNAME", "corral");
+  }
   environment.Set("SHELL", "/bin/bash");
   environment.Set("LANG", "C.UTF-8");
   if (command.has_terminal()) {
@@ -65,7 +67,7 @@ Environment CompleteEnvironment(const corral::v1::Command& command) {
 
 std::string WorkingDirectory(const corral::v1::Command& command,
                              absl::string_view workspace) {
-  absl::string_view directory = kHome;
+  absl::string_view directory = command.user_id() == 0 ? kHome : "/tmp";
   if (!command.working_directory().empty()) {
     directory = command.working_directory();
   } else if (!workspace.empty()) {
@@ -120,6 +122,7 @@ wire::CommandSpec ToCommandSpec(const corral::v1::Command& command,
   spec.set_terminal_columns(command.terminal().columns());
   spec.set_open_stdin(command.stdin());
   spec.set_merge_stderr(command.merge_stderr());
+  spec.set_user_id(command.user_id());
   SetTimeouts(command, &spec);
   SetOutputPolicy(command.output(), &spec);
   command.SerializeToString(spec.mutable_original());

@@ -99,7 +99,7 @@ TEST(CommandConversionTest, EveryFieldOfACommandReachesTheSupervisor) {
           "rows: 24 columns: 80 } stdin: true merge_stderr: true wall_timeout "
           "{ seconds: 1 } kill_grace { seconds: 3 } cpu_timeout { seconds: 2 } "
           "drain_timeout { seconds: 4 } output { retain_bytes: 70000 overflow: "
-          "HEAD_AND_TAIL }"),
+          "HEAD_AND_TAIL } user_id: 2001"),
       "/w");
   EXPECT_THAT(spec.argv(), ElementsAre("make", "all"));
   EXPECT_EQ(spec.working_directory(), "/w/sub");
@@ -113,6 +113,7 @@ TEST(CommandConversionTest, EveryFieldOfACommandReachesTheSupervisor) {
   EXPECT_EQ(spec.drain_ns(), 4'000'000'000);
   EXPECT_EQ(spec.retain_bytes(), 70'000);
   EXPECT_EQ(spec.overflow(), wire::CommandSpec::HEAD_AND_TAIL);
+  EXPECT_EQ(spec.user_id(), 2001u);
 }
 
 TEST(CommandConversionTest, ACommandHasTheDocumentedEnvironment) {
@@ -122,6 +123,22 @@ TEST(CommandConversionTest, ACommandHasTheDocumentedEnvironment) {
                   "/sbin:/bin",
                   "HOME=/home/corral", "USER=corral", "LOGNAME=corral",
                   "SHELL=/bin/bash", "LANG=C.UTF-8"));
+}
+
+TEST(CommandConversionTest, ACommandWithAnIdOfItsOwnHasNoHomeUnlessItIsGiven) {
+  corral::v1::Command command = True();
+  command.set_user_id(2001);
+  EXPECT_THAT(ToCommandSpec(command, "").environment(),
+              ElementsAre("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:"
+                          "/usr/bin:/sbin:/bin",
+                          "SHELL=/bin/bash", "LANG=C.UTF-8"));
+  EXPECT_EQ(ToCommandSpec(command, "").working_directory(), "/tmp");
+  EXPECT_EQ(ToCommandSpec(command, "/build").working_directory(), "/build");
+  auto* home = command.add_environment();
+  home->set_name("HOME");
+  home->set_value("/tmp/home");
+  EXPECT_THAT(ToCommandSpec(command, "").environment(),
+              Contains("HOME=/tmp/home"));
 }
 
 TEST(CommandConversionTest, AMergedStandardErrorHasNoStream) {

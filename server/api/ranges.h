@@ -28,6 +28,10 @@ inline constexpr Range kCpuMillis = {10, 1'000'000};
 inline constexpr Range kOutputBytes = {1 << 20, 1ULL << 50};
 inline constexpr Range kFileBytes = {4 << 10, 1ULL << 50};
 
+// corral.v1.Command.user_id: the ids of accounts of people, except the
+// sandbox's user.
+inline constexpr Range kUserIds = {1001, 59'999};
+
 // The fields of corral.v1.Retention.
 inline constexpr Range kMaxEndedExecutions = {0, 100'000};
 

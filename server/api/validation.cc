@@ -269,6 +269,10 @@ absl::Status CheckCommand(absl::string_view field,
         CheckTerminalSize(Join(field, "terminal"), command.terminal()));
   }
   RETURN_IF_ERROR(CheckTimeouts(field, command));
+  if (command.user_id() != 0) {
+    RETURN_IF_ERROR(
+        CheckRange(Join(field, "user_id"), command.user_id(), kUserIds));
+  }
   return CheckOutputPolicy(Join(field, "output"), command.output());
 }
 

@@ -143,7 +143,8 @@ TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
         "wall_timeout { nanos: 1000000 }", "wall_timeout { seconds: 31536000 }",
         "cpu_timeout { nanos: 1000000 }", "cpu_timeout { seconds: 31536000 }",
         "kill_grace { }", "kill_grace { seconds: 3600 }", "drain_timeout { }",
-        "drain_timeout { seconds: 3600 }"}) {
+        "drain_timeout { seconds: 3600 }", "user_id: 0", "user_id: 1001",
+        "user_id: 59999"}) {
     EXPECT_THAT(Command(absl::StrCat("argv: 'a' ", command)), IsOk())
         << command;
   }
@@ -190,6 +191,13 @@ TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
   EXPECT_THAT(
       Sandbox("limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }"),
       IsOk());
+}
+
+TEST(ValidationTest, RefusesUserIdsThatNoCommandMayHave) {
+  for (const int id : {1, 999, 1000, 60000, 65534, 65536}) {
+    EXPECT_THAT(Command(absl::StrCat("argv: 'a' user_id: ", id)),
+                Refuses("command.user_id"));
+  }
 }
 
 TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {

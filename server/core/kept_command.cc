@@ -14,6 +14,7 @@ KeptCommand::KeptCommand(const corral::v1::Command& whole)
   command_.set_stdin(whole.stdin());
   command_.set_merge_stderr(whole.merge_stderr());
   command_.set_trace(whole.trace());
+  command_.set_user_id(whole.user_id());
   if (whole.has_terminal()) {
     *command_.mutable_terminal() = whole.terminal();
   }

@@ -28,12 +28,13 @@ corral::v1::Command EverythingButEnvironment() {
   command.mutable_cpu_timeout()->set_seconds(3);
   command.mutable_drain_timeout()->set_seconds(4);
   command.set_trace(true);
+  command.set_user_id(2001);
   return command;
 }
 
 TEST(KeptCommandTest, KeepsEveryFieldButTheEnvironment) {
   // A field that is added to Command must be kept, or left out on purpose.
-  ASSERT_EQ(corral::v1::Command::descriptor()->field_count(), 12);
+  ASSERT_EQ(corral::v1::Command::descriptor()->field_count(), 13);
   corral::v1::Command command = EverythingButEnvironment();
   const KeptCommand kept(command);
   EXPECT_TRUE(kept.whole());

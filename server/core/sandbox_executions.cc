@@ -135,6 +135,11 @@ absl::Status Sandbox::ToStartError(const std::string& id,
     case wire::Reply::ISOLATION:
       return Error(absl::StatusCode::kFailedPrecondition,
                    corral::v1::ISOLATION_UNAVAILABLE, status.message());
+    case wire::Reply::UNKNOWN_REQUEST:
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   corral::v1::ISOLATION_UNAVAILABLE,
+                   "the sandbox was made by a version of Corral that gives "
+                   "commands no user ids of their own");
     default:
       return ServerFault(absl::StrCat("start of ", NameOf(id).ToString()),
                          status);

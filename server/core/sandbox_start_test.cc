@@ -174,6 +174,12 @@ TEST_F(SandboxStartTest, AHostThatLacksAProtectionFailsTheStart) {
   EXPECT_TRUE(absl::IsFailedPrecondition(starts_[0]));
 }
 
+TEST_F(SandboxStartTest, AnOldSupervisorStartsNoCommandWithAnIdOfItsOwn) {
+  Refuse(Failure(wire::Reply::UNKNOWN_REQUEST));
+  EXPECT_EQ(Refusal(), corral::v1::ISOLATION_UNAVAILABLE);
+  EXPECT_THAT(std::string(starts_[0].message()), HasSubstr("version"));
+}
+
 TEST_F(SandboxStartTest, AStartThatAFailureOvertookNamesTheFailure) {
   Refuse(Failure(wire::Reply::SANDBOX_NOT_READY));
   EXPECT_THAT(std::string(starts_[0].message()), HasSubstr("FAILED"));

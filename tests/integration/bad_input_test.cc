@@ -108,6 +108,15 @@ TEST_F(BadInputTest, RefusesADirectoryOutsideTheWorkspace) {
   }
 }
 
+TEST_F(BadInputTest, RefusesAUserIdThatCommandsMayNotHave) {
+  const std::string sandbox = CreateSandbox();
+  Command command = MakeCommand({"true"});
+  for (const uint32_t id : {1u, 1000u, 60000u, 65536u}) {
+    command.set_user_id(id);
+    ExpectInvalid(Start(sandbox, command), "command.user_id");
+  }
+}
+
 TEST_F(BadInputTest, RefusesANulByte) {
   const std::string sandbox = CreateSandbox();
   ExpectInvalid(Start(sandbox, MakeCommand({"echo", std::string("a\0b", 3)})),

@@ -71,6 +71,22 @@ TEST_F(CliTest, ExitsWithTheStatusOfTheCommand) {
   Corral({"--server", "unix:/nonexistent/socket", "info"}, 125);
 }
 
+TEST_F(CliTest, RunsCommandsAsUsersOfTheirOwn) {
+  EXPECT_EQ(Corral({"run", "-w", server_.workspace(), "--user", "2001", "-e",
+                    "HOME=/tmp", "--", "sh", "-c",
+                    "id -u; id -g; echo $HOME; echo x > ~/f && cat ~/f; "
+                    "touch file 2>/dev/null || echo kept"}),
+            "2001\n2001\n/tmp\nx\nkept");
+  const std::string sandbox =
+      Corral({"create", "--workspace", server_.workspace()});
+  EXPECT_EQ(Corral({"exec", "--user", "2002", sandbox, "--", "sh", "-c",
+                    "id -u; echo ${HOME-none}"}),
+            "2002\nnone");
+  Corral({"run", "--user", "1000", "--", "true"}, 2);
+  EXPECT_THAT(error_, HasSubstr("allowed is 1001 to 59999"));
+  Corral({"rm", sandbox});
+}
+
 TEST_F(CliTest, ForwardsInputWhileTheCommandRuns) {
   const auto run = Begin(Run({"sh", "-c", "echo up; read x; echo $x; cat"}));
   EXPECT_EQ(run->ReadLine(), "up\n");

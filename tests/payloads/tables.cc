@@ -100,6 +100,23 @@ int LeaveSharedMemory(int, char** argv) {
   return 0;
 }
 
+constexpr key_t kKey = 0x5150;
+
+// Holds a segment that only its user may use, until it is killed.
+int HoldSharedMemory(int, char**) {
+  const int segment = ::shmget(kKey, 4096, IPC_CREAT | IPC_EXCL | 0600);
+  const void* memory = ::shmat(segment, nullptr, 0);
+  Report("hold", memory == reinterpret_cast<void*>(-1) ? -1 : 0);
+  for (;;) {
+    ::pause();
+  }
+}
+
+int FindSharedMemory(int, char**) {
+  Report("find", ::shmget(kKey, 4096, 0600) < 0 ? -1 : 0);
+  return 0;
+}
+
 }  // namespace
 
 const Entry kTables[] = {{"inotify-bomb", InotifyBomb},
@@ -108,6 +125,8 @@ const Entry kTables[] = {{"inotify-bomb", InotifyBomb},
                          {"take-one", TakeOne},
                          {"socket-memory", SocketMemory},
                          {"leave-shared-memory", LeaveSharedMemory},
+                         {"hold-shared-memory", HoldSharedMemory},
+                         {"find-shared-memory", FindSharedMemory},
                          {nullptr, nullptr}};
 
 }  // namespace payloads

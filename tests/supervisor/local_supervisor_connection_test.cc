@@ -79,6 +79,23 @@ TEST_F(LocalSupervisorConnectionTest, ReplacesNoSupervisorThatHasAnswered) {
   EXPECT_FALSE(second_.valid());
 }
 
+TEST_F(LocalSupervisorConnectionTest, AsksForAUserOnlyWhereItIsNotOverlooked) {
+  connection_->Listen(nullptr);
+  Outcome started;
+  wire::StartExecution start;
+  start.set_id("e1");
+  connection_->Start(start, [](const absl::Status&) {});
+  EXPECT_EQ(Read(first_).start_execution().id(), "e1");
+  start.mutable_command()->set_user_id(2001);
+  connection_->Start(start, started.Callback());
+  const wire::ToSupervisor request = Read(first_);
+  EXPECT_EQ(request.start_with_user().command().user_id(), 2001u);
+  ASSERT_THAT(
+      first_.Send(ReplyTo(request.request_id(), wire::Reply::UNKNOWN_REQUEST)),
+      IsOk());
+  EXPECT_THAT(started.Wait(), FailsWith(wire::Reply::UNKNOWN_REQUEST, "why"));
+}
+
 TEST_F(LocalSupervisorConnectionTest, KillsAReplacementWhoseConnectionFails) {
   connection_->Create({}, process_.pidfd(), absl::Hours(1), WithOther(),
                       created_.Callback());

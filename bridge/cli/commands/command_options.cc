@@ -1,8 +1,10 @@
 #include "bridge/cli/commands/command_options.h"
 
+#include <cstdint>
 #include <cstdlib>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bridge/cli/attach/terminal.h"
@@ -22,6 +24,8 @@ using corral::v1::OutputPolicy;
 constexpr uint64_t kRetainBytes = 16 << 20;
 
 // The ranges of corral.v1.Command and OutputPolicy.
+constexpr uint32_t kMinUserId = 1001;
+constexpr uint32_t kMaxUserId = 59999;
 constexpr uint64_t kMinRetainBytes = 64 << 10;
 constexpr uint64_t kMaxRetainBytes = uint64_t{1} << 40;
 constexpr absl::Duration kYear = absl::Hours(365 * 24);
@@ -81,6 +85,16 @@ absl::Status CommandOptions::AddEnvironment(absl::string_view text) {
   return absl::OkStatus();
 }
 
+absl::Status CommandOptions::SetUser(absl::string_view text) {
+  uint32_t id = 0;
+  if (!absl::SimpleAtoi(text, &id) || id < kMinUserId || id > kMaxUserId) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("allowed is ", kMinUserId, " to ", kMaxUserId));
+  }
+  command_.set_user_id(id);
+  return absl::OkStatus();
+}
+
 void CommandOptions::AddTo(OptionTable& table) {
   table.Text('C', "cwd", "DIR",
              "Where the command starts. Default: the current directory, if it\n"
@@ -91,6 +105,11 @@ void CommandOptions::AddTo(OptionTable& table) {
       "Set a variable; without a value, pass on the one of this\n"
       "environment. May be repeated.",
       [this](absl::string_view value) { return AddEnvironment(value); });
+  table.Value(0, "user", "ID",
+              "Run as this user of the sandbox, 1001 to 59999, apart from the\n"
+              "commands of other users: no signals, no tracing, own files in\n"
+              "/tmp. It has no home and makes no files in the workspace.",
+              [this](absl::string_view value) { return SetUser(value); });
   AddTimesTo(table);
   table.Flag('t', "tty",
              "Give the command a terminal. Default: if standard input and\n"

@@ -33,6 +33,7 @@ class CommandOptions {
   void AddTimesTo(OptionTable& table);
   void AddOutputTo(OptionTable& table);
   absl::Status AddEnvironment(absl::string_view text);
+  absl::Status SetUser(absl::string_view text);
   absl::StatusOr<std::string> WorkingDirectory(
       absl::string_view workspace) const;
   void Attach(corral::v1::Command& command) const;

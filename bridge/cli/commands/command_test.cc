@@ -115,6 +115,16 @@ TEST_F(CommandTest, NamesItsTerminalToACommandThatHasOne) {
   EXPECT_THAT(VariablesOf(command), Not(Contains(HasSubstr("TERM"))));
 }
 
+TEST_F(CommandTest, RunsAsTheUserThatIsNamed) {
+  EXPECT_EQ(Sent({}).user_id(), 0u);
+  EXPECT_EQ(Sent({"--user", "1001"}).user_id(), 1001u);
+  EXPECT_EQ(Sent({"--user", "59999"}).user_id(), 59999u);
+  for (const char* bad : {"0", "1000", "60000", "root", "-1", ""}) {
+    EXPECT_THAT(Refusal({"--user", bad}), HasSubstr("allowed is 1001 to 59999"))
+        << bad;
+  }
+}
+
 TEST_F(CommandTest, LimitsTheOutputThatIsKept) {
   const struct {
     const char* name;
