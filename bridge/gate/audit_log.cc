@@ -87,7 +87,9 @@ absl::Status AuditLog::WriteEnd(const Command& command,
     line["usage"] = {{"wall_seconds", Seconds(usage.wall_time())},
                      {"user_seconds", Seconds(usage.user_time())},
                      {"system_seconds", Seconds(usage.system_time())},
-                     {"memory_peak_bytes", usage.memory_peak_bytes()}};
+                     {"memory_peak_bytes", usage.memory_peak_bytes()},
+                     {"disk_read_bytes", usage.disk_read_bytes()},
+                     {"disk_written_bytes", usage.disk_written_bytes()}};
   }
   return Write(line);
 }

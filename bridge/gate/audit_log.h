@@ -21,7 +21,8 @@ namespace bridge {
 //   {"time":...,"event":"end","session":"s","argv":["make"],"cwd":"/w",
 //    "sandbox":"...","execution":"...","exit":{"code":0,"cause":"NORMAL"},
 //    "usage":{"wall_seconds":1.5,"user_seconds":1.2,"system_seconds":0.1,
-//             "memory_peak_bytes":1048576}}
+//             "memory_peak_bytes":1048576,"disk_read_bytes":0,
+//             "disk_written_bytes":4096}}
 //   {"time":...,"event":"host","session":"s","sandbox":"...",
 //    "host":"a.example","allowed":true,"by":"user"}
 //

@@ -44,6 +44,7 @@ TEST(AuditLogTest, WritesHowACommandEnded) {
   ended.mutable_usage()->mutable_user_time()->set_seconds(2);
   ended.mutable_usage()->mutable_system_time()->set_nanos(250'000'000);
   ended.mutable_usage()->set_memory_peak_bytes(7);
+  ended.mutable_usage()->set_disk_written_bytes(512);
   EXPECT_THAT(
       log->WriteEnd({"s", {"make", "\xff"}, "/w", "a/executions/b"}, &ended),
       IsOk());
@@ -56,7 +57,9 @@ TEST(AuditLogTest, WritesHowACommandEnded) {
   EXPECT_EQ(line["usage"], (Json{{"wall_seconds", 0.5},
                                  {"user_seconds", 2.0},
                                  {"system_seconds", 0.25},
-                                 {"memory_peak_bytes", 7}}));
+                                 {"memory_peak_bytes", 7},
+                                 {"disk_read_bytes", 0},
+                                 {"disk_written_bytes", 512}}));
   struct stat state = {};
   ASSERT_EQ(::stat(file.c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600u);

@@ -115,6 +115,8 @@ TEST_F(ExecutionFileTest, HasRoomForTheLongestEndInItsFirstBlock) {
   end.mutable_usage()->set_wall_time_ns(INT64_MAX);
   end.mutable_usage()->set_memory_peak_bytes(UINT64_MAX);
   end.mutable_usage()->set_oom_kills(UINT64_MAX);
+  end.mutable_usage()->set_disk_read_bytes(UINT64_MAX);
+  end.mutable_usage()->set_disk_written_bytes(UINT64_MAX);
   end.mutable_input()->set_accepted_offset(UINT64_MAX);
   end.mutable_input()->set_closed(true);
   end.mutable_request()->set_request_id(std::string(128, 'r'));

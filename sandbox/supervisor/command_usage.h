@@ -1,4 +1,4 @@
-// The CPU time and memory that a command has used.
+// The CPU time, memory and disk that a command has used.
 
 #ifndef SANDBOX_SUPERVISOR_COMMAND_USAGE_H_
 #define SANDBOX_SUPERVISOR_COMMAND_USAGE_H_
@@ -16,7 +16,9 @@ namespace wire = ::corral::supervisor::v1;
 // counted by the cgroup. `reaped` is the usage of the command and of the
 // children that it waited for, as the kernel reported it with the exit. The
 // larger value of each CPU time counts: a host without cpuacct counts none for
-// the cgroup.
+// the cgroup. What was read from disks and written is that of `reaped` alone:
+// io.stat of cgroup v2 counts what the kernel has written to a disk, which it
+// does mostly after the end of the command, when the group serves another one.
 void SetUsage(const CgroupUsage& group, const rusage& reaped,
               wire::Usage* usage);
 

@@ -37,5 +37,16 @@ TEST(SetUsageTest, TakesMemoryFromTheCgroupAndKeepsTheWallTime) {
   EXPECT_EQ(usage.wall_time_ns(), 7);
 }
 
+TEST(SetUsageTest, CountsDisksInBytes) {
+  rusage reaped = {};
+  reaped.ru_inblock = 3;
+  // More than 4 GiB.
+  reaped.ru_oublock = int64_t{1} << 24;
+  wire::Usage usage;
+  SetUsage({}, reaped, &usage);
+  EXPECT_EQ(usage.disk_read_bytes(), 1536u);
+  EXPECT_EQ(usage.disk_written_bytes(), uint64_t{1} << 33);
+}
+
 }  // namespace
 }  // namespace sandbox

@@ -141,6 +141,8 @@ corral::v1::ResourceUsage FromWire(const wire::Usage& record) {
       TimeUtil::NanosecondsToDuration(record.wall_time_ns());
   usage.set_memory_peak_bytes(record.memory_peak_bytes());
   usage.set_oom_kills(record.oom_kills());
+  usage.set_disk_read_bytes(record.disk_read_bytes());
+  usage.set_disk_written_bytes(record.disk_written_bytes());
   return usage;
 }
 

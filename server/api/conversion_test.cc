@@ -265,6 +265,8 @@ TEST(ConversionTest, EveryFieldOfARecordReachesTheClient) {
   record.mutable_usage()->set_wall_time_ns(6'000'000'000);
   record.mutable_usage()->set_memory_peak_bytes(7);
   record.mutable_usage()->set_oom_kills(8);
+  record.mutable_usage()->set_disk_read_bytes(512);
+  record.mutable_usage()->set_disk_written_bytes(1024);
   record.mutable_input()->set_accepted_offset(9);
   record.mutable_input()->set_closed(true);
   corral::v1::Execution execution;
@@ -275,7 +277,8 @@ TEST(ConversionTest, EveryFieldOfARecordReachesTheClient) {
       "OUT_OF_MEMORY output_open: true } start_failure { stage: CHDIR "
       "errno_value: 2 message: 'CHDIR: No such file or directory' } usage { "
       "user_time { seconds: 4 } system_time { seconds: 5 } wall_time { "
-      "seconds: 6 } memory_peak_bytes: 7 oom_kills: 8 } input { "
+      "seconds: 6 } memory_peak_bytes: 7 oom_kills: 8 disk_read_bytes: 512 "
+      "disk_written_bytes: 1024 } input { "
       "accepted_offset: 9 closed: true }");
   EXPECT_EQ(Text(execution), Text(expected));
   // A later record replaces nothing that it does not have.
