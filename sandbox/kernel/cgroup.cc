@@ -47,19 +47,24 @@ absl::Status HandOnControllers(const std::string& directory) {
                         "+memory +pids +cpu");
 }
 
-// Adds the directory of cpuset, unless it is empty or one of them: some hosts
-// mount that controller together with others.
-std::vector<std::string> With(std::vector<std::string> directories,
-                              const std::string& cpuset) {
-  if (!cpuset.empty() && std::find(directories.begin(), directories.end(),
-                                   cpuset) == directories.end()) {
-    directories.push_back(cpuset);
+// Returns the directories of blkio and cpuset that are not among the others.
+std::vector<std::string> FurtherParents(const CgroupHost& host) {
+  std::vector<std::string> known = host.parents;
+  std::vector<std::string> further;
+  for (const std::string& parent : {host.blkio, host.cpuset}) {
+    if (!parent.empty() &&
+        std::find(known.begin(), known.end(), parent) == known.end()) {
+      known.push_back(parent);
+      further.push_back(parent);
+    }
   }
-  return directories;
+  return further;
 }
 
-std::string PlaceOf(const std::string& parent, const std::string& name) {
-  return absl::StrCat(parent, "/", kTop, "/", name);
+std::vector<std::string> With(std::vector<std::string> directories,
+                              const std::vector<std::string>& further) {
+  directories.insert(directories.end(), further.begin(), further.end());
+  return directories;
 }
 
 std::vector<std::string> PlacesOf(const std::vector<std::string>& parents,
@@ -67,7 +72,7 @@ std::vector<std::string> PlacesOf(const std::vector<std::string>& parents,
   std::vector<std::string> places;
   places.reserve(parents.size());
   for (const std::string& parent : parents) {
-    places.push_back(PlaceOf(parent, name));
+    places.push_back(absl::StrCat(parent, "/", kTop, "/", name));
   }
   return places;
 }
@@ -85,15 +90,15 @@ absl::Status MakeTop(CgroupVersion version, const std::string& top) {
 }  // namespace
 
 Cgroup::Cgroup(CgroupVersion version, std::vector<std::string> directories,
-               std::string cpuset)
+               std::vector<std::string> further)
     : version_(version),
       directories_(std::move(directories)),
-      cpuset_(std::move(cpuset)) {}
+      further_(std::move(further)) {}
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   std::swap(version_, other.version_);
   directories_.swap(other.directories_);
-  cpuset_.swap(other.cpuset_);
+  further_.swap(other.further_);
   entries_.swap(other.entries_);
   max_processes_.swap(other.max_processes_);
   counters_.swap(other.counters_);
@@ -106,25 +111,26 @@ Cgroup::~Cgroup() { (void)Remove(); }
 
 absl::StatusOr<Cgroup> Cgroup::Create(const CgroupHost& host,
                                       const std::string& name) {
-  for (const std::string& parent : With(host.parents, host.cpuset)) {
+  const std::vector<std::string> further = FurtherParents(host);
+  for (const std::string& parent : With(host.parents, further)) {
     RETURN_IF_ERROR(MakeTop(host.version, absl::StrCat(parent, "/", kTop)));
   }
   RETURN_IF_ERROR(RemoveLeftOver(host, name));
   Cgroup cgroup(host.version, PlacesOf(host.parents, name),
-                host.cpuset.empty() ? "" : PlaceOf(host.cpuset, name));
+                PlacesOf(further, name));
   RETURN_IF_ERROR(cgroup.Make());
   return cgroup;
 }
 
 absl::Status Cgroup::RemoveLeftOver(const CgroupHost& host,
                                     const std::string& name) {
-  return RemoveLeftOver(host.version,
-                        PlacesOf(With(host.parents, host.cpuset), name));
+  return RemoveLeftOver(
+      host.version, PlacesOf(With(host.parents, FurtherParents(host)), name));
 }
 
 std::set<std::string> Cgroup::List(const CgroupHost& host) {
   std::set<std::string> names;
-  for (const std::string& parent : With(host.parents, host.cpuset)) {
+  for (const std::string& parent : With(host.parents, FurtherParents(host))) {
     for (std::string& name : Subdirectories(absl::StrCat(parent, "/", kTop))) {
       names.insert(std::move(name));
     }
@@ -162,7 +168,7 @@ absl::StatusOr<Cgroup> Cgroup::CreateChild(const std::string& name) const {
 }
 
 std::vector<std::string> Cgroup::Directories() const {
-  return valid() ? With(directories_, cpuset_) : std::vector<std::string>();
+  return valid() ? With(directories_, further_) : std::vector<std::string>();
 }
 
 absl::Status Cgroup::Make() {
@@ -204,6 +210,23 @@ absl::Status Cgroup::SetLimits(const CgroupLimits& limits) {
     max_processes_ = absl::StrCat(limits.pids);
   }
   return absl::OkStatus();
+}
+
+absl::Status Cgroup::LimitDiskSpeed(const DiskSpeed& speed) const {
+  const std::vector<std::string> directories = Directories();
+  if (directories.empty()) {
+    return absl::FailedPreconditionError("there is no group");
+  }
+  auto found = std::find_if(
+      directories.begin(), directories.end(),
+      [this](const std::string& each) { return HasDiskSpeed(version_, each); });
+  if (found == directories.end()) {
+    found = directories.begin();
+    if (version_ == CgroupVersion::kV2) {
+      RETURN_IF_ERROR(HandOnDiskSpeed(*found));
+    }
+  }
+  return SetDiskSpeed(version_, *found, Disks(), speed);
 }
 
 absl::Status Cgroup::Delegate(uid_t uid) {
@@ -365,7 +388,7 @@ absl::Status Cgroup::Remove() {
     unusable_ = true;
   }
   directories_.clear();
-  cpuset_.clear();
+  further_.clear();
   return absl::OkStatus();
 }
 

@@ -24,6 +24,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup_counters.h"
 #include "sandbox/kernel/cgroup_limits.h"
+#include "sandbox/kernel/disk_speed.h"
 
 namespace sandbox {
 
@@ -37,9 +38,13 @@ struct CgroupHost {
   // Directories. v2: one. v1: one for each hierarchy, in the order memory,
   // pids, cpu, cpuacct; controllers that are mounted together count once.
   std::vector<std::string> parents;
-  // v1: the same of the hierarchy of cpuset, in which only a sandbox's own
-  // group exists: see cpuset.h. Empty if it is not mounted or is not writable.
+  // v1: the same of the hierarchies of cpuset (see cpuset.h) and blkio (see
+  // disk_speed.h), in which only a sandbox's own group exists, since each one
+  // that a command must enter costs it time. Empty if it is not mounted or not
+  // writable. blkio also if it is one of `parents`: its limits do not count for
+  // the groups below, which commands have there.
   std::string cpuset = {};
+  std::string blkio = {};
 
   // Fails with ISOLATION (see failure.h) if the controller memory, pids or cpu
   // is missing or cannot be enabled for groups below.
@@ -72,6 +77,10 @@ class Cgroup {
   // v2: enables the controllers for groups below; from then on no process may
   // live in this one. v1: does nothing.
   absl::Status HandOn() const;
+  // Limits how fast all processes of a sandbox use disks, or lifts the limit.
+  // v2: of the group of all its commands. v1: of the group that Create() made.
+  // See SetDiskSpeed().
+  absl::Status LimitDiskSpeed(const DiskSpeed& speed) const;
   // Makes a group below this one, without limits of its own.
   absl::StatusOr<Cgroup> CreateChild(const std::string& name) const;
 
@@ -131,7 +140,7 @@ class Cgroup {
 
  private:
   Cgroup(CgroupVersion version, std::vector<std::string> directories,
-         std::string cpuset = "");
+         std::vector<std::string> further = {});
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
   absl::Status Make();
@@ -145,9 +154,10 @@ class Cgroup {
   CgroupVersion version_ = CgroupVersion::kV2;
   // Empty if there is no group to remove.
   std::vector<std::string> directories_;
-  // The directory in the hierarchy of cpuset; empty, or one of directories_, if
-  // there is no other one.
-  std::string cpuset_;
+  // The directories in the hierarchies of blkio and cpuset, unless they are
+  // among directories_: some hosts mount those controllers together with
+  // others.
+  std::vector<std::string> further_;
   // One for each of Directories(), in the same order.
   std::vector<UniqueFd> entries_;
   // The limit of processes that Recycle() restores.

@@ -133,10 +133,11 @@ absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
           "; in a container, its processes must be in a group below that one"));
 }
 
-// Returns the group of cpuset, if it is mounted and groups can be made there:
-// in a container it may be read-only.
-std::string FindCpuset(const Mounts& mounts, const std::string& own) {
-  const auto mount = mounts.v1.find("cpuset");
+// Returns the group of a controller that no sandbox needs, if it is mounted and
+// groups can be made there: in a container it may be read-only.
+std::string FindWritable(const Mounts& mounts, const char* controller,
+                         const std::string& own) {
+  const auto mount = mounts.v1.find(controller);
   if (mount == mounts.v1.end()) {
     return "";
   }
@@ -171,7 +172,12 @@ absl::StatusOr<CgroupHost> CgroupHost::Find() {
       host.parents.push_back(parent);
     }
   }
-  host.cpuset = FindCpuset(mounts, own["cpuset"]);
+  host.cpuset = FindWritable(mounts, "cpuset", own["cpuset"]);
+  host.blkio = FindWritable(mounts, "blkio", own["blkio"]);
+  if (std::find(host.parents.begin(), host.parents.end(), host.blkio) !=
+      host.parents.end()) {
+    host.blkio.clear();
+  }
   return host;
 }
 

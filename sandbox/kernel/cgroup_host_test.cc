@@ -170,6 +170,21 @@ TEST_F(CgroupHostTest, FindsTheCpusetOfV1WhereGroupsCanBeMade) {
   EXPECT_EQ(Find(all, "5:cpuset:/a\n")->cpuset, Path("set/a"));
 }
 
+TEST_F(CgroupHostTest, FindsTheBlkioOfV1InAHierarchyThatCommandsDoNotEnter) {
+  const std::string required = Mount("/", "memory", "cgroup", "rw,memory") +
+                               Mount("/", "pids", "cgroup", "rw,pids");
+  const std::string cpu = Mount("/", "cpu", "cgroup", "rw,cpu");
+  const std::string apart = Mount("/", "disk", "cgroup", "rw,blkio");
+  EXPECT_EQ(Find(required + cpu + apart, "5:blkio:/a\n")->blkio, "")
+      << "nothing is there";
+  std::filesystem::create_directories(Path("disk/a"));
+  EXPECT_EQ(Find(required + cpu + apart, "5:blkio:/a\n")->blkio,
+            Path("disk/a"));
+  const std::string together = Mount("/", "cpu", "cgroup", "rw,cpu,blkio");
+  std::filesystem::create_directories(Path("cpu/a"));
+  EXPECT_EQ(Find(required + together, "5:cpu,blkio:/a\n")->blkio, "");
+}
+
 TEST_F(CgroupHostTest, NeedsAllHierarchiesOfV1ButTheOneThatCountsTime) {
   const std::string most = Mount("/", "memory", "cgroup", "rw,memory") +
                            Mount("/", "cpu", "cgroup", "rw,cpu");

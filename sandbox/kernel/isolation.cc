@@ -20,6 +20,7 @@
 #include "sandbox/base/filter_error.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/disk_protection.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/mount_api.h"
 
@@ -137,6 +138,18 @@ IsolationFeature LimitsShown(const absl::StatusOr<CgroupHost>& host) {
   return feature;
 }
 
+IsolationFeature DiskSpeedLimit(const absl::StatusOr<CgroupHost>& host) {
+  const bool v1 = host.ok() && host->version == CgroupVersion::kV1;
+  IsolationFeature feature = Addition(
+      "disk speed limit", host.ok() ? TryDiskSpeed(*host) : host.status(),
+      absl::StrCat(v1 ? "blkio.throttle of cgroup v1" : "io.max of cgroup v2",
+                   ", for sandboxes that ask for it"));
+  if (feature.enforced && v1) {
+    feature.gap = "what the kernel writes later, from its cache, is not slowed";
+  }
+  return feature;
+}
+
 // A protection that this version of Corral gives on no host.
 IsolationFeature Missing(std::string name, std::string why) {
   return {std::move(name), /*enforced=*/false, /*required=*/false,
@@ -177,8 +190,7 @@ std::vector<IsolationFeature> ProbeIsolation() {
   features.push_back(LimitsShown(host));
   features.push_back(Missing(
       "disk limit", "nothing bounds what commands write to a workspace"));
-  features.push_back(
-      Missing("disk speed limit", "nothing bounds how fast they write"));
+  features.push_back(DiskSpeedLimit(host));
   return features;
 }
 

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/disk_protection.h"
 #include "sandbox/kernel/landlock.h"
 #include "tests/failing_calls.h"
 
@@ -55,7 +57,21 @@ TEST(IsolationTest, ListsEachProtectionAndWhetherASandboxNeedsIt) {
 TEST(IsolationTest, ReportsThatNothingBoundsTheDisk) {
   const std::vector<IsolationFeature> features = ProbeIsolation();
   EXPECT_FALSE(Find(features, "disk limit").enforced);
-  EXPECT_FALSE(Find(features, "disk speed limit").enforced);
+}
+
+TEST(IsolationTest, ReportsTheLimitOfTheSpeedOfDisksAsItWasTried) {
+  const IsolationFeature speed = Find(ProbeIsolation(), "disk speed limit");
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  const absl::Status tried = host.ok() ? TryDiskSpeed(*host) : host.status();
+  EXPECT_EQ(speed.enforced, tried.ok());
+  if (tried.ok()) {
+    const bool v1 = host->version == CgroupVersion::kV1;
+    EXPECT_THAT(speed.detail, HasSubstr(v1 ? "blkio.throttle" : "io.max"));
+    EXPECT_EQ(speed.gap != "", v1);
+  } else {
+    EXPECT_EQ(speed.detail, tried.message());
+    EXPECT_EQ(speed.gap, "");
+  }
 }
 
 TEST(IsolationTest, TriesLandlockWithoutAnEffectOnTheCaller) {

@@ -38,6 +38,27 @@ absl::Status SandboxGroups::SetLimits(const CgroupLimits& limits) {
   return absl::OkStatus();
 }
 
+const Cgroup& SandboxGroups::SpeedGroup() const {
+  return sandbox_.version() == CgroupVersion::kV2 ? run_ : sandbox_;
+}
+
+absl::Status SandboxGroups::LimitDiskSpeed(const DiskSpeed& speed) {
+  disk_speed_limited_ = true;
+  return SpeedGroup().LimitDiskSpeed(speed);
+}
+
+void SandboxGroups::LiftDiskSpeed() {
+  if (!disk_speed_limited_) {
+    return;
+  }
+  const absl::Status lifted = SpeedGroup().LimitDiskSpeed({});
+  if (!lifted.ok()) {
+    LOG(WARNING) << "cannot lift the limit of the disks' speed: "
+                 << lifted.ToString();
+  }
+  disk_speed_limited_ = false;
+}
+
 absl::StatusOr<std::unique_ptr<CommandGroup>> SandboxGroups::MakeCommandGroup(
     const std::string& name) const {
   ASSIGN_OR_RETURN(Cgroup group, run_.CreateChild(name));

@@ -9,8 +9,9 @@
 // they are there to be read, since most programs look at no group but their
 // own. See cgroup_view.h in ../kernel.
 //
-// With v1, init and the spawner live in sandbox-N itself. With v2 they cannot:
-// a group that hands controllers on holds no process.
+// With v1, init and the spawner live in sandbox-N itself, which also has the
+// limit of the disks' speed. With v2 they cannot: a group that hands
+// controllers on holds no process.
 //
 // Not thread-safe.
 
@@ -43,6 +44,12 @@ class SandboxGroups {
   absl::Status CreateRun();
   // Sets the limits of all commands together.
   absl::Status SetLimits(const CgroupLimits& limits);
+  // Limits how fast all commands together use each disk. Costs some
+  // milliseconds. Fails with ISOLATION if this host cannot.
+  absl::Status LimitDiskSpeed(const DiskSpeed& speed);
+  // Ends that limit. A process that waits for a disk cannot be killed until its
+  // requests are carried out.
+  void LiftDiskSpeed();
   // Returns the limits of a command's group.
   const CgroupLimits& command_limits() const { return command_limits_; }
   // Makes a group with these limits.
@@ -53,12 +60,16 @@ class SandboxGroups {
   void Remove();
 
  private:
+  // The group that has the limit of the disks' speed.
+  const Cgroup& SpeedGroup() const;
+
   IdRange ids_;
   Cgroup sandbox_;
   // Invalid with v1.
   Cgroup home_;
   Cgroup run_;
   CgroupLimits command_limits_;
+  bool disk_speed_limited_ = false;
 };
 
 }  // namespace sandbox

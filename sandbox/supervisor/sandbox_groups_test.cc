@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -87,6 +89,37 @@ TEST_F(SandboxGroupsTest, ShowEachCommandTheLimitsOfTheSandbox) {
     EXPECT_EQ(found, 1);
   }
   groups_.Remove();
+}
+
+TEST_F(SandboxGroupsTest, LimitTheSpeedOfDisksUntilItIsLifted) {
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  ASSERT_THAT(host.status(), IsOk());
+  ASSERT_THAT(groups_.Create(*host), IsOk());
+  ASSERT_THAT(groups_.sandbox().HandOn(), IsOk());
+  ASSERT_THAT(groups_.CreateRun(), IsOk());
+  const absl::Status limited = groups_.LimitDiskSpeed({uint64_t{1} << 20, 50});
+  std::vector<std::string> files;
+  for (const std::string& directory : groups_.sandbox().Directories()) {
+    files.push_back(directory + "/blkio.throttle.read_iops_device");
+    files.push_back(directory + "/run/io.max");
+  }
+  const auto show = [&files] {
+    std::string text;
+    for (const std::string& file : files) {
+      std::ifstream stream(file);
+      text.append(std::istreambuf_iterator<char>(stream), {});
+    }
+    return text;
+  };
+  if (limited.ok()) {
+    EXPECT_THAT(show(), HasSubstr("50"));
+    groups_.LiftDiskSpeed();
+    EXPECT_EQ(show(), "");
+  }
+  groups_.Remove();
+  if (!limited.ok()) {
+    GTEST_SKIP() << limited;
+  }
 }
 
 // Plays cgroup v2 in a directory, in which groups have no files: each step that

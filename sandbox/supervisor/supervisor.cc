@@ -17,6 +17,7 @@
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/disk_speed.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
@@ -233,16 +234,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
         absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", executions)));
   }
   spares_.SetDirectory(executions);
-  CgroupLimits limits;
-  limits.memory_bytes = spec.memory_bytes();
-  limits.pids = spec.pids();
-  limits.cpu_millis = spec.cpu_millis();
-  limits.kill_all_on_oom = spec.kill_all_on_oom();
-  host_.kill_all_on_oom = spec.kill_all_on_oom();
-  host_.file_bytes = spec.file_bytes();
-  RETURN_IF_ERROR(groups_.SetLimits(limits));
-  RETURN_IF_ERROR(spares_.LimitGroups(groups_.command_limits()));
-  quota_.SetLimit(spec.output_bytes());
+  RETURN_IF_ERROR(Limit(spec));
   times.Note(Step::kLimits);
   const seccomp::Profile profile = ProfileOf(spec);
   const std::vector<WorkspaceMount> workspaces =
@@ -271,6 +263,25 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     }
   }
   return control_.Listen(directory_);
+}
+
+absl::Status Supervisor::Limit(const wire::SandboxSpec& spec) {
+  CgroupLimits limits;
+  limits.memory_bytes = spec.memory_bytes();
+  limits.pids = spec.pids();
+  limits.cpu_millis = spec.cpu_millis();
+  limits.kill_all_on_oom = spec.kill_all_on_oom();
+  host_.kill_all_on_oom = spec.kill_all_on_oom();
+  host_.file_bytes = spec.file_bytes();
+  RETURN_IF_ERROR(groups_.SetLimits(limits));
+  RETURN_IF_ERROR(spares_.LimitGroups(groups_.command_limits()));
+  const DiskSpeed speed = {spec.disk_bytes_per_second(),
+                           spec.disk_operations_per_second()};
+  if (speed.limited()) {
+    RETURN_IF_ERROR(groups_.LimitDiskSpeed(speed));
+  }
+  quota_.SetLimit(spec.output_bytes());
+  return absl::OkStatus();
 }
 
 absl::Status Supervisor::Protect(std::vector<ReadOnlyPaths> paths) {

@@ -67,6 +67,7 @@ class Supervisor {
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
+  absl::Status Limit(const wire::SandboxSpec& spec);
   absl::Status Protect(std::vector<ReadOnlyPaths> paths);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);

@@ -81,6 +81,7 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
   }
   Enter(State::kDeleting);
   commands_.Condemn(cause);
+  groups_.LiftDiskSpeed();
   KillAll(construction_.init);
   spawner_.reset();
   TryEnd();
@@ -168,6 +169,7 @@ void Supervisor::CleanUp() {
   // From here on, the server may remove or read the directory.
   sync_.Stop();
   way_out_.reset();
+  groups_.LiftDiskSpeed();
   loop_->Unwatch(construction_.init.pidfd.get());
   KillAll(construction_.init);
   // The spawner and the commands are children of this process, also one that is
