@@ -161,6 +161,13 @@ SandboxDefaults DefaultsOf(const ServerConfig& config) {
   if (limits.has_file_bytes()) {
     defaults.limits.set_file_bytes(limits.file_bytes());
   }
+  if (limits.has_disk_bytes_per_second()) {
+    defaults.limits.set_disk_bytes_per_second(limits.disk_bytes_per_second());
+  }
+  if (limits.has_disk_operations_per_second()) {
+    defaults.limits.set_disk_operations_per_second(
+        limits.disk_operations_per_second());
+  }
   if (config.default_max_age_seconds() != 0) {
     defaults.lifetime.mutable_max_age()->set_seconds(
         config.default_max_age_seconds());

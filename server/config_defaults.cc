@@ -72,6 +72,15 @@ absl::Status CompleteLimits(const ServerConfig& config,
   if (!limits->has_file_bytes() && ceilings.has_file_bytes()) {
     limits->set_file_bytes(ceilings.file_bytes());
   }
+  if (!limits->has_disk_bytes_per_second() &&
+      ceilings.has_disk_bytes_per_second()) {
+    limits->set_disk_bytes_per_second(ceilings.disk_bytes_per_second());
+  }
+  if (!limits->has_disk_operations_per_second() &&
+      ceilings.has_disk_operations_per_second()) {
+    limits->set_disk_operations_per_second(
+        ceilings.disk_operations_per_second());
+  }
   if (!limits->has_output_bytes()) {
     const uint64_t output =
         AtMost(kDefaultOutputBytes, config.max_output_bytes() != 0,

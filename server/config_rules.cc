@@ -48,9 +48,13 @@ constexpr FieldRange kServerRanges[] = {
 };
 
 constexpr FieldRange kLimitRanges[] = {
-    {"memory_bytes", kMemoryBytes}, {"pids", kPids},
-    {"cpu_millis", kCpuMillis},     {"output_bytes", kOutputBytes},
+    {"memory_bytes", kMemoryBytes},
+    {"pids", kPids},
+    {"cpu_millis", kCpuMillis},
+    {"output_bytes", kOutputBytes},
     {"file_bytes", kFileBytes},
+    {"disk_bytes_per_second", kDiskBytesPerSecond},
+    {"disk_operations_per_second", kDiskOperationsPerSecond},
 };
 
 constexpr FieldRange kCeilingRanges[] = {

@@ -20,6 +20,10 @@ constexpr uint64_t kMinOutput = uint64_t{1} << 20;
 constexpr uint64_t kMaxOutput = uint64_t{1} << 50;
 constexpr uint64_t kMinFile = uint64_t{4} << 10;
 constexpr uint64_t kMaxFile = uint64_t{1} << 50;
+constexpr uint64_t kMinDiskSpeed = uint64_t{1} << 20;
+constexpr uint64_t kMaxDiskSpeed = uint64_t{1} << 50;
+constexpr uint64_t kMinDiskOperations = 10;
+constexpr uint64_t kMaxDiskOperations = 1000000000;
 
 absl::Status CheckRange(uint64_t value, uint64_t min, uint64_t max,
                         absl::string_view allowed) {
@@ -61,6 +65,20 @@ absl::Status SetFileBytes(absl::string_view text, corral::v1::Limits& limits) {
   return CheckRange(bytes, kMinFile, kMaxFile, "4K to 1P");
 }
 
+absl::Status SetDiskSpeed(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text));
+  limits.set_disk_bytes_per_second(bytes);
+  return CheckRange(bytes, kMinDiskSpeed, kMaxDiskSpeed, "1M to 1P");
+}
+
+absl::Status SetDiskOperations(absl::string_view text,
+                               corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
+  limits.set_disk_operations_per_second(count);
+  return CheckRange(count, kMinDiskOperations, kMaxDiskOperations,
+                    "10 to 1000000000");
+}
+
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention) {
   ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
@@ -80,6 +98,13 @@ void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits) {
   table.Value(0, "file-size", "SIZE",
               "The largest file that a command can write: 2G.",
               [&](auto value) { return SetFileBytes(value, limits); });
+  table.Value(0, "disk-speed", "SIZE",
+              "Bytes that all commands may read from each disk in a second, "
+              "and as many that they may write: 50M.",
+              [&](auto value) { return SetDiskSpeed(value, limits); });
+  table.Value(0, "disk-operations", "COUNT",
+              "The same as a number of operations: 1000.",
+              [&](auto value) { return SetDiskOperations(value, limits); });
 }
 
 }  // namespace bridge

@@ -28,11 +28,21 @@ absl::Status SetOutputBytes(absl::string_view text, corral::v1::Limits& limits);
 // Sets a size, such as 2G. [4K, 1P]
 absl::Status SetFileBytes(absl::string_view text, corral::v1::Limits& limits);
 
+// Sets a size that may be read from each disk in a second, such as 50M, and
+// written. [1M, 1P]
+absl::Status SetDiskSpeed(absl::string_view text, corral::v1::Limits& limits);
+
+// Sets a count of operations that may read from each disk in a second, and
+// write. [10, 1000000000]
+absl::Status SetDiskOperations(absl::string_view text,
+                               corral::v1::Limits& limits);
+
 // Sets a count of ended executions, such as 100. [0, 100000]
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention);
 
-// --memory, --pids, --cpus and --file-size. `limits` must outlive the table.
+// --memory, --pids, --cpus, --file-size, --disk-speed and --disk-operations.
+// `limits` must outlive the table.
 void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits);
 
 }  // namespace bridge

@@ -18,9 +18,12 @@ TEST(LimitFieldsTest, SetEachField) {
   EXPECT_THAT(SetCpus("1.5", limits), IsOk());
   EXPECT_THAT(SetOutputBytes("1G", limits), IsOk());
   EXPECT_THAT(SetFileBytes("2M", limits), IsOk());
+  EXPECT_THAT(SetDiskSpeed("3M", limits), IsOk());
+  EXPECT_THAT(SetDiskOperations("50", limits), IsOk());
   EXPECT_EQ(limits.ShortDebugString(),
             "memory_bytes: 536870912 pids: 100 cpu_millis: 1500 "
-            "output_bytes: 1073741824 file_bytes: 2097152");
+            "output_bytes: 1073741824 file_bytes: 2097152 "
+            "disk_bytes_per_second: 3145728 disk_operations_per_second: 50");
 }
 
 TEST(LimitFieldsTest, TakeBothEndsOfEachRange) {
@@ -31,7 +34,9 @@ TEST(LimitFieldsTest, TakeBothEndsOfEachRange) {
         SetPids("4194304", limits), SetCpus("0.01", limits),
         SetCpus("1000", limits), SetOutputBytes("1M", limits),
         SetOutputBytes("1P", limits), SetFileBytes("4K", limits),
-        SetFileBytes("1P", limits), SetEndedCount("0", retention),
+        SetFileBytes("1P", limits), SetDiskSpeed("1M", limits),
+        SetDiskSpeed("1P", limits), SetDiskOperations("10", limits),
+        SetDiskOperations("1000000000", limits), SetEndedCount("0", retention),
         SetEndedCount("100000", retention)}) {
     EXPECT_THAT(status, IsOk());
   }
@@ -61,6 +66,10 @@ TEST(LimitFieldsTest, SayWhatIsAllowed) {
       {SetOutputBytes("1125899906843648", limits), "allowed is 1M to 1P"},
       {SetFileBytes("4095", limits), "allowed is 4K to 1P"},
       {SetFileBytes("1125899906843648", limits), "allowed is 4K to 1P"},
+      {SetDiskSpeed("1048575", limits), "allowed is 1M to 1P"},
+      {SetDiskSpeed("1125899906843648", limits), "allowed is 1M to 1P"},
+      {SetDiskOperations("9", limits), "allowed is 10 to 1000000000"},
+      {SetDiskOperations("1000000001", limits), "allowed is 10 to 1000000000"},
   };
   for (const auto& example : cases) {
     EXPECT_THAT(example.status, StatusIs(absl::StatusCode::kInvalidArgument,

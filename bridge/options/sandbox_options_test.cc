@@ -43,11 +43,13 @@ TEST(SandboxOptionsTest, TakeTheCurrentDirectoryAndNothingElse) {
 
 TEST(SandboxOptionsTest, DescribeTheSandbox) {
   EXPECT_EQ(Parse({"--workspace", "/w", "--read-only", "--pids", "50",
-                   "--output-limit", "1G", "--file-size", "4K", "--require",
-                   "seccomp", "--require", "landlock"})
+                   "--output-limit", "1G", "--file-size", "4K", "--disk-speed",
+                   "1M", "--disk-operations", "20", "--require", "seccomp",
+                   "--require", "landlock"})
                 ->ShortDebugString(),
             "workspace { path: \"/w\" read_only: true } "
-            "limits { pids: 50 output_bytes: 1073741824 file_bytes: 4096 } "
+            "limits { pids: 50 output_bytes: 1073741824 file_bytes: 4096 "
+            "disk_bytes_per_second: 1048576 disk_operations_per_second: 20 } "
             "network: NONE "
             "required_protections: \"seccomp\" "
             "required_protections: \"landlock\"");

@@ -27,6 +27,13 @@ void SetLimits(const corral::v1::Limits& wanted,
                                 : defaults.kill_all_on_oom());
   spec->set_file_bytes(LimitOr(wanted.has_file_bytes(), wanted.file_bytes(),
                                defaults.file_bytes()));
+  spec->set_disk_bytes_per_second(LimitOr(wanted.has_disk_bytes_per_second(),
+                                          wanted.disk_bytes_per_second(),
+                                          defaults.disk_bytes_per_second()));
+  spec->set_disk_operations_per_second(
+      LimitOr(wanted.has_disk_operations_per_second(),
+              wanted.disk_operations_per_second(),
+              defaults.disk_operations_per_second()));
 }
 
 void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
@@ -47,6 +54,12 @@ void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
   }
   if (spec.file_bytes() != 0) {
     limits->set_file_bytes(spec.file_bytes());
+  }
+  if (spec.disk_bytes_per_second() != 0) {
+    limits->set_disk_bytes_per_second(spec.disk_bytes_per_second());
+  }
+  if (spec.disk_operations_per_second() != 0) {
+    limits->set_disk_operations_per_second(spec.disk_operations_per_second());
   }
 }
 

@@ -221,24 +221,29 @@ absl::Status CheckRetention(absl::string_view field,
 
 absl::Status CheckLimits(absl::string_view field,
                          const corral::v1::Limits& limits) {
-  if (limits.has_memory_bytes()) {
-    RETURN_IF_ERROR(CheckRange(Join(field, "memory_bytes"),
-                               limits.memory_bytes(), kMemoryBytes));
-  }
-  if (limits.has_pids()) {
-    RETURN_IF_ERROR(CheckRange(Join(field, "pids"), limits.pids(), kPids));
-  }
-  if (limits.has_cpu_millis()) {
-    RETURN_IF_ERROR(
-        CheckRange(Join(field, "cpu_millis"), limits.cpu_millis(), kCpuMillis));
-  }
-  if (limits.has_output_bytes()) {
-    RETURN_IF_ERROR(CheckRange(Join(field, "output_bytes"),
-                               limits.output_bytes(), kOutputBytes));
-  }
-  if (limits.has_file_bytes()) {
-    RETURN_IF_ERROR(
-        CheckRange(Join(field, "file_bytes"), limits.file_bytes(), kFileBytes));
+  const struct {
+    const char* name;
+    bool present;
+    uint64_t value;
+    Range range;
+  } all[] = {
+      {"memory_bytes", limits.has_memory_bytes(), limits.memory_bytes(),
+       kMemoryBytes},
+      {"pids", limits.has_pids(), limits.pids(), kPids},
+      {"cpu_millis", limits.has_cpu_millis(), limits.cpu_millis(), kCpuMillis},
+      {"output_bytes", limits.has_output_bytes(), limits.output_bytes(),
+       kOutputBytes},
+      {"file_bytes", limits.has_file_bytes(), limits.file_bytes(), kFileBytes},
+      {"disk_bytes_per_second", limits.has_disk_bytes_per_second(),
+       limits.disk_bytes_per_second(), kDiskBytesPerSecond},
+      {"disk_operations_per_second", limits.has_disk_operations_per_second(),
+       limits.disk_operations_per_second(), kDiskOperationsPerSecond},
+  };
+  for (const auto& each : all) {
+    if (each.present) {
+      RETURN_IF_ERROR(
+          CheckRange(Join(field, each.name), each.value, each.range));
+    }
   }
   return absl::OkStatus();
 }

@@ -154,6 +154,10 @@ TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
         "limits { output_bytes: 1125899906842624 }",
         "limits { file_bytes: 4096 kill_all_on_oom: true }",
         "limits { file_bytes: 1125899906842624 }",
+        "limits { disk_bytes_per_second: 1048576 }",
+        "limits { disk_bytes_per_second: 1125899906842624 }",
+        "limits { disk_operations_per_second: 10 }",
+        "limits { disk_operations_per_second: 1000000000 }",
         "lifetime { max_age { seconds: 1 } idle_timeout { seconds: 1 } }",
         "lifetime { max_age { seconds: 31536000 } }",
         "lifetime { idle_timeout { seconds: 31536000 } }",
@@ -187,6 +191,16 @@ TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
   for (const char* bytes : {"0", "4095", "1125899906842625"}) {
     EXPECT_THAT(Sandbox(absl::StrCat("limits { file_bytes: ", bytes, " }")),
                 Refuses("sandbox.limits.file_bytes"));
+  }
+  for (const char* bytes : {"0", "1048575", "1125899906842625"}) {
+    EXPECT_THAT(
+        Sandbox(absl::StrCat("limits { disk_bytes_per_second: ", bytes, " }")),
+        Refuses("sandbox.limits.disk_bytes_per_second"));
+  }
+  for (const char* count : {"0", "9", "1000000001"}) {
+    EXPECT_THAT(Sandbox(absl::StrCat(
+                    "limits { disk_operations_per_second: ", count, " }")),
+                Refuses("sandbox.limits.disk_operations_per_second"));
   }
   EXPECT_THAT(
       Sandbox("limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }"),

@@ -182,6 +182,13 @@ TEST_F(BadInputTest, RefusesLimitsOutOfRange) {
     Limits file;
     file.set_file_bytes(value);
     ExpectInvalid(CreateWith(file), "sandbox.limits.file_bytes");
+    Limits speed;
+    speed.set_disk_bytes_per_second(value);
+    ExpectInvalid(CreateWith(speed), "sandbox.limits.disk_bytes_per_second");
+    Limits operations;
+    operations.set_disk_operations_per_second(value);
+    ExpectInvalid(CreateWith(operations),
+                  "sandbox.limits.disk_operations_per_second");
     Command command = MakeCommand({"true"});
     command.mutable_output()->set_retain_bytes(value);
     ExpectInvalid(Start(CreateSandbox(), command),

@@ -29,7 +29,15 @@ std::string LimitsText(const corral::v1::Limits& limits) {
       " CPUs",
       limits.has_file_bytes() ? absl::StrCat(", files of at most ",
                                              FormatBytes(limits.file_bytes()))
-                              : "");
+                              : "",
+      limits.has_disk_bytes_per_second()
+          ? absl::StrCat(", ", FormatBytes(limits.disk_bytes_per_second()),
+                         " of each disk in a second")
+          : "",
+      limits.has_disk_operations_per_second()
+          ? absl::StrCat(", ", limits.disk_operations_per_second(),
+                         " operations of each disk in a second")
+          : "");
 }
 
 std::string StateOf(const corral::v1::IsolationFeature& feature) {
