@@ -60,8 +60,8 @@ void RaiseDescriptorLimit() {
 absl::Status Serve(const corral::config::v1::ServerConfig& config,
                    bool take_over) {
   // This must come before any thread is made, since it forks.
-  const std::vector<sandbox::IsolationFeature> isolation =
-      sandbox::ProbeIsolation();
+  std::vector<sandbox::IsolationFeature> isolation = sandbox::ProbeIsolation();
+  isolation.push_back(sandbox::ProbeRecordSpace(config.state_dir()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Listener> listener,
                    Listener::Prepare(config));
   ASSIGN_OR_RETURN(

@@ -23,6 +23,7 @@
 #include "sandbox/kernel/disk_protection.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/mount_api.h"
+#include "sandbox/kernel/record_space.h"
 
 namespace sandbox {
 namespace {
@@ -192,6 +193,30 @@ std::vector<IsolationFeature> ProbeIsolation() {
       "disk limit", "nothing bounds what commands write to a workspace"));
   features.push_back(DiskSpeedLimit(host));
   return features;
+}
+
+IsolationFeature ProbeRecordSpace(const std::string& state_directory) {
+  IsolationFeature feature = {"room for records", /*enforced=*/true,
+                              /*required=*/false, /*detail=*/"", /*gap=*/""};
+  switch (FindRecordSpace(state_directory)) {
+    case RecordSpace::kOwnFileSystem:
+      feature.detail =
+          absl::StrCat(state_directory, " is a file system of its own");
+      break;
+    case RecordSpace::kReservedBlocks:
+      feature.detail = absl::StrCat("the file system of ", state_directory,
+                                    " keeps blocks for root");
+      feature.gap = "commands can use up its inodes in a workspace";
+      break;
+    case RecordSpace::kShared:
+      feature.enforced = false;
+      feature.detail =
+          absl::StrCat("commands that fill a workspace on the file system of ",
+                       state_directory,
+                       " stop those of all; make it a file system of its own");
+      break;
+  }
+  return feature;
 }
 
 }  // namespace sandbox

@@ -22,6 +22,10 @@ struct IsolationFeature {
 // Takes some milliseconds and forks: call it before threads are started.
 std::vector<IsolationFeature> ProbeIsolation();
 
+// Reports whether commands that fill the disk of a workspace leave room for the
+// records of others; see record_space.h.
+IsolationFeature ProbeRecordSpace(const std::string& state_directory);
+
 }  // namespace sandbox
 
 #endif  // SANDBOX_KERNEL_ISOLATION_H_

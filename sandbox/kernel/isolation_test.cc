@@ -18,6 +18,7 @@
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/disk_protection.h"
 #include "sandbox/kernel/landlock.h"
+#include "sandbox/kernel/record_space.h"
 #include "tests/failing_calls.h"
 
 namespace sandbox {
@@ -72,6 +73,17 @@ TEST(IsolationTest, ReportsTheLimitOfTheSpeedOfDisksAsItWasTried) {
     EXPECT_EQ(speed.detail, tried.message());
     EXPECT_EQ(speed.gap, "");
   }
+}
+
+TEST(IsolationTest, ReportsWhereRecordsFindRoom) {
+  const std::string directory = ::testing::TempDir() + "/state";
+  const IsolationFeature feature = ProbeRecordSpace(directory);
+  EXPECT_EQ(feature.name, "room for records");
+  EXPECT_FALSE(feature.required);
+  EXPECT_THAT(feature.detail, HasSubstr(directory));
+  const RecordSpace space = FindRecordSpace(directory);
+  EXPECT_EQ(feature.enforced, space != RecordSpace::kShared);
+  EXPECT_EQ(feature.gap != "", space == RecordSpace::kReservedBlocks);
 }
 
 TEST(IsolationTest, TriesLandlockWithoutAnEffectOnTheCaller) {
