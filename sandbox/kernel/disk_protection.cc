@@ -1,12 +1,13 @@
 #include "sandbox/kernel/disk_protection.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
-#include <vector>
+#include <set>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -15,7 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/disk_speed.h"
+#include "sandbox/kernel/project_quota.h"
 
 namespace sandbox {
 namespace {
@@ -53,6 +56,13 @@ absl::Status TryV2(const std::string& parent) {
   return status;
 }
 
+bool IsOnDisk(absl::string_view type) {
+  constexpr absl::string_view kTypes[] = {"ext2", "ext3",  "ext4",
+                                          "xfs",  "btrfs", "f2fs"};
+  return std::find(std::begin(kTypes), std::end(kTypes), type) !=
+         std::end(kTypes);
+}
+
 }  // namespace
 
 absl::Status TryDiskSpeed(const CgroupHost& host) {
@@ -68,6 +78,34 @@ absl::Status TryDiskSpeed(const CgroupHost& host) {
         "that is writable");
   }
   return TryInGroupBelow(host.blkio, CgroupVersion::kV1);
+}
+
+// Lines of /proc/self/mountinfo: "id parent device root mountpoint options ...
+// - type source superoptions"; see proc(5).
+DiskFileSystems FindDiskFileSystems() {
+  DiskFileSystems found;
+  std::set<std::string> devices;
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile("/proc/self/mountinfo");
+  for (absl::string_view line : absl::StrSplit(text.ok() ? *text : "", '\n')) {
+    const std::pair<absl::string_view, absl::string_view> halves =
+        absl::StrSplit(line, absl::MaxSplits(" - ", 1));
+    const std::vector<absl::string_view> mount =
+        absl::StrSplit(halves.first, ' ');
+    const absl::string_view type =
+        halves.second.substr(0, halves.second.find(' '));
+    if (mount.size() < 5 || !IsOnDisk(type) ||
+        !devices.insert(std::string(mount[2])).second) {
+      continue;
+    }
+    std::string place(mount[4]);
+    const UniqueFd directory(
+        ::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const bool projects =
+        directory.valid() && EnforcesProjects(directory.get());
+    (projects ? found.with_projects : found.others).push_back(std::move(place));
+  }
+  return found;
 }
 
 }  // namespace sandbox

@@ -151,10 +151,22 @@ IsolationFeature DiskSpeedLimit(const absl::StatusOr<CgroupHost>& host) {
   return feature;
 }
 
-// A protection that this version of Corral gives on no host.
-IsolationFeature Missing(std::string name, std::string why) {
-  return {std::move(name), /*enforced=*/false, /*required=*/false,
-          std::move(why), /*gap=*/""};
+IsolationFeature DiskLimit() {
+  const DiskFileSystems systems = FindDiskFileSystems();
+  IsolationFeature feature = Addition(
+      "disk limit",
+      systems.with_projects.empty()
+          ? absl::UnimplementedError(
+                "no file system enforces project quotas (ext4 and xfs with the "
+                "mount option prjquota)")
+          : absl::OkStatus(),
+      absl::StrCat("project quotas on ",
+                   absl::StrJoin(systems.with_projects, ", "),
+                   ", for sandboxes that ask for a limit"));
+  if (feature.enforced && !systems.others.empty()) {
+    feature.gap = absl::StrCat("not on ", absl::StrJoin(systems.others, ", "));
+  }
+  return feature;
 }
 
 }  // namespace
@@ -189,8 +201,7 @@ std::vector<IsolationFeature> ProbeIsolation() {
       Addition("landlock", TryInThread(EnterLandlockDomain),
                "signals and abstract sockets stay within the sandbox"));
   features.push_back(LimitsShown(host));
-  features.push_back(Missing(
-      "disk limit", "nothing bounds what commands write to a workspace"));
+  features.push_back(DiskLimit());
   features.push_back(DiskSpeedLimit(host));
   return features;
 }

@@ -55,9 +55,15 @@ TEST(IsolationTest, ListsEachProtectionAndWhetherASandboxNeedsIt) {
                                   "disk limit", "disk speed limit"));
 }
 
-TEST(IsolationTest, ReportsThatNothingBoundsTheDisk) {
-  const std::vector<IsolationFeature> features = ProbeIsolation();
-  EXPECT_FALSE(Find(features, "disk limit").enforced);
+TEST(IsolationTest, ReportsWhereSpaceIsLimited) {
+  const IsolationFeature feature = Find(ProbeIsolation(), "disk limit");
+  const DiskFileSystems systems = FindDiskFileSystems();
+  EXPECT_EQ(feature.enforced, !systems.with_projects.empty());
+  EXPECT_THAT(feature.detail, HasSubstr("project quotas"));
+  for (const std::string& place : systems.with_projects) {
+    EXPECT_THAT(feature.detail, HasSubstr(place));
+  }
+  EXPECT_EQ(feature.gap != "", feature.enforced && !systems.others.empty());
 }
 
 TEST(IsolationTest, ReportsTheLimitOfTheSpeedOfDisksAsItWasTried) {

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "sandbox/base/status_macros.h"
+
 namespace sandbox {
 
 std::vector<WorkspaceMount> WorkspacesOf(const wire::SandboxSpec& spec,
@@ -47,6 +50,26 @@ std::vector<ReadOnlyPaths> PathsOf(
     }
   }
   return paths;
+}
+
+absl::StatusOr<std::vector<DirectoryQuota>> LimitSpace(
+    const std::vector<WorkspaceMount>& workspaces,
+    const std::vector<UniqueFd>& mounts, const SpaceLimits& limits) {
+  std::vector<DirectoryQuota> quotas;
+  for (size_t i = 0; i < workspaces.size() && limits.limited(); ++i) {
+    const WorkspaceMount& workspace = workspaces[i];
+    if (!workspace.read_only) {
+      ASSIGN_OR_RETURN(
+          DirectoryQuota quota,
+          DirectoryQuota::Impose(
+              mounts[i].get(),
+              absl::StrCat(workspace.target.empty() ? "workspace " : "mount ",
+                           workspace.path),
+              limits));
+      quotas.push_back(std::move(quota));
+    }
+  }
+  return quotas;
 }
 
 }  // namespace sandbox

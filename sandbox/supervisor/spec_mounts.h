@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/directory_quota.h"
+#include "sandbox/kernel/project_quota.h"
 #include "sandbox/kernel/read_only_paths.h"
 #include "sandbox/kernel/workspace.h"
 
@@ -28,6 +31,12 @@ std::vector<std::string> DirectoriesOf(const wire::SandboxSpec& spec);
 std::vector<ReadOnlyPaths> PathsOf(
     const std::vector<WorkspaceMount>& workspaces, std::vector<UniqueFd> mounts,
     uint32_t user);
+
+// Limits what each of those that commands can write to may hold. `mounts` has
+// the mount of each. Fails with ISOLATION if nothing enforces that.
+absl::StatusOr<std::vector<DirectoryQuota>> LimitSpace(
+    const std::vector<WorkspaceMount>& workspaces,
+    const std::vector<UniqueFd>& mounts, const SpaceLimits& limits);
 
 }  // namespace sandbox
 

@@ -5,17 +5,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/project_quota.h"
 #include "sandbox/kernel/workspace.h"
+#include "tests/failure_matchers.h"
 
 namespace sandbox {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using ::tests::FailsWith;
 
 wire::SandboxSpec Spec() {
   wire::SandboxSpec spec;
@@ -69,6 +74,29 @@ TEST(SpecMountsTest, NeedNoPathsWhereNothingCanBeWritten) {
   spec.set_workspace_read_only(true);
   spec.mutable_further_workspaces(0)->clear_read_only_paths();
   EXPECT_EQ(count(spec), 0);
+}
+
+TEST(SpecMountsTest, AreLimitedWhereCommandsCanWrite) {
+  // Nothing limits the space of /proc.
+  const auto limit = [](const wire::SandboxSpec& spec,
+                        const SpaceLimits& limits) {
+    const std::vector<WorkspaceMount> workspaces = WorkspacesOf(spec, 0);
+    std::vector<UniqueFd> mounts;
+    for (size_t i = 0; i < workspaces.size(); ++i) {
+      mounts.emplace_back(::open("/proc", O_PATH | O_CLOEXEC));
+    }
+    return LimitSpace(workspaces, mounts, limits).status();
+  };
+  wire::SandboxSpec spec = Spec();
+  EXPECT_TRUE(limit(spec, {}).ok());
+  EXPECT_THAT(limit(spec, {1 << 20, 0}),
+              FailsWith(wire::Reply::ISOLATION, StartsWith("workspace /w: ")));
+  spec.set_workspace_read_only(true);
+  EXPECT_TRUE(limit(spec, {1 << 20, 0}).ok());
+  spec.mutable_mounts(0)->set_writable(true);
+  EXPECT_THAT(
+      limit(spec, {0, 100}),
+      FailsWith(wire::Reply::ISOLATION, StartsWith("mount /opt/tool: ")));
 }
 
 }  // namespace

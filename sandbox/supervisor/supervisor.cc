@@ -243,6 +243,9 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       std::vector<UniqueFd> mounts,
       Complete(construction_, {workspaces, spec.memory_bytes(), profile}));
   times.Note(Step::kWorkspaces);
+  // On the mounts, so that no path can lead elsewhere.
+  ASSIGN_OR_RETURN(space_, LimitSpace(workspaces, mounts,
+                                      {spec.disk_bytes(), spec.disk_inodes()}));
   RETURN_IF_ERROR(Protect(
       PathsOf(workspaces, std::move(mounts), groups_.first_id() + kCommandId)));
   if (profile != seccomp::Profile::kDefault) {

@@ -18,6 +18,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/kernel/directory_quota.h"
 #include "sandbox/kernel/read_only_paths.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/command_table.h"
@@ -116,6 +117,8 @@ class Supervisor {
   std::unique_ptr<Spawner> spawner_;
   // Null if the filter has no listener.
   std::unique_ptr<ModeCalls> mode_calls_;
+  // The limits of what workspaces and mounts may hold.
+  std::vector<DirectoryQuota> space_;
   // Null if no way out was requested.
   std::unique_ptr<WayOut> way_out_;
   // Null if no path of a workspace is read-only.
