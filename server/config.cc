@@ -168,6 +168,12 @@ SandboxDefaults DefaultsOf(const ServerConfig& config) {
     defaults.limits.set_disk_operations_per_second(
         limits.disk_operations_per_second());
   }
+  if (limits.has_disk_bytes()) {
+    defaults.limits.set_disk_bytes(limits.disk_bytes());
+  }
+  if (limits.has_disk_inodes()) {
+    defaults.limits.set_disk_inodes(limits.disk_inodes());
+  }
   if (config.default_max_age_seconds() != 0) {
     defaults.lifetime.mutable_max_age()->set_seconds(
         config.default_max_age_seconds());

@@ -13,6 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "corral/config/v1/server_config.pb.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "sandbox/base/status_macros.h"
 #include "server/api/ranges.h"
 
@@ -27,6 +29,14 @@ constexpr uint64_t kDefaultPids = 4096;
 constexpr uint64_t kDefaultOutputBytes = 4ULL << 30;
 constexpr uint32_t kDefaultMaxEnded = 1000;
 constexpr uint32_t kDefaultMaxEndedAge = 7 * kSecondsOfADay;
+constexpr const char* kLimitsWithoutDefault[] = {
+    "cpu_millis",
+    "file_bytes",
+    "disk_bytes_per_second",
+    "disk_operations_per_second",
+    "disk_bytes",
+    "disk_inodes",
+};
 
 absl::StatusOr<std::string> DefaultListenAddress() {
   if (::geteuid() == 0) {
@@ -44,6 +54,19 @@ absl::StatusOr<std::string> DefaultListenAddress() {
 template <typename Number>
 Number AtMost(Number fallback, bool has_ceiling, Number ceiling) {
   return has_ceiling ? std::min(fallback, ceiling) : fallback;
+}
+
+// A limit that is absent becomes its ceiling, if there is one.
+void TakeCeiling(const char* name, const SandboxLimits& ceilings,
+                 SandboxLimits* limits) {
+  const google::protobuf::FieldDescriptor* field =
+      SandboxLimits::descriptor()->FindFieldByName(name);
+  const google::protobuf::Reflection* reflection = limits->GetReflection();
+  if (!reflection->HasField(*limits, field) &&
+      reflection->HasField(ceilings, field)) {
+    reflection->SetUInt64(limits, field,
+                          reflection->GetUInt64(ceilings, field));
+  }
 }
 
 absl::Status CompleteLimits(const ServerConfig& config,
@@ -66,20 +89,8 @@ absl::Status CompleteLimits(const ServerConfig& config,
         AtMost(AtMost(kDefaultPids, config.max_pids() != 0, config.max_pids()),
                ceilings.has_pids(), ceilings.pids()));
   }
-  if (!limits->has_cpu_millis() && ceilings.has_cpu_millis()) {
-    limits->set_cpu_millis(ceilings.cpu_millis());
-  }
-  if (!limits->has_file_bytes() && ceilings.has_file_bytes()) {
-    limits->set_file_bytes(ceilings.file_bytes());
-  }
-  if (!limits->has_disk_bytes_per_second() &&
-      ceilings.has_disk_bytes_per_second()) {
-    limits->set_disk_bytes_per_second(ceilings.disk_bytes_per_second());
-  }
-  if (!limits->has_disk_operations_per_second() &&
-      ceilings.has_disk_operations_per_second()) {
-    limits->set_disk_operations_per_second(
-        ceilings.disk_operations_per_second());
+  for (const char* field : kLimitsWithoutDefault) {
+    TakeCeiling(field, ceilings, limits);
   }
   if (!limits->has_output_bytes()) {
     const uint64_t output =

@@ -55,6 +55,8 @@ constexpr FieldRange kLimitRanges[] = {
     {"file_bytes", kFileBytes},
     {"disk_bytes_per_second", kDiskBytesPerSecond},
     {"disk_operations_per_second", kDiskOperationsPerSecond},
+    {"disk_bytes", kDiskBytes},
+    {"disk_inodes", kDiskInodes},
 };
 
 constexpr FieldRange kCeilingRanges[] = {

@@ -101,6 +101,8 @@ TEST(ConfigRulesTest, NumbersHaveALeastAndAMost) {
         Ranged{"default_limits { disk_bytes_per_second: N }", kMiB, kMiB << 30},
         Ranged{"default_limits { disk_operations_per_second: N }", 10,
                1'000'000'000},
+        Ranged{"default_limits { disk_bytes: N }", kMiB, kMiB << 30},
+        Ranged{"default_limits { disk_inodes: N }", 16, UINT32_MAX},
         Ranged{"ceilings { limits { memory_bytes: N } }", 4 * kMiB, kMiB << 30},
         Ranged{"ceilings { limits { pids: N } }", 8, 4 * kMiB},
         Ranged{"ceilings { limits { cpu_millis: N } }", 10, 1'000'000},
@@ -110,6 +112,8 @@ TEST(ConfigRulesTest, NumbersHaveALeastAndAMost) {
                kMiB << 30},
         Ranged{"ceilings { limits { disk_operations_per_second: N } }", 10,
                1'000'000'000},
+        Ranged{"ceilings { limits { disk_bytes: N } }", kMiB, kMiB << 30},
+        Ranged{"ceilings { limits { disk_inodes: N } }", 16, UINT32_MAX},
         Ranged{"ceilings { max_age_seconds: N }", 1, kYear},
         Ranged{"ceilings { idle_timeout_seconds: N }", 1, kYear},
         Ranged{"ceilings { max_ended_age_seconds: N }", 1, kYear},
@@ -146,7 +150,9 @@ TEST(ConfigRulesTest, EachLimitThatIsADefaultObeysItsCeiling) {
                                        {"output_bytes", kMiB},
                                        {"file_bytes", 4096},
                                        {"disk_bytes_per_second", kMiB},
-                                       {"disk_operations_per_second", 10}}) {
+                                       {"disk_operations_per_second", 10},
+                                       {"disk_bytes", kMiB},
+                                       {"disk_inodes", 16}}) {
     const std::string ceiling =
         absl::StrCat(" ceilings { limits { ", limit, ": ", least, " } }");
     EXPECT_THAT(

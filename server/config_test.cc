@@ -226,7 +226,8 @@ TEST(ConfigTest, TakesACeilingAsDefaultWhereItsOwnIsHigherOrNoLimit) {
         limits { memory_bytes: 4194304 pids: 10 cpu_millis: 100
                  output_bytes: 1048576 file_bytes: 8192
                  disk_bytes_per_second: 1048577
-                 disk_operations_per_second: 11 }
+                 disk_operations_per_second: 11 disk_bytes: 1048579
+                 disk_inodes: 17 }
         max_age_seconds: 1 idle_timeout_seconds: 2
         max_ended_executions: 3 max_ended_age_seconds: 4
       })",
@@ -240,6 +241,8 @@ TEST(ConfigTest, TakesACeilingAsDefaultWhereItsOwnIsHigherOrNoLimit) {
   EXPECT_EQ(defaults.limits.file_bytes(), 8192);
   EXPECT_EQ(defaults.limits.disk_bytes_per_second(), 1048577);
   EXPECT_EQ(defaults.limits.disk_operations_per_second(), 11);
+  EXPECT_EQ(defaults.limits.disk_bytes(), 1048579);
+  EXPECT_EQ(defaults.limits.disk_inodes(), 17);
   EXPECT_EQ(defaults.lifetime.max_age().seconds(), 1);
   EXPECT_EQ(defaults.lifetime.idle_timeout().seconds(), 2);
   EXPECT_EQ(defaults.retention.max_ended_executions(), 3);
@@ -319,7 +322,8 @@ TEST(ConfigTest, KeepsWhatTheFileGives) {
       default_limits { memory_bytes: 5000000 pids: 9 cpu_millis: 10
                        output_bytes: 2000000 kill_all_on_oom: true
                        file_bytes: 5000 disk_bytes_per_second: 1048578
-                       disk_operations_per_second: 12 }
+                       disk_operations_per_second: 12 disk_bytes: 1048580
+                       disk_inodes: 18 }
       default_max_age_seconds: 6 default_idle_timeout_seconds: 7
       default_max_ended_executions: 0 default_max_ended_age_seconds: 8
       egress { private_networks: '10.0.0.0/8' name_servers: '10.0.0.1:5353'
@@ -340,7 +344,8 @@ TEST(ConfigTest, KeepsWhatTheFileGives) {
   EXPECT_EQ(defaults.limits.ShortDebugString(),
             "memory_bytes: 5000000 pids: 9 cpu_millis: 10 output_bytes: "
             "2000000 kill_all_on_oom: true file_bytes: 5000 "
-            "disk_bytes_per_second: 1048578 disk_operations_per_second: 12");
+            "disk_bytes_per_second: 1048578 disk_operations_per_second: 12 "
+            "disk_bytes: 1048580 disk_inodes: 18");
   EXPECT_EQ(defaults.lifetime.ShortDebugString(),
             "max_age { seconds: 6 } idle_timeout { seconds: 7 }");
   EXPECT_EQ(defaults.retention.ShortDebugString(),

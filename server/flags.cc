@@ -58,7 +58,7 @@ field or a value out of its range stops the start, with file, line and field.
 
 Fields without a flag: tls, workspace_roots, mount_roots, default_limits
 (memory_bytes, pids, cpu_millis, output_bytes, kill_all_on_oom, file_bytes,
-disk_bytes_per_second, disk_operations_per_second),
+disk_bytes_per_second, disk_operations_per_second, disk_bytes, disk_inodes),
 default_max_age_seconds, default_idle_timeout_seconds,
 default_max_ended_executions,
 default_max_ended_age_seconds, ceilings,

@@ -24,6 +24,10 @@ constexpr uint64_t kMinDiskSpeed = uint64_t{1} << 20;
 constexpr uint64_t kMaxDiskSpeed = uint64_t{1} << 50;
 constexpr uint64_t kMinDiskOperations = 10;
 constexpr uint64_t kMaxDiskOperations = 1000000000;
+constexpr uint64_t kMinDiskSize = uint64_t{1} << 20;
+constexpr uint64_t kMaxDiskSize = uint64_t{1} << 50;
+constexpr uint64_t kMinDiskFiles = 16;
+constexpr uint64_t kMaxDiskFiles = 4294967295;
 
 absl::Status CheckRange(uint64_t value, uint64_t min, uint64_t max,
                         absl::string_view allowed) {
@@ -79,6 +83,18 @@ absl::Status SetDiskOperations(absl::string_view text,
                     "10 to 1000000000");
 }
 
+absl::Status SetDiskSize(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(text));
+  limits.set_disk_bytes(bytes);
+  return CheckRange(bytes, kMinDiskSize, kMaxDiskSize, "1M to 1P");
+}
+
+absl::Status SetDiskFiles(absl::string_view text, corral::v1::Limits& limits) {
+  ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
+  limits.set_disk_inodes(count);
+  return CheckRange(count, kMinDiskFiles, kMaxDiskFiles, "16 to 4294967295");
+}
+
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention) {
   ASSIGN_OR_RETURN(const uint64_t count, ParseCount(text));
@@ -105,6 +121,13 @@ void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits) {
   table.Value(0, "disk-operations", "COUNT",
               "The same as a number of operations: 1000.",
               [&](auto value) { return SetDiskOperations(value, limits); });
+  table.Value(0, "disk-size", "SIZE",
+              "What the workspace may hold, and each writable mount, where the "
+              "host can enforce it: 10G.",
+              [&](auto value) { return SetDiskSize(value, limits); });
+  table.Value(0, "disk-files", "COUNT",
+              "How many files and directories it may hold: 100000.",
+              [&](auto value) { return SetDiskFiles(value, limits); });
 }
 
 }  // namespace bridge

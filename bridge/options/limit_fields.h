@@ -37,12 +37,19 @@ absl::Status SetDiskSpeed(absl::string_view text, corral::v1::Limits& limits);
 absl::Status SetDiskOperations(absl::string_view text,
                                corral::v1::Limits& limits);
 
+// Sets a size that each workspace and writable mount may hold, such as 10G.
+// [1M, 1P]
+absl::Status SetDiskSize(absl::string_view text, corral::v1::Limits& limits);
+
+// Sets a count of files that each of them may hold. [16, 4294967295]
+absl::Status SetDiskFiles(absl::string_view text, corral::v1::Limits& limits);
+
 // Sets a count of ended executions, such as 100. [0, 100000]
 absl::Status SetEndedCount(absl::string_view text,
                            corral::v1::Retention& retention);
 
-// --memory, --pids, --cpus, --file-size, --disk-speed and --disk-operations.
-// `limits` must outlive the table.
+// --memory, --pids, --cpus, --file-size, --disk-speed, --disk-operations,
+// --disk-size and --disk-files. `limits` must outlive the table.
 void AddLimitOptions(OptionTable& table, corral::v1::Limits& limits);
 
 }  // namespace bridge

@@ -47,6 +47,8 @@ constexpr Bound kSandboxBounds[] = {
     {"limits.file_bytes", "limits.file_bytes"},
     {"limits.disk_bytes_per_second", "limits.disk_bytes_per_second"},
     {"limits.disk_operations_per_second", "limits.disk_operations_per_second"},
+    {"limits.disk_bytes", "limits.disk_bytes"},
+    {"limits.disk_inodes", "limits.disk_inodes"},
     {"lifetime.max_age", "max_age_seconds"},
     {"lifetime.idle_timeout", "idle_timeout_seconds"},
     {"retention.max_ended_executions", "max_ended_executions"},

@@ -79,6 +79,8 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   EXPECT_FALSE(sandbox.limits().has_file_bytes());
   EXPECT_FALSE(sandbox.limits().has_disk_bytes_per_second());
   EXPECT_FALSE(sandbox.limits().has_disk_operations_per_second());
+  EXPECT_FALSE(sandbox.limits().has_disk_bytes());
+  EXPECT_FALSE(sandbox.limits().has_disk_inodes());
   EXPECT_EQ(sandbox.limits().pids(), 10);
   EXPECT_EQ(sandbox.limits().memory_bytes(), 1 << 30);
   EXPECT_EQ(sandbox.limits().output_bytes(), 2 << 20);
@@ -87,11 +89,15 @@ TEST(ConversionTest, ASandboxGetsTheDefaultOfEachLimitThatIsAbsent) {
   defaults.limits.set_file_bytes(8192);
   defaults.limits.set_disk_bytes_per_second(1 << 20);
   defaults.limits.set_disk_operations_per_second(20);
+  defaults.limits.set_disk_bytes(2 << 20);
+  defaults.limits.set_disk_inodes(30);
   sandbox = FromSpec(ToSpec(wanted, defaults));
   EXPECT_EQ(sandbox.limits().cpu_millis(), 1500);
   EXPECT_EQ(sandbox.limits().file_bytes(), 8192);
   EXPECT_EQ(sandbox.limits().disk_bytes_per_second(), 1 << 20);
   EXPECT_EQ(sandbox.limits().disk_operations_per_second(), 20);
+  EXPECT_EQ(sandbox.limits().disk_bytes(), 2 << 20);
+  EXPECT_EQ(sandbox.limits().disk_inodes(), 30);
   EXPECT_EQ(sandbox.workspace().path(), "/build");
   EXPECT_EQ(sandbox.further_workspaces(0).path(), "/lib");
   EXPECT_TRUE(sandbox.further_workspaces(0).read_only());

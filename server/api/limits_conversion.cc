@@ -34,6 +34,10 @@ void SetLimits(const corral::v1::Limits& wanted,
       LimitOr(wanted.has_disk_operations_per_second(),
               wanted.disk_operations_per_second(),
               defaults.disk_operations_per_second()));
+  spec->set_disk_bytes(LimitOr(wanted.has_disk_bytes(), wanted.disk_bytes(),
+                               defaults.disk_bytes()));
+  spec->set_disk_inodes(LimitOr(wanted.has_disk_inodes(), wanted.disk_inodes(),
+                                defaults.disk_inodes()));
 }
 
 void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
@@ -60,6 +64,12 @@ void DescribeLimits(const wire::SandboxSpec& spec, corral::v1::Limits* limits) {
   }
   if (spec.disk_operations_per_second() != 0) {
     limits->set_disk_operations_per_second(spec.disk_operations_per_second());
+  }
+  if (spec.disk_bytes() != 0) {
+    limits->set_disk_bytes(spec.disk_bytes());
+  }
+  if (spec.disk_inodes() != 0) {
+    limits->set_disk_inodes(spec.disk_inodes());
   }
 }
 

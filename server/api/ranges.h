@@ -29,6 +29,8 @@ inline constexpr Range kOutputBytes = {1 << 20, 1ULL << 50};
 inline constexpr Range kFileBytes = {4 << 10, 1ULL << 50};
 inline constexpr Range kDiskBytesPerSecond = {1 << 20, 1ULL << 50};
 inline constexpr Range kDiskOperationsPerSecond = {10, 1'000'000'000};
+inline constexpr Range kDiskBytes = {1 << 20, 1ULL << 50};
+inline constexpr Range kDiskInodes = {16, UINT32_MAX};
 
 // corral.v1.Command.user_id: the ids of accounts of people, except the
 // sandbox's user.

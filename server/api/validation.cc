@@ -238,6 +238,9 @@ absl::Status CheckLimits(absl::string_view field,
        limits.disk_bytes_per_second(), kDiskBytesPerSecond},
       {"disk_operations_per_second", limits.has_disk_operations_per_second(),
        limits.disk_operations_per_second(), kDiskOperationsPerSecond},
+      {"disk_bytes", limits.has_disk_bytes(), limits.disk_bytes(), kDiskBytes},
+      {"disk_inodes", limits.has_disk_inodes(), limits.disk_inodes(),
+       kDiskInodes},
   };
   for (const auto& each : all) {
     if (each.present) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -158,6 +159,8 @@ TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
         "limits { disk_bytes_per_second: 1125899906842624 }",
         "limits { disk_operations_per_second: 10 }",
         "limits { disk_operations_per_second: 1000000000 }",
+        "limits { disk_bytes: 1048576 disk_inodes: 16 }",
+        "limits { disk_bytes: 1125899906842624 disk_inodes: 4294967295 }",
         "lifetime { max_age { seconds: 1 } idle_timeout { seconds: 1 } }",
         "lifetime { max_age { seconds: 31536000 } }",
         "lifetime { idle_timeout { seconds: 31536000 } }",
@@ -180,27 +183,24 @@ TEST(ValidationTest, RefusesAnUnknownEnumerator) {
 }
 
 TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
-  for (const uint64_t memory :
-       {0ULL, 4194303ULL, 1ULL << 63, UINT64_MAX * 1ULL}) {
-    EXPECT_THAT(Sandbox(absl::StrCat("limits { memory_bytes: ", memory, " }")),
-                Refuses("sandbox.limits.memory_bytes"));
-  }
-  EXPECT_THAT(Sandbox("limits { pids: 7 }"), Refuses("sandbox.limits.pids"));
-  EXPECT_THAT(Sandbox("limits { cpu_millis: 9223372036854775808 }"),
-              Refuses("sandbox.limits.cpu_millis"));
-  for (const char* bytes : {"0", "4095", "1125899906842625"}) {
-    EXPECT_THAT(Sandbox(absl::StrCat("limits { file_bytes: ", bytes, " }")),
-                Refuses("sandbox.limits.file_bytes"));
-  }
-  for (const char* bytes : {"0", "1048575", "1125899906842625"}) {
-    EXPECT_THAT(
-        Sandbox(absl::StrCat("limits { disk_bytes_per_second: ", bytes, " }")),
-        Refuses("sandbox.limits.disk_bytes_per_second"));
-  }
-  for (const char* count : {"0", "9", "1000000001"}) {
-    EXPECT_THAT(Sandbox(absl::StrCat(
-                    "limits { disk_operations_per_second: ", count, " }")),
-                Refuses("sandbox.limits.disk_operations_per_second"));
+  const struct {
+    const char* field;
+    std::vector<uint64_t> values;
+  } cases[] = {
+      {"memory_bytes", {0, 4194303, 1ULL << 63, UINT64_MAX}},
+      {"pids", {7}},
+      {"cpu_millis", {1ULL << 63}},
+      {"file_bytes", {0, 4095, 1125899906842625}},
+      {"disk_bytes_per_second", {0, 1048575, 1125899906842625}},
+      {"disk_operations_per_second", {0, 9, 1000000001}},
+      {"disk_bytes", {0, 1048575, 1125899906842625}},
+      {"disk_inodes", {0, 15, 4294967296}},
+  };
+  for (const auto& [field, values] : cases) {
+    for (const uint64_t value : values) {
+      EXPECT_THAT(Sandbox(absl::StrCat("limits { ", field, ": ", value, " }")),
+                  Refuses(absl::StrCat("sandbox.limits.", field)));
+    }
   }
   EXPECT_THAT(
       Sandbox("limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }"),

@@ -189,6 +189,12 @@ TEST_F(BadInputTest, RefusesLimitsOutOfRange) {
     operations.set_disk_operations_per_second(value);
     ExpectInvalid(CreateWith(operations),
                   "sandbox.limits.disk_operations_per_second");
+    Limits space;
+    space.set_disk_bytes(value);
+    ExpectInvalid(CreateWith(space), "sandbox.limits.disk_bytes");
+    Limits inodes;
+    inodes.set_disk_inodes(value);
+    ExpectInvalid(CreateWith(inodes), "sandbox.limits.disk_inodes");
     Command command = MakeCommand({"true"});
     command.mutable_output()->set_retain_bytes(value);
     ExpectInvalid(Start(CreateSandbox(), command),

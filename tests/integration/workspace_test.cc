@@ -71,6 +71,28 @@ TEST_F(WorkspaceTest, MayBeSeveralDirectories) {
   std::filesystem::remove_all(path);
 }
 
+TEST_F(WorkspaceTest, IsRefusedIfNothingEnforcesTheLimitOfItsSpace) {
+  // The file is in no project of the file system.
+  WriteFile(server_.workspace() + "/file", "x");
+  corral::v1::CreateSandboxRequest request;
+  request.set_parent(kTenant);
+  request.mutable_sandbox()->mutable_workspace()->set_path(server_.workspace());
+  request.mutable_sandbox()->mutable_limits()->set_disk_bytes(1 << 20);
+  corral::v1::Sandbox sandbox;
+  const grpc::Status status =
+      client_->Call(&Client::SandboxStub::CreateSandbox, request, &sandbox);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Reason(status), "ISOLATION_UNAVAILABLE");
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("workspace " + server_.workspace() + ": "));
+  // A workspace that commands cannot write to needs no limit.
+  request.mutable_sandbox()->mutable_workspace()->set_read_only(true);
+  const std::string name = client_->CreateSandbox(request);
+  EXPECT_EQ(client_->Run(name, MakeCommand({"cat", "file"}))->bytes[STDOUT],
+            "x");
+  client_->DeleteSandbox(name);
+}
+
 TEST_F(WorkspaceTest, IsRefusedIfAFurtherOneIsMissing) {
   std::string path = "/var/tmp/corral-workspaces-XXXXXX";
   ASSERT_NE(::mkdtemp(path.data()), nullptr);

@@ -20,10 +20,11 @@ void Report(const char* what, long result) {
 
 int main(int argc, char** argv) {
   using payloads::Entry;
-  const Entry* const tables[] = {
-      payloads::kSyscalls,  payloads::kFiles,   payloads::kProcesses,
-      payloads::kResources, payloads::kNetwork, payloads::kTerminal,
-      payloads::kFilters,   payloads::kTables,  payloads::kGroups};
+  const Entry* const tables[] = {payloads::kSyscalls,  payloads::kFiles,
+                                 payloads::kProcesses, payloads::kResources,
+                                 payloads::kNetwork,   payloads::kTerminal,
+                                 payloads::kFilters,   payloads::kTables,
+                                 payloads::kGroups,    payloads::kDisks};
   const char* wanted = argc > 1 ? argv[1] : "";
   for (const Entry* entry : tables) {
     for (; entry->name != nullptr; ++entry) {

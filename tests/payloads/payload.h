@@ -30,6 +30,7 @@ extern const Entry kTerminal[];
 extern const Entry kFilters[];
 extern const Entry kTables[];
 extern const Entry kGroups[];
+extern const Entry kDisks[];
 
 }  // namespace payloads
 

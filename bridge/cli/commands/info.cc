@@ -37,6 +37,13 @@ std::string LimitsText(const corral::v1::Limits& limits) {
       limits.has_disk_operations_per_second()
           ? absl::StrCat(", ", limits.disk_operations_per_second(),
                          " operations of each disk in a second")
+          : "",
+      limits.has_disk_bytes()
+          ? absl::StrCat(", ", FormatBytes(limits.disk_bytes()),
+                         " in each workspace")
+          : "",
+      limits.has_disk_inodes()
+          ? absl::StrCat(", ", limits.disk_inodes(), " files in each workspace")
           : "");
 }
 

@@ -241,6 +241,8 @@ TEST_F(ServerAnswersTest, InfoShowsLimitsServicesAndWhatFails) {
   admin_.info.mutable_default_limits()->set_file_bytes(uint64_t{2} << 30);
   admin_.info.mutable_default_limits()->set_disk_bytes_per_second(1 << 20);
   admin_.info.mutable_default_limits()->set_disk_operations_per_second(20);
+  admin_.info.mutable_default_limits()->set_disk_bytes(3 << 20);
+  admin_.info.mutable_default_limits()->set_disk_inodes(50);
   admin_.info.add_egress_services("model");
   admin_.info.add_egress_services("forge");
   admin_.info.set_storage_failure("the disk is full");
@@ -250,7 +252,8 @@ TEST_F(ServerAnswersTest, InfoShowsLimitsServicesAndWhatFails) {
             ContainsRegex(
                 "default limits  *512 MiB of memory, 100 processes, "
                 "1.5 CPUs, files of at most 2 GiB, 1 MiB of each disk in "
-                "a second, 20 operations of each disk in a second\n"),
+                "a second, 20 operations of each disk in a second, 3 MiB in "
+                "each workspace, 50 files in each workspace\n"),
             ContainsRegex("services  *model, forge\n"),
             ContainsRegex("storage failure  *the disk is full\n")));
 }
