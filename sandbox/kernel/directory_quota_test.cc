@@ -49,14 +49,14 @@ UniqueFd Open(const std::string& path) {
 }
 
 // A directory on a file system that enforces projects.
-class DirectoryQuotaTest : public ::testing::TestWithParam<int> {
+class DirectoryQuotaTest : public ::testing::TestWithParam<size_t> {
  protected:
   void SetUp() override {
     if (::getuid() != 0) {
       GTEST_SKIP() << "needs root";
     }
     const std::vector<std::string> places = FindDiskFileSystems().with_projects;
-    if (places.size() <= static_cast<size_t>(GetParam())) {
+    if (places.size() <= GetParam()) {
       GTEST_SKIP() << "no file system here enforces project quotas";
     }
     std::string path = places[GetParam()] + "/quotaXXXXXX";
@@ -197,7 +197,7 @@ TEST_P(DirectoryQuotaTest, TakesAProjectOfItsOwnThatIsNotEmpty) {
 }
 
 INSTANTIATE_TEST_SUITE_P(FileSystem, DirectoryQuotaTest,
-                         ::testing::Values(0, 1));
+                         ::testing::Values(size_t{0}, size_t{1}));
 
 // Calls `look` with a directory on a tmpfs with these options.
 void OnTmpfs(const char* options, const std::function<void(int)>& look) {

@@ -120,12 +120,12 @@ TEST_F(DiskAttackTest, SlowsNoNeighbourThatMayBeFaster) {
 
 // A sandbox whose workspace is on a file system that limits what it may hold.
 class QuotaAttackTest : public AttackTest,
-                        public ::testing::WithParamInterface<int> {
+                        public ::testing::WithParamInterface<size_t> {
  protected:
   void SetUp() override {
     const std::vector<std::string> places =
         sandbox::FindDiskFileSystems().with_projects;
-    if (places.size() <= static_cast<size_t>(GetParam())) {
+    if (places.size() <= GetParam()) {
       GTEST_SKIP() << "no file system here enforces project quotas";
     }
     std::string path = places[GetParam()] + "/attackXXXXXX";
@@ -207,7 +207,8 @@ TEST_P(QuotaAttackTest, CannotTakeItsFilesOutOfTheLimit) {
             4 * kMiB);
 }
 
-INSTANTIATE_TEST_SUITE_P(FileSystem, QuotaAttackTest, ::testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(FileSystem, QuotaAttackTest,
+                         ::testing::Values(size_t{0}, size_t{1}));
 
 TEST_F(DiskAttackTest, GetsNoWorkspaceWhoseLimitNothingEnforces) {
   // A file that no project counts.

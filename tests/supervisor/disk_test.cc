@@ -110,21 +110,20 @@ TEST_F(DiskTest, WritesNoFasterThanItsSandboxMay) {
     GTEST_SKIP() << "this host limits no speed of disks";
   }
   const wire::ExecutionRecord end =
-      Run("e1", "dd if=/dev/zero of=file bs=1M count=3 conv=fsync");
+      Run("e1", "dd if=/dev/zero of=file bs=1M count=2 conv=fsync");
   EXPECT_EQ(end.exit().wait_status(), 0);
-  EXPECT_GE(end.usage().wall_time_ns(), 3 * kSecond / 2);
+  EXPECT_GE(end.usage().wall_time_ns(), kSecond);
 }
 
 TEST_F(DiskTest, ReadsNoFasterThanItsSandboxMay) {
   if (!CreateWithSpeed(kMiB)) {
     GTEST_SKIP() << "this host limits no speed of disks";
   }
-  Run("e1", "head -c 3M /dev/zero > file");
-  if (!Evict("file", 3 * kMiB)) {
+  Run("e1", "head -c 2M /dev/zero > file");
+  if (!Evict("file", 2 * kMiB)) {
     GTEST_SKIP() << "this file system keeps the file in the cache";
   }
-  EXPECT_GE(Run("e2", "cat file > /dev/null").usage().wall_time_ns(),
-            3 * kSecond / 2);
+  EXPECT_GE(Run("e2", "cat file > /dev/null").usage().wall_time_ns(), kSecond);
 }
 
 // A process that waits for a disk cannot be killed: at this speed, it would
