@@ -33,8 +33,8 @@ constexpr uid_t kSameOwner = static_cast<uid_t>(-1);
 
 // Pipes that belong to `owner`, a user and group of the host, so that a command
 // which runs as that user, and no other one, can reopen them by way of
-// /dev/stdout. Without `open_stdin` there is no input; with `merge_stderr` there
-// is one output.
+// /dev/stdout. Without `open_stdin` there is no input; with `merge_stderr`
+// there is one output.
 absl::StatusOr<CommandStreams> OpenPipes(bool open_stdin, bool merge_stderr,
                                          uid_t owner);
 

@@ -152,6 +152,7 @@ TEST(ValidationTest, AcceptsTheBoundsOfEveryRange) {
   for (const char* sandbox :
        {"limits { memory_bytes: 1125899906842624 }", "limits { pids: 4194304 }",
         "limits { cpu_millis: 1000000 }", "limits { output_bytes: 1048576 }",
+        "limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }",
         "limits { output_bytes: 1125899906842624 }",
         "limits { file_bytes: 4096 kill_all_on_oom: true }",
         "limits { file_bytes: 1125899906842624 }",
@@ -190,6 +191,7 @@ TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
       {"memory_bytes", {0, 4194303, 1ULL << 63, UINT64_MAX}},
       {"pids", {7}},
       {"cpu_millis", {1ULL << 63}},
+      {"output_bytes", {1048575}},
       {"file_bytes", {0, 4095, 1125899906842625}},
       {"disk_bytes_per_second", {0, 1048575, 1125899906842625}},
       {"disk_operations_per_second", {0, 9, 1000000001}},
@@ -202,9 +204,6 @@ TEST(ValidationTest, RefusesLimitsThatNoSandboxCanHave) {
                   Refuses(absl::StrCat("sandbox.limits.", field)));
     }
   }
-  EXPECT_THAT(
-      Sandbox("limits { memory_bytes: 4194304 pids: 8 cpu_millis: 10 }"),
-      IsOk());
 }
 
 TEST(ValidationTest, RefusesUserIdsThatNoCommandMayHave) {
@@ -214,7 +213,7 @@ TEST(ValidationTest, RefusesUserIdsThatNoCommandMayHave) {
   }
 }
 
-TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
+TEST(ValidationTest, RefusesTimesOutOfTheirRanges) {
   EXPECT_THAT(Command("argv: 'a' cpu_timeout { nanos: 999999 }"),
               Refuses("command.cpu_timeout"));
   EXPECT_THAT(Command("argv: 'a' drain_timeout { seconds: 3601 }"),
@@ -222,15 +221,6 @@ TEST(ValidationTest, RefusesTimesAndQuotasOutOfTheirRanges) {
   EXPECT_THAT(
       Command("argv: 'a' output { keep_after_end { seconds: 31536001 } }"),
       Refuses("command.output.keep_after_end"));
-  EXPECT_THAT(Sandbox("limits { output_bytes: 1048575 }"),
-              Refuses("sandbox.limits.output_bytes"));
-  EXPECT_THAT(Sandbox("lifetime { max_age { nanos: 999999999 } }"),
-              Refuses("sandbox.lifetime.max_age"));
-  EXPECT_THAT(Sandbox("lifetime { idle_timeout { seconds: 31536001 } }"),
-              Refuses("sandbox.lifetime.idle_timeout"));
-  EXPECT_THAT(Sandbox("lifetime { lease_timeout { nanos: 1 } }"),
-              Refuses("sandbox.lifetime.lease_timeout"));
-  EXPECT_THAT(Sandbox("lifetime { max_age { seconds: 1 } }"), IsOk());
   for (const char* field : {"max_age", "idle_timeout", "lease_timeout"}) {
     for (const char* bad : {"nanos: 999999999", "seconds: 31536001"}) {
       EXPECT_THAT(

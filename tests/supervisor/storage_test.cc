@@ -118,7 +118,7 @@ TEST_F(StorageTest, ADeletionReportsThatOutputWasRefused) {
 
 TEST_F(StorageTest, ReportsTheOutputLimitAlsoIfTheCommandEndedBeforeItsKill) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
-  // What the log does not keep fits into the pipe.
+  // The pipe has room for what the log does not keep.
   const wire::ExecutionRecord end = sandbox_.Run(Shell(
       "e1", "head -c 100000 /dev/zero", wire::CommandSpec::KILL, kMiB / 16));
   EXPECT_EQ(end.exit().cause(), wire::ExitRecord::OUTPUT_LIMIT);
