@@ -39,6 +39,16 @@ absl::Status LostStatus() {
                      "the sandbox's supervisor is gone");
 }
 
+// Returns the start that is requested, with or without a user; null if another
+// request is made.
+wire::StartExecution* StartOf(wire::ToSupervisor& request) {
+  if (request.has_start_with_user()) {
+    return request.mutable_start_with_user();
+  }
+  return request.has_start_execution() ? request.mutable_start_execution()
+                                       : nullptr;
+}
+
 }  // namespace
 
 LocalSupervisorConnection::LocalSupervisorConnection(
@@ -118,11 +128,11 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
       if (request.has_delete_sandbox()) {
         delete_request_ = request.request_id();
       }
-      if (request.has_start_execution()) {
-        wire::StartExecution& start = *request.mutable_start_execution();
+      if (wire::StartExecution* const start = StartOf(request);
+          start != nullptr) {
         // Not for a second start of the same id, which the supervisor refuses.
-        start.set_report_answers(
-            starts_.try_emplace(start.id(), request.request_id()).second);
+        start->set_report_answers(
+            starts_.try_emplace(start->id(), request.request_id()).second);
       }
       pending_.emplace(request.request_id(), std::move(done));
       Send(request);

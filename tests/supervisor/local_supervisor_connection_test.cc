@@ -239,20 +239,26 @@ TEST_F(LocalSupervisorConnectionTest, TakesTheReportOfAStartAsItsAnswer) {
   connection_->Listen(process_.pidfd());
   wire::StartExecution start;
   start.set_id("e1");
-  Outcome started;
-  connection_->Start(start, started.Callback());
-  const wire::ToSupervisor request = Read(first_);
-  EXPECT_TRUE(request.start_execution().report_answers());
   wire::FromSupervisor report;
   report.mutable_execution()->set_id("e1");
   report.mutable_execution()->set_state(wire::ExecutionRecord::RUNNING);
-  ASSERT_THAT(first_.Send(report), IsOk());
-  EXPECT_THAT(started.Wait(), IsOk());
-  // An older supervisor replies too.
-  ASSERT_THAT(first_.Send(ReplyTo(request.request_id(), wire::Reply::NONE)),
-              IsOk());
-  ASSERT_THAT(first_.Send(report), IsOk());
-  recorder_.WaitForMore(1);
+  int reports = 0;
+  for (const uint32_t user : {0U, 2001U}) {
+    start.mutable_command()->set_user_id(user);
+    Outcome started;
+    connection_->Start(start, started.Callback());
+    const wire::ToSupervisor request = Read(first_);
+    EXPECT_TRUE(user == 0 ? request.start_execution().report_answers()
+                          : request.start_with_user().report_answers());
+    ASSERT_THAT(first_.Send(report), IsOk());
+    EXPECT_THAT(started.Wait(), IsOk());
+    // An older supervisor replies too.
+    ASSERT_THAT(first_.Send(ReplyTo(request.request_id(), wire::Reply::NONE)),
+                IsOk());
+    ASSERT_THAT(first_.Send(report), IsOk());
+    reports += 2;
+    recorder_.WaitForMore(reports - 1);
+  }
 }
 
 TEST_F(LocalSupervisorConnectionTest, TakesTheReplyToAStartThatIsRefused) {
