@@ -213,20 +213,26 @@ absl::Status Cgroup::SetLimits(const CgroupLimits& limits) {
 }
 
 absl::Status Cgroup::LimitDiskSpeed(const DiskSpeed& speed) const {
-  const std::vector<std::string> directories = Directories();
-  if (directories.empty()) {
+  if (!valid()) {
     return absl::FailedPreconditionError("there is no group");
   }
-  auto found = std::find_if(
-      directories.begin(), directories.end(),
+  const bool v2 = version_ == CgroupVersion::kV2;
+  // A limit of v1 does not count for the groups below, which commands have in
+  // the other hierarchies.
+  const std::vector<std::string>& places = v2 ? directories_ : further_;
+  const auto found = std::find_if(
+      places.begin(), places.end(),
       [this](const std::string& each) { return HasDiskSpeed(version_, each); });
-  if (found == directories.end()) {
-    found = directories.begin();
-    if (version_ == CgroupVersion::kV2) {
-      RETURN_IF_ERROR(HandOnDiskSpeed(*found));
-    }
+  if (found != places.end()) {
+    return SetDiskSpeed(version_, *found, Disks(), speed);
   }
-  return SetDiskSpeed(version_, *found, Disks(), speed);
+  if (!v2) {
+    return MakeFailure(wire::Reply::ISOLATION,
+                       "this host limits no speed of disks: the cgroup "
+                       "controller blkio has no hierarchy of its own");
+  }
+  RETURN_IF_ERROR(HandOnDiskSpeed(directories_[0]));
+  return SetDiskSpeed(version_, directories_[0], Disks(), speed);
 }
 
 absl::Status Cgroup::Delegate(uid_t uid) {
