@@ -242,10 +242,10 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   ASSIGN_OR_RETURN(
       std::vector<UniqueFd> mounts,
       Complete(construction_, {workspaces, spec.memory_bytes(), profile}));
-  times.Note(Step::kWorkspaces);
   // On the mounts, so that no path can lead elsewhere.
   ASSIGN_OR_RETURN(space_, LimitSpace(workspaces, mounts,
                                       {spec.disk_bytes(), spec.disk_inodes()}));
+  times.Note(Step::kWorkspaces);
   RETURN_IF_ERROR(Protect(
       PathsOf(workspaces, std::move(mounts), groups_.first_id() + kCommandId)));
   if (profile != seccomp::Profile::kDefault) {
