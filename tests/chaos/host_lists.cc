@@ -93,7 +93,11 @@ Names ListControlGroups() {
     return groups;
   }
   std::vector<std::string> parents = host->parents;
-  parents.push_back(host->cpuset);
+  for (const std::string& further : {host->blkio, host->cpuset}) {
+    if (!further.empty()) {
+      parents.push_back(further);
+    }
+  }
   for (const std::string& parent : parents) {
     ForEachEntry<fs::recursive_directory_iterator>(
         parent + "/corral", [&](const std::string& path) {
