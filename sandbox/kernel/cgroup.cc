@@ -140,6 +140,7 @@ std::set<std::string> Cgroup::List(const CgroupHost& host) {
 
 absl::Status Cgroup::RemoveLeftOver(
     CgroupVersion version, const std::vector<std::string>& directories) {
+  LiftDiskSpeed(version, directories);
   for (const std::string& directory : directories) {
     std::vector<std::string> below;
     for (const std::string& name : Subdirectories(directory)) {
@@ -217,14 +218,11 @@ absl::Status Cgroup::LimitDiskSpeed(const DiskSpeed& speed) const {
     return absl::FailedPreconditionError("there is no group");
   }
   const bool v2 = version_ == CgroupVersion::kV2;
-  // A limit of v1 does not count for the groups below, which commands have in
-  // the other hierarchies.
-  const std::vector<std::string>& places = v2 ? directories_ : further_;
-  const auto found = std::find_if(
-      places.begin(), places.end(),
-      [this](const std::string& each) { return HasDiskSpeed(version_, each); });
-  if (found != places.end()) {
-    return SetDiskSpeed(version_, *found, Disks(), speed);
+  // Where commands have groups below this one, v1 would not bind those.
+  for (const std::string& place : v2 ? directories_ : further_) {
+    if (HasDiskSpeed(version_, place)) {
+      return SetDiskSpeed(version_, place, Disks(), speed);
+    }
   }
   if (!v2) {
     return MakeFailure(wire::Reply::ISOLATION,

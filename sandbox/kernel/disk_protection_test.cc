@@ -139,6 +139,23 @@ TEST_F(DiskProtectionTest, ADiskThatHasGoneIsLeftOut) {
   EXPECT_EQ(Limits(directory), absl::StrCat(disks[1], " 4096\n"));
 }
 
+TEST(LimitDiskSpeedTest, EndsForWhatIsLeftOver) {
+  if (Disks().empty()) {
+    GTEST_SKIP() << "this host has no disk";
+  }
+  const std::string root = ::testing::TempDir() + "/left-over";
+  const std::string run = root + "/corral/box/run";
+  std::filesystem::create_directories(run);
+  std::ofstream(run + "/io.max") << "";
+  // Files are in the way of a removal only here.
+  EXPECT_FALSE(
+      Cgroup::RemoveLeftOver({CgroupVersion::kV2, {root}}, "box").ok());
+  std::ifstream file(run + "/io.max");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}),
+              HasSubstr("rbps=max wbps=max riops=max wiops=max"));
+  std::filesystem::remove_all(root);
+}
+
 TEST(LimitDiskSpeedTest, NeedsAGroup) {
   EXPECT_THAT(
       Cgroup().LimitDiskSpeed({}),

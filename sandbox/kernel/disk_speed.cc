@@ -121,4 +121,13 @@ absl::Status SetDiskSpeed(CgroupVersion version, const std::string& directory,
                             "this host has no disk whose speed it limits");
 }
 
+void LiftDiskSpeed(CgroupVersion version,
+                   const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories) {
+    if (HasDiskSpeed(version, directory)) {
+      (void)SetDiskSpeed(version, directory, Disks(), {});
+    }
+  }
+}
+
 }  // namespace sandbox

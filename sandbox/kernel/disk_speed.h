@@ -50,6 +50,11 @@ absl::Status SetDiskSpeed(CgroupVersion version, const std::string& directory,
                           const std::vector<std::string>& disks,
                           const DiskSpeed& speed);
 
+// Ends the limits of groups that are to be removed, if they have one: a process
+// that waits for a slow disk does not die before its turn.
+void LiftDiskSpeed(CgroupVersion version,
+                   const std::vector<std::string>& directories);
+
 }  // namespace sandbox
 
 #endif  // SANDBOX_KERNEL_DISK_SPEED_H_
