@@ -19,9 +19,6 @@ namespace sandbox {
 namespace {
 
 constexpr char kLocks[] = "/run/corral/projects";
-// The byte that whoever changes projects or limits locks; no project has this
-// number.
-constexpr uint32_t kChange = 0;
 
 absl::Status Refusal(const std::string& name, absl::string_view why) {
   return MakeFailure(wire::Reply::ISOLATION, absl::StrCat(name, ": ", why));
@@ -46,9 +43,9 @@ struct flock ByteOf(uint32_t number, int type) {
   return lock;
 }
 
-// Locks or unlocks the byte of a project: `type` is F_WRLCK, F_RDLCK or
-// F_UNLCK. The lock belongs to the open file and ends with its last descriptor.
-// Waits for others, who hold it for a few system calls.
+// Locks or unlocks a byte: `type` is F_WRLCK, F_RDLCK or F_UNLCK. The lock
+// belongs to the open file and ends with its last descriptor. Waits for others,
+// who hold it for a few system calls.
 absl::Status Lock(const UniqueFd& locks, uint32_t number, int type) {
   struct flock lock = ByteOf(number, type);
   while (::fcntl(locks.get(), F_OFD_SETLKW, &lock) != 0) {
@@ -137,8 +134,13 @@ absl::StatusOr<DirectoryQuota> DirectoryQuota::Impose(
 
 absl::Status DirectoryQuota::ImposeOnProject(const std::string& name,
                                              const SpaceLimits& limits) {
+  struct stat status = {};
+  if (::fstat(directory_.get(), &status) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("stat ", name));
+  }
   ASSIGN_OR_RETURN(locks_, OpenLocks());
-  RETURN_IF_ERROR(Lock(locks_, kChange, F_WRLCK));
+  change_ = static_cast<uint32_t>(status.st_dev % kFirstProject);
+  RETURN_IF_ERROR(Lock(locks_, change_, F_WRLCK));
   ASSIGN_OR_RETURN(const Project project, ReadProject(directory_.get()));
   uint32_t number = project.number;
   if (number == 0 || !project.handed_on) {
@@ -152,7 +154,7 @@ absl::Status DirectoryQuota::ImposeOnProject(const std::string& name,
   RETURN_IF_ERROR(
       WithFailure(wire::Reply::ISOLATION,
                   SetProjectLimits(directory_.get(), number, limits)));
-  return Lock(locks_, kChange, F_UNLCK);
+  return Lock(locks_, change_, F_UNLCK);
 }
 
 absl::Status DirectoryQuota::TrustHost(const std::string& name, uint32_t number,
@@ -196,7 +198,7 @@ DirectoryQuota::~DirectoryQuota() {
   if (!directory_.valid() || project_ == 0) {
     return;
   }
-  const absl::Status locked = Lock(locks_, kChange, F_WRLCK);
+  const absl::Status locked = Lock(locks_, change_, F_WRLCK);
   if (!locked.ok() || !TryToOwn(locks_, project_)) {
     return;  // another sandbox has the project
   }

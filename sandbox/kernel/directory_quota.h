@@ -63,6 +63,9 @@ class DirectoryQuota {
   uint32_t project_ = 0;
   // A file with a lock for each project; this object shares that of `project_`.
   UniqueFd locks_;
+  // The lock of whoever changes projects or limits of this file system. Another
+  // one has another lock, so that a disk that hangs holds up nobody else.
+  uint32_t change_ = 0;
 };
 
 }  // namespace sandbox
