@@ -368,6 +368,7 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED);
   RETURN_IF_ERROR(completed);
   std::vector<UniqueFd> mounts;
+  mounts.reserve(workspaces.size());
   for (HostTree& workspace : workspaces) {
     mounts.push_back(std::move(workspace.tree));
   }
