@@ -124,10 +124,11 @@ TEST_F(ExecutionFileTest, HasRoomForTheLongestEndInItsFirstBlock) {
   for (const wire::Stream stream : {wire::STDOUT, wire::STDERR}) {
     wire::StreamState* state = end.add_streams();
     state->set_stream(stream);
-    state->set_begin(UINT64_MAX);
-    state->set_end(UINT64_MAX);
-    state->set_gap_begin(UINT64_MAX);
-    state->set_gap_end(UINT64_MAX);
+    // Positions in a file.
+    state->set_begin(INT64_MAX);
+    state->set_end(INT64_MAX);
+    state->set_gap_begin(INT64_MAX);
+    state->set_gap_end(INT64_MAX);
     state->set_closed(true);
     state->set_expired(true);
   }
