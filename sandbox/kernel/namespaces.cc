@@ -232,4 +232,14 @@ absl::Status LimitNamespaces(const NamespaceLimits& limits, int count) {
   return absl::OkStatus();
 }
 
+absl::Status AllowMountNamespaces(int sysctls, int count) {
+  constexpr char kLimit[] = "user/max_mnt_namespaces";
+  NamespaceLimits limits;
+  limits.emplace_back(::openat(sysctls, kLimit, O_WRONLY | O_CLOEXEC));
+  if (!limits.front().valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open /proc/sys/", kLimit));
+  }
+  return LimitNamespaces(limits, count);
+}
+
 }  // namespace sandbox

@@ -77,6 +77,12 @@ absl::StatusOr<NamespaceLimits> OpenNamespaceLimits();
 // Namespaces that exist remain and can be joined.
 absl::Status LimitNamespaces(const NamespaceLimits& limits, int count);
 
+// Lets each user have `count` mount namespaces below the user namespace of the
+// calling process, of which each mount without a place is one. Making one needs
+// CAP_SYS_ADMIN there, as before. `sysctls` is the host's /proc/sys, since that
+// of a sandbox is read-only.
+absl::Status AllowMountNamespaces(int sysctls, int count);
+
 }  // namespace sandbox
 
 #endif  // SANDBOX_KERNEL_NAMESPACES_H_

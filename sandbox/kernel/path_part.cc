@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -16,9 +17,9 @@
 
 namespace sandbox {
 
-absl::StatusOr<PathPart> OpenPart(int directory, const std::string& name) {
-  PathPart part;
-  ASSIGN_OR_RETURN(part.fd, OpenBeneath(directory, name));
+namespace {
+
+absl::Status Describe(const std::string& name, PathPart& part) {
   struct statx status;
   struct statvfs system;
   if (::statx(part.fd.get(), "", AT_EMPTY_PATH,
@@ -31,6 +32,15 @@ absl::StatusOr<PathPart> OpenPart(int directory, const std::string& name) {
   part.mount = status.stx_mnt_id;
   part.is_mount_point = (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   part.is_read_only = (system.f_flag & ST_RDONLY) != 0;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PathPart> OpenPart(int directory, const std::string& name) {
+  PathPart part;
+  ASSIGN_OR_RETURN(part.fd, OpenBeneath(directory, name));
+  RETURN_IF_ERROR(Describe(name, part));
   return part;
 }
 
@@ -57,17 +67,30 @@ absl::Status CheckCoverable(const PathPart& part, const std::string& place) {
 absl::StatusOr<UniqueFd> MountOnItself(int directory, const std::string& name,
                                        const PathPart& part,
                                        MountAccess access) {
-  ASSIGN_OR_RETURN(const UniqueFd tree, CopyTree(part.fd.get(), ""));
+  PathPart mounted;
+  ASSIGN_OR_RETURN(mounted.fd, CopyTree(part.fd.get(), ""));
   if (access == MountAccess::kReadOnly) {
-    RETURN_IF_ERROR(SetReadOnly(tree.get(), true));
+    RETURN_IF_ERROR(SetReadOnly(mounted.fd.get(), true));
   }
-  RETURN_IF_ERROR(MoveTree(tree.get(), part.fd.get(), ""));
-  ASSIGN_OR_RETURN(const PathPart mounted, OpenPart(tree.get(), "."));
+  RETURN_IF_ERROR(MoveTree(mounted.fd.get(), part.fd.get(), ""));
+  RETURN_IF_ERROR(Describe(name, mounted));
   ASSIGN_OR_RETURN(PathPart seen, OpenPart(directory, name));
   if (seen.mount != mounted.mount) {
     return absl::AbortedError(absl::StrCat(name, " was moved"));
   }
   return std::move(seen.fd);
+}
+
+absl::Status WatchMoves(int inotify, int directory, const std::string& name) {
+  if (::fchdir(directory) != 0 ||
+      ::inotify_add_watch(inotify, name.c_str(),
+                          IN_MOVE_SELF | IN_DONT_FOLLOW) < 0) {
+    return absl::ErrnoToStatus(
+        errno,
+        absl::StrCat("watch ", name,
+                     errno == ENOSPC ? " (fs.inotify.max_user_watches)" : ""));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace sandbox

@@ -39,6 +39,11 @@ absl::StatusOr<UniqueFd> MountOnItself(int directory, const std::string& name,
                                        const PathPart& part,
                                        MountAccess access);
 
+// Lets `inotify` report when the part `name` of `directory` is moved, which
+// takes its mount along and changes no list of mounts. Changes the working
+// directory, since inotify takes no descriptor of a file.
+absl::Status WatchMoves(int inotify, int directory, const std::string& name);
+
 }  // namespace sandbox
 
 #endif  // SANDBOX_KERNEL_PATH_PART_H_

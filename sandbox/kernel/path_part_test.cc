@@ -105,7 +105,7 @@ TEST_F(PathPartTest, SaysWhichStepTheHostRefuses) {
   } steps[] = {{SYS_open_tree, "open_tree"},
                {SYS_mount_setattr, "mount_setattr"},
                {SYS_move_mount, "move_mount"},
-               {SYS_statx, "statx ."}};
+               {SYS_statx, "statx dir"}};
   for (const auto& [call, step] : steps) {
     absl::Status failed;
     ASSERT_TRUE(tests::WithFailingCalls({call}, EPERM, [&] {

@@ -52,12 +52,12 @@ ReadOnlyPaths::ReadOnlyPaths(UniqueFd workspace, std::string name,
       paths_(std::move(paths)),
       user_(user) {}
 
-absl::StatusOr<int> ReadOnlyPaths::Cover() {
+absl::StatusOr<int> ReadOnlyPaths::Cover(int moves) {
   int mounts = 0;
   for (const std::string& path : paths_) {
-    absl::Status covered = CoverPath(path, &mounts);
+    absl::Status covered = CoverPath(path, moves, &mounts);
     for (int tries = 1; tries < kTries && !covered.ok(); ++tries) {
-      covered = CoverPath(path, &mounts);
+      covered = CoverPath(path, moves, &mounts);
     }
     if (!covered.ok()) {
       return MakeFailure(wire::Reply::READ_ONLY_PATH,
@@ -106,7 +106,8 @@ absl::StatusOr<bool> ReadOnlyPaths::Fill(int directory,
   return true;
 }
 
-absl::Status ReadOnlyPaths::CoverPath(const std::string& path, int* mounts) {
+absl::Status ReadOnlyPaths::CoverPath(const std::string& path, int moves,
+                                      int* mounts) {
   const std::vector<std::string> names =
       absl::StrSplit(path, '/', absl::SkipEmpty());
   ASSIGN_OR_RETURN(UniqueFd at, OpenBeneath(workspace_.get(), "."));
@@ -117,6 +118,9 @@ absl::Status ReadOnlyPaths::CoverPath(const std::string& path, int* mounts) {
                      Fill(at.get(), place, names[i], ContentOf(names, i)));
     if (!exists) {
       return absl::OkStatus();
+    }
+    if (moves >= 0) {
+      RETURN_IF_ERROR(WatchMoves(moves, at.get(), names[i]));
     }
     ASSIGN_OR_RETURN(PathPart part, OpenPart(at.get(), names[i]));
     if (part.is_mount_point && part.is_read_only) {

@@ -9,6 +9,7 @@
 //
 // A mount is lost when a program of the host renames or removes what is below
 // it, as editors and git do to replace a file. Cover() then mounts it again.
+// The kernel reports a removal in the list of mounts, and inotify a move.
 
 #ifndef SANDBOX_KERNEL_READ_ONLY_PATHS_H_
 #define SANDBOX_KERNEL_READ_ONLY_PATHS_H_
@@ -35,13 +36,15 @@ class ReadOnlyPaths {
 
   // Covers the paths that are not covered, and returns how many mounts that
   // took. The caller is root in the mount namespace of the sandbox, with the
-  // usual umask. No link is followed, and other processes may change the
-  // workspace meanwhile. Fails with READ_ONLY_PATH.
-  absl::StatusOr<int> Cover();
+  // usual umask, in a working directory that may change. No link is followed,
+  // and other processes may change the workspace meanwhile. The inotify
+  // descriptor `moves` then reports moves of what is covered; -1: nothing does.
+  // Fails with READ_ONLY_PATH.
+  absl::StatusOr<int> Cover(int moves = -1);
 
  private:
   // Covers one path, and adds the number of mounts to `mounts`.
-  absl::Status CoverPath(const std::string& path, int* mounts);
+  absl::Status CoverPath(const std::string& path, int moves, int* mounts);
   // Sees that there is something at `place`, whose last part is `name` in
   // `directory`. Returns false if there is nothing, and no command can make
   // anything there.

@@ -118,19 +118,18 @@ TEST_F(ReadOnlyPathsTest, KeepAFileThatStandsInTheWay) {
 
 TEST_F(ReadOnlyPathsTest, CannotBeMadeWhileTheyDoNotExist) {
   MakeRepository();
-  {
-    const auto paths = Paths(
-        {".vscode", ".git/commondir", ".git/config.worktree", ".git/modules"});
-    ASSERT_THAT(paths->Cover().status(), IsOk());
-    EXPECT_TRUE(fs::is_directory(Path(".vscode")));
-    EXPECT_TRUE(fs::is_directory(Path(".git/modules")));
-    EXPECT_EQ(tests::ReadFile(Path(".git/commondir")), ".\n");
-    EXPECT_TRUE(fs::is_empty(Path(".git/config.worktree")));
-    EXPECT_EQ(Write(".vscode/tasks.json"), kReadOnly);
-    EXPECT_EQ(Write(".git/commondir"), kReadOnly);
-    EXPECT_EQ(Rename(".vscode", "moved"), kBusy);
-    EXPECT_EQ(Remove(".git/commondir"), kBusy);
-  }
+  auto paths = Paths(
+      {".vscode", ".git/commondir", ".git/config.worktree", ".git/modules"});
+  ASSERT_THAT(paths->Cover().status(), IsOk());
+  EXPECT_TRUE(fs::is_directory(Path(".vscode")));
+  EXPECT_TRUE(fs::is_directory(Path(".git/modules")));
+  EXPECT_EQ(tests::ReadFile(Path(".git/commondir")), ".\n");
+  EXPECT_TRUE(fs::is_empty(Path(".git/config.worktree")));
+  EXPECT_EQ(Write(".vscode/tasks.json"), kReadOnly);
+  EXPECT_EQ(Write(".git/commondir"), kReadOnly);
+  EXPECT_EQ(Rename(".vscode", "moved"), kBusy);
+  EXPECT_EQ(Remove(".git/commondir"), kBusy);
+  End(paths);
   for (const char* name :
        {".vscode", ".git/commondir", ".git/config.worktree", ".git/modules"}) {
     EXPECT_FALSE(fs::exists(Path(name))) << name;

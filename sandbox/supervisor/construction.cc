@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <initializer_list>
@@ -45,6 +46,9 @@ constexpr unsigned kMfdExec = 0x10;
 constexpr const char* kHostName = "corral";
 // Enough for a build whose actions have namespaces of their own.
 constexpr int kNestedNamespaces = 64;
+// The sandbox's own may count, and the mounts that cover a path are made one by
+// one.
+constexpr int kCoverNamespaces = 4;
 
 // The program, sealed: what runs inside can never be written, and no file of
 // the host is executed there.
@@ -277,7 +281,16 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
                                                   : InitError(made.init);
 }
 
-absl::Status CompleteInside(int root, const std::vector<HostTree>& workspaces,
+bool HasReadOnlyPaths(const Particulars& particulars) {
+  return std::any_of(particulars.workspaces.begin(),
+                     particulars.workspaces.end(),
+                     [](const WorkspaceMount& each) {
+                       return !each.read_only && !each.read_only_paths.empty();
+                     });
+}
+
+absl::Status CompleteInside(int root, int sysctls,
+                            const std::vector<HostTree>& workspaces,
                             const Particulars& particulars) {
   RETURN_IF_ERROR(BecomeNamespaceRoot());
   if (particulars.memory_bytes != 0) {
@@ -287,6 +300,8 @@ absl::Status CompleteInside(int root, const std::vector<HostTree>& workspaces,
     RETURN_IF_ERROR(UncoverProc(root));
     ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
     RETURN_IF_ERROR(LimitNamespaces(limits, kNestedNamespaces));
+  } else if (HasReadOnlyPaths(particulars)) {
+    RETURN_IF_ERROR(AllowMountNamespaces(sysctls, kCoverNamespaces));
   }
   for (const HostTree& workspace : workspaces) {
     RETURN_IF_ERROR(Attach(root, workspace));
@@ -352,6 +367,7 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
     ASSIGN_OR_RETURN(HostTree workspace, LendWorkspace(mount));
     workspaces.push_back(std::move(workspace));
   }
+  const UniqueFd sysctls(::open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC));
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
   if (!child.ok()) {
@@ -359,7 +375,8 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   }
   if (child->pid == 0) {
     ReportAndExit(pair.theirs.get(),
-                  CompleteInside(made.root.get(), workspaces, particulars));
+                  CompleteInside(made.root.get(), sysctls.get(), workspaces,
+                                 particulars));
   }
   pair.theirs.Reset();
   const absl::Status completed =

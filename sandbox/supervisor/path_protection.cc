@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -54,35 +56,54 @@ absl::StatusOr<std::unique_ptr<PathProtection>> PathProtection::Begin(
                ? KilledError("init")
                : absl::ErrnoToStatus(error, absl::StrCat("open ", path));
   }
-  std::unique_ptr<PathProtection> protection(
-      new PathProtection(loop, std::move(process), std::move(mounts),
-                         std::move(paths), std::move(on_loss)));
+  UniqueFd moves(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!moves.valid()) {
+    LOG(WARNING) << "moves of read-only paths on the host are noticed late: "
+                 << absl::ErrnoToStatus(
+                        errno, "inotify_init (fs.inotify.max_user_instances)");
+  }
+  std::unique_ptr<PathProtection> protection(new PathProtection(
+      loop, std::move(process), std::move(mounts), std::move(moves),
+      std::move(paths), std::move(on_loss)));
   // Watched before anything is covered: epoll loses the changes before that.
   loop->Watch(protection->mounts_.get(), EPOLLPRI,
               [raw = protection.get()](uint32_t) { raw->OnChange(); });
+  if (protection->moves_.valid()) {
+    loop->Watch(protection->moves_.get(), EPOLLIN,
+                [raw = protection.get()](uint32_t) { raw->OnMove(); });
+  }
   RETURN_IF_ERROR(protection->Cover().status());
   return protection;
 }
 
 PathProtection::PathProtection(EventLoop* loop, UniqueFd init, UniqueFd mounts,
-                               std::vector<ReadOnlyPaths> paths, OnLoss on_loss)
+                               UniqueFd moves, std::vector<ReadOnlyPaths> paths,
+                               OnLoss on_loss)
     : loop_(loop),
       init_(std::move(init)),
       mounts_(std::move(mounts)),
+      moves_(std::move(moves)),
       paths_(std::move(paths)),
       on_loss_(std::move(on_loss)) {}
 
-PathProtection::~PathProtection() {
-  if (watching_) {
-    loop_->Unwatch(mounts_.get());
+PathProtection::~PathProtection() { Unwatch(); }
+
+void PathProtection::Unwatch() {
+  if (!watching_) {
+    return;
   }
+  loop_->Unwatch(mounts_.get());
+  if (moves_.valid()) {
+    loop_->Unwatch(moves_.get());
+  }
+  watching_ = false;
 }
 
 absl::StatusOr<int> PathProtection::Cover() {
   int mounts = 0;
   RETURN_IF_ERROR(RunInMounts(init_, [this, &mounts]() -> absl::Status {
     for (ReadOnlyPaths& paths : paths_) {
-      ASSIGN_OR_RETURN(const int made, paths.Cover());
+      ASSIGN_OR_RETURN(const int made, paths.Cover(moves_.get()));
       mounts += made;
     }
     return absl::OkStatus();
@@ -90,11 +111,17 @@ absl::StatusOr<int> PathProtection::Cover() {
   return mounts;
 }
 
+void PathProtection::OnMove() {
+  char events[4096];
+  while (::read(moves_.get(), events, sizeof(events)) > 0) {
+  }
+  OnChange();
+}
+
 void PathProtection::OnChange() {
   const absl::StatusOr<int> covered = Cover();
   if (!covered.ok()) {
-    loop_->Unwatch(mounts_.get());
-    watching_ = false;
+    Unwatch();
     // The callback may delete this object.
     const OnLoss on_loss = on_loss_;
     on_loss(covered.status());

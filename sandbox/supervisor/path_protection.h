@@ -38,16 +38,21 @@ class PathProtection {
 
  private:
   PathProtection(EventLoop* loop, UniqueFd init, UniqueFd mounts,
-                 std::vector<ReadOnlyPaths> paths, OnLoss on_loss);
+                 UniqueFd moves, std::vector<ReadOnlyPaths> paths,
+                 OnLoss on_loss);
 
   absl::StatusOr<int> Cover();
+  void OnMove();
   void OnChange();
+  void Unwatch();
 
   EventLoop* const loop_;
   // A process in the sandbox's mount namespace.
   const UniqueFd init_;
   // Its mountinfo, which reports changes of the namespace to poll(2).
   const UniqueFd mounts_;
+  // Reports moves; not valid where the host has no inotify left.
+  const UniqueFd moves_;
   std::vector<ReadOnlyPaths> paths_;
   const OnLoss on_loss_;
   bool watching_ = true;

@@ -60,6 +60,7 @@ class PathProtectionTest : public ::testing::Test {
     Particulars particulars;
     particulars.workspaces.push_back(
         {path_, /*read_only=*/false, ground_.ids.first_id()});
+    particulars.workspaces.back().read_only_paths = {"any"};
     absl::StatusOr<std::vector<UniqueFd>> mounts = Complete(made_, particulars);
     if (FailureOf(mounts.status()) == wire::Reply::ISOLATION) {
       GTEST_SKIP() << mounts.status();

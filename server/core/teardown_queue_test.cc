@@ -64,11 +64,12 @@ class TurnsOfOthers {
  public:
   static constexpr int kCount = 2000;
 
-  explicit TurnsOfOthers(const std::shared_ptr<TeardownQueue>& queue) {
+  explicit TurnsOfOthers(std::shared_ptr<TeardownQueue> queue)
+      : queue_(std::move(queue)) {
     for (int i = 0; i < 4; ++i) {
-      threads_.emplace_back([this, queue] {
+      threads_.emplace_back([this] {
         for (int j = 0; j < kCount / 4; ++j) {
-          queue->Enter([this](TeardownQueue::Turn turn) {
+          queue_->Enter([this](TeardownQueue::Turn turn) {
             const sandbox::MutexLock lock(&mutex_);
             turns_.push_back(std::move(turn));
             most_ = std::max(most_, turns_.size());
@@ -99,6 +100,7 @@ class TurnsOfOthers {
     }
   }
 
+  const std::shared_ptr<TeardownQueue> queue_;
   sandbox::Mutex mutex_;
   std::vector<TeardownQueue::Turn> turns_ ABSL_GUARDED_BY(mutex_);
   size_t most_ = 0;

@@ -121,7 +121,8 @@ TEST(HostListsTest, ShowsANamespaceOfAProcessOrOfADescriptor) {
 }
 
 TEST(HostListsTest, ShowsFilesAndDescriptors) {
-  const std::string directory = ::testing::TempDir() + "/census";
+  const std::string directory =
+      std::filesystem::canonical(::testing::TempDir()).string() + "/census";
   std::filesystem::create_directories(directory + "/below");
   WriteFile(directory + "/below/file", "");
   EXPECT_THAT(ListFiles({directory, "/nowhere"}),

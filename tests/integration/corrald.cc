@@ -229,9 +229,10 @@ void Corrald::NoteCgroups() {
       // The open file is the group's member list (v1) or the group itself (v2).
       const std::string group(absl::StripSuffix(file, "/tasks"));
       const ino_t inode = InodeOf(group);
-      // A supervisor that starts opens the same files of the host's own groups.
+      // A supervisor that starts opens the same files of the host's own groups,
+      // and the roots of hierarchies, whose inode is 1.
       std::error_code error;
-      if (absl::StartsWith(group, "/sys/fs/cgroup/") && inode != 0 &&
+      if (absl::StartsWith(group, "/sys/fs/cgroup/") && inode > 1 &&
           fs::is_directory(group, error)) {
         cgroups_[group] = inode;
       }
