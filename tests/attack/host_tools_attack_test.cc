@@ -53,13 +53,16 @@ class HostToolsAttackTest : public AttackTest {
         "mkdir -p evilgit/hooks; cp evil evilgit/hooks/pre-commit"));
   }
 
-  // Runs a line of the host's user in the workspace.
+  // Runs a line of the host's user in the workspace. Git must not find the
+  // repository of these sources if an attack removes that of the workspace.
   void OnHost(const std::string& line) const {
     EXPECT_GE(::system(absl::StrCat("cd ", sandbox_.workspace(),
                                     " && export GIT_AUTHOR_NAME=a "
                                     "GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
-                                    "GIT_COMMITTER_EMAIL=a@b; { ",
-                                    line, "; } >/dev/null 2>&1")
+                                    "GIT_COMMITTER_EMAIL=a@b "
+                                    "GIT_CEILING_DIRECTORIES=",
+                                    sandbox_.directory(), "; { ", line,
+                                    "; } >/dev/null 2>&1")
                            .c_str()),
               0);
   }
