@@ -174,7 +174,6 @@ std::vector<std::string> Cgroup::Directories() const {
 
 absl::Status Cgroup::Make() {
   for (const std::string& directory : Directories()) {
-    // Commands read their groups, whatever the umask of a supervisor.
     if (::mkdir(directory.c_str(), 0755) != 0 ||
         ::chmod(directory.c_str(), 0755) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", directory));

@@ -143,6 +143,7 @@ class Cgroup {
          std::vector<std::string> further = {});
   static absl::Status RemoveLeftOver(
       CgroupVersion version, const std::vector<std::string>& directories);
+  // Commands can read the groups, whatever the umask of a supervisor.
   absl::Status Make();
   absl::Status OpenEntries();
   CgroupCounters& Counters() const;
