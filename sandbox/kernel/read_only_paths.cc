@@ -43,6 +43,13 @@ const char* ContentOf(const std::vector<std::string>& names, size_t i) {
   return nullptr;
 }
 
+bool IsMissing(int directory, const std::string& name) {
+  struct stat status;
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) !=
+             0 &&
+         errno == ENOENT;
+}
+
 }  // namespace
 
 ReadOnlyPaths::ReadOnlyPaths(UniqueFd workspace, std::string name,
@@ -66,6 +73,12 @@ absl::StatusOr<int> ReadOnlyPaths::Cover(int moves) {
     }
   }
   return mounts;
+}
+
+bool ReadOnlyPaths::MayBeMissing(const std::vector<std::string>& names,
+                                 size_t i, const std::string& place) const {
+  return names[i] == ".git" && i + 1 < names.size() &&
+         repositories_.count(place) == 0;
 }
 
 absl::StatusOr<bool> ReadOnlyPaths::Fill(int directory,
@@ -114,10 +127,16 @@ absl::Status ReadOnlyPaths::CoverPath(const std::string& path, int moves,
   std::string place;
   for (size_t i = 0; i < names.size(); ++i) {
     absl::StrAppend(&place, place.empty() ? "" : "/", names[i]);
+    if (MayBeMissing(names, i, place) && IsMissing(at.get(), names[i])) {
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(const bool exists,
                      Fill(at.get(), place, names[i], ContentOf(names, i)));
     if (!exists) {
       return absl::OkStatus();
+    }
+    if (names[i] == ".git") {
+      repositories_.insert(place);
     }
     if (moves >= 0) {
       RETURN_IF_ERROR(WatchMoves(moves, at.get(), names[i]));

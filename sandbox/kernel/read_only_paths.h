@@ -5,7 +5,9 @@
 // rename or remove a mount point, but whoever renames a directory above it
 // takes it along; so the directories on the way are mounted on themselves, too.
 // Where nothing exists, a placeholder is made (see placeholder.h): at the first
-// part of the path that is missing.
+// part of the path that is missing. A directory .git on the way is none: many
+// builds take a directory with one for a repository, and agents make them. Only
+// one that was there once is kept.
 //
 // A mount is lost when a program of the host renames or removes what is below
 // it, as editors and git do to replace a file. Cover() then mounts it again.
@@ -14,8 +16,10 @@
 #ifndef SANDBOX_KERNEL_READ_ONLY_PATHS_H_
 #define SANDBOX_KERNEL_READ_ONLY_PATHS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +49,9 @@ class ReadOnlyPaths {
  private:
   // Covers one path, and adds the number of mounts to `mounts`.
   absl::Status CoverPath(const std::string& path, int moves, int* mounts);
+  // Whether the part `i` of a path may be left out if nothing is at `place`.
+  bool MayBeMissing(const std::vector<std::string>& names, size_t i,
+                    const std::string& place) const;
   // Sees that there is something at `place`, whose last part is `name` in
   // `directory`. Returns false if there is nothing, and no command can make
   // anything there.
@@ -57,6 +64,8 @@ class ReadOnlyPaths {
   uint32_t user_;
   // By their places. Removed with this object.
   std::map<std::string, Placeholder> placeholders_;
+  // The places of each .git that was there.
+  std::set<std::string> repositories_;
 };
 
 }  // namespace sandbox

@@ -138,13 +138,38 @@ TEST_F(ReadOnlyPathsTest, CannotBeMadeWhileTheyDoNotExist) {
 }
 
 TEST_F(ReadOnlyPathsTest, NeedOneDirectoryForAllThatIsMissingBelowIt) {
-  auto paths = Paths({".git/commondir", ".git/config", ".git/hooks"});
+  auto paths = Paths({"ci/a", "ci/b/c"});
+  EXPECT_EQ(paths->Cover().value_or(0), 1);
+  EXPECT_TRUE(fs::is_empty(Path("ci")));
+  EXPECT_EQ(Outcome(::mkdir(Path("ci/a").c_str(), 0755)), kReadOnly);
+  EXPECT_EQ(Rename("ci", "moved"), kBusy);
+  End(paths);
+  EXPECT_FALSE(fs::exists(Path("ci")));
+}
+
+TEST_F(ReadOnlyPathsTest, MakeNoRepositoryWhereNoneIs) {
+  const auto paths = Paths({".git/commondir", ".git/config", ".git/hooks"});
+  EXPECT_EQ(paths->Cover().value_or(-1), 0);
+  EXPECT_FALSE(fs::exists(Path(".git")));
+}
+
+TEST_F(ReadOnlyPathsTest, MakeARepositoryThatIsNamedItself) {
+  auto paths = Paths({".git"});
   EXPECT_EQ(paths->Cover().value_or(0), 1);
   EXPECT_TRUE(fs::is_empty(Path(".git")));
   EXPECT_EQ(Outcome(::mkdir(Path(".git/hooks").c_str(), 0755)), kReadOnly);
+  End(paths);
+}
+
+TEST_F(ReadOnlyPathsTest, KeepTheRepositoryThatTheHostHasRemoved) {
+  MakeRepository();
+  auto paths = Paths({".git/config", ".git/hooks"});
+  ASSERT_THAT(paths->Cover().status(), IsOk());
+  OnHost([this] { fs::remove_all(Path(".git")); });
+  EXPECT_EQ(paths->Cover().value_or(0), 1);
+  EXPECT_EQ(Outcome(::mkdir(Path(".git/hooks").c_str(), 0755)), kReadOnly);
   EXPECT_EQ(Rename(".git", "moved"), kBusy);
   End(paths);
-  EXPECT_FALSE(fs::exists(Path(".git")));
 }
 
 TEST_F(ReadOnlyPathsTest, MustNotBeLinksNorLeadThroughThem) {
