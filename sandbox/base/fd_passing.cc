@@ -68,6 +68,8 @@ ReceivedPacket ReceivePacket(int socket, void* data, size_t size, int flags) {
   }
   packet.size = static_cast<size_t>(got);
   packet.fds = TakeFds(message);
+  packet.bytes_lost = (message.msg_flags & MSG_TRUNC) != 0;
+  packet.fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
   return packet;
 }
 

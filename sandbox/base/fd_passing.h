@@ -20,8 +20,12 @@ struct ReceivedPacket {
   int error = 0;
   // The bytes of the packet; 0 for an empty packet, and when the peer is gone.
   size_t size = 0;
-  // Close-on-exec. Those beyond kMaxPassedFds were closed.
+  // Close-on-exec.
   std::vector<UniqueFd> fds;
+  // The packet had more bytes than there was room for.
+  bool bytes_lost = false;
+  // It had more descriptors than kMaxPassedFds, or than this process may have.
+  bool fds_lost = false;
 };
 
 // Sends one packet with `fds`, at most kMaxPassedFds. `flags` are those of

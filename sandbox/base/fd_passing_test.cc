@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -125,6 +127,43 @@ TEST_F(FdPassingTest, TakesOnlyDescriptorsOutOfAPacket) {
   EXPECT_EQ(packet.size, 1u);
   ASSERT_THAT(packet.fds, SizeIs(1));
   EXPECT_THAT(SendWithFds(packet.fds[0].get(), "y", 1, {}), IsOk());
+}
+
+TEST_F(FdPassingTest, ShowsThatBytesOfAPacketWereLost) {
+  ASSERT_THAT(SendWithFds(ours_.get(), "12345678", 8, {}), IsOk());
+  EXPECT_FALSE(
+      ReceivePacket(theirs_.get(), data_, sizeof(data_), 0).bytes_lost);
+  ASSERT_THAT(SendWithFds(ours_.get(), "123456789", 9, {}), IsOk());
+  const ReceivedPacket longer =
+      ReceivePacket(theirs_.get(), data_, sizeof(data_), 0);
+  EXPECT_TRUE(longer.bytes_lost);
+  EXPECT_FALSE(longer.fds_lost);
+  EXPECT_EQ(longer.size, sizeof(data_));
+}
+
+TEST_F(FdPassingTest, ShowsThatDescriptorsOfAPacketWereLost) {
+  // SendPacket() does not send so many.
+  constexpr size_t kMany = kMaxPassedFds + 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMany * sizeof(int))] = {};
+  char byte = 'x';
+  iovec vector = {&byte, 1};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(kMany * sizeof(int));
+  const std::vector<int> numbers(kMany, ours_.get());
+  std::memcpy(CMSG_DATA(header), numbers.data(), kMany * sizeof(int));
+  ASSERT_EQ(::sendmsg(ours_.get(), &message, 0), 1);
+  const ReceivedPacket packet =
+      ReceivePacket(theirs_.get(), data_, sizeof(data_), 0);
+  EXPECT_TRUE(packet.fds_lost);
+  EXPECT_FALSE(packet.bytes_lost);
+  EXPECT_THAT(packet.fds, SizeIs(kMaxPassedFds));
 }
 
 TEST_F(FdPassingTest, NamesTheCallThatFails) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/fd_passing.h"
+#include "sandbox/init/exchange.h"
 
 namespace sandbox {
 namespace {
@@ -22,11 +23,17 @@ struct Report {
   char text[4600];
 };
 
-absl::Status StatusOf(const Report& report, const char* who) {
+// No text leads beyond its report, whatever was sent.
+absl::Status StatusOf(Report& report, const char* who) {
+  report.text[sizeof(report.text) - 1] = '\0';
   const auto kind = static_cast<wire::Reply::Failure>(report.failure);
   return kind == wire::Reply::FAULT
              ? MakeFailure(kind, absl::StrCat(who, ": ", report.text))
              : MakeFailure(kind, report.text);
+}
+
+absl::Status UnexpectedError(const char* who) {
+  return absl::InternalError(absl::StrCat(who, " sent an unexpected packet"));
 }
 
 }  // namespace
@@ -57,8 +64,11 @@ absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
   Report report = {};
   absl::StatusOr<ReceivedPacket> packet =
       ReceiveWithFds(socket, &report, sizeof(report));
-  if (!packet.ok() || packet->size != sizeof(report)) {
+  if (!packet.ok() || packet->size == 0) {
     return KilledError(who);
+  }
+  if (packet->bytes_lost || packet->size != sizeof(report)) {
+    return UnexpectedError(who);
   }
   const absl::Status status = StatusOf(report, who);
   if (!status.ok()) {
@@ -74,8 +84,14 @@ absl::Status ReceiveFirstPacket(int socket, const char* who) {
   if (!packet.ok() || packet->size == 0) {
     return KilledError(who);
   }
-  return packet->size == sizeof(report) ? StatusOf(report, who)
-                                        : absl::OkStatus();
+  if (!packet->bytes_lost && packet->size == sizeof(report)) {
+    return StatusOf(report, who);
+  }
+  constexpr SpawnAnswer kReady = {SpawnStage::kNone, 0};
+  const bool ready = !packet->bytes_lost && packet->size == sizeof(kReady) &&
+                     packet->fds.empty() &&
+                     std::memcmp(&report, &kReady, sizeof(kReady)) == 0;
+  return ready ? absl::OkStatus() : UnexpectedError(who);
 }
 
 absl::Status KilledError(const char* who) {

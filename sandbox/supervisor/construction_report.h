@@ -31,12 +31,13 @@ void SendReport(int socket, const absl::Status& status,
 
 // Waits for the report of the child `who` and returns the descriptors that came
 // with it, or its failure, which keeps its kind. Fails with Aborted if the
-// child was killed before it could report.
+// child was killed before it could report, and with Internal if it sent
+// something else.
 absl::StatusOr<std::vector<UniqueFd>> ReceiveReport(int socket,
                                                     const char* who);
 
-// Waits until the program that the child executes has sent its first packet,
-// which is shorter than a report. Fails as ReceiveReport() does.
+// Waits until corral-spawner, which the child executes, has sent that it is
+// ready: an answer without an error. Fails as ReceiveReport() does.
 absl::Status ReceiveFirstPacket(int socket, const char* who);
 
 // Returns Aborted: `who` was killed during set-up.

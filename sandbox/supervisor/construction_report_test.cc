@@ -1,9 +1,14 @@
 #include "sandbox/supervisor/construction_report.h"
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -12,7 +17,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
 #include "tests/status_matchers.h"
 
 namespace sandbox {
@@ -71,11 +78,67 @@ TEST_F(ConstructionReportTest, IsMissedWhenTheChildWasKilled) {
 }
 
 TEST_F(ConstructionReportTest, IsReplacedByTheFirstPacketOfAProgram) {
-  ASSERT_EQ(::write(sockets_.theirs.get(), "12345678", 8), 8);
+  const SpawnAnswer ready = {SpawnStage::kNone, 0};
+  ASSERT_EQ(::write(sockets_.theirs.get(), &ready, sizeof(ready)),
+            static_cast<ssize_t>(sizeof(ready)));
   EXPECT_THAT(ReceiveFirstPacket(sockets_.ours.get(), "the spawner"), IsOk());
   Send(absl::NotFoundError("no program"));
   EXPECT_EQ(ReceiveFirstPacket(sockets_.ours.get(), "the spawner").message(),
             "the spawner: no program");
+}
+
+// The size of a report: its kind and its text.
+constexpr size_t kReport = 4604;
+
+TEST_F(ConstructionReportTest, IsNothingButAReport) {
+  const std::string other = "1234567";
+  for (const std::string& bytes : {other, std::string(kReport - 1, '\0'),
+                                   std::string(kReport + 1, '\0')}) {
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(::write(sockets_.theirs.get(), bytes.data(), bytes.size()),
+                static_cast<ssize_t>(bytes.size()));
+    }
+    EXPECT_THAT(
+        ReceiveReport(sockets_.ours.get(), "init").status(),
+        StatusIs(absl::StatusCode::kInternal, "init sent an unexpected packet"))
+        << bytes.size();
+    EXPECT_THAT(ReceiveFirstPacket(sockets_.ours.get(), "the spawner"),
+                StatusIs(absl::StatusCode::kInternal,
+                         "the spawner sent an unexpected packet"))
+        << bytes.size();
+  }
+}
+
+TEST_F(ConstructionReportTest, IsNoFirstPacketIfItHoldsAnErrorOrADescriptor) {
+  const SpawnAnswer failed = {SpawnStage::kPrepare, EINVAL};
+  ASSERT_THAT(SendWithFds(sockets_.theirs.get(), &failed, sizeof(failed), {}),
+              IsOk());
+  const SpawnAnswer ready = {SpawnStage::kNone, 0};
+  ASSERT_THAT(SendWithFds(sockets_.theirs.get(), &ready, sizeof(ready), {0}),
+              IsOk());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(ReceiveFirstPacket(sockets_.ours.get(), "the spawner"),
+                StatusIs(absl::StatusCode::kInternal,
+                         "the spawner sent an unexpected packet"));
+  }
+}
+
+TEST_F(ConstructionReportTest, HasATextThatEndsWithIt) {
+  std::string bytes(kReport, 'x');
+  const int32_t kind = wire::Reply::WORKSPACE;
+  std::memcpy(bytes.data(), &kind, sizeof(kind));
+  ASSERT_EQ(::write(sockets_.theirs.get(), bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(Receive().status().message(), std::string(4599, 'x'));
+}
+
+TEST_F(ConstructionReportTest, HasAKindThatIsKnown) {
+  std::string bytes(kReport, '\0');
+  const int32_t kind = 1000;
+  std::memcpy(bytes.data(), &kind, sizeof(kind));
+  ASSERT_EQ(::write(sockets_.theirs.get(), bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(FailureOf(Receive().status()), wire::Reply::FAULT);
 }
 
 TEST_F(ConstructionReportTest, EndsTheChild) {
