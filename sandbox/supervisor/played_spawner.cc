@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -79,6 +80,12 @@ void PlayedSpawner::Fail(SpawnStage stage, int error, bool with_process) {
   Fork();
   Exit(1);
   Answer(stage, error, pidfd_.get());
+}
+
+void PlayedSpawner::FailFalsely() {
+  fds_.clear();
+  Fork();
+  Answer(SpawnStage::kExec, ENOENT, pidfd_.get());
 }
 
 void PlayedSpawner::Exit(int code) {

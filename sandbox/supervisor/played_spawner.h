@@ -39,6 +39,8 @@ class PlayedSpawner {
   // Answers with a child that runs, or that could not execute.
   void Succeed();
   void Fail(SpawnStage stage, int error, bool with_process);
+  // Answers that the start has failed, with a child that runs on.
+  void FailFalsely();
 
   pid_t child() const { return child_; }
   // End the child, and return when it has ended. It is not reaped.

@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/reap.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,12 @@ std::optional<Reaped> Reap(int pidfd, int options) {
   reaped.pid = info.si_pid;
   reaped.wait_status = WaitStatus(info);
   return reaped;
+}
+
+std::optional<Reaped> ReapWithin(int pidfd, absl::Duration limit) {
+  pollfd ended = {pidfd, POLLIN, 0};
+  (void)::poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(limit)));
+  return Reap(pidfd, WNOHANG);
 }
 
 pid_t PidOf(int pidfd) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
 #include "tests/waiting_thread.h"
@@ -70,6 +71,17 @@ TEST(ReapTest, DoesNotWaitForALivingChildWithWnohang) {
   EXPECT_FALSE(Reap(child.get(), WNOHANG).has_value());
   ::syscall(SYS_pidfd_send_signal, child.get(), SIGTERM, nullptr, 0);
   EXPECT_EQ(Reap(child.get(), 0)->wait_status, SIGTERM);
+}
+
+TEST(ReapTest, WaitsForAChildThatIsAboutToEndAndNotForAnother) {
+  const UniqueFd ending = Start([] { ::_exit(3); });
+  const std::optional<Reaped> reaped = ReapWithin(ending.get(), absl::Hours(1));
+  ASSERT_TRUE(reaped.has_value());
+  EXPECT_EQ(reaped->wait_status, 3 << 8);
+  const UniqueFd living = Start([] { ::pause(); });
+  EXPECT_FALSE(ReapWithin(living.get(), absl::ZeroDuration()).has_value());
+  ::syscall(SYS_pidfd_send_signal, living.get(), SIGKILL, nullptr, 0);
+  EXPECT_EQ(Reap(living.get(), 0)->wait_status, SIGKILL);
 }
 
 // True if a signal has been sent to the thread and not arrived yet.

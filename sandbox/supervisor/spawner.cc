@@ -1,10 +1,14 @@
 #include "sandbox/supervisor/spawner.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -53,6 +57,44 @@ class StringWriter {
   size_t end_ = kExchangeStrings;
   bool full_ = false;
 };
+
+// No errno is larger.
+constexpr int32_t kMaxErrno = 4095;
+
+bool IsKnown(SpawnStage stage) {
+  switch (stage) {
+    case SpawnStage::kNone:
+    case SpawnStage::kCgroup:
+    case SpawnStage::kClone:
+    case SpawnStage::kPrepare:
+    case SpawnStage::kChdir:
+    case SpawnStage::kExec:
+      return true;
+  }
+  return false;
+}
+
+// True for the process behind a pidfd that this process can wait for; false for
+// another one, and for a descriptor that is no pidfd.
+bool IsChild(const UniqueFd& pidfd) {
+  siginfo_t info;
+  return ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info,
+                  WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+// A program that has taken the spawner over can send anything.
+bool IsAnswer(const ReceivedPacket& packet, const SpawnAnswer& answer) {
+  if (packet.size != sizeof(answer) || packet.bytes_lost ||
+      packet.fds.size() > 1 || !IsKnown(answer.stage)) {
+    return false;
+  }
+  const bool executes = answer.stage == SpawnStage::kNone;
+  const bool has_error = answer.error > 0 && answer.error <= kMaxErrno;
+  if (executes ? answer.error != 0 || packet.fds.empty() : !has_error) {
+    return false;
+  }
+  return packet.fds.empty() || IsChild(packet.fds[0]);
+}
 
 }  // namespace
 
@@ -220,9 +262,7 @@ void Spawner::OnAnswer() {
   if (!packet.ok()) {
     return;  // a transient error of the host; the spawner is still alive
   }
-  const bool whole = packet->size == sizeof(answer) &&
-                     (answer.error != 0 || !packet->fds.empty());
-  if (!whole || jobs_.empty()) {
+  if (jobs_.empty() || !IsAnswer(*packet, answer)) {
     OnEnd();
     return;
   }

@@ -54,7 +54,7 @@ class Spawner {
 
   // `is_known` returns true for the children of this process that are known,
   // apart from the one that is being started. `lost` is called when the spawner
-  // ends.
+  // ends, or sends something that is no answer.
   static absl::StatusOr<std::unique_ptr<Spawner>> Create(
       EventLoop* loop, UniqueFd socket, const UniqueFd& exchange,
       StoppedStart::IsKnown is_known, absl::AnyInvocable<void()> lost);

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,24 +34,45 @@ using ::testing::ElementsAre;
 class SpawnerTest : public ::testing::Test {
  protected:
   SpawnerTest() {
+    EXPECT_EQ(::ftruncate(file_.get(), kExchangeSize), 0);
+    exchange_ = static_cast<char*>(
+        ::mmap(nullptr, kExchangeSize, PROT_READ, MAP_SHARED, file_.get(), 0));
+    command_.add_argv("/bin/true");
+    command_.set_working_directory("/tmp");
+    Connect();
+  }
+  ~SpawnerTest() override {
+    ::munmap(exchange_, kExchangeSize);
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      ::waitpid(child_, nullptr, 0);
+    }
+  }
+
+  // Makes a new spawner in place of the last one.
+  void Connect() {
     int fds[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    spawner_.reset();
     theirs_.Reset(fds[1]);
     ours_ = fds[0];
-    UniqueFd exchange(::memfd_create("exchange", MFD_CLOEXEC));
-    EXPECT_EQ(::ftruncate(exchange.get(), kExchangeSize), 0);
-    exchange_ = static_cast<char*>(::mmap(nullptr, kExchangeSize, PROT_READ,
-                                          MAP_SHARED, exchange.get(), 0));
     spawner_ = *Spawner::Create(
-        loop_.get(), UniqueFd(fds[0]), exchange, [](pid_t) { return false; },
+        loop_.get(), UniqueFd(fds[0]), file_, [](pid_t) { return false; },
         [this] {
           ++lost_;
           loop_->Stop();
         });
-    command_.add_argv("/bin/true");
-    command_.set_working_directory("/tmp");
   }
-  ~SpawnerTest() override { ::munmap(exchange_, kExchangeSize); }
+  // A pidfd of the test's one child, which does nothing.
+  UniqueFd Child() {
+    if (child_ == 0) {
+      child_ = ::fork();
+      while (child_ == 0) {
+        ::pause();
+      }
+    }
+    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
+  }
 
   Spawner::Job Job(const wire::CommandSpec& command) {
     Spawner::Job job;
@@ -92,6 +115,8 @@ class SpawnerTest : public ::testing::Test {
   }
 
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  const UniqueFd file_ = UniqueFd(::memfd_create("exchange", MFD_CLOEXEC));
+  pid_t child_ = 0;
   UniqueFd theirs_;
   // Owned by spawner_.
   int ours_ = -1;
@@ -174,7 +199,7 @@ TEST_F(SpawnerTest, SendsOneRequestAtATime) {
   spawner_->Spawn(Job(second));
   EXPECT_EQ(Requests(), 1u);
   EXPECT_EQ(Strings(), "/tmp|/bin/true|");
-  Answer(0, {0});
+  Answer(0, {Child().get()});
   loop_->Run();
   EXPECT_TRUE(pidfd_.valid());
   EXPECT_EQ(Requests(), 1u);
@@ -236,7 +261,7 @@ TEST_F(SpawnerTest, ReportsTheEndOfTheSpawnerOnce) {
 
 TEST_F(SpawnerTest, ReceivesAPidfdWhenNoOtherDescriptorIsLeft) {
   spawner_->Spawn(Job(command_));
-  Answer(0, {0});
+  Answer(0, {Child().get()});
   {
     const tests::NoDescriptors none;
     loop_->Run();
@@ -315,7 +340,7 @@ TEST_F(SpawnerTest, ReportsARequestThatCannotBeSentAndContinues) {
 
 TEST_F(SpawnerTest, PassesTheProcessOfAFailureOn) {
   spawner_->Spawn(Job(command_));
-  Answer(ENOENT, {0});
+  Answer(ENOENT, {Child().get()});
   loop_->Run();
   EXPECT_THAT(answers_, ElementsAre(ENOENT));
   EXPECT_TRUE(pidfd_.valid());
@@ -341,6 +366,68 @@ TEST_F(SpawnerTest, TreatsAShortAnswerAsTheEndOfTheSpawner) {
   ASSERT_TRUE(SendWithFds(theirs_.get(), "", 1, {0}).ok());
   loop_->Run();
   EXPECT_EQ(lost_, 1);
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, TreatsAnAnswerThatCannotBeAsTheEndOfTheSpawner) {
+  const UniqueFd child = Child();
+  struct Wrong {
+    int stage;
+    int error;
+    std::vector<int> fds;
+  };
+  const Wrong answers[] = {
+      // It executes, but there is an error.
+      {0, ENOENT, {child.get()}},
+      // It does not execute, but there is none, or one that no call has.
+      {6, 0, {child.get()}},
+      {6, -1, {}},
+      {6, 4096, {}},
+      // There is no such stage.
+      {1, ENOENT, {}},
+      {7, ENOENT, {}},
+      {-1, ENOENT, {}},
+      // A command is one process.
+      {0, 0, {child.get(), child.get()}},
+  };
+  for (const Wrong& wrong : answers) {
+    Connect();
+    lost_ = 0;
+    spawner_->Spawn(Job(command_));
+    const SpawnAnswer answer = {static_cast<SpawnStage>(wrong.stage),
+                                wrong.error};
+    ASSERT_TRUE(
+        SendWithFds(theirs_.get(), &answer, sizeof(answer), wrong.fds).ok());
+    loop_->Run();
+    EXPECT_EQ(lost_, 1) << wrong.stage << ", " << wrong.error;
+  }
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, TreatsALongAnswerAsTheEndOfTheSpawner) {
+  spawner_->Spawn(Job(command_));
+  const SpawnAnswer answers[] = {{SpawnStage::kExec, ENOENT},
+                                 {SpawnStage::kNone, 0}};
+  ASSERT_TRUE(SendWithFds(theirs_.get(), answers, sizeof(answers), {}).ok());
+  loop_->Run();
+  EXPECT_EQ(lost_, 1);
+  EXPECT_THAT(answers_, ElementsAre());
+}
+
+TEST_F(SpawnerTest, TakesNoDescriptorButThatOfAChild) {
+  const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const UniqueFd other(
+      static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  for (const UniqueFd* fd : {&file, &other}) {
+    for (const int error : {0, ENOENT}) {
+      Connect();
+      lost_ = 0;
+      spawner_->Spawn(Job(command_));
+      Answer(error, {fd->get()});
+      loop_->Run();
+      EXPECT_EQ(lost_, 1) << error;
+    }
+  }
   EXPECT_THAT(answers_, ElementsAre());
 }
 

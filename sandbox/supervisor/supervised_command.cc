@@ -22,6 +22,8 @@ namespace sandbox {
 namespace {
 
 constexpr absl::Duration kReapRetry = absl::Milliseconds(10);
+// The longest wait for a process that could not execute, and ends by itself.
+constexpr absl::Duration kEndOfFailedStart = absl::Milliseconds(100);
 
 bool HasOutput(const wire::OutputChange& change) {
   return std::any_of(
@@ -145,7 +147,9 @@ bool SupervisedCommand::HasFailed(SpawnAnswer answer) const {
 void SupervisedCommand::OnFailedToStart(const UniqueFd& pidfd,
                                         SpawnAnswer answer) {
   if (pidfd.valid()) {
-    Reap(pidfd.get(), 0);
+    // A spawner that was taken over could name a process that runs on. It is
+    // reaped as a strange child then.
+    (void)ReapWithin(pidfd.get(), kEndOfFailedStart);
   }
   output_.Close();
   if (input_ != nullptr) {

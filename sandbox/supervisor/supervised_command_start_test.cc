@@ -74,6 +74,15 @@ TEST_F(SupervisedCommandStartTest, FailsForAnyOtherReason) {
   }
 }
 
+TEST_F(SupervisedCommandStartTest, DoesNotWaitForAProcessThatRunsOn) {
+  BeginStart();
+  played_.FailFalsely();
+  RunLoop();
+  ASSERT_EQ(states_.size(), 1u);
+  EXPECT_EQ(states_[0].state(), wire::ExecutionRecord::FAILED_TO_START);
+  EXPECT_EQ(::kill(played_.child(), 0), 0);
+}
+
 TEST_F(SupervisedCommandStartTest, TakesNoSignalOnceItHasFailed) {
   BeginStart();
   played_.Fail(SpawnStage::kExec, ENOENT, /*with_process=*/false);
