@@ -18,6 +18,10 @@ absl::Status SendMessage(int socket,
                          const google::protobuf::MessageLite& message,
                          const std::vector<int>& descriptors) {
   const auto total = static_cast<uint32_t>(descriptors.size());
+  if (total > kMaxDescriptors) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(total, " descriptors; ", kMaxDescriptors, " allowed"));
+  }
   std::string bytes(reinterpret_cast<const char*>(&total), sizeof(total));
   message.AppendToString(&bytes);
   if (bytes.size() > kMaxMessage) {
@@ -43,12 +47,15 @@ absl::StatusOr<std::vector<UniqueFd>> ReceiveMessage(
   ASSIGN_OR_RETURN(sandbox::ReceivedPacket packet,
                    sandbox::ReceiveWithFds(socket, bytes.data(), bytes.size()));
   uint32_t total = 0;
-  if (packet.size < sizeof(total) ||
+  if (packet.bytes_lost || packet.size < sizeof(total) ||
       !message->ParseFromArray(bytes.data() + sizeof(total),
                                static_cast<int>(packet.size - sizeof(total)))) {
     return absl::InvalidArgumentError("a packet is no message");
   }
   std::memcpy(&total, bytes.data(), sizeof(total));
+  if (total > kMaxDescriptors) {
+    return absl::InvalidArgumentError("a message with too many descriptors");
+  }
   std::vector<UniqueFd> descriptors = std::move(packet.fds);
   while (descriptors.size() < total) {
     ASSIGN_OR_RETURN(
@@ -58,6 +65,9 @@ absl::StatusOr<std::vector<UniqueFd>> ReceiveMessage(
     }
     std::move(packet.fds.begin(), packet.fds.end(),
               std::back_inserter(descriptors));
+  }
+  if (descriptors.size() > total) {
+    return absl::InvalidArgumentError("a descriptor that was not announced");
   }
   return descriptors;
 }

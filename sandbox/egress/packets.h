@@ -17,9 +17,12 @@
 namespace egress {
 
 inline constexpr size_t kMaxMessage = 128 << 10;
+// Start has most of them: a table, the name service, listeners for 16 ports and
+// two families, a device, and the files of 64 services.
+inline constexpr size_t kMaxDescriptors = 128;
 
 // Sends on a blocking socket. Fails with InvalidArgument if the message is
-// larger than kMaxMessage.
+// larger than kMaxMessage, or has more than kMaxDescriptors.
 absl::Status SendMessage(int socket,
                          const google::protobuf::MessageLite& message,
                          const std::vector<int>& descriptors);

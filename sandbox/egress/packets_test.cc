@@ -118,6 +118,31 @@ TEST_F(PacketsTest, RefusesAMessageThatLacksADescriptor) {
                                   HasSubstr("a descriptor is missing")));
 }
 
+TEST_F(PacketsTest, RefusesMoreDescriptorsThanWereAnnounced) {
+  ASSERT_THAT(sandbox::SendWithFds(ours_.get(), "\0\0\0\0", 4, {0}), IsOk());
+  EXPECT_THAT(Receive(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("not announced")));
+}
+
+TEST_F(PacketsTest, BoundsTheDescriptorsOfAMessage) {
+  const std::vector<int> most(kMaxDescriptors, 0);
+  ASSERT_THAT(SendMessage(ours_.get(), message_, most), IsOk());
+  EXPECT_THAT(Receive(), IsOk());
+  EXPECT_THAT(SendMessage(ours_.get(), message_,
+                          std::vector<int>(kMaxDescriptors + 1, 0)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "129 descriptors; 128 allowed"));
+  SendRaw(std::string("\x81\0\0\0", 4));
+  EXPECT_THAT(Receive(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("too many descriptors")));
+}
+
+TEST_F(PacketsTest, RefusesAMessageThatWasCut) {
+  SendRaw(std::string(kMaxMessage + 1, '\0'));
+  EXPECT_THAT(Receive(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("no message")));
+}
+
 TEST_F(PacketsTest, ReportsThatThePeerIsGone) {
   theirs_.Reset();
   EXPECT_FALSE(SendMessage(ours_.get(), message_, {}).ok());

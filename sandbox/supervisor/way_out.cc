@@ -210,7 +210,8 @@ void WayOut::OnEvents() {
       return;
     }
     Report report;
-    if (report.ParseFromArray(bytes, static_cast<int>(packet.size))) {
+    if (!packet.bytes_lost &&
+        report.ParseFromArray(bytes, static_cast<int>(packet.size))) {
       OnReport(std::move(report));
     }
   }

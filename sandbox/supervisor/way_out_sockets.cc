@@ -109,6 +109,10 @@ absl::StatusOr<InnerSockets> OpenSockets(const Construction& made,
     return absl::InternalError(
         absl::StrCat("way out: ", inner.description.failure()));
   }
+  if (static_cast<int>(sockets->size()) !=
+      inner.description.descriptors_size()) {
+    return absl::InternalError("way out: the sockets are not those described");
+  }
   inner.sockets = *std::move(sockets);
   return inner;
 }
