@@ -12,6 +12,9 @@
 namespace sandbox {
 namespace {
 
+// Bounds one look: a command can make children as fast as they are reaped.
+constexpr int kMaxChildren = 64;
+
 sigset_t ChildSignal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -53,11 +56,25 @@ void StrangeChildren::OnSignal() {
   (void)!::read(signals_.get(), &info, sizeof(info));
   // Looks only after the pidfds that are ready now: the watcher of a command
   // reaps it first, so only other children are left.
-  loop_->WhenIdle([this] { Look(); });
+  LookWhenIdle();
+}
+
+void StrangeChildren::LookWhenIdle() {
+  if (!scheduled_) {
+    scheduled_ = true;
+    loop_->WhenIdle([this] {
+      scheduled_ = false;
+      Look();
+    });
+  }
 }
 
 void StrangeChildren::Look() {
-  while (const pid_t pid = EndedChild()) {
+  for (int i = 0; i < kMaxChildren; ++i) {
+    const pid_t pid = EndedChild();
+    if (pid == 0) {
+      return;
+    }
     switch (host_.recognize(pid)) {
       case Kind::kReaped:
         break;
@@ -71,6 +88,7 @@ void StrangeChildren::Look() {
         break;
     }
   }
+  LookWhenIdle();
 }
 
 bool StrangeChildren::Decide(pid_t pid) {

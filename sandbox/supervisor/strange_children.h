@@ -53,6 +53,7 @@ class StrangeChildren {
 
  private:
   void OnSignal();
+  void LookWhenIdle();
   void Look();
   // Returns false if it cannot be known yet whether the child is strange.
   bool Decide(pid_t pid);
@@ -60,6 +61,8 @@ class StrangeChildren {
   EventLoop* const loop_;
   Host host_;
   UniqueFd signals_;
+  // LookWhenIdle() was called, and the loop was not idle since.
+  bool scheduled_ = false;
   // A child that had ended before the awaited starts are over. If it is still
   // unknown then, it is strange.
   std::optional<pid_t> suspect_;

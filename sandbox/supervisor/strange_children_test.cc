@@ -84,6 +84,20 @@ TEST_F(StrangeChildrenTest, AreReapedWhenTheyEnd) {
   EXPECT_TRUE(Gone(second));
 }
 
+TEST_F(StrangeChildrenTest, LeaveTimeForOtherWorkHoweverManyThereAre) {
+  Watch();
+  std::vector<pid_t> children;
+  for (int i = 0; i < 100; ++i) {
+    children.push_back(Start());
+    AwaitEnd(children.back());
+  }
+  RunLoop();
+  EXPECT_TRUE(Gone(children.front()));
+  EXPECT_FALSE(Gone(children.back())) << "all in one turn of the loop";
+  RunLoop();
+  EXPECT_TRUE(Gone(children.back()));
+}
+
 TEST_F(StrangeChildrenTest, AreReapedBehindOnesOwn) {
   Watch();
   own_ = {Start()};
