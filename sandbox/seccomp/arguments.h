@@ -39,7 +39,16 @@ struct Refusal {
   Condition second = {0, 0, 0};
 };
 
+// Allows a call if all conditions are true.
+struct Permission {
+  const char* call;
+  Condition conditions[3] = {};
+};
+
 inline constexpr uint32_t kWhole = 0xffffffff;
+// The type of a socket without SOCK_CLOEXEC and SOCK_NONBLOCK: SOCK_TYPE_MASK
+// of the kernel.
+inline constexpr uint32_t kSocketType = 0xf;
 // Kernel constants that Debian 12's headers lack or hide.
 inline constexpr uint32_t kSetMemoryMerge = 67;  // PR_SET_MEMORY_MERGE
 inline constexpr uint32_t kTmpfile = 020000000;  // __O_TMPFILE

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace sandbox::seccomp {
 namespace {
@@ -41,7 +42,6 @@ sock_filter LoadArgument(unsigned argument) {
 // Instructions for a rule, which continue with the next instruction if it does
 // not apply. A rule that allows jumps over `after` instructions behind it.
 std::vector<sock_filter> Instructions(const SocketRule& rule, size_t after) {
-  constexpr uint32_t kTypeMask = 0xf;  // SOCK_TYPE_MASK of the kernel
   std::vector<sock_filter> checks;
   const int wanted[] = {rule.family, rule.type, rule.protocol};
   for (unsigned i = 0; i < 3; ++i) {
@@ -50,7 +50,7 @@ std::vector<sock_filter> Instructions(const SocketRule& rule, size_t after) {
     }
     checks.push_back(LoadArgument(i));
     if (i == 1) {
-      checks.push_back(Step(BPF_ALU | BPF_AND | BPF_K, kTypeMask));
+      checks.push_back(Step(BPF_ALU | BPF_AND | BPF_K, kSocketType));
     }
     checks.push_back(
         Step(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(wanted[i])));
@@ -87,15 +87,25 @@ void Filter::Add(uint32_t action, int number,
         "rule");
 }
 
-void Filter::Add(const Refusal& refusal) {
-  std::vector<scmp_arg_cmp> conditions;
-  for (const Condition& condition : {refusal.first, refusal.second}) {
+template <typename Conditions>
+void Filter::AddIf(uint32_t action, const char* call,
+                   const Conditions& conditions) {
+  std::vector<scmp_arg_cmp> arguments;
+  for (const Condition& condition : conditions) {
     if (condition.mask != 0) {
-      conditions.push_back(Compare(condition));
+      arguments.push_back(Compare(condition));
     }
   }
-  Add(SCMP_ACT_ERRNO(static_cast<uint32_t>(refusal.error)),
-      Number(refusal.call), conditions);
+  Add(action, Number(call), arguments);
+}
+
+void Filter::Add(const Refusal& refusal) {
+  AddIf(SCMP_ACT_ERRNO(static_cast<uint32_t>(refusal.error)), refusal.call,
+        std::initializer_list<Condition>{refusal.first, refusal.second});
+}
+
+void Filter::Add(const Permission& permission) {
+  AddIf(SCMP_ACT_ALLOW, permission.call, permission.conditions);
 }
 
 void Filter::Add(uint32_t action, const Question& question) {
@@ -119,6 +129,13 @@ int Number(const char* name) {
   const int number = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, name);
   Check(number, name);
   return number;
+}
+
+std::vector<sock_filter> NoCallInstructions() {
+  constexpr uint32_t kNoCall = 0xffffffff;
+  return {Step(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+          Step(BPF_JMP | BPF_JEQ | BPF_K, kNoCall, 1),
+          Step(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 }
 
 std::vector<sock_filter> SocketInstructions() {

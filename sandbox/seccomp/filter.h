@@ -26,16 +26,25 @@ class Filter {
   void Add(uint32_t action, int number,
            const std::vector<scmp_arg_cmp>& arguments = {});
   void Add(const Refusal& refusal);
+  void Add(const Permission& permission);
   void Add(uint32_t action, const Question& question);
 
   std::vector<sock_filter> Export() const;
 
  private:
+  template <typename Conditions>
+  void AddIf(uint32_t action, const char* call, const Conditions& conditions);
+
   scmp_filter_ctx context_;
 };
 
 // Returns the number of a call on x86-64. The call must be known.
 int Number(const char* name);
+
+// Returns instructions that let the number -1 pass, which is no call, and
+// continue with the next instruction otherwise. A tracer puts it in place of a
+// call that it cancels, as strace does to make a call fail.
+std::vector<sock_filter> NoCallInstructions();
 
 // Returns instructions that decide about socket(2) and continue with the next
 // instruction for allowed sockets and for other calls. Written without

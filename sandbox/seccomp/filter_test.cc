@@ -141,6 +141,34 @@ TEST(FilterTest, AsksAboutSetgidBitsAndRefusesSetuidBits) {
   }
 }
 
+TEST(FilterTest, AllowsACallIfAllConditionsAreTrue) {
+  constexpr uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
+  Filter filter(SCMP_ACT_KILL_PROCESS);
+  filter.Add(Permission{"socket", {{0, kWhole, 2}, {1, kSocketType, 1}}});
+  filter.Add(Permission{"socket", {{0, kWhole, 10}, {1, kSocketType, 1}}});
+  filter.Add(Permission{"mmap", {{2, 4, 0}}});
+  filter.Add(Permission{"getpid", {}});
+  const std::vector<sock_filter> program = filter.Export();
+  EXPECT_EQ(Decide(program, Call(SYS_socket, {2, 1})), kAllow);
+  EXPECT_EQ(Decide(program, Call(SYS_socket, {10, 1 | 02000000})), kAllow);
+  // The kernel ignores the upper half.
+  EXPECT_EQ(Decide(program, Call(SYS_socket, {uint64_t{7} << 32 | 2, 1})),
+            kAllow);
+  EXPECT_EQ(Decide(program, Call(SYS_socket, {2, 2})), kKill);
+  EXPECT_EQ(Decide(program, Call(SYS_socket, {1, 1})), kKill);
+  EXPECT_EQ(Decide(program, Call(SYS_mmap, {0, 0, 3})), kAllow);
+  EXPECT_EQ(Decide(program, Call(SYS_mmap, {0, 0, 5})), kKill);
+  EXPECT_EQ(Decide(program, Call(SYS_getpid, {1, 2})), kAllow);
+  EXPECT_EQ(Decide(program, Call(SYS_getppid, {})), kKill);
+}
+
+TEST(NoCallInstructionsTest, LetACancelledCallPassAndLeaveOthersToTheRest) {
+  const std::vector<sock_filter> program = NoCallInstructions();
+  EXPECT_EQ(Decide(program, Call(-1, {})), kAllow);
+  EXPECT_EQ(Decide(program, Call(SYS_read, {})), kEnd);
+  EXPECT_EQ(Decide(program, Call(-2, {})), kEnd);
+}
+
 TEST(FilterTest, KnowsTheNumbersOfCalls) {
   EXPECT_EQ(Number("read"), SYS_read);
   EXPECT_EXIT(Number("no_such_call"), ::testing::ExitedWithCode(1),

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "sandbox/base/filter_error.h"
 #include "sandbox/seccomp/profile_filter.inc"
 
@@ -53,6 +55,18 @@ absl::StatusOr<UniqueFd> LoadProfile(Profile profile) {
     return listener;
   }
   return FilterError(errno, "seccomp(SET_MODE_FILTER)");
+}
+
+absl::Status LoadSupervisorProfile() {
+  sock_fprog filter = Program(kSupervisorFilter);
+  const long result = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                SECCOMP_FILTER_FLAG_TSYNC, &filter);
+  if (result > 0) {
+    return absl::InternalError(absl::StrCat("seccomp(SET_MODE_FILTER): thread ",
+                                            result, " has another filter"));
+  }
+  return result == 0 ? absl::OkStatus()
+                     : FilterError(errno, "seccomp(SET_MODE_FILTER)");
 }
 
 }  // namespace sandbox::seccomp
