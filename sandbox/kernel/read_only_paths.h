@@ -46,6 +46,9 @@ class ReadOnlyPaths {
   // Fails with READ_ONLY_PATH.
   absl::StatusOr<int> Cover(int moves = -1);
 
+  // The descriptor of the workspace's mount.
+  int workspace() const { return workspace_.get(); }
+
  private:
   // Covers one path, and adds the number of mounts to `mounts`.
   absl::Status CoverPath(const std::string& path, int moves, int* mounts);

@@ -2,6 +2,10 @@
 // again when a program of the host has replaced or removed one, which takes the
 // mount from its place.
 //
+// A process beside the supervisor does it, since it needs rights that the
+// supervisor gives up. It is in the sandbox's mount namespace and in none of
+// its others, so nothing inside can reach it.
+//
 // Used on the thread of its loop only.
 
 #ifndef SANDBOX_SUPERVISOR_PATH_PROTECTION_H_
@@ -14,9 +18,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/event_loop.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/read_only_paths.h"
+#include "sandbox/supervisor/side_process.h"
 
 namespace sandbox {
 
@@ -28,7 +32,8 @@ class PathProtection {
 
   // Covers the paths in the mount namespace of `init`, before anything
   // untrusted runs there. Fails as ReadOnlyPaths::Cover() does, and with
-  // Aborted if init was killed. `loop` must outlive the object.
+  // Aborted if init was killed. `loop` must outlive the object. For a process
+  // with one thread.
   static absl::StatusOr<std::unique_ptr<PathProtection>> Begin(
       EventLoop* loop, const Child& init, std::vector<ReadOnlyPaths> paths,
       OnLoss on_loss);
@@ -37,23 +42,12 @@ class PathProtection {
   ~PathProtection();
 
  private:
-  PathProtection(EventLoop* loop, UniqueFd init, UniqueFd mounts,
-                 UniqueFd moves, std::vector<ReadOnlyPaths> paths,
-                 OnLoss on_loss);
+  PathProtection(EventLoop* loop, SideProcess keeper, OnLoss on_loss);
 
-  absl::StatusOr<int> Cover();
-  void OnMove();
-  void OnChange();
-  void Unwatch();
+  void OnReport();
 
   EventLoop* const loop_;
-  // A process in the sandbox's mount namespace.
-  const UniqueFd init_;
-  // Its mountinfo, which reports changes of the namespace to poll(2).
-  const UniqueFd mounts_;
-  // Reports moves; not valid where the host has no inotify left.
-  const UniqueFd moves_;
-  std::vector<ReadOnlyPaths> paths_;
+  const SideProcess keeper_;
   const OnLoss on_loss_;
   bool watching_ = true;
 };

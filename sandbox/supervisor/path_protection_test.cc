@@ -3,15 +3,21 @@
 #include "sandbox/supervisor/path_protection.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -96,6 +102,7 @@ class PathProtectionTest : public ::testing::Test {
                               [this](const absl::Status& why) {
                                 lost_ = why;
                                 protection_.reset();
+                                loop_->Stop();
                               });
     if (begun.ok()) {
       protection_ = *std::move(begun);
@@ -103,17 +110,30 @@ class PathProtectionTest : public ::testing::Test {
     return begun.status();
   }
 
-  // Runs the loop until nothing is left to do.
-  void RunUntilIdle() {
-    loop_->WhenIdle([this] { loop_->Stop(); });
-    loop_->Run();
-  }
-
   // Writes by the sandbox's mounts. Returns "done", or why not.
   std::string WriteInside(const std::string& name) const {
     const UniqueFd file(
         ::openat(inside_.get(), name.c_str(), O_WRONLY | O_CLOEXEC));
     return file.valid() ? "done" : std::strerror(errno);
+  }
+  // As git does it.
+  void Replace(const std::string& name) const {
+    tests::WriteFile(absl::StrCat(path_, "/", name, ".lock"), "[user]\n");
+    fs::rename(absl::StrCat(path_, "/", name, ".lock"),
+               absl::StrCat(path_, "/", name));
+  }
+  // The process that covers the paths.
+  pid_t Keeper() const {
+    for (const auto& entry : fs::directory_iterator("/proc/self/task")) {
+      std::ifstream children(entry.path() / "children");
+      for (pid_t child; children >> child;) {
+        if (tests::ReadFile(absl::StrCat("/proc/", child, "/comm")) ==
+            "corral-paths\n") {
+          return child;
+        }
+      }
+    }
+    return -1;
   }
 
   const std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
@@ -137,13 +157,12 @@ TEST_F(PathProtectionTest, HoldsInsideOnly) {
 TEST_F(PathProtectionTest, IsRestoredWhenTheHostReplacesAFile) {
   ASSERT_THAT(Protect({".git/config"}), IsOk());
   for (int i = 0; i < 3; ++i) {
-    tests::WriteFile(path_ + "/.git/config.lock", "[user]\n");
-    fs::rename(path_ + "/.git/config.lock", path_ + "/.git/config");
-    EXPECT_EQ(WriteInside(".git/config"), "done");
-    RunUntilIdle();
-    EXPECT_EQ(WriteInside(".git/config"), kReadOnly);
+    Replace(".git/config");
+    while (WriteInside(".git/config") != kReadOnly) {
+      ::sched_yield();
+    }
   }
-  EXPECT_THAT(lost_, IsOk());
+  EXPECT_EQ(tests::ReadFile(path_ + "/.git/config"), "[user]\n");
 }
 
 TEST_F(PathProtectionTest, RemovesItsPlaceholdersWithTheSandbox) {
@@ -153,18 +172,26 @@ TEST_F(PathProtectionTest, RemovesItsPlaceholdersWithTheSandbox) {
   EXPECT_EQ(status.st_uid, ::getuid());
   EXPECT_EQ(WriteInside(".git/commondir"), kReadOnly);
   fs::remove(path_ + "/.vscode");
-  RunUntilIdle();
-  EXPECT_TRUE(fs::exists(path_ + "/.vscode"));
+  while (!fs::exists(path_ + "/.vscode")) {
+    ::sched_yield();
+  }
   End();
   EXPECT_FALSE(fs::exists(path_ + "/.vscode"));
   EXPECT_FALSE(fs::exists(path_ + "/.git/commondir"));
 }
 
 TEST_F(PathProtectionTest, ReportsAPathThatItCannotCoverAgain) {
-  ASSERT_THAT(Protect({".git/hooks"}), IsOk());
-  fs::rename(path_ + "/.git/hooks", path_ + "/.git/old");
-  fs::create_directory_symlink("old", path_ + "/.git/hooks");
-  RunUntilIdle();
+  ASSERT_THAT(Protect({".git/hooks", ".git/config"}), IsOk());
+  // In one step, so that no placeholder comes first.
+  const std::string hooks = path_ + "/.git/hooks";
+  const std::string old = path_ + "/.git/old";
+  fs::create_directory_symlink("old", old);
+  ASSERT_EQ(::renameat2(AT_FDCWD, old.c_str(), AT_FDCWD, hooks.c_str(),
+                        RENAME_EXCHANGE),
+            0);
+  // A mount that moves with its directory is no event. One that is gone is.
+  Replace(".git/config");
+  loop_->Run();
   EXPECT_THAT(lost_,
               FailsWith(wire::Reply::READ_ONLY_PATH,
                         HasSubstr(absl::StrCat("workspace ", path_,
@@ -179,6 +206,52 @@ TEST_F(PathProtectionTest, FailsWithThePathThatCannotBeCovered) {
   EXPECT_THAT(Protect({".envrc", ".vscode"}),
               FailsWith(wire::Reply::READ_ONLY_PATH, HasSubstr(".envrc")));
   EXPECT_FALSE(fs::exists(path_ + "/.vscode"));
+}
+
+TEST_F(PathProtectionTest, IsLostWithItsProcess) {
+  ASSERT_THAT(Protect({".git/config"}), IsOk());
+  ASSERT_GT(Keeper(), 0);
+  ::kill(Keeper(), SIGKILL);
+  loop_->Run();
+  EXPECT_THAT(std::string(lost_.message()), HasSubstr("has ended"));
+}
+
+// Returns the effective capabilities of a process; 0 stands for this one.
+uint64_t CapabilitiesOf(pid_t pid) {
+  const std::string status = tests::ReadFile(
+      pid == 0 ? "/proc/self/status" : absl::StrCat("/proc/", pid, "/status"));
+  constexpr char kField[] = "\nCapEff:\t";
+  return std::stoull(status.substr(status.find(kField) + sizeof(kField) - 1),
+                     nullptr, 16);
+}
+
+TEST_F(PathProtectionTest, HasOnlyTheRightsThatItNeeds) {
+  ASSERT_THAT(Protect({".git/config"}), IsOk());
+  uint64_t needed = 0;
+  for (const int capability :
+       {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETGID,
+        CAP_SETUID, CAP_SYS_ADMIN}) {
+    needed |= uint64_t{1} << capability;
+  }
+  EXPECT_EQ(CapabilitiesOf(Keeper()), needed & CapabilitiesOf(0));
+}
+
+TEST_F(PathProtectionTest, OutlivesASupervisorThatWasKilledUntilInitHasEnded) {
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    if (Protect({".vscode"}).ok()) {
+      ::raise(SIGKILL);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(supervisor, &status, 0), supervisor);
+  ASSERT_EQ(status, SIGKILL);
+  EXPECT_TRUE(fs::exists(path_ + "/.vscode"));
+  End();
+  while (fs::exists(path_ + "/.vscode")) {
+    ::sched_yield();
+  }
 }
 
 TEST_F(PathProtectionTest, SaysThatInitWasKilled) {

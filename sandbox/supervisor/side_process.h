@@ -1,0 +1,53 @@
+// A child that works beside its supervisor, with the rights that the supervisor
+// gives up once its sandbox is complete. It runs a function of this program.
+
+#ifndef SANDBOX_SUPERVISOR_SIDE_PROCESS_H_
+#define SANDBOX_SUPERVISOR_SIDE_PROCESS_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sandbox/base/unique_fd.h"
+
+namespace sandbox {
+
+// No wait(2) without __WALL finds the child: who waits for commands is not
+// disturbed.
+class SideProcess {
+ public:
+  // Runs in the child, with its end of a SOCK_SEQPACKET pair, and returns soon
+  // after the other end was closed. Its result is the status of the process.
+  using Main = std::function<int(UniqueFd socket)>;
+
+  // Starts the child, which ps shows as `name`, at most 15 characters. Of the
+  // caller's descriptors it has 0, 1, 2 and `kept`. For a process with one
+  // thread. Errors: those of socketpair(2) and clone(2).
+  static absl::StatusOr<SideProcess> Start(const char* name,
+                                           const std::vector<int>& kept,
+                                           const Main& main,
+                                           absl::Duration patience = kPatience);
+
+  SideProcess(SideProcess&&) = default;
+  SideProcess& operator=(SideProcess&&) = delete;
+  // Closes the socket and waits for the end of the child. Kills a child that
+  // has not ended after `patience`.
+  ~SideProcess();
+
+  // The supervisor's end.
+  int socket() const { return socket_.get(); }
+
+  static constexpr absl::Duration kPatience = absl::Seconds(10);
+
+ private:
+  SideProcess(UniqueFd socket, UniqueFd pidfd, absl::Duration patience);
+
+  UniqueFd socket_;
+  UniqueFd pidfd_;
+  absl::Duration patience_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_SUPERVISOR_SIDE_PROCESS_H_
