@@ -97,9 +97,10 @@ void EgressTest::Restart() {
 }
 
 void EgressTest::Launch(const std::vector<int>& fds) {
-  absl::StatusOr<EgressProcess> process = StartEgress(kUser, start_, fds);
+  absl::StatusOr<EgressProcess> process = StartEgress(kUser, Parent::kCaller);
   ASSERT_TRUE(process.ok()) << process.status();
   process_ = *std::move(process);
+  ASSERT_TRUE(SendMessage(process_.socket.get(), start_, fds).ok());
 }
 
 void EgressTest::Kill() {

@@ -20,7 +20,6 @@
 #include "sandbox/base/reset_signals.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/egress_image.h"
-#include "sandbox/egress/packets.h"
 
 namespace egress {
 namespace {
@@ -59,13 +58,13 @@ constexpr int kImage = 4;
 void EgressProcess::End() {
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
   siginfo_t info;
-  ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED);
+  // __WALL: a child that another process has started, and that has not executed
+  // the program, sends no signal when it ends.
+  ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &info, WEXITED | __WALL);
   *this = EgressProcess();
 }
 
-absl::StatusOr<EgressProcess> StartEgress(
-    uid_t id, const ::corral::egress::v1::Start& message,
-    const std::vector<int>& descriptors) {
+absl::StatusOr<EgressProcess> StartEgress(uid_t id, Parent parent) {
   ASSIGN_OR_RETURN(
       const UniqueFd low_image,
       sandbox::MakeProgramImage("corral-egress", sandbox::EgressImage()));
@@ -85,7 +84,11 @@ absl::StatusOr<EgressProcess> StartEgress(
   clone_args arguments = {};
   arguments.flags = CLONE_PIDFD;
   arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
-  arguments.exit_signal = SIGCHLD;
+  if (parent == Parent::kParentOfCaller) {
+    arguments.flags |= CLONE_PARENT;
+  } else {
+    arguments.exit_signal = SIGCHLD;
+  }
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof(arguments));
   if (pid < 0) {
     return absl::ErrnoToStatus(errno, "start corral-egress");
@@ -95,12 +98,6 @@ absl::StatusOr<EgressProcess> StartEgress(
   }
   process.pid = static_cast<pid_t>(pid);
   process.pidfd.Reset(pidfd);
-  const absl::Status sent =
-      SendMessage(process.socket.get(), message, descriptors);
-  if (!sent.ok()) {
-    process.End();
-    return sent;
-  }
   return process;
 }
 

@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -17,11 +20,14 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/egress_fixture.h"
 #include "tests/failing_calls.h"
@@ -84,18 +90,52 @@ TEST_F(EgressProcessTest, IsNotStartedIfACallFails) {
       {SYS_memfd_create, "memfd of corral-egress"},
       {SYS_socketpair, "socket of corral-egress"},
       {SYS_fcntl, "descriptors of corral-egress"},
-      {SYS_clone3, "start corral-egress"},
-      {SYS_sendmsg, "send"}};
+      {SYS_clone3, "start corral-egress"}};
   for (const auto& [call, message] : calls) {
     absl::Status started;
     if (!tests::WithFailingCalls({call}, ENOMEM, [&] {
-          started = StartEgress(65533, start_, {}).status();
+          started = StartEgress(65533, Parent::kCaller).status();
         })) {
       GTEST_SKIP() << "this host allows no filter";
     }
     EXPECT_THAT(std::string(started.message()), HasSubstr(message));
     EXPECT_EQ(::waitpid(-1, nullptr, 0), -1) << message << " left a process";
   }
+}
+
+TEST_F(EgressProcessTest, CanBeAChildOfTheParentOfTheProcessThatStartsIt) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const sandbox::UniqueFd ours(ends[0]);
+  const sandbox::UniqueFd theirs(ends[1]);
+  const pid_t starter = ::fork();
+  if (starter == 0) {
+    const absl::StatusOr<EgressProcess> process =
+        StartEgress(65533, Parent::kParentOfCaller);
+    ::_exit(process.ok() &&
+                    sandbox::SendWithFds(
+                        theirs.get(), &process->pid, sizeof(process->pid),
+                        {process->pidfd.get(), process->socket.get()})
+                        .ok()
+                ? 0
+                : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(starter, &status, 0), starter);
+  ASSERT_EQ(status, 0);
+  absl::StatusOr<sandbox::ReceivedPacket> packet =
+      sandbox::ReceiveWithFds(ours.get(), &process_.pid, sizeof(process_.pid));
+  ASSERT_TRUE(packet.ok() && packet->fds.size() == 2);
+  process_.socket = std::move(packet->fds[1]);
+  EgressProcess process = {process_.pid, std::move(packet->fds[0]),
+                           sandbox::UniqueFd()};
+  // It lives on without the process that started it.
+  char byte;
+  EXPECT_EQ(::recv(process_.socket.get(), &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  const pid_t pid = std::exchange(process_.pid, 0);
+  process.End();
+  EXPECT_EQ(::kill(pid, 0), -1) << "it was not reaped";
 }
 
 TEST_F(EgressProcessTest, TakesNothingFromTheProcessThatStartsIt) {

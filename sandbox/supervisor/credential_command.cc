@@ -107,14 +107,6 @@ void CredentialCommand::ReadOutput() {
   }
 }
 
-bool CredentialCommand::ReapIfOwn(pid_t pid) {
-  if (!Owns(pid)) {
-    return false;
-  }
-  OnEnd();
-  return true;
-}
-
 void CredentialCommand::OnEnd() {
   ReadOutput();
   const siginfo_t info = End();

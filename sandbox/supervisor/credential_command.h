@@ -1,5 +1,5 @@
 // A command of the operator that prints the value of a service's header. It
-// runs outside of the sandbox, as a child of the supervisor.
+// runs outside of the sandbox, as a child of the supervisor's broker.
 
 #ifndef SANDBOX_SUPERVISOR_CREDENTIAL_COMMAND_H_
 #define SANDBOX_SUPERVISOR_CREDENTIAL_COMMAND_H_
@@ -34,10 +34,6 @@ class CredentialCommand {
 
   // Calls `done` later, unless it fails.
   absl::Status Start();
-
-  bool Owns(pid_t pid) const { return pidfd_.valid() && pid == pid_; }
-  // Reaps the command and returns true, if it is `pid`, which has ended.
-  bool ReapIfOwn(pid_t pid);
 
   static constexpr absl::Duration kPatience = absl::Seconds(10);
 

@@ -140,19 +140,6 @@ TEST_F(CredentialCommandTest, KillsItsCommandWhenItIsDestroyed) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST_F(CredentialCommandTest, CanBeReapedByTheLoopOfTheSupervisor) {
-  const auto command = Make({"/bin/echo", "secret"});
-  ASSERT_TRUE(command->Start().ok());
-  siginfo_t info = {};
-  ASSERT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
-  EXPECT_FALSE(command->Owns(info.si_pid + 1));
-  EXPECT_FALSE(command->ReapIfOwn(info.si_pid + 1));
-  EXPECT_TRUE(command->Owns(info.si_pid));
-  EXPECT_TRUE(command->ReapIfOwn(info.si_pid));
-  EXPECT_EQ(*output_, "secret\n");
-  EXPECT_FALSE(command->Owns(info.si_pid));
-}
-
 TEST_F(CredentialCommandTest, GivesTheCommandNoInputAndNoPlaceForErrors) {
   EXPECT_EQ(Run("readlink /proc/self/fd/0 /proc/self/fd/2"),
             "/dev/null\n/dev/null\n");
@@ -209,7 +196,6 @@ TEST_F(CredentialCommandTest, ReportsOnceThoughItsTimeIsUpLater) {
   ASSERT_TRUE(command->Start().ok());
   siginfo_t info = {};
   ASSERT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
-  EXPECT_TRUE(command->ReapIfOwn(info.si_pid));
   loop_->Run();
   EXPECT_EQ(output_.value_or("it failed"), "secret\n");
 }

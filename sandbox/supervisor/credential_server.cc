@@ -3,7 +3,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -146,19 +145,6 @@ void CredentialServer::Answer(const Entry& entry) {
   const std::string bytes = answer.SerializeAsString();
   ::send(socket_.get(), bytes.data(), bytes.size(),
          MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-bool CredentialServer::Owns(pid_t pid) const {
-  return std::any_of(entries_.begin(), entries_.end(), [pid](const auto& each) {
-    return each.second.command != nullptr && each.second.command->Owns(pid);
-  });
-}
-
-bool CredentialServer::ReapIfOwn(pid_t pid) {
-  return std::any_of(entries_.begin(), entries_.end(), [pid](const auto& each) {
-    return each.second.command != nullptr &&
-           each.second.command->ReapIfOwn(pid);
-  });
 }
 
 }  // namespace sandbox

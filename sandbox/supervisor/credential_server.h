@@ -4,8 +4,6 @@
 #ifndef SANDBOX_SUPERVISOR_CREDENTIAL_SERVER_H_
 #define SANDBOX_SUPERVISOR_CREDENTIAL_SERVER_H_
 
-#include <sys/types.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,10 +38,6 @@ class CredentialServer {
   // Makes a socket, serves one end of it in place of the last one, and returns
   // the other.
   absl::StatusOr<UniqueFd> Connect();
-
-  // See CredentialCommand.
-  bool Owns(pid_t pid) const;
-  bool ReapIfOwn(pid_t pid);
 
   // A value is read again when it is older than this, or when the upstream
   // refused it and it is older than the second time; a failure is kept that

@@ -1,11 +1,9 @@
 #include "sandbox/supervisor/credential_server.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -219,27 +217,6 @@ TEST_F(CredentialServerTest, ClosesItsSocketOnceItsProcessHasEnded) {
   const auto before = count_descriptors();
   RunLoop();
   EXPECT_EQ(count_descriptors(), before - 1);
-}
-
-TEST_F(CredentialServerTest, OwnsItsCommands) {
-  AddCommand("forge", {"/bin/sleep", "1000"});
-  Serve();
-  EXPECT_FALSE(server_->Owns(1));
-  EXPECT_FALSE(server_->ReapIfOwn(1));
-  Ask("forge");
-  RunLoop();
-  pid_t child = 0;
-  std::ifstream("/proc/thread-self/children") >> child;
-  ASSERT_GT(child, 0);
-  EXPECT_TRUE(server_->Owns(child));
-  EXPECT_FALSE(server_->Owns(1));
-  EXPECT_FALSE(server_->ReapIfOwn(1));
-  ::kill(child, SIGKILL);
-  siginfo_t info;
-  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
-  EXPECT_TRUE(server_->ReapIfOwn(child));
-  EXPECT_FALSE(server_->Owns(child));
-  EXPECT_NE(Receive().failure(), "");
 }
 
 TEST_F(CredentialServerTest, RunsTheCommandAgainWhenItsValueIsOld) {

@@ -42,31 +42,24 @@ constexpr int kBatch = 64;
 absl::StatusOr<std::unique_ptr<WayOut>> WayOut::Open(
     EventLoop* loop, const Construction& made, uid_t user,
     const std::string& directory, const wire::Egress& egress,
-    std::vector<std::string> seen) {
+    const std::vector<std::string>& seen) {
   ASSIGN_OR_RETURN(NetworkLog log, NetworkLog::Create(directory));
   ASSIGN_OR_RETURN(UniqueFd names, ::egress::NameTable::MakeFile());
   ASSIGN_OR_RETURN(::egress::InnerSockets inner,
                    OpenWayOutSockets(made, ::egress::PortsOf(egress.policy())));
-  UniqueFd init(::fcntl(made.init.pidfd.get(), F_DUPFD_CLOEXEC, 0));
-  if (!init.valid()) {
-    return absl::ErrnoToStatus(errno, "descriptor of init");
-  }
+  ASSIGN_OR_RETURN(WayOutBroker broker,
+                   WayOutBroker::Start(user, egress.credentials(), seen));
   std::unique_ptr<WayOut> way_out(
-      new WayOut(loop, user, std::move(log), std::move(names), std::move(init),
-                 egress, std::move(inner), std::move(seen)));
+      new WayOut(loop, std::move(log), std::move(names), egress,
+                 std::move(inner), std::move(broker)));
   RETURN_IF_ERROR(way_out->Start());
   return way_out;
 }
 
-WayOut::WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
-               UniqueFd init, const wire::Egress& egress,
-               ::egress::InnerSockets inner, std::vector<std::string> seen)
-    : loop_(loop),
-      user_(user),
-      log_(std::move(log)),
-      init_(std::move(init)),
-      sources_(egress.credentials()),
-      credentials_(loop, sources_, std::move(seen)) {
+WayOut::WayOut(EventLoop* loop, NetworkLog log, UniqueFd names,
+               const wire::Egress& egress, ::egress::InnerSockets inner,
+               WayOutBroker broker)
+    : loop_(loop), log_(std::move(log)), broker_(std::move(broker)) {
   *start_.mutable_policy() = egress.policy();
   start_.mutable_policy()->set_ipv6(inner.description.ipv6());
   *start_.mutable_name_servers() = egress.name_servers();
@@ -82,17 +75,23 @@ WayOut::~WayOut() {
 }
 
 absl::Status WayOut::Start() {
+  ASSIGN_OR_RETURN(WayOutBroker::Started started, broker_.StartEgress());
+  process_ = std::move(started.process);
   std::vector<int> fds;
   for (const UniqueFd& socket : sockets_) {
     fds.push_back(socket.get());
   }
-  ::corral::egress::v1::Start start = start_;
-  ASSIGN_OR_RETURN(const std::vector<UniqueFd> of_services,
-                   OpenForServices(&start));
-  for (const UniqueFd& fd : of_services) {
+  for (const UniqueFd& fd : started.descriptors) {
     fds.push_back(fd.get());
   }
-  ASSIGN_OR_RETURN(process_, ::egress::StartEgress(user_, start, fds));
+  ::corral::egress::v1::Start start = start_;
+  start.mutable_descriptors()->MergeFrom(started.descriptions);
+  const absl::Status sent =
+      ::egress::SendMessage(process_.socket.get(), start, fds);
+  if (!sent.ok()) {
+    process_.End();
+    return sent;
+  }
   // A process that hangs must not hang the supervisor with it.
   ::fcntl(process_.socket.get(), F_SETFL, O_NONBLOCK);
   loop_->Watch(process_.socket.get(), EPOLLIN,
@@ -100,33 +99,6 @@ absl::Status WayOut::Start() {
   loop_->Watch(process_.pidfd.get(), EPOLLIN, [this](uint32_t) { OnEnd(); });
   settled_ = Timer(loop_, kLastDelay, [this] { delay_ = kFirstDelay; });
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<UniqueFd>> WayOut::OpenForServices(
-    ::corral::egress::v1::Start* start) {
-  std::vector<UniqueFd> opened;
-  if (sources_.empty()) {
-    return opened;
-  }
-  ASSIGN_OR_RETURN(UniqueFd credentials, credentials_.Connect());
-  opened.push_back(std::move(credentials));
-  start->add_descriptors()->set_kind(Descriptor::CREDENTIALS);
-  for (const wire::CredentialSource& source : sources_) {
-    if (source.ca_file().empty()) {
-      continue;
-    }
-    opened.emplace_back(
-        ::open(source.ca_file().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!opened.back().valid()) {
-      return absl::ErrnoToStatus(
-          errno, absl::StrCat("service ", source.service(), ": open ",
-                              source.ca_file()));
-    }
-    Descriptor* const descriptor = start->add_descriptors();
-    descriptor->set_kind(Descriptor::AUTHORITIES);
-    descriptor->set_service(source.service());
-  }
-  return opened;
 }
 
 void WayOut::AddSockets(::egress::InnerSockets inner) {
@@ -157,7 +129,7 @@ absl::Status WayOut::TryAllow(const wire::EgressRules& rules) {
     ports.erase(port);
   }
   ASSIGN_OR_RETURN(::egress::InnerSockets inner,
-                   OpenFurtherListeners(init_, ports, policy.ipv6()));
+                   ::egress::OpenListeners(ports, policy.ipv6()));
   *start_.mutable_policy() = std::move(policy);
   Send(inner);
   AddSockets(std::move(inner));
@@ -235,9 +207,6 @@ wire::EgressRules WayOut::rules() const {
 }
 
 bool WayOut::ReapIfOwn(pid_t pid) {
-  if (credentials_.ReapIfOwn(pid)) {
-    return true;
-  }
   if (!Owns(pid)) {
     return false;
   }

@@ -29,7 +29,7 @@
 #include "sandbox/egress/inner_sockets.h"
 #include "sandbox/storage/network_log.h"
 #include "sandbox/supervisor/construction.h"
-#include "sandbox/supervisor/credential_server.h"
+#include "sandbox/supervisor/way_out_broker.h"
 
 namespace sandbox {
 
@@ -40,11 +40,12 @@ class WayOut {
   // Opens the sockets in the sandbox `made`, before anything untrusted runs
   // there, names them in its /etc/resolv.conf, and starts the process as
   // `user`. The log of events is in `directory`. `seen`: the directories of the
-  // host that commands see. `loop` must outlive the object.
+  // host that commands see. `loop` must outlive the object. For a process with
+  // one thread, in the host's network.
   static absl::StatusOr<std::unique_ptr<WayOut>> Open(
       EventLoop* loop, const Construction& made, uid_t user,
       const std::string& directory, const wire::Egress& egress,
-      std::vector<std::string> seen);
+      const std::vector<std::string>& seen);
   // Ends the process.
   ~WayOut();
 
@@ -52,14 +53,14 @@ class WayOut {
 
   // Adds the rules that are new, all or none. Calls `done` when look-ups and
   // connections to come obey them. Fails with EGRESS if there are too many
-  // rules or ports, or a port is in use inside.
+  // rules or ports, or a port is in use inside. The calling thread has entered
+  // the sandbox's network meanwhile.
   void Allow(const wire::EgressRules& rules, Done done);
   // Returns all rules, those that were allowed later included.
   wire::EgressRules rules() const;
 
   bool Owns(pid_t pid) const {
-    return (process_.pidfd.valid() && pid == process_.pid) ||
-           credentials_.Owns(pid);
+    return process_.pidfd.valid() && pid == process_.pid;
   }
   // Reaps and replaces the process and returns true, if it is `pid`, which has
   // ended.
@@ -71,14 +72,11 @@ class WayOut {
   static constexpr absl::Duration kFirstDelay = absl::Milliseconds(20);
   static constexpr absl::Duration kLastDelay = absl::Seconds(10);
 
-  WayOut(EventLoop* loop, uid_t user, NetworkLog log, UniqueFd names,
-         UniqueFd init, const wire::Egress& egress,
-         ::egress::InnerSockets inner, std::vector<std::string> seen);
+  WayOut(EventLoop* loop, NetworkLog log, UniqueFd names,
+         const wire::Egress& egress, ::egress::InnerSockets inner,
+         WayOutBroker broker);
 
   absl::Status Start();
-  // Returns the descriptors that services need, and describes them.
-  absl::StatusOr<std::vector<UniqueFd>> OpenForServices(
-      ::corral::egress::v1::Start* start);
   void AddSockets(::egress::InnerSockets inner);
   absl::Status TryAllow(const wire::EgressRules& rules);
   // Sends the policy and further listeners to the process, if there is one.
@@ -90,15 +88,11 @@ class WayOut {
   void EndProcess();
 
   EventLoop* const loop_;
-  const uid_t user_;
   NetworkLog log_;
-  // A process in the sandbox's network namespace.
-  const UniqueFd init_;
+  WayOutBroker broker_;
   ::corral::egress::v1::Start start_;
   // The sockets that start_ describes.
   std::vector<UniqueFd> sockets_;
-  const CredentialServer::Sources sources_;
-  CredentialServer credentials_;
   ::egress::EgressProcess process_;
   // Callers that wait for the reports of updates, the oldest first.
   std::deque<Done> waiting_;

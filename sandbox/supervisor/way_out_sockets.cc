@@ -17,6 +17,7 @@
 #include "corral/egress/v1/egress.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/packets.h"
 #include "sandbox/kernel/mounts.h"
 #include "sandbox/kernel/namespaces.h"
@@ -123,18 +124,6 @@ absl::StatusOr<InnerSockets> OpenWayOutSockets(
     const Construction& made, const std::set<uint16_t>& ports) {
   ASSIGN_OR_RETURN(InnerSockets inner, OpenSockets(made, ports));
   AddPackets(made.init.pidfd, &inner);
-  return inner;
-}
-
-absl::StatusOr<InnerSockets> OpenFurtherListeners(
-    const UniqueFd& pidfd, const std::set<uint16_t>& ports, bool ipv6) {
-  InnerSockets inner;
-  if (!ports.empty()) {
-    RETURN_IF_ERROR(RunInNetwork(pidfd, [&]() -> absl::Status {
-      ASSIGN_OR_RETURN(inner, ::egress::OpenListeners(ports, ipv6));
-      return absl::OkStatus();
-    }));
-  }
   return inner;
 }
 

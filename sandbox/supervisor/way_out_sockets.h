@@ -7,7 +7,6 @@
 #include <set>
 
 #include "absl/status/statusor.h"
-#include "sandbox/base/unique_fd.h"
 #include "sandbox/egress/inner_sockets.h"
 #include "sandbox/supervisor/construction.h"
 
@@ -18,11 +17,6 @@ namespace sandbox {
 // this host has none; the log says why. For a process without threads.
 absl::StatusOr<::egress::InnerSockets> OpenWayOutSockets(
     const Construction& made, const std::set<uint16_t>& ports);
-
-// Opens listeners for further ports in the network namespace of the process
-// behind `pidfd`, whatever runs there. Needs privileges in that namespace.
-absl::StatusOr<::egress::InnerSockets> OpenFurtherListeners(
-    const UniqueFd& pidfd, const std::set<uint16_t>& ports, bool ipv6);
 
 }  // namespace sandbox
 

@@ -9,11 +9,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/unique_fd.h"
-#include "sandbox/egress/inner_sockets.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/construction_fixture.h"
@@ -24,9 +21,7 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using ::tests::IsOk;
 using ::tests::StatusIs;
 
 // Opens the sockets where a system call fails, also inside.
@@ -57,17 +52,6 @@ TEST(WayOutSocketsTest, AreMissingForAReason) {
                 StatusIs(absl::StatusCode::kAborted, HasSubstr("was killed")));
   });
   EXPECT_TRUE(made.ok()) << made;
-}
-
-TEST(WayOutSocketsTest, AreNotOpenedInANetworkThatIsGone) {
-  EXPECT_THAT(OpenFurtherListeners(UniqueFd(), {80}, false).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       StartsWith("enter the network namespace: ")));
-  // Nothing is to be opened there.
-  const absl::StatusOr<::egress::InnerSockets> none =
-      OpenFurtherListeners(UniqueFd(), {}, false);
-  ASSERT_THAT(none.status(), IsOk());
-  EXPECT_THAT(none->sockets, IsEmpty());
 }
 
 }  // namespace
