@@ -140,7 +140,7 @@ struct Place {
   bool itself = false;
 };
 
-// Opens what only the supervisor can open of a process. Returns 0 or an errno.
+// Opens what only a process outside can open of a command. Returns 0 or an errno.
 int FindPlace(const UniqueFd& caller, const ModeCall& call, Place& place) {
   Opened opened;
   if (call.number == SYS_fchmod) {

@@ -1,10 +1,11 @@
-// chmod(2) with a setgid bit, made for a command by a thread of its supervisor.
+// chmod(2) with a setgid bit, made for a command by a process beside its
+// supervisor.
 //
 // A setgid directory is harmless. A setgid file in a workspace would act on the
 // host for the group of the workspace's owner, and no filter of system calls
-// can see which of both a call is for. So the filter lets the supervisor make
-// these calls (see ../seccomp/arguments.h): it opens what the caller names,
-// once, looks at what it has opened, and changes that.
+// can see which of both a call is for. So the filter hands these calls over
+// (see ../seccomp/arguments.h): that process opens what the caller names, once,
+// looks at what it has opened, and changes that.
 
 #ifndef SANDBOX_KERNEL_DIRECTORY_MODES_H_
 #define SANDBOX_KERNEL_DIRECTORY_MODES_H_
@@ -33,8 +34,8 @@ struct ModeCall {
 class DirectoryModes {
  public:
   // Moves the calling thread for good into the mount namespace of the process
-  // behind `init`, whose ids begin at `first_id`. A process in the sandbox
-  // would be in reach of what runs there; a thread of the supervisor is not.
+  // behind `init`, whose ids begin at `first_id`. It stays out of the sandbox's
+  // other namespaces, and so out of reach of what runs there.
   static absl::StatusOr<DirectoryModes> Enter(const UniqueFd& init,
                                               uint32_t first_id);
 

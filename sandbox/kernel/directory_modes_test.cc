@@ -101,7 +101,7 @@ class DirectoryModesTest : public ::testing::Test {
     return reinterpret_cast<uint64_t>(memory_);
   }
 
-  // Makes the call for the command, in a thread as it is used.
+  // Makes the call for the command, in a thread, which never comes back.
   int Make(int number, uint64_t first, uint64_t second, uint64_t third = 0,
            bool waits = true) {
     int error = -1;

@@ -111,7 +111,7 @@ inline constexpr Refusal kRefusals[] = {
     {"openat", EPERM, {2, kTmpfile, kTmpfile}, {3, S_ISGID, S_ISGID}},
 };
 
-// Calls that the supervisor makes for the command, if they are for a directory:
+// Calls that Corral makes for the command, if they are for a directory:
 // see ../kernel/directory_modes.h. A setgid directory is harmless, and shared
 // repositories and copies need it. No bit less would make a setgid file
 // harmless: one without execution for the group gets that by an ACL, whose

@@ -8,9 +8,9 @@ namespace sandbox::seccomp {
 
 enum class Profile { kDefault, kStrict, kDebug, kNested };
 
-// Returns true if the supervisor makes the calls of kAsked in arguments.h for
+// Returns true if Corral makes the calls of kAsked in arguments.h for
 // commands. `strict` needs none of them, and with `nested` a caller may have a
-// root and ids that the supervisor does not know.
+// root and ids that it does not know.
 constexpr bool HasListener(Profile profile) {
   return profile == Profile::kDefault || profile == Profile::kDebug;
 }

@@ -2,8 +2,8 @@
 
 #include "sandbox/supervisor/mode_calls.h"
 
+#include <linux/capability.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,22 +12,32 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "sandbox/base/event_loop.h"
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/seccomp/profile_name.h"
 #include "sandbox/seccomp/seccomp.h"
+#include "sandbox/supervisor/side_process.h"
+#include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace sandbox {
 namespace {
+
+namespace fs = std::filesystem;
+
+using ::tests::IsOk;
 
 constexpr uint32_t kFirstId = 0x70000000;
 constexpr uid_t kUser = kFirstId + 1000;
@@ -49,7 +59,7 @@ class ModeCallsTest : public ::testing::Test {
       ::kill(command_, SIGKILL);
       ::waitpid(command_, nullptr, 0);
     }
-    std::filesystem::remove_all(place_);
+    fs::remove_all(place_);
   }
 
   // Runs `command` in a process whose calls arrive. It exits with the result.
@@ -68,8 +78,10 @@ class ModeCallsTest : public ::testing::Test {
         ReceiveWithFds(ours.get(), &byte, 1);
     ASSERT_TRUE(packet.ok());
     ASSERT_EQ(packet->fds.size(), 1u);
-    calls_ = std::make_unique<ModeCalls>(loop_.get(), std::move(packet->fds[0]),
-                                         &self_, kFirstId);
+    absl::StatusOr<SideProcess> calls =
+        StartModeCalls(std::move(packet->fds[0]), self_, kFirstId);
+    ASSERT_THAT(calls.status(), IsOk());
+    calls_.emplace(*std::move(calls));
   }
   bool BecomeCommand(int socket) const {
     if (::chdir(place_.c_str()) != 0 || ::setresgid(kUser, kUser, kUser) != 0 ||
@@ -83,19 +95,23 @@ class ModeCallsTest : public ::testing::Test {
     return listener.ok() && SendWithFds(socket, "l", 1, {listener->get()}).ok();
   }
 
-  // Serves calls until the process has ended. Returns its exit code.
-  int Serve() {
-    const UniqueFd ended(
-        static_cast<int>(::syscall(SYS_pidfd_open, command_, 0)));
-    loop_->Watch(ended.get(), EPOLLIN, [this](uint32_t) { loop_->Stop(); });
-    loop_->Run();
-    loop_->Unwatch(ended.get());
-    return Reap();
-  }
+  // Waits for the end of the process. Returns its exit code.
   int Reap() {
     int status = -1;
     ::waitpid(std::exchange(command_, 0), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  // The process that makes the calls, when it has its name.
+  static pid_t Server() {
+    for (;;) {
+      std::ifstream children("/proc/thread-self/children");
+      for (pid_t child; children >> child;) {
+        if (tests::ReadFile(absl::StrCat("/proc/", child, "/comm")) ==
+            "corral-modes\n") {
+          return child;
+        }
+      }
+    }
   }
   mode_t ModeOf(const std::string& name) const {
     struct stat status = {};
@@ -103,11 +119,10 @@ class ModeCallsTest : public ::testing::Test {
     return status.st_mode & 07777;
   }
 
-  const std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
   // Has the mounts in which the process runs.
   const UniqueFd self_{
       static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
-  std::unique_ptr<ModeCalls> calls_;
+  std::optional<SideProcess> calls_;
   std::string place_;
   pid_t command_ = 0;
 };
@@ -118,7 +133,7 @@ TEST_F(ModeCallsTest, AreMadeForDirectoriesAndRefusedForFiles) {
                       ::mknod("f", S_IFREG | 0755, 0) == 0;
     return made && ::chmod("f", 02755) == -1 ? errno : 0;
   });
-  EXPECT_EQ(Serve(), EPERM);
+  EXPECT_EQ(Reap(), EPERM);
   EXPECT_EQ(ModeOf("d"), 02775u);
   EXPECT_EQ(ModeOf("f") & S_ISGID, 0u);
 }
@@ -140,7 +155,7 @@ TEST_F(ModeCallsTest, OfManyProcessesAreAllAnswered) {
     }
     return failed;
   });
-  EXPECT_EQ(Serve(), 0);
+  EXPECT_EQ(Reap(), 0);
 }
 
 TEST_F(ModeCallsTest, FailWhenNobodyListensAnyMore) {
@@ -152,11 +167,35 @@ TEST_F(ModeCallsTest, FailWhenNobodyListensAnyMore) {
 TEST_F(ModeCallsTest, AreNotAwaitedWhenTheLastProcessHasEnded) {
   Start([] { return 7; });
   EXPECT_EQ(Reap(), 7);
-  // The loop is idle only if the listener, which hung up, is not watched.
-  for (int i = 0; i < 2; ++i) {
-    loop_->WhenIdle([this] { loop_->Stop(); });
-    loop_->Run();
+  // It was woken by then, and rests only if it does not wait for the listener,
+  // which hung up.
+  char state = '?';
+  while (state != 'S') {
+    std::ifstream status(absl::StrCat("/proc/", Server(), "/stat"));
+    std::string pid;
+    std::string name;
+    ASSERT_TRUE(status >> pid >> name >> state);
   }
+}
+
+// Returns the effective capabilities of a process; 0 stands for this one.
+uint64_t CapabilitiesOf(pid_t pid) {
+  const std::string status = tests::ReadFile(
+      pid == 0 ? "/proc/self/status" : absl::StrCat("/proc/", pid, "/status"));
+  constexpr char kField[] = "\nCapEff:\t";
+  return std::stoull(status.substr(status.find(kField) + sizeof(kField) - 1),
+                     nullptr, 16);
+}
+
+TEST_F(ModeCallsTest, AreMadeWithTheRightsThatTheyNeed) {
+  Start([] { return ::chmod(".", 02755) == 0 ? 0 : errno; });
+  EXPECT_EQ(Reap(), 0);
+  uint64_t needed = 0;
+  for (const int capability :
+       {CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE}) {
+    needed |= uint64_t{1} << capability;
+  }
+  EXPECT_EQ(CapabilitiesOf(Server()), needed & CapabilitiesOf(0));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/construction_times.h"
+#include "sandbox/supervisor/mode_calls.h"
 #include "sandbox/supervisor/oom_log.h"
 #include "sandbox/supervisor/spec_mounts.h"
 
@@ -187,9 +188,11 @@ absl::Status Supervisor::StartSpawner() {
   host_.spawner = spawner_.get();
   mode_calls_.reset();
   if (construction_.listener.valid()) {
-    mode_calls_ = std::make_unique<ModeCalls>(
-        loop_.get(), std::move(construction_.listener),
-        &construction_.init.pidfd, groups_.first_id());
+    ASSIGN_OR_RETURN(
+        SideProcess calls,
+        StartModeCalls(std::move(construction_.listener),
+                       construction_.init.pidfd, groups_.first_id()));
+    mode_calls_.emplace(std::move(calls));
   }
   spares_.PrepareGroup();
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,11 @@
 #include "sandbox/supervisor/command_table.h"
 #include "sandbox/supervisor/construction.h"
 #include "sandbox/supervisor/control_socket.h"
-#include "sandbox/supervisor/mode_calls.h"
 #include "sandbox/supervisor/output_quota.h"
 #include "sandbox/supervisor/path_protection.h"
 #include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/sandbox_groups.h"
+#include "sandbox/supervisor/side_process.h"
 #include "sandbox/supervisor/spare_parts.h"
 #include "sandbox/supervisor/spawner.h"
 #include "sandbox/supervisor/storage_status.h"
@@ -115,8 +116,8 @@ class Supervisor {
   SandboxGroups groups_;
   Construction construction_;
   std::unique_ptr<Spawner> spawner_;
-  // Null if the filter has no listener.
-  std::unique_ptr<ModeCalls> mode_calls_;
+  // Makes calls for commands. Absent if the filter has no listener.
+  std::optional<SideProcess> mode_calls_;
   // The limits of what workspaces and mounts may hold.
   std::vector<DirectoryQuota> space_;
   // Null if no way out was requested.

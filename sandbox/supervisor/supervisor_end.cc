@@ -176,7 +176,7 @@ void Supervisor::CleanUp() {
   // being started, and init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
-  // Its thread holds the sandbox's mounts.
+  // It holds the sandbox's mounts.
   mode_calls_.reset();
   // Removes placeholders, which nothing inside can make anew.
   protection_.reset();
