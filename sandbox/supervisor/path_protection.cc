@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,26 +25,24 @@ namespace sandbox {
 namespace {
 
 constexpr char kName[] = "corral-paths";
-// The limit for init to end after its supervisor, in milliseconds.
-constexpr int kEndOfInit = 10'000;
 
 // The part that runs in the process beside the supervisor.
 class Keeper {
  public:
   // `mounts`: the mountinfo of init, which reports changes of its namespace to
   // poll(2).
-  Keeper(int socket, const UniqueFd& init, const UniqueFd& mounts,
+  Keeper(const UniqueFd& socket, const UniqueFd& init, const UniqueFd& mounts,
          std::vector<ReadOnlyPaths>* paths)
       : socket_(socket), init_(init), mounts_(mounts), paths_(paths) {}
 
   // Returns when the supervisor has closed the socket.
   int Run() {
     const absl::Status begun = Begin();
-    SendReport(socket_, begun, {});
+    SendReport(socket_.get(), begun, {});
     if (begun.ok()) {
       KeepCovered();
     }
-    if (IsOver()) {
+    if (SideProcess::AwaitSandboxEnd(socket_, init_)) {
       paths_->clear();
     }
     return begun.ok() ? 0 : 1;
@@ -80,7 +77,7 @@ class Keeper {
   }
 
   void KeepCovered() {
-    pollfd events[] = {{socket_, POLLIN, 0},
+    pollfd events[] = {{socket_.get(), POLLIN, 0},
                        {mounts_.get(), POLLPRI, 0},
                        {moves_.get(), POLLIN, 0}};
     while (events[0].revents == 0) {
@@ -93,7 +90,7 @@ class Keeper {
       }
       const absl::StatusOr<int> covered = Cover();
       if (!covered.ok()) {
-        SendReport(socket_, covered.status(), {});
+        SendReport(socket_.get(), covered.status(), {});
         events[1].fd = -1;
         events[2].fd = -1;
       } else if (*covered > 0) {
@@ -103,19 +100,7 @@ class Keeper {
     }
   }
 
-  // Returns true if nothing runs in the sandbox any more, or if it was not
-  // completed. A supervisor says so before it closes the socket. If it was
-  // killed, its sandbox is about to end.
-  bool IsOver() {
-    char byte;
-    if (::recv(socket_, &byte, 1, 0) == 1) {
-      return true;
-    }
-    pollfd init = {init_.get(), POLLIN, 0};
-    return ::poll(&init, 1, kEndOfInit) == 1;
-  }
-
-  const int socket_;
+  const UniqueFd& socket_;
   const UniqueFd& init_;
   const UniqueFd& mounts_;
   std::vector<ReadOnlyPaths>* const paths_;
@@ -144,7 +129,7 @@ absl::StatusOr<std::unique_ptr<PathProtection>> PathProtection::Begin(
   }
   ASSIGN_OR_RETURN(SideProcess keeper,
                    SideProcess::Start(kName, kept, [&](const UniqueFd& socket) {
-                     return Keeper(socket.get(), process, mounts, &paths).Run();
+                     return Keeper(socket, process, mounts, &paths).Run();
                    }));
   // Owned from here on: its destructor ends the process in order.
   std::unique_ptr<PathProtection> protection(
@@ -167,8 +152,7 @@ PathProtection::~PathProtection() {
   if (watching_) {
     loop_->Unwatch(keeper_.socket());
   }
-  const char over = 'e';
-  ::send(keeper_.socket(), &over, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  keeper_.ReportSandboxEnd();
 }
 
 void PathProtection::OnReport() {

@@ -24,6 +24,8 @@ namespace {
 
 // A process that was killed ends at once, unless its disk hangs.
 constexpr absl::Duration kEndOfKilled = absl::Seconds(1);
+// The limit for init to end after its supervisor.
+constexpr absl::Duration kEndOfInit = absl::Seconds(10);
 
 void CloseAllBut(std::vector<int> kept) {
   kept.insert(kept.end(), {0, 1, 2});
@@ -82,6 +84,17 @@ absl::StatusOr<SideProcess> SideProcess::Start(const char* name,
     ::_exit(main(std::move(theirs)));
   }
   return SideProcess(std::move(ours), UniqueFd(pidfd), patience);
+}
+
+void SideProcess::ReportSandboxEnd() const {
+  const char over = 'e';
+  ::send(socket(), &over, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool SideProcess::AwaitSandboxEnd(const UniqueFd& socket,
+                                  const UniqueFd& init) {
+  char byte;
+  return ::recv(socket.get(), &byte, 1, 0) == 1 || HasEnded(init, kEndOfInit);
 }
 
 SideProcess::~SideProcess() {

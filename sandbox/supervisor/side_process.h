@@ -38,6 +38,15 @@ class SideProcess {
   // The supervisor's end.
   int socket() const { return socket_.get(); }
 
+  // Reports to the child that nothing runs in the sandbox any more, or that it
+  // was not completed: see AwaitSandboxEnd().
+  void ReportSandboxEnd() const;
+  // For the child: waits until its supervisor reports the end of the sandbox or
+  // has ended itself. Returns true if nothing runs in the sandbox any more;
+  // then it also waits up to 10 s for the process behind `init`, which ends
+  // after its supervisor.
+  static bool AwaitSandboxEnd(const UniqueFd& socket, const UniqueFd& init);
+
   static constexpr absl::Duration kPatience = absl::Seconds(10);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -87,6 +88,40 @@ TEST(SideProcessTest, EndsWhenItIsDestroyed) {
   }
   EXPECT_EQ(::kill(pid, 0), -1);
   EXPECT_EQ(errno, ESRCH);
+}
+
+TEST(SideProcessTest, AwaitsTheEndOfTheSandbox) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  UniqueFd ours(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  const UniqueFd running(
+      static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  ASSERT_EQ(::write(ours.get(), "e", 1), 1);
+  EXPECT_TRUE(SideProcess::AwaitSandboxEnd(theirs, running));
+  ours.Reset();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(0);
+  }
+  const UniqueFd init(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  EXPECT_TRUE(SideProcess::AwaitSandboxEnd(theirs, init));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST(SideProcessTest, LearnsThatTheSandboxHasEnded) {
+  const UniqueFd running(
+      static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  const absl::StatusOr<SideProcess> process = SideProcess::Start(
+      "corral-side", {running.get()}, [&running](const UniqueFd& socket) {
+        const bool over = SideProcess::AwaitSandboxEnd(socket, running);
+        return ::write(socket.get(), over ? "y" : "n", 1) == 1 ? 0 : 1;
+      });
+  ASSERT_THAT(process.status(), IsOk());
+  process->ReportSandboxEnd();
+  char over = '?';
+  EXPECT_EQ(::read(process->socket(), &over, 1), 1);
+  EXPECT_EQ(over, 'y');
 }
 
 TEST(SideProcessTest, IsFoundByNobodyWhoWaitsForChildren) {

@@ -19,6 +19,7 @@
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/disk_speed.h"
 #include "sandbox/kernel/namespaces.h"
+#include "sandbox/kernel/project_quota.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/construction_times.h"
@@ -245,9 +246,12 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   ASSIGN_OR_RETURN(
       std::vector<UniqueFd> mounts,
       Complete(construction_, {workspaces, spec.memory_bytes(), profile}));
-  // On the mounts, so that no path can lead elsewhere.
-  ASSIGN_OR_RETURN(space_, LimitSpace(workspaces, mounts,
-                                      {spec.disk_bytes(), spec.disk_inodes()}));
+  const SpaceLimits space = {spec.disk_bytes(), spec.disk_inodes()};
+  if (space.limited()) {
+    // On the mounts, so that no path can lead elsewhere.
+    ASSIGN_OR_RETURN(space_, SpaceKeeper::Begin(construction_.init, workspaces,
+                                                mounts, space));
+  }
   times.Note(Step::kWorkspaces);
   RETURN_IF_ERROR(Protect(
       PathsOf(workspaces, std::move(mounts), groups_.first_id() + kCommandId)));

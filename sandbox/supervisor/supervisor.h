@@ -19,7 +19,6 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
-#include "sandbox/kernel/directory_quota.h"
 #include "sandbox/kernel/read_only_paths.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/command_table.h"
@@ -30,6 +29,7 @@
 #include "sandbox/supervisor/record_sync.h"
 #include "sandbox/supervisor/sandbox_groups.h"
 #include "sandbox/supervisor/side_process.h"
+#include "sandbox/supervisor/space_keeper.h"
 #include "sandbox/supervisor/spare_parts.h"
 #include "sandbox/supervisor/spawner.h"
 #include "sandbox/supervisor/storage_status.h"
@@ -118,8 +118,8 @@ class Supervisor {
   std::unique_ptr<Spawner> spawner_;
   // Makes calls for commands. Absent if the filter has no listener.
   std::optional<SideProcess> mode_calls_;
-  // The limits of what workspaces and mounts may hold.
-  std::vector<DirectoryQuota> space_;
+  // Null if no limit of space was requested.
+  std::unique_ptr<SpaceKeeper> space_;
   // Null if no way out was requested.
   std::unique_ptr<WayOut> way_out_;
   // Null if no path of a workspace is read-only.

@@ -180,7 +180,7 @@ void Supervisor::CleanUp() {
   mode_calls_.reset();
   // Removes placeholders, which nothing inside can make anew.
   protection_.reset();
-  space_.clear();
+  space_.reset();
   spares_.Stop();
   commands_.ReleaseCgroups();
   groups_.Remove();
