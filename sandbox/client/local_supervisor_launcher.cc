@@ -175,6 +175,10 @@ LocalSupervisorLauncher::StartReapedSupervisor() {
       loop_->Unwatch(pidfd->get());
       pidfd->Reset();
       if (info.si_code != CLD_EXITED) {
+        if (info.si_status == SIGSYS) {
+          LOG(ERROR) << "a supervisor was killed because it made a system call "
+                        "that it never makes; the kernel's log has its number";
+        }
         CleanUp();
       }
     });

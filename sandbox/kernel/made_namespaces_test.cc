@@ -229,12 +229,17 @@ TEST_F(MadeNamespacesTest, AreJoinedByAnotherProcess) {
 }
 
 TEST_F(MadeNamespacesTest, AreExitingOnceTheirProcessIsKilled) {
+  const UniqueFd stat = OpenStat(init_.pid);
   EXPECT_FALSE(IsExiting(init_.pid));
+  EXPECT_FALSE(IsExiting(stat));
   ::kill(init_.pid, SIGKILL);
   AwaitEnd(init_.pid);
   EXPECT_TRUE(IsExiting(init_.pid));
+  EXPECT_TRUE(IsExiting(stat));
   ::waitpid(init_.pid, nullptr, 0);
   EXPECT_FALSE(IsExiting(init_.pid)) << "it is no process any more";
+  EXPECT_FALSE(IsExiting(stat));
+  EXPECT_FALSE(IsExiting(UniqueFd()));
   init_ = Child();
 }
 

@@ -149,17 +149,26 @@ absl::Status RemoveUnusedSharedMemory(int pidfd) {
   return absl::IsNotFound(written) ? absl::OkStatus() : written;
 }
 
-bool IsExiting(pid_t pid) {
-  const absl::StatusOr<std::string> stat =
-      ReadSmallFile(absl::StrCat("/proc/", pid, "/stat"));
-  if (!stat.ok()) {
+UniqueFd OpenStat(pid_t pid) {
+  return UniqueFd(::open(absl::StrCat("/proc/", pid, "/stat").c_str(),
+                         O_RDONLY | O_CLOEXEC));
+}
+
+bool IsExiting(pid_t pid) { return IsExiting(OpenStat(pid)); }
+
+bool IsExiting(const UniqueFd& stat) {
+  // More than the kernel writes: fifty numbers and a short name.
+  char text[4096];
+  const ssize_t got = ::pread(stat.get(), text, sizeof(text), 0);
+  if (got <= 0) {
     return false;
   }
+  const absl::string_view line(text, static_cast<size_t>(got));
   // The fields after "pid (name) ": state, ppid, pgrp, session, tty_nr, tpgid,
   // flags.
   constexpr size_t kFlags = 6;
-  const std::vector<absl::string_view> fields = absl::StrSplit(
-      absl::string_view(*stat).substr(stat->rfind(')') + 2), ' ');
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(line.substr(line.rfind(')') + 2), ' ');
   uint64_t flags = 0;
   return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) &&
          (flags & kExiting) != 0;

@@ -47,6 +47,13 @@ absl::Status RemoveUnusedSharedMemory(int pidfd);
 // be exiting: the kernel lets an init end only after all other processes of its
 // pid namespace.
 bool IsExiting(pid_t pid);
+// The same, for a caller that may not see the process any more. `stat` is its
+// OpenStat(); if it is invalid, the result is false.
+bool IsExiting(const UniqueFd& stat);
+
+// Opens /proc/PID/stat. A host can hide processes of others (hidepid) from
+// those without CAP_SYS_PTRACE.
+UniqueFd OpenStat(pid_t pid);
 
 // Makes the kernel kill the calling process when its parent ends. Must be
 // repeated after a change of user or group ids, which undoes it.

@@ -45,6 +45,7 @@ inline constexpr const char* kSupervisorAllowed[] = {
     "fsync",
     "ftruncate",  // cuts an incomplete event of the network
     "futex",
+    "getdents64",  // which disks have a limit of speed to lift?
     "geteuid",     // is the server of the same user?
     "getpgid",     // processes of a process group
     "getpid",      // abort

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
 
 namespace sandbox {
@@ -88,7 +89,7 @@ absl::StatusOr<SideProcess> SideProcess::Start(const char* name,
 
 void SideProcess::ReportSandboxEnd() const {
   const char over = 'e';
-  ::send(socket(), &over, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  (void)SendPacket(socket(), &over, 1, {}, MSG_DONTWAIT);
 }
 
 bool SideProcess::AwaitSandboxEnd(const UniqueFd& socket,

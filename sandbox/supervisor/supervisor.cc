@@ -22,6 +22,7 @@
 #include "sandbox/kernel/project_quota.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
+#include "sandbox/supervisor/confinement.h"
 #include "sandbox/supervisor/construction_times.h"
 #include "sandbox/supervisor/mode_calls.h"
 #include "sandbox/supervisor/oom_log.h"
@@ -151,6 +152,7 @@ absl::Status Supervisor::Prepare() {
   ASSIGN_OR_RETURN(construction_, Construct(groups_.first_id(),
                                             groups_.sandbox(), groups_.home()));
   construction_.times.SetBegin(begin);
+  init_stat_ = OpenStat(construction_.init.pid);
   RETURN_IF_ERROR(groups_.CreateRun());
   spares_.SetGroups([this](const std::string& name) {
     return groups_.MakeCommandGroup(name);
@@ -272,7 +274,9 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       return absl::AbortedError("init or the spawner died");
     }
   }
-  return control_.Listen(directory_);
+  RETURN_IF_ERROR(control_.Listen(directory_));
+  return Confine(construction_.init.pidfd.get(),
+                 way_out_ == nullptr ? Listeners::kNone : Listeners::kOfWayOut);
 }
 
 absl::Status Supervisor::Limit(const wire::SandboxSpec& spec) {

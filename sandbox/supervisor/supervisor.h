@@ -19,6 +19,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/read_only_paths.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/command_table.h"
@@ -115,6 +116,8 @@ class Supervisor {
   std::string directory_;
   SandboxGroups groups_;
   Construction construction_;
+  // The file that shows whether init is exiting.
+  UniqueFd init_stat_;
   std::unique_ptr<Spawner> spawner_;
   // Makes calls for commands. Absent if the filter has no listener.
   std::optional<SideProcess> mode_calls_;

@@ -87,7 +87,7 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
   TryEnd();
 }
 
-bool Supervisor::InitEnds() const { return IsExiting(construction_.init.pid); }
+bool Supervisor::InitEnds() const { return IsExiting(init_stat_); }
 
 void Supervisor::OnInitExit() {
   if (state_ != State::kDeleting) {

@@ -35,8 +35,8 @@ void Supervisor::MakeSockets(uint64_t request_id) {
                                   "the sandbox is not ready"));
     return;
   }
-  absl::StatusOr<std::vector<UniqueFd>> sockets =
-      MakeTcpSocketsIn(construction_.init.pidfd.get());
+  // Confine() has brought this process into the sandbox's network.
+  absl::StatusOr<std::vector<UniqueFd>> sockets = MakeTcpSockets();
   if (!sockets.ok()) {
     Reply(request_id, sockets.status());
     return;

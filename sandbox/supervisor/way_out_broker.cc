@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/packets.h"
@@ -171,8 +172,8 @@ absl::StatusOr<WayOutBroker> WayOutBroker::Start(
 
 absl::StatusOr<WayOutBroker::Started> WayOutBroker::StartEgress() {
   const uint32_t number = ++request_;
-  if (::send(process_.socket(), &number, sizeof(number),
-             MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+  if (SendPacket(process_.socket(), &number, sizeof(number), {},
+                 MSG_DONTWAIT) != 0) {
     return absl::UnavailableError(absl::StrCat(kName, " has ended"));
   }
   wire::Started answer;

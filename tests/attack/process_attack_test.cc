@@ -1,23 +1,28 @@
 // Attacks on other processes: init, the spawner, the supervisor.
 
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/attack/attack_test.h"
 #include "tests/attack/host_processes.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
+#include "tests/tracer.h"
 
 namespace tests {
 namespace {
@@ -70,28 +75,87 @@ TEST_F(ProcessAttackTest, HasHostIdsThatNoOtherUserHas) {
   }
 }
 
-// Returns a set of capabilities of a process.
-uint64_t CapabilitiesOf(pid_t pid, const std::string& set) {
+// Returns the value of a field of /proc/PID/status.
+std::string FieldOf(pid_t pid, const std::string& field) {
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   std::string line;
-  while (std::getline(status, line) && line.rfind(set, 0) != 0) {
+  while (std::getline(status, line) && line.rfind(field, 0) != 0) {
   }
-  return std::stoull(line.substr(line.find('\t') + 1), nullptr, 16);
+  return line.substr(line.find('\t') + 1);
+}
+
+// Returns a set of capabilities of a process.
+uint64_t CapabilitiesOf(pid_t pid, const std::string& set) {
+  return std::stoull(FieldOf(pid, set), nullptr, 16);
+}
+
+// A supervisor with a sanitizer keeps its rights; see Confine().
+bool IsSanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
 }
 
 // It reads what processes of the sandbox send.
 TEST_F(ProcessAttackTest, TheSupervisorCannotChangeTheKernel) {
+  if (IsSanitized()) {
+    GTEST_SKIP() << "a sanitizer makes calls of its own";
+  }
+  Create();
+  const pid_t supervisor = StartWitness().parent;
+  uint64_t needed = 0;
+  for (const int capability : {CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_KILL,
+                               CAP_SYS_RESOURCE, CAP_SYSLOG}) {
+    needed |= uint64_t{1} << capability;
+  }
+  for (const char* set : {"CapPrm:", "CapEff:", "CapBnd:"}) {
+    EXPECT_EQ(CapabilitiesOf(supervisor, set),
+              needed & CapabilitiesOf(::getpid(), set))
+        << set;
+  }
+  EXPECT_EQ(FieldOf(supervisor, "NoNewPrivs:"), "1");
+  EXPECT_EQ(FieldOf(supervisor, "Seccomp:"), "2");
+}
+
+TEST_F(ProcessAttackTest, TheSupervisorReachesNoNetworkButThatOfTheSandbox) {
   Create();
   const HostProcess witness = StartWitness();
-  for (const char* set : {"CapPrm:", "CapEff:", "CapBnd:"}) {
-    const uint64_t kept = CapabilitiesOf(witness.parent, set);
-    EXPECT_NE(kept >> CAP_SYS_ADMIN & 1, 0U) << set;
-    for (const int capability :
-         {CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME, CAP_MKNOD,
-          CAP_NET_RAW, CAP_MAC_ADMIN, CAP_PERFMON, CAP_BPF}) {
-      EXPECT_EQ(kept >> capability & 1, 0U) << set << capability;
+  const auto network_of = [](const std::string& process) {
+    return std::filesystem::read_symlink(
+        absl::StrCat("/proc/", process, "/ns/net"));
+  };
+  EXPECT_EQ(network_of(absl::StrCat(witness.parent)),
+            network_of(absl::StrCat(witness.pid)));
+  EXPECT_NE(network_of(absl::StrCat(witness.parent)), network_of("self"));
+}
+
+TEST_F(ProcessAttackTest, ASupervisorThatMakesAnotherCallDiesWithItsSandbox) {
+  if (IsSanitized()) {
+    GTEST_SKIP() << "a sanitizer makes calls of its own";
+  }
+  if (!Tracer::IsPermitted()) {
+    GTEST_SKIP() << "this host lets no process trace another one";
+  }
+  Create();
+  const HostProcess witness = StartWitness();
+  const std::string record = sandbox_.directory() + "/strace";
+  {
+    // In place of a call for the next command, the supervisor makes one that it
+    // never makes.
+    const Tracer tracer(witness.parent, {"pipe2", "retval=0:syscall=getppid"},
+                        record);
+    EXPECT_FALSE(sandbox_.Start(sandbox_.Shell("e1", "true")).ok());
+    while (!absl::StrContains(ReadFile(record), "killed by SIGSYS")) {
+      ::sched_yield();
     }
   }
+  EXPECT_EQ(sandbox_.recorder().WaitForGone().cause(),
+            SandboxEnd::SUPERVISOR_DIED);
+  sandbox_.Forget();
+  WaitForEnd({witness});
+  EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
 }
 
 // When the host has no memory left, its kernel ends these first.

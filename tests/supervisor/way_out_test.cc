@@ -1,10 +1,12 @@
 // The way out of a sandbox, as its supervisor keeps it.
 
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -237,6 +239,28 @@ TEST_F(WayOutTest, ReportsASandboxWithoutRoomForItsSockets) {
       ->add_ports(53);
   EXPECT_THAT(std::string(sandbox_.Create().message()),
               HasSubstr("way out: listen on 0.0.0.0:53"));
+}
+
+TEST_F(WayOutTest, LeavesItsSupervisorTheRightToListenOnLowPorts) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a supervisor with a sanitizer keeps its rights";
+#endif
+  ASSERT_THAT(sandbox_.Create(), IsOk());
+  const pid_t process = AwaitProcess(0);
+  const std::string supervisor =
+      LineOf(absl::StrCat("/proc/", process, "/status"), "PPid:\t");
+  const auto kept = [](const std::string& pid) {
+    return std::stoull(
+        LineOf(absl::StrCat("/proc/", pid, "/status"), "CapEff:\t"), nullptr,
+        16);
+  };
+  uint64_t needed = 0;
+  for (const int capability :
+       {CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_KILL, CAP_NET_BIND_SERVICE,
+        CAP_SYS_RESOURCE, CAP_SYSLOG}) {
+    needed |= uint64_t{1} << capability;
+  }
+  EXPECT_EQ(kept(supervisor), needed & kept("self"));
 }
 
 TEST_F(WayOutTest, RunsAsAUserOfTheSandboxThatNoCommandHas) {
