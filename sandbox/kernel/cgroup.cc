@@ -47,6 +47,24 @@ absl::Status HandOnControllers(const std::string& directory) {
                         "+memory +pids +cpu");
 }
 
+// True for a hierarchy of v1 that has the controller cpu or cpuacct.
+bool CountsCpuTime(const std::string& directory) {
+  return ::access((directory + "/cpu.shares").c_str(), F_OK) == 0 ||
+         ::access((directory + "/cpuacct.usage").c_str(), F_OK) == 0;
+}
+
+// Moves the calling process to a group; if that is gone, to the nearest one
+// above it.
+absl::Status MoveUpFrom(std::string directory) {
+  absl::Status moved = WriteSmallFile(directory + "/cgroup.procs", "0");
+  const absl::Status first = moved;
+  while (!moved.ok() && directory.find('/') != std::string::npos) {
+    directory.resize(directory.rfind('/'));
+    moved = WriteSmallFile(directory + "/cgroup.procs", "0");
+  }
+  return moved.ok() ? moved : first;
+}
+
 // Returns the directories of blkio and cpuset that are not among the others.
 std::vector<std::string> FurtherParents(const CgroupHost& host) {
   std::vector<std::string> known = host.parents;
@@ -272,6 +290,32 @@ absl::Status Cgroup::Take(pid_t pid) const {
              ? WriteSmallFile(directories_[0] + "/cgroup.procs",
                               absl::StrCat(pid))
              : absl::OkStatus();
+}
+
+absl::Status Cgroup::EnterForCpuTime() const {
+  if (version_ == CgroupVersion::kV2) {
+    return WriteSmallFile(directories_[0] + "/cgroup.procs", "0");
+  }
+  for (size_t i = 0; i < directories_.size(); ++i) {
+    if (CountsCpuTime(directories_[i]) &&
+        ::write(entries_[i].get(), "0", 1) != 1) {
+      return absl::ErrnoToStatus(errno,
+                                 absl::StrCat("enter ", directories_[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cgroup::LeaveFor(const CgroupHost& host) const {
+  if (version_ == CgroupVersion::kV2) {
+    return MoveUpFrom(host.own);
+  }
+  for (size_t i = 0; i < directories_.size(); ++i) {
+    if (CountsCpuTime(directories_[i])) {
+      RETURN_IF_ERROR(MoveUpFrom(host.parents[i]));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::vector<pid_t> Cgroup::Pids() const {

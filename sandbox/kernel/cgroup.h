@@ -45,6 +45,8 @@ struct CgroupHost {
   // the groups below, which commands have there.
   std::string cpuset = {};
   std::string blkio = {};
+  // v2: the directory of the calling process's group. v1: `parents` are those.
+  std::string own = {};
 
   // Fails with ISOLATION (see failure.h) if the controller memory, pids or cpu
   // is missing or cannot be enabled for groups below.
@@ -105,6 +107,16 @@ class Cgroup {
   // v2: moves a process here from another group; slow, since it may wait for an
   // RCU grace period. v1: does nothing.
   absl::Status Take(pid_t pid) const;
+
+  // Lets the CPU time of the calling process, which has one thread, count in
+  // this group and its limit. v1: enters only the hierarchies of cpu and
+  // cpuacct, since files that the process writes stay charged to a group of
+  // memory. v2: enters the group, as slow as Take().
+  absl::Status EnterForCpuTime() const;
+  // Moves the calling process, with all threads, from the group to that in
+  // which `host` was found, or to the nearest one above it that still exists.
+  // Slow, too.
+  absl::Status LeaveFor(const CgroupHost& host) const;
 
   // Returns the processes in the group, without those in groups below.
   std::vector<pid_t> Pids() const;

@@ -122,7 +122,10 @@ absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
   const std::string candidates[] = {mount.Directory(own), mount.point};
   for (const std::string& candidate : candidates) {
     if (TryToHandOn(candidate).ok()) {
-      return CgroupHost{CgroupVersion::kV2, {candidate}};
+      CgroupHost host;
+      host.parents = {candidate};
+      host.own = candidates[0];
+      return host;
     }
   }
   return MakeFailure(

@@ -103,6 +103,7 @@ TEST_F(CgroupHostTest, FindsItsOwnGroupOfV2) {
   ASSERT_THAT(host.status(), IsOk());
   EXPECT_EQ(host->version, CgroupVersion::kV2);
   EXPECT_THAT(host->parents, ElementsAre(Path("v2/mine")));
+  EXPECT_EQ(host->own, Path("v2/mine"));
   // It hands on what it has not handed on yet.
   EXPECT_THAT(HandedOn("v2/mine"), StartsWith("+cpu"));
   EXPECT_EQ(HandedOn("v2"), "");
@@ -135,6 +136,7 @@ TEST_F(CgroupHostTest, TakesTheRootWhenItsOwnGroupHandsNothingOn) {
       Find(Mount("/", "v2", "cgroup2", "rw"), "0::/session\n");
   ASSERT_THAT(host.status(), IsOk());
   EXPECT_THAT(host->parents, ElementsAre(Path("v2")));
+  EXPECT_EQ(host->own, Path("v2/session"));
 }
 
 TEST_F(CgroupHostTest, NamesTheControllerThatV2Lacks) {

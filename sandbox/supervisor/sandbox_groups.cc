@@ -9,6 +9,7 @@
 namespace sandbox {
 
 absl::Status SandboxGroups::Create(const CgroupHost& host) {
+  host_ = host;
   ASSIGN_OR_RETURN(ids_, IdRange::Acquire());
   // No other sandbox on this host has this range, so the name is unique.
   ASSIGN_OR_RETURN(
@@ -33,6 +34,10 @@ absl::Status SandboxGroups::SetLimits(const CgroupLimits& limits) {
   CgroupLimits together = limits;
   // All processes of run are those of all commands.
   together.kill_all_on_oom = false;
+  CgroupLimits of_sandbox;
+  of_sandbox.cpu_millis = limits.cpu_millis;
+  // First: with v1, no group may have more CPU time than the one above it.
+  RETURN_IF_ERROR(sandbox_.SetLimits(of_sandbox));
   RETURN_IF_ERROR(run_.SetLimits(together));
   command_limits_ = limits;
   return absl::OkStatus();
@@ -59,6 +64,14 @@ void SandboxGroups::LiftDiskSpeed() {
   disk_speed_limited_ = false;
 }
 
+absl::Status SandboxGroups::ChargeCaller() {
+  if (command_limits_.cpu_millis == 0) {
+    return absl::OkStatus();
+  }
+  charged_ = true;
+  return home().EnterForCpuTime();
+}
+
 absl::StatusOr<std::unique_ptr<CommandGroup>> SandboxGroups::MakeCommandGroup(
     const std::string& name) const {
   ASSIGN_OR_RETURN(Cgroup group, run_.CreateChild(name));
@@ -69,6 +82,14 @@ absl::StatusOr<std::unique_ptr<CommandGroup>> SandboxGroups::MakeCommandGroup(
 
 void SandboxGroups::Remove() {
   (void)run_.Remove();
+  if (charged_) {
+    const absl::Status left = home().LeaveFor(host_);
+    if (!left.ok()) {
+      LOG(WARNING) << "cannot leave the sandbox's control group: "
+                   << left.ToString();
+    }
+    charged_ = false;
+  }
   (void)home_.Remove();
   const absl::Status removed = sandbox_.Remove();
   if (removed.ok()) {

@@ -13,6 +13,11 @@
 // limit of the disks' speed. With v2 they cannot: a group that hands
 // controllers on holds no process.
 //
+// A limit of CPU time is also one of sandbox-N. The supervisor then lives where
+// init does, as far as its CPU time is concerned, so that the work of a flood
+// of output is done in the sandbox's own time. Run and the others in sandbox-N
+// share it equally: the supervisor always gets to act.
+//
 // Not thread-safe.
 
 #ifndef SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
@@ -42,8 +47,13 @@ class SandboxGroups {
 
   // Makes the parent of the commands' groups, once init lives in its own.
   absl::Status CreateRun();
-  // Sets the limits of all commands together.
+  // Sets the limits of all commands together. That of CPU time is one of the
+  // sandbox.
   absl::Status SetLimits(const CgroupLimits& limits);
+  // Lets the CPU time of the calling process count in that limit, until
+  // Remove(). Without such a limit, it does nothing. For a process with one
+  // thread.
+  absl::Status ChargeCaller();
   // Limits how fast all commands together use each disk. Costs some
   // milliseconds. Fails with ISOLATION if this host cannot.
   absl::Status LimitDiskSpeed(const DiskSpeed& speed);
@@ -63,6 +73,7 @@ class SandboxGroups {
   // The group that has the limit of the disks' speed.
   const Cgroup& SpeedGroup() const;
 
+  CgroupHost host_;
   IdRange ids_;
   Cgroup sandbox_;
   // Invalid with v1.
@@ -70,6 +81,8 @@ class SandboxGroups {
   Cgroup run_;
   CgroupLimits command_limits_;
   bool disk_speed_limited_ = false;
+  // The calling process was moved by ChargeCaller().
+  bool charged_ = false;
 };
 
 }  // namespace sandbox

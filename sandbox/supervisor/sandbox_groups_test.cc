@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -14,17 +15,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
 #include "sandbox/supervisor/command_group.h"
 #include "tests/status_matchers.h"
+#include "tests/text_file.h"
 
 namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::tests::IsOk;
 
 class SandboxGroupsTest : public ::testing::Test {
@@ -120,6 +125,45 @@ TEST_F(SandboxGroupsTest, LimitTheSpeedOfDisksUntilItIsLifted) {
   if (!limited.ok()) {
     GTEST_SKIP() << limited;
   }
+}
+
+TEST_F(SandboxGroupsTest, TakeTheCallerInIfCpuTimeIsLimited) {
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  ASSERT_THAT(host.status(), IsOk());
+  ASSERT_THAT(groups_.Create(*host), IsOk());
+  const std::string name =
+      absl::StrCat(kSandboxCgroup, groups_.first_id() >> 16);
+  ASSERT_THAT(groups_.sandbox().HandOn(), IsOk());
+  ASSERT_THAT(groups_.CreateRun(), IsOk());
+  const std::string before = tests::ReadFile("/proc/self/cgroup");
+  CgroupLimits limits;
+  limits.pids = 50;
+  ASSERT_THAT(groups_.SetLimits(limits), IsOk());
+  EXPECT_THAT(groups_.ChargeCaller(), IsOk());
+  EXPECT_EQ(tests::ReadFile("/proc/self/cgroup"), before);
+  limits.cpu_millis = 500;
+  ASSERT_THAT(groups_.SetLimits(limits), IsOk());
+  EXPECT_THAT(groups_.ChargeCaller(), IsOk());
+  const std::string charged = tests::ReadFile("/proc/self/cgroup");
+  for (absl::string_view line :
+       absl::StrSplit(charged, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> fields =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    const std::vector<absl::string_view> controllers =
+        absl::StrSplit(fields[1], ',');
+    const bool counts =
+        host->version == CgroupVersion::kV2
+            ? fields[1].empty()
+            : std::count(controllers.begin(), controllers.end(), "cpu") != 0;
+    if (counts) {
+      EXPECT_THAT(std::string(fields[2]), HasSubstr(name));
+    } else if (fields[1] == "memory") {
+      EXPECT_THAT(std::string(fields[2]), Not(HasSubstr(name)));
+    }
+  }
+  groups_.Remove();
+  EXPECT_EQ(tests::ReadFile("/proc/self/cgroup"), before);
+  EXPECT_EQ(Cgroup::List(*host).count(name), 0u);
 }
 
 // Plays cgroup v2 in a directory, in which groups have no files: each step that

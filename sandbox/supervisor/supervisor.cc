@@ -274,6 +274,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       return absl::AbortedError("init or the spawner died");
     }
   }
+  RETURN_IF_ERROR(groups_.ChargeCaller());
   RETURN_IF_ERROR(control_.Listen(directory_));
   return Confine(construction_.init.pidfd.get(),
                  way_out_ == nullptr ? Listeners::kNone : Listeners::kOfWayOut);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -142,6 +143,34 @@ TEST_F(SupervisorClaimTest, LimitsAllCommandsTogether) {
   // Files in memory may take five eighths of it.
   EXPECT_EQ(Run("e1", "stat -f -c %b:%S /tmp"), 0);
   EXPECT_EQ(Output("e1"), "10240:4096\n");
+}
+
+TEST_F(SupervisorClaimTest, DoesItsWorkInTheCpuTimeOfTheSandbox) {
+  ASSERT_EQ(Create([](wire::SandboxSpec& spec) {
+              spec.set_cpu_millis(500);
+            }).failure(),
+            wire::Reply::NONE);
+  const std::string name = GroupName();
+  std::ifstream file(absl::StrCat("/proc/", pid_, "/cgroup"));
+  const std::string groups(std::istreambuf_iterator<char>(file), {});
+  EXPECT_TRUE(absl::StrContains(groups, "/corral/" + name)) << groups;
+  const CgroupHost host = *CgroupHost::Find();
+  int found = 0;
+  for (const std::string& parent : host.parents) {
+    const std::string path = absl::StrCat(parent, "/corral/", name);
+    for (const char* limit : {"/cpu.cfs_quota_us", "/cpu.max"}) {
+      if (std::filesystem::exists(path + limit)) {
+        EXPECT_EQ(LineOf(path + limit).substr(0, 5), "50000");
+        ++found;
+      }
+    }
+  }
+  EXPECT_EQ(found, 1);
+  // It leaves the group before it removes it.
+  EXPECT_EQ(Run("e1", "head -c 10M /dev/zero; exit 3"), 3 << 8);
+  EXPECT_EQ(End(), 7 << 8);
+  EXPECT_EQ(Cgroup::List(host).count(name), 0u);
+  std::filesystem::remove_all(directory_);
 }
 
 TEST_F(SupervisorClaimTest, NamesTheLackOfMemory) {
