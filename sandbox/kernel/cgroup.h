@@ -108,11 +108,11 @@ class Cgroup {
   // RCU grace period. v1: does nothing.
   absl::Status Take(pid_t pid) const;
 
-  // Lets the CPU time of the calling process, which has one thread, count in
-  // this group and its limit. v1: enters only the hierarchies of cpu and
-  // cpuacct, since files that the process writes stay charged to a group of
-  // memory. v2: enters the group, as slow as Take().
-  absl::Status EnterForCpuTime() const;
+  // Lets the CPU time of a process, which has one thread, count in this group
+  // and its limit; 0 is the calling process. v1: it enters only the hierarchies
+  // of cpu and cpuacct, since files that it writes stay charged to a group of
+  // memory. v2: it enters the group, as slow as Take().
+  absl::Status TakeForCpuTime(pid_t pid) const;
   // Moves the calling process, with all threads, from the group to that in
   // which `host` was found, or to the nearest one above it that still exists.
   // Slow, too.

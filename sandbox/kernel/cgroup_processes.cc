@@ -75,13 +75,15 @@ absl::Status Cgroup::Take(pid_t pid) const {
              : absl::OkStatus();
 }
 
-absl::Status Cgroup::EnterForCpuTime() const {
+absl::Status Cgroup::TakeForCpuTime(pid_t pid) const {
   if (version_ == CgroupVersion::kV2) {
-    return WriteSmallFile(directories_[0] + "/cgroup.procs", "0");
+    return Take(pid);
   }
+  const std::string number = absl::StrCat(pid);
+  const auto size = static_cast<ssize_t>(number.size());
   for (size_t i = 0; i < directories_.size(); ++i) {
     if (CountsCpuTime(directories_[i]) &&
-        ::write(entries_[i].get(), "0", 1) != 1) {
+        ::write(entries_[i].get(), number.data(), number.size()) != size) {
       return absl::ErrnoToStatus(errno,
                                  absl::StrCat("enter ", directories_[i]));
     }

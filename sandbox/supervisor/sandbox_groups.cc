@@ -64,12 +64,12 @@ void SandboxGroups::LiftDiskSpeed() {
   disk_speed_limited_ = false;
 }
 
-absl::Status SandboxGroups::ChargeCaller() {
+absl::Status SandboxGroups::Charge(pid_t pid) {
   if (command_limits_.cpu_millis == 0) {
     return absl::OkStatus();
   }
-  charged_ = true;
-  return home().EnterForCpuTime();
+  charged_ = charged_ || pid == 0;
+  return home().TakeForCpuTime(pid);
 }
 
 absl::StatusOr<std::unique_ptr<CommandGroup>> SandboxGroups::MakeCommandGroup(

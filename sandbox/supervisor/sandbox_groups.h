@@ -13,15 +13,18 @@
 // limit of the disks' speed. With v2 they cannot: a group that hands
 // controllers on holds no process.
 //
-// A limit of CPU time is also one of sandbox-N. The supervisor then lives where
-// init does, as far as its CPU time is concerned, so that the work of a flood
-// of output is done in the sandbox's own time. Run and the others in sandbox-N
-// share it equally: the supervisor always gets to act.
+// A limit of CPU time is also one of sandbox-N. The supervisor and the process
+// that makes calls for commands then live where init does, as far as their CPU
+// time is concerned, so that the work of a flood of output or of calls is done
+// in the sandbox's own time. Run and the others in sandbox-N share it equally:
+// the supervisor always gets to act.
 //
 // Not thread-safe.
 
 #ifndef SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
 #define SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
@@ -50,10 +53,10 @@ class SandboxGroups {
   // Sets the limits of all commands together. That of CPU time is one of the
   // sandbox.
   absl::Status SetLimits(const CgroupLimits& limits);
-  // Lets the CPU time of the calling process count in that limit, until
-  // Remove(). Without such a limit, it does nothing. For a process with one
-  // thread.
-  absl::Status ChargeCaller();
+  // Lets the CPU time of a process, which has one thread, count in that limit;
+  // 0 is the calling process, which leaves the groups in Remove(). Without such
+  // a limit, it does nothing.
+  absl::Status Charge(pid_t pid);
   // Limits how fast all commands together use each disk. Costs some
   // milliseconds. Fails with ISOLATION if this host cannot.
   absl::Status LimitDiskSpeed(const DiskSpeed& speed);
@@ -81,7 +84,7 @@ class SandboxGroups {
   Cgroup run_;
   CgroupLimits command_limits_;
   bool disk_speed_limited_ = false;
-  // The calling process was moved by ChargeCaller().
+  // The calling process was moved by Charge().
   bool charged_ = false;
 };
 

@@ -1,5 +1,8 @@
 #include "sandbox/supervisor/sandbox_groups.h"
 
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -139,11 +142,11 @@ TEST_F(SandboxGroupsTest, TakeTheCallerInIfCpuTimeIsLimited) {
   CgroupLimits limits;
   limits.pids = 50;
   ASSERT_THAT(groups_.SetLimits(limits), IsOk());
-  EXPECT_THAT(groups_.ChargeCaller(), IsOk());
+  EXPECT_THAT(groups_.Charge(0), IsOk());
   EXPECT_EQ(tests::ReadFile("/proc/self/cgroup"), before);
   limits.cpu_millis = 500;
   ASSERT_THAT(groups_.SetLimits(limits), IsOk());
-  EXPECT_THAT(groups_.ChargeCaller(), IsOk());
+  EXPECT_THAT(groups_.Charge(0), IsOk());
   const std::string charged = tests::ReadFile("/proc/self/cgroup");
   for (absl::string_view line :
        absl::StrSplit(charged, '\n', absl::SkipEmpty())) {
@@ -164,6 +167,31 @@ TEST_F(SandboxGroupsTest, TakeTheCallerInIfCpuTimeIsLimited) {
   groups_.Remove();
   EXPECT_EQ(tests::ReadFile("/proc/self/cgroup"), before);
   EXPECT_EQ(Cgroup::List(*host).count(name), 0u);
+}
+
+TEST_F(SandboxGroupsTest, TakeAnotherProcessInIfCpuTimeIsLimited) {
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  ASSERT_THAT(host.status(), IsOk());
+  ASSERT_THAT(groups_.Create(*host), IsOk());
+  ASSERT_THAT(groups_.sandbox().HandOn(), IsOk());
+  ASSERT_THAT(groups_.CreateRun(), IsOk());
+  CgroupLimits limits;
+  limits.cpu_millis = 500;
+  ASSERT_THAT(groups_.SetLimits(limits), IsOk());
+  const std::string before = tests::ReadFile("/proc/self/cgroup");
+  const pid_t child = ::fork();
+  while (child == 0) {
+    ::pause();
+  }
+  EXPECT_THAT(groups_.Charge(child), IsOk());
+  EXPECT_THAT(
+      tests::ReadFile(absl::StrCat("/proc/", child, "/cgroup")),
+      HasSubstr(absl::StrCat(kSandboxCgroup, groups_.first_id() >> 16)));
+  EXPECT_EQ(tests::ReadFile("/proc/self/cgroup"), before);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  groups_.Remove();
+  EXPECT_EQ(tests::ReadFile("/proc/self/cgroup"), before);
 }
 
 // Plays cgroup v2 in a directory, in which groups have no files: each step that

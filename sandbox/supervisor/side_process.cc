@@ -51,9 +51,10 @@ bool HasEnded(const UniqueFd& pidfd, absl::Duration limit) {
 
 }  // namespace
 
-SideProcess::SideProcess(UniqueFd socket, UniqueFd pidfd,
+SideProcess::SideProcess(UniqueFd socket, pid_t pid, UniqueFd pidfd,
                          absl::Duration patience)
     : socket_(std::move(socket)),
+      pid_(pid),
       pidfd_(std::move(pidfd)),
       patience_(patience) {}
 
@@ -84,7 +85,8 @@ absl::StatusOr<SideProcess> SideProcess::Start(const char* name,
     // Nothing of the caller is destroyed here: its descriptors are closed.
     ::_exit(main(std::move(theirs)));
   }
-  return SideProcess(std::move(ours), UniqueFd(pidfd), patience);
+  return SideProcess(std::move(ours), static_cast<pid_t>(pid), UniqueFd(pidfd),
+                     patience);
 }
 
 void SideProcess::ReportSandboxEnd() const {

@@ -4,6 +4,8 @@
 #ifndef SANDBOX_SUPERVISOR_SIDE_PROCESS_H_
 #define SANDBOX_SUPERVISOR_SIDE_PROCESS_H_
 
+#include <sys/types.h>
+
 #include <functional>
 #include <vector>
 
@@ -35,6 +37,7 @@ class SideProcess {
   // has not ended after `patience`.
   ~SideProcess();
 
+  pid_t pid() const { return pid_; }
   // The supervisor's end.
   int socket() const { return socket_.get(); }
 
@@ -50,9 +53,11 @@ class SideProcess {
   static constexpr absl::Duration kPatience = absl::Seconds(10);
 
  private:
-  SideProcess(UniqueFd socket, UniqueFd pidfd, absl::Duration patience);
+  SideProcess(UniqueFd socket, pid_t pid, UniqueFd pidfd,
+              absl::Duration patience);
 
   UniqueFd socket_;
+  pid_t pid_;
   UniqueFd pidfd_;
   absl::Duration patience_;
 };

@@ -56,6 +56,7 @@ TEST(SideProcessTest, HasItsNameAndNoDescriptorButThoseItKeeps) {
       [](const UniqueFd& socket) { return SendPid(socket); });
   ASSERT_THAT(process.status(), IsOk());
   const pid_t pid = ReceivePid(*process);
+  EXPECT_EQ(process->pid(), pid);
   std::string name;
   std::ifstream(absl::StrCat("/proc/", pid, "/comm")) >> name;
   EXPECT_EQ(name, "corral-side");

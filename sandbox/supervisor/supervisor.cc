@@ -274,7 +274,10 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
       return absl::AbortedError("init or the spawner died");
     }
   }
-  RETURN_IF_ERROR(groups_.ChargeCaller());
+  RETURN_IF_ERROR(groups_.Charge(0));
+  if (mode_calls_.has_value()) {
+    RETURN_IF_ERROR(groups_.Charge(mode_calls_->pid()));
+  }
   RETURN_IF_ERROR(control_.Listen(directory_));
   return Confine(construction_.init.pidfd.get(),
                  way_out_ == nullptr ? Listeners::kNone : Listeners::kOfWayOut);

@@ -151,9 +151,11 @@ TEST_F(SupervisorClaimTest, DoesItsWorkInTheCpuTimeOfTheSandbox) {
             }).failure(),
             wire::Reply::NONE);
   const std::string name = GroupName();
-  std::ifstream file(absl::StrCat("/proc/", pid_, "/cgroup"));
-  const std::string groups(std::istreambuf_iterator<char>(file), {});
-  EXPECT_TRUE(absl::StrContains(groups, "/corral/" + name)) << groups;
+  for (const pid_t pid : {pid_, AwaitChild("corral-modes")}) {
+    std::ifstream file(absl::StrCat("/proc/", pid, "/cgroup"));
+    const std::string groups(std::istreambuf_iterator<char>(file), {});
+    EXPECT_TRUE(absl::StrContains(groups, "/corral/" + name)) << groups;
+  }
   const CgroupHost host = *CgroupHost::Find();
   int found = 0;
   for (const std::string& parent : host.parents) {
