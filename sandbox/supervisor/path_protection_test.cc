@@ -116,7 +116,7 @@ class PathProtectionTest : public ::testing::Test {
         ::openat(inside_.get(), name.c_str(), O_WRONLY | O_CLOEXEC));
     return file.valid() ? "done" : std::strerror(errno);
   }
-  // As git does it.
+  // Replaces a file as git does.
   void Replace(const std::string& name) const {
     tests::WriteFile(absl::StrCat(path_, "/", name, ".lock"), "[user]\n");
     fs::rename(absl::StrCat(path_, "/", name, ".lock"),

@@ -1,132 +1,34 @@
-// The supervisor's end, against a spawner that the test plays. The real one is
-// in every test of a sandbox.
+// The requests that the supervisor sends to a spawner, and the end of one.
 
 #include "sandbox/supervisor/spawner.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <memory>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/fd_passing.h"
-#include "tests/no_descriptors.h"
+#include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/supervisor/spawner_fixture.h"
 
 namespace sandbox {
 namespace {
 
 using ::testing::ElementsAre;
-
-class SpawnerTest : public ::testing::Test {
- protected:
-  SpawnerTest() {
-    EXPECT_EQ(::ftruncate(file_.get(), kExchangeSize), 0);
-    exchange_ = static_cast<char*>(
-        ::mmap(nullptr, kExchangeSize, PROT_READ, MAP_SHARED, file_.get(), 0));
-    command_.add_argv("/bin/true");
-    command_.set_working_directory("/tmp");
-    Connect();
-  }
-  ~SpawnerTest() override {
-    ::munmap(exchange_, kExchangeSize);
-    if (child_ > 0) {
-      ::kill(child_, SIGKILL);
-      ::waitpid(child_, nullptr, 0);
-    }
-  }
-
-  // Makes a new spawner in place of the last one.
-  void Connect() {
-    int fds[2];
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
-    spawner_.reset();
-    theirs_.Reset(fds[1]);
-    ours_ = fds[0];
-    spawner_ = *Spawner::Create(
-        loop_.get(), UniqueFd(fds[0]), file_, [](pid_t) { return false; },
-        [this] {
-          ++lost_;
-          loop_->Stop();
-        });
-  }
-  // A pidfd of the test's one child, which does nothing.
-  UniqueFd Child() {
-    if (child_ == 0) {
-      child_ = ::fork();
-      while (child_ == 0) {
-        ::pause();
-      }
-    }
-    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
-  }
-
-  Spawner::Job Job(const wire::CommandSpec& command) {
-    Spawner::Job job;
-    job.command = &command;
-    for (const int fd : {0, 1, 2}) {
-      job.streams.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-    }
-    job.done = [this](UniqueFd pidfd, SpawnAnswer answer) {
-      answers_.push_back(answer.error);
-      pidfd_ = std::move(pidfd);
-      loop_->Stop();
-    };
-    return job;
-  }
-  SpawnRequest Request() const {
-    SpawnRequest request;
-    std::memcpy(&request, exchange_, sizeof(request));
-    return request;
-  }
-  // The strings of the request, with a '|' behind each.
-  std::string Strings() const {
-    std::string text(exchange_ + kExchangeStrings, Request().strings_size);
-    for (char& c : text) {
-      c = c == '\0' ? '|' : c;
-    }
-    return text;
-  }
-  size_t Requests() {
-    size_t count = 0;
-    char byte;
-    while (::recv(theirs_.get(), &byte, 1, MSG_DONTWAIT) == 1) {
-      ++count;
-    }
-    return count;
-  }
-  void Answer(int error, const std::vector<int>& fds) {
-    const SpawnAnswer answer = {
-        error == 0 ? SpawnStage::kNone : SpawnStage::kExec, error};
-    ASSERT_TRUE(SendWithFds(theirs_.get(), &answer, sizeof(answer), fds).ok());
-  }
-
-  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
-  const UniqueFd file_ = UniqueFd(::memfd_create("exchange", MFD_CLOEXEC));
-  pid_t child_ = 0;
-  UniqueFd theirs_;
-  // Owned by spawner_.
-  int ours_ = -1;
-  char* exchange_ = nullptr;
-  std::unique_ptr<Spawner> spawner_;
-  wire::CommandSpec command_;
-  std::vector<int> answers_;
-  UniqueFd pidfd_;
-  int lost_ = 0;
-};
 
 TEST_F(SpawnerTest, SendsTheCommandAndItsDescriptors) {
   command_.add_argv("");
@@ -259,25 +161,6 @@ TEST_F(SpawnerTest, ReportsTheEndOfTheSpawnerOnce) {
   EXPECT_EQ(lost_, 1);
 }
 
-TEST_F(SpawnerTest, ReceivesAPidfdWhenNoOtherDescriptorIsLeft) {
-  spawner_->Spawn(Job(command_));
-  Answer(0, {Child().get()});
-  {
-    const tests::NoDescriptors none;
-    loop_->Run();
-  }
-  EXPECT_THAT(answers_, ElementsAre(0));
-  EXPECT_TRUE(pidfd_.valid());
-}
-
-TEST_F(SpawnerTest, TreatsASuccessWithoutAPidfdAsTheEndOfTheSpawner) {
-  spawner_->Spawn(Job(command_));
-  Answer(0, {});
-  loop_->Run();
-  EXPECT_EQ(lost_, 1);
-  EXPECT_THAT(answers_, ElementsAre());
-}
-
 TEST_F(SpawnerTest, ContinuesAProcessThatWasStoppedBeforeItExecuted) {
   spawner_->Spawn(Job(command_));
   const pid_t child = ::fork();
@@ -290,12 +173,6 @@ TEST_F(SpawnerTest, ContinuesAProcessThatWasStoppedBeforeItExecuted) {
   loop_->Run();
   EXPECT_THAT(answers_, ElementsAre(ENOENT));
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
-}
-
-TEST_F(SpawnerTest, TreatsAnUnexpectedAnswerAsTheEndOfTheSpawner) {
-  Answer(0, {});
-  loop_->Run();
-  EXPECT_EQ(lost_, 1);
 }
 
 TEST_F(SpawnerTest, NamesTheVersionOfTheCgroups) {
@@ -338,14 +215,6 @@ TEST_F(SpawnerTest, ReportsARequestThatCannotBeSentAndContinues) {
   EXPECT_EQ(Strings(), "/tmp|/bin/second|");
 }
 
-TEST_F(SpawnerTest, PassesTheProcessOfAFailureOn) {
-  spawner_->Spawn(Job(command_));
-  Answer(ENOENT, {Child().get()});
-  loop_->Run();
-  EXPECT_THAT(answers_, ElementsAre(ENOENT));
-  EXPECT_TRUE(pidfd_.valid());
-}
-
 TEST_F(SpawnerTest, SearchesTheLastPathOfTheEnvironment) {
   command_.set_argv(0, "true");
   command_.add_environment("PATH=/a");
@@ -353,82 +222,6 @@ TEST_F(SpawnerTest, SearchesTheLastPathOfTheEnvironment) {
   spawner_->Spawn(Job(command_));
   EXPECT_STREQ(exchange_ + Request().path_offset, "/b");
   EXPECT_EQ(lost_, 0);
-}
-
-TEST_F(SpawnerTest, TreatsAFailureThatNobodyAwaitsAsTheEndOfTheSpawner) {
-  Answer(ENOENT, {});
-  loop_->Run();
-  EXPECT_EQ(lost_, 1);
-}
-
-TEST_F(SpawnerTest, TreatsAShortAnswerAsTheEndOfTheSpawner) {
-  spawner_->Spawn(Job(command_));
-  ASSERT_TRUE(SendWithFds(theirs_.get(), "", 1, {0}).ok());
-  loop_->Run();
-  EXPECT_EQ(lost_, 1);
-  EXPECT_THAT(answers_, ElementsAre());
-}
-
-TEST_F(SpawnerTest, TreatsAnAnswerThatCannotBeAsTheEndOfTheSpawner) {
-  const UniqueFd child = Child();
-  struct Wrong {
-    int stage;
-    int error;
-    std::vector<int> fds;
-  };
-  const Wrong answers[] = {
-      // It executes, but there is an error.
-      {0, ENOENT, {child.get()}},
-      // It does not execute, but there is none, or one that no call has.
-      {6, 0, {child.get()}},
-      {6, -1, {}},
-      {6, 4096, {}},
-      // There is no such stage.
-      {1, ENOENT, {}},
-      {7, ENOENT, {}},
-      {-1, ENOENT, {}},
-      // A command is one process.
-      {0, 0, {child.get(), child.get()}},
-  };
-  for (const Wrong& wrong : answers) {
-    Connect();
-    lost_ = 0;
-    spawner_->Spawn(Job(command_));
-    const SpawnAnswer answer = {static_cast<SpawnStage>(wrong.stage),
-                                wrong.error};
-    ASSERT_TRUE(
-        SendWithFds(theirs_.get(), &answer, sizeof(answer), wrong.fds).ok());
-    loop_->Run();
-    EXPECT_EQ(lost_, 1) << wrong.stage << ", " << wrong.error;
-  }
-  EXPECT_THAT(answers_, ElementsAre());
-}
-
-TEST_F(SpawnerTest, TreatsALongAnswerAsTheEndOfTheSpawner) {
-  spawner_->Spawn(Job(command_));
-  const SpawnAnswer answers[] = {{SpawnStage::kExec, ENOENT},
-                                 {SpawnStage::kNone, 0}};
-  ASSERT_TRUE(SendWithFds(theirs_.get(), answers, sizeof(answers), {}).ok());
-  loop_->Run();
-  EXPECT_EQ(lost_, 1);
-  EXPECT_THAT(answers_, ElementsAre());
-}
-
-TEST_F(SpawnerTest, TakesNoDescriptorButThatOfAChild) {
-  const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const UniqueFd other(
-      static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  for (const UniqueFd* fd : {&file, &other}) {
-    for (const int error : {0, ENOENT}) {
-      Connect();
-      lost_ = 0;
-      spawner_->Spawn(Job(command_));
-      Answer(error, {fd->get()});
-      loop_->Run();
-      EXPECT_EQ(lost_, 1) << error;
-    }
-  }
-  EXPECT_THAT(answers_, ElementsAre());
 }
 
 TEST_F(SpawnerTest, LetsTheLoopRestAfterTheEndOfTheSpawner) {

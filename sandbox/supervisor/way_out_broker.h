@@ -38,7 +38,7 @@ class WayOutBroker {
   struct Started {
     // A child of the process that has started the broker.
     ::egress::EgressProcess process;
-    // What the services need: to be sent with the message, which describes it.
+    // For the services: to be sent with the message, which describes them.
     std::vector<UniqueFd> descriptors;
     google::protobuf::RepeatedPtrField<::corral::egress::v1::Descriptor>
         descriptions;

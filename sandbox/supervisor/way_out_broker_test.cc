@@ -164,7 +164,7 @@ TEST_F(WayOutBrokerTest, IsNotAwaitedForEver) {
   EXPECT_THAT(StartEgress(), StatusIs(absl::StatusCode::kUnavailable,
                                       HasSubstr("corral-broker: ")));
   ASSERT_EQ(::kill(Broker(), SIGCONT), 0);
-  // What it has started meanwhile is not taken, and ends.
+  // A process that it has started meanwhile is not taken, and ends.
   while (absl::IsUnavailable(StartEgress())) {
   }
   ASSERT_TRUE(started_.has_value());
