@@ -279,8 +279,11 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
     RETURN_IF_ERROR(groups_.Charge(mode_calls_->pid()));
   }
   RETURN_IF_ERROR(control_.Listen(directory_));
-  return Confine(construction_.init.pidfd.get(),
-                 way_out_ == nullptr ? Listeners::kNone : Listeners::kOfWayOut);
+  const absl::Status confined =
+      Confine(construction_.init.pidfd.get(),
+              way_out_ == nullptr ? Listeners::kNone : Listeners::kOfWayOut);
+  return confined.ok() || !InitEnds() ? confined
+                                      : absl::AbortedError("init died");
 }
 
 absl::Status Supervisor::Limit(const wire::SandboxSpec& spec) {
