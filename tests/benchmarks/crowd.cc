@@ -15,7 +15,7 @@
 namespace tests {
 namespace {
 
-constexpr size_t kAtATime = 20;
+constexpr size_t kAtATime = 10;
 constexpr absl::Duration kPause = absl::Milliseconds(500);
 
 }  // namespace
