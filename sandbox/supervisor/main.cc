@@ -49,7 +49,8 @@ void Detach() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// Keeps the capabilities of root that making and ending sandboxes takes.
+// Keeps the capabilities of root that making a sandbox takes. Confine() leaves
+// fewer once it is complete.
 absl::Status GiveUpCapabilities() {
   return sandbox::KeepAtMost({
       // Files and control groups of others, and pipes and terminals for them.
