@@ -57,7 +57,7 @@ absl::Status MeasureIdleSandbox(const Setting& setting) {
                      MeasureOnce(setting, round < 2 ? &wake_ups : nullptr));
     memory.Add(kilobytes);
   }
-  setting.report.Add({"PSS of supervisor, init and spawner, idle",
+  setting.report.Add({"PSS of the processes of an idle sandbox",
                       "kB",
                       memory,
                       "",

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -16,6 +17,9 @@
 
 namespace tests {
 namespace {
+
+// Those of an idle sandbox; see SandboxProcesses.
+constexpr size_t kProcesses = 4;
 
 // The child of `server` from which a process with that argument comes.
 absl::StatusOr<pid_t> FindSupervisor(const std::string& argument,
@@ -54,10 +58,10 @@ absl::StatusOr<SandboxProcesses> FindProcesses(Corral& corral,
       found.spawner = pid;
     }
   }
-  if (found.all.size() != 3 || found.spawner == 0) {
-    return absl::InternalError(
-        absl::StrCat("a sandbox should be supervisor, init and spawner and is ",
-                     found.all.size(), " processes"));
+  if (found.all.size() != kProcesses || found.spawner == 0) {
+    return absl::InternalError(absl::StrCat("a sandbox should be ", kProcesses,
+                                            " processes and is ",
+                                            found.all.size()));
   }
   return found;
 }

@@ -16,7 +16,8 @@ namespace tests {
 struct SandboxProcesses {
   pid_t supervisor;
   pid_t spawner;
-  // Supervisor, spawner and init.
+  // Supervisor, the process beside it that makes calls for commands, spawner
+  // and init.
   std::set<pid_t> all;
 };
 

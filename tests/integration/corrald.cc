@@ -71,7 +71,7 @@ Corrald::~Corrald() {
   if (IsRunning()) {
     Kill();
   }
-  for (const pid_t pid : Supervisors()) {
+  for (const pid_t pid : Descendants()) {
     ::kill(pid, SIGKILL);
   }
   std::error_code error;
@@ -126,10 +126,10 @@ void Corrald::End() {
 
 void Corrald::ExpectNothingLeft() {
   const absl::Time deadline = absl::Now() + kPatience;
-  while (!Supervisors().empty() && absl::Now() < deadline) {
+  while (!Descendants().empty() && absl::Now() < deadline) {
     absl::SleepFor(kPollInterval);
   }
-  EXPECT_TRUE(Supervisors().empty());
+  EXPECT_TRUE(Descendants().empty());
   for (const auto& [path, inode] : cgroups_) {
     EXPECT_NE(InodeOf(path), inode) << path;
   }
@@ -186,8 +186,8 @@ std::shared_ptr<grpc::Channel> Corrald::Connect() const {
 
 std::string Corrald::log() const { return ReadFile(directory_ + "/log"); }
 
-// Supervisors inherit the server's standard error; no other process does.
-std::vector<pid_t> Corrald::Supervisors() const {
+// They inherit the server's standard error; no other process does.
+std::vector<pid_t> Corrald::Descendants() const {
   std::vector<pid_t> pids;
   std::error_code error;
   for (fs::directory_iterator i("/proc", error), end; !error && i != end;
@@ -201,6 +201,18 @@ std::vector<pid_t> Corrald::Supervisors() const {
     }
   }
   return pids;
+}
+
+std::vector<pid_t> Corrald::Supervisors() const {
+  std::vector<pid_t> supervisors = Descendants();
+  supervisors.erase(
+      std::remove_if(supervisors.begin(), supervisors.end(),
+                     [](pid_t pid) {
+                       return ReadFile(absl::StrCat("/proc/", pid, "/comm")) !=
+                              "corral-supervis\n";
+                     }),
+      supervisors.end());
+  return supervisors;
 }
 
 std::vector<pid_t> Corrald::BusySupervisors() const {

@@ -84,6 +84,8 @@ class Corrald {
   void KillBusySupervisors() const;
 
  private:
+  // Supervisors, and the processes beside them.
+  std::vector<pid_t> Descendants() const;
   void ExpectNoFilesLeft();
   // Remembers the control groups that exist now.
   void NoteCgroups();
