@@ -88,6 +88,10 @@ bool IsAnswer(const ReceivedPacket& packet, const SpawnAnswer& answer) {
       packet.fds.size() > 1 || !IsKnown(answer.stage)) {
     return false;
   }
+  const SpawnTimes& times = answer.times;
+  if (times.taken_ns < 0 || times.executing_ns < 0 || times.executed_ns < 0) {
+    return false;
+  }
   const bool executes = answer.stage == SpawnStage::kNone;
   const bool has_error = answer.error > 0 && answer.error <= kMaxErrno;
   if (executes ? answer.error != 0 || packet.fds.empty() : !has_error) {

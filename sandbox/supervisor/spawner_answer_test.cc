@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ TEST_F(SpawnerTest, TreatsAnAnswerThatCannotBeAsTheEndOfTheSpawner) {
     int stage;
     int error;
     std::vector<int> fds;
+    SpawnTimes times = {0, 0, 0};
   };
   const Wrong answers[] = {
       // It executes, but there is an error.
@@ -69,13 +71,17 @@ TEST_F(SpawnerTest, TreatsAnAnswerThatCannotBeAsTheEndOfTheSpawner) {
       {-1, ENOENT, {}},
       // A command is one process.
       {0, 0, {child.get(), child.get()}},
+      // No clock has these times.
+      {0, 0, {child.get()}, {-1, 1, 1}},
+      {0, 0, {child.get()}, {1, -1, 1}},
+      {0, 0, {child.get()}, {1, 1, INT64_MIN}},
   };
   for (const Wrong& wrong : answers) {
     Connect();
     lost_ = 0;
     spawner_->Spawn(Job(command_));
     const SpawnAnswer answer = {static_cast<SpawnStage>(wrong.stage),
-                                wrong.error};
+                                wrong.error, wrong.times};
     ASSERT_TRUE(
         SendWithFds(theirs_.get(), &answer, sizeof(answer), wrong.fds).ok());
     loop_->Run();
