@@ -1,12 +1,12 @@
 // Bounds how many sandboxes end at the same time. The others wait, and begin to
 // end in the order in which they came.
 //
-// The end of a sandbox frees up to four compiled filters: those of its init (in
-// a container), its spawner, the spawner before that, and its way out. Since
-// Linux 6.9 a CPU's queue of such work can block for good, and with it all that
-// uses seccomp, when more than 1024 of them wait there at once (see
-// sandbox/seccomp/README.md). kMost teardowns have 64, and are more than two
-// CPUs need to be busy.
+// The end of a sandbox frees up to five compiled filters: those of its
+// supervisor, its init (in a container), its spawner, the spawner before that,
+// and its way out. Since Linux 6.9 a CPU's queue of such work can block for
+// good, and with it all that uses seccomp, when more than 1024 of them wait
+// there at once (see sandbox/seccomp/README.md). kMost teardowns have 80, and
+// are more than two CPUs need to be busy.
 //
 // A teardown that takes longer than kPatience, like that of a supervisor that
 // was stopped, does not count any more: it delays the others by that time only.
