@@ -20,6 +20,7 @@
 #include "sandbox/base/reset_signals.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/egress/egress_image.h"
+#include "sandbox/kernel/privileges.h"
 
 namespace egress {
 namespace {
@@ -29,6 +30,19 @@ using sandbox::UniqueFd;
 // The descriptors of the program.
 constexpr int kSocket = 3;
 constexpr int kImage = 4;
+
+// Gives up all privileges. As the user that it is, the process may be unable to
+// leave its groups, and gets no capabilities back by the execution because of
+// no_new_privs. The caller need not have the right to limit them for good.
+bool BecomeUser(uid_t id) {
+  const bool keeps_groups = ::syscall(SYS_setgroups, 0, nullptr) != 0;
+  if (id == ::geteuid()) {
+    return sandbox::KeepAtMost({}).ok();
+  }
+  return !keeps_groups && ::syscall(SYS_setresgid, id, id, id) == 0 &&
+         // Takes all capabilities, too.
+         ::syscall(SYS_setresuid, id, id, id) == 0;
+}
 
 // Between fork and exec: raw system calls only.
 [[noreturn]] void Become(uid_t id, int image, int socket) {
@@ -40,11 +54,7 @@ constexpr int kImage = 4;
   if (null >= 0 && ::dup2(null, 0) == 0 && ::dup2(null, 1) == 1 &&
       ::dup2(socket, kSocket) == kSocket && ::dup2(image, kImage) == kImage &&
       ::syscall(SYS_close_range, kImage + 1, ~0U, 0) == 0 &&
-      ::fcntl(kImage, F_SETFD, FD_CLOEXEC) == 0 &&
-      ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
-      ::syscall(SYS_setresgid, id, id, id) == 0 &&
-      // Takes all capabilities, too.
-      ::syscall(SYS_setresuid, id, id, id) == 0 &&
+      ::fcntl(kImage, F_SETFD, FD_CLOEXEC) == 0 && BecomeUser(id) &&
       // Set after the change of user, which clears it; see prctl(2).
       ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
       ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {

@@ -33,9 +33,9 @@ enum class Parent {
   kParentOfCaller,
 };
 
-// Starts the program as user and group `id`, without privileges. SendMessage()
-// on its socket then sends the Start; the program ends if that is wrong. A
-// failure leaves no process.
+// Starts the program as user and group `id`, which may be those of this
+// process, without privileges. SendMessage() on its socket then sends the
+// Start; the program ends if that is wrong. A failure leaves no process.
 absl::StatusOr<EgressProcess> StartEgress(uid_t id, Parent parent);
 
 }  // namespace egress

@@ -39,7 +39,8 @@ constexpr int kSpawnerSocket = 3;
 constexpr int kSpawnerExchange = 4;
 
 // The user and group id of commands inside the sandbox that have none of their
-// own. Those of the spawner and init are 0.
+// own. Those of the spawner and init are 0, or the same if the sandbox has no
+// ids of its own.
 constexpr uint32_t kCommandId = 1000;
 
 // Descriptors of a request: the command's streams come first.

@@ -5,8 +5,8 @@
 // Children are made with CLONE_PARENT, so that the supervisor reaps them.
 //
 // Between clone and exec the child shares this process's memory. It has another
-// user id than the spawner by then, but the memory stays non-dumpable, so
-// nothing inside can trace it.
+// user id than the spawner by then, or there is only one, but the memory stays
+// non-dumpable, so nothing inside can trace it.
 
 #include <asm/ioctls.h>
 #include <asm/unistd.h>
@@ -65,6 +65,9 @@ struct Spawn {
 
 Spawn spawn;
 alignas(16) char child_stack[32768];
+// True if the sandbox has one user, who is this process, too. Then there is
+// nothing to give up, and commands cannot have other groups.
+bool is_command_user;
 
 void SetAnswer(SpawnStage stage, int32_t error) {
   spawn.answer.stage = stage;
@@ -128,13 +131,14 @@ long BecomeCommand() {
   if (result >= 0 && spawn.request.file_bytes != 0) {
     result = LimitFileSize(spawn.request.file_bytes);
   }
-  if (result >= 0) {
+  if (result >= 0 && !is_command_user) {
     result = Syscall(__NR_setgroups, 0, 0);
   }
   if (result >= 0) {
     result = Syscall(__NR_setresgid, user, user, user);
   }
-  // Leaving user id 0 empties the permitted and effective capabilities.
+  // Leaving user id 0 empties the permitted and effective capabilities. A
+  // spawner that is the commands' user has none.
   if (result >= 0) {
     result = Syscall(__NR_setresuid, user, user, user);
   }
@@ -273,10 +277,11 @@ bool GiveUpCapabilities() {
 }  // namespace
 
 int RunSpawner() {
+  is_command_user = Syscall(__NR_geteuid) == long{kCommandId};
   const long exchange =
       Syscall(__NR_mmap, 0, kExchangeSize, PROT_READ | PROT_WRITE, MAP_SHARED,
               kSpawnerExchange, 0);
-  if (exchange < 0 || !GiveUpCapabilities() ||
+  if (exchange < 0 || (!is_command_user && !GiveUpCapabilities()) ||
       Syscall(__NR_prctl, PR_SET_DUMPABLE, 0) != 0) {
     return 1;
   }

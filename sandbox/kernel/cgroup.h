@@ -30,6 +30,9 @@ namespace sandbox {
 
 // The name of a sandbox's group is this and its first user id >> 16.
 constexpr char kSandboxCgroup[] = "sandbox-";
+// The name of a sandbox's group is this and the pid of its supervisor if it has
+// no ids of its own.
+constexpr char kOwnUserCgroup[] = "sandbox-p";
 
 // The place of the controllers on this host: the groups below which Corral
 // makes its own.

@@ -36,10 +36,9 @@ UniqueFd Open(int directory, const std::string& path, uint64_t flags,
       ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
 }
 
-}  // namespace
-
-absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path) {
-  const unsigned flags =
+absl::StatusOr<UniqueFd> Copy(int directory, const std::string& path,
+                              unsigned flags) {
+  flags |=
       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (path.empty() ? AT_EMPTY_PATH : 0);
   UniqueFd tree(static_cast<int>(
       ::syscall(SYS_open_tree, directory, path.c_str(), flags)));
@@ -47,6 +46,20 @@ absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path) {
     return absl::ErrnoToStatus(errno, absl::StrCat("open_tree(", path, ")"));
   }
   return tree;
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path) {
+  return Copy(directory, path, 0);
+}
+
+absl::StatusOr<UniqueFd> CopyTreeAsAllowed(int directory,
+                                           const std::string& path) {
+  absl::StatusOr<UniqueFd> tree = CopyTree(directory, path);
+  return absl::IsInvalidArgument(tree.status())
+             ? Copy(directory, path, AT_RECURSIVE)
+             : std::move(tree);
 }
 
 absl::Status SetMountAttributes(int tree, uint64_t attributes,
@@ -57,8 +70,8 @@ absl::Status SetMountAttributes(int tree, uint64_t attributes,
     attr.attr_set |= MOUNT_ATTR_IDMAP;
     attr.userns_fd = static_cast<uint64_t>(user_namespace);
   }
-  if (::syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr,
-                sizeof(attr)) != 0) {
+  if (::syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE,
+                &attr, sizeof(attr)) != 0) {
     return absl::ErrnoToStatus(errno, "mount_setattr");
   }
   return absl::OkStatus();

@@ -21,8 +21,14 @@ namespace sandbox {
 // no such path.
 absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
 
-// Adds `attributes` (MOUNT_ATTR_*). `user_namespace` is that of an idmapped
-// mount, else -1.
+// The same, but in a user namespace that is not the host's the mounts below are
+// copied too, if there are some: the kernel lets nobody there see what they
+// cover.
+absl::StatusOr<UniqueFd> CopyTreeAsAllowed(int directory,
+                                           const std::string& path);
+
+// Adds `attributes` (MOUNT_ATTR_*) to all mounts of the tree. `user_namespace`
+// is that of an idmapped mount, else -1.
 absl::Status SetMountAttributes(int tree, uint64_t attributes,
                                 int user_namespace);
 

@@ -29,7 +29,7 @@ absl::Status Lend(const std::string& path, uint64_t attributes,
   if (::stat(path.c_str(), &status) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("stat ", path));
   }
-  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(AT_FDCWD, path));
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTreeAsAllowed(AT_FDCWD, path));
   RETURN_IF_ERROR(SetMountAttributes(tree.get(), attributes, -1));
   host.trees.push_back({std::move(tree), path, S_ISDIR(status.st_mode)});
   return absl::OkStatus();
@@ -113,8 +113,10 @@ absl::Status MakeSkeleton(int root, const HostTrees& host) {
 }
 
 absl::StatusOr<UniqueFd> MakeScratch(int tmpfs, const Scratch& scratch) {
+  // A sandbox with one user has no user 0, and this process is that user.
+  const uid_t owner = scratch.owner == 0 ? ::geteuid() : scratch.owner;
   if (::mkdirat(tmpfs, scratch.name, scratch.mode) != 0 ||
-      ::fchownat(tmpfs, scratch.name, scratch.owner, scratch.owner, 0) != 0) {
+      ::fchownat(tmpfs, scratch.name, owner, owner, 0) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", scratch.path));
   }
   return CopyTree(tmpfs, scratch.name);
@@ -181,10 +183,7 @@ absl::StatusOr<std::string> NewBootId(int root) {
 }
 
 absl::Status MountProc(int root) {
-  ASSIGN_OR_RETURN(
-      const UniqueFd proc,
-      NewFileSystem("proc", {{"hidepid", "invisible"}},
-                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  ASSIGN_OR_RETURN(const UniqueFd proc, NewProc());
   RETURN_IF_ERROR(MoveTree(proc.get(), root, "proc"));
   for (const char* path : kReadOnlyProc) {
     RETURN_IF_ERROR(CoverWith(root, path, path, Access::kReadOnly));
@@ -236,6 +235,23 @@ absl::StatusOr<HostTrees> Gather() {
     RETURN_IF_ERROR(Lend(path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, host));
   }
   return host;
+}
+
+absl::StatusOr<UniqueFd> NewProc() {
+  absl::StatusOr<UniqueFd> proc =
+      NewFileSystem("proc", {{"hidepid", "invisible"}},
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+  if (absl::IsPermissionDenied(proc.status())) {
+    return MakeFailure(
+        wire::Reply::ISOLATION,
+        absl::StrCat("a /proc of its own: ", proc.status().message(),
+                     "; the kernel refuses it where parts of the present /proc "
+                     "are covered, as in containers; start the container with "
+                     "an uncovered one (docker: --security-opt "
+                     "systempaths=unconfined, podman: --security-opt "
+                     "unmask=ALL, Kubernetes: procMount: Unmasked)"));
+  }
+  return proc;
 }
 
 absl::StatusOr<SandboxTree> Build(const HostTrees& host) {

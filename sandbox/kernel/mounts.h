@@ -58,7 +58,13 @@ struct SandboxTree {
 // Lends what every sandbox has of the host.
 absl::StatusOr<HostTrees> Gather();
 
-// Makes the file system. In the child, as root of its user namespace.
+// Returns a new /proc, detached: that of the caller's pid namespace. Fails with
+// ISOLATION, and the remedy, where a container's engine has covered parts of
+// the /proc that the caller sees.
+absl::StatusOr<UniqueFd> NewProc();
+
+// Makes the file system. In the child, with all capabilities in its user
+// namespace, where kCommandId must exist.
 absl::StatusOr<SandboxTree> Build(const HostTrees& host);
 
 // Limits what /tmp, /var/tmp, /dev/shm and /home/corral hold together, for a

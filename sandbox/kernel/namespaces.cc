@@ -25,6 +25,8 @@
 #include "sandbox/base/log.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
+#include "sandbox/init/exchange.h"
+#include "sandbox/kernel/privileges.h"
 
 namespace sandbox {
 namespace {
@@ -58,6 +60,19 @@ absl::StatusOr<Child> Clone(uint64_t flags, int cgroup) {
   }
   return child;
 }
+
+// Moves a child into namespaces of the process behind `pidfd`. It ends if it
+// cannot: returning would run the caller's code a second time.
+void EnterOrExit(int pidfd, int namespaces) {
+  if (::setns(pidfd, namespaces) != 0) {
+    LOG(ERROR) << "cannot enter the sandbox's namespaces: errno " << errno;
+    ::_exit(1);
+  }
+}
+
+// Those that each process enters that works in a sandbox.
+constexpr int kAllButPids = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
+                            CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 
 absl::StatusOr<UniqueFd> OpenUserNamespace(pid_t pid) {
   const std::string path = absl::StrCat("/proc/", pid, "/ns/user");
@@ -126,14 +141,23 @@ absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
     if (::setns(own.get(), CLONE_NEWPID) != 0) {
       return absl::ErrnoToStatus(errno, "setns(own pid)");
     }
-  } else if (::setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET |
-                                CLONE_NEWIPC | CLONE_NEWUTS |
-                                CLONE_NEWCGROUP) != 0) {
-    // Returning would run the caller's code a second time.
-    LOG(ERROR) << "cannot enter the sandbox's namespaces: errno " << errno;
-    ::_exit(1);
+  } else {
+    EnterOrExit(pidfd, kAllButPids);
   }
   return child;
+}
+
+absl::StatusOr<Child> ForkBeside(int pidfd, int cgroup) {
+  ASSIGN_OR_RETURN(Child child, Clone(0, cgroup));
+  if (child.pid == 0) {
+    // For pid namespaces, setns(2) moves future children, not the caller.
+    EnterOrExit(pidfd, kAllButPids | CLONE_NEWPID);
+  }
+  return child;
+}
+
+absl::Status BecomeSandboxRoot(uint32_t first_id) {
+  return first_id == kNoRange ? absl::OkStatus() : BecomeNamespaceRoot();
 }
 
 absl::Status RemoveUnusedSharedMemory(int pidfd) {
@@ -175,9 +199,14 @@ bool IsExiting(const UniqueFd& stat) {
 }
 
 absl::Status MapIds(pid_t pid, uint32_t first_id) {
-  const std::string map = absl::StrCat("0 ", first_id, " ", kIdRange);
-  RETURN_IF_ERROR(WriteSmallFile(absl::StrCat("/proc/", pid, "/uid_map"), map));
-  return WriteSmallFile(absl::StrCat("/proc/", pid, "/gid_map"), map);
+  const auto map = [pid, first_id](const char* file, uint32_t own) {
+    return WriteSmallFile(absl::StrCat("/proc/", pid, file),
+                          first_id == kNoRange
+                              ? absl::StrCat(kCommandId, " ", own, " 1")
+                              : absl::StrCat("0 ", first_id, " ", kIdRange));
+  };
+  RETURN_IF_ERROR(map("/uid_map", ::geteuid()));
+  return map("/gid_map", ::getegid());
 }
 
 absl::StatusOr<UniqueFd> OwnerMap(uid_t owner, gid_t group, uint32_t first_id,

@@ -18,6 +18,12 @@ namespace sandbox {
 // How many user and group ids one sandbox has.
 constexpr uint32_t kIdRange = 65536;
 
+// In place of the first id of a range: the sandbox has no ids of its own. Its
+// only user and group, kCommandId, are those of this process. Init and the
+// spawner have them too, so the spawner must be out of the commands' reach; see
+// ForkBeside().
+constexpr uint32_t kNoRange = 0;
+
 struct Child {
   // 0 in the child itself.
   pid_t pid = 0;
@@ -36,6 +42,16 @@ absl::StatusOr<Child> CloneIntoNamespaces(int cgroup, uid_t owner);
 // Forks a child of the caller into the namespaces of the process behind
 // `pidfd`. Returns in both processes; a child that cannot enter them ends.
 absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
+
+// The same, but the child stays in the pid namespace of the caller, where
+// nothing inside sees or signals it. Its own children are born inside. Needs no
+// privilege in the caller's pid namespace, unlike ForkInto().
+absl::StatusOr<Child> ForkBeside(int pidfd, int cgroup);
+
+// Becomes user and group 0 of the sandbox, without supplementary groups. With
+// kNoRange there is no such user: does nothing, and the process keeps the
+// capabilities that it has in the sandbox's user namespace.
+absl::Status BecomeSandboxRoot(uint32_t first_id);
 
 // Makes the kernel remove System V shared memory of an ipc namespace when no
 // process uses it any more. Otherwise it would outlive the command that made
@@ -59,7 +75,8 @@ UniqueFd OpenStat(pid_t pid);
 // repeated after a change of user or group ids, which undoes it.
 absl::Status DieWithParent();
 
-// Maps ids 0 to kIdRange - 1 of the user namespace of `pid` to first_id and up.
+// Maps ids 0 to kIdRange - 1 of the user namespace of `pid` to first_id and up;
+// with kNoRange, kCommandId to the user and group of this process.
 absl::Status MapIds(pid_t pid, uint32_t first_id);
 
 // Returns a user namespace for an idmapped mount. On such a mount, files of

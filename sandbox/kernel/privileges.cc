@@ -95,7 +95,7 @@ absl::Status KeepAtMost(std::initializer_list<int> capabilities) {
   return Set(kept);
 }
 
-absl::Status SetResourceLimits() {
+absl::Status SetResourceLimits(CoreLimit core) {
   struct Limit {
     __rlimit_resource resource;
     rlim_t soft;
@@ -105,7 +105,8 @@ absl::Status SetResourceLimits() {
   const Limit limits[] = {
       // With 0, the kernel still runs the host's program for core dumps
       // (core_pattern); with 1, it does not.
-      {RLIMIT_CORE, 1, 1},
+      {RLIMIT_CORE, 1,
+       core == CoreLimit::kOne ? rlim_t{1} : rlim_t{RLIM_INFINITY}},
       // A program that uses select(2) fails with descriptors from 1024 on.
       {RLIMIT_NOFILE, 1024, 524288},
       {RLIMIT_STACK, 8 * kMiB, RLIM_INFINITY},

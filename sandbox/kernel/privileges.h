@@ -25,9 +25,17 @@ absl::Status KeepOnly(std::initializer_list<int> capabilities);
 // Programs that it executes as root get no others, unless it lacks CAP_SETPCAP.
 absl::Status KeepAtMost(std::initializer_list<int> capabilities);
 
+// The hard limit of core dumps with which commands start. It has no effect: a
+// command cannot change the soft one, which is 1.
+enum class CoreLimit {
+  kOne,
+  // The server's own. It can be lowered, to mark processes.
+  kInherited,
+};
+
 // Sets the resource limits with which commands start: no core dumps, and usual
 // numbers whatever limits the server has.
-absl::Status SetResourceLimits();
+absl::Status SetResourceLimits(CoreLimit core = CoreLimit::kOne);
 
 // When the host has no memory left, its kernel ends processes in the order of
 // their oom_score_adj. These functions need root on the host.

@@ -119,6 +119,41 @@ absl::Status OpenFailure(const Named& path, int error) {
   }
 }
 
+// Returns a copy of the directory's mount in which its owner's files belong to
+// the commands' user.
+absl::StatusOr<UniqueFd> CopyMapped(const Named& named,
+                                    const UniqueFd& directory,
+                                    uint64_t attributes, uint32_t first_id) {
+  struct stat status;
+  if (::fstat(directory.get(), &status) != 0) {
+    return OpenFailure(named, errno);
+  }
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
+  ASSIGN_OR_RETURN(const UniqueFd map, OwnerMap(status.st_uid, status.st_gid,
+                                                first_id, kCommandId));
+  const absl::Status mapped =
+      SetMountAttributes(tree.get(), attributes, map.get());
+  if (!mapped.ok()) {
+    return MakeFailure(
+        wire::Reply::ISOLATION,
+        absl::StrCat(named.use, " ", named.path,
+                     ": its file system has no idmapped mounts (",
+                     mapped.message(),
+                     "); choose a directory on ext4, XFS, Btrfs or another "
+                     "file system that has them"));
+  }
+  return tree;
+}
+
+// The same where the commands' user is that of this process. The kernel allows
+// only the host's root to change who owns the files of a mount.
+absl::StatusOr<UniqueFd> CopyPlain(const UniqueFd& directory,
+                                   uint64_t attributes) {
+  ASSIGN_OR_RETURN(UniqueFd tree, CopyTreeAsAllowed(directory.get(), ""));
+  RETURN_IF_ERROR(SetMountAttributes(tree.get(), attributes, -1));
+  return tree;
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
@@ -141,28 +176,13 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
   }
   ASSIGN_OR_RETURN(const UniqueFd directory,
                    OpenHostDirectory(named.use, named.path));
-  struct stat status;
-  if (::fstat(directory.get(), &status) != 0) {
-    return OpenFailure(named, errno);
-  }
-  ASSIGN_OR_RETURN(UniqueFd tree, CopyTree(directory.get(), ""));
-  ASSIGN_OR_RETURN(
-      const UniqueFd map,
-      OwnerMap(status.st_uid, status.st_gid, workspace.first_id, kCommandId));
   const uint64_t attributes =
       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
       (workspace.read_only ? uint64_t{MOUNT_ATTR_RDONLY} : uint64_t{0});
-  const absl::Status mapped =
-      SetMountAttributes(tree.get(), attributes, map.get());
-  if (!mapped.ok()) {
-    return MakeFailure(
-        wire::Reply::ISOLATION,
-        absl::StrCat(named.use, " ", named.path,
-                     ": its file system has no idmapped mounts (",
-                     mapped.message(),
-                     "); choose a directory on ext4, XFS, Btrfs or another "
-                     "file system that has them"));
-  }
+  ASSIGN_OR_RETURN(UniqueFd tree, workspace.first_id == kNoRange
+                                      ? CopyPlain(directory, attributes)
+                                      : CopyMapped(named, directory, attributes,
+                                                   workspace.first_id));
   return HostTree{std::move(tree), is_mount ? workspace.target : workspace.path,
                   true};
 }

@@ -22,7 +22,7 @@ namespace sandbox {
 struct WorkspaceMount {
   std::string path;
   bool read_only = false;
-  // The first id of the sandbox.
+  // The first id of the sandbox, or kNoRange.
   uint32_t first_id = 0;
   // The path inside; empty: the same path, as for the workspace.
   std::string target = {};
@@ -39,9 +39,10 @@ absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
                                            const std::string& path);
 
 // Makes a detached mount of the workspace in which its files belong to the
-// sandbox's user. The target is held against the same rules as the path, and
-// must not be below /usr either. Fails with ISOLATION if its file system has no
-// idmapped mounts.
+// sandbox's user. With kNoRange they belong to whom they belong on the host,
+// and this process's user may do what it may do there. The target is held
+// against the same rules as the path, and must not be below /usr either. Fails
+// with ISOLATION if its file system has no idmapped mounts.
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 
 }  // namespace sandbox

@@ -1,5 +1,6 @@
-// The cgroup of one command. An interface, so that a test of SupervisedCommand
-// needs no cgroups of its host; see Cgroup for what each function guarantees.
+// The cgroup of one command. An interface, since there are hosts without (see
+// marked_group.h), and so that a test of SupervisedCommand needs no cgroups of
+// its host. See Cgroup for what each function guarantees.
 //
 // Not thread-safe.
 
@@ -26,6 +27,9 @@ class CommandGroup {
   virtual CgroupVersion version() const = 0;
   virtual absl::Status SetLimits(const CgroupLimits& limits) = 0;
   virtual std::vector<int> EntryFds() const = 0;
+  // Called right before the spawner makes the command's process. Returns 0 or
+  // an errno.
+  virtual int BeginStart() { return 0; }
   virtual std::vector<pid_t> Pids() const = 0;
   virtual void Signal(int signal) = 0;
   virtual void SignalProcessGroup(int signal, pid_t process_group) = 0;

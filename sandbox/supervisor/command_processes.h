@@ -36,6 +36,8 @@ class CommandProcesses {
     group_ = std::move(group);
   }
   const CommandGroup& group() const { return *group_; }
+  // See CommandGroup.
+  int BeginStart() { return group_->BeginStart(); }
 
   // The leader's pidfd while it has not been reaped; else invalid.
   const UniqueFd& leader() const { return leader_; }

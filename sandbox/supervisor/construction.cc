@@ -95,11 +95,11 @@ absl::Status ArrangeFds(std::initializer_list<int> fds) {
               : absl::ErrnoToStatus(errno, "arrange descriptors");
 }
 
-absl::Status Confine(std::initializer_list<int> capabilities) {
+absl::Status Confine(std::initializer_list<int> capabilities, CoreLimit core) {
   // Commands must not inherit what the supervisor, or the process that started
   // corrald, ignores.
   ResetSignals();
-  RETURN_IF_ERROR(SetResourceLimits());
+  RETURN_IF_ERROR(SetResourceLimits(core));
   return KeepOnly(capabilities);
 }
 
@@ -117,52 +117,59 @@ absl::Status ExecuteImage(int image, const char* name) {
   return absl::ErrnoToStatus(errno, "execute corral-init");
 }
 
-absl::Status BecomeInit(const Cgroup& cgroup, const HostTrees& host, int image,
-                        int socket, const ConstructionTimes& times) {
+absl::Status BecomeInit(const Construction& made, const Cgroup& cgroup,
+                        const HostTrees& host, int image, int socket) {
   RETURN_IF_ERROR(DieWithParent());
   char go;
   if (::read(socket, &go, 1) != 1) {
     return absl::CancelledError("the supervisor is gone");
   }
   RETURN_IF_ERROR(cgroup.Enter());
-  times.Note(Step::kJoin);
-  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  made.times.Note(Step::kJoin);
+  RETURN_IF_ERROR(BecomeSandboxRoot(made.first_id));
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(FinishNamespaces(kHostName));
   ASSIGN_OR_RETURN(const NamespaceLimits limits, OpenNamespaceLimits());
   ASSIGN_OR_RETURN(const SandboxTree tree, Build(host));
-  times.Note(Step::kMounts);
+  made.times.Note(Step::kMounts);
   RETURN_IF_ERROR(LimitNamespaces(limits, 0));
   RETURN_IF_ERROR(ArrangeFds({}));
   // The program gives up its system calls itself: see ../init/reaper.cc.
-  RETURN_IF_ERROR(Confine({}));
+  RETURN_IF_ERROR(Confine({}, CoreLimit::kOne));
   SendReport(socket, absl::OkStatus(), {tree.devpts.get(), tree.root.get()});
   return ExecuteImage(image, kInitName);
 }
 
-absl::Status BecomeSpawner(int image, int socket, int exchange,
-                           const Cgroup& home, Profile profile,
-                           const ConstructionTimes& times) {
+absl::Status ConfineSpawner(uint32_t first_id, const Cgroup& home) {
+  const CoreLimit core = home.valid() ? CoreLimit::kOne : CoreLimit::kInherited;
+  if (first_id == kNoRange) {
+    return Confine({}, core);  // it is the commands' user already
+  }
+  // SETPCAP only to empty the bounding set after the exec, which takes user
+  // 0's capabilities from it.
+  return Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}, core);
+}
+
+absl::Status BecomeSpawner(const Construction& made, int image, int socket,
+                           int exchange, const Cgroup& home, Profile profile) {
   RETURN_IF_ERROR(home.Enter());
-  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  RETURN_IF_ERROR(BecomeSandboxRoot(made.first_id));
   RETURN_IF_ERROR(DieWithParent());
   RETURN_IF_ERROR(ArrangeFds({socket, exchange}));
   ::umask(022);  // commands'
-  // SETPCAP only to empty the bounding set after the exec, which takes user
-  // 0's capabilities from it.
-  RETURN_IF_ERROR(Confine({CAP_SETUID, CAP_SETGID, CAP_SETPCAP}));
+  RETURN_IF_ERROR(ConfineSpawner(made.first_id, home));
   // Commands inherit the domain. Init is outside of it, as are the processes
   // that the supervisor sends into the sandbox.
   RETURN_IF_ERROR(ScopeIfPossible());
   // Loaded last, since the steps above need calls that it refuses; commands
   // inherit it.
-  times.Note(Step::kSpawner);
+  made.times.Note(Step::kSpawner);
   const absl::StatusOr<UniqueFd> listener = seccomp::LoadProfile(profile);
   if (absl::IsFailedPrecondition(listener.status())) {
     return WithFailure(wire::Reply::ISOLATION, listener.status());
   }
   RETURN_IF_ERROR(listener.status());
-  times.Note(Step::kFilter);
+  made.times.Note(Step::kFilter);
   SendReport(socket, absl::OkStatus(),
              listener->valid() ? std::vector<int>{listener->get()}
                                : std::vector<int>());
@@ -182,7 +189,9 @@ absl::Status InitError(const Child& init) {
 }
 
 int EntryForClone(const Cgroup& home) {
-  return home.version() == CgroupVersion::kV2 ? home.EntryFds()[0] : -1;
+  return home.valid() && home.version() == CgroupVersion::kV2
+             ? home.EntryFds()[0]
+             : -1;
 }
 
 absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
@@ -191,19 +200,24 @@ absl::Status StartInit(uint32_t first_id, const Cgroup& cgroup, int image,
   RETURN_IF_ERROR(LendCgroups(cgroup.version(), cgroup.Directories(), host));
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
   absl::StatusOr<Child> child =
-      CloneIntoNamespaces(EntryForClone(cgroup), first_id);
+      CloneIntoNamespaces(EntryForClone(cgroup),
+                          first_id == kNoRange ? ::geteuid() : uid_t{first_id});
   if (!child.ok()) {
     return MakeFailure(wire::Reply::ISOLATION,
                        absl::StrCat("namespaces: ", child.status().message()));
   }
   if (child->pid == 0) {
     pair.ours.Reset();
-    ReportAndExit(pair.theirs.get(), BecomeInit(cgroup, host, image,
-                                                pair.theirs.get(), made.times));
+    ReportAndExit(pair.theirs.get(),
+                  BecomeInit(made, cgroup, host, image, pair.theirs.get()));
   }
   made.init = *std::move(child);
   pair.theirs.Reset();
-  RETURN_IF_ERROR(RemoveUnusedSharedMemory(made.init.pidfd.get()));
+  if (first_id != kNoRange) {
+    // Without ids of its own, no process has the right to this setting, and
+    // this one could not return from the ipc namespace.
+    RETURN_IF_ERROR(RemoveUnusedSharedMemory(made.init.pidfd.get()));
+  }
   RETURN_IF_ERROR(MapIds(made.init.pid, first_id));
   made.times.Note(Step::kNamespaces);
   if (::write(pair.ours.get(), "g", 1) != 1) {
@@ -226,15 +240,13 @@ absl::Status StartSpawner(const Cgroup& home, int image, Profile profile,
   ASSIGN_OR_RETURN(made.exchange, MakeExchange());
   UniqueFd socket = DuplicateHigh(pair.theirs.get());
   const UniqueFd exchange = DuplicateHigh(made.exchange.get());
-  absl::StatusOr<Child> child =
-      ForkInto(made.init.pidfd.get(), EntryForClone(home));
+  absl::StatusOr<Child> child = ForkIntoSandbox(made, EntryForClone(home));
   if (!child.ok()) {
     return child.status();
   }
   if (child->pid == 0) {
-    ReportAndExit(socket.get(),
-                  BecomeSpawner(image, socket.get(), exchange.get(), home,
-                                profile, made.times));
+    ReportAndExit(socket.get(), BecomeSpawner(made, image, socket.get(),
+                                              exchange.get(), home, profile));
   }
   made.spawner = *std::move(child);
   pair.theirs.Reset();
@@ -267,8 +279,11 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
   // is rooted there: nobody may put a process into a group that is not in its
   // cgroup namespace, and the spawner shares init's. Now it must leave: a group
   // that holds a process hands no controllers on.
-  absl::Status status = home.Take(made.init.pid);
-  if (status.ok()) {
+  absl::Status status;
+  if (home.valid()) {
+    status = home.Take(made.init.pid);
+  }
+  if (status.ok() && cgroup.valid()) {
     status = cgroup.HandOn();
   }
   if (status.ok()) {
@@ -289,10 +304,11 @@ bool HasReadOnlyPaths(const Particulars& particulars) {
                      });
 }
 
-absl::Status CompleteInside(int root, int sysctls,
+absl::Status CompleteInside(const Construction& made, int sysctls,
                             const std::vector<HostTree>& workspaces,
                             const Particulars& particulars) {
-  RETURN_IF_ERROR(BecomeNamespaceRoot());
+  const int root = made.root.get();
+  RETURN_IF_ERROR(BecomeSandboxRoot(made.first_id));
   if (particulars.memory_bytes != 0) {
     RETURN_IF_ERROR(LimitScratch(root, particulars.memory_bytes));
   }
@@ -327,6 +343,7 @@ void Abandon(Construction& made) {
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
                                        const Cgroup& home) {
   Construction made;
+  made.first_id = first_id;
   made.times = ConstructionTimes::Start();
   made.times.Note(Step::kGroups);
   ASSIGN_OR_RETURN(const UniqueFd low, MakeImage());
@@ -338,6 +355,7 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
     Abandon(made);
     ConstructionTimes times = std::move(made.times);
     made = Construction();
+    made.first_id = first_id;
     made.times = std::move(times);
     status = StartInit(first_id, cgroup, image.get(), made);
   }
@@ -349,6 +367,12 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
     return status;
   }
   return made;
+}
+
+absl::StatusOr<Child> ForkIntoSandbox(const Construction& made, int cgroup) {
+  const int init = made.init.pidfd.get();
+  return made.first_id == kNoRange ? ForkBeside(init, cgroup)
+                                   : ForkInto(init, cgroup);
 }
 
 absl::Status ReplaceSpawner(const Cgroup& home, Profile profile,
@@ -369,13 +393,13 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   }
   const UniqueFd sysctls(::open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC));
   ASSIGN_OR_RETURN(ReportSockets pair, MakeReportSockets());
-  absl::StatusOr<Child> child = ForkInto(made.init.pidfd.get(), -1);
+  absl::StatusOr<Child> child = ForkIntoSandbox(made, -1);
   if (!child.ok()) {
     return IsExiting(made.init.pid) ? InitError(made.init) : child.status();
   }
   if (child->pid == 0) {
     ReportAndExit(pair.theirs.get(),
-                  CompleteInside(made.root.get(), sysctls.get(), workspaces,
+                  CompleteInside(made, sysctls.get(), workspaces,
                                  particulars));
   }
   pair.theirs.Reset();

@@ -22,7 +22,10 @@
 namespace sandbox {
 
 struct Construction {
-  // PID 1: killing it kills everything in the sandbox.
+  // See Construct().
+  uint32_t first_id = kNoRange;
+  // PID 1: killing it kills everything in the sandbox, but with kNoRange the
+  // spawner, which is in the pid namespace of this process.
   Child init;
   Child spawner;
   // The supervisor's end of the socket to the spawner, which has reported that
@@ -39,8 +42,10 @@ struct Construction {
   ConstructionTimes times;
 };
 
-// `cgroup` becomes the root of the sandbox's cgroup namespace; /sys/fs/cgroup
-// shows it inside. Init and the spawner live in `home`; see SandboxGroups. On
+// `first_id` is that of an IdRange, or kNoRange. `cgroup` becomes the root of
+// the sandbox's cgroup namespace; /sys/fs/cgroup shows it inside. Init and the
+// spawner live in `home`; see SandboxGroups. Both groups may be invalid: then
+// each command may be marked by its limit of core dumps, see marked_group.h. On
 // failure nothing is left. Fails with ISOLATION if the kernel refuses
 // namespaces, and with Aborted if a process was killed while it was being made.
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
@@ -55,6 +60,10 @@ struct Particulars {
   // kNested: allows namespaces and removes the covers of /proc.
   seccomp::Profile profile = seccomp::Profile::kDefault;
 };
+
+// Forks a child that enters the namespaces of the sandbox, before the first
+// command; see ForkInto() and ForkBeside().
+absl::StatusOr<Child> ForkIntoSandbox(const Construction& made, int cgroup);
 
 // Construct() makes a spawner with the default profile. Starts another one in
 // its place, before the first command; `made.spawner_socket`, `made.exchange`

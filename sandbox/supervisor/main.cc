@@ -9,18 +9,23 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/privileges.h"
+#include "sandbox/kernel/user_namespace.h"
 #include "sandbox/supervisor/strange_children.h"
 #include "sandbox/supervisor/supervisor.h"
 
@@ -76,9 +81,39 @@ absl::Status GiveUpCapabilities() {
   });
 }
 
+// Tells the program that it was executed in a user namespace of its own.
+constexpr char kMapped[] = "mapped";
+
+// Gives this process the rights that making sandboxes takes, if it lacks them:
+// it enters a user namespace of its own and executes this program again.
+// Returns OK if it has them, or why it cannot get them.
+absl::Status GetRights(int argc, char** argv) {
+  const bool mapped = argc > 1 && std::strcmp(argv[1], kMapped) == 0;
+  if (sandbox::MayMount()) {
+    if (sandbox::CommandsAreThisUser()) {
+      sandbox::DropGroups();
+    }
+    return absl::OkStatus();
+  }
+  if (mapped) {
+    return sandbox::MakeFailure(
+        sandbox::wire::Reply::ISOLATION,
+        "the host gives no capabilities in a user namespace");
+  }
+  const absl::Status entered = sandbox::EnterOwnUserNamespace();
+  if (!entered.ok()) {
+    return entered;
+  }
+  char* const arguments[] = {argv[0], const_cast<char*>(kMapped), nullptr};
+  char* const environment[] = {nullptr};
+  ::syscall(SYS_execveat, kImage, "", arguments, environment, AT_EMPTY_PATH);
+  return absl::ErrnoToStatus(errno, "execute corral-supervisor again");
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  absl::Status rights = GetRights(argc, argv);
   Detach();
   ::close(kImage);
   if (::fcntl(kControl, F_SETFD, FD_CLOEXEC) != 0 || ::chdir("/") != 0) {
@@ -97,7 +132,8 @@ int main() {
     return 1;
   }
   sandbox::Supervisor supervisor(
-      *std::move(loop), sandbox::PacketSocket(sandbox::UniqueFd(kControl)));
+      *std::move(loop), sandbox::PacketSocket(sandbox::UniqueFd(kControl)),
+      std::move(rights));
   supervisor.Run();
   return 0;
 }

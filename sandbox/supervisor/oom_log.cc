@@ -64,6 +64,9 @@ void OomLog::TakeAll(const UniqueFd& kmsg) {
 }
 
 bool MayBeOomVictim(pid_t pid, uint32_t first_id) {
+  if (first_id == kNoRange) {
+    return true;  // nothing in the log tells its processes from others
+  }
   OomLog log(pid, first_id);
   log.TakeAll(UniqueFd(
       ::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)));

@@ -19,6 +19,10 @@
 // in the sandbox's own time. Run and the others in sandbox-N share it equally:
 // the supervisor always gets to act.
 //
+// Where commands are the user of this process, there are no ids, and N is the
+// pid of this process. There may be no groups either: then Create() is not
+// called, and UseMarks() is.
+//
 // Not thread-safe.
 
 #ifndef SANDBOX_SUPERVISOR_SANDBOX_GROUPS_H_
@@ -27,6 +31,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,6 +40,7 @@
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
 #include "sandbox/supervisor/command_group.h"
+#include "sandbox/supervisor/marked_group.h"
 
 namespace sandbox {
 
@@ -42,16 +48,21 @@ class SandboxGroups {
  public:
   // Acquires ids and makes the groups of the sandbox and of init.
   absl::Status Create(const CgroupHost& host);
-  // The first of the host's user ids that the sandbox has.
+  // Makes the groups of commands be marks. See Marks::Create().
+  absl::Status UseMarks(pid_t init, std::function<pid_t()> spawner);
+  // The first of the host's user ids that the sandbox has, or kNoRange.
   uint32_t first_id() const { return ids_.first_id(); }
+  // True if control groups limit the sandbox.
+  bool exist() const { return sandbox_.valid(); }
   const Cgroup& sandbox() const { return sandbox_; }
   // The group of init and the spawner.
   const Cgroup& home() const { return home_.valid() ? home_ : sandbox_; }
 
-  // Makes the parent of the commands' groups, once init lives in its own.
+  // Makes the parent of the commands' groups, once init lives in its own. Does
+  // nothing if there are none.
   absl::Status CreateRun();
-  // Sets the limits of all commands together. That of CPU time is one of the
-  // sandbox.
+  // Sets the limits of all commands together, if there are groups. That of CPU
+  // time is one of the sandbox.
   absl::Status SetLimits(const CgroupLimits& limits);
   // Lets the CPU time of a process, which has one thread, count in that limit;
   // 0 is the calling process, which leaves the groups in Remove(). Without such
@@ -75,13 +86,18 @@ class SandboxGroups {
  private:
   // The group that has the limit of the disks' speed.
   const Cgroup& SpeedGroup() const;
+  // Lets the spawner put processes into the group.
+  absl::Status Delegate(Cgroup& group) const;
 
   CgroupHost host_;
+  // Empty where commands are the user of this process.
   IdRange ids_;
   Cgroup sandbox_;
   // Invalid with v1.
   Cgroup home_;
   Cgroup run_;
+  // Null if there are groups.
+  std::shared_ptr<Marks> marks_;
   CgroupLimits command_limits_;
   bool disk_speed_limited_ = false;
   // The calling process was moved by Charge().

@@ -176,6 +176,10 @@ SpawnAnswer Spawner::Send(const Job& job) {
     fds.push_back(stream.get());
   }
   fds.insert(fds.end(), job.group_fds.begin(), job.group_fds.end());
+  const int refused = job.begin != nullptr ? job.begin() : 0;
+  if (refused != 0) {
+    return {SpawnStage::kCgroup, refused};
+  }
   const char go = 'g';
   const bool sent = SendWithFds(socket_.get(), &go, 1, fds).ok();
   const int error = errno;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,9 @@ class Spawner {
     // See SpawnRequest.
     uint64_t file_bytes = 0;
     bool traced = false;
+    // Called when no other start is under way and this one begins, if it is
+    // set. Returns 0, or the errno with which the start fails.
+    std::function<int()> begin;
     // Called with the command's pidfd, which is invalid if there is no process,
     // and with the spawner's answer.
     absl::AnyInvocable<void(UniqueFd pidfd, SpawnAnswer answer)> done;

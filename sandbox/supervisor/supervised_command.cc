@@ -122,6 +122,7 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
   job.cgroup_v2 = processes_.group().version() == CgroupVersion::kV2;
   job.file_bytes = host_->file_bytes;
   job.traced = stages_.traced();
+  job.begin = [this] { return processes_.BeginStart(); };
   job.done = [this, started = std::move(started)](UniqueFd pidfd,
                                                   SpawnAnswer answer) mutable {
     command_.Clear();

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -19,7 +20,9 @@
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/disk_speed.h"
 #include "sandbox/kernel/namespaces.h"
+#include "sandbox/kernel/process_limits.h"
 #include "sandbox/kernel/project_quota.h"
+#include "sandbox/kernel/user_namespace.h"
 #include "sandbox/kernel/workspace.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/confinement.h"
@@ -52,10 +55,21 @@ constexpr uint32_t kSchemaVersion = 1;
 // as this user.
 constexpr uint32_t kEgressId = 65533;
 
+// Returns the id that this process has for a user of the sandbox. Without ids
+// of its own, it is this process's user, or one that no sandbox has.
+uid_t UserOf(uint32_t first_id, uint32_t id) {
+  if (first_id != kNoRange) {
+    return first_id + id;
+  }
+  return id != kCommandId && HasId(id) ? id : ::geteuid();
+}
+
 }  // namespace
 
-Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control)
+Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
+                       absl::Status rights)
     : loop_(std::move(loop)),
+      rights_(std::move(rights)),
       storage_([this] { ReportStorage(); }),
       quota_(loop_.get()),
       sync_(loop_.get(), loop_.get(), &storage_,
@@ -77,7 +91,7 @@ Supervisor::~Supervisor() = default;
 void Supervisor::Run() {
   // Prepares before the request is read, so that a server can keep a prepared
   // supervisor for the next request.
-  prepared_ = Prepare();
+  prepared_ = rights_.ok() ? Prepare() : rights_;
   loop_->Run();
 }
 
@@ -145,15 +159,31 @@ void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
   control_.Send(std::move(message));
 }
 
-absl::Status Supervisor::Prepare() {
+absl::Status Supervisor::PrepareProcesses() {
   const Instant begin = Instant::Now();
-  ASSIGN_OR_RETURN(const CgroupHost host, CgroupHost::Find());
-  RETURN_IF_ERROR(groups_.Create(host));
+  const bool own_user = CommandsAreThisUser();
+  if (own_user) {
+    RETURN_IF_ERROR(CheckIsNotHostRoot());
+  }
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  if (host.ok()) {
+    RETURN_IF_ERROR(groups_.Create(*host));
+  } else if (!own_user) {
+    return host.status();
+  }
   ASSIGN_OR_RETURN(construction_, Construct(groups_.first_id(),
                                             groups_.sandbox(), groups_.home()));
   construction_.times.SetBegin(begin);
   init_stat_ = OpenStat(construction_.init.pid);
-  RETURN_IF_ERROR(groups_.CreateRun());
+  if (!groups_.exist()) {
+    RETURN_IF_ERROR(groups_.UseMarks(
+        construction_.init.pid, [this] { return construction_.spawner.pid; }));
+  }
+  return groups_.CreateRun();
+}
+
+absl::Status Supervisor::Prepare() {
+  RETURN_IF_ERROR(PrepareProcesses());
   spares_.SetGroups([this](const std::string& name) {
     return groups_.MakeCommandGroup(name);
   });
@@ -164,7 +194,9 @@ absl::Status Supervisor::Prepare() {
   host_.quota = &quota_;
   host_.sync = &sync_;
   host_.devpts = construction_.devpts.get();
-  host_.first_id = groups_.first_id();
+  if (groups_.first_id() != kNoRange) {
+    host_.first_id = groups_.first_id();
+  }
   host_.on_state = [this](const wire::ExecutionRecord& record) {
     OnState(record);
   };
@@ -243,6 +275,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   RETURN_IF_ERROR(Limit(spec));
   times.Note(Step::kLimits);
   const seccomp::Profile profile = ProfileOf(spec);
+  RETURN_IF_ERROR(CheckProfile(profile));
   const std::vector<WorkspaceMount> workspaces =
       WorkspacesOf(spec, groups_.first_id());
   ASSIGN_OR_RETURN(
@@ -255,17 +288,21 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
                                                 mounts, space));
   }
   times.Note(Step::kWorkspaces);
-  RETURN_IF_ERROR(Protect(
-      PathsOf(workspaces, std::move(mounts), groups_.first_id() + kCommandId)));
+  RETURN_IF_ERROR(Protect(PathsOf(workspaces, std::move(mounts),
+                                  UserOf(groups_.first_id(), kCommandId))));
   if (profile != seccomp::Profile::kDefault) {
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
     RETURN_IF_ERROR(StartSpawner());
   }
+  if (!groups_.exist()) {
+    RETURN_IF_ERROR(
+        LimitProcesses(construction_.spawner.pid, groups_.command_limits()));
+  }
   if (spec.has_egress()) {
     ASSIGN_OR_RETURN(
-        way_out_,
-        WayOut::Open(loop_.get(), construction_, groups_.first_id() + kEgressId,
-                     directory_, spec.egress(), DirectoriesOf(spec)));
+        way_out_, WayOut::Open(loop_.get(), construction_,
+                               UserOf(groups_.first_id(), kEgressId),
+                               directory_, spec.egress(), DirectoriesOf(spec)));
     times.Note(Step::kWayOut);
   }
   // The prepared processes may have died long ago.
@@ -302,6 +339,19 @@ absl::Status Supervisor::Limit(const wire::SandboxSpec& spec) {
     RETURN_IF_ERROR(groups_.LimitDiskSpeed(speed));
   }
   quota_.SetLimit(spec.output_bytes());
+  return absl::OkStatus();
+}
+
+absl::Status Supervisor::CheckProfile(seccomp::Profile profile) const {
+  // A command that mounts the control groups anew owns those that are below its
+  // own, and could hide its processes there.
+  if (profile == seccomp::Profile::kNested && groups_.exist() &&
+      groups_.first_id() == kNoRange) {
+    return MakeFailure(wire::Reply::ISOLATION,
+                       "profile nested needs user ids that commands do not "
+                       "share with corrald, or a host without control groups; "
+                       "run corrald as root of the host");
+  }
   return absl::OkStatus();
 }
 

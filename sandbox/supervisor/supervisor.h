@@ -41,7 +41,9 @@ namespace sandbox {
 
 class Supervisor {
  public:
-  Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control);
+  // `rights`: OK, or why this process cannot make a sandbox.
+  Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
+             absl::Status rights = absl::OkStatus());
   ~Supervisor();
 
   // Returns when the sandbox was deleted, could not be made or has failed.
@@ -67,10 +69,15 @@ class Supervisor {
 
   // Makes a sandbox without workspace and limits, which come with the request.
   absl::Status Prepare();
+  // Makes its control groups, if there are some, and its processes.
+  absl::Status PrepareProcesses();
   absl::Status StartSpawner();
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
   absl::Status Limit(const wire::SandboxSpec& spec);
+  // Fails with ISOLATION if the sandbox could evade its limits with the
+  // profile.
+  absl::Status CheckProfile(seccomp::Profile profile) const;
   absl::Status Protect(std::vector<ReadOnlyPaths> paths);
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
@@ -110,6 +117,7 @@ class Supervisor {
 
   const std::unique_ptr<EventLoop> loop_;
   State state_ = State::kNew;
+  const absl::Status rights_;
   absl::Status prepared_;
   // Once the sandbox is ready.
   wire::SandboxTrace trace_;

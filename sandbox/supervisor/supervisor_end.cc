@@ -37,10 +37,13 @@ void WriteFailure(const std::string& directory, const wire::SandboxEnd& end) {
   }
 }
 
-// With init, the kernel kills everything in its pid namespace, the spawner and
-// the commands too. Has no effect if init was never made or was reaped before.
-void KillAll(const Child& init) {
-  ::syscall(SYS_pidfd_send_signal, init.pidfd.get(), SIGKILL, nullptr, 0);
+// With init, the kernel kills everything in its pid namespace, the commands and
+// mostly the spawner too. Has no effect if they were never made, or were reaped
+// before.
+void KillAll(const Construction& made) {
+  for (const Child* child : {&made.init, &made.spawner}) {
+    ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGKILL, nullptr, 0);
+  }
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ void Supervisor::DeleteSandbox(uint64_t request_id,
   Enter(State::kDeleting);
   commands_.Condemn(cause);
   groups_.LiftDiskSpeed();
-  KillAll(construction_.init);
+  KillAll(construction_);
   spawner_.reset();
   TryEnd();
 }
@@ -171,7 +174,7 @@ void Supervisor::CleanUp() {
   way_out_.reset();
   groups_.LiftDiskSpeed();
   loop_->Unwatch(construction_.init.pidfd.get());
-  KillAll(construction_.init);
+  KillAll(construction_);
   // The spawner and the commands are children of this process, also one that is
   // being started, and init ends only after they were reaped.
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {

@@ -21,7 +21,6 @@
 #include "sandbox/egress/packets.h"
 #include "sandbox/kernel/mounts.h"
 #include "sandbox/kernel/namespaces.h"
-#include "sandbox/kernel/privileges.h"
 
 namespace sandbox {
 namespace {
@@ -34,19 +33,19 @@ constexpr char kNameSwitch[] =
     "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
     "networks: files\nprotocols: files\nservices: files\n";
 
-absl::StatusOr<InnerSockets> OpenInside(int root,
+absl::StatusOr<InnerSockets> OpenInside(const Construction& made,
                                         const std::set<uint16_t>& ports) {
-  RETURN_IF_ERROR(BecomeNamespaceRoot());
-  RETURN_IF_ERROR(
-      ReplaceEtc(root, {{"etc/resolv.conf", ::egress::kInnerResolvConf},
-                        {"etc/nsswitch.conf", kNameSwitch}}));
+  RETURN_IF_ERROR(BecomeSandboxRoot(made.first_id));
+  RETURN_IF_ERROR(ReplaceEtc(made.root.get(),
+                             {{"etc/resolv.conf", ::egress::kInnerResolvConf},
+                              {"etc/nsswitch.conf", kNameSwitch}}));
   return ::egress::OpenInnerSockets(ports);
 }
 
 // In a child: sends the sockets, or why there are none.
-[[noreturn]] void SendInside(int socket, int root,
+[[noreturn]] void SendInside(int socket, const Construction& made,
                              const std::set<uint16_t>& ports) {
-  absl::StatusOr<InnerSockets> inner = OpenInside(root, ports);
+  absl::StatusOr<InnerSockets> inner = OpenInside(made, ports);
   std::vector<int> fds;
   Inner description;
   if (inner.ok()) {
@@ -93,9 +92,9 @@ absl::StatusOr<InnerSockets> OpenSockets(const Construction& made,
   }
   const UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
-  ASSIGN_OR_RETURN(const Child child, ForkInto(made.init.pidfd.get(), -1));
+  ASSIGN_OR_RETURN(const Child child, ForkIntoSandbox(made, -1));
   if (child.pid == 0) {
-    SendInside(theirs.get(), made.root.get(), ports);
+    SendInside(theirs.get(), made, ports);
   }
   theirs.Reset();
   InnerSockets inner;
