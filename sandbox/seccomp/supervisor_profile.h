@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -45,7 +46,7 @@ inline constexpr const char* kSupervisorAllowed[] = {
     "fsync",
     "ftruncate",  // cuts an incomplete event of the network
     "futex",
-    "getdents64",  // which disks have a limit of speed to lift?
+    "getdents64",  // disks whose limit is lifted, and marked processes
     "geteuid",     // is the server of the same user?
     "getpgid",     // processes of a process group
     "getpid",      // abort
@@ -114,6 +115,9 @@ inline constexpr Permission kSupervisorPermissions[] = {
     // How much XFS allocates ahead for a log.
     {"ioctl", {{1, kWhole, FS_IOC_FSGETXATTR}}},
     {"ioctl", {{1, kWhole, FS_IOC_FSSETXATTR}}},
+
+    // Marks of the processes of a command, where a user has no control groups.
+    {"prlimit64", {{1, kWhole, RLIMIT_CORE}}},
 
     // Published ports, and listeners of the way out. All of them belong to the
     // sandbox's network namespace, in which the supervisor is.

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -138,6 +139,14 @@ TEST_F(SupervisorProfileTest, LooksAtArguments) {
       return ::ioctl(-1, request, &value) != 0 && errno == EBADF ? 0 : 1;
     });
   };
+  const auto limit = [](__rlimit_resource resource) {
+    return StatusOfSupervisor([=] {
+      rlimit value;
+      return ::prlimit(0, resource, nullptr, &value) == 0 ? 0 : 1;
+    });
+  };
+  EXPECT_EQ(limit(RLIMIT_CORE), 0);
+  EXPECT_EQ(limit(RLIMIT_NOFILE), SIGSYS);
   EXPECT_EQ(control(TIOCSWINSZ), 0);
   EXPECT_EQ(control(TIOCSTI), SIGSYS);
   EXPECT_EQ(control(TIOCSETD), SIGSYS);

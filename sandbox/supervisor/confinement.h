@@ -21,10 +21,12 @@ enum class Listeners {
 //   - all system calls except those of ../seccomp/supervisor_profile.h. Any
 //     other one kills it, and the sandbox with it.
 //
-// A supervisor keeps the user id of root, and with it the files of root. For a
-// process with one thread. In builds with a sanitizer, whose runtime makes
-// calls of its own and traces the process, it keeps its capabilities and calls.
-// Fails with ISOLATION (see failure.h) if the host has no memory for filters.
+// A supervisor keeps its user id, that of root or of a user, and with it that
+// one's files. In a user namespace of its own, its capabilities are those
+// there. For a process with one thread. In builds with a sanitizer, whose
+// runtime makes calls of its own and traces the process, it keeps its
+// capabilities and calls. Fails with ISOLATION (see failure.h) if the host has
+// no memory for filters.
 absl::Status Confine(int init, Listeners listeners);
 
 }  // namespace sandbox

@@ -3,6 +3,7 @@
 #include "sandbox/supervisor/confinement.h"
 
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -28,6 +29,8 @@
 
 namespace sandbox {
 namespace {
+
+constexpr uid_t kNobody = 65534;
 
 // Stays in the network where it is.
 absl::Status ConfineHere(Listeners listeners = Listeners::kNone) {
@@ -115,6 +118,25 @@ TEST_F(ConfinementTest, LeavesTheCapabilitiesThatSupervisorsNeed) {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
+}
+
+TEST_F(ConfinementTest, ConfinesAUserInANamespaceOfItsOwn) {
+  constexpr int kNoNamespace = 2;
+  const auto confine = [](const std::function<int()>& act) {
+    return StatusOf([&act] {
+      if (::setresuid(kNobody, kNobody, kNobody) != 0 ||
+          ::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {
+        return kNoNamespace;
+      }
+      return ConfineHere().ok() ? act() : 1;
+    });
+  };
+  const int confined = confine([] { return 0; });
+  if (confined == kNoNamespace << 8) {
+    GTEST_SKIP() << "this host gives users no namespaces";
+  }
+  EXPECT_EQ(confined, 0);
+  EXPECT_EQ(confine([] { return ::getppid(); }), SIGSYS);
 }
 
 TEST_F(ConfinementTest, EndsAProcessThatMakesAnotherCall) {
