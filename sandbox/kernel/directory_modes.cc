@@ -81,6 +81,15 @@ bool ReadIds(const UniqueFd& caller, FileIds& ids) {
   return found == 2;
 }
 
+bool BelongToCommand(const FileIds& ids, uint32_t first_id) {
+  if (first_id == kNoRange) {
+    return ids.user == ::geteuid() && ids.group == ::getegid();
+  }
+  // User and group 0 of the sandbox belong to init and the spawner.
+  return ids.user - first_id - 1 < kIdRange - 1 &&
+         ids.group - first_id - 1 < kIdRange - 1;
+}
+
 // Reads a path from the memory of the caller. Returns 0 or an errno.
 int ReadPath(const UniqueFd& caller, uint64_t address, std::string& path) {
   const Opened memory = OpenBelow(caller, "mem", O_RDONLY);
@@ -103,7 +112,8 @@ int ReadPath(const UniqueFd& caller, uint64_t address, std::string& path) {
 }
 
 // Gives the calling thread the rights of a command for files, until it ends.
-// The kernel takes root's capabilities over files away meanwhile.
+// The kernel takes root's capabilities over files away meanwhile. With kNoRange
+// the thread has the command's ids already, and must have none.
 class FileRights {
  public:
   explicit FileRights(const FileIds& ids) : ids_(ids) {
@@ -140,7 +150,8 @@ struct Place {
   bool itself = false;
 };
 
-// Opens what only a process outside can open of a command. Returns 0 or an errno.
+// Opens what only a process outside can open of a command. Returns 0 or an
+// errno.
 int FindPlace(const UniqueFd& caller, const ModeCall& call, Place& place) {
   Opened opened;
   if (call.number == SYS_fchmod) {
@@ -209,11 +220,9 @@ int DirectoryModes::Make(const ModeCall& call,
   if (caller.error != 0 || !waits() || !ReadIds(caller.fd, ids)) {
     return ESRCH;
   }
-  // User and group 0 of the sandbox belong to init and the spawner.
   const mode_t mode = static_cast<mode_t>(
       call.arguments[call.number == SYS_fchmodat ? 2 : 1] & kAllBits);
-  if ((mode & S_ISUID) != 0 || ids.user - first_id_ - 1 >= kIdRange - 1 ||
-      ids.group - first_id_ - 1 >= kIdRange - 1) {
+  if ((mode & S_ISUID) != 0 || !BelongToCommand(ids, first_id_)) {
     return EPERM;
   }
   Place place;

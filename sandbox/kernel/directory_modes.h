@@ -34,7 +34,8 @@ struct ModeCall {
 class DirectoryModes {
  public:
   // Moves the calling thread for good into the mount namespace of the process
-  // behind `init`, whose ids begin at `first_id`. It stays out of the sandbox's
+  // behind `init`, whose ids begin at `first_id`, or are those of this process
+  // if that is kNoRange (see namespaces.h). It stays out of the sandbox's
   // other namespaces, and so out of reach of what runs there.
   static absl::StatusOr<DirectoryModes> Enter(const UniqueFd& init,
                                               uint32_t first_id);

@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/namespaces.h"
 
 namespace sandbox {
 namespace {
@@ -109,7 +110,7 @@ class DirectoryModesTest : public ::testing::Test {
       const UniqueFd process(
           static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
       const absl::StatusOr<DirectoryModes> modes =
-          DirectoryModes::Enter(process, kFirstId);
+          DirectoryModes::Enter(process, first_id_);
       ASSERT_TRUE(modes.ok()) << modes.status();
       error = modes->Make({command_, number, {first, second, third}},
                           [waits] { return waits; });
@@ -135,6 +136,7 @@ class DirectoryModesTest : public ::testing::Test {
   std::string place_;
   char* memory_ = nullptr;
   pid_t command_ = 0;
+  uint32_t first_id_ = kFirstId;
 };
 
 TEST_F(DirectoryModesTest, SetsTheBitOfADirectory) {
@@ -229,6 +231,17 @@ TEST_F(DirectoryModesTest, ServesOnlyCommandsOfItsSandbox) {
     EXPECT_EQ(Chmod(absl::StrCat(place_, "/of", user)), EPERM) << user;
     EndCommand();
   }
+}
+
+TEST_F(DirectoryModesTest, ServesOnlyTheUserOfThisProcessWithoutARange) {
+  first_id_ = kNoRange;
+  MakeDirectory("mine", 0);
+  StartCommand("inner", 0);
+  EXPECT_EQ(Chmod(place_ + "/mine"), 0);
+  EXPECT_EQ(ModeOf("mine"), "2770");
+  EndCommand();
+  StartCommand("inner");
+  EXPECT_EQ(Chmod(place_ + "/inner"), EPERM);
 }
 
 TEST_F(DirectoryModesTest, DoesNothingForACallerThatDoesNotWait) {

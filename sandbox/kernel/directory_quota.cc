@@ -138,7 +138,14 @@ absl::Status DirectoryQuota::ImposeOnProject(const std::string& name,
   if (::fstat(directory_.get(), &status) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("stat ", name));
   }
-  ASSIGN_OR_RETURN(locks_, OpenLocks());
+  absl::StatusOr<UniqueFd> locks = OpenLocks();
+  if (absl::IsPermissionDenied(locks.status())) {
+    return Refusal(name, absl::StrCat("only root of the host sets limits of "
+                                      "projects: ",
+                                      locks.status().message()));
+  }
+  RETURN_IF_ERROR(locks.status());
+  locks_ = *std::move(locks);
   change_ = static_cast<uint32_t>(status.st_dev % kFirstProject);
   RETURN_IF_ERROR(Lock(locks_, change_, F_WRLCK));
   ASSIGN_OR_RETURN(const Project project, ReadProject(directory_.get()));

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
 #include "sandbox/kernel/directory_modes.h"
+#include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/privileges.h"
 
 namespace sandbox {
@@ -79,13 +80,19 @@ class Server {
   const absl::StatusOr<DirectoryModes> modes_;
 };
 
+// Keeps what it takes to read paths and descriptors of commands
+// (DAC_READ_SEARCH, SYS_PTRACE), and to take their rights for files (SETGID,
+// SETUID). Those of the user of this process need no more than SYS_PTRACE.
+absl::Status GiveUpCapabilities(uint32_t first_id) {
+  return first_id == kNoRange ? KeepAtMost({CAP_SYS_PTRACE})
+                              : KeepAtMost({CAP_DAC_READ_SEARCH, CAP_SETGID,
+                                            CAP_SETUID, CAP_SYS_PTRACE});
+}
+
 int Serve(const UniqueFd& socket, const UniqueFd& listener,
           const UniqueFd& init, uint32_t first_id) {
   Server server(listener, DirectoryModes::Enter(init, first_id));
-  // Reading paths and descriptors of commands (DAC_READ_SEARCH, SYS_PTRACE),
-  // and taking their rights for files (SETGID, SETUID).
-  const absl::Status less =
-      KeepAtMost({CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE});
+  const absl::Status less = GiveUpCapabilities(first_id);
   if (!less.ok()) {
     LOG(ERROR) << kName << ": " << less.ToString();
     return 1;

@@ -19,8 +19,8 @@ namespace sandbox {
 
 // Starts the process. `listener` is that of the filter (seccomp_unotify(2)).
 // `init` is a process in the mounts of the sandbox, whose ids begin at
-// `first_id`. For a process with one thread. Fails as SideProcess::Start()
-// does.
+// `first_id`, or kNoRange. For a process with one thread. Fails as
+// SideProcess::Start() does.
 absl::StatusOr<SideProcess> StartModeCalls(UniqueFd listener,
                                            const UniqueFd& init,
                                            uint32_t first_id);

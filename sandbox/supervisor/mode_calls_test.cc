@@ -26,6 +26,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/namespaces.h"
 #include "sandbox/seccomp/profile_name.h"
 #include "sandbox/seccomp/seccomp.h"
 #include "sandbox/supervisor/side_process.h"
@@ -63,7 +64,8 @@ class ModeCallsTest : public ::testing::Test {
   }
 
   // Runs `command` in a process whose calls arrive. It exits with the result.
-  void Start(const std::function<int()>& command) {
+  void Start(const std::function<int()>& command,
+             uint32_t first_id = kFirstId) {
     int fds[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     const UniqueFd ours(fds[0]);
@@ -79,7 +81,7 @@ class ModeCallsTest : public ::testing::Test {
     ASSERT_TRUE(packet.ok());
     ASSERT_EQ(packet->fds.size(), 1u);
     absl::StatusOr<SideProcess> calls =
-        StartModeCalls(std::move(packet->fds[0]), self_, kFirstId);
+        StartModeCalls(std::move(packet->fds[0]), self_, first_id);
     ASSERT_THAT(calls.status(), IsOk());
     calls_.emplace(*std::move(calls));
   }
@@ -196,6 +198,13 @@ TEST_F(ModeCallsTest, AreMadeWithTheRightsThatTheyNeed) {
     needed |= uint64_t{1} << capability;
   }
   EXPECT_EQ(CapabilitiesOf(Server()), needed & CapabilitiesOf(0));
+}
+
+TEST_F(ModeCallsTest, NeedFewerRightsForTheUserOfTheSupervisor) {
+  Start([] { return ::chmod(".", 02755) == -1 ? errno : 0; }, kNoRange);
+  EXPECT_EQ(Reap(), EPERM) << "it is another user";
+  EXPECT_EQ(CapabilitiesOf(Server()),
+            (uint64_t{1} << CAP_SYS_PTRACE) & CapabilitiesOf(0));
 }
 
 }  // namespace

@@ -9,11 +9,31 @@
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/init/exchange.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/supervisor/supervised_command.h"
 #include "sandbox/supervisor/supervisor.h"
 
 namespace sandbox {
+namespace {
+
+// Fails if a sandbox whose ids begin at `first_id` has no such user.
+absl::Status CheckUser(uint32_t user, uint32_t first_id) {
+  if (first_id == kNoRange && user != 0 && user != kCommandId) {
+    return MakeFailure(
+        wire::Reply::ISOLATION,
+        absl::StrCat("user id ", user,
+                     ": the sandbox has only one user, that "
+                     "of corrald; run corrald as root of the host"));
+  }
+  return user < kIdRange ? absl::OkStatus()
+                         : MakeFailure(wire::Reply::ISOLATION,
+                                       absl::StrCat("user id ", user,
+                                                    ": the sandbox has only ",
+                                                    kIdRange, " user ids"));
+}
+
+}  // namespace
 
 template <typename Action>
 void Supervisor::With(uint64_t request_id, const std::string& id,
@@ -33,12 +53,10 @@ void Supervisor::StartExecution(uint64_t request_id,
                                   "the sandbox is not ready"));
     return;
   }
-  const uint32_t user = start.command().user_id();
-  if (user >= kIdRange) {
-    Reply(request_id,
-          MakeFailure(wire::Reply::ISOLATION,
-                      absl::StrCat("user id ", user, ": the sandbox has only ",
-                                   kIdRange, " user ids")));
+  const absl::Status user =
+      CheckUser(start.command().user_id(), groups_.first_id());
+  if (!user.ok()) {
+    Reply(request_id, user);
     return;
   }
   const bool report_answers = start.report_answers();
