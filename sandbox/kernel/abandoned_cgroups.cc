@@ -1,15 +1,44 @@
 #include "sandbox/kernel/abandoned_cgroups.h"
 
+#include <signal.h>
+#include <sys/types.h>
+
+#include <cerrno>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "sandbox/base/log.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/id_range.h"
 
 namespace sandbox {
+namespace {
+
+// True for the group of a sandbox without ids of its own whose supervisor has
+// gone. A new one with the same pid fails, and is replaced.
+bool IsOfGoneSupervisor(absl::string_view name) {
+  pid_t supervisor = 0;
+  return absl::ConsumePrefix(&name, kOwnUserCgroup) &&
+         absl::SimpleAtoi(name, &supervisor) && supervisor > 0 &&
+         ::kill(supervisor, 0) != 0 && errno == ESRCH;
+}
+
+bool Remove(const CgroupHost& host, const std::string& name) {
+  const absl::Status removed = Cgroup::RemoveLeftOver(host, name);
+  if (!removed.ok()) {
+    LOG(WARNING) << "cannot remove the control groups of a lost sandbox: "
+                 << removed.ToString();
+  }
+  return removed.ok();
+}
+
+}  // namespace
 
 bool RemoveAbandonedCgroups() {
   const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
@@ -24,14 +53,15 @@ bool RemoveAbandonedCgroups() {
     if (!range.ok()) {
       continue;
     }
-    const absl::Status removed = Cgroup::RemoveLeftOver(
-        *host, absl::StrCat(kSandboxCgroup, first_id >> 16));
-    if (removed.ok()) {
+    if (Remove(*host, absl::StrCat(kSandboxCgroup, first_id >> 16))) {
       range->Release();
     } else {
-      LOG(WARNING) << "cannot remove the control groups of a lost sandbox: "
-                   << removed.ToString();
       removed_all = false;
+    }
+  }
+  for (const std::string& name : Cgroup::List(*host)) {
+    if (IsOfGoneSupervisor(name)) {
+      removed_all = Remove(*host, name) && removed_all;
     }
   }
   return removed_all;

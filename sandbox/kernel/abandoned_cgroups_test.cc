@@ -1,6 +1,7 @@
 #include "sandbox/kernel/abandoned_cgroups.h"
 
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -83,6 +84,35 @@ TEST(AbandonedCgroupsTest, KeepsTheIdsOfAGroupThatCannotBeRemoved) {
   }
   EXPECT_TRUE(RemoveAbandonedCgroups());
   EXPECT_EQ(IdRange::List().count(id), 0);
+}
+
+TEST(AbandonedCgroupsTest, RemovesAGroupWithoutIdsWhenItsSupervisorHasGone) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
+  if (!host.ok()) {
+    GTEST_SKIP() << host.status();
+  }
+  const pid_t gone = ::fork();
+  if (gone == 0) {
+    ::_exit(0);
+  }
+  const std::string names[] = {absl::StrCat(kOwnUserCgroup, ::getpid()),
+                               absl::StrCat(kOwnUserCgroup, gone)};
+  std::vector<Cgroup> made;
+  for (const std::string& name : names) {
+    absl::StatusOr<Cgroup> group = Cgroup::Create(*host, name);
+    ASSERT_THAT(group.status(), IsOk());
+    made.push_back(*std::move(group));
+  }
+  // A process that was not reaped still has its pid.
+  RemoveAbandonedCgroups();
+  EXPECT_THAT(Cgroup::List(*host), IsSupersetOf(names));
+  ASSERT_EQ(::waitpid(gone, nullptr, 0), gone);
+  RemoveAbandonedCgroups();
+  EXPECT_THAT(Cgroup::List(*host), Contains(names[0]));
+  EXPECT_THAT(Cgroup::List(*host), Not(Contains(names[1])));
 }
 
 TEST(AbandonedCgroupsTest, DoesNothingOnAHostWhoseGroupsCannotBeFound) {

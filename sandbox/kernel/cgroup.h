@@ -52,8 +52,14 @@ struct CgroupHost {
   std::string own = {};
 
   // Fails with ISOLATION (see failure.h) if the controller memory, pids or cpu
-  // is missing or cannot be enabled for groups below.
+  // is missing or cannot be enabled for groups below, or if this process's user
+  // may not make groups there.
   static absl::StatusOr<CgroupHost> Find();
+
+  // v2: moves this process into a new group below its own, if Find() fails and
+  // no other process is in that group: one that holds processes can hand no
+  // controllers on. For a service or a container whose group belongs to it.
+  static void MakeRoom();
 };
 
 // Owns one group, in every hierarchy. The destructor removes it, if no process

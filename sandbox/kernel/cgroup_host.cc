@@ -1,5 +1,6 @@
 // Finds the controllers of this host.
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -100,6 +101,12 @@ bool HasWord(const std::string& path, absl::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// False on hosts where v1 has the controllers, and v2 stands beside it.
+bool HasMemory(const Mount& unified) {
+  return !unified.point.empty() &&
+         HasWord(unified.point + "/cgroup.controllers", "memory");
+}
+
 absl::Status TryToHandOn(const std::string& directory) {
   for (const char* controller : {"memory", "pids", "cpu"}) {
     if (!HasWord(directory + "/cgroup.controllers", controller)) {
@@ -115,16 +122,50 @@ absl::Status TryToHandOn(const std::string& directory) {
   return absl::OkStatus();
 }
 
+// Fails if the user of this process may not make groups there, or put processes
+// into them. A hierarchy that a container shows is often read-only.
+absl::Status CheckIsWritable(const std::string& path) {
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 &&
+      errno != ENOENT) {
+    return MakeFailure(
+        wire::Reply::ISOLATION,
+        absl::ErrnoToStatus(errno, absl::StrCat("cannot write to ", path))
+            .message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TryV2(const std::string& directory) {
+  RETURN_IF_ERROR(TryToHandOn(directory));
+  RETURN_IF_ERROR(CheckIsWritable(directory));
+  return CheckIsWritable(directory + "/cgroup.procs");
+}
+
+// The groups below which sandboxes may have theirs, the best first.
+std::vector<std::string> CandidatesV2(const Mount& mount,
+                                      const std::string& own) {
+  std::vector<std::string> candidates = {mount.Directory(own), mount.point};
+  // Those between them: a group that systemd gives to a user is some levels
+  // above the one with the user's process.
+  const std::string root = mount.root;
+  for (std::string group = own; group.size() > root.size();) {
+    group.resize(group.rfind('/'));
+    if (group.size() > root.size()) {
+      candidates.push_back(mount.Directory(group));
+    }
+  }
+  return candidates;
+}
+
 absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
   // A group that holds processes, like that of a login session, cannot enable
   // controllers for groups below, unless it is the root (cgroup-v2.rst, "No
   // Internal Process Constraint").
-  const std::string candidates[] = {mount.Directory(own), mount.point};
-  for (const std::string& candidate : candidates) {
-    if (TryToHandOn(candidate).ok()) {
+  for (const std::string& candidate : CandidatesV2(mount, own)) {
+    if (TryV2(candidate).ok()) {
       CgroupHost host;
       host.parents = {candidate};
-      host.own = candidates[0];
+      host.own = mount.Directory(own);
       return host;
     }
   }
@@ -132,8 +173,12 @@ absl::StatusOr<CgroupHost> FindV2(const Mount& mount, const std::string& own) {
       wire::Reply::ISOLATION,
       absl::StrCat(
           "no cgroup v2 group hands on the controllers memory, pids and cpu: ",
-          TryToHandOn(mount.point).message(),
-          "; in a container, its processes must be in a group below that one"));
+          TryV2(mount.point).message(),
+          ::geteuid() == 0
+              ? "; in a container, its processes must be in a group below that "
+                "one"
+              : "; start corrald in a group that belongs to its user "
+                "(systemd-run --user --scope -p Delegate=yes corrald)"));
 }
 
 // Returns the group of a controller that no sandbox needs, if it is mounted and
@@ -150,11 +195,29 @@ std::string FindWritable(const Mounts& mounts, const char* controller,
 
 }  // namespace
 
+void CgroupHost::MakeRoom() {
+  const absl::StatusOr<Mounts> mounts = FindMounts();
+  absl::StatusOr<std::map<std::string, std::string>> own = OwnGroups();
+  if (!mounts.ok() || !own.ok() || !HasMemory(mounts->unified) || Find().ok()) {
+    return;
+  }
+  const std::string group = mounts->unified.Directory((*own)[""]);
+  const absl::StatusOr<std::string> members =
+      ReadSmallFile(group + "/cgroup.procs");
+  const std::string pid = absl::StrCat(::getpid());
+  if (!members.ok() || *members != pid + "\n") {
+    return;  // other processes, which would have to move, too
+  }
+  const std::string leaf = group + "/corrald";
+  if (::mkdir(leaf.c_str(), 0755) == 0 || errno == EEXIST) {
+    (void)WriteSmallFile(leaf + "/cgroup.procs", pid);
+  }
+}
+
 absl::StatusOr<CgroupHost> CgroupHost::Find() {
   ASSIGN_OR_RETURN(const Mounts mounts, FindMounts());
   ASSIGN_OR_RETURN(auto own, OwnGroups());
-  if (!mounts.unified.point.empty() &&
-      HasWord(mounts.unified.point + "/cgroup.controllers", "memory")) {
+  if (HasMemory(mounts.unified)) {
     return FindV2(mounts.unified, own[""]);
   }
   CgroupHost host;
@@ -170,6 +233,7 @@ absl::StatusOr<CgroupHost> CgroupHost::Find() {
                                       " is not mounted"));
     }
     const std::string parent = mount->second.Directory(own[controller]);
+    RETURN_IF_ERROR(CheckIsWritable(parent));
     if (std::find(host.parents.begin(), host.parents.end(), parent) ==
         host.parents.end()) {
       host.parents.push_back(parent);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -50,10 +51,9 @@ class CgroupHostTest : public ::testing::Test {
     }
   }
 
-  // Calls Find() on a host whose /proc/self has these files.
-  static absl::StatusOr<CgroupHost> Find(const std::string& mountinfo,
-                                         const std::string& cgroup) {
-    absl::StatusOr<CgroupHost> host;
+  // Calls `function` on a host whose /proc/self has these files.
+  static void On(const std::string& mountinfo, const std::string& cgroup,
+                 const std::function<void()>& function) {
     // The thread has mounts of its own.
     std::thread([&] {
       ASSERT_EQ(::unshare(CLONE_NEWNS), 0);
@@ -63,8 +63,14 @@ class CgroupHostTest : public ::testing::Test {
       ASSERT_EQ(::mkdir("/proc/self", 0755), 0);
       std::ofstream("/proc/self/mountinfo") << mountinfo;
       std::ofstream("/proc/self/cgroup") << cgroup;
-      host = CgroupHost::Find();
+      function();
     }).join();
+  }
+  // Calls Find() there.
+  static absl::StatusOr<CgroupHost> Find(const std::string& mountinfo,
+                                         const std::string& cgroup) {
+    absl::StatusOr<CgroupHost> host;
+    On(mountinfo, cgroup, [&host] { host = CgroupHost::Find(); });
     return host;
   }
   // A line of mountinfo. `group` is the one that the mount shows.
@@ -137,6 +143,67 @@ TEST_F(CgroupHostTest, TakesTheRootWhenItsOwnGroupHandsNothingOn) {
   ASSERT_THAT(host.status(), IsOk());
   EXPECT_THAT(host->parents, ElementsAre(Path("v2")));
   EXPECT_EQ(host->own, Path("v2/session"));
+}
+
+TEST_F(CgroupHostTest, TakesAGroupBetweenTheRootAndItsOwn) {
+  Make("v2", "memory\n", "");
+  Make("v2/user", kAll, kAll);
+  Make("v2/user/app", kAll, kAll);
+  Make("v2/user/app/scope", kAll, "");
+  std::filesystem::remove(Path("v2/user/app/scope/cgroup.subtree_control"));
+  const std::string mount = Mount("/", "v2", "cgroup2", "rw");
+  absl::StatusOr<CgroupHost> host = Find(mount, "0::/user/app/scope\n");
+  ASSERT_THAT(host.status(), IsOk());
+  EXPECT_THAT(host->parents, ElementsAre(Path("v2/user/app")));
+  std::filesystem::remove(Path("v2/user/app/cgroup.controllers"));
+  host = Find(mount, "0::/user/app/scope\n");
+  ASSERT_THAT(host.status(), IsOk());
+  EXPECT_THAT(host->parents, ElementsAre(Path("v2/user")));
+}
+
+TEST_F(CgroupHostTest, TakesNoGroupThatIsReadOnly) {
+  Make("v2", kAll, kAll);
+  std::filesystem::create_directory(Path("memory"));
+  const auto find = [this](const std::string& mountinfo) {
+    absl::Status found;
+    On(mountinfo, "0::/\n", [&] {
+      ASSERT_EQ(
+          ::mount(root_.c_str(), root_.c_str(), nullptr, MS_BIND, nullptr), 0);
+      ASSERT_EQ(::mount(nullptr, root_.c_str(), nullptr,
+                        MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr),
+                0);
+      found = CgroupHost::Find().status();
+    });
+    return found;
+  };
+  EXPECT_THAT(find(Mount("/", "v2", "cgroup2", "rw")),
+              FailsWith(wire::Reply::ISOLATION,
+                        HasSubstr("cannot write to " + Path("v2"))));
+  EXPECT_THAT(find(Mount("/", "memory", "cgroup", "rw,memory")),
+              FailsWith(wire::Reply::ISOLATION,
+                        HasSubstr("cannot write to " + Path("memory"))));
+}
+
+TEST_F(CgroupHostTest, MakesRoomInAGroupWithoutOtherProcesses) {
+  Make("v2", "memory\n", "");
+  Make("v2/mine", kAll, "");
+  std::filesystem::remove(Path("v2/mine/cgroup.subtree_control"));
+  std::filesystem::create_directory(Path("v2/mine/corrald"));
+  const std::string entered = Path("v2/mine/corrald/cgroup.procs");
+  const auto make_room = [&](const std::string& members) {
+    std::ofstream(Path("v2/mine/cgroup.procs")) << members;
+    std::ofstream(entered) << "";
+    On(Mount("/", "v2", "cgroup2", "rw"), "0::/mine\n", &CgroupHost::MakeRoom);
+    std::ifstream stream(entered);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const std::string pid = absl::StrCat(::getpid());
+  EXPECT_EQ(make_room(pid + "\n"), pid);
+  EXPECT_EQ(make_room("1\n" + pid + "\n"), "");
+  EXPECT_EQ(make_room(""), "");
+  // It hands controllers on already.
+  std::ofstream(Path("v2/mine/cgroup.subtree_control")) << kAll;
+  EXPECT_EQ(make_room(pid + "\n"), "");
 }
 
 TEST_F(CgroupHostTest, NamesTheControllerThatV2Lacks) {
