@@ -1,15 +1,20 @@
 #include "sandbox/kernel/isolation.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <iterator>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -17,16 +22,23 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "sandbox/base/filter_error.h"
+#include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/disk_protection.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/mount_api.h"
+#include "sandbox/kernel/mounts.h"
 #include "sandbox/kernel/record_space.h"
+#include "sandbox/kernel/user_namespace.h"
 
 namespace sandbox {
 namespace {
+
+// The longest text of a failure: what a pipe takes whole.
+constexpr size_t kMaxText = 4096;
 
 IsolationFeature Feature(std::string name, const absl::Status& status,
                          std::string how) {
@@ -43,12 +55,26 @@ IsolationFeature Addition(std::string name, const absl::Status& status,
   return feature;
 }
 
-// Tries it in a child process, since a process cannot undo unshare(2).
-absl::Status TryUnshare(int flags) {
+// Tries it in a child process, since a process cannot undo it. The failure has
+// the text of the attempt's.
+absl::Status TryInChild(const std::function<absl::Status()>& attempt) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return absl::ErrnoToStatus(errno, "pipe2");
+  }
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::_exit(::unshare(flags) == 0 ? 0 : errno);
+    const absl::Status status = attempt();
+    // At most 4096 bytes, or the rest is lost: then nothing waits for a reader.
+    const absl::string_view text = status.message().substr(0, kMaxText);
+    const ssize_t sent = ::write(writer.get(), text.data(), text.size());
+    ::_exit(status.ok() && sent == 0 ? 0 : 1);
   }
+  writer.Reset();
+  char text[kMaxText];
+  const ssize_t size = ::read(reader.get(), text, sizeof(text));
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) != child ||
       !WIFEXITED(status)) {
@@ -56,7 +82,58 @@ absl::Status TryUnshare(int flags) {
   }
   return WEXITSTATUS(status) == 0
              ? absl::OkStatus()
-             : absl::ErrnoToStatus(WEXITSTATUS(status), "unshare");
+             : absl::UnknownError(absl::string_view(
+                   text, size > 0 ? static_cast<size_t>(size) : 0));
+}
+
+// In a child: gets the rights that a supervisor has.
+absl::Status GetRights() {
+  return MayMount() ? absl::OkStatus() : EnterOwnUserNamespace();
+}
+
+absl::Status TryUnshare(int flags) {
+  return TryInChild([flags]() -> absl::Status {
+    RETURN_IF_ERROR(GetRights());
+    return ::unshare(flags) == 0 ? absl::OkStatus()
+                                 : absl::ErrnoToStatus(errno, "unshare");
+  });
+}
+
+absl::Status TryMounts() {
+  return TryInChild([]() -> absl::Status {
+    RETURN_IF_ERROR(GetRights());
+    return NewFileSystem("tmpfs", {}, 0).status();
+  });
+}
+
+// In namespaces like those of a sandbox, since what the kernel allows depends
+// on them.
+absl::Status TryProc() {
+  return TryInChild([]() -> absl::Status {
+    RETURN_IF_ERROR(GetRights());
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0) {
+      return absl::ErrnoToStatus(errno, "unshare");
+    }
+    // The new pid namespace is that of its children.
+    return TryInChild([] { return NewProc().status(); });
+  });
+}
+
+absl::Status TryToDropGroups() {
+  return TryInChild([]() -> absl::Status {
+    RETURN_IF_ERROR(GetRights());
+    DropGroups();
+    gid_t groups[64];
+    const int count = ::getgroups(std::size(groups), groups);
+    std::set<gid_t> others(groups, groups + std::max(count, 0));
+    others.erase(::getegid());
+    return count >= 0 && others.empty()
+               ? absl::OkStatus()
+               : absl::PermissionDeniedError(
+                     "commands keep those of corrald's user, which only users "
+                     "with ids in /etc/subuid and /etc/subgid can give up, "
+                     "where newuidmap(1) is installed");
+  });
 }
 
 // Tries it in a thread without a way to more privileges, which keeps its filter
@@ -80,10 +157,41 @@ absl::Status LoadAFilter() {
              : FilterError(errno, "seccomp");
 }
 
-IsolationFeature Cgroups(const absl::StatusOr<CgroupHost>& host,
-                         const std::string& what) {
+// Whose ids commands have.
+IsolationFeature UserIds() {
+  const char* const kName = "user ids";
+  if (!CommandsAreThisUser()) {
+    return Feature(kName, absl::OkStatus(),
+                   "65536 of its own for each sandbox");
+  }
+  IsolationFeature feature =
+      Feature(kName, CheckIsNotHostRoot(), "that of corrald's user");
+  if (feature.enforced) {
+    feature.gap =
+        "namespaces and mounts alone keep sandboxes from each other and from "
+        "what belongs to the user, and they share what the kernel counts for "
+        "it, like inotify instances";
+  }
+  return feature;
+}
+
+IsolationFeature IpcNamespace() {
+  IsolationFeature feature = Feature("ipc namespace", TryUnshare(CLONE_NEWIPC),
+                                     "one for each sandbox");
+  if (feature.enforced && CommandsAreThisUser()) {
+    feature.gap = "shared memory of System V outlives the command that made it";
+  }
+  return feature;
+}
+
+// The control groups of this host, or why there are none.
+using Groups = absl::StatusOr<CgroupHost>;
+
+IsolationFeature Cgroups(const Groups& host, const std::string& what) {
   if (!host.ok()) {
-    return Feature(what, host.status(), "");
+    IsolationFeature feature = Feature(what, host.status(), "");
+    feature.required = !CommandsAreThisUser();
+    return feature;
   }
   return Feature(what, absl::OkStatus(),
                  host->version == CgroupVersion::kV2
@@ -91,16 +199,58 @@ IsolationFeature Cgroups(const absl::StatusOr<CgroupHost>& host,
                      : "cgroup v1");
 }
 
-IsolationFeature MemoryLimit(const absl::StatusOr<CgroupHost>& host) {
-  IsolationFeature feature = Cgroups(host, "memory limit");
+// A limit without groups, where something else stands in for it.
+IsolationFeature StandIn(const Groups& host, const std::string& what,
+                         std::string how, absl::string_view gap) {
+  return {what, /*enforced=*/true, /*required=*/false, std::move(how),
+          absl::StrCat(gap, "; no control groups: ", host.status().message())};
+}
+
+bool HasStandIn(const Groups& host) {
+  return !host.ok() && CommandsAreThisUser();
+}
+
+IsolationFeature MemoryLimit(const Groups& host) {
+  constexpr char kName[] = "memory limit";
+  if (HasStandIn(host)) {
+    return StandIn(host, kName, "RLIMIT_DATA",
+                   "for each process alone, and not for shared memory");
+  }
+  IsolationFeature feature = Cgroups(host, kName);
   if (host.ok() && host->version == CgroupVersion::kV1) {
     feature.gap = "buffers of sockets may take a quarter of it more";
   }
   return feature;
 }
 
-IsolationFeature KillOfATree(const absl::StatusOr<CgroupHost>& host) {
-  IsolationFeature feature = Cgroups(host, "kill of a tree");
+IsolationFeature PidsLimit(const Groups& host) {
+  constexpr char kName[] = "pids limit";
+  return HasStandIn(host)
+             ? StandIn(host, kName, "RLIMIT_NPROC of the user namespace",
+                       "the processes also count for corrald's user")
+             : Cgroups(host, kName);
+}
+
+// Without groups, the processes of a command are found by a mark.
+absl::Status TryMarks() {
+  rlimit core = {};
+  ::getrlimit(RLIMIT_CORE, &core);
+  return core.rlim_max == RLIM_INFINITY
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   "the hard limit of core dumps is not \"unlimited\" (ulimit "
+                   "-Hc, systemd: LimitCORE=infinity)");
+}
+
+IsolationFeature KillOfATree(const Groups& host) {
+  constexpr char kName[] = "kill of a tree";
+  if (HasStandIn(host)) {
+    const absl::Status marks = TryMarks();
+    return marks.ok() ? StandIn(host, kName, "marks that processes inherit",
+                                "a loop over the processes of the host")
+                      : Feature(kName, marks, "");
+  }
+  IsolationFeature feature = Cgroups(host, kName);
   if (host.ok() && host->version == CgroupVersion::kV1) {
     feature.gap = "a loop over the processes, while new ones are forbidden";
   }
@@ -124,7 +274,7 @@ std::vector<std::string> MissingForJvm(const CgroupHost& host) {
 }
 
 // Not a protection: what programs choose their sizes by. See cgroup_view.h.
-IsolationFeature LimitsShown(const absl::StatusOr<CgroupHost>& host) {
+IsolationFeature LimitsShown(const Groups& host) {
   IsolationFeature feature =
       Addition("limits shown inside", host.status(),
                "its own control groups, read-only, at /sys/fs/cgroup");
@@ -139,7 +289,7 @@ IsolationFeature LimitsShown(const absl::StatusOr<CgroupHost>& host) {
   return feature;
 }
 
-IsolationFeature DiskSpeedLimit(const absl::StatusOr<CgroupHost>& host) {
+IsolationFeature DiskSpeedLimit(const Groups& host) {
   const bool v1 = host.ok() && host->version == CgroupVersion::kV1;
   IsolationFeature feature = Addition(
       "disk speed limit", host.ok() ? TryDiskSpeed(*host) : host.status(),
@@ -153,16 +303,21 @@ IsolationFeature DiskSpeedLimit(const absl::StatusOr<CgroupHost>& host) {
 
 IsolationFeature DiskLimit() {
   const DiskFileSystems systems = FindDiskFileSystems();
-  IsolationFeature feature = Addition(
-      "disk limit",
-      systems.with_projects.empty()
-          ? absl::UnimplementedError(
-                "no file system enforces project quotas (ext4 and xfs with the "
-                "mount option prjquota)")
-          : absl::OkStatus(),
-      absl::StrCat("project quotas on ",
-                   absl::StrJoin(systems.with_projects, ", "),
-                   ", for sandboxes that ask for a limit"));
+  absl::Status status;
+  if (CommandsAreThisUser()) {
+    status = absl::PermissionDeniedError(
+        "only root of the host sets project quotas; the size of its file "
+        "system limits a workspace, too");
+  } else if (systems.with_projects.empty()) {
+    status = absl::UnimplementedError(
+        "no file system enforces project quotas (ext4 and xfs with the mount "
+        "option prjquota)");
+  }
+  IsolationFeature feature =
+      Addition("disk limit", status,
+               absl::StrCat("project quotas on ",
+                            absl::StrJoin(systems.with_projects, ", "),
+                            ", for sandboxes that ask for a limit"));
   if (feature.enforced && !systems.others.empty()) {
     feature.gap = absl::StrCat("not on ", absl::StrJoin(systems.others, ", "));
   }
@@ -172,38 +327,35 @@ IsolationFeature DiskLimit() {
 }  // namespace
 
 std::vector<IsolationFeature> ProbeIsolation() {
-  std::vector<IsolationFeature> features;
-  features.push_back(
-      Feature("root",
-              ::geteuid() == 0
-                  ? absl::OkStatus()
-                  : absl::PermissionDeniedError("corrald does not run as root"),
-              "it may map ids that are not its own"));
-  const std::pair<const char*, int> namespaces[] = {
-      {"user namespace", CLONE_NEWUSER},    {"mount namespace", CLONE_NEWNS},
-      {"pid namespace", CLONE_NEWPID},      {"network namespace", CLONE_NEWNET},
-      {"ipc namespace", CLONE_NEWIPC},      {"uts namespace", CLONE_NEWUTS},
-      {"cgroup namespace", CLONE_NEWCGROUP}};
-  for (const auto& [name, flag] : namespaces) {
-    features.push_back(Feature(name, TryUnshare(flag), "one for each sandbox"));
-  }
-  const absl::StatusOr<UniqueFd> tmpfs = NewFileSystem("tmpfs", {}, 0);
-  features.push_back(Feature("mounts by descriptor", tmpfs.status(),
-                             "fsopen, open_tree, mount_setattr"));
-  features.push_back(Feature("seccomp", TryInThread(LoadAFilter),
-                             "default-deny profile of system calls"));
-  const absl::StatusOr<CgroupHost> host = CgroupHost::Find();
-  features.push_back(MemoryLimit(host));
-  features.push_back(Cgroups(host, "pids limit"));
-  features.push_back(Cgroups(host, "cpu limit"));
-  features.push_back(KillOfATree(host));
-  features.push_back(
+  const Groups host = CgroupHost::Find();
+  const auto one = [](const char* name, int flag) {
+    return Feature(name, TryUnshare(flag), "one for each sandbox");
+  };
+  return {
+      UserIds(),
+      one("user namespace", CLONE_NEWUSER),
+      one("mount namespace", CLONE_NEWNS),
+      one("pid namespace", CLONE_NEWPID),
+      one("network namespace", CLONE_NEWNET),
+      IpcNamespace(),
+      one("uts namespace", CLONE_NEWUTS),
+      one("cgroup namespace", CLONE_NEWCGROUP),
+      Feature("mounts by descriptor", TryMounts(),
+              "fsopen, open_tree, mount_setattr"),
+      Feature("proc", TryProc(), "one for each sandbox, with its processes"),
+      Feature("seccomp", TryInThread(LoadAFilter),
+              "default-deny profile of system calls"),
+      MemoryLimit(host),
+      PidsLimit(host),
+      Cgroups(host, "cpu limit"),
+      KillOfATree(host),
+      Addition("supplementary groups", TryToDropGroups(), "commands have none"),
       Addition("landlock", TryInThread(EnterLandlockDomain),
-               "signals and abstract sockets stay within the sandbox"));
-  features.push_back(LimitsShown(host));
-  features.push_back(DiskLimit());
-  features.push_back(DiskSpeedLimit(host));
-  return features;
+               "signals and abstract sockets stay within the sandbox"),
+      LimitsShown(host),
+      DiskLimit(),
+      DiskSpeedLimit(host),
+  };
 }
 
 IsolationFeature ProbeRecordSpace(const std::string& state_directory) {

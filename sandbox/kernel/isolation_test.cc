@@ -1,11 +1,16 @@
 #include "sandbox/kernel/isolation.h"
 
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,12 +18,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/disk_protection.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/record_space.h"
+#include "sandbox/kernel/user_namespace.h"
 #include "tests/failing_calls.h"
 
 namespace sandbox {
@@ -26,6 +33,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 IsolationFeature Find(const std::vector<IsolationFeature>& features,
                       const std::string& name) {
@@ -47,21 +55,26 @@ TEST(IsolationTest, ListsEachProtectionAndWhetherASandboxNeedsIt) {
   }
   EXPECT_THAT(
       required,
-      ElementsAre("root", "user namespace", "mount namespace", "pid namespace",
-                  "network namespace", "ipc namespace", "uts namespace",
-                  "cgroup namespace", "mounts by descriptor", "seccomp",
-                  "memory limit", "pids limit", "cpu limit", "kill of a tree"));
-  EXPECT_THAT(others, ElementsAre("landlock", "limits shown inside",
-                                  "disk limit", "disk speed limit"));
+      ElementsAre("user ids", "user namespace", "mount namespace",
+                  "pid namespace", "network namespace", "ipc namespace",
+                  "uts namespace", "cgroup namespace", "mounts by descriptor",
+                  "proc", "seccomp", "memory limit", "pids limit", "cpu limit",
+                  "kill of a tree"));
+  EXPECT_THAT(others, ElementsAre("supplementary groups", "landlock",
+                                  "limits shown inside", "disk limit",
+                                  "disk speed limit"));
 }
 
 TEST(IsolationTest, ReportsWhereSpaceIsLimited) {
   const IsolationFeature feature = Find(ProbeIsolation(), "disk limit");
   const DiskFileSystems systems = FindDiskFileSystems();
-  EXPECT_EQ(feature.enforced, !systems.with_projects.empty());
+  EXPECT_EQ(feature.enforced,
+            !systems.with_projects.empty() && !CommandsAreThisUser());
   EXPECT_THAT(feature.detail, HasSubstr("project quotas"));
   for (const std::string& place : systems.with_projects) {
-    EXPECT_THAT(feature.detail, HasSubstr(place));
+    if (feature.enforced) {
+      EXPECT_THAT(feature.detail, HasSubstr(place));
+    }
   }
   EXPECT_EQ(feature.gap != "", feature.enforced && !systems.others.empty());
 }
@@ -161,8 +174,9 @@ TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {
   }
   const std::vector<IsolationFeature> features = ProbeIsolation();
   for (const char* name :
-       {"root", "user namespace", "pid namespace", "network namespace",
-        "mounts by descriptor", "seccomp"}) {
+       {"user ids", "user namespace", "pid namespace", "network namespace",
+        "ipc namespace", "mounts by descriptor", "proc", "seccomp",
+        "supplementary groups"}) {
     EXPECT_TRUE(Find(features, name).enforced) << name;
     EXPECT_EQ(Find(features, name).gap, "") << name;
   }
@@ -190,30 +204,102 @@ TEST(IsolationTest, ReportsHowThisHostEnforcesThem) {
   EXPECT_EQ(Find(features, "pids limit").gap, "");
 }
 
-TEST(IsolationTest, ReportsWhatAUserWithoutPrivilegesLacks) {
+// Returns what a child writes that runs `probe`.
+std::string InChild(const std::function<std::string()>& probe) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string text = probe();
+    ::_exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
+  }
+  ::close(ends[1]);
+  char text[4096];
+  const ssize_t size = ::read(ends[0], text, sizeof(text));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return {text, size > 0 ? static_cast<size_t>(size) : 0};
+}
+
+// One line for each: "name: state, required".
+std::string Summary(const std::vector<IsolationFeature>& features) {
+  std::string lines;
+  for (const IsolationFeature& feature : features) {
+    const char* const state = !feature.enforced     ? "missing"
+                              : feature.gap.empty() ? "enforced"
+                                                    : "degraded";
+    absl::StrAppend(&lines, feature.name, ": ", state,
+                    feature.required ? ", required" : "", "\n");
+  }
+  return lines;
+}
+
+TEST(IsolationTest, ReportsWhatAUserWithoutPrivilegesHas) {
   if (::getuid() != 0) {
     GTEST_SKIP() << "needs root";
   }
-  const bool landlock = Find(ProbeIsolation(), "landlock").enforced;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::setresuid(65534, 65534, 65534) != 0) {
-      ::_exit(1);
+  const std::string lines = InChild([]() -> std::string {
+    const gid_t group = 20001;
+    if (::setgroups(1, &group) != 0 || ::setresgid(12345, 12345, 12345) != 0 ||
+        ::setresuid(12345, 12345, 12345) != 0 ||
+        ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
+      return "it is not a user";
     }
-    const std::vector<IsolationFeature> features = ProbeIsolation();
-    const IsolationFeature root = Find(features, "root");
-    const IsolationFeature mounts = Find(features, "mount namespace");
-    const bool right = !root.enforced &&
-                       root.detail == "corrald does not run as root" &&
-                       !mounts.enforced && mounts.detail.find("unshare") == 0 &&
-                       !Find(features, "mounts by descriptor").enforced &&
-                       Find(features, "seccomp").enforced &&
-                       Find(features, "landlock").enforced == landlock;
-    ::_exit(right ? 0 : 2);
+    return Summary(ProbeIsolation());
+  });
+  if (absl::StrContains(lines, "user namespace: missing")) {
+    GTEST_SKIP() << "this host allows users no user namespaces";
   }
-  int status = 1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_THAT(lines, StartsWith("user ids: degraded, required\n"
+                                "user namespace: enforced, required\n"
+                                "mount namespace: enforced, required\n"
+                                "pid namespace: enforced, required\n"
+                                "network namespace: enforced, required\n"
+                                "ipc namespace: degraded, required\n"
+                                "uts namespace: enforced, required\n"
+                                "cgroup namespace: enforced, required\n"
+                                "mounts by descriptor: enforced, required\n"
+                                "proc: enforced, required\n"
+                                "seccomp: enforced, required\n"
+                                "memory limit: degraded\n"
+                                "pids limit: degraded\n"
+                                "cpu limit: missing\n"
+                                "kill of a tree: degraded\n"
+                                "supplementary groups: missing\n"));
+}
+
+TEST(IsolationTest, NamesTheRemedyForAProcThatAContainerHasCovered) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const std::string detail = InChild([]() -> std::string {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", "/proc/fs", "tmpfs", 0, nullptr) != 0) {
+      return "it is not covered";
+    }
+    const IsolationFeature proc = Find(ProbeIsolation(), "proc");
+    return absl::StrCat(proc.enforced, " ", proc.required, " ", proc.detail);
+  });
+  EXPECT_THAT(detail, StartsWith("0 1 a /proc of its own: "));
+  EXPECT_THAT(detail, HasSubstr("systempaths=unconfined"));
+}
+
+TEST(IsolationTest, NeedsRoomForMarksWhereAUserHasNoControlGroups) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const std::string detail = InChild([]() -> std::string {
+    const rlimit none = {0, 0};
+    if (::setrlimit(RLIMIT_CORE, &none) != 0 ||
+        ::setresuid(12345, 12345, 12345) != 0 ||
+        ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
+      return "it is not a user";
+    }
+    const IsolationFeature kill = Find(ProbeIsolation(), "kill of a tree");
+    return absl::StrCat(kill.enforced, " ", kill.required, " ", kill.detail);
+  });
+  EXPECT_THAT(detail, StartsWith("0 1 the hard limit of core dumps"));
 }
 
 }  // namespace

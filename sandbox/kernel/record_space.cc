@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "sandbox/base/small_file.h"
+#include "sandbox/kernel/user_namespace.h"
 
 namespace sandbox {
 namespace {
@@ -73,7 +74,7 @@ RecordSpace FindRecordSpace(const std::string& directory) {
   const uint64_t reserved = (system.f_bfree - system.f_bavail) *
                             static_cast<uint64_t>(system.f_bsize);
   return system.f_type == EXT4_SUPER_MAGIC && reserved >= kEnough &&
-                 !KeepsBlocksForAnother(status.st_dev)
+                 !CommandsAreThisUser() && !KeepsBlocksForAnother(status.st_dev)
              ? RecordSpace::kReservedBlocks
              : RecordSpace::kShared;
 }

@@ -11,7 +11,8 @@ namespace sandbox {
 enum class RecordSpace {
   // No workspace is on the file system of the records.
   kOwnFileSystem,
-  // The file system keeps blocks for root, but no inodes.
+  // The file system keeps blocks for root, which this process is, but no
+  // inodes.
   kReservedBlocks,
   // A workspace may be there, and whoever fills it leaves no room.
   kShared,
