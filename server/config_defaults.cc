@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,16 +39,40 @@ constexpr const char* kLimitsWithoutDefault[] = {
     "disk_inodes",
 };
 
+// Returns the value of a variable that names a directory; "" if it is unset, or
+// not an absolute path.
+std::string DirectoryIn(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && value[0] == '/' ? value : "";
+}
+
 absl::StatusOr<std::string> DefaultListenAddress() {
   if (::geteuid() == 0) {
     return "unix:/run/corral/corrald.sock";
   }
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime == nullptr || runtime[0] != '/') {
+  const std::string runtime = DirectoryIn("XDG_RUNTIME_DIR");
+  if (runtime.empty()) {
     return absl::InvalidArgumentError(
         "neither --listen nor $XDG_RUNTIME_DIR says where to listen");
   }
   return absl::StrCat("unix:", runtime, "/corral/corrald.sock");
+}
+
+absl::StatusOr<std::string> DefaultStateDirectory() {
+  if (::geteuid() == 0) {
+    return "/var/lib/corral";
+  }
+  const std::string state = DirectoryIn("XDG_STATE_HOME");
+  if (!state.empty()) {
+    return state + "/corral";
+  }
+  const std::string home = DirectoryIn("HOME");
+  if (home.empty()) {
+    return absl::InvalidArgumentError(
+        "neither --state-dir, $XDG_STATE_HOME nor $HOME says where to keep "
+        "sandboxes and records");
+  }
+  return home + "/.local/state/corral";
 }
 
 // Returns `fallback`, or the ceiling if that is lower.
@@ -148,12 +173,27 @@ void CompleteBounds(ServerConfig* config) {
 
 }  // namespace
 
+std::vector<std::string> SessionDirectories() {
+  std::vector<std::string> directories;
+  if (::geteuid() != 0) {
+    for (const std::string& directory :
+         {DirectoryIn("XDG_RUNTIME_DIR"),
+          absl::StrCat("/run/user/", ::geteuid()),
+          DefaultStateDirectory().value_or("")}) {
+      if (!directory.empty()) {
+        directories.push_back(directory);
+      }
+    }
+  }
+  return directories;
+}
+
 absl::Status ApplyDefaults(ServerConfig* config) {
   if (config->listen().empty()) {
     ASSIGN_OR_RETURN(*config->mutable_listen(), DefaultListenAddress());
   }
   if (config->state_dir().empty()) {
-    config->set_state_dir("/var/lib/corral");
+    ASSIGN_OR_RETURN(*config->mutable_state_dir(), DefaultStateDirectory());
   }
   if (!config->has_drain_seconds()) {
     config->set_drain_seconds(10);

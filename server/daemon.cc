@@ -31,6 +31,7 @@
 #include "sandbox/client/supervisor_launcher.h"
 #include "sandbox/kernel/isolation.h"
 #include "server/config.h"
+#include "server/config_defaults.h"
 #include "server/core/sandboxes.h"
 #include "server/core/state_directory.h"
 #include "server/core/workspace_policy.h"
@@ -115,6 +116,7 @@ WorkspacePolicy::Options ToWorkspaceOptions(
     options.socket_directory =
         address->socket_path.substr(0, address->socket_path.rfind('/'));
   }
+  options.session_directories = SessionDirectories();
   return options;
 }
 

@@ -36,7 +36,9 @@ Usage: corrald [FLAG...]
                           Default: unix:$XDG_RUNTIME_DIR/corral/corrald.sock, for
                           root unix:/run/corral/corrald.sock.
   --state-dir DIR         Directory for everything that must survive a restart:
-                          sandboxes, records, output. Default: /var/lib/corral.
+                          sandboxes, records, output. Default:
+                          $XDG_STATE_HOME/corral or ~/.local/state/corral, for
+                          root /var/lib/corral.
   --idle-exit-seconds N   End after N seconds without a sandbox and without a call.
                           [0, 86400]; 0, the default: never.
   --on-shutdown WHAT      What happens to the sandboxes when the server is asked to

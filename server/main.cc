@@ -16,6 +16,7 @@
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/version.h"
 #include "sandbox/client/local_supervisor_launcher.h"
+#include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/isolation.h"
 #include "sandbox/kernel/privileges.h"
 #include "server/acquisition.h"
@@ -59,6 +60,7 @@ void RaiseDescriptorLimit() {
 
 absl::Status Serve(const corral::config::v1::ServerConfig& config,
                    bool take_over) {
+  sandbox::CgroupHost::MakeRoom();
   // This must come before any thread is made, since it forks.
   std::vector<sandbox::IsolationFeature> isolation = sandbox::ProbeIsolation();
   isolation.push_back(sandbox::ProbeRecordSpace(config.state_dir()));

@@ -13,8 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/peer_process.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unix_address.h"
+#include "sandbox/kernel/user_namespace.h"
 
 namespace sandbox {
 namespace {
@@ -27,14 +29,15 @@ constexpr int kBacklog = 128;
 // message.
 constexpr absl::Duration kFlushRetry = absl::Milliseconds(20);
 
-// The peer connected with the user id of this process. Root has no privilege
-// here, unless the supervisor is root.
+// The peer connected with the user id of this process, and is no command that
+// has this id, too. Root has no privilege here, unless the supervisor is root.
 bool IsSameUser(const UniqueFd& peer) {
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   return ::getsockopt(peer.get(), SOL_SOCKET, SO_PEERCRED, &credentials,
                       &size) == 0 &&
-         credentials.uid == ::geteuid();
+         credentials.uid == ::geteuid() &&
+         !(CommandsAreThisUser() && IsFromBelow(peer.get()));
 }
 
 }  // namespace

@@ -128,6 +128,14 @@ bool IsAtOrAbove(const std::string& path, std::string directory) {
   return AreSame(path, "/");
 }
 
+// The same or below, too. `directory` may be missing.
+bool IsAtAboveOrBelow(const std::string& path, const std::string& directory) {
+  return sandbox::IsWithin(path, directory) ||
+         sandbox::IsWithin(directory, path) ||
+         (::access(directory.c_str(), F_OK) == 0 &&
+          IsAtOrAbove(path, directory));
+}
+
 // True if this looks like the state directory of a corrald, or like the
 // directory of its socket.
 bool BelongsToAServer(const std::string& directory) {
@@ -252,6 +260,15 @@ absl::Status WorkspacePolicy::CheckOwn(const std::string& path) const {
     return Refuse(path, absl::StrCat("a directory that is not at or above that "
                                      "of the server's socket, ",
                                      socket));
+  }
+  for (const std::string& session : options_.session_directories) {
+    if (IsAtAboveOrBelow(path, RealPath(session))) {
+      return Refuse(path, absl::StrCat("a directory that is not at, above or "
+                                       "below ",
+                                       session,
+                                       ", where services of the server's user "
+                                       "have their sockets or records"));
+    }
   }
   for (std::string each = path; each.size() > 1;
        each.resize(std::max<size_t>(each.rfind('/'), 1))) {

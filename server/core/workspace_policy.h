@@ -44,6 +44,10 @@ class WorkspacePolicy {
     // somebody who can write there can replace the server's socket. Empty:
     // there is no such directory.
     std::string socket_directory;
+    // Neither these directories, which may be missing, nor directories above or
+    // below them are ever a workspace: what is there obeys the server's user,
+    // which commands may be.
+    std::vector<std::string> session_directories;
   };
 
   explicit WorkspacePolicy(Options options) : options_(std::move(options)) {}

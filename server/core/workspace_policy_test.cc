@@ -85,6 +85,25 @@ TEST_F(WorkspacePolicyTest, AllowsARootAndEveryDirectoryBelowIt) {
   EXPECT_THAT(Check(policy, Path("/allowed/project/deep")), IsOk());
 }
 
+TEST_F(WorkspacePolicyTest, RefusesWhereServicesOfTheUserHaveTheirSockets) {
+  std::filesystem::create_directories(Path("/session/service"));
+  std::filesystem::create_directories(Path("/home/project"));
+  WorkspacePolicy::Options options = Options();
+  options.user = kPerson;
+  options.session_directories = {Path("/session"), Path("/home/state/corral")};
+  for (const bool has_roots : {false, true}) {
+    options.roots = has_roots ? std::vector<std::string>{directory_}
+                              : std::vector<std::string>();
+    const WorkspacePolicy policy(options);
+    for (const char* refused : {"/session", "/session/service", "/home"}) {
+      EXPECT_THAT(Refusal(policy, Path(refused)), HasSubstr("sockets"))
+          << refused;
+    }
+    EXPECT_THAT(Check(policy, Path("/home/project")), IsOk());
+    EXPECT_THAT(Check(policy, Path("/other")), IsOk());
+  }
+}
+
 TEST_F(WorkspacePolicyTest, RefusesEveryDirectoryOutsideOfTheRoots) {
   std::filesystem::create_directory(Path("/allowed2"));
   const WorkspacePolicy policy = WithRoots({Path("/allowed"), "/nonexistent"});

@@ -13,7 +13,9 @@
 #include "absl/status/status.h"
 #include "grpcpp/server_builder.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/peer_process.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/kernel/user_namespace.h"
 
 namespace server {
 namespace {
@@ -30,8 +32,9 @@ bool IsShortage(int error) {
 }
 
 // Returns true if a user other than root and the server's own made the
-// connection. The socket's mode prevents that, unless its owner has changed the
-// mode.
+// connection, or a command that has the user id of the server. The socket's
+// mode prevents the first, unless its owner has changed the mode; that no
+// sandbox has the socket prevents the second.
 bool IsStranger(int connection) {
   int domain = AF_UNSPEC;
   socklen_t size = sizeof(domain);
@@ -43,7 +46,8 @@ bool IsStranger(int connection) {
   }
   return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) !=
              0 ||
-         (peer.uid != ::geteuid() && peer.uid != 0);
+         (peer.uid != ::geteuid() && peer.uid != 0) ||
+         (sandbox::CommandsAreThisUser() && sandbox::IsFromBelow(connection));
 }
 
 }  // namespace

@@ -26,9 +26,11 @@
 #include "sandbox/base/fd_passing.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/mutex.h"
+#include "sandbox/base/peer_process.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/base/version.h"
+#include "sandbox/kernel/user_namespace.h"
 
 namespace server {
 namespace {
@@ -86,12 +88,15 @@ void SetPatience(const UniqueFd& socket, const timeval& patience) {
                sizeof(patience));
 }
 
+// A command may have the user id of the server, too.
 bool IsSameUser(const UniqueFd& connection) {
   ucred peer = {};
   socklen_t size = sizeof(peer);
   return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer,
                       &size) == 0 &&
-         peer.uid == ::geteuid();
+         peer.uid == ::geteuid() &&
+         !(sandbox::CommandsAreThisUser() &&
+           sandbox::IsFromBelow(connection.get()));
 }
 
 absl::Status GoneStatus() {
