@@ -1,0 +1,221 @@
+#include "tests/supervisor/unprivileged_process.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kGroups[] = "/sys/fs/cgroup";
+
+std::string own_directory;
+
+bool Write(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool written = file >= 0 && ::write(file, text.data(), text.size()) ==
+                                        static_cast<ssize_t>(text.size());
+  ::close(file);
+  return written;
+}
+
+std::string FirstLine(const std::string& path) {
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  return line;
+}
+
+// Makes a process that keeps root's rights, and removes what is left after the
+// end of this one.
+void LeaveACleaner(const std::string& directory, const std::string& group) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return;
+  }
+  if (::fork() == 0) {
+    ::setsid();
+    ::close(ends[1]);
+    char byte;
+    while (::read(ends[0], &byte, 1) > 0) {
+    }
+    std::error_code ignored;
+    fs::remove_all(directory, ignored);
+    // Supervisors may take a moment to end.
+    while (!group.empty() && fs::exists(group, ignored)) {
+      for (const char* below : {"/leaf", "/corral", ""}) {
+        ::rmdir((group + below).c_str());
+      }
+      ::sched_yield();
+    }
+    ::_exit(0);
+  }
+  // This end is closed by the end of the process.
+  ::close(ends[0]);
+}
+
+// Makes a group that belongs to `user`, with this process in one below it.
+// Returns its path, or "" if this host has no v2 with the controllers.
+std::string MakeGroup(uid_t user) {
+  const std::string controllers =
+      FirstLine(absl::StrCat(kGroups, "/cgroup.controllers"));
+  for (const char* each : {"memory", "pids", "cpu"}) {
+    if (!absl::StrContains(controllers, each)) {
+      return "";
+    }
+  }
+  const std::string group = absl::StrCat(kGroups, "/corral-test-", ::getpid());
+  if (!Write(absl::StrCat(kGroups, "/cgroup.subtree_control"),
+             "+memory +pids +cpu") ||
+      ::mkdir(group.c_str(), 0755) != 0 ||
+      ::mkdir((group + "/leaf").c_str(), 0755) != 0 ||
+      !Write(group + "/leaf/cgroup.procs", absl::StrCat(::getpid()))) {
+    return "";
+  }
+  for (const char* file : {"", "/cgroup.procs", "/cgroup.subtree_control"}) {
+    if (::chown((group + file).c_str(), user, user) != 0) {
+      return "";
+    }
+  }
+  return group;
+}
+
+// What needs root: "" if it is done.
+std::string Prepare(uid_t user, Groups groups) {
+  if (::getuid() != 0) {
+    return "needs root";
+  }
+  std::string group;
+  if (groups == Groups::kItsOwn) {
+    group = MakeGroup(user);
+    if (group.empty()) {
+      return kNoGroups;
+    }
+  }
+  char path[] = "/tmp/corral-own-XXXXXX";
+  if (::mkdtemp(path) == nullptr || ::chown(path, user, user) != 0) {
+    return "no directory";
+  }
+  own_directory = path;
+  ::setenv("TEST_TMPDIR", path, 1);
+  // A test runner may forbid core dumps; users usually may have them.
+  const rlimit core = {0, RLIM_INFINITY};
+  ::setrlimit(RLIMIT_CORE, &core);
+  LeaveACleaner(path, group);
+  return "";
+}
+
+std::string CheckNamespaces() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status == 0 ? "" : "this host refuses user namespaces to users";
+}
+
+bool Become(uid_t user, const gid_t* groups, size_t count) {
+  return ::setgroups(count, groups) == 0 &&
+         ::setresgid(user, user, user) == 0 &&
+         ::setresuid(user, user, user) == 0 &&
+         // Cleared by the change; the process's files in /proc would belong to
+         // root.
+         ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
+}
+
+// In a child with root's rights: maps the ids of its parent's new user
+// namespace, once there is one. Only from outside may ids of others be mapped.
+pid_t StartMapper(const int ends[2]) {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    char byte;
+    const std::string process = absl::StrCat("/proc/", parent);
+    const std::string map = absl::StrCat("0 ", kContainer, " 65536");
+    const bool mapped = ::read(ends[0], &byte, 1) == 1 &&
+                        Write(process + "/uid_map", map) &&
+                        Write(process + "/gid_map", map);
+    ::_exit(mapped ? 0 : 1);
+  }
+  return child;
+}
+
+bool MakeSysReadOnly() {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("/sys", "/sys", nullptr, MS_BIND | MS_REC, nullptr) == 0 &&
+         ::mount(nullptr, "/sys", nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY,
+                 nullptr) == 0;
+}
+
+// Makes a directory with a file system mounted below it, before the container
+// has its copy of the mounts.
+bool MakeCovered(const std::string& directory) {
+  const std::string below = directory + "/below";
+  return ::mkdir(directory.c_str(), 0755) == 0 &&
+         ::mkdir(below.c_str(), 0755) == 0 &&
+         ::chown(directory.c_str(), kContainer, kContainer) == 0 &&
+         ::mount("tmpfs", below.c_str(), "tmpfs", 0, nullptr) == 0 &&
+         ::mkdir((below + "/inner").c_str(), 0755) == 0;
+}
+
+}  // namespace
+
+const std::string& OwnDirectory() { return own_directory; }
+
+std::string BecomeUser(Groups groups) {
+  std::string why = Prepare(kUser, groups);
+  if (!why.empty()) {
+    return why;
+  }
+  const gid_t others[] = {20001, 20002};
+  if (!Become(kUser, others, 2)) {
+    return "the process does not become a user";
+  }
+  return CheckNamespaces();
+}
+
+std::string EnterContainer(Groups groups) {
+  std::string why = Prepare(kContainer, groups);
+  if (!why.empty()) {
+    return why;
+  }
+  // By root of the host: later, the flags of mounts are locked.
+  if (!MakeSysReadOnly() || !MakeCovered(own_directory + "/covered")) {
+    return "the mounts cannot be made";
+  }
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return "no pipe";
+  }
+  const pid_t mapper = StartMapper(ends);
+  const bool entered = ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+                       ::write(ends[1], "m", 1) == 1;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  int status = -1;
+  ::waitpid(mapper, &status, 0);
+  if (!entered || status != 0 || !Become(0, nullptr, 0)) {
+    return "this host allows no user namespace with ids of its own";
+  }
+  return "";
+}
+
+}  // namespace tests
