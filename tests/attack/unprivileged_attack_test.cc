@@ -50,9 +50,8 @@ std::string Begin() {
 class UnprivilegedAttackTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    static const std::string& why = *new std::string(Begin());
-    if (!why.empty()) {
-      GTEST_SKIP() << why;
+    if (!WhySkipped().empty()) {
+      GTEST_SKIP() << WhySkipped();
     }
     sandbox_.emplace();
   }
@@ -221,3 +220,7 @@ TEST_F(UnprivilegedAttackTest, TakesNoMoreProcessesThanItMay) {
 
 }  // namespace
 }  // namespace tests
+
+int main(int argc, char** argv) {
+  return tests::RunTests(argc, argv, tests::Begin);
+}

@@ -28,13 +28,13 @@ using ::testing::StartsWith;
 using ::tests::FailsWith;
 using ::tests::IsOk;
 
+std::string Become() { return tests::BecomeUser(tests::Groups::kItsOwn); }
+
 class DelegatedUserTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    static const std::string& why =
-        *new std::string(tests::BecomeUser(tests::Groups::kItsOwn));
-    if (!why.empty()) {
-      GTEST_SKIP() << why;
+    if (!tests::WhySkipped().empty()) {
+      GTEST_SKIP() << tests::WhySkipped();
     }
     sandbox_.emplace();
   }
@@ -124,3 +124,7 @@ TEST_F(DelegatedUserTest, LeavesNoGroups) {
 
 }  // namespace
 }  // namespace sandbox
+
+int main(int argc, char** argv) {
+  return tests::RunTests(argc, argv, sandbox::Become);
+}

@@ -14,9 +14,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace tests {
 namespace {
@@ -26,6 +29,7 @@ namespace fs = std::filesystem;
 constexpr char kGroups[] = "/sys/fs/cgroup";
 
 std::string own_directory;
+std::string why_skipped;
 
 bool Write(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -41,82 +45,59 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
-// Makes a process that keeps root's rights, and removes what is left after the
-// end of this one.
-void LeaveACleaner(const std::string& directory, const std::string& group) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return;
-  }
-  if (::fork() == 0) {
-    ::setsid();
-    ::close(ends[1]);
-    char byte;
-    while (::read(ends[0], &byte, 1) > 0) {
+// The group that the process `pid` makes.
+std::string GroupOf(pid_t pid) {
+  return absl::StrCat(kGroups, "/corral-test-", pid);
+}
+
+// Supervisors may take a moment to end.
+void RemoveGroup(const std::string& group) {
+  std::error_code ignored;
+  while (fs::exists(group, ignored)) {
+    for (const char* below : {"/leaf", "/corral", ""}) {
+      ::rmdir((group + below).c_str());
     }
-    std::error_code ignored;
-    fs::remove_all(directory, ignored);
-    // Supervisors may take a moment to end.
-    while (!group.empty() && fs::exists(group, ignored)) {
-      for (const char* below : {"/leaf", "/corral", ""}) {
-        ::rmdir((group + below).c_str());
-      }
-      ::sched_yield();
-    }
-    ::_exit(0);
+    ::sched_yield();
   }
-  // This end is closed by the end of the process.
-  ::close(ends[0]);
 }
 
 // Makes a group that belongs to `user`, with this process in one below it.
-// Returns its path, or "" if this host has no v2 with the controllers.
-std::string MakeGroup(uid_t user) {
+// Returns false if this host has no v2 with the controllers.
+bool MakeGroup(uid_t user) {
   const std::string controllers =
       FirstLine(absl::StrCat(kGroups, "/cgroup.controllers"));
   for (const char* each : {"memory", "pids", "cpu"}) {
     if (!absl::StrContains(controllers, each)) {
-      return "";
+      return false;
     }
   }
-  const std::string group = absl::StrCat(kGroups, "/corral-test-", ::getpid());
+  const std::string group = GroupOf(::getpid());
   if (!Write(absl::StrCat(kGroups, "/cgroup.subtree_control"),
              "+memory +pids +cpu") ||
       ::mkdir(group.c_str(), 0755) != 0 ||
       ::mkdir((group + "/leaf").c_str(), 0755) != 0 ||
       !Write(group + "/leaf/cgroup.procs", absl::StrCat(::getpid()))) {
-    return "";
+    return false;
   }
   for (const char* file : {"", "/cgroup.procs", "/cgroup.subtree_control"}) {
     if (::chown((group + file).c_str(), user, user) != 0) {
-      return "";
+      return false;
     }
   }
-  return group;
+  return true;
 }
 
 // What needs root: "" if it is done.
 std::string Prepare(uid_t user, Groups groups) {
-  if (::getuid() != 0) {
-    return "needs root";
+  if (groups == Groups::kItsOwn && !MakeGroup(user)) {
+    return kNoGroups;
   }
-  std::string group;
-  if (groups == Groups::kItsOwn) {
-    group = MakeGroup(user);
-    if (group.empty()) {
-      return kNoGroups;
-    }
-  }
-  char path[] = "/tmp/corral-own-XXXXXX";
-  if (::mkdtemp(path) == nullptr || ::chown(path, user, user) != 0) {
-    return "no directory";
-  }
-  own_directory = path;
-  ::setenv("TEST_TMPDIR", path, 1);
   // A test runner may forbid core dumps; users usually may have them.
   const rlimit core = {0, RLIM_INFINITY};
-  ::setrlimit(RLIMIT_CORE, &core);
-  LeaveACleaner(path, group);
+  if (::chown(own_directory.c_str(), user, user) != 0 ||
+      ::setrlimit(RLIMIT_CORE, &core) != 0) {
+    return "the process cannot be prepared";
+  }
   return "";
 }
 
@@ -176,9 +157,51 @@ bool MakeCovered(const std::string& directory) {
          ::mkdir((below + "/inner").c_str(), 0755) == 0;
 }
 
+int RunAll(int argc, char** argv) {
+  ::testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}
+
+std::string ReportIn(const std::string& directory) {
+  return directory + "/test.xml";
+}
+
 }  // namespace
 
 const std::string& OwnDirectory() { return own_directory; }
+
+const std::string& WhySkipped() { return why_skipped; }
+
+int RunTests(int argc, char** argv, std::string (*become)()) {
+  if (::getuid() != 0) {
+    why_skipped = "needs root";
+    return RunAll(argc, argv);
+  }
+  char path[] = "/tmp/corral-own-XXXXXX";
+  if (::mkdtemp(path) == nullptr) {
+    return 1;
+  }
+  own_directory = path;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setenv("TEST_TMPDIR", path, 1);
+    // The runner's directory may be closed to the user.
+    ::setenv("XML_OUTPUT_FILE", ReportIn(path).c_str(), 1);
+    ::unsetenv("TEST_PREMATURE_EXIT_FILE");
+    why_skipped = become();
+    ::exit(RunAll(argc, argv));
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  std::error_code ignored;
+  if (const char* const report = std::getenv("XML_OUTPUT_FILE")) {
+    fs::copy_file(ReportIn(path), report, fs::copy_options::overwrite_existing,
+                  ignored);
+  }
+  fs::remove_all(path, ignored);
+  RemoveGroup(GroupOf(child));
+  return status == 0 ? 0 : 1;
+}
 
 std::string BecomeUser(Groups groups) {
   std::string why = Prepare(kUser, groups);

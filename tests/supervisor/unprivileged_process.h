@@ -1,7 +1,9 @@
-// Takes root's rights from the process of a test, for good: it becomes that of
-// a user, or root of a container. Supervisors that it starts have no others.
+// Takes root's rights from the process in which tests run: it becomes that of a
+// user, or root of a container. Supervisors that it starts have no others.
 //
-// Before any thread is started. Returns why a test must be skipped, or "".
+//     std::string Become() { return BecomeUser(Groups::kOfOthers); }
+//     ... tests whose SetUp() skips them for WhySkipped() ...
+//     int main(int argc, char** argv) { return RunTests(argc, argv, Become); }
 
 #ifndef TESTS_SUPERVISOR_UNPRIVILEGED_PROCESS_H_
 #define TESTS_SUPERVISOR_UNPRIVILEGED_PROCESS_H_
@@ -28,16 +30,21 @@ enum class Groups {
 inline constexpr char kNoGroups[] =
     "this host has no cgroup v2 with the controllers";
 
-// Becomes kUser, with two supplementary groups.
+// Runs all tests in a child, after `become`, which returns why they must be
+// skipped, or "". Without root's rights, runs them at once, to be skipped.
+int RunTests(int argc, char** argv, std::string (*become)());
+const std::string& WhySkipped();
+
+// For `become`. Becomes kUser, with two supplementary groups.
 std::string BecomeUser(Groups groups);
 
-// Becomes root of a user namespace with ids of its own, and of a mount
-// namespace in which /sys is read-only, and OwnDirectory()/covered/below is a
-// file system with the directory "inner".
+// For `become`. Becomes root of a user namespace with ids of its own, and of a
+// mount namespace in which /sys is read-only, and OwnDirectory()/covered/below
+// is a file system with the directory "inner".
 std::string EnterContainer(Groups groups);
 
 // A directory that belongs to the process, in which TestSandbox has its
-// directories. Removed after the end of the process.
+// directories. Exists while tests run.
 const std::string& OwnDirectory();
 
 }  // namespace tests

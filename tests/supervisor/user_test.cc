@@ -34,13 +34,13 @@ using ::testing::StartsWith;
 using ::tests::FailsWith;
 using ::tests::IsOk;
 
+std::string Become() { return tests::BecomeUser(tests::Groups::kOfOthers); }
+
 class UserTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    static const std::string& why =
-        *new std::string(tests::BecomeUser(tests::Groups::kOfOthers));
-    if (!why.empty()) {
-      GTEST_SKIP() << why;
+    if (!tests::WhySkipped().empty()) {
+      GTEST_SKIP() << tests::WhySkipped();
     }
     sandbox_.emplace();
   }
@@ -246,3 +246,7 @@ TEST_F(UserTest, RunsManyCommandsOneAfterTheOther) {
 
 }  // namespace
 }  // namespace sandbox
+
+int main(int argc, char** argv) {
+  return tests::RunTests(argc, argv, sandbox::Become);
+}
