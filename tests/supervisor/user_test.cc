@@ -184,6 +184,36 @@ TEST_F(UserTest, RefusesLimitsThatNothingEnforces) {
                         StartsWith("a limit of CPUs needs control groups")));
 }
 
+TEST_F(UserTest, RefusesLimitsOfDisksThatNothingEnforces) {
+  sandbox_->spec().set_disk_bytes_per_second(1 << 20);
+  EXPECT_THAT(sandbox_->Create(),
+              FailsWith(wire::Reply::ISOLATION,
+                        StartsWith("a limit of the speed of disks needs")));
+  sandbox_.emplace();
+  sandbox_->spec().set_disk_bytes(1 << 20);
+  EXPECT_THAT(sandbox_->Create(),
+              FailsWith(wire::Reply::ISOLATION, StartsWith("workspace ")));
+}
+
+TEST_F(UserTest, HasOneUserOnly) {
+  ASSERT_THAT(sandbox_->Create(), IsOk());
+  wire::StartExecution start = sandbox_->Shell("other", "id -u");
+  start.mutable_command()->set_user_id(2001);
+  EXPECT_THAT(sandbox_->Start(start),
+              FailsWith(wire::Reply::ISOLATION, StartsWith("user id 2001: ")));
+  start = sandbox_->Shell("same", "id -u");
+  start.mutable_command()->set_user_id(1000);
+  EXPECT_EQ(sandbox_->Run(start).exit().wait_status(), 0);
+  EXPECT_EQ(sandbox_->Output("same", "stdout"), "1000\n");
+}
+
+TEST_F(UserTest, SetsTheBitOfADirectoryAndNotOfAFile) {
+  ASSERT_THAT(sandbox_->Create(), IsOk());
+  EXPECT_EQ(Shell("mkdir d && chmod 2755 d && stat -c %a d"), "2755\n");
+  EXPECT_THAT(Shell("umask 022; touch f; chmod 2755 f; stat -c %a f"),
+              AllOf(HasSubstr("not permitted"), HasSubstr("644\n")));
+}
+
 TEST_F(UserTest, RefusesATimeoutOfCpuTime) {
   ASSERT_THAT(sandbox_->Create(), IsOk());
   wire::StartExecution start = sandbox_->Shell("c", "true");
