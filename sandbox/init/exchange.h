@@ -5,10 +5,9 @@
 // with its descriptors (SCM_RIGHTS). The spawner answers with a packet when the
 // command executes or cannot be executed.
 //
-// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup.
-// With v1 these are a `tasks` file for each hierarchy, opened for writing; with
-// v2 the cgroup's directory. Descriptor of an answer: the command's pidfd, if
-// there is a process.
+// Descriptors of a request: the command's 0, 1 and 2; then those of its cgroup:
+// see SpawnGroup. `tasks` files are open for writing. Descriptor of an answer:
+// the command's pidfd, if there is a process.
 
 #ifndef SANDBOX_INIT_EXCHANGE_H_
 #define SANDBOX_INIT_EXCHANGE_H_
@@ -47,6 +46,14 @@ constexpr uint32_t kCommandId = 1000;
 constexpr int kStreamFds = 3;
 constexpr int kMaxSpawnFds = kStreamFds + 8;
 
+// How the command gets into its control group, and which descriptors follow its
+// streams.
+enum class SpawnGroup : uint32_t {
+  kTasks = 0,      // v1: a `tasks` file for each hierarchy
+  kDirectory = 1,  // v2: the group's directory
+  kNone = 2,       // no group, and no descriptors
+};
+
 struct SpawnRequest {
   // NUL-terminated strings from kExchangeStrings on: working directory, argv,
   // environment.
@@ -56,8 +63,7 @@ struct SpawnRequest {
   // The offset of the PATH to search, a NUL-terminated list; 0 if argv[0] has a
   // slash.
   uint32_t path_offset;
-  // 1 if the cgroup descriptor is a v2 directory, 0 for v1 `tasks` files.
-  uint32_t cgroup_v2;
+  SpawnGroup group;
   // 1 if descriptor 0 is a terminal to become the controlling one.
   uint16_t terminal;
   // 1 if the answer is to have SpawnTimes.

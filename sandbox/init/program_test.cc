@@ -189,7 +189,7 @@ TEST_F(ProgramTest, RunsNoCommandThatCannotJoinItsCgroup) {
   ExpectFailure(program_->Start(fds), SpawnStage::kCgroup, EBADF);
   EXPECT_EQ(program_->Output(), "");
   // With v2 there is no process at all.
-  program_->Write(Shell("echo ran")).cgroup_v2 = 1;
+  program_->Write(Shell("echo ran")).group = SpawnGroup::kDirectory;
   const StartedProgram::Started started = program_->Start(program_->Fds());
   EXPECT_EQ(started.answer.stage, SpawnStage::kClone);
   EXPECT_EQ(started.answer.error, EBADF);

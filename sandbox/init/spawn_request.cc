@@ -96,9 +96,18 @@ long CheckDescriptors(const SpawnRequest& request, int count, bool truncated) {
   if (truncated) {
     return -EMFILE;
   }
-  const bool complete = request.cgroup_v2 != 0
-                            ? count == kStreamFds + 1
-                            : count > kStreamFds && count <= kMaxSpawnFds;
+  bool complete = false;
+  switch (request.group) {
+    case SpawnGroup::kTasks:
+      complete = count > kStreamFds && count <= kMaxSpawnFds;
+      break;
+    case SpawnGroup::kDirectory:
+      complete = count == kStreamFds + 1;
+      break;
+    case SpawnGroup::kNone:
+      complete = count == kStreamFds;
+      break;
+  }
   return complete ? 0 : -EINVAL;
 }
 

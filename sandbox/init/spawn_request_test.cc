@@ -160,10 +160,17 @@ TEST_F(SpawnRequestTest, NeedsTheStreamsAndTheCgroup) {
   EXPECT_EQ(CheckDescriptors(request_, kMaxSpawnFds, false), 0);
   EXPECT_EQ(CheckDescriptors(request_, kMaxSpawnFds + 1, false), -EINVAL);
   // With v2 the cgroup is one descriptor.
-  request_.cgroup_v2 = 1;
+  request_.group = SpawnGroup::kDirectory;
   EXPECT_EQ(CheckDescriptors(request_, 3, false), -EINVAL);
   EXPECT_EQ(CheckDescriptors(request_, 4, false), 0);
   EXPECT_EQ(CheckDescriptors(request_, 5, false), -EINVAL);
+  request_.group = SpawnGroup::kNone;
+  EXPECT_EQ(CheckDescriptors(request_, 2, false), -EINVAL);
+  EXPECT_EQ(CheckDescriptors(request_, 3, false), 0);
+  EXPECT_EQ(CheckDescriptors(request_, 4, false), -EINVAL);
+  request_.group = static_cast<SpawnGroup>(3);
+  EXPECT_EQ(CheckDescriptors(request_, 3, false), -EINVAL);
+  EXPECT_EQ(CheckDescriptors(request_, 4, false), -EINVAL);
 }
 
 TEST_F(SpawnRequestTest, RefusesDescriptorsOfWhichTheKernelDroppedSome) {

@@ -92,8 +92,8 @@ void Note(int64_t* time) {
 }
 
 long JoinCgroup() {
-  if (spawn.request.cgroup_v2 != 0) {
-    return 0;  // CLONE_INTO_CGROUP made the child in its cgroup
+  if (spawn.request.group != SpawnGroup::kTasks) {
+    return 0;  // there is none, or CLONE_INTO_CGROUP made the child in it
   }
   for (int i = kStreamFds; i < spawn.fd_count; ++i) {
     // "0" is the writer itself. For a single thread the kernel then takes no
@@ -206,7 +206,7 @@ int Start() {
   arguments.pidfd = static_cast<uint64_t>(Address(&pidfd));
   arguments.stack = static_cast<uint64_t>(Address(child_stack));
   arguments.stack_size = sizeof(child_stack);
-  if (spawn.request.cgroup_v2 != 0) {
+  if (spawn.request.group == SpawnGroup::kDirectory) {
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<uint64_t>(spawn.fds[kStreamFds]);
   }

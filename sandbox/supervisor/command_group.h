@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
 #include "sandbox/kernel/cgroup.h"
 
 namespace sandbox {
@@ -26,6 +27,11 @@ class CommandGroup {
 
   virtual CgroupVersion version() const = 0;
   virtual absl::Status SetLimits(const CgroupLimits& limits) = 0;
+  // How the spawner uses the descriptors of EntryFds().
+  virtual SpawnGroup spawn_group() const {
+    return version() == CgroupVersion::kV2 ? SpawnGroup::kDirectory
+                                           : SpawnGroup::kTasks;
+  }
   virtual std::vector<int> EntryFds() const = 0;
   // Called right before the spawner makes the command's process. Returns 0 or
   // an errno.

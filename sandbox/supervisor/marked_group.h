@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/init/exchange.h"
 #include "sandbox/supervisor/command_group.h"
 
 namespace sandbox {
@@ -75,6 +76,7 @@ class MarkedGroup final : public CommandGroup {
   absl::Status SetLimits(const CgroupLimits&) override {
     return absl::OkStatus();
   }
+  SpawnGroup spawn_group() const override { return SpawnGroup::kNone; }
   std::vector<int> EntryFds() const override { return {}; }
   int BeginStart() override;
   std::vector<pid_t> Pids() const override;

@@ -218,7 +218,7 @@ bool Spawner::Write(const Job& job) {
   SpawnRequest request = {};
   request.argument_count = static_cast<uint32_t>(command.argv_size());
   request.environment_count = static_cast<uint32_t>(command.environment_size());
-  request.cgroup_v2 = job.cgroup_v2 ? 1 : 0;
+  request.group = job.group;
   request.terminal = command.terminal_rows() != 0 ? 1 : 0;
   request.traced = job.traced ? 1 : 0;
   request.user_id = UserIdOf(command);

@@ -44,7 +44,7 @@ class Spawner {
     std::vector<UniqueFd> streams;
     // From Cgroup::EntryFds().
     std::vector<int> group_fds;
-    bool cgroup_v2 = false;
+    SpawnGroup group = SpawnGroup::kTasks;
     // See SpawnRequest.
     uint64_t file_bytes = 0;
     bool traced = false;

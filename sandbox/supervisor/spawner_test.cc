@@ -177,14 +177,37 @@ TEST_F(SpawnerTest, ContinuesAProcessThatWasStoppedBeforeItExecuted) {
 
 TEST_F(SpawnerTest, NamesTheVersionOfTheCgroups) {
   Spawner::Job job = Job(command_);
-  job.cgroup_v2 = true;
+  job.group = SpawnGroup::kDirectory;
   spawner_->Spawn(std::move(job));
-  EXPECT_EQ(Request().cgroup_v2, 1u);
+  EXPECT_EQ(Request().group, SpawnGroup::kDirectory);
   EXPECT_EQ(Request().terminal, 0u);
   Answer(ENOENT, {});
   loop_->Run();
   spawner_->Spawn(Job(command_));
-  EXPECT_EQ(Request().cgroup_v2, 0u);
+  EXPECT_EQ(Request().group, SpawnGroup::kTasks);
+}
+
+TEST_F(SpawnerTest, BeginsAStartOnlyWhenTheOneBeforeIsOver) {
+  std::string begun;
+  for (const char* name : {"a", "b"}) {
+    Spawner::Job job = Job(command_);
+    job.begin = [&begun, name] {
+      begun += name;
+      return 0;
+    };
+    spawner_->Spawn(std::move(job));
+  }
+  EXPECT_EQ(begun, "a");
+  Answer(ENOENT, {});
+  loop_->Run();
+  EXPECT_EQ(begun, "ab");
+}
+
+TEST_F(SpawnerTest, FailsAStartThatDoesNotBegin) {
+  Spawner::Job job = Job(command_);
+  job.begin = [] { return ESRCH; };
+  spawner_->Spawn(std::move(job));
+  EXPECT_THAT(answers_, ElementsAre(ESRCH));
 }
 
 TEST_F(SpawnerTest, CallsAfterTheAnswerThatIsAwaited) {

@@ -119,7 +119,7 @@ void SupervisedCommand::Start(absl::AnyInvocable<void()> started) {
   job.command = &command_;
   job.streams = std::exchange(command_fds_, {});
   job.group_fds = processes_.group().EntryFds();
-  job.cgroup_v2 = processes_.group().version() == CgroupVersion::kV2;
+  job.group = processes_.group().spawn_group();
   job.file_bytes = host_->file_bytes;
   job.traced = stages_.traced();
   job.begin = [this] { return processes_.BeginStart(); };

@@ -111,13 +111,13 @@ TEST_F(SupervisedCommandTest, WritesItsStartTimeIntoItsLog) {
 
 TEST_F(SupervisedCommandTest, EntersACgroupOfEitherVersion) {
   Start();
-  EXPECT_EQ(played_.request().cgroup_v2, 1u);
+  EXPECT_EQ(played_.request().group, SpawnGroup::kDirectory);
   Exit(0);
   group_.version = CgroupVersion::kV1;
   start_.set_id("e2");
   states_.clear();
   Start();
-  EXPECT_EQ(played_.request().cgroup_v2, 0u);
+  EXPECT_EQ(played_.request().group, SpawnGroup::kTasks);
 }
 
 TEST_F(SupervisedCommandTest, LetsItsOutputExpireOnceItHasEnded) {

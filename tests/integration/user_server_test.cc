@@ -1,7 +1,7 @@
 // A corrald that a user without privileges runs, on a host that gives the user
 // no control groups.
 
-#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +60,9 @@ class UserServerTest : public ::testing::Test {
                                     server_.config_file(), program}) {
       ASSERT_EQ(::chown(each.c_str(), kUser, kUser), 0);
     }
+    // The test runner may forbid core dumps; users usually may have them.
+    const rlimit core = {0, RLIM_INFINITY};
+    ASSERT_EQ(::setrlimit(RLIMIT_CORE, &core), 0);
     Start();
   }
   void TearDown() override {
@@ -75,8 +78,8 @@ class UserServerTest : public ::testing::Test {
         // "./corrald" becomes $0.
         {"setpriv", "--reuid=12345", "--regid=12345", "--groups=20001", "sh",
          "-c",
-         absl::StrCat("ulimit -c unlimited; HOME=", server_.directory(),
-                      "/home exec ", server_.directory(), "/corrald \"$@\"")});
+         absl::StrCat("export HOME=", server_.directory(), "/home; exec ",
+                      server_.directory(), "/corrald \"$@\"")});
     const std::shared_ptr<grpc::Channel> channel = server_.Connect();
     while (server_.IsRunning() &&
            !channel->WaitForConnected(std::chrono::system_clock::now() +
