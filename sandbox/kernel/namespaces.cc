@@ -150,6 +150,8 @@ absl::StatusOr<Child> ForkInto(int pidfd, int cgroup) {
 absl::StatusOr<Child> ForkBeside(int pidfd, int cgroup) {
   ASSIGN_OR_RETURN(Child child, Clone(0, cgroup));
   if (child.pid == 0) {
+    // Inside, its own file in /proc is not there, or belongs to nobody.
+    BecomeFirstOomVictim().IgnoreError();
     // For pid namespaces, setns(2) moves future children, not the caller.
     EnterOrExit(pidfd, kAllButPids | CLONE_NEWPID);
   }

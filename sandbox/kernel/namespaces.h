@@ -45,7 +45,8 @@ absl::StatusOr<Child> ForkInto(int pidfd, int cgroup);
 
 // The same, but the child stays in the pid namespace of the caller, where
 // nothing inside sees or signals it. Its own children are born inside. Needs no
-// privilege in the caller's pid namespace, unlike ForkInto().
+// privilege in the caller's pid namespace, unlike ForkInto(). The child is a
+// first victim of the OOM killer.
 absl::StatusOr<Child> ForkBeside(int pidfd, int cgroup);
 
 // Becomes user and group 0 of the sandbox, without supplementary groups. With

@@ -22,6 +22,9 @@
 namespace sandbox {
 namespace {
 
+// The highest oom_score_adj.
+constexpr char kFirst[] = "1000";
+
 using Capabilities = std::array<__user_cap_data_struct, 2>;
 
 Capabilities SetOf(std::initializer_list<int> capabilities) {
@@ -132,8 +135,12 @@ absl::Status SetResourceLimits(CoreLimit core) {
   return absl::OkStatus();
 }
 
+absl::Status BecomeFirstOomVictim() {
+  return WriteSmallFile("/proc/self/oom_score_adj", kFirst);
+}
+
 absl::Status MakeFirstOomVictim(pid_t pid) {
-  return WriteSmallFile(absl::StrCat("/proc/", pid, "/oom_score_adj"), "1000");
+  return WriteSmallFile(absl::StrCat("/proc/", pid, "/oom_score_adj"), kFirst);
 }
 
 absl::Status BecomeLateOomVictim() {

@@ -38,7 +38,11 @@ enum class CoreLimit {
 absl::Status SetResourceLimits(CoreLimit core = CoreLimit::kOne);
 
 // When the host has no memory left, its kernel ends processes in the order of
-// their oom_score_adj. These functions need root on the host.
+// their oom_score_adj. These functions need root on the host, except the first.
+
+// Puts the calling process and its future children first. Without root, they
+// can move themselves back to where it was.
+absl::Status BecomeFirstOomVictim();
 
 // Puts a process of a sandbox and its future children first. They cannot move
 // themselves back.

@@ -124,6 +124,11 @@ absl::Status BecomeInit(const Construction& made, const Cgroup& cgroup,
   if (::read(socket, &go, 1) != 1) {
     return absl::CancelledError("the supervisor is gone");
   }
+  if (made.first_id == kNoRange) {
+    // Later, the file belongs to nobody. The supervisor of a sandbox with ids
+    // of its own writes it: see OfferToOomKiller().
+    BecomeFirstOomVictim().IgnoreError();
+  }
   RETURN_IF_ERROR(cgroup.Enter());
   made.times.Note(Step::kJoin);
   RETURN_IF_ERROR(BecomeSandboxRoot(made.first_id));

@@ -72,6 +72,11 @@ TEST_F(UserTest, RunsCommandsAsTheUsualUser) {
             "CapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n");
 }
 
+TEST_F(UserTest, OffersItsCommandsToTheOomKillerFirst) {
+  ASSERT_THAT(sandbox_->Create(), IsOk());
+  EXPECT_EQ(Shell("cat /proc/self/oom_score_adj"), "1000\n");
+}
+
 TEST_F(UserTest, WritesToTheWorkspaceAsTheUser) {
   ASSERT_THAT(sandbox_->Create(), IsOk());
   EXPECT_EQ(Shell("echo text > file && mkdir -p a/b && cat file"), "text\n");
