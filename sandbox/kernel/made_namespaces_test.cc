@@ -228,6 +228,28 @@ TEST_F(MadeNamespacesTest, AreJoinedByAnotherProcess) {
               HasSubstr("setns(pid)"));
 }
 
+TEST_F(MadeNamespacesTest, AreJoinedByAProcessThatNobodyInsideSees) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
+  const absl::StatusOr<Child> child = ForkBeside(init_.pidfd.get(), -1);
+  ASSERT_THAT(child.status(), IsOk());
+  if (child->pid == 0) {
+    [[maybe_unused]] const ssize_t sent = ::write(writer.get(), "x", 1);
+    Wait();
+  }
+  char byte;
+  ASSERT_EQ(::read(reader.get(), &byte, 1), 1);
+  for (const char* kind : {"user", "mnt", "net", "ipc", "uts", "cgroup"}) {
+    EXPECT_EQ(Namespace(child->pid, kind), Namespace(init_.pid, kind)) << kind;
+  }
+  EXPECT_EQ(Namespace(child->pid, "pid"), Namespace("self", "pid"));
+  EXPECT_EQ(Namespace(child->pid, "pid_for_children"),
+            Namespace(init_.pid, "pid"));
+  End(*child);
+}
+
 TEST_F(MadeNamespacesTest, AreExitingOnceTheirProcessIsKilled) {
   const UniqueFd stat = OpenStat(init_.pid);
   EXPECT_FALSE(IsExiting(init_.pid));
