@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,7 +15,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/conversion.h"
-#include "server/config_defaults.h"
 #include "server/flags.h"
 #include "tests/status_matchers.h"
 
@@ -24,7 +22,6 @@ namespace server {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::tests::IsOk;
@@ -375,35 +372,6 @@ TEST(ConfigTest, RootListensInTheDirectoryOfTheSystem) {
   const auto config = ParseConfig("", "", Flags());
   ASSERT_THAT(config.status(), IsOk());
   EXPECT_EQ(config->listen(), "unix:/run/corral/corrald.sock");
-}
-
-TEST(ConfigTest, APersonKeepsTheStateInADirectoryOfItsOwn) {
-  const uid_t user = ::geteuid();
-  if (user == 0 && ::seteuid(1000) != 0) {
-    GTEST_SKIP() << "there is no user 1000 in this user namespace";
-  }
-  const char* const old = std::getenv("HOME");
-  const std::string home = old == nullptr ? "/" : old;
-  ::setenv("XDG_STATE_HOME", "/state", 1);
-  const auto named = ParseConfig("", "", Listening());
-  const std::vector<std::string> session = SessionDirectories();
-  ::setenv("XDG_STATE_HOME", "relative", 1);
-  ::setenv("HOME", "/home/person", 1);
-  const auto usual = ParseConfig("", "", Listening());
-  ::unsetenv("XDG_STATE_HOME");
-  ::unsetenv("HOME");
-  const auto unset = ParseConfig("", "", Listening());
-  ::setenv("HOME", home.c_str(), 1);
-  ASSERT_EQ(::seteuid(user), 0);
-  ASSERT_THAT(named.status(), IsOk());
-  EXPECT_EQ(named->state_dir(), "/state/corral");
-  EXPECT_THAT(session, Contains("/state/corral"));
-  EXPECT_THAT(session,
-              Contains(absl::StrCat("/run/user/", user == 0 ? 1000 : user)));
-  ASSERT_THAT(usual.status(), IsOk());
-  EXPECT_EQ(usual->state_dir(), "/home/person/.local/state/corral");
-  EXPECT_THAT(unset.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       HasSubstr("$XDG_STATE_HOME")));
 }
 
 TEST(ConfigTest, APersonListensInTheDirectoryOfTheSession) {

@@ -119,7 +119,7 @@ TEST_F(UserServerTest, RunsCommandsInTheUsersWorkspace) {
   client_->DeleteSandbox(sandbox);
 }
 
-TEST_F(UserServerTest, TellsWhatItEnforces) {
+TEST_F(UserServerTest, ReportsWhatItEnforces) {
   std::map<std::string, IsolationFeature> features;
   for (const IsolationFeature& feature : client_->GetInfo().isolation()) {
     features[feature.name()] = feature;

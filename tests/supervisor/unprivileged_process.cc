@@ -87,7 +87,7 @@ bool MakeGroup(uid_t user) {
   return true;
 }
 
-// What needs root: "" if it is done.
+// Does what needs root. Returns why it failed, or "".
 std::string Prepare(uid_t user, Groups groups) {
   if (groups == Groups::kItsOwn && !MakeGroup(user)) {
     return kNoGroups;
