@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -130,6 +131,33 @@ TEST_F(UserNamespaceTest, OfOneIdKeepsTheGroupsOfItsUser) {
               return absl::StrCat(::getgroups(0, nullptr));
             }),
             "2");
+}
+
+TEST_F(UserNamespaceTest, HasTheSubordinateIdsOfItsUserAndNoGroups) {
+  if (::access("/usr/bin/newuidmap", X_OK) != 0) {
+    GTEST_SKIP() << "newuidmap is missing (package uidmap)";
+  }
+  EXPECT_EQ(
+      InChild([]() -> std::string {
+        // An /etc of its own.
+        if (::unshare(CLONE_NEWNS) != 0 ||
+            ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("tmpfs", "/etc", "tmpfs", 0, "mode=755") != 0) {
+          return "no /etc";
+        }
+        std::ofstream("/etc/passwd") << "person:x:12345:12345::/:/bin/sh\n";
+        std::ofstream("/etc/group") << "person:x:12345:\n";
+        std::ofstream("/etc/subuid") << "person:600000:65536\n";
+        std::ofstream("/etc/subgid") << "person:700000:65536\n";
+        if (!BecomeUser()) {
+          return "no user";
+        }
+        const absl::Status entered = EnterOwnUserNamespace();
+        return absl::StrCat(entered.ToString(), " ", HasId(0), HasId(1),
+                            HasId(65536), HasId(65537), " ",
+                            ::getgroups(0, nullptr));
+      }),
+      "OK 1110 0");
 }
 
 TEST_F(UserNamespaceTest, OfAContainerLosesTheGroups) {
