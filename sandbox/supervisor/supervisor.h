@@ -79,6 +79,8 @@ class Supervisor {
   // profile.
   absl::Status CheckProfile(seccomp::Profile profile) const;
   absl::Status Protect(std::vector<ReadOnlyPaths> paths);
+  // Ends the creation: takes from this process what it needs no more.
+  absl::Status Seal();
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
   void MakeSockets(uint64_t request_id);
