@@ -1,10 +1,7 @@
 #include "sandbox/supervisor/construction.h"
 
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,12 +22,12 @@
 #include "sandbox/base/reset_signals.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/init/exchange.h"
-#include "sandbox/init/init_image.h"
 #include "sandbox/kernel/cgroup_view.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/privileges.h"
 #include "sandbox/seccomp/seccomp.h"
 #include "sandbox/supervisor/construction_report.h"
+#include "sandbox/supervisor/init_program.h"
 
 namespace sandbox {
 namespace {
@@ -38,9 +35,6 @@ namespace {
 using seccomp::Profile;
 using Step = ConstructionTimes::Step;
 
-// MFD_EXEC, known since Linux 6.3: without it, a host may be set to refuse
-// executing a memfd (vm.memfd_noexec).
-constexpr unsigned kMfdExec = 0x10;
 // The same name in all sandboxes, since a spare is made before its request is
 // known.
 constexpr const char* kHostName = "corral";
@@ -49,51 +43,6 @@ constexpr int kNestedNamespaces = 64;
 // The sandbox's own may count, and the mounts that cover a path are made one by
 // one.
 constexpr int kCoverNamespaces = 4;
-
-// The program, sealed: what runs inside can never be written, and no file of
-// the host is executed there.
-absl::StatusOr<UniqueFd> MakeImage() {
-  const absl::string_view image = InitImage();
-  UniqueFd memfd(::memfd_create("corral-init",
-                                MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdExec));
-  if (!memfd.valid() && errno == EINVAL) {
-    memfd.Reset(::memfd_create("corral-init", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  }
-  if (!memfd.valid() ||
-      ::write(memfd.get(), image.data(), image.size()) !=
-          static_cast<ssize_t>(image.size()) ||
-      ::fcntl(memfd.get(), F_ADD_SEALS,
-              F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
-    return absl::ErrnoToStatus(errno, "memfd of corral-init");
-  }
-  return memfd;
-}
-
-absl::StatusOr<UniqueFd> MakeExchange() {
-  UniqueFd memfd(
-      ::memfd_create("corral-exchange", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memfd.valid() || ::ftruncate(memfd.get(), kExchangeSize) != 0 ||
-      ::fcntl(memfd.get(), F_ADD_SEALS,
-              F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
-    return absl::ErrnoToStatus(errno, "memfd of the exchange");
-  }
-  return memfd;
-}
-
-// Puts /dev/null on 0 to 2 and `fds` on 3 and up; all else closes on exec.
-absl::Status ArrangeFds(std::initializer_list<int> fds) {
-  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  int next = 0;
-  bool done = null.valid();
-  for (; done && next < 3; ++next) {
-    done = ::dup2(null.get(), next) == next;
-  }
-  for (auto fd = fds.begin(); done && fd != fds.end(); ++fd, ++next) {
-    done = ::dup2(*fd, next) == next;
-  }
-  return done ? absl::OkStatus()
-              : absl::ErrnoToStatus(errno, "arrange descriptors");
-}
 
 absl::Status Confine(std::initializer_list<int> capabilities, CoreLimit core) {
   // Commands must not inherit what the supervisor, or the process that started
@@ -108,13 +57,6 @@ absl::Status Confine(std::initializer_list<int> capabilities, CoreLimit core) {
 absl::Status ScopeIfPossible() {
   const absl::Status entered = EnterLandlockDomain();
   return absl::IsUnimplemented(entered) ? absl::OkStatus() : entered;
-}
-
-absl::Status ExecuteImage(int image, const char* name) {
-  char* const arguments[] = {const_cast<char*>(name), nullptr};
-  char* const environment[] = {nullptr};
-  ::syscall(SYS_execveat, image, "", arguments, environment, AT_EMPTY_PATH);
-  return absl::ErrnoToStatus(errno, "execute corral-init");
 }
 
 absl::Status BecomeInit(const Construction& made, const Cgroup& cgroup,
