@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,6 +146,13 @@ TEST_F(SupervisorProfileTest, LooksAtArguments) {
       return ::prlimit(0, resource, nullptr, &value) == 0 ? 0 : 1;
     });
   };
+  const auto change = [](mode_t mode) {
+    return StatusOfSupervisor(
+        [=] { return ::chmod("", mode) == 0 ? 0 : errno; });
+  };
+  EXPECT_EQ(change(0755), ENOENT << 8);
+  EXPECT_EQ(change(0777), SIGSYS);
+  EXPECT_EQ(change(04755), SIGSYS);
   EXPECT_EQ(limit(RLIMIT_CORE), 0);
   EXPECT_EQ(limit(RLIMIT_NOFILE), SIGSYS);
   EXPECT_EQ(control(TIOCSWINSZ), 0);
