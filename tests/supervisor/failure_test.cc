@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -39,6 +40,9 @@ using ::tests::IsOk;
 // Each round kills at another moment of the supervisor.
 constexpr int kRounds = 6;
 constexpr int kCommands = 5;
+// The children of a supervisor without commands, in the order in which they are
+// started: init, the spawner, and the process that changes modes for commands.
+constexpr size_t kIdle = 3;
 
 std::vector<pid_t> ChildrenOf(pid_t pid) {
   std::vector<pid_t> children;
@@ -118,9 +122,9 @@ class FailureTest : public ::testing::TestWithParam<Victim> {
     }
     processes_.clear();
     for (const pid_t child : ChildrenOf(::getpid())) {
-      // A spare supervisor has only two.
+      // A spare supervisor has no more.
       const std::vector<pid_t> below = ChildrenOf(child);
-      if (below.size() > 2) {
+      if (below.size() > kIdle) {
         supervisor_ = OpenProcess(child);
         cgroup_ = CgroupOf(below.back());
         for (const pid_t pid : below) {
@@ -128,14 +132,14 @@ class FailureTest : public ::testing::TestWithParam<Victim> {
         }
       }
     }
-    ASSERT_THAT(processes_, SizeIs(2 + kCommands));
+    ASSERT_THAT(processes_, SizeIs(kIdle + kCommands));
     ASSERT_EQ(Cgroup::List(*CgroupHost::Find()).count(cgroup_), 1u);
   }
 
   UniqueFd supervisor_;
   // The sandbox's control group.
   std::string cgroup_;
-  // In the order in which they were started: init, the spawner, the commands.
+  // Those of an idle sandbox, then the commands.
   std::vector<UniqueFd> processes_;
 };
 
