@@ -346,8 +346,7 @@ absl::StatusOr<std::vector<UniqueFd>> Complete(const Construction& made,
   }
   if (child->pid == 0) {
     ReportAndExit(pair.theirs.get(),
-                  CompleteInside(made, sysctls.get(), workspaces,
-                                 particulars));
+                  CompleteInside(made, sysctls.get(), workspaces, particulars));
   }
   pair.theirs.Reset();
   const absl::Status completed =
