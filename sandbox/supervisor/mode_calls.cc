@@ -37,9 +37,12 @@ class Server {
   // Returns when the supervisor has closed the socket.
   void Run(const UniqueFd& socket) {
     pollfd events[] = {{socket.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    while (events[0].revents == 0) {
-      if (::poll(events, 2, -1) < 0 || events[1].revents == 0) {
+    for (;;) {
+      if (::poll(events, 2, -1) < 0) {
         continue;
+      }
+      if (events[0].revents != 0) {
+        return;  // a call that waits fails
       }
       if ((events[1].revents & POLLIN) != 0) {
         Answer();

@@ -2,6 +2,7 @@
 
 #include "sandbox/supervisor/mode_calls.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -161,8 +162,19 @@ TEST_F(ModeCallsTest, OfManyProcessesAreAllAnswered) {
 }
 
 TEST_F(ModeCallsTest, FailWhenNobodyListensAnyMore) {
-  Start([] { return ::chmod(".", 02755) == -1 ? errno : 0; });
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  Start([&reader, &writer] {
+    writer.Reset();
+    char byte;
+    return ::read(reader.get(), &byte, 1) == 0 && ::chmod(".", 02755) == -1
+               ? errno
+               : 0;
+  });
   calls_.reset();
+  writer.Reset();
   EXPECT_EQ(Reap(), ENOSYS);
 }
 
