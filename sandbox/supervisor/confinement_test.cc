@@ -65,6 +65,30 @@ uint64_t SetOf(pid_t pid, const std::string& field) {
   return std::stoull(FieldOf(pid, field), nullptr, 16);
 }
 
+// The capabilities that a supervisor keeps.
+uint64_t NeededFor(Listeners listeners) {
+  std::set<int> needed = {CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_KILL,
+                          CAP_SYS_RESOURCE, CAP_SYSLOG};
+  if (listeners == Listeners::kOfWayOut) {
+    needed.insert(CAP_NET_BIND_SERVICE);
+  }
+  uint64_t all = 0;
+  for (const int capability : needed) {
+    all |= uint64_t{1} << capability;
+  }
+  return all;
+}
+
+// Writes 'y' when this process is confined, and waits for the end of `go`.
+// Returns the status to exit with.
+int ConfineAndWait(Listeners listeners, const UniqueFd& ready,
+                   const UniqueFd& go) {
+  char byte = ConfineHere(listeners).ok() ? 'y' : 'n';
+  return ::write(ready.get(), &byte, 1) == 1 && ::read(go.get(), &byte, 1) == 0
+             ? 0
+             : 1;
+}
+
 class ConfinementTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -90,26 +114,14 @@ TEST_F(ConfinementTest, LeavesTheCapabilitiesThatSupervisorsNeed) {
     const pid_t child = ::fork();
     if (child == 0) {
       go_writer.Reset();
-      char byte = ConfineHere(listeners).ok() ? 'y' : 'n';
-      ::_exit(::write(ready_writer.get(), &byte, 1) == 1 &&
-                      ::read(go_reader.get(), &byte, 1) == 0
-                  ? 0
-                  : 1);
+      ::_exit(ConfineAndWait(listeners, ready_writer, go_reader));
     }
     char confined = 'n';
     EXPECT_EQ(::read(ready_reader.get(), &confined, 1), 1);
     EXPECT_EQ(confined, 'y');
-    std::set<int> needed = {CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_KILL,
-                            CAP_SYS_RESOURCE, CAP_SYSLOG};
-    if (listeners == Listeners::kOfWayOut) {
-      needed.insert(CAP_NET_BIND_SERVICE);
-    }
-    uint64_t expected = 0;
-    for (const int capability : needed) {
-      expected |= uint64_t{1} << capability;
-    }
+    const uint64_t needed = NeededFor(listeners);
     for (const char* set : {"CapPrm", "CapEff", "CapBnd"}) {
-      EXPECT_EQ(SetOf(child, set), expected & SetOf(::getpid(), set)) << set;
+      EXPECT_EQ(SetOf(child, set), needed & SetOf(::getpid(), set)) << set;
     }
     EXPECT_EQ(FieldOf(child, "NoNewPrivs"), "1");
     EXPECT_EQ(FieldOf(child, "Seccomp"), "2");

@@ -141,16 +141,21 @@ TEST_F(ModeCallsTest, AreMadeForDirectoriesAndRefusedForFiles) {
   EXPECT_EQ(ModeOf("f") & S_ISGID, 0u);
 }
 
+// Returns how many of many calls fail.
+int CallOften() {
+  int refused = 0;
+  for (int i = 0; i < 50; ++i) {
+    refused += ::chmod("d", 02700) == 0 ? 0 : 1;
+  }
+  return refused;
+}
+
 TEST_F(ModeCallsTest, OfManyProcessesAreAllAnswered) {
   Start([] {
     int failed = ::mkdir("d", 0755);
     for (int child = 0; child < 8; ++child) {
       if (::fork() == 0) {
-        int refused = 0;
-        for (int i = 0; i < 50; ++i) {
-          refused += ::chmod("d", 02700) == 0 ? 0 : 1;
-        }
-        ::_exit(refused);
+        ::_exit(CallOften());
       }
     }
     for (int status = 0; ::wait(&status) > 0;) {
