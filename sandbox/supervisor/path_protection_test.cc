@@ -208,8 +208,9 @@ TEST_F(PathProtectionTest, FailsWithThePathThatCannotBeCovered) {
 
 TEST_F(PathProtectionTest, IsLostWithItsProcess) {
   ASSERT_THAT(Protect({".git/config"}), IsOk());
-  ASSERT_GT(Keeper(), 0);
-  ::kill(Keeper(), SIGKILL);
+  const pid_t keeper = Keeper();
+  ASSERT_GT(keeper, 0);
+  ::kill(keeper, SIGKILL);
   loop_->Run();
   EXPECT_THAT(std::string(lost_.message()), HasSubstr("has ended"));
 }

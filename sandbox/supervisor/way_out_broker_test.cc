@@ -92,6 +92,11 @@ class WayOutBrokerTest : public ::testing::Test {
     }
     return -1;
   }
+  // Returns false if there is no broker.
+  static bool SignalBroker(int signal) {
+    const pid_t broker = Broker();
+    return broker > 0 && ::kill(broker, signal) == 0;
+  }
   // A line of the status of a process.
   static std::string LineOf(pid_t pid, const std::string& field) {
     std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
@@ -160,10 +165,10 @@ TEST_F(WayOutBrokerTest, NamesTheFileThatCannotBeOpenedAndTriesAgain) {
 
 TEST_F(WayOutBrokerTest, IsNotAwaitedForEver) {
   Begin(absl::Milliseconds(50));
-  ASSERT_EQ(::kill(Broker(), SIGSTOP), 0);
+  ASSERT_TRUE(SignalBroker(SIGSTOP));
   EXPECT_THAT(StartEgress(), StatusIs(absl::StatusCode::kUnavailable,
                                       HasSubstr("corral-broker: ")));
-  ASSERT_EQ(::kill(Broker(), SIGCONT), 0);
+  ASSERT_TRUE(SignalBroker(SIGCONT));
   // A process that it has started meanwhile is not taken, and ends.
   while (absl::IsUnavailable(StartEgress())) {
   }
@@ -174,7 +179,7 @@ TEST_F(WayOutBrokerTest, IsNotAwaitedForEver) {
 
 TEST_F(WayOutBrokerTest, IsMissedWhenItHasEnded) {
   Begin();
-  ASSERT_EQ(::kill(Broker(), SIGKILL), 0);
+  ASSERT_TRUE(SignalBroker(SIGKILL));
   EXPECT_THAT(StartEgress(), StatusIs(absl::StatusCode::kUnavailable,
                                       HasSubstr("corral-broker")));
 }
