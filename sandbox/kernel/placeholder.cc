@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/fsuid.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -140,6 +141,12 @@ Placeholder::~Placeholder() {
   // A directory that was filled meanwhile stays.
   ::unlinkat(directory_.get(), name_.c_str(),
              S_ISDIR(own.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+void Placeholder::Uncover() const {
+  if (file_.valid() && ::fchdir(directory_.get()) == 0) {
+    ::umount2(name_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+  }
 }
 
 bool Placeholder::IsInPlace() const {

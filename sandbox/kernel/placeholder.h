@@ -38,6 +38,11 @@ class Placeholder {
   // Nothing untrusted may run in the sandbox any more.
   ~Placeholder();
 
+  // For a process with the sandbox's mounts, and before the destructor runs
+  // there: takes away the mount that covers the placeholder, which the kernel
+  // does not remove under it. Changes the working directory.
+  void Uncover() const;
+
   // True if its name still leads to it.
   bool IsInPlace() const;
 

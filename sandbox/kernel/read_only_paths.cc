@@ -75,6 +75,12 @@ absl::StatusOr<int> ReadOnlyPaths::Cover(int moves) {
   return mounts;
 }
 
+void ReadOnlyPaths::Uncover() const {
+  for (const auto& [place, placeholder] : placeholders_) {
+    placeholder.Uncover();
+  }
+}
+
 bool ReadOnlyPaths::MayBeMissing(const std::vector<std::string>& names,
                                  size_t i, const std::string& place) const {
   return names[i] == ".git" && i + 1 < names.size() &&

@@ -46,6 +46,10 @@ class ReadOnlyPaths {
   // Fails with READ_ONLY_PATH.
   absl::StatusOr<int> Cover(int moves = -1);
 
+  // For a caller with the sandbox's mounts, before this object goes there: see
+  // Placeholder::Uncover(). Nothing may run in the sandbox any more.
+  void Uncover() const;
+
   // The descriptor of the workspace's mount.
   int workspace() const { return workspace_.get(); }
 

@@ -43,6 +43,9 @@ class Keeper {
       KeepCovered();
     }
     if (SideProcess::AwaitSandboxEnd(socket_, init_)) {
+      for (const ReadOnlyPaths& paths : *paths_) {
+        paths.Uncover();
+      }
       paths_->clear();
     }
     return begun.ok() ? 0 : 1;

@@ -1,6 +1,7 @@
 #include "sandbox/supervisor/way_out_broker.h"
 
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -81,21 +82,18 @@ class WayOutBrokerTest : public ::testing::Test {
     }
     return started.status();
   }
-  // The broker, which is no child for waitpid(2).
+  // The broker, which is no child for waitpid(2), once it has its name.
   static pid_t Broker() {
-    std::ifstream children("/proc/thread-self/children");
-    for (pid_t child; children >> child;) {
-      if (tests::ReadFile(absl::StrCat("/proc/", child, "/comm")) ==
-          "corral-broker\n") {
-        return child;
+    for (;;) {
+      std::ifstream children("/proc/thread-self/children");
+      for (pid_t child; children >> child;) {
+        if (tests::ReadFile(absl::StrCat("/proc/", child, "/comm")) ==
+            "corral-broker\n") {
+          return child;
+        }
       }
+      ::sched_yield();
     }
-    return -1;
-  }
-  // Returns false if there is no broker.
-  static bool SignalBroker(int signal) {
-    const pid_t broker = Broker();
-    return broker > 0 && ::kill(broker, signal) == 0;
   }
   // A line of the status of a process.
   static std::string LineOf(pid_t pid, const std::string& field) {
@@ -165,10 +163,10 @@ TEST_F(WayOutBrokerTest, NamesTheFileThatCannotBeOpenedAndTriesAgain) {
 
 TEST_F(WayOutBrokerTest, IsNotAwaitedForEver) {
   Begin(absl::Milliseconds(50));
-  ASSERT_TRUE(SignalBroker(SIGSTOP));
+  ASSERT_EQ(::kill(Broker(), SIGSTOP), 0);
   EXPECT_THAT(StartEgress(), StatusIs(absl::StatusCode::kUnavailable,
                                       HasSubstr("corral-broker: ")));
-  ASSERT_TRUE(SignalBroker(SIGCONT));
+  ASSERT_EQ(::kill(Broker(), SIGCONT), 0);
   // A process that it has started meanwhile is not taken, and ends.
   while (absl::IsUnavailable(StartEgress())) {
   }
@@ -179,7 +177,7 @@ TEST_F(WayOutBrokerTest, IsNotAwaitedForEver) {
 
 TEST_F(WayOutBrokerTest, IsMissedWhenItHasEnded) {
   Begin();
-  ASSERT_TRUE(SignalBroker(SIGKILL));
+  ASSERT_EQ(::kill(Broker(), SIGKILL), 0);
   EXPECT_THAT(StartEgress(), StatusIs(absl::StatusCode::kUnavailable,
                                       HasSubstr("corral-broker")));
 }

@@ -185,8 +185,9 @@ int RunTests(int argc, char** argv, std::string (*become)()) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::setenv("TEST_TMPDIR", path, 1);
-    // The runner's directory may be closed to the user.
-    ::setenv("XML_OUTPUT_FILE", ReportIn(path).c_str(), 1);
+    // The runner's directory may be closed to the user. GoogleTest has read
+    // the environment already.
+    ::testing::GTEST_FLAG(output) = absl::StrCat("xml:", ReportIn(path));
     ::unsetenv("TEST_PREMATURE_EXIT_FILE");
     why_skipped = become();
     ::exit(RunAll(argc, argv));

@@ -63,7 +63,7 @@ class UserTest : public ::testing::Test {
 
 TEST_F(UserTest, RunsCommandsAsTheUsualUser) {
   ASSERT_THAT(sandbox_->Create(), IsOk());
-  EXPECT_EQ(Shell("id -un; id -u; id -g; echo ~; exit 7"),
+  EXPECT_EQ(Shell("id -un; id -u; id -g; echo ~corral; exit 7"),
             "corral\n1000\n1000\n/home/corral\n");
   EXPECT_EQ(exit_code(), 7);
   EXPECT_EQ(Shell("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp):' "
@@ -99,8 +99,8 @@ TEST_F(UserTest, HasAFileSystemAndNamespacesOfItsOwn) {
             "corral\nlo\n");
   EXPECT_THAT(Shell("echo > /usr/x"), HasSubstr("Read-only file system"));
   EXPECT_THAT(Shell("echo > /x"), HasSubstr("Read-only file system"));
-  EXPECT_EQ(Shell("echo 1 > /tmp/x && echo 2 > /dev/shm/x && echo 3 > ~/x && "
-                  "cat /tmp/x /dev/shm/x ~/x"),
+  EXPECT_EQ(Shell("echo 1 > /tmp/x && echo 2 > /dev/shm/x && "
+                  "echo 3 > ~corral/x && cat /tmp/x /dev/shm/x ~corral/x"),
             "1\n2\n3\n");
 }
 
@@ -242,7 +242,7 @@ TEST_F(UserTest, ReachesTheHostsOfAnAllowList) {
   const auto talk = [&](const std::string& host) {
     wire::StartExecution start = sandbox_->Command(
         "to-" + host, {"/bin/bash", "-c",
-                       absl::StrCat("(echo hello >&3; read -r line <&3; echo "
+                       absl::StrCat("(echo hello >&3; read -r line <&3 && echo "
                                     "\"$line\") 3<>/dev/tcp/",
                                     host, "/", upstream.port())});
     sandbox_->Run(start);
