@@ -130,9 +130,8 @@ void LocalSupervisorConnection::Request(wire::ToSupervisor request,
       }
       if (wire::StartExecution* const start = StartOf(request);
           start != nullptr) {
-        // Not for a second start of the same id, which the supervisor refuses.
-        start->set_report_answers(
-            starts_.try_emplace(start->id(), request.request_id()).second);
+        start->set_report_answers(request.request_id());
+        starts_.emplace(request.request_id(), start->id());
       }
       pending_.emplace(request.request_id(), std::move(done));
       Send(request);

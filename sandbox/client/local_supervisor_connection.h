@@ -90,8 +90,8 @@ class LocalSupervisorConnection : public SupervisorConnection {
   void Request(wire::ToSupervisor request, Answer done);
   // Takes the request out of pending_. Returns null if it was answered before.
   Answer Take(uint64_t request_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same for the start of an execution.
-  Answer TakeStart(const std::string& execution_id);
+  // The same for the start that a report answers.
+  Answer TakeStart(const wire::ExecutionRecord& report);
   // Makes a request whose reply is its status alone.
   void Ask(wire::ToSupervisor request, Done done);
   void Send(const wire::ToSupervisor& request)
@@ -132,9 +132,9 @@ class LocalSupervisorConnection : public SupervisorConnection {
   uint64_t delete_request_ ABSL_GUARDED_BY(mutex_) = 0;
   // Requests without a reply, by id.
   std::map<uint64_t, Answer> pending_ ABSL_GUARDED_BY(mutex_);
-  // Those of them that start an execution and that its report answers, by the
-  // execution's id.
-  std::map<std::string, uint64_t> starts_ ABSL_GUARDED_BY(mutex_);
+  // Those of them that start an execution and that its report answers, with the
+  // execution's id: an earlier server has given the same numbers.
+  std::map<uint64_t, std::string> starts_ ABSL_GUARDED_BY(mutex_);
   // Requests that the socket had no room for.
   std::deque<wire::ToSupervisor> unsent_ ABSL_GUARDED_BY(mutex_);
 

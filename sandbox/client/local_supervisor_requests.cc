@@ -113,20 +113,17 @@ LocalSupervisorConnection::Answer LocalSupervisorConnection::Take(
   }
   Answer done = std::move(found->second);
   pending_.erase(found);
-  for (auto start = starts_.begin(); start != starts_.end(); ++start) {
-    if (start->second == request_id) {
-      starts_.erase(start);
-      break;
-    }
-  }
+  starts_.erase(request_id);
   return done;
 }
 
 LocalSupervisorConnection::Answer LocalSupervisorConnection::TakeStart(
-    const std::string& execution_id) {
+    const wire::ExecutionRecord& report) {
   MutexLock lock(&mutex_);
-  const auto start = starts_.find(execution_id);
-  return start == starts_.end() ? nullptr : Take(start->second);
+  const auto start = starts_.find(report.answers());
+  return start == starts_.end() || start->second != report.id()
+             ? nullptr
+             : Take(report.answers());
 }
 
 void LocalSupervisorConnection::OnReply(const wire::Reply& reply,
@@ -143,7 +140,7 @@ void LocalSupervisorConnection::OnReply(const wire::Reply& reply,
 
 void LocalSupervisorConnection::OnExecution(
     const wire::ExecutionRecord& record) {
-  Answer started = TakeStart(record.id());
+  Answer started = TakeStart(record);
   // The observer may destroy this object.
   const std::weak_ptr<const bool> alive = alive_;
   observer_->OnExecution(record);

@@ -111,8 +111,9 @@ bool CommandEnding::MustBeOnDisk() const {
 void CommandEnding::Finish() {
   Enter(State::kOver);
   stages_->Recorded();
-  output_->Settle();
   report_(std::move(end_));
+  // Later, since unmapping the file interrupts other CPUs.
+  output_->Settle();
 }
 
 void CommandEnding::Condemn(wire::ExitRecord::Cause cause) {

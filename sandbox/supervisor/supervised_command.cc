@@ -37,6 +37,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
                                      wire::StartExecution start)
     : host_(host),
       command_(std::move(*start.mutable_command())),
+      answers_(start.report_answers()),
       stages_(start),
       processes_(host->timers, [this] { (void)(ended() && ReleaseCgroup()); }),
       timeouts_(host->timers, command_,
@@ -198,6 +199,7 @@ wire::ExecutionRecord SupervisedCommand::report() const {
   wire::ExecutionRecord report = record_;
   output_.AddStates(report.mutable_streams());
   stages_.AddTo(&report);
+  report.set_answers(answers_);
   return report;
 }
 

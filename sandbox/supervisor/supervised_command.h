@@ -122,6 +122,8 @@ class SupervisedCommand {
   // The record as it was reported last, without `streams`, and with an early
   // `trace`.
   wire::ExecutionRecord record_;
+  // See ExecutionRecord.answers.
+  const uint64_t answers_;
   ExecutionTimes times_;
   StageTimes stages_;
   ExecutionFiles files_;

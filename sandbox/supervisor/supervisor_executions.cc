@@ -59,7 +59,7 @@ void Supervisor::StartExecution(uint64_t request_id,
     Reply(request_id, user);
     return;
   }
-  const bool report_answers = start.report_answers();
+  const bool report_answers = start.report_answers() != 0;
   commands_.Start(std::move(start), [this, request_id, report_answers](
                                         const absl::Status& status) {
     if (!status.ok() || !report_answers) {

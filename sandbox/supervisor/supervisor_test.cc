@@ -230,7 +230,7 @@ TEST_F(SupervisorTest, AnswersAStartWithAReportAloneIfItIsAsked) {
   start.mutable_command()->add_argv("/bin/true");
   start.mutable_command()->set_working_directory("/tmp");
   start.mutable_command()->set_retain_bytes(1 << 20);
-  start.set_report_answers(true);
+  start.set_report_answers(1000);
   Send(request);
   wire::FromSupervisor message;
   while (records_["e1"].state() != wire::ExecutionRecord::EXITED &&
@@ -238,6 +238,7 @@ TEST_F(SupervisorTest, AnswersAStartWithAReportAloneIfItIsAsked) {
     EXPECT_FALSE(message.has_reply());
   }
   EXPECT_EQ(records_["e1"].exit().wait_status(), 0);
+  EXPECT_EQ(records_["e1"].answers(), 1000u);
   // A refusal has no report.
   Send(request);
   while (!message.has_reply() && Receive(&message)) {

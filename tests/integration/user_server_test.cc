@@ -121,7 +121,8 @@ TEST_F(UserServerTest, RunsCommandsInTheUsersWorkspace) {
 
 TEST_F(UserServerTest, ReportsWhatItEnforces) {
   std::map<std::string, IsolationFeature> features;
-  for (const IsolationFeature& feature : client_->GetInfo().isolation()) {
+  const corral::v1::ServerInfo info = client_->GetInfo();
+  for (const IsolationFeature& feature : info.isolation()) {
     features[feature.name()] = feature;
   }
   for (const char* enforced : {"user namespace", "pid namespace", "proc",

@@ -248,8 +248,10 @@ TEST_F(LocalSupervisorConnectionTest, TakesTheReportOfAStartAsItsAnswer) {
     Outcome started;
     connection_->Start(start, started.Callback());
     const wire::ToSupervisor request = Read(first_);
-    EXPECT_TRUE(user == 0 ? request.start_execution().report_answers()
-                          : request.start_with_user().report_answers());
+    EXPECT_EQ(user == 0 ? request.start_execution().report_answers()
+                        : request.start_with_user().report_answers(),
+              request.request_id());
+    report.mutable_execution()->set_answers(request.request_id());
     ASSERT_THAT(first_.Send(report), IsOk());
     EXPECT_THAT(started.Wait(), IsOk());
     // An older supervisor replies too.
@@ -272,8 +274,15 @@ TEST_F(LocalSupervisorConnectionTest, TakesTheReplyToAStartThatIsRefused) {
     connection_->Start(start, same.Callback());
     const wire::ToSupervisor first = Read(first_);
     const wire::ToSupervisor second = Read(first_);
-    EXPECT_TRUE(first.start_execution().report_answers());
-    EXPECT_FALSE(second.start_execution().report_answers());
+    // A report of the execution that exists does not answer them.
+    wire::FromSupervisor report;
+    report.mutable_execution()->set_id("e1");
+    report.mutable_execution()->set_answers(first.request_id() - 1);
+    ASSERT_THAT(first_.Send(report), IsOk());
+    // Nor does that of another one, which an earlier server has started.
+    report.mutable_execution()->set_id("e0");
+    report.mutable_execution()->set_answers(first.request_id());
+    ASSERT_THAT(first_.Send(report), IsOk());
     for (const wire::ToSupervisor& request : {first, second}) {
       ASSERT_THAT(
           first_.Send(ReplyTo(request.request_id(), wire::Reply::STORAGE)),
