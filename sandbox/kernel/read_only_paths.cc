@@ -125,48 +125,59 @@ absl::StatusOr<bool> ReadOnlyPaths::Fill(int directory,
   return true;
 }
 
+absl::StatusOr<bool> ReadOnlyPaths::Exists(
+    const std::vector<std::string>& names, size_t i, const std::string& place,
+    int directory) {
+  if (MayBeMissing(names, i, place) && IsMissing(directory, names[i])) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const bool exists,
+                   Fill(directory, place, names[i], ContentOf(names, i)));
+  if (exists && names[i] == ".git") {
+    repositories_.insert(place);
+  }
+  return exists;
+}
+
+absl::StatusOr<UniqueFd> ReadOnlyPaths::CoverPart(
+    const std::vector<std::string>& names, size_t i, const std::string& place,
+    int directory, int moves, int* mounts) {
+  ASSIGN_OR_RETURN(const bool exists, Exists(names, i, place, directory));
+  if (!exists) {
+    return UniqueFd();
+  }
+  if (moves >= 0) {
+    RETURN_IF_ERROR(WatchMoves(moves, directory, names[i]));
+  }
+  ASSIGN_OR_RETURN(PathPart part, OpenPart(directory, names[i]));
+  if (part.is_mount_point && part.is_read_only) {
+    return UniqueFd();
+  }
+  RETURN_IF_ERROR(CheckCoverable(part, place));
+  // A file or a placeholder on the way is protected in place of what could be
+  // below it.
+  const bool leads_on = i + 1 < names.size() && S_ISDIR(part.mode) &&
+                        placeholders_.count(place) == 0;
+  if (leads_on && part.is_mount_point) {
+    return std::move(part.fd);
+  }
+  ASSIGN_OR_RETURN(UniqueFd mounted,
+                   MountOnItself(directory, names[i], part,
+                                 leads_on ? MountAccess::kWritable
+                                          : MountAccess::kReadOnly));
+  ++*mounts;
+  return leads_on ? std::move(mounted) : UniqueFd();
+}
+
 absl::Status ReadOnlyPaths::CoverPath(const std::string& path, int moves,
                                       int* mounts) {
   const std::vector<std::string> names =
       absl::StrSplit(path, '/', absl::SkipEmpty());
   ASSIGN_OR_RETURN(UniqueFd at, OpenBeneath(workspace_.get(), "."));
   std::string place;
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < names.size() && at.valid(); ++i) {
     absl::StrAppend(&place, place.empty() ? "" : "/", names[i]);
-    if (MayBeMissing(names, i, place) && IsMissing(at.get(), names[i])) {
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(const bool exists,
-                     Fill(at.get(), place, names[i], ContentOf(names, i)));
-    if (!exists) {
-      return absl::OkStatus();
-    }
-    if (names[i] == ".git") {
-      repositories_.insert(place);
-    }
-    if (moves >= 0) {
-      RETURN_IF_ERROR(WatchMoves(moves, at.get(), names[i]));
-    }
-    ASSIGN_OR_RETURN(PathPart part, OpenPart(at.get(), names[i]));
-    if (part.is_mount_point && part.is_read_only) {
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(CheckCoverable(part, place));
-    // A file or a placeholder on the way is protected in place of what could be
-    // below it.
-    const bool leads_on = i + 1 < names.size() && S_ISDIR(part.mode) &&
-                          placeholders_.count(place) == 0;
-    if (leads_on && part.is_mount_point) {
-      at = std::move(part.fd);
-      continue;
-    }
-    ASSIGN_OR_RETURN(at, MountOnItself(at.get(), names[i], part,
-                                       leads_on ? MountAccess::kWritable
-                                                : MountAccess::kReadOnly));
-    ++*mounts;
-    if (!leads_on) {
-      return absl::OkStatus();
-    }
+    ASSIGN_OR_RETURN(at, CoverPart(names, i, place, at.get(), moves, mounts));
   }
   return absl::OkStatus();
 }

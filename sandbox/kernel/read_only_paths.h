@@ -54,8 +54,16 @@ class ReadOnlyPaths {
   int workspace() const { return workspace_.get(); }
 
  private:
+  // Covers the part `i` of a path, which is `place` and in `directory`. Returns
+  // where the next part is; not valid: nothing below it needs a mount.
+  absl::StatusOr<UniqueFd> CoverPart(const std::vector<std::string>& names,
+                                     size_t i, const std::string& place,
+                                     int directory, int moves, int* mounts);
   // Covers one path, and adds the number of mounts to `mounts`.
   absl::Status CoverPath(const std::string& path, int moves, int* mounts);
+  // Fill(), unless nothing is there that may be missing.
+  absl::StatusOr<bool> Exists(const std::vector<std::string>& names, size_t i,
+                              const std::string& place, int directory);
   // Whether the part `i` of a path may be left out if nothing is at `place`.
   bool MayBeMissing(const std::vector<std::string>& names, size_t i,
                     const std::string& place) const;
