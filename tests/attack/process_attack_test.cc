@@ -155,6 +155,7 @@ TEST_F(ProcessAttackTest, ASupervisorThatMakesAnotherCallDiesWithItsSandbox) {
             SandboxEnd::SUPERVISOR_DIED);
   sandbox_.Forget();
   WaitForEnd({witness});
+  WaitForEnd(ProcessesOfSandbox(witness.user));
   EXPECT_THAT(ProcessesOfSandbox(witness.user), IsEmpty());
 }
 

@@ -75,10 +75,10 @@ TEST_F(DelegatedUserTest, LimitsProcessesAndCpus) {
   sandbox_->spec().set_pids(20);
   sandbox_->spec().set_cpu_millis(500);
   ASSERT_THAT(sandbox_->Create(), IsOk());
+  EXPECT_EQ(Shell("cat /sys/fs/cgroup/run/cpu.max"), "50000 100000\n");
   EXPECT_THAT(
       Shell("for i in $(seq 40); do sleep 1000 > /dev/null 2>&1 & done"),
       HasSubstr("fork"));
-  EXPECT_EQ(Shell("cat /sys/fs/cgroup/run/cpu.max"), "50000 100000\n");
 }
 
 TEST_F(DelegatedUserTest, KillsATree) {

@@ -79,23 +79,6 @@ TEST_F(LocalSupervisorConnectionTest, ReplacesNoSupervisorThatHasAnswered) {
   EXPECT_FALSE(second_.valid());
 }
 
-TEST_F(LocalSupervisorConnectionTest, AsksForAUserOnlyWhereItIsNotOverlooked) {
-  connection_->Listen(nullptr);
-  Outcome started;
-  wire::StartExecution start;
-  start.set_id("e1");
-  connection_->Start(start, [](const absl::Status&) {});
-  EXPECT_EQ(Read(first_).start_execution().id(), "e1");
-  start.mutable_command()->set_user_id(2001);
-  connection_->Start(start, started.Callback());
-  const wire::ToSupervisor request = Read(first_);
-  EXPECT_EQ(request.start_with_user().command().user_id(), 2001u);
-  ASSERT_THAT(
-      first_.Send(ReplyTo(request.request_id(), wire::Reply::UNKNOWN_REQUEST)),
-      IsOk());
-  EXPECT_THAT(started.Wait(), FailsWith(wire::Reply::UNKNOWN_REQUEST, "why"));
-}
-
 TEST_F(LocalSupervisorConnectionTest, KillsAReplacementWhoseConnectionFails) {
   connection_->Create({}, process_.pidfd(), absl::Hours(1), WithOther(),
                       created_.Callback());
@@ -232,65 +215,6 @@ TEST_F(LocalSupervisorConnectionTest, PassesEachRequestAndItsReply) {
     // So is a second one.
     ASSERT_THAT(first_.Send(ReplyTo(last, wire::Reply::FAULT)), IsOk());
     AwaitIdle();
-  }
-}
-
-TEST_F(LocalSupervisorConnectionTest, TakesTheReportOfAStartAsItsAnswer) {
-  connection_->Listen(process_.pidfd());
-  wire::StartExecution start;
-  start.set_id("e1");
-  wire::FromSupervisor report;
-  report.mutable_execution()->set_id("e1");
-  report.mutable_execution()->set_state(wire::ExecutionRecord::RUNNING);
-  int reports = 0;
-  for (const uint32_t user : {0U, 2001U}) {
-    start.mutable_command()->set_user_id(user);
-    Outcome started;
-    connection_->Start(start, started.Callback());
-    const wire::ToSupervisor request = Read(first_);
-    EXPECT_EQ(user == 0 ? request.start_execution().report_answers()
-                        : request.start_with_user().report_answers(),
-              request.request_id());
-    report.mutable_execution()->set_answers(request.request_id());
-    ASSERT_THAT(first_.Send(report), IsOk());
-    EXPECT_THAT(started.Wait(), IsOk());
-    // An older supervisor replies too.
-    ASSERT_THAT(first_.Send(ReplyTo(request.request_id(), wire::Reply::NONE)),
-                IsOk());
-    ASSERT_THAT(first_.Send(report), IsOk());
-    reports += 2;
-    recorder_.WaitForMore(reports - 1);
-  }
-}
-
-TEST_F(LocalSupervisorConnectionTest, TakesTheReplyToAStartThatIsRefused) {
-  connection_->Listen(process_.pidfd());
-  wire::StartExecution start;
-  start.set_id("e1");
-  for (int i = 0; i < 2; ++i) {
-    Outcome started;
-    Outcome same;
-    connection_->Start(start, started.Callback());
-    connection_->Start(start, same.Callback());
-    const wire::ToSupervisor first = Read(first_);
-    const wire::ToSupervisor second = Read(first_);
-    // A report of the execution that exists does not answer them.
-    wire::FromSupervisor report;
-    report.mutable_execution()->set_id("e1");
-    report.mutable_execution()->set_answers(first.request_id() - 1);
-    ASSERT_THAT(first_.Send(report), IsOk());
-    // Nor does that of another one, which an earlier server has started.
-    report.mutable_execution()->set_id("e0");
-    report.mutable_execution()->set_answers(first.request_id());
-    ASSERT_THAT(first_.Send(report), IsOk());
-    for (const wire::ToSupervisor& request : {first, second}) {
-      ASSERT_THAT(
-          first_.Send(ReplyTo(request.request_id(), wire::Reply::STORAGE)),
-          IsOk());
-    }
-    EXPECT_THAT(started.Wait(),
-                FailsWith(wire::Reply::STORAGE, HasSubstr("why")));
-    EXPECT_THAT(same.Wait(), FailsWith(wire::Reply::STORAGE, HasSubstr("why")));
   }
 }
 

@@ -1,8 +1,10 @@
 // Read-only paths of real sandboxes, and programs of the host that replace
 // them. The test is the host.
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <string>
 
@@ -80,8 +82,11 @@ TEST_F(ReadOnlyPathsTest, EndTheSandboxWhenTheyCannotBeProtectedAgain) {
   ASSERT_THAT(sandbox_.Create(), IsOk());
   ASSERT_THAT(sandbox_.Start(sandbox_.Command("e1", {"/bin/sleep", "1000"})),
               IsOk());
-  fs::rename(Path(".git/hooks"), Path("hooks"));
-  fs::create_directory_symlink("../hooks", Path(".git/hooks"));
+  // In one step, so that no placeholder comes first.
+  fs::create_directory_symlink("../hooks", Path("hooks"));
+  ASSERT_EQ(::renameat2(AT_FDCWD, Path("hooks").c_str(), AT_FDCWD,
+                        Path(".git/hooks").c_str(), RENAME_EXCHANGE),
+            0);
   const wire::SandboxEnd end = sandbox_.recorder().WaitForGone();
   EXPECT_EQ(end.cause(), wire::SandboxEnd::PROTECTION_LOST);
   EXPECT_THAT(end.message(), HasSubstr(".git/hooks is a symbolic link"));

@@ -50,6 +50,9 @@ class HabitsTest : public ::testing::Test {
   void StartOne() {
     Output({"create", "--no-workspace"});
     EXPECT_EQ(Output({"exec", "-d", "s1", "cmd"}), "s1/e1\n");
+    // A command prints in its own time.
+    while (Output({"logs", "s1/e1"}) != "one\ntwo\nthree\n") {
+    }
   }
 
   void FailStarts(corral::v1::StartFailure::Stage stage, int errno_value) {
