@@ -49,7 +49,8 @@ std::string Fault::ToString() const {
 }
 
 bool Tracer::IsPermitted() {
-  Process strace({"strace", "-o", "/dev/null", "true"});
+  // A shell, since not every machine has strace.
+  Process strace({"sh", "-c", "exec strace -o /dev/null true"});
   strace.CloseInput();
   return strace.Wait() == 0;
 }

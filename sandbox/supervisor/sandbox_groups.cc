@@ -97,6 +97,11 @@ absl::Status SandboxGroups::Charge(pid_t pid) {
   if (command_limits_.cpu_millis == 0) {
     return absl::OkStatus();
   }
+  // A process that could not leave the group would keep it from being removed.
+  if (host_.version == CgroupVersion::kV2 &&
+      ::access((host_.own + "/cgroup.procs").c_str(), W_OK) != 0) {
+    return absl::OkStatus();
+  }
   charged_ = charged_ || pid == 0;
   return home().TakeForCpuTime(pid);
 }

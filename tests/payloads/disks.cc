@@ -80,9 +80,16 @@ int FillUnseen(int, char**) {
   }
   Fill("removed", removed);
   const int file = ::open("reserved", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  Report("reserved", ::fallocate(file, 0, 0, kMost));
-  Report("reserved, beyond the end",
-         ::fallocate(file, FALLOC_FL_KEEP_SIZE, 0, kMost));
+  const int error = errno;
+  const struct {
+    const char* what;
+    int mode;
+  } ways[] = {{"reserved", 0},
+              {"reserved, beyond the end", FALLOC_FL_KEEP_SIZE}};
+  for (const auto& way : ways) {
+    errno = error;
+    Report(way.what, file < 0 ? -1 : ::fallocate(file, way.mode, 0, kMost));
+  }
   return 0;
 }
 

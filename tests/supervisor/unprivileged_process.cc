@@ -79,7 +79,8 @@ bool MakeGroup(uid_t user) {
       !Write(group + "/leaf/cgroup.procs", absl::StrCat(::getpid()))) {
     return false;
   }
-  for (const char* file : {"", "/cgroup.procs", "/cgroup.subtree_control"}) {
+  for (const char* file : {"", "/cgroup.procs", "/cgroup.subtree_control",
+                           "/leaf", "/leaf/cgroup.procs"}) {
     if (::chown((group + file).c_str(), user, user) != 0) {
       return false;
     }
