@@ -7,8 +7,8 @@ namespace sandbox {
 
 // Returns true if the process that made the connection lives in a pid namespace
 // below that of the caller, as commands of sandboxes do, or if that is not
-// known: it may have ended. A command that has the user id of a server must not
-// be taken for the server's user.
+// known: it may have ended. Commands may have the user id of a server, but not
+// the rights of its user.
 bool IsFromBelow(int connection);
 
 }  // namespace sandbox

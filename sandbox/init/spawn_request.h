@@ -27,8 +27,9 @@ struct CommandStrings {
 long LayOut(char* exchange, const SpawnRequest& request,
             CommandStrings* strings);
 
-// Returns 0, or -EINVAL if the command would be user 0, as init and the spawner
-// are: for 0, and for -1, which setresuid(2) takes for "no change".
+// Returns 0, or -EINVAL if the command would be user 0, which init and the
+// spawner are. It would be with the id 0, and with -1: setresuid(2) then
+// changes nothing.
 long CheckUser(const SpawnRequest& request);
 
 // Returns 0 if the command's streams and its cgroup are among `count`

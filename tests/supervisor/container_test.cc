@@ -7,17 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
+#include "tests/supervisor/unprivileged_fixture.h"
 #include "tests/supervisor/unprivileged_process.h"
 
 namespace sandbox {
@@ -37,29 +36,7 @@ std::string Enter() {
              : why;
 }
 
-class ContainerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!tests::WhySkipped().empty()) {
-      GTEST_SKIP() << tests::WhySkipped();
-    }
-    sandbox_.emplace();
-  }
-
-  // Runs a shell line and returns what it printed.
-  std::string Shell(const std::string& script) {
-    const std::string id = absl::StrCat("e", ++runs_);
-    last_ = sandbox_->Run(sandbox_->Shell(id, script));
-    return absl::StrCat(sandbox_->Output(id, "stdout"),
-                        sandbox_->Output(id, "stderr"));
-  }
-
-  std::optional<TestSandbox> sandbox_;
-  wire::ExecutionRecord last_;
-
- private:
-  int runs_ = 0;
-};
+class ContainerTest : public UnprivilegedTest {};
 
 TEST_F(ContainerTest, RunsCommandsWithoutGroupsAndCapabilities) {
   ASSERT_THAT(sandbox_->Create(), IsOk());

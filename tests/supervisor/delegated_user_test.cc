@@ -5,17 +5,16 @@
 #include <signal.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/kernel/cgroup.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
+#include "tests/supervisor/unprivileged_fixture.h"
 #include "tests/supervisor/unprivileged_process.h"
 
 namespace sandbox {
@@ -30,29 +29,7 @@ using ::tests::IsOk;
 
 std::string Become() { return tests::BecomeUser(tests::Groups::kItsOwn); }
 
-class DelegatedUserTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!tests::WhySkipped().empty()) {
-      GTEST_SKIP() << tests::WhySkipped();
-    }
-    sandbox_.emplace();
-  }
-
-  // Runs a shell line and returns what it printed.
-  std::string Shell(const std::string& script) {
-    const std::string id = absl::StrCat("e", ++runs_);
-    last_ = sandbox_->Run(sandbox_->Shell(id, script));
-    return absl::StrCat(sandbox_->Output(id, "stdout"),
-                        sandbox_->Output(id, "stderr"));
-  }
-
-  std::optional<TestSandbox> sandbox_;
-  wire::ExecutionRecord last_;
-
- private:
-  int runs_ = 0;
-};
+class DelegatedUserTest : public UnprivilegedTest {};
 
 TEST_F(DelegatedUserTest, HasGroupsForItsSandboxes) {
   const absl::StatusOr<CgroupHost> host = CgroupHost::Find();

@@ -3,13 +3,11 @@
 
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,6 +19,7 @@
 #include "tests/network/upstream_server.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
+#include "tests/supervisor/unprivileged_fixture.h"
 #include "tests/supervisor/unprivileged_process.h"
 
 namespace sandbox {
@@ -36,30 +35,7 @@ using ::tests::IsOk;
 
 std::string Become() { return tests::BecomeUser(tests::Groups::kOfOthers); }
 
-class UserTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!tests::WhySkipped().empty()) {
-      GTEST_SKIP() << tests::WhySkipped();
-    }
-    sandbox_.emplace();
-  }
-
-  // Runs a shell line and returns what it printed.
-  std::string Shell(const std::string& script) {
-    const std::string id = absl::StrCat("e", ++runs_);
-    last_ = sandbox_->Run(sandbox_->Shell(id, script));
-    return absl::StrCat(sandbox_->Output(id, "stdout"),
-                        sandbox_->Output(id, "stderr"));
-  }
-  int exit_code() const { return WEXITSTATUS(last_.exit().wait_status()); }
-
-  std::optional<TestSandbox> sandbox_;
-  wire::ExecutionRecord last_;
-
- private:
-  int runs_ = 0;
-};
+class UserTest : public UnprivilegedTest {};
 
 TEST_F(UserTest, RunsCommandsAsTheUsualUser) {
   ASSERT_THAT(sandbox_->Create(), IsOk());
