@@ -33,11 +33,12 @@ class TeardownQueueTest : public ::testing::Test {
   void End(int name) { turns_.erase(name); }
 
   tests::FakeTimerQueue timers_;
-  std::shared_ptr<TeardownQueue> queue_ = TeardownQueue::Create(&timers_, 2);
   // In the order in which they began.
   std::vector<int> begun_;
   // Those that are under way.
   std::map<int, TeardownQueue::Turn> turns_;
+  // The queue ends before the turns, so that none begins when they end.
+  std::shared_ptr<TeardownQueue> queue_ = TeardownQueue::Create(&timers_, 2);
 };
 
 TEST_F(TeardownQueueTest, BeginsAtOnceWhileFewAreUnderWay) {
