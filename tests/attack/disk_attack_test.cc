@@ -170,8 +170,8 @@ TEST_P(QuotaAttackTest, FillsItsWorkspaceNoFurtherThanItMay) {
   EXPECT_LE(Space(), 4 * kMiB);
   EXPECT_GT(Space(), kMiB);
   Shell(
-      "rm -r one two d; for i in $(seq 40); do touch $i; mkdir d$i; "
-      "ln -s x l$i; mkfifo p$i; done");
+      "rm -r one two d; touch $(seq -f f%g 40); mkdir $(seq -f d%g 40); "
+      "mkfifo $(seq -f p%g 40); ln -s $(seq -f none/%g 40) .");
   int entries = 0;
   for ([[maybe_unused]] const auto& entry :
        std::filesystem::recursive_directory_iterator(path_)) {
