@@ -22,8 +22,9 @@ struct Lanes {
   // faster.
   static constexpr std::chrono::seconds kRemovalPatience{2};
 
-  // Starts supervisors, and connects to those of an earlier server.
-  WorkerPool launches{2, kPatience};
+  // Records sandboxes, which is mostly a wait for the disk, and starts their
+  // supervisors, or connects to those of an earlier server.
+  WorkerPool launches{8, kPatience};
   // Records that a deletion has begun, which is one small file, and then has
   // the supervisor kill what runs.
   WorkerPool kills{2, kPatience};

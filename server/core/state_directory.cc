@@ -69,13 +69,6 @@ absl::Status MakeDirectories(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status SyncDirectory(const std::string& path) {
-  ASSIGN_OR_RETURN(const UniqueFd directory,
-                   OpenFile(path, O_RDONLY | O_DIRECTORY));
-  return ::fsync(directory.get()) == 0 ? absl::OkStatus()
-                                       : Failed("fsync", path);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
@@ -112,7 +105,7 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
   }
   absl::Status written = ReplaceSpec(spec);
   if (written.ok()) {
-    written = SyncDirectory(absl::StrCat(path_, "/sandboxes"));
+    written = sandboxes_->Sync();
   }
   if (!written.ok()) {
     RemoveTree(directory).IgnoreError();

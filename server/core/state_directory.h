@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
+#include "server/core/directory_sync.h"
 
 namespace server {
 
@@ -90,11 +91,13 @@ class StateDirectory {
   StateDirectory(std::string path, std::string boot_id, sandbox::UniqueFd lock)
       : path_(std::move(path)),
         boot_id_(std::move(boot_id)),
-        lock_(std::move(lock)) {}
+        lock_(std::move(lock)),
+        sandboxes_(std::make_unique<DirectorySync>(path_ + "/sandboxes")) {}
 
   const std::string path_;
   const std::string boot_id_;
   const sandbox::UniqueFd lock_;
+  const std::unique_ptr<DirectorySync> sandboxes_;
 };
 
 }  // namespace server
