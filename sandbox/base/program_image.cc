@@ -39,7 +39,8 @@ absl::StatusOr<UniqueFd> MakeProgramImage(const char* name,
 }
 
 absl::StatusOr<pid_t> StartProgram(const char* name, const UniqueFd& image,
-                                   int socket, ErrorOutput error) {
+                                   int socket, ErrorOutput error,
+                                   const char* argument) {
   const UniqueFd program = DuplicateHigh(image.get());
   const UniqueFd theirs = DuplicateHigh(socket);
   if (!program.valid() || !theirs.valid()) {
@@ -61,7 +62,8 @@ absl::StatusOr<pid_t> StartProgram(const char* name, const UniqueFd& image,
   ::sigemptyset(&none);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  char* const arguments[] = {const_cast<char*>(name), nullptr};
+  char* const arguments[] = {const_cast<char*>(name),
+                             const_cast<char*>(argument), nullptr};
   char* const environment[] = {nullptr};
   pid_t pid;
   const int failure =

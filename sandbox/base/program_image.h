@@ -25,12 +25,14 @@ inline constexpr int kProgramSocket = 3;
 
 enum class ErrorOutput { kInherited, kDiscarded };
 
-// Starts the program as a child, with `name` as argv[0] and without an
-// environment. It gets `socket` as kProgramSocket and its own image as the next
-// descriptor, which it should close; input and output are /dev/null. The caller
-// reaps it. Errors: those of fcntl(2) and posix_spawn(3).
+// Starts the program as a child, with `name` as argv[0], `argument`, unless it
+// is null, as argv[1], and without an environment. It gets `socket` as
+// kProgramSocket and its own image as the next descriptor, which it should
+// close; input and output are /dev/null. The caller reaps it. Errors: those of
+// fcntl(2) and posix_spawn(3).
 absl::StatusOr<pid_t> StartProgram(const char* name, const UniqueFd& image,
-                                   int socket, ErrorOutput error);
+                                   int socket, ErrorOutput error,
+                                   const char* argument = nullptr);
 
 }  // namespace sandbox
 

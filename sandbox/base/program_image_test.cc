@@ -62,11 +62,11 @@ TEST_F(ProgramImageTest, StartsAProgramWithItsSocketAndNothingElse) {
   const UniqueFd errors(::fcntl(2, F_DUPFD_CLOEXEC, 20));
   ASSERT_EQ(::dup2(theirs_.get(), 2), 2);
   const absl::StatusOr<pid_t> pid = StartProgram(
-      "corral-test", image_, theirs_.get(), ErrorOutput::kInherited);
+      "corral-test", image_, theirs_.get(), ErrorOutput::kInherited, "once");
   ASSERT_EQ(::dup2(errors.get(), 2), 2);
   ASSERT_EQ(::sigprocmask(SIG_UNBLOCK, &term, nullptr), 0);
   ASSERT_TRUE(pid.ok()) << pid.status();
-  EXPECT_EQ(Report(), "corral-test 0 1 2 3 4 null kept empty open");
+  EXPECT_EQ(Report(), "corral-test once 0 1 2 3 4 null kept empty open");
   ExpectSuccess(*pid);
 }
 

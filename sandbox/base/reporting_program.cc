@@ -1,6 +1,6 @@
-// Reports on its socket, for program_image_test: its name, its descriptors,
-// what becomes of its errors, the size of its environment, and whether SIGTERM
-// is blocked.
+// Reports on its socket, for program_image_test: its arguments, its
+// descriptors, what becomes of its errors, the size of its environment, and
+// whether SIGTERM is blocked.
 
 #include <dirent.h>
 #include <signal.h>
@@ -22,6 +22,9 @@ int main(int, char** arguments) {
   }
   ::closedir(directory);
   std::string report = arguments[0];
+  if (arguments[1] != nullptr) {
+    report += std::string(" ") + arguments[1];
+  }
   for (const int fd : open) {
     report += " " + std::to_string(fd);
   }

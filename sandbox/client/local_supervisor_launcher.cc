@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -47,7 +49,7 @@ LocalSupervisorLauncher::LocalSupervisorLauncher(
       provider_([this] { Provide(); }) {}
 
 LocalSupervisorLauncher::~LocalSupervisorLauncher() {
-  EndSpare();
+  EndSpares();
   loop_->Stop();
   thread_.join();
   MutexLock lock(&mutex_);
@@ -57,7 +59,7 @@ LocalSupervisorLauncher::~LocalSupervisorLauncher() {
   }
 }
 
-void LocalSupervisorLauncher::EndSpare() {
+void LocalSupervisorLauncher::EndSpares() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -66,9 +68,8 @@ void LocalSupervisorLauncher::EndSpare() {
   if (provider_.joinable()) {
     provider_.join();
   }
-  // Closing its socket ends the spare.
   MutexLock lock(&mutex_);
-  spare_ = SupervisorProcess();
+  spares_.Clear();
 }
 
 void LocalSupervisorLauncher::LetGo() {
@@ -86,16 +87,21 @@ void LocalSupervisorLauncher::LetGo() {
     MutexLock lock(&mutex);
     mutex.Await([&] { return done; });
   }
-  EndSpare();
+  EndSpares();
 }
 
 void LocalSupervisorLauncher::Provide() {
   for (;;) {
     switch (AwaitTask()) {
+      case Task::kNone:
+        break;
       case Task::kStop:
         return;
       case Task::kMakeSpare:
         MakeSpare();
+        break;
+      case Task::kTrim:
+        TrimSpares();
         break;
       case Task::kSweep:
         Sweep();
@@ -104,42 +110,59 @@ void LocalSupervisorLauncher::Provide() {
   }
 }
 
-LocalSupervisorLauncher::Task LocalSupervisorLauncher::AwaitTask() {
-  const auto lacks_spare = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return spare_wanted_ && !spare_.socket.valid();
-  };
-  MutexLock lock(&mutex_);
-  while (!stopping_) {
-    const Clock::time_point now = Clock::now();
-    if (lacks_spare()) {
-      spare_wanted_ = false;
-      return Task::kMakeSpare;
-    }
-    if (sweep_at_ <= now) {
-      return Task::kSweep;
-    }
-    mutex_.AwaitUntil(std::min(sweep_at_, now + kLongestWait),
-                      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                        return stopping_ || lacks_spare() ||
-                               sweep_at_ <= Clock::now();
-                      });
+LocalSupervisorLauncher::Task LocalSupervisorLauncher::NextTask() const {
+  if (stopping_) {
+    return Task::kStop;
   }
-  return Task::kStop;
+  if (can_start_ && spares_.Lacking().has_value()) {
+    return Task::kMakeSpare;
+  }
+  const Clock::time_point now = Clock::now();
+  if (spares_.trim_at() <= now) {
+    return Task::kTrim;
+  }
+  return sweep_at_ <= now ? Task::kSweep : Task::kNone;
+}
+
+LocalSupervisorLauncher::Task LocalSupervisorLauncher::AwaitTask() {
+  MutexLock lock(&mutex_);
+  const Clock::time_point latest = Clock::now() + kLongestWait;
+  mutex_.AwaitUntil(std::min({sweep_at_, spares_.trim_at(), latest}),
+                    [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                      return NextTask() != Task::kNone;
+                    });
+  return NextTask();
+}
+
+std::optional<LocalSupervisorLauncher::Shape>
+LocalSupervisorLauncher::LackingShape() {
+  MutexLock lock(&mutex_);
+  return spares_.Lacking();
 }
 
 void LocalSupervisorLauncher::MakeSpare() {
   // Delayed, so that preparing a spare does not slow the sandbox being created.
   absl::SleepFor(kSpareDelay);
-  absl::StatusOr<SupervisorProcess> started = StartReapedSupervisor();
+  const std::optional<Shape> shape = LackingShape();
+  if (!shape.has_value()) {
+    return;
+  }
+  absl::StatusOr<SupervisorProcess> started = StartReapedSupervisor(*shape);
   MutexLock lock(&mutex_);
   if (started.ok()) {
-    spare_ = *std::move(started);
-    spare_wanted_ = true;
+    spares_.Add(*shape, *std::move(started));
   } else {
+    can_start_ = false;
     // Create() tries itself, and reports its error.
     LOG(ERROR) << "cannot start a spare supervisor: "
                << started.status().ToString();
   }
+}
+
+void LocalSupervisorLauncher::TrimSpares() {
+  std::vector<SupervisorProcess> over;
+  MutexLock lock(&mutex_);
+  over = spares_.Trim(Clock::now());
 }
 
 void LocalSupervisorLauncher::Sweep() {
@@ -166,8 +189,8 @@ void LocalSupervisorLauncher::CleanUp() {
 }
 
 absl::StatusOr<SupervisorProcess>
-LocalSupervisorLauncher::StartReapedSupervisor() {
-  ASSIGN_OR_RETURN(SupervisorProcess started, StartSupervisor(image_));
+LocalSupervisorLauncher::StartReapedSupervisor(Shape shape) {
+  ASSIGN_OR_RETURN(SupervisorProcess started, StartSupervisor(image_, shape));
   loop_->Post([this, pidfd = started.pidfd] {
     loop_->Watch(pidfd->get(), EPOLLIN, [this, pidfd](uint32_t) {
       siginfo_t info = {};
@@ -189,15 +212,16 @@ LocalSupervisorLauncher::StartReapedSupervisor() {
 std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
     const wire::SandboxSpec& spec, SupervisorObserver* observer,
     Created created) {
+  const Shape shape = spec.profile();
   SupervisorProcess spare;
   {
     MutexLock lock(&mutex_);
-    std::swap(spare, spare_);
+    spare = spares_.Take(shape, Clock::now());
     mutex_.Signal();
   }
   const bool prepared = IsAlive(spare);
   absl::StatusOr<SupervisorProcess> process =
-      prepared ? std::move(spare) : StartReapedSupervisor();
+      prepared ? std::move(spare) : StartReapedSupervisor(shape);
   if (!process.ok()) {
     std::unique_ptr<LocalSupervisorConnection> none =
         Connect(PacketSocket(), observer);
@@ -208,7 +232,7 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   }
   if (!prepared) {
     MutexLock lock(&mutex_);
-    spare_wanted_ = true;
+    can_start_ = true;
     mutex_.Signal();
   }
   std::unique_ptr<LocalSupervisorConnection> connection =
@@ -216,7 +240,8 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   connection->Create(
       spec, std::move(process->pidfd),
       prepared ? kSparePatience : SandboxCreation::kFreshPatience,
-      [this] { return StartReapedSupervisor(); }, std::move(created));
+      [this, shape] { return StartReapedSupervisor(shape); },
+      std::move(created));
   return connection;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -16,6 +17,7 @@
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/client/local_supervisor_connection.h"
+#include "sandbox/client/spare_supervisors.h"
 #include "sandbox/client/supervisor_connection.h"
 #include "sandbox/client/supervisor_launcher.h"
 #include "sandbox/client/supervisor_process.h"
@@ -25,10 +27,11 @@ namespace sandbox {
 // Owns the event loop's thread, on which all callbacks of its connections run.
 // The connections must be destroyed before it. Thread-safe.
 //
-// Keeps one spare supervisor, whose sandbox is ready except for its workspace
-// and limits. Without a spare, Create() starts a process itself, which takes
-// about a millisecond: too long for a gRPC reaction. A supervisor that ends
-// before it has made its sandbox, or does not answer, is replaced once.
+// Keeps spare supervisors, whose sandboxes are ready except for their
+// workspaces and limits. Without a spare, Create() starts a process itself,
+// which takes about a millisecond: too long for a gRPC reaction. A supervisor
+// that ends before it has made its sandbox, or does not answer, is replaced
+// once.
 class LocalSupervisorLauncher : public SupervisorLauncher {
  public:
   static absl::StatusOr<std::unique_ptr<LocalSupervisorLauncher>> Create();
@@ -42,30 +45,35 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
 
   // Prepares the end of a server whose sandboxes live on. After it has
   // returned, no observer is called any more, requests are dropped with their
-  // callbacks, and the spare supervisor has no server left, so that it ends.
-  // Other supervisors wait for the next server.
+  // callbacks, and the spare supervisors have no server left, so that they
+  // end. Other supervisors wait for the next server.
   void LetGo();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SpareSupervisors::Clock;
+  using Shape = SpareSupervisors::Shape;
   // Doubled as long as something cannot be removed.
   static constexpr std::chrono::seconds kSweepRetry{1};
   static constexpr std::chrono::seconds kLastSweepRetry{60};
 
   LocalSupervisorLauncher(std::unique_ptr<EventLoop> loop, UniqueFd image);
-  // Stops Provide() and closes the spare's socket, which ends it.
-  void EndSpare();
+  // Stops Provide() and closes the spares' sockets, which ends them.
+  void EndSpares();
   // Starts a supervisor that the event loop reaps. May be called from any
   // thread.
-  absl::StatusOr<SupervisorProcess> StartReapedSupervisor();
+  absl::StatusOr<SupervisorProcess> StartReapedSupervisor(Shape shape);
   std::unique_ptr<LocalSupervisorConnection> Connect(
       PacketSocket socket, SupervisorObserver* observer);
-  // Makes spares and cleans up after killed supervisors until EndSpare().
+  // Makes and ends spares, and cleans up after killed supervisors, until
+  // EndSpares().
   void Provide();
-  enum class Task { kStop, kMakeSpare, kSweep };
+  enum class Task { kNone, kStop, kMakeSpare, kTrim, kSweep };
+  Task NextTask() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Blocks until there is something to do.
   Task AwaitTask();
+  std::optional<Shape> LackingShape();
   void MakeSpare();
+  void TrimSpares();
   // Removes the control groups that killed supervisors left.
   void Sweep();
   // Makes Provide() sweep now and, as a process may hold what a supervisor had
@@ -86,9 +94,9 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   bool sweep_twice_ ABSL_GUARDED_BY(mutex_) = true;
   // The time between a sweep and the one that follows it.
   Clock::duration sweep_retry_ ABSL_GUARDED_BY(mutex_) = kSweepRetry;
-  // False while a spare is started, and if the last supervisor could not be.
-  bool spare_wanted_ ABSL_GUARDED_BY(mutex_) = true;
-  SupervisorProcess spare_ ABSL_GUARDED_BY(mutex_);
+  // False if the last supervisor could not be started.
+  bool can_start_ ABSL_GUARDED_BY(mutex_) = true;
+  SpareSupervisors spares_ ABSL_GUARDED_BY(mutex_);
   std::thread provider_;
 };
 

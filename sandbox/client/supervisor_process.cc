@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "sandbox/base/program_image.h"
@@ -19,11 +20,15 @@ absl::StatusOr<UniqueFd> MakeSupervisorImage() {
   return MakeProgramImage("corral-supervisor", SupervisorImage());
 }
 
-absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image) {
+absl::StatusOr<SupervisorProcess> StartSupervisor(
+    const UniqueFd& image,
+    ::corral::supervisor::v1::SandboxSpec::Profile profile) {
   ASSIGN_OR_RETURN(auto pair, PacketSocket::Pair());
+  const std::string name =
+      ::corral::supervisor::v1::SandboxSpec::Profile_Name(profile);
   ASSIGN_OR_RETURN(const pid_t pid,
                    StartProgram("corral-supervisor", image, pair.second.fd(),
-                                ErrorOutput::kInherited));
+                                ErrorOutput::kInherited, name.c_str()));
   auto pidfd = std::make_shared<UniqueFd>(
       static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd->valid()) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
 
@@ -22,9 +23,11 @@ struct SupervisorProcess {
 // replaces files does not mix versions.
 absl::StatusOr<UniqueFd> MakeSupervisorImage();
 
-// Starts a supervisor, which the caller must reap. May be called from any
-// thread; takes about a millisecond.
-absl::StatusOr<SupervisorProcess> StartSupervisor(const UniqueFd& image);
+// Starts a supervisor, which prepares a sandbox with `profile`, and which the
+// caller must reap. May be called from any thread; takes about a millisecond.
+absl::StatusOr<SupervisorProcess> StartSupervisor(
+    const UniqueFd& image,
+    ::corral::supervisor::v1::SandboxSpec::Profile profile);
 
 // Returns true if a supervisor that got no request yet still runs.
 bool IsAlive(const SupervisorProcess& supervisor);

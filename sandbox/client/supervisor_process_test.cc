@@ -27,6 +27,7 @@
 namespace sandbox {
 namespace {
 
+using ::corral::supervisor::v1::SandboxSpec;
 using ::testing::StartsWith;
 using ::tests::IsOk;
 
@@ -43,8 +44,8 @@ std::pair<int, int> EndOf(const UniqueFd& pidfd) {
 }
 
 TEST(SupervisorProcessTest, HasTheOtherEndOfItsSocket) {
-  const absl::StatusOr<SupervisorProcess> process =
-      StartSupervisor(ImageOf("sandbox/base/reporting_program"));
+  const absl::StatusOr<SupervisorProcess> process = StartSupervisor(
+      ImageOf("sandbox/base/reporting_program"), SandboxSpec::NESTED);
   ASSERT_THAT(process.status(), IsOk());
   pollfd readable = {process->socket.fd(), POLLIN, 0};
   while (::poll(&readable, 1, -1) != 1) {
@@ -53,15 +54,15 @@ TEST(SupervisorProcessTest, HasTheOtherEndOfItsSocket) {
   const ssize_t size =
       ::recv(process->socket.fd(), report, sizeof(report), MSG_DONTWAIT);
   ASSERT_GT(size, 0);
-  // Its name and its descriptors; the fifth is that of its image.
+  // Its arguments and its descriptors; the fifth is that of its image.
   EXPECT_THAT(std::string(report, static_cast<size_t>(size)),
-              StartsWith("corral-supervisor 0 1 2 3 4 null "));
+              StartsWith("corral-supervisor NESTED 0 1 2 3 4 null "));
   EXPECT_EQ(EndOf(*process->pidfd), std::make_pair(int{CLD_EXITED}, 0));
 }
 
 TEST(SupervisorProcessTest, IsKilled) {
   const absl::StatusOr<SupervisorProcess> process =
-      StartSupervisor(ImageOf("/usr/bin/yes"));
+      StartSupervisor(ImageOf("/usr/bin/yes"), SandboxSpec::DEFAULT);
   ASSERT_THAT(process.status(), IsOk());
   KillSupervisor(*process->pidfd);
   EXPECT_EQ(EndOf(*process->pidfd), std::make_pair(int{CLD_KILLED}, SIGKILL));
@@ -71,7 +72,7 @@ TEST(SupervisorProcessTest, LeavesNoProcessThatItCannotWatch) {
   const UniqueFd image = ImageOf("/usr/bin/yes");
   absl::Status started;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_pidfd_open}, EMFILE, [&] {
-    started = StartSupervisor(image).status();
+    started = StartSupervisor(image, SandboxSpec::DEFAULT).status();
   }));
   EXPECT_EQ(started.message(), "pidfd_open: Too many open files");
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);

@@ -221,7 +221,7 @@ absl::Status OfferToOomKiller(const Construction& made) {
 
 // Completes the sandbox around a running init: starts the spawner.
 absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
-                     Construction& made) {
+                     Profile profile, Construction& made) {
   // With v2, init was born in the sandbox's group, so that its cgroup namespace
   // is rooted there: nobody may put a process into a group that is not in its
   // cgroup namespace, and the spawner shares init's. Now it must leave: a group
@@ -234,7 +234,7 @@ absl::Status Inhabit(const Cgroup& cgroup, const Cgroup& home, int image,
     status = cgroup.HandOn();
   }
   if (status.ok()) {
-    status = StartSpawner(home, image, Profile::kDefault, made);
+    status = StartSpawner(home, image, profile, made);
   }
   if (status.ok()) {
     status = OfferToOomKiller(made);
@@ -288,7 +288,7 @@ void Abandon(Construction& made) {
 }  // namespace
 
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
-                                       const Cgroup& home) {
+                                       const Cgroup& home, Profile profile) {
   Construction made;
   made.first_id = first_id;
   made.times = ConstructionTimes::Start();
@@ -307,7 +307,7 @@ absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
     status = StartInit(first_id, cgroup, image.get(), made);
   }
   if (status.ok()) {
-    status = Inhabit(cgroup, home, image.get(), made);
+    status = Inhabit(cgroup, home, image.get(), profile, made);
   }
   if (!status.ok()) {
     Abandon(made);

@@ -45,11 +45,13 @@ struct Construction {
 // `first_id` is that of an IdRange, or kNoRange. `cgroup` becomes the root of
 // the sandbox's cgroup namespace; /sys/fs/cgroup shows it inside. Init and the
 // spawner live in `home`; see SandboxGroups. Both groups may be invalid: then
-// each command may be marked by its limit of core dumps, see marked_group.h. On
-// failure nothing is left. Fails with ISOLATION if the kernel refuses
-// namespaces, and with Aborted if a process was killed while it was being made.
+// each command may be marked by its limit of core dumps, see marked_group.h.
+// The spawner has `profile`. On failure nothing is left. Fails with ISOLATION
+// if the kernel refuses namespaces, and with Aborted if a process was killed
+// while it was being made.
 absl::StatusOr<Construction> Construct(uint32_t first_id, const Cgroup& cgroup,
-                                       const Cgroup& home);
+                                       const Cgroup& home,
+                                       seccomp::Profile profile);
 
 // The properties of a sandbox that are known only when it is requested.
 struct Particulars {
@@ -65,9 +67,9 @@ struct Particulars {
 // command; see ForkInto() and ForkBeside().
 absl::StatusOr<Child> ForkIntoSandbox(const Construction& made, int cgroup);
 
-// Construct() makes a spawner with the default profile. Starts another one in
-// its place, before the first command; `made.spawner_socket`, `made.exchange`
-// and `made.listener` are new. Fails as Construct() does.
+// Starts another spawner, with `profile`, in the place of Construct()'s, before
+// the first command; `made.spawner_socket`, `made.exchange` and `made.listener`
+// are new. Fails as Construct() does.
 absl::Status ReplaceSpawner(const Cgroup& home, seccomp::Profile profile,
                             Construction& made);
 

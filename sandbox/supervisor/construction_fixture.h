@@ -46,7 +46,8 @@ inline absl::StatusOr<Ground> Prepare() {
 }
 
 inline absl::StatusOr<Construction> ConstructOn(const Ground& ground) {
-  return Construct(ground.ids.first_id(), ground.cgroup, ground.home());
+  return Construct(ground.ids.first_id(), ground.cgroup, ground.home(),
+                   seccomp::Profile::kDefault);
 }
 
 // Makes a sandbox, calls `use` with it and the group of its processes, and

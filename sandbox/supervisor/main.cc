@@ -1,7 +1,9 @@
 // corral-supervisor: owns one sandbox. Started by corrald, outlives it.
 //
-// Descriptor 3 is the control socket; see
-// proto/corral/supervisor/v1/supervisor.proto.
+//   corral-supervisor PROFILE [mapped]
+//
+// PROFILE is that of the sandbox to prepare. Descriptor 3 is the control
+// socket; see proto/corral/supervisor/v1/supervisor.proto.
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -19,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/log.h"
@@ -88,7 +91,7 @@ constexpr char kMapped[] = "mapped";
 // it enters a user namespace of its own and executes this program again.
 // Returns OK if it has them, or why it cannot get them.
 absl::Status GetRights(int argc, char** argv) {
-  const bool mapped = argc > 1 && std::strcmp(argv[1], kMapped) == 0;
+  const bool mapped = argc > 2 && std::strcmp(argv[2], kMapped) == 0;
   if (sandbox::MayMount()) {
     if (sandbox::CommandsAreThisUser()) {
       sandbox::DropGroups();
@@ -104,7 +107,8 @@ absl::Status GetRights(int argc, char** argv) {
   if (!entered.ok()) {
     return entered;
   }
-  char* const arguments[] = {argv[0], const_cast<char*>(kMapped), nullptr};
+  char* const arguments[] = {argv[0], argv[1], const_cast<char*>(kMapped),
+                             nullptr};
   char* const environment[] = {nullptr};
   ::syscall(SYS_execveat, kImage, "", arguments, environment, AT_EMPTY_PATH);
   return absl::ErrnoToStatus(errno, "execute corral-supervisor again");
@@ -113,6 +117,12 @@ absl::Status GetRights(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sandbox::wire::SandboxSpec::Profile profile;
+  if (argc < 2 ||
+      !sandbox::wire::SandboxSpec::Profile_Parse(argv[1], &profile)) {
+    LOG(ERROR) << "corral-supervisor is started by corrald, not by hand";
+    return 2;
+  }
   absl::Status rights = GetRights(argc, argv);
   Detach();
   ::close(kImage);
@@ -133,7 +143,7 @@ int main(int argc, char** argv) {
   }
   sandbox::Supervisor supervisor(
       *std::move(loop), sandbox::PacketSocket(sandbox::UniqueFd(kControl)),
-      std::move(rights));
+      profile, std::move(rights));
   supervisor.Run();
   return 0;
 }

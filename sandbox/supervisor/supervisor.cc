@@ -18,8 +18,9 @@ constexpr uint32_t kSchemaVersion = 1;
 }  // namespace
 
 Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
-                       absl::Status rights)
+                       wire::SandboxSpec::Profile profile, absl::Status rights)
     : loop_(std::move(loop)),
+      profile_(profile),
       rights_(std::move(rights)),
       storage_([this] { ReportStorage(); }),
       quota_(loop_.get()),

@@ -41,9 +41,10 @@ namespace sandbox {
 
 class Supervisor {
  public:
-  // `rights`: OK, or why this process cannot make a sandbox.
+  // Prepares a sandbox with `profile`; one with another takes longer. `rights`:
+  // OK, or why this process cannot make a sandbox.
   Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
-             absl::Status rights = absl::OkStatus());
+             wire::SandboxSpec::Profile profile, absl::Status rights);
   ~Supervisor();
 
   // Returns when the sandbox was deleted, could not be made or has failed.
@@ -118,6 +119,8 @@ class Supervisor {
   wire::Snapshot Snapshot() const;
 
   const std::unique_ptr<EventLoop> loop_;
+  // The sandbox is prepared with it.
+  const wire::SandboxSpec::Profile profile_;
   State state_ = State::kNew;
   const absl::Status rights_;
   absl::Status prepared_;

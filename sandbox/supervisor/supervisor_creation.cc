@@ -39,16 +39,15 @@ namespace {
 using Step = ConstructionTimes::Step;
 
 // A later server may ask for a profile that this supervisor does not know.
-seccomp::Profile ProfileOf(const wire::SandboxSpec& spec) {
-  if (spec.profile() == wire::SandboxSpec::DEFAULT) {
+seccomp::Profile ProfileOf(wire::SandboxSpec::Profile profile) {
+  if (profile == wire::SandboxSpec::DEFAULT) {
     return seccomp::Profile::kDefault;
   }
-  if (spec.profile() == wire::SandboxSpec::DEBUG) {
+  if (profile == wire::SandboxSpec::DEBUG) {
     return seccomp::Profile::kDebug;
   }
-  return spec.profile() == wire::SandboxSpec::NESTED
-             ? seccomp::Profile::kNested
-             : seccomp::Profile::kStrict;
+  return profile == wire::SandboxSpec::NESTED ? seccomp::Profile::kNested
+                                              : seccomp::Profile::kStrict;
 }
 
 // The user of corral-egress in the sandbox's range of ids. Nothing inside runs
@@ -78,8 +77,9 @@ absl::Status Supervisor::PrepareProcesses() {
   } else if (!own_user) {
     return host.status();
   }
-  ASSIGN_OR_RETURN(construction_, Construct(groups_.first_id(),
-                                            groups_.sandbox(), groups_.home()));
+  ASSIGN_OR_RETURN(construction_,
+                   Construct(groups_.first_id(), groups_.sandbox(),
+                             groups_.home(), ProfileOf(profile_)));
   construction_.times.SetBegin(begin);
   init_stat_ = OpenStat(construction_.init.pid);
   if (!groups_.exist()) {
@@ -181,7 +181,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   spares_.SetDirectory(executions);
   RETURN_IF_ERROR(Limit(spec));
   times.Note(Step::kLimits);
-  const seccomp::Profile profile = ProfileOf(spec);
+  const seccomp::Profile profile = ProfileOf(spec.profile());
   RETURN_IF_ERROR(CheckProfile(profile));
   const std::vector<WorkspaceMount> workspaces =
       WorkspacesOf(spec, groups_.first_id());
@@ -197,7 +197,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
   times.Note(Step::kWorkspaces);
   RETURN_IF_ERROR(Protect(PathsOf(workspaces, std::move(mounts),
                                   UserOf(groups_.first_id(), kCommandId))));
-  if (profile != seccomp::Profile::kDefault) {
+  if (spec.profile() != profile_) {
     RETURN_IF_ERROR(ReplaceSpawner(groups_.home(), profile, construction_));
     RETURN_IF_ERROR(StartSpawner());
   }

@@ -51,7 +51,9 @@ class SupervisorTest : public ::testing::Test {
       server_ = PacketSocket();
       BlockChildSignal();
       ::signal(SIGPIPE, SIG_IGN);
-      Supervisor(*EventLoop::Create(), std::move(pair.second)).Run();
+      Supervisor(*EventLoop::Create(), std::move(pair.second),
+                 wire::SandboxSpec::DEFAULT, absl::OkStatus())
+          .Run();
       ::_exit(7);
     }
   }

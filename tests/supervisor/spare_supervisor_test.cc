@@ -10,15 +10,18 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
@@ -47,6 +50,7 @@ extern "C" int socketpair(int domain, int type, int protocol,
 namespace sandbox {
 namespace {
 
+using ::testing::IsSupersetOf;
 using ::tests::IsOk;
 
 // Waits for the end of the supervisors of an earlier test.
@@ -117,6 +121,26 @@ Family AwaitFamily(pid_t other = 0) {
     family = FindFamily(other);
   }
   return family;
+}
+
+// Waits until this process has `count` supervisors of sandboxes with `profile`.
+// Returns their pids.
+std::set<pid_t> AwaitProfile(const std::string& profile, size_t count) {
+  std::set<pid_t> found;
+  while (found.size() != count) {
+    found.clear();
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/self/task")) {
+      for (const pid_t pid : ReadChildren(task.path())) {
+        std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
+        const std::string line(std::istreambuf_iterator<char>(file), {});
+        if (absl::StrContains(line, profile)) {
+          found.insert(pid);
+        }
+      }
+    }
+  }
+  return found;
 }
 
 void Stop(const Family& family) {
@@ -197,6 +221,30 @@ TEST(ShortageTest, PreparesASpareAgainOnceASupervisorCanBeStarted) {
   EXPECT_NE(AwaitFamily(first.pid).pid, first.pid);
   EXPECT_EQ(sandbox.Run(sandbox.Shell("e1", "exit 4")).exit().wait_status(),
             4 << 8);
+}
+
+TEST_F(SpareSupervisorTest, PreparesSparesWithAProfileThatWasAskedFor) {
+  sandbox_.spec().set_profile(wire::SandboxSpec::STRICT);
+  ASSERT_THAT(Create(), IsOk());
+  // Its own one, and a spare.
+  const std::set<pid_t> first = AwaitProfile("STRICT", 2);
+  wire::SandboxSpec spec = sandbox_.spec();
+  spec.set_directory(sandbox_.directory() + "/second");
+  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
+  Recorder recorder;
+  Outcome created;
+  const auto second =
+      sandbox_.launcher().Create(spec, &recorder, created.Callback());
+  ASSERT_THAT(created.Wait(), IsOk());
+  Outcome started;
+  second->Start(Shell("e1", "exit 5"), started.Callback());
+  EXPECT_THAT(started.Wait(), IsOk());
+  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
+  // The spare serves it, and there is another one.
+  EXPECT_THAT(AwaitProfile("STRICT", 3), IsSupersetOf(first));
+  Outcome deleted;
+  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
+  EXPECT_THAT(deleted.Wait(), IsOk());
 }
 
 TEST_F(SpareSupervisorTest, ReplacesASpareThatDoesNotAnswer) {

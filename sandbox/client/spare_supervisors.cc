@@ -1,0 +1,92 @@
+#include "sandbox/client/spare_supervisors.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace sandbox {
+
+SpareSupervisors::SpareSupervisors() {
+  pools_[wire::SandboxSpec::DEFAULT].wanted =
+      LeastOf(wire::SandboxSpec::DEFAULT);
+}
+
+size_t SpareSupervisors::LeastOf(Shape shape) {
+  return shape == wire::SandboxSpec::DEFAULT ? 1 : 0;
+}
+
+SupervisorProcess SpareSupervisors::Take(Shape shape, Clock::time_point now) {
+  Pool& pool = pools_[shape];
+  SupervisorProcess taken;
+  if (pool.spares.empty()) {
+    WantMore(pool);
+  } else {
+    taken = std::move(pool.spares.back());
+    pool.spares.pop_back();
+  }
+  pool.unused = std::min(pool.unused, pool.spares.size());
+  if (pool.wanted > LeastOf(shape) &&
+      pool.period_end == Clock::time_point::max()) {
+    pool.period_end = now + kPeriod;
+  }
+  return taken;
+}
+
+void SpareSupervisors::WantMore(Pool& pool) {
+  size_t in_all = 0;
+  for (const auto& [shape, each] : pools_) {
+    in_all += each.wanted;
+  }
+  pool.wanted += std::min(std::max<size_t>(pool.wanted, 1), kMost - in_all);
+}
+
+std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
+  for (const auto& [shape, pool] : pools_) {
+    if (pool.spares.size() < pool.wanted) {
+      return shape;
+    }
+  }
+  return std::nullopt;
+}
+
+void SpareSupervisors::Add(Shape shape, SupervisorProcess spare) {
+  pools_[shape].spares.push_back(std::move(spare));
+}
+
+std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {
+  std::vector<SupervisorProcess> over;
+  for (auto& [shape, pool] : pools_) {
+    if (now < pool.period_end) {
+      continue;
+    }
+    const size_t least = LeastOf(shape);
+    pool.wanted -= std::min(pool.unused, pool.wanted - least);
+    while (pool.spares.size() > pool.wanted) {
+      over.push_back(std::move(pool.spares.back()));
+      pool.spares.pop_back();
+    }
+    pool.unused = pool.spares.size();
+    pool.period_end =
+        pool.wanted > least ? now + kPeriod : Clock::time_point::max();
+  }
+  return over;
+}
+
+SpareSupervisors::Clock::time_point SpareSupervisors::trim_at() const {
+  Clock::time_point first = Clock::time_point::max();
+  for (const auto& [shape, pool] : pools_) {
+    first = std::min(first, pool.period_end);
+  }
+  return first;
+}
+
+std::vector<SupervisorProcess> SpareSupervisors::Clear() {
+  std::vector<SupervisorProcess> all;
+  for (auto& [shape, pool] : pools_) {
+    std::move(pool.spares.begin(), pool.spares.end(), std::back_inserter(all));
+  }
+  pools_.clear();
+  return all;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,73 @@
+// Supervisors whose sandboxes are ready except for what a request says: as many
+// as were lately asked for at a time, for each shape of sandbox.
+//
+//   a request finds no spare  -> twice as many are wanted, at most kMost in all
+//   a period leaves some over -> so many fewer are wanted, and they end
+//
+// One of the default shape is always wanted. Each spare is taken once, and has
+// belonged to nobody before. Not thread-safe.
+
+#ifndef SANDBOX_CLIENT_SPARE_SUPERVISORS_H_
+#define SANDBOX_CLIENT_SPARE_SUPERVISORS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/client/supervisor_process.h"
+
+namespace sandbox {
+
+namespace wire = ::corral::supervisor::v1;
+
+class SpareSupervisors {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // A property that a spare can't change, or only slowly.
+  using Shape = wire::SandboxSpec::Profile;
+
+  // Each takes 1.2 MB and four processes.
+  static constexpr size_t kMost = 8;
+  // The time after which spares that nobody needed end.
+  static constexpr std::chrono::seconds kPeriod{10};
+
+  SpareSupervisors();
+
+  // A sandbox is requested. Returns a spare for it, or one without a socket.
+  SupervisorProcess Take(Shape shape, Clock::time_point now);
+
+  // Returns the shape of a spare to make next, or nothing while all are made.
+  std::optional<Shape> Lacking() const;
+  // Adds a spare of a shape that lacked one.
+  void Add(Shape shape, SupervisorProcess spare);
+
+  // Ends the periods that are over by `now`. Returns the spares that nobody
+  // needed in them; they end when the caller closes them.
+  std::vector<SupervisorProcess> Trim(Clock::time_point now);
+  // The time of the next Trim(); no time if nothing is over.
+  Clock::time_point trim_at() const;
+
+  // Returns all spares. No more are wanted then.
+  std::vector<SupervisorProcess> Clear();
+
+ private:
+  struct Pool {
+    size_t wanted = 0;
+    std::vector<SupervisorProcess> spares;
+    // The smallest number of spares in this period.
+    size_t unused = 0;
+    Clock::time_point period_end = Clock::time_point::max();
+  };
+
+  static size_t LeastOf(Shape shape);
+  void WantMore(Pool& pool);
+
+  std::map<Shape, Pool> pools_;
+};
+
+}  // namespace sandbox
+
+#endif  // SANDBOX_CLIENT_SPARE_SUPERVISORS_H_

@@ -1,0 +1,117 @@
+#include "sandbox/client/spare_supervisors.h"
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "corral/supervisor/v1/supervisor.pb.h"
+#include "gtest/gtest.h"
+#include "sandbox/base/packet_socket.h"
+#include "sandbox/client/supervisor_process.h"
+
+namespace sandbox {
+namespace {
+
+using Shape = SpareSupervisors::Shape;
+
+constexpr auto kPeriod = SpareSupervisors::kPeriod;
+constexpr Shape kDefault = wire::SandboxSpec::DEFAULT;
+constexpr Shape kNested = wire::SandboxSpec::NESTED;
+constexpr Shape kStrict = wire::SandboxSpec::STRICT;
+
+class SpareSupervisorsTest : public ::testing::Test {
+ protected:
+  // Makes all that lack. Returns how many did.
+  size_t Fill() {
+    size_t made = 0;
+    while (const auto shape = spares_.Lacking()) {
+      spares_.Add(*shape, {std::move(PacketSocket::Pair()->first), nullptr});
+      ++made;
+    }
+    return made;
+  }
+  bool Take(Shape shape) { return spares_.Take(shape, now_).socket.valid(); }
+  size_t Trim() { return spares_.Trim(now_).size(); }
+
+  SpareSupervisors::Clock::time_point now_{};
+  SpareSupervisors spares_;
+};
+
+TEST_F(SpareSupervisorsTest, OneOfTheDefaultShapeIsAlwaysWanted) {
+  EXPECT_EQ(spares_.Lacking(), kDefault);
+  EXPECT_EQ(Fill(), 1u);
+  now_ += 10 * kPeriod;
+  EXPECT_EQ(Trim(), 0u);
+  EXPECT_TRUE(Take(kDefault));
+  EXPECT_EQ(Fill(), 1u);
+  EXPECT_EQ(spares_.trim_at(), SpareSupervisors::Clock::time_point::max())
+      << "a server wakes up for nothing while one is enough";
+}
+
+TEST_F(SpareSupervisorsTest, ARequestThatFindsNoneDoublesThem) {
+  Fill();
+  EXPECT_TRUE(Take(kDefault));
+  EXPECT_FALSE(Take(kDefault));
+  EXPECT_EQ(Fill(), 2u);
+  EXPECT_TRUE(Take(kDefault));
+  EXPECT_TRUE(Take(kDefault));
+  EXPECT_FALSE(Take(kDefault));
+  EXPECT_EQ(Fill(), 4u);
+}
+
+TEST_F(SpareSupervisorsTest, ThereAreNeverMoreThanTheMostOfAllShapes) {
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(Take(kNested));
+    EXPECT_FALSE(Take(kStrict));
+  }
+  EXPECT_EQ(Fill(), SpareSupervisors::kMost);
+}
+
+TEST_F(SpareSupervisorsTest, ASpareServesOnlyItsOwnShape) {
+  Fill();
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_EQ(spares_.Lacking(), kNested);
+  EXPECT_EQ(Fill(), 1u);
+  EXPECT_FALSE(Take(kStrict));
+  EXPECT_TRUE(Take(kNested));
+  EXPECT_TRUE(Take(kDefault));
+}
+
+TEST_F(SpareSupervisorsTest, WhatNobodyNeededInAPeriodEnds) {
+  Take(kDefault);
+  Take(kDefault);
+  EXPECT_EQ(Fill(), 4u);
+  EXPECT_EQ(spares_.trim_at(), now_ + kPeriod);
+  now_ += kPeriod;
+  EXPECT_EQ(Trim(), 0u) << "all of them were needed at its beginning";
+  EXPECT_TRUE(Take(kDefault));
+  Fill();
+  now_ += kPeriod;
+  EXPECT_EQ(Trim(), 3u);
+  EXPECT_EQ(Fill(), 0u);
+  EXPECT_TRUE(Take(kDefault));
+}
+
+TEST_F(SpareSupervisorsTest, AnotherShapeThatNobodyAsksForHasNoneInTheEnd) {
+  Fill();
+  Take(kNested);
+  EXPECT_EQ(Fill(), 1u);
+  now_ += kPeriod;
+  EXPECT_EQ(Trim(), 0u);
+  now_ += kPeriod - std::chrono::nanoseconds(1);
+  EXPECT_EQ(Trim(), 0u);
+  now_ += std::chrono::nanoseconds(1);
+  EXPECT_EQ(Trim(), 1u);
+  EXPECT_EQ(Fill(), 0u);
+  EXPECT_EQ(spares_.trim_at(), SpareSupervisors::Clock::time_point::max());
+}
+
+TEST_F(SpareSupervisorsTest, WantsNoneOnceItIsCleared) {
+  Fill();
+  EXPECT_EQ(spares_.Clear().size(), 1u);
+  EXPECT_FALSE(spares_.Lacking().has_value());
+}
+
+}  // namespace
+}  // namespace sandbox
