@@ -16,6 +16,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/failure.h"
 #include "sandbox/base/instant.h"
+#include "sandbox/base/program_code.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
@@ -163,6 +164,8 @@ void Supervisor::CreateSandbox(uint64_t request_id,
   control_.Send(std::move(reply));
   if (claimed.ok()) {
     Enter(State::kReady);
+    // Most of it has only made the sandbox.
+    loop_->WhenIdle(ForgetCode);
   } else {
     Abandon();
   }

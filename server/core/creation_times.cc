@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "corral/v1/sandbox.pb.h"
 #include "google/protobuf/util/time_util.h"
@@ -12,9 +11,13 @@ namespace server {
 
 using google::protobuf::util::TimeUtil;
 
-int64_t CreationTimes::Lap() {
-  const int64_t now = sandbox::MonotonicNanoseconds();
-  return std::max<int64_t>(now - std::exchange(last_ns_, now), 1);
+void CreationTimes::Admitted() {
+  admission_ns_ = SinceBegin();
+  begin_ns_ += admission_ns_;
+}
+
+int64_t CreationTimes::SinceBegin() const {
+  return std::max<int64_t>(sandbox::MonotonicNanoseconds() - begin_ns_, 1);
 }
 
 void CreationTimes::AddTo(corral::v1::Sandbox* sandbox) const {

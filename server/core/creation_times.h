@@ -18,19 +18,21 @@ class CreationTimes {
   // The request is received now.
   CreationTimes() = default;
 
-  // End the steps `admission`, `record` and `supervisor` now.
-  void Admitted() { admission_ns_ = Lap(); }
-  void Recorded() { record_ns_ = Lap(); }
-  void Made() { supervisor_ns_ = Lap(); }
+  // End the steps `admission`, `record` and `supervisor` now. The last two
+  // begin together.
+  void Admitted();
+  void Recorded() { record_ns_ = SinceBegin(); }
+  void Made() { supervisor_ns_ = SinceBegin(); }
 
   // Sets the steps that have ended in the trace of `sandbox`.
   void AddTo(corral::v1::Sandbox* sandbox) const;
 
  private:
-  // Returns the time since the last step ended, at least 1.
-  int64_t Lap();
+  // Returns the time since `begin_ns_`, at least 1.
+  int64_t SinceBegin() const;
 
-  int64_t last_ns_ = sandbox::MonotonicNanoseconds();
+  // The begin of the steps that have not ended.
+  int64_t begin_ns_ = sandbox::MonotonicNanoseconds();
   // 0: the step has not ended.
   int64_t admission_ns_ = 0;
   int64_t record_ns_ = 0;

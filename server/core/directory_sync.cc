@@ -36,7 +36,8 @@ absl::Status DirectorySync::Sync() {
   }
   status = flush_();
   sandbox::MutexLock lock(&mutex_);
-  batch->status = status;
+  batch->code = status.code();
+  batch->message = std::string(status.message());
   batch->over = true;
   flushing_ = false;
   mutex_.Signal();
@@ -60,7 +61,7 @@ std::shared_ptr<DirectorySync::Batch> DirectorySync::Join(
     return batch->over || !flushing_;
   });
   if (batch->over) {
-    status = batch->status;
+    status = absl::Status(batch->code, batch->message);
     return nullptr;
   }
   flushing_ = true;

@@ -35,7 +35,8 @@ class DirectorySync {
   struct Batch {
     int calls = 0;
     bool over = false;
-    absl::Status status;
+    absl::StatusCode code = absl::StatusCode::kOk;
+    std::string message;
   };
 
   // Returns the batch of a call, or no batch if it is over: then `status` is

@@ -227,18 +227,49 @@ void Sandbox::OnAdmitted() {
   creation_times_.Admitted();
 }
 
-void Sandbox::OnRecorded() {
-  MutexLock lock(&mutex_);
-  creation_times_.Recorded();
+void Sandbox::OnRecorded(const absl::Status& status) {
+  {
+    MutexLock lock(&mutex_);
+    creation_times_.Recorded();
+    recorded_ = status;
+    if (!made_) {
+      return;
+    }
+  }
+  FinishCreation();
 }
 
 void Sandbox::OnCreated(const absl::Status& status) {
+  if (!status.ok()) {
+    {
+      MutexLock lock(&mutex_);
+      creation_failure_ = status;
+    }
+    Handle(Event::kNotMade);
+    return;
+  }
   {
     MutexLock lock(&mutex_);
     creation_times_.Made();
-    creation_failure_ = status;
+    made_ = true;
+    if (!recorded_.has_value()) {
+      return;
+    }
   }
-  Handle(status.ok() ? Event::kMade : Event::kNotMade);
+  FinishCreation();
+}
+
+void Sandbox::FinishCreation() {
+  absl::Status recorded;
+  {
+    MutexLock lock(&mutex_);
+    recorded = recorded_.value_or(absl::OkStatus());
+    creation_failure_ = recorded;
+  }
+  Handle(recorded.ok() ? Event::kMade : Event::kNotMade);
+  if (!recorded.ok()) {
+    AwaitKill();
+  }
 }
 
 void Sandbox::Abandon(const absl::Status& error) {

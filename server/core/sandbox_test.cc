@@ -1,4 +1,4 @@
-// The life of a sandbox: creation, deletion and failure.
+// The life of a sandbox: deletion and failure.
 
 #include "server/core/sandbox.h"
 
@@ -46,60 +46,6 @@ class SandboxTest : public SandboxFixture {
   Answers removed_;
 };
 
-TEST_F(SandboxTest, IsReadyWhenItIsMadeAndAttached) {
-  Make();
-  Answers ready;
-  sandbox_->AwaitReady(Into(&ready));
-  sandbox_->OnCreated(absl::OkStatus());
-  EXPECT_EQ(State(), corral::v1::Sandbox::CREATING);
-  EXPECT_THAT(ready, IsEmpty());
-  Attach();
-  EXPECT_EQ(State(), corral::v1::Sandbox::READY);
-  EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
-  sandbox_->AwaitReady(Into(&ready));
-  EXPECT_THAT(ready, SizeIs(2));
-}
-
-TEST_F(SandboxTest, ReportsAFailedCreationWhenNothingIsLeft) {
-  Make();
-  Answers ready;
-  sandbox_->AwaitReady(Into(&ready));
-  Attach();
-  sandbox_->OnCreated(absl::InvalidArgumentError("workspace"));
-  EXPECT_EQ(State(), corral::v1::Sandbox::DELETING);
-  sandbox_->AwaitReady(Into(&ready));
-  sandbox_->OnGone(Killed());
-  AwaitLanes();
-  EXPECT_THAT(ready, IsEmpty());
-  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
-  sandbox_->OnFilesRemoved();
-  sandbox_->AwaitReady(Into(&ready));
-  EXPECT_THAT(ready, ElementsAre(absl::InvalidArgumentError("workspace"),
-                                 absl::InvalidArgumentError("workspace"),
-                                 absl::InvalidArgumentError("workspace")));
-}
-
-TEST_F(SandboxTest, HandlesEarlyEventsInTheirOrderWhenItIsAttached) {
-  Make();
-  sandbox_->OnCreated(absl::InternalError("no"));
-  sandbox_->OnGone(Killed());
-  AwaitLanes();
-  EXPECT_THAT(emptied_, IsEmpty());
-  Attach();
-  AwaitLanes();
-  EXPECT_THAT(emptied_, ElementsAre(sandbox_));
-}
-
-TEST_F(SandboxTest, RemovesNothingOfAnAbandonedCreation) {
-  Make();
-  Answers ready;
-  sandbox_->AwaitReady(Into(&ready));
-  sandbox_->Abandon(absl::AlreadyExistsError("box"));
-  EXPECT_THAT(ready, ElementsAre(absl::AlreadyExistsError("box")));
-  AwaitLanes();
-  EXPECT_THAT(emptied_, IsEmpty());
-}
-
 TEST_F(SandboxTest, RecordsItsDeletionBeforeItKills) {
   MakeReady();
   Delete(wire::ExitRecord::SANDBOX_EXPIRED);
@@ -135,6 +81,7 @@ TEST_F(SandboxTest, IsKilledWhenMadeIfItWasDeletedBefore) {
   EXPECT_THAT(requests_.kills, IsEmpty());
   Answers ready;
   sandbox_->AwaitReady(Into(&ready));
+  sandbox_->OnRecorded(absl::OkStatus());
   sandbox_->OnCreated(absl::OkStatus());
   EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
   AwaitLanes();

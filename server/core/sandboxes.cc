@@ -256,8 +256,7 @@ void Sandboxes::CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
 void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   const wire::SandboxSpec& spec = sandbox->spec();
   sandbox->OnAdmitted();
-  const absl::Status written = environment_.state->WriteSpec(spec);
-  sandbox->OnRecorded();
+  absl::Status written = StateDirectory::WriteSpec(spec);
   if (absl::IsAlreadyExists(written)) {
     // The directory belongs to another sandbox, and stays.
     LOG(ERROR) << spec.name()
@@ -265,8 +264,8 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
     GiveUp(sandbox, SandboxExists(spec.name()));
     return;
   }
-  environment_.storage->Set(kServer, std::string(written.message()));
   if (!written.ok()) {
+    environment_.storage->Set(kServer, std::string(written.message()));
     sandbox->OnCreated(sandbox::WithFailure(wire::Reply::STORAGE, written));
     sandbox->Attach(nullptr);
     sandbox->OnGone(wire::SandboxEnd());
@@ -275,6 +274,12 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   sandbox->Attach(environment_.factory->Create(
       sandbox->spec(), sandbox.get(),
       [sandbox](const absl::Status& status) { sandbox->OnCreated(status); }));
+  // Meanwhile, the supervisor makes it.
+  written = environment_.state->SyncSpec(spec);
+  environment_.storage->Set(kServer, std::string(written.message()));
+  sandbox->OnRecorded(
+      written.ok() ? written
+                   : sandbox::WithFailure(wire::Reply::STORAGE, written));
 }
 
 void Sandboxes::GiveUp(const std::shared_ptr<Sandbox>& sandbox,

@@ -104,10 +104,10 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
                                                absl::Duration retry) {
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
   const std::string path = environment_.state->SandboxPath(name);
-  // The description is on the disk before a supervisor is asked to make the
-  // sandbox. So a sandbox without a description was never made.
+  // Nobody got a sandbox before its description was on the disk. Without one,
+  // it was made at most by a machine that has gone down since.
   if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
-      StateDirectory::IsUnborn(path)) {
+      StateDirectory::IsUnused(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
     RemoveUnmade(name);
     return nullptr;

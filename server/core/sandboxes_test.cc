@@ -351,7 +351,7 @@ TEST_F(SandboxesTest, ASandboxOfAnEarlierBootStaysThoughNothingShowsItsBegin) {
   spec.set_name("tenants/default/sandboxes/box");
   spec.set_directory(state_->SandboxPath("box"));
   spec.set_boot_id("another");
-  ASSERT_TRUE(state_->WriteSpec(spec).ok());
+  ASSERT_TRUE(StateDirectory::WriteSpec(spec).ok());
   Restart();
   const SandboxPtr box = sandboxes_->registry().Find("box");
   ASSERT_NE(box, nullptr);

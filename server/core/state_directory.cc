@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/packet_socket.h"
 #include "sandbox/base/small_file.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
@@ -69,6 +71,11 @@ absl::Status MakeDirectories(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status Sync(const std::string& path, int flags) {
+  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, flags));
+  return ::fsync(file.get()) == 0 ? absl::OkStatus() : Failed("fsync", path);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
@@ -98,19 +105,25 @@ std::string StateDirectory::SandboxPath(absl::string_view sandbox) const {
   return absl::StrCat(path_, "/sandboxes/", sandbox);
 }
 
-absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
+absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) {
   const std::string& directory = spec.directory();
   if (::mkdir(directory.c_str(), 0700) != 0) {
     return Failed("mkdir", directory);
   }
-  absl::Status written = ReplaceSpec(spec);
-  if (written.ok()) {
-    written = sandboxes_->Sync();
-  }
+  absl::Status written = sandbox::ReplaceFile(absl::StrCat(directory, kSpec),
+                                              sandbox::SealRecord(spec),
+                                              sandbox::Durability::kProcess);
   if (!written.ok()) {
     RemoveTree(directory).IgnoreError();
   }
   return written;
+}
+
+absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec) const {
+  const std::string& directory = spec.directory();
+  RETURN_IF_ERROR(Sync(absl::StrCat(directory, kSpec), O_RDONLY));
+  RETURN_IF_ERROR(Sync(directory, O_RDONLY | O_DIRECTORY));
+  return sandboxes_->Sync();
 }
 
 absl::Status StateDirectory::ReplaceSpec(const SandboxSpec& spec) {
@@ -174,6 +187,15 @@ bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
   }
   const auto executions = ListExecutionNames(sandbox_path);
   return executions.ok() && executions->empty();
+}
+
+bool StateDirectory::IsUnused(const std::string& sandbox_path) {
+  const auto supervisor =
+      sandbox::PacketSocket::Connect(sandbox_path, kControl);
+  const auto executions = ListExecutionNames(sandbox_path);
+  return absl::IsNotFound(supervisor.status()) && executions.ok() &&
+         std::all_of(executions->begin(), executions->end(),
+                     [](const std::string& name) { return name[0] == '.'; });
 }
 
 // A supervisor may be about to listen here. After the rename it cannot find the

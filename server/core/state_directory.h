@@ -43,10 +43,12 @@ class StateDirectory {
   // The content of /proc/sys/kernel/random/boot_id.
   const std::string& boot_id() const { return boot_id_; }
 
-  // Makes spec.directory() and writes spec.pb there, synced. A failure leaves
-  // nothing behind. Fails with AlreadyExists if another sandbox has that
-  // directory.
-  absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
+  // Makes spec.directory() and writes spec.pb there. A failure leaves nothing
+  // behind. Fails with AlreadyExists if another sandbox has that directory.
+  static absl::Status WriteSpec(
+      const corral::supervisor::v1::SandboxSpec& spec);
+  // Returns when what WriteSpec() wrote would survive a crash of the machine.
+  absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
 
   // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one
   // is there.
@@ -82,6 +84,9 @@ class StateDirectory {
   // Returns true if no supervisor has made the sandbox ready. A supervisor may
   // be about to do so.
   static bool IsUnborn(const std::string& sandbox_path);
+  // Returns true if no supervisor lives there and no execution was ever
+  // started.
+  static bool IsUnused(const std::string& sandbox_path);
 
   // Removes the directory of an unborn sandbox. If a supervisor has begun to
   // listen meanwhile, fails and leaves the directory under its RemovedPath().

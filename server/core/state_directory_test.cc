@@ -46,7 +46,7 @@ class StateDirectoryTest : public ::testing::Test {
     wire::SandboxSpec spec;
     spec.set_id(id);
     spec.set_directory(state_->SandboxPath(id));
-    EXPECT_THAT(state_->WriteSpec(spec), IsOk());
+    EXPECT_THAT(StateDirectory::WriteSpec(spec), IsOk());
     return spec;
   }
 
@@ -130,27 +130,41 @@ TEST_F(StateDirectoryTest, LeavesNothingOfASpecThatCannotBeWritten) {
     rlimit little = before;
     little.rlim_cur = bytes;
     ::setrlimit(RLIMIT_FSIZE, &little);
-    const absl::Status written = state_->WriteSpec(spec);
+    const absl::Status written = StateDirectory::WriteSpec(spec);
     ::setrlimit(RLIMIT_FSIZE, &before);
     EXPECT_FALSE(written.ok());
     EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
   }
-  EXPECT_THAT(state_->WriteSpec(spec), IsOk());
+  EXPECT_THAT(StateDirectory::WriteSpec(spec), IsOk());
   // Another's directory is not taken for what this call made.
-  EXPECT_TRUE(absl::IsAlreadyExists(state_->WriteSpec(spec)));
+  EXPECT_TRUE(absl::IsAlreadyExists(StateDirectory::WriteSpec(spec)));
   EXPECT_THAT(state_->ReadSpec("box").status(), IsOk());
 }
 
-TEST_F(StateDirectoryTest, LeavesNothingOfASpecThatCannotBeSynced) {
+TEST_F(StateDirectoryTest, SyncsASpecAndTheDirectoriesThatLeadToIt) {
+  const wire::SandboxSpec spec = WriteSpec("box");
+  EXPECT_THAT(state_->SyncSpec(spec), IsOk());
+  absl::Status synced;
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_fsync}, EIO, [&] { synced = state_->SyncSpec(spec); }));
+  EXPECT_THAT(std::string(synced.message()), HasSubstr("fsync"));
   // A link is not followed to sync what it leads to.
   std::filesystem::rename(path_ + "/sandboxes", path_ + "/aside");
   std::filesystem::create_directory_symlink(path_ + "/aside",
                                             path_ + "/sandboxes");
-  wire::SandboxSpec spec;
-  spec.set_id("box");
-  spec.set_directory(state_->SandboxPath("box"));
-  EXPECT_THAT(state_->WriteSpec(spec), Not(IsOk()));
-  EXPECT_TRUE(std::filesystem::is_empty(path_ + "/aside"));
+  EXPECT_THAT(state_->SyncSpec(spec), Not(IsOk()));
+}
+
+TEST_F(StateDirectoryTest, ASandboxIsUnusedWithoutASupervisorAndAnExecution) {
+  const std::string path = WriteSpec("box").directory();
+  EXPECT_TRUE(StateDirectory::IsUnused(path));
+  // A supervisor that has ended leaves its socket, and what it made ahead.
+  WriteFile("control.sock", "");
+  std::filesystem::create_directory(path + "/executions");
+  WriteFile("executions/.spare-1", "");
+  EXPECT_TRUE(StateDirectory::IsUnused(path));
+  WriteFile("executions/e1", "");
+  EXPECT_FALSE(StateDirectory::IsUnused(path));
 }
 
 TEST_F(StateDirectoryTest, WaitsForTheDiskOnlyWithADescription) {

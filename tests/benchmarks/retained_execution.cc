@@ -31,6 +31,7 @@ struct Cost {
   double server_kilobytes = 0;
   double supervisor_kilobytes = 0;
   double disk_kilobytes = 0;
+  double directory_kilobytes = 0;
   double inodes = 0;
 };
 
@@ -52,7 +53,9 @@ absl::StatusOr<Cost> ReadCost(const Setting& setting,
     struct stat info = {};
     if (lstat(entry->path().c_str(), &info) == 0) {
       // Blocks of 512 bytes, whatever the file system's are.
-      cost.disk_kilobytes += static_cast<double>(info.st_blocks) / 2;
+      double& kilobytes = S_ISDIR(info.st_mode) ? cost.directory_kilobytes
+                                                : cost.disk_kilobytes;
+      kilobytes += static_cast<double>(info.st_blocks) / 2;
       cost.inodes += 1;
     }
   }
@@ -100,6 +103,9 @@ void AddCosts(const Setting& setting, const Cost& before, const Cost& after) {
       Goal::AtMost(0.02), "goal: none");
   Add(setting, figure + "disk", "kB",
       each(before.disk_kilobytes, after.disk_kilobytes), Goal::AtMost(8), note);
+  Add(setting, figure + "its name on the disk", "kB",
+      each(before.directory_kilobytes, after.directory_kilobytes), Goal::None(),
+      note);
   Add(setting, figure + "inodes", "", each(before.inodes, after.inodes),
       Goal::AtMost(2), note);
 }

@@ -265,6 +265,14 @@ TEST_F(HungFilesystemTest, ServesOthersThoughTheRecordsOfManySandboxesHang) {
   ASSERT_NO_FATAL_FAILURE(server_.Start());
   client_ = std::make_unique<Client>(server_.Connect());
 
+  // The server may be about to ask its supervisor.
+  corral::v1::GetExecutionRequest get;
+  get.set_name(running);
+  Execution execution;
+  while (!client_->Call(&Client::ExecutionStub::GetExecution, get, &execution)
+              .ok()) {
+    absl::SleepFor(kPollInterval);
+  }
   EXPECT_EQ(Read(running), "text\n");
   const std::string started = client_->Start(other, Shell("exit 3")).name();
   EXPECT_EQ(client_->Wait(started).exit().code(), 3);
