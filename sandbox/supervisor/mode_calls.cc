@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/log.h"
+#include "sandbox/base/program_code.h"
 #include "sandbox/kernel/directory_modes.h"
 #include "sandbox/kernel/namespaces.h"
 #include "sandbox/kernel/privileges.h"
@@ -100,6 +101,7 @@ int Serve(const UniqueFd& socket, const UniqueFd& listener,
     LOG(ERROR) << kName << ": " << less.ToString();
     return 1;
   }
+  ForgetCode();
   server.Run(socket);
   return 0;
 }

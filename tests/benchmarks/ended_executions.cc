@@ -55,6 +55,7 @@ absl::Status WriteEndedExecutions(const std::string& state_directory,
     // A sandbox without it never began.
     const std::ofstream control(
         absl::StrCat(spec.directory(), "/control.sock"));
+    std::filesystem::create_directory(spec.directory() + "/executions");
     for (int j = 0; j < executions_per_sandbox; ++j) {
       const std::string id = absl::StrCat("job-", j);
       WriteExecution(server::ExecutionPath(spec.directory(), id), id);

@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "sandbox/base/status_macros.h"
 
 namespace tests {
 namespace {
@@ -105,12 +106,17 @@ std::string ReadArguments(pid_t pid) {
 }
 
 absl::StatusOr<double> ReadPssKilobytes(pid_t pid) {
-  const absl::StatusOr<int64_t> kilobytes =
-      ReadNumber(absl::StrCat("/proc/", pid, "/smaps_rollup"), "Pss:");
-  if (!kilobytes.ok()) {
-    return kilobytes.status();
-  }
-  return static_cast<double>(*kilobytes);
+  ASSIGN_OR_RETURN(
+      const int64_t kilobytes,
+      ReadNumber(absl::StrCat("/proc/", pid, "/smaps_rollup"), "Pss:"));
+  return static_cast<double>(kilobytes);
+}
+
+absl::StatusOr<double> ReadPrivateKilobytes(pid_t pid) {
+  const std::string path = absl::StrCat("/proc/", pid, "/smaps_rollup");
+  ASSIGN_OR_RETURN(const int64_t clean, ReadNumber(path, "Private_Clean:"));
+  ASSIGN_OR_RETURN(const int64_t dirty, ReadNumber(path, "Private_Dirty:"));
+  return static_cast<double>(clean + dirty);
 }
 
 int64_t ReadSwitches(const std::set<pid_t>& processes) {

@@ -28,6 +28,8 @@ std::string ReadArguments(pid_t pid);
 
 // The process's own memory and its share of shared memory.
 absl::StatusOr<double> ReadPssKilobytes(pid_t pid);
+// The memory that no other process shares.
+absl::StatusOr<double> ReadPrivateKilobytes(pid_t pid);
 
 // How often all threads of the processes left the CPU, by themselves or not.
 int64_t ReadSwitches(const std::set<pid_t>& processes);

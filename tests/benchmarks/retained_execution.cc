@@ -42,9 +42,10 @@ absl::StatusOr<Cost> ReadCost(const Setting& setting,
                    FindProcesses(setting.corral, sandbox, setting.server_pid));
   // Records are synced, and memory is given back, behind the answers.
   absl::SleepFor(absl::Seconds(3));
-  ASSIGN_OR_RETURN(cost.server_kilobytes, ReadPssKilobytes(setting.server_pid));
+  ASSIGN_OR_RETURN(cost.server_kilobytes,
+                   ReadPrivateKilobytes(setting.server_pid));
   ASSIGN_OR_RETURN(cost.supervisor_kilobytes,
-                   ReadPssKilobytes(processes.supervisor));
+                   ReadPrivateKilobytes(processes.supervisor));
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator
            entry(setting.state_directory, error),
@@ -115,13 +116,15 @@ absl::Status MeasureReaders(const Setting& setting,
                             const std::string& sandbox) {
   ASSIGN_OR_RETURN(const std::string running,
                    setting.corral.Start(sandbox, {"cat"}));
-  ASSIGN_OR_RETURN(const double before, ReadPssKilobytes(setting.server_pid));
+  ASSIGN_OR_RETURN(const double before,
+                   ReadPrivateKilobytes(setting.server_pid));
   std::vector<std::unique_ptr<Reader>> readers;
   for (int i = 0; i < kReaders; ++i) {
     ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Attach(setting, running));
     readers.push_back(std::move(reader));
   }
-  ASSIGN_OR_RETURN(const double after, ReadPssKilobytes(setting.server_pid));
+  ASSIGN_OR_RETURN(const double after,
+                   ReadPrivateKilobytes(setting.server_pid));
   Add(setting, "a stream that follows a command, corrald", "kB",
       (after - before) / kReaders, Goal::None(),
       absl::StrCat("mean of ", kReaders));
