@@ -1,10 +1,13 @@
 #include "sandbox/supervisor/command_table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/supervisor/execution_files.h"
 
 namespace sandbox {
 namespace {
@@ -20,7 +23,7 @@ constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
 void CommandTable::Start(wire::StartExecution start, const Done& done) {
   const std::string id = start.id();
-  if (commands_.count(id) != 0) {
+  if (commands_.count(id) != 0 || removals_.count(id) != 0) {
     done(MakeFailure(wire::Reply::EXECUTION_EXISTS,
                      absl::StrCat("execution ", id, " exists")));
     return;
@@ -44,11 +47,27 @@ void CommandTable::Start(wire::StartExecution start, const Done& done) {
 absl::StatusOr<SupervisedCommand*> CommandTable::Find(
     const std::string& id) const {
   const auto found = commands_.find(id);
-  if (found == commands_.end()) {
-    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
-                       absl::StrCat("no execution ", id));
+  if (found != commands_.end()) {
+    return found->second.get();
   }
-  return found->second.get();
+  return IsForgotten(id)
+             ? MakeFailure(wire::Reply::EXECUTION_ENDED,
+                           absl::StrCat("execution ", id, " has ended"))
+             : MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
+                           absl::StrCat("no execution ", id));
+}
+
+bool CommandTable::IsForgotten(const std::string& id) const {
+  return commands_.count(id) == 0 &&
+         ::access(host_->spares->PathOf(id).c_str(), F_OK) == 0;
+}
+
+void CommandTable::TryForget(const std::string& id) {
+  const auto found = commands_.find(id);
+  if (found != commands_.end() && removals_.count(id) == 0 &&
+      found->second->spent()) {
+    commands_.erase(found);
+  }
 }
 
 void CommandTable::OnEnd(const std::string& id) {
@@ -56,6 +75,7 @@ void CommandTable::OnEnd(const std::string& id) {
     const auto ended = commands_.find(id);
     if (ended != commands_.end()) {
       ended->second->ReleaseCgroup();
+      TryForget(id);
     }
   });
   // Deferred: the command is on the stack.
@@ -63,9 +83,10 @@ void CommandTable::OnEnd(const std::string& id) {
 }
 
 void CommandTable::Delete(const std::string& id, const Done& done) {
-  const absl::StatusOr<SupervisedCommand*> command = Find(id);
-  if (!command.ok()) {
-    done(command.status());
+  const auto command = commands_.find(id);
+  if (command == commands_.end() && removals_.count(id) == 0 &&
+      !IsForgotten(id)) {
+    done(Find(id).status());
     return;
   }
   std::vector<Done>& waiting = removals_[id];
@@ -73,8 +94,12 @@ void CommandTable::Delete(const std::string& id, const Done& done) {
   if (waiting.size() > 1) {
     return;
   }
-  (*command)->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
-  (*command)->Kill();
+  if (command == commands_.end()) {
+    RemoveForgotten(id);
+    return;
+  }
+  command->second->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
+  command->second->Kill();
   host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
 }
 
@@ -96,6 +121,24 @@ void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
     return;
   }
   commands_.erase(found);
+  AnswerRemoval(id);
+}
+
+void CommandTable::RemoveForgotten(const std::string& id) {
+  const std::string path = host_->spares->PathOf(id);
+  const void* const writer = &removals_[id];
+  host_->sync->Cancel(path);
+  const absl::Status removed = ExecutionFiles::Remove(path);
+  if (!removed.ok()) {
+    host_->storage->Fail(writer, absl::StrCat("removal of ", id), removed);
+    host_->timers->After(kStorageRetry, [this, id] { RemoveForgotten(id); });
+    return;
+  }
+  host_->storage->Succeed(writer);
+  AnswerRemoval(id);
+}
+
+void CommandTable::AnswerRemoval(const std::string& id) {
   const std::vector<Done> waiting = std::move(removals_[id]);
   removals_.erase(id);
   for (const Done& done : waiting) {

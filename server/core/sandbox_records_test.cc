@@ -74,7 +74,9 @@ TEST_F(SandboxRecordsTest, ForgetsNothingThatTheDiskDoesNotShow) {
   Obstruct();
   Attach();
   sandbox_->OnSnapshot(SnapshotOf({}));
-  AwaitLanes();
+  for (int attempt = 0; attempt < Recovery::kReadAttempts; ++attempt) {
+    AwaitNextRead();
+  }
   EXPECT_EQ(Get("job").state(), Execution::LOST);
   Restore();
 }
