@@ -178,9 +178,11 @@ absl::StatusOr<bool> PacketSocket::Receive(
   if (!MakeRoom()) {
     return false;
   }
-  buffer_.resize(kMaxPacket);
+  if (buffer_ == nullptr) {
+    buffer_.reset(new char[kMaxPacket]);
+  }
   ReceivedPacket packet =
-      ReceivePacket(fd_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+      ReceivePacket(fd_.get(), buffer_.get(), kMaxPacket, MSG_DONTWAIT);
   if (packet.error != 0 && !MeansThatThePeerIsGone(packet.error)) {
     // EAGAIN, or an error of this host: a packet that is there stays there.
     return false;
@@ -199,7 +201,7 @@ absl::StatusOr<bool> PacketSocket::Receive(
     }
     return true;
   }
-  if (!message->ParseFromArray(buffer_.data(), static_cast<int>(packet.size))) {
+  if (!message->ParseFromArray(buffer_.get(), static_cast<int>(packet.size))) {
     return absl::InvalidArgumentError("a message that does not parse");
   }
   if (fds != nullptr) {

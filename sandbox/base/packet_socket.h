@@ -7,6 +7,7 @@
 #ifndef SANDBOX_BASE_PACKET_SOCKET_H_
 #define SANDBOX_BASE_PACKET_SOCKET_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +63,9 @@ class PacketSocket {
   // A spare descriptor, closed while a memfd is received, so that one is free:
   // without a free one the kernel drops the descriptors of a packet.
   UniqueFd reserve_;
-  std::string buffer_;
+  // Made with the first message and never filled, so that only the pages that
+  // messages have needed take memory.
+  std::unique_ptr<char[]> buffer_;
 };
 
 }  // namespace sandbox

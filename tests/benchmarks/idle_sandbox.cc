@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRounds = 10;
 constexpr absl::Duration kIdle = absl::Seconds(5);
-// Covers the work of a sandbox after a command.
+// Covers what a sandbox does after a command.
 constexpr absl::Duration kRest = absl::Seconds(2);
 
 absl::StatusOr<double> SumKilobytes(const std::set<pid_t>& processes) {
@@ -36,9 +36,10 @@ absl::StatusOr<double> MeasureOnce(const Setting& setting, Samples* wake_ups) {
                    setting.corral.CreateSandbox(setting.workspace));
   ASSIGN_OR_RETURN(const SandboxProcesses processes,
                    FindProcesses(setting.corral, sandbox, setting.server_pid));
+  RETURN_IF_ERROR(setting.corral.RunCommand(sandbox, {"/bin/true"}).status());
+  absl::SleepFor(kRest);
   absl::StatusOr<double> sum = SumKilobytes(processes.all);
   if (wake_ups != nullptr) {
-    absl::SleepFor(kRest);
     const int64_t before = ReadSwitches(processes.all);
     absl::SleepFor(kIdle);
     wake_ups->Add(static_cast<double>(ReadSwitches(processes.all) - before));

@@ -20,6 +20,12 @@ corral::v1::StreamOutputRequest From(const std::string& name, uint64_t offset) {
   return request;
 }
 
+// The others tell an agent nothing, and each event for the loop costs two
+// switches between threads.
+bool IsForLoop(const OutputEvent& event) {
+  return event.has_chunk() || event.has_gap() || event.has_ended();
+}
+
 }  // namespace
 
 bool OutputFollower::Shared::IsStopped() {
@@ -66,6 +72,9 @@ void OutputFollower::Follow(PollLoop* loop,
     if (event.ok() && !event->has_value()) {
       event =
           absl::InternalError("the output stream ended without an exit status");
+    }
+    if (event.ok() && !IsForLoop(**event)) {
+      continue;
     }
     more = event.ok() && !(*event)->has_ended();
     loop->Post([shared, event = std::move(event)] {

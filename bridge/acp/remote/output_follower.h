@@ -26,9 +26,10 @@ class OutputFollower {
   using OnEvent = absl::AnyInvocable<void(const corral::v1::OutputEvent&)>;
   using OnLost = absl::AnyInvocable<void(absl::Status)>;
 
-  // Runs `on_event` on the loop for each event, `ended` last. If the server was
-  // gone for 30 s, or does not know the execution any more, runs `on_lost` last
-  // instead. Both may destroy the follower; neither runs after that.
+  // Runs `on_event` on the loop for each chunk and gap, and for `ended`, last.
+  // If the server was gone for 30 s, or does not know the execution any more,
+  // runs `on_lost` last instead. Both may destroy the follower; neither runs
+  // after that.
   OutputFollower(PollLoop* loop, client::Connection& connection,
                  const std::string& execution_name, uint64_t offset,
                  OnEvent on_event, OnLost on_lost);

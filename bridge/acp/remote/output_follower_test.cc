@@ -28,6 +28,7 @@ class OutputFollowerTest : public ::testing::Test {
   static void Script(tests::FakeExecution& command) {
     const std::string& program = command.command().argv(0);
     if (program == "hang") {
+      command.Print("waits");
       command.Hang();
     } else if (program == "flood") {
       for (int i = 0; i < 1000; ++i) {
@@ -73,7 +74,7 @@ TEST_F(OutputFollowerTest, DeliversTheOutputFromAnOffsetToItsEnd) {
   server_.FindExecution(name)->WaitForOutput(corral::v1::STDOUT, 5);
   const auto follower = Follow(name, 2);
   RunUntil([this] { return HasEnded(); });
-  EXPECT_TRUE(events_.front().has_opened());
+  EXPECT_TRUE(events_.front().has_chunk());
   std::string output;
   for (const OutputEvent& event : events_) {
     output += event.chunk().data();

@@ -316,7 +316,7 @@ void Terminals::OnOutput(const std::shared_ptr<Entry>& entry,
     case OutputEvent::kOpened:
     case OutputEvent::kHeartbeat:
     case OutputEvent::EVENT_NOT_SET:
-      break;
+      break;  // never from an OutputFollower
   }
 }
 
