@@ -51,6 +51,23 @@ std::vector<std::string> OpenFiles(pid_t pid) {
   return files;
 }
 
+// Returns the processes and where each of their threads waits in the kernel.
+std::string Describe(const std::vector<pid_t>& processes) {
+  std::string text;
+  for (const pid_t pid : processes) {
+    const std::string entry = absl::StrCat("/proc/", pid);
+    absl::StrAppend(&text, pid, " ", ReadFile(entry + "/cmdline"), "\n",
+                    ReadFile(entry + "/status"));
+    std::error_code error;
+    for (fs::directory_iterator i(entry + "/task", error), end;
+         !error && i != end; i.increment(error)) {
+      absl::StrAppend(&text, i->path().filename().string(), "\n",
+                      ReadFile(i->path().string() + "/stack"));
+    }
+  }
+  return text;
+}
+
 // Returns 0 if the file does not exist.
 ino_t InodeOf(const std::string& path) {
   struct stat info = {};
@@ -129,7 +146,7 @@ void Corrald::ExpectNothingLeft() {
   while (!Descendants().empty() && absl::Now() < deadline) {
     absl::SleepFor(kPollInterval);
   }
-  EXPECT_TRUE(Descendants().empty());
+  EXPECT_TRUE(Descendants().empty()) << Describe(Descendants());
   for (const auto& [path, inode] : cgroups_) {
     EXPECT_NE(InodeOf(path), inode) << path;
   }
