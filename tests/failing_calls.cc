@@ -7,6 +7,8 @@
 
 #include <thread>
 
+#include "absl/status/status.h"
+
 namespace tests {
 
 bool FailCalls(const std::vector<int>& numbers, int error) {
@@ -28,6 +30,9 @@ bool FailCalls(const std::vector<int>& numbers, int error) {
 
 bool WithFailingCalls(const std::vector<int>& numbers, int error,
                       const std::function<void()>& function) {
+  // Makes the table of the errors' names, which all threads share. TSan does not
+  // see how Debian's Abseil guards it.
+  (void)absl::ErrnoToStatus(error, "");
   bool installed = false;
   std::thread thread([&] {
     installed = FailCalls(numbers, error);
