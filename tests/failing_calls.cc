@@ -30,8 +30,8 @@ bool FailCalls(const std::vector<int>& numbers, int error) {
 
 bool WithFailingCalls(const std::vector<int>& numbers, int error,
                       const std::function<void()>& function) {
-  // Makes the table of the errors' names, which all threads share. TSan does not
-  // see how Debian's Abseil guards it.
+  // Makes the table of the errors' names, which all threads share. TSan does
+  // not see how Debian's Abseil guards it.
   (void)absl::ErrnoToStatus(error, "");
   bool installed = false;
   std::thread thread([&] {
