@@ -77,8 +77,8 @@ class SupervisorConnection {
   virtual void Signal(wire::Signal signal, Done done) = 0;
   virtual void Resize(wire::Resize resize, Done done) = 0;
 
-  // Fails with NO_SUCH_EXECUTION, EXECUTION_ENDED, OFFSET_GAP or NO_INPUT, and
-  // with SHORTAGE if too much input waits.
+  // Fails with NO_SUCH_EXECUTION, OFFSET_GAP or NO_INPUT, and with SHORTAGE if
+  // too much input waits.
   virtual void WriteInput(wire::WriteInput input, InputDone done) = 0;
 
   virtual void Acknowledge(wire::Acknowledge acknowledge) = 0;

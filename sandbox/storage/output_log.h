@@ -165,9 +165,6 @@ class OutputLogWriter {
 
   // Returns how many bytes of the disk the stream takes.
   uint64_t disk_bytes() const;
-  // True if the stream never needed a file of its own, so that its expiry gives
-  // no space back.
-  bool fits_first_page() const { return !rest_.valid(); }
   // Returns how many of these Trim() may drop, give or take kMinRetained.
   uint64_t droppable_bytes() const;
 

@@ -188,12 +188,6 @@ void CommandOutput::Settle() {
   host_.quota->AddEnded(this, [this] { Expire(); });
 }
 
-bool CommandOutput::spent() const {
-  return !times_.has_value() &&
-         std::all_of(channels_.begin(), channels_.end(),
-                     [](const auto& channel) { return channel->spent(); });
-}
-
 void CommandOutput::Expire() {
   bool expired = true;
   for (const auto& channel : channels_) {

@@ -72,9 +72,6 @@ class CommandOutput {
   // The end of the command was reported: from now on the quota may expire its
   // output.
   void Settle();
-  // True once it is settled and nothing is left to do, even if the sandbox
-  // needs disk space: all is closed, and is in the execution's own file.
-  bool spent() const;
 
   // Adds the range that each log holds now.
   void AddStates(

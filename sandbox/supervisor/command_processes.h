@@ -43,9 +43,6 @@ class CommandProcesses {
   const UniqueFd& leader() const { return leader_; }
   void SetLeader(UniqueFd pidfd) { leader_ = std::move(pidfd); }
 
-  // True once it has no group, after ReleaseGroup().
-  bool released() const { return group_ == nullptr; }
-
   // Returns true if this is the leader, which has not been reaped.
   bool IsLeader(pid_t pid);
 

@@ -1,13 +1,10 @@
 #include "sandbox/supervisor/command_table.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
-#include "sandbox/supervisor/execution_files.h"
 
 namespace sandbox {
 namespace {
@@ -23,7 +20,7 @@ constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
 void CommandTable::Start(wire::StartExecution start, const Done& done) {
   const std::string id = start.id();
-  if (commands_.count(id) != 0 || removals_.count(id) != 0) {
+  if (commands_.count(id) != 0) {
     done(MakeFailure(wire::Reply::EXECUTION_EXISTS,
                      absl::StrCat("execution ", id, " exists")));
     return;
@@ -47,27 +44,11 @@ void CommandTable::Start(wire::StartExecution start, const Done& done) {
 absl::StatusOr<SupervisedCommand*> CommandTable::Find(
     const std::string& id) const {
   const auto found = commands_.find(id);
-  if (found != commands_.end()) {
-    return found->second.get();
+  if (found == commands_.end()) {
+    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
+                       absl::StrCat("no execution ", id));
   }
-  return IsForgotten(id)
-             ? MakeFailure(wire::Reply::EXECUTION_ENDED,
-                           absl::StrCat("execution ", id, " has ended"))
-             : MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
-                           absl::StrCat("no execution ", id));
-}
-
-bool CommandTable::IsForgotten(const std::string& id) const {
-  return commands_.count(id) == 0 &&
-         ::access(host_->spares->PathOf(id).c_str(), F_OK) == 0;
-}
-
-void CommandTable::TryForget(const std::string& id) {
-  const auto found = commands_.find(id);
-  if (found != commands_.end() && removals_.count(id) == 0 &&
-      found->second->spent()) {
-    commands_.erase(found);
-  }
+  return found->second.get();
 }
 
 void CommandTable::OnEnd(const std::string& id) {
@@ -75,7 +56,6 @@ void CommandTable::OnEnd(const std::string& id) {
     const auto ended = commands_.find(id);
     if (ended != commands_.end()) {
       ended->second->ReleaseCgroup();
-      TryForget(id);
     }
   });
   // Deferred: the command is on the stack.
@@ -83,10 +63,9 @@ void CommandTable::OnEnd(const std::string& id) {
 }
 
 void CommandTable::Delete(const std::string& id, const Done& done) {
-  const auto command = commands_.find(id);
-  if (command == commands_.end() && removals_.count(id) == 0 &&
-      !IsForgotten(id)) {
-    done(Find(id).status());
+  const absl::StatusOr<SupervisedCommand*> command = Find(id);
+  if (!command.ok()) {
+    done(command.status());
     return;
   }
   std::vector<Done>& waiting = removals_[id];
@@ -94,12 +73,8 @@ void CommandTable::Delete(const std::string& id, const Done& done) {
   if (waiting.size() > 1) {
     return;
   }
-  if (command == commands_.end()) {
-    RemoveForgotten(id);
-    return;
-  }
-  command->second->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
-  command->second->Kill();
+  (*command)->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
+  (*command)->Kill();
   host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
 }
 
@@ -121,24 +96,6 @@ void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
     return;
   }
   commands_.erase(found);
-  AnswerRemoval(id);
-}
-
-void CommandTable::RemoveForgotten(const std::string& id) {
-  const std::string path = host_->spares->PathOf(id);
-  const void* const writer = &removals_[id];
-  host_->sync->Cancel(path);
-  const absl::Status removed = ExecutionFiles::Remove(path);
-  if (!removed.ok()) {
-    host_->storage->Fail(writer, absl::StrCat("removal of ", id), removed);
-    host_->timers->After(kStorageRetry, [this, id] { RemoveForgotten(id); });
-    return;
-  }
-  host_->storage->Succeed(writer);
-  AnswerRemoval(id);
-}
-
-void CommandTable::AnswerRemoval(const std::string& id) {
   const std::vector<Done> waiting = std::move(removals_[id]);
   removals_.erase(id);
   for (const Done& done : waiting) {

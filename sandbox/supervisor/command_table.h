@@ -1,7 +1,5 @@
 // The commands of one sandbox by the id of their execution, from their start to
-// the removal of what is left of them. A command that has ended is forgotten as
-// soon as its files are all that is left of it: they tell the server what a
-// report would tell.
+// the removal of what is left of them.
 //
 // Used on the event loop's thread only.
 
@@ -37,8 +35,7 @@ class CommandTable {
   // error that prevented the attempt, such as EXECUTION_EXISTS if the id is
   // taken.
   void Start(wire::StartExecution start, const Done& done);
-  // Fails with EXECUTION_ENDED if the command is forgotten, and with
-  // NO_SUCH_EXECUTION if there is none.
+  // Fails with NO_SUCH_EXECUTION if there is none.
   absl::StatusOr<SupervisedCommand*> Find(const std::string& id) const;
   // Kills the command, waits for its end and removes everything of it, then
   // calls `done`.
@@ -64,15 +61,8 @@ class CommandTable {
   void AddReports(wire::Snapshot* snapshot) const;
 
  private:
-  // Returns true if the command has ended and is not in the table any more.
-  bool IsForgotten(const std::string& id) const;
-  // Forgets the command if nothing but its files is left of it.
-  void TryForget(const std::string& id);
   // Retries after `pause` if a process is left.
   void TryRemove(const std::string& id, absl::Duration pause);
-  // Retries if the disk refuses.
-  void RemoveForgotten(const std::string& id);
-  void AnswerRemoval(const std::string& id);
 
   CommandHost* const host_;
   std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;

@@ -25,7 +25,6 @@
 namespace sandbox {
 namespace {
 
-using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -58,18 +57,7 @@ class CommandTableTest : public CommandFixture {
     ASSERT_THAT(answers_, ElementsAre(IsOk()));
     answers_.clear();
   }
-  // It ends, and the loop has time for what is put off until it is idle.
-  void EndOne(int code) {
-    Exit(code);
-    RunLoop();
-  }
   bool Exists() const { return table_.Find("e1").ok(); }
-  // Returns true if no report would name the execution.
-  bool IsForgotten() const {
-    wire::Snapshot snapshot;
-    table_.AddReports(&snapshot);
-    return snapshot.executions().empty();
-  }
 
   std::vector<absl::Status> answers_;
   // The groups that were made.
@@ -115,59 +103,10 @@ TEST_F(CommandTableTest, PreparesPartsForTheNextCommand) {
 
 TEST_F(CommandTableTest, RemovesTheGroupOfAnEndedCommand) {
   StartOne();
-  EndOne(0);
-  EXPECT_EQ(group_.calls, "remove ");
-}
-
-TEST_F(CommandTableTest, ForgetsAnEndedCommandOnceItsFilesAreAllThatIsLeft) {
-  StartOne();
-  Print("a few bytes");
-  EndOne(3);
-  EXPECT_TRUE(HasEndOnDisk());
-  EXPECT_EQ(Output(), "a few bytes");
-  EXPECT_TRUE(IsForgotten());
-  EXPECT_THAT(table_.Find("e1").status(),
-              FailsWith(wire::Reply::EXECUTION_ENDED, HasSubstr("e1")));
-}
-
-TEST_F(CommandTableTest, RefusesTheIdOfAForgottenCommand) {
-  StartOne();
-  EndOne(0);
-  ASSERT_TRUE(IsForgotten());
-  table_.Start(start_, Answer());
-  EXPECT_THAT(answers_,
-              ElementsAre(FailsWith(wire::Reply::EXECUTION_EXISTS, _)));
-  EXPECT_TRUE(HasEndOnDisk());
-}
-
-TEST_F(CommandTableTest, KeepsAnEndedCommandWithProcessesLeft) {
-  StartOne();
-  group_.pids = {1};
-  EndOne(0);
-  EXPECT_FALSE(IsForgotten());
-}
-
-TEST_F(CommandTableTest, KeepsAnEndedCommandWhoseOutputCanGiveSpaceBack) {
-  StartOne();
-  Print(std::string(8192, 'x'));
-  EndOne(0);
-  EXPECT_TRUE(HasEndOnDisk());
-  EXPECT_FALSE(IsForgotten());
-}
-
-TEST_F(CommandTableTest, KeepsACommandThatFailedToStartUntilTheDiskHasIt) {
-  table_.Start(start_, Answer());
-  played_.Receive();
-  ASSERT_TRUE(tests::WithFailingCalls(
-      {SYS_pwrite64, SYS_pwritev2, SYS_write}, ENOSPC, [this] {
-        played_.Fail(SpawnStage::kExec, ENOENT, /*with_process=*/false);
-        RunLoop();
-      }));
+  Exit(0);
   RunLoop();
-  ASSERT_EQ(states_.size(), 1u);
-  EXPECT_EQ(states_[0].state(), wire::ExecutionRecord::FAILED_TO_START);
-  EXPECT_FALSE(HasEndOnDisk());
-  EXPECT_FALSE(IsForgotten());
+  EXPECT_EQ(group_.calls, "remove ");
+  EXPECT_TRUE(Exists());
 }
 
 TEST_F(CommandTableTest, DeletionKillsTheCommandAndAnswersOnceItIsGone) {
@@ -209,35 +148,8 @@ TEST_F(CommandTableTest, DeletionWaitsForProcessesThatDoNotDie) {
   EXPECT_THAT(answers_, ElementsAre(IsOk()));
 }
 
-TEST_F(CommandTableTest, DeletesTheFilesOfAForgottenCommand) {
-  StartOne();
-  EndOne(0);
-  ASSERT_TRUE(IsForgotten());
-  table_.Delete("e1", Answer());
-  EXPECT_THAT(answers_, ElementsAre(IsOk()));
-  EXPECT_FALSE(std::filesystem::exists(directory_ + "/e1"));
-  EXPECT_THAT(table_.Find("e1").status(),
-              FailsWith(wire::Reply::NO_SUCH_EXECUTION, HasSubstr("e1")));
-}
-
-TEST_F(CommandTableTest, DeletionOfAForgottenCommandWaitsForTheDisk) {
-  StartOne();
-  EndOne(0);
-  ASSERT_TRUE(IsForgotten());
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS, [this] {
-    table_.Delete("e1", Answer());
-    table_.Delete("e1", Answer());
-  }));
-  EXPECT_THAT(answers_, IsEmpty());
-  EXPECT_THAT(storage_.failure(), HasSubstr("removal of e1"));
-  timers_.Advance(absl::Milliseconds(200));
-  EXPECT_THAT(answers_, ElementsAre(IsOk(), IsOk()));
-  EXPECT_EQ(storage_.failure(), "");
-}
-
 TEST_F(CommandTableTest, DeletionWaitsForADiskThatKeepsTheFiles) {
   StartOne();
-  Print(std::string(8192, 'x'));
   Exit(0);
   ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS, [this] {
     table_.Delete("e1", Answer());

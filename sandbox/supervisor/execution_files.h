@@ -39,9 +39,6 @@ class ExecutionFiles {
   // Fails with AlreadyExists if `name` exists. Call it before Log().
   absl::Status Rename(const std::string& parent, const std::string& name);
 
-  // True once the record of the end is in the file.
-  bool complete() const { return valid() && file_ == nullptr; }
-
   // Returns the log of a stream. Call it once for each stream, and before
   // WriteEnd().
   OutputLogWriter Log(wire::Stream stream) const {
@@ -60,8 +57,6 @@ class ExecutionFiles {
   // Removes all files. After an error something is left, and the caller may try
   // again.
   absl::Status Remove();
-  // Removes the files of the execution whose file is `execution`, likewise.
-  static absl::Status Remove(const std::string& execution);
 
  private:
   std::string path_;

@@ -307,7 +307,6 @@ void OutputChannel::Release() {
   punch_retry_.Cancel();
   if (log_.has_value()) {
     released_ = state();
-    small_ = log_->fits_first_page();
   }
   log_.reset();
   host_.quota->Remove(this);

@@ -57,9 +57,6 @@ class OutputChannel final : private QuotaLog {
   wire::StreamState state() const;
   // True once nothing more will come.
   bool closed() const { return !source_.valid(); }
-  // True once it is settled and closed, if its expiry would give the disk no
-  // space back.
-  bool spent() const { return settled_ && closed() && small_; }
   // True while writers wait until the log has room or the disk accepts data.
   bool blocked() const { return !closed() && wait_ != Wait::kForData; }
   // True while writers wait for the disk.
@@ -128,8 +125,6 @@ class OutputChannel final : private QuotaLog {
   uint64_t charged_ = 0;
   bool enlarged_ = false;
   bool settled_ = false;
-  // True if the log was released, and had no file of its own.
-  bool small_ = false;
   bool failing_ = false;
   bool killing_ = false;
   std::optional<wire::ExitRecord::Cause> loss_;

@@ -56,12 +56,6 @@ class SupervisedCommand {
   wire::ExecutionRecord report() const;
   // True once its end was reported.
   bool ended() const { return ending_.over(); }
-  // True once its files say all that there is to say, and no process and no
-  // stream of it is left: this object may be destroyed.
-  bool spent() const {
-    return ended() && files_.complete() && processes_.released() &&
-           output_.spent();
-  }
   // True if it was killed because init ended: its own end is unknown and is
   // never reported.
   bool lost() const { return state_ == State::kLost; }

@@ -264,8 +264,7 @@ TEST_F(SupervisorTest, ReportsHowLongItTookToMakeTheSandbox) {
 TEST_F(SupervisorTest, GivesALaterServerASnapshot) {
   const wire::Reply created = Create();
   ASSERT_EQ(created.failure(), wire::Reply::NONE);
-  // Its output needs a file of its own, so that the supervisor knows it on.
-  EXPECT_EQ(Run("e1", "printf %8192d 1; exit 4"), 4 << 8);
+  EXPECT_EQ(Run("e1", "exit 4"), 4 << 8);
   PacketSocket later = *PacketSocket::Connect(directory_, "control.sock");
   wire::FromSupervisor message;
   while (Receive(&message)) {

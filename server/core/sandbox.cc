@@ -264,6 +264,9 @@ void Sandbox::FinishCreation() {
   {
     MutexLock lock(&mutex_);
     recorded = recorded_.value_or(absl::OkStatus());
+    if (!recorded.ok() && state_.state() != State::kCreating) {
+      return;  // the supervisor is gone since: there is nothing to kill
+    }
     creation_failure_ = recorded;
   }
   Handle(recorded.ok() ? Event::kMade : Event::kNotMade);

@@ -274,10 +274,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void Load(const sandbox::wire::ExecutionRecord& record,
             const corral::v1::Command& command);
   void Merge();
-  void SettleUnreported(const Recovery::Reports& reports);
-  // Reads the ends of these executions, and loses those that have none. Retries
-  // if the disk refuses.
-  void EndOrLose(const std::set<std::string>& ids);
+  void LoseUnreported(const Recovery::Reports& reports);
   void EndRecovery();
   void SettleFailure();
   // Ends each unended execution with the end that the disk has, or as LOST. The

@@ -71,6 +71,22 @@ TEST_F(SandboxCreationTest, KillsWhatWasMadeIfItCannotBeRecorded) {
   }
 }
 
+TEST_F(SandboxCreationTest, HasFailedIfItDiesBeforeItCannotBeRecorded) {
+  Make();
+  Attach();
+  Answers ready;
+  sandbox_->AwaitReady(Into(&ready));
+  sandbox_->OnCreated(absl::OkStatus());
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
+  sandbox_->OnRecorded(absl::DataLossError("fsync"));
+  AwaitLanes();
+  EXPECT_EQ(State(), corral::v1::Sandbox::FAILED);
+  EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
+  sandbox_->AwaitReady(Into(&ready));
+  EXPECT_THAT(ready, SizeIs(2));
+}
+
 TEST_F(SandboxCreationTest, ReportsAFailedCreationWhenNothingIsLeft) {
   Make();
   Answers ready;

@@ -74,9 +74,7 @@ TEST_F(SandboxRecordsTest, ForgetsNothingThatTheDiskDoesNotShow) {
   Obstruct();
   Attach();
   sandbox_->OnSnapshot(SnapshotOf({}));
-  for (int attempt = 0; attempt < Recovery::kReadAttempts; ++attempt) {
-    AwaitNextRead();
-  }
+  AwaitLanes();
   EXPECT_EQ(Get("job").state(), Execution::LOST);
   Restore();
 }

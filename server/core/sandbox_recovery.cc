@@ -210,7 +210,7 @@ void Sandbox::Merge() {
       Update(record);
     }
     if (first) {
-      SettleUnreported(reports);
+      LoseUnreported(reports);
       first = false;
     }
   }
@@ -218,49 +218,16 @@ void Sandbox::Merge() {
   Handle(SandboxState::Event::kMade);
 }
 
-void Sandbox::SettleUnreported(const Recovery::Reports& reports) {
-  std::set<std::string> unknown;
+void Sandbox::LoseUnreported(const Recovery::Reports& reports) {
   for (const std::string& id : executions_.Ids()) {
     const ExecutionPtr execution = FindExecution(id);
     if (reports.count(id) != 0 || execution == nullptr) {
       continue;
     }
-    if (!IsRecorded(spec_.directory(), id)) {
-      Forget(id);  // the earlier server had it deleted a moment ago
-    } else if (!execution->ended()) {
-      unknown.insert(id);
-    }
-  }
-  if (!unknown.empty()) {
-    EndOrLose(unknown);
-  }
-}
-
-void Sandbox::EndOrLose(const std::set<std::string>& ids) {
-  const absl::Status read = ReadExecutionRecords(
-      spec_.directory(), /*host_went_down=*/false,
-      [&](const std::string& id) { return ids.count(id) != 0; },
-      [this](const wire::ExecutionRecord& record) {
-        // It ended after the records were read, and the supervisor knows only
-        // those that have not.
-        if (record.state() != wire::ExecutionRecord::STARTING) {
-          Update(record);
-        }
-      });
-  if (!read.ok() && !recovery_.MayGiveUp(read)) {
-    LOG(ERROR) << "cannot read the ends of " << spec_.name()
-               << " yet, will retry: " << read.message();
-    environment_.timers->RunAfter(Recovery::kReadRetry,
-                                  [self = shared_from_this(), ids] {
-                                    self->environment_.lanes->records.Run(
-                                        [self, ids] { self->EndOrLose(ids); });
-                                  });
-    return;
-  }
-  for (const std::string& id : ids) {
-    const ExecutionPtr execution = FindExecution(id);
-    if (execution != nullptr && !execution->ended()) {
+    if (IsRecorded(spec_.directory(), id)) {
       Lose(id, execution);
+    } else {
+      Forget(id);  // the earlier server had it deleted a moment ago
     }
   }
 }

@@ -117,36 +117,6 @@ TEST_F(SandboxRecoveryTest, LosesAnExecutionThatTheSupervisorDoesNotKnow) {
   EXPECT_EQ(Get("job").state(), Execution::LOST);
 }
 
-TEST_F(SandboxRecoveryTest, ReadsTheEndOfAnExecutionThatHasEndedSince) {
-  WriteStart("job");
-  Recover();
-  AwaitLanes();
-  EXPECT_EQ(Get("job").state(), Execution::STARTING);
-  WriteEnd(Record("job", wire::ExecutionRecord::EXITED));
-  Attach();
-  sandbox_->OnSnapshot(SnapshotOf({}));
-  AwaitLanes();
-  EXPECT_EQ(Get("job").state(), Execution::EXITED);
-}
-
-TEST_F(SandboxRecoveryTest, LosesNothingWhileTheEndsCannotBeRead) {
-  WriteStart("ended");
-  WriteStart("lost");
-  Recover();
-  AwaitLanes();
-  WriteEnd(Record("ended", wire::ExecutionRecord::EXITED));
-  Obstruct();
-  Attach();
-  sandbox_->OnSnapshot(SnapshotOf({}));
-  AwaitLanes();
-  EXPECT_EQ(Get("ended").state(), Execution::STARTING);
-  EXPECT_EQ(Get("lost").state(), Execution::STARTING);
-  Restore();
-  AwaitNextRead();
-  EXPECT_EQ(Get("ended").state(), Execution::EXITED);
-  EXPECT_EQ(Get("lost").state(), Execution::LOST);
-}
-
 TEST_F(SandboxRecoveryTest, ADeletionDuringTheRestartEndsTheHold) {
   wire::SandboxSpec spec;
   spec.set_idle_timeout_ns(absl::ToInt64Nanoseconds(absl::Minutes(1)));

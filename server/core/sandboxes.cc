@@ -42,9 +42,6 @@ constexpr absl::Duration kCreationRetry = absl::Milliseconds(200);
 
 constexpr char kWorkspaceField[] = "sandbox.workspace.path";
 
-// The server's own name in StorageHealth.
-constexpr char kServer[] = "corrald";
-
 // The policy knows no other field than that of a workspace.
 absl::string_view WithoutField(const absl::Status& refused) {
   absl::string_view message = refused.message();
@@ -276,7 +273,10 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
       [sandbox](const absl::Status& status) { sandbox->OnCreated(status); }));
   // Meanwhile, the supervisor makes it.
   written = environment_.state->SyncSpec(spec);
-  environment_.storage->Set(kServer, std::string(written.message()));
+  // NotFound: the supervisor refused, and the directory is removed already.
+  if (!absl::IsNotFound(written)) {
+    environment_.storage->Set(kServer, std::string(written.message()));
+  }
   sandbox->OnRecorded(
       written.ok() ? written
                    : sandbox::WithFailure(wire::Reply::STORAGE, written));

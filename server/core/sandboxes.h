@@ -116,6 +116,8 @@ class Sandboxes {
   // one, doubled up to the last one.
   static constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
   static constexpr absl::Duration kLastRetry = absl::Minutes(1);
+  // The server's own name in StorageHealth.
+  static constexpr char kServer[] = "corrald";
 
   Sandbox::Environment SandboxEnvironment();
   std::shared_ptr<Retention> MakeRetention();
@@ -155,6 +157,9 @@ class Sandboxes {
   // its directory.
   void RemoveUnmade(const std::string& name);
   void TakeOver(const std::shared_ptr<Sandbox>& sandbox);
+  // Makes the description survive a crash of the machine, if the earlier server
+  // may not have come that far.
+  void RecordIfNew(const corral::supervisor::v1::SandboxSpec& spec);
   // Connects to the supervisor, or finds that it is dead. Retries while neither
   // is possible.
   void Adopt(const std::shared_ptr<Sandbox>& sandbox);

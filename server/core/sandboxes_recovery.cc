@@ -157,7 +157,24 @@ void Sandboxes::RemoveUnmade(const std::string& name) {
 void Sandboxes::TakeOver(const std::shared_ptr<Sandbox>& sandbox) {
   environment_.activity->SandboxAdded();
   sandbox->BeginRecovery();
-  environment_.lanes->launches.Run([this, sandbox] { Adopt(sandbox); });
+  environment_.lanes->launches.Run([this, sandbox] {
+    RecordIfNew(sandbox->spec());
+    Adopt(sandbox);
+  });
+}
+
+void Sandboxes::RecordIfNew(const wire::SandboxSpec& spec) {
+  // The earlier server may have been killed while it synced the description. It
+  // started nothing before that was done.
+  if (!StateDirectory::HasNoExecution(spec.directory())) {
+    return;
+  }
+  const absl::Status recorded = environment_.state->ReplaceSpec(spec);
+  if (!recorded.ok()) {
+    LOG(ERROR) << spec.name() << " may not survive a crash of the machine: "
+               << recorded.message();
+    environment_.storage->Set(kServer, std::string(recorded.message()));
+  }
 }
 
 void Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {

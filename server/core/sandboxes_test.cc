@@ -2,6 +2,8 @@
 
 #include "server/core/sandboxes.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +49,33 @@ using SandboxPtr = std::shared_ptr<Sandbox>;
 
 // Longer than anything lasts here, on the clock of the test.
 constexpr absl::Duration kLong = absl::Hours(1);
+
+ino_t InodeOf(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_ino;
+}
+
+class Launcher : public tests::FakeSupervisorLauncher {
+ public:
+  // From now on, creations are refused, and their directories removed before
+  // the caller goes on.
+  void RefuseAtOnce(const absl::Status& status) {
+    FailCreations(status);
+    removes_ = true;
+  }
+  std::unique_ptr<sandbox::SupervisorConnection> Create(
+      const wire::SandboxSpec& spec, sandbox::SupervisorObserver* observer,
+      Created created) override {
+    if (removes_) {
+      std::filesystem::remove_all(spec.directory());
+    }
+    return FakeSupervisorLauncher::Create(spec, observer, std::move(created));
+  }
+
+ private:
+  bool removes_ = false;
+};
 
 class SandboxesTest : public ::testing::Test {
  protected:
@@ -158,7 +187,7 @@ class SandboxesTest : public ::testing::Test {
   const std::string path_ = absl::StrCat(
       ::testing::TempDir(), "/sandboxes_",
       ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  tests::FakeSupervisorLauncher factory_;
+  Launcher factory_;
   tests::FakeTimerQueue timers_;
   StorageHealth storage_;
   // They apply to the next server.
@@ -357,6 +386,25 @@ TEST_F(SandboxesTest, ASandboxOfAnEarlierBootStaysThoughNothingShowsItsBegin) {
   ASSERT_NE(box, nullptr);
   EXPECT_EQ(box->Describe().state(), corral::v1::Sandbox::FAILED);
   EXPECT_EQ(box->Describe().failure().message(), "the host went down");
+}
+
+TEST_F(SandboxesTest, ASandboxThatHasStartedNothingIsRecordedOnceMore) {
+  const auto description = [this](const std::string& id) {
+    return InodeOf(absl::StrCat(path_, "/sandboxes/", id, "/spec.pb"));
+  };
+  ASSERT_TRUE(Create(Named("new")).ok());
+  RunCommand(*Create(Named("used")), "job");
+  const ino_t of_new = description("new");
+  const ino_t of_used = description("used");
+  Restart();
+  EXPECT_NE(description("new"), of_new);
+  EXPECT_EQ(description("used"), of_used);
+}
+
+TEST_F(SandboxesTest, ARefusedCreationSaysNothingOfTheDisk) {
+  factory_.RefuseAtOnce(absl::InvalidArgumentError("workspace"));
+  EXPECT_FALSE(Create(Named("box")).ok());
+  EXPECT_EQ(storage_.failure(), "");
 }
 
 TEST_F(SandboxesTest, ADeletionGoesOnWithItsCause) {

@@ -126,10 +126,11 @@ absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec) const {
   return sandboxes_->Sync();
 }
 
-absl::Status StateDirectory::ReplaceSpec(const SandboxSpec& spec) {
-  return sandbox::ReplaceFile(absl::StrCat(spec.directory(), kSpec),
-                              sandbox::SealRecord(spec),
-                              sandbox::Durability::kMachine);
+absl::Status StateDirectory::ReplaceSpec(const SandboxSpec& spec) const {
+  RETURN_IF_ERROR(sandbox::ReplaceFile(absl::StrCat(spec.directory(), kSpec),
+                                       sandbox::SealRecord(spec),
+                                       sandbox::Durability::kMachine));
+  return sandboxes_->Sync();
 }
 
 absl::StatusOr<std::vector<std::string>> StateDirectory::ListSandboxes() const {
@@ -189,13 +190,17 @@ bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
   return executions.ok() && executions->empty();
 }
 
+bool StateDirectory::HasNoExecution(const std::string& sandbox_path) {
+  const auto executions = ListExecutionNames(sandbox_path);
+  return executions.ok() &&
+         std::all_of(executions->begin(), executions->end(),
+                     [](const std::string& name) { return name[0] == '.'; });
+}
+
 bool StateDirectory::IsUnused(const std::string& sandbox_path) {
   const auto supervisor =
       sandbox::PacketSocket::Connect(sandbox_path, kControl);
-  const auto executions = ListExecutionNames(sandbox_path);
-  return absl::IsNotFound(supervisor.status()) && executions.ok() &&
-         std::all_of(executions->begin(), executions->end(),
-                     [](const std::string& name) { return name[0] == '.'; });
+  return absl::IsNotFound(supervisor.status()) && HasNoExecution(sandbox_path);
 }
 
 // A supervisor may be about to listen here. After the rename it cannot find the

@@ -49,11 +49,11 @@ class StateDirectory {
       const corral::supervisor::v1::SandboxSpec& spec);
   // Returns when what WriteSpec() wrote would survive a crash of the machine.
   absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
-
-  // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one
-  // is there.
-  static absl::Status ReplaceSpec(
-      const corral::supervisor::v1::SandboxSpec& spec);
+  // Replaces the spec.pb of a sandbox, synced: after a sync that has failed,
+  // another one may succeed without effect. After a failure the earlier one is
+  // there.
+  absl::Status ReplaceSpec(
+      const corral::supervisor::v1::SandboxSpec& spec) const;
 
   // Returns all names in the directory of sandboxes: ids, and leftovers that
   // are to be removed.
@@ -84,8 +84,9 @@ class StateDirectory {
   // Returns true if no supervisor has made the sandbox ready. A supervisor may
   // be about to do so.
   static bool IsUnborn(const std::string& sandbox_path);
-  // Returns true if no supervisor lives there and no execution was ever
-  // started.
+  // Returns true if no execution was ever started, or all are deleted.
+  static bool HasNoExecution(const std::string& sandbox_path);
+  // Returns true if, in addition, no supervisor lives there.
   static bool IsUnused(const std::string& sandbox_path);
 
   // Removes the directory of an unborn sandbox. If a supervisor has begun to

@@ -308,10 +308,6 @@ TEST_F(ExecutionControlTest, RetriesInputThatTheSupervisorHasNoRoomFor) {
   writer.join();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(state.accepted_offset(), 1);
-  refuse(sandbox::MakeFailure(wire::Reply::EXECUTION_ENDED, "ended"));
-  EXPECT_TRUE(Write(name, 1, "x", &state).ok());
-  EXPECT_EQ(state.accepted_offset(), 1);
-  EXPECT_TRUE(state.closed());
   refuse(sandbox::MakeFailure(wire::Reply::NO_SUCH_EXECUTION, "gone"));
   EXPECT_EQ(Reason(Write(name, 1, "x", &state)), "EXECUTION_NOT_FOUND");
   refuse(sandbox::MakeFailure(wire::Reply::FAULT, "broken"));

@@ -145,8 +145,7 @@ void InputWrite::OnAnswer(const absl::Status& status,
   if (status.ok()) {
     *response_ = FromWire(taken);
     target_.execution->UpdateInput(*response_);
-  } else if (failure == wire::Reply::SUPERVISOR_GONE ||
-             failure == wire::Reply::EXECUTION_ENDED) {
+  } else if (failure == wire::Reply::SUPERVISOR_GONE) {
     *response_ = ClosedInput(*target_.execution);
   }
   End(ToError(status, taken), std::move(reply));
@@ -163,7 +162,6 @@ absl::Status InputWrite::ToError(const absl::Status& status,
   switch (sandbox::FailureOf(status)) {
     case wire::Reply::NONE:
     case wire::Reply::SUPERVISOR_GONE:
-    case wire::Reply::EXECUTION_ENDED:
       return absl::OkStatus();
     case wire::Reply::OFFSET_GAP:
       return OffsetOutOfRange("input", request_->offset(),
