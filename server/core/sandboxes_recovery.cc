@@ -169,7 +169,12 @@ void Sandboxes::RecordIfNew(const wire::SandboxSpec& spec) {
   if (!StateDirectory::HasNoExecution(spec.directory())) {
     return;
   }
-  const absl::Status recorded = environment_.state->ReplaceSpec(spec);
+  // Written again: after a sync that has failed, another one may succeed
+  // without effect.
+  absl::Status recorded = StateDirectory::ReplaceSpec(spec);
+  if (recorded.ok()) {
+    recorded = environment_.state->SyncSpec(spec);
+  }
   if (!recorded.ok()) {
     LOG(ERROR) << spec.name() << " may not survive a crash of the machine: "
                << recorded.message();

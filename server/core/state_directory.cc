@@ -126,11 +126,10 @@ absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec) const {
   return sandboxes_->Sync();
 }
 
-absl::Status StateDirectory::ReplaceSpec(const SandboxSpec& spec) const {
-  RETURN_IF_ERROR(sandbox::ReplaceFile(absl::StrCat(spec.directory(), kSpec),
-                                       sandbox::SealRecord(spec),
-                                       sandbox::Durability::kMachine));
-  return sandboxes_->Sync();
+absl::Status StateDirectory::ReplaceSpec(const SandboxSpec& spec) {
+  return sandbox::ReplaceFile(absl::StrCat(spec.directory(), kSpec),
+                              sandbox::SealRecord(spec),
+                              sandbox::Durability::kMachine);
 }
 
 absl::StatusOr<std::vector<std::string>> StateDirectory::ListSandboxes() const {

@@ -49,11 +49,10 @@ class StateDirectory {
       const corral::supervisor::v1::SandboxSpec& spec);
   // Returns when what WriteSpec() wrote would survive a crash of the machine.
   absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
-  // Replaces the spec.pb of a sandbox, synced: after a sync that has failed,
-  // another one may succeed without effect. After a failure the earlier one is
-  // there.
-  absl::Status ReplaceSpec(
-      const corral::supervisor::v1::SandboxSpec& spec) const;
+  // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one
+  // is there.
+  static absl::Status ReplaceSpec(
+      const corral::supervisor::v1::SandboxSpec& spec);
 
   // Returns all names in the directory of sandboxes: ids, and leftovers that
   // are to be removed.

@@ -173,7 +173,7 @@ TEST_F(StateDirectoryTest, WaitsForTheDiskOnlyWithADescription) {
   absl::Status deleted;
   absl::Status failed;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync, SYS_fdatasync}, EIO, [&] {
-    described = state_->ReplaceSpec(spec);
+    described = StateDirectory::ReplaceSpec(spec);
     deleted = StateDirectory::WriteDeletion(spec.directory(), {});
     failed = StateDirectory::WriteFailure(spec.directory(), {});
   }));
