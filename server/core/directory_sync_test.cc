@@ -28,7 +28,7 @@ TEST(DirectorySyncTest, NamesADirectoryThatIsNotThere) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("fsync /none")));
 }
 
-// A disk that answers when it is told to.
+// A disk whose turns end when AllowTo() allows it.
 class SlowDisk {
  public:
   absl::Status Flush() {

@@ -263,7 +263,7 @@ void Sandbox::FinishCreation() {
   absl::Status recorded;
   {
     MutexLock lock(&mutex_);
-    recorded = recorded_.value_or(absl::OkStatus());
+    recorded = *recorded_;
     if (!recorded.ok() && state_.state() != State::kCreating) {
       return;  // the supervisor is gone since: there is nothing to kill
     }
