@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@
 #include "sandbox/client/sandbox_creation.h"
 #include "sandbox/client/supervisor_process.h"
 #include "sandbox/kernel/abandoned_cgroups.h"
+#include "sandbox/kernel/user_namespace.h"
+#include "sandbox/supervisor/sandbox_shape.h"
 
 namespace sandbox {
 namespace {
@@ -30,6 +33,21 @@ constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
 constexpr absl::Duration kSparePatience = absl::Seconds(5);
 // A wait without an end.
 constexpr std::chrono::hours kLongestWait(24);
+
+// No connection gives this number to a request.
+constexpr uint64_t kCompletion = UINT64_MAX;
+
+wire::SandboxSpec ProfileOnly(const wire::SandboxSpec& spec) {
+  wire::SandboxSpec profile;
+  profile.set_profile(spec.profile());
+  return profile;
+}
+
+// Without root, mounts below a workspace appear in it as they are when it is
+// lent, so it is lent when the sandbox is requested.
+bool IsCompletedAhead(const wire::SandboxSpec& spec) {
+  return !CommandsAreThisUser() && CanBeCompletedAhead(spec);
+}
 
 }  // namespace
 
@@ -147,7 +165,7 @@ void LocalSupervisorLauncher::MakeSpare() {
   if (!shape.has_value()) {
     return;
   }
-  absl::StatusOr<SupervisorProcess> started = StartReapedSupervisor(*shape);
+  absl::StatusOr<SupervisorProcess> started = StartSpare(*shape);
   MutexLock lock(&mutex_);
   if (started.ok()) {
     spares_.Add(*shape, *std::move(started));
@@ -188,9 +206,24 @@ void LocalSupervisorLauncher::CleanUp() {
   mutex_.Signal();
 }
 
+absl::StatusOr<SupervisorProcess> LocalSupervisorLauncher::StartSpare(
+    const Shape& shape) {
+  wire::ToSupervisor request;
+  wire::SandboxSpec& spec = *request.mutable_complete_sandbox();
+  CHECK(spec.ParseFromString(shape));
+  ASSIGN_OR_RETURN(SupervisorProcess spare,
+                   StartReapedSupervisor(spec.profile()));
+  if (shape != ProfileOnly(spec).SerializeAsString()) {
+    request.set_request_id(kCompletion);
+    RETURN_IF_ERROR(spare.socket.Send(request));
+  }
+  return spare;
+}
+
 absl::StatusOr<SupervisorProcess>
-LocalSupervisorLauncher::StartReapedSupervisor(Shape shape) {
-  ASSIGN_OR_RETURN(SupervisorProcess started, StartSupervisor(image_, shape));
+LocalSupervisorLauncher::StartReapedSupervisor(
+    wire::SandboxSpec::Profile profile) {
+  ASSIGN_OR_RETURN(SupervisorProcess started, StartSupervisor(image_, profile));
   loop_->Post([this, pidfd = started.pidfd] {
     loop_->Watch(pidfd->get(), EPOLLIN, [this, pidfd](uint32_t) {
       siginfo_t info = {};
@@ -209,19 +242,34 @@ LocalSupervisorLauncher::StartReapedSupervisor(Shape shape) {
   return started;
 }
 
-std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
-    const wire::SandboxSpec& spec, SupervisorObserver* observer,
-    Created created) {
-  const Shape shape = spec.profile();
+SupervisorProcess LocalSupervisorLauncher::TakeSpareOf(
+    const wire::SandboxSpec& shape) {
   SupervisorProcess spare;
   {
     MutexLock lock(&mutex_);
-    spare = spares_.Take(shape, Clock::now());
+    spare = spares_.Take(shape.SerializeAsString(), Clock::now());
     mutex_.Signal();
   }
-  const bool prepared = IsAlive(spare);
+  return IsAlive(spare) ? std::move(spare) : SupervisorProcess();
+}
+
+SupervisorProcess LocalSupervisorLauncher::TakeSpare(
+    const wire::SandboxSpec& spec) {
+  SupervisorProcess spare;
+  if (IsCompletedAhead(spec)) {
+    spare = TakeSpareOf(ShapeOf(spec));
+  }
+  return spare.socket.valid() ? std::move(spare)
+                              : TakeSpareOf(ProfileOnly(spec));
+}
+
+std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
+    const wire::SandboxSpec& spec, SupervisorObserver* observer,
+    Created created) {
+  SupervisorProcess spare = TakeSpare(spec);
+  const bool prepared = spare.socket.valid();
   absl::StatusOr<SupervisorProcess> process =
-      prepared ? std::move(spare) : StartReapedSupervisor(shape);
+      prepared ? std::move(spare) : StartReapedSupervisor(spec.profile());
   if (!process.ok()) {
     std::unique_ptr<LocalSupervisorConnection> none =
         Connect(PacketSocket(), observer);
@@ -240,7 +288,9 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   connection->Create(
       spec, std::move(process->pidfd),
       prepared ? kSparePatience : SandboxCreation::kFreshPatience,
-      [this, shape] { return StartReapedSupervisor(shape); },
+      [this, profile = spec.profile()] {
+        return StartReapedSupervisor(profile);
+      },
       std::move(created));
   return connection;
 }

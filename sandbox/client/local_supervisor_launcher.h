@@ -27,11 +27,12 @@ namespace sandbox {
 // Owns the event loop's thread, on which all callbacks of its connections run.
 // The connections must be destroyed before it. Thread-safe.
 //
-// Keeps spare supervisors, whose sandboxes are ready except for their
-// workspaces and limits. Without a spare, Create() starts a process itself,
-// which takes about a millisecond: too long for a gRPC reaction. A supervisor
-// that ends before it has made its sandbox, or does not answer, is replaced
-// once.
+// Keeps spare supervisors: of each profile, whose sandboxes are ready except
+// for their workspaces and limits, and of the shapes that are asked for again
+// and again, whose sandboxes are complete. Without a spare, Create() starts a
+// process itself, which takes about a millisecond: too long for a gRPC
+// reaction. A supervisor that ends before it has made its sandbox, or does not
+// answer, is replaced once.
 class LocalSupervisorLauncher : public SupervisorLauncher {
  public:
   static absl::StatusOr<std::unique_ptr<LocalSupervisorLauncher>> Create();
@@ -61,7 +62,13 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   void EndSpares();
   // Starts a supervisor that the event loop reaps. May be called from any
   // thread.
-  absl::StatusOr<SupervisorProcess> StartReapedSupervisor(Shape shape);
+  absl::StatusOr<SupervisorProcess> StartReapedSupervisor(
+      wire::SandboxSpec::Profile profile);
+  // Starts one that is a spare of this shape as soon as it has answered.
+  absl::StatusOr<SupervisorProcess> StartSpare(const Shape& shape);
+  // Returns a spare that lives, or one without a socket.
+  SupervisorProcess TakeSpare(const wire::SandboxSpec& spec);
+  SupervisorProcess TakeSpareOf(const wire::SandboxSpec& shape);
   std::unique_ptr<LocalSupervisorConnection> Connect(
       PacketSocket socket, SupervisorObserver* observer);
   // Makes and ends spares, and cleans up after killed supervisors, until

@@ -7,25 +7,30 @@
 namespace sandbox {
 
 SpareSupervisors::SpareSupervisors() {
-  pools_[wire::SandboxSpec::DEFAULT].wanted =
-      LeastOf(wire::SandboxSpec::DEFAULT);
+  pools_[kDefault].wanted = LeastOf(kDefault);
 }
 
-size_t SpareSupervisors::LeastOf(Shape shape) {
-  return shape == wire::SandboxSpec::DEFAULT ? 1 : 0;
+size_t SpareSupervisors::LeastOf(const Shape& shape) {
+  return shape == kDefault ? 1 : 0;
 }
 
-SupervisorProcess SpareSupervisors::Take(Shape shape, Clock::time_point now) {
+SupervisorProcess SpareSupervisors::Take(const Shape& shape,
+                                         Clock::time_point now) {
   Pool& pool = pools_[shape];
+  const bool asked_before =
+      pool.wanted > 0 || pool.period_end != Clock::time_point::max();
   SupervisorProcess taken;
   if (pool.spares.empty()) {
-    WantMore(pool);
+    if (asked_before) {
+      WantMore(pool);
+    }
   } else {
     taken = std::move(pool.spares.back());
     pool.spares.pop_back();
   }
   pool.unused = std::min(pool.unused, pool.spares.size());
-  if (pool.wanted > LeastOf(shape) &&
+  const size_t least = LeastOf(shape);
+  if ((pool.wanted > least || least == 0) &&
       pool.period_end == Clock::time_point::max()) {
     pool.period_end = now + kPeriod;
   }
@@ -49,14 +54,16 @@ std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
   return std::nullopt;
 }
 
-void SpareSupervisors::Add(Shape shape, SupervisorProcess spare) {
+void SpareSupervisors::Add(const Shape& shape, SupervisorProcess spare) {
   pools_[shape].spares.push_back(std::move(spare));
 }
 
 std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {
   std::vector<SupervisorProcess> over;
-  for (auto& [shape, pool] : pools_) {
+  for (auto each = pools_.begin(); each != pools_.end();) {
+    auto& [shape, pool] = *each;
     if (now < pool.period_end) {
+      ++each;
       continue;
     }
     const size_t least = LeastOf(shape);
@@ -68,6 +75,7 @@ std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {
     pool.unused = pool.spares.size();
     pool.period_end =
         pool.wanted > least ? now + kPeriod : Clock::time_point::max();
+    each = pool.wanted == 0 ? pools_.erase(each) : std::next(each);
   }
   return over;
 }

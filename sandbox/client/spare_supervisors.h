@@ -1,8 +1,9 @@
 // Supervisors whose sandboxes are ready except for what a request says: as many
 // as were lately asked for at a time, for each shape of sandbox.
 //
-//   a request finds no spare  -> twice as many are wanted, at most kMost in all
-//   a period leaves some over -> so many fewer are wanted, and they end
+//   a shape is asked for twice in a period -> one of it is wanted
+//   a later request finds no spare         -> twice as many, at most kMost in
+//   all a period leaves some over              -> so many fewer, and they end
 //
 // One of the default shape is always wanted. Each spare is taken once, and has
 // belonged to nobody before. Not thread-safe.
@@ -14,20 +15,19 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/client/supervisor_process.h"
 
 namespace sandbox {
 
-namespace wire = ::corral::supervisor::v1;
-
 class SpareSupervisors {
  public:
   using Clock = std::chrono::steady_clock;
-  // A property that a spare can't change, or only slowly.
-  using Shape = wire::SandboxSpec::Profile;
+  // A serialized description: see ShapeOf(). A spare with a profile alone can
+  // become any sandbox with that profile.
+  using Shape = std::string;
 
   // Each takes 1.2 MB and four processes.
   static constexpr size_t kMost = 8;
@@ -37,12 +37,12 @@ class SpareSupervisors {
   SpareSupervisors();
 
   // A sandbox is requested. Returns a spare for it, or one without a socket.
-  SupervisorProcess Take(Shape shape, Clock::time_point now);
+  SupervisorProcess Take(const Shape& shape, Clock::time_point now);
 
   // Returns the shape of a spare to make next, or nothing while all are made.
   std::optional<Shape> Lacking() const;
   // Adds a spare of a shape that lacked one.
-  void Add(Shape shape, SupervisorProcess spare);
+  void Add(const Shape& shape, SupervisorProcess spare);
 
   // Ends the periods that are over by `now`. Returns the spares that nobody
   // needed in them; they end when the caller closes them.
@@ -59,10 +59,13 @@ class SpareSupervisors {
     std::vector<SupervisorProcess> spares;
     // The smallest number of spares in this period.
     size_t unused = 0;
+    // No time: no period has begun.
     Clock::time_point period_end = Clock::time_point::max();
   };
 
-  static size_t LeastOf(Shape shape);
+  // The shape of a sandbox with the default profile.
+  static constexpr char kDefault[] = "";
+  static size_t LeastOf(const Shape& shape);
   void WantMore(Pool& pool);
 
   std::map<Shape, Pool> pools_;

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "corral/supervisor/v1/supervisor.pb.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/client/supervisor_process.h"
@@ -16,9 +15,9 @@ namespace {
 using Shape = SpareSupervisors::Shape;
 
 constexpr auto kPeriod = SpareSupervisors::kPeriod;
-constexpr Shape kDefault = wire::SandboxSpec::DEFAULT;
-constexpr Shape kNested = wire::SandboxSpec::NESTED;
-constexpr Shape kStrict = wire::SandboxSpec::STRICT;
+constexpr char kDefault[] = "";
+constexpr char kNested[] = "nested";
+constexpr char kStrict[] = "strict";
 
 class SpareSupervisorsTest : public ::testing::Test {
  protected:
@@ -31,7 +30,9 @@ class SpareSupervisorsTest : public ::testing::Test {
     }
     return made;
   }
-  bool Take(Shape shape) { return spares_.Take(shape, now_).socket.valid(); }
+  bool Take(const Shape& shape) {
+    return spares_.Take(shape, now_).socket.valid();
+  }
   size_t Trim() { return spares_.Trim(now_).size(); }
 
   SpareSupervisors::Clock::time_point now_{};
@@ -71,6 +72,7 @@ TEST_F(SpareSupervisorsTest, ThereAreNeverMoreThanTheMostOfAllShapes) {
 TEST_F(SpareSupervisorsTest, ASpareServesOnlyItsOwnShape) {
   Fill();
   EXPECT_FALSE(Take(kNested));
+  EXPECT_FALSE(Take(kNested));
   EXPECT_EQ(spares_.Lacking(), kNested);
   EXPECT_EQ(Fill(), 1u);
   EXPECT_FALSE(Take(kStrict));
@@ -96,6 +98,7 @@ TEST_F(SpareSupervisorsTest, WhatNobodyNeededInAPeriodEnds) {
 TEST_F(SpareSupervisorsTest, AnotherShapeThatNobodyAsksForHasNoneInTheEnd) {
   Fill();
   Take(kNested);
+  Take(kNested);
   EXPECT_EQ(Fill(), 1u);
   now_ += kPeriod;
   EXPECT_EQ(Trim(), 0u);
@@ -105,6 +108,20 @@ TEST_F(SpareSupervisorsTest, AnotherShapeThatNobodyAsksForHasNoneInTheEnd) {
   EXPECT_EQ(Trim(), 1u);
   EXPECT_EQ(Fill(), 0u);
   EXPECT_EQ(spares_.trim_at(), SpareSupervisors::Clock::time_point::max());
+}
+
+TEST_F(SpareSupervisorsTest, AShapeThatIsAskedForOnceInAPeriodHasNone) {
+  Fill();
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_EQ(Fill(), 0u);
+  EXPECT_EQ(spares_.trim_at(), now_ + kPeriod);
+  now_ += kPeriod;
+  EXPECT_EQ(Trim(), 0u);
+  EXPECT_EQ(spares_.trim_at(), SpareSupervisors::Clock::time_point::max());
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_EQ(Fill(), 0u);
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_EQ(Fill(), 1u);
 }
 
 TEST_F(SpareSupervisorsTest, WantsNoneOnceItIsCleared) {

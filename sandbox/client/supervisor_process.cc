@@ -1,6 +1,5 @@
 #include "sandbox/client/supervisor_process.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -40,11 +39,14 @@ absl::StatusOr<SupervisorProcess> StartSupervisor(
   return SupervisorProcess{std::move(pair.first), std::move(pidfd)};
 }
 
-bool IsAlive(const SupervisorProcess& supervisor) {
-  // An idle supervisor sends nothing unasked, so only its end makes the socket
-  // readable.
-  pollfd poll = {supervisor.socket.fd(), POLLIN, 0};
-  return supervisor.socket.valid() && ::poll(&poll, 1, 0) == 0;
+bool IsAlive(SupervisorProcess& supervisor) {
+  ::corral::supervisor::v1::FromSupervisor answer;
+  absl::StatusOr<bool> got = supervisor.socket.valid();
+  while (got.ok() && *got &&
+         answer.reply().failure() == ::corral::supervisor::v1::Reply::NONE) {
+    got = supervisor.socket.Receive(&answer);
+  }
+  return supervisor.socket.valid() && got.ok() && !*got;
 }
 
 void KillSupervisor(const UniqueFd& pidfd) {

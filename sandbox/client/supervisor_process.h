@@ -29,8 +29,10 @@ absl::StatusOr<SupervisorProcess> StartSupervisor(
     const UniqueFd& image,
     ::corral::supervisor::v1::SandboxSpec::Profile profile);
 
-// Returns true if a supervisor that got no request yet still runs.
-bool IsAlive(const SupervisorProcess& supervisor);
+// Returns true if a supervisor still runs that got no request yet but one to
+// complete its sandbox, which it has not refused. Reads its answer, if there is
+// one.
+bool IsAlive(SupervisorProcess& supervisor);
 
 // Sends SIGKILL, unless the process was reaped. Called on the event loop's
 // thread only.

@@ -79,18 +79,37 @@ TEST(SupervisorProcessTest, LeavesNoProcessThatItCannotWatch) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST(SupervisorProcessTest, LivesUntilItsSocketSaysSomething) {
-  EXPECT_FALSE(IsAlive(SupervisorProcess()));
-  auto gone = *PacketSocket::Pair();
-  const SupervisorProcess first = {std::move(gone.first), nullptr};
+TEST(SupervisorProcessTest, IsNotAliveOnceItHasEnded) {
+  SupervisorProcess none;
+  EXPECT_FALSE(IsAlive(none));
+  auto pair = *PacketSocket::Pair();
+  SupervisorProcess first{std::move(pair.first), nullptr};
   EXPECT_TRUE(IsAlive(first));
-  gone.second = PacketSocket();
+  pair.second = PacketSocket();
   EXPECT_FALSE(IsAlive(first));
-  auto speaks = *PacketSocket::Pair();
-  const SupervisorProcess second = {std::move(speaks.first), nullptr};
-  ASSERT_THAT(speaks.second.Send(corral::supervisor::v1::FromSupervisor()),
-              IsOk());
-  EXPECT_FALSE(IsAlive(second));
+}
+
+TEST(SupervisorProcessTest, IsAliveIfItHasCompletedItsSandbox) {
+  auto pair = *PacketSocket::Pair();
+  SupervisorProcess first{std::move(pair.first), nullptr};
+  ::corral::supervisor::v1::FromSupervisor answer;
+  answer.mutable_reply()->set_request_id(1);
+  ASSERT_THAT(pair.second.Send(answer), IsOk());
+  EXPECT_TRUE(IsAlive(first));
+  EXPECT_TRUE(IsAlive(first)) << "the answer is read once";
+  ASSERT_THAT(pair.second.Send(answer), IsOk());
+  pair.second = PacketSocket();
+  EXPECT_FALSE(IsAlive(first));
+}
+
+TEST(SupervisorProcessTest, IsNotAliveIfItCannotCompleteItsSandbox) {
+  auto pair = *PacketSocket::Pair();
+  SupervisorProcess first{std::move(pair.first), nullptr};
+  ::corral::supervisor::v1::FromSupervisor answer;
+  answer.mutable_reply()->set_failure(
+      ::corral::supervisor::v1::Reply::WORKSPACE);
+  ASSERT_THAT(pair.second.Send(answer), IsOk());
+  EXPECT_FALSE(IsAlive(first));
 }
 
 }  // namespace

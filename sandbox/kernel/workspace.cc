@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -154,6 +156,10 @@ absl::StatusOr<UniqueFd> CopyPlain(const UniqueFd& directory,
   return tree;
 }
 
+const char* UseOf(const WorkspaceMount& workspace) {
+  return workspace.target.empty() ? "workspace" : "mount";
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
@@ -170,7 +176,7 @@ absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
 
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
   const bool is_mount = !workspace.target.empty();
-  const Named named = {is_mount ? "mount" : "workspace", workspace.path};
+  const Named named = {UseOf(workspace), workspace.path};
   if (is_mount) {
     RETURN_IF_ERROR(CheckTarget({"mount at", workspace.target}));
   }
@@ -185,6 +191,29 @@ absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace) {
                                                    workspace.first_id));
   return HostTree{std::move(tree), is_mount ? workspace.target : workspace.path,
                   true};
+}
+
+bool IsStillLent(const WorkspaceMount& workspace, int mount) {
+  const UniqueFd directory = OpenDirectoryWithoutLinks(workspace.path);
+  struct stat now;
+  struct stat lent;
+  struct statfs now_mounted;
+  struct statfs lent_mounted;
+  if (!directory.valid() || ::fstat(directory.get(), &now) != 0 ||
+      ::fstat(mount, &lent) != 0 ||
+      ::fstatfs(directory.get(), &now_mounted) != 0 ||
+      ::fstatfs(mount, &lent_mounted) != 0) {
+    return false;
+  }
+  // The owner's files belong to the commands' user only as long as the mount
+  // maps that owner.
+  const bool same_owner = workspace.first_id == kNoRange
+                              ? now.st_uid == lent.st_uid
+                              : lent.st_uid == workspace.first_id + kCommandId;
+  const bool writable_now = (now_mounted.f_flags & ST_RDONLY) == 0;
+  const bool writable_there = (lent_mounted.f_flags & ST_RDONLY) == 0;
+  return now.st_dev == lent.st_dev && now.st_ino == lent.st_ino && same_owner &&
+         writable_there == (writable_now && !workspace.read_only);
 }
 
 }  // namespace sandbox

@@ -45,6 +45,10 @@ absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
 // with ISOLATION if its file system has no idmapped mounts.
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 
+// Returns true if LendWorkspace() would lend now what it has lent as `mount`:
+// the same directory, with the same owner, and read-only only if it was.
+bool IsStillLent(const WorkspaceMount& workspace, int mount);
+
 }  // namespace sandbox
 
 #endif  // SANDBOX_KERNEL_WORKSPACE_H_

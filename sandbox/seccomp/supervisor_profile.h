@@ -64,6 +64,7 @@ inline constexpr const char* kSupervisorAllowed[] = {
     "nanosleep",
     "newfstatat",
     "openat",
+    "openat2",     // is a workspace still the directory that was lent?
     "pidfd_open",  // processes of a group
     "pidfd_send_signal",
     "pipe2",

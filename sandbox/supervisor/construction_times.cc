@@ -78,6 +78,9 @@ wire::SandboxTrace ConstructionTimes::ToWire() const {
     }
     last = end;
   }
+  const int64_t complete = ends_[static_cast<size_t>(Step::kWorkspaces)];
+  trace.set_completed_ahead(
+      complete != 0 && complete < ends_[static_cast<size_t>(Step::kClaim)]);
   return trace;
 }
 

@@ -58,6 +58,18 @@ TEST_F(ConstructionTimesTest, CountEachStepFromTheEndOfTheOneBefore) {
   EXPECT_EQ(trace.workspaces_ns(), 10);
   EXPECT_EQ(trace.protection_ns(), 11);
   EXPECT_EQ(trace.way_out_ns(), 12);
+  EXPECT_FALSE(trace.completed_ahead());
+}
+
+TEST_F(ConstructionTimesTest, SayWhatWasCompletedBeforeTheRequestCame) {
+  End(Step::kReady, 1036);
+  End(Step::kLimits, 1040);
+  End(Step::kWorkspaces, 1050);
+  End(Step::kClaim, 5000);
+  const wire::SandboxTrace trace = times_.ToWire();
+  EXPECT_EQ(trace.limits_ns(), 4);
+  EXPECT_EQ(trace.workspaces_ns(), 10);
+  EXPECT_TRUE(trace.completed_ahead());
 }
 
 TEST_F(ConstructionTimesTest, LeaveOutStepsThatWereNotTaken) {

@@ -58,26 +58,32 @@ ControlSocket::~ControlSocket() {
   loop_->Unwatch(listener_.get());
 }
 
-absl::Status ControlSocket::Listen(const std::string& directory) {
-  UniqueFd parent(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  UniqueFd listener(
+absl::Status ControlSocket::Open() {
+  listener_ = UniqueFd(
       ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!parent.valid() || !listener.valid()) {
-    return absl::ErrnoToStatus(errno, "control socket");
+  return listener_.valid() ? absl::OkStatus()
+                           : absl::ErrnoToStatus(errno, "control socket");
+}
+
+absl::Status ControlSocket::Listen(const std::string& directory) {
+  const UniqueFd parent(
+      ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("open ", directory));
   }
   // Bound to another name until it accepts connections: a server that finds the
   // socket and cannot connect concludes that the supervisor is dead.
   constexpr char kUnready[] = "control.sock.new";
-  ::unlinkat(parent.get(), kUnready, 0);
+  const std::string unready = absl::StrCat(directory, "/", kUnready);
+  const std::string ready = absl::StrCat(directory, "/control.sock");
+  ::unlink(unready.c_str());
   const sockaddr_un address = UnixAddress(parent.get(), kUnready);
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
+  if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address),
              sizeof(address)) != 0 ||
-      ::listen(listener.get(), kBacklog) != 0 ||
-      ::renameat(parent.get(), kUnready, parent.get(), "control.sock") != 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("bind ", directory, "/control.sock"));
+      ::listen(listener_.get(), kBacklog) != 0 ||
+      ::rename(unready.c_str(), ready.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("bind ", ready));
   }
-  listener_ = std::move(listener);
   loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { Accept(); });
   return absl::OkStatus();
 }

@@ -36,9 +36,11 @@ class ControlSocket {
                 std::function<void()> disconnected);
   ~ControlSocket();
 
+  // Makes the socket of Listen(), which a confined supervisor cannot make.
+  absl::Status Open();
   // Accepts connections to <directory>/control.sock from now on, of processes
-  // with the user id of this one. Others are closed at once. May be called
-  // again only if it failed.
+  // with the user id of this one. Others are closed at once. Call it once after
+  // Open().
   absl::Status Listen(const std::string& directory);
 
   // Never blocks. A message waits until the peer reads it; without a peer it is

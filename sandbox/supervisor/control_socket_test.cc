@@ -63,6 +63,7 @@ class ControlSocketTest : public ::testing::Test {
 
 TEST_F(ControlSocketTest, HandlesAllRequestsOfAServerThatIsReplaced) {
   const std::string directory = ::testing::TempDir();
+  ASSERT_THAT(control_->Open(), IsOk());
   ASSERT_THAT(control_->Listen(directory), IsOk());
   // The new connection is ready first.
   absl::StatusOr<PacketSocket> next =
@@ -80,6 +81,7 @@ TEST_F(ControlSocketTest, RefusesPeersOfAnotherUser) {
   // Another user can reach a directory in /tmp.
   std::string path = "/tmp/controlXXXXXX";
   const std::string directory = ::mkdtemp(path.data());
+  ASSERT_THAT(control_->Open(), IsOk());
   ASSERT_THAT(control_->Listen(directory), IsOk());
   // The permissions let it connect.
   ASSERT_EQ(::chmod(directory.c_str(), 0777), 0);
@@ -208,6 +210,7 @@ int Listener() {
 }
 
 TEST_F(ControlSocketTest, ForgetsItsSocketsAtItsEnd) {
+  ASSERT_THAT(control_->Open(), IsOk());
   ASSERT_THAT(control_->Listen(::testing::TempDir()), IsOk());
   const int listener = Listener();
   for (const int socket : {listener, first_}) {
@@ -249,6 +252,7 @@ TEST_F(ControlSocketTest, KeepsNothingForAServerThatIsGone) {
 
 TEST_F(ControlSocketTest, GivesAnotherServerTheSnapshotFirst) {
   const std::string directory = ::testing::TempDir();
+  ASSERT_THAT(control_->Open(), IsOk());
   ASSERT_THAT(control_->Listen(directory), IsOk());
   PacketSocket next = *PacketSocket::Connect(directory, "control.sock");
   // Meant for the first server: the snapshot will have it.
@@ -274,10 +278,15 @@ TEST_F(ControlSocketTest, ReplacesWhatAnEarlierAttemptToListenLeft) {
   const std::string directory = ::testing::TempDir() + "/again";
   std::filesystem::create_directory(directory);
   std::ofstream(directory + "/control.sock.new") << "left";
+  ASSERT_THAT(control_->Open(), IsOk());
   ASSERT_THAT(control_->Listen(directory), IsOk());
   EXPECT_THAT(PacketSocket::Connect(directory, "control.sock").status(),
               IsOk());
   EXPECT_FALSE(std::filesystem::exists(directory + "/control.sock.new"));
+}
+
+TEST_F(ControlSocketTest, FailsToListenWhereThereIsNoDirectory) {
+  ASSERT_THAT(control_->Open(), IsOk());
   EXPECT_FALSE(control_->Listen("/nowhere").ok());
 }
 

@@ -50,6 +50,9 @@ void Supervisor::Run() {
 void Supervisor::OnRequest(wire::ToSupervisor request) {
   const uint64_t id = request.request_id();
   switch (request.request_case()) {
+    case wire::ToSupervisor::kCompleteSandbox:
+      CompleteSandbox(id, request.complete_sandbox());
+      break;
     case wire::ToSupervisor::kCreateSandbox:
       CreateSandbox(id, request.create_sandbox());
       break;
@@ -112,7 +115,7 @@ void Supervisor::ReplyInput(uint64_t request_id, const absl::Status& status,
 }
 
 void Supervisor::OnDisconnect() {
-  if (state_ == State::kNew) {
+  if (state_ == State::kNew || state_ == State::kComplete) {
     Abandon();
   }
 }

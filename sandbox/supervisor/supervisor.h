@@ -52,10 +52,11 @@ class Supervisor {
   void Run();
 
  private:
-  // A new one ends when it cannot be made, or when nobody asks for it. A ready
-  // one ends at once when init or the spawner dies; a deletion waits until the
-  // ends of all commands are known.
-  enum class State { kNew, kReady, kDeleting, kEnded };
+  // A new one ends when it cannot be made, or when nobody asks for it. So does
+  // a complete one, which a request may find. A ready one ends at once when
+  // init or the spawner dies; a deletion waits until the ends of all commands
+  // are known.
+  enum class State { kNew, kComplete, kReady, kDeleting, kEnded };
 
   void Enter(State next);
   // Ends the run of a sandbox that nobody uses.
@@ -68,19 +69,30 @@ class Supervisor {
   void ReplyInput(uint64_t request_id, const absl::Status& status,
                   const wire::InputState& input);
 
+  // A later server may ask for a profile that this supervisor does not know.
+  static seccomp::Profile ProfileOf(wire::SandboxSpec::Profile profile);
   // Makes a sandbox without workspace and limits, which come with the request.
   absl::Status Prepare();
   // Makes its control groups, if there are some, and its processes.
   absl::Status PrepareProcesses();
   absl::Status StartSpawner();
+  void CompleteSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   void CreateSandbox(uint64_t request_id, const wire::SandboxSpec& spec);
   absl::Status Claim(const wire::SandboxSpec& spec);
+  // Adds everything that the description says to what was prepared.
+  absl::Status Complete(const wire::SandboxSpec& spec);
+  // Returns Aborted if what was completed ahead is not what `spec` describes
+  // now.
+  absl::Status CheckCompleted(const wire::SandboxSpec& spec) const;
+  // Returns Aborted if init or the spawner has died.
+  absl::Status CheckProcesses() const;
+  absl::Status OpenWayOut(const wire::SandboxSpec& spec);
   absl::Status Limit(const wire::SandboxSpec& spec);
   // Fails with ISOLATION if the sandbox could evade its limits with the
   // profile.
   absl::Status CheckProfile(seccomp::Profile profile) const;
   absl::Status Protect(std::vector<ReadOnlyPaths> paths);
-  // Ends the creation: takes from this process what it needs no more.
+  // Takes from this process what it needs no more.
   absl::Status Seal();
   void DeleteSandbox(uint64_t request_id, wire::ExitRecord::Cause cause);
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
@@ -127,6 +139,9 @@ class Supervisor {
   // Once the sandbox is ready.
   wire::SandboxTrace trace_;
   std::string directory_;
+  // The shape that was completed ahead, and the mounts of its workspaces.
+  wire::SandboxSpec shape_;
+  std::vector<UniqueFd> lent_;
   SandboxGroups groups_;
   Construction construction_;
   // The file that shows whether init is exiting.

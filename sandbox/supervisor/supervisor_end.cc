@@ -53,8 +53,11 @@ void Supervisor::Enter(State next) {
     case State::kNew:
       LOG(FATAL) << "a sandbox cannot become new again";
       break;
-    case State::kReady:
+    case State::kComplete:
       CHECK(state_ == State::kNew);
+      break;
+    case State::kReady:
+      CHECK(state_ == State::kNew || state_ == State::kComplete);
       break;
     case State::kDeleting:
       CHECK(state_ == State::kReady);
@@ -142,7 +145,7 @@ void Supervisor::StopWhenRead(absl::Duration patience) {
 }
 
 void Supervisor::Fail(wire::SandboxEnd::Cause cause, const std::string& why) {
-  if (state_ == State::kNew) {
+  if (state_ == State::kNew || state_ == State::kComplete) {
     // The server notices the end of this process. It starts another supervisor
     // when it needs one, or at once if it has asked for the sandbox.
     LOG(WARNING) << "no sandbox: " << why;

@@ -64,6 +64,7 @@ void AddTrace(const wire::SandboxTrace& trace, corral::v1::Sandbox* sandbox) {
   Set(trace.workspaces_ns(), &SandboxTrace::mutable_workspaces, result);
   Set(trace.protection_ns(), &SandboxTrace::mutable_protection, result);
   Set(trace.way_out_ns(), &SandboxTrace::mutable_way_out, result);
+  result->set_completed_ahead(trace.completed_ahead());
 }
 
 }  // namespace server

@@ -11,13 +11,11 @@ namespace server {
 
 using google::protobuf::util::TimeUtil;
 
-void CreationTimes::Admitted() {
-  admission_ns_ = SinceBegin();
-  begin_ns_ += admission_ns_;
-}
-
-int64_t CreationTimes::SinceBegin() const {
-  return std::max<int64_t>(sandbox::MonotonicNanoseconds() - begin_ns_, 1);
+int64_t CreationTimes::EndStep() {
+  const int64_t took =
+      std::max<int64_t>(sandbox::MonotonicNanoseconds() - begin_ns_, 1);
+  begin_ns_ += took;
+  return took;
 }
 
 void CreationTimes::AddTo(corral::v1::Sandbox* sandbox) const {

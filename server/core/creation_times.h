@@ -18,20 +18,19 @@ class CreationTimes {
   // The request is received now.
   CreationTimes() = default;
 
-  // End the steps `admission`, `record` and `supervisor` now. The last two
-  // begin together.
-  void Admitted();
-  void Recorded() { record_ns_ = SinceBegin(); }
-  void Made() { supervisor_ns_ = SinceBegin(); }
+  // End the steps `admission`, `record` and `supervisor` now.
+  void Admitted() { admission_ns_ = EndStep(); }
+  void Recorded() { record_ns_ = EndStep(); }
+  void Made() { supervisor_ns_ = EndStep(); }
 
   // Sets the steps that have ended in the trace of `sandbox`.
   void AddTo(corral::v1::Sandbox* sandbox) const;
 
  private:
-  // Returns the time since `begin_ns_`, at least 1.
-  int64_t SinceBegin() const;
+  // Returns the time since `begin_ns_`, at least 1, and begins the next step.
+  int64_t EndStep();
 
-  // The begin of the steps that have not ended.
+  // The begin of the step that has not ended.
   int64_t begin_ns_ = sandbox::MonotonicNanoseconds();
   // 0: the step has not ended.
   int64_t admission_ns_ = 0;

@@ -9,6 +9,7 @@ namespace server {
 
 void Lanes::Stop() {
   launches.Stop();
+  syncs.Stop();
   kills.Stop();
   descriptions.Stop();
   records.Stop();

@@ -22,9 +22,12 @@ struct Lanes {
   // faster.
   static constexpr std::chrono::seconds kRemovalPatience{2};
 
-  // Records sandboxes, which is mostly a wait for the disk, and starts their
-  // supervisors, or connects to those of an earlier server.
+  // Records sandboxes and starts their supervisors, or connects to those of an
+  // earlier server.
   WorkerPool launches{8, kPatience};
+  // Syncs records of sandboxes, which is mostly a wait for the disk. Those that
+  // wait at a time share it.
+  WorkerPool syncs{8, kPatience};
   // Records that a deletion has begun, which is one small file, and then has
   // the supervisor kill what runs.
   WorkerPool kills{2, kPatience};

@@ -227,52 +227,18 @@ void Sandbox::OnAdmitted() {
   creation_times_.Admitted();
 }
 
-void Sandbox::OnRecorded(const absl::Status& status) {
-  {
-    MutexLock lock(&mutex_);
-    creation_times_.Recorded();
-    recorded_ = status;
-    if (!made_) {
-      return;
-    }
-  }
-  FinishCreation();
+void Sandbox::OnRecorded() {
+  MutexLock lock(&mutex_);
+  creation_times_.Recorded();
 }
 
 void Sandbox::OnCreated(const absl::Status& status) {
-  if (!status.ok()) {
-    {
-      MutexLock lock(&mutex_);
-      creation_failure_ = status;
-    }
-    Handle(Event::kNotMade);
-    return;
-  }
   {
     MutexLock lock(&mutex_);
     creation_times_.Made();
-    made_ = true;
-    if (!recorded_.has_value()) {
-      return;
-    }
+    creation_failure_ = status;
   }
-  FinishCreation();
-}
-
-void Sandbox::FinishCreation() {
-  absl::Status recorded;
-  {
-    MutexLock lock(&mutex_);
-    recorded = *recorded_;
-    if (!recorded.ok() && state_.state() != State::kCreating) {
-      return;  // the supervisor is gone since: there is nothing to kill
-    }
-    creation_failure_ = recorded;
-  }
-  Handle(recorded.ok() ? Event::kMade : Event::kNotMade);
-  if (!recorded.ok()) {
-    AwaitKill();
-  }
+  Handle(status.ok() ? Event::kMade : Event::kNotMade);
 }
 
 void Sandbox::Abandon(const absl::Status& error) {

@@ -138,11 +138,10 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void Attach(std::unique_ptr<sandbox::SupervisorConnection> supervisor);
   // The callback of SupervisorLauncher::Create.
   void OnCreated(const absl::Status& status);
-  // Steps of the creation: its directories are checked, which is before
-  // Attach(); its description would survive a crash of the machine, or not. The
-  // sandbox is ready after OnCreated() and OnRecorded().
+  // Steps of the creation, before Attach(): its directories are checked; its
+  // description is written.
   void OnAdmitted();
-  void OnRecorded(const absl::Status& status);
+  void OnRecorded();
   // Ends a creation that made nothing, because of `error`. To be called instead
   // of Attach().
   void Abandon(const absl::Status& error);
@@ -235,9 +234,6 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void Handle(SandboxState::Event event,
               std::optional<Cause> cause = std::nullopt);
   void Perform(SandboxState::Action action);
-  // The supervisor has made it, and its description is on the disk or cannot
-  // be.
-  void FinishCreation();
   void AnswerReady();
   void RecordDeletion();
   void WriteDeletion();
@@ -314,10 +310,6 @@ class Sandbox final : public sandbox::SupervisorObserver,
   sandbox::wire::SandboxTrace trace_ ABSL_GUARDED_BY(mutex_);
   // Why the sandbox was not made; OK if it was.
   absl::Status creation_failure_ ABSL_GUARDED_BY(mutex_);
-  // The supervisor has made it.
-  bool made_ ABSL_GUARDED_BY(mutex_) = false;
-  // No value before OnRecorded().
-  std::optional<absl::Status> recorded_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> ready_waiters_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> removal_waiters_ ABSL_GUARDED_BY(mutex_);
   PendingCalls<Done> execution_deletions_ ABSL_GUARDED_BY(mutex_);

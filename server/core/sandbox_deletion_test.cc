@@ -74,7 +74,6 @@ TEST_F(SandboxDeletionTest, LeavesNoTimerIfItsDeletionIsRecordedAtOnce) {
   spec.set_directory(path_);
   sandbox_ = Sandbox::Create(spec, environment, Sandbox::Origin::kNew);
   Attach();
-  sandbox_->OnRecorded(absl::OkStatus());
   sandbox_->OnCreated(absl::OkStatus());
   Delete();
   EXPECT_THAT(requests_.kills, SizeIs(1));

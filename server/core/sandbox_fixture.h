@@ -130,7 +130,6 @@ class SandboxFixture : public ::testing::Test {
   void MakeReady(const sandbox::wire::SandboxSpec& spec = {}) {
     Make(Sandbox::Origin::kNew, spec);
     Attach();
-    sandbox_->OnRecorded(absl::OkStatus());
     sandbox_->OnCreated(absl::OkStatus());
   }
   // Makes a sandbox of an earlier server, whose records are being read.

@@ -81,7 +81,6 @@ TEST_F(SandboxTest, IsKilledWhenMadeIfItWasDeletedBefore) {
   EXPECT_THAT(requests_.kills, IsEmpty());
   Answers ready;
   sandbox_->AwaitReady(Into(&ready));
-  sandbox_->OnRecorded(absl::OkStatus());
   sandbox_->OnCreated(absl::OkStatus());
   EXPECT_THAT(ready, ElementsAre(absl::OkStatus()));
   AwaitLanes();

@@ -40,6 +40,9 @@ namespace {
 // somebody killed.
 constexpr absl::Duration kCreationRetry = absl::Milliseconds(200);
 
+// Follows the name of a sandbox in the name of its description.
+constexpr char kDescription[] = "/spec.pb";
+
 constexpr char kWorkspaceField[] = "sandbox.workspace.path";
 
 // The policy knows no other field than that of a workspace.
@@ -268,18 +271,39 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
     sandbox->OnGone(wire::SandboxEnd());
     return;
   }
+  environment_.storage->Set(kServer, "");
+  sandbox->OnRecorded();
   sandbox->Attach(environment_.factory->Create(
       sandbox->spec(), sandbox.get(),
       [sandbox](const absl::Status& status) { sandbox->OnCreated(status); }));
-  // Meanwhile, the supervisor makes it.
-  written = environment_.state->SyncSpec(spec);
-  // NotFound: the supervisor refused, and the directory is removed already.
-  if (!absl::IsNotFound(written)) {
-    environment_.storage->Set(kServer, std::string(written.message()));
+  SyncLater(sandbox, StateDirectory::Attempt::kFirst, kFirstRetry);
+}
+
+void Sandboxes::SyncLater(const std::shared_ptr<Sandbox>& sandbox,
+                          StateDirectory::Attempt attempt,
+                          absl::Duration retry) {
+  environment_.lanes->syncs.Run(
+      [this, sandbox, attempt, retry] { Sync(sandbox, attempt, retry); });
+}
+
+void Sandboxes::Sync(const std::shared_ptr<Sandbox>& sandbox,
+                     StateDirectory::Attempt attempt, absl::Duration retry) {
+  absl::Status synced = environment_.state->SyncSpec(sandbox->spec(), attempt);
+  if (absl::IsNotFound(synced)) {
+    synced = absl::OkStatus();  // it is removed
   }
-  sandbox->OnRecorded(
-      written.ok() ? written
-                   : sandbox::WithFailure(wire::Reply::STORAGE, written));
+  const std::string& name = sandbox->spec().name();
+  environment_.storage->Set(absl::StrCat(name, kDescription),
+                            std::string(synced.message()));
+  if (!synced.ok()) {
+    LOG(ERROR) << name << " would not survive a crash of the machine, will "
+               << "retry in " << absl::FormatDuration(retry) << ": "
+               << synced.message();
+    environment_.timers->RunAfter(retry, [this, sandbox, retry] {
+      SyncLater(sandbox, StateDirectory::Attempt::kAnother,
+                std::min(retry * 2, kLastRetry));
+    });
+  }
 }
 
 void Sandboxes::GiveUp(const std::shared_ptr<Sandbox>& sandbox,

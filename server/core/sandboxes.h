@@ -140,6 +140,12 @@ class Sandboxes {
   void CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
                    std::vector<Wish> wishes);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
+  // Make the description survive a crash of the machine. Retry that after
+  // `retry` until it succeeds or the sandbox is removed.
+  void SyncLater(const std::shared_ptr<Sandbox>& sandbox,
+                 StateDirectory::Attempt attempt, absl::Duration retry);
+  void Sync(const std::shared_ptr<Sandbox>& sandbox,
+            StateDirectory::Attempt attempt, absl::Duration retry);
   // Ends a creation before anything of the sandbox is on the disk.
   void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);
   // Removes the files of a sandbox that has no process. Retries a failed
@@ -157,9 +163,6 @@ class Sandboxes {
   // its directory.
   void RemoveUnmade(const std::string& name);
   void TakeOver(const std::shared_ptr<Sandbox>& sandbox);
-  // Makes the description survive a crash of the machine, if the earlier server
-  // may not have come that far.
-  void RecordIfNew(const corral::supervisor::v1::SandboxSpec& spec);
   // Connects to the supervisor, or finds that it is dead. Retries while neither
   // is possible.
   void Adopt(const std::shared_ptr<Sandbox>& sandbox);

@@ -85,6 +85,7 @@ class SandboxesFixture : public ::testing::Test {
     for (int i = 0; i < 2; ++i) {
       lanes_->descriptions.AwaitIdle();
       lanes_->launches.AwaitIdle();
+      lanes_->syncs.AwaitIdle();
       lanes_->records.AwaitIdle();
       lanes_->kills.AwaitIdle();
       lanes_->removals.AwaitIdle();

@@ -104,8 +104,8 @@ std::shared_ptr<Sandbox> Sandboxes::RecoverOne(const std::string& name,
                                                absl::Duration retry) {
   absl::StatusOr<wire::SandboxSpec> spec = environment_.state->ReadSpec(name);
   const std::string path = environment_.state->SandboxPath(name);
-  // Nobody got a sandbox before its description was on the disk. Without one,
-  // it was made at most by a machine that has gone down since.
+  // Nobody got a sandbox before its description was written. Without one, it
+  // was made at most by a machine that has gone down since.
   if ((absl::IsNotFound(spec.status()) || absl::IsDataLoss(spec.status())) &&
       StateDirectory::IsUnused(path)) {
     LOG(WARNING) << "removing a torn sandbox: " << spec.status().message();
@@ -157,29 +157,7 @@ void Sandboxes::RemoveUnmade(const std::string& name) {
 void Sandboxes::TakeOver(const std::shared_ptr<Sandbox>& sandbox) {
   environment_.activity->SandboxAdded();
   sandbox->BeginRecovery();
-  environment_.lanes->launches.Run([this, sandbox] {
-    RecordIfNew(sandbox->spec());
-    Adopt(sandbox);
-  });
-}
-
-void Sandboxes::RecordIfNew(const wire::SandboxSpec& spec) {
-  // The earlier server may have been killed while it synced the description. It
-  // started nothing before that was done.
-  if (!StateDirectory::HasNoExecution(spec.directory())) {
-    return;
-  }
-  // Written again: after a sync that has failed, another one may succeed
-  // without effect.
-  absl::Status recorded = StateDirectory::ReplaceSpec(spec);
-  if (recorded.ok()) {
-    recorded = environment_.state->SyncSpec(spec);
-  }
-  if (!recorded.ok()) {
-    LOG(ERROR) << spec.name() << " may not survive a crash of the machine: "
-               << recorded.message();
-    environment_.storage->Set(kServer, std::string(recorded.message()));
-  }
+  environment_.lanes->launches.Run([this, sandbox] { Adopt(sandbox); });
 }
 
 void Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
@@ -205,6 +183,8 @@ void Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
     sandbox->OnGone(WhyDead(spec, *environment_.state, adopted.status()));
   } else {
     sandbox->Attach(*std::move(adopted));
+    // The earlier server may have been killed before it could.
+    SyncLater(sandbox, StateDirectory::Attempt::kAnother, kFirstRetry);
   }
 }
 

@@ -1,7 +1,5 @@
 // Takes over the sandboxes of an earlier server, on fake supervisors.
 
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -29,12 +27,6 @@ using ::testing::IsEmpty;
 using ::tests::FakeSupervisor;
 using SandboxPtr = std::shared_ptr<Sandbox>;
 using SandboxesRecoveryTest = SandboxesFixture;
-
-ino_t InodeOf(const std::string& path) {
-  struct stat status = {};
-  EXPECT_EQ(::stat(path.c_str(), &status), 0);
-  return status.st_ino;
-}
 
 TEST_F(SandboxesRecoveryTest, ADescriptionIsReadAgainMoreAndMoreSlowly) {
   ASSERT_TRUE(Create(Named("box")).ok());
@@ -82,19 +74,6 @@ TEST_F(SandboxesRecoveryTest,
   ASSERT_NE(box, nullptr);
   EXPECT_EQ(box->Describe().state(), corral::v1::Sandbox::FAILED);
   EXPECT_EQ(box->Describe().failure().message(), "the host went down");
-}
-
-TEST_F(SandboxesRecoveryTest, ASandboxThatHasStartedNothingIsRecordedOnceMore) {
-  const auto description = [this](const std::string& id) {
-    return InodeOf(absl::StrCat(path_, "/sandboxes/", id, "/spec.pb"));
-  };
-  ASSERT_TRUE(Create(Named("new")).ok());
-  RunCommand(*Create(Named("used")), "job");
-  const ino_t of_new = description("new");
-  const ino_t of_used = description("used");
-  Restart();
-  EXPECT_NE(description("new"), of_new);
-  EXPECT_EQ(description("used"), of_used);
 }
 
 TEST_F(SandboxesRecoveryTest, ADeletionGoesOnWithItsCause) {

@@ -148,5 +148,35 @@ TEST_F(SandboxesTest, ARefusedCreationSaysNothingOfTheDisk) {
   EXPECT_EQ(storage_.failure(), "");
 }
 
+TEST_F(SandboxesTest, ASandboxIsReadyBeforeTheDiskHasItsDescription) {
+  // No link is followed to sync what it leads to.
+  const std::string sandboxes = path_ + "/sandboxes";
+  std::filesystem::rename(sandboxes, path_ + "/aside");
+  std::filesystem::create_directory_symlink(path_ + "/aside", sandboxes);
+  ASSERT_TRUE(Create(Named("box")).ok());
+  AwaitLanes();
+  EXPECT_NE(storage_.failure(), "");
+  Advance(absl::Milliseconds(100));
+  EXPECT_NE(storage_.failure(), "");
+  std::filesystem::remove(sandboxes);
+  std::filesystem::rename(path_ + "/aside", sandboxes);
+  Advance(absl::Milliseconds(200));
+  EXPECT_EQ(storage_.failure(), "");
+}
+
+TEST_F(SandboxesTest, NothingOfARemovedSandboxIsSynced) {
+  const std::string sandboxes = path_ + "/sandboxes";
+  std::filesystem::rename(sandboxes, path_ + "/aside");
+  std::filesystem::create_directory_symlink(path_ + "/aside", sandboxes);
+  ASSERT_TRUE(Create(Named("box")).ok());
+  AwaitLanes();
+  std::filesystem::remove(sandboxes);
+  std::filesystem::rename(path_ + "/aside", sandboxes);
+  sandboxes_->DeleteAll(sandbox::wire::ExitRecord::SANDBOX_DELETED);
+  EXPECT_TRUE(activity_->AwaitNoSandbox(kLong));
+  Advance(absl::Minutes(1));
+  EXPECT_FALSE(HasBox());
+}
+
 }  // namespace
 }  // namespace server

@@ -76,6 +76,20 @@ absl::Status Sync(const std::string& path, int flags) {
   return ::fsync(file.get()) == 0 ? absl::OkStatus() : Failed("fsync", path);
 }
 
+// Replaces the content of a file by itself. Opens it once, since another thread
+// may put a new file in its place.
+absl::Status Rewrite(const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, O_RDWR));
+  ASSIGN_OR_RETURN(
+      const std::string content,
+      sandbox::ReadSmallFile(absl::StrCat("/proc/self/fd/", file.get())));
+  const ssize_t written =
+      ::pwrite(file.get(), content.data(), content.size(), 0);
+  return written == static_cast<ssize_t>(content.size())
+             ? absl::OkStatus()
+             : Failed("pwrite", path);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
@@ -119,9 +133,14 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) {
   return written;
 }
 
-absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec) const {
+absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec,
+                                      Attempt attempt) const {
   const std::string& directory = spec.directory();
-  RETURN_IF_ERROR(Sync(absl::StrCat(directory, kSpec), O_RDONLY));
+  const std::string path = absl::StrCat(directory, kSpec);
+  if (attempt == Attempt::kAnother) {
+    RETURN_IF_ERROR(Rewrite(path));
+  }
+  RETURN_IF_ERROR(Sync(path, O_RDONLY));
   RETURN_IF_ERROR(Sync(directory, O_RDONLY | O_DIRECTORY));
   return sandboxes_->Sync();
 }
@@ -189,17 +208,13 @@ bool StateDirectory::IsUnborn(const std::string& sandbox_path) {
   return executions.ok() && executions->empty();
 }
 
-bool StateDirectory::HasNoExecution(const std::string& sandbox_path) {
-  const auto executions = ListExecutionNames(sandbox_path);
-  return executions.ok() &&
-         std::all_of(executions->begin(), executions->end(),
-                     [](const std::string& name) { return name[0] == '.'; });
-}
-
 bool StateDirectory::IsUnused(const std::string& sandbox_path) {
   const auto supervisor =
       sandbox::PacketSocket::Connect(sandbox_path, kControl);
-  return absl::IsNotFound(supervisor.status()) && HasNoExecution(sandbox_path);
+  const auto executions = ListExecutionNames(sandbox_path);
+  return absl::IsNotFound(supervisor.status()) && executions.ok() &&
+         std::all_of(executions->begin(), executions->end(),
+                     [](const std::string& name) { return name[0] == '.'; });
 }
 
 // A supervisor may be about to listen here. After the rename it cannot find the

@@ -47,8 +47,13 @@ class StateDirectory {
   // behind. Fails with AlreadyExists if another sandbox has that directory.
   static absl::Status WriteSpec(
       const corral::supervisor::v1::SandboxSpec& spec);
+  // After a sync that has failed, the kernel treats data that it could not
+  // write as written: another attempt writes it again.
+  enum class Attempt { kFirst, kAnother };
   // Returns when what WriteSpec() wrote would survive a crash of the machine.
-  absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
+  // Fails with NotFound if it was removed.
+  absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec,
+                        Attempt attempt) const;
   // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one
   // is there.
   static absl::Status ReplaceSpec(
@@ -83,9 +88,8 @@ class StateDirectory {
   // Returns true if no supervisor has made the sandbox ready. A supervisor may
   // be about to do so.
   static bool IsUnborn(const std::string& sandbox_path);
-  // Returns true if no execution was ever started, or all are deleted.
-  static bool HasNoExecution(const std::string& sandbox_path);
-  // Returns true if, in addition, no supervisor lives there.
+  // Returns true if no supervisor lives there, and no execution was ever
+  // started, or all are deleted.
   static bool IsUnused(const std::string& sandbox_path);
 
   // Removes the directory of an unborn sandbox. If a supervisor has begun to

@@ -71,6 +71,17 @@ absl::StatusOr<std::string> Corral::CreateSandbox(
   return sandbox.name();
 }
 
+absl::StatusOr<corral::v1::Sandbox> Corral::GetSandbox(
+    const std::string& name) {
+  grpc::ClientContext context;
+  corral::v1::GetSandboxRequest request;
+  request.set_name(name);
+  corral::v1::Sandbox sandbox;
+  RETURN_IF_ERROR(
+      FromGrpc(sandboxes_->GetSandbox(&context, request, &sandbox)));
+  return sandbox;
+}
+
 absl::Status Corral::DeleteSandbox(const std::string& name) {
   grpc::ClientContext context;
   corral::v1::DeleteSandboxRequest request;

@@ -26,6 +26,7 @@ class Corral {
 
   // Creates a sandbox and returns its name. `workspace` may be empty.
   absl::StatusOr<std::string> CreateSandbox(const std::string& workspace);
+  absl::StatusOr<corral::v1::Sandbox> GetSandbox(const std::string& name);
   absl::Status DeleteSandbox(const std::string& name);
 
   // Returns when no sandbox is left.

@@ -18,7 +18,7 @@ ALLOWED = {
     "sandbox/egress": ["sandbox/base", "sandbox/kernel"],
     "sandbox/init": ["sandbox/base", "sandbox/kernel", "sandbox/seccomp"],
     "sandbox/supervisor": ["sandbox/base", "sandbox/egress", "sandbox/init", "sandbox/kernel", "sandbox/seccomp", "sandbox/storage"],
-    "sandbox/client": ["sandbox/base", "sandbox/kernel", "sandbox/storage", "sandbox/supervisor/supervisor_image.h"],
+    "sandbox/client": ["sandbox/base", "sandbox/kernel", "sandbox/storage", "sandbox/supervisor/supervisor_image.h", "sandbox/supervisor/sandbox_shape.h"],
     "server/api": ["sandbox"],
     "server/runtime": ["sandbox", "server/api"],
     "server/core": ["sandbox", "server/api", "server/runtime"],

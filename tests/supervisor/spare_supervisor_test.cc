@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -27,6 +28,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
+#include "sandbox/client/supervisor_connection.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
 
@@ -160,6 +162,42 @@ void Kill(const Family& family) {
   }
 }
 
+// One more sandbox of the same launcher, equal to `first` but for its
+// directory.
+class FurtherSandbox {
+ public:
+  FurtherSandbox(TestSandbox& first, const std::string& name) {
+    wire::SandboxSpec spec = first.spec();
+    spec.set_directory(first.directory() + "/" + name);
+    EXPECT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
+    Outcome created;
+    connection_ = first.launcher().Create(spec, &recorder_, created.Callback());
+    created_ = created.Wait();
+  }
+  ~FurtherSandbox() {
+    Outcome deleted;
+    connection_->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED,
+                               deleted.Callback());
+    EXPECT_THAT(deleted.Wait(), IsOk());
+  }
+  FurtherSandbox(const FurtherSandbox&) = delete;
+  FurtherSandbox& operator=(const FurtherSandbox&) = delete;
+
+  const absl::Status& created() const { return created_; }
+  wire::SandboxTrace trace() { return recorder_.trace(); }
+  wire::ExecutionRecord Run(const wire::StartExecution& start) {
+    Outcome started;
+    connection_->Start(start, started.Callback());
+    EXPECT_THAT(started.Wait(), IsOk());
+    return recorder_.WaitForEnd(start.id());
+  }
+
+ private:
+  Recorder recorder_;
+  std::unique_ptr<SupervisorConnection> connection_;
+  absl::Status created_;
+};
+
 class SpareSupervisorTest : public ::testing::Test {
  protected:
   absl::Status Create() { return sandbox_.Create(); }
@@ -185,22 +223,11 @@ TEST_F(SpareSupervisorTest, PreparesAnotherSpareAfterOneThatDied) {
   ASSERT_THAT(Create(), IsOk());
   const Family first = AwaitFamily();
   const Family prepared = AwaitFamily(first.pid);
-  wire::SandboxSpec spec = sandbox_.spec();
-  spec.set_directory(sandbox_.directory() + "/second");
-  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
-  Recorder recorder;
-  Outcome created;
-  Outcome deleted;
-  const auto second =
-      sandbox_.launcher().Create(spec, &recorder, created.Callback());
-  EXPECT_THAT(created.Wait(), IsOk());
-  Outcome started;
-  second->Start(Shell("e1", "exit 5"), started.Callback());
-  EXPECT_THAT(started.Wait(), IsOk());
-  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
-  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
-  EXPECT_THAT(deleted.Wait(), IsOk());
-  EXPECT_EQ(recorder.WaitForGone().cause(), wire::SandboxEnd::DELETED);
+  {
+    FurtherSandbox second(sandbox_, "second");
+    EXPECT_THAT(second.created(), IsOk());
+    EXPECT_EQ(second.Run(Shell("e1", "exit 5")).exit().wait_status(), 5 << 8);
+  }
   // One of the two served the second sandbox. The first sandbox lives on.
   pollfd ended[] = {{first.supervisor.get(), POLLIN, 0},
                     {prepared.supervisor.get(), POLLIN, 0}};
@@ -223,28 +250,53 @@ TEST(ShortageTest, PreparesASpareAgainOnceASupervisorCanBeStarted) {
             4 << 8);
 }
 
-TEST_F(SpareSupervisorTest, PreparesSparesWithAProfileThatWasAskedFor) {
+TEST_F(SpareSupervisorTest, PreparesSparesWithAProfileThatWasAskedForTwice) {
   sandbox_.spec().set_profile(wire::SandboxSpec::STRICT);
   ASSERT_THAT(Create(), IsOk());
-  // Its own one, and a spare.
-  const std::set<pid_t> first = AwaitProfile("STRICT", 2);
-  wire::SandboxSpec spec = sandbox_.spec();
-  spec.set_directory(sandbox_.directory() + "/second");
-  ASSERT_EQ(::mkdir(spec.directory().c_str(), 0755), 0);
-  Recorder recorder;
-  Outcome created;
-  const auto second =
-      sandbox_.launcher().Create(spec, &recorder, created.Callback());
-  ASSERT_THAT(created.Wait(), IsOk());
-  Outcome started;
-  second->Start(Shell("e1", "exit 5"), started.Callback());
-  EXPECT_THAT(started.Wait(), IsOk());
-  EXPECT_EQ(recorder.WaitForEnd("e1").exit().wait_status(), 5 << 8);
-  // The spare serves it, and there is another one.
-  EXPECT_THAT(AwaitProfile("STRICT", 3), IsSupersetOf(first));
-  Outcome deleted;
-  second->DeleteSandbox(wire::ExitRecord::SANDBOX_DELETED, deleted.Callback());
-  EXPECT_THAT(deleted.Wait(), IsOk());
+  FurtherSandbox second(sandbox_, "second");
+  ASSERT_THAT(second.created(), IsOk());
+  // Their own ones, a spare with the profile, and one that is complete.
+  const std::set<pid_t> first = AwaitProfile("STRICT", 4);
+  FurtherSandbox third(sandbox_, "third");
+  ASSERT_THAT(third.created(), IsOk());
+  EXPECT_EQ(third.Run(Shell("e1", "exit 5")).exit().wait_status(), 5 << 8);
+  // A spare serves it, and there is another one.
+  EXPECT_THAT(AwaitProfile("STRICT", 5), IsSupersetOf(first));
+}
+
+TEST_F(SpareSupervisorTest, CompletesASandboxThatIsAskedForAgainAndAgain) {
+  ASSERT_THAT(Create(), IsOk());
+  bool ahead = false;
+  for (int i = 0; i < 100 && !ahead; ++i) {
+    FurtherSandbox next(sandbox_, absl::StrCat("next-", i));
+    ASSERT_THAT(next.created(), IsOk());
+    ahead = next.trace().completed_ahead();
+    EXPECT_EQ(next.Run(Shell("e1", absl::StrCat("echo ", i, " > seen; exit 5")))
+                  .exit()
+                  .wait_status(),
+              5 << 8);
+    std::ifstream seen(sandbox_.workspace() + "/seen");
+    int number = -1;
+    EXPECT_TRUE(seen >> number && number == i);
+  }
+  EXPECT_TRUE(ahead);
+}
+
+TEST_F(SpareSupervisorTest, ShowsNoWorkspaceThatWasReplacedSinceItWasLent) {
+  ASSERT_THAT(Create(), IsOk());
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = absl::StrCat("next-", i);
+    std::filesystem::rename(sandbox_.workspace(), sandbox_.workspace() + name);
+    std::filesystem::create_directory(sandbox_.workspace());
+    std::ofstream(sandbox_.workspace() + "/name") << name;
+    FurtherSandbox next(sandbox_, name);
+    ASSERT_THAT(next.created(), IsOk());
+    EXPECT_EQ(next.Run(Shell("e1", absl::StrCat("test `cat name` = ", name)))
+                  .exit()
+                  .wait_status(),
+              0)
+        << name;
+  }
 }
 
 TEST_F(SpareSupervisorTest, ReplacesASpareThatDoesNotAnswer) {

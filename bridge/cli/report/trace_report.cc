@@ -105,6 +105,7 @@ std::string CreationTable(const corral::v1::Sandbox& sandbox) {
   // A spawner with another profile is started for the request.
   const bool spawner =
       ahead && sandbox.profile() == corral::v1::Sandbox::DEFAULT;
+  const bool complete = trace.completed_ahead();
   const Step steps[] = {
       {"admission", trace.has_admission(), trace.admission(), false},
       {"record", trace.has_record(), trace.record(), false},
@@ -117,8 +118,8 @@ std::string CreationTable(const corral::v1::Sandbox& sandbox) {
       {"  spawner", trace.has_spawner(), trace.spawner(), spawner},
       {"  filter", trace.has_filter(), trace.filter(), spawner},
       {"  ready", trace.has_ready(), trace.ready(), spawner},
-      {"  limits", trace.has_limits(), trace.limits(), false},
-      {"  workspaces", trace.has_workspaces(), trace.workspaces(), false},
+      {"  limits", trace.has_limits(), trace.limits(), complete},
+      {"  workspaces", trace.has_workspaces(), trace.workspaces(), complete},
       {"  protection", trace.has_protection(), trace.protection(), false},
       {"  way out", trace.has_way_out(), trace.way_out(), false}};
   std::string table;

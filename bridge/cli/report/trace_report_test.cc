@@ -163,6 +163,14 @@ TEST(CreationTableTest, ShowsHowLongEachStepTookAndWhichWereTakenAhead) {
             "  workspaces                      13\n");
 }
 
+TEST(CreationTableTest, ShowsThatASandboxWasCompletedAhead) {
+  corral::v1::Sandbox sandbox = Made(/*ahead=*/true);
+  sandbox.mutable_trace()->set_completed_ahead(true);
+  EXPECT_THAT(CreationTable(sandbox),
+              HasSubstr("  limits                          12  ahead\n"
+                        "  workspaces                      13  ahead\n"));
+}
+
 TEST(CreationTableTest, ShowsNoStepAsTakenAheadOfARequestThatWaitedForIt) {
   EXPECT_THAT(CreationTable(Made(/*ahead=*/false)), Not(HasSubstr("ahead")));
 }
