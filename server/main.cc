@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "corral/config/v1/server_config.pb.h"
 #include "sandbox/base/log.h"
 #include "sandbox/base/status_macros.h"
@@ -122,6 +123,9 @@ int Main(const std::vector<std::string>& arguments) {
   }
   StopSignals::Block();
   RaiseDescriptorLimit();
+  // Debian builds Abseil with the search for deadlocks, in which all mutexes of
+  // gRPC would take turns.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::Status late = sandbox::BecomeLateOomVictim();
   if (!late.ok()) {
     LOG(WARNING) << "the kernel may end corrald first when the host is out of "

@@ -20,6 +20,7 @@ _ABSL = {
     "absl/strings": "absl_strings",
     "absl/strings:cord": "absl_cord",
     "absl/strings:str_format": "absl_str_format",
+    "absl/synchronization": "absl_synchronization",
     "absl/time": "absl_time",
 }
 

@@ -132,12 +132,12 @@ LocalSupervisorLauncher::Task LocalSupervisorLauncher::NextTask() const {
   if (stopping_) {
     return Task::kStop;
   }
-  if (can_start_ && spares_.Lacking().has_value()) {
-    return Task::kMakeSpare;
-  }
   const Clock::time_point now = Clock::now();
   if (spares_.trim_at() <= now) {
     return Task::kTrim;
+  }
+  if (can_start_ && spares_.Lacking().has_value()) {
+    return Task::kMakeSpare;
   }
   return sweep_at_ <= now ? Task::kSweep : Task::kNone;
 }
@@ -263,6 +263,21 @@ SupervisorProcess LocalSupervisorLauncher::TakeSpare(
                               : TakeSpareOf(ProfileOnly(spec));
 }
 
+absl::StatusOr<SupervisorProcess> LocalSupervisorLauncher::ReplaceSupervisor(
+    const wire::SandboxSpec& spec) {
+  std::vector<SupervisorProcess> stale;
+  {
+    // What was completed ahead may show what is no longer there.
+    MutexLock lock(&mutex_);
+    stale = spares_.Forget(ShapeOf(spec).SerializeAsString());
+  }
+  SupervisorProcess spare = TakeSpareOf(ProfileOnly(spec));
+  if (spare.socket.valid()) {
+    return spare;
+  }
+  return StartReapedSupervisor(spec.profile());
+}
+
 std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
     const wire::SandboxSpec& spec, SupervisorObserver* observer,
     Created created) {
@@ -288,10 +303,7 @@ std::unique_ptr<SupervisorConnection> LocalSupervisorLauncher::Create(
   connection->Create(
       spec, std::move(process->pidfd),
       prepared ? kSparePatience : SandboxCreation::kFreshPatience,
-      [this, profile = spec.profile()] {
-        return StartReapedSupervisor(profile);
-      },
-      std::move(created));
+      [this, spec] { return ReplaceSupervisor(spec); }, std::move(created));
   return connection;
 }
 

@@ -69,6 +69,9 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // Returns a spare that lives, or one without a socket.
   SupervisorProcess TakeSpare(const wire::SandboxSpec& spec);
   SupervisorProcess TakeSpareOf(const wire::SandboxSpec& shape);
+  // Returns another supervisor after one that has ended.
+  absl::StatusOr<SupervisorProcess> ReplaceSupervisor(
+      const wire::SandboxSpec& spec);
   std::unique_ptr<LocalSupervisorConnection> Connect(
       PacketSocket socket, SupervisorObserver* observer);
   // Makes and ends spares, and cleans up after killed supervisors, until

@@ -16,6 +16,9 @@ size_t SpareSupervisors::LeastOf(const Shape& shape) {
 
 SupervisorProcess SpareSupervisors::Take(const Shape& shape,
                                          Clock::time_point now) {
+  if (pools_.size() >= kMostShapes && pools_.count(shape) == 0) {
+    return SupervisorProcess();
+  }
   Pool& pool = pools_[shape];
   const bool asked_before =
       pool.wanted > 0 || pool.period_end != Clock::time_point::max();
@@ -56,6 +59,16 @@ std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
 
 void SpareSupervisors::Add(const Shape& shape, SupervisorProcess spare) {
   pools_[shape].spares.push_back(std::move(spare));
+}
+
+std::vector<SupervisorProcess> SpareSupervisors::Forget(const Shape& shape) {
+  std::vector<SupervisorProcess> spares;
+  const auto pool = pools_.find(shape);
+  if (pool != pools_.end() && LeastOf(shape) == 0) {
+    spares = std::move(pool->second.spares);
+    pools_.erase(pool);
+  }
+  return spares;
 }
 
 std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {

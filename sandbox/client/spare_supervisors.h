@@ -31,6 +31,8 @@ class SpareSupervisors {
 
   // Each takes 1.2 MB and four processes.
   static constexpr size_t kMost = 8;
+  // The shapes that are remembered.
+  static constexpr size_t kMostShapes = 64;
   // The time after which spares that nobody needed end.
   static constexpr std::chrono::seconds kPeriod{10};
 
@@ -43,6 +45,10 @@ class SpareSupervisors {
   std::optional<Shape> Lacking() const;
   // Adds a spare of a shape that lacked one.
   void Add(const Shape& shape, SupervisorProcess spare);
+
+  // No spare of this shape is wanted until it is asked for twice again. Returns
+  // those that there are.
+  std::vector<SupervisorProcess> Forget(const Shape& shape);
 
   // Ends the periods that are over by `now`. Returns the spares that nobody
   // needed in them; they end when the caller closes them.

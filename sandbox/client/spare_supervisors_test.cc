@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -122,6 +123,34 @@ TEST_F(SpareSupervisorsTest, AShapeThatIsAskedForOnceInAPeriodHasNone) {
   EXPECT_EQ(Fill(), 0u);
   EXPECT_FALSE(Take(kNested));
   EXPECT_EQ(Fill(), 1u);
+}
+
+TEST_F(SpareSupervisorsTest, AForgottenShapeMustBeAskedForTwiceAgain) {
+  Fill();
+  Take(kNested);
+  Take(kNested);
+  EXPECT_EQ(Fill(), 1u);
+  EXPECT_EQ(spares_.Forget(kNested).size(), 1u);
+  EXPECT_EQ(Fill(), 0u);
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_EQ(Fill(), 0u);
+  EXPECT_EQ(spares_.Forget(kDefault).size(), 0u) << "it is always wanted";
+  EXPECT_TRUE(Take(kDefault));
+}
+
+TEST_F(SpareSupervisorsTest, ShapesAreNotRememberedBeyondALimit) {
+  for (size_t i = 1; i < SpareSupervisors::kMostShapes; ++i) {
+    EXPECT_FALSE(Take(std::to_string(i)));
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(Take(kNested));
+  }
+  EXPECT_EQ(Fill(), 1u) << "only the default one";
+  now_ += kPeriod;
+  Trim();
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_FALSE(Take(kNested));
+  EXPECT_EQ(spares_.Lacking(), kNested);
 }
 
 TEST_F(SpareSupervisorsTest, WantsNoneOnceItIsCleared) {

@@ -66,6 +66,9 @@ absl::Status SetMountAttributes(int tree, uint64_t attributes,
                                 int user_namespace) {
   mount_attr attr = {};
   attr.attr_set = attributes;
+  // A copy of a shared mount, as / is under systemd, is its peer: each would
+  // get what is mounted below the other.
+  attr.propagation = MS_PRIVATE;
   if (user_namespace >= 0) {
     attr.attr_set |= MOUNT_ATTR_IDMAP;
     attr.userns_fd = static_cast<uint64_t>(user_namespace);

@@ -27,8 +27,8 @@ absl::StatusOr<UniqueFd> CopyTree(int directory, const std::string& path);
 absl::StatusOr<UniqueFd> CopyTreeAsAllowed(int directory,
                                            const std::string& path);
 
-// Adds `attributes` (MOUNT_ATTR_*) to all mounts of the tree. `user_namespace`
-// is that of an idmapped mount, else -1.
+// Adds `attributes` (MOUNT_ATTR_*) to all mounts of the tree, and makes them
+// private. `user_namespace` is that of an idmapped mount, else -1.
 absl::Status SetMountAttributes(int tree, uint64_t attributes,
                                 int user_namespace);
 

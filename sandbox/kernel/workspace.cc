@@ -207,13 +207,16 @@ bool IsStillLent(const WorkspaceMount& workspace, int mount) {
   }
   // The owner's files belong to the commands' user only as long as the mount
   // maps that owner.
-  const bool same_owner = workspace.first_id == kNoRange
-                              ? now.st_uid == lent.st_uid
-                              : lent.st_uid == workspace.first_id + kCommandId;
-  const bool writable_now = (now_mounted.f_flags & ST_RDONLY) == 0;
-  const bool writable_there = (lent_mounted.f_flags & ST_RDONLY) == 0;
+  const uint32_t user = workspace.first_id + kCommandId;
+  const bool same_owner =
+      workspace.first_id == kNoRange
+          ? now.st_uid == lent.st_uid && now.st_gid == lent.st_gid
+          : lent.st_uid == user && lent.st_gid == user;
+  constexpr auto kFlags = ST_RDONLY | ST_NOEXEC;
+  const auto flags_now =
+      (now_mounted.f_flags & kFlags) | (workspace.read_only ? ST_RDONLY : 0);
   return now.st_dev == lent.st_dev && now.st_ino == lent.st_ino && same_owner &&
-         writable_there == (writable_now && !workspace.read_only);
+         flags_now == (lent_mounted.f_flags & kFlags);
 }
 
 }  // namespace sandbox

@@ -46,7 +46,7 @@ absl::StatusOr<UniqueFd> OpenHostDirectory(const char* use,
 absl::StatusOr<HostTree> LendWorkspace(const WorkspaceMount& workspace);
 
 // Returns true if LendWorkspace() would lend now what it has lent as `mount`:
-// the same directory, with the same owner, and read-only only if it was.
+// the same directory, with the same owner, and as writable and executable.
 bool IsStillLent(const WorkspaceMount& workspace, int mount);
 
 }  // namespace sandbox

@@ -1,6 +1,8 @@
 #include "sandbox/kernel/workspace.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -21,7 +23,9 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/init/exchange.h"
+#include "sandbox/kernel/mount_api.h"
 #include "sandbox/kernel/mounts.h"
+#include "sandbox/kernel/namespaces.h"
 #include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
 #include "tests/status_matchers.h"
@@ -206,6 +210,38 @@ TEST_F(OpenWorkspaceTest, AMountCannotCoverWhatASandboxHasOfItsOwn) {
         FailsWith(wire::Reply::WORKSPACE, ::testing::StartsWith(absl::StrCat(
                                               "mount at ", target, ": "))))
         << target;
+  }
+}
+
+TEST_F(OpenWorkspaceTest, GetsNothingThatTheHostMountsBelowItLater) {
+  // The mounts end with this process.
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const std::string host = path_ + "/host";
+  const std::string inside = path_ + "/inside";
+  for (const std::string& place : {host, inside}) {
+    std::filesystem::create_directory(place);
+    ASSERT_EQ(::mount("tmpfs", place.c_str(), "tmpfs", 0, nullptr), 0);
+    std::filesystem::create_directories(place + "/work/disk");
+  }
+  // As / is on most hosts.
+  ASSERT_EQ(::mount(nullptr, host.c_str(), nullptr, MS_SHARED, nullptr), 0);
+  const absl::StatusOr<HostTree> lent =
+      LendWorkspace({host + "/work", /*read_only=*/false, kNoRange});
+  ASSERT_THAT(lent.status(), IsOk());
+  const UniqueFd place(
+      ::open((inside + "/work").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_THAT(MoveTree(lent->tree.get(), place.get(), ""), IsOk());
+  ASSERT_EQ(
+      ::mount("tmpfs", (host + "/work/disk").c_str(), "tmpfs", 0, nullptr), 0);
+  std::filesystem::create_directory(host + "/work/disk/secret");
+  EXPECT_TRUE(std::filesystem::exists(inside + "/work/disk"));
+  EXPECT_FALSE(std::filesystem::exists(inside + "/work/disk/secret"));
+  for (const std::string& mounted :
+       {host + "/work/disk", inside + "/work", host, inside}) {
+    EXPECT_EQ(::umount2(mounted.c_str(), MNT_DETACH), 0);
   }
 }
 

@@ -9,6 +9,12 @@
 namespace sandbox {
 namespace {
 
+// The time after which work is done that nobody waits for. At once, it would
+// take the CPU from those who pass the answer on.
+constexpr absl::Duration kRest = absl::Milliseconds(1);
+// The time after which a command that still runs is no short one, whose end
+// would have to wait for such work.
+constexpr absl::Duration kShort = absl::Milliseconds(10);
 // Pauses between attempts to remove a group whose processes were killed: the
 // first one, and the longest one if a process is slow to end.
 constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
@@ -25,20 +31,24 @@ void CommandTable::Start(wire::StartExecution start, const Done& done) {
                      absl::StrCat("execution ", id, " exists")));
     return;
   }
-  // The spares for the next start must not delay this one. Together, since a
-  // group is rarely missing, and each turn of the loop is a system call.
-  host_->loop->WhenIdle([this] {
-    host_->spares->PrepareFiles();
-    host_->spares->PrepareGroup();
-  });
   auto command = std::make_unique<SupervisedCommand>(host_, std::move(start));
   const absl::Status prepared = command->Prepare();
   if (!prepared.ok()) {
+    // Reports a disk that refuses files, until it takes them.
+    PrepareAfter(kRest);
     done(prepared);
     return;
   }
+  PrepareAfter(host_->spares->has_group() ? kShort : kRest);
   SupervisedCommand& added = *(commands_[id] = std::move(command));
   added.Start([done] { done(absl::OkStatus()); });
+}
+
+void CommandTable::PrepareAfter(absl::Duration delay) {
+  preparation_ = Timer(host_->timers, delay, [this] {
+    host_->spares->PrepareFiles();
+    host_->spares->PrepareGroup();
+  });
 }
 
 absl::StatusOr<SupervisedCommand*> CommandTable::Find(
@@ -52,12 +62,13 @@ absl::StatusOr<SupervisedCommand*> CommandTable::Find(
 }
 
 void CommandTable::OnEnd(const std::string& id) {
-  host_->loop->WhenIdle([this, id] {
+  host_->timers->After(kRest, [this, id] {
     const auto ended = commands_.find(id);
     if (ended != commands_.end()) {
       ended->second->ReleaseCgroup();
     }
   });
+  PrepareAfter(kRest);
   // Deferred: the command is on the stack.
   host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
 }

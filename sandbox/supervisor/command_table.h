@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "sandbox/base/timer.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/supervised_command.h"
 
@@ -61,10 +62,13 @@ class CommandTable {
   void AddReports(wire::Snapshot* snapshot) const;
 
  private:
+  // Prepares what the next command needs, instead of when it was to be done.
+  void PrepareAfter(absl::Duration delay);
   // Retries after `pause` if a process is left.
   void TryRemove(const std::string& id, absl::Duration pause);
 
   CommandHost* const host_;
+  Timer preparation_;
   std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;
   // The executions that are being deleted, with the callbacks that wait for it.
   std::map<std::string, std::vector<Done>> removals_;

@@ -92,19 +92,24 @@ TEST_F(CommandTableTest, ForgetsACommandThatCannotBePrepared) {
   EXPECT_FALSE(Exists());
 }
 
-TEST_F(CommandTableTest, PreparesPartsForTheNextCommand) {
+TEST_F(CommandTableTest, PreparesPartsForTheNextCommandWhenNobodyWaits) {
   StartOne();
-  // e1, and the spare files.
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_),
-                          std::filesystem::directory_iterator()),
-            2);
+  EXPECT_EQ(groups_, 1);
+  timers_.Advance(absl::Milliseconds(1));
   EXPECT_EQ(groups_, 2);
+  const auto files = [this] {
+    return std::distance(std::filesystem::directory_iterator(directory_),
+                         std::filesystem::directory_iterator());
+  };
+  // e1, and the spare files.
+  EXPECT_EQ(files(), 2);
 }
 
 TEST_F(CommandTableTest, RemovesTheGroupOfAnEndedCommand) {
   StartOne();
   Exit(0);
-  RunLoop();
+  EXPECT_EQ(group_.calls, "");
+  timers_.Advance(absl::Milliseconds(1));
   EXPECT_EQ(group_.calls, "remove ");
   EXPECT_TRUE(Exists());
 }

@@ -151,12 +151,23 @@ absl::Status DurableExecution::Confirm() const {
   return SyncData(file_);
 }
 
-absl::Status SyncDirectory(const std::string& path) {
-  ASSIGN_OR_RETURN(const UniqueFd directory,
-                   OpenFile(path, O_RDONLY | O_DIRECTORY));
-  return ::fsync(directory.get()) == 0
+namespace {
+
+absl::Status SyncPath(const std::string& path, int flags) {
+  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, flags));
+  return ::fsync(file.get()) == 0
              ? absl::OkStatus()
              : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", path));
+}
+
+}  // namespace
+
+absl::Status SyncDirectory(const std::string& path) {
+  return SyncPath(path, O_RDONLY | O_DIRECTORY);
+}
+
+absl::Status SyncFile(const std::string& path) {
+  return SyncPath(path, O_RDONLY);
 }
 
 }  // namespace sandbox

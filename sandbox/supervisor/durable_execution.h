@@ -46,6 +46,8 @@ class DurableExecution {
 
 // Syncs the names in a directory.
 absl::Status SyncDirectory(const std::string& path);
+// Syncs a file.
+absl::Status SyncFile(const std::string& path);
 
 }  // namespace sandbox
 

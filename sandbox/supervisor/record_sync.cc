@@ -1,7 +1,10 @@
 #include "sandbox/supervisor/record_sync.h"
 
 #include <cstddef>
+#include <string>
 #include <utility>
+
+#include "sandbox/base/status_macros.h"
 
 namespace sandbox {
 namespace {
@@ -12,6 +15,17 @@ constexpr absl::Duration kGather = absl::Milliseconds(100);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
 // Bounds the descriptors, and how long the destructor waits.
 constexpr size_t kBatch = 64;
+
+std::string ParentOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+// Syncs what a server needs to find the executions of a sandbox.
+absl::Status SyncDescription(const std::string& sandbox) {
+  RETURN_IF_ERROR(SyncFile(sandbox + "/spec.pb"));
+  RETURN_IF_ERROR(SyncDirectory(sandbox));
+  return SyncDirectory(ParentOf(sandbox));
+}
 
 }  // namespace
 
@@ -129,8 +143,12 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
   });
   if (!opened.empty()) {
     // All names are in one path.
-    const std::string& path = opened.begin()->first;
-    const absl::Status named = SyncDirectory(path.substr(0, path.rfind('/')));
+    const std::string executions = ParentOf(opened.begin()->first);
+    absl::Status named = SyncDirectory(executions);
+    if (!described_) {
+      named.Update(SyncDescription(ParentOf(executions)));
+      described_ = named.ok();
+    }
     step([&named](const DurableExecution&, const Job&) { return named; });
   }
   step([](const DurableExecution& execution, const Job& job) {

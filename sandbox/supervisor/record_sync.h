@@ -64,6 +64,9 @@ class RecordSync {
   void UpdateStorage();
   // Runs in the background.
   Failures Sync(const Jobs& jobs);
+  // True once the description of the sandbox is on the disk, without which its
+  // executions could not be found. Used in the background only.
+  bool described_ = false;
   Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Cancelled(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/time/time.h"
+
 namespace sandbox {
 namespace {
 
@@ -54,18 +56,14 @@ absl::Status StrangeChildren::Watch() {
 void StrangeChildren::OnSignal() {
   signalfd_siginfo info;
   (void)!::read(signals_.get(), &info, sizeof(info));
-  // Looks only after the pidfds that are ready now: the watcher of a command
-  // reaps it first, so only other children are left.
-  LookWhenIdle();
+  // Looks only after the pidfds that are ready now or soon: the watcher of a
+  // command reaps it first, so only other children are left.
+  LookLater();
 }
 
-void StrangeChildren::LookWhenIdle() {
-  if (!scheduled_) {
-    scheduled_ = true;
-    loop_->WhenIdle([this] {
-      scheduled_ = false;
-      Look();
-    });
+void StrangeChildren::LookLater() {
+  if (!next_look_.pending()) {
+    next_look_ = Timer(timers_, kRest, [this] { Look(); });
   }
 }
 
@@ -88,7 +86,7 @@ void StrangeChildren::Look() {
         break;
     }
   }
-  LookWhenIdle();
+  LookLater();
 }
 
 bool StrangeChildren::Decide(pid_t pid) {

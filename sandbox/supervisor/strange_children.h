@@ -17,7 +17,10 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "sandbox/base/event_loop.h"
+#include "sandbox/base/timer.h"
+#include "sandbox/base/timers.h"
 #include "sandbox/base/unique_fd.h"
 
 namespace sandbox {
@@ -42,9 +45,13 @@ class StrangeChildren {
     std::function<bool(absl::AnyInvocable<void()>)> await_starts;
   };
 
-  // `loop` outlives this, and does not run after it.
-  StrangeChildren(EventLoop* loop, Host host)
-      : loop_(loop), host_(std::move(host)) {}
+  // The time between the end of a child and a look, and between two looks.
+  static constexpr absl::Duration kRest = absl::Milliseconds(1);
+
+  // `loop` outlives this, and does not run after it. `timers` is the loop,
+  // except in tests.
+  StrangeChildren(EventLoop* loop, Timers* timers, Host host)
+      : loop_(loop), timers_(timers), host_(std::move(host)) {}
   StrangeChildren(const StrangeChildren&) = delete;
   StrangeChildren& operator=(const StrangeChildren&) = delete;
 
@@ -53,16 +60,16 @@ class StrangeChildren {
 
  private:
   void OnSignal();
-  void LookWhenIdle();
+  void LookLater();
   void Look();
   // Returns false if it cannot be known yet whether the child is strange.
   bool Decide(pid_t pid);
 
   EventLoop* const loop_;
+  Timers* const timers_;
   Host host_;
   UniqueFd signals_;
-  // LookWhenIdle() was called, and the loop was not idle since.
-  bool scheduled_ = false;
+  Timer next_look_;
   // A child that had ended before the awaited starts are over. If it is still
   // unknown then, it is strange.
   std::optional<pid_t> suspect_;

@@ -10,6 +10,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/event_loop.h"
+#include "tests/fakes/fake_timers.h"
 
 namespace sandbox {
 namespace {
@@ -37,13 +39,15 @@ class StrangeChildrenTest : public ::testing::Test {
   }
   // The child was reaped.
   static bool Gone(pid_t child) { return ::kill(child, 0) != 0; }
-  // Runs the loop until it has nothing to do.
+  // Runs the loop until it has nothing to do, and then a look.
   void RunLoop() {
-    loop_->WhenIdle([this] { loop_->WhenIdle([this] { loop_->Stop(); }); });
+    loop_->WhenIdle([this] { loop_->Stop(); });
     loop_->Run();
+    timers_.Advance(StrangeChildren::kRest);
   }
 
   const std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  tests::FakeTimers timers_;
   std::vector<pid_t> own_;
   std::vector<pid_t> seen_;
   // Is the supervisor's own and not reaped.
@@ -53,6 +57,7 @@ class StrangeChildrenTest : public ::testing::Test {
   int awaited_ = 0;
   absl::AnyInvocable<void()> on_started_;
   StrangeChildren children_{loop_.get(),
+                            &timers_,
                             {[this](pid_t pid) {
                                seen_.push_back(pid);
                                for (const pid_t own : own_) {

@@ -38,6 +38,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
     : host_(host),
       command_(std::move(*start.mutable_command())),
       answers_(start.report_answers()),
+      report_delay_(absl::Nanoseconds(start.report_delay_ns())),
       stages_(start),
       processes_(host->timers, [this] { (void)(ended() && ReleaseCgroup()); }),
       timeouts_(host->timers, command_,
@@ -60,6 +61,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
       ending_(host, &files_, &processes_, &output_, &stages_,
               [this](wire::ExecutionRecord end) {
                 record_ = std::move(end);
+                report_timer_.Cancel();
                 host_->on_state(report());
               }) {
   record_.set_id(start.id());
@@ -175,7 +177,11 @@ void SupervisedCommand::OnRunning(UniqueFd pidfd) {
   if (input_ != nullptr) {
     *record_.mutable_input() = input_->state();
   }
-  host_->on_state(report());
+  if (report_delay_ > absl::ZeroDuration()) {
+    ReportRunningAfter(report_delay_);
+  } else {
+    host_->on_state(report());
+  }
   // Signals that clients sent while the command was being started.
   for (const wire::Signal& signal : std::exchange(early_signals_, {})) {
     (void)Deliver(signal);
@@ -185,12 +191,22 @@ void SupervisedCommand::OnRunning(UniqueFd pidfd) {
   }
 }
 
+void SupervisedCommand::ReportRunningAfter(absl::Duration delay) {
+  report_timer_ =
+      Timer(host_->timers, delay, [this] { host_->on_state(report()); });
+}
+
 void SupervisedCommand::OnOutput() {
   wire::OutputChange change;
   change.set_execution_id(record_.id());
   output_.AddStates(change.mutable_streams());
   if (stages_.traced() && HasOutput(change)) {
     stages_.Output();
+  }
+  if (report_timer_.pending() && HasOutput(change)) {
+    // After the events that came together with the output: the end may be one
+    // of them.
+    ReportRunningAfter(absl::ZeroDuration());
   }
   host_->on_output(std::move(change));
 }

@@ -18,6 +18,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
@@ -105,6 +106,7 @@ class SupervisedCommand {
   bool HasFailed(SpawnAnswer answer) const;
   void OnFailedToStart(const UniqueFd& pidfd, SpawnAnswer answer);
   void OnRunning(UniqueFd pidfd);
+  void ReportRunningAfter(absl::Duration delay);
   void OnOutput();
   void OnExit();
   void OnTimeout(wire::ExitRecord::Cause cause);
@@ -122,8 +124,11 @@ class SupervisedCommand {
   // The record as it was reported last, without `streams`, and with an early
   // `trace`.
   wire::ExecutionRecord record_;
-  // See ExecutionRecord.answers.
+  // See ExecutionRecord.answers and StartExecution.report_delay_ns.
   const uint64_t answers_;
+  const absl::Duration report_delay_;
+  // Pending while the report of the start is due.
+  Timer report_timer_;
   ExecutionTimes times_;
   StageTimes stages_;
   ExecutionFiles files_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/base/unique_fd.h"
@@ -23,6 +24,8 @@ namespace sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using ::tests::FailsWith;
 
 class SupervisedCommandStartTest : public CommandFixture {
@@ -184,6 +187,55 @@ TEST_F(SupervisedCommandStartTest, LeavesItsLoopNothingWhenItIsDestroyed) {
   for (const UniqueFd& event : events) {
     loop_->Unwatch(event.get());
   }
+}
+
+// A start whose report may come later.
+class DelayedReportTest : public CommandFixture {
+ protected:
+  static constexpr absl::Duration kDelay = absl::Milliseconds(5);
+
+  void SetUp() override {
+    start_.set_report_delay_ns(absl::ToInt64Nanoseconds(kDelay));
+    BeginStart();
+    played_.Succeed();
+    RunLoop();
+    ASSERT_THAT(states_, IsEmpty());
+  }
+};
+
+TEST_F(DelayedReportTest, ComesWithTheEndOfAShortCommand) {
+  Exit(3);
+  ASSERT_THAT(states_, SizeIs(1));
+  EXPECT_EQ(states_[0].state(), wire::ExecutionRecord::EXITED);
+  EXPECT_EQ(states_[0].exit().wait_status(), 3 << 8);
+  EXPECT_NE(states_[0].start_time_ns(), 0);
+  timers_.Advance(kDelay);
+  EXPECT_THAT(states_, SizeIs(1));
+}
+
+TEST_F(DelayedReportTest, ComesWhenTheDelayIsOver) {
+  timers_.Advance(kDelay - absl::Nanoseconds(1));
+  EXPECT_THAT(states_, IsEmpty());
+  timers_.Advance(absl::Nanoseconds(1));
+  ASSERT_THAT(states_, SizeIs(1));
+  EXPECT_EQ(states_[0].state(), wire::ExecutionRecord::RUNNING);
+  Exit(0);
+  EXPECT_EQ(end().state(), wire::ExecutionRecord::EXITED);
+}
+
+TEST_F(DelayedReportTest, ComesBeforeTheFirstOutputIsReported) {
+  Print("text");
+  RunLoop();
+  timers_.Advance(absl::ZeroDuration());
+  ASSERT_THAT(states_, SizeIs(1));
+  EXPECT_EQ(states_[0].state(), wire::ExecutionRecord::RUNNING);
+  Exit(0);
+  EXPECT_EQ(end().state(), wire::ExecutionRecord::EXITED);
+}
+
+TEST_F(DelayedReportTest, IsInTheReportForAnotherServer) {
+  EXPECT_EQ(command_->report().state(), wire::ExecutionRecord::RUNNING);
+  Exit(0);
 }
 
 }  // namespace

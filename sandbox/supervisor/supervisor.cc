@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "sandbox/base/failure.h"
+#include "sandbox/base/program_code.h"
+#include "sandbox/base/timer.h"
 #include "sandbox/supervisor/background.h"
 
 namespace sandbox {
@@ -14,6 +17,9 @@ namespace {
 
 // The version of supervisor.proto.
 constexpr uint32_t kSchemaVersion = 1;
+
+// The time without a start or an end after which no command is soon expected.
+constexpr absl::Duration kQuiet = absl::Milliseconds(300);
 
 }  // namespace
 
@@ -27,7 +33,7 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
       sync_(loop_.get(), loop_.get(), &storage_,
             std::make_unique<BackgroundThread>()),
       spares_(loop_.get(), &storage_),
-      strange_children_(loop_.get(),
+      strange_children_(loop_.get(), loop_.get(),
                         {[this](pid_t pid) { return Recognize(pid); },
                          [this](absl::AnyInvocable<void()> then) {
                            return spawner_ != nullptr &&
@@ -118,6 +124,10 @@ void Supervisor::OnDisconnect() {
   if (state_ == State::kNew || state_ == State::kComplete) {
     Abandon();
   }
+}
+
+void Supervisor::ForgetCodeLater() {
+  forgetting_ = Timer(loop_.get(), kQuiet, ForgetCode);
 }
 
 bool Supervisor::IsInitOrSpawner(pid_t pid) const {

@@ -19,6 +19,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/event_loop.h"
 #include "sandbox/base/packet_socket.h"
+#include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/read_only_paths.h"
 #include "sandbox/supervisor/command_host.h"
@@ -109,6 +110,8 @@ class Supervisor {
   void With(uint64_t request_id, const std::string& id, Action action);
 
   void OnState(const wire::ExecutionRecord& record);
+  // Gives back the memory of code when no command has come for a while.
+  void ForgetCodeLater();
   bool InitEnds() const;
   void OnInitExit();
   void OnSpawnerExit();
@@ -163,6 +166,7 @@ class Supervisor {
   CommandHost host_;
   CommandTable commands_{&host_};
   StrangeChildren strange_children_;
+  Timer forgetting_;
   // Requests that wait for the deletion of the sandbox.
   std::vector<uint64_t> delete_requests_;
   ControlSocket control_;

@@ -106,8 +106,7 @@ void Supervisor::CreateSandbox(uint64_t request_id,
   control_.Send(std::move(reply));
   if (claimed.ok()) {
     Enter(State::kReady);
-    // Most of it has only made the sandbox.
-    loop_->WhenIdle(ForgetCode);
+    ForgetCodeLater();
   } else {
     Abandon();
   }

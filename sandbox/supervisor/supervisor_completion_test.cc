@@ -131,7 +131,13 @@ TEST_F(SupervisorCompletionTest, GoesIfItsWorkspaceIsReachedByALink) {
 
 TEST_F(SupervisorCompletionTest, GoesIfItsWorkspaceHasAnotherOwner) {
   ASSERT_EQ(Complete().failure(), wire::Reply::NONE);
-  ASSERT_EQ(::chown(workspace_.c_str(), 1234, 1234), 0);
+  ASSERT_EQ(::chown(workspace_.c_str(), 1234, -1), 0);
+  EXPECT_TRUE(EndsWhenCreated());
+}
+
+TEST_F(SupervisorCompletionTest, GoesIfItsWorkspaceHasAnotherGroup) {
+  ASSERT_EQ(Complete().failure(), wire::Reply::NONE);
+  ASSERT_EQ(::chown(workspace_.c_str(), -1, 1234), 0);
   EXPECT_TRUE(EndsWhenCreated());
 }
 

@@ -111,6 +111,7 @@ void Supervisor::OnState(const wire::ExecutionRecord& record) {
   control_.Send(std::move(message));
   if (record.state() != wire::ExecutionRecord::RUNNING) {
     commands_.OnEnd(record.id());
+    ForgetCodeLater();
     loop_->Defer([this] { TryEnd(); });
   }
 }

@@ -27,6 +27,7 @@
 namespace server {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
@@ -64,38 +65,65 @@ constexpr Bound kCommandBounds[] = {
     {"output.keep_after_end", "keep_after_end_seconds"},
 };
 
-// The value of the field at `path`, a Duration in nanoseconds; nothing if the
-// field is absent.
-std::optional<uint64_t> Read(const Message& message, absl::string_view path) {
-  const std::vector<std::string> names = absl::StrSplit(path, '.');
-  const Message* parent = &message;
-  for (size_t i = 0;; ++i) {
-    const auto* reflection = parent->GetReflection();
-    const FieldDescriptor* field =
-        parent->GetDescriptor()->FindFieldByName(names[i]);
-    if (!reflection->HasField(*parent, field)) {
-      return std::nullopt;
-    }
-    switch (field->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_UINT32:
-        return reflection->GetUInt32(*parent, field);
-      case FieldDescriptor::CPPTYPE_UINT64:
-        return reflection->GetUInt64(*parent, field);
-      default:  // a message: CPPTYPE_MESSAGE
-        parent = &reflection->GetMessage(*parent, field);
-    }
-    if (i + 1 == names.size()) {
-      const auto& duration =
-          static_cast<const google::protobuf::Duration&>(*parent);
-      return duration.seconds() * kNanosPerSecond + duration.nanos();
+// A field of a message, found once: a look-up by name takes longer than all
+// other checks of a request.
+class FieldPath {
+ public:
+  FieldPath(const Descriptor* type, absl::string_view path) {
+    for (const absl::string_view name : absl::StrSplit(path, '.')) {
+      fields_.push_back(type->FindFieldByName(std::string(name)));
+      type = fields_.back()->message_type();
     }
   }
+
+  // Returns the value, a Duration in nanoseconds; nothing if it is absent.
+  std::optional<uint64_t> Read(const Message& message) const {
+    const Message* parent = &message;
+    for (const FieldDescriptor* field : fields_) {
+      const auto* reflection = parent->GetReflection();
+      if (!reflection->HasField(*parent, field)) {
+        return std::nullopt;
+      }
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_UINT32:
+          return reflection->GetUInt32(*parent, field);
+        case FieldDescriptor::CPPTYPE_UINT64:
+          return reflection->GetUInt64(*parent, field);
+        default:  // a message: CPPTYPE_MESSAGE
+          parent = &reflection->GetMessage(*parent, field);
+      }
+    }
+    const auto& duration =
+        static_cast<const google::protobuf::Duration&>(*parent);
+    return duration.seconds() * kNanosPerSecond + duration.nanos();
+  }
+
+ private:
+  std::vector<const FieldDescriptor*> fields_;
+};
+
+struct Check {
+  Bound bound;
+  FieldPath field;
+  FieldPath ceiling;
+};
+
+// Returns the checks of messages of one type.
+template <typename Bounds>
+std::vector<Check> MakeChecks(const Bounds& bounds, const Descriptor* type) {
+  std::vector<Check> checks;
+  for (const Bound& bound : bounds) {
+    checks.push_back({bound, FieldPath(type, bound.field),
+                      FieldPath(Ceilings::descriptor(), bound.ceiling)});
+  }
+  return checks;
 }
 
-absl::Status Check(const Ceilings& ceilings, absl::string_view field,
-                   const Message& message, const Bound& bound) {
-  const std::optional<uint64_t> ceiling = Read(ceilings, bound.ceiling);
-  const std::optional<uint64_t> value = Read(message, bound.field);
+absl::Status Run(const Check& check, const Ceilings& ceilings,
+                 absl::string_view field, const Message& message) {
+  const std::optional<uint64_t> ceiling = check.ceiling.Read(ceilings);
+  const std::optional<uint64_t> value = check.field.Read(message);
+  const Bound& bound = check.bound;
   const bool is_time = absl::EndsWith(bound.ceiling, "_seconds");
   if (!ceiling.has_value() || !value.has_value() ||
       *value <= *ceiling * (is_time ? kNanosPerSecond : 1)) {
@@ -131,9 +159,11 @@ absl::Status CheckProfile(const Ceilings& ceilings, absl::string_view field,
 
 absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
                            const corral::v1::Sandbox& sandbox) {
+  static const auto& checks = *new std::vector<Check>(
+      MakeChecks(kSandboxBounds, corral::v1::Sandbox::descriptor()));
   absl::Status status;
-  for (const Bound& bound : kSandboxBounds) {
-    status.Update(Check(ceilings, field, sandbox, bound));
+  for (const Check& check : checks) {
+    status.Update(Run(check, ceilings, field, sandbox));
   }
   if (ceilings.has_egress()) {
     status.Update(CheckEgressCeiling(ceilings.egress(),
@@ -146,9 +176,11 @@ absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
 
 absl::Status CheckCeilings(const Ceilings& ceilings, absl::string_view field,
                            const corral::v1::Command& command) {
+  static const auto& checks = *new std::vector<Check>(
+      MakeChecks(kCommandBounds, corral::v1::Command::descriptor()));
   absl::Status status;
-  for (const Bound& bound : kCommandBounds) {
-    status.Update(Check(ceilings, field, command, bound));
+  for (const Check& check : checks) {
+    status.Update(Run(check, ceilings, field, command));
   }
   return status;
 }

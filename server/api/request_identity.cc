@@ -1,5 +1,6 @@
 #include "server/api/request_identity.h"
 
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <string>
@@ -8,10 +9,22 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/message.h"
+#include "sandbox/base/log.h"
 
 namespace server {
 
 using corral::supervisor::v1::RequestIdentity;
+
+namespace {
+
+// Found once: OpenSSL searches its providers for each digest otherwise.
+const EVP_MD* Sha256() {
+  static const EVP_MD* const found = ::EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  CHECK(found != nullptr);
+  return found;
+}
+
+}  // namespace
 
 RequestIdentity Identify(const google::protobuf::Message& request,
                          const std::string& request_id) {
@@ -25,8 +38,8 @@ RequestIdentity Identify(const google::protobuf::Message& request,
     request.SerializeToCodedStream(&coded);
   }
   unsigned char digest[SHA256_DIGEST_LENGTH];
-  ::SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-           digest);
+  CHECK(::EVP_Digest(bytes.data(), bytes.size(), digest, nullptr, Sha256(),
+                     nullptr) == 1);
   RequestIdentity identity;
   identity.set_request_id(request_id);
   identity.set_digest(digest, sizeof(digest));

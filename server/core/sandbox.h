@@ -73,6 +73,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
     sandbox::wire::RequestIdentity request;
     // When the server received the request. For a command with a trace.
     sandbox::Instant received = {};
+    // How much later than its start the caller may learn of it, if nothing else
+    // happens.
+    absl::Duration report_delay = absl::ZeroDuration();
   };
 
   // The parts of the server that a sandbox uses. All must outlive it.

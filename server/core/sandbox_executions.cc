@@ -63,6 +63,7 @@ void Sandbox::Start(NewExecution wanted, Started started) {
     start.mutable_trace()->set_admitted_ns(NanosSince(wanted.received));
   }
   start.set_id(wanted.id);
+  start.set_report_delay_ns(absl::ToInt64Nanoseconds(wanted.report_delay));
   *start.mutable_command() = ToCommandSpec(wanted.command, spec_.workspace());
   *start.mutable_request() = std::move(wanted.request);
   auto done = [self = shared_from_this(), id = start.id(),

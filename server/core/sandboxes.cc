@@ -276,32 +276,45 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   sandbox->Attach(environment_.factory->Create(
       sandbox->spec(), sandbox.get(),
       [sandbox](const absl::Status& status) { sandbox->OnCreated(status); }));
-  SyncLater(sandbox, StateDirectory::Attempt::kFirst, kFirstRetry);
+  SyncSoon(sandbox);
 }
 
-void Sandboxes::SyncLater(const std::shared_ptr<Sandbox>& sandbox,
-                          StateDirectory::Attempt attempt,
-                          absl::Duration retry) {
-  environment_.lanes->syncs.Run(
-      [this, sandbox, attempt, retry] { Sync(sandbox, attempt, retry); });
+void Sandboxes::SyncSoon(const std::shared_ptr<Sandbox>& sandbox) {
+  environment_.lanes->syncs.Run([this, sandbox] {
+    OnSynced(sandbox, environment_.state->SyncSpec(sandbox->spec()),
+             kFirstRetry);
+  });
 }
 
-void Sandboxes::Sync(const std::shared_ptr<Sandbox>& sandbox,
-                     StateDirectory::Attempt attempt, absl::Duration retry) {
-  absl::Status synced = environment_.state->SyncSpec(sandbox->spec(), attempt);
-  if (absl::IsNotFound(synced)) {
-    synced = absl::OkStatus();  // it is removed
-  }
+void Sandboxes::RecordAgain(const std::shared_ptr<Sandbox>& sandbox,
+                            absl::Duration retry) {
+  // Among the jobs of this sandbox that record new rules: see
+  // ../rpc/allow_hosts.cc.
+  environment_.lanes->reads.Run(sandbox->id(), [this, sandbox, retry] {
+    absl::Status recorded = absl::NotFoundError("removed");
+    if (registry_.Find(sandbox->id()) == sandbox) {
+      recorded = StateDirectory::ReplaceSpec(sandbox->PresentSpec());
+    }
+    if (recorded.ok()) {
+      recorded = environment_.state->SyncSpec(sandbox->spec());
+    }
+    OnSynced(sandbox, recorded, retry);
+  });
+}
+
+void Sandboxes::OnSynced(const std::shared_ptr<Sandbox>& sandbox,
+                         const absl::Status& synced, absl::Duration retry) {
+  // NotFound: it is removed.
+  const bool failed = !synced.ok() && !absl::IsNotFound(synced);
   const std::string& name = sandbox->spec().name();
   environment_.storage->Set(absl::StrCat(name, kDescription),
-                            std::string(synced.message()));
-  if (!synced.ok()) {
+                            failed ? std::string(synced.message()) : "");
+  if (failed) {
     LOG(ERROR) << name << " would not survive a crash of the machine, will "
                << "retry in " << absl::FormatDuration(retry) << ": "
                << synced.message();
     environment_.timers->RunAfter(retry, [this, sandbox, retry] {
-      SyncLater(sandbox, StateDirectory::Attempt::kAnother,
-                std::min(retry * 2, kLastRetry));
+      RecordAgain(sandbox, std::min(retry * 2, kLastRetry));
     });
   }
 }

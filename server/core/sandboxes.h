@@ -140,12 +140,13 @@ class Sandboxes {
   void CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
                    std::vector<Wish> wishes);
   void Make(const std::shared_ptr<Sandbox>& sandbox);
-  // Make the description survive a crash of the machine. Retry that after
-  // `retry` until it succeeds or the sandbox is removed.
-  void SyncLater(const std::shared_ptr<Sandbox>& sandbox,
-                 StateDirectory::Attempt attempt, absl::Duration retry);
-  void Sync(const std::shared_ptr<Sandbox>& sandbox,
-            StateDirectory::Attempt attempt, absl::Duration retry);
+  // Makes the description survive a crash of the machine. After a failure it is
+  // written again, until that succeeds or the sandbox is removed.
+  void SyncSoon(const std::shared_ptr<Sandbox>& sandbox);
+  void RecordAgain(const std::shared_ptr<Sandbox>& sandbox,
+                   absl::Duration retry);
+  void OnSynced(const std::shared_ptr<Sandbox>& sandbox,
+                const absl::Status& synced, absl::Duration retry);
   // Ends a creation before anything of the sandbox is on the disk.
   void GiveUp(const std::shared_ptr<Sandbox>& sandbox, const absl::Status& why);
   // Removes the files of a sandbox that has no process. Retries a failed

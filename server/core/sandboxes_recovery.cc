@@ -183,9 +183,9 @@ void Sandboxes::Adopt(const std::shared_ptr<Sandbox>& sandbox) {
     sandbox->OnGone(WhyDead(spec, *environment_.state, adopted.status()));
   } else {
     sandbox->Attach(*std::move(adopted));
-    // The earlier server may have been killed before it could.
-    SyncLater(sandbox, StateDirectory::Attempt::kAnother, kFirstRetry);
   }
+  // The earlier server may have been killed before it could.
+  SyncSoon(sandbox);
 }
 
 void Sandboxes::RemoveLeftover(const std::string& name) {

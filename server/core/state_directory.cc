@@ -76,20 +76,6 @@ absl::Status Sync(const std::string& path, int flags) {
   return ::fsync(file.get()) == 0 ? absl::OkStatus() : Failed("fsync", path);
 }
 
-// Replaces the content of a file by itself. Opens it once, since another thread
-// may put a new file in its place.
-absl::Status Rewrite(const std::string& path) {
-  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, O_RDWR));
-  ASSIGN_OR_RETURN(
-      const std::string content,
-      sandbox::ReadSmallFile(absl::StrCat("/proc/self/fd/", file.get())));
-  const ssize_t written =
-      ::pwrite(file.get(), content.data(), content.size(), 0);
-  return written == static_cast<ssize_t>(content.size())
-             ? absl::OkStatus()
-             : Failed("pwrite", path);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
@@ -133,14 +119,9 @@ absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) {
   return written;
 }
 
-absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec,
-                                      Attempt attempt) const {
+absl::Status StateDirectory::SyncSpec(const SandboxSpec& spec) const {
   const std::string& directory = spec.directory();
-  const std::string path = absl::StrCat(directory, kSpec);
-  if (attempt == Attempt::kAnother) {
-    RETURN_IF_ERROR(Rewrite(path));
-  }
-  RETURN_IF_ERROR(Sync(path, O_RDONLY));
+  RETURN_IF_ERROR(Sync(absl::StrCat(directory, kSpec), O_RDONLY));
   RETURN_IF_ERROR(Sync(directory, O_RDONLY | O_DIRECTORY));
   return sandboxes_->Sync();
 }

@@ -47,13 +47,10 @@ class StateDirectory {
   // behind. Fails with AlreadyExists if another sandbox has that directory.
   static absl::Status WriteSpec(
       const corral::supervisor::v1::SandboxSpec& spec);
-  // After a sync that has failed, the kernel treats data that it could not
-  // write as written: another attempt writes it again.
-  enum class Attempt { kFirst, kAnother };
   // Returns when what WriteSpec() wrote would survive a crash of the machine.
-  // Fails with NotFound if it was removed.
-  absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec,
-                        Attempt attempt) const;
+  // Fails with NotFound if it was removed. After another failure ReplaceSpec()
+  // must come first: the kernel treats data that it could not write as written.
+  absl::Status SyncSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
   // Replaces the spec.pb of a sandbox, synced. After a failure the earlier one
   // is there.
   static absl::Status ReplaceSpec(

@@ -142,32 +142,17 @@ TEST_F(StateDirectoryTest, LeavesNothingOfASpecThatCannotBeWritten) {
 }
 
 TEST_F(StateDirectoryTest, SyncsASpecAndTheDirectoriesThatLeadToIt) {
-  constexpr auto kFirst = StateDirectory::Attempt::kFirst;
   const wire::SandboxSpec spec = WriteSpec("box");
-  EXPECT_THAT(state_->SyncSpec(spec, kFirst), IsOk());
+  EXPECT_THAT(state_->SyncSpec(spec), IsOk());
   absl::Status synced;
   ASSERT_TRUE(tests::WithFailingCalls(
-      {SYS_fsync}, EIO, [&] { synced = state_->SyncSpec(spec, kFirst); }));
+      {SYS_fsync}, EIO, [&] { synced = state_->SyncSpec(spec); }));
   EXPECT_THAT(std::string(synced.message()), HasSubstr("fsync"));
   // A link is not followed to sync what it leads to.
   std::filesystem::rename(path_ + "/sandboxes", path_ + "/aside");
   std::filesystem::create_directory_symlink(path_ + "/aside",
                                             path_ + "/sandboxes");
-  EXPECT_THAT(state_->SyncSpec(spec, kFirst), Not(IsOk()));
-}
-
-TEST_F(StateDirectoryTest, WritesASpecAgainWhoseSyncHasFailed) {
-  constexpr auto kAnother = StateDirectory::Attempt::kAnother;
-  const wire::SandboxSpec spec = WriteSpec("box");
-  EXPECT_THAT(state_->SyncSpec(spec, kAnother), IsOk());
-  EXPECT_EQ(state_->ReadSpec("box")->SerializeAsString(),
-            spec.SerializeAsString());
-  absl::Status synced;
-  ASSERT_TRUE(tests::WithFailingCalls(
-      {SYS_pwrite64}, EIO, [&] { synced = state_->SyncSpec(spec, kAnother); }));
-  EXPECT_THAT(std::string(synced.message()), HasSubstr("pwrite"));
-  std::filesystem::remove_all(spec.directory());
-  EXPECT_TRUE(absl::IsNotFound(state_->SyncSpec(spec, kAnother)));
+  EXPECT_THAT(state_->SyncSpec(spec), Not(IsOk()));
 }
 
 TEST_F(StateDirectoryTest, ASandboxIsUnusedWithoutASupervisorAndAnExecution) {

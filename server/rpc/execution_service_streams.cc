@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
@@ -46,10 +47,15 @@ void FollowIn(const std::shared_ptr<Sandbox>& sandbox,
                  });
 }
 
+// The time in which a short command ends, so that its start and its end are one
+// message on each way.
+constexpr absl::Duration kReportDelay = absl::Milliseconds(5);
+
 // Starts a validated command and streams its output.
 void RunIn(const std::shared_ptr<Sandbox>& sandbox,
            Sandbox::NewExecution wanted,
            const std::shared_ptr<OutputStream>& stream) {
+  wanted.report_delay = kReportDelay;
   sandbox->Start(
       std::move(wanted),
       [sandbox,
