@@ -267,7 +267,7 @@ absl::StatusOr<SupervisorProcess> LocalSupervisorLauncher::ReplaceSupervisor(
     const wire::SandboxSpec& spec) {
   std::vector<SupervisorProcess> stale;
   {
-    // What was completed ahead may show what is no longer there.
+    // Their workspaces may be gone, too.
     MutexLock lock(&mutex_);
     stale = spares_.Forget(ShapeOf(spec).SerializeAsString());
   }

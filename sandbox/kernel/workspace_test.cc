@@ -226,7 +226,7 @@ TEST_F(OpenWorkspaceTest, GetsNothingThatTheHostMountsBelowItLater) {
     ASSERT_EQ(::mount("tmpfs", place.c_str(), "tmpfs", 0, nullptr), 0);
     std::filesystem::create_directories(place + "/work/disk");
   }
-  // As / is on most hosts.
+  // So is / on most hosts.
   ASSERT_EQ(::mount(nullptr, host.c_str(), nullptr, MS_SHARED, nullptr), 0);
   const absl::StatusOr<HostTree> lent =
       LendWorkspace({host + "/work", /*read_only=*/false, kNoRange});
