@@ -85,7 +85,7 @@ class Bridge {  // NOLINT(clang-analyzer-optin.performance.Padding)
   void Close();
   // The same, with that of the agent. Call when the agent has ended.
   void OnAgentEnd();
-  bool idle() const { return calls_.idle(); }
+  bool idle() const { return calls_.idle() && deletions_.idle(); }
   // Returns true while the server has not reported how a command ended. Without
   // a server this may stay so.
   bool IsAwaitingEnds() const { return terminals_.IsAwaitingEnds(); }

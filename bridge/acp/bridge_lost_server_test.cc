@@ -34,7 +34,7 @@ TEST_F(BridgeTest, NamesTheServerThatDoesNotAnswer) {
   const Json data = Create("hello")["error"]["data"];
   EXPECT_EQ(data["reason"], "UNAVAILABLE");
   EXPECT_THAT(data["details"],
-              AllOf(HasSubstr(server_.address()), HasSubstr("StartExecution"),
+              AllOf(HasSubstr(server_.address()), HasSubstr("RunExecution"),
                     HasSubstr("--server")));
   // The sandbox can be deleted at once.
   server_.Start();

@@ -73,9 +73,9 @@ TEST_F(BridgeSandboxTest, RunsTheCommandsOfARuleInASandboxOfTheirOwn) {
   Terminal("fail");
   Terminal("hello");
   Terminal("hello");
-  EXPECT_EQ(server_.starts()[0].parent(), "tenants/default/sandboxes/s1");
-  EXPECT_EQ(server_.starts()[1].parent(), "tenants/default/sandboxes/s2");
-  EXPECT_EQ(server_.starts()[2].parent(), "tenants/default/sandboxes/s2");
+  EXPECT_EQ(server_.runs()[0].parent(), "tenants/default/sandboxes/s1");
+  EXPECT_EQ(server_.runs()[1].parent(), "tenants/default/sandboxes/s2");
+  EXPECT_EQ(server_.runs()[2].parent(), "tenants/default/sandboxes/s2");
   ASSERT_THAT(server_.creations(), SizeIs(2));
   EXPECT_EQ(server_.creations()[1].sandbox().limits().memory_bytes(), 64 << 20);
   EXPECT_EQ(server_.creations()[1].sandbox().workspace().path(), "/w");
@@ -97,7 +97,7 @@ TEST_F(BridgeSandboxTest, LendsTheAdditionalDirectoriesOfASession) {
   EXPECT_EQ(sandbox.workspace().path(), "/a");
   ASSERT_EQ(sandbox.further_workspaces_size(), 1);
   EXPECT_EQ(sandbox.further_workspaces(0).path(), "/b");
-  EXPECT_EQ(server_.starts().back().command().working_directory(), "/b/sub");
+  EXPECT_EQ(server_.runs().back().command().working_directory(), "/b/sub");
 }
 
 TEST_F(BridgeSandboxTest, GoesOnWithoutADirectoryThatTheServerRefuses) {
@@ -137,7 +137,7 @@ TEST_F(BridgeSandboxTest, OffersCorralMcpWithTheSandboxOfEachSession) {
   // The commands of terminals run beside the shells of corral-mcp.
   Request("1", "terminal/create", R"({"sessionId":"t","command":"hello"})");
   Answer();
-  EXPECT_EQ(server_.starts().back().parent(),
+  EXPECT_EQ(server_.runs().back().parent(),
             "tenants/default/sandboxes/" + first);
   CloseSession("t");
   RunUntilIdle();

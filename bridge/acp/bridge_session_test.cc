@@ -107,7 +107,7 @@ TEST_F(BridgeSessionTest, EndsTheTerminalOfARefusedCommand) {
   EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
   EXPECT_EQ(Ask("release", terminal)["result"], Json::object());
   EXPECT_EQ(Ask("output", terminal)["error"]["code"], -32002);
-  EXPECT_THAT(server_.starts(), IsEmpty());
+  EXPECT_THAT(server_.runs(), IsEmpty());
 }
 
 TEST_F(BridgeSessionTest, WithdrawsTheQuestionForACancelledCreation) {
@@ -120,7 +120,7 @@ TEST_F(BridgeSessionTest, WithdrawsTheQuestionForACancelledCreation) {
   Respond(question,
           {{"outcome", {{"outcome", "selected"}, {"optionId", "allow_once"}}}});
   RunUntil([this] { return bridge_->idle(); });
-  EXPECT_THAT(server_.starts(), IsEmpty());
+  EXPECT_THAT(server_.runs(), IsEmpty());
 }
 
 TEST_F(BridgeSessionTest, TakesTheShorterLimitOfBridgeAndRule) {
@@ -131,10 +131,10 @@ TEST_F(BridgeSessionTest, TakesTheShorterLimitOfBridgeAndRule) {
   Remake(std::move(options));
   Terminal("hello");
   Terminal("fail");
-  EXPECT_EQ(server_.starts()[0].command().wall_timeout().seconds(), 5);
-  EXPECT_FALSE(server_.starts()[0].command().has_cpu_timeout());
-  EXPECT_EQ(server_.starts()[1].command().wall_timeout().seconds(), 9);
-  EXPECT_EQ(server_.starts()[1].command().cpu_timeout().seconds(), 7);
+  EXPECT_EQ(server_.runs()[0].command().wall_timeout().seconds(), 5);
+  EXPECT_FALSE(server_.runs()[0].command().has_cpu_timeout());
+  EXPECT_EQ(server_.runs()[1].command().wall_timeout().seconds(), 9);
+  EXPECT_EQ(server_.runs()[1].command().cpu_timeout().seconds(), 7);
 }
 
 TEST_F(BridgeSessionTest, SaysInTheOutputWhichLimitEndedACommand) {
@@ -200,7 +200,7 @@ TEST_F(BridgeSessionTest, UsesTheServersPaths) {
   Terminal("bash", R"(,"args":["-c","cd '/w' && ls /w/a"],"cwd":"/w/sub",)"
                    R"("env":[{"name":"D","value":"/w/d"}])");
   EXPECT_EQ(server_.creations().back().sandbox().workspace().path(), "/srv/w");
-  const corral::v1::Command command = server_.starts().front().command();
+  const corral::v1::Command command = server_.runs().front().command();
   EXPECT_EQ(command.working_directory(), "/srv/w/sub");
   EXPECT_THAT(command.argv(),
               ElementsAre("bash", "-c", "cd '/srv/w' && ls /srv/w/a"));

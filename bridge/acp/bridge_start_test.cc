@@ -21,7 +21,7 @@ using ::testing::SizeIs;
 
 TEST_F(BridgeTest, LimitsTheOutputThatTheServerKeeps) {
   Terminal("hello", R"(,"outputByteLimit":100000000)");
-  EXPECT_EQ(server_.starts().front().command().output().retain_bytes(),
+  EXPECT_EQ(server_.runs().front().command().output().retain_bytes(),
             17u << 20);
 }
 
@@ -38,10 +38,10 @@ TEST_F(BridgeTest, LetsNoProgramWaitForAKeyUnlessTheAgentAsksForIt) {
   Terminal("hello");
   Terminal("hello", R"(,"env":[{"name":"GIT_PAGER","value":"less"}])");
   EXPECT_THAT(
-      VariablesOf(server_.starts()[0].command()),
+      VariablesOf(server_.runs()[0].command()),
       ElementsAre("PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"));
   EXPECT_THAT(
-      VariablesOf(server_.starts()[1].command()),
+      VariablesOf(server_.runs()[1].command()),
       ElementsAre("GIT_PAGER=less", "PAGER=cat", "GIT_TERMINAL_PROMPT=0"));
 }
 
@@ -53,14 +53,14 @@ TEST_F(BridgeTest, TriesOtherShellsIfTheServerHasNotTheAgents) {
   const char* const arguments = R"(,"args":["-lc","ls"])";
   EXPECT_THAT(Create("/opt/bin/zsh", arguments)["error"]["data"]["details"],
               HasSubstr("spawn /bin/sh ENOENT"));
-  const auto starts = server_.starts();
-  ASSERT_THAT(starts, SizeIs(3));
-  EXPECT_THAT(starts[0].command().argv(),
+  const auto runs = server_.runs();
+  ASSERT_THAT(runs, SizeIs(3));
+  EXPECT_THAT(runs[0].command().argv(),
               ElementsAre("/opt/bin/zsh", "-lc", "ls"));
-  EXPECT_THAT(starts[1].command().argv(), ElementsAre("zsh", "-lc", "ls"));
-  EXPECT_THAT(starts[2].command().argv(), ElementsAre("/bin/sh", "-c", "ls"));
-  EXPECT_EQ(starts[2].execution_id(), "t3");
-  EXPECT_NE(starts[1].request_id(), starts[2].request_id());
+  EXPECT_THAT(runs[1].command().argv(), ElementsAre("zsh", "-lc", "ls"));
+  EXPECT_THAT(runs[2].command().argv(), ElementsAre("/bin/sh", "-c", "ls"));
+  EXPECT_EQ(runs[2].execution_id(), "t3");
+  EXPECT_NE(runs[1].request_id(), runs[2].request_id());
   RunUntil([this] { return bridge_->idle(); });
   EXPECT_THAT(server_.deletions(), SizeIs(3));
 }
@@ -77,7 +77,7 @@ TEST_F(BridgeTest, TriesNoOtherShellIfTheAgentsCannotRun) {
   server_.FailStarts(failure);
   EXPECT_TRUE(
       Create("/opt/bin/zsh", R"(,"args":["-lc","ls"])").contains("error"));
-  EXPECT_THAT(server_.starts(), SizeIs(2));
+  EXPECT_THAT(server_.runs(), SizeIs(2));
 }
 
 TEST_F(BridgeTest, GivesEachRefusedCommandATerminalOfItsOwn) {
@@ -107,9 +107,9 @@ TEST_F(BridgeTest, SaysThatASessionHasNoDirectoryForACommand) {
 TEST_F(BridgeTest, ReplacesASandboxThatRefusesCommandsOnce) {
   server_.FailStartedCommands(grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(Create("hello")["error"]["data"]["reason"], "FAILED_PRECONDITION");
-  ASSERT_THAT(server_.starts(), SizeIs(2));
-  EXPECT_EQ(server_.starts()[0].parent(), "tenants/default/sandboxes/s1");
-  EXPECT_EQ(server_.starts()[1].parent(), "tenants/default/sandboxes/s2");
+  ASSERT_THAT(server_.runs(), SizeIs(2));
+  EXPECT_EQ(server_.runs()[0].parent(), "tenants/default/sandboxes/s1");
+  EXPECT_EQ(server_.runs()[1].parent(), "tenants/default/sandboxes/s2");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_F(BridgeTest, RunsACommandFromCreateToRelease) {
 TEST_F(BridgeTest, PassesArgumentsAndEnvironmentToTheServer) {
   Terminal("hello", R"(,"args":["a","b c"],"env":[{"name":"N","value":"V"}],)"
                     R"("outputByteLimit":10)");
-  const corral::v1::Command command = server_.starts().front().command();
+  const corral::v1::Command command = server_.runs().front().command();
   EXPECT_THAT(command.argv(), ElementsAre("hello", "a", "b c"));
   EXPECT_EQ(command.environment(0).name(), "N");
   EXPECT_EQ(command.environment(0).value(), "V");
@@ -48,7 +48,7 @@ TEST_F(BridgeTest, PassesArgumentsAndEnvironmentToTheServer) {
 
 TEST_F(BridgeTest, GivesAShellLineToAShell) {
   Terminal("echo hi | cat", R"(,"args":[])");
-  EXPECT_THAT(server_.starts().front().command().argv(),
+  EXPECT_THAT(server_.runs().front().command().argv(),
               ElementsAre("/bin/sh", "-c", "echo hi | cat"));
 }
 
@@ -270,7 +270,7 @@ TEST_F(BridgeTest, StartsACommandOnceWhenAnswersAreLost) {
   EXPECT_EQ(Terminal("hello"), "s1.t1");
   server_.LoseAnswers(2);
   EXPECT_EQ(Terminal("hello"), "s1.t2");
-  EXPECT_THAT(server_.starts(), SizeIs(4));
+  EXPECT_THAT(server_.runs(), SizeIs(4));
   EXPECT_EQ(AskUntil("s1.t2", "hello\n")["result"]["truncated"], false);
 }
 

@@ -180,7 +180,7 @@ TEST_F(BridgeTest, PassesTheOptionsToTheServer) {
   EXPECT_TRUE(sandbox.workspace().read_only());
   EXPECT_EQ(sandbox.limits().pids(), 50u);
   EXPECT_FALSE(sandbox.limits().has_memory_bytes());
-  const corral::v1::Command command = server_.starts().front().command();
+  const corral::v1::Command command = server_.runs().front().command();
   EXPECT_EQ(command.wall_timeout().seconds(), 1);
   EXPECT_EQ(command.wall_timeout().nanos(), 500'000'000);
   EXPECT_EQ(command.cpu_timeout().seconds(), 3);
@@ -200,7 +200,7 @@ TEST_F(BridgeTest, CreatesOneSandboxForEachSession) {
     workspaces.push_back(creation.sandbox().workspace().path());
   }
   EXPECT_THAT(workspaces, ElementsAre("/one", "/two"));
-  EXPECT_EQ(server_.starts()[1].command().working_directory(), "/two");
+  EXPECT_EQ(server_.runs()[1].command().working_directory(), "/two");
 }
 
 TEST_F(BridgeTest, SharesASandboxThatIsBeingCreated) {

@@ -79,6 +79,7 @@ int Relay::Run() {
     Watch(polls);
     loop_->RunOnce(polls);
     React(polls);
+    Write();
   }
   bridge_.RecordUnfinished();
   return agent_status_;
@@ -114,17 +115,20 @@ void Relay::React(const std::vector<pollfd>& polls) {
   if (polls[kAgentOutput].revents != 0) {
     ReadAgent();
   }
-  if (polls[kClientOutput].revents != 0) {
-    WriteClient();
-  }
-  if (polls[kAgentInput].revents != 0) {
-    WriteAgent();
-  }
   if (polls[kTermination].revents != 0) {
     EndClient(ClientSide::kEnded);
   }
   if (polls[kAgentEnd].revents != 0) {
     Apply(RelayEvent::kAgentEnded);
+  }
+}
+
+void Relay::Write() {
+  if (!to_client_.empty()) {
+    WriteClient();
+  }
+  if (!to_agent_.empty()) {
+    WriteAgent();
   }
   if (phase_ == RelayPhase::kClosing && to_agent_.empty()) {
     agent_.CloseInput();

@@ -46,6 +46,8 @@ class Relay {
  private:
   void Watch(std::vector<pollfd>& polls);
   void React(const std::vector<pollfd>& polls);
+  // Writes what waits, as far as the descriptors take it.
+  void Write();
   bool IsDone() const;
 
   void ReadClient();

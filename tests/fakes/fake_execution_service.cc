@@ -130,11 +130,8 @@ Status FakeServer::Executions::StartExecution(
     return server::ToGrpcStatus(execution.status());
   }
   *response = (*execution)->Snapshot();
-  {
-    MutexLock lock(&fake_.mutex_);
-    if (fake_.state_.start_code != grpc::StatusCode::OK) {
-      return {fake_.state_.start_code, "the start failed"};
-    }
+  if (const Status status = fake_.StatusOfStart(); !status.ok()) {
+    return status;
   }
   return fake_.LosesAnswer() ? Interrupted() : Status::OK;
 }
@@ -153,6 +150,9 @@ Status FakeServer::Executions::RunExecution(
   const auto execution = Run(*request);
   if (!execution.ok()) {
     return server::ToGrpcStatus(execution.status());
+  }
+  if (const Status status = fake_.StatusOfStart(); !status.ok()) {
+    return status;
   }
   return fake_.LosesAnswer() ? Interrupted()
                              : Stream(**execution, {}, false, writer);

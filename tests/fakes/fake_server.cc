@@ -204,6 +204,12 @@ void FakeServer::FailStartedCommands(grpc::StatusCode code) {
   state_.start_code = code;
 }
 
+grpc::Status FakeServer::StatusOfStart() {
+  MutexLock lock(&mutex_);
+  return {state_.start_code,
+          state_.start_code == grpc::StatusCode::OK ? "" : "the start failed"};
+}
+
 void FakeServer::FailSignals(grpc::StatusCode code) {
   MutexLock lock(&mutex_);
   state_.signal_code = code;

@@ -57,7 +57,8 @@ class FakeServer {
   // From now on, commands fail to start with this failure.
   void FailStarts(const corral::v1::StartFailure& failure);
 
-  // From now on, StartExecution starts the command but fails with `code`.
+  // From now on, StartExecution and RunExecution start the command but fail
+  // with `code`.
   void FailStartedCommands(grpc::StatusCode code);
   // From now on, SignalExecution sends nothing and fails with `code`.
   void FailSignals(grpc::StatusCode code);
@@ -219,6 +220,8 @@ class FakeServer {
   // Fails with SANDBOX_NOT_FOUND.
   absl::StatusOr<corral::v1::Sandbox> FindSandbox(const std::string& sandbox)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The code of FailStartedCommands().
+  grpc::Status StatusOfStart() ABSL_LOCKS_EXCLUDED(mutex_);
   bool LosesAnswer() { return Take(&State::lost_answers); }
   void Set(int State::*counter, int count) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes one off the counter. Returns false if it was 0.

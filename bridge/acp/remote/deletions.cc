@@ -6,6 +6,12 @@
 #include "sandbox/base/log.h"
 
 namespace bridge {
+namespace {
+
+// Longer than a command takes to start.
+constexpr absl::Duration kSoon = absl::Milliseconds(20);
+
+}  // namespace
 
 bool IsUncertain(const absl::Status& status) {
   switch (status.code()) {
@@ -24,6 +30,26 @@ bool IsUncertain(const absl::Status& status) {
 
 void Deletions::DeleteExecution(const std::string& name) {
   Delete(&ServerCalls::DeleteExecution, name);
+}
+
+void Deletions::DeleteExecutionSoon(const std::string& name) {
+  if (repeating_ == nullptr) {
+    DeleteExecution(name);
+    return;
+  }
+  ++waiting_;
+  const std::weak_ptr<bool> repeating = repeating_;
+  calls_->After(kSoon, [this, repeating, name] {
+    if (!repeating.expired()) {
+      --waiting_;
+      DeleteExecution(name);
+    }
+  });
+}
+
+void Deletions::Stop() {
+  repeating_.reset();
+  waiting_ = 0;
 }
 
 void Deletions::DeleteSandbox(const std::string& name) {

@@ -24,10 +24,17 @@ class Deletions {
 
   // `name` is a full name. Kills processes that still run. Logs failures.
   void DeleteExecution(const std::string& name);
+  // Begins a moment later: an agent often starts its next command at once, and
+  // the deletion would take time from it.
+  void DeleteExecutionSoon(const std::string& name);
   void DeleteSandbox(const std::string& name);
 
-  // Ends the repetitions. Deletions under way are finished.
-  void Stop() { repeating_.reset(); }
+  // Ends the repetitions, and leaves out what has not begun. Deletions under
+  // way are finished.
+  void Stop();
+
+  // Returns true if no deletion is still to begin.
+  bool idle() const { return waiting_ == 0; }
 
  private:
   using Answer = absl::StatusOr<google::protobuf::Empty>;
@@ -38,6 +45,8 @@ class Deletions {
 
   ServerCalls* const calls_;
   const absl::Duration interval_;
+  // The number of deletions that begin soon.
+  int waiting_ = 0;
   // Timers hold a weak_ptr to it: they do nothing once this object is stopped
   // or destroyed.
   std::shared_ptr<bool> repeating_ = std::make_shared<bool>(true);

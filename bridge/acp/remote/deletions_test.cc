@@ -53,6 +53,19 @@ class DeletionsTest : public ::testing::Test {
     }
   }
 
+  // Returns the name of the execution.
+  std::string Start() {
+    corral::v1::RunExecutionRequest request;
+    request.set_parent(name_);
+    request.mutable_command()->add_argv("hello");
+    std::string execution;
+    calls_.RunExecution(request, [&](const auto& stream) {
+      execution = (*stream)->started().name();
+    });
+    RunUntil([this] { return calls_.idle(); });
+    return execution;
+  }
+
   tests::FakeServer server_{[](tests::FakeExecution&) {}};
   PollLoop loop_;
   ServerCalls calls_{&loop_, Impatient(server_.address())};
@@ -97,16 +110,32 @@ TEST_F(DeletionsTest, DoesNotRepeatADeletionIfStopComesInThePause) {
 }
 
 TEST_F(DeletionsTest, DeletesAnExecution) {
-  corral::v1::StartExecutionRequest request;
-  request.set_parent(name_);
-  request.mutable_command()->add_argv("hello");
-  std::string execution;
-  calls_.StartExecution(
-      request, [&](const auto& started) { execution = started->name(); });
-  RunUntil([this] { return calls_.idle(); });
+  const std::string execution = Start();
   deletions_.DeleteExecution(execution);
   RunUntil([this] { return calls_.idle(); });
   EXPECT_THAT(server_.deletions(), ElementsAre(execution));
+}
+
+TEST_F(DeletionsTest, DeletesAnExecutionSoon) {
+  const std::string execution = Start();
+  deletions_.DeleteExecutionSoon(execution);
+  EXPECT_TRUE(calls_.idle());
+  EXPECT_FALSE(deletions_.idle());
+  RunUntil([this] { return calls_.idle() && deletions_.idle(); });
+  EXPECT_THAT(server_.deletions(), ElementsAre(execution));
+}
+
+TEST_F(DeletionsTest, LeavesOutWhatHasNotBegunWhenStopComes) {
+  deletions_.DeleteExecutionSoon(Start());
+  deletions_.Stop();
+  EXPECT_TRUE(deletions_.idle());
+  const std::string later = Start();
+  deletions_.DeleteExecutionSoon(later);
+  // The first deletion would begin before this timer, which is later.
+  bool over = false;
+  loop_.After(absl::Milliseconds(50), [&over] { over = true; });
+  RunUntil([this, &over] { return over && calls_.idle(); });
+  EXPECT_THAT(server_.deletions(), ElementsAre(later));
 }
 
 TEST_F(DeletionsTest, SaysNothingAboutWhatIsGone) {

@@ -10,6 +10,7 @@ namespace bridge {
 namespace {
 
 using corral::v1::ExecutionService;
+using corral::v1::RunExecutionRequest;
 using corral::v1::SandboxService;
 using google::protobuf::Empty;
 
@@ -189,12 +190,19 @@ void ServerCalls::AllowHosts(const corral::v1::AllowHostsRequest& request,
         std::move(done));
 }
 
-void ServerCalls::StartExecution(
-    const corral::v1::StartExecutionRequest& request,
-    Done<corral::v1::Execution> done) {
-  Begin("StartExecution",
-        MethodOf(Executions, &AsyncExecutions::StartExecution), request,
-        std::move(done));
+void ServerCalls::RunExecution(const corral::v1::RunExecutionRequest& request,
+                               Done<std::shared_ptr<CommandStream>> done) {
+  // The context only says when the answer must be there: the stream lasts.
+  const auto run = [loop = loop_](client::Connection& connection,
+                                  grpc::ClientContext* context,
+                                  const RunExecutionRequest* request,
+                                  std::shared_ptr<CommandStream>* response,
+                                  OnStatus done) {
+    *response = std::make_shared<CommandStream>(
+        loop, connection, *request,
+        absl::FromChrono(context->deadline()) - absl::Now(), std::move(done));
+  };
+  Begin("RunExecution", run, request, std::move(done));
 }
 
 void ServerCalls::SignalExecution(

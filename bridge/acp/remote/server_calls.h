@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bridge/acp/remote/command_stream.h"
 #include "bridge/acp/remote/connector.h"
 #include "bridge/acp/remote/poll_loop.h"
 #include "bridge/client/connection.h"
@@ -56,8 +57,10 @@ class ServerCalls {
                          Done<corral::v1::ListNetworkEventsResponse> done);
   void AllowHosts(const corral::v1::AllowHostsRequest& request,
                   Done<corral::v1::Sandbox> done);
-  void StartExecution(const corral::v1::StartExecutionRequest& request,
-                      Done<corral::v1::Execution> done);
+  // Runs `done` when the command runs, or has failed to start. The output comes
+  // through the stream.
+  void RunExecution(const corral::v1::RunExecutionRequest& request,
+                    Done<std::shared_ptr<CommandStream>> done);
   void SignalExecution(const corral::v1::SignalExecutionRequest& request,
                        Done<google::protobuf::Empty> done);
   void DeleteExecution(const std::string& name,

@@ -161,14 +161,14 @@ TEST_F(ServerCallsTest, CarryWhatConcernsAnExecution) {
   ServerCalls calls(&loop_, {server_.address()});
   corral::v1::CreateSandboxRequest creation;
   creation.set_parent("tenants/default");
-  corral::v1::StartExecutionRequest start;
-  start.mutable_command()->add_argv("hello");
-  calls.CreateSandbox(
-      creation, [&](const auto& made) { start.set_parent(made->name()); });
+  corral::v1::RunExecutionRequest run;
+  run.mutable_command()->add_argv("hello");
+  calls.CreateSandbox(creation,
+                      [&](const auto& made) { run.set_parent(made->name()); });
   Await(calls);
   std::string name;
-  calls.StartExecution(start,
-                       [&](const auto& started) { name = started->name(); });
+  calls.RunExecution(
+      run, [&](const auto& stream) { name = (*stream)->started().name(); });
   Await(calls);
   EXPECT_EQ(name, "tenants/default/sandboxes/s1/executions/e1");
   corral::v1::SignalExecutionRequest signal;

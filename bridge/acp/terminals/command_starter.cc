@@ -127,7 +127,7 @@ bool IsSandboxGone(const absl::Status& status) {
 
 struct CommandStarter::Attempt {
   GatedCommand command;
-  corral::v1::StartExecutionRequest request;
+  corral::v1::RunExecutionRequest request;
   std::shared_ptr<SessionSandbox> sandbox;
   uint64_t question = 0;  // to the user; 0: none
   bool may_replace_sandbox = true;
@@ -192,21 +192,22 @@ void CommandStarter::Identify(Attempt& attempt) {
 }
 
 void CommandStarter::Enter(const std::shared_ptr<Attempt>& attempt) {
-  attempt->sandbox->WhenReady(
-      [this, attempt](const absl::StatusOr<std::string>& name) {
-        if (!name.ok()) {
-          attempt->done({attempt->command, "", FromStatus(name.status())});
-          return;
-        }
-        attempt->request.set_parent(*name);
-        calls_->StartExecution(
-            attempt->request,
-            [this, attempt](const auto& answer) { OnAnswer(attempt, answer); });
-      });
+  attempt->sandbox->WhenReady([this, attempt](
+                                  const absl::StatusOr<std::string>& name) {
+    if (!name.ok()) {
+      attempt->done({attempt->command, "", FromStatus(name.status())});
+      return;
+    }
+    attempt->request.set_parent(*name);
+    calls_->RunExecution(attempt->request, [this, attempt](const auto& answer) {
+      OnAnswer(attempt, answer);
+    });
+  });
 }
 
-void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
-                              const absl::StatusOr<Execution>& answer) {
+void CommandStarter::OnAnswer(
+    const std::shared_ptr<Attempt>& attempt,
+    const absl::StatusOr<std::shared_ptr<CommandStream>>& answer) {
   if (!answer.ok() && IsSandboxGone(answer.status()) &&
       std::exchange(attempt->may_replace_sandbox, false)) {
     attempt->sandbox->GiveUp(attempt->request.parent());
@@ -222,9 +223,10 @@ void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
     attempt->done({attempt->command, "", FromStatus(answer.status())});
     return;
   }
-  if (answer->state() == Execution::FAILED_TO_START) {
-    deletions_->DeleteExecution(answer->name());
-    if (MayReplaceShell(answer->start_failure()) &&
+  const Execution& started = (*answer)->started();
+  if (started.state() == Execution::FAILED_TO_START) {
+    deletions_->DeleteExecution(started.name());
+    if (MayReplaceShell(started.start_failure()) &&
         UseFallback(attempt->command.argv)) {
       LOG(INFO) << "the server has no such shell: "
                 << attempt->request.command().argv(0);
@@ -235,10 +237,10 @@ void CommandStarter::OnAnswer(const std::shared_ptr<Attempt>& attempt,
     }
     attempt->done(
         {attempt->command, "",
-         StartFailed(attempt->command.argv.front(), answer->start_failure())});
+         StartFailed(attempt->command.argv.front(), started.start_failure())});
     return;
   }
-  attempt->done({attempt->command, answer->name(), std::nullopt});
+  attempt->done({attempt->command, started.name(), std::nullopt, "", *answer});
 }
 
 }  // namespace bridge

@@ -10,13 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bridge/acp/gate/gate.h"
+#include "bridge/acp/remote/command_stream.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/server_calls.h"
 #include "bridge/acp/sessions/workplaces.h"
 #include "bridge/acp/terminals/terminal_params.h"
 #include "bridge/gate/gated_command.h"
 #include "bridge/jsonrpc/response.h"
-#include "corral/v1/execution.pb.h"
 
 namespace bridge {
 
@@ -45,6 +45,8 @@ class CommandStarter {
     std::optional<Error> error;
     // Why the gate did not let the command run; empty if it did.
     std::string refusal = {};
+    // Delivers the output and the end; null if the command does not run.
+    std::shared_ptr<CommandStream> stream = nullptr;
   };
   using Done = absl::AnyInvocable<void(const Started&)>;
 
@@ -72,7 +74,7 @@ class CommandStarter {
   void Identify(Attempt& attempt);
   void Enter(const std::shared_ptr<Attempt>& attempt);
   void OnAnswer(const std::shared_ptr<Attempt>& attempt,
-                const absl::StatusOr<corral::v1::Execution>& answer);
+                const absl::StatusOr<std::shared_ptr<CommandStream>>& answer);
 
   ServerCalls* const calls_;
   Deletions* const deletions_;

@@ -63,4 +63,11 @@ EndNote RefusalNote(const std::string& reason) {
   return {absl::StrCat("corral: not run: ", reason, "\n"), "REFUSED"};
 }
 
+std::string LossText(const Execution& lost) {
+  const std::string& why = lost.loss().message();
+  return absl::StrCat(
+      "how the command ended is not known: ",
+      why.empty() ? "its sandbox died" : absl::string_view(why));
+}
+
 }  // namespace bridge

@@ -24,6 +24,9 @@ EndNote MakeEndNote(const corral::v1::Execution& execution);
 // The same for a command that the gate refused.
 EndNote RefusalNote(const std::string& reason);
 
+// Says why it is not known how a command ended that is LOST.
+std::string LossText(const corral::v1::Execution& lost);
+
 }  // namespace bridge
 
 #endif  // BRIDGE_ACP_TERMINALS_END_NOTE_H_

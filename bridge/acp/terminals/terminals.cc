@@ -8,7 +8,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "bridge/acp/terminals/end_note.h"
 #include "bridge/acp/terminals/errors.h"
 #include "bridge/acp/terminals/results.h"
 #include "bridge/client/request_id.h"
@@ -33,13 +32,6 @@ std::string TerminalId(const std::string& execution_name) {
   return absl::StrReplaceAll(client::ShortName(execution_name), {{"/", "."}});
 }
 
-std::string LossText(const Execution& lost) {
-  const std::string& why = lost.loss().message();
-  return absl::StrCat(
-      "how the command ended is not known: ",
-      why.empty() ? "its sandbox died" : absl::string_view(why));
-}
-
 }  // namespace
 
 struct Terminals::Entry {
@@ -51,7 +43,9 @@ struct Terminals::Entry {
   TerminalPhase phase = TerminalPhase::kRunning;
   // The time at which the agent last referred to the terminal.
   absl::Time last_use = absl::InfinitePast();
-  // Set until the end is known.
+  // Until the call is broken. The entry is there when a callback runs.
+  std::shared_ptr<CommandStream> stream = nullptr;
+  // After that, until the end is known.
   std::unique_ptr<OutputFollower> follower = nullptr;
 };
 
@@ -71,12 +65,7 @@ Terminals::Terminals(PollLoop* loop, ServerCalls* calls, Deletions* deletions,
              [this](std::string line) { send_(std::move(line)); }),
       creations_(starter, deletions, audit) {}
 
-Terminals::~Terminals() {
-  // A follower and its entry own each other.
-  for (auto& [id, entry] : entries_) {
-    entry->follower.reset();
-  }
-}
+Terminals::~Terminals() = default;
 
 void Terminals::OnRequest(const Message& request) {
   const std::string& method = request.method();
@@ -126,16 +115,34 @@ void Terminals::Open(const Creations::Creation& creation,
     OnEnd(entry,
           entry->terminal.Exit({kNotExecutable, std::nullopt, note.cause}));
   } else {
-    Follow(entry);
+    Receive(entry, started.stream);
   }
+}
+
+void Terminals::Receive(const std::shared_ptr<Entry>& entry,
+                        std::shared_ptr<CommandStream> stream) {
+  entry->stream = std::move(stream);
+  entry->stream->Follow(
+      [this, weak = std::weak_ptr(entry)](const OutputEvent& event) {
+        OnOutput(weak.lock(), event);
+      },
+      [this, weak = std::weak_ptr(entry)] {
+        const std::shared_ptr<Entry> entry = weak.lock();
+        entry->stream.reset();
+        Follow(entry);
+      });
 }
 
 void Terminals::Follow(const std::shared_ptr<Entry>& entry) {
   entry->follower = std::make_unique<OutputFollower>(
       loop_, calls_->connection(), entry->execution_name,
       entry->terminal.cursor(),
-      [this, entry](const OutputEvent& event) { OnOutput(entry, event); },
-      [this, entry](const absl::Status& status) { OnLost(entry, status); });
+      [this, weak = std::weak_ptr(entry)](const OutputEvent& event) {
+        OnOutput(weak.lock(), event);
+      },
+      [this, weak = std::weak_ptr(entry)](const absl::Status& status) {
+        OnLost(weak.lock(), status);
+      });
 }
 
 void Terminals::FollowLater(const std::shared_ptr<Entry>& entry) {
@@ -212,9 +219,9 @@ void Terminals::StopSession(const std::string& session_id) {
 void Terminals::Kill(absl::string_view id, const Entry& entry) {
   if (entry.terminal.state() != Terminal::State::kRunning) {
     Reply(id, Json::object());
-    return;
+  } else {
+    kills_.Request(id, entry.execution_name);
   }
-  kills_.Request(id, entry.execution_name);
 }
 
 void Terminals::Apply(const std::shared_ptr<Entry>& entry,
@@ -242,11 +249,10 @@ void Terminals::Apply(const std::shared_ptr<Entry>& entry,
       if (!entry->execution_name.empty()) {
         observer_->BeforeDeletion(entry->id,
                                   [this, name = entry->execution_name] {
-                                    deletions_->DeleteExecution(name);
+                                    deletions_->DeleteExecutionSoon(name);
                                   });
       }
-      entries_.erase(std::string(entry->id));
-      break;
+      [[fallthrough]];
     case TerminalPhase::kForgotten:
       entries_.erase(std::string(entry->id));
       break;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "bridge/acp/remote/command_stream.h"
 #include "bridge/acp/remote/deletions.h"
 #include "bridge/acp/remote/output_follower.h"
 #include "bridge/acp/remote/poll_loop.h"
@@ -81,6 +82,9 @@ class Terminals {
   // A command that the gate refused has ended already.
   void Open(const Creations::Creation& creation,
             const CommandStarter::Started& started);
+  // Receives the output from the call that started the command.
+  void Receive(const std::shared_ptr<Entry>& entry,
+               std::shared_ptr<CommandStream> stream);
   // Receives the output from where the terminal's output ends.
   void Follow(const std::shared_ptr<Entry>& entry);
   void FollowLater(const std::shared_ptr<Entry>& entry);
