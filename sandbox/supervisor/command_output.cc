@@ -188,6 +188,20 @@ void CommandOutput::Settle() {
   host_.quota->AddEnded(this, [this] { Expire(); });
 }
 
+bool CommandOutput::released() const {
+  return !expire_retry_.pending() &&
+         std::all_of(channels_.begin(), channels_.end(),
+                     [](const auto& channel) { return channel->released(); });
+}
+
+uint64_t CommandOutput::charged() const {
+  uint64_t sum = 0;
+  for (const auto& channel : channels_) {
+    sum += channel->charged();
+  }
+  return sum;
+}
+
 void CommandOutput::Expire() {
   bool expired = true;
   for (const auto& channel : channels_) {

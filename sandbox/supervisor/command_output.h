@@ -72,6 +72,11 @@ class CommandOutput {
   // The end of the command was reported: from now on the quota may expire its
   // output.
   void Settle();
+  // True once it is settled and all streams are closed: only the quota may
+  // still change the logs.
+  bool released() const;
+  // The bytes of disk that are charged to the quota.
+  uint64_t charged() const;
 
   // Adds the range that each log holds now.
   void AddStates(

@@ -43,6 +43,9 @@ class CommandProcesses {
   const UniqueFd& leader() const { return leader_; }
   void SetLeader(UniqueFd pidfd) { leader_ = std::move(pidfd); }
 
+  // True once the leader was reaped and ReleaseGroup() has succeeded.
+  bool released() const { return group_ == nullptr && !leader_.valid(); }
+
   // Returns true if this is the leader, which has not been reaped.
   bool IsLeader(pid_t pid);
 

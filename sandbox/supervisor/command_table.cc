@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/failure.h"
@@ -26,7 +27,7 @@ constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
 void CommandTable::Start(wire::StartExecution start, const Done& done) {
   const std::string id = start.id();
-  if (commands_.count(id) != 0) {
+  if (Find(id).ok()) {
     done(MakeFailure(wire::Reply::EXECUTION_EXISTS,
                      absl::StrCat("execution ", id, " exists")));
     return;
@@ -51,14 +52,15 @@ void CommandTable::PrepareAfter(absl::Duration delay) {
   });
 }
 
-absl::StatusOr<SupervisedCommand*> CommandTable::Find(
-    const std::string& id) const {
-  const auto found = commands_.find(id);
-  if (found == commands_.end()) {
-    return MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
-                       absl::StrCat("no execution ", id));
+absl::StatusOr<CommandTable::Found> CommandTable::Find(const std::string& id) {
+  if (const auto found = commands_.find(id); found != commands_.end()) {
+    return Found(found->second.get());
   }
-  return found->second.get();
+  if (const auto found = ended_.find(id); found != ended_.end()) {
+    return Found(&found->second);
+  }
+  return MakeFailure(wire::Reply::NO_SUCH_EXECUTION,
+                     absl::StrCat("no execution ", id));
 }
 
 void CommandTable::OnEnd(const std::string& id) {
@@ -67,16 +69,29 @@ void CommandTable::OnEnd(const std::string& id) {
     if (ended != commands_.end()) {
       ended->second->ReleaseCgroup();
     }
+    ShrinkSpent();
   });
   PrepareAfter(kRest);
   // Deferred: the command is on the stack.
   host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
 }
 
+void CommandTable::ShrinkSpent() {
+  for (auto entry = commands_.begin(); entry != commands_.end();) {
+    const auto& [id, command] = *entry;
+    if (!command->spent() || removals_.count(id) != 0) {
+      ++entry;
+      continue;
+    }
+    ended_.try_emplace(id, host_, command->report(), command->disk_bytes());
+    entry = commands_.erase(entry);
+  }
+}
+
 void CommandTable::Delete(const std::string& id, const Done& done) {
-  const absl::StatusOr<SupervisedCommand*> command = Find(id);
-  if (!command.ok()) {
-    done(command.status());
+  const absl::StatusOr<Found> found = Find(id);
+  if (!found.ok()) {
+    done(found.status());
     return;
   }
   std::vector<Done>& waiting = removals_[id];
@@ -84,34 +99,46 @@ void CommandTable::Delete(const std::string& id, const Done& done) {
   if (waiting.size() > 1) {
     return;
   }
-  (*command)->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
-  (*command)->Kill();
+  if (const auto command = commands_.find(id); command != commands_.end()) {
+    command->second->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
+    command->second->Kill();
+  }
   host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
 }
 
 void CommandTable::TryRemove(const std::string& id, absl::Duration pause) {
-  const auto found = commands_.find(id);
-  if (removals_.count(id) == 0 || found == commands_.end() ||
-      !found->second->ended()) {
-    return;  // removed meanwhile, or not ended: its end calls this again
+  if (removals_.count(id) == 0 || !Find(id).ok()) {
+    return;  // removed meanwhile
   }
-  if (!found->second->ReleaseCgroup()) {
-    host_->timers->After(pause, [this, id, pause] {
-      TryRemove(id, std::min(2 * pause, kLongestRemoveRetry));
-    });
-    return;
+  if (const auto found = commands_.find(id); found != commands_.end()) {
+    if (!found->second->ended()) {
+      return;  // its end calls this again
+    }
+    if (!found->second->ReleaseCgroup()) {
+      host_->timers->After(pause, [this, id, pause] {
+        TryRemove(id, std::min(2 * pause, kLongestRemoveRetry));
+      });
+      return;
+    }
   }
-  if (!found->second->RemoveFiles()) {
+  if (!std::visit([](auto* found) { return found->RemoveFiles(); },
+                  *Find(id))) {
     host_->timers->After(kStorageRetry,
                          [this, id] { TryRemove(id, kRemoveRetry); });
     return;
   }
-  commands_.erase(found);
+  commands_.erase(id);
+  ended_.erase(id);
   const std::vector<Done> waiting = std::move(removals_[id]);
   removals_.erase(id);
   for (const Done& done : waiting) {
     done(absl::OkStatus());
   }
+}
+
+void CommandTable::Clear() {
+  commands_.clear();
+  ended_.clear();
 }
 
 bool CommandTable::Owns(pid_t pid) {
@@ -151,6 +178,9 @@ void CommandTable::ReleaseCgroups() {
 void CommandTable::AddReports(wire::Snapshot* snapshot) const {
   for (const auto& [id, command] : commands_) {
     *snapshot->add_executions() = command->report();
+  }
+  for (const auto& [id, command] : ended_) {
+    *snapshot->add_executions() = command.report();
   }
 }
 

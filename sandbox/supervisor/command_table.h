@@ -1,5 +1,6 @@
 // The commands of one sandbox by the id of their execution, from their start to
-// the removal of what is left of them.
+// the removal of what is left of them. Once a command is spent, the table keeps
+// an EndedCommand in its place.
 //
 // Used on the event loop's thread only.
 
@@ -12,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +22,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/supervisor/command_host.h"
+#include "sandbox/supervisor/ended_command.h"
 #include "sandbox/supervisor/supervised_command.h"
 
 namespace sandbox {
@@ -27,6 +30,7 @@ namespace sandbox {
 class CommandTable {
  public:
   using Done = std::function<void(const absl::Status&)>;
+  using Found = std::variant<SupervisedCommand*, EndedCommand*>;
 
   // `host` outlives this, is complete before the first Start(), and reports
   // each end with OnEnd().
@@ -36,8 +40,9 @@ class CommandTable {
   // error that prevented the attempt, such as EXECUTION_EXISTS if the id is
   // taken.
   void Start(wire::StartExecution start, const Done& done);
-  // Fails with NO_SUCH_EXECUTION if there is none.
-  absl::StatusOr<SupervisedCommand*> Find(const std::string& id) const;
+  // Fails with NO_SUCH_EXECUTION if there is none. What it returns is valid
+  // until the caller returns to the loop.
+  absl::StatusOr<Found> Find(const std::string& id);
   // Kills the command, waits for its end and removes everything of it, then
   // calls `done`.
   void Delete(const std::string& id, const Done& done);
@@ -57,20 +62,25 @@ class CommandTable {
   // Returns true if a command was killed because init ended.
   bool AnyIsLost() const;
   void ReleaseCgroups();
-  void Clear() { commands_.clear(); }
+  void Clear();
 
   void AddReports(wire::Snapshot* snapshot) const;
 
  private:
   // Prepares what the next command needs, instead of when it was to be done.
   void PrepareAfter(absl::Duration delay);
+  // Replaces each spent command by an EndedCommand.
+  void ShrinkSpent();
   // Retries after `pause` if a process is left.
   void TryRemove(const std::string& id, absl::Duration pause);
 
   CommandHost* const host_;
   Timer preparation_;
+  // No id is in both.
   std::map<std::string, std::unique_ptr<SupervisedCommand>> commands_;
+  std::map<std::string, EndedCommand> ended_;
   // The executions that are being deleted, with the callbacks that wait for it.
+  // Meanwhile none is replaced.
   std::map<std::string, std::vector<Done>> removals_;
 };
 

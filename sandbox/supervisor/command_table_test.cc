@@ -10,13 +10,16 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/init/exchange.h"
 #include "sandbox/supervisor/command_fixture.h"
+#include "sandbox/supervisor/ended_command.h"
 #include "sandbox/supervisor/fake_command_group.h"
 #include "tests/failing_calls.h"
 #include "tests/failure_matchers.h"
@@ -57,7 +60,17 @@ class CommandTableTest : public CommandFixture {
     ASSERT_THAT(answers_, ElementsAre(IsOk()));
     answers_.clear();
   }
-  bool Exists() const { return table_.Find("e1").ok(); }
+  // The same, and it ends. The loop has time for what is put off.
+  void RunOne() {
+    StartOne();
+    Exit(0);
+    timers_.Advance(absl::Milliseconds(1));
+  }
+  bool Exists() { return table_.Find("e1").ok(); }
+  // True if only an EndedCommand is kept.
+  bool IsShrunk() {
+    return std::holds_alternative<EndedCommand*>(*table_.Find("e1"));
+  }
 
   std::vector<absl::Status> answers_;
   // The groups that were made.
@@ -114,6 +127,56 @@ TEST_F(CommandTableTest, RemovesTheGroupOfAnEndedCommand) {
   EXPECT_TRUE(Exists());
 }
 
+TEST_F(CommandTableTest, KeepsTheReportAndTheIdOfASpentCommand) {
+  StartOne();
+  EXPECT_FALSE(IsShrunk());
+  Exit(3);
+  RunLoop();
+  EXPECT_TRUE(IsShrunk());
+  wire::Snapshot snapshot;
+  table_.AddReports(&snapshot);
+  ASSERT_EQ(snapshot.executions_size(), 1);
+  EXPECT_EQ(snapshot.executions(0).SerializeAsString(),
+            end().SerializeAsString());
+  table_.Start(start_, Answer());
+  EXPECT_THAT(answers_, ElementsAre(FailsWith(wire::Reply::EXECUTION_EXISTS,
+                                              HasSubstr("e1 exists"))));
+  table_.Clear();
+  EXPECT_FALSE(Exists());
+}
+
+TEST_F(CommandTableTest, ShrinksNoCommandOfWhichProcessesAreLeft) {
+  StartOne();
+  group_.pids = {1};
+  Exit(0);
+  RunLoop();
+  EXPECT_FALSE(IsShrunk());
+}
+
+TEST_F(CommandTableTest, ShrinksNoCommandWhoseOutputIsStillOpen) {
+  StartOne();
+  played_.Exit(0);
+  RunLoop();
+  timers_.Advance(absl::Minutes(1));
+  RunLoop();
+  EXPECT_TRUE(end().exit().output_open());
+  EXPECT_FALSE(IsShrunk());
+}
+
+TEST_F(CommandTableTest, ShrinksNoCommandWhoseEndIsNotOnDisk) {
+  table_.Start(start_, Answer());
+  played_.Receive();
+  ASSERT_TRUE(tests::WithFailingCalls(
+      {SYS_pwrite64, SYS_pwritev2, SYS_write}, ENOSPC, [this] {
+        played_.Fail(SpawnStage::kExec, ENOENT, /*with_process=*/false);
+        RunLoop();
+      }));
+  RunLoop();
+  EXPECT_EQ(states_.at(0).state(), wire::ExecutionRecord::FAILED_TO_START);
+  EXPECT_FALSE(HasEndOnDisk());
+  EXPECT_FALSE(IsShrunk());
+}
+
 TEST_F(CommandTableTest, DeletionKillsTheCommandAndAnswersOnceItIsGone) {
   StartOne();
   table_.Delete("e1", Answer());
@@ -153,9 +216,20 @@ TEST_F(CommandTableTest, DeletionWaitsForProcessesThatDoNotDie) {
   EXPECT_THAT(answers_, ElementsAre(IsOk()));
 }
 
+TEST_F(CommandTableTest, DeletesWhatIsLeftOfASpentCommand) {
+  RunOne();
+  ASSERT_TRUE(IsShrunk());
+  table_.Delete("e1", Answer());
+  table_.Delete("e1", Answer());
+  RunLoop();
+  EXPECT_THAT(answers_, ElementsAre(IsOk(), IsOk()));
+  EXPECT_FALSE(Exists());
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/e1"));
+}
+
 TEST_F(CommandTableTest, DeletionWaitsForADiskThatKeepsTheFiles) {
-  StartOne();
-  Exit(0);
+  RunOne();
+  ASSERT_TRUE(IsShrunk());
   ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS, [this] {
     table_.Delete("e1", Answer());
     RunLoop();

@@ -46,16 +46,21 @@ absl::Status ExecutionFiles::WriteEnd(const std::string& sealed) {
 
 absl::Status ExecutionFiles::Remove() {
   file_.reset();
+  RETURN_IF_ERROR(Remove(path_));
+  path_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status ExecutionFiles::Remove(const std::string& path) {
   // First the one with the records: without it the others belong to no
   // execution, even if they cannot be removed.
   for (const char* suffix :
        {"", kOutputPlace.suffix, kErrorPlace.suffix, kTerminalTimes}) {
-    const std::string path = absl::StrCat(path_, suffix);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", path));
+    const std::string file = absl::StrCat(path, suffix);
+    if (::unlink(file.c_str()) != 0 && errno != ENOENT) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", file));
     }
   }
-  path_.clear();
   return absl::OkStatus();
 }
 

@@ -45,6 +45,9 @@ class ExecutionFiles {
     return OutputLogWriter(file_, stream);
   }
 
+  // True once the record of the end is in the file.
+  bool complete() const { return valid() && file_ == nullptr; }
+
   // The path of the file.
   const std::string& path() const { return path_; }
 
@@ -57,6 +60,8 @@ class ExecutionFiles {
   // Removes all files. After an error something is left, and the caller may try
   // again.
   absl::Status Remove();
+  // The same for the execution whose file is `path`.
+  static absl::Status Remove(const std::string& path);
 
  private:
   std::string path_;

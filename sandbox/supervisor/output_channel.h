@@ -61,6 +61,10 @@ class OutputChannel final : private QuotaLog {
   bool blocked() const { return !closed() && wait_ != Wait::kForData; }
   // True while writers wait for the disk.
   bool refused() const { return !closed() && wait_ == Wait::kForDisk; }
+  // True once it is closed and settled, and holds nothing of the log.
+  bool released() const { return closed() && !log_.has_value(); }
+  // The bytes of disk that are charged to the quota.
+  uint64_t charged() const { return charged_; }
   // Why the log lacks some of the output: OUTPUT_LIMIT with Overflow::kKill, or
   // OUTPUT_FAILED unless the disk recovers before Close(). Returns no value if
   // the log is complete.
@@ -121,7 +125,6 @@ class OutputChannel final : private QuotaLog {
   std::string unwritten_;
   // The state of the log when it was released.
   wire::StreamState released_;
-  // The bytes of disk that are charged to the quota.
   uint64_t charged_ = 0;
   bool enlarged_ = false;
   bool settled_ = false;

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/timers.h"
 #include "sandbox/kernel/cgroup.h"
@@ -43,6 +44,10 @@ class SpareParts {
   // Call it before files are prepared or taken.
   void SetDirectory(std::string directory) {
     directory_ = std::move(directory);
+  }
+  // Returns the path of the file of the execution `id`.
+  std::string PathOf(const std::string& id) const {
+    return absl::StrCat(directory_, "/", id);
   }
 
   // Make the spare, if there is none. A disk that refuses the files is reported

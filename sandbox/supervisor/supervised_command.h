@@ -57,6 +57,14 @@ class SupervisedCommand {
   wire::ExecutionRecord report() const;
   // True once its end was reported.
   bool ended() const { return ending_.over(); }
+  // True once it has ended and nothing is left but its files, with the record
+  // of its end, and the report.
+  bool spent() const {
+    return ended() && files_.complete() && processes_.released() &&
+           output_.released();
+  }
+  // The bytes of disk that its output is charged for.
+  uint64_t disk_bytes() const { return output_.charged(); }
   // True if it was killed because init ended: its own end is unknown and is
   // never reported.
   bool lost() const { return state_ == State::kLost; }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,7 +12,7 @@
 #include "sandbox/base/failure.h"
 #include "sandbox/init/exchange.h"
 #include "sandbox/kernel/namespaces.h"
-#include "sandbox/supervisor/supervised_command.h"
+#include "sandbox/supervisor/command_table.h"
 #include "sandbox/supervisor/supervisor.h"
 
 namespace sandbox {
@@ -38,9 +39,9 @@ absl::Status CheckUser(uint32_t user, uint32_t first_id) {
 template <typename Action>
 void Supervisor::With(uint64_t request_id, const std::string& id,
                       Action action) {
-  const absl::StatusOr<SupervisedCommand*> command = commands_.Find(id);
+  const absl::StatusOr<CommandTable::Found> command = commands_.Find(id);
   if (command.ok()) {
-    action(**command);
+    std::visit([&](auto* found) { action(*found); }, *command);
   } else {
     Reply(request_id, command.status());
   }
@@ -69,20 +70,19 @@ void Supervisor::StartExecution(uint64_t request_id,
 }
 
 void Supervisor::Signal(uint64_t request_id, const wire::Signal& signal) {
-  With(request_id, signal.execution_id(), [&](SupervisedCommand& command) {
-    Reply(request_id, command.Signal(signal));
-  });
+  With(request_id, signal.execution_id(),
+       [&](auto& command) { Reply(request_id, command.Signal(signal)); });
 }
 
 void Supervisor::Resize(uint64_t request_id, const wire::Resize& resize) {
-  With(request_id, resize.execution_id(), [&](SupervisedCommand& command) {
+  With(request_id, resize.execution_id(), [&](auto& command) {
     Reply(request_id, command.Resize(resize.rows(), resize.columns()));
   });
 }
 
 void Supervisor::WriteInput(uint64_t request_id,
                             const wire::WriteInput& input) {
-  With(request_id, input.execution_id(), [&](SupervisedCommand& command) {
+  With(request_id, input.execution_id(), [&](auto& command) {
     command.WriteInput(input,
                        [this, request_id](const absl::Status& status,
                                           const wire::InputState& state) {
@@ -92,10 +92,14 @@ void Supervisor::WriteInput(uint64_t request_id,
 }
 
 void Supervisor::Acknowledge(const wire::Acknowledge& acknowledge) {
-  const absl::StatusOr<SupervisedCommand*> command =
+  const absl::StatusOr<CommandTable::Found> found =
       commands_.Find(acknowledge.execution_id());
-  if (command.ok()) {
-    (*command)->Acknowledge(acknowledge.stream(), acknowledge.offset());
+  if (found.ok()) {
+    std::visit(
+        [&](auto* command) {
+          command->Acknowledge(acknowledge.stream(), acknowledge.offset());
+        },
+        *found);
   }
 }
 
