@@ -9,6 +9,7 @@ path, so a target consists only of link flags.
 # label in the repository -> pkg-config modules, and -l flags for libraries without a module
 _ABSL = {
     "absl/base:core_headers": "absl_core_headers",
+    "absl/container:btree": "absl_btree",
     "absl/flags:flag": "absl_flags",
     "absl/flags:parse": "absl_flags_parse",
     "absl/flags:reflection": "absl_flags_reflection",

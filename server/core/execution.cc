@@ -21,32 +21,70 @@
 #include "sandbox/storage/output_log.h"
 #include "server/api/conversion.h"
 #include "server/api/names.h"
+#include "server/core/execution_records.h"
 #include "server/core/kept_command.h"
 
 namespace server {
 
 using google::protobuf::util::TimeUtil;
 
-Execution::Execution(ExecutionName name, std::string path, KeptCommand command,
+namespace {
+
+bool TakesInput(const corral::v1::Command& command) {
+  return command.stdin() || command.has_terminal();
+}
+
+// Sets when the output of an execution that has ended expires. `last_written`
+// is when a log was last written, in seconds since 1970.
+void SetExpireTime(const corral::v1::OutputPolicy& policy, int64_t last_written,
+                   corral::v1::Execution* record) {
+  if (!policy.has_keep_after_end()) {
+    return;
+  }
+  // If the time of the end is unknown, the time of the last output stands for
+  // it: a restart of the server does not change that.
+  const google::protobuf::Timestamp end =
+      record->has_end_time()
+          ? record->end_time()
+          : std::max(record->create_time(),
+                     TimeUtil::SecondsToTimestamp(last_written));
+  *record->mutable_output_expire_time() = end + policy.keep_after_end();
+}
+
+}  // namespace
+
+Execution::Execution(std::shared_ptr<const ExecutionHome> home, std::string id,
+                     KeptCommand command,
                      corral::supervisor::v1::RequestIdentity request,
                      int64_t received_ns)
-    : name_(std::move(name)),
-      path_(std::move(path)),
+    : home_(std::move(home)),
+      id_(std::move(id)),
       command_(std::move(command)),
+      takes_input_(TakesInput(this->command())),
       request_(std::move(request)),
-      received_ns_(received_ns),
-      streams_(StreamsOf(command_.command())) {
+      received_ns_(received_ns) {
   sandbox::MutexLock lock(&mutex_);
-  record_.set_state(corral::v1::Execution::STARTING);
-  *record_.mutable_create_time() = TimeUtil::GetCurrentTime();
-  terminal_size_ = this->command().terminal();
-  if (takes_input()) {
-    record_.mutable_input();
+  record_.Change([this](corral::v1::Execution* record) {
+    *record->mutable_create_time() = TimeUtil::GetCurrentTime();
+    if (takes_input_) {
+      record->mutable_input();
+    }
+  });
+  // Every terminal takes input.
+  if (takes_input_) {
+    const corral::v1::TerminalSize size = this->command().terminal();
+    rows_ = size.rows();
+    columns_ = size.columns();
   }
 }
 
+std::string Execution::path() const {
+  return ExecutionPath(home_->directory, id_);
+}
+
 bool Execution::has_stream(corral::v1::Stream stream) const {
-  return std::find(streams_.begin(), streams_.end(), stream) != streams_.end();
+  const std::vector<corral::v1::Stream> streams = StreamsOf(command());
+  return std::find(streams.begin(), streams.end(), stream) != streams.end();
 }
 
 corral::v1::Execution::State Execution::state() const {
@@ -54,38 +92,45 @@ corral::v1::Execution::State Execution::state() const {
   return record_.state();
 }
 
-bool Execution::ended() const { return IsEnd(state()); }
+bool Execution::ended() const {
+  sandbox::MutexLock lock(&mutex_);
+  return record_.ended();
+}
 
 corral::v1::TerminalSize Execution::terminal_size() const {
+  corral::v1::TerminalSize size;
   sandbox::MutexLock lock(&mutex_);
-  return terminal_size_;
+  size.set_rows(rows_);
+  size.set_columns(columns_);
+  return size;
 }
 
 void Execution::SetTerminalSize(const corral::v1::TerminalSize& size) {
   sandbox::MutexLock lock(&mutex_);
-  terminal_size_ = size;
+  rows_ = size.rows();
+  columns_ = size.columns();
 }
 
 corral::v1::Execution Execution::Describe() const {
   sandbox::MutexLock lock(&mutex_);
-  corral::v1::Execution description = record_;
-  description.set_name(name_.ToString());
+  corral::v1::Execution description = record_.Get();
+  description.set_name(name());
   *description.mutable_command() = command();
-  if (TimesTrace()) {
+  if (TimesTrace(description)) {
     *description.mutable_trace()->mutable_answered() = SinceReceived();
   }
-  if (record_.state() == corral::v1::Execution::STARTING) {
+  if (description.state() == corral::v1::Execution::STARTING) {
     return description;
   }
-  for (const corral::v1::Stream stream : streams_) {
-    const std::optional<sandbox::OutputLogState>& log = output_.Find(stream);
+  for (const corral::v1::Stream stream : StreamsOf(description.command())) {
+    const std::optional<sandbox::OutputLogState> log = output_.Find(stream);
     if (log.has_value()) {
       corral::v1::StreamState* state = description.add_streams();
       *state = ToStreamState(stream, *log);
       // The log of a LOST execution is closed, too: its supervisor died before
       // it could close it.
       state->set_closed(log->closed ||
-                        record_.state() == corral::v1::Execution::LOST);
+                        description.state() == corral::v1::Execution::LOST);
     }
   }
   return description;
@@ -93,7 +138,15 @@ corral::v1::Execution Execution::Describe() const {
 
 corral::v1::InputState Execution::input() const {
   sandbox::MutexLock lock(&mutex_);
-  return record_.input();
+  return record_.Get().input();
+}
+
+InputQueue& Execution::input_queue() {
+  sandbox::MutexLock lock(&mutex_);
+  if (input_queue_ == nullptr) {
+    input_queue_ = std::make_unique<InputQueue>();
+  }
+  return *input_queue_;
 }
 
 std::optional<sandbox::OutputLogState> Execution::output(
@@ -104,7 +157,7 @@ std::optional<sandbox::OutputLogState> Execution::output(
 
 Execution::LogReader Execution::FindLog(corral::v1::Stream stream) const {
   sandbox::MutexLock lock(&mutex_);
-  return logs_[stream].lock();
+  return logs_[LogOf(stream)].lock();
 }
 
 absl::StatusOr<Execution::LogReader> Execution::OpenLog(
@@ -113,12 +166,13 @@ absl::StatusOr<Execution::LogReader> Execution::OpenLog(
     return log;
   }
   ASSIGN_OR_RETURN(sandbox::OutputLogReader opened,
-                   sandbox::OutputLogReader::Open(path_, ToWire(stream)));
+                   sandbox::OutputLogReader::Open(path(), ToWire(stream)));
   RETURN_IF_ERROR(ReadLog(stream, opened));
-  auto log =
-      std::make_shared<const sandbox::OutputLogReader>(std::move(opened));
+  // Without make_shared, which keeps the memory until the weak pointer goes.
+  const LogReader log(
+      std::make_unique<const sandbox::OutputLogReader>(std::move(opened)));
   sandbox::MutexLock lock(&mutex_);
-  logs_[stream] = log;
+  logs_[LogOf(stream)] = log;
   return log;
 }
 
@@ -132,9 +186,9 @@ absl::Status Execution::ReadLog(corral::v1::Stream stream,
 
 absl::Status Execution::ReadLogs() {
   absl::Status result;
-  for (const corral::v1::Stream stream : streams_) {
+  for (const corral::v1::Stream stream : StreamsOf(command())) {
     const absl::StatusOr<sandbox::OutputLogReader> log =
-        sandbox::OutputLogReader::Open(path_, ToWire(stream));
+        sandbox::OutputLogReader::Open(path(), ToWire(stream));
     if (absl::IsNotFound(log.status())) {
       continue;  // a start that failed early made no log
     }
@@ -143,8 +197,7 @@ absl::Status Execution::ReadLogs() {
         log.ok() ? log->WriteTime() : log.status();
     if (written.ok()) {
       sandbox::MutexLock lock(&mutex_);
-      last_written_ =
-          std::max(last_written_, TimeUtil::SecondsToTimestamp(*written));
+      last_written_ = std::max(last_written_, *written);
     }
   }
   return result;
@@ -153,28 +206,34 @@ absl::Status Execution::ReadLogs() {
 bool Execution::Update(const corral::supervisor::v1::ExecutionRecord& record) {
   sandbox::MutexLock lock(&mutex_);
   Merge(record.streams());
-  if (IsEnd(record_.state())) {
+  if (record_.ended()) {
     return false;
   }
-  MergeRecord(record, &record_);
-  SetExpireTime();
-  if (!IsEnd(record_.state())) {
-    return false;
-  }
-  if (TimesTrace()) {
-    *record_.mutable_trace()->mutable_reported() = SinceReceived();
-  }
-  return true;
+  record_.Change(
+      [&, last_written = last_written_](corral::v1::Execution* changed) {
+        MergeRecord(record, changed);
+        if (!IsEnd(changed->state())) {
+          return;
+        }
+        SetExpireTime(command().output(), last_written, changed);
+        if (TimesTrace(*changed)) {
+          *changed->mutable_trace()->mutable_reported() = SinceReceived();
+        }
+      });
+  return record_.ended();
 }
 
 bool Execution::MarkLost(const corral::v1::Loss& why) {
   sandbox::MutexLock lock(&mutex_);
-  if (IsEnd(record_.state())) {
+  if (record_.ended()) {
     return false;
   }
-  record_.set_state(corral::v1::Execution::LOST);
-  *record_.mutable_loss() = why;
-  SetExpireTime();
+  record_.Change(
+      [&, last_written = last_written_](corral::v1::Execution* changed) {
+        changed->set_state(corral::v1::Execution::LOST);
+        *changed->mutable_loss() = why;
+        SetExpireTime(command().output(), last_written, changed);
+      });
   return true;
 }
 
@@ -189,24 +248,12 @@ void Execution::Merge(const StreamReports& reports) {
   }
 }
 
-void Execution::SetExpireTime() {
-  const corral::v1::OutputPolicy& policy = command().output();
-  if (!IsEnd(record_.state()) || !policy.has_keep_after_end()) {
-    return;
-  }
-  // If the time of the end is unknown, the time of the last output stands for
-  // it: a restart of the server does not change that.
-  const google::protobuf::Timestamp end =
-      record_.has_end_time() ? record_.end_time()
-                             : std::max(record_.create_time(), last_written_);
-  *record_.mutable_output_expire_time() = end + policy.keep_after_end();
-}
-
 std::optional<google::protobuf::Timestamp> Execution::output_expire_time()
     const {
   sandbox::MutexLock lock(&mutex_);
-  return record_.has_output_expire_time()
-             ? std::make_optional(record_.output_expire_time())
+  const corral::v1::Execution record = record_.Get();
+  return record.has_output_expire_time()
+             ? std::make_optional(record.output_expire_time())
              : std::nullopt;
 }
 
@@ -220,15 +267,18 @@ void Execution::OnOutput(const StreamReports& reports) {
 
 void Execution::UpdateInput(const corral::v1::InputState& input) {
   sandbox::MutexLock lock(&mutex_);
-  if (input.accepted_offset() >= record_.input().accepted_offset()) {
-    *record_.mutable_input() = input;
-  }
+  record_.Change([&](corral::v1::Execution* record) {
+    if (input.accepted_offset() >= record->input().accepted_offset()) {
+      *record->mutable_input() = input;
+    }
+  });
 }
 
 absl::Time Execution::end_time() const {
   sandbox::MutexLock lock(&mutex_);
+  const corral::v1::Execution record = record_.Get();
   return absl::FromUnixNanos(TimeUtil::TimestampToNanoseconds(
-      record_.has_end_time() ? record_.end_time() : record_.create_time()));
+      record.has_end_time() ? record.end_time() : record.create_time()));
 }
 
 bool Execution::watched() const {
@@ -266,6 +316,9 @@ void Execution::Unwatch(const ExecutionWatcher* watcher) {
                                    return watching.key == watcher;
                                  }),
                   watchers_.end());
+  if (watchers_.empty()) {
+    watchers_ = {};  // gives its memory back
+  }
 }
 
 }  // namespace server

@@ -1,5 +1,6 @@
 // One execution as the server knows it: the supervisor's last record, what its
-// output logs hold, and its watchers.
+// output logs hold, and its watchers. Small, since thousands of ended ones are
+// kept: what only some need is made when they need it.
 //
 // Thread-safe. Nothing here waits for a disk, unless said otherwise. Watchers
 // are called on the thread that changed the execution, without a lock held.
@@ -26,6 +27,7 @@
 #include "server/api/names.h"
 #include "server/core/input_queue.h"
 #include "server/core/kept_command.h"
+#include "server/core/kept_record.h"
 #include "server/core/output_state.h"
 
 namespace server {
@@ -38,35 +40,42 @@ class ExecutionWatcher {
   virtual void OnChange() = 0;
 };
 
+// The place of the executions of a sandbox, which share it.
+struct ExecutionHome {
+  SandboxName sandbox;
+  // The sandbox's directory.
+  std::string directory;
+};
+
 class Execution {
  public:
   using LogReader = std::shared_ptr<const sandbox::OutputLogReader>;
   using StreamReports =
       google::protobuf::RepeatedPtrField<corral::supervisor::v1::StreamState>;
 
-  // `path` is that of the file, or directory, with the records and the output
-  // logs. The state is STARTING, the create time is now. `received_ns` is when
-  // this server received the request, by the monotonic clock: with it, a trace
-  // gets its last two moments. 0: not known.
-  Execution(ExecutionName name, std::string path, KeptCommand command,
+  // The state is STARTING, the create time is now. `received_ns` is when this
+  // server received the request, by the monotonic clock: with it, a trace gets
+  // its last two moments. 0: not known.
+  Execution(std::shared_ptr<const ExecutionHome> home, std::string id,
+            KeptCommand command,
             corral::supervisor::v1::RequestIdentity request = {},
             int64_t received_ns = 0);
 
-  std::string name() const { return name_.ToString(); }
-  const std::string& id() const { return name_.id(); }
-  const SandboxName& sandbox() const { return name_.sandbox(); }
-  const std::string& path() const { return path_; }
+  std::string name() const { return ExecutionName(sandbox(), id()).ToString(); }
+  const std::string& id() const { return id_; }
+  const SandboxName& sandbox() const { return home_->sandbox; }
+  // Returns the path of the file, or directory, with the records and the output
+  // logs.
+  std::string path() const;
   // The command, as far as it is kept in memory.
-  const corral::v1::Command& command() const { return command_.command(); }
+  corral::v1::Command command() const { return command_.command(); }
   bool has_whole_command() const { return command_.whole(); }
   // The identity of the request that made the execution.
   const corral::supervisor::v1::RequestIdentity& request() const {
     return request_;
   }
   bool has_stream(corral::v1::Stream stream) const;
-  bool takes_input() const {
-    return command().stdin() || command().has_terminal();
-  }
+  bool takes_input() const { return takes_input_; }
 
   corral::v1::Execution::State state() const;
   bool ended() const;
@@ -112,7 +121,8 @@ class Execution {
   // end.
   bool MarkLost(const corral::v1::Loss& why);
   void UpdateInput(const corral::v1::InputState& input);
-  InputQueue& input_queue() { return input_queue_; }
+  // Lives as long as the execution.
+  InputQueue& input_queue();
 
   // Returns no value if it has not ended, or if its output does not expire.
   std::optional<google::protobuf::Timestamp> output_expire_time() const;
@@ -139,37 +149,43 @@ class Execution {
     std::weak_ptr<ExecutionWatcher> watcher;
   };
 
+  // The place of a stream's log. An execution has a terminal or the other
+  // streams.
+  static size_t LogOf(corral::v1::Stream stream) {
+    return stream == corral::v1::STDERR ? 1 : 0;
+  }
   void Merge(const StreamReports& reports)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetExpireTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if this server knows when the trace of the execution begins.
-  bool TimesTrace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return received_ns_ != 0 && record_.has_trace();
+  // Returns true if this server knows when the trace in `record` begins.
+  bool TimesTrace(const corral::v1::Execution& record) const {
+    return received_ns_ != 0 && record.has_trace();
   }
   // The time since the server received the request.
   google::protobuf::Duration SinceReceived() const;
 
-  const ExecutionName name_;
-  const std::string path_;
+  const std::shared_ptr<const ExecutionHome> home_;
+  const std::string id_;
   const KeptCommand command_;
+  const bool takes_input_;
   const corral::supervisor::v1::RequestIdentity request_;
   const int64_t received_ns_;
-  const std::vector<corral::v1::Stream> streams_;
-  InputQueue input_queue_;
 
   mutable sandbox::Mutex mutex_;
+  // Null before the first input.
+  std::unique_ptr<InputQueue> input_queue_ ABSL_GUARDED_BY(mutex_);
   // Has no name, command and streams.
-  corral::v1::Execution record_ ABSL_GUARDED_BY(mutex_);
+  KeptRecord record_ ABSL_GUARDED_BY(mutex_);
   OutputState output_ ABSL_GUARDED_BY(mutex_);
-  corral::v1::TerminalSize terminal_size_ ABSL_GUARDED_BY(mutex_);
-  // The time at which a log was last written, as far as ReadLogs() has found
-  // out.
-  google::protobuf::Timestamp last_written_ ABSL_GUARDED_BY(mutex_);
+  // The size of the terminal.
+  uint32_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t columns_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The time at which a log was last written, in seconds since 1970, as far as
+  // ReadLogs() has found out.
+  int64_t last_written_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Watching> watchers_ ABSL_GUARDED_BY(mutex_);
-  // The logs by stream, while somebody reads them.
-  std::array<std::weak_ptr<const sandbox::OutputLogReader>,
-             corral::v1::Stream_ARRAYSIZE>
-      logs_ ABSL_GUARDED_BY(mutex_);
+  // The logs by stream, while somebody reads them; see LogOf().
+  std::array<std::weak_ptr<const sandbox::OutputLogReader>, 2> logs_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace server

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "gtest/gtest.h"
@@ -19,6 +20,20 @@
 #include "server/core/execution.h"
 
 namespace server {
+
+// An execution of the sandbox "box" that ended at `end`.
+inline std::shared_ptr<Execution> MakeEnded(const std::string& id,
+                                            absl::Time end) {
+  const auto execution = std::make_shared<Execution>(
+      std::make_shared<const ExecutionHome>(
+          ExecutionHome{SandboxName("box"), "/nowhere"}),
+      id, corral::v1::Command());
+  corral::supervisor::v1::ExecutionRecord record;
+  record.set_state(record.EXITED);
+  record.set_end_time_ns(absl::ToUnixNanos(end));
+  execution->Update(record);
+  return execution;
+}
 
 class ExecutionFixture : public ::testing::Test {
  protected:
@@ -39,8 +54,10 @@ class ExecutionFixture : public ::testing::Test {
 
   // An execution that is STARTING.
   std::shared_ptr<Execution> Start(const corral::v1::Command& command = {}) {
-    return std::make_shared<Execution>(ExecutionName(SandboxName("box"), "job"),
-                                       file_path_, command);
+    return std::make_shared<Execution>(
+        std::make_shared<const ExecutionHome>(
+            ExecutionHome{SandboxName("box"), sandbox_directory_}),
+        "job", command);
   }
 
   // The file of the execution, which the first call makes.

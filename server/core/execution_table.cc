@@ -43,7 +43,7 @@ ExecutionTable::ExecutionPtr ExecutionTable::Admit(
           answer = made.status();
           break;
         }
-        executions_.Insert(id, made->execution);
+        executions_.Insert(made->execution);
         running_.emplace(id, std::move(made->running));
         starts_.Add(id, std::move(started));
         return made->execution;
@@ -67,13 +67,13 @@ ExecutionTable::ExecutionPtr ExecutionTable::Admit(
   return nullptr;
 }
 
-bool ExecutionTable::Insert(const std::string& id, Entry entry) {
+bool ExecutionTable::Insert(Entry entry) {
   MutexLock lock(&mutex_);
-  if (!executions_.Insert(id, entry.execution)) {
+  if (!executions_.Insert(entry.execution)) {
     return false;
   }
   if (entry.running != nullptr) {
-    running_.emplace(id, std::move(entry.running));
+    running_.emplace(entry.execution->id(), std::move(entry.running));
   }
   return true;
 }
@@ -148,15 +148,6 @@ std::map<std::string, ExecutionTable::ExecutionPtr> ExecutionTable::Unended()
     unended.emplace(id, executions_.Find(id));
   }
   return unended;
-}
-
-std::vector<std::string> ExecutionTable::Ids() const {
-  std::vector<std::string> ids;
-  MutexLock lock(&mutex_);
-  for (const auto& [id, execution] : executions_.by_id()) {
-    ids.push_back(id);
-  }
-  return ids;
 }
 
 size_t ExecutionTable::size() const {

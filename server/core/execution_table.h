@@ -61,7 +61,7 @@ class ExecutionTable {
 
   // Inserts an execution of an earlier server. Returns false if the id is
   // taken.
-  bool Insert(const std::string& id, Entry entry);
+  bool Insert(Entry entry);
 
   // Passes the execution, which runs or failed to start, to its callers.
   void AnswerStart(const std::string& id);
@@ -85,9 +85,6 @@ class ExecutionTable {
 
   // The executions that have not ended, by id.
   std::map<std::string, ExecutionPtr> Unended() const;
-
-  // The ids of all executions.
-  std::vector<std::string> Ids() const;
 
   size_t size() const;
   size_t running() const;

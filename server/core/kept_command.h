@@ -1,9 +1,13 @@
-// The part of a command that the server keeps in memory for each execution.
-// The record of the start has the whole command; see ReadCommand in
+// The part of a command that the server keeps in memory for each execution,
+// serialized, since thousands are kept and the message takes several times as
+// much. The record of the start has the whole command; see ReadCommand in
 // execution_records.h.
 
 #ifndef SERVER_CORE_KEPT_COMMAND_H_
 #define SERVER_CORE_KEPT_COMMAND_H_
+
+#include <cstddef>
+#include <string>
 
 #include "corral/v1/execution.pb.h"
 
@@ -21,13 +25,13 @@ class KeptCommand {
 
   // The command without its environment. Arguments beyond the bounds are
   // missing, and the last one may be cut.
-  const corral::v1::Command& command() const { return command_; }
+  corral::v1::Command command() const;
   // True if nothing was left out.
   bool whole() const { return whole_; }
 
  private:
-  corral::v1::Command command_;
-  bool whole_ = true;
+  std::string command_;
+  bool whole_;
 };
 
 }  // namespace server

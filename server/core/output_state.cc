@@ -27,10 +27,16 @@ corral::v1::Stream FromWire(wire::Stream stream) {
 
 void OutputState::Merge(corral::v1::Stream stream,
                         const sandbox::OutputLogState& report) {
-  std::optional<sandbox::OutputLogState>& log = logs_[stream];
-  if (!log.has_value()) {
-    log = report;
+  const auto place =
+      std::find_if(logs_.begin(), logs_.end(), [stream](const Log& each) {
+        return each.stream == stream ||
+               each.stream == corral::v1::STREAM_UNSPECIFIED;
+      });
+  if (place == logs_.end()) {
+    return;
   }
+  Log* const log = &*place;
+  log->stream = stream;
   log->begin = std::max(log->begin, report.begin);
   log->end = std::max(log->end, report.end);
   if (report.gap_end > log->gap_end) {
@@ -44,6 +50,23 @@ void OutputState::Merge(corral::v1::Stream stream,
     log->gap_begin = 0;
     log->gap_end = 0;
   }
+}
+
+std::optional<sandbox::OutputLogState> OutputState::Find(
+    corral::v1::Stream stream) const {
+  for (const Log& log : logs_) {
+    if (log.stream == stream && stream != corral::v1::STREAM_UNSPECIFIED) {
+      sandbox::OutputLogState state;
+      state.begin = log.begin;
+      state.end = log.end;
+      state.closed = log.closed;
+      state.gap_begin = log.gap_begin;
+      state.gap_end = log.gap_end;
+      state.expired = log.expired;
+      return state;
+    }
+  }
+  return std::nullopt;
 }
 
 void OutputState::Merge(const wire::StreamState& report) {

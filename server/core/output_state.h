@@ -2,12 +2,15 @@
 // comes from reports of the supervisor and from the headers of logs that are
 // opened for reading. So no log has to be opened only to know its state.
 //
+// An execution has a terminal or the other streams, so two are known at most.
+//
 // Not thread-safe.
 
 #ifndef SERVER_CORE_OUTPUT_STATE_H_
 #define SERVER_CORE_OUTPUT_STATE_H_
 
 #include <array>
+#include <cstdint>
 #include <optional>
 
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -23,16 +26,23 @@ class OutputState {
   void Merge(corral::v1::Stream stream, const sandbox::OutputLogState& report);
   void Merge(const corral::supervisor::v1::StreamState& report);
 
-  // Absent if the stream has no log, or none that is known.
-  const std::optional<sandbox::OutputLogState>& Find(
-      corral::v1::Stream stream) const {
-    return logs_[stream];
-  }
+  // Absent if the stream has no log, or none that is known. Without the start
+  // time.
+  std::optional<sandbox::OutputLogState> Find(corral::v1::Stream stream) const;
 
  private:
-  std::array<std::optional<sandbox::OutputLogState>,
-             corral::v1::Stream_ARRAYSIZE>
-      logs_;
+  struct Log {
+    corral::v1::Stream stream = corral::v1::STREAM_UNSPECIFIED;
+    bool closed = false;
+    bool expired = false;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t gap_begin = 0;
+    uint64_t gap_end = 0;
+  };
+
+  // In the order of their first reports.
+  std::array<Log, 2> logs_;
 };
 
 }  // namespace server

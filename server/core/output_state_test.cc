@@ -1,5 +1,8 @@
 #include "server/core/output_state.h"
 
+#include <cstdint>
+#include <vector>
+
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "gtest/gtest.h"
@@ -11,6 +14,7 @@ namespace {
 namespace wire = ::corral::supervisor::v1;
 using corral::v1::STDERR;
 using corral::v1::STDOUT;
+using corral::v1::TERMINAL;
 using sandbox::OutputLogState;
 
 OutputLogState State(uint64_t begin, uint64_t end) {
@@ -39,7 +43,7 @@ TEST(OutputStateTest, AnOlderReportChangesNothing) {
   older.gap_begin = 5;
   older.gap_end = 6;
   output.Merge(STDOUT, older);
-  const OutputLogState& known = *output.Find(STDOUT);
+  const OutputLogState known = *output.Find(STDOUT);
   EXPECT_EQ(known.begin, 4);
   EXPECT_EQ(known.end, 9);
   EXPECT_EQ(known.gap_begin, 5);
@@ -63,7 +67,7 @@ TEST(OutputStateTest, TakesInEveryFieldOfALaterReport) {
   report.set_gap_end(5);
   report.set_closed(true);
   output.Merge(report);
-  const OutputLogState& known = *output.Find(STDERR);
+  const OutputLogState known = *output.Find(STDERR);
   EXPECT_EQ(known.begin, 1);
   EXPECT_EQ(known.end, 9);
   EXPECT_EQ(known.gap_begin, 3);
@@ -92,18 +96,23 @@ TEST(OutputStateTest, NothingIsKeptOfOutputThatExpired) {
   EXPECT_EQ(output.Find(STDOUT)->gap_end, 0);
 }
 
-TEST(OutputStateTest, KeepsTheThreeStreamsApart) {
-  OutputState output;
-  for (const wire::Stream stream :
-       {wire::STDOUT, wire::STDERR, wire::TERMINAL}) {
-    wire::StreamState report;
-    report.set_stream(stream);
-    report.set_end(stream + 1);
-    output.Merge(report);
+TEST(OutputStateTest, KeepsTheStreamsOfAnExecutionApart) {
+  for (const std::vector<wire::Stream>& streams :
+       {std::vector<wire::Stream>{wire::STDERR, wire::STDOUT},
+        std::vector<wire::Stream>{wire::TERMINAL}}) {
+    OutputState output;
+    for (const wire::Stream stream : streams) {
+      wire::StreamState report;
+      report.set_stream(stream);
+      report.set_end(stream + 1);
+      output.Merge(report);
+    }
+    const bool terminal = streams.size() == 1;
+    EXPECT_EQ(output.Find(STDOUT).has_value(), !terminal);
+    EXPECT_EQ(output.Find(STDERR).has_value(), !terminal);
+    EXPECT_EQ(output.Find(TERMINAL).has_value(), terminal);
+    EXPECT_EQ(output.Find(terminal ? TERMINAL : STDOUT)->end, terminal ? 3 : 1);
   }
-  EXPECT_EQ(output.Find(STDOUT)->end, 1);
-  EXPECT_EQ(output.Find(STDERR)->end, 2);
-  EXPECT_EQ(output.Find(corral::v1::TERMINAL)->end, 3);
 }
 
 TEST(OutputStateTest, ForgetsWhereTheGapOfExpiredOutputBegan) {
@@ -115,6 +124,16 @@ TEST(OutputStateTest, ForgetsWhereTheGapOfExpiredOutputBegan) {
   state.expired = true;
   output.Merge(STDOUT, state);
   EXPECT_EQ(output.Find(STDOUT)->gap_begin, 0);
+}
+
+TEST(OutputStateTest, IgnoresAStreamThatNoExecutionHasBesideTheOthers) {
+  OutputState output;
+  output.Merge(STDERR, State(0, 1));
+  output.Merge(STDOUT, State(0, 2));
+  output.Merge(TERMINAL, State(0, 3));
+  EXPECT_EQ(output.Find(STDERR)->end, 1);
+  EXPECT_EQ(output.Find(STDOUT)->end, 2);
+  EXPECT_FALSE(output.Find(TERMINAL).has_value());
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ bool Registry::AddExisting(const SandboxPtr& sandbox) {
 }
 
 bool Registry::Insert(const SandboxPtr& sandbox) {
-  if (!sandboxes_.Insert(sandbox->id(), sandbox)) {
+  if (!sandboxes_.Insert(sandbox)) {
     return false;
   }
   given_.output_bytes += sandbox->spec().output_bytes();

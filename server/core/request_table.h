@@ -2,25 +2,27 @@
 // request made before. server/api/request_identity.h says which requests are
 // the same.
 //
+// A resource costs two pointers: its ids are in the resource itself.
+//
 // Not thread-safe: the owner's lock guards it.
 
 #ifndef SERVER_CORE_REQUEST_TABLE_H_
 #define SERVER_CORE_REQUEST_TABLE_H_
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "server/api/request_identity.h"
 
 namespace server {
 
-// `Resource` has request(), the identity of the request that made it; it never
-// changes.
+// `Resource` has id() and request(), the identity of the request that made it.
+// Both never change.
 template <typename Resource>
 class RequestTable {
  public:
@@ -48,29 +50,26 @@ class RequestTable {
   Found FindSame(const std::string& id, const RequestIdentity& request) const {
     const auto made = by_request_.find(request.request_id());
     if (made != by_request_.end()) {
-      const Ptr& resource = by_id_.at(made->second);
-      return {AreSame(resource->request(), request) ? Match::kSame
-                                                    : Match::kOtherRequest,
-              resource};
+      return {AreSame((*made)->request(), request) ? Match::kSame
+                                                   : Match::kOtherRequest,
+              *made};
     }
-    const auto found = by_id_.find(id);
-    if (found == by_id_.end()) {
+    const Ptr found = Find(id);
+    if (found == nullptr) {
       return {Match::kNone, nullptr};
     }
-    return {AreSame(found->second->request(), request) ? Match::kSame
-                                                       : Match::kIdTaken,
-            found->second};
+    return {AreSame(found->request(), request) ? Match::kSame : Match::kIdTaken,
+            found};
   }
 
   // Returns false and changes nothing if the id is taken. A request id that is
   // in use keeps its first resource.
-  bool Insert(const std::string& id, const Ptr& resource) {
-    if (!by_id_.emplace(id, resource).second) {
+  bool Insert(const Ptr& resource) {
+    if (!by_id_.insert(resource).second) {
       return false;
     }
-    const std::string& request_id = resource->request().request_id();
-    if (!request_id.empty()) {
-      by_request_.emplace(request_id, id);
+    if (!resource->request().request_id().empty()) {
+      by_request_.insert(resource);
     }
     return true;
   }
@@ -81,10 +80,10 @@ class RequestTable {
     if (found == by_id_.end()) {
       return nullptr;
     }
-    Ptr erased = std::move(found->second);
+    const Ptr erased = *found;
     by_id_.erase(found);
-    const auto made = by_request_.find(erased->request().request_id());
-    if (made != by_request_.end() && made->second == id) {
+    const auto made = by_request_.find(erased);
+    if (made != by_request_.end() && *made == erased) {
       by_request_.erase(made);
     }
     return erased;
@@ -93,7 +92,7 @@ class RequestTable {
   // Returns null if nothing has this id.
   Ptr Find(const std::string& id) const {
     const auto found = by_id_.find(id);
-    return found == by_id_.end() ? nullptr : found->second;
+    return found == by_id_.end() ? nullptr : *found;
   }
 
   // At most `limit` resources with ids from `first` on, in the order of ids.
@@ -107,23 +106,40 @@ class RequestTable {
 
   size_t size() const { return by_id_.size(); }
 
-  const std::map<std::string, Ptr>& by_id() const { return by_id_; }
-
  private:
-  using Entry = typename std::map<std::string, Ptr>::const_iterator;
+  // Orders resources by the text that `Key` returns, and finds them by it.
+  template <absl::string_view (*Key)(const Resource&)>
+  struct Less {
+    using is_transparent = void;
 
-  std::vector<Ptr> List(Entry entry, size_t limit) const {
+    static absl::string_view Of(absl::string_view key) { return key; }
+    static absl::string_view Of(const Ptr& resource) { return Key(*resource); }
+
+    template <typename One, typename Other>
+    bool operator()(const One& one, const Other& other) const {
+      return Of(one) < Of(other);
+    }
+  };
+  static absl::string_view IdOf(const Resource& resource) {
+    return resource.id();
+  }
+  static absl::string_view RequestOf(const Resource& resource) {
+    return resource.request().request_id();
+  }
+  using ById = absl::btree_set<Ptr, Less<IdOf>>;
+
+  std::vector<Ptr> List(typename ById::const_iterator entry,
+                        size_t limit) const {
     std::vector<Ptr> page;
     for (; entry != by_id_.end() && page.size() < limit; ++entry) {
-      page.push_back(entry->second);
+      page.push_back(*entry);
     }
     return page;
   }
 
-  std::map<std::string, Ptr> by_id_;
-  // The id of the resource that a request made, by request id. No request id
-  // is empty.
-  std::map<std::string, std::string> by_request_;
+  ById by_id_;
+  // The resources that requests with ids made.
+  absl::btree_set<Ptr, Less<RequestOf>> by_request_;
 };
 
 }  // namespace server

@@ -17,10 +17,13 @@ using ::testing::IsEmpty;
 
 class Thing {
  public:
-  explicit Thing(RequestIdentity request) : request_(std::move(request)) {}
+  Thing(std::string id, RequestIdentity request)
+      : id_(std::move(id)), request_(std::move(request)) {}
+  const std::string& id() const { return id_; }
   const RequestIdentity& request() const { return request_; }
 
  private:
+  const std::string id_;
   const RequestIdentity request_;
 };
 
@@ -34,14 +37,15 @@ RequestIdentity Request(const std::string& id, const std::string& digest) {
   return request;
 }
 
-std::shared_ptr<Thing> MakeThing(const std::string& request_id,
+std::shared_ptr<Thing> MakeThing(const std::string& id,
+                                 const std::string& request_id,
                                  const std::string& digest) {
-  return std::make_shared<Thing>(Request(request_id, digest));
+  return std::make_shared<Thing>(id, Request(request_id, digest));
 }
 
 TEST(RequestTable, FindsNothingForAFirstRequest) {
   Table table;
-  table.Insert("a", MakeThing("r", "digest"));
+  table.Insert(MakeThing("a", "r", "digest"));
   const Table::Found found = table.FindSame("b", Request("s", "digest"));
   EXPECT_EQ(found.match, Match::kNone);
   EXPECT_EQ(found.resource, nullptr);
@@ -49,8 +53,8 @@ TEST(RequestTable, FindsNothingForAFirstRequest) {
 
 TEST(RequestTable, FindsByRequestIdWhateverTheResourceId) {
   Table table;
-  const auto thing = MakeThing("r", "digest");
-  table.Insert("a", thing);
+  const auto thing = MakeThing("a", "r", "digest");
+  table.Insert(thing);
   const Table::Found found = table.FindSame("made-up", Request("r", "digest"));
   EXPECT_EQ(found.match, Match::kSame);
   EXPECT_EQ(found.resource, thing);
@@ -58,16 +62,16 @@ TEST(RequestTable, FindsByRequestIdWhateverTheResourceId) {
 
 TEST(RequestTable, FindsByResourceIdWithoutARequestId) {
   Table table;
-  const auto thing = MakeThing("", "digest");
-  table.Insert("a", thing);
+  const auto thing = MakeThing("a", "", "digest");
+  table.Insert(thing);
   EXPECT_EQ(table.FindSame("a", Request("", "digest")).match, Match::kSame);
   EXPECT_EQ(table.FindSame("b", Request("", "digest")).match, Match::kNone);
 }
 
 TEST(RequestTable, DistinguishesAReusedRequestIdFromATakenId) {
   Table table;
-  const auto thing = MakeThing("r", "digest");
-  table.Insert("a", thing);
+  const auto thing = MakeThing("a", "r", "digest");
+  table.Insert(thing);
   const Table::Found reused = table.FindSame("b", Request("r", "other"));
   EXPECT_EQ(reused.match, Match::kOtherRequest);
   EXPECT_EQ(reused.resource, thing);
@@ -78,9 +82,9 @@ TEST(RequestTable, DistinguishesAReusedRequestIdFromATakenId) {
 
 TEST(RequestTable, LetsTheRequestIdDecideBeforeTheResourceId) {
   Table table;
-  const auto first = MakeThing("r", "digest");
-  table.Insert("a", first);
-  table.Insert("b", MakeThing("s", "other"));
+  const auto first = MakeThing("a", "r", "digest");
+  table.Insert(first);
+  table.Insert(MakeThing("b", "s", "other"));
   const Table::Found found = table.FindSame("b", Request("r", "digest"));
   EXPECT_EQ(found.match, Match::kSame);
   EXPECT_EQ(found.resource, first);
@@ -88,17 +92,17 @@ TEST(RequestTable, LetsTheRequestIdDecideBeforeTheResourceId) {
 
 TEST(RequestTable, RefusesATakenIdAndKeepsWhatHasIt) {
   Table table;
-  const auto first = MakeThing("r", "digest");
-  EXPECT_TRUE(table.Insert("a", first));
-  EXPECT_FALSE(table.Insert("a", MakeThing("s", "other")));
+  const auto first = MakeThing("a", "r", "digest");
+  EXPECT_TRUE(table.Insert(first));
+  EXPECT_FALSE(table.Insert(MakeThing("a", "s", "other")));
   EXPECT_EQ(table.Find("a"), first);
   EXPECT_EQ(table.FindSame("b", Request("s", "other")).match, Match::kNone);
 }
 
 TEST(RequestTable, FreesBothIdsOnErasure) {
   Table table;
-  const auto thing = MakeThing("r", "digest");
-  table.Insert("a", thing);
+  const auto thing = MakeThing("a", "r", "digest");
+  table.Insert(thing);
   EXPECT_EQ(table.Erase("a"), thing);
   EXPECT_EQ(table.size(), 0);
   EXPECT_EQ(table.Find("a"), nullptr);
@@ -108,21 +112,21 @@ TEST(RequestTable, FreesBothIdsOnErasure) {
 
 TEST(RequestTable, KeepsTheFirstResourceOfARequestIdThatIsUsedTwice) {
   Table table;
-  const auto first = MakeThing("r", "digest");
-  table.Insert("a", first);
-  table.Insert("b", MakeThing("r", "digest"));
+  const auto first = MakeThing("a", "r", "digest");
+  table.Insert(first);
+  table.Insert(MakeThing("b", "r", "digest"));
   table.Erase("b");
   EXPECT_EQ(table.FindSame("", Request("r", "digest")).resource, first);
 }
 
 TEST(RequestTable, ListsInTheOrderOfIdsUpToALimit) {
   Table table;
-  const auto a = MakeThing("", "");
-  const auto b = MakeThing("", "");
-  const auto c = MakeThing("", "");
-  table.Insert("c", c);
-  table.Insert("a", a);
-  table.Insert("b", b);
+  const auto a = MakeThing("a", "", "");
+  const auto b = MakeThing("b", "", "");
+  const auto c = MakeThing("c", "", "");
+  table.Insert(c);
+  table.Insert(a);
+  table.Insert(b);
   EXPECT_THAT(table.ListFrom("b", 5), ElementsAre(b, c));
   EXPECT_THAT(table.ListAfter("b", 5), ElementsAre(c));
   EXPECT_THAT(table.ListFrom("", 2), ElementsAre(a, b));

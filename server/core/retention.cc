@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -30,7 +31,17 @@ Retention::~Retention() {
   timers_->Cancel(timer_);
 }
 
-void Retention::Ended(const std::string& id, absl::Time end) {
+bool Retention::EndsBefore::operator()(const Kept& one,
+                                       const Kept& other) const {
+  const auto key = [](const Kept& kept) {
+    return std::tie(kept.end_ns, kept.execution->sandbox().id(),
+                    kept.execution->id());
+  };
+  return key(one) < key(other);
+}
+
+void Retention::Ended(const ExecutionPtr& execution) {
+  const absl::Time end = execution->end_time();
   TimerQueue::TimePoint due = TimerQueue::TimePoint::max();
   if (limits_.max_age < absl::InfiniteDuration()) {
     const absl::Duration left =
@@ -38,18 +49,18 @@ void Retention::Ended(const std::string& id, absl::Time end) {
                    limits_.max_age);
     due = timers_->Now() + absl::ToChronoNanoseconds(left);
   }
+  const Kept kept = {absl::ToUnixNanos(end), due, execution};
   MutexLock lock(&mutex_);
-  if (kept_.emplace(id, Kept{end, due}).second) {
-    by_end_.emplace(end, id);
+  if (aside_.count(kept) == 0) {
+    by_end_.insert(kept);
   }
 }
 
-void Retention::Removed(const std::string& id) {
+void Retention::Removed(const ExecutionPtr& execution) {
+  const Kept kept = {absl::ToUnixNanos(execution->end_time()), {}, execution};
   MutexLock lock(&mutex_);
-  if (const auto found = kept_.find(id); found != kept_.end()) {
-    by_end_.erase({found->second.end, id});
-    kept_.erase(found);
-  }
+  by_end_.erase(kept);
+  aside_.erase(kept);
 }
 
 Retention::Suspension::Suspension(std::shared_ptr<Retention> retention)
@@ -77,31 +88,31 @@ void Retention::Enforce() {
     }
     enforcing_ = true;
   }
-  while (const std::optional<std::string> id = TakeNext()) {
-    if (executions_.in_use(*id)) {
-      LookAgainLater(*id);
+  while (const std::optional<Kept> next = TakeNext()) {
+    const std::string name = next->execution->name();
+    if (executions_.in_use(name)) {
+      LookAgainLater(*next);
       continue;
     }
-    executions_.remove(
-        *id, [weak = weak_from_this(), id = *id](const absl::Status& status) {
-          if (const auto self = weak.lock(); self != nullptr) {
-            self->OnRemoved(id, status);
-            self->Enforce();
-          }
-        });
+    executions_.remove(name, [weak = weak_from_this(),
+                              taken = *next](const absl::Status& status) {
+      if (const auto self = weak.lock(); self != nullptr) {
+        self->OnRemoved(taken, status);
+        self->Enforce();
+      }
+    });
   }
 }
 
-std::optional<std::string> Retention::TakeNext() {
+std::optional<Retention::Kept> Retention::TakeNext() {
   MutexLock lock(&mutex_);
-  if (suspensions_ == 0 && !by_end_.empty() &&
-      removing_.size() < kMaxRemovals) {
-    const std::string id = by_end_.begin()->second;
-    if (by_end_.size() > limits_.max_count ||
-        kept_.at(id).due <= timers_->Now()) {
+  if (suspensions_ == 0 && !by_end_.empty() && removing_ < kMaxRemovals) {
+    const Kept first = *by_end_.begin();
+    if (by_end_.size() > limits_.max_count || first.due <= timers_->Now()) {
       by_end_.erase(by_end_.begin());
-      removing_.insert(id);
-      return id;
+      aside_.insert(first);
+      ++removing_;
+      return first;
     }
   }
   // Cleared under the same lock under which nothing was found: an Enforce()
@@ -112,32 +123,32 @@ std::optional<std::string> Retention::TakeNext() {
   return std::nullopt;
 }
 
-void Retention::OnRemoved(const std::string& id, const absl::Status& status) {
+void Retention::OnRemoved(const Kept& taken, const absl::Status& status) {
   if (!status.ok()) {
-    LOG(WARNING) << "ended execution " << id
+    LOG(WARNING) << "ended execution " << taken.execution->name()
                  << " is not removed: " << status.message();
-    LookAgainLater(id);
+    LookAgainLater(taken);
     return;
   }
   MutexLock lock(&mutex_);
-  removing_.erase(id);
-  kept_.erase(id);
+  --removing_;
+  aside_.erase(taken);
 }
 
-void Retention::LookAgainLater(const std::string& id) {
+void Retention::LookAgainLater(const Kept& taken) {
   {
     MutexLock lock(&mutex_);
-    removing_.erase(id);
+    --removing_;
   }
-  timers_->RunAfter(kRetry, [weak = weak_from_this(), id] {
+  timers_->RunAfter(kRetry, [weak = weak_from_this(), taken] {
     const auto self = weak.lock();
     if (self == nullptr) {
       return;
     }
     {
       MutexLock lock(&self->mutex_);
-      if (const auto found = self->kept_.find(id); found != self->kept_.end()) {
-        self->by_end_.emplace(found->second.end, id);
+      if (self->aside_.erase(taken) != 0) {
+        self->by_end_.insert(taken);
       }
     }
     self->Enforce();
@@ -148,10 +159,10 @@ void Retention::ArmTimer() {
   timers_->Cancel(timer_);
   if (suspensions_ > 0 || by_end_.empty() ||
       limits_.max_age == absl::InfiniteDuration() ||
-      removing_.size() >= kMaxRemovals) {
+      removing_ >= kMaxRemovals) {
     return;
   }
-  const auto left = kept_.at(by_end_.begin()->second).due - timers_->Now();
+  const auto left = by_end_.begin()->due - timers_->Now();
   timer_ = timers_->RunAfter(absl::FromChrono(left), [weak = weak_from_this()] {
     if (const auto self = weak.lock(); self != nullptr) {
       self->Enforce();

@@ -11,19 +11,20 @@
 #define SERVER_CORE_RETENTION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sandbox/base/mutex.h"
+#include "server/core/execution.h"
 #include "server/runtime/timer_queue.h"
 
 namespace server {
@@ -37,13 +38,14 @@ class Retention : public std::enable_shared_from_this<Retention> {
   };
 
   using Done = absl::AnyInvocable<void(absl::Status)>;
+  using ExecutionPtr = std::shared_ptr<const Execution>;
 
-  // Access to the executions of a sandbox.
+  // Access to executions by their names.
   struct Executions {
     // Returns true while somebody streams or waits for it.
-    std::function<bool(const std::string& id)> in_use;
+    std::function<bool(const std::string& name)> in_use;
     // Deletes it and calls the second argument, once, from any thread.
-    std::function<void(const std::string& id, Done)> remove;
+    std::function<void(const std::string& name, Done)> remove;
   };
 
   // The number of removals at a time: after a restart thousands may be due.
@@ -60,12 +62,12 @@ class Retention : public std::enable_shared_from_this<Retention> {
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
 
-  // Counts an execution that ended at `end`. A second call for one execution
-  // changes nothing. The caller calls Enforce() next.
-  void Ended(const std::string& id, absl::Time end);
+  // Counts an execution that has ended. A second call for one execution changes
+  // nothing. The caller calls Enforce() next.
+  void Ended(const ExecutionPtr& execution);
 
   // Forgets an execution that is deleted, whoever deleted it.
-  void Removed(const std::string& id);
+  void Removed(const ExecutionPtr& execution);
 
   // While a Suspension lives, nothing is removed. Used while records are being
   // read, since the execution that ended first is not known before.
@@ -90,19 +92,25 @@ class Retention : public std::enable_shared_from_this<Retention> {
 
  private:
   struct Kept {
-    absl::Time end;
+    int64_t end_ns;
     // The time at which it is too old.
     TimerQueue::TimePoint due;
+    ExecutionPtr execution;
   };
+  // Orders executions by their end.
+  struct EndsBefore {
+    bool operator()(const Kept& one, const Kept& other) const;
+  };
+  using ByEnd = absl::btree_set<Kept, EndsBefore>;
 
   Retention(const Limits& limits, TimerQueue* timers, Executions executions)
       : limits_(limits), timers_(timers), executions_(std::move(executions)) {}
 
-  // Takes the execution to be removed next. Absent if none exceeds a limit, or
-  // none may be removed now.
-  std::optional<std::string> TakeNext();
-  void OnRemoved(const std::string& id, const absl::Status& status);
-  void LookAgainLater(const std::string& id);
+  // Sets aside the execution to be removed next. Absent if none exceeds a
+  // limit, or none may be removed now.
+  std::optional<Kept> TakeNext();
+  void OnRemoved(const Kept& taken, const absl::Status& status);
+  void LookAgainLater(const Kept& taken);
   void ArmTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
@@ -110,11 +118,12 @@ class Retention : public std::enable_shared_from_this<Retention> {
   const Executions executions_;
 
   mutable sandbox::Mutex mutex_;
-  // All ended executions that are not deleted, by id.
-  std::map<std::string, Kept> kept_ ABSL_GUARDED_BY(mutex_);
-  // The executions that count, ordered by their end.
-  std::set<std::pair<absl::Time, std::string>> by_end_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> removing_ ABSL_GUARDED_BY(mutex_);
+  // The executions that count.
+  ByEnd by_end_ ABSL_GUARDED_BY(mutex_);
+  // Those that are being removed, or are looked at again later.
+  ByEnd aside_ ABSL_GUARDED_BY(mutex_);
+  // How many are being removed.
+  size_t removing_ ABSL_GUARDED_BY(mutex_) = 0;
   // The number of Suspensions that live.
   int suspensions_ ABSL_GUARDED_BY(mutex_) = 0;
   // True while a thread is in Enforce(), and will notice what other threads

@@ -15,6 +15,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/api/names.h"
+#include "server/core/execution.h"
+#include "server/core/execution_fixture.h"
 #include "tests/fakes/fake_timer_queue.h"
 
 namespace server {
@@ -30,25 +33,40 @@ class RetentionTest : public ::testing::Test {
  protected:
   std::shared_ptr<Retention> Make(size_t max_count, absl::Duration max_age) {
     Retention::Executions executions;
-    executions.in_use = [this](const std::string& id) {
-      return in_use_.count(id) != 0;
+    executions.in_use = [this](const std::string& name) {
+      return in_use_.count(IdOf(name)) != 0;
     };
-    executions.remove = [this](const std::string& id, Retention::Done done) {
+    executions.remove = [this](const std::string& name, Retention::Done done) {
+      const std::string id = IdOf(name);
       removals_.push_back(id);
       if (hold_) {
         held_.emplace(id, std::move(done));
-      } else {
-        done(result_);
+        return;
       }
+      if (result_.ok()) {
+        ended_.erase(id);
+      }
+      done(result_);
     };
     return Retention::Create({max_count, max_age}, &timers_,
                              std::move(executions));
   }
 
-  // An execution that ended `age` ago.
-  static void End(const std::shared_ptr<Retention>& retention,
-                  const std::string& id, absl::Duration age) {
-    retention->Ended(id, absl::Now() - age);
+  static std::string IdOf(const std::string& name) {
+    return ExecutionName::Parse("name", name)->id();
+  }
+  // An execution that ended `age` ago, unless it has ended before.
+  std::shared_ptr<Execution> Ended(const std::string& id, absl::Duration age) {
+    const auto [entry, added] = ended_.try_emplace(id);
+    if (added) {
+      entry->second = MakeEnded(id, absl::Now() - age);
+    }
+    return entry->second;
+  }
+  // The execution ends.
+  void End(const std::shared_ptr<Retention>& retention, const std::string& id,
+           absl::Duration age) {
+    retention->Ended(Ended(id, age));
     retention->Enforce();
   }
 
@@ -56,6 +74,7 @@ class RetentionTest : public ::testing::Test {
   void AwaitRetry() { timers_.Advance(Retention::kRetry); }
 
   tests::FakeTimerQueue timers_;
+  std::map<std::string, std::shared_ptr<Execution>> ended_;
   std::set<std::string> in_use_;
   // In the order in which they were asked for.
   std::vector<std::string> removals_;
@@ -120,7 +139,7 @@ TEST_F(RetentionTest,
 TEST_F(RetentionTest, DoesNotCountExecutionsThatOthersRemove) {
   const auto retention = Make(1, kMaxAge);
   End(retention, "a", absl::Minutes(2));
-  retention->Removed("a");
+  retention->Removed(ended_.at("a"));
   End(retention, "b", absl::Minutes(1));
   timers_.Advance(absl::Minutes(58));
   EXPECT_THAT(removals_, IsEmpty());
@@ -172,7 +191,7 @@ TEST_F(RetentionTest, DoesNotRetryARemovalThatSomebodyElseHasMade) {
   const auto retention = Make(0, absl::InfiniteDuration());
   result_ = absl::UnavailableError("not now");
   End(retention, "a", absl::ZeroDuration());
-  retention->Removed("a");
+  retention->Removed(ended_.at("a"));
   AwaitRetry();
   EXPECT_THAT(removals_, SizeIs(1));
 }
@@ -182,7 +201,7 @@ TEST_F(RetentionTest, RemovesAFewAtATimeUntilAllAreGone) {
   hold_ = true;
   const size_t count = 3 * Retention::kMaxRemovals;
   for (size_t i = 0; i < count; ++i) {
-    retention->Ended(absl::StrCat("job-", i), absl::Now());
+    retention->Ended(Ended(absl::StrCat("job-", i), absl::ZeroDuration()));
   }
   retention->Enforce();
   EXPECT_THAT(removals_, SizeIs(Retention::kMaxRemovals));
@@ -289,7 +308,7 @@ TEST_F(RetentionTest, BeginsNoRemovalWithinAnother) {
   const auto retention = Retention::Create({0, absl::InfiniteDuration()},
                                            &timers_, std::move(executions));
   for (const char* id : {"a", "b", "c"}) {
-    retention->Ended(id, absl::Now());
+    retention->Ended(Ended(id, absl::ZeroDuration()));
   }
   retention->Enforce();
   EXPECT_EQ(retention->size(), 0);

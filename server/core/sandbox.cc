@@ -73,12 +73,19 @@ Retention::Limits RetentionOf(const wire::SandboxSpec& spec) {
           absl::Nanoseconds(spec.max_ended_age_ns())};
 }
 
+// Returns the id of the execution that has this name.
+std::string LastIdOf(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
+}
+
 }  // namespace
 
 Sandbox::Sandbox(wire::SandboxSpec spec, const Environment& environment,
                  Origin origin)
     : spec_(std::move(spec)),
       environment_(environment),
+      home_(std::make_shared<const ExecutionHome>(
+          ExecutionHome{SandboxName(spec_.id()), spec_.directory()})),
       lifetime_(Lifetime::Create(
           environment.timers, {absl::Nanoseconds(spec_.idle_timeout_ns()),
                                absl::Nanoseconds(spec_.lease_timeout_ns())})),
@@ -102,13 +109,13 @@ std::shared_ptr<Sandbox> Sandbox::Create(wire::SandboxSpec spec,
     }
   });
   Retention::Executions executions;
-  executions.in_use = [weak](const std::string& id) {
+  executions.in_use = [weak](const std::string& name) {
     const auto self = weak.lock();
-    return self != nullptr && self->IsWatched(id);
+    return self != nullptr && self->IsWatched(LastIdOf(name));
   };
-  executions.remove = [weak](const std::string& id, Retention::Done done) {
+  executions.remove = [weak](const std::string& name, Retention::Done done) {
     if (const auto self = weak.lock(); self != nullptr) {
-      self->Evict(id, std::move(done));
+      self->Evict(LastIdOf(name), std::move(done));
     }
   };
   sandbox->retention_ = Retention::Create(

@@ -286,6 +286,7 @@ class Sandbox final : public sandbox::SupervisorObserver,
 
   const sandbox::wire::SandboxSpec spec_;
   const Environment environment_;
+  const std::shared_ptr<const ExecutionHome> home_;
   const std::shared_ptr<Lifetime> lifetime_;
   Connections connections_;
   ExecutionTable executions_;

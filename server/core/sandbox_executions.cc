@@ -91,9 +91,9 @@ absl::StatusOr<ExecutionTable::Entry> Sandbox::Admit(
     }
   }
   ExecutionTable::Entry entry;
-  entry.execution = std::make_shared<Execution>(
-      NameOf(wanted.id), ExecutionPath(spec_.directory(), wanted.id),
-      wanted.command, wanted.request, wanted.received.monotonic_ns);
+  entry.execution =
+      std::make_shared<Execution>(home_, wanted.id, wanted.command,
+                                  wanted.request, wanted.received.monotonic_ns);
   entry.running =
       std::make_unique<RunningCommand>(environment_.activity, lifetime_);
   return entry;
@@ -190,8 +190,8 @@ void Sandbox::OnOutput(const wire::OutputChange& change) {
 void Sandbox::OnEnd(const std::string& id, const ExecutionPtr& execution) {
   executions_.EndRunning(id);
   ExpireOutput(execution, environment_.timers, &environment_.lanes->removals);
-  retention_->Ended(id, execution->end_time());
-  environment_.all_ended->Ended(execution->name(), execution->end_time());
+  retention_->Ended(execution);
+  environment_.all_ended->Ended(execution);
 }
 
 void Sandbox::EnforceRetention() {
@@ -319,10 +319,13 @@ void Sandbox::RemoveWithoutSupervisor(const std::string& id) {
 
 void Sandbox::Forget(const std::string& id) {
   const ExecutionPtr execution = executions_.Erase(id);
-  retention_->Removed(id);
-  environment_.all_ended->Removed(NameOf(id).ToString());
   environment_.heap->OnFreed();
-  if (execution != nullptr && execution->MarkLost(WhyLost())) {
+  if (execution == nullptr) {
+    return;  // forgotten before
+  }
+  retention_->Removed(execution);
+  environment_.all_ended->Removed(execution);
+  if (execution->MarkLost(WhyLost())) {
     execution->Notify();
   }
 }

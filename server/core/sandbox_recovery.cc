@@ -140,9 +140,8 @@ absl::Status Sandbox::LoadRecords() {
 
 void Sandbox::Load(const wire::ExecutionRecord& record,
                    const corral::v1::Command& command) {
-  const auto execution = std::make_shared<Execution>(
-      NameOf(record.id()), ExecutionPath(spec_.directory(), record.id()),
-      command, record.request());
+  const auto execution = std::make_shared<Execution>(home_, record.id(),
+                                                     command, record.request());
   const bool ended = execution->Update(record);
   if (!OutputIsFinal(record)) {
     ReadLogs(execution.get());
@@ -152,7 +151,7 @@ void Sandbox::Load(const wire::ExecutionRecord& record,
     entry.running =
         std::make_unique<RunningCommand>(environment_.activity, lifetime_);
   }
-  if (executions_.Insert(record.id(), std::move(entry)) && ended) {
+  if (executions_.Insert(std::move(entry)) && ended) {
     OnEnd(record.id(), execution);
   }
 }
@@ -219,9 +218,9 @@ void Sandbox::Merge() {
 }
 
 void Sandbox::LoseUnreported(const Recovery::Reports& reports) {
-  for (const std::string& id : executions_.Ids()) {
-    const ExecutionPtr execution = FindExecution(id);
-    if (reports.count(id) != 0 || execution == nullptr) {
+  for (const ExecutionPtr& execution : ListExecutions("", SIZE_MAX)) {
+    const std::string& id = execution->id();
+    if (reports.count(id) != 0 || FindExecution(id) == nullptr) {
       continue;
     }
     if (IsRecorded(spec_.directory(), id)) {

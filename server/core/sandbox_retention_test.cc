@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/core/execution.h"
+#include "server/core/execution_fixture.h"
 #include "server/core/retention.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandbox_fixture.h"
@@ -26,6 +27,7 @@ namespace {
 namespace wire = sandbox::wire;
 using corral::v1::Execution;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -231,8 +233,11 @@ class ServerRetentionTest : public SandboxFixture {
 
   // Reports two ends in other sandboxes.
   void EndTwoElsewhere() {
-    all_ended_->Ended("first", absl::Now() - absl::Minutes(2));
-    all_ended_->Ended("second", absl::Now() - absl::Minutes(1));
+    for (const int minutes : {2, 1}) {
+      const auto ended = MakeEnded(absl::StrCat("elsewhere-", minutes),
+                                   absl::Now() - absl::Minutes(minutes));
+      all_ended_->Ended(ended);
+    }
     all_ended_->Enforce();
   }
 
@@ -276,7 +281,7 @@ TEST_F(ServerRetentionTest, DoesNotWaitForTheFilesOfASandboxThatWasNeverRead) {
   sandbox_->OnGone(Deleted());
   AwaitLanes();
   EXPECT_THAT(emptied_, ElementsAre(sandbox_));
-  EXPECT_THAT(removed_, ElementsAre("first"));
+  EXPECT_THAT(removed_, ElementsAre(EndsWith("elsewhere-2")));
 }
 
 TEST_F(ServerRetentionTest, GoesOnThoughAnExecutionIsDeletedDuringTheReading) {
@@ -295,7 +300,7 @@ TEST_F(ServerRetentionTest, GoesOnThoughAnExecutionIsDeletedDuringTheReading) {
   AwaitNextRead();
   EXPECT_THAT(deletions_, ElementsAre(absl::OkStatus()));
   EndTwoElsewhere();
-  EXPECT_THAT(removed_, ElementsAre("first"));
+  EXPECT_THAT(removed_, ElementsAre(EndsWith("elsewhere-2")));
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ void Sandbox::ReportLosses() {
 void Sandbox::AnswerRemoved() {
   for (const ExecutionPtr& execution :
        executions_.List("", executions_.size())) {
-    environment_.all_ended->Removed(execution->name());
+    environment_.all_ended->Removed(execution);
     environment_.heap->OnFreed();
   }
   std::vector<Done> unmade;

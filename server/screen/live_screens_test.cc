@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,8 +38,15 @@ class LiveScreensTest : public ExecutionFixture {
     corral::v1::Command command;
     command.mutable_terminal()->set_rows(4);
     command.mutable_terminal()->set_columns(20);
-    return std::make_shared<Execution>(ExecutionName(SandboxName("box"), id),
-                                       file_path_, command);
+    // They share the log of the fixture.
+    std::error_code exists;
+    std::filesystem::create_hard_link(
+        file_path_, absl::StrCat(sandbox_directory_, "/executions/", id),
+        exists);
+    return std::make_shared<Execution>(
+        std::make_shared<const ExecutionHome>(
+            ExecutionHome{SandboxName("box"), sandbox_directory_}),
+        id, command);
   }
   // The process of the emulator, after a use of the screen if `get` is set.
   pid_t Pid(const std::shared_ptr<Execution>& execution, bool get) {
@@ -88,7 +96,7 @@ TEST_F(LiveScreensTest, ForgetsTheScreenOfADeletedExecution) {
     marked.set_value();
   });
   marked.get_future().wait();
-  const std::string marks = sandbox_directory_ + "/screens/job";
+  const std::string marks = sandbox_directory_ + "/screens/a";
   EXPECT_TRUE(std::filesystem::exists(marks));
   execution.reset();
   timers_.Advance(absl::Seconds(20));
