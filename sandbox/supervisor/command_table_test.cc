@@ -131,7 +131,7 @@ TEST_F(CommandTableTest, KeepsTheReportAndTheIdOfASpentCommand) {
   StartOne();
   EXPECT_FALSE(IsShrunk());
   Exit(3);
-  RunLoop();
+  timers_.Advance(absl::Milliseconds(1));
   EXPECT_TRUE(IsShrunk());
   wire::Snapshot snapshot;
   table_.AddReports(&snapshot);
@@ -149,7 +149,7 @@ TEST_F(CommandTableTest, ShrinksNoCommandOfWhichProcessesAreLeft) {
   StartOne();
   group_.pids = {1};
   Exit(0);
-  RunLoop();
+  timers_.Advance(absl::Milliseconds(1));
   EXPECT_FALSE(IsShrunk());
 }
 

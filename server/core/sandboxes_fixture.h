@@ -97,6 +97,13 @@ class SandboxesFixture : public ::testing::Test {
     AwaitLanes();
   }
 
+  // Blocks until the reads of a sandbox are done that were asked for.
+  void AwaitReads(const std::string& id) {
+    std::promise<void> done;
+    lanes_->reads.Run(id, [&done] { done.set_value(); });
+    done.get_future().wait();
+  }
+
   static Sandboxes::NewSandbox Named(const std::string& id) {
     Sandboxes::NewSandbox wanted;
     wanted.id = id;

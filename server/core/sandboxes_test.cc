@@ -157,10 +157,12 @@ TEST_F(SandboxesTest, ASandboxIsReadyBeforeTheDiskHasItsDescription) {
   AwaitLanes();
   EXPECT_NE(storage_.failure(), "");
   Advance(absl::Milliseconds(100));
+  AwaitReads("box");
   EXPECT_NE(storage_.failure(), "");
   std::filesystem::remove(sandboxes);
   std::filesystem::rename(path_ + "/aside", sandboxes);
   Advance(absl::Milliseconds(200));
+  AwaitReads("box");
   EXPECT_EQ(storage_.failure(), "");
 }
 
@@ -175,6 +177,7 @@ TEST_F(SandboxesTest, NothingOfARemovedSandboxIsSynced) {
   sandboxes_->DeleteAll(sandbox::wire::ExitRecord::SANDBOX_DELETED);
   EXPECT_TRUE(activity_->AwaitNoSandbox(kLong));
   Advance(absl::Minutes(1));
+  AwaitReads("box");
   EXPECT_FALSE(HasBox());
 }
 
