@@ -22,10 +22,11 @@ SupervisorProcess SpareSupervisors::Take(const Shape& shape,
   Pool& pool = pools_[shape];
   const bool asked_before =
       pool.wanted > 0 || pool.period_end != Clock::time_point::max();
+  pool.last_request = now;
   SupervisorProcess taken;
   if (pool.spares.empty()) {
     if (asked_before) {
-      WantMore(pool);
+      WantMore(pool, now);
     }
   } else {
     taken = std::move(pool.spares.back());
@@ -40,12 +41,35 @@ SupervisorProcess SpareSupervisors::Take(const Shape& shape,
   return taken;
 }
 
-void SpareSupervisors::WantMore(Pool& pool) {
+void SpareSupervisors::WantMore(Pool& pool, Clock::time_point now) {
   size_t in_all = 0;
   for (const auto& [shape, each] : pools_) {
     in_all += each.wanted;
   }
-  pool.wanted += std::min(std::max<size_t>(pool.wanted, 1), kMost - in_all);
+  const size_t room = in_all < kMost ? kMost - in_all : MakeRoom(now);
+  pool.wanted += std::min(std::max<size_t>(pool.wanted, 1), room);
+}
+
+size_t SpareSupervisors::MakeRoom(Clock::time_point now) {
+  std::pair<const Shape, Pool>* longest = nullptr;
+  for (auto& each : pools_) {
+    if (each.second.wanted > LeastOf(each.first) &&
+        now - each.second.last_request >= kRest &&
+        (longest == nullptr ||
+         each.second.last_request < longest->second.last_request)) {
+      longest = &each;
+    }
+  }
+  if (longest == nullptr) {
+    return 0;
+  }
+  Pool& pool = longest->second;
+  const size_t least = LeastOf(longest->first);
+  while (pool.spares.size() > least) {
+    over_.push_back(std::move(pool.spares.back()));
+    pool.spares.pop_back();
+  }
+  return std::exchange(pool.wanted, least) - least;
 }
 
 std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
@@ -72,7 +96,7 @@ std::vector<SupervisorProcess> SpareSupervisors::Forget(const Shape& shape) {
 }
 
 std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {
-  std::vector<SupervisorProcess> over;
+  std::vector<SupervisorProcess> over = std::exchange(over_, {});
   for (auto each = pools_.begin(); each != pools_.end();) {
     auto& [shape, pool] = *each;
     if (now < pool.period_end) {
@@ -94,7 +118,8 @@ std::vector<SupervisorProcess> SpareSupervisors::Trim(Clock::time_point now) {
 }
 
 SpareSupervisors::Clock::time_point SpareSupervisors::trim_at() const {
-  Clock::time_point first = Clock::time_point::max();
+  Clock::time_point first =
+      over_.empty() ? Clock::time_point::max() : Clock::time_point::min();
   for (const auto& [shape, pool] : pools_) {
     first = std::min(first, pool.period_end);
   }
@@ -102,7 +127,7 @@ SpareSupervisors::Clock::time_point SpareSupervisors::trim_at() const {
 }
 
 std::vector<SupervisorProcess> SpareSupervisors::Clear() {
-  std::vector<SupervisorProcess> all;
+  std::vector<SupervisorProcess> all = std::exchange(over_, {});
   for (auto& [shape, pool] : pools_) {
     std::move(pool.spares.begin(), pool.spares.end(), std::back_inserter(all));
   }

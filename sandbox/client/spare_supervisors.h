@@ -1,9 +1,10 @@
 // Supervisors whose sandboxes are ready except for what a request says: as many
 // as were lately asked for at a time, for each shape of sandbox.
 //
-//   a shape is asked for twice in a period -> one of it is wanted
-//   a later request finds no spare         -> twice as many, at most kMost in
-//   all a period leaves some over              -> so many fewer, and they end
+//   a shape is asked for twice in a period   -> one of it is wanted
+//   a later request finds none               -> twice as many, kMost in all
+//   a period leaves some over                -> so many fewer; they end
+//   there is no room for more of a shape     -> those of one that rests end
 //
 // One of the default shape is always wanted. Each spare is taken once, and has
 // belonged to nobody before. Not thread-safe.
@@ -35,6 +36,8 @@ class SpareSupervisors {
   static constexpr size_t kMostShapes = 64;
   // The time after which spares that nobody needed end.
   static constexpr std::chrono::seconds kPeriod{10};
+  // The time without a request after which a shape rests.
+  static constexpr std::chrono::seconds kRest{1};
 
   SpareSupervisors();
 
@@ -62,6 +65,7 @@ class SpareSupervisors {
  private:
   struct Pool {
     size_t wanted = 0;
+    Clock::time_point last_request = {};
     std::vector<SupervisorProcess> spares;
     // The smallest number of spares in this period.
     size_t unused = 0;
@@ -72,9 +76,14 @@ class SpareSupervisors {
   // The shape of a sandbox with the default profile.
   static constexpr char kDefault[] = "";
   static size_t LeastOf(const Shape& shape);
-  void WantMore(Pool& pool);
+  void WantMore(Pool& pool, Clock::time_point now);
+  // Ends the spares of the shape that rests for the longest time. Returns how
+  // many fewer are wanted.
+  size_t MakeRoom(Clock::time_point now);
 
   std::map<Shape, Pool> pools_;
+  // Spares that are to end.
+  std::vector<SupervisorProcess> over_;
 };
 
 }  // namespace sandbox

@@ -125,6 +125,26 @@ TEST_F(SpareSupervisorsTest, AShapeThatIsAskedForOnceInAPeriodHasNone) {
   EXPECT_EQ(Fill(), 1u);
 }
 
+TEST_F(SpareSupervisorsTest, AShapeThatRestsMakesRoomForAnother) {
+  for (int i = 0; i < 10; ++i) {
+    Take(kNested);
+  }
+  EXPECT_EQ(Fill(), SpareSupervisors::kMost);
+  now_ += SpareSupervisors::kRest - std::chrono::nanoseconds(1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(Take(kStrict));
+  }
+  EXPECT_EQ(Fill(), 0u) << "the other shape does not rest yet";
+  now_ += std::chrono::nanoseconds(1);
+  EXPECT_FALSE(Take(kStrict));
+  EXPECT_EQ(spares_.trim_at(), SpareSupervisors::Clock::time_point::min());
+  EXPECT_EQ(Trim(), SpareSupervisors::kMost - 1) << "all but the default one";
+  EXPECT_EQ(Fill(), 1u);
+  EXPECT_TRUE(Take(kStrict));
+  EXPECT_TRUE(Take(kDefault));
+  EXPECT_FALSE(Take(kNested));
+}
+
 TEST_F(SpareSupervisorsTest, AForgottenShapeMustBeAskedForTwiceAgain) {
   Fill();
   Take(kNested);
