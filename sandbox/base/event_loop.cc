@@ -91,6 +91,8 @@ void EventLoop::Unwatch(int fd) {
   }
 }
 
+void EventLoop::Close(UniqueFd fd) { watches_.erase(fd.get()); }
+
 EventLoop::TimerId EventLoop::After(absl::Duration delay, Function function) {
   const int64_t now = MonotonicNanoseconds();
   const int64_t at = now + std::min(absl::ToInt64Nanoseconds(delay),

@@ -39,6 +39,9 @@ class EventLoop final : public Timers {
   void Watch(int fd, uint32_t events, OnReady on_ready);
   void SetEvents(int fd, uint32_t events);
   void Unwatch(int fd);
+  // Unwatches and closes a descriptor of which there is no copy, in no process:
+  // the kernel then ends its watch by itself.
+  void Close(UniqueFd fd);
 
   // Timers by the monotonic clock, for the loop's thread. See Timer for an
   // owner.

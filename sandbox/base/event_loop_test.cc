@@ -80,6 +80,24 @@ TEST_F(EventLoopTest, ReportsThatADescriptorIsReady) {
   loop_->Run();
 }
 
+TEST_F(EventLoopTest, ReportsNothingOfADescriptorThatItHasClosed) {
+  const int number = read_.get();
+  loop_->Watch(number, EPOLLIN, [this](uint32_t) { log_ += 'x'; });
+  Feed();
+  loop_->Close(std::move(read_));
+  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+  int again[2];
+  ASSERT_EQ(::pipe2(again, O_CLOEXEC), 0);
+  ASSERT_EQ(again[0], number);
+  const UniqueFd read(again[0]);
+  const UniqueFd write(again[1]);
+  loop_->Watch(number, EPOLLIN, [this](uint32_t) { loop_->Stop(); });
+  ASSERT_EQ(::write(write.get(), "y", 1), 1);
+  loop_->Run();
+  loop_->Unwatch(number);
+  EXPECT_EQ(log_, "");
+}
+
 TEST_F(EventLoopTest, ReportsOnlyTheEventsThatAreWatched) {
   loop_->Watch(read_.get(), 0, [this](uint32_t) {
     log_ += 'x';

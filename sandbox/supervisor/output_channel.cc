@@ -283,11 +283,16 @@ void OutputChannel::Close() {
   if (closed()) {
     return;
   }
+  if (wait_ == Wait::kForData && kind_ != wire::TERMINAL) {
+    wait_ = Wait::kForRoom;
+    host_.loop->Close(std::move(source_));
+  }
+  // Another copy of a terminal may serve the input.
   SetWait(Wait::kForRoom);
+  source_.Reset();
   if (failing_) {
     loss_ = wire::ExitRecord::OUTPUT_FAILED;
   }
-  source_.Reset();
   log_->Close();
   if (settled_) {
     Release();

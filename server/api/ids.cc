@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -18,10 +19,17 @@ constexpr int kLetterCount = 26;
 }  // namespace
 
 std::string MakeId() {
-  char random[kIdLength];
-  // Never short and never interrupted below 256 bytes, getrandom(2).
-  CHECK(::getrandom(random, sizeof(random), 0) == kIdLength);
-  return IdOf(absl::string_view(random, sizeof(random)));
+  // For several ids. Never short and never interrupted below 256 bytes,
+  // getrandom(2).
+  thread_local char random[25 * kIdLength];
+  thread_local size_t used = sizeof(random);
+  if (used == sizeof(random)) {
+    CHECK(::getrandom(random, sizeof(random), 0) == sizeof(random));
+    used = 0;
+  }
+  const absl::string_view next(random + used, kIdLength);
+  used += kIdLength;
+  return IdOf(next);
 }
 
 std::string IdOf(absl::string_view digest) {
