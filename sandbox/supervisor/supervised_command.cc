@@ -308,6 +308,11 @@ bool SupervisedCommand::Concerns(const wire::Signal& signal) const {
 }
 
 absl::Status SupervisedCommand::Signal(const wire::Signal& signal) {
+  if (ended()) {
+    // Not done yet if the end was just reported. Without a group there is
+    // nothing that a signal could reach.
+    (void)ReleaseCgroup();
+  }
   if (!Concerns(signal)) {
     return MakeFailure(wire::Reply::EXECUTION_ENDED,
                        "no process of the execution runs any more");
