@@ -82,7 +82,10 @@ std::optional<SpareSupervisors::Shape> SpareSupervisors::Lacking() const {
 }
 
 void SpareSupervisors::Add(const Shape& shape, SupervisorProcess spare) {
-  pools_[shape].spares.push_back(std::move(spare));
+  const auto pool = pools_.find(shape);
+  const bool lacks =
+      pool != pools_.end() && pool->second.spares.size() < pool->second.wanted;
+  (lacks ? pool->second.spares : over_).push_back(std::move(spare));
 }
 
 std::vector<SupervisorProcess> SpareSupervisors::Forget(const Shape& shape) {

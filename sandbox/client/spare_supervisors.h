@@ -46,7 +46,7 @@ class SpareSupervisors {
 
   // Returns the shape of a spare to make next, or nothing while all are made.
   std::optional<Shape> Lacking() const;
-  // Adds a spare of a shape that lacked one.
+  // Adds a spare that was lacking. If it no longer is, Trim() returns it.
   void Add(const Shape& shape, SupervisorProcess spare);
 
   // No spare of this shape is wanted until it is asked for twice again. Returns

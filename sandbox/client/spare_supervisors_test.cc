@@ -158,6 +158,17 @@ TEST_F(SpareSupervisorsTest, AForgottenShapeMustBeAskedForTwiceAgain) {
   EXPECT_TRUE(Take(kDefault));
 }
 
+TEST_F(SpareSupervisorsTest, ASpareThatNobodyWantsAnyMoreEnds) {
+  Fill();
+  Take(kNested);
+  Take(kNested);
+  ASSERT_EQ(spares_.Lacking(), kNested);
+  EXPECT_TRUE(spares_.Forget(kNested).empty());
+  spares_.Add(kNested, {std::move(PacketSocket::Pair()->first), nullptr});
+  EXPECT_EQ(Trim(), 1u);
+  EXPECT_FALSE(Take(kNested));
+}
+
 TEST_F(SpareSupervisorsTest, ShapesAreNotRememberedBeyondALimit) {
   for (size_t i = 1; i < SpareSupervisors::kMostShapes; ++i) {
     EXPECT_FALSE(Take(std::to_string(i)));

@@ -224,23 +224,23 @@ TEST_F(OpenWorkspaceTest, GetsNothingThatTheHostMountsBelowItLater) {
   for (const std::string& place : {host, inside}) {
     std::filesystem::create_directory(place);
     ASSERT_EQ(::mount("tmpfs", place.c_str(), "tmpfs", 0, nullptr), 0);
-    std::filesystem::create_directories(place + "/work/disk");
+    std::filesystem::create_directories(place + "/lent/disk");
   }
   // So is / on most hosts.
   ASSERT_EQ(::mount(nullptr, host.c_str(), nullptr, MS_SHARED, nullptr), 0);
   const absl::StatusOr<HostTree> lent =
-      LendWorkspace({host + "/work", /*read_only=*/false, kNoRange});
+      LendWorkspace({host + "/lent", /*read_only=*/false, kNoRange});
   ASSERT_THAT(lent.status(), IsOk());
   const UniqueFd place(
-      ::open((inside + "/work").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      ::open((inside + "/lent").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   ASSERT_THAT(MoveTree(lent->tree.get(), place.get(), ""), IsOk());
   ASSERT_EQ(
-      ::mount("tmpfs", (host + "/work/disk").c_str(), "tmpfs", 0, nullptr), 0);
-  std::filesystem::create_directory(host + "/work/disk/secret");
-  EXPECT_TRUE(std::filesystem::exists(inside + "/work/disk"));
-  EXPECT_FALSE(std::filesystem::exists(inside + "/work/disk/secret"));
+      ::mount("tmpfs", (host + "/lent/disk").c_str(), "tmpfs", 0, nullptr), 0);
+  std::filesystem::create_directory(host + "/lent/disk/secret");
+  EXPECT_TRUE(std::filesystem::exists(inside + "/lent/disk"));
+  EXPECT_FALSE(std::filesystem::exists(inside + "/lent/disk/secret"));
   for (const std::string& mounted :
-       {host + "/work/disk", inside + "/work", host, inside}) {
+       {host + "/lent/disk", inside + "/lent", host, inside}) {
     EXPECT_EQ(::umount2(mounted.c_str(), MNT_DETACH), 0);
   }
 }
