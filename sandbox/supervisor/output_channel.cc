@@ -283,11 +283,11 @@ void OutputChannel::Close() {
   if (closed()) {
     return;
   }
+  // The input of a terminal has a copy of its descriptor.
   if (wait_ == Wait::kForData && kind_ != wire::TERMINAL) {
     wait_ = Wait::kForRoom;
     host_.loop->Close(std::move(source_));
   }
-  // Another copy of a terminal may serve the input.
   SetWait(Wait::kForRoom);
   source_.Reset();
   if (failing_) {
