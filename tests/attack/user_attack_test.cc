@@ -194,7 +194,7 @@ TEST_F(UserAttackTest, OpensNoTerminalOfAnotherUser) {
     start.mutable_command()->set_terminal_rows(24);
     start.mutable_command()->set_terminal_columns(80);
     ASSERT_THAT(sandbox_.Start(start), IsOk());
-    ASSERT_TRUE(sandbox_.WaitForText(id, "terminal", "ready"));
+    ASSERT_TRUE(sandbox_.WaitForText(id, "terminal", "ready\r\n"));
     EXPECT_EQ(sandbox_.Output(id, "terminal"),
               absl::StrCat("own\r\n", victim == 0 ? 1000 : victim,
                            ":600\r\nready\r\n"));
