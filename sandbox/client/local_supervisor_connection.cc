@@ -283,6 +283,7 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
                                        Done done) {
   wire::ToSupervisor request;
   *request.mutable_create_sandbox() = spec;
+  bool sent = false;
   {
     MutexLock lock(&mutex_);
     request.set_request_id(next_request_++);
@@ -298,11 +299,13 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
                        }
                        done(std::move(status));
                      });
+    sent = !*let_go_ && !MayBeSentLater(socket_.Send(request));
   }
-  // All of this is one step of the loop: if the supervisor is dead already, its
-  // end must find creation_, which replaces it.
+  // One step of the loop: if the supervisor is dead already, its end must find
+  // creation_, which replaces it. The supervisor works meanwhile; the loop
+  // receives nothing from it before.
   Post([this, request = std::move(request), replace = std::move(replace),
-        pidfd = std::move(pidfd), patience] {
+        pidfd = std::move(pidfd), patience, sent] {
     pidfd_ = pidfd;
     creation_ = std::make_unique<SandboxCreation>(
         loop_, request, patience, replace, [this] {
@@ -310,8 +313,10 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
           Kill();
         });
     Watch();
-    MutexLock lock(&mutex_);
-    Send(request);
+    if (!sent) {
+      MutexLock lock(&mutex_);
+      Send(request);
+    }
   });
 }
 

@@ -27,7 +27,11 @@
 namespace sandbox {
 namespace {
 
-constexpr absl::Duration kSpareDelay = absl::Milliseconds(2);
+// Spares are made while nobody waits for the sandbox that took one: until then
+// its first command has run, most of the time.
+constexpr std::chrono::milliseconds kSpareDelay(20);
+// The delay if there was none to take, and the next request may come at once.
+constexpr std::chrono::milliseconds kUrgentSpareDelay(2);
 // Limit for a prepared supervisor, which has little left to do, to make its
 // sandbox. One that was stopped (SIGSTOP) would never answer.
 constexpr absl::Duration kSparePatience = absl::Seconds(5);
@@ -128,6 +132,12 @@ void LocalSupervisorLauncher::Provide() {
   }
 }
 
+LocalSupervisorLauncher::Clock::time_point LocalSupervisorLauncher::make_at()
+    const {
+  return can_start_ && spares_.Lacking().has_value() ? make_at_
+                                                     : Clock::time_point::max();
+}
+
 LocalSupervisorLauncher::Task LocalSupervisorLauncher::NextTask() const {
   if (stopping_) {
     return Task::kStop;
@@ -136,7 +146,7 @@ LocalSupervisorLauncher::Task LocalSupervisorLauncher::NextTask() const {
   if (spares_.trim_at() <= now) {
     return Task::kTrim;
   }
-  if (can_start_ && spares_.Lacking().has_value()) {
+  if (make_at() <= now) {
     return Task::kMakeSpare;
   }
   return sweep_at_ <= now ? Task::kSweep : Task::kNone;
@@ -145,9 +155,11 @@ LocalSupervisorLauncher::Task LocalSupervisorLauncher::NextTask() const {
 LocalSupervisorLauncher::Task LocalSupervisorLauncher::AwaitTask() {
   MutexLock lock(&mutex_);
   const Clock::time_point latest = Clock::now() + kLongestWait;
-  mutex_.AwaitUntil(std::min({sweep_at_, spares_.trim_at(), latest}),
-                    [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                      return NextTask() != Task::kNone;
+  const Clock::time_point make_at = this->make_at();
+  mutex_.AwaitUntil(std::min({sweep_at_, spares_.trim_at(), make_at, latest}),
+                    [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                      return NextTask() != Task::kNone ||
+                             this->make_at() < make_at;
                     });
   return NextTask();
 }
@@ -159,8 +171,6 @@ LocalSupervisorLauncher::LackingShape() {
 }
 
 void LocalSupervisorLauncher::MakeSpare() {
-  // Delayed, so that preparing a spare does not slow the sandbox being created.
-  absl::SleepFor(kSpareDelay);
   const std::optional<Shape> shape = LackingShape();
   if (!shape.has_value()) {
     return;
@@ -246,8 +256,15 @@ SupervisorProcess LocalSupervisorLauncher::TakeSpareOf(
     const wire::SandboxSpec& shape) {
   SupervisorProcess spare;
   {
+    const Clock::time_point now = Clock::now();
     MutexLock lock(&mutex_);
-    spare = spares_.Take(shape.SerializeAsString(), Clock::now());
+    const bool lacked = spares_.Lacking().has_value();
+    spare = spares_.Take(shape.SerializeAsString(), now);
+    if (!spare.socket.valid()) {
+      make_at_ = now + kUrgentSpareDelay;
+    } else if (!lacked) {
+      make_at_ = now + kSpareDelay;
+    }
     mutex_.Signal();
   }
   return IsAlive(spare) ? std::move(spare) : SupervisorProcess();

@@ -78,6 +78,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // EndSpares().
   void Provide();
   enum class Task { kNone, kStop, kMakeSpare, kTrim, kSweep };
+  // The time to make the next spare; no time if none is lacking.
+  Clock::time_point make_at() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Task NextTask() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Blocks until there is something to do.
   Task AwaitTask();
@@ -107,6 +109,8 @@ class LocalSupervisorLauncher : public SupervisorLauncher {
   // False if the last supervisor could not be started.
   bool can_start_ ABSL_GUARDED_BY(mutex_) = true;
   SpareSupervisors spares_ ABSL_GUARDED_BY(mutex_);
+  // The time to make a spare that is lacking.
+  Clock::time_point make_at_ ABSL_GUARDED_BY(mutex_) = Clock::time_point::min();
   std::thread provider_;
 };
 

@@ -42,9 +42,10 @@ std::string Find(const std::vector<std::string>& directories,
 
 bool CounterFile::Open() {
   if (!fd_.valid() && !path_.empty()) {
-    fd_.Reset(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+    fd_.Reset(::open(path_.c_str(), flags_ | O_CLOEXEC));
   }
-  if (!fd_.valid() && !path_.empty()) {
+  // Before Linux 6.12, v2's memory.peak can only be read.
+  if (!fd_.valid() && flags_ != O_RDONLY) {
     fd_.Reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   }
   return fd_.valid();
@@ -77,12 +78,12 @@ CgroupCounters::CgroupCounters(CgroupVersion version,
   const std::string& cpu = directories.back();
   if (version == CgroupVersion::kV2) {
     memory_ = CounterFile(memory + "/memory.current");
-    peak_ = CounterFile(memory + "/memory.peak");
+    peak_ = CounterFile(memory + "/memory.peak", O_RDWR);
     oom_ = CounterFile(memory + "/memory.events");
     cpu_ = CounterFile(cpu + "/cpu.stat");
   } else {
     memory_ = CounterFile(memory + "/memory.usage_in_bytes");
-    peak_ = CounterFile(memory + "/memory.max_usage_in_bytes");
+    peak_ = CounterFile(memory + "/memory.max_usage_in_bytes", O_RDWR);
     oom_ = CounterFile(memory + "/memory.oom_control");
     cpu_ = CounterFile(cpu + "/cpuacct.usage");
     cpu_user_ = CounterFile(cpu + "/cpuacct.usage_user");

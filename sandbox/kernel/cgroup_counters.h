@@ -6,6 +6,8 @@
 #ifndef SANDBOX_KERNEL_CGROUP_COUNTERS_H_
 #define SANDBOX_KERNEL_CGROUP_COUNTERS_H_
 
+#include <fcntl.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -34,7 +36,9 @@ struct CgroupUsage {
 class CounterFile {
  public:
   CounterFile() = default;
-  explicit CounterFile(std::string path) : path_(std::move(path)) {}
+  // `flags` of open(2). Most of these files cannot be opened to be written.
+  explicit CounterFile(std::string path, int flags = O_RDONLY)
+      : path_(std::move(path)), flags_(flags) {}
 
   // Empty if the file cannot be read.
   std::string Read();
@@ -47,6 +51,7 @@ class CounterFile {
   bool Open();
 
   std::string path_;
+  int flags_ = O_RDONLY;
   UniqueFd fd_;
 };
 

@@ -37,6 +37,8 @@ struct CommandHost {
   // The first id of the sandbox, as the host sees it. Without it, the streams
   // of commands belong to this process.
   std::optional<uid_t> first_id;
+  // The sandbox was made for one command.
+  bool ephemeral = false;
   // See corral.v1.Limits.
   bool kill_all_on_oom = false;
   // 0: no limit.

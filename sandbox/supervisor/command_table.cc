@@ -40,9 +40,15 @@ void CommandTable::Start(wire::StartExecution start, const Done& done) {
     done(prepared);
     return;
   }
-  PrepareAfter(host_->spares->has_group() ? kShort : kRest);
+  PrepareForNext(kShort);
   SupervisedCommand& added = *(commands_[id] = std::move(command));
   added.Start([done] { done(absl::OkStatus()); });
+}
+
+void CommandTable::PrepareForNext(absl::Duration delay) {
+  if (!host_->ephemeral) {
+    PrepareAfter(delay);
+  }
 }
 
 void CommandTable::PrepareAfter(absl::Duration delay) {
@@ -71,7 +77,7 @@ void CommandTable::OnEnd(const std::string& id) {
     }
     ShrinkSpent();
   });
-  PrepareAfter(kRest);
+  PrepareForNext(kRest);
   // Deferred: the command is on the stack.
   host_->loop->Defer([this, id] { TryRemove(id, kRemoveRetry); });
 }

@@ -68,6 +68,9 @@ class CommandTable {
 
  private:
   // Prepares what the next command needs, instead of when it was to be done.
+  // Does nothing in a sandbox for one command.
+  void PrepareForNext(absl::Duration delay);
+  // The same in any sandbox.
   void PrepareAfter(absl::Duration delay);
   // Replaces each spent command by an EndedCommand.
   void ShrinkSpent();

@@ -55,8 +55,6 @@ class SpareParts {
   void PrepareGroup();
   void PrepareFiles();
 
-  bool has_group() const { return !groups_.empty(); }
-
   // Limits the groups that were made before the sandbox's limits were known.
   absl::Status LimitGroups(const CgroupLimits& limits);
 

@@ -122,6 +122,7 @@ absl::Status Supervisor::Claim(const wire::SandboxSpec& spec) {
         absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", executions)));
   }
   spares_.SetDirectory(executions);
+  host_.ephemeral = spec.ephemeral();
   if (state_ == State::kComplete) {
     RETURN_IF_ERROR(CheckCompleted(spec));
   } else {

@@ -28,7 +28,7 @@ void DiskReads::Run(const std::string& key, Job job) {
   jobs->second.push_back(std::move(job));
   if (is_new) {
     ready_.push_back(key);
-    mutex_.Signal();
+    came_.SignalOne();
   }
 }
 
@@ -36,7 +36,7 @@ void DiskReads::Stop() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    mutex_.Signal();
+    came_.SignalAll();
   }
   for (std::thread& thread : threads_) {
     thread.join();
@@ -50,7 +50,7 @@ void DiskReads::Work() {
     Job job;  // destroyed without the lock
     {
       MutexLock lock(&mutex_);
-      mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      came_.Await(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return !ready_.empty() || stopping_;
       });
       if (ready_.empty()) {

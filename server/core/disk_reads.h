@@ -43,6 +43,8 @@ class DiskReads {
   void Work();
 
   sandbox::Mutex mutex_;
+  // A key is ready, or the threads are to stop.
+  sandbox::CondVar came_;
   // The jobs by key. A key is here while it has a job that waits or runs.
   std::map<std::string, std::deque<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   // Keys with a job to run and none that runs.

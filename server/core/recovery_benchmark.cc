@@ -77,7 +77,7 @@ void WriteSandbox(const StateDirectory& state, const std::string& id,
   spec.set_name(absl::StrCat("tenants/default/sandboxes/", id));
   spec.set_directory(state.SandboxPath(id));
   spec.set_boot_id(state.boot_id());
-  const absl::Status written = StateDirectory::WriteSpec(spec);
+  const absl::Status written = state.WriteSpec(spec);
   CHECK(written.ok()) << written.message();
   for (int i = 0; i < executions; ++i) {
     const std::string execution = absl::StrCat("job-", i);

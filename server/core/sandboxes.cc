@@ -256,7 +256,7 @@ void Sandboxes::CheckWishes(const std::shared_ptr<Sandbox>& sandbox,
 void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
   const wire::SandboxSpec& spec = sandbox->spec();
   sandbox->OnAdmitted();
-  absl::Status written = StateDirectory::WriteSpec(spec);
+  absl::Status written = environment_.state->WriteSpec(spec);
   if (absl::IsAlreadyExists(written)) {
     // The directory belongs to another sandbox, and stays.
     LOG(ERROR) << spec.name()
@@ -280,10 +280,18 @@ void Sandboxes::Make(const std::shared_ptr<Sandbox>& sandbox) {
 }
 
 void Sandboxes::SyncSoon(const std::shared_ptr<Sandbox>& sandbox) {
-  environment_.lanes->syncs.Run([this, sandbox] {
-    OnSynced(sandbox, environment_.state->SyncSpec(sandbox->spec()),
-             kFirstRetry);
-  });
+  const auto sync = [this, sandbox] {
+    environment_.lanes->syncs.Run([this, sandbox] {
+      OnSynced(sandbox, environment_.state->SyncSpec(sandbox->spec()),
+               kFirstRetry);
+      environment_.state->PrepareForNext();
+    });
+  };
+  if (options_.sync_delay > absl::ZeroDuration()) {
+    environment_.timers->RunAfter(options_.sync_delay, sync);
+  } else {
+    sync();
+  }
 }
 
 void Sandboxes::RecordAgain(const std::shared_ptr<Sandbox>& sandbox,

@@ -74,6 +74,10 @@ class Sandboxes {
     Protections protections;
     // The ended executions that are kept in all sandboxes together.
     uint32_t max_ended_executions = 100'000;
+    // The time after which the description of a new sandbox is synced: until
+    // then its first command has run, most of the time. With 0, no timer is
+    // used.
+    absl::Duration sync_delay = absl::Milliseconds(20);
   };
 
   // The time for which Recover() waits for the descriptions of sandboxes, and

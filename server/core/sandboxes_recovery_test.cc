@@ -61,6 +61,12 @@ TEST_F(SandboxesRecoveryTest,
   EXPECT_THAT(sandboxes_->registry().Unreadable(), IsEmpty());
 }
 
+TEST_F(SandboxesRecoveryTest, RemovesDirectoriesThatNoSandboxGot) {
+  state_->PrepareForNext();
+  Restart();
+  EXPECT_THAT(state_->ListSandboxes().value(), IsEmpty());
+}
+
 TEST_F(SandboxesRecoveryTest,
        ASandboxOfAnEarlierBootStaysThoughNothingShowsItsBegin) {
   wire::SandboxSpec spec;
@@ -68,7 +74,7 @@ TEST_F(SandboxesRecoveryTest,
   spec.set_name("tenants/default/sandboxes/box");
   spec.set_directory(state_->SandboxPath("box"));
   spec.set_boot_id("another");
-  ASSERT_TRUE(StateDirectory::WriteSpec(spec).ok());
+  ASSERT_TRUE(state_->WriteSpec(spec).ok());
   Restart();
   const SandboxPtr box = sandboxes_->registry().Find("box");
   ASSERT_NE(box, nullptr);

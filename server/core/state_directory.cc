@@ -43,6 +43,7 @@ constexpr char kSpec[] = "/spec.pb";
 constexpr char kDeletion[] = "/deleting.pb";
 constexpr char kFailure[] = "/failure.pb";
 constexpr char kControl[] = "control.sock";
+
 absl::Status Failed(absl::string_view what, absl::string_view path) {
   return absl::ErrnoToStatus(errno, absl::StrCat(what, "(", path, ")"));
 }
@@ -53,6 +54,30 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
     return Failed("open", path);
   }
   return file;
+}
+
+// Writes a new file.
+absl::Status WriteFile(const std::string& path, absl::string_view data) {
+  ASSIGN_OR_RETURN(const UniqueFd file,
+                   OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
+  const ssize_t written = ::write(file.get(), data.data(), data.size());
+  if (written == static_cast<ssize_t>(data.size())) {
+    return absl::OkStatus();
+  }
+  errno = written < 0 ? errno : ENOSPC;
+  return Failed("write", path);
+}
+
+// Gives the directory `blank` the name `directory`.
+absl::Status Publish(const std::string& blank, const std::string& directory) {
+  int renamed = ::renameat2(AT_FDCWD, blank.c_str(), AT_FDCWD,
+                            directory.c_str(), RENAME_NOREPLACE);
+  if (renamed != 0 && errno == EINVAL) {
+    // This file system does not know the flag. An empty directory is replaced.
+    renamed = ::rename(blank.c_str(), directory.c_str());
+    errno = errno == ENOTEMPTY ? EEXIST : errno;
+  }
+  return renamed == 0 ? absl::OkStatus() : Failed("rename", directory);
 }
 
 // Makes `path` with mode 0700, and missing directories above it with the usual
@@ -105,16 +130,15 @@ std::string StateDirectory::SandboxPath(absl::string_view sandbox) const {
   return absl::StrCat(path_, "/sandboxes/", sandbox);
 }
 
-absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) {
-  const std::string& directory = spec.directory();
-  if (::mkdir(directory.c_str(), 0700) != 0) {
-    return Failed("mkdir", directory);
+absl::Status StateDirectory::WriteSpec(const SandboxSpec& spec) const {
+  ASSIGN_OR_RETURN(const std::string blank, blanks_->Take());
+  absl::Status written =
+      WriteFile(absl::StrCat(blank, kSpec), sandbox::SealRecord(spec));
+  if (written.ok()) {
+    written = Publish(blank, spec.directory());
   }
-  absl::Status written = sandbox::ReplaceFile(absl::StrCat(directory, kSpec),
-                                              sandbox::SealRecord(spec),
-                                              sandbox::Durability::kProcess);
   if (!written.ok()) {
-    RemoveTree(directory).IgnoreError();
+    RemoveTree(blank).IgnoreError();
   }
   return written;
 }

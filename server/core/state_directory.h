@@ -1,7 +1,7 @@
 // The server's files: <state>/lock, and for each sandbox a directory
 // <state>/sandboxes/<id>/. There the server writes
 //
-//   spec.pb      what the sandbox is; the first file of all
+//   spec.pb      what the sandbox is; the directory gets its name with it
 //   deleting.pb  its deletion has begun
 //   failure.pb   why it failed
 //
@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "sandbox/base/unique_fd.h"
+#include "server/core/blank_directories.h"
 #include "server/core/directory_sync.h"
 
 namespace server {
@@ -43,10 +44,11 @@ class StateDirectory {
   // The content of /proc/sys/kernel/random/boot_id.
   const std::string& boot_id() const { return boot_id_; }
 
-  // Makes spec.directory() and writes spec.pb there. A failure leaves nothing
-  // behind. Fails with AlreadyExists if another sandbox has that directory.
-  static absl::Status WriteSpec(
-      const corral::supervisor::v1::SandboxSpec& spec);
+  // Makes spec.directory() with spec.pb in it. A failure leaves nothing behind.
+  // Fails with AlreadyExists if another sandbox has that directory.
+  absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
+  // Does ahead what it can of the next calls of WriteSpec().
+  void PrepareForNext() const { blanks_->Refill(); }
   // Returns when what WriteSpec() wrote would survive a crash of the machine.
   // Fails with NotFound if it was removed. After another failure ReplaceSpec()
   // must come first: the kernel treats data that it could not write as written.
@@ -98,12 +100,14 @@ class StateDirectory {
       : path_(std::move(path)),
         boot_id_(std::move(boot_id)),
         lock_(std::move(lock)),
-        sandboxes_(std::make_unique<DirectorySync>(path_ + "/sandboxes")) {}
+        sandboxes_(std::make_unique<DirectorySync>(path_ + "/sandboxes")),
+        blanks_(std::make_unique<BlankDirectories>(path_ + "/sandboxes")) {}
 
   const std::string path_;
   const std::string boot_id_;
   const sandbox::UniqueFd lock_;
   const std::unique_ptr<DirectorySync> sandboxes_;
+  const std::unique_ptr<BlankDirectories> blanks_;
 };
 
 }  // namespace server

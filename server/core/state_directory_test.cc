@@ -46,7 +46,7 @@ class StateDirectoryTest : public ::testing::Test {
     wire::SandboxSpec spec;
     spec.set_id(id);
     spec.set_directory(state_->SandboxPath(id));
-    EXPECT_THAT(StateDirectory::WriteSpec(spec), IsOk());
+    EXPECT_THAT(state_->WriteSpec(spec), IsOk());
     return spec;
   }
 
@@ -101,6 +101,16 @@ TEST_F(StateDirectoryTest, ReadsTheSpecThatItWrote) {
   EXPECT_FALSE(state_->ReadSpec("box").ok());
 }
 
+TEST_F(StateDirectoryTest, GivesASandboxADirectoryThatWasMadeAhead) {
+  state_->PrepareForNext();
+  const auto made = state_->ListSandboxes().value().size();
+  EXPECT_GT(made, 0u);
+  const std::string path = WriteSpec("box").directory();
+  EXPECT_THAT(state_->ReadSpec("box").status(), IsOk());
+  EXPECT_TRUE(StateDirectory::IsUnborn(path));
+  EXPECT_EQ(state_->ListSandboxes().value().size(), made);
+}
+
 TEST_F(StateDirectoryTest, ReportsAnErrorWhenSandboxesCannotBeListed) {
   std::filesystem::remove_all(absl::StrCat(path_, "/sandboxes"));
   EXPECT_THAT(state_->ListSandboxes().status(),
@@ -130,14 +140,14 @@ TEST_F(StateDirectoryTest, LeavesNothingOfASpecThatCannotBeWritten) {
     rlimit little = before;
     little.rlim_cur = bytes;
     ::setrlimit(RLIMIT_FSIZE, &little);
-    const absl::Status written = StateDirectory::WriteSpec(spec);
+    const absl::Status written = state_->WriteSpec(spec);
     ::setrlimit(RLIMIT_FSIZE, &before);
     EXPECT_FALSE(written.ok());
     EXPECT_THAT(state_->ListSandboxes().value(), SizeIs(0));
   }
-  EXPECT_THAT(StateDirectory::WriteSpec(spec), IsOk());
+  EXPECT_THAT(state_->WriteSpec(spec), IsOk());
   // Another's directory is not taken for what this call made.
-  EXPECT_TRUE(absl::IsAlreadyExists(StateDirectory::WriteSpec(spec)));
+  EXPECT_TRUE(absl::IsAlreadyExists(state_->WriteSpec(spec)));
   EXPECT_THAT(state_->ReadSpec("box").status(), IsOk());
 }
 
@@ -160,7 +170,6 @@ TEST_F(StateDirectoryTest, ASandboxIsUnusedWithoutASupervisorAndAnExecution) {
   EXPECT_TRUE(StateDirectory::IsUnused(path));
   // A supervisor that has ended leaves its socket, and what it made ahead.
   WriteFile("control.sock", "");
-  std::filesystem::create_directory(path + "/executions");
   WriteFile("executions/.spare-1", "");
   EXPECT_TRUE(StateDirectory::IsUnused(path));
   WriteFile("executions/e1", "");
@@ -202,6 +211,7 @@ TEST_F(StateDirectoryTest, ReadsTheDeletionAndTheFailureThatItWrote) {
 TEST_F(StateDirectoryTest, ASandboxIsNotUnbornIfItsExecutionsCannotBeListed) {
   const std::string path = WriteSpec("box").directory();
   EXPECT_TRUE(StateDirectory::IsUnborn(path));
+  std::filesystem::remove(path + "/executions");
   WriteFile("executions", "no directory");
   EXPECT_FALSE(StateDirectory::IsUnborn(path));
 }

@@ -213,7 +213,7 @@ TEST_F(RecoveryTest, RemovesASandboxWhoseSupervisorNeverBegan) {
   spec.set_name("tenants/default/sandboxes/box");
   spec.set_directory(state_->SandboxPath("box"));
   spec.set_boot_id(state_->boot_id());
-  ASSERT_TRUE(StateDirectory::WriteSpec(spec).ok());
+  ASSERT_TRUE(state_->WriteSpec(spec).ok());
   Restart();
   EXPECT_FALSE(std::filesystem::exists(Box("")));
   CreateSandbox("box");

@@ -108,6 +108,8 @@ void ServerFixture::Begin() {
       &timers_, &lanes_->workspaces);
   Sandboxes::Options options;
   options.max_sandboxes = max_sandboxes_;
+  // Tests count the timers of calls.
+  options.sync_delay = absl::ZeroDuration();
   options.max_executions_per_sandbox = max_executions_;
   ceilings_.set_kill_grace_seconds(kMaxKillGraceSeconds);
   ceilings_.set_wall_timeout_seconds(kMaxWallSeconds);

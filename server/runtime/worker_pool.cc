@@ -31,6 +31,7 @@ void WorkerPool::Stop() {
     stopping_ = true;
     threads.swap(threads_);
     mutex_.Signal();
+    came_.SignalAll();
   }
   for (std::thread& thread : threads) {
     thread.join();
@@ -41,7 +42,7 @@ void WorkerPool::Run(absl::AnyInvocable<void()> job) {
   MutexLock lock(&mutex_);
   if (!stopping_) {
     jobs_.push_back(std::move(job));
-    mutex_.Signal();
+    came_.SignalOne();
   }
 }
 
@@ -49,7 +50,7 @@ void WorkerPool::RunNext(absl::AnyInvocable<void()> job) {
   MutexLock lock(&mutex_);
   if (!stopping_) {
     jobs_.push_front(std::move(job));
-    mutex_.Signal();
+    came_.SignalOne();
   }
 }
 
@@ -87,7 +88,7 @@ void WorkerPool::Work() {
 
 bool WorkerPool::AwaitJob() {
   while (true) {
-    mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    came_.Await(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || !jobs_.empty();
     });
     if (jobs_.empty()) {

@@ -59,6 +59,9 @@ class WorkerPool {
   const size_t most_jobs_;
   const Clock::duration patience_;
   sandbox::Mutex mutex_;
+  // A job came. Threads without one wait for it; whatever else is waited for,
+  // mutex_ signals.
+  sandbox::CondVar came_;
   std::deque<absl::AnyInvocable<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
   // The times at which the jobs that run began.
   std::multiset<Clock::time_point> running_ ABSL_GUARDED_BY(mutex_);

@@ -51,11 +51,10 @@ absl::Status WriteEndedExecutions(const std::string& state_directory,
     spec.set_name(absl::StrCat("tenants/default/sandboxes/", spec.id()));
     spec.set_directory(state->SandboxPath(spec.id()));
     spec.set_boot_id(state->boot_id());
-    RETURN_IF_ERROR(server::StateDirectory::WriteSpec(spec));
+    RETURN_IF_ERROR(state->WriteSpec(spec));
     // A sandbox without it never began.
     const std::ofstream control(
         absl::StrCat(spec.directory(), "/control.sock"));
-    std::filesystem::create_directory(spec.directory() + "/executions");
     for (int j = 0; j < executions_per_sandbox; ++j) {
       const std::string id = absl::StrCat("job-", j);
       WriteExecution(server::ExecutionPath(spec.directory(), id), id);

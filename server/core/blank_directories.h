@@ -1,0 +1,49 @@
+// Directories for sandboxes, made ahead: making directories takes longer than
+// everything else that is written while a client waits for a sandbox.
+//
+// Their names are no ids of sandboxes, so the next server removes those that
+// were not used.
+//
+// Thread-safe. Everything blocks on the disk.
+
+#ifndef SERVER_CORE_BLANK_DIRECTORIES_H_
+#define SERVER_CORE_BLANK_DIRECTORIES_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "sandbox/base/mutex.h"
+
+namespace server {
+
+class BlankDirectories {
+ public:
+  // The same number as of supervisors that are made ahead: see
+  // sandbox/client/spare_supervisors.h.
+  static constexpr size_t kMost = 8;
+
+  // `parent` is the path of the directory of all sandboxes.
+  explicit BlankDirectories(std::string parent) : parent_(std::move(parent)) {}
+
+  // Returns the path of a directory with mode 0700 in which there is only an
+  // empty directory "executions". The caller renames or removes it. Makes one
+  // if none was made ahead. Errors: those of mkdir(2).
+  absl::StatusOr<std::string> Take();
+
+  // Makes those that are missing. After an error they are made by Take(), which
+  // reports it.
+  void Refill();
+
+ private:
+  const std::string parent_;
+  sandbox::Mutex mutex_;
+  std::vector<std::string> made_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace server
+
+#endif  // SERVER_CORE_BLANK_DIRECTORIES_H_
