@@ -86,7 +86,7 @@ absl::StatusOr<PreparedCommand> PrepareCommand(
   if (!completed.ok()) {
     // The destructor of `prepared` removes the group. Files that cannot be
     // removed do no harm: without a start they belong to no execution.
-    (void)prepared.files.Remove();
+    (void)prepared.files.Remove(record);
     return completed;
   }
   return prepared;

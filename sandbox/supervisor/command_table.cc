@@ -105,7 +105,10 @@ void CommandTable::Delete(const std::string& id, const Done& done) {
   if (waiting.size() > 1) {
     return;
   }
-  if (const auto command = commands_.find(id); command != commands_.end()) {
+  const auto command = commands_.find(id);
+  // What has ended and left no process needs no kill.
+  if (command != commands_.end() &&
+      !(command->second->ended() && command->second->ReleaseCgroup())) {
     command->second->Condemn(wire::ExitRecord::CLIENT_SIGNAL);
     command->second->Kill();
   }

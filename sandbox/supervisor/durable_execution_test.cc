@@ -264,10 +264,11 @@ TEST_F(DurableExecutionTest,
                                 HasSubstr("record of the end")));
   EXPECT_THAT(files.WriteEnd("end"), IsOk());
   absl::Status removed;
+  const wire::ExecutionRecord record;
   ASSERT_TRUE(tests::WithFailingCalls({SYS_unlink}, EROFS,
-                                      [&] { removed = files.Remove(); }));
+                                      [&] { removed = files.Remove(record); }));
   EXPECT_FALSE(removed.ok());
-  EXPECT_THAT(files.Remove(), IsOk());
+  EXPECT_THAT(files.Remove(record), IsOk());
   EXPECT_TRUE(std::filesystem::is_empty(parent_));
 }
 

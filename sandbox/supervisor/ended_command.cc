@@ -100,11 +100,12 @@ void EndedCommand::Expire() {
 }
 
 bool EndedCommand::RemoveFiles() {
-  const std::string id = report().id();
+  const wire::ExecutionRecord report = this->report();
+  const std::string& id = report.id();
   const std::string path = host_->spares->PathOf(id);
   expire_retry_.Cancel();
   host_->sync->Cancel(path);
-  const absl::Status removed = ExecutionFiles::Remove(path);
+  const absl::Status removed = ExecutionFiles::Remove(path, report);
   if (!removed.ok()) {
     host_->storage->Fail(this, absl::StrCat("removal of ", id), removed);
   }

@@ -12,6 +12,15 @@
 #include "sandbox/storage/terminal_times.h"
 
 namespace sandbox {
+namespace {
+
+absl::Status Unlink(const std::string& file) {
+  return ::unlink(file.c_str()) == 0 || errno == ENOENT
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("unlink ", file));
+}
+
+}  // namespace
 
 absl::StatusOr<ExecutionFiles> ExecutionFiles::Create(const std::string& parent,
                                                       const std::string& name) {
@@ -44,21 +53,25 @@ absl::Status ExecutionFiles::WriteEnd(const std::string& sealed) {
   return absl::OkStatus();
 }
 
-absl::Status ExecutionFiles::Remove() {
+absl::Status ExecutionFiles::Remove(const wire::ExecutionRecord& record) {
   file_.reset();
-  RETURN_IF_ERROR(Remove(path_));
+  RETURN_IF_ERROR(Remove(path_, record));
   path_.clear();
   return absl::OkStatus();
 }
 
-absl::Status ExecutionFiles::Remove(const std::string& path) {
+absl::Status ExecutionFiles::Remove(const std::string& path,
+                                    const wire::ExecutionRecord& record) {
   // First the one with the records: without it the others belong to no
   // execution, even if they cannot be removed.
-  for (const char* suffix :
-       {"", kOutputPlace.suffix, kErrorPlace.suffix, kTerminalTimes}) {
-    const std::string file = absl::StrCat(path, suffix);
-    if (::unlink(file.c_str()) != 0 && errno != ENOENT) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", file));
+  RETURN_IF_ERROR(Unlink(path));
+  for (const wire::StreamState& stream : record.streams()) {
+    const LogPlace& place = PlaceOf(stream.stream());
+    if (stream.end() >= place.window_size) {
+      RETURN_IF_ERROR(Unlink(absl::StrCat(path, place.suffix)));
+    }
+    if (stream.stream() == wire::TERMINAL) {
+      RETURN_IF_ERROR(Unlink(absl::StrCat(path, kTerminalTimes)));
     }
   }
   return absl::OkStatus();

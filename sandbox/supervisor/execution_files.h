@@ -57,11 +57,12 @@ class ExecutionFiles {
   // Writes the sealed record of the end. May be tried again until it succeeds.
   absl::Status WriteEnd(const std::string& sealed);
 
-  // Removes all files. After an error something is left, and the caller may try
-  // again.
-  absl::Status Remove();
+  // Removes all files. The streams of `record` tell which ones there may be.
+  // After an error something is left, and the caller may try again.
+  absl::Status Remove(const wire::ExecutionRecord& record);
   // The same for the execution whose file is `path`.
-  static absl::Status Remove(const std::string& path);
+  static absl::Status Remove(const std::string& path,
+                             const wire::ExecutionRecord& record);
 
  private:
   std::string path_;

@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sandbox/storage/execution_file.h"
+#include "sandbox/storage/execution_layout.h"
 #include "sandbox/storage/terminal_times.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
@@ -81,7 +82,7 @@ TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItIsRemoved) {
   const size_t before = OpenDescriptors();
   ExecutionFiles files = *ExecutionFiles::Create(parent_, "e1");
   EXPECT_TRUE(files.valid());
-  ASSERT_THAT(files.Remove(), IsOk());
+  ASSERT_THAT(files.Remove(wire::ExecutionRecord()), IsOk());
   EXPECT_EQ(OpenDescriptors(), before);
   EXPECT_FALSE(files.valid());
 }
@@ -91,7 +92,13 @@ TEST_F(ExecutionFilesTest, RemovesEachFileThatAnExecutionCanHave) {
   for (const char* suffix : {".out", ".err", kTerminalTimes}) {
     std::ofstream(files.path() + suffix) << "x";
   }
-  EXPECT_THAT(files.Remove(), IsOk());
+  wire::ExecutionRecord record;
+  for (const wire::Stream stream : {wire::TERMINAL, wire::STDERR}) {
+    wire::StreamState& state = *record.add_streams();
+    state.set_stream(stream);
+    state.set_end(PlaceOf(stream).window_size);
+  }
+  EXPECT_THAT(files.Remove(record), IsOk());
   EXPECT_TRUE(std::filesystem::is_empty(parent_));
 }
 

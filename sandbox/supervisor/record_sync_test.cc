@@ -229,7 +229,7 @@ TEST_F(RecordSyncTest, LeavesAloneWhatIsDeletedBeforeOrAfterItsHandOver) {
       timers_.Advance(kGather);
     }
     sync_->Cancel(path);
-    ASSERT_TRUE(deleted.Remove().ok());
+    ASSERT_TRUE(deleted.Remove({}).ok());
     // Another execution gets its name and has written its end.
     ExecutionFiles again = MakeEnded("e1");
     timers_.Advance(kGather);

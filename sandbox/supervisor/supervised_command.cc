@@ -380,7 +380,7 @@ bool SupervisedCommand::RemoveFiles() {
   }
   ending_.StopWriting();
   host_->sync->Cancel(files_.path());
-  const absl::Status removed = files_.Remove();
+  const absl::Status removed = files_.Remove(report());
   if (!removed.ok()) {
     host_->storage->Fail(this, absl::StrCat("removal of ", record_.id()),
                          removed);
