@@ -106,7 +106,7 @@ void CommandTable::Delete(const std::string& id, const Done& done) {
     return;
   }
   const auto command = commands_.find(id);
-  // What has ended and left no process needs no kill.
+  // A command that has ended and left no process needs no kill.
   if (command != commands_.end() &&
       !(command->second->ended() && command->second->ReleaseCgroup())) {
     command->second->Condemn(wire::ExitRecord::CLIENT_SIGNAL);

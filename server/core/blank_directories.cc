@@ -44,20 +44,41 @@ absl::StatusOr<std::string> BlankDirectories::Take() {
   return Make(parent_);
 }
 
-void BlankDirectories::Refill() {
-  while (true) {
-    {
-      MutexLock lock(&mutex_);
-      if (made_.size() >= kMost) {
-        return;
-      }
+bool BlankDirectories::Lacks() const {
+  MutexLock lock(&mutex_);
+  return made_.size() < wanted_;
+}
+
+bool BlankDirectories::Keep(const std::string& path) {
+  {
+    MutexLock lock(&mutex_);
+    if (made_.size() < wanted_) {
+      made_.push_back(path);
+      return true;
     }
-    absl::StatusOr<std::string> made = Make(parent_);
-    if (!made.ok()) {
+  }
+  RemoveTree(path).IgnoreError();
+  return false;
+}
+
+void BlankDirectories::Refill() {
+  while (Lacks()) {
+    const absl::StatusOr<std::string> made = Make(parent_);
+    if (!made.ok() || !Keep(*made)) {
       return;
     }
+  }
+}
+
+void BlankDirectories::RemoveAll() {
+  std::vector<std::string> unused;
+  {
     MutexLock lock(&mutex_);
-    made_.push_back(*std::move(made));
+    wanted_ = 0;
+    unused.swap(made_);
+  }
+  for (const std::string& path : unused) {
+    RemoveTree(path).IgnoreError();
   }
 }
 

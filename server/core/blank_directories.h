@@ -2,7 +2,7 @@
 // everything else that is written while a client waits for a sandbox.
 //
 // Their names are no ids of sandboxes, so the next server removes those that
-// were not used.
+// were left by one that was killed or gave way.
 //
 // Thread-safe. Everything blocks on the disk.
 
@@ -38,10 +38,19 @@ class BlankDirectories {
   // reports it.
   void Refill();
 
+  // Removes those that were not used. No more are made ahead.
+  void RemoveAll();
+
  private:
+  bool Lacks() const;
+  // Keeps a directory that was made, or removes it and returns false if it is
+  // not wanted any more.
+  bool Keep(const std::string& path);
+
   const std::string parent_;
-  sandbox::Mutex mutex_;
+  mutable sandbox::Mutex mutex_;
   std::vector<std::string> made_ ABSL_GUARDED_BY(mutex_);
+  size_t wanted_ ABSL_GUARDED_BY(mutex_) = kMost;
 };
 
 }  // namespace server

@@ -56,6 +56,16 @@ TEST_F(BlankDirectoriesTest, MakesAFewAheadAndGivesEachOnce) {
   EXPECT_EQ(Count(), BlankDirectories::kMost + 2);
 }
 
+TEST_F(BlankDirectoriesTest, RemovesThoseThatWereNotUsed) {
+  blanks_.Refill();
+  const std::string used = blanks_.Take().value();
+  blanks_.RemoveAll();
+  EXPECT_EQ(Count(), 1);
+  EXPECT_TRUE(std::filesystem::exists(used));
+  blanks_.Refill();
+  EXPECT_EQ(Count(), 1) << "the server ends";
+}
+
 TEST_F(BlankDirectoriesTest, ReportsTheErrorToTheOneWhoNeedsOne) {
   std::filesystem::remove(parent_);
   blanks_.Refill();

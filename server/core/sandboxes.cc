@@ -360,6 +360,11 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
   }
 }
 
+void Sandboxes::RemoveSpares() {
+  environment_.lanes->removals.Run(
+      [state = environment_.state] { state->PrepareNoMore(); });
+}
+
 size_t Sandboxes::Living() const {
   const auto sandboxes = registry_.List("", registry_.size());
   return static_cast<size_t>(

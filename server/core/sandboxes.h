@@ -103,6 +103,10 @@ class Sandboxes {
   // reports when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
+  // Removes what was made ahead for sandboxes that did not come. Does so on a
+  // lane, so that a disk that hangs delays nobody.
+  void RemoveSpares();
+
   // Returns how many sandboxes still have a process.
   size_t Living() const;
 

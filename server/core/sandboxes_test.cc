@@ -154,6 +154,7 @@ TEST_F(SandboxesTest, ASandboxIsReadyBeforeTheDiskHasItsDescription) {
   std::filesystem::rename(sandboxes, path_ + "/aside");
   std::filesystem::create_directory_symlink(path_ + "/aside", sandboxes);
   ASSERT_TRUE(Create(Named("box")).ok());
+  AwaitLanes();  // the sync is planned after the answer
   Advance(absl::Milliseconds(20));
   EXPECT_NE(storage_.failure(), "");
   Advance(absl::Milliseconds(100));
@@ -171,6 +172,7 @@ TEST_F(SandboxesTest, NothingOfARemovedSandboxIsSynced) {
   std::filesystem::rename(sandboxes, path_ + "/aside");
   std::filesystem::create_directory_symlink(path_ + "/aside", sandboxes);
   ASSERT_TRUE(Create(Named("box")).ok());
+  AwaitLanes();  // the sync is planned after the answer
   Advance(absl::Milliseconds(20));
   std::filesystem::remove(sandboxes);
   std::filesystem::rename(path_ + "/aside", sandboxes);

@@ -49,6 +49,8 @@ class StateDirectory {
   absl::Status WriteSpec(const corral::supervisor::v1::SandboxSpec& spec) const;
   // Does ahead what it can of the next calls of WriteSpec().
   void PrepareForNext() const { blanks_->Refill(); }
+  // Removes what was done ahead, and does no more. For a server that ends.
+  void PrepareNoMore() const { blanks_->RemoveAll(); }
   // Returns when what WriteSpec() wrote would survive a crash of the machine.
   // Fails with NotFound if it was removed. After another failure ReplaceSpec()
   // must come first: the kernel treats data that it could not write as written.
