@@ -72,7 +72,7 @@ Tracer::Tracer(pid_t pid, const Fault& fault, const std::string& record) {
   }
   // A process that strace kills may be gone before strace has attached to all
   // its threads.
-  EXPECT_TRUE(strace_->IsRunning() || HasStruck(record))
+  EXPECT_TRUE(strace_->IsRunning() || HasStruck(record) || HasKilled(record))
       << strace_->ReadError();
 }
 
@@ -89,8 +89,11 @@ void Tracer::Detach() {
 bool Tracer::HasStruck(const std::string& record) {
   const std::string text = ReadFile(record);
   return absl::StrContains(text, "(INJECTED)") ||
-         absl::StrContains(text, "(DELAYED)") ||
-         absl::StrContains(text, "killed by SIGKILL");
+         absl::StrContains(text, "(DELAYED)");
+}
+
+bool Tracer::HasKilled(const std::string& record) {
+  return absl::StrContains(ReadFile(record), "killed by SIGKILL");
 }
 
 }  // namespace tests

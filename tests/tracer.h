@@ -45,9 +45,12 @@ class Tracer {
 
   void Detach();
 
-  // Returns true if a call was struck. Valid when the process has ended or the
-  // tracer was detached.
+  // Returns true if a call failed or was delayed by the fault. Valid when the
+  // process has ended or the tracer was detached.
   static bool HasStruck(const std::string& record);
+  // Returns true if a process was killed, by the fault or by another process.
+  // Valid at the same time.
+  static bool HasKilled(const std::string& record);
 
  private:
   std::unique_ptr<Process> strace_;

@@ -248,7 +248,9 @@ bool ReceiveRequest() {
   return true;
 }
 
-void SendAnswer(int pidfd) {
+// Returns false if the kernel refuses, or the supervisor is gone. It would wait
+// for the answer as long as the spawner lives.
+bool SendAnswer(int pidfd) {
   ControlFds control = {
       kControlHeader + sizeof(int), kSolSocket, kScmRights, {pidfd}};
   iovec vector = {&spawn.answer, sizeof(spawn.answer)};
@@ -257,7 +259,8 @@ void SendAnswer(int pidfd) {
     message.control = &control;
     message.control_size = (kControlHeader + sizeof(int) + 7) & ~size_t{7};
   }
-  Syscall(__NR_sendmsg, kSpawnerSocket, Address(&message), kMsgNosignal);
+  return Syscall(__NR_sendmsg, kSpawnerSocket, Address(&message),
+                 kMsgNosignal) >= 0;
 }
 
 // The program was executed with SETPCAP only for this function.
@@ -287,19 +290,19 @@ int RunSpawner() {
   }
   Syscall(__NR_close, kSpawnerExchange);
   spawn.exchange = reinterpret_cast<char*>(exchange);
-  SendAnswer(-1);  // ready
-  while (ReceiveRequest()) {
+  bool answered = SendAnswer(-1);  // ready
+  while (answered && ReceiveRequest()) {
     const int pidfd = Start();
     for (int i = 0; i < spawn.fd_count; ++i) {
       Syscall(__NR_close, spawn.fds[i]);
     }
     spawn.fd_count = 0;
-    SendAnswer(pidfd);
+    answered = SendAnswer(pidfd);
     if (pidfd >= 0) {
       Syscall(__NR_close, pidfd);
     }
   }
-  return 0;
+  return answered ? 0 : 1;
 }
 
 }  // namespace sandbox::init

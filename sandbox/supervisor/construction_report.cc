@@ -51,7 +51,9 @@ void SendReport(int socket, const absl::Status& status,
   Report report = {FailureOf(status), {}};
   const std::string text(status.message());
   std::strncpy(report.text, text.c_str(), sizeof(report.text) - 1);
-  (void)SendWithFds(socket, &report, sizeof(report), fds);
+  if (!SendWithFds(socket, &report, sizeof(report), fds).ok()) {
+    ::_exit(1);
+  }
 }
 
 void ReportAndExit(int socket, const absl::Status& status) {

@@ -21,7 +21,8 @@ struct ReportSockets {
 
 absl::StatusOr<ReportSockets> MakeReportSockets();
 
-// Sends the kind and the text of `status`, and with success `fds`.
+// Sends the kind and the text of `status`, and with success `fds`. Ends the
+// process if the kernel refuses: the supervisor would wait for the report.
 void SendReport(int socket, const absl::Status& status,
                 const std::vector<int>& fds);
 

@@ -29,17 +29,19 @@ class Calls {
   using SandboxStub = corral::v1::SandboxService::Stub;
   using ExecutionStub = corral::v1::ExecutionService::Stub;
 
-  explicit Calls(const std::shared_ptr<grpc::Channel>& channel)
-      : sandboxes_(corral::v1::SandboxService::NewStub(channel)),
-        executions_(corral::v1::ExecutionService::NewStub(channel)) {}
-
   // Longer than any of these calls takes while the server comes and goes, also
   // on a loaded machine.
   static constexpr absl::Duration kPatience = absl::Seconds(120);
 
+  explicit Calls(const std::shared_ptr<grpc::Channel>& channel,
+                 absl::Duration patience = kPatience)
+      : patience_(patience),
+        sandboxes_(corral::v1::SandboxService::NewStub(channel)),
+        executions_(corral::v1::ExecutionService::NewStub(channel)) {}
+
   // Call(&Calls::ExecutionStub::GetExecution, request, &response). Returns the
-  // first status that is not Unavailable or is STORAGE_FAILED; after kPatience,
-  // Unavailable or DeadlineExceeded.
+  // first status that is not Unavailable or is STORAGE_FAILED; after the
+  // patience, Unavailable or DeadlineExceeded.
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (ExecutionStub::*method)(grpc::ClientContext*,
                                                           const Request&,
@@ -59,9 +61,9 @@ class Calls {
 
  private:
   template <typename Stub, typename Method, typename Request, typename Response>
-  static grpc::Status Repeat(Stub& stub, Method method, const Request& request,
-                             Response* response) {
-    const absl::Time deadline = absl::Now() + kPatience;
+  grpc::Status Repeat(Stub& stub, Method method, const Request& request,
+                      Response* response) const {
+    const absl::Time deadline = absl::Now() + patience_;
     for (;;) {
       grpc::ClientContext context;
       context.set_wait_for_ready(true);
@@ -74,6 +76,7 @@ class Calls {
     }
   }
 
+  const absl::Duration patience_;
   const std::unique_ptr<SandboxStub> sandboxes_;
   const std::unique_ptr<ExecutionStub> executions_;
 };

@@ -95,19 +95,20 @@ grpc::Status FaultTest::UntilServed(const std::function<grpc::Status()>& call) {
   }
 }
 
-grpc::Status FaultTest::TryToCreateSandbox(const std::string& id) {
+grpc::Status FaultTest::TryToCreateSandbox(Calls& calls,
+                                           const std::string& id) {
   corral::v1::CreateSandboxRequest request;
   request.set_parent(kTenant);
   request.set_sandbox_id(id);
   request.set_request_id(id);
   request.mutable_sandbox()->mutable_workspace()->set_path(server_.workspace());
   corral::v1::Sandbox sandbox;
-  return calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
+  return calls.Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
 }
 
 std::string FaultTest::CreateSandbox(const std::string& id) {
   const grpc::Status status =
-      UntilServed([&] { return TryToCreateSandbox(id); });
+      UntilServed([&] { return TryToCreateSandbox(*calls_, id); });
   EXPECT_TRUE(status.ok()) << ToString(status);
   return absl::StrCat(kTenant, "/sandboxes/", id);
 }
@@ -120,15 +121,20 @@ grpc::Status FaultTest::DeleteSandbox(const std::string& name) {
 }
 
 pid_t FaultTest::SupervisorOf(const std::string& sandbox) const {
-  // A supervisor keeps files for the next execution open.
+  // A supervisor keeps files for the next execution open. It makes them soon
+  // after they are used.
   const std::string directory =
       absl::StrCat(server_.state_directory(), "/sandboxes/",
                    fs::path(sandbox).filename().string(), "/");
-  for (const pid_t pid : server_.Supervisors()) {
-    if (HasFileIn(pid, directory)) {
-      return pid;
+  const absl::Time deadline = absl::Now() + kPatience;
+  do {
+    for (const pid_t pid : server_.Supervisors()) {
+      if (HasFileIn(pid, directory)) {
+        return pid;
+      }
     }
-  }
+    absl::SleepFor(absl::Milliseconds(1));
+  } while (absl::Now() < deadline);
   ADD_FAILURE() << "no supervisor has a file in " << directory;
   return 0;
 }

@@ -53,7 +53,7 @@ class FaultTest : public ::testing::Test {
   // of its threads may be struck once.
   static grpc::Status UntilServed(const std::function<grpc::Status()>& call);
 
-  grpc::Status TryToCreateSandbox(const std::string& id);
+  grpc::Status TryToCreateSandbox(Calls& calls, const std::string& id);
   std::string CreateSandbox(const std::string& id);
   grpc::Status DeleteSandbox(const std::string& name);
   pid_t SupervisorOf(const std::string& sandbox) const;
