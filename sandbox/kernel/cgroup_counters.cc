@@ -127,7 +127,11 @@ absl::StatusOr<absl::Duration> CgroupCounters::CpuTime() {
         "this host does not count CPU time: the cgroup controller cpuacct is "
         "not mounted");
   }
-  return TotalCpuTime() - base_cpu_time_;
+  const absl::Duration total = TotalCpuTime();
+  if (!base_cpu_time_.has_value()) {
+    base_cpu_time_ = total;
+  }
+  return total - *base_cpu_time_;
 }
 
 absl::Status CgroupCounters::Restart() {
@@ -142,7 +146,7 @@ absl::Status CgroupCounters::Restart() {
     return absl::UnimplementedError("this kernel does not reset the peak");
   }
   base_ = Total();
-  base_cpu_time_ = TotalCpuTime();
+  base_cpu_time_.reset();
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,9 @@ class CgroupCounters {
 
   CgroupUsage Usage();
   // Returns the CPU time that all its processes have used, ended ones included.
-  // Fails with ISOLATION if this host does not count it.
+  // After Restart() it counts from the first call on: most commands have no
+  // limit of it, and are spared the read. Fails with ISOLATION if this host
+  // does not count it.
   absl::StatusOr<absl::Duration> CpuTime();
 
   // Makes everything count from 0. Fails with FailedPrecondition if a process
@@ -92,7 +95,8 @@ class CgroupCounters {
   CounterFile cpu_system_;
   // The totals at the last restart.
   CgroupUsage base_;
-  absl::Duration base_cpu_time_;
+  // No value until it is read after a restart.
+  std::optional<absl::Duration> base_cpu_time_ = absl::ZeroDuration();
 };
 
 }  // namespace sandbox

@@ -283,6 +283,7 @@ TEST_F(CgroupFilesTest, CountsAnewWhenItIsRecycled) {
   EXPECT_THAT(group_.Recycle(), IsOk());
   EXPECT_EQ(Get("memory.peak").substr(0, 1), "0");
   EXPECT_EQ(Get("pids.max"), "") << "it was not killed";
+  EXPECT_EQ(*group_.CpuTime(), absl::ZeroDuration());
   PutCounters(5000, 3, 110, 220);
   const CgroupUsage usage = group_.Usage();
   EXPECT_EQ(usage.memory_peak_bytes, 5000u);
@@ -297,6 +298,7 @@ TEST_F(CgroupFilesTest, CountsOnWhenItIsMoved) {
   Put("memory.current", "0\n");
   PutCounters(4096, 1, 10, 20);
   EXPECT_THAT(group_.Recycle(), IsOk());
+  EXPECT_EQ(*group_.CpuTime(), absl::ZeroDuration());
   PutCounters(5000, 3, 110, 220);
   Cgroup moved;
   moved = std::move(group_);

@@ -309,6 +309,7 @@ TEST_F(CgroupTest, CountsFromZeroWhenItIsRecycled) {
     GTEST_SKIP() << recycled;
   }
   ASSERT_THAT(recycled, IsOk());
+  EXPECT_EQ(*group->CpuTime(), absl::ZeroDuration());
   EXPECT_EQ(Reap(StartIn(*group, [] { return 0; })), 0);
   const CgroupUsage second = group->Usage();
   EXPECT_LT(second.memory_peak_bytes, uint64_t{4} << 20);

@@ -19,8 +19,11 @@ void BackgroundThread::Run(Function function) {
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Loop(); });
   }
-  MutexLock lock(&mutex_);
-  functions_.push_back(std::move(function));
+  {
+    MutexLock lock(&mutex_);
+    functions_.push_back(std::move(function));
+  }
+  // Not before: the thread would wake up only to wait for the lock.
   mutex_.Signal();
 }
 

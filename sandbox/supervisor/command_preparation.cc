@@ -56,8 +56,8 @@ absl::Status Complete(const CommandHost& host, const wire::CommandSpec& command,
     ASSIGN_OR_RETURN(prepared->oom_events, prepared->group->OomEvents());
   }
   if (command.cpu_timeout_ns() > 0) {
-    // Fails now on a host that does not count CPU time; the timeout could not
-    // be enforced later.
+    // Counts from now on. Fails on a host that does not count CPU time; the
+    // timeout could not be enforced later.
     RETURN_IF_ERROR(prepared->group->CpuTime().status());
   }
   ASSIGN_OR_RETURN(CommandStreams streams, OpenStreams(host, command));
