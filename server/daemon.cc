@@ -291,7 +291,7 @@ Daemon::End Daemon::EndSandboxes() {
     return End::kLeft;
   }
   timers_.Stop();
-  sandboxes_.RemoveSpares();
+  sandboxes_.RemoveBlankDirectories();
   if (!removed) {
     LOG(WARNING) << "the next server removes files of deleted sandboxes";
   } else if (!lanes_.StopWithin(kDiskPatience)) {

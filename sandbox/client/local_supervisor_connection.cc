@@ -301,9 +301,10 @@ void LocalSupervisorConnection::Create(const wire::SandboxSpec& spec,
                      });
     sent = !*let_go_ && !MayBeSentLater(socket_.Send(request));
   }
-  // One step of the loop: if the supervisor is dead already, its end must find
-  // creation_, which replaces it. The supervisor works meanwhile; the loop
-  // receives nothing from it before.
+  // All of this is one step of the loop: if the supervisor is dead already, its
+  // end must find creation_, which replaces it. The request was sent before, so
+  // that the supervisor does not wait for this step. Nothing is received from
+  // it until the loop watches the socket.
   Post([this, request = std::move(request), replace = std::move(replace),
         pidfd = std::move(pidfd), patience, sent] {
     pidfd_ = pidfd;

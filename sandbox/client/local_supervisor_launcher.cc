@@ -155,11 +155,11 @@ LocalSupervisorLauncher::Task LocalSupervisorLauncher::NextTask() const {
 LocalSupervisorLauncher::Task LocalSupervisorLauncher::AwaitTask() {
   MutexLock lock(&mutex_);
   const Clock::time_point latest = Clock::now() + kLongestWait;
-  const Clock::time_point make_at = this->make_at();
-  mutex_.AwaitUntil(std::min({sweep_at_, spares_.trim_at(), make_at, latest}),
+  const Clock::time_point planned = make_at();
+  // Ends early when a spare is to be made before that.
+  mutex_.AwaitUntil(std::min({sweep_at_, spares_.trim_at(), planned, latest}),
                     [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                      return NextTask() != Task::kNone ||
-                             this->make_at() < make_at;
+                      return NextTask() != Task::kNone || make_at() < planned;
                     });
   return NextTask();
 }

@@ -166,6 +166,11 @@ StartedProgram::Started StartedProgram::Start(const std::vector<int>& fds) {
   return started;
 }
 
+void StartedProgram::StartWithoutAnswer() {
+  CHECK(::shutdown(socket_.get(), SHUT_RD) == 0);
+  CHECK(SendWithFds(socket_.get(), "g", 1, {}).ok());
+}
+
 std::vector<int> StartedProgram::Fds() const {
   return {input_.get(), output_.get(), output_.get(), tasks_.get()};
 }

@@ -45,6 +45,8 @@ class StartedProgram {
   SpawnRequest& Write(const TestCommand& command);
   // Hands over what Write() wrote and returns the answer.
   Started Start(const std::vector<int>& fds);
+  // Makes a request whose answer the kernel refuses to send.
+  void StartWithoutAnswer();
   // The three streams and a file that plays the `tasks` file of a cgroup.
   std::vector<int> Fds() const;
   // Everything that commands wrote to their standard output and error.

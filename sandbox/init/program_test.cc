@@ -311,6 +311,11 @@ TEST_F(ProgramTest, TheSpawnerEndsWithItsSupervisor) {
   EXPECT_EQ(WaitFor(program_->spawner().pidfd), 0);
 }
 
+TEST_F(ProgramTest, TheSpawnerEndsIfItCannotAnswer) {
+  program_->StartWithoutAnswer();
+  EXPECT_EQ(WaitFor(program_->spawner().pidfd), 1 << 8);
+}
+
 TEST_F(ProgramTest, InitReapsOrphansAndSurvivesSignalsFromInside) {
   int hold[2];
   ASSERT_EQ(::pipe2(hold, O_CLOEXEC), 0);

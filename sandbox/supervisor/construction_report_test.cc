@@ -87,6 +87,11 @@ TEST_F(ConstructionReportTest, IsReplacedByTheFirstPacketOfAProgram) {
             "the spawner: no program");
 }
 
+TEST_F(ConstructionReportTest, EndsAChildThatCannotSendIt) {
+  EXPECT_EXIT(SendReport(-1, absl::OkStatus(), {}),
+              ::testing::ExitedWithCode(1), "");
+}
+
 // The size of a report: its kind and its text.
 constexpr size_t kReport = 4604;
 

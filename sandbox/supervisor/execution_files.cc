@@ -67,6 +67,7 @@ absl::Status ExecutionFiles::Remove(const std::string& path,
   RETURN_IF_ERROR(Unlink(path));
   for (const wire::StreamState& stream : record.streams()) {
     const LogPlace& place = PlaceOf(stream.stream());
+    // The file is made before the first byte after the window is written.
     if (stream.end() >= place.window_size) {
       RETURN_IF_ERROR(Unlink(absl::StrCat(path, place.suffix)));
     }

@@ -360,7 +360,7 @@ void Sandboxes::DeleteAll(wire::ExitRecord::Cause cause) {
   }
 }
 
-void Sandboxes::RemoveSpares() {
+void Sandboxes::RemoveBlankDirectories() {
   environment_.lanes->removals.Run(
       [state = environment_.state] { state->PrepareNoMore(); });
 }

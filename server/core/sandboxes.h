@@ -103,9 +103,9 @@ class Sandboxes {
   // reports when they are gone.
   void DeleteAll(sandbox::wire::ExitRecord::Cause cause);
 
-  // Removes what was made ahead for sandboxes that did not come. Does so on a
+  // Removes the directories that were made ahead and not used. Does so on a
   // lane, so that a disk that hangs delays nobody.
-  void RemoveSpares();
+  void RemoveBlankDirectories();
 
   // Returns how many sandboxes still have a process.
   size_t Living() const;

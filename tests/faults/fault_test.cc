@@ -27,6 +27,8 @@ constexpr uint64_t kErrorSize = 20000;
 constexpr int kCode = 7;
 // A command takes milliseconds.
 constexpr absl::Duration kPatience = absl::Seconds(20);
+// Longer than the work takes that a fault may prevent.
+constexpr absl::Duration kFaultPatience = absl::Milliseconds(300);
 
 bool HasFileIn(pid_t pid, const std::string& directory) {
   std::error_code error;
@@ -111,6 +113,20 @@ std::string FaultTest::CreateSandbox(const std::string& id) {
       UntilServed([&] { return TryToCreateSandbox(*calls_, id); });
   EXPECT_TRUE(status.ok()) << ToString(status);
   return absl::StrCat(kTenant, "/sandboxes/", id);
+}
+
+void FaultTest::AwaitWorkBehindCreation() const {
+  const auto directories = [this] {
+    const fs::directory_iterator all(server_.state_directory() + "/sandboxes");
+    return std::count_if(begin(all), end(all), [](const auto& entry) {
+      return absl::StartsWith(entry.path().filename().string(), ".blank-");
+    });
+  };
+  const auto before = directories();
+  const absl::Time deadline = absl::Now() + kFaultPatience;
+  while (directories() <= before && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
 }
 
 grpc::Status FaultTest::DeleteSandbox(const std::string& name) {

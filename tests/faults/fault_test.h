@@ -55,6 +55,10 @@ class FaultTest : public ::testing::Test {
 
   grpc::Status TryToCreateSandbox(Calls& calls, const std::string& id);
   std::string CreateSandbox(const std::string& id);
+  // Blocks until the server has done what it does some time after it has made a
+  // sandbox: it syncs the description, and then makes directories for the next
+  // sandboxes. Gives up when a fault prevents that.
+  void AwaitWorkBehindCreation() const;
   grpc::Status DeleteSandbox(const std::string& name);
   pid_t SupervisorOf(const std::string& sandbox) const;
 

@@ -92,7 +92,9 @@ bool FaultTest::StrikeServer(const Fault& fault) {
   // The creation fails as long as the supervisors that the server starts are
   // struck too.
   Calls impatient(server_.Connect(), absl::Seconds(1));
-  TryToCreateSandbox(impatient, second).IgnoreError();
+  if (TryToCreateSandbox(impatient, second).ok()) {
+    AwaitWorkBehindCreation();
+  }
   DeleteSandbox(absl::StrCat(kTenant, "/sandboxes/", second)).IgnoreError();
   const int deaths = keeper.Stop();
   EXPECT_LE(deaths, Kills(fault) ? 1 : 0);
