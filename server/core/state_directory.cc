@@ -1,7 +1,9 @@
 #include "server/core/state_directory.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,6 +98,23 @@ absl::Status MakeDirectories(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Has the file system put each directory in `path` into a block group of its
+// own, as it does for home directories. ext4 without a journal does not use an
+// inode again for a minute after a deletion, and looks at all of these in a
+// group whenever it makes a file there: in one group with everything else that
+// is deleted beside the state directory, that takes longer than a command.
+// Other file systems do not know the flag.
+void SpreadDirectories(const std::string& path) {
+  const absl::StatusOr<UniqueFd> directory =
+      OpenFile(path, O_RDONLY | O_DIRECTORY);
+  int flags = 0;
+  if (directory.ok() &&
+      ::ioctl(directory->get(), FS_IOC_GETFLAGS, &flags) == 0) {
+    flags |= FS_TOPDIR_FL;
+    ::ioctl(directory->get(), FS_IOC_SETFLAGS, &flags);
+  }
+}
+
 absl::Status Sync(const std::string& path, int flags) {
   ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, flags));
   return ::fsync(file.get()) == 0 ? absl::OkStatus() : Failed("fsync", path);
@@ -106,7 +125,9 @@ absl::Status Sync(const std::string& path, int flags) {
 absl::StatusOr<std::unique_ptr<StateDirectory>> StateDirectory::Open(
     const std::string& path) {
   RETURN_IF_ERROR(MakeDirectories(path));
-  RETURN_IF_ERROR(MakeDirectories(absl::StrCat(path, "/sandboxes")));
+  const std::string sandboxes = absl::StrCat(path, "/sandboxes");
+  RETURN_IF_ERROR(MakeDirectories(sandboxes));
+  SpreadDirectories(sandboxes);
   const std::string lock_path = absl::StrCat(path, "/lock");
   ASSIGN_OR_RETURN(UniqueFd lock, OpenFile(lock_path, O_RDWR | O_CREAT));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -1,5 +1,8 @@
 #include "server/core/state_directory.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +19,7 @@
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/record_file.h"
 #include "server/core/directories.h"
 #include "tests/failing_calls.h"
@@ -60,6 +64,20 @@ class StateDirectoryTest : public ::testing::Test {
   const std::string path_;
   std::unique_ptr<StateDirectory> state_;
 };
+
+TEST_F(StateDirectoryTest, SpreadsSandboxesOverTheDisk) {
+  const sandbox::UniqueFd sandboxes(
+      ::open(absl::StrCat(path_, "/sandboxes").c_str(), O_RDONLY | O_CLOEXEC));
+  int flags = 0;
+  if (::ioctl(sandboxes.get(), FS_IOC_GETFLAGS, &flags) != 0) {
+    GTEST_SKIP() << "this file system has no flags";
+  }
+  int topmost = flags | FS_TOPDIR_FL;
+  if (::ioctl(sandboxes.get(), FS_IOC_SETFLAGS, &topmost) != 0) {
+    GTEST_SKIP() << "this file system has no block groups";
+  }
+  EXPECT_NE(flags & FS_TOPDIR_FL, 0);
+}
 
 TEST_F(StateDirectoryTest, OnlyItsOwnerCanReadIt) {
   struct stat info = {};
