@@ -48,9 +48,9 @@ struct ExecutionHeader {
   static constexpr char kMagic[8] = {'c', 'o', 'r', 'r', 'a', 'l', '\0', '\3'};
 
   char magic[8];
-  // 1: the records, and of each stream all bytes before its entry in
-  // `synced_ends`, were on the disk before this was stored. An end without it
-  // does not count when the host has gone down since.
+  // 1: of each stream, all bytes before its entry in `synced_ends` were on the
+  // disk before this was stored. The seal of a record shows whether that is. An
+  // end without this does not count when the host has gone down since.
   std::atomic<uint64_t> synced;
   // By the number of the log.
   std::atomic<uint64_t> synced_ends[2];

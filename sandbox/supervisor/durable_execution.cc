@@ -151,23 +151,21 @@ absl::Status DurableExecution::Confirm() const {
   return SyncData(file_);
 }
 
-namespace {
-
-absl::Status SyncPath(const std::string& path, int flags) {
-  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, flags));
-  return ::fsync(file.get()) == 0
-             ? absl::OkStatus()
-             : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", path));
+absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path) {
+  return OpenFile(path, O_RDONLY | O_DIRECTORY);
 }
 
-}  // namespace
-
-absl::Status SyncDirectory(const std::string& path) {
-  return SyncPath(path, O_RDONLY | O_DIRECTORY);
+absl::Status SyncNames(const UniqueFd& directory) {
+  return ::fsync(directory.get()) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, "fsync a directory");
 }
 
 absl::Status SyncFile(const std::string& path) {
-  return SyncPath(path, O_RDONLY);
+  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, O_RDONLY));
+  return ::fsync(file.get()) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("fsync ", path));
 }
 
 }  // namespace sandbox

@@ -30,7 +30,11 @@ class DurableExecution {
   // start matters.
   absl::Status SyncFiles(const std::string& end, bool rewrite) const;
 
-  // Stores `synced`, and syncs that.
+  // True if the streams hold bytes. Without any, the seal of its record proves
+  // an end complete: it needs no SyncFiles() before Confirm().
+  bool has_output() const { return ends_[0] + ends_[1] > 0; }
+
+  // Stores `synced`, and syncs that with the records.
   absl::Status Confirm() const;
 
  private:
@@ -44,8 +48,10 @@ class DurableExecution {
   std::array<UniqueFd, 2> rests_;
 };
 
+// Opens a directory for SyncNames().
+absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path);
 // Syncs the names in a directory.
-absl::Status SyncDirectory(const std::string& path);
+absl::Status SyncNames(const UniqueFd& directory);
 // Syncs a file.
 absl::Status SyncFile(const std::string& path);
 

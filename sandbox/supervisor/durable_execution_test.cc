@@ -98,10 +98,21 @@ TEST_F(DurableExecutionTest, ReportsThatItsMarkIsNotSynced) {
 }
 
 TEST_F(DurableExecutionTest, FailsIfTheNamesCannotBeSynced) {
-  EXPECT_THAT(SyncDirectory(parent_), IsOk());
-  EXPECT_TRUE(absl::IsNotFound(SyncDirectory(parent_ + "/none")));
+  EXPECT_TRUE(absl::IsNotFound(OpenDirectory(parent_ + "/none").status()));
+  const UniqueFd directory = *OpenDirectory(parent_);
+  EXPECT_THAT(SyncNames(directory), IsOk());
   ASSERT_TRUE(tests::WithFailingCalls(
-      {SYS_fsync}, EIO, [&] { EXPECT_FALSE(SyncDirectory(parent_).ok()); }));
+      {SYS_fsync}, EIO, [&] { EXPECT_FALSE(SyncNames(directory).ok()); }));
+}
+
+TEST_F(DurableExecutionTest, HasOutputIfAStreamHoldsBytes) {
+  const ExecutionFiles silent = MakeEnded("e1", "");
+  EXPECT_FALSE(DurableExecution::Open(silent.path())->has_output());
+  const ExecutionFiles writer = MakeEnded("e2", "x");
+  EXPECT_TRUE(DurableExecution::Open(writer.path())->has_output());
+  const ExecutionFiles failing = *ExecutionFiles::Create(parent_, "e3");
+  ASSERT_THAT(failing.Log(wire::STDERR).Append("x", 1), IsOk());
+  EXPECT_TRUE(DurableExecution::Open(failing.path())->has_output());
 }
 
 TEST_F(DurableExecutionTest, NotesHowMuchOutputItHasSynced) {

@@ -21,13 +21,14 @@ class EndedExecutionFixture : public ::testing::Test {
     std::string path = ::testing::TempDir() + "/recordsXXXXXX";
     parent_ = ::mkdtemp(path.data());
   }
-  ExecutionFiles MakeEnded(const std::string& id) {
+  ExecutionFiles MakeEnded(const std::string& id,
+                           const std::string& output = "text") {
     ExecutionFiles files = *ExecutionFiles::Create(parent_, id);
     wire::ExecutionRecord record;
     record.set_id(id);
     EXPECT_TRUE(files.WriteStart(record).ok());
     OutputLogWriter log = files.Log(wire::STDOUT);
-    EXPECT_TRUE(log.Append("text", 4).ok());
+    EXPECT_TRUE(log.Append(output.data(), output.size()).ok());
     log.Close();
     record.set_state(wire::ExecutionRecord::EXITED);
     end_ = SealRecord(record);

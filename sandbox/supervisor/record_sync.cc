@@ -23,8 +23,11 @@ std::string ParentOf(const std::string& path) {
 // Syncs what a server needs to find the executions of a sandbox.
 absl::Status SyncDescription(const std::string& sandbox) {
   RETURN_IF_ERROR(SyncFile(sandbox + "/spec.pb"));
-  RETURN_IF_ERROR(SyncDirectory(sandbox));
-  return SyncDirectory(ParentOf(sandbox));
+  for (const std::string& directory : {sandbox, ParentOf(sandbox)}) {
+    ASSIGN_OR_RETURN(const UniqueFd opened, OpenDirectory(directory));
+    RETURN_IF_ERROR(SyncNames(opened));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -121,6 +124,23 @@ RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
   return opened;
 }
 
+bool RecordSync::NeedsOneSync(const DurableExecution& execution,
+                              const Job& job) {
+  return !job.end.empty() && !job.rewrite && !execution.has_output();
+}
+
+absl::Status RecordSync::SyncAllNames(const std::string& executions) {
+  if (!executions_.valid()) {
+    ASSIGN_OR_RETURN(executions_, OpenDirectory(executions));
+  }
+  RETURN_IF_ERROR(SyncNames(executions_));
+  if (!described_) {
+    RETURN_IF_ERROR(SyncDescription(ParentOf(executions)));
+    described_ = true;
+  }
+  return absl::OkStatus();
+}
+
 RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
   Failures failures;
   const Opened opened = Open(jobs, &failures);
@@ -139,16 +159,13 @@ RecordSync::Failures RecordSync::Sync(const Jobs& jobs) {
     }
   };
   step([](const DurableExecution& execution, const Job& job) {
-    return execution.SyncFiles(job.end, job.rewrite);
+    return NeedsOneSync(execution, job)
+               ? absl::OkStatus()
+               : execution.SyncFiles(job.end, job.rewrite);
   });
   if (!opened.empty()) {
     // All names are in one path.
-    const std::string executions = ParentOf(opened.begin()->first);
-    absl::Status named = SyncDirectory(executions);
-    if (!described_) {
-      named.Update(SyncDescription(ParentOf(executions)));
-      described_ = named.ok();
-    }
+    const absl::Status named = SyncAllNames(ParentOf(opened.begin()->first));
     step([&named](const DurableExecution&, const Job&) { return named; });
   }
   step([](const DurableExecution& execution, const Job& job) {

@@ -20,6 +20,7 @@
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/timer.h"
 #include "sandbox/base/timers.h"
+#include "sandbox/base/unique_fd.h"
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/durable_execution.h"
 #include "sandbox/supervisor/storage_status.h"
@@ -62,13 +63,20 @@ class RecordSync {
   void HandOver();
   void OnDone(const Jobs& jobs, const Failures& failures);
   void UpdateStorage();
-  // Runs in the background.
+  // True if Confirm() alone makes the execution durable.
+  static bool NeedsOneSync(const DurableExecution& execution, const Job& job);
+  // Run in the background. SyncAllNames() syncs the names of all executions,
+  // which are in the directory `executions`.
   Failures Sync(const Jobs& jobs);
-  // True once the description of the sandbox is on the disk, without which its
-  // executions could not be found. Used in the background only.
-  bool described_ = false;
+  absl::Status SyncAllNames(const std::string& executions);
   Opened Open(const Jobs& jobs, Failures* failures) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Cancelled(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Used in the background only: the directory of the executions, once it was
+  // synced; and true once the description of the sandbox is on the disk,
+  // without which its executions could not be found.
+  UniqueFd executions_;
+  bool described_ = false;
 
   EventLoop* const loop_;
   Timers* const timers_;

@@ -179,6 +179,36 @@ TEST_F(RecordSyncTest, MarksNothingBeforeTheNamesAreSynced) {
   EXPECT_TRUE(IsSynced("e1"));
 }
 
+TEST_F(RecordSyncTest, MarksAnEndWithoutOutputWhenItsNameIsSynced) {
+  const ExecutionFiles files = MakeEnded("e1", "");
+  sync_->SyncEnd(files.path(), end_);
+  timers_.Advance(kGather);
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync}, EIO, [&] {
+    functions_.front()();
+    functions_.pop_front();
+  }));
+  Work();
+  EXPECT_FALSE(IsSynced("e1"));
+  timers_.Advance(kRetry);
+  Work();
+  EXPECT_TRUE(IsSynced("e1"));
+}
+
+TEST_F(RecordSyncTest, ReportsThatAnEndWithoutOutputIsNotSynced) {
+  const ExecutionFiles files = MakeEnded("e1", "");
+  sync_->SyncEnd(files.path(), end_);
+  timers_.Advance(kGather);
+  ASSERT_TRUE(tests::WithFailingCalls({SYS_fdatasync}, EIO, [&] {
+    functions_.front()();
+    functions_.pop_front();
+  }));
+  Work();
+  EXPECT_THAT(failures_, ElementsAre(HasSubstr("fdatasync")));
+  timers_.Advance(kRetry);
+  Work();
+  EXPECT_EQ(storage_.failure(), "");
+}
+
 TEST_F(RecordSyncTest, DoesNotMarkAnExecutionWithoutAnEnd) {
   const ExecutionFiles files = MakeEnded("e1");
   sync_->SyncStart(files.path());
