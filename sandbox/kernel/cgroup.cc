@@ -73,6 +73,16 @@ std::vector<std::string> PlacesOf(const std::vector<std::string>& parents,
   return places;
 }
 
+// True for a hierarchy of v1 that has cpu, and no controller that counts or
+// limits anything else.
+bool HasOnlyCpu(const std::string& directory) {
+  const auto has = [&directory](const char* file) {
+    return ::access(absl::StrCat(directory, "/", file).c_str(), F_OK) == 0;
+  };
+  return has("cpu.shares") && !has("cpuacct.usage") && !has("pids.max") &&
+         !has("memory.limit_in_bytes");
+}
+
 // Makes the parent of the groups of all sandboxes.
 absl::Status MakeTop(CgroupVersion version, const std::string& top) {
   if (::mkdir(top.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -96,6 +106,7 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   directories_.swap(other.directories_);
   further_.swap(other.further_);
   entries_.swap(other.entries_);
+  std::swap(spared_, other.spared_);
   max_processes_.swap(other.max_processes_);
   counters_.swap(other.counters_);
   std::swap(closed_, other.closed_);
@@ -201,8 +212,14 @@ absl::Status Cgroup::HandOn() const {
 }
 
 absl::Status Cgroup::SetLimits(const CgroupLimits& limits) {
-  for (const std::string& directory : directories_) {
-    RETURN_IF_ERROR(SetCgroupLimits(version_, directory, limits));
+  const bool spares_cpu =
+      version_ == CgroupVersion::kV1 && limits.cpu_millis == 0;
+  spared_ = kNone;
+  for (size_t i = 0; i < directories_.size(); ++i) {
+    RETURN_IF_ERROR(SetCgroupLimits(version_, directories_[i], limits));
+    if (spares_cpu && HasOnlyCpu(directories_[i])) {
+      spared_ = i;
+    }
   }
   if (limits.pids != 0) {
     max_processes_ = absl::StrCat(limits.pids);

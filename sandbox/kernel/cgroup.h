@@ -12,6 +12,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -83,7 +85,8 @@ class Cgroup {
   // Returns the names of all groups below <parent>/corral, whoever made them.
   static std::set<std::string> List(const CgroupHost& host);
 
-  // Sets the limits that are not 0.
+  // Sets the limits that are not 0. v1: without a limit of CPU time, commands
+  // do not enter the hierarchy of cpu, if it has no other controller.
   absl::Status SetLimits(const CgroupLimits& limits);
   // v2: enables the controllers for groups below; from then on no process may
   // live in this one. v1: does nothing.
@@ -106,8 +109,10 @@ class Cgroup {
   std::vector<std::string> Directories() const;
 
   // Descriptors with which a process enters. v2: the directory, for
-  // CLONE_INTO_CGROUP. v1: each `tasks` file, to write "0" to. Valid as long as
-  // this object.
+  // CLONE_INTO_CGROUP. v1: each `tasks` file, to write "0" to. Where
+  // SetLimits() has left a hierarchy out, a process stays in the group in which
+  // it was born there: the scheduler would have it wait behind all others once
+  // more. Valid as long as this object.
   std::vector<int> EntryFds() const;
 
   // v1: moves the calling process into the group. v2: does nothing, since
@@ -160,6 +165,8 @@ class Cgroup {
   absl::Status Remove();
 
  private:
+  static constexpr size_t kNone = SIZE_MAX;
+
   Cgroup(CgroupVersion version, std::vector<std::string> directories,
          std::vector<std::string> further = {});
   static absl::Status RemoveLeftOver(
@@ -182,6 +189,8 @@ class Cgroup {
   std::vector<std::string> further_;
   // One for each of Directories(), in the same order.
   std::vector<UniqueFd> entries_;
+  // The index of the entry that EntryFds() leaves out; if none, kNone.
+  size_t spared_ = kNone;
   // The limit of processes that Recycle() restores.
   std::string max_processes_ = "max";
   // Null until they are read first.

@@ -48,8 +48,10 @@ absl::Status MoveUpFrom(std::string directory) {
 
 std::vector<int> Cgroup::EntryFds() const {
   std::vector<int> fds;
-  for (const UniqueFd& entry : entries_) {
-    fds.push_back(entry.get());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (i != spared_) {
+      fds.push_back(entries_[i].get());
+    }
   }
   return fds;
 }

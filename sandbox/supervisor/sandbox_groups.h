@@ -11,7 +11,8 @@
 //
 // With v1, init and the spawner live in sandbox-N itself, which also has the
 // limit of the disks' speed. With v2 they cannot: a group that hands
-// controllers on holds no process.
+// controllers on holds no process. In a hierarchy of cpu alone, commands stay
+// in sandbox-N, too, unless CPU time is limited.
 //
 // A limit of CPU time is also one of sandbox-N. The supervisor and the process
 // that makes calls for commands then live where init does, as far as their CPU
