@@ -1,5 +1,6 @@
 #include "server/core/blank_directories.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/base/unique_fd.h"
 #include "server/api/ids.h"
 #include "server/core/directories.h"
 
@@ -16,21 +18,34 @@ namespace server {
 namespace {
 
 using sandbox::MutexLock;
+using sandbox::UniqueFd;
 
-absl::StatusOr<std::string> Make(const std::string& parent) {
-  std::string path = absl::StrCat(parent, "/.blank-", MakeId());
+// Makes the directory `path` with what is in it.
+absl::Status Fill(const std::string& path, const std::string& description) {
   for (const std::string& directory : {path, path + "/executions"}) {
     if (::mkdir(directory.c_str(), 0700) != 0) {
-      const absl::Status failed =
-          absl::ErrnoToStatus(errno, absl::StrCat("mkdir(", directory, ")"));
-      RemoveTree(path).IgnoreError();
-      return failed;
+      return absl::ErrnoToStatus(errno, absl::StrCat("mkdir(", directory, ")"));
     }
   }
-  return path;
+  const std::string file = absl::StrCat(path, "/", description);
+  const UniqueFd made(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  return made.valid()
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat("open(", file, ")"));
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> BlankDirectories::Make() const {
+  std::string path = absl::StrCat(parent_, "/.blank-", MakeId());
+  const absl::Status filled = Fill(path, description_);
+  if (!filled.ok()) {
+    RemoveTree(path).IgnoreError();
+    return filled;
+  }
+  return path;
+}
 
 absl::StatusOr<std::string> BlankDirectories::Take() {
   {
@@ -41,7 +56,7 @@ absl::StatusOr<std::string> BlankDirectories::Take() {
       return path;
     }
   }
-  return Make(parent_);
+  return Make();
 }
 
 bool BlankDirectories::Lacks() const {
@@ -63,7 +78,7 @@ bool BlankDirectories::Keep(const std::string& path) {
 
 void BlankDirectories::Refill() {
   while (Lacks()) {
-    const absl::StatusOr<std::string> made = Make(parent_);
+    const absl::StatusOr<std::string> made = Make();
     if (!made.ok() || !Keep(*made)) {
       return;
     }

@@ -34,7 +34,7 @@ class BlankDirectoriesTest : public ::testing::Test {
   }
 
   const std::string parent_ = MakeParent();
-  BlankDirectories blanks_{parent_};
+  BlankDirectories blanks_{parent_, "text"};
 };
 
 TEST_F(BlankDirectoriesTest, MakesOneThatOnlyItsOwnerCanRead) {
@@ -45,6 +45,9 @@ TEST_F(BlankDirectoriesTest, MakesOneThatOnlyItsOwnerCanRead) {
   EXPECT_EQ(info.st_mode & 0777, 0700);
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700);
+  ASSERT_EQ(::stat((path + "/text").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600);
+  EXPECT_EQ(info.st_size, 0);
 }
 
 TEST_F(BlankDirectoriesTest, MakesAFewAheadAndGivesEachOnce) {

@@ -58,10 +58,9 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   return file;
 }
 
-// Writes a new file.
+// Writes to an empty file.
 absl::Status WriteFile(const std::string& path, absl::string_view data) {
-  ASSIGN_OR_RETURN(const UniqueFd file,
-                   OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
+  ASSIGN_OR_RETURN(const UniqueFd file, OpenFile(path, O_WRONLY));
   const ssize_t written = ::write(file.get(), data.data(), data.size());
   if (written == static_cast<ssize_t>(data.size())) {
     return absl::OkStatus();

@@ -103,7 +103,8 @@ class StateDirectory {
         boot_id_(std::move(boot_id)),
         lock_(std::move(lock)),
         sandboxes_(std::make_unique<DirectorySync>(path_ + "/sandboxes")),
-        blanks_(std::make_unique<BlankDirectories>(path_ + "/sandboxes")) {}
+        blanks_(std::make_unique<BlankDirectories>(path_ + "/sandboxes",
+                                                   "spec.pb")) {}
 
   const std::string path_;
   const std::string boot_id_;
