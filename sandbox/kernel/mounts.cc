@@ -127,15 +127,13 @@ absl::Status MountScratch(int root) {
   ASSIGN_OR_RETURN(const UniqueFd tmpfs,
                    NewFileSystem("tmpfs", {{"mode", "755"}},
                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  // Only mounted trees can be copied.
-  RETURN_IF_ERROR(MoveTree(tmpfs.get(), root, "home"));
+  // Only mounted trees can be copied. It goes with the old root: each time that
+  // something is unmounted, the kernel waits for all processors.
+  RETURN_IF_ERROR(MoveTree(tmpfs.get(), AT_FDCWD, "dev"));
   std::vector<UniqueFd> parts;
   for (const Scratch& scratch : kScratch) {
     ASSIGN_OR_RETURN(UniqueFd part, MakeScratch(tmpfs.get(), scratch));
     parts.push_back(std::move(part));
-  }
-  if (::fchdir(root) != 0 || ::umount2("home", MNT_DETACH) != 0) {
-    return absl::ErrnoToStatus(errno, "umount of the scratch space");
   }
   for (size_t i = 0; i < parts.size(); ++i) {
     RETURN_IF_ERROR(MoveTree(parts[i].get(), root, kScratch[i].path));

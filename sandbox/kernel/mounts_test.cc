@@ -368,7 +368,7 @@ TEST_F(MountsTest, NamesTheStepThatTheHostRefuses) {
 #endif
       {SYS_symlinkat, "symlink "},
       {SYS_fchownat, "mkdir tmp: "},
-      {SYS_umount2, "umount of the scratch space: "},
+      {SYS_umount2, "pivot_root: "},
       {SYS_mknodat, "make "},
       {SYS_unlinkat, "unlink draft: "},
       {SYS_read, "read proc/sys/kernel/random/uuid: "},
