@@ -24,14 +24,8 @@ constexpr size_t kCreations = 20;
 constexpr int kCommands = 100;
 constexpr absl::Duration kIdle = absl::Seconds(5);
 
-// Grows the crowd and adds the costs at its new size to the plot. Returns the
-// times of its last creations.
-absl::StatusOr<Samples> Grow(const Setting& setting, Crowd& crowd,
-                             size_t size) {
-  const size_t before =
-      std::max(crowd.names().size(), size > kCreations ? size - kCreations : 0);
-  RETURN_IF_ERROR(crowd.Grow(before).status());
-  ASSIGN_OR_RETURN(Samples creations, crowd.Grow(size));
+// Adds the cost of a command, with the crowd as it is, to the plot.
+absl::Status AddCommands(const Setting& setting, const Crowd& crowd) {
   Samples commands;
   Samples spawns;
   for (int i = 0; i < kCommands; ++i) {
@@ -42,12 +36,28 @@ absl::StatusOr<Samples> Grow(const Setting& setting, Crowd& crowd,
     spawns.Add(absl::ToDoubleMilliseconds(spawn));
     commands.Add(absl::ToDoubleMilliseconds(command));
   }
-  const auto sandboxes = static_cast<double>(size);
-  setting.plot.Add("creating a sandbox while there are that many", sandboxes,
-                   creations.Median() / 1000);
+  const auto sandboxes = static_cast<double>(crowd.names().size());
   setting.plot.Add("a command while there are that many sandboxes", sandboxes,
                    commands.Median());
   setting.plot.Add("posix_spawn beside it", sandboxes, spawns.Median());
+  return absl::OkStatus();
+}
+
+// Grows the crowd and adds the costs to the plot. Returns the times of its last
+// creations. At each size they follow commands, during which the server makes
+// as many sandboxes ready as it keeps: otherwise those of one size would find
+// some, and those of another none.
+absl::StatusOr<Samples> Grow(const Setting& setting, Crowd& crowd,
+                             size_t size) {
+  const size_t before =
+      std::max(crowd.names().size(), size > kCreations ? size - kCreations : 0);
+  RETURN_IF_ERROR(crowd.Grow(before).status());
+  if (before > 0) {
+    RETURN_IF_ERROR(AddCommands(setting, crowd));
+  }
+  ASSIGN_OR_RETURN(Samples creations, crowd.Grow(size));
+  setting.plot.Add("creating a sandbox while there are that many",
+                   static_cast<double>(size), creations.Median() / 1000);
   return creations;
 }
 
@@ -69,11 +79,9 @@ void AddIdleCpu(const Setting& setting, size_t sandboxes) {
 }
 
 absl::Status Measure(const Setting& setting, Crowd& crowd) {
-  ASSIGN_OR_RETURN(const Samples only, Grow(setting, crowd, 1));
-  ASSIGN_OR_RETURN(const Samples few, Grow(setting, crowd, 10));
-  // Two creations in a row are not the same: the server may have a sandbox
-  // ready.
-  ASSIGN_OR_RETURN(const Samples first, crowd.Grow(10 + kCreations));
+  RETURN_IF_ERROR(Grow(setting, crowd, 1).status());
+  RETURN_IF_ERROR(Grow(setting, crowd, 10).status());
+  ASSIGN_OR_RETURN(const Samples first, Grow(setting, crowd, 10 + kCreations));
   RETURN_IF_ERROR(Grow(setting, crowd, 100).status());
   const size_t most = setting.large ? kMany : kFew;
   Samples last;
