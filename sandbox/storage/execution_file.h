@@ -60,6 +60,8 @@ class ExecutionRecords {
   absl::Status ReadEnd(google::protobuf::MessageLite* message) const;
   // See ExecutionHeader.
   bool synced() const;
+  // The first page, as it was when the file was opened.
+  absl::string_view page() const { return page_; }
 
  private:
   ExecutionRecords(std::string path, UniqueFd file, std::string page);
@@ -68,7 +70,6 @@ class ExecutionRecords {
 
   std::string path_;
   UniqueFd file_;
-  // The first one, as it was when the file was opened.
   std::string page_;
 };
 

@@ -38,6 +38,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "sandbox/base/mutex.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/storage/execution_file.h"
@@ -90,6 +91,10 @@ class OutputLogHeader {
   std::shared_ptr<MappedPage> page_;
   Fields* fields_;
 };
+
+// Returns what the header of a log says that lies in `page`, a copy of the
+// first page of its file, at `place`.
+OutputLogState LogStateIn(absl::string_view page, const LogPlace& place);
 
 // A log, opened by those who are not its writer.
 struct OpenedLog {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -70,6 +71,34 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int access,
   return file;
 }
 
+// The words of a header.
+struct Loaded {
+  uint64_t closed;
+  uint64_t end;
+  uint64_t expired;
+  uint64_t gap_end;
+  uint64_t gap_begin;
+  uint64_t begin;
+  uint64_t start;
+};
+
+OutputLogState StateOf(const Loaded& loaded) {
+  OutputLogState state;
+  state.start_time_ns = static_cast<int64_t>(loaded.start);
+  state.closed = loaded.closed != 0;
+  state.end = loaded.end;
+  state.expired = loaded.expired != 0;
+  if (state.expired) {
+    state.begin = state.end;
+    return state;
+  }
+  // Bytes that were dropped meanwhile may lie beyond the end that was loaded.
+  state.begin = std::min(loaded.begin, state.end);
+  state.gap_end = std::min(loaded.gap_end, state.end);
+  state.gap_begin = std::min(loaded.gap_begin, state.gap_end);
+  return state;
+}
+
 bool InGap(const OutputLogState& state, uint64_t offset) {
   return state.gap_begin <= offset && offset < state.gap_end;
 }
@@ -78,36 +107,35 @@ bool InGap(const OutputLogState& state, uint64_t offset) {
 
 absl::StatusOr<OutputLogState> OutputLogHeader::Load() const {
   // `closed` is loaded before `end`: once it is set, the end is final.
-  uint64_t closed;
-  uint64_t end;
-  uint64_t expired;
-  uint64_t gap_end;
-  uint64_t gap_begin;
-  uint64_t begin;
-  uint64_t start;
-  if (!LoadMapped(fields_->closed, &closed) ||
-      !LoadMapped(fields_->end, &end) ||
-      !LoadMapped(fields_->expired, &expired) ||
-      !LoadMapped(fields_->gap_end, &gap_end) ||
-      !LoadMapped(fields_->gap_begin, &gap_begin) ||
-      !LoadMapped(fields_->begin, &begin) ||
-      !LoadMapped(fields_->start, &start)) {
+  Loaded loaded;
+  if (!LoadMapped(fields_->closed, &loaded.closed) ||
+      !LoadMapped(fields_->end, &loaded.end) ||
+      !LoadMapped(fields_->expired, &loaded.expired) ||
+      !LoadMapped(fields_->gap_end, &loaded.gap_end) ||
+      !LoadMapped(fields_->gap_begin, &loaded.gap_begin) ||
+      !LoadMapped(fields_->begin, &loaded.begin) ||
+      !LoadMapped(fields_->start, &loaded.start)) {
     return Unreadable();
   }
-  OutputLogState state;
-  state.start_time_ns = static_cast<int64_t>(start);
-  state.closed = closed != 0;
-  state.end = end;
-  state.expired = expired != 0;
-  if (state.expired) {
-    state.begin = end;
-    return state;
-  }
-  // Bytes that were dropped meanwhile may lie beyond the end that was loaded.
-  state.begin = std::min(begin, end);
-  state.gap_end = std::min(gap_end, end);
-  state.gap_begin = std::min(gap_begin, state.gap_end);
-  return state;
+  return StateOf(loaded);
+}
+
+OutputLogState LogStateIn(absl::string_view page, const LogPlace& place) {
+  const auto load = [&](size_t field) {
+    uint64_t word;
+    std::memcpy(&word, &page[place.header + field], sizeof(word));
+    return word;
+  };
+  using Fields = OutputLogHeader::Fields;
+  Loaded loaded;
+  loaded.closed = load(offsetof(Fields, closed));
+  loaded.end = load(offsetof(Fields, end));
+  loaded.expired = load(offsetof(Fields, expired));
+  loaded.gap_end = load(offsetof(Fields, gap_end));
+  loaded.gap_begin = load(offsetof(Fields, gap_begin));
+  loaded.begin = load(offsetof(Fields, begin));
+  loaded.start = load(offsetof(Fields, start));
+  return StateOf(loaded);
 }
 
 absl::StatusOr<OpenedLog> OpenedLog::Open(const std::string& execution,

@@ -44,11 +44,11 @@ bool IsSameUser(const UniqueFd& peer) {
 
 ControlSocket::ControlSocket(EventLoop* loop, PacketSocket first,
                              OnRequest on_request,
-                             std::function<wire::Snapshot()> snapshot,
+                             std::function<void()> connected,
                              std::function<void()> disconnected)
     : loop_(loop),
       on_request_(std::move(on_request)),
-      snapshot_(std::move(snapshot)),
+      connected_(std::move(connected)),
       disconnected_(std::move(disconnected)) {
   Adopt(std::move(first));
 }
@@ -103,9 +103,7 @@ void ControlSocket::Accept() {
   }
   Disconnect();
   Adopt(PacketSocket(std::move(fd)));
-  wire::FromSupervisor hello;
-  *hello.mutable_snapshot() = snapshot_();
-  Send(std::move(hello));
+  connected_();
 }
 
 void ControlSocket::Adopt(PacketSocket socket) {

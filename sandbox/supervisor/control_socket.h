@@ -29,10 +29,11 @@ class ControlSocket {
  public:
   using OnRequest = std::function<void(wire::ToSupervisor)>;
 
-  // `snapshot` makes the first message for each connection that is accepted.
+  // `connected` is called for each connection that is accepted, and may send
+  // the first message to it.
   // `disconnected` is called when the peer has gone, never inside of Send().
   ControlSocket(EventLoop* loop, PacketSocket first, OnRequest on_request,
-                std::function<wire::Snapshot()> snapshot,
+                std::function<void()> connected,
                 std::function<void()> disconnected);
   ~ControlSocket();
 
@@ -73,7 +74,7 @@ class ControlSocket {
 
   EventLoop* const loop_;
   const OnRequest on_request_;
-  const std::function<wire::Snapshot()> snapshot_;
+  const std::function<void()> connected_;
   const std::function<void()> disconnected_;
   PacketSocket socket_;
   UniqueFd listener_;

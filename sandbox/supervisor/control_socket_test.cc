@@ -38,8 +38,10 @@ class ControlSocketTest : public ::testing::Test {
           got_ += request.acknowledge().execution_id();
         },
         [this] {
-          got_ += "snapshot ";
-          return wire::Snapshot();
+          got_ += "connected ";
+          wire::FromSupervisor hello;
+          hello.mutable_snapshot();
+          control_->Send(std::move(hello));
         },
         [this] { got_ += "gone "; });
   }
@@ -73,7 +75,7 @@ TEST_F(ControlSocketTest, HandlesAllRequestsOfAServerThatIsReplaced) {
   Send(server_, "e2 ");
   Send(*next, "e3 ");
   RunOnce();
-  EXPECT_EQ(got_, "e1 e2 snapshot e3 ");
+  EXPECT_EQ(got_, "e1 e2 connected e3 ");
 }
 
 TEST_F(ControlSocketTest, RefusesPeersOfAnotherUser) {

@@ -1,5 +1,6 @@
 #include "sandbox/supervisor/ended_command.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,8 +37,11 @@ absl::Status ExpireLogs(const std::string& execution,
 
 EndedCommand::EndedCommand(CommandHost* host,
                            const wire::ExecutionRecord& report,
-                           uint64_t disk_bytes)
-    : host_(host), report_(report.SerializeAsString()), charged_(disk_bytes) {
+                           uint64_t disk_bytes, bool synced)
+    : host_(host),
+      report_(report.SerializeAsString()),
+      charged_(disk_bytes),
+      synced_(synced) {
   host_->quota->Charge(static_cast<int64_t>(charged_));
   if (charged_ > 0) {
     host_->quota->AddEnded(this, [this] { Expire(); });
@@ -54,6 +58,19 @@ wire::ExecutionRecord EndedCommand::report() const {
   wire::ExecutionRecord report;
   CHECK(report.ParseFromString(report_));
   return report;
+}
+
+bool EndedCommand::is_in_files() const {
+  if (!synced_ || expire_retry_.pending()) {
+    return false;
+  }
+  // The record of the end has the logs as they were then. If one was not closed
+  // yet, only this object is sure to know that it is, and what it takes.
+  const wire::ExecutionRecord report = this->report();
+  return !report.exit().output_open() &&
+         std::all_of(
+             report.streams().begin(), report.streams().end(),
+             [](const wire::StreamState& stream) { return stream.closed(); });
 }
 
 absl::Status EndedCommand::Signal(const wire::Signal&) const {
@@ -77,6 +94,9 @@ void EndedCommand::WriteInput(const wire::WriteInput&,
 }
 
 void EndedCommand::Expire() {
+  if (charged_ == 0) {
+    return;
+  }
   wire::ExecutionRecord report = this->report();
   const absl::Status expired =
       ExpireLogs(host_->spares->PathOf(report.id()), report);

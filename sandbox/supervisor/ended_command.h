@@ -1,6 +1,6 @@
 // A command of which nothing runs and writes any more: its files, and the
-// report that a later server gets. Takes a tenth of a SupervisedCommand, since
-// thousands may be kept.
+// report that a later server gets. Kept until its files say all of that; see
+// command_table.h.
 //
 // Used on the event loop's thread only. Not movable: the quota refers to it.
 
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
@@ -22,14 +23,26 @@ class EndedCommand {
  public:
   // `report` is the last one of a command whose logs, input and cgroup are
   // closed and whose end is on disk. From now on this object charges
-  // `disk_bytes` to the quota, which may expire the logs. `host` outlives this.
+  // `disk_bytes` to the quota, which may expire the logs. `synced` is true if
+  // all of that is even synced. `host` outlives this.
   EndedCommand(CommandHost* host, const wire::ExecutionRecord& report,
-               uint64_t disk_bytes);
+               uint64_t disk_bytes, bool synced);
   ~EndedCommand();
   EndedCommand(const EndedCommand&) = delete;
   EndedCommand& operator=(const EndedCommand&) = delete;
 
   wire::ExecutionRecord report() const;
+
+  void OnSynced() { synced_ = true; }
+  // True if its files are synced and tell all that the report tells.
+  bool is_in_files() const;
+  // Returns the bytes that are charged, and leaves them charged when this is
+  // destroyed.
+  uint64_t LeaveCharged() { return std::exchange(charged_, 0); }
+  uint64_t charged() const { return charged_; }
+  // Discards its output, and retries until the disk lets it. The quota calls
+  // it, too.
+  void Expire();
 
   // Answer as SupervisedCommand does when nothing runs any more.
   absl::Status Signal(const wire::Signal& signal) const;
@@ -42,14 +55,12 @@ class EndedCommand {
   bool RemoveFiles();
 
  private:
-  // Discards its output, and retries until the disk lets it.
-  void Expire();
-
   CommandHost* const host_;
   // Serialized, since the message takes several times as much.
   std::string report_;
   // The bytes of disk that are charged to the quota.
   uint64_t charged_;
+  bool synced_;
   Timer expire_retry_;
 };
 

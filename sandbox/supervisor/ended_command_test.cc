@@ -39,7 +39,8 @@ class EndedCommandTest : public CommandFixture {
     RunLoop();
     ASSERT_TRUE(command_->ReleaseCgroup());
     ASSERT_TRUE(command_->spent());
-    ended_.emplace(&host_, command_->report(), command_->disk_bytes());
+    ended_.emplace(&host_, command_->report(), command_->disk_bytes(),
+                   /*synced=*/false);
     command_.reset();
   }
   // All space is used up, so that the quota expires what it can.

@@ -83,11 +83,18 @@ uint64_t OutputQuota::MakeRoom(QuotaLog* log) {
 }
 
 void OutputQuota::ExpireEnded(uint64_t target) {
-  while (used_ > target && !ended_.empty()) {
-    const std::function<void()> expire = std::move(ended_.front().second);
-    ended_.pop_front();
-    expire();
+  while (used_ > target && (expire_earlier_() || ExpireFirst())) {
   }
+}
+
+bool OutputQuota::ExpireFirst() {
+  if (ended_.empty()) {
+    return false;
+  }
+  const std::function<void()> expire = std::move(ended_.front().second);
+  ended_.pop_front();
+  expire();
+  return true;
 }
 
 void OutputQuota::TrimLogs(uint64_t target) {

@@ -48,6 +48,11 @@ class OutputQuota {
   // the freed bytes as a negative number.
   void AddEnded(const void* execution, std::function<void()> expire);
   void RemoveEnded(const void* execution);
+  // `expire` does the same for the first one of further executions, which ended
+  // before those of AddEnded(). Returns false if there is none.
+  void SetEarlier(std::function<bool()> expire) {
+    expire_earlier_ = std::move(expire);
+  }
 
   // The disk use has changed by `bytes`.
   void Charge(int64_t bytes);
@@ -62,6 +67,7 @@ class OutputQuota {
  private:
   uint64_t Left() const { return limit_ > used_ ? limit_ - used_ : 0; }
   void ExpireEnded(uint64_t target);
+  bool ExpireFirst();
   void TrimLogs(uint64_t target);
   void ResumeAll();
 
@@ -72,6 +78,7 @@ class OutputQuota {
   // Those that wait for room, and perhaps some that were removed since.
   std::set<QuotaLog*> waiting_;
   bool resuming_ = false;
+  std::function<bool()> expire_earlier_ = [] { return false; };
   std::deque<std::pair<const void*, std::function<void()>>> ended_;
 };
 

@@ -180,6 +180,9 @@ void RecordSync::OnDone(const Jobs& jobs, const Failures& failures) {
     const auto failed = failures.find(path);
     if (failed == failures.end() || Cancelled(path)) {
       failures_.erase(path);
+      if (!job.end.empty() && !Cancelled(path)) {
+        synced_(path);
+      }
       continue;
     }
     failures_[path] = failed->second;

@@ -8,10 +8,12 @@
 #ifndef SANDBOX_SUPERVISOR_RECORD_SYNC_H_
 #define SANDBOX_SUPERVISOR_RECORD_SYNC_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -35,6 +37,12 @@ class RecordSync {
   ~RecordSync();
   RecordSync(const RecordSync&) = delete;
   RecordSync& operator=(const RecordSync&) = delete;
+
+  // `synced` is called with the path of each execution whose end and whose
+  // output are on the disk and say so. Call it before the first SyncEnd().
+  void OnSynced(std::function<void(const std::string& path)> synced) {
+    synced_ = std::move(synced);
+  }
 
   // Syncs the record of the start of the execution whose file is `path`. All
   // executions are in one directory.
@@ -81,6 +89,8 @@ class RecordSync {
   EventLoop* const loop_;
   Timers* const timers_;
   StorageStatus* const storage_;
+  std::function<void(const std::string& path)> synced_ =
+      [](const std::string&) {};
   // The jobs to hand over.
   Jobs jobs_;
   // The path that was handed over last.

@@ -21,6 +21,7 @@
 #include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/ended_execution_fixture.h"
 #include "sandbox/supervisor/execution_files.h"
+#include "sandbox/supervisor/held_background.h"
 #include "sandbox/supervisor/storage_status.h"
 #include "tests/failing_calls.h"
 #include "tests/fakes/fake_timers.h"
@@ -34,20 +35,6 @@ using ::testing::IsEmpty;
 
 constexpr absl::Duration kGather = absl::Milliseconds(100);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);
-
-// Keeps functions until the test runs them.
-class HeldBackground final : public Background {
- public:
-  explicit HeldBackground(std::deque<Function>* functions)
-      : functions_(functions) {}
-  ~HeldBackground() override { functions_->clear(); }
-  void Run(Function function) override {
-    functions_->push_back(std::move(function));
-  }
-
- private:
-  std::deque<Function>* const functions_;
-};
 
 // Has begun the function that it was given when it is destroyed.
 class BusyBackground final : public Background {
@@ -111,6 +98,27 @@ TEST_F(RecordSyncTest, MarksTheEndOfEachOfManyOnceItIsSynced) {
   }
   EXPECT_EQ(timers_.size(), 0u);
   EXPECT_THAT(failures_, IsEmpty());
+}
+
+TEST_F(RecordSyncTest, TellsOfEachEndThatIsSynced) {
+  std::vector<std::string> synced;
+  sync_->OnSynced([&](const std::string& path) { synced.push_back(path); });
+  const ExecutionFiles ended = MakeEnded("ended");
+  sync_->SyncEnd(ended.path(), end_);
+  sync_->SyncStart(MakeEnded("started").path());
+  const ExecutionFiles cancelled = MakeEnded("cancelled");
+  sync_->SyncEnd(cancelled.path(), end_);
+  const ExecutionFiles failed = MakeEnded("failed");
+  sync_->SyncEnd(failed.path(), end_);
+  Obstruct("failed");
+  timers_.Advance(kGather);
+  sync_->Cancel(cancelled.path());
+  Work();
+  EXPECT_THAT(synced, ElementsAre(ended.path()));
+  Restore("failed");
+  timers_.Advance(kRetry);
+  Work();
+  EXPECT_THAT(synced, ElementsAre(ended.path(), failed.path()));
 }
 
 TEST_F(RecordSyncTest, HandsOverAFullBatchAtOnceWhenTheLastOneIsDone) {

@@ -45,6 +45,7 @@ class SpareParts {
   void SetDirectory(std::string directory) {
     directory_ = std::move(directory);
   }
+  const std::string& directory() const { return directory_; }
   // Returns the path of the file of the execution `id`.
   std::string PathOf(const std::string& id) const {
     return absl::StrCat(directory_, "/", id);

@@ -42,7 +42,10 @@ Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
       control_(
           loop_.get(), std::move(control),
           [this](wire::ToSupervisor request) { OnRequest(std::move(request)); },
-          [this] { return Snapshot(); }, [this] { OnDisconnect(); }) {}
+          [this] { SendSnapshot(); }, [this] { OnDisconnect(); }) {
+  sync_.OnSynced([this](const std::string& path) { commands_.OnSynced(path); });
+  quota_.SetEarlier([this] { return commands_.ExpireForgotten(); });
+}
 
 Supervisor::~Supervisor() = default;
 
@@ -158,19 +161,21 @@ void Supervisor::ReportStorage() {
   }
 }
 
-wire::Snapshot Supervisor::Snapshot() const {
-  wire::Snapshot snapshot;
-  snapshot.set_ready(state_ == State::kReady);
-  snapshot.set_schema_version(kSchemaVersion);
-  snapshot.mutable_storage()->set_failure(storage_.failure());
-  if (way_out_ != nullptr) {
-    *snapshot.mutable_egress_rules() = way_out_->rules();
-  }
-  if (state_ != State::kNew) {
-    *snapshot.mutable_trace() = trace_;
-  }
-  commands_.AddReports(&snapshot);
-  return snapshot;
+void Supervisor::SendSnapshot() {
+  commands_.Report([this](wire::Snapshot snapshot) {
+    snapshot.set_ready(state_ == State::kReady);
+    snapshot.set_schema_version(kSchemaVersion);
+    snapshot.mutable_storage()->set_failure(storage_.failure());
+    if (way_out_ != nullptr) {
+      *snapshot.mutable_egress_rules() = way_out_->rules();
+    }
+    if (state_ != State::kNew) {
+      *snapshot.mutable_trace() = trace_;
+    }
+    wire::FromSupervisor hello;
+    *hello.mutable_snapshot() = std::move(snapshot);
+    control_.Send(std::move(hello));
+  });
 }
 
 }  // namespace sandbox

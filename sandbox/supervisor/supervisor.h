@@ -22,6 +22,7 @@
 #include "sandbox/base/timer.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/read_only_paths.h"
+#include "sandbox/supervisor/background.h"
 #include "sandbox/supervisor/command_host.h"
 #include "sandbox/supervisor/command_table.h"
 #include "sandbox/supervisor/construction.h"
@@ -131,7 +132,9 @@ class Supervisor {
   // Kills and reaps init and spawner; removes the cgroups.
   void CleanUp();
   void ReportStorage();
-  wire::Snapshot Snapshot() const;
+  // Sends the first message for a server that has connected, as soon as it can
+  // be complete.
+  void SendSnapshot();
 
   const std::unique_ptr<EventLoop> loop_;
   // The sandbox is prepared with it.
@@ -164,7 +167,8 @@ class Supervisor {
   RecordSync sync_;
   SpareParts spares_;
   CommandHost host_;
-  CommandTable commands_{&host_};
+  CommandTable commands_{&host_,
+                         [] { return std::make_unique<BackgroundThread>(); }};
   StrangeChildren strange_children_;
   Timer forgetting_;
   // Requests that wait for the deletion of the sandbox.
