@@ -274,6 +274,12 @@ void Execution::UpdateInput(const corral::v1::InputState& input) {
   });
 }
 
+absl::Time Execution::create_time() const {
+  sandbox::MutexLock lock(&mutex_);
+  return absl::FromUnixNanos(
+      TimeUtil::TimestampToNanoseconds(record_.Get().create_time()));
+}
+
 absl::Time Execution::end_time() const {
   sandbox::MutexLock lock(&mutex_);
   const corral::v1::Execution record = record_.Get();

@@ -130,6 +130,8 @@ class Execution {
   // or after the end, and calls the watchers.
   void OnOutput(const StreamReports& reports);
 
+  // Returns the time of the creation: the supervisor's, once it is known.
+  absl::Time create_time() const;
   // Returns the time of the end. If that is unknown, the time of the creation.
   absl::Time end_time() const;
 

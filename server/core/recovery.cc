@@ -40,7 +40,7 @@ void Recovery::AfterReading(absl::AnyInvocable<void()> function) {
   function();
 }
 
-bool Recovery::FinishReading() {
+bool Recovery::FinishReading(bool complete) {
   std::vector<absl::AnyInvocable<void()>> after;
   bool merges;
   {
@@ -48,6 +48,7 @@ bool Recovery::FinishReading() {
     if (phase_ != Phase::kReading) {
       return false;
     }
+    incomplete_ = !complete;
     merges = has_snapshot_;
     phase_ = merges ? Phase::kMerging : Phase::kAwaitingSnapshot;
     after.swap(after_reading_);
@@ -101,7 +102,17 @@ void Recovery::Abandon() {
 
 bool Recovery::has_records() const {
   MutexLock lock(&mutex_);
-  return phase_ != Phase::kUnread && phase_ != Phase::kReading;
+  switch (phase_) {
+    case Phase::kUnread:
+    case Phase::kReading:
+      return false;
+    case Phase::kAwaitingSnapshot:
+    case Phase::kMerging:
+      return !incomplete_;
+    case Phase::kDone:
+      return true;
+  }
+  return true;
 }
 
 }  // namespace server

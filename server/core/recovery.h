@@ -59,9 +59,9 @@ class Recovery {
   // FinishReading().
   void AfterReading(absl::AnyInvocable<void()> function);
 
-  // Called when the records are read or given up. Returns true if the caller
-  // has to merge now.
-  bool FinishReading();
+  // Called when the records are read, or given up, so that they are not
+  // `complete`. Returns true if the caller has to merge now.
+  bool FinishReading(bool complete);
 
   // Keeps the supervisor's first message. Returns true if the caller has to
   // start the merge.
@@ -80,13 +80,16 @@ class Recovery {
   // functions that wait for the records.
   void Abandon();
 
-  // True once the records are read or given up. From then on, each execution
-  // that an earlier server began is known.
+  // True once each execution that an earlier server began is known: the records
+  // are read, or what could not be read was merged with the snapshot, which
+  // comes once the supervisor could read it, or there is no supervisor.
   bool has_records() const;
 
  private:
   mutable sandbox::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_);
+  // Some records were given up.
+  bool incomplete_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_snapshot_ ABSL_GUARDED_BY(mutex_) = false;
   Reports reports_ ABSL_GUARDED_BY(mutex_);
   int failed_reads_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -34,7 +34,7 @@ TEST(Recovery, LetsOneReaderBegin) {
   Recovery recovery(Phase::kUnread);
   EXPECT_TRUE(recovery.BeginReading());
   EXPECT_FALSE(recovery.BeginReading());
-  recovery.FinishReading();
+  recovery.FinishReading(/*complete=*/true);
   EXPECT_FALSE(recovery.BeginReading());
 }
 
@@ -43,7 +43,27 @@ TEST(Recovery, HasRecordsFromTheEndOfReadingOn) {
   EXPECT_FALSE(recovery.has_records());
   recovery.BeginReading();
   EXPECT_FALSE(recovery.has_records());
-  recovery.FinishReading();
+  recovery.FinishReading(/*complete=*/true);
+  EXPECT_TRUE(recovery.has_records());
+}
+
+TEST(Recovery, LacksRecordsThatWereGivenUpUntilTheSnapshotIsMerged) {
+  Recovery recovery(Phase::kUnread);
+  recovery.BeginReading();
+  recovery.FinishReading(/*complete=*/false);
+  EXPECT_FALSE(recovery.has_records());
+  recovery.KeepSnapshot(SnapshotOf({"a"}));
+  recovery.TakeReports();
+  EXPECT_FALSE(recovery.has_records());
+  recovery.TakeReports();
+  EXPECT_TRUE(recovery.has_records());
+}
+
+TEST(Recovery, HasNoMoreRecordsToComeWithoutASupervisor) {
+  Recovery recovery(Phase::kUnread);
+  recovery.BeginReading();
+  recovery.FinishReading(/*complete=*/false);
+  recovery.Abandon();
   EXPECT_TRUE(recovery.has_records());
 }
 
@@ -51,7 +71,7 @@ TEST(Recovery, IsDoneForANewSandbox) {
   Recovery recovery(Phase::kDone);
   EXPECT_TRUE(recovery.has_records());
   EXPECT_FALSE(recovery.BeginReading());
-  EXPECT_FALSE(recovery.FinishReading());
+  EXPECT_FALSE(recovery.FinishReading(/*complete=*/true));
   EXPECT_FALSE(recovery.KeepSnapshot(SnapshotOf({"a"})));
   EXPECT_FALSE(
       recovery.KeepReport(Record("a", wire::ExecutionRecord::RUNNING)));
@@ -62,14 +82,14 @@ TEST(Recovery, HasTheReaderMergeASnapshotThatCameFirst) {
   Recovery recovery(Phase::kUnread);
   recovery.BeginReading();
   EXPECT_FALSE(recovery.KeepSnapshot(SnapshotOf({"a"})));
-  EXPECT_TRUE(recovery.FinishReading());
+  EXPECT_TRUE(recovery.FinishReading(/*complete=*/true));
   EXPECT_EQ(recovery.TakeReports().size(), 1);
 }
 
 TEST(Recovery, HasASnapshotMergedThatCameLast) {
   Recovery recovery(Phase::kUnread);
   recovery.BeginReading();
-  EXPECT_FALSE(recovery.FinishReading());
+  EXPECT_FALSE(recovery.FinishReading(/*complete=*/true));
   EXPECT_TRUE(recovery.KeepSnapshot(SnapshotOf({"a"})));
   EXPECT_EQ(recovery.TakeReports().size(), 1);
 }
@@ -77,7 +97,7 @@ TEST(Recovery, HasASnapshotMergedThatCameLast) {
 TEST(Recovery, BeginsOneMergeThoughASecondSnapshotComes) {
   Recovery recovery(Phase::kUnread);
   recovery.BeginReading();
-  recovery.FinishReading();
+  recovery.FinishReading(/*complete=*/true);
   EXPECT_TRUE(recovery.KeepSnapshot(SnapshotOf({"a"})));
   EXPECT_FALSE(recovery.KeepSnapshot(SnapshotOf({"a", "b"})));
   EXPECT_EQ(recovery.TakeReports().size(), 2);
@@ -87,7 +107,7 @@ TEST(Recovery, KeepsASnapshotOfASandboxThatNobodyReadsYet) {
   Recovery recovery(Phase::kUnread);
   EXPECT_FALSE(recovery.KeepSnapshot(SnapshotOf({"a"})));
   EXPECT_TRUE(recovery.BeginReading());
-  EXPECT_TRUE(recovery.FinishReading());
+  EXPECT_TRUE(recovery.FinishReading(/*complete=*/true));
   EXPECT_EQ(recovery.TakeReports().count("a"), 1);
 }
 
@@ -96,7 +116,7 @@ TEST(Recovery, HandsOutTheLastReportOfEachExecution) {
   recovery.KeepSnapshot(SnapshotOf({"a", "b"}));
   EXPECT_TRUE(recovery.KeepReport(Record("a", wire::ExecutionRecord::EXITED)));
   recovery.BeginReading();
-  recovery.FinishReading();
+  recovery.FinishReading(/*complete=*/true);
   const Recovery::Reports reports = recovery.TakeReports();
   ASSERT_EQ(reports.size(), 2);
   EXPECT_EQ(reports.at("a").state(), wire::ExecutionRecord::EXITED);
@@ -107,7 +127,7 @@ TEST(Recovery, KeepsReportsUntilTheMergeHasTakenAll) {
   Recovery recovery(Phase::kUnread);
   recovery.BeginReading();
   recovery.KeepSnapshot(SnapshotOf({"a"}));
-  recovery.FinishReading();
+  recovery.FinishReading(/*complete=*/true);
   EXPECT_EQ(recovery.TakeReports().size(), 1);
   // Reported while the snapshot is merged.
   EXPECT_TRUE(recovery.KeepReport(Record("a", wire::ExecutionRecord::EXITED)));
@@ -123,7 +143,7 @@ TEST(Recovery, GoesOnWhenTheRecordsAreRead) {
   recovery.BeginReading();
   recovery.AfterReading([&] { ++calls; });
   EXPECT_EQ(calls, 0);
-  recovery.FinishReading();
+  recovery.FinishReading(/*complete=*/true);
   EXPECT_EQ(calls, 2);
   recovery.AfterReading([&] { ++calls; });
   EXPECT_EQ(calls, 3);
@@ -135,7 +155,7 @@ TEST(Recovery, MergesNothingOnceAbandoned) {
   recovery.KeepSnapshot(SnapshotOf({"a"}));
   recovery.Abandon();
   EXPECT_TRUE(recovery.has_records());
-  EXPECT_FALSE(recovery.FinishReading());
+  EXPECT_FALSE(recovery.FinishReading(/*complete=*/true));
   EXPECT_TRUE(recovery.TakeReports().empty());
 }
 

@@ -273,6 +273,9 @@ class Sandbox final : public sandbox::SupervisorObserver,
   void Load(const sandbox::wire::ExecutionRecord& record,
             const corral::v1::Command& command);
   void Merge();
+  // Forgets executions that were deleted after they were read, and whose ids
+  // others have got since.
+  void ForgetReplaced(const Recovery::Reports& reports);
   void LoseUnreported(const Recovery::Reports& reports);
   void EndRecovery();
   void SettleFailure();

@@ -61,10 +61,33 @@ TEST_F(SandboxRecordsTest, RecordsThatStayUnreadableAreGivenUp) {
   Recover();
   AwaitLanes();
   for (int attempt = 1; attempt < Recovery::kReadAttempts; ++attempt) {
-    EXPECT_FALSE(sandbox_->knows_executions());
     AwaitNextRead();
   }
+  sandbox_->Attach(nullptr);
+  sandbox_->OnGone(Killed());
+  AwaitLanes();
   EXPECT_TRUE(sandbox_->knows_executions());
+}
+
+TEST_F(SandboxRecordsTest, WhatIsGivenUpIsUnknownUntilItsSupervisorReportsIt) {
+  WriteEnded("ended", absl::Minutes(1));
+  Obstruct();
+  Recover();
+  AwaitLanes();
+  for (int attempt = 1; attempt < Recovery::kReadAttempts; ++attempt) {
+    AwaitNextRead();
+  }
+  Attach();
+  AwaitLanes();
+  EXPECT_FALSE(sandbox_->knows_executions()) << "it would be denied";
+  EXPECT_EQ(State(), corral::v1::Sandbox::CREATING);
+  // The supervisor can read it now.
+  Restore();
+  sandbox_->OnSnapshot(
+      SnapshotOf({Record("ended", wire::ExecutionRecord::EXITED)}));
+  AwaitLanes();
+  EXPECT_TRUE(sandbox_->knows_executions());
+  EXPECT_EQ(Get("ended").state(), Execution::EXITED);
 }
 
 TEST_F(SandboxRecordsTest, ForgetsNothingThatTheDiskDoesNotShow) {

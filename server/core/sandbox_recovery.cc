@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/sandbox.pb.h"
@@ -113,7 +114,7 @@ void Sandbox::ReadRecords() {
     LOG(ERROR) << "goes on without some records of " << spec_.name() << ": "
                << loaded.message();
   }
-  if (recovery_.FinishReading()) {
+  if (recovery_.FinishReading(loaded.ok())) {
     Merge();
   }
 }
@@ -187,6 +188,7 @@ void Sandbox::Merge() {
   bool first = true;
   for (Recovery::Reports reports = recovery_.TakeReports();
        first || !reports.empty(); reports = recovery_.TakeReports()) {
+    ForgetReplaced(reports);
     const auto unknown = [this](const auto& report) {
       return FindExecution(report.first) == nullptr;
     };
@@ -215,6 +217,17 @@ void Sandbox::Merge() {
   }
   EndRecovery();
   Handle(SandboxState::Event::kMade);
+}
+
+void Sandbox::ForgetReplaced(const Recovery::Reports& reports) {
+  for (const auto& [id, record] : reports) {
+    const ExecutionPtr execution = FindExecution(id);
+    if (execution != nullptr && record.create_time_ns() != 0 &&
+        execution->create_time() !=
+            absl::FromUnixNanos(record.create_time_ns())) {
+      Forget(id);
+    }
+  }
 }
 
 void Sandbox::LoseUnreported(const Recovery::Reports& reports) {

@@ -108,6 +108,32 @@ TEST_F(SandboxRecoveryTest, ACommandThatBeganAfterTheReadingIsReadAgain) {
   EXPECT_EQ(Get("late").state(), Execution::RUNNING);
 }
 
+TEST_F(SandboxRecoveryTest, AnIdThatWasUsedAgainAfterTheReadingIsReadAgain) {
+  wire::ExecutionRecord first = Record("job", wire::ExecutionRecord::STARTING);
+  first.set_create_time_ns(1);
+  first.mutable_request()->set_request_id("first");
+  WriteStart(first);
+  wire::ExecutionRecord end = Record("job", wire::ExecutionRecord::EXITED);
+  end.set_create_time_ns(1);
+  WriteEnd(end);
+  Recover();
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::EXITED);
+  // The server before had it deleted, and started another one.
+  std::filesystem::remove(absl::StrCat(path_, "/executions/job"));
+  files_.clear();
+  wire::ExecutionRecord second = Record("job", wire::ExecutionRecord::STARTING);
+  second.set_create_time_ns(2);
+  second.mutable_request()->set_request_id("second");
+  WriteStart(second);
+  Attach();
+  second.set_state(wire::ExecutionRecord::RUNNING);
+  sandbox_->OnSnapshot(SnapshotOf({second}));
+  AwaitLanes();
+  EXPECT_EQ(Get("job").state(), Execution::RUNNING);
+  EXPECT_EQ(sandbox_->FindExecution("job")->request().request_id(), "second");
+}
+
 TEST_F(SandboxRecoveryTest, LosesAnExecutionThatTheSupervisorDoesNotKnow) {
   WriteStart("job");
   Recover();
