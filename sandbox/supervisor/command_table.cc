@@ -1,5 +1,7 @@
 #include "sandbox/supervisor/command_table.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -25,6 +27,10 @@ constexpr absl::Duration kRemoveRetry = absl::Milliseconds(2);
 constexpr absl::Duration kLongestRemoveRetry = absl::Milliseconds(100);
 // The time for which an ended execution is kept that somebody asked for.
 constexpr absl::Duration kForgetDelay = absl::Milliseconds(200);
+// Many that wait for the disk take memory between what is kept. It is given
+// back so long after the last one of at least so many.
+constexpr absl::Duration kTrimDelay = absl::Seconds(1);
+constexpr int kTrimmed = 64;
 // The delay between attempts to write to a disk that fails.
 constexpr absl::Duration kStorageRetry = absl::Milliseconds(200);
 
@@ -174,6 +180,16 @@ void CommandTable::TryForget(Ended ended) {
   if (forgotten_.Add(id, command.charged())) {
     ended->second.LeaveCharged();
     ended_.erase(ended);
+    TrimLater();
+  }
+}
+
+void CommandTable::TrimLater() {
+  if (++untrimmed_ >= kTrimmed) {
+    trimming_ = Timer(host_->timers, kTrimDelay, [this] {
+      untrimmed_ = 0;
+      ::malloc_trim(0);
+    });
   }
 }
 

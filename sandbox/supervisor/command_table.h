@@ -99,6 +99,9 @@ class CommandTable {
   void TryForget(Ended ended);
   // Tries it with all, a little later.
   void ForgetLater();
+  // Gives the memory of those that were forgotten back to the kernel, when no
+  // more come.
+  void TrimLater();
   absl::StatusOr<std::vector<std::string>> ListForgotten() const;
   void OnForgottenRead(wire::Snapshot read);
   // Prepares what the next command needs, instead of when it was to be done.
@@ -122,6 +125,9 @@ class CommandTable {
   std::set<std::string> synced_;
   // Pending while something may be forgotten that could not be before.
   Timer forgetting_;
+  // How many were forgotten since memory was given back last.
+  int untrimmed_ = 0;
+  Timer trimming_;
   // The executions that are being deleted, with the callbacks that wait for it.
   // Meanwhile none is replaced.
   std::map<std::string, std::vector<Done>> removals_;

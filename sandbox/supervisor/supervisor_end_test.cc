@@ -16,6 +16,7 @@
 #include "sandbox/base/packet_socket.h"
 #include "sandbox/base/unique_fd.h"
 #include "sandbox/kernel/cgroup.h"
+#include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/supervisor/supervisor.h"
 #include "sandbox/supervisor/supervisor_fixture.h"
@@ -250,6 +251,42 @@ TEST_F(SupervisorEndTest, LivesOnWithoutItsServer) {
   ASSERT_TRUE(Receive(&message));
   EXPECT_TRUE(message.snapshot().ready());
   EXPECT_EQ(Run("e1", "exit 4"), 4 << 8);
+}
+
+TEST_F(SupervisorEndTest, ReportsALaterServerWhatItHasForgotten) {
+  ASSERT_EQ(Create().failure(), wire::Reply::NONE);
+  EXPECT_EQ(Run("e1", "echo hello; exit 4"), 4 << 8);
+  const std::string path = absl::StrCat(directory_, "/executions/e1");
+  while (!ExecutionRecords::Open(path)->synced()) {
+    ::sched_yield();
+  }
+  // It cannot be read, which matters once it is forgotten.
+  std::filesystem::rename(path, path + ".away");
+  std::filesystem::create_directory(path);
+  const auto ask = [this] {
+    return Ask([](wire::ToSupervisor& request) {
+             request.mutable_signal()->set_execution_id("e1");
+           })
+        .failure();
+  };
+  while (ask() != wire::Reply::SHORTAGE) {
+  }
+  server_ = *PacketSocket::Connect(directory_, "control.sock");
+  wire::FromSupervisor message;
+  ASSERT_TRUE(Receive(&message));
+  EXPECT_NE(message.storage().failure(), "") << "it reports why it waits";
+  EXPECT_EQ(Run("e2", "exit 5"), 5 << 8) << "others are delayed";
+  std::filesystem::remove(path);
+  std::filesystem::rename(path + ".away", path);
+  while (!message.has_snapshot()) {
+    ASSERT_TRUE(Receive(&message));
+  }
+  ASSERT_EQ(message.snapshot().executions_size(), 2);
+  const wire::ExecutionRecord& forgotten = message.snapshot().executions(0);
+  EXPECT_EQ(forgotten.id(), "e1");
+  EXPECT_EQ(forgotten.exit().wait_status(), 4 << 8);
+  EXPECT_EQ(forgotten.streams(0).end(), 6u);
+  EXPECT_EQ(message.snapshot().storage().failure(), "");
 }
 
 TEST_F(SupervisorEndTest, RemovesItsGroupsThoughItsServerReadsNothing) {
