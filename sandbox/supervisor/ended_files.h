@@ -1,5 +1,5 @@
-// What the files of an execution that has ended tell: all that its command
-// would report. They are listed and read when somebody asks, which is seldom.
+// The files of an execution that has ended tell all that its command would
+// report. They are listed and read when somebody asks, which is seldom.
 //
 // Thread-safe. Blocks on the disk.
 

@@ -40,7 +40,7 @@ class EndedReading {
   EndedReading(const EndedReading&) = delete;
   EndedReading& operator=(const EndedReading&) = delete;
 
-  // What is to be read.
+  // The executions to be read.
   struct Wanted {
     std::string directory;
     // Those of ForgottenExecutions::Hashes().
@@ -61,7 +61,7 @@ class EndedReading {
   struct Job {
     Wanted wanted;
     bool listed = false;
-    // What is still to be read, once they are listed.
+    // Those still to be read, once they are listed.
     std::vector<std::string> ids;
     wire::Snapshot reports;
     // Why something could not be read.
@@ -80,7 +80,7 @@ class EndedReading {
   const MakeBackground make_background_;
   Done done_;
   Timer retry_;
-  // Of the present reading.
+  // Belongs to the present reading.
   std::shared_ptr<std::atomic<bool>> stop_;
   // Null while nothing is read.
   std::unique_ptr<Background> background_;

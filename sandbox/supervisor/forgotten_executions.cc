@@ -55,7 +55,7 @@ absl::StatusOr<std::string> ForgottenExecutions::FirstCharged(
   if (first == traces_.end()) {
     return absl::NotFoundError("no output is left");
   }
-  // What was taken meanwhile is skipped.
+  // Skips those that were taken meanwhile.
   while (!next_.empty() && HashOf(next_.front()) != first->hash) {
     next_.pop_front();
   }

@@ -100,7 +100,7 @@ TEST_F(RecordSyncTest, MarksTheEndOfEachOfManyOnceItIsSynced) {
   EXPECT_THAT(failures_, IsEmpty());
 }
 
-TEST_F(RecordSyncTest, TellsOfEachEndThatIsSynced) {
+TEST_F(RecordSyncTest, ReportsEachEndThatIsSynced) {
   std::vector<std::string> synced;
   sync_->OnSynced([&](const std::string& path) { synced.push_back(path); });
   const ExecutionFiles ended = MakeEnded("ended");
