@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -116,28 +114,6 @@ TEST_F(CgroupTest, ListsTheProcessesThatEntered) {
   EXPECT_EQ(Reap(child), SIGTERM);
   EXPECT_THAT(group->Remove(), IsOk());
   EXPECT_THAT(group->Remove(), IsOk());
-}
-
-TEST_F(CgroupTest, SparesCommandsTheHierarchyOfCpuWithoutALimitOfCpuTime) {
-  absl::StatusOr<Cgroup> group = Cgroup::Create(host_, name_);
-  ASSERT_THAT(group.status(), IsOk());
-  const size_t all = group->EntryFds().size();
-  CgroupLimits limits;
-  limits.pids = 100;
-  EXPECT_THAT(group->SetLimits(limits), IsOk());
-  if (Show("cpu.shares").empty() || group->EntryFds().size() == all) {
-    GTEST_SKIP() << "this host has no hierarchy of v1 with cpu alone";
-  }
-  EXPECT_EQ(group->EntryFds().size(), all - 1);
-  for (const int entry : group->EntryFds()) {
-    const std::string tasks =
-        std::filesystem::read_symlink(absl::StrCat("/proc/self/fd/", entry));
-    EXPECT_FALSE(std::filesystem::exists(
-        std::filesystem::path(tasks).replace_filename("cpu.shares")));
-  }
-  limits.cpu_millis = 500;
-  EXPECT_THAT(group->SetLimits(limits), IsOk());
-  EXPECT_EQ(group->EntryFds().size(), all);
 }
 
 TEST_F(CgroupTest, KillsAllItsProcessesAndNoOthers) {

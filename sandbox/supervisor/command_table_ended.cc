@@ -1,5 +1,5 @@
-// The part of the table with commands that have ended: EndedCommands, and traces
-// of those that are forgotten.
+// The part of the table with commands that have ended: EndedCommands, and
+// traces of those that are forgotten.
 
 #include <malloc.h>
 
