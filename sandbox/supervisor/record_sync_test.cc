@@ -58,6 +58,17 @@ class RecordSyncTest : public EndedExecutionFixture {
     loop_->Run();
   }
 
+  // The same while the system call `number` fails. Returns false if this host
+  // cannot make it fail.
+  [[nodiscard]] bool WorkWhileFailing(int number) {
+    const bool done = tests::WithFailingCalls({number}, EIO, [this] {
+      functions_.front()();
+      functions_.pop_front();
+    });
+    Work();
+    return done;
+  }
+
   // Puts a directory in the place of an execution's file: it cannot be opened.
   void Obstruct(const std::string& id) {
     const std::string path = parent_ + "/" + id;
@@ -175,11 +186,7 @@ TEST_F(RecordSyncTest, MarksNothingBeforeTheNamesAreSynced) {
   const ExecutionFiles files = MakeEnded("e1");
   sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync}, EIO, [&] {
-    functions_.front()();
-    functions_.pop_front();
-  }));
-  Work();
+  ASSERT_TRUE(WorkWhileFailing(SYS_fsync));
   EXPECT_THAT(failures_, ElementsAre(HasSubstr("fsync")));
   EXPECT_FALSE(IsSynced("e1"));
   timers_.Advance(kRetry);
@@ -191,11 +198,7 @@ TEST_F(RecordSyncTest, MarksAnEndWithoutOutputWhenItsNameIsSynced) {
   const ExecutionFiles files = MakeEnded("e1", "");
   sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_fsync}, EIO, [&] {
-    functions_.front()();
-    functions_.pop_front();
-  }));
-  Work();
+  ASSERT_TRUE(WorkWhileFailing(SYS_fsync));
   EXPECT_FALSE(IsSynced("e1"));
   timers_.Advance(kRetry);
   Work();
@@ -206,11 +209,7 @@ TEST_F(RecordSyncTest, ReportsThatAnEndWithoutOutputIsNotSynced) {
   const ExecutionFiles files = MakeEnded("e1", "");
   sync_->SyncEnd(files.path(), end_);
   timers_.Advance(kGather);
-  ASSERT_TRUE(tests::WithFailingCalls({SYS_fdatasync}, EIO, [&] {
-    functions_.front()();
-    functions_.pop_front();
-  }));
-  Work();
+  ASSERT_TRUE(WorkWhileFailing(SYS_fdatasync));
   EXPECT_THAT(failures_, ElementsAre(HasSubstr("fdatasync")));
   timers_.Advance(kRetry);
   Work();
