@@ -34,7 +34,7 @@ class EndedCommand {
   wire::ExecutionRecord report() const;
 
   void OnSynced() { synced_ = true; }
-  // True if its files are synced and tell all that the report tells.
+  // True if its files are synced and hold all that the report says.
   bool is_in_files() const;
   // Returns the bytes that are charged, and leaves them charged when this is
   // destroyed.
