@@ -23,8 +23,8 @@ class EndedCommand {
  public:
   // `report` is the last one of a command whose logs, input and cgroup are
   // closed and whose end is on disk. From now on this object charges
-  // `disk_bytes` to the quota, which may expire the logs. `synced` is true if
-  // all of that is even synced. `host` outlives this.
+  // `disk_bytes` to the quota, which may expire the logs. `synced`: its
+  // files are synced. `host` outlives this.
   EndedCommand(CommandHost* host, const wire::ExecutionRecord& report,
                uint64_t disk_bytes, bool synced);
   ~EndedCommand();
