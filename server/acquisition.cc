@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/base/unique_fd.h"
@@ -16,19 +17,15 @@ namespace {
 
 using Sockets = absl::StatusOr<std::vector<sandbox::UniqueFd>>;
 
-// Asks a predecessor for its sockets, and opens the state directory. Repeats
-// that while another server has the directory.
-absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
-    const std::string& path, int attempts, Sockets* sockets) {
+using State = absl::StatusOr<std::unique_ptr<StateDirectory>>;
+
+// Opens the state directory, again while another server has it. Calls `ask`
+// before each attempt.
+State OpenPatiently(const std::string& path, int attempts,
+                    absl::FunctionRef<absl::Status()> ask) {
   for (int attempt = 1;; ++attempt) {
-    if (!sockets->ok()) {
-      *sockets = TakeOver(path);
-    }
-    if (!sockets->ok() && !absl::IsNotFound(sockets->status())) {
-      return sockets->status();
-    }
-    absl::StatusOr<std::unique_ptr<StateDirectory>> state =
-        StateDirectory::Open(path);
+    RETURN_IF_ERROR(ask());
+    State state = StateDirectory::Open(path);
     if (!absl::IsUnavailable(state.status()) || attempt >= attempts) {
       return state;
     }
@@ -37,12 +34,24 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> OpenAsSuccessor(
   }
 }
 
+// Asks a predecessor for its sockets, unless it has given them already. OK if
+// there is none.
+absl::Status Ask(const std::string& path, Sockets* sockets) {
+  if (!sockets->ok()) {
+    *sockets = TakeOver(path);
+  }
+  return absl::IsNotFound(sockets->status()) ? absl::OkStatus()
+                                             : sockets->status();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateDirectory>> Acquire(
-    const corral::config::v1::ServerConfig& config, Listener* listener) {
+    const corral::config::v1::ServerConfig& config, int attempts,
+    Listener* listener) {
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
-                   StateDirectory::Open(config.state_dir()));
+                   OpenPatiently(config.state_dir(), attempts,
+                                 [] { return absl::OkStatus(); }));
   // Listens after locking the state directory, so that only one of two servers
   // that start at the same time touches the socket.
   RETURN_IF_ERROR(listener->Listen());
@@ -58,7 +67,9 @@ absl::StatusOr<std::unique_ptr<StateDirectory>> AcquireFromPredecessor(
   }
   Sockets sockets = absl::NotFoundError("no predecessor was asked");
   ASSIGN_OR_RETURN(std::unique_ptr<StateDirectory> state,
-                   OpenAsSuccessor(config.state_dir(), attempts, &sockets));
+                   OpenPatiently(config.state_dir(), attempts, [&] {
+                     return Ask(config.state_dir(), &sockets);
+                   }));
   if (sockets.ok()) {
     RETURN_IF_ERROR(listener->Adopt(*std::move(sockets)));
   } else if (!opened.ok()) {

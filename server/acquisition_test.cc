@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -90,7 +91,7 @@ class AcquisitionTest : public ::testing::Test {
 };
 
 TEST_F(AcquisitionTest, LocksTheDirectoryAndListens) {
-  const State state = Acquire(config_, listener_.get());
+  const State state = Acquire(config_, 1, listener_.get());
   ASSERT_THAT(state, IsOk());
   ExpectLocked();
   EXPECT_TRUE(HasSocketFile());
@@ -99,18 +100,31 @@ TEST_F(AcquisitionTest, LocksTheDirectoryAndListens) {
 TEST_F(AcquisitionTest, DoesNotTouchTheAddressOfAServerThatHasTheDirectory) {
   const State other = StateDirectory::Open(config_.state_dir());
   ASSERT_THAT(other, IsOk());
-  EXPECT_THAT(Acquire(config_, listener_.get()).status(),
+  EXPECT_THAT(Acquire(config_, 1, listener_.get()).status(),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("another server uses the state directory")));
   EXPECT_FALSE(HasSocketFile());
+}
+
+TEST_F(AcquisitionTest, WaitsForAChildOfAKilledServerThatHasTheDirectory) {
+  const State other = StateDirectory::Open(config_.state_dir());
+  ASSERT_THAT(other, IsOk());
+  auto acquired = std::async(std::launch::async, [&] {
+    return Acquire(config_, kMany, listener_.get());
+  });
+  EXPECT_EQ(acquired.wait_for(
+                std::chrono::milliseconds(2 * kAcquisitionIntervalMillis)),
+            std::future_status::timeout);
+  (*other)->Unlock();
+  EXPECT_THAT(acquired.get(), IsOk());
 }
 
 TEST_F(AcquisitionTest, FailsIfAnotherServerHasTheAddress) {
   auto other = config_;
   other.set_state_dir(directory_ + "/other");
   const auto others = *Listener::Prepare(other);
-  ASSERT_THAT(Acquire(other, others.get()), IsOk());
-  EXPECT_THAT(Acquire(config_, listener_.get()).status(),
+  ASSERT_THAT(Acquire(other, 1, others.get()), IsOk());
+  EXPECT_THAT(Acquire(config_, 1, listener_.get()).status(),
               StatusIs(absl::StatusCode::kAlreadyExists, ::testing::_));
   // It has no predecessor, so nobody can give it the address.
   EXPECT_THAT(AsSuccessor(kMany).status(),
@@ -126,7 +140,7 @@ TEST_F(AcquisitionTest, ASuccessorWithoutAPredecessorBeginsLikeAnyServer) {
 
 TEST_F(AcquisitionTest, ASuccessorGetsTheSocketsOfItsPredecessor) {
   const auto old = *Listener::Prepare(config_);
-  const State state = Acquire(config_, old.get());
+  const State state = Acquire(config_, 1, old.get());
   ASSERT_THAT(state, IsOk());
   std::promise<void> asked;
   const auto handover =
@@ -186,7 +200,7 @@ TEST_F(AcquisitionTest, ASuccessorMakesNoMoreAttemptsThanItMay) {
 
 TEST_F(AcquisitionTest, ASuccessorKeepsTheSocketsThatItHasGot) {
   const auto old = *Listener::Prepare(config_);
-  const State state = Acquire(config_, old.get());
+  const State state = Acquire(config_, 1, old.get());
   ASSERT_THAT(state, IsOk());
   std::atomic<int> requests = 0;
   std::promise<void> asked;

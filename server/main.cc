@@ -33,8 +33,10 @@ namespace server {
 namespace {
 
 constexpr int kCannotStart = 1;
-// 5 s are enough for another server that is just starting or stopping.
-constexpr int kAcquisitionAttempts = 5000 / kAcquisitionIntervalMillis;
+// 5 s are enough for another server that is just starting or stopping, 1 s for
+// the children of one that was killed.
+constexpr int kTakeOverAttempts = 5000 / kAcquisitionIntervalMillis;
+constexpr int kAttempts = 1000 / kAcquisitionIntervalMillis;
 
 // Every stream that is read needs a descriptor.
 void RaiseDescriptorLimit() {
@@ -71,9 +73,9 @@ absl::Status Serve(const corral::config::v1::ServerConfig& config,
       const std::unique_ptr<sandbox::LocalSupervisorLauncher> factory,
       sandbox::LocalSupervisorLauncher::Create());
   ASSIGN_OR_RETURN(const std::unique_ptr<StateDirectory> state,
-                   take_over ? AcquireFromPredecessor(
-                                   config, kAcquisitionAttempts, listener.get())
-                             : Acquire(config, listener.get()));
+                   take_over ? AcquireFromPredecessor(config, kTakeOverAttempts,
+                                                      listener.get())
+                             : Acquire(config, kAttempts, listener.get()));
   Daemon daemon(config, isolation, factory.get(), state.get());
   const StopSignals signals(
       [activity = daemon.activity()] { activity->RequestStop(); });

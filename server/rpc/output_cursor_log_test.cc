@@ -6,15 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corral/supervisor/v1/supervisor.pb.h"
+#include "corral/v1/error_reason.pb.h"
 #include "corral/v1/execution.pb.h"
 #include "corral/v1/execution_service.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/api/errors.h"
 #include "server/core/execution_fixture.h"
 #include "server/rpc/log_read.h"
 #include "server/rpc/output_cursor.h"
+#include "tests/no_descriptors.h"
 
 namespace server {
 namespace {
@@ -72,6 +76,29 @@ TEST_F(OutputCursorLogTest, KeepsALogOpenThatAnotherReaderOpened) {
   other->reset();
   EXPECT_THAT(Advance(&cursor, 3),
               ElementsAre(Next::kEvent, Next::kEvent, Next::kIdle));
+}
+
+TEST_F(OutputCursorLogTest, IsRefusedForAWhileIfNoDescriptorIsLeft) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
+#endif
+  const auto execution = Run();
+  OutputCursor cursor = Follow(execution);
+  corral::v1::OutputEvent event;
+  EXPECT_EQ(cursor.Advance(&event).value(), Next::kEvent);
+  ASSERT_EQ(cursor.Advance(&event).value(), Next::kRead);
+  LogRead read = cursor.TakeRead();
+  {
+    const tests::NoDescriptors none;
+    read.Run();
+  }
+  cursor.Put(std::move(read));
+  const absl::Status status = cursor.Advance(&event).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(ReasonOf(status), corral::v1::SANDBOX_NOT_READY);
+  OutputCursor later = Follow(execution);
+  EXPECT_THAT(Advance(&later, 3),
+              ElementsAre(Next::kEvent, Next::kRead, Next::kEvent));
 }
 
 TEST_F(OutputCursorLogTest, LooksOnceForEachLogThatWasNeverMade) {

@@ -18,7 +18,6 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "server/rpc/server_fixture.h"
 #include "tests/fakes/fake_supervisor.h"
-#include "tests/no_descriptors.h"
 
 namespace server {
 namespace {
@@ -170,22 +169,6 @@ TEST_F(OutputStreamTest, SendsNothingBeforeOpened) {
   grpc::Status status;
   EXPECT_THAT(call->Rest(&status), ::testing::IsEmpty());
   EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
-}
-
-TEST_F(OutputStreamTest, IsRefusedForAWhileIfNoDescriptorIsLeftForALog) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "UBSan, of the same build, opens a pipe to look at memory";
-#endif
-  const std::string name = StartOne();
-  factory_.Write(name, wire::STDOUT, "x");
-  grpc::Status status;
-  {
-    const tests::NoDescriptors none;
-    Stream(name)->Rest(&status);
-  }
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(Reason(status), "SANDBOX_NOT_READY");
-  EXPECT_TRUE(Stream(name)->Next().has_opened());
 }
 
 TEST_F(OutputStreamTest, SendsAHeartbeatAfterFifteenQuietSeconds) {

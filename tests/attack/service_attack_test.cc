@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "tests/network/name_server.h"
 #include "tests/network/tls_server.h"
 #include "tests/network/upstream_server.h"
+#include "tests/text_file.h"
 
 namespace tests {
 namespace {
@@ -147,9 +147,8 @@ TEST_F(ServiceAttackTest, IsOnNoDiskAndInNoCommandLineOutside) {
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(sandbox_.directory())) {
     if (entry.is_regular_file()) {
-      std::ifstream file(entry.path(), std::ios::binary);
-      const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-      EXPECT_THAT(bytes, Not(HasSubstr(kSecret))) << entry.path();
+      EXPECT_THAT(ReadFile(entry.path()), Not(HasSubstr(kSecret)))
+          << entry.path();
     }
   }
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -159,9 +158,8 @@ TEST_F(ServiceAttackTest, IsOnNoDiskAndInNoCommandLineOutside) {
       continue;
     }
     for (const char* name : {"cmdline", "environ"}) {
-      std::ifstream file(entry.path() / name, std::ios::binary);
-      const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-      EXPECT_THAT(bytes, Not(HasSubstr(kSecret))) << entry.path();
+      EXPECT_THAT(ReadFile(entry.path() / name), Not(HasSubstr(kSecret)))
+          << entry.path();
     }
   }
 }

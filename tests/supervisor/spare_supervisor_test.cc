@@ -31,6 +31,7 @@
 #include "sandbox/client/supervisor_connection.h"
 #include "tests/status_matchers.h"
 #include "tests/supervisor/sandbox_fixture.h"
+#include "tests/text_file.h"
 
 // True while no supervisor can be started for want of descriptors.
 std::atomic<bool> no_sockets = false;
@@ -134,9 +135,9 @@ std::set<pid_t> AwaitProfile(const std::string& profile, size_t count) {
     for (const auto& task :
          std::filesystem::directory_iterator("/proc/self/task")) {
       for (const pid_t pid : ReadChildren(task.path())) {
-        std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
-        const std::string line(std::istreambuf_iterator<char>(file), {});
-        if (absl::StrContains(line, profile)) {
+        if (absl::StrContains(
+                tests::ReadFile(absl::StrCat("/proc/", pid, "/cmdline")),
+                profile)) {
           found.insert(pid);
         }
       }
