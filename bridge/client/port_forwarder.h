@@ -26,6 +26,7 @@
 #include "bridge/client/port_listener.h"
 #include "bridge/client/published_port.h"
 #include "grpcpp/support/status.h"
+#include "sandbox/base/callback_pulse.h"
 #include "sandbox/base/event_loop.h"
 
 namespace client {
@@ -85,6 +86,7 @@ class PortForwarder {
   };
   std::map<ForwardedConnection*, Open> open_;
   bool ending_ = false;
+  const sandbox::CallbackPulse pulse_;
   std::thread thread_;
 };
 

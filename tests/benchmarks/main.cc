@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "grpcpp/grpcpp.h"
+#include "sandbox/base/callback_pulse.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/bare_server.h"
 #include "tests/benchmarks/corral.h"
@@ -134,6 +135,7 @@ absl::Status Measure() {
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Measures a corrald. See tests/benchmarks/run.");
   absl::ParseCommandLine(argc, argv);
+  const sandbox::CallbackPulse pulse;
   if (const absl::Status status = tests::Measure(); !status.ok()) {
     std::cerr << status << std::endl;
     return 1;
