@@ -13,15 +13,12 @@
 
 namespace server {
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
+google::rpc::Status ToRpcStatus(const absl::Status& status) {
   if (status.ok()) {
-    return grpc::Status::OK;
-  }
-  if (absl::IsCancelled(status)) {
-    return grpc::Status::CANCELLED;
+    return {};
   }
   if (ReasonOf(status) == corral::v1::ERROR_REASON_UNSPECIFIED) {
-    return ToGrpcStatus(ServerFault("server", status));
+    return ToRpcStatus(ServerFault("server", status));
   }
   if (status.code() == absl::StatusCode::kInternal) {
     LOG(ERROR) << status.message();
@@ -35,6 +32,17 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
         detail->set_type_url(std::string(type));
         detail->set_value(std::string(value));
       });
+  return wire;
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) {
+    return grpc::Status::OK;
+  }
+  if (absl::IsCancelled(status)) {
+    return grpc::Status::CANCELLED;
+  }
+  const google::rpc::Status wire = ToRpcStatus(status);
   return grpc::Status(static_cast<grpc::StatusCode>(wire.code()),
                       wire.message(), wire.SerializeAsString());
 }

@@ -4,13 +4,17 @@
 #define SERVER_API_GRPC_STATUS_H_
 
 #include "absl/status/status.h"
+#include "google/rpc/status.pb.h"
 #include "grpcpp/support/status.h"
 
 namespace server {
 
-// The payloads become the details of a google.rpc.Status. An error that was not
-// made by errors.h becomes SERVER_FAULT, except CANCELLED, which reports that
-// the client cancelled its call.
+// The payloads become the details. An error that was not made by errors.h
+// becomes SERVER_FAULT.
+google::rpc::Status ToRpcStatus(const absl::Status& status);
+
+// The details are a google.rpc.Status, see ToRpcStatus(). CANCELLED has none:
+// it reports that the client cancelled its call.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace server

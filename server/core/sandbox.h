@@ -173,6 +173,8 @@ class Sandbox final : public sandbox::SupervisorObserver,
   // EXECUTION_EXISTS, REQUEST_MISMATCH, TOO_MANY_EXECUTIONS, STORAGE_FAILED or
   // SERVER_FAULT.
   void Start(NewExecution wanted, Started started);
+  // The same after AwaitKnown(), whose error `started` gets, too.
+  void StartWhenKnown(NewExecution wanted, Started started);
 
   // Returns false if executions of an earlier server may not be read yet.
   bool knows_executions() const { return recovery_.has_records(); }

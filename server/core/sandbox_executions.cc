@@ -80,6 +80,17 @@ void Sandbox::Start(NewExecution wanted, Started started) {
   }
 }
 
+void Sandbox::StartWhenKnown(NewExecution wanted, Started started) {
+  AwaitKnown([self = shared_from_this(), wanted = std::move(wanted),
+              started = std::move(started)](const absl::Status& known) mutable {
+    if (known.ok()) {
+      self->Start(std::move(wanted), std::move(started));
+    } else {
+      started(known);
+    }
+  });
+}
+
 // If the state changes before the supervisor is asked, the supervisor refuses.
 absl::StatusOr<ExecutionTable::Entry> Sandbox::Admit(
     const NewExecution& wanted) {

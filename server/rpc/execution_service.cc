@@ -78,26 +78,37 @@ corral::v1::Command ExecutionService::Complete(
   return command;
 }
 
+absl::StatusOr<std::shared_ptr<Sandbox>> ExecutionService::Admit(
+    const corral::v1::StartExecutionRequest& request) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Sandbox> sandbox,
+                   FindParent(request.parent()));
+  RETURN_IF_ERROR(CheckChosenId("execution_id", request.execution_id()));
+  RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
+  RETURN_IF_ERROR(
+      CheckRequestedCommand(request.command(), WorkspacesOf(sandbox->spec())));
+  RETURN_IF_ERROR(activity_->AdmitWork());
+  return sandbox;
+}
+
+Sandbox::NewExecution ExecutionService::ToNewExecution(
+    const corral::v1::StartExecutionRequest& request,
+    const sandbox::Instant& received) const {
+  return {request.execution_id(), Complete(request.command()),
+          Identify(request, request.request_id()), received};
+}
+
 ExecutionService::UnaryReactor* ExecutionService::StartExecution(
     Context* context, const corral::v1::StartExecutionRequest* request,
     corral::v1::Execution* response) {
   const sandbox::Instant received = ReceivedNow(request->command());
   Activity::Call call = activity_->BeginCall();
-  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox =
-      FindParent(request->parent());
-  absl::Status status = sandbox.status();
-  status.Update(CheckChosenId("execution_id", request->execution_id()));
-  status.Update(CheckRequestId("request_id", request->request_id()));
-  if (status.ok()) {
-    status = CheckRequestedCommand(request->command(),
-                                   WorkspacesOf((*sandbox)->spec()));
-  }
-  status.Update(activity_->AdmitWork());
-  if (!status.ok()) {
-    return Reply(context, status);
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox = Admit(*request);
+  if (!sandbox.ok()) {
+    return Reply(context, sandbox.status());
   }
   UnaryReactor* reactor = context->DefaultReactor();
-  auto started =
+  (*sandbox)->StartWhenKnown(
+      ToNewExecution(*request, received),
       [request, response, reply = ReplyLater(reactor, std::move(call))](
           const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
         if (execution.ok()) {
@@ -108,17 +119,6 @@ ExecutionService::UnaryReactor* ExecutionService::StartExecution(
           *command->mutable_environment() = request->command().environment();
         }
         reply(execution.status());
-      };
-  (*sandbox)->AwaitKnown(
-      [this, sandbox = *sandbox, request, received,
-       started = std::move(started)](const absl::Status& known) mutable {
-        if (!known.ok()) {
-          started(known);
-          return;
-        }
-        sandbox->Start({request->execution_id(), Complete(request->command()),
-                        Identify(*request, request->request_id()), received},
-                       std::move(started));
       });
   return reactor;
 }

@@ -23,6 +23,7 @@
 #include "server/core/sandboxes.h"
 #include "server/rpc/found_execution.h"
 #include "server/rpc/output_stream.h"
+#include "server/rpc/run_stream.h"
 #include "server/runtime/activity.h"
 #include "server/runtime/timer_queue.h"
 
@@ -35,6 +36,8 @@ class ExecutionService final
   using Context = grpc::CallbackServerContext;
   using UnaryReactor = grpc::ServerUnaryReactor;
   using OutputReactor = grpc::ServerWriteReactor<corral::v1::OutputEvent>;
+  using RunReactor = grpc::ServerBidiReactor<corral::v1::RunExecutionsRequest,
+                                             corral::v1::RunExecutionsResponse>;
 
   // All pointers must outlive the service.
   ExecutionService(Sandboxes* sandboxes, TimerQueue* timers, DiskReads* reads,
@@ -51,6 +54,7 @@ class ExecutionService final
   OutputReactor* RunExecution(
       Context* context,
       const corral::v1::RunExecutionRequest* request) override;
+  RunReactor* RunExecutions(Context* context) override;
   UnaryReactor* GetExecution(Context* context,
                              const corral::v1::GetExecutionRequest* request,
                              corral::v1::Execution* response) override;
@@ -108,14 +112,26 @@ class ExecutionService final
   // Fills the absent fields for which there is a ceiling.
   corral::v1::Command Complete(corral::v1::Command command) const;
 
+  // Checks a request for a command in a sandbox, and that the server takes new
+  // work. Returns the sandbox.
+  absl::StatusOr<std::shared_ptr<Sandbox>> Admit(
+      const corral::v1::StartExecutionRequest& request);
+  // Returns what the sandbox needs for an admitted request, which was received
+  // at this moment.
+  Sandbox::NewExecution ToNewExecution(
+      const corral::v1::StartExecutionRequest& request,
+      const sandbox::Instant& received) const;
+
   // Returns the present moment for a command with a trace; for others, which
   // need none, nothing.
   static sandbox::Instant ReceivedNow(const corral::v1::Command& command) {
     return command.trace() ? sandbox::Instant::Now() : sandbox::Instant();
   }
 
-  // execution_service_streams.cc: the two ways of RunExecution, which the
-  // server received at this moment.
+  // execution_service_streams.cc: one request of RunExecutions.
+  void StartOne(const corral::v1::StartExecutionRequest& request,
+                RunStream::Started started);
+  // The two ways of RunExecution, which the server received at this moment.
   absl::Status RunInNew(const corral::v1::RunExecutionRequest& request,
                         const sandbox::Instant& received,
                         const std::shared_ptr<OutputStream>& stream);

@@ -1,4 +1,4 @@
-// RunExecution and StreamOutput: the calls that stream output.
+// The calls that stream: RunExecution, StreamOutput and RunExecutions.
 
 #include <memory>
 #include <utility>
@@ -17,12 +17,14 @@
 #include "server/api/request_identity.h"
 #include "server/api/validation.h"
 #include "server/core/execution.h"
+#include "server/core/lifetime.h"
 #include "server/core/sandbox.h"
 #include "server/core/sandboxes.h"
 #include "server/rpc/execution_service.h"
 #include "server/rpc/found_execution.h"
 #include "server/rpc/output_cursor.h"
 #include "server/rpc/output_stream.h"
+#include "server/rpc/run_stream.h"
 #include "server/runtime/activity.h"
 
 namespace server {
@@ -160,6 +162,42 @@ ExecutionService::OutputReactor* ExecutionService::StreamOutput(
     stream->Fail(found.status());
   }
   return stream.get();
+}
+
+ExecutionService::RunReactor* ExecutionService::RunExecutions(
+    Context* /*context*/) {
+  return RunStream::Begin(
+      [this](const corral::v1::StartExecutionRequest& request,
+             RunStream::Started started) {
+        StartOne(request, std::move(started));
+      },
+      activity_->BeginCall());
+}
+
+void ExecutionService::StartOne(
+    const corral::v1::StartExecutionRequest& request,
+    RunStream::Started started) {
+  const sandbox::Instant received = ReceivedNow(request.command());
+  const absl::StatusOr<std::shared_ptr<Sandbox>> sandbox = Admit(request);
+  if (!sandbox.ok()) {
+    started(sandbox.status());
+    return;
+  }
+  Sandbox::NewExecution wanted = ToNewExecution(request, received);
+  wanted.report_delay = kReportDelay;
+  (*sandbox)->StartWhenKnown(
+      std::move(wanted),
+      [sandbox = *sandbox,
+       hold = std::make_shared<const CallHold>((*sandbox)->HoldForCall()),
+       started = std::move(started)](
+          const absl::StatusOr<std::shared_ptr<Execution>>& execution) mutable {
+        if (execution.ok()) {
+          started(FoundExecution{sandbox, *execution, (*execution)->id(),
+                                 std::move(hold)});
+        } else {
+          started(execution.status());
+        }
+      });
 }
 
 }  // namespace server

@@ -44,7 +44,10 @@ absl::Status CheckEnd(const OutputEvent& event) {
   if (!event.has_ended()) {
     return absl::InternalError("the stream ended before its command");
   }
-  const corral::v1::Execution& execution = event.ended();
+  return CheckEnd(event.ended());
+}
+
+absl::Status CheckEnd(const corral::v1::Execution& execution) {
   if (execution.state() != corral::v1::Execution::EXITED ||
       !execution.exit().has_code() || execution.exit().code() != 0) {
     return absl::InternalError(

@@ -96,6 +96,8 @@ corral::v1::RunExecutionRequest MakeRequest(
 
 // OK if the event is the end of a command that exited with 0.
 absl::Status CheckEnd(const corral::v1::OutputEvent& event);
+// OK if the command exited with 0.
+absl::Status CheckEnd(const corral::v1::Execution& execution);
 
 absl::Status FromGrpc(const grpc::Status& status);
 

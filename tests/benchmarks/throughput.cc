@@ -1,4 +1,6 @@
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "absl/time/time.h"
 #include "sandbox/base/status_macros.h"
 #include "tests/benchmarks/figures.h"
+#include "tests/benchmarks/run_loop.h"
 #include "tests/benchmarks/samples.h"
 #include "tests/benchmarks/spawn.h"
 
@@ -16,6 +19,8 @@ namespace tests {
 namespace {
 
 constexpr int kSandboxes = 8;
+// So that a sandbox always has a command to start.
+constexpr size_t kDepth = 2;
 constexpr int kRounds = 5;
 constexpr absl::Duration kTime = absl::Seconds(1);
 
@@ -62,10 +67,9 @@ absl::Status MeasureThroughput(const Setting& setting) {
     ASSIGN_OR_RETURN(const double spawns,
                      Rate(std::thread::hardware_concurrency(),
                           [&](size_t) { return TimeSpawn(command).status(); }));
-    ASSIGN_OR_RETURN(
-        const double commands, Rate(kSandboxes, [&](size_t i) {
-          return setting.corral.RunCommand(sandboxes[i], command).status();
-        }));
+    ASSIGN_OR_RETURN(const double commands,
+                     RunLoop(setting.corral.executions(),
+                             {sandboxes, command, kDepth}, kTime, SIZE_MAX));
     bare.Add(spawns);
     corral.Add(commands);
   }

@@ -1,0 +1,259 @@
+// RunExecutions, from a client's side.
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.grpc.pb.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/support/status.h"
+#include "grpcpp/support/sync_stream.h"
+#include "gtest/gtest.h"
+#include "sandbox/client/supervisor_connection.h"
+#include "server/rpc/run_stream.h"
+#include "server/rpc/server_fixture.h"
+#include "tests/fakes/fake_supervisor.h"
+
+namespace server {
+namespace {
+
+using ::corral::v1::Execution;
+using ::corral::v1::RunExecutionsRequest;
+using ::corral::v1::RunExecutionsResponse;
+using ::tests::FakeSupervisor;
+
+class RunExecutionsTest : public ServerFixture {
+ protected:
+  // More executions may run in a sandbox than a stream may leave unanswered.
+  RunExecutionsTest() : ServerFixture(kMaxSandboxes, 5000, 2) {}
+
+  struct RunCall {
+    grpc::ClientContext context;
+    std::unique_ptr<
+        grpc::ClientReaderWriter<RunExecutionsRequest, RunExecutionsResponse>>
+        stream;
+
+    void Start(const std::string& sandbox, const std::string& id,
+               const std::string& request_id = "") {
+      RunExecutionsRequest request;
+      request.mutable_start()->set_parent(sandbox);
+      request.mutable_start()->set_execution_id(id);
+      request.mutable_start()->set_request_id(request_id);
+      *request.mutable_start()->mutable_command() = Command();
+      EXPECT_TRUE(stream->Write(request));
+    }
+    // Returns the next answer; an empty one at the end of the call.
+    RunExecutionsResponse Next() {
+      RunExecutionsResponse response;
+      return stream->Read(&response) ? response : RunExecutionsResponse();
+    }
+    // Sends no more requests, and returns the status after the last answer.
+    grpc::Status End() {
+      stream->WritesDone();
+      return Finish();
+    }
+    grpc::Status Finish() {
+      EXPECT_EQ(Next().result_case(), RunExecutionsResponse::RESULT_NOT_SET);
+      return stream->Finish();
+    }
+  };
+
+  std::unique_ptr<RunCall> Begin() {
+    auto call = std::make_unique<RunCall>();
+    call->stream = execution_stub_->RunExecutions(&call->context);
+    return call;
+  }
+  static std::string NameOf(const std::string& sandbox, const std::string& id) {
+    return absl::StrCat(sandbox, "/executions/", id);
+  }
+  void AwaitRunning(const std::string& name) {
+    corral::v1::GetExecutionRequest request;
+    request.set_name(name);
+    Execution execution;
+    while (!Call(execution_stub_.get(), &ExecutionStub::GetExecution, request,
+                 &execution)
+                .ok() ||
+           execution.state() == Execution::STARTING) {
+      std::this_thread::yield();
+    }
+  }
+  void Exit(const std::string& name, int code) {
+    AwaitRunning(name);
+    factory_.Exit(name, code);
+  }
+};
+
+TEST_F(RunExecutionsTest, AnswersWhenACommandHasEnded) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  call->Start(sandbox, "a");
+  call->Start(sandbox, "b");
+  Exit(NameOf(sandbox, "b"), 2);
+  RunExecutionsResponse answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 1);
+  EXPECT_EQ(answer.ended().name(), NameOf(sandbox, "b"));
+  EXPECT_EQ(answer.ended().state(), Execution::EXITED);
+  EXPECT_EQ(answer.ended().exit().code(), 2);
+  EXPECT_FALSE(answer.ended().has_command());
+  Exit(NameOf(sandbox, "a"), 0);
+  answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 0);
+  EXPECT_EQ(answer.ended().name(), NameOf(sandbox, "a"));
+  EXPECT_TRUE(call->End().ok());
+}
+
+TEST_F(RunExecutionsTest, ARefusalEndsNothingButItsRequest) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  call->Start("tenants/default/sandboxes/none", "a");
+  RunExecutionsResponse answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 0);
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Reason(grpc::Status(grpc::StatusCode::NOT_FOUND, "",
+                                answer.error().SerializeAsString())),
+            "SANDBOX_NOT_FOUND");
+  // A request without a command.
+  ASSERT_TRUE(call->stream->Write(RunExecutionsRequest()));
+  answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 1);
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  call->Start(sandbox, "b");
+  Exit(NameOf(sandbox, "b"), 0);
+  answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 2);
+  EXPECT_TRUE(answer.has_ended());
+  EXPECT_TRUE(call->End().ok());
+}
+
+TEST_F(RunExecutionsTest, EndsAfterTheLastAnswerWhenTheCallerHasHalfClosed) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  call->Start(sandbox, "a");
+  call->stream->WritesDone();
+  Exit(NameOf(sandbox, "a"), 0);
+  EXPECT_TRUE(call->Next().has_ended());
+  EXPECT_TRUE(call->Finish().ok());
+  EXPECT_TRUE(Begin()->End().ok());
+}
+
+TEST_F(RunExecutionsTest, TheSameRequestOnAnotherCallGetsTheSameExecution) {
+  const std::string sandbox = CreateSandbox("box");
+  auto call = Begin();
+  call->Start(sandbox, "a", "first");
+  AwaitRunning(NameOf(sandbox, "a"));
+  call->context.TryCancel();
+  EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(Get(NameOf(sandbox, "a")).state(), Execution::RUNNING);
+  call = Begin();
+  call->Start(sandbox, "a", "first");
+  call->Start(sandbox, "a", "second");
+  RunExecutionsResponse answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 1);
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::ALREADY_EXISTS);
+  Exit(NameOf(sandbox, "a"), 3);
+  answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 0);
+  EXPECT_EQ(answer.ended().exit().code(), 3);
+  // It has ended before this request.
+  call->Start(sandbox, "a", "first");
+  EXPECT_EQ(call->Next().ended().exit().code(), 3);
+  EXPECT_TRUE(call->End().ok());
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    EXPECT_EQ(supervisor.starts(), 1);
+  });
+}
+
+TEST_F(RunExecutionsTest, ReportsCommandsThatAreLostWithTheirSandbox) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  call->Start(sandbox, "a");
+  AwaitRunning(NameOf(sandbox, "a"));
+  factory_.With("box", [](FakeSupervisor& supervisor) {
+    supervisor.Die(sandbox::wire::SandboxEnd::SUPERVISOR_DIED, "killed");
+  });
+  EXPECT_EQ(call->Next().ended().state(), Execution::LOST);
+  EXPECT_TRUE(call->End().ok());
+}
+
+TEST_F(RunExecutionsTest, ReadsNoMoreRequestsThanItMayLeaveUnanswered) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  constexpr int kMore = 5;
+  const int all = static_cast<int>(RunStream::kMaxUnanswered) + kMore;
+  std::thread writer([&] {
+    for (int i = 0; i < all; ++i) {
+      call->Start(sandbox, absl::StrCat("e", i));
+    }
+    call->stream->WritesDone();
+  });
+  const int last = static_cast<int>(RunStream::kMaxUnanswered) - 1;
+  AwaitRunning(NameOf(sandbox, absl::StrCat("e", last)));
+  const auto found = sandboxes_->registry().Find("box");
+  EXPECT_EQ(found->execution_count(), RunStream::kMaxUnanswered);
+  for (int i = 0; i < all; ++i) {
+    Exit(NameOf(sandbox, absl::StrCat("e", i)), 0);
+    EXPECT_EQ(call->Next().request_number(), i);
+    EXPECT_LE(found->execution_count(), RunStream::kMaxUnanswered + i + 1);
+  }
+  writer.join();
+  EXPECT_TRUE(call->Finish().ok());
+}
+
+TEST_F(RunExecutionsTest, KeepsASandboxWhileACommandIsUnanswered) {
+  corral::v1::CreateSandboxRequest create;
+  create.set_parent("tenants/default");
+  create.set_sandbox_id("box");
+  create.mutable_sandbox()
+      ->mutable_lifetime()
+      ->mutable_lease_timeout()
+      ->set_seconds(60);
+  corral::v1::Sandbox sandbox;
+  ASSERT_TRUE(
+      Call(sandbox_stub_.get(), &SandboxStub::CreateSandbox, create, &sandbox)
+          .ok());
+  const auto call = Begin();
+  call->Start(sandbox.name(), "a");
+  AwaitRunning(NameOf(sandbox.name(), "a"));
+  timers_.Advance(absl::Minutes(10));
+  EXPECT_EQ(sandboxes_->registry().Find("box")->Describe().state(),
+            corral::v1::Sandbox::READY);
+  Exit(NameOf(sandbox.name(), "a"), 0);
+  EXPECT_TRUE(call->Next().has_ended());
+  EXPECT_TRUE(call->End().ok());
+}
+
+TEST_F(RunExecutionsTest, ADrainingServerRefusesRequestsAndEndsTheCall) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  call->Start(sandbox, "a");
+  AwaitRunning(NameOf(sandbox, "a"));
+  activity_->RefuseWork(absl::Seconds(1));
+  call->Start(sandbox, "b");
+  const RunExecutionsResponse answer = call->Next();
+  EXPECT_EQ(answer.request_number(), 1);
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::UNAVAILABLE);
+  activity_->EndLastingCalls();
+  const grpc::Status status = call->Finish();
+  EXPECT_EQ(Reason(status), "SERVER_DRAINING");
+  EXPECT_EQ(Get(NameOf(sandbox, "a")).state(), Execution::RUNNING);
+  activity_->AdmitWorkAgain();
+}
+
+TEST_F(RunExecutionsTest, CountsAsAWaitingCall) {
+  const auto first = Begin();
+  const auto second = Begin();
+  first->Start("tenants/default/sandboxes/none", "a");
+  second->Start("tenants/default/sandboxes/none", "a");
+  EXPECT_TRUE(first->Next().has_error());
+  EXPECT_TRUE(second->Next().has_error());
+  EXPECT_EQ(Reason(Begin()->Finish()), "TOO_MANY_CALLS");
+  EXPECT_TRUE(first->End().ok());
+  EXPECT_TRUE(second->End().ok());
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,196 @@
+#include "server/rpc/run_stream.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "corral/v1/execution.pb.h"
+#include "corral/v1/execution_service.pb.h"
+#include "sandbox/base/mutex.h"
+#include "server/api/grpc_status.h"
+#include "server/core/execution.h"
+#include "server/rpc/found_execution.h"
+#include "server/runtime/activity.h"
+
+namespace server {
+
+using sandbox::MutexLock;
+
+// A command that has started. Waits for its end.
+class RunStream::Command final : public ExecutionWatcher {
+ public:
+  Command(std::weak_ptr<RunStream> stream, uint64_t number,
+          FoundExecution started)
+      : stream_(std::move(stream)),
+        number_(number),
+        started_(std::move(started)) {}
+
+  const std::shared_ptr<Execution>& execution() const {
+    return started_.execution;
+  }
+
+  void OnChange() override {
+    if (execution()->ended()) {
+      if (const auto stream = stream_.lock(); stream != nullptr) {
+        stream->OnEnded(number_);
+      }
+    }
+  }
+
+ private:
+  const std::weak_ptr<RunStream> stream_;
+  const uint64_t number_;
+  const FoundExecution started_;
+};
+
+RunStream* RunStream::Begin(Start start, Activity::Call call) {
+  // make_shared cannot reach the constructor.
+  std::shared_ptr<RunStream> stream(
+      new RunStream(std::move(start), std::move(call)));
+  stream->self_ = stream;
+  stream->Fail(stream->call_->AddLasting(stream.get(), stream));
+  return stream.get();
+}
+
+void RunStream::Fail(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  failure_.Update(status);
+  MaybeAdvance();
+}
+
+void RunStream::OnReadDone(bool ok) {
+  uint64_t number = 0;
+  {
+    MutexLock lock(&mutex_);
+    if (!ok) {
+      reading_ = false;
+      if (state_ == State::kReading) {
+        state_ = State::kHalfClosed;
+      }
+      MaybeAdvance();
+      return;
+    }
+    number = requests_++;
+    ++unanswered_;
+  }
+  start_(request_.start(), [weak = weak_from_this(),
+                            number](absl::StatusOr<FoundExecution> started) {
+    if (const auto self = weak.lock(); self != nullptr) {
+      self->OnStarted(number, std::move(started));
+    }
+  });
+  MutexLock lock(&mutex_);
+  reading_ = false;
+  MaybeAdvance();
+}
+
+void RunStream::OnStarted(uint64_t number,
+                          absl::StatusOr<FoundExecution> started) {
+  std::shared_ptr<Command> command;
+  {
+    MutexLock lock(&mutex_);
+    if (state_ == State::kFinished) {
+      return;
+    }
+    if (started.ok()) {
+      command = std::make_shared<Command>(weak_from_this(), number,
+                                          *std::move(started));
+      running_.emplace(number, command);
+    } else {
+      answers_.push_back({number, started.status()});
+      MaybeAdvance();
+    }
+  }
+  if (command != nullptr) {
+    // Watches before it reads the state, so that no change is missed.
+    command->execution()->Watch(command);
+    command->OnChange();
+  }
+}
+
+void RunStream::OnEnded(uint64_t number) {
+  std::shared_ptr<Command> command;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = running_.find(number);
+    if (found == running_.end()) {
+      return;  // it is answered already
+    }
+    command = std::move(found->second);
+    running_.erase(found);
+    answers_.push_back({number, command->execution()});
+    MaybeAdvance();
+  }
+  command->execution()->Unwatch(command.get());
+}
+
+void RunStream::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  writing_ = false;
+  --unanswered_;
+  if (!ok) {
+    failure_.Update(absl::CancelledError());
+  }
+  MaybeAdvance();
+}
+
+void RunStream::OnCancel() { Fail(absl::CancelledError()); }
+
+void RunStream::OnDone() {
+  std::map<uint64_t, std::shared_ptr<Command>> running;
+  {
+    MutexLock lock(&mutex_);
+    running.swap(running_);
+  }
+  for (const auto& [number, command] : running) {
+    command->execution()->Unwatch(command.get());
+  }
+  call_->RemoveLasting(this);
+  call_.reset();
+  self_.reset();  // the last use of this object
+}
+
+void RunStream::MaybeAdvance() {
+  MaybeWrite();
+  MaybeRead();
+}
+
+void RunStream::MaybeRead() {
+  if (state_ == State::kReading && !reading_ && unanswered_ < kMaxUnanswered) {
+    reading_ = true;
+    StartRead(&request_);
+  }
+}
+
+void RunStream::MaybeWrite() {
+  if (writing_ || state_ == State::kFinished) {
+    return;
+  }
+  if (!failure_.ok()) {
+    End(failure_);
+  } else if (!answers_.empty()) {
+    const Answer& answer = answers_.front();
+    response_.set_request_number(answer.number);
+    if (answer.execution.ok()) {
+      *response_.mutable_ended() = (*answer.execution)->Describe();
+      response_.mutable_ended()->clear_command();
+    } else {
+      *response_.mutable_error() = ToRpcStatus(answer.execution.status());
+    }
+    answers_.pop_front();
+    writing_ = true;
+    StartWrite(&response_);
+  } else if (state_ == State::kHalfClosed && unanswered_ == 0) {
+    End(absl::OkStatus());
+  }
+}
+
+void RunStream::End(const absl::Status& status) {
+  state_ = State::kFinished;
+  Finish(ToGrpcStatus(status));
+}
+
+}  // namespace server
