@@ -278,6 +278,10 @@ CgroupUsage Cgroup::Usage() const {
   return directories_.empty() ? CgroupUsage() : Counters().Usage();
 }
 
+uint64_t Cgroup::OomKills() const {
+  return directories_.empty() ? 0 : Counters().OomKills();
+}
+
 absl::StatusOr<absl::Duration> Cgroup::CpuTime() const {
   if (directories_.empty()) {
     return absl::FailedPreconditionError("there is no group");

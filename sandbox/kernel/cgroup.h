@@ -151,6 +151,7 @@ class Cgroup {
 
   // See CgroupCounters.
   CgroupUsage Usage() const;
+  uint64_t OomKills() const;
   absl::StatusOr<absl::Duration> CpuTime() const;
 
   // Makes a group without limits of its own as good as a new one. Removing a

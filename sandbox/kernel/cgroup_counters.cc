@@ -12,6 +12,8 @@
 namespace sandbox {
 namespace {
 
+constexpr char kNone[] = "0\n";
+
 // Returns the value of a line "key value", or 0.
 uint64_t ValueOf(absl::string_view text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -91,9 +93,13 @@ CgroupCounters::CgroupCounters(CgroupVersion version,
   }
 }
 
+uint64_t CgroupCounters::ReadOomKills() {
+  return ValueOf(oom_.Read(), "oom_kill");
+}
+
 CgroupUsage CgroupCounters::Total() {
   CgroupUsage usage;
-  usage.oom_kills = ValueOf(oom_.Read(), "oom_kill");
+  usage.oom_kills = ReadOomKills();
   if (version_ == CgroupVersion::kV2) {
     const std::string times = cpu_.Read();
     usage.user_time_ns = ValueOf(times, "user_usec") * 1000;
@@ -106,13 +112,22 @@ CgroupUsage CgroupCounters::Total() {
 }
 
 CgroupUsage CgroupCounters::Usage() {
+  // Before the totals, which then are final but for the microseconds in which
+  // a reaped process leaves its processor.
+  const bool empty = processes_.Read() == kNone;
   CgroupUsage usage = Total();
+  last_.reset();
+  if (empty) {
+    last_ = usage;
+  }
   usage.memory_peak_bytes = peak_.ReadNumber();
   usage.oom_kills -= base_.oom_kills;
   usage.user_time_ns -= base_.user_time_ns;
   usage.system_time_ns -= base_.system_time_ns;
   return usage;
 }
+
+uint64_t CgroupCounters::OomKills() { return ReadOomKills() - base_.oom_kills; }
 
 absl::Duration CgroupCounters::TotalCpuTime() {
   return version_ == CgroupVersion::kV2
@@ -135,7 +150,7 @@ absl::StatusOr<absl::Duration> CgroupCounters::CpuTime() {
 }
 
 absl::Status CgroupCounters::Restart() {
-  if (processes_.Read() != "0\n") {
+  if (!last_.has_value() && processes_.Read() != kNone) {
     return absl::FailedPreconditionError("a process lives in the group");
   }
   if (memory_.ReadNumber() > kMaxLeftBytes) {
@@ -145,7 +160,8 @@ absl::Status CgroupCounters::Restart() {
   if (!peak_.Write("0")) {
     return absl::UnimplementedError("this kernel does not reset the peak");
   }
-  base_ = Total();
+  base_ = last_.has_value() ? *last_ : Total();
+  last_.reset();
   base_cpu_time_.reset();
   return absl::OkStatus();
 }

@@ -67,6 +67,7 @@ class CgroupCounters {
                  const std::vector<std::string>& directories);
 
   CgroupUsage Usage();
+  uint64_t OomKills();
   // Returns the CPU time that all its processes have used, ended ones included.
   // After Restart() it counts from the first call on: most commands have no
   // limit of it, and are spared the read. Fails with ISOLATION if this host
@@ -75,13 +76,15 @@ class CgroupCounters {
 
   // Makes everything count from 0. Fails with FailedPrecondition if a process
   // lives in the group or memory is charged to it, and with Unimplemented if
-  // this kernel cannot do it.
+  // this kernel cannot do it. If Usage() has found the group empty, no process
+  // may have entered since.
   absl::Status Restart();
 
  private:
   // Totals since the group was made. The peak, which the kernel restarts
   // itself, is left out.
   CgroupUsage Total();
+  uint64_t ReadOomKills();
   absl::Duration TotalCpuTime();
 
   CgroupVersion version_;
@@ -95,6 +98,8 @@ class CgroupCounters {
   CounterFile cpu_system_;
   // The totals at the last restart.
   CgroupUsage base_;
+  // The totals that Usage() has read last, if no process was left by then.
+  std::optional<CgroupUsage> last_;
   // No value until it is read after a restart.
   std::optional<absl::Duration> base_cpu_time_ = absl::ZeroDuration();
 };

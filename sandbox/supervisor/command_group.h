@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,9 @@ class CommandGroup {
   virtual void SignalProcessGroup(int signal, pid_t process_group) = 0;
   virtual bool Kill() = 0;
   virtual absl::StatusOr<UniqueFd> OomEvents() const = 0;
+  // Called when the command was reaped.
   virtual CgroupUsage Usage() const = 0;
+  virtual uint64_t OomKills() const = 0;
   virtual absl::StatusOr<absl::Duration> CpuTime() const = 0;
   virtual absl::Status Recycle() = 0;
   virtual absl::Status Remove() = 0;
@@ -66,6 +69,7 @@ class KernelCommandGroup final : public CommandGroup {
     return cgroup_.OomEvents();
   }
   CgroupUsage Usage() const override { return cgroup_.Usage(); }
+  uint64_t OomKills() const override { return cgroup_.OomKills(); }
   absl::StatusOr<absl::Duration> CpuTime() const override {
     return cgroup_.CpuTime();
   }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -79,6 +80,7 @@ class FakeCommandGroup final : public CommandGroup {
     return UniqueFd(::fcntl(state_->oom_events.get(), F_DUPFD_CLOEXEC, 0));
   }
   CgroupUsage Usage() const override { return state_->usage; }
+  uint64_t OomKills() const override { return state_->usage.oom_kills; }
   absl::StatusOr<absl::Duration> CpuTime() const override {
     return state_->cpu_time;
   }

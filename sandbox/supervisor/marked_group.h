@@ -86,6 +86,7 @@ class MarkedGroup final : public CommandGroup {
   bool Kill() override;
   absl::StatusOr<UniqueFd> OomEvents() const override { return UniqueFd(); }
   CgroupUsage Usage() const override { return {}; }
+  uint64_t OomKills() const override { return 0; }
   // Fails.
   absl::StatusOr<absl::Duration> CpuTime() const override;
   // Fails: the next command needs another mark.
