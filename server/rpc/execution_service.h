@@ -128,7 +128,7 @@ class ExecutionService final
     return command.trace() ? sandbox::Instant::Now() : sandbox::Instant();
   }
 
-  // execution_service_streams.cc: one request of RunExecutions.
+  // execution_service_streams.cc: one start of RunExecutions.
   void StartOne(const corral::v1::StartExecutionRequest& request,
                 RunStream::Started started);
   // The two ways of RunExecution, which the server received at this moment.

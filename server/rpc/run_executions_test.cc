@@ -1,9 +1,10 @@
 // RunExecutions, from a client's side.
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -22,8 +23,10 @@ namespace server {
 namespace {
 
 using ::corral::v1::Execution;
+using ::corral::v1::ExecutionAnswer;
 using ::corral::v1::RunExecutionsRequest;
 using ::corral::v1::RunExecutionsResponse;
+using ::corral::v1::StartExecutionRequest;
 using ::tests::FakeSupervisor;
 
 class RunExecutionsTest : public ServerFixture {
@@ -36,20 +39,38 @@ class RunExecutionsTest : public ServerFixture {
     std::unique_ptr<
         grpc::ClientReaderWriter<RunExecutionsRequest, RunExecutionsResponse>>
         stream;
+    // Answers that were received.
+    std::deque<ExecutionAnswer> answers;
 
+    static StartExecutionRequest StartOf(const std::string& sandbox,
+                                         const std::string& id,
+                                         const std::string& request_id = "") {
+      StartExecutionRequest start;
+      start.set_parent(sandbox);
+      start.set_execution_id(id);
+      start.set_request_id(request_id);
+      *start.mutable_command() = Command();
+      return start;
+    }
     void Start(const std::string& sandbox, const std::string& id,
                const std::string& request_id = "") {
       RunExecutionsRequest request;
-      request.mutable_start()->set_parent(sandbox);
-      request.mutable_start()->set_execution_id(id);
-      request.mutable_start()->set_request_id(request_id);
-      *request.mutable_start()->mutable_command() = Command();
+      *request.add_starts() = StartOf(sandbox, id, request_id);
       EXPECT_TRUE(stream->Write(request));
     }
     // Returns the next answer; an empty one at the end of the call.
-    RunExecutionsResponse Next() {
+    ExecutionAnswer Next() {
       RunExecutionsResponse response;
-      return stream->Read(&response) ? response : RunExecutionsResponse();
+      while (answers.empty() && stream->Read(&response)) {
+        answers.insert(answers.end(), response.answers().begin(),
+                       response.answers().end());
+      }
+      if (answers.empty()) {
+        return {};
+      }
+      ExecutionAnswer answer = answers.front();
+      answers.pop_front();
+      return answer;
     }
     // Sends no more requests, and returns the status after the last answer.
     grpc::Status End() {
@@ -57,7 +78,7 @@ class RunExecutionsTest : public ServerFixture {
       return Finish();
     }
     grpc::Status Finish() {
-      EXPECT_EQ(Next().result_case(), RunExecutionsResponse::RESULT_NOT_SET);
+      EXPECT_EQ(Next().result_case(), ExecutionAnswer::RESULT_NOT_SET);
       return stream->Finish();
     }
   };
@@ -93,38 +114,40 @@ TEST_F(RunExecutionsTest, AnswersWhenACommandHasEnded) {
   call->Start(sandbox, "a");
   call->Start(sandbox, "b");
   Exit(NameOf(sandbox, "b"), 2);
-  RunExecutionsResponse answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 1);
+  ExecutionAnswer answer = call->Next();
+  EXPECT_EQ(answer.start_number(), 1);
   EXPECT_EQ(answer.ended().name(), NameOf(sandbox, "b"));
   EXPECT_EQ(answer.ended().state(), Execution::EXITED);
   EXPECT_EQ(answer.ended().exit().code(), 2);
   EXPECT_FALSE(answer.ended().has_command());
   Exit(NameOf(sandbox, "a"), 0);
   answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 0);
+  EXPECT_EQ(answer.start_number(), 0);
   EXPECT_EQ(answer.ended().name(), NameOf(sandbox, "a"));
   EXPECT_TRUE(call->End().ok());
 }
 
-TEST_F(RunExecutionsTest, ARefusalEndsNothingButItsRequest) {
+TEST_F(RunExecutionsTest, ARefusalEndsNothingButItsStart) {
   const std::string sandbox = CreateSandbox("box");
   const auto call = Begin();
   call->Start("tenants/default/sandboxes/none", "a");
-  RunExecutionsResponse answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 0);
+  ExecutionAnswer answer = call->Next();
+  EXPECT_EQ(answer.start_number(), 0);
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(Reason(grpc::Status(grpc::StatusCode::NOT_FOUND, "",
                                 answer.error().SerializeAsString())),
             "SANDBOX_NOT_FOUND");
-  // A request without a command.
-  ASSERT_TRUE(call->stream->Write(RunExecutionsRequest()));
+  // A start without anything.
+  RunExecutionsRequest empty;
+  empty.add_starts();
+  ASSERT_TRUE(call->stream->Write(empty));
   answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 1);
+  EXPECT_EQ(answer.start_number(), 1);
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::INVALID_ARGUMENT);
   call->Start(sandbox, "b");
   Exit(NameOf(sandbox, "b"), 0);
   answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 2);
+  EXPECT_EQ(answer.start_number(), 2);
   EXPECT_TRUE(answer.has_ended());
   EXPECT_TRUE(call->End().ok());
 }
@@ -140,7 +163,7 @@ TEST_F(RunExecutionsTest, EndsAfterTheLastAnswerWhenTheCallerHasHalfClosed) {
   EXPECT_TRUE(Begin()->End().ok());
 }
 
-TEST_F(RunExecutionsTest, TheSameRequestOnAnotherCallGetsTheSameExecution) {
+TEST_F(RunExecutionsTest, TheSameStartOnAnotherCallGetsTheSameExecution) {
   const std::string sandbox = CreateSandbox("box");
   auto call = Begin();
   call->Start(sandbox, "a", "first");
@@ -151,12 +174,12 @@ TEST_F(RunExecutionsTest, TheSameRequestOnAnotherCallGetsTheSameExecution) {
   call = Begin();
   call->Start(sandbox, "a", "first");
   call->Start(sandbox, "a", "second");
-  RunExecutionsResponse answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 1);
+  ExecutionAnswer answer = call->Next();
+  EXPECT_EQ(answer.start_number(), 1);
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::ALREADY_EXISTS);
   Exit(NameOf(sandbox, "a"), 3);
   answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 0);
+  EXPECT_EQ(answer.start_number(), 0);
   EXPECT_EQ(answer.ended().exit().code(), 3);
   // It has ended before this request.
   call->Start(sandbox, "a", "first");
@@ -179,7 +202,7 @@ TEST_F(RunExecutionsTest, ReportsCommandsThatAreLostWithTheirSandbox) {
   EXPECT_TRUE(call->End().ok());
 }
 
-TEST_F(RunExecutionsTest, ReadsNoMoreRequestsThanItMayLeaveUnanswered) {
+TEST_F(RunExecutionsTest, ReadsNoMoreThanItMayLeaveUnanswered) {
   const std::string sandbox = CreateSandbox("box");
   const auto call = Begin();
   constexpr int kMore = 5;
@@ -196,7 +219,7 @@ TEST_F(RunExecutionsTest, ReadsNoMoreRequestsThanItMayLeaveUnanswered) {
   EXPECT_EQ(found->execution_count(), RunStream::kMaxUnanswered);
   for (int i = 0; i < all; ++i) {
     Exit(NameOf(sandbox, absl::StrCat("e", i)), 0);
-    EXPECT_EQ(call->Next().request_number(), i);
+    EXPECT_EQ(call->Next().start_number(), i);
     EXPECT_LE(found->execution_count(), RunStream::kMaxUnanswered + i + 1);
   }
   writer.join();
@@ -226,21 +249,54 @@ TEST_F(RunExecutionsTest, KeepsASandboxWhileACommandIsUnanswered) {
   EXPECT_TRUE(call->End().ok());
 }
 
-TEST_F(RunExecutionsTest, ADrainingServerRefusesRequestsAndEndsTheCall) {
+TEST_F(RunExecutionsTest, ADrainingServerRefusesStartsAndEndsTheCall) {
   const std::string sandbox = CreateSandbox("box");
   const auto call = Begin();
   call->Start(sandbox, "a");
   AwaitRunning(NameOf(sandbox, "a"));
   activity_->RefuseWork(absl::Seconds(1));
   call->Start(sandbox, "b");
-  const RunExecutionsResponse answer = call->Next();
-  EXPECT_EQ(answer.request_number(), 1);
+  const ExecutionAnswer answer = call->Next();
+  EXPECT_EQ(answer.start_number(), 1);
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::UNAVAILABLE);
   activity_->EndLastingCalls();
   const grpc::Status status = call->Finish();
   EXPECT_EQ(Reason(status), "SERVER_DRAINING");
   EXPECT_EQ(Get(NameOf(sandbox, "a")).state(), Execution::RUNNING);
   activity_->AdmitWorkAgain();
+}
+
+TEST_F(RunExecutionsTest, ARequestMayHaveManyStarts) {
+  const std::string sandbox = CreateSandbox("box");
+  const auto call = Begin();
+  RunExecutionsRequest request;
+  *request.add_starts() = RunCall::StartOf(sandbox, "a");
+  *request.add_starts() = RunCall::StartOf("tenants/default/sandboxes/b", "b");
+  *request.add_starts() = RunCall::StartOf(sandbox, "c");
+  ASSERT_TRUE(call->stream->Write(request));
+  ExecutionAnswer answer = call->Next();
+  EXPECT_EQ(answer.start_number(), 1);
+  EXPECT_TRUE(answer.has_error());
+  call->Start(sandbox, "d");
+  for (const auto& [id, number] : {std::pair("d", 3), {"c", 2}, {"a", 0}}) {
+    Exit(NameOf(sandbox, id), 0);
+    answer = call->Next();
+    EXPECT_EQ(answer.start_number(), number);
+    EXPECT_EQ(answer.ended().name(), NameOf(sandbox, id));
+  }
+  EXPECT_TRUE(call->End().ok());
+}
+
+TEST_F(RunExecutionsTest, ARequestWithTooManyStartsEndsTheCall) {
+  const auto call = Begin();
+  RunExecutionsRequest request;
+  for (size_t i = 0; i <= RunStream::kMaxUnanswered; ++i) {
+    request.add_starts();
+  }
+  ASSERT_TRUE(call->stream->Write(request));
+  const grpc::Status status = call->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Field(status), "starts");
 }
 
 TEST_F(RunExecutionsTest, CountsAsAWaitingCall) {

@@ -11,6 +11,7 @@
 #include "corral/v1/execution_service.pb.h"
 #include "sandbox/base/mutex.h"
 #include "server/api/grpc_status.h"
+#include "server/api/validation.h"
 #include "server/core/execution.h"
 #include "server/rpc/found_execution.h"
 #include "server/runtime/activity.h"
@@ -62,26 +63,33 @@ void RunStream::Fail(const absl::Status& status) {
 }
 
 void RunStream::OnReadDone(bool ok) {
+  const auto count = static_cast<size_t>(request_.starts_size());
   uint64_t number = 0;
   {
     MutexLock lock(&mutex_);
-    if (!ok) {
+    if (ok && count > kMaxUnanswered) {
+      failure_.Update(CheckRange("starts", count, {0, kMaxUnanswered}));
+    } else if (ok) {
+      number = std::exchange(starts_, starts_ + count);
+      unanswered_ += count;
+    } else if (state_ == State::kReading) {
+      state_ = State::kHalfClosed;
+    }
+    if (!ok || !failure_.ok()) {
       reading_ = false;
-      if (state_ == State::kReading) {
-        state_ = State::kHalfClosed;
-      }
       MaybeAdvance();
       return;
     }
-    number = requests_++;
-    ++unanswered_;
   }
-  start_(request_.start(), [weak = weak_from_this(),
-                            number](absl::StatusOr<FoundExecution> started) {
-    if (const auto self = weak.lock(); self != nullptr) {
-      self->OnStarted(number, std::move(started));
-    }
-  });
+  for (const corral::v1::StartExecutionRequest& start : request_.starts()) {
+    start_(start, [weak = weak_from_this(),
+                   number](absl::StatusOr<FoundExecution> started) {
+      if (const auto self = weak.lock(); self != nullptr) {
+        self->OnStarted(number, std::move(started));
+      }
+    });
+    ++number;
+  }
   MutexLock lock(&mutex_);
   reading_ = false;
   MaybeAdvance();
@@ -130,7 +138,7 @@ void RunStream::OnEnded(uint64_t number) {
 void RunStream::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
   writing_ = false;
-  --unanswered_;
+  unanswered_ -= static_cast<size_t>(response_.answers_size());
   if (!ok) {
     failure_.Update(absl::CancelledError());
   }
@@ -172,20 +180,28 @@ void RunStream::MaybeWrite() {
   if (!failure_.ok()) {
     End(failure_);
   } else if (!answers_.empty()) {
-    const Answer& answer = answers_.front();
-    response_.set_request_number(answer.number);
-    if (answer.execution.ok()) {
-      *response_.mutable_ended() = (*answer.execution)->Describe();
-      response_.mutable_ended()->clear_command();
-    } else {
-      *response_.mutable_error() = ToRpcStatus(answer.execution.status());
-    }
-    answers_.pop_front();
-    writing_ = true;
-    StartWrite(&response_);
+    WriteAnswers();
   } else if (state_ == State::kHalfClosed && unanswered_ == 0) {
     End(absl::OkStatus());
   }
+}
+
+void RunStream::WriteAnswers() {
+  response_.clear_answers();
+  while (!answers_.empty() && response_.answers_size() < kMaxAnswers) {
+    const Answer& answer = answers_.front();
+    corral::v1::ExecutionAnswer* wire = response_.add_answers();
+    wire->set_start_number(answer.number);
+    if (answer.execution.ok()) {
+      *wire->mutable_ended() = (*answer.execution)->Describe();
+      wire->mutable_ended()->clear_command();
+    } else {
+      *wire->mutable_error() = ToRpcStatus(answer.execution.status());
+    }
+    answers_.pop_front();
+  }
+  writing_ = true;
+  StartWrite(&response_);
 }
 
 void RunStream::End(const absl::Status& status) {

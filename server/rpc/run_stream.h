@@ -1,6 +1,6 @@
 // One call of RunExecutions: many commands of one caller.
 //
-// Events (a request came, a command has started or ended, an answer is written,
+// Events (a request came, a command has started or ended, answers are written,
 // the call was cancelled, the server ends) come on any thread. Each changes a
 // field and calls MaybeAdvance(), which starts at most one read and one write.
 // A caller that does not read its answers leaves the one write unfinished, and
@@ -36,11 +36,14 @@ class RunStream final
       public LastingCall,
       public std::enable_shared_from_this<RunStream> {
  public:
-  // The largest number of requests that are read and not answered.
+  // No request is read while so many starts are unanswered. The largest number
+  // of starts in one request.
   static constexpr size_t kMaxUnanswered = 1000;
+  // The largest number of answers in one message.
+  static constexpr int kMaxAnswers = 250;
 
   using Started = absl::AnyInvocable<void(absl::StatusOr<FoundExecution>)>;
-  // Checks a request, which is gone after the return, and starts its command.
+  // Checks a start, which is gone after the return, and starts its command.
   // Calls `started` once, on any thread: with the execution when it runs or
   // failed to start, or with the error why there is none.
   using Start = std::function<void(
@@ -65,7 +68,7 @@ class RunStream final
     kFinished,
   };
   class Command;
-  // The end of a command, or the error of its request.
+  // The end of a command, or the error of its start.
   struct Answer {
     uint64_t number;
     absl::StatusOr<std::shared_ptr<Execution>> execution;
@@ -79,6 +82,7 @@ class RunStream final
   void MaybeAdvance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteAnswers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Start start_;
@@ -97,9 +101,9 @@ class RunStream final
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   // gRPC reads it during a write.
   corral::v1::RunExecutionsResponse response_ ABSL_GUARDED_BY(mutex_);
-  uint64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t starts_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By the numbers of their requests.
+  // By the numbers of their starts.
   std::map<uint64_t, std::shared_ptr<Command>> running_ ABSL_GUARDED_BY(mutex_);
   // To be written.
   std::deque<Answer> answers_ ABSL_GUARDED_BY(mutex_);

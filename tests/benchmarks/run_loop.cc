@@ -1,6 +1,5 @@
 #include "tests/benchmarks/run_loop.h"
 
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +19,10 @@
 namespace tests {
 namespace {
 
+using ::corral::v1::ExecutionAnswer;
 using ::corral::v1::RunExecutionsRequest;
 using ::corral::v1::RunExecutionsResponse;
+using ::corral::v1::StartExecutionRequest;
 using ::sandbox::MutexLock;
 
 constexpr absl::Duration kPatience = absl::Minutes(2);
@@ -32,12 +33,12 @@ class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
   Loop(const RunLoad& load, absl::Time end, size_t most)
       : end_(end), most_(most) {
     for (const std::string& sandbox : load.sandboxes) {
-      RunExecutionsRequest request;
-      request.mutable_start()->set_parent(sandbox);
+      StartExecutionRequest start;
+      start.set_parent(sandbox);
       for (const std::string& argument : load.argv) {
-        request.mutable_start()->mutable_command()->add_argv(argument);
+        start.mutable_command()->add_argv(argument);
       }
-      requests_.push_back(std::move(request));
+      starts_.push_back(std::move(start));
     }
     for (size_t i = 0; i < load.depth; ++i) {
       for (size_t sandbox = 0; sandbox < load.sandboxes.size(); ++sandbox) {
@@ -76,14 +77,14 @@ class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
     if (!ok) {
       return;
     }
-    const absl::Status end =
-        response_.has_ended()
-            ? CheckEnd(response_.ended())
-            : absl::InternalError(response_.error().message());
     {
       MutexLock lock(&mutex_);
-      status_.Update(end);
-      wanted_.push_back(started_[response_.request_number()]);
+      for (const ExecutionAnswer& answer : response_.answers()) {
+        status_.Update(answer.has_ended()
+                           ? CheckEnd(answer.ended())
+                           : absl::InternalError(answer.error().message()));
+        wanted_.push_back(started_[answer.start_number()]);
+      }
       MaybeWrite();
     }
     StartRead(&response_);
@@ -104,10 +105,16 @@ class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
       closed_ = true;
       StartWritesDone();
     } else if (!wanted_.empty()) {
-      started_.push_back(wanted_.front());
-      wanted_.pop_front();
+      request_.clear_starts();
+      for (const size_t sandbox : wanted_) {
+        if (started_.size() < most_) {
+          started_.push_back(sandbox);
+          *request_.add_starts() = starts_[sandbox];
+        }
+      }
+      wanted_.clear();
       writing_ = true;
-      StartWrite(&requests_[started_.back()]);
+      StartWrite(&request_);
     }
   }
 
@@ -115,17 +122,19 @@ class Loop : public grpc::ClientBidiReactor<RunExecutionsRequest,
   const size_t most_;
   grpc::ClientContext context_;
   // By sandbox.
-  std::vector<RunExecutionsRequest> requests_;
+  std::vector<StartExecutionRequest> starts_;
   RunExecutionsResponse response_;
 
   sandbox::Mutex mutex_;
+  // gRPC reads it during a write.
+  RunExecutionsRequest request_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   // The sandboxes that have room for a command.
-  std::deque<size_t> wanted_ ABSL_GUARDED_BY(mutex_);
-  // The sandbox of each request.
+  std::vector<size_t> wanted_ ABSL_GUARDED_BY(mutex_);
+  // The sandbox of each start.
   std::vector<size_t> started_ ABSL_GUARDED_BY(mutex_);
 };
 
