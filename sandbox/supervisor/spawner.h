@@ -6,6 +6,7 @@
 #ifndef SANDBOX_SUPERVISOR_SPAWNER_H_
 #define SANDBOX_SUPERVISOR_SPAWNER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -65,6 +66,8 @@ class Spawner {
   ~Spawner();
 
   void Spawn(Job job);
+  // The number of jobs that were not answered.
+  size_t pending() const { return jobs_.size(); }
   // Calls `then` when the request that is under way was answered and its `done`
   // has returned. Returns false and calls nothing if there is none.
   bool AfterAnswer(absl::AnyInvocable<void()> then);

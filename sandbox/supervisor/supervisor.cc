@@ -21,6 +21,10 @@ constexpr uint32_t kSchemaVersion = 1;
 // The time without a start or an end after which no command is soon expected.
 constexpr absl::Duration kQuiet = absl::Milliseconds(300);
 
+bool IsStart(const wire::ToSupervisor& request) {
+  return request.has_start_execution() || request.has_start_with_user();
+}
+
 }  // namespace
 
 Supervisor::Supervisor(std::unique_ptr<EventLoop> loop, PacketSocket control,
@@ -58,6 +62,9 @@ void Supervisor::Run() {
 
 void Supervisor::OnRequest(wire::ToSupervisor request) {
   const uint64_t id = request.request_id();
+  if (!IsStart(request)) {
+    BeginAllStarts();
+  }
   switch (request.request_case()) {
     case wire::ToSupervisor::kCompleteSandbox:
       CompleteSandbox(id, request.complete_sandbox());
@@ -162,6 +169,7 @@ void Supervisor::ReportStorage() {
 }
 
 void Supervisor::SendSnapshot() {
+  BeginAllStarts();
   commands_.Report([this](wire::Snapshot snapshot) {
     snapshot.set_ready(state_ == State::kReady);
     snapshot.set_schema_version(kSchemaVersion);

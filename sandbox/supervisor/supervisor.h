@@ -9,9 +9,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -100,7 +102,15 @@ class Supervisor {
   void AllowHosts(uint64_t request_id, const wire::EgressRules& rules);
   void MakeSockets(uint64_t request_id);
 
+  // Begins the start, or lets it wait while the spawner has enough to do. What
+  // a command needs, above all a control group, is then taken from one that has
+  // ended meanwhile.
   void StartExecution(uint64_t request_id, wire::StartExecution start);
+  void BeginStart(uint64_t request_id, wire::StartExecution start);
+  // Begins starts that wait as far as the spawner has room.
+  void BeginWaitingStarts();
+  // Begins them all, so that they come before what follows.
+  void BeginAllStarts();
   void Signal(uint64_t request_id, const wire::Signal& signal);
   void Resize(uint64_t request_id, const wire::Resize& resize);
   void WriteInput(uint64_t request_id, const wire::WriteInput& input);
@@ -171,6 +181,8 @@ class Supervisor {
                          [] { return std::make_unique<BackgroundThread>(); }};
   StrangeChildren strange_children_;
   Timer forgetting_;
+  // Starts that wait for the spawner, with the ids of their requests.
+  std::deque<std::pair<uint64_t, wire::StartExecution>> waiting_starts_;
   // Requests that wait for the deletion of the sandbox.
   std::vector<uint64_t> delete_requests_;
   ControlSocket control_;

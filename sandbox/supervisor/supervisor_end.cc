@@ -67,6 +67,9 @@ void Supervisor::Enter(State next) {
       break;
   }
   state_ = next;
+  if (next == State::kDeleting || next == State::kEnded) {
+    BeginAllStarts();  // they are refused
+  }
 }
 
 void Supervisor::Abandon() {

@@ -1,5 +1,6 @@
 // Requests about the executions of a sandbox, and reports of their states.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@
 
 namespace sandbox {
 namespace {
+
+// One is under way, and one is ready to follow.
+constexpr size_t kStartsAhead = 2;
 
 // Fails if a sandbox whose ids begin at `first_id` has no such user.
 absl::Status CheckUser(uint32_t user, uint32_t first_id) {
@@ -49,6 +53,30 @@ void Supervisor::With(uint64_t request_id, const std::string& id,
 
 void Supervisor::StartExecution(uint64_t request_id,
                                 wire::StartExecution start) {
+  const bool busy =
+      state_ == State::kReady && spawner_->pending() >= kStartsAhead;
+  if (busy || !waiting_starts_.empty()) {
+    waiting_starts_.emplace_back(request_id, std::move(start));
+  } else {
+    BeginStart(request_id, std::move(start));
+  }
+}
+
+void Supervisor::BeginWaitingStarts() {
+  while (!waiting_starts_.empty() && spawner_->pending() < kStartsAhead) {
+    auto [request_id, start] = std::move(waiting_starts_.front());
+    waiting_starts_.pop_front();
+    BeginStart(request_id, std::move(start));
+  }
+}
+
+void Supervisor::BeginAllStarts() {
+  for (auto& [request_id, start] : std::exchange(waiting_starts_, {})) {
+    BeginStart(request_id, std::move(start));
+  }
+}
+
+void Supervisor::BeginStart(uint64_t request_id, wire::StartExecution start) {
   if (state_ != State::kReady) {
     Reply(request_id, MakeFailure(wire::Reply::SANDBOX_NOT_READY,
                                   "the sandbox is not ready"));
@@ -63,6 +91,10 @@ void Supervisor::StartExecution(uint64_t request_id,
   const bool report_answers = start.report_answers() != 0;
   commands_.Start(std::move(start), [this, request_id, report_answers](
                                         const absl::Status& status) {
+    if (!waiting_starts_.empty()) {
+      // Deferred: a command is on the stack.
+      loop_->Defer([this] { BeginWaitingStarts(); });
+    }
     if (!status.ok() || !report_answers) {
       Reply(request_id, status);
     }
