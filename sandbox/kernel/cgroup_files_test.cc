@@ -293,25 +293,6 @@ TEST_F(CgroupFilesTest, CountsAnewWhenItIsRecycled) {
   EXPECT_EQ(*group_.CpuTime(), absl::Microseconds(300));
 }
 
-TEST_F(CgroupFilesTest, IsNotReadAgainWhenItIsRecycledAfterItsLastProcess) {
-  Put("memory.current", "0\n");
-  Put("pids.current", "0\n");
-  PutCounters(4096, 1, 10, 20);
-  EXPECT_EQ(group_.Usage().oom_kills, 1u);
-  PutCounters(4096, 2, 11, 20);
-  EXPECT_THAT(group_.Recycle(), IsOk());
-  EXPECT_EQ(group_.Usage().oom_kills, 1u);
-  EXPECT_EQ(group_.Usage().user_time_ns, 1000u);
-  // A process was left: what it did later counts for nobody.
-  Put("pids.current", "1\n");
-  EXPECT_EQ(group_.Usage().oom_kills, 1u);
-  Put("pids.current", "0\n");
-  PutCounters(4096, 5, 15, 20);
-  EXPECT_THAT(group_.Recycle(), IsOk());
-  EXPECT_EQ(group_.OomKills(), 0u);
-  EXPECT_EQ(group_.Usage().user_time_ns, 0u);
-}
-
 TEST_F(CgroupFilesTest, CountsOnWhenItIsMoved) {
   Put("pids.current", "0\n");
   Put("memory.current", "0\n");

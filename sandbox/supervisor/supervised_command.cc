@@ -47,8 +47,7 @@ SupervisedCommand::SupervisedCommand(CommandHost* host,
                  [this] { OnGraceOver(); }}),
       oom_watch_(
           host->loop, host->timers,
-          [this] { return processes_.group().OomKills(); },
-          [this] { Kill(); }),
+          [this] { return processes_.group().OomKills(); }, [this] { Kill(); }),
       output_({host->loop, host->timers, host->storage, host->quota}, &files_,
               {[this] { OnOutput(); },
                [this](wire::ExitRecord::Cause cause) {

@@ -81,7 +81,7 @@ TEST_F(SupervisorStartTest, CarriesOutStartsBeforeWhatFollowsThem) {
   ExpectAllToEnd();
 }
 
-TEST_F(SupervisorStartTest, TellsALaterServerOfStartsThatWait) {
+TEST_F(SupervisorStartTest, ALaterServerLearnsOfStartsThatWait) {
   SendStarts();
   PacketSocket later = *PacketSocket::Connect(directory_, "control.sock");
   wire::FromSupervisor message;

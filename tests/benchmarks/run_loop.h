@@ -16,7 +16,7 @@
 
 namespace tests {
 
-// What to run: `argv` in each of the sandboxes, `depth` commands at a time.
+// The command `argv` in each of the sandboxes, `depth` times at once.
 struct RunLoad {
   std::vector<std::string> sandboxes;
   std::vector<std::string> argv;
