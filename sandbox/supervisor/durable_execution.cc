@@ -81,10 +81,16 @@ absl::Status RewriteData(const UniqueFd& file, size_t begin) {
 
 }  // namespace
 
-absl::StatusOr<DurableExecution> DurableExecution::Open(
+absl::StatusOr<DurableExecution> DurableExecution::OpenWithoutOutput(
     const std::string& path) {
   DurableExecution execution;
   ASSIGN_OR_RETURN(execution.file_, OpenFile(path, O_RDWR));
+  return execution;
+}
+
+absl::StatusOr<DurableExecution> DurableExecution::Open(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(DurableExecution execution, OpenWithoutOutput(path));
   std::array<char, kEndPlace.position> headers;
   const ssize_t got =
       ::pread(execution.file_.get(), headers.data(), headers.size(), 0);

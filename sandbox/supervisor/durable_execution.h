@@ -22,6 +22,9 @@ class DurableExecution {
   // Opens the files of the execution whose file is `path`. Fails with NotFound
   // if it was deleted.
   static absl::StatusOr<DurableExecution> Open(const std::string& path);
+  // The same for one whose streams hold no bytes.
+  static absl::StatusOr<DurableExecution> OpenWithoutOutput(
+      const std::string& path);
 
   // Syncs the records and the output. With `rewrite` the pages of the file, in
   // which `end` is the record of the end, and of the others are written again

@@ -15,10 +15,12 @@ constexpr absl::Duration kRetry = absl::Milliseconds(200);
 void EndWriter::Write(const wire::ExecutionRecord& end) {
   id_ = end.id();
   sealed_ = SealRecord(end);
+  output_open_ = end.exit().output_open();
   Try();
 }
 
 void EndWriter::Try() {
+  const bool has_output = output_open_ || files_->has_output();
   const absl::Status written = files_->WriteEnd(sealed_);
   if (!written.ok()) {
     storage_->Fail(this, absl::StrCat("end of ", id_), written);
@@ -27,7 +29,7 @@ void EndWriter::Try() {
   }
   retry_.Cancel();
   storage_->Succeed(this);
-  sync_->SyncEnd(files_->path(), std::move(sealed_));
+  sync_->SyncEnd(files_->path(), std::move(sealed_), has_output);
   written_();
 }
 

@@ -52,6 +52,8 @@ class EndWriter {
   std::string id_;
   // The record to write.
   std::string sealed_;
+  // Output may come after the end.
+  bool output_open_ = false;
   Timer retry_;
 };
 

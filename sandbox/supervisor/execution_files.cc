@@ -2,12 +2,16 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sandbox/base/status_macros.h"
 #include "sandbox/storage/execution_layout.h"
+#include "sandbox/storage/mapped_word.h"
 #include "sandbox/storage/record_file.h"
 #include "sandbox/storage/terminal_times.h"
 
@@ -45,6 +49,19 @@ absl::Status ExecutionFiles::WriteStart(wire::ExecutionRecord record) {
     record.mutable_command()->clear_environment();
   }
   return file_->WriteStart(SealRecord(record));
+}
+
+bool ExecutionFiles::has_output() const {
+  for (const LogPlace* place : {&kOutputPlace, &kErrorPlace}) {
+    uint64_t end = 0;
+    const auto* word = file_->page()->At<std::atomic<uint64_t>>(
+        place->header + offsetof(OutputLogHeader::Fields, end));
+    // A header that cannot be read may say anything.
+    if (!LoadMapped(*word, &end) || end > 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 absl::Status ExecutionFiles::WriteEnd(const std::string& sealed) {

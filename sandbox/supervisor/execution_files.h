@@ -45,6 +45,9 @@ class ExecutionFiles {
     return OutputLogWriter(file_, stream);
   }
 
+  // False if no stream has had a byte. Call it before the end is written.
+  bool has_output() const;
+
   // True once the record of the end is in the file.
   bool complete() const { return valid() && file_ == nullptr; }
 

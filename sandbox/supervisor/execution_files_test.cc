@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "sandbox/storage/execution_file.h"
 #include "sandbox/storage/execution_layout.h"
+#include "sandbox/storage/output_log.h"
 #include "sandbox/storage/terminal_times.h"
 #include "tests/failing_calls.h"
 #include "tests/status_matchers.h"
@@ -68,6 +69,17 @@ TEST_F(ExecutionFilesTest, KeepsTheCommandOnceInItsStartRecord) {
   EXPECT_EQ(read.command().environment_size(), 0);
   EXPECT_EQ(read.command().original(), "the client's command");
   EXPECT_TRUE(read.command().open_stdin());
+}
+
+TEST_F(ExecutionFilesTest, HasOutputOnceAStreamHasAByte) {
+  for (const wire::Stream stream : {wire::STDOUT, wire::STDERR}) {
+    const std::string name = wire::Stream_Name(stream);
+    const ExecutionFiles files = *ExecutionFiles::Create(parent_, name);
+    OutputLogWriter log = files.Log(stream);
+    EXPECT_FALSE(files.has_output());
+    ASSERT_THAT(log.Append("x", 1), IsOk());
+    EXPECT_TRUE(files.has_output()) << name;
+  }
 }
 
 TEST_F(ExecutionFilesTest, HoldsNoDescriptorOnceItsRecordsAreWritten) {

@@ -53,8 +53,11 @@ void RecordSync::SyncStart(const std::string& path) {
   Schedule(kGather);
 }
 
-void RecordSync::SyncEnd(const std::string& path, std::string end) {
-  jobs_[path].end = std::move(end);
+void RecordSync::SyncEnd(const std::string& path, std::string end,
+                         bool has_output) {
+  Job& job = jobs_[path];
+  job.end = std::move(end);
+  job.has_output = has_output;
   Schedule(kGather);
 }
 
@@ -114,7 +117,9 @@ RecordSync::Opened RecordSync::Open(const Jobs& jobs, Failures* failures) {
     if (stop_ || cancelled_.count(path) != 0) {
       continue;
     }
-    absl::StatusOr<DurableExecution> execution = DurableExecution::Open(path);
+    absl::StatusOr<DurableExecution> execution =
+        job.has_output ? DurableExecution::Open(path)
+                       : DurableExecution::OpenWithoutOutput(path);
     if (execution.ok()) {
       opened.emplace(path, *std::move(execution));
     } else if (!absl::IsNotFound(execution.status())) {
@@ -190,6 +195,7 @@ void RecordSync::OnDone(const Jobs& jobs, const Failures& failures) {
     again.rewrite = true;
     if (again.end.empty()) {
       again.end = job.end;
+      again.has_output = job.has_output;
     }
   }
   UpdateStorage();

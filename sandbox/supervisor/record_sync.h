@@ -47,8 +47,10 @@ class RecordSync {
   // Syncs the record of the start of the execution whose file is `path`. All
   // executions are in one directory.
   void SyncStart(const std::string& path);
-  // Syncs its output and the record of its end, which is `end`.
-  void SyncEnd(const std::string& path, std::string end);
+  // Syncs its output and the record of its end, which is `end`. `has_output` is
+  // false if its streams are known to hold no byte.
+  void SyncEnd(const std::string& path, std::string end,
+               bool has_output = true);
   // The execution is about to be deleted: from now on its files are not opened.
   void Cancel(const std::string& path);
   // Syncs nothing any more. Called when all executions are about to be deleted.
@@ -58,6 +60,7 @@ class RecordSync {
   struct Job {
     // The sealed record of the end. Empty: only the start is synced.
     std::string end;
+    bool has_output = true;
     // True to write everything again, since a sync has failed: after that, the
     // kernel treats data that it could not write as written.
     bool rewrite = false;

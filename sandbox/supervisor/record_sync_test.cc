@@ -196,7 +196,7 @@ TEST_F(RecordSyncTest, MarksNothingBeforeTheNamesAreSynced) {
 
 TEST_F(RecordSyncTest, MarksAnEndWithoutOutputWhenItsNameIsSynced) {
   const ExecutionFiles files = MakeEnded("e1", "");
-  sync_->SyncEnd(files.path(), end_);
+  sync_->SyncEnd(files.path(), end_, /*has_output=*/false);
   timers_.Advance(kGather);
   ASSERT_TRUE(WorkWhileFailing(SYS_fsync));
   EXPECT_FALSE(IsSynced("e1"));
