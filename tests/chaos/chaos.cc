@@ -21,6 +21,8 @@ using ::corral::v1::StartExecutionRequest;
 constexpr char kTenant[] = "tenants/default";
 // The limit for all kept executions together.
 constexpr uint64_t kKeptBytes = 512 << 20;
+// More executions than a test can start.
+constexpr uint32_t kMaxEnded = 100'000;
 
 // Calls `work` repeatedly for the given time, on the given number of threads.
 void Repeat(absl::Duration time, int at_once,
@@ -85,6 +87,9 @@ void Chaos::CreateSandboxes(int count) {
     request.set_request_id(absl::StrCat("sandbox-", i));
     request.mutable_sandbox()->mutable_workspace()->set_path(
         server_.workspace());
+    // The end of a test looks for all of them.
+    request.mutable_sandbox()->mutable_retention()->set_max_ended_executions(
+        kMaxEnded);
     corral::v1::Sandbox sandbox;
     const grpc::Status status =
         calls_->Call(&Calls::SandboxStub::CreateSandbox, request, &sandbox);
