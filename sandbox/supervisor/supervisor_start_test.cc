@@ -75,6 +75,7 @@ TEST_F(SupervisorStartTest, CarriesOutStartsBeforeWhatFollowsThem) {
   EXPECT_EQ(Ask([](wire::ToSupervisor& request) {
               request.mutable_signal()->set_execution_id("e4");
               request.mutable_signal()->set_signal(SIGURG);
+              request.mutable_signal()->set_kill_after_ns(-1);
             }).failure(),
             wire::Reply::NONE);
   Continue();

@@ -65,20 +65,20 @@ class CommandTest : public ::testing::Test {
 
 TEST_F(CommandTest, BeginsInTheCurrentDirectoryIfTheWorkspaceHasIt) {
   EXPECT_EQ(Sent({}).working_directory(), Here());
-  EXPECT_EQ(Sent({"-w", "/tmp"}).working_directory(), "");
+  EXPECT_EQ(Sent({"-w", "/usr/lib"}).working_directory(), "");
   EXPECT_EQ(Sent({"--no-workspace"}).working_directory(), "");
   EXPECT_EQ(Sent({"--cwd", "sub"}).working_directory(), Here() + "/sub");
   EXPECT_EQ(Sent({"--no-workspace", "--cwd", "/usr"}).working_directory(),
             "/usr");
-  EXPECT_THAT(Refusal({"-w", "/tmp", "--cwd", "/usr"}),
-              HasSubstr("\"/usr\" is not in the workspace, which is /tmp"));
+  EXPECT_THAT(Refusal({"-w", "/usr/lib", "--cwd", "/usr"}),
+              HasSubstr("\"/usr\" is not in the workspace, which is /usr/lib"));
   EXPECT_THAT(Refusal({"--cwd", "/a/../b"}), HasSubstr("--cwd"));
 }
 
 TEST_F(CommandTest, BeginsInTheCurrentDirectoryIfItsSandboxHasIt) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"create"},
-                                             {"create", "-w", "/tmp"},
+                                             {"create", "-w", "/usr/lib"},
                                              {"exec", "-d", "s1", "cmd"},
                                              {"exec", "-d", "s2", "cmd"}}) {
     EXPECT_EQ(CorralProcess(server_.address(), arguments).Wait(), 0);
